@@ -41,6 +41,8 @@ type drafting struct {
 	live bool
 	// chosen is what the command is about.
 	chosen selection
+	// younger is how old what AWS has shown may be, of a command that looks more than once; 0: it looks once.
+	younger time.Duration
 }
 
 // bind registers the controller's flags, since they decide what it would do, and where objects are
@@ -71,17 +73,19 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(en
 	if err := d.cfg.Validate(); err != nil {
 		return err
 	}
-	aws, vpc, err := d.connect(ctx)
-	if err != nil {
-		return err
+	if d.connected == nil {
+		aws, vpc, err := d.connect(ctx)
+		if err != nil {
+			return err
+		}
+		d.connected, d.vpc = aws, vpc
 	}
-	d.connected, d.vpc = aws, vpc
-	rec := &recorder{Cloud: aws, answers: map[model.StackID]observed.Stack{}, asked: map[model.StackID][]model.Question{}}
+	rec := &recorder{Cloud: d.connected, younger: d.younger, now: d.env.now, answers: map[model.StackID]observed.Stack{}, asked: map[model.StackID][]model.Question{}}
 	d.aws = rec
 	frontends := controller.Frontends(d.cfg)
 	eng := engine.New(engine.Config{
 		Cloud: rec, Cluster: kube.New(store, kube.InMemory{Store: store}, time.Now),
-		Frontends: frontends, Options: controller.PlanOptions(d.cfg, vpc),
+		Frontends: frontends, Options: controller.PlanOptions(d.cfg, d.vpc),
 		Fence: func() error { return errReadOnly },
 	})
 	d.chosen = d.of(store, frontends)
@@ -94,7 +98,7 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(en
 			return err
 		}
 	}
-	return d.save(vpc, d.chosen.stacks, rec.answers)
+	return d.save(d.vpc, d.chosen.stacks, rec.answers)
 }
 
 // askMore observes a stack once more, with more questions than its plan has.
@@ -130,7 +134,7 @@ func (d *drafting) cloudConfig() (cloud.Config, error) {
 	cc, err := cloudConfig(d.cfg, d.env)
 	cc.Fence = func() error { return errReadOnly }
 	cc.AttemptTimeout, cc.CallTimeout = answerWithin, 2*answerWithin
-	cc.MaxWait = longestTurn
+	cc.MaxWait, cc.Now = longestTurn, d.env.now
 	if d.cfg.AWS.MaxRetries == config.Default().AWS.MaxRetries {
 		cc.MaxAttempts = 3
 	}

@@ -98,7 +98,9 @@ func showExplainedLoadBalancer(w io.Writer, lb explainedLoadBalancer) {
 	}[lb.Subnets.How], from)
 	some(lb.Subnets.Chosen, mostSubnets, func(s explainedSubnet) { fmt.Fprintln(w, strings.TrimRight("      "+s.ID+" "+s.Zone, " ")) },
 		func(n int) { fmt.Fprintf(w, "      … and %d more\n", n) })
-	some(lb.Subnets.Refused, mostSubnets, func(s explainedSubnet) { fmt.Fprintf(w, "      not %s: %s\n", strings.TrimRight(s.ID+" "+s.Zone, " "), s.Why) },
+	some(lb.Subnets.Refused, mostSubnets, func(s explainedSubnet) {
+		fmt.Fprintf(w, "      not %s: %s\n", strings.TrimRight(s.ID+" "+s.Zone, " "), s.Why)
+	},
 		func(n int) { fmt.Fprintf(w, "      … and %d more that were refused\n", n) })
 	if len(lb.SecurityGroups) > 0 {
 		fmt.Fprintln(w, "    security groups")

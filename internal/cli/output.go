@@ -54,9 +54,12 @@ func (o *output) notes() io.Writer {
 }
 
 // document writes an answer for tools.
-func (o *output) document(v any) error {
-	if o.form != "yaml" {
-		return writeJSON(o.command.OutOrStdout(), v)
+func (o *output) document(v any) error { return writeDocument(o.command.OutOrStdout(), o.form, v) }
+
+// writeDocument writes a value as yaml or json.
+func writeDocument(w io.Writer, form string, v any) error {
+	if form != "yaml" {
+		return writeJSON(w, v)
 	}
 	var doc bytes.Buffer
 	if err := writeJSON(&doc, v); err != nil {
@@ -66,7 +69,7 @@ func (o *output) document(v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = o.command.OutOrStdout().Write(text)
+	_, err = w.Write(text)
 	return err
 }
 

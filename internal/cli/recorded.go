@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -209,11 +211,19 @@ type recorder struct {
 	engine.Cloud
 	answers map[model.StackID]observed.Stack
 	asked   map[model.StackID][]model.Question
+	// younger is how old the answers may be; 0 if it does not matter.
+	younger time.Duration
+	now     func() time.Time
 }
 
 // Observe implements engine.Cloud.
 func (r *recorder) Observe(ctx context.Context, id model.StackID, q []model.Question) (observed.Stack, error) {
-	have, err := r.Cloud.Observe(ctx, id, q)
+	more := q
+	if r.younger > 0 {
+		since := r.now().Add(-r.younger)
+		more = append(slices.Clone(q), model.AskComparison{Since: since, TagsSince: since})
+	}
+	have, err := r.Cloud.Observe(ctx, id, more)
 	if err == nil {
 		r.answers[id], r.asked[id] = have, q
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,18 @@ type Environment struct {
 	Program string
 	// Terminal reports that Stdout is one.
 	Terminal bool
+	// Wait waits between two looks at the same thing; nil waits by the clock. It returns an error if the context
+	// has ended.
+	Wait func(ctx context.Context, d time.Duration) error
+	// Now is the clock by which answers of AWS grow old; time.Now if nil.
+	Now func() time.Time
+}
+
+func (e Environment) now() time.Time {
+	if e.Now == nil {
+		return time.Now()
+	}
+	return e.Now()
 }
 
 // plugin is the name by which kubectl starts a binary as its command "fulcrum".

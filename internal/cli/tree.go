@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,14 +22,17 @@ func newTree(env Environment) *cobra.Command {
 		Use: "tree [KIND/NAME ...]", Short: "Show load balancers as they are in AWS, and what is missing there or surplus",
 		Long: `tree shows what AWS has for the objects: load balancers, listeners, certificates, rules, target groups and
 the health of their targets; where each comes from; and how it compares with the desired state. It
-changes nothing.
+changes nothing. -o dot and -o mermaid draw it as a graph: object, load balancer, listener, rule, target
+group, target.
 
 Signs: + missing in AWS, ~ differs from the desired state, - surplus. Without a sign it is as desired, or
 held. A line that begins with # is a finding about an object or a note. "fulcrum plan" shows the steps.`,
 		ValidArgsFunction: t.completeObjects,
 	}
 	t.bind(cmd)
-	t.form.bind(cmd, env)
+	t.form.bind(cmd, env, "dot", "mermaid")
+	cmd.Flags().BoolVarP(&t.watch, "watch", "w", false, "look again and again, and show what has changed; Ctrl-C ends it")
+	cmd.Flags().DurationVar(&t.every, "interval", 10*time.Second, "how often --watch looks, at least 2s")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return t.run(cmd, args) }
 	return cmd
 }
@@ -35,44 +40,62 @@ held. A line that begins with # is a finding about an object or a note. "fulcrum
 // treeing is the command tree.
 type treeing struct {
 	drafting
-	form output
+	form  output
+	watch bool
+	every time.Duration
 }
 
 func (t *treeing) run(cmd *cobra.Command, args []string) error {
 	if err := t.form.check(); err != nil {
 		return err
 	}
-	ctx, out := cmd.Context(), t.form.out()
 	if err := t.parse(args, t.namespaceOfObjects()); err != nil {
 		return err
 	}
-	store, err := t.drafting.objects(ctx, cmd.InOrStdin(), t.form.notes())
+	if t.watch {
+		return t.follow(cmd)
+	}
+	all, err := t.look(cmd.Context(), cmd.InOrStdin(), t.form.notes())
 	if err != nil {
 		return err
 	}
+	return t.show(t.form.out(), all)
+}
+
+// look reads the cluster and AWS.
+func (t *treeing) look(ctx context.Context, stdin io.Reader, notes io.Writer) (treeDocument, error) {
 	all := treeDocument{Cluster: t.cfg.ClusterName, Stacks: []treeStack{}}
+	store, err := t.objects(ctx, stdin, notes)
+	if err != nil {
+		return all, err
+	}
 	bound := boundTo(store, t.cfg)
-	err = t.each(ctx, store, func(draft engine.Draft) error {
+	return all, t.each(ctx, store, func(draft engine.Draft) error {
 		have, err := t.askMore(ctx, draft.Stack.ID, healthAndCertificates(draft))
 		if err != nil {
 			return err
 		}
-		s := compare(draft, have.Facts, bound)
-		all.Stacks = append(all.Stacks, s)
-		if t.form.text() {
-			showTree(out, s)
-		}
+		all.Stacks = append(all.Stacks, compare(draft, have.Facts, bound))
 		return nil
 	})
-	switch {
-	case err != nil:
-		return err
-	case !t.form.text():
-		return t.form.document(all)
-	case len(all.Stacks) == 0:
-		fmt.Fprintln(out, noStacks)
+}
+
+func (t *treeing) show(w io.Writer, all treeDocument) error {
+	switch t.form.form {
+	case "dot":
+		return graphOf(all).dot(w)
+	case "mermaid":
+		return graphOf(all).mermaid(w)
+	case "text":
+		for _, s := range all.Stacks {
+			showTree(w, s)
+		}
+		if len(all.Stacks) == 0 {
+			fmt.Fprintln(w, noStacks)
+		}
+		return nil
 	}
-	return nil
+	return writeDocument(w, t.form.form, all)
 }
 
 const noStacks = "no object belongs to a load balancer of this controller"
@@ -111,6 +134,13 @@ type treeText struct{ w io.Writer }
 func showTree(w io.Writer, s treeStack) {
 	t := treeText{w}
 	fmt.Fprintf(w, "%s %s%s\n", s.Kind, s.ID, map[bool]string{true: ": held, nothing of it is changed"}[s.Held])
+	if len(s.Members) > 0 {
+		var refs []string
+		for _, m := range s.Members {
+			refs = append(refs, finding.Ref(m).String())
+		}
+		t.line(live, 0, "of "+few(refs))
+	}
 	showFindings(w, s.found)
 	if len(s.LoadBalancers)+len(s.TargetGroups)+len(s.SecurityGroups) == 0 {
 		t.line(live, 0, "nothing in AWS, and nothing is desired")

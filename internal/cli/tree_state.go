@@ -13,100 +13,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
-// state is how a resource compares with the desired state.
-type state string
-
-const (
-	live    state = "live"    // in AWS, as it is desired or held
-	differs state = "differs" // in AWS, and the plan changes it
-	missing state = "missing" // desired and not in AWS
-	surplus state = "surplus" // in AWS, and the plan deletes it
-)
-
-// The documents are what AWS has, resource by resource, and what of the desired state is missing there.
-type (
-	treeDocument struct {
-		Cluster string      `json:"cluster"`
-		Stacks  []treeStack `json:"stacks"`
-	}
-	treeStack struct {
-		Kind          string             `json:"kind"`
-		ID            string             `json:"id"`
-		Held          bool               `json:"held"`
-		Findings      []findingDocument  `json:"findings"`
-		LoadBalancers []treeLoadBalancer `json:"loadBalancers"`
-		TargetGroups  []treeTargetGroup  `json:"targetGroups"`
-		// SecurityGroups are the stack's own.
-		SecurityGroups []treeSecurityGroup `json:"securityGroups"`
-
-		found finding.List
-	}
-	treeSecurityGroup struct {
-		compared
-		ID      string   `json:"id,omitempty"`
-		Name    string   `json:"name"`
-		Ingress []string `json:"ingress"`
-	}
-	compared struct {
-		State state  `json:"state"`
-		ARN   string `json:"arn,omitempty"`
-		// Note says what a state alone does not: what a step waits for, why something is not made.
-		Note    string          `json:"note,omitempty"`
-		Changes []fieldDocument `json:"changes,omitempty"`
-	}
-	treeLoadBalancer struct {
-		compared
-		Name      string         `json:"name"`
-		Type      string         `json:"type"`
-		Scheme    model.Scheme   `json:"scheme"`
-		Status    string         `json:"status,omitempty"` // AWS's word: provisioning, active, ...
-		DNSName   string         `json:"dnsName,omitempty"`
-		Listeners []treeListener `json:"listeners"`
-	}
-	treeListener struct {
-		compared
-		Protocol     string            `json:"protocol"`
-		Port         int32             `json:"port"`
-		Certificates []treeCertificate `json:"certificates,omitempty"`
-		Rules        []treeRule        `json:"rules,omitempty"`
-		Default      string            `json:"default"`
-	}
-	treeCertificate struct {
-		State   state    `json:"state"`
-		ARN     string   `json:"arn"`
-		Default bool     `json:"default"`
-		Domains []string `json:"domains,omitempty"`
-		Status  string   `json:"status,omitempty"`
-	}
-	treeRule struct {
-		compared
-		Priority   int32  `json:"priority"`
-		Conditions string `json:"conditions"`
-		Actions    string `json:"actions"`
-		From       string `json:"from,omitempty"`
-	}
-	treeTargetGroup struct {
-		compared
-		ID       string           `json:"id"`
-		Name     string           `json:"name"`
-		Type     model.TargetType `json:"type"`
-		Protocol string           `json:"protocol"`
-		Port     int32            `json:"port"`
-		From     string           `json:"from,omitempty"`
-		// Targets are null where their health is not known.
-		Targets []treeTarget `json:"targets"`
-	}
-	treeTarget struct {
-		ID          string `json:"id"`
-		Port        int32  `json:"port"`
-		State       string `json:"state"`
-		Reason      string `json:"reason,omitempty"`
-		Description string `json:"description,omitempty"`
-		// Compared is missing for an endpoint that is not registered, and surplus for a target that is no endpoint.
-		Compared state `json:"compared,omitempty"`
-	}
-)
-
 // comparer compares one stack.
 type comparer struct {
 	engine.Draft
@@ -124,8 +30,17 @@ func compare(d engine.Draft, facts observed.Facts, bound map[string][]targets.En
 	c := newComparer(d, facts, bound)
 	return treeStack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Findings: findingDocuments(d.Findings), found: d.Findings,
+		Members:       membersOf(d.Stack),
 		LoadBalancers: c.loadBalancers(), TargetGroups: c.targetGroups(), SecurityGroups: c.securityGroups(),
 	}
+}
+
+func membersOf(s model.Stack) []objectDocument {
+	out := []objectDocument{}
+	for _, m := range s.Members {
+		out = append(out, objectDocument(m.Ref))
+	}
+	return out
 }
 
 func newComparer(d engine.Draft, facts observed.Facts, bound map[string][]targets.Endpoint) *comparer {
@@ -256,7 +171,7 @@ func (c *comparer) listeners(id string, at []plan.Address, lb *observed.LoadBala
 	if lb != nil {
 		for _, l := range lb.Listeners {
 			out = append(out, treeListener{
-				compared: c.compared(l.ARN), Protocol: l.Protocol, Port: l.Port, Default: c.actions(l.Default),
+				compared: c.compared(l.ARN), Protocol: l.Protocol, Port: l.Port, Default: c.actions(l.Default), TargetGroups: c.forwardsTo(l.Default),
 				Certificates: c.certificates(l), Rules: c.rules(l.Port, c.addresses[l.ARN], l.Rules),
 			})
 		}
@@ -264,7 +179,7 @@ func (c *comparer) listeners(id string, at []plan.Address, lb *observed.LoadBala
 	for _, s := range c.Plan.Steps {
 		if do, ok := s.Do.(plan.CreateListener); ok && slices.Contains(at, do.LoadBalancer) {
 			out = append(out, treeListener{
-				compared: created(s), Protocol: do.Settings.Protocol, Port: do.Settings.Port, Default: c.actions(do.Settings.Default),
+				compared: created(s), Protocol: do.Settings.Protocol, Port: do.Settings.Port, Default: c.actions(do.Settings.Default), TargetGroups: c.forwardsTo(do.Settings.Default),
 				Certificates: c.newCertificates(do.Settings.Certificate, s.Address), Rules: c.rules(do.Settings.Port, []plan.Address{s.Address}, nil),
 			})
 		}
@@ -283,7 +198,7 @@ func (c *comparer) heldListeners(id string, others []treeListener) []treeListene
 	}
 	for _, l := range lb.Listeners {
 		if !slices.ContainsFunc(others, func(o treeListener) bool { return o.Port == l.Port && o.State != surplus }) {
-			out = append(out, treeListener{compared: c.notMade(), Protocol: l.Protocol(), Port: l.Port, Default: c.actions(l.Default)})
+			out = append(out, treeListener{compared: c.notMade(), Protocol: l.Protocol(), Port: l.Port, Default: c.actions(l.Default), TargetGroups: c.forwardsTo(l.Default)})
 		}
 	}
 	return out
@@ -296,7 +211,7 @@ func (c *comparer) rules(port int32, at []plan.Address, have []observed.Rule) []
 	slices.SortStableFunc(have, func(a, b observed.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
 	var out []treeRule
 	for _, r := range have {
-		one := treeRule{compared: c.compared(r.ARN), Priority: r.Priority, Conditions: plan.ConditionsText(r.Conditions), Actions: c.actions(r.Actions)}
+		one := treeRule{compared: c.compared(r.ARN), Priority: r.Priority, Conditions: plan.ConditionsText(r.Conditions), Actions: c.actions(r.Actions), TargetGroups: c.forwardsTo(r.Actions)}
 		var want model.Rule
 		if same := desired[one.Conditions]; len(same) > 0 {
 			want, desired[one.Conditions] = same[0], same[1:]
@@ -312,7 +227,7 @@ func (c *comparer) rules(port int32, at []plan.Address, have []observed.Rule) []
 		if do, ok := s.Do.(plan.CreateRule); ok && slices.Contains(at, do.Listener) {
 			out = append(out, treeRule{
 				compared: compared{State: missing, Note: cmp.Or(waiting(s), heldText(do.Rule))}, Priority: cmp.Or(moved[s.Address.ID], do.Priority), Conditions: plan.ConditionsText(do.Rule.Conditions), Actions: c.actions(do.Rule.Actions),
-				From: originText(do.Rule.Origin),
+				From: originText(do.Rule.Origin), TargetGroups: c.forwardsTo(do.Rule.Actions),
 			})
 		}
 	}
@@ -383,6 +298,19 @@ func (c *comparer) actions(actions []model.Action) string {
 		out[i] = f
 	}
 	return finding.Printable(plan.ActionsText(out))
+}
+
+// forwardsTo are the target groups of actions.
+func (c *comparer) forwardsTo(actions []model.Action) []string {
+	var out []string
+	for _, a := range actions {
+		if f, ok := a.(model.Forward); ok {
+			for _, g := range f.Groups {
+				out = append(out, cmp.Or(c.groups[g.Group.ARN], g.Group.ID, g.Group.ARN, g.Group.Name))
+			}
+		}
+	}
+	return out
 }
 
 // certificates of a live listener: those that it has and those that it gets.

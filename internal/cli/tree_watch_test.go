@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
+)
+
+// A watch shows the tree again when it has changed and is quiet otherwise; it ends in order, and costs AWS little.
+func TestAWatchShowsWhatChanges(t *testing.T) {
+	goldentest.Run(t, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+		em, vpc, objects := made(t, c)
+		flags := flagsOf(t, em, vpc)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var out, errs bytes.Buffer
+		var shown []int // pictures after each look
+		var calls []int
+		now := time.Now()
+		code := Run(ctx, Environment{
+			Args: append([]string{"tree", "--watch", "--interval=5s", "-f", objects}, flags...), Stdout: &out, Stderr: &errs, Getenv: os.Getenv,
+			Now: func() time.Time { return now },
+			Wait: func(ctx context.Context, d time.Duration) error {
+				if d != 5*time.Second {
+					t.Errorf("it waits for %s", d)
+				}
+				shown, calls = append(shown, strings.Count(out.String(), "Ingress shop/web\n")), append(calls, em.Calls().Total())
+				em.Calls().Reset()
+				now = now.Add(d)
+				switch len(shown) {
+				case 2:
+					drift(t, em, []string{"deregister", "10.0.132.10"})
+					em.Calls().Reset()
+				case 4:
+					cancel()
+				}
+				return ctx.Err()
+			},
+		})
+		if code != 0 || errs.Len() > 0 {
+			t.Fatalf("exit %d: %s", code, errs.String())
+		}
+		if len(shown) != 4 || shown[1] != shown[0] || shown[2] <= shown[1] || shown[3] != shown[2] || strings.Count(out.String(), "# changed\n") != 1 {
+			t.Errorf("pictures after each look: %v\n%s", shown, out.String())
+		}
+		if calls[0] < 5 || calls[1] > 2 || calls[3] > 2 {
+			t.Errorf("calls of AWS for each look: %v", calls)
+		}
+		return nil
+	})
+	code, _, stderr := run(t, "tree", "--watch", "--interval=1s")
+	if code != 1 || !strings.Contains(stderr, "--interval 1s is shorter than 2s") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	code, _, stderr = run(t, "tree", "--watch", "-f=-")
+	if code != 1 || !strings.Contains(stderr, "standard input can be read once") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
