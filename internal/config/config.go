@@ -21,6 +21,7 @@ type Config struct {
 	Workers     Workers
 	Election    Election
 	Serving     Serving
+	Shadow      Shadow
 	Admission   Admission
 	Later       Later
 	// ImportTLSSecrets are the kinds of objects whose TLS Secrets are imported into ACM: IngressSecrets,
@@ -42,6 +43,12 @@ const (
 
 // Imports reports whether the TLS Secrets of a kind of objects are imported.
 func (c Config) Imports(kind string) bool { return slices.Contains(c.ImportTLSSecrets, kind) }
+
+// Shadow lets the controller plan and write nothing.
+type Shadow struct {
+	Enabled bool
+	Report  string // file; empty: none
+}
 
 // Kubernetes is how to reach the API server and which of its objects to read.
 type Kubernetes struct {

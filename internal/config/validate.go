@@ -14,6 +14,9 @@ func (c Config) Validate() error {
 	if c.ClusterName == "" {
 		return fmt.Errorf("--cluster-name must be given")
 	}
+	if c.Shadow.Report != "" && !c.Shadow.Enabled {
+		return fmt.Errorf("--shadow-report %q is written with --shadow alone; set --shadow, or leave --shadow-report out", c.Shadow.Report)
+	}
 	for _, k := range slices.Sorted(maps.Keys(c.Defaults.Tags)) {
 		if naming.ReservedTag(k) {
 			return fmt.Errorf("--default-tags: the key %s is set by the controller itself", k)

@@ -24,6 +24,7 @@ type Metrics struct {
 	talkers               *talkers
 	findings              *findings
 	rateLimits            rateLimits
+	shadow                shadowMetrics
 	collectors            []prometheus.Collector
 }
 
@@ -32,7 +33,7 @@ func NewMetrics(now func() time.Time) *Metrics {
 	m := &Metrics{talkers: newTalkers(now), findings: newFindings()}
 	m.orphans = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fulcrum_orphans",
 		Help: "Load balancers, target groups and security groups with the tags of the cluster that no object asks for, as of the last look, which is every 6 hours."}, nil)
-	m.collectors = append(m.collectors, m.talkers, m.findings, m.orphans, &m.rateLimits)
+	m.collectors = append(m.collectors, m.talkers, m.findings, m.orphans, &m.rateLimits, &m.shadow)
 	full := []string{"service", "operation", "status_code", "error_code"}
 	short := []string{"service", "operation"}
 	counter := func(subsystem, name, help string, labels []string) *prometheus.CounterVec {

@@ -60,6 +60,9 @@ func Run(ctx context.Context, s Setup) error {
 	if err := metrics.Register(ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
+	if s.Config.Shadow.Enabled {
+		return runShadow(ctx, s, metrics)
+	}
 	var lease *kube.Lease
 	fence := func() error { return nil }
 	if s.Config.Election.Enabled {

@@ -1,0 +1,218 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// ErrShadow is why a shadow writes nothing, to Kubernetes or to AWS.
+var ErrShadow = errors.New("shadow mode writes nothing")
+
+// ShadowFence is the fence of a shadow, the second wall behind not writing at all.
+func ShadowFence() error { return ErrShadow }
+
+// ShadowPeriod is how often a shadow looks at what has not changed in Kubernetes: AWS may have.
+const ShadowPeriod = 10 * time.Minute
+
+// Shadow makes the plans that the controller would carry out, and remembers what they would do.
+type Shadow struct {
+	engine   *engine.Engine
+	bindings *bindings.Reconciler
+	metrics  *Metrics
+
+	mu    sync.Mutex
+	items map[shadowKey]ShadowItem
+	news  bool
+}
+
+// shadowKey is what a plan is about.
+type shadowKey struct{ kind, name string }
+
+// The kinds of what plans are about besides those of stacks.
+const (
+	shadowBinding = "TargetGroupBinding"
+	shadowRules   = "rules of nodes and pods"
+)
+
+// NewShadow returns a shadow of the controller of these settings. The fences of both are those of a shadow.
+func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, Line[model.StackID], Line[bindings.Key]) {
+	s := &Shadow{metrics: m, items: map[shadowKey]ShadowItem{}}
+	m.shadow.Store(s)
+	sc.Fence, bc.Fence = ShadowFence, ShadowFence
+	triggers := StackTriggers(sc.Cluster.View, sc.Frontends)
+	sc.Viewed, sc.Stepped, sc.Checkpoints, sc.Secrets = triggers.Ran, nil, nil, nil
+	s.engine = engine.New(sc)
+	bound := NewTriggers(sc.Cluster.View, []cluster.Kind{cluster.KindBinding}, BindingOf)
+	bc.Viewed = func(k bindings.Key, v *cluster.View) {
+		if v == nil {
+			bound.Gone(k)
+			return
+		}
+		bound.Ran(k, v)
+	}
+	s.bindings = bindings.New(bc)
+	return s,
+		Line[model.StackID]{
+			Name: ingressController, MaxDelay: maxDelay, Triggers: triggers, Tenant: tenantOf,
+			Label: (&stacks{}).label, Run: func(ctx context.Context, id model.StackID) (Next, error) { return s.stack(ctx, id, triggers) },
+		},
+		Line[bindings.Key]{
+			Name: bindingController, MaxDelay: maxDelay, Triggers: bound, Tenant: func(k bindings.Key) string { return k.Namespace },
+			Label: (&registrations{}).label, Run: func(ctx context.Context, k bindings.Key) (Next, error) { return s.binding(ctx, k, bound) },
+		}
+}
+
+// stack makes the plan of a stack.
+func (s *Shadow) stack(ctx context.Context, id model.StackID, triggers *Triggers[model.StackID]) (Next, error) {
+	key := shadowKey{string(id.Kind), id.String()}
+	d, err := s.engine.Draft(ctx, id)
+	if err != nil {
+		s.set(key, ShadowItem{Failed: finding.Printable(err.Error())})
+		return Next{}, err
+	}
+	s.metrics.findings.set(id, d.Findings)
+	item := ShadowItem{Findings: len(d.Findings)}
+	for _, step := range d.Plan.Steps {
+		item.add(shadowStep(step))
+	}
+	if d.Stack.Empty() && len(d.Stack.Leaving) == 0 && len(d.Plan.Steps) == 0 {
+		s.forget(key)
+		triggers.Gone(id)
+		return Next{}, nil
+	}
+	s.set(key, item)
+	s.log(ctx, item)
+	return Next{After: ShadowPeriod, Idle: true}, nil
+}
+
+func shadowStep(step plan.Step) ShadowStep {
+	out := ShadowStep{ID: string(step.ID), Kind: string(step.Address.Kind), Impact: step.Impact, Why: step.Why, Waits: step.Waits()}
+	for _, f := range step.Fields() {
+		out.Changes = append(out.Changes, f.String())
+	}
+	return out
+}
+
+// binding makes the plan of a TargetGroupBinding.
+func (s *Shadow) binding(ctx context.Context, k bindings.Key, triggers *Triggers[bindings.Key]) (Next, error) {
+	key := shadowKey{shadowBinding, k.String()}
+	d, ok, err := s.bindings.Draft(ctx, k)
+	switch {
+	case err != nil:
+		s.set(key, ShadowItem{Failed: finding.Printable(err.Error())})
+		return Next{}, err
+	case !ok:
+		s.forget(key)
+		triggers.Gone(k)
+		return Next{}, nil
+	}
+	s.metrics.findings.set(k, d.Findings())
+	item := ShadowItem{Findings: len(d.Findings())}
+	for _, i := range d.AWSItems() {
+		item.add(shadowItem(i))
+	}
+	s.set(key, item)
+	s.log(ctx, item)
+	return Next{After: ShadowPeriod, Idle: true}, nil
+}
+
+// Rules makes the plan of the rules of nodes and pods, which all bindings share.
+func (s *Shadow) Rules(ctx context.Context) error {
+	key := shadowKey{shadowRules, ""}
+	changes, err := s.bindings.DraftRules(ctx)
+	if err != nil {
+		s.set(key, ShadowItem{Failed: finding.Printable(err.Error())})
+		return err
+	}
+	item := ShadowItem{}
+	for _, c := range changes {
+		for _, i := range c.Items() {
+			item.add(shadowItem(i))
+		}
+	}
+	s.set(key, item)
+	return nil
+}
+
+func shadowItem(i bindingplan.Item) ShadowStep {
+	return ShadowStep{ID: i.ID(), Kind: i.Kind, Impact: plan.NoImpact, Why: i.Why}
+}
+
+// log says what would be done, when that has changed.
+func (s *Shadow) log(ctx context.Context, item ShadowItem) {
+	logr.FromContextOrDiscard(ctx).V(1).Info("planned in shadow mode", "steps", item.Count, "findings", item.Findings)
+}
+
+func (s *Shadow) set(key shadowKey, item ShadowItem) {
+	item.Kind, item.ID = key.kind, key.name
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.items[key].same(item) {
+		s.items[key], s.news = item, true
+	}
+}
+
+func (s *Shadow) forget(key shadowKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.items[key]; known {
+		delete(s.items, key)
+		s.news = true
+	}
+}
+
+// shadowMetrics serves what a shadow would do; nothing without one.
+type shadowMetrics struct {
+	mu     sync.Mutex
+	shadow *Shadow
+}
+
+var (
+	shadowStepsDesc = prometheus.NewDesc("fulcrum_shadow_steps",
+		"Steps that would be carried out now, with --shadow, by kind of resource and impact.", []string{"kind", "impact"}, nil)
+	shadowItemsDesc = prometheus.NewDesc("fulcrum_shadow_items",
+		"Load balancers and TargetGroupBindings that were planned, with --shadow, by kind and whether there is something to do: none, changes or failed.", []string{"kind", "plan"}, nil)
+)
+
+// Store serves a shadow from now on.
+func (m *shadowMetrics) Store(s *Shadow) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.shadow = s
+}
+
+// Describe implements the collector.
+func (m *shadowMetrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- shadowStepsDesc
+	ch <- shadowItemsDesc
+}
+
+// Collect implements the collector.
+func (m *shadowMetrics) Collect(ch chan<- prometheus.Metric) {
+	m.mu.Lock()
+	s := m.shadow
+	m.mu.Unlock()
+	if s == nil {
+		return
+	}
+	r := s.Report(time.Time{})
+	for _, n := range r.Steps {
+		ch <- prometheus.MustNewConstMetric(shadowStepsDesc, prometheus.GaugeValue, float64(n.Count), n.Kind, string(n.Impact))
+	}
+	for _, n := range r.Items {
+		ch <- prometheus.MustNewConstMetric(shadowItemsDesc, prometheus.GaugeValue, float64(n.Count), n.Kind, n.Plan)
+	}
+}

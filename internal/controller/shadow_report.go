@@ -1,0 +1,208 @@
+package controller
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// Bounds of a report, which is kept in memory and written to a file.
+const (
+	mostShadowSteps   = 20  // of one item
+	mostShadowChanges = 5   // of one step
+	mostShadowItems   = 200 // that have something to do
+	longestShadowText = 200
+)
+
+// ShadowReport is what a shadow would do, as a document.
+type ShadowReport struct {
+	// Written is when the report was made.
+	Written time.Time `json:"written"`
+	Cluster string    `json:"cluster"`
+	// Items counts what was planned, and Steps what would be carried out, by kind.
+	Items []ShadowItems `json:"items"`
+	Steps []ShadowSteps `json:"steps"`
+	// Changes are the items with something to do, or whose plan failed; Omitted counts those beyond the first 200.
+	Changes []ShadowItem `json:"changes"`
+	Omitted int          `json:"omitted"`
+}
+
+// ShadowItems counts load balancers or TargetGroupBindings by whether there is something to do.
+type ShadowItems struct {
+	Kind string `json:"kind"`
+	// Plan is none, changes or failed.
+	Plan  string `json:"plan"`
+	Count int    `json:"count"`
+}
+
+// ShadowSteps counts steps.
+type ShadowSteps struct {
+	Kind   string      `json:"kind"`
+	Impact plan.Impact `json:"impact"`
+	Count  int         `json:"count"`
+}
+
+// ShadowItem is a load balancer or TargetGroupBinding and what would be done about it.
+type ShadowItem struct {
+	Kind     string `json:"kind"`
+	ID       string `json:"id"`
+	Findings int    `json:"findings"`
+	// Failed says why no plan could be made.
+	Failed string `json:"failed,omitempty"`
+	// Count is the number of steps, of which Steps are the first 20.
+	Count int          `json:"count"`
+	Steps []ShadowStep `json:"steps"`
+
+	kinds map[shadowCount]int
+}
+
+// ShadowStep is a step that would be carried out.
+type ShadowStep struct {
+	ID      string      `json:"id"`
+	Kind    string      `json:"kind"`
+	Impact  plan.Impact `json:"impact"`
+	Why     string      `json:"why,omitempty"`
+	Changes []string    `json:"changes,omitempty"`
+	// Waits reports that it would not be carried out at once.
+	Waits bool `json:"waits,omitempty"`
+}
+
+type shadowCount struct {
+	kind   string
+	impact plan.Impact
+}
+
+func (i *ShadowItem) add(s ShadowStep) {
+	if i.kinds == nil {
+		i.kinds = map[shadowCount]int{}
+	}
+	i.kinds[shadowCount{s.Kind, s.Impact}]++
+	i.Count++
+	if len(i.Steps) == mostShadowSteps {
+		return
+	}
+	s.ID, s.Why = shadowText(s.ID), shadowText(s.Why)
+	s.Changes = s.Changes[:min(len(s.Changes), mostShadowChanges)]
+	for j := range s.Changes {
+		s.Changes[j] = shadowText(s.Changes[j])
+	}
+	i.Steps = append(i.Steps, s)
+}
+
+func shadowText(s string) string { return finding.CutTo(longestShadowText, finding.Printable(s)) }
+
+// same reports whether two plans would do the same.
+func (i ShadowItem) same(o ShadowItem) bool {
+	return i.Kind == o.Kind && i.ID == o.ID && i.Findings == o.Findings && i.Failed == o.Failed && i.Count == o.Count &&
+		slices.EqualFunc(i.Steps, o.Steps, func(a, b ShadowStep) bool {
+			return a.ID == b.ID && a.Kind == b.Kind && a.Impact == b.Impact && a.Why == b.Why && a.Waits == b.Waits && slices.Equal(a.Changes, b.Changes)
+		})
+}
+
+// plan is the word for what there is to do.
+func (i ShadowItem) plan() string {
+	switch {
+	case i.Failed != "":
+		return "failed"
+	case i.Count > 0:
+		return "changes"
+	}
+	return "none"
+}
+
+// Report says what the shadow would do now.
+func (s *Shadow) Report(now time.Time) ShadowReport {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := ShadowReport{Written: now, Items: []ShadowItems{}, Steps: []ShadowSteps{}, Changes: []ShadowItem{}}
+	items, steps := map[shadowKey]int{}, map[shadowCount]int{}
+	for key, i := range s.items {
+		items[shadowKey{key.kind, i.plan()}]++
+		for k, n := range i.kinds {
+			steps[k] += n
+		}
+		if i.plan() != "none" {
+			out.Changes = append(out.Changes, i)
+		}
+	}
+	for k, n := range items {
+		out.Items = append(out.Items, ShadowItems{k.kind, k.name, n})
+	}
+	for k, n := range steps {
+		out.Steps = append(out.Steps, ShadowSteps{k.kind, k.impact, n})
+	}
+	slices.SortFunc(out.Items, func(a, b ShadowItems) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Plan, b.Plan)) })
+	slices.SortFunc(out.Steps, func(a, b ShadowSteps) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Impact, b.Impact))
+	})
+	slices.SortFunc(out.Changes, func(a, b ShadowItem) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID)) })
+	if n := len(out.Changes) - mostShadowItems; n > 0 {
+		out.Changes, out.Omitted = out.Changes[:mostShadowItems], n
+	}
+	return out
+}
+
+// shadowReportEvery is how often a report is written that has changed. One that has not is written every
+// ShadowPeriod, so that its time says that the shadow is alive.
+const shadowReportEvery = 10 * time.Second
+
+// KeepReport writes the report to a file whenever it has changed, until ctx ends.
+func (s *Shadow) KeepReport(ctx context.Context, file, cluster string, now func() time.Time, log logr.Logger) error {
+	var written time.Time
+	tick := time.NewTicker(shadowReportEvery)
+	defer tick.Stop()
+	for {
+		s.mu.Lock()
+		due := s.news || now().Sub(written) >= ShadowPeriod
+		s.news = false
+		s.mu.Unlock()
+		if due {
+			written = now()
+			r := s.Report(written.UTC())
+			r.Cluster = cluster
+			if err := r.write(file); err != nil {
+				log.Error(err, "failed to write the shadow report", "file", file)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// write replaces a file as a whole, so that a reader never sees half of it.
+func (r ShadowReport) write(file string) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(r); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text.Bytes())
+	if err = cmp.Or(err, f.Chmod(0o644), f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	return nil
+}

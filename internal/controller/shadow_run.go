@@ -1,0 +1,92 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/fulcrum-lb/fulcrum/internal/config"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+// runShadow is Run for a shadow, which reads and plans beside the controller that serves the cluster. It asks for no
+// lease, and has neither webhooks nor checkpoints.
+func runShadow(ctx context.Context, s Setup, metrics *Metrics) error {
+	aws, err := s.Connect(ctx, ShadowFence, metrics)
+	if err != nil {
+		return fmt.Errorf("AWS: %w", err)
+	}
+	mgr, err := newManager(s, nil)
+	if err != nil {
+		return err
+	}
+	source, secrets, err := newSource(ctx, s, mgr)
+	if err != nil {
+		return err
+	}
+	if err := addGatewayKinds(ctx, s, mgr, source); err != nil {
+		return err
+	}
+	if err := ctrlmetrics.Registry.Register(census{source, source.Synced}); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	if err := addProbes(mgr, source); err != nil {
+		return err
+	}
+	fenced, err := client.New(s.REST, client.Options{Scheme: mgr.GetScheme(), HTTPClient: kube.FencedClient(mgr.GetHTTPClient(), ShadowFence), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("client of the API server: %w", err)
+	}
+	cl := kube.New(source, kube.Live{Client: fenced}, time.Now)
+	bc := BindingConfig(s.Config, aws.VPC, ShadowFence)
+	bc.Cloud, bc.Cluster, bc.Now = aws.Targets, cl, time.Now
+	shadow, stacks, bound := NewShadow(engine.Config{
+		Cloud: aws.Stacks, Cluster: cl, Frontends: Frontends(s.Config), Options: PlanOptions(s.Config, aws.VPC), Now: time.Now,
+	}, bc, metrics)
+	stacks.Workers, bound.Workers = config.AtLeastOne(s.Config.Workers.Ingress), config.AtLeastOne(s.Config.Workers.Binding)
+	lines := s.Log.WithName("shadow")
+	if err := stacks.Add(mgr, source, withEndpoints(s.Config, StackKinds()), lines); err != nil {
+		return err
+	}
+	if err := bound.Add(mgr, source, withEndpoints(s.Config, BindingKinds()), lines); err != nil {
+		return err
+	}
+	runnables := []manager.RunnableFunc{
+		func(ctx context.Context) error { return tend(ctx, source, secrets, stacks.Triggers.Asked) },
+		func(ctx context.Context) error { return shadow.KeepRules(ctx, source.WaitForSync) },
+	}
+	if file := s.Config.Shadow.Report; file != "" {
+		runnables = append(runnables, func(ctx context.Context) error {
+			return shadow.KeepReport(ctx, file, s.Config.ClusterName, time.Now, lines)
+		})
+	}
+	for _, r := range runnables {
+		if err := mgr.Add(always{r}); err != nil {
+			return err
+		}
+	}
+	lines.Info("started in shadow mode, which writes nothing", "report", s.Config.Shadow.Report)
+	return mgr.Start(ctx)
+}
+
+// KeepRules plans the rules of nodes and pods again and again, until ctx ends.
+func (s *Shadow) KeepRules(ctx context.Context, synced func(context.Context) error) error {
+	if synced(ctx) != nil {
+		return nil // the process is stopping
+	}
+	tick := time.NewTicker(ShadowPeriod)
+	defer tick.Stop()
+	for {
+		_ = s.Rules(ctx) // a failure is in the report
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}

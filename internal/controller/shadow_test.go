@@ -1,0 +1,59 @@
+package controller
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// However much there is to do, a report stays small, counts everything, and takes the place of the one before as a
+// whole.
+func TestTheReportOfAShadowIsBounded(t *testing.T) {
+	s := &Shadow{items: map[shadowKey]ShadowItem{}}
+	item := ShadowItem{}
+	for j := range 3 * mostShadowSteps {
+		step := ShadowStep{ID: fmt.Sprint(j), Kind: "rule", Impact: plan.NoImpact, Why: strings.Repeat("because ", 1000)}
+		for range 20 {
+			step.Changes = append(step.Changes, strings.Repeat("x", 10_000))
+		}
+		item.add(step)
+	}
+	for i := range 2 * mostShadowItems {
+		s.set(shadowKey{"Ingress", fmt.Sprintf("shop/%04d", i)}, item)
+	}
+	s.set(shadowKey{"Service", "shop/done"}, ShadowItem{})
+	dir := t.TempDir()
+	file := filepath.Join(dir, "report.json")
+	if err := os.WriteFile(file, []byte("an old report"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Report(time.Unix(0, 0)).write(file); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r ShadowReport
+	if err := json.Unmarshal(data, &r); err != nil {
+		t.Fatal(err)
+	}
+	if most := mostShadowItems * mostShadowSteps * (mostShadowChanges + 2) * longestShadowText; len(data) > most+most/2 {
+		t.Errorf("%d bytes", len(data))
+	}
+	if len(r.Changes) != mostShadowItems || r.Omitted != mostShadowItems || r.Changes[0].Count != 3*mostShadowSteps || len(r.Changes[0].Steps) != mostShadowSteps {
+		t.Errorf("%d changes, %d omitted, %d steps", len(r.Changes), r.Omitted, len(r.Changes[0].Steps))
+	}
+	if len(r.Steps) != 1 || r.Steps[0].Count != 2*mostShadowItems*3*mostShadowSteps || len(r.Items) != 2 {
+		t.Errorf("%+v %+v", r.Items, r.Steps)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("%v, %v", files, err)
+	}
+}
