@@ -25,6 +25,7 @@ func (r *reader) askAttributes(ctx context.Context, q model.AskAttributes, since
 		if err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}
+		noteAttributes(r.inv, q, got, start)
 		r.inv.setAttributes(q, got, start)
 		return nil
 	})
@@ -205,15 +206,24 @@ func (r *reader) readCapacity(ctx context.Context, arn string, provisioning bool
 	if err != nil {
 		return err
 	}
+	r.inv.write(func() {
+		if e := r.inv.lbs.get(arn); e != nil {
+			r.inv.foreign.capacity(e, unitsOf(out.MinimumLoadBalancerCapacity), start)
+		}
+	})
 	r.inv.setCapacity(arn, out.MinimumLoadBalancerCapacity, start)
 	return nil
 }
 
-func (v *inventory) setCapacity(arn string, m *elbtypes.MinimumLoadBalancerCapacity, at time.Time) {
-	units := int32(0)
-	if m != nil {
-		units = aws.ToInt32(m.CapacityUnits)
+func unitsOf(m *elbtypes.MinimumLoadBalancerCapacity) int32 {
+	if m == nil {
+		return 0
 	}
+	return aws.ToInt32(m.CapacityUnits)
+}
+
+func (v *inventory) setCapacity(arn string, m *elbtypes.MinimumLoadBalancerCapacity, at time.Time) {
+	units := unitsOf(m)
 	v.write(func() {
 		if e := v.lbs.get(arn); e != nil {
 			e.lb.Capacity, e.capacityAt = &units, at

@@ -17,6 +17,8 @@ type Cloud struct {
 	reader *reader // fills the inventory
 	facts  *facts  // answers what a stack wants to know of things that are not its own
 	writer *writer // carries out steps
+	// verifier reads again what others may have changed.
+	verifier *verifier
 
 	targets   *targets   // of target groups, for bindings
 	endpoints *endpoints // network interfaces and security groups of nodes and pods, for bindings
@@ -61,7 +63,8 @@ func compose(at *client, own *schedule) *Cloud {
 	}
 	c := &Cloud{
 		client: at, inv: inv, reader: r, facts: f, targets: t, endpoints: ends,
-		writer: &writer{client: at, inv: inv, reader: r, certificates: f.certificates, addOns: f.addOns, targets: t},
+		verifier: &verifier{reader: r},
+		writer:   &writer{client: at, inv: inv, reader: r, certificates: f.certificates, addOns: f.addOns, targets: t},
 	}
 	c.Forget()
 	return c
@@ -89,6 +92,11 @@ func (c *Cloud) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bind
 // EndpointGroups implements bindings.EndpointGroups.
 func (c *Cloud) EndpointGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]bindings.EndpointGroup, error) {
 	return c.endpoints.EndpointGroups(ctx, ids, maxAge)
+}
+
+// ChangedEndpointGroups implements bindings.EndpointGroups.
+func (c *Cloud) ChangedEndpointGroups(ctx context.Context) ([]string, error) {
+	return c.endpoints.ChangedEndpointGroups(verifying(ctx))
 }
 
 // ChangeEndpointRules implements bindings.EndpointGroups.

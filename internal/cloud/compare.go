@@ -188,6 +188,7 @@ func (r *reader) distrust(id model.StackID) (young bool) {
 	r.inv.write(func() {
 		for _, e := range r.inv.stackLoadBalancers(id) {
 			young = young || now.Sub(e.made) < settleWindow
+			e.distrusted = e.distrusted || !e.detailAt.IsZero()
 			e.at, e.detailAt, e.attributesAt, e.capacityAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 			for _, le := range e.listeners {
 				young = young || now.Sub(le.made) < settleWindow

@@ -33,7 +33,8 @@ func (r *reader) detail(ctx context.Context, arn string, b model.AskComparison) 
 		if !stale() {
 			return nil
 		}
-		return r.readDetail(ctx, arn, b.TagsSince)
+		known, at := r.ruleTags(arn, b.TagsSince)
+		return r.readDetail(ctx, arn, known, at)
 	})
 	if err != nil {
 		return fmt.Errorf("read listeners of %s: %w", arn, err)
@@ -41,8 +42,8 @@ func (r *reader) detail(ctx context.Context, arn string, b model.AskComparison) 
 	return nil
 }
 
-// readDetail reads them. Tags that were read since a time, and are still taken as so, are kept.
-func (r *reader) readDetail(ctx context.Context, arn string, tagsSince time.Time) error {
+// readDetail reads them. Tags that are known, which were read at a time, are kept.
+func (r *reader) readDetail(ctx context.Context, arn string, known map[string]map[string]string, tagsAt time.Time) error {
 	start := r.cfg.Now()
 	listeners := map[string]*listenerEntry{}
 	pages := elb.NewDescribeListenersPaginator(r.api.elb, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})
@@ -74,7 +75,6 @@ func (r *reader) readDetail(ctx context.Context, arn string, tagsSince time.Time
 		}
 	}
 	tagsDue := r.cfg.RuleTags
-	known, tagsAt := r.ruleTags(arn, tagsSince)
 	if tagsDue {
 		err := r.gated(ctx, model.AskRuleTags{ARN: arn}.Key(), func() error { return r.tagDetail(ctx, listeners, known) })
 		if err != nil && faultIn(err) == nil {
@@ -87,13 +87,14 @@ func (r *reader) readDetail(ctx context.Context, arn string, tagsSince time.Time
 		if e == nil || e.written.After(start) {
 			return // the next look reads again
 		}
+		r.inv.foreign.listeners(e, listeners, start)
 		for id, le := range listeners {
 			if old := e.listeners[id]; old != nil {
 				le.l.Attributes, le.attributesAt, le.made = old.l.Attributes, old.attributesAt, old.made
 			}
 		}
 		r.inv.setListeners(e, listeners)
-		e.detailAt, e.ruleTagsDue = start, tagsDue
+		e.detailAt, e.distrusted, e.ruleTagsDue = start, false, tagsDue
 		if e.ruleTagsAt = tagsAt; known == nil && !tagsDue {
 			e.ruleTagsAt = start
 		}
@@ -104,9 +105,17 @@ func (r *reader) readDetail(ctx context.Context, arn string, tagsSince time.Time
 // ruleTags are the tags of a load balancer's listeners and rules, by ARN, and when they were read; nil
 // if they may not be compared with.
 func (r *reader) ruleTags(lb string, since time.Time) (known map[string]map[string]string, at time.Time) {
+	if known, at = r.lastRuleTags(lb); !r.current(at, since, lb) {
+		return nil, time.Time{}
+	}
+	return known, at
+}
+
+// lastRuleTags are those tags as they were read last.
+func (r *reader) lastRuleTags(lb string) (known map[string]map[string]string, at time.Time) {
 	r.inv.read(func() {
 		e := r.inv.lbs.get(lb)
-		if e == nil || e.ruleTagsDue || !r.current(e.ruleTagsAt, since, lb) {
+		if e == nil || e.ruleTagsDue || e.ruleTagsAt.IsZero() {
 			return
 		}
 		known, at = map[string]map[string]string{}, e.ruleTagsAt

@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
 )
 
 // The security groups of nodes and pods are not ours: the only thing that is changed in them is
@@ -121,6 +122,37 @@ func (p *endpoints) readEndpointGroups(ctx context.Context, f []ec2types.Filter,
 		}
 	})
 	return nil
+}
+
+// ChangedEndpointGroups implements bindings.EndpointGroups.
+func (p *endpoints) ChangedEndpointGroups(ctx context.Context) ([]string, error) {
+	was, start := map[string]foundRules{}, p.cfg.Now()
+	p.with(func() {
+		for id, g := range p.cache.groups {
+			if g.exists && !g.at.IsZero() && settled(start, g.written) {
+				was[id] = g
+			}
+		}
+	})
+	ids := slices.Sorted(maps.Keys(was))
+	for batch := range slices.Chunk(ids, filterBatch) {
+		err := p.optional(ctx, "endpoint groups", func() error { return p.readEndpointGroups(ctx, filters("group-id", batch...), batch) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	ownRules := func(g foundRules) []model.IngressRule {
+		return slices.DeleteFunc(sortedRules(g.rules), func(r model.IngressRule) bool { return !network.OwnedEndpointRule(r) })
+	}
+	var out []string
+	p.with(func() {
+		for _, id := range ids {
+			if g := p.cache.groups[id]; !g.written.After(start) && !same(ownRules(was[id]), ownRules(g)) {
+				out = append(out, id)
+			}
+		}
+	})
+	return out, nil
 }
 
 // ChangeEndpointRules implements bindings.EndpointGroups.

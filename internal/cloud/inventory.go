@@ -33,6 +33,8 @@ type inventory struct {
 	tagsDue  bool
 	nextTags time.Time
 
+	// foreign is what others have changed.
+	foreign foreign
 	// buried are ids of what was deleted from here, with the time.
 	buried map[string]time.Time
 	// parent leads from a rule to its listener and from a listener to its load balancer.
@@ -54,7 +56,9 @@ type lbEntry struct {
 	created     time.Time // as AWS says, zero if it was not listed yet
 	made        time.Time // when it was made from here, zero if it was not
 	written     time.Time // when it was last changed from here
-	listeners   map[string]*listenerEntry
+	// distrusted says that the listeners are read again because something of them is gone.
+	distrusted bool
+	listeners  map[string]*listenerEntry
 	// uses are the target groups that actions forward to, with the number of times.
 	uses map[string]int
 }
@@ -95,6 +99,7 @@ func newInventory(cluster, vpc string, refresh time.Duration) *inventory {
 func (v *inventory) reset() {
 	v.lbs, v.groups, v.sgs = newTable(v.loadBalancerKeys), newTable(v.targetGroupKeys), newTable(v.securityGroupKeys)
 	v.buried, v.parent = map[string]time.Time{}, map[string]string{}
+	v.foreign.cluster, v.foreign.of = v.cluster, map[foreignOf][]observed.Foreign{}
 	v.lbsAt, v.groupsAt, v.sgsAt, v.taggedAt, v.nextTags = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 }
 

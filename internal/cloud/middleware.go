@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/fulcrum-lb/fulcrum/internal/drift"
 )
 
 // userAgent takes the place of the SDK's whole user agent.
@@ -31,6 +33,7 @@ func instrument(s *middleware.Stack, c Config, l *limiter) error {
 			return out, meta, err
 		}
 		defer turn.end()
+		drift.Count(ctx)
 		ctx = context.WithValue(ctx, limitedKey{}, turn)
 		err = boundCall(ctx, c.CallTimeout, func(ctx context.Context) (middleware.Metadata, error) {
 			out, meta, err = next.HandleInitialize(ctx, in)

@@ -161,6 +161,7 @@ func (r *reader) snapshot(id model.StackID, since time.Time) observed.Stack {
 	key := naming.ResourceTag(id.Kind)
 	r.inv.read(func() {
 		out.Facts.Account = r.inv.account
+		out.Facts.Foreign = r.inv.foreign.to(id, out.Facts.Now)
 		for _, e := range r.inv.stackLoadBalancers(id) {
 			lb := e.view(r.client, since)
 			lb.ResourceID = lb.Tags[key]

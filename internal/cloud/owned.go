@@ -3,7 +3,6 @@ package cloud
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -21,10 +20,7 @@ func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][
 		if vpc != c.vpc || value == "" || !c.ours(tags) || tags[naming.ResourceTag(kind)] == "" {
 			return
 		}
-		of := model.StackID{Kind: kind, Name: value}
-		if namespace, name, ok := strings.Cut(value, "/"); ok {
-			of.Namespace, of.Name = namespace, name
-		}
+		of := stackOf(kind, value)
 		out[of] = append(out[of], id)
 	}
 	c.inv.read(func() {

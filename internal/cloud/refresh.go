@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // reader reads AWS into the inventory.
@@ -137,12 +138,14 @@ func (v *inventory) enterLoadBalancers(seen map[string]foundLoadBalancer, asked 
 			v.lbs.put(arn, &lbEntry{lb: x.lb, at: start, created: x.created})
 		case !e.written.After(start):
 			x.lb.Tags, x.lb.Attributes, x.lb.Capacity = e.lb.Tags, e.lb.Attributes, e.lb.Capacity
+			v.foreign.loadBalancer(arn, e, x.lb, start)
 			v.lbs.edit(arn, func(e *lbEntry) { e.lb, e.at = x.lb, start })
 		}
 	}
 	for arn := range asked {
 		e := v.lbs.get(arn)
 		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.made) > settleWindow {
+			v.foreign.note(e.lb.Tags, plan.LoadBalancer, arn, start)
 			v.dropLoadBalancer(arn)
 		}
 	}
@@ -186,12 +189,14 @@ func (v *inventory) enterTargetGroups(seen map[string]foundTargetGroup, asked it
 			v.groups.put(arn, &groupEntry{g: x.g, vpc: x.vpc, at: start})
 		case !e.written.After(start):
 			x.g.Tags, x.g.Attributes = e.g.Tags, e.g.Attributes
+			v.foreign.targetGroup(arn, e, x.g, start)
 			v.groups.edit(arn, func(e *groupEntry) { e.g, e.vpc, e.at = x.g, x.vpc, start })
 		}
 	}
 	for arn := range asked {
 		e := v.groups.get(arn)
 		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.made) > settleWindow {
+			v.foreign.note(e.g.Tags, plan.TargetGroup, arn, start)
 			v.groups.drop(arn)
 		}
 	}
@@ -251,12 +256,16 @@ func (v *inventory) enterSecurityGroups(seen map[string]observed.SecurityGroup, 
 		case e == nil:
 			v.sgs.put(id, &sgEntry{g: x, at: start})
 		case !e.written.After(start):
+			if settled(start, e.made, e.written) && !same(e.g, x) {
+				v.foreign.note(e.g.Tags, plan.SecurityGroup, id, start)
+			}
 			v.sgs.edit(id, func(e *sgEntry) { e.g, e.at = x, start })
 		}
 	}
 	for id := range asked {
 		e := v.sgs.get(id)
 		if _, ok := seen[id]; !ok && e != nil && start.Sub(e.made) > settleWindow {
+			v.foreign.note(e.g.Tags, plan.SecurityGroup, id, start)
 			v.sgs.drop(id)
 		}
 	}

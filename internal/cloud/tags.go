@@ -8,6 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // untagged are the load balancers and target groups of the VPC whose tags have to be read. Tags
@@ -67,18 +69,24 @@ func (r *reader) readTags(ctx context.Context, arns []string) error {
 	if err != nil {
 		return err
 	}
+	r.enterTags(got, arns, start)
+	return nil
+}
+
+// enterTags enters what a reading since start has found. Load balancers and target groups without are gone.
+func (r *reader) enterTags(got map[string]map[string]string, arns []string, start time.Time) {
 	r.inv.write(func() {
 		for _, arn := range arns {
 			tags, there := got[arn]
 			if e := r.inv.lbs.get(arn); e != nil && !e.written.After(start) {
-				if !there && start.Sub(e.made) > settleWindow {
+				if r.inv.foreign.tags(plan.LoadBalancer, arn, e.lb.Tags, tags, e.tagsAt, start, e.made, e.written); !there && start.Sub(e.made) > settleWindow {
 					r.inv.dropLoadBalancer(arn)
 					continue
 				}
 				r.inv.lbs.edit(arn, func(e *lbEntry) { e.lb.Tags, e.tagsAt = tags, start })
 			}
 			if e := r.inv.groups.get(arn); e != nil && !e.written.After(start) {
-				if !there && start.Sub(e.made) > settleWindow {
+				if r.inv.foreign.tags(plan.TargetGroup, arn, e.g.Tags, tags, e.tagsAt, start, e.made, e.written); !there && start.Sub(e.made) > settleWindow {
 					r.inv.groups.drop(arn)
 					continue
 				}
@@ -86,7 +94,6 @@ func (r *reader) readTags(ctx context.Context, arns []string) error {
 			}
 		}
 	})
-	return nil
 }
 
 // describeTags returns the tags of those resources that exist.

@@ -27,6 +27,8 @@ type Config struct {
 	// ImportTLSSecrets are the kinds of objects whose TLS Secrets are imported into ACM: IngressSecrets,
 	// GatewaySecrets.
 	ImportTLSSecrets []string
+	// Drift says what happens to what others change in AWS: DriftRepair, DriftReport or DriftOff.
+	Drift string
 	// StrictGroups lets one fault of a member stop its whole IngressGroup.
 	StrictGroups bool
 	// AllowMassRemoval disables the check that keeps load balancers when most Ingresses change
@@ -39,6 +41,13 @@ type Config struct {
 const (
 	IngressSecrets = "ingress"
 	GatewaySecrets = "gateway"
+)
+
+// What happens to what others change in AWS.
+const (
+	DriftRepair = "repair"
+	DriftReport = "report"
+	DriftOff    = "off"
 )
 
 // Imports reports whether the TLS Secrets of a kind of objects are imported.
@@ -202,6 +211,7 @@ type Later struct {
 func Default() Config {
 	return Config{
 		LogLevel:   "info",
+		Drift:      DriftRepair,
 		Kubernetes: Kubernetes{SyncPeriod: 10 * time.Hour},
 		AWS:        AWS{VPCTagKey: "Name", MaxRetries: 10, Stabilization: 2 * time.Minute},
 		Defaults:   Defaults{TargetType: "instance", Scheme: "internal", SSLPolicy: "ELBSecurityPolicy-2016-08"},

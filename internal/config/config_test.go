@@ -96,7 +96,7 @@ func TestFlagsAndDefaults(t *testing.T) {
 		"default-target-type": "instance", "default-load-balancer-scheme": "internal",
 		"default-ssl-policy": "ELBSecurityPolicy-2016-08", "enable-backend-security-group": "true",
 		"backend-security-group": "", "enable-manage-backend-security-group-rules": "false",
-		"disable-restricted-sg-rules": "false", "shadow": "false", "shadow-report": "", "service-target-eni-security-group-tags": "[]",
+		"drift": "repair", "disable-restricted-sg-rules": "false", "shadow": "false", "shadow-report": "", "service-target-eni-security-group-tags": "[]",
 		"enable-endpoint-slices": "true", "max-targets-per-target-group": "0",
 		"targetgroupbinding-requeue-duration": "15s", "lb-stabilization-monitor-interval": "2m0s",
 		"required-secrets-label": "", "feature-gates": "", "ingress-max-concurrent-reconciles": "3",

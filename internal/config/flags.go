@@ -16,6 +16,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&c.ImportTLSSecrets, "import-tls-secrets", c.ImportTLSSecrets, "kinds of objects whose TLS Secrets are imported into ACM: ingress (spec.tls), gateway (certificateRefs); none if empty")
 	fs.BoolVar(&c.Shadow.Enabled, "shadow", c.Shadow.Enabled, "plan beside the controller that serves the cluster, and write nothing to Kubernetes or AWS; metrics and --shadow-report say what would be done")
 	fs.StringVar(&c.Shadow.Report, "shadow-report", c.Shadow.Report, "file that --shadow writes its report to, as JSON; none if empty")
+	fs.StringVar(&c.Drift, "drift", c.Drift, "what happens to what others change in AWS: repair, report (an event, nothing is changed) or off (not looked for)")
 	fs.BoolVar(&c.StrictGroups, "strict-groups", c.StrictGroups, "stop a whole IngressGroup when one of its Ingresses has a fault")
 
 	k := &c.Kubernetes

@@ -50,6 +50,9 @@ func (c Config) Validate() error {
 		}
 	}
 	// What follows are flags of our own.
+	if d := c.Drift; d != DriftRepair && d != DriftReport && d != DriftOff {
+		return fmt.Errorf("--drift: %q is neither repair, report nor off", d)
+	}
 	if s := c.Ingress.Tenancy; s != "cooperative" && s != "isolated" {
 		return fmt.Errorf("--ingress-group-tenancy: %q is neither cooperative nor isolated", s)
 	}

@@ -6,10 +6,12 @@ import (
 )
 
 // The lanes of a queue, higher first: traffic that would go to the wrong place does not wait for others,
-// and looking again at what has not changed waits for everybody.
+// what others have changed in AWS comes behind what users change, and looking again at what has not changed
+// waits for everybody.
 const (
 	laneTargets = 10
 	laneEdits   = 0
+	laneDrift   = -50
 	laneResync  = -100
 )
 

@@ -34,6 +34,9 @@ type Line[K comparable] struct {
 	// Tenant says to whose share an item counts; nil: there is one tenant.
 	Tenant func(k K) string
 
+	// pokes queue items that no event names; nil: none do.
+	pokes *pokes[K]
+
 	shares   *shares[K]
 	failures *failures[K]
 }
@@ -181,6 +184,12 @@ func (f *feed[K]) Start(ctx context.Context, q workqueue.TypedRateLimitingInterf
 	queue, ok := q.(priorityqueue.PriorityQueue[K])
 	if !ok {
 		return fmt.Errorf("the queue of %s has no lanes", f.line.Name)
+	}
+	if f.line.pokes != nil {
+		f.line.pokes.set(func(k K) {
+			lane := laneDrift
+			queue.AddWithOpts(priorityqueue.AddOpts{Priority: &lane}, k)
+		})
 	}
 	go func() {
 		err := f.source.WaitForSync(ctx)

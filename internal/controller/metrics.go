@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -20,6 +21,7 @@ type Metrics struct {
 	throttled, invalid    *prometheus.CounterVec
 	readiness, stage      *prometheus.HistogramVec
 	errors, noServerID    *prometheus.CounterVec
+	drift                 *prometheus.CounterVec
 	orphans               *prometheus.GaugeVec // without a value before the first look
 	talkers               *talkers
 	findings              *findings
@@ -59,6 +61,7 @@ func NewMetrics(now func() time.Time) *Metrics {
 		[]float64{10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600}, []string{"namespace", "name"})
 	m.noServerID = counter("awslbc", "quic_target_missing_server_id", "Endpoints that were left out of a QUIC target group, as their pods have no server id.",
 		[]string{"namespace", "name"})
+	m.drift = counter("fulcrum", "drift_total", "Resources that others have changed in AWS, by kind, and whether the controller restored them (mode repair) or reported them (mode report).", []string{"kind", "mode"})
 	m.errors = counter("awslbc", "controller_reconcile_errors_total", "Runs that failed, by what failed.", []string{"controller", "error_category"})
 	m.stage = histogram("awslbc", "controller_reconcile_stage_duration", "Duration of a phase of a run, in seconds.", prometheus.DefBuckets, []string{"controller", "reconcile_stage"})
 	return m
@@ -143,6 +146,11 @@ var synthesizers = map[plan.ResourceKind]string{
 	plan.WebACL:        "*wafv2.webACLAssociationSynthesizer",
 	plan.ClassicACL:    "*wafregional.webACLAssociationSynthesizer",
 	plan.Protection:    "*shield.protectionSynthesizer",
+}
+
+// drifted counts what others have changed.
+func (m *Metrics) drifted(kind string, mode engine.DriftMode) {
+	m.drift.WithLabelValues(kind, string(mode)).Inc()
 }
 
 // phase measures a phase of a run. Phases without a known stage keep their own name.

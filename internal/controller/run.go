@@ -114,7 +114,7 @@ func Run(ctx context.Context, s Setup) error {
 	st := StackLine(engine.Config{
 		Cloud: aws.Stacks, Cluster: cl, Frontends: frontends,
 		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Now: time.Now, Checkpoints: book, Secrets: book,
-		Resync: s.Config.Kubernetes.SyncPeriod,
+		Resync: s.Config.Kubernetes.SyncPeriod, Drift: engine.DriftMode(s.Config.Drift),
 	}, cl, metrics, deploy)
 	if err := keep(s, mgr, leading, source, cl, book, fence, rootsOf(frontends), &st); err != nil {
 		return err
@@ -157,6 +157,17 @@ func Run(ctx context.Context, s Setup) error {
 		return RaiseEvents(ctx, cl.RaiseEvents)
 	})); err != nil {
 		return err
+	}
+	if v, ok := aws.Stacks.(Verifier); ok && s.Config.Drift != config.DriftOff {
+		watch := DriftWatch(v, reg.reconciler, lines.WithName("drift"))
+		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			if source.WaitForSync(ctx) == nil {
+				watch.Run(ctx)
+			}
+			return nil
+		})); err != nil {
+			return err
+		}
 	}
 	if aws, ok := aws.Stacks.(Owner); ok {
 		find := func(ctx context.Context) ([]Orphan, error) {

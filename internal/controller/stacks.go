@@ -119,13 +119,14 @@ type stacks struct {
 	triggers *Triggers[model.StackID]
 	metrics  *Metrics
 	fence    func() error
+	pokes    *pokes[model.StackID]
 }
 
 // StackLine is the controller of load balancers. What cfg is told of runs is taken by the line.
 func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) Line[model.StackID] {
 	s := newStacks(cfg, cl, m, log)
 	return Line[model.StackID]{
-		Name: ingressController, MaxDelay: maxDelay, Triggers: s.triggers, Run: s.run, Label: s.label, Tenant: tenantOf,
+		Name: ingressController, MaxDelay: maxDelay, Triggers: s.triggers, Run: s.run, Label: s.label, Tenant: tenantOf, pokes: s.pokes,
 	}
 }
 
@@ -135,13 +136,15 @@ func StackKinds() []cluster.Kind {
 }
 
 func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stacks {
-	s := &stacks{cluster: cl, metrics: m, fence: cfg.Fence}
+	s := &stacks{cluster: cl, metrics: m, fence: cfg.Fence, pokes: &pokes[model.StackID]{}}
 	s.triggers = StackTriggers(cl.View, cfg.Frontends)
 	s.triggers.Saw = cl.Members.Saw
 	cfg.Viewed = s.triggers.Ran
 	cfg.Phase = func(k model.Kind, phase string, took time.Duration) { m.phase(controllerOf(k), phase, took) }
 	cfg.Stepped = logStep(log)
+	cfg.Drifted = func(_ model.StackID, kind plan.ResourceKind, mode engine.DriftMode) { m.drifted(string(kind), mode) }
 	s.engine = engine.New(cfg)
+	watchForeign(cfg.Cloud, s.engine, s.pokes)
 	return s
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/config"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
@@ -21,6 +22,7 @@ type registrations struct {
 	triggers   *Triggers[bindings.Key]
 	metrics    *Metrics
 	fence      func() error
+	pokes      *pokes[bindings.Key]
 }
 
 // BindingConfig is what the configuration says about bindings; clients and hooks are to be added.
@@ -33,7 +35,7 @@ func BindingConfig(c config.Config, vpc string, fence func() error) bindings.Con
 		},
 		MaxTargets: c.Targets.MaxPerGroup, GroupTags: c.Security.ENIGroupTags,
 		Requeue: c.Targets.RequeueDuration, Resync: c.Kubernetes.SyncPeriod, FirstLook: c.Targets.Deferral,
-		UnmergedRules: c.Security.Unrestricted,
+		UnmergedRules: c.Security.Unrestricted, Drift: engine.DriftMode(c.Drift),
 	}
 }
 
@@ -56,14 +58,15 @@ func BindingOf(_ *cluster.View, obj cluster.Object) []bindings.Key {
 	return nil
 }
 
-// BindingLine is the controller of bindings. What cfg is told of runs is taken by the line.
-func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) Line[bindings.Key] {
-	return newRegistrations(cfg, cl, m, log).line()
+// BindingLine is the controller of bindings, and what it runs. What cfg is told of runs is taken by the line.
+func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) (Line[bindings.Key], *bindings.Reconciler) {
+	r := newRegistrations(cfg, cl, m, log)
+	return r.line(), r.reconciler
 }
 
 func (r *registrations) line() Line[bindings.Key] {
 	return Line[bindings.Key]{Name: bindingController, Triggers: r.triggers, Run: r.run, Label: r.label,
-		Tenant: func(k bindings.Key) string { return k.Namespace },
+		Tenant: func(k bindings.Key) string { return k.Namespace }, pokes: r.pokes,
 	}
 }
 
@@ -71,7 +74,7 @@ func (r *registrations) line() Line[bindings.Key] {
 func BindingKinds() []cluster.Kind { return slices.Clone(kinds) }
 
 func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *registrations {
-	r := &registrations{metrics: m, fence: cfg.Fence}
+	r := &registrations{metrics: m, fence: cfg.Fence, pokes: &pokes[bindings.Key]{}}
 	r.triggers = NewTriggers(cl.View, []cluster.Kind{cluster.KindBinding}, BindingOf)
 	cfg.Viewed = func(k bindings.Key, v *cluster.View) {
 		if v == nil {
@@ -88,6 +91,7 @@ func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log log
 		m.noServerID.WithLabelValues(k.Namespace, k.Name).Add(float64(n))
 	}
 	cfg.Did = logDeed(log)
+	cfg.Drifted, cfg.Again = m.drifted, r.pokes.poke
 	r.reconciler = bindings.New(cfg)
 	r.triggers.Ignores = r.reconciler.Echo
 	return r

@@ -26,6 +26,13 @@ type run struct {
 	did  []string             // the steps that were carried out, as text
 	made map[plan.StepID]bool // the same by id, over all plans of the run
 	held []FailedStep         // refused steps that the plan goes on without
+
+	// quiet says that the stack was as desired before the run, and is compared because of what others
+	// may have changed.
+	quiet bool
+	// left are steps that are reported and not carried out, leftFindings what is said about them.
+	left         map[plan.StepID]bool
+	leftFindings finding.List
 }
 
 // bring decides what is contested by what is live, and converges.
@@ -39,6 +46,7 @@ func (r *run) bring(ctx context.Context, stack model.Stack, found finding.List) 
 		if err = r.converge(ctx, settled, all, by); !errors.Is(err, errUncompared) {
 			return settled, all, err
 		}
+		r.quiet = true
 	}
 }
 
@@ -57,15 +65,19 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			r.out.FailedIn = Observing
 			return err
 		}
-		if n == 0 && r.e.comparisons.lacks(r.out.ID, d.Plan, r.e.now()) {
+		if n == 0 && !r.leavesAll(d.Plan) && r.e.comparisons.lacks(r.out.ID, d.Plan, r.e.now()) {
 			return errUncompared
+		}
+		if n == 0 {
+			r.drifted(d)
+			r.e.drifts.judge(r.out.ID, d.Have.Facts.Now)
 		}
 		r.e.deadlines.note(r.out.ID, d.Plan.Waiting, r.e.now())
 		r.out.Stack, r.out.Plan = d.Stack, d.Plan
 		if d.Stack.Describe {
 			r.out.Document = d.Describe()
 		}
-		r.out.Findings = d.Findings
+		r.out.Findings = append(d.Findings, r.leftFindings...).Sorted()
 		if d.Stack.DryRun {
 			r.out.Done = true
 			return nil
@@ -186,6 +198,9 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		}
 	}
 	for _, s := range p.Steps {
+		if r.left[s.ID] {
+			continue
+		}
 		if s.Waits() {
 			wait(cmp.Or(s.Wait.Again, polling))
 			continue

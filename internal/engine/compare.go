@@ -72,16 +72,17 @@ func (c *comparisons) putOff(id model.StackID, desired string, may time.Duration
 	return min(may, x.known.Add(ResyncAfter(c.period, id.String())).Sub(now))
 }
 
-// begin notes that a run of a stack begins, and sets how old what it compares may be. What is to be
+// begin notes that a run of a stack begins, and sets how old what it compares may be. It reports whether
+// the desired state has changed. What is to be
 // emptied is deleted as it was last read: what is gone already is no fault.
-func (c *comparisons) begin(stack model.Stack, desired string, now time.Time) {
+func (c *comparisons) begin(stack model.Stack, desired string, now time.Time) (changed bool) {
 	if now.IsZero() {
-		return
+		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	x, ok := c.of[stack.ID]
-	changed := ok && x.desired != desired
+	changed = ok && x.desired != desired
 	if due := x.last.IsZero() || !now.Before(x.last.Add(ResyncAfter(c.period, stack.ID.String()))); due {
 		age := ResyncAge(c.period)
 		if !ok {
@@ -100,6 +101,7 @@ func (c *comparisons) begin(stack model.Stack, desired string, now time.Time) {
 		x.done = false
 	}
 	c.put(stack.ID, x)
+	return changed
 }
 
 func (c *comparisons) put(id model.StackID, x comparison) {
@@ -152,6 +154,16 @@ func (c *comparisons) end(id model.StackID, done bool, now time.Time) time.Durat
 	return max(x.last.Add(ResyncAfter(c.period, id.String())).Sub(now), time.Second)
 }
 
+// Compared reports whether this process has compared a stack with AWS and left nothing to do, so that
+// what differs from then on is the work of others.
+func (e *Engine) Compared(id model.StackID) bool {
+	c := e.comparisons
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	x, ok := c.of[id]
+	return ok && x.done && !x.last.IsZero()
+}
+
 // forget drops a stack of which nothing is left.
 func (c *comparisons) forget(id model.StackID) {
 	c.mu.Lock()
@@ -163,6 +175,7 @@ func (c *comparisons) forget(id model.StackID) {
 func (e *Engine) resync(out *Outcome, now time.Time) {
 	if out.Stack.Empty() && out.Done && len(out.Stack.Leaving) == 0 {
 		e.comparisons.forget(out.ID)
+		e.drifts.forget(out.ID)
 		return
 	}
 	due := e.comparisons.end(out.ID, out.Done && !out.refused, now)

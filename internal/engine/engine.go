@@ -101,6 +101,8 @@ type Outcome struct {
 	// Idle reports that nothing is left to do, and RetryAfter is when the stack is compared with AWS
 	// next.
 	Idle bool
+	// Drift says what others have changed and the run restores.
+	Drift finding.List
 	// Failed are steps that failed, with their errors as findings on those to blame.
 	Failed []FailedStep
 	// Err is set when the run as a whole failed (reading, or an unknown failure): back off. FailedIn is

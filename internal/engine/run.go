@@ -42,6 +42,10 @@ type Config struct {
 	// Resync is how often each stack is compared with AWS although nothing of it has changed; 10 h if
 	// not above zero. Without a clock none is.
 	Resync time.Duration
+	// Drift says what happens to what others have changed of a stack that was as desired; empty: RepairDrift.
+	Drift DriftMode
+	// Drifted is called with each kind of resource that others have changed. Nil to ignore.
+	Drifted func(id model.StackID, kind plan.ResourceKind, mode DriftMode)
 	// Now is the clock of the phases; nil means that they are not measured.
 	Now func() time.Time
 }
@@ -79,6 +83,8 @@ type Engine struct {
 	deadlines *deadlines
 	// comparisons are since when what is compared must have been read.
 	comparisons *comparisons
+	// drifts are what was reported as changed by others.
+	drifts *drifts
 }
 
 // New returns an engine.
@@ -86,9 +92,12 @@ func New(c Config) *Engine {
 	if c.Resync <= 0 {
 		c.Resync = DefaultResync
 	}
+	if c.Drift == "" {
+		c.Drift = RepairDrift
+	}
 	return &Engine{
 		Config: c, routes: &routes{}, past: &past{}, repeats: &repeats{}, refused: &refusals{}, imports: &imports{}, deadlines: &deadlines{},
-		comparisons: &comparisons{period: c.Resync},
+		comparisons: &comparisons{period: c.Resync}, drifts: &drifts{},
 	}
 }
 
@@ -286,7 +295,9 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 		out.Stack, out.Findings, out.Deferred, out.RetryAfter = stack, found.Sorted(), true, d
 		return out, nil
 	}
-	e.comparisons.begin(stack, desired, start)
+	if e.comparisons.begin(stack, desired, start) {
+		e.drifts.leave(id, nil)
+	}
 	e.refused.begin(id, start)
 	reported := false
 	defer func() { e.note(out, reported, found, digest) }()

@@ -40,6 +40,8 @@ const (
 	LoadBalancerDoubled    Reason = "LoadBalancerDoubled"
 	MoreFindings           Reason = "MoreFindings"
 	NameTaken              Reason = "NameTaken"
+	DriftRepaired          Reason = "DriftRepaired"
+	DriftFound             Reason = "DriftFound"
 	DeletionProtected      Reason = "DeletionProtected"
 	FeatureDisabled        Reason = "FeatureDisabled"
 	Unsupported            Reason = "Unsupported"
@@ -112,6 +114,8 @@ var Reasons = []Explanation{
 	{CertificateNotFound, "A certificate does not exist, or no issued certificate covers a host.", "Request or import the certificate in ACM, or correct certificate-arn.", BlocksMember},
 	{CertificatePending, "A requested certificate is not issued yet, and something prevents it.", "Create the DNS records that the message names, or give the controller the right to make them in Route 53.", BlocksNothing},
 	{DeletionProtected, "The load balancer would have to be deleted but is protected.", "Switch the protection off first.", BlocksStack},
+	{DriftFound, "Others have changed something in AWS, and --drift=report leaves it. The message names what was changed, from what to what.", "Restore it in AWS, or edit the object, which carries the whole desired state out.", BlocksNothing},
+	{DriftRepaired, "Others have changed something in AWS, and the controller restores it. The message names what was changed, from what to what.", "Edit the object to change it for good. CloudTrail shows who changed it.", BlocksNothing},
 	{EndpointGroupUnclear, "The ENI of a node or pod, or the security group of that ENI that has to carry rules, cannot be determined.", "Tag exactly one security group of the ENI kubernetes.io/cluster/<cluster name>.", BlocksNothing},
 	{EndpointIgnored, "An EndpointSlice names an address that is not one of a pod of its namespace, or that a newer pod has; it is not registered.", "Check who writes the EndpointSlices of the Service.", BlocksNothing},
 	{EndpointMissing, "A pod has the readiness gate of a TargetGroupBinding but is not one of its endpoints, so its gate stays closed.", "Check the selector and the address family of the Service, and the node of the pod.", BlocksNothing},

@@ -59,6 +59,8 @@ type Facts struct {
 	Secrets map[string]string
 	// Health by target group ARN, for those asked.
 	Health map[string]Health
+	// Foreign are the changes that others have made lately to resources of the stack.
+	Foreign []Foreign
 	// Faults are why questions have no answer, by question key. Such a question is not asked again.
 	Faults map[string]Fault
 	// Now is the time of the observation.

@@ -48,6 +48,11 @@ func Patches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 			out = append(out, e)
 		}
 	}
+	for _, x := range o.Drift.Sorted() {
+		if e, ok := Event(x, nil); ok {
+			out = append(out, e)
+		}
+	}
 	out = append(out, statuses(v, o, k)...)
 	if o.Changed && (o.Done || len(o.Failed) > 0) && !o.Stack.Held.Everything {
 		for _, m := range o.Stack.Members {

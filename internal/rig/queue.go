@@ -15,11 +15,15 @@ type key struct {
 	stack   model.StackID
 	binding bindings.Key
 	class   cluster.Ref
+	drift   bool // looking for what others have changed
 }
 
 func (k key) String() string {
 	if k.binding != (bindings.Key{}) {
 		return "binding " + k.binding.String()
+	}
+	if k.drift {
+		return "drift"
 	}
 	if k.class != (cluster.Ref{}) {
 		return k.class.String()

@@ -16,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/config"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/drift"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -61,6 +62,10 @@ type Options struct {
 	Ran func(what string, err error)
 	// Resync is how often what has not changed is compared with AWS; 0: the default.
 	Resync time.Duration
+	// Drift looks for what others change in AWS, as the real controller does.
+	Drift bool
+	// DriftMode says what happens to it; empty: the default.
+	DriftMode engine.DriftMode
 	// Workers runs the controller's own queues with so many workers each, instead of one item
 	// after the other by Settle.
 	Workers int
@@ -138,6 +143,7 @@ type process struct {
 	tracked  *controller.Triggers[bindings.Key]
 	classes  controller.Line[cluster.Ref]
 	queue    queue
+	watch    *drift.Watch // nil: nothing is looked for
 
 	k8s  *kube.Cluster
 	line engine.Config
@@ -209,6 +215,7 @@ func (r *Rig) Start() {
 		Cloud: aws, Cluster: k8s, Options: options, Now: time.Now, Fence: r.opt.Fence, Resync: r.opt.Resync,
 		Frontends: frontends,
 		Viewed:    p.stacks.Ran,
+		Drift:     r.opt.DriftMode,
 	}
 	book := checkpoint.New(time.Now)
 	line.Secrets = book
@@ -234,7 +241,7 @@ func (r *Rig) Start() {
 			}
 			p.tracked.Ran(key, v)
 		},
-		Now: time.Now, Fence: r.opt.Fence, Resync: r.opt.Resync,
+		Now: time.Now, Fence: r.opt.Fence, Resync: r.opt.Resync, Drift: r.opt.DriftMode,
 	}
 	p.k8s, p.line, p.fill = k8s, line, fill
 	r.process = p
@@ -244,10 +251,27 @@ func (r *Rig) Start() {
 	}
 	p.engine, p.bindings = engine.New(line), bindings.New(fill)
 	p.tracked.Ignores = p.bindings.Echo
+	p.watchDrift()
 	p.loadMemberships()
 	p.listAll()
 	unwatch := r.Store.Watch(p.event)
 	r.stop = func() { unwatch(); kill() }
+}
+
+// watchDrift queues looking for what others have changed, as an item that is always due again.
+func (p *process) watchDrift() {
+	aws, ok := p.line.Cloud.(controller.Verifier)
+	if !ok || !p.rig.opt.Drift {
+		return
+	}
+	aws.OnForeign(func(id model.StackID) {
+		if p.engine.Compared(id) {
+			p.queue.add(key{stack: id}, time.Now())
+		}
+	})
+	p.bindings.Again = func(k bindings.Key) { p.queue.add(key{binding: k}, time.Now()) }
+	p.watch = controller.DriftWatch(aws, p.bindings, p.rig.opt.Log)
+	p.queue.add(key{drift: true}, time.Now())
 }
 
 // Kill ends the controller's life at once: no call of it reaches anybody any more.
@@ -386,6 +410,9 @@ func (p *process) run(k key) (time.Duration, error) {
 	if k.binding != (bindings.Key{}) {
 		out, err := p.bindings.Reconcile(p.ctx, k.binding)
 		return out.RetryAfter, err
+	}
+	if k.drift {
+		return max(p.watch.Step(p.ctx), time.Millisecond), nil
 	}
 	if k.class != (cluster.Ref{}) {
 		p.classes.Triggers.Begin(k.class)

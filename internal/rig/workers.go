@@ -20,9 +20,12 @@ func (p *process) work(workers int) (stop func()) {
 	src := stored{p.rig.Store}
 	stacks := controller.StackLine(p.line, p.k8s, metrics, p.rig.opt.Log)
 	stacks.Workers = workers
-	fill := controller.BindingLine(p.fill, p.k8s, metrics, p.rig.opt.Log)
+	fill, reconciler := controller.BindingLine(p.fill, p.k8s, metrics, p.rig.opt.Log)
 	fill.Workers, fill.MaxDelay = workers, 1000*time.Second
 	var running sync.WaitGroup
+	if v, ok := p.line.Cloud.(controller.Verifier); ok && p.rig.opt.Drift {
+		running.Go(func() { controller.DriftWatch(v, reconciler, p.rig.opt.Log).Run(p.ctx) })
+	}
 	if p.checkpoints != nil {
 		var gone []cluster.Ref
 		stacks.Prepare = func(ctx context.Context) {

@@ -53,6 +53,25 @@ func (s *IdentitySet) Has(t observed.Target) bool {
 	return ok
 }
 
+// Missing are the identities of the set that none of the targets has, in order.
+func (s *IdentitySet) Missing(list []observed.Target) []string {
+	if s == nil {
+		return nil
+	}
+	there := make(map[identityParts]bool, len(list))
+	for _, t := range list {
+		there[partsOf(t.ID, t.Port, t.ServerID)] = true
+	}
+	var out []string
+	for _, p := range slices.Concat(s.list, s.added) {
+		if !there[p] {
+			out = append(out, CanonicalIdentity(identity(p.id, p.port, p.server)))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // find reports whether an identity is in the set, and where it is, or would be, in the list.
 func (s *IdentitySet) find(p identityParts) (at int, ok bool) {
 	if at, ok = slices.BinarySearchFunc(s.list, p, compareParts); !ok {

@@ -98,6 +98,9 @@ type EndpointGroups interface {
 	// minutes old, and not older than maxAge if that is above zero; our own writes since are laid over
 	// it.
 	EndpointGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]EndpointGroup, error)
+	// ChangedEndpointGroups reads the known groups again, and returns those whose rules of the controller
+	// others have changed since they were read or written last.
+	ChangedEndpointGroups(ctx context.Context) ([]string, error)
 	// ChangeEndpointRules authorizes and then revokes rules of one group, each in one call; an
 	// error of the first keeps it from the second. Where the group is not as it was last read (a
 	// rule to add exists, one to revoke does not) it is read again, so that a repetition works out.

@@ -50,6 +50,12 @@ type Config struct {
 	NoServerID func(binding Key, endpoints int)
 	// Did is called with each change of AWS that was carried out. Nil to ignore.
 	Did func(Deed)
+	// Drift says what happens to what others have changed; empty: engine.RepairDrift.
+	Drift engine.DriftMode
+	// Drifted is called with each kind of thing that others have changed. Nil to ignore.
+	Drifted func(kind string, mode engine.DriftMode)
+	// Again is called with a binding that has to be run because others have changed its targets. Nil to ignore.
+	Again func(Key)
 	// Now is the clock.
 	Now func() time.Time
 }

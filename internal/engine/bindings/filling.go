@@ -1,6 +1,8 @@
 package bindings
 
 import (
+	"time"
+
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
@@ -11,6 +13,16 @@ import (
 type filling struct {
 	binding    *elbv2.TargetGroupBinding // as last described
 	registered *targets.IdentitySet
+	// written is when a target was last registered or taken out.
+	written time.Time
+	// complete says that the last run left nothing to do, running that one is under way, runs how often that
+	// has changed.
+	complete      bool
+	running, runs int
+	// unsure says that a registration may have taken effect although it failed.
+	unsure bool
+	// suspected is what others seem to have changed.
+	suspected suspicion
 }
 
 // filledBy returns a binding as it was when targets were last registered for it, nil if none were.
@@ -34,6 +46,7 @@ func (m *memory) noteFound(key Key, described *elbv2.TargetGroupBinding, list []
 func (m *memory) noteRegistered(key Key, described *elbv2.TargetGroupBinding, list []targets.Endpoint) {
 	if len(list) > 0 {
 		m.noteFilled(key, described, func(s *targets.IdentitySet) *targets.IdentitySet { return s.With(list) })
+		m.noteTargetsWritten(key)
 	}
 }
 
@@ -42,7 +55,7 @@ func (m *memory) noteFilled(key Key, described *elbv2.TargetGroupBinding, change
 	defer m.mu.Unlock()
 	f := m.fillings[key]
 	if f == nil || f.binding.Spec.TargetGroupARN != described.Spec.TargetGroupARN {
-		f = &filling{}
+		f = &filling{running: 1}
 		m.fillings[key] = f
 	}
 	f.binding, f.registered = described, change(f.registered)
@@ -53,8 +66,14 @@ func (m *memory) noteDeregistered(key Key, described *elbv2.TargetGroupBinding, 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if f := m.fillings[key]; f != nil && f.binding.Spec.TargetGroupARN == described.Spec.TargetGroupARN {
-		f.registered = f.registered.Without(list)
+		f.registered, f.written = f.registered.Without(list), m.now()
 	}
+}
+
+func (m *memory) noteTargetsWritten(key Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fillings[key].written = m.now()
 }
 
 // dropFilling forgets what was registered for a binding.

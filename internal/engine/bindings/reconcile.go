@@ -42,6 +42,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 			err = fmt.Errorf("reconcile binding %s: panic: %v\n%s", key, p, debug.Stack())
 		}
 	}()
+	defer r.memory.begin(key)()
+	defer func() { r.memory.noteComplete(key, err == nil && (out.Idle || out.Deferred)) }()
 	p := &run{r: r, key: key, out: &out}
 	start := r.Now()
 	f, err := p.facts()

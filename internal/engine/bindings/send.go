@@ -50,6 +50,7 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []obser
 			p.r.memory.noteRoom(p.key)
 			p.r.memory.noteDeregistered(p.key, f.Described, chunk)
 			p.r.did(Deregistered, arn, namesOf(chunk))
+			p.tellRestored(ctx, f.Stored, namesOf(chunk))
 		case failure.Turn(err) > 0:
 			// Should one of the addresses be given to another tenant meanwhile, the call is urgent.
 			targets.GivenAway(p.v, p.key.Namespace, slices.Concat(append(queue, chunk)...))
@@ -106,9 +107,13 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			p.changed()
 			p.r.memory.noteRegistered(p.key, f.Described, chunk)
 			p.r.did(Registered, arn, endpointNames(chunk))
+			p.tellRestored(ctx, f.Stored, endpointNames(chunk))
 			continue
 		}
 		class := p.r.Cloud.Class(err)
+		if class == engine.Unknown {
+			p.r.memory.noteUnsure(p.key)
+		}
 		half := len(chunk) / 2
 		if class == engine.Invalid && half > 0 {
 			queue = append(queue, chunk[:half], chunk[half:])

@@ -161,6 +161,8 @@ func (a *aws) EndpointGroups(_ context.Context, _ []string, _ time.Duration) ([]
 	return out, nil
 }
 
+func (a *aws) ChangedEndpointGroups(context.Context) ([]string, error) { return nil, nil }
+
 func (a *aws) ChangeEndpointRules(_ context.Context, group string, authorize, revoke []model.IngressRule) error {
 	for _, r := range authorize {
 		if c, ok := a.refuse[r.Group]; ok {

@@ -1,0 +1,139 @@
+package drift
+
+import (
+	"cmp"
+	"context"
+	"hash/fnv"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// How often what is live is read again where the share of calls allows it. Both leave room below
+// what is promised: 5 and 15 minutes.
+const (
+	Often  = 4 * time.Minute
+	Seldom = 13 * time.Minute
+)
+
+// Share is the part of the calls per second that AWS admits which is used to look for drift.
+const Share = 0.05
+
+// Check is something that is read again from time to time.
+type Check struct {
+	Key   string
+	Every time.Duration
+	// At is when it was read last, by whomever; zero if that is not known.
+	At   time.Time
+	Read func(ctx context.Context) error
+}
+
+// Watch makes checks one after the other.
+type Watch struct {
+	// Sources give what there is to check now.
+	Sources []func() []Check
+	// Rate is how many calls per second AWS admits now, of which Share is used.
+	Rate func() float64
+	// Failed is called with each check that failed. Nil to ignore.
+	Failed func(key string, err error)
+	Now    func() time.Time
+
+	last   map[string]time.Time
+	due    []dueCheck // the next first
+	listed time.Time
+}
+
+type dueCheck struct {
+	Check
+	at time.Time
+}
+
+// listEvery is how often the sources are asked.
+const listEvery = 15 * time.Second
+
+// idle is how long to wait where there is nothing to check.
+const idle = listEvery
+
+// Step makes the check that is due first, if one is, and returns how long to wait before the next
+// step. It uses no more than the share of the calls: what a check has called is waited for after it.
+func (w *Watch) Step(ctx context.Context) time.Duration {
+	now := w.Now()
+	if w.listed.IsZero() || now.Sub(w.listed) >= listEvery {
+		w.list(now)
+	}
+	if len(w.due) == 0 {
+		return idle
+	}
+	next := w.due[0]
+	if wait := next.at.Sub(now); wait > 0 {
+		return min(wait, idle)
+	}
+	w.due = w.due[1:]
+	w.last[next.Key] = now
+	if again := (dueCheck{next.Check, now.Add(next.Every)}); again.at.Before(w.listed.Add(listEvery)) {
+		at, _ := slices.BinarySearchFunc(w.due, again, compareDue)
+		w.due = slices.Insert(w.due, at, again)
+	}
+	var calls atomic.Int64
+	if err := next.Read(context.WithValue(ctx, countKey{}, &calls)); err != nil && ctx.Err() == nil && w.Failed != nil {
+		w.Failed(next.Key, err)
+	}
+	return time.Duration(float64(calls.Load()) / (Share * max(w.Rate(), slowest)) * float64(time.Second))
+}
+
+// slowest bounds how long a call is waited for where AWS admits next to nothing.
+const slowest = 0.2
+
+// list asks the sources, and puts what is due soon in order. What is new is taken for read at a time
+// that differs by key, so that not all is due at once.
+func (w *Watch) list(now time.Time) {
+	w.listed, w.due = now, w.due[:0]
+	last := map[string]time.Time{}
+	for _, source := range w.Sources {
+		for _, c := range source() {
+			at, known := w.last[c.Key]
+			if !known {
+				at = now.Add(-spread(c.Key, c.Every))
+			}
+			last[c.Key] = at
+			if c.At.After(at) {
+				at = c.At
+			}
+			if due := at.Add(c.Every); due.Before(now.Add(listEvery)) {
+				w.due = append(w.due, dueCheck{c, due})
+			}
+		}
+	}
+	w.last = last
+	slices.SortFunc(w.due, compareDue)
+}
+
+func compareDue(a, b dueCheck) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.Key, b.Key)) }
+
+// Run makes steps until ctx ends.
+func (w *Watch) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		timer := time.NewTimer(w.Step(ctx))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+		case <-timer.C:
+		}
+	}
+}
+
+// spread is a part of a period that depends on the key alone.
+func spread(key string, period time.Duration) time.Duration {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(key)) // a hash takes everything
+	return time.Duration(float64(period) * float64(h.Sum32()) / (1 << 32))
+}
+
+type countKey struct{}
+
+// Count counts a call to AWS that is made for a check; it does nothing for any other.
+func Count(ctx context.Context) {
+	if n, ok := ctx.Value(countKey{}).(*atomic.Int64); ok {
+		n.Add(1)
+	}
+}

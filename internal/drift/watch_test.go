@@ -1,0 +1,70 @@
+package drift
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// However much there is to check, no more than the share of the calls is used, and everything has its turn.
+func TestWatchKeepsToItsShare(t *testing.T) {
+	for _, n := range []int{1, 50, 500} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				calls, last := 0, map[int]time.Time{}
+				longest := time.Duration(0)
+				w := &Watch{Now: time.Now, Rate: func() float64 { return 40 }, Sources: []func() []Check{func() (out []Check) {
+					for i := range n {
+						out = append(out, Check{Key: fmt.Sprint(i), Every: Seldom, Read: func(ctx context.Context) error {
+							if at, ok := last[i]; ok {
+								longest = max(longest, time.Since(at))
+							}
+							last[i] = time.Now()
+							for range 3 {
+								Count(ctx)
+								calls++
+							}
+							return nil
+						}})
+					}
+					return out
+				}}}
+				ctx, cancel := context.WithTimeout(t.Context(), 4*time.Hour)
+				defer cancel()
+				w.Run(ctx)
+				if most := int(4 * 3600 * 40 * Share); calls > most+3 {
+					t.Errorf("%d calls, the share is %d", calls, most)
+				}
+				if len(last) != n {
+					t.Errorf("%d of %d checks were made", len(last), n)
+				}
+				pass := time.Duration(float64(3*n) / (40 * Share) * float64(time.Second))
+				if bound := max(15*time.Minute, pass+time.Minute); longest > bound {
+					t.Errorf("a check is made again after %s, a pass takes %s", longest, pass)
+				}
+			})
+		})
+	}
+}
+
+// What others have read a moment ago is not read again.
+func TestWatchCountsReadingsOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var made []string
+		check := func(key string, at func() time.Time) Check {
+			return Check{Key: key, Every: Often, At: at(), Read: func(context.Context) error { made = append(made, key); return nil }}
+		}
+		w := &Watch{Now: time.Now, Rate: func() float64 { return 50 }, Sources: []func() []Check{func() []Check {
+			return []Check{check("fresh", time.Now), check("old", func() time.Time { return time.Time{} })}
+		}}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		w.Run(ctx)
+		if slices.Contains(made, "fresh") || len(made) < 14 {
+			t.Errorf("made: %q", made)
+		}
+	})
+}
