@@ -1,26 +1,60 @@
 package cli
 
 import (
+	"fmt"
 	"io"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	ctrlzap "sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/fulcrum-lb/fulcrum/internal/config"
 )
 
-// newLogger writes JSON lines. level is info or debug; anything else is info.
-func newLogger(w io.Writer, level string) logr.Logger {
-	at := zapcore.InfoLevel
-	if level == "debug" {
-		at = zapcore.DebugLevel
+// newLogger writes lines of JSON or text. The level can be changed while it is used.
+func newLogger(w io.Writer, level, format string) (logr.Logger, zap.AtomicLevel) {
+	at := zap.NewAtomicLevelAt(zapcore.InfoLevel)
+	if level == config.DebugLevel {
+		at.SetLevel(zapcore.DebugLevel)
 	}
-	return zap.New(
-		zap.WriteTo(w), zap.Level(at), zap.StacktraceLevel(zapcore.PanicLevel),
-		zap.JSONEncoder(func(c *zapcore.EncoderConfig) { c.EncodeTime = zapcore.TimeEncoderOfLayout(time.RFC3339) }),
-	)
+	times := func(c *zapcore.EncoderConfig) { c.EncodeTime = zapcore.TimeEncoderOfLayout(time.RFC3339) }
+	encoder := ctrlzap.JSONEncoder(times)
+	if format == config.TextFormat {
+		encoder = ctrlzap.ConsoleEncoder(times)
+	}
+	return ctrlzap.New(ctrlzap.WriteTo(w), ctrlzap.Level(at), ctrlzap.StacktraceLevel(zapcore.PanicLevel), encoder), at
+}
+
+// levelHandler shows the log level, and sets the one that a PUT has in its body: info or debug.
+func levelHandler(at zap.AtomicLevel, log logr.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method {
+		case http.MethodGet:
+		case http.MethodPut:
+			body, _ := io.ReadAll(io.LimitReader(r.Body, 64))
+			switch level := strings.TrimSpace(string(body)); level {
+			case config.InfoLevel:
+				at.SetLevel(zapcore.InfoLevel)
+			case config.DebugLevel:
+				at.SetLevel(zapcore.DebugLevel)
+			default:
+				http.Error(w, "the level is not known; allowed: info, debug", http.StatusBadRequest)
+				return
+			}
+			log.Info("changed log level", "level", at.Level().String())
+		default:
+			w.Header().Set("Allow", "GET, PUT")
+			http.Error(w, "use GET or PUT", http.StatusMethodNotAllowed)
+			return
+		}
+		fmt.Fprintln(w, at.Level().String())
+	})
 }
 
 // shareLogger gives the logger to the client libraries, which have loggers of their own. What they

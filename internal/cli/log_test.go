@@ -5,12 +5,14 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/config"
 )
 
 func TestLibrariesAreQuietUnlessSomethingIsWrong(t *testing.T) {
 	for level, want := range map[string]string{"info": "wrong", "debug": "daily wrong"} {
 		var b bytes.Buffer
-		log := newLogger(&b, level)
+		log, _ := newLogger(&b, level, config.JSONFormat)
 		library := log.WithSink(quieter{log.GetSink()}).WithName("library").WithValues("k", "v")
 		library.Info("daily")
 		library.Error(errors.New("no"), "wrong")

@@ -10,7 +10,7 @@ import (
 
 // runController is the controller. Failures are logged.
 func runController(ctx context.Context, env Environment, cfg config.Config) error {
-	log := newLogger(env.Stderr, cfg.LogLevel)
+	log, level := newLogger(env.Stderr, cfg.LogLevel, cfg.LogFormat)
 	shareLogger(log)
 	setup := log.WithName("setup")
 	b := thisBuild()
@@ -35,7 +35,8 @@ func runController(ctx context.Context, env Environment, cfg config.Config) erro
 	if err != nil {
 		return fail("the API server is not known", err)
 	}
-	if err := controller.Run(ctx, controller.Setup{Config: cfg, REST: restConfig, Log: log, Connect: connect(cfg, env)}); err != nil {
+	if err := controller.Run(ctx, controller.Setup{Config: cfg, REST: restConfig, Log: log, Connect: connect(cfg, env),
+		Unreached: cloud.Unreached, LogLevel: levelHandler(level, setup)}); err != nil {
 		return fail("the controller has stopped", err)
 	}
 	setup.Info("stopped")

@@ -258,3 +258,20 @@ var codes = map[string]engine.Class{
 	"InvalidChangeBatch":                      engine.Invalid,
 	"InvalidInput":                            engine.Invalid,
 }
+
+// Unreached reports whether AWS did not answer, or not now, so that the same call may work later. What the
+// instance metadata does not have is missing for good: the error says which flag takes its place.
+func Unreached(err error) bool {
+	var missing *notSetError
+	if err == nil || errors.As(err, &missing) {
+		return false
+	}
+	switch classify(err) {
+	case engine.Throttled:
+		return true
+	case engine.Unknown:
+		var operation *smithy.OperationError
+		return errors.As(err, &operation)
+	}
+	return false
+}

@@ -10,6 +10,7 @@ type Config struct {
 	// ClusterName is part of names and tags of AWS resources; required.
 	ClusterName string
 	LogLevel    string
+	LogFormat   string // JSONFormat or TextFormat
 	Kubernetes  Kubernetes
 	AWS         AWS
 	Defaults    Defaults
@@ -183,7 +184,25 @@ type Serving struct {
 	WebhookClientCA string
 	// WebhookPrefix begins the names of the objects that webhooks hang on.
 	WebhookPrefix string
+	// Webhooks is WebhooksOn or WebhooksOff.
+	Webhooks string
+	// Profiling is the address of the profiles; empty: none.
+	Profiling string
 }
+
+// Whether admission webhooks are served.
+const (
+	WebhooksOn  = "on"
+	WebhooksOff = "off"
+)
+
+// The levels and formats of the log.
+const (
+	InfoLevel  = "info"
+	DebugLevel = "debug"
+	JSONFormat = "json"
+	TextFormat = "text"
+)
 
 // WebhookService is the name of the Service through which the API server reaches the webhooks.
 func (s Serving) WebhookService() string { return s.WebhookPrefix + "-webhook-service" }
@@ -210,7 +229,8 @@ type Later struct {
 // Default returns the defaults.
 func Default() Config {
 	return Config{
-		LogLevel:   "info",
+		LogLevel:   InfoLevel,
+		LogFormat:  JSONFormat,
 		Drift:      DriftRepair,
 		Kubernetes: Kubernetes{SyncPeriod: 10 * time.Hour},
 		AWS:        AWS{VPCTagKey: "Name", MaxRetries: 10, Stabilization: 2 * time.Minute},
@@ -228,7 +248,7 @@ func Default() Config {
 		},
 		Workers:   Workers{Ingress: 3, Service: 3, ALBGateway: 3, NLBGateway: 3, GatewayClass: 3, Binding: 3},
 		Election:  Election{Enabled: true, ID: "aws-load-balancer-controller-leader"},
-		Serving:   Serving{Metrics: ":8080", Probes: ":61779", WebhookPort: 9443, WebhookPrefix: "aws-load-balancer"},
+		Serving:   Serving{Metrics: ":8080", Probes: ":61779", WebhookPort: 9443, Webhooks: WebhooksOn, WebhookPrefix: "aws-load-balancer"},
 		Admission: Admission{ReadinessGates: true},
 		Later:     Later{AcceleratorWorkers: 1, AcceleratorMaxBackoff: 1000 * time.Second},
 	}

@@ -10,7 +10,8 @@ import (
 func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.SortFlags = true
 	fs.StringVar(&c.ClusterName, "cluster-name", c.ClusterName, "name of the cluster, used in names and tags of AWS resources (required)")
-	fs.StringVar(&c.LogLevel, "log-level", c.LogLevel, "info or debug")
+	fs.StringVar(&c.LogLevel, "log-level", c.LogLevel, "info or debug; PUT /log-level at the address of the health probes changes it at run time")
+	fs.StringVar(&c.LogFormat, "log-format", c.LogFormat, "json (a line of JSON for each entry) or text (for people)")
 	fs.Var(&c.Gates, GatesFlag, c.Gates.describe())
 	fs.BoolVar(&c.AllowMassRemoval, "allow-mass-removal", c.AllowMassRemoval, "disable the safety check that keeps load balancers when a class or flag gives 3 or more Ingresses that were not edited to another controller")
 	fs.StringSliceVar(&c.ImportTLSSecrets, "import-tls-secrets", c.ImportTLSSecrets, "kinds of objects whose TLS Secrets are imported into ACM: ingress (spec.tls), gateway (certificateRefs); none if empty")
@@ -96,6 +97,8 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	v := &c.Serving
 	fs.StringVar(&v.Metrics, "metrics-bind-addr", v.Metrics, "address of the metrics endpoint; 0 disables it")
 	fs.StringVar(&v.Probes, "health-probe-bind-addr", v.Probes, "address of the health probes")
+	fs.StringVar(&v.Profiling, "profiling-bind-addr", v.Profiling, "address of the profiles of the Go runtime, such as 127.0.0.1:6060; none if empty. Whoever reaches it sees the command line and code paths")
+	fs.StringVar(&v.Webhooks, "webhooks", v.Webhooks, "on, or off: no admission webhook is served, and only checks at admission are lost; delete the webhook configurations as well")
 	fs.IntVar(&v.WebhookPort, "webhook-bind-port", v.WebhookPort, "port of webhooks")
 	fs.StringVar(&v.WebhookCertDir, "webhook-cert-dir", v.WebhookCertDir, "directory of the webhooks' certificate")
 	fs.StringVar(&v.WebhookCertFile, "webhook-cert-file", v.WebhookCertFile, "file of the certificate; tls.crt if empty")

@@ -120,7 +120,7 @@ func (g *Gates) Set(s string) error {
 			gate = a
 		}
 		if !slices.ContainsFunc(gateTable, func(r gateRow) bool { return r.gate == gate }) {
-			return fmt.Errorf("feature gate %q is not known", name)
+			return fmt.Errorf("feature gate %q is not known; allowed: %s", name, strings.Join(gateNames(), ", "))
 		}
 		on, err := strconv.ParseBool(strings.TrimSpace(value))
 		if err != nil {
@@ -130,6 +130,15 @@ func (g *Gates) Set(s string) error {
 	}
 	g.set = next
 	return nil
+}
+
+// gateNames are the names of all gates, in order.
+func gateNames() (out []string) {
+	for _, r := range gateTable {
+		out = append(out, string(r.gate))
+	}
+	slices.Sort(out)
+	return out
 }
 
 // String implements the flag value: what was set, by name.

@@ -3,7 +3,9 @@ package config
 import (
 	"fmt"
 	"maps"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -50,8 +52,21 @@ func (c Config) Validate() error {
 		}
 	}
 	// What follows are flags of our own.
-	if d := c.Drift; d != DriftRepair && d != DriftReport && d != DriftOff {
-		return fmt.Errorf("--drift: %q is neither repair, report nor off", d)
+	for _, x := range []struct {
+		flag, value string
+		allowed     []string
+	}{
+		{"log-level", c.LogLevel, []string{InfoLevel, DebugLevel}},
+		{"log-format", c.LogFormat, []string{JSONFormat, TextFormat}},
+		{"webhooks", c.Serving.Webhooks, []string{WebhooksOn, WebhooksOff}},
+		{"drift", c.Drift, []string{DriftRepair, DriftReport, DriftOff}},
+	} {
+		if !slices.Contains(x.allowed, x.value) {
+			return fmt.Errorf("--%s: %q is not known; allowed: %s", x.flag, x.value, strings.Join(x.allowed, ", "))
+		}
+	}
+	if err := c.Serving.validate(); err != nil {
+		return err
 	}
 	if s := c.Ingress.Tenancy; s != "cooperative" && s != "isolated" {
 		return fmt.Errorf("--ingress-group-tenancy: %q is neither cooperative nor isolated", s)
@@ -93,3 +108,22 @@ func (c Config) SecretsLabel() (key, value string, ok bool) {
 
 // AtLeastOne is the number of workers for a setting: zero and less mean one.
 func AtLeastOne(n int) int { return max(n, 1) }
+
+// validate checks addresses and ports.
+func (s Serving) validate() error {
+	for _, x := range []struct{ flag, value string }{
+		{"metrics-bind-addr", s.Metrics}, {"health-probe-bind-addr", s.Probes}, {"profiling-bind-addr", s.Profiling},
+	} {
+		if x.value == "" || x.value == "0" {
+			continue
+		}
+		_, port, err := net.SplitHostPort(x.value)
+		if n, perr := strconv.Atoi(port); err != nil || perr != nil || n < 0 || n > 65535 {
+			return fmt.Errorf("--%s: %q is not an address; allowed: HOST:PORT, :PORT, or 0 for none", x.flag, x.value)
+		}
+	}
+	if p := s.WebhookPort; p < 1 || p > 65535 {
+		return fmt.Errorf("--webhook-bind-port: %d is not a port; allowed: 1 to 65535", p)
+	}
+	return nil
+}

@@ -40,6 +40,11 @@ type Setup struct {
 	// Connect makes the AWS side. fence is to be asked before every attempt of a mutating call; calls
 	// are to be counted by the metrics.
 	Connect func(ctx context.Context, fence func() error, m *Metrics) (AWS, error)
+	// Unreached reports whether Connect failed because AWS did not answer, so that it is worth trying
+	// again; nil: never.
+	Unreached func(error) bool
+	// LogLevel, if not nil, shows and changes the log level over HTTP.
+	LogLevel http.Handler
 }
 
 // kinds that are watched. Secrets are watched one by one, as they are asked for.
@@ -56,12 +61,20 @@ const pruneEvery = 5 * time.Minute
 func Run(ctx context.Context, s Setup) error {
 	// Requests are limited by the API server's own fairness, not here.
 	s.REST.QPS = -1
+	probes := &Probes{LogLevel: s.LogLevel}
+	for address, h := range map[string]http.Handler{s.Config.Serving.Probes: probes.Handler(), s.Config.Serving.Profiling: profiles()} {
+		stop, err := serve(address, h)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	metrics := NewMetrics(time.Now)
 	if err := metrics.Register(ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	if s.Config.Shadow.Enabled {
-		return runShadow(ctx, s, metrics)
+		return runShadow(ctx, s, probes, metrics)
 	}
 	var lease *kube.Lease
 	fence := func() error { return nil }
@@ -73,9 +86,9 @@ func Run(ctx context.Context, s Setup) error {
 		}
 		fence = lease.Fence
 	}
-	aws, err := s.Connect(ctx, fence, metrics)
+	aws, err := reach(ctx, s, fence, metrics)
 	if err != nil {
-		return fmt.Errorf("AWS: %w", err)
+		return err
 	}
 	mgr, err := newManager(s, lease)
 	if err != nil {
@@ -91,9 +104,7 @@ func Run(ctx context.Context, s Setup) error {
 	if err := ctrlmetrics.Registry.Register(census{source, source.Synced}); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	if err := addProbes(mgr, source); err != nil {
-		return err
-	}
+	addProbes(probes, source)
 	live, err := client.New(s.REST, client.Options{Scheme: mgr.GetScheme(), HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("client of the API server: %w", err)
@@ -104,8 +115,10 @@ func Run(ctx context.Context, s Setup) error {
 		return fmt.Errorf("client of the API server: %w", err)
 	}
 	frontends := Frontends(s.Config)
-	if err := addWebhooks(s, mgr, source, live, aws, frontends); err != nil {
-		return err
+	if s.Config.Serving.Webhooks != config.WebhooksOff {
+		if err := addWebhooks(s, mgr, probes, source, live, aws, frontends); err != nil {
+			return err
+		}
 	}
 	cl := kube.New(source, kube.Live{Client: leading}, time.Now)
 
@@ -206,7 +219,7 @@ func newManager(s Setup, lease *kube.Lease) (manager.Manager, error) {
 		Scheme: scheme, Logger: s.Log,
 		Cache:                  kube.CacheOptions(scheme, k.WatchNamespace, k.SyncPeriod, c.Targets.QUICVariable),
 		Metrics:                metricsserver.Options{BindAddress: c.Serving.Metrics},
-		HealthProbeBindAddress: c.Serving.Probes,
+		HealthProbeBindAddress: "0", // served before the manager is there
 		LeaseDuration:          &leaseDuration, RenewDeadline: &renew, RetryPeriod: &retry,
 		LeaderElectionReleaseOnCancel: true,
 	}
@@ -238,13 +251,9 @@ func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source,
 	return source, secrets, nil
 }
 
-// addProbes serves liveness, which is always given, and readiness, which is the completeness of
-// the cache. Neither depends on leadership.
-func addProbes(mgr manager.Manager, source *kube.Source) error {
-	if err := mgr.AddHealthzCheck("health-ping", func(*http.Request) error { return nil }); err != nil {
-		return err
-	}
-	return mgr.AddReadyzCheck("ready-cache", func(*http.Request) error {
+// addProbes adds readiness, which is the completeness of the cache. It does not depend on leadership.
+func addProbes(p *Probes, source *kube.Source) {
+	p.Ready("ready-cache", func(*http.Request) error {
 		if !source.Synced() {
 			return fmt.Errorf("the cache of the cluster is not complete yet")
 		}

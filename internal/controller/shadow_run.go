@@ -16,10 +16,10 @@ import (
 
 // runShadow is Run for a shadow, which reads and plans beside the controller that serves the cluster. It asks for no
 // lease, and has neither webhooks nor checkpoints.
-func runShadow(ctx context.Context, s Setup, metrics *Metrics) error {
-	aws, err := s.Connect(ctx, ShadowFence, metrics)
+func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) error {
+	aws, err := reach(ctx, s, ShadowFence, metrics)
 	if err != nil {
-		return fmt.Errorf("AWS: %w", err)
+		return err
 	}
 	mgr, err := newManager(s, nil)
 	if err != nil {
@@ -35,9 +35,7 @@ func runShadow(ctx context.Context, s Setup, metrics *Metrics) error {
 	if err := ctrlmetrics.Registry.Register(census{source, source.Synced}); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	if err := addProbes(mgr, source); err != nil {
-		return err
-	}
+	addProbes(probes, source)
 	fenced, err := client.New(s.REST, client.Options{Scheme: mgr.GetScheme(), HTTPClient: kube.FencedClient(mgr.GetHTTPClient(), ShadowFence), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("client of the API server: %w", err)

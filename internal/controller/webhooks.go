@@ -31,7 +31,7 @@ import (
 const ownNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // addWebhooks serves admission, on every replica, and adds its readiness check.
-func addWebhooks(s Setup, mgr manager.Manager, source cluster.Source, live client.Reader, aws AWS, frontends map[model.Kind]engine.Frontend) error {
+func addWebhooks(s Setup, mgr manager.Manager, probes *Probes, source cluster.Source, live client.Reader, aws AWS, frontends map[model.Kind]engine.Frontend) error {
 	log := s.Log.WithName("webhooks")
 	core, err := corev1client.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
@@ -90,9 +90,7 @@ func addWebhooks(s Setup, mgr manager.Manager, source cluster.Source, live clien
 	for _, e := range webhook.Endpoints(rules) {
 		server.Register(e.Path, e.Handler)
 	}
-	if err := mgr.AddReadyzCheck("ready-webhook", server.StartedChecker()); err != nil {
-		return err
-	}
+	probes.Ready("ready-webhook", server.StartedChecker())
 	return mgr.Add(server)
 }
 

@@ -58,6 +58,7 @@ func TestOwnWritesAreNoDrift(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
 		// What is listed is ten seconds old, as where AWS's nodes do not agree.
+		r.Emulator.Faults().KeepHistory(time.Minute)
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeTargetHealth", Action: fault.Action{Stale: 10 * time.Second}})
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeTags", Action: fault.Action{Stale: 10 * time.Second}})
 		paths := []string{"/=web", "/api=api", "/v2=api", "/v3=web", "/v4=api"}

@@ -1,0 +1,31 @@
+package cloud
+
+import (
+	"errors"
+	"net"
+	"testing"
+
+	"github.com/aws/smithy-go"
+)
+
+// Only what may be answered later is worth waiting for at the start.
+func TestUnreached(t *testing.T) {
+	call := func(err error) error {
+		return &smithy.OperationError{ServiceID: "EC2", OperationName: "DescribeVpcs", Err: err}
+	}
+	for name, x := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"nothing":       {nil, false},
+		"no connection": {call(&net.OpError{Op: "dial", Err: errors.New("connection refused")}), true},
+		"throttled":     {call(&smithy.GenericAPIError{Code: "RequestLimitExceeded"}), true},
+		"denied":        {call(&smithy.GenericAPIError{Code: "UnauthorizedOperation"}), false},
+		"no VPC":        {errors.New("no VPC has the tags"), false},
+		"not set":       {&notSetError{"VPC not set", call(errors.New("no metadata"))}, false},
+	} {
+		if got := Unreached(x.err); got != x.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+)
+
+// How long to wait before something is tried again that does not answer at the start, at first and at
+// most.
+const (
+	firstTry = time.Second
+	lastTry  = 30 * time.Second
+)
+
+// untilReached tries until it works, ends in an error that does not pass, or ctx ends.
+func untilReached[T any](ctx context.Context, log logr.Logger, what string, try func(context.Context) (T, error), passes func(error) bool) (T, error) {
+	for wait := firstTry; ; wait = min(2*wait, lastTry) {
+		out, err := try(ctx)
+		if err == nil || ctx.Err() != nil || !passes(err) {
+			return out, err
+		}
+		log.Info("waiting for "+what, "err", err.Error(), "retryAfter", wait.String())
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return out, ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+// reach connects to AWS, and waits for the API server.
+func reach(ctx context.Context, s Setup, fence func() error, m *Metrics) (AWS, error) {
+	log := s.Log.WithName("setup")
+	aws, err := untilReached(ctx, log, "AWS", func(ctx context.Context) (AWS, error) { return s.Connect(ctx, fence, m) },
+		func(err error) bool { return s.Unreached != nil && s.Unreached(err) })
+	if err != nil {
+		return AWS{}, fmt.Errorf("AWS: %w", err)
+	}
+	if err := awaitAPI(ctx, s.REST, log); err != nil {
+		return AWS{}, fmt.Errorf("the API server: %w", err)
+	}
+	return aws, nil
+}
+
+// tryTimeout is how long the API server has for its first answer.
+const tryTimeout = 10 * time.Second
+
+// awaitAPI waits until the API server answers.
+func awaitAPI(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Timeout = tryTimeout
+	d, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return fmt.Errorf("client of the API server: %w", err)
+	}
+	_, err = untilReached(ctx, log, "the API server", func(context.Context) (struct{}, error) {
+		_, err := d.ServerVersion()
+		return struct{}{}, err
+	}, apiPasses)
+	if err != nil && apiPasses(err) {
+		return err
+	}
+	return nil // what it answers is judged where it is needed
+}
+
+// apiPasses reports whether the API server cannot be reached, or not yet: anything but an answer to the
+// question.
+func apiPasses(err error) bool {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		code := status.Status().Code
+		return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
+	}
+	return true
+}
