@@ -32,8 +32,14 @@ const (
 	ServiceAccount = "fulcrum"
 )
 
+// definitions are read by a client of their own.
+const definitions = "customresourcedefinitions"
+
 // Test is the name of the test that fails without a verb of a rule of a role.
 func (r Role) Test(rule Rule, resource, verb string) string {
+	if resource == definitions {
+		return "internal/kube TestVersions"
+	}
 	if verb == "list" || verb == "watch" {
 		return "internal/kube TestWithoutListOrWatch/" + resource + "/" + verb
 	}
@@ -95,6 +101,18 @@ var Kubernetes = []Role{
 			"TargetGroupBinding. Leave this file out where no binding has multiClusterTargetGroup.",
 		Rules: []Rule{
 			{"", []string{"configmaps"}, nil, []string{"create", "delete", "get", "update"}, "record the targets that this cluster has registered"},
+		},
+	},
+	{
+		File: "gateway-versions.yaml", Name: "fulcrum-gateway-versions", Feature: "condition SupportedVersion of GatewayClasses",
+		Why: "Which version of the Gateway API is installed is noted on its CRDs. Without this file Gateways are served as\n" +
+			"well, and the condition is Unknown.",
+		Rules: []Rule{
+			{"apiextensions.k8s.io", []string{definitions}, []string{
+				"gatewayclasses.gateway.networking.k8s.io", "gateways.gateway.networking.k8s.io", "grpcroutes.gateway.networking.k8s.io",
+				"httproutes.gateway.networking.k8s.io", "listenersets.gateway.networking.k8s.io", "referencegrants.gateway.networking.k8s.io",
+				"tcproutes.gateway.networking.k8s.io", "tlsroutes.gateway.networking.k8s.io", "udproutes.gateway.networking.k8s.io",
+			}, []string{"get"}, "compare the version of the Gateway API with those that the controller knows"},
 		},
 	},
 	{

@@ -25,12 +25,13 @@ type classes struct {
 	metrics  *Metrics
 	fence    func() error
 	now      func() time.Time
+	versions func() map[string]string
 }
 
 // ClassLine is the controller of GatewayClasses and of the configurations of Gateways. now is the clock of what is
-// noted on classes.
-func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence func() error, now func() time.Time) Line[cluster.Ref] {
-	s := newClasses(c, cl, m, fence, now)
+// noted on classes, and versions returns the versions of the Gateway API by CRD, nil if they are not known.
+func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence func() error, now func() time.Time, versions func() map[string]string) Line[cluster.Ref] {
+	s := newClasses(c, cl, m, fence, now, versions)
 	return Line[cluster.Ref]{
 		Name: classController, MaxDelay: maxDelay, Triggers: s.triggers, Run: s.run,
 		Label: func(r cluster.Ref) []any {
@@ -40,9 +41,9 @@ func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence func() error
 	}
 }
 
-func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence func() error, now func() time.Time) *classes {
+func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence func() error, now func() time.Time, versions func() map[string]string) *classes {
 	key, value, _ := c.SecretsLabel()
-	s := &classes{cluster: cl, metrics: m, fence: fence, now: now, opt: gatewayclass.Options{
+	s := &classes{cluster: cl, metrics: m, fence: fence, now: now, versions: versions, opt: gatewayclass.Options{
 		ALB: c.Gates.On(config.ALBGatewayAPI), NLB: c.Gates.On(config.NLBGatewayAPI), ListenerSets: c.Gates.On(config.GatewayListenerSet),
 		SecretKey: key, SecretValue: value,
 	}}
@@ -66,7 +67,9 @@ func classOf(_ *cluster.View, obj cluster.Object) []cluster.Ref {
 // run writes what is due to one object. What goes wrong with it is tried again with back-off, and concerns no other.
 func (s *classes) run(ctx context.Context, ref cluster.Ref) (Next, error) {
 	v := s.cluster.View()
-	patches := gatewayclass.Patches(v, ref, s.opt, s.now())
+	opt := s.opt
+	opt.Versions = s.versions()
+	patches := gatewayclass.Patches(v, ref, opt, s.now())
 	if err := v.Err(); err != nil {
 		return Next{}, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+	"sigs.k8s.io/gateway-api/pkg/consts"
 
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -115,11 +116,13 @@ type classWorld struct {
 	store *cluster.Memory
 	line  *classes
 	now   time.Time
+	// versions of the Gateway API by CRD.
+	versions map[string]string
 }
 
 func newClassWorld(t *testing.T, gates string) *classWorld {
 	t.Helper()
-	w := &classWorld{T: t, now: time.Unix(1000, 0)}
+	w := &classWorld{T: t, now: time.Unix(1000, 0), versions: map[string]string{"gatewayclasses.gateway.networking.k8s.io": consts.BundleVersion}}
 	store, err := cluster.FromYAML(func() time.Time { return w.now }, []byte(classDocs))
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +133,7 @@ func newClassWorld(t *testing.T, gates string) *classWorld {
 		t.Fatal(err)
 	}
 	cl := kube.New(&cluster.Reduced{Source: store}, kube.InMemory{Store: store}, func() time.Time { return w.now })
-	w.line = newClasses(cfg, cl, NewMetrics(time.Now), nil, func() time.Time { return w.now })
+	w.line = newClasses(cfg, cl, NewMetrics(time.Now), nil, func() time.Time { return w.now }, func() map[string]string { return w.versions })
 	return w
 }
 
@@ -329,4 +332,35 @@ func TestRulesWithoutTheSecretOfTheirClientAreNotAccepted(t *testing.T) {
 	status(false, "--required-secrets-label")
 	put("tls: 'yes'")
 	status(true, "Accepted")
+}
+
+// SupportedVersion compares the versions of the CRDs with those that the controller knows, and follows them.
+func TestSupportedVersion(t *testing.T) {
+	const crd = "gateways.gateway.networking.k8s.io"
+	w := newClassWorld(t, "")
+	for _, c := range []struct {
+		versions               map[string]string
+		status, reason, phrase string
+	}{
+		{map[string]string{crd: consts.BundleVersion}, "True", "SupportedVersion", "at a version that"},
+		{map[string]string{crd: "v1.7.0"}, "False", "UnsupportedVersion", `CRD gateways.gateway.networking.k8s.io has version "v1.7.0"`},
+		{map[string]string{crd: "v1.4.1", "httproutes.gateway.networking.k8s.io": "v1.6.0"}, "True", "SupportedVersion", "at a version that"},
+		{map[string]string{crd: "v1.6.0", "httproutes.gateway.networking.k8s.io": ""}, "False", "UnsupportedVersion", `CRD httproutes.gateway.networking.k8s.io has version ""`},
+		{map[string]string{crd: "v0.8.1"}, "False", "UnsupportedVersion", `version "v0.8.1"`},
+		{map[string]string{crd: "v2.0.0"}, "False", "UnsupportedVersion", `version "v2.0.0"`},
+		{map[string]string{crd: "main"}, "False", "UnsupportedVersion", `version "main"`},
+		{nil, "Unknown", "Pending", "gateway-versions.yaml"},
+		{map[string]string{crd: consts.BundleVersion}, "True", "SupportedVersion", "at a version that"},
+	} {
+		w.versions = c.versions
+		w.settle()
+		o := object[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "plain")
+		got := meta.FindStatusCondition(o.Status.Conditions, "SupportedVersion")
+		if string(got.Status) != c.status || got.Reason != c.reason || !strings.Contains(got.Message, c.phrase) {
+			t.Errorf("%v: %+v", c.versions, got)
+		}
+		if !meta.IsStatusConditionTrue(o.Status.Conditions, "Accepted") {
+			t.Errorf("%v: the class is not accepted", c.versions)
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -35,6 +36,28 @@ func addGatewayKinds(ctx context.Context, s Setup, mgr manager.Manager, source *
 	return mgr.Add(always{manager.RunnableFunc(func(ctx context.Context) error {
 		return w.run(ctx, source.WaitForSync)
 	})})
+}
+
+// addVersions reads the versions of the Gateway API, now and from time to time, for GatewayClasses to show.
+func addVersions(ctx context.Context, s Setup, mgr manager.Manager, source *kube.Source) (*Versions, error) {
+	c, err := metadata.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("client of metadata: %w", err)
+	}
+	out := &Versions{}
+	w := &versionsWatch{
+		to: out, log: s.Log.WithName("gateways"),
+		read: func(ctx context.Context) (map[string]string, error) {
+			return kube.Versions(ctx, c, standardKinds(s.Config.Gates))
+		},
+		again: func(ctx context.Context) error {
+			return source.TakeUp(ctx, nil, []cluster.Kind{cluster.KindGatewayClass})
+		},
+	}
+	if err := w.look(ctx); err != nil {
+		return nil, err
+	}
+	return out, mgr.Add(always{manager.RunnableFunc(w.run)})
 }
 
 // gatewayFeature is what a gate switches on, and the kinds without which it is off.

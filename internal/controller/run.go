@@ -154,7 +154,11 @@ func Run(ctx context.Context, s Setup) error {
 	}
 	asked := st.Triggers.Asked
 	if servesGateways(s.Config.Gates) {
-		gc := ClassLine(s.Config, cl, metrics, fence, time.Now)
+		versions, err := addVersions(ctx, s, mgr, source)
+		if err != nil {
+			return err
+		}
+		gc := ClassLine(s.Config, cl, metrics, fence, time.Now, versions.Get)
 		gc.Workers = config.AtLeastOne(s.Config.Workers.GatewayClass)
 		if err := gc.Add(mgr, source, ClassKinds(), lines); err != nil {
 			return err

@@ -27,6 +27,8 @@ const (
 type Options struct {
 	// ALB, NLB and ListenerSets report what is served where its kinds are installed.
 	ALB, NLB, ListenerSets bool
+	// Versions are the versions of the Gateway API by CRD; nil if they are not known.
+	Versions map[string]string
 	// SecretKey and SecretValue are a label that every Secret that is read must have, if the key is set.
 	SecretKey, SecretValue string
 }
@@ -91,7 +93,7 @@ func class(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.Time) []
 	}
 	out := finalizer(o, ClassFinalizer, true)
 	level, problem := gatewayconfig.OfClass(v, o)
-	want := conditions(problem)
+	want := []metav1.Condition{accepted(problem), supportedVersion(opt.Versions)}
 	features := supported(alb, nlb, opt.ListenerSets && v.Installed(cluster.KindListenerSet))
 	edit := func(obj cluster.Object, at metav1.Time) any {
 		return classStatus(obj, want, features, at)
@@ -120,19 +122,16 @@ func processed(l gatewayconfig.Level) string {
 	return l.LoadBalancer.ResourceVersion + "-" + l.Targets.ResourceVersion
 }
 
-func conditions(problem *gatewayconfig.Problem) []metav1.Condition {
-	accepted := metav1.Condition{
+func accepted(problem *gatewayconfig.Problem) metav1.Condition {
+	out := metav1.Condition{
 		Type: string(gwv1.GatewayClassConditionStatusAccepted), Status: metav1.ConditionTrue,
 		Reason: string(gwv1.GatewayClassReasonAccepted), Message: "Accepted", // compared by tools
 	}
 	if problem != nil {
-		accepted.Status, accepted.Reason = metav1.ConditionFalse, string(gwv1.GatewayClassReasonInvalidParameters)
-		accepted.Message = problem.Message + "; load balancers of the class stay as they are; " + problem.Fix
+		out.Status, out.Reason = metav1.ConditionFalse, string(gwv1.GatewayClassReasonInvalidParameters)
+		out.Message = problem.Message + "; load balancers of the class stay as they are; " + problem.Fix
 	}
-	return []metav1.Condition{accepted, {
-		Type: string(gwv1.GatewayClassConditionStatusSupportedVersion), Status: metav1.ConditionTrue,
-		Reason: string(gwv1.GatewayClassReasonSupportedVersion), Message: "The Gateway API is installed at a version that the controller reads",
-	}}
+	return out
 }
 
 // classStatus are the fields of a status that are to be written; nil if it is as wanted. Conditions of others stay.

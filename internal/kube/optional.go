@@ -129,7 +129,7 @@ func (s *Source) TakeUp(ctx context.Context, kinds, again []cluster.Kind) error 
 			}
 		}
 	}
-	if len(types) > 0 && s.Synced() {
+	if len(types)+len(again) > 0 && s.Synced() {
 		go s.repeat(slices.Clone(s.watchers), again)
 	}
 	return nil

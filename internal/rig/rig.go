@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/go-logr/logr"
+	"sigs.k8s.io/gateway-api/pkg/consts"
 
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
@@ -204,7 +205,7 @@ func (r *Rig) Start() {
 	maps.Copy(frontends, r.opt.Frontends)
 	p.stacks = controller.StackTriggers(k8s.View, frontends)
 	p.stacks.Saw = k8s.Members.Saw
-	p.classes = controller.ClassLine(config.Default(), k8s, controller.NewMetrics(time.Now), r.opt.Fence, time.Now)
+	p.classes = controller.ClassLine(config.Default(), k8s, controller.NewMetrics(time.Now), r.opt.Fence, time.Now, versions)
 	p.tracked = controller.NewTriggers(k8s.View, []cluster.Kind{cluster.KindBinding}, controller.BindingOf)
 	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute,
 		CreateFirst: true, DeletionDelay: 15 * time.Minute}
@@ -298,6 +299,11 @@ func (r *Rig) owners() []cluster.Object {
 		out = append(out, r.Store.All(kind)...)
 	}
 	return out
+}
+
+// versions are those of the CRDs of the Gateway API.
+func versions() map[string]string {
+	return map[string]string{"gatewayclasses.gateway.networking.k8s.io": consts.BundleVersion}
 }
 
 // listAll queues everything that exists, as informers do at their start.

@@ -186,8 +186,10 @@ func createClass(t *testing.T, c client.Client, controller string) {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(class), class); err != nil {
 			return err
 		}
-		if !meta.IsStatusConditionTrue(class.Status.Conditions, string(gatewayv1.GatewayClassConditionStatusAccepted)) {
-			return fmt.Errorf("the GatewayClass is not accepted: %v", class.Status.Conditions)
+		for _, of := range []gatewayv1.GatewayClassConditionType{gatewayv1.GatewayClassConditionStatusAccepted, gatewayv1.GatewayClassConditionStatusSupportedVersion} {
+			if !meta.IsStatusConditionTrue(class.Status.Conditions, string(of)) {
+				return fmt.Errorf("condition %s of the GatewayClass is not True: %v", of, class.Status.Conditions)
+			}
 		}
 		return nil
 	})

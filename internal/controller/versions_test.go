@@ -1,0 +1,50 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// GatewayClasses are looked at again when the versions of CRDs change, become known or cannot be read any more, and at no
+// other time.
+func TestVersionsAreFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var live map[string]string
+		var fault error
+		times := 0
+		w := &versionsWatch{
+			to: &Versions{}, log: logr.Discard(),
+			read:  func(context.Context) (map[string]string, error) { return live, fault },
+			again: func(context.Context) error { times++; return nil },
+		}
+		go func() { _ = w.run(ctx) }()
+		for _, c := range []struct {
+			live  map[string]string
+			fault error
+			want  map[string]string
+			times int
+		}{
+			{map[string]string{}, nil, map[string]string{}, 1},
+			{map[string]string{"a": "v1.6.3"}, nil, map[string]string{"a": "v1.6.3"}, 2},
+			{map[string]string{"a": "v1.6.3"}, nil, map[string]string{"a": "v1.6.3"}, 2},
+			{nil, errors.New("forbidden"), nil, 3},
+			{nil, errors.New("forbidden"), nil, 3},
+			{map[string]string{"a": "v1.7.0"}, nil, map[string]string{"a": "v1.7.0"}, 4},
+		} {
+			live, fault = c.live, c.fault
+			time.Sleep(versionsEvery)
+			synctest.Wait()
+			if got := w.to.Get(); (got == nil) != (c.want == nil) || !maps.Equal(got, c.want) || times != c.times {
+				t.Errorf("%v, %v: %v after %d times, want %v after %d", c.live, c.fault, got, times, c.want, c.times)
+			}
+		}
+		stop()
+	})
+}
