@@ -320,15 +320,7 @@ func (w *gatewayWorld) check(when string) {
 // leave deletes all that the attacker has: nothing of it stays, in AWS or in what Gateways show.
 func (w *gatewayWorld) leave() {
 	w.moves = append(w.moves, "the attacker leaves")
-	for _, typ := range cluster.Types() {
-		for _, o := range w.Store.All(typ.Kind) {
-			if o.GetNamespace() == attackerNamespace {
-				if err := w.Store.Delete(cluster.RefOf(o)); err != nil {
-					w.rec.Fatal(err)
-				}
-			}
-		}
-	}
+	w.removeAll()
 	if failed := w.Settle(2 * time.Hour); len(failed) > 0 {
 		w.rec.Errorf("after the attacker has left: %v", failed)
 	}
@@ -350,6 +342,19 @@ func (w *gatewayWorld) leave() {
 		for _, o := range w.Store.All(kind) {
 			if o.GetNamespace() == attackerNamespace {
 				w.rec.Errorf("%s stays with finalizers %v", finding.Ref{Kind: string(kind), Namespace: o.GetNamespace(), Name: o.GetName()}, o.GetFinalizers())
+			}
+		}
+	}
+}
+
+// removeAll deletes all objects of the attacker.
+func (w *gatewayWorld) removeAll() {
+	for _, typ := range cluster.Types() {
+		for _, o := range w.Store.All(typ.Kind) {
+			if o.GetNamespace() == attackerNamespace {
+				if err := w.Store.Delete(cluster.RefOf(o)); err != nil {
+					w.rec.Fatal(err)
+				}
 			}
 		}
 	}

@@ -68,6 +68,9 @@ func (b *Builder) ManagedCertificates() {
 		for _, c := range m.Imports {
 			if known := imports[c.ID]; known != nil {
 				known.Uses = append(known.Uses, c.Import.Uses...)
+				if known.Content == nil {
+					known.Content = c.Import.Content
+				}
 				continue
 			}
 			imports[c.ID] = c.Import

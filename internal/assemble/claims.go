@@ -50,7 +50,7 @@ func note(all map[string][]hostClaim, key string, claim hostClaim) {
 // first returns a host that a name of a certificate is for, and whose object is of another namespace and came
 // before the rank; "" if there is none.
 func (c *HostClaims) first(name, namespace string, rank int) (host string, by finding.Ref) {
-	if c == nil || len(c.namespaces) < 2 {
+	if c == nil || len(c.namespaces) == 0 || len(c.namespaces) == 1 && c.namespaces[namespace] {
 		return "", by
 	}
 	lists := [][]hostClaim{c.exact[name]}

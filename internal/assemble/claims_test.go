@@ -37,6 +37,11 @@ func TestWhoseHostsACertificateIsFor(t *testing.T) {
 			t.Errorf("%s of the victim: %q", name, got)
 		}
 	}
+	alone := &HostClaims{}
+	alone.Add("shop.example.com", victim, 1)
+	if got, _ := alone.first("*.example.com", "b", 2); got != "shop.example.com" {
+		t.Errorf("who serves no host itself gets %q", got)
+	}
 	var none *HostClaims
 	if got, _ := none.first("x", "a", 1); got != "" {
 		t.Error("without claims there is one")

@@ -14,6 +14,15 @@ type CertificateImport struct {
 	Uses []finding.Origin
 	// Content is what the Secret holds; nil if it cannot be used, so that what was imported last stays.
 	Content *CertificateContent
+	// Claimed are names that are for hosts of other objects, which came first. Such a certificate is imported only in place
+	// of one that has these names already.
+	Claimed []ClaimedName
+}
+
+// ClaimedName is a name of a certificate, and an object that serves a host with it.
+type ClaimedName struct {
+	Name, Host string
+	By         finding.Ref
 }
 
 // Members are those that name the Secret, in group order.

@@ -54,6 +54,11 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 	if content == nil {
 		return // the finding is the frontend's
 	}
+	if n := newlyClaimed(w.Import.Claimed, live); n != nil && same < 0 {
+		m.tellImport(w, finding.HostNotOwned, fmt.Sprintf("the certificate is for %q, and host %q is served by %s, which came first", n.Name, n.Host, n.By),
+			"issue the certificate for your own hosts alone")
+		return
+	}
 	now := m.have.Facts.Now
 	begins, ends := time.Unix(content.Is.NotBefore, 0), time.Unix(content.Is.NotAfter, 0)
 	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
@@ -105,6 +110,17 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 		m.awaitImport(w, a, "its ARN", importedWait)
 		m.coming[w.ID] = len(live) == 0 && m.wait("import "+w.ID, "its ARN", longestImport) != Wait{}
 	}
+}
+
+// newlyClaimed returns a name that is for a host of another object and that no live certificate of the Secret has; nil
+// if there is none. So who joins later and is older keeps nobody from renewing what is served.
+func newlyClaimed(claimed []model.ClaimedName, live []observed.OwnCertificate) *model.ClaimedName {
+	for i, n := range claimed {
+		if !slices.ContainsFunc(live, func(c observed.OwnCertificate) bool { return slices.Contains(c.Imported.Names, n.Name) }) {
+			return &claimed[i]
+		}
+	}
+	return nil
 }
 
 // roomForImport reports whether who has the stack may have one more imported certificate: there must be more room left

@@ -28,9 +28,13 @@ func (t *translation) certificates(p *port) []model.CertChoice {
 		if secrets := t.secretsOf(l); len(secrets) > 0 {
 			own := model.CertManaged{Member: l.Parent, Field: secrets[0].By.Field}
 			for _, s := range secrets {
-				own.IDs = append(own.IDs, s.ID())
+				if !t.refused[assemble.TLSSecretUse{ID: s.ID(), By: s.By}] {
+					own.IDs = append(own.IDs, s.ID())
+				}
 			}
-			out = append(out, own)
+			if len(own.IDs) > 0 {
+				out = append(out, own)
+			}
 		}
 		if t.named(l) {
 			covered[h] = true
@@ -105,7 +109,8 @@ func (t *translation) importCertificates(ports []*port) {
 			}
 		}
 	}
-	assemble.ImportTLSSecrets(&t.Builder, t.member, all, claims, t.secret)
+	slices.SortStableFunc(all, func(a, b assemble.TLSSecret) int { return a.Rank - b.Rank })
+	t.refused = assemble.ImportTLSSecrets(&t.Builder, t.member, all, claims, t.secret)
 	t.ManagedCertificates()
 }
 

@@ -75,6 +75,8 @@ type translation struct {
 	// fixed has the protocol of target groups where the listeners of a route leave no choice, and first the protocol of
 	// QUIC of its first port, "" for others.
 	fixed, first map[int]string
+	// refused are TLS Secrets that may not be used where they are named, but elsewhere.
+	refused map[assemble.TLSSecretUse]bool
 	// rules counts the rules of each namespace.
 	rules map[string]int
 }

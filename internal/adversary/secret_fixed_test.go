@@ -1,0 +1,89 @@
+package adversary
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Attacks by TLS Secrets that once took something from the victims.
+func TestFixedSecrets(t *testing.T) {
+	t.Parallel()
+	for name, attack := range map[string]func(w *secretWorld){
+		// A load balancer has 25 certificates: those of a port before the victims' were counted first.
+		"secrets of an earlier port": func(w *secretWorld) {
+			var refs []string
+			for i := range 40 {
+				refs = append(refs, fmt.Sprintf("{name: u%d}", i))
+				c := w.certificateFor("evil.com")
+				w.write(secretOf("evil", fmt.Sprint("u", i), "kubernetes.io/tls", c.body, c.key, w.root))
+			}
+			w.write("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil, creationTimestamp: \"1999-01-01T00:00:00Z\"}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
+				"  - {name: l, port: 81, protocol: HTTPS, hostname: evil.com, tls: {certificateRefs: [" + strings.Join(refs, ", ") + "]}}\n")
+		},
+		// An older Ingress of the group adds a host of the victims: their certificate is for a host of another then.
+		"an older member takes the host": func(w *secretWorld) {
+			c := w.certificateFor("evil.com")
+			w.write(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
+			w.write(`apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: old
+  namespace: evil
+  creationTimestamp: "1999-01-01T00:00:00Z"
+  annotations: {alb.ingress.kubernetes.io/group.name: shared, alb.ingress.kubernetes.io/group.order: "10", alb.ingress.kubernetes.io/target-type: ip, alb.ingress.kubernetes.io/scheme: internal}
+spec:
+  ingressClassName: alb
+  tls: [{hosts: [evil.com], secretName: t0}]
+  rules: [{host: www.pay.com, http: {paths: [{path: /evil, pathType: Prefix, backend: {service: {name: e0, port: {number: 80}}}}]}}]
+`)
+		},
+		// A listener without a hostname serves no host by itself.
+		"a listener without a hostname": func(w *secretWorld) {
+			c := w.certificateFor("*.pay.com")
+			w.write(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
+			w.write("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
+				"  - {name: a, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: t0}]}}\n")
+		},
+		// The first use of a Secret decided for all of them.
+		"two uses of a secret": func(w *secretWorld) {
+			c := w.certificateFor("other.com")
+			w.write(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
+			w.write("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil, creationTimestamp: \"1999-01-01T00:00:00Z\"}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
+				"  - {name: a, port: 81, protocol: HTTPS, hostname: other.com, tls: {certificateRefs: [{name: t0}]}}\n" +
+				"  - {name: b, port: 443, protocol: HTTPS, hostname: evil.com, tls: {certificateRefs: [{name: t0}]}}\n")
+			w.after = func() {
+				p, unlock := w.partition()
+				defer unlock()
+				for _, l := range p.ELB.Listeners {
+					for _, arn := range append([]string{l.Certificate}, l.SNI...) {
+						if c := p.ACM.Certificates[arn]; c != nil && l.Port == 443 && slices.Contains(c.Names, "other.com") {
+							w.rec.Errorf("a certificate for another host than that of its listener is on the listener of the victims")
+						}
+					}
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := inSecretWorld(t, 1, func(w *secretWorld) {
+				attack(w)
+				w.Settle(10 * time.Minute)
+				w.checkSecrets("")
+				if w.after != nil {
+					w.after()
+				}
+				w.renew("infra/api")
+				w.renew("pay/www")
+				w.Settle(2 * time.Minute)
+				w.checkSecrets("after a renewal: ")
+			})
+			if w.rec.Failed() {
+				t.Fatal(strings.Join(w.rec.failures, "\n"))
+			}
+		})
+	}
+}

@@ -1,0 +1,143 @@
+package adversary
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// stepSecrets is one move of the attacker.
+func (w *secretWorld) stepSecrets() {
+	if w.chance(15) {
+		w.withdraw()
+		return
+	}
+	switch w.IntN(9) {
+	case 0, 1, 2:
+		w.write(w.tlsSecretOfEvil())
+	case 3, 4:
+		w.write(w.secureSetOfEvil())
+	case 5:
+		w.write(w.grantOfSecrets())
+	case 6:
+		w.write(w.secureGatewayOfEvil())
+	case 7:
+		w.write(w.secureIngressOfEvil())
+	default: // one Secret is renewed all the time
+		name := w.any("t0", "t1", "t2")
+		for range 40 {
+			c := w.certificateFor(w.any("evil.com", "www.evil.com"))
+			w.write(secretOf("evil", name, "kubernetes.io/tls", c.body, c.key, w.root))
+			w.Settle(time.Second)
+		}
+	}
+}
+
+// certificateFor is one of three certificates for names.
+func (w *secretWorld) certificateFor(names string) certified {
+	for len(w.pool[names]) < 3 {
+		w.pool[names] = append(w.pool[names], w.issue(-1, 90, strings.Split(names, ",")...))
+	}
+	return w.pool[names][w.IntN(3)]
+}
+
+// hostsOfEvil are names that it writes into certificates and listeners.
+func (w *secretWorld) hostsOfEvil() string {
+	return w.any("evil.com", "evil.com", "www.evil.com", "shop.pay.com", "evil.com,shop.pay.com", "*.pay.com", "SHOP.pay.com", "www.pay.com", "*.com", "evil.com,api.pay.com,www.pay.com", "xn--evil.com")
+}
+
+func (w *secretWorld) tlsSecretOfEvil() string {
+	c := w.certificateFor(w.hostsOfEvil())
+	body, key, root, kind := c.body, c.key, w.root, "kubernetes.io/tls"
+	switch w.IntN(12) {
+	case 0:
+		key = w.certificateFor("other.com").key
+	case 1:
+		body = strings.Repeat(c.body, 300)
+	case 2:
+		for i := range 60 {
+			body += w.certificateFor(fmt.Sprintf("a%d.com", i%20)).body
+		}
+	case 3:
+		body, key = key, body
+	case 4:
+		body = w.issue(-30, -1, "evil.com").body
+	case 5:
+		late := w.issue(5, 90, "evil.com")
+		body, key = late.body, late.key
+	case 6:
+		root = ""
+	case 7:
+		kind = "Opaque"
+	case 8:
+		many := make([]string, 300)
+		for i := range many {
+			many[i] = fmt.Sprintf("h%d.evil.com", i)
+		}
+		full := w.certificateFor(strings.Join(many, ","))
+		body, key = full.body, full.key
+	case 9:
+		key = strings.Repeat("x", 400<<10) + key
+	}
+	return secretOf("evil", w.any("t0", "t1", "t2"), kind, body, key, root)
+}
+
+func (w *secretWorld) certificateRefs() string {
+	var out []string
+	n := 1 + w.IntN(2)
+	if w.chance(5) {
+		n = 64
+	}
+	for range n {
+		out = append(out, w.any("{name: t0}", "{name: t1}", "{name: t2}", "{name: missing}", "{name: shop, namespace: pay}", "{name: api, namespace: infra}", "{name: www, namespace: pay}", "{kind: ConfigMap, name: t0}", "{name: t0, namespace: evil}"))
+	}
+	return strings.Join(out, ", ")
+}
+
+func (w *secretWorld) secureListeners() string {
+	n, out := 1+w.IntN(3), ""
+	if w.chance(5) {
+		n = 40
+	}
+	for i := range n {
+		host := w.any("evil.com", "www.evil.com", "shop.pay.com", `"*.com"`, `"*.pay.com"`, `"*.evil.com"`, "")
+		if host != "" {
+			host = ", hostname: " + host
+		}
+		out += fmt.Sprintf("  - {name: l%d, port: %d, protocol: %s%s, tls: {certificateRefs: [%s]}, allowedRoutes: {namespaces: {from: All}}}\n", i,
+			[]int{443, 443, 443, 8443, 444 + i}[w.IntN(5)], w.any("HTTPS", "HTTPS", "HTTPS", "TLS", "HTTP"), host, w.certificateRefs())
+	}
+	return out
+}
+
+func (w *secretWorld) secureSetOfEvil() string {
+	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s%d, namespace: evil, creationTimestamp: %q}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n%s",
+		w.IntN(3), w.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), w.secureListeners())
+}
+
+func (w *secretWorld) secureGatewayOfEvil() string {
+	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: g%d, namespace: evil}\nspec:\n  gatewayClassName: alb\n  listeners:\n%s", w.IntN(8), w.secureListeners())
+}
+
+func (w *secretWorld) secureIngressOfEvil() string {
+	var tls, rules []string
+	for range 1 + w.IntN(3) {
+		host := w.any("evil.com", "www.evil.com", "www.pay.com", `"*.pay.com"`, `"*.com"`)
+		tls = append(tls, fmt.Sprintf("{hosts: [%s], secretName: %s}", host, w.any("t0", "t1", "t2", "www", "missing")))
+		rules = append(rules, fmt.Sprintf("{host: %s, http: {paths: [{path: /evil, pathType: Prefix, backend: {service: {name: e0, port: {number: 80}}}}]}}", host))
+	}
+	group := w.any("alb.ingress.kubernetes.io/group.name: shared, ", "alb.ingress.kubernetes.io/group.name: shared, alb.ingress.kubernetes.io/group.order: \"-5\", ", "")
+	return fmt.Sprintf(`apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: i%d, namespace: evil, annotations: {%salb.ingress.kubernetes.io/target-type: ip, alb.ingress.kubernetes.io/scheme: internal}}
+spec:
+  ingressClassName: alb
+  tls: [%s]
+  rules: [%s]
+`, w.IntN(3), group, strings.Join(tls, ", "), strings.Join(rules, ", "))
+}
+
+func (w *secretWorld) grantOfSecrets() string {
+	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1beta1\nkind: ReferenceGrant\nmetadata: {name: t%d, namespace: evil}\nspec: {from: [{group: gateway.networking.k8s.io, kind: %s, namespace: %s}], to: [{group: \"\", kind: Secret%s}]}\n",
+		w.IntN(2), w.any("Gateway", "ListenerSet"), w.any("evil", "pay", "infra"), w.any("", ", name: t0"))
+}

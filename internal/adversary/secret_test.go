@@ -1,0 +1,107 @@
+package adversary
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"strings"
+	"sync"
+	"time"
+)
+
+// certified is a certificate and its key in PEM.
+type certified struct {
+	body, key string
+	serial    int64
+}
+
+// authority issues the certificates of a history.
+type authority struct {
+	key    crypto.Signer
+	cert   *x509.Certificate
+	root   string
+	serial int64
+	issued []certified // with their keys, which must not be seen anywhere
+}
+
+func newAuthority() *authority {
+	a := &authority{key: ellipticKey()}
+	self := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "issuer"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(20, 0, 0),
+	}
+	der := check2(x509.CreateCertificate(rand.Reader, self, self, a.key.Public(), a.key))
+	a.cert = check2(x509.ParseCertificate(der))
+	a.root = inPEM("CERTIFICATE", der)
+	return a
+}
+
+// check2 returns what cannot fail.
+func check2[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func inPEM(kind string, der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+}
+
+func ellipticKey() crypto.Signer { return check2(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) }
+
+// issue makes a certificate for names that is valid from one day to another, counted from now.
+func (a *authority) issue(from, to int, names ...string) certified {
+	a.serial++
+	key := ellipticKey()
+	c := &x509.Certificate{
+		Subject: pkix.Name{CommonName: names[0]}, DNSNames: names, SerialNumber: big.NewInt(1000 + a.serial),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		NotBefore: time.Now().AddDate(0, 0, from), NotAfter: time.Now().AddDate(0, 0, to),
+	}
+	der := check2(x509.CreateCertificate(rand.Reader, c, a.cert, key.Public(), a.key))
+	out := certified{inPEM("CERTIFICATE", der), inPEM("PRIVATE KEY", check2(x509.MarshalPKCS8PrivateKey(key))), 1000 + a.serial}
+	a.issued = append(a.issued, out)
+	return out
+}
+
+// secretOf is a TLS Secret.
+func secretOf(namespace, name, kind, body, key, root string) string {
+	text := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\ntype: %s\ndata: {ca.crt: %s, tls.crt: %s, tls.key: %s}\n",
+		name, namespace, kind, text(root), text(body), text(key))
+}
+
+// uttered is what a controller logs.
+type uttered struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (u *uttered) say(_, line string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.text.WriteString(line + "\n")
+}
+
+// leaks reports whether a part of a private key is in a text.
+func (a *authority) leaks(text string) bool {
+	for _, c := range a.issued {
+		for line := range strings.SplitSeq(c.key, "\n") {
+			if line != "" && !strings.HasPrefix(line, "-----") && strings.Contains(text, line) {
+				return true
+			}
+		}
+		if strings.Contains(text, base64.StdEncoding.EncodeToString([]byte(c.key))) {
+			return true
+		}
+	}
+	return false
+}
