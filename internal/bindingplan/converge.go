@@ -115,9 +115,24 @@ func (p *planner) withdraw() {
 		p.again(absenceDelay, "the Service may be on its way")
 		return
 	}
+	const why = "the Service or its port does not exist"
+	if p.Memory.AbsentFor < replacedWithin {
+		// An edit may have named another Service and deleted this one. Requests come to its pods until the others
+		// are healthy and the load balancer knows them; then the stack deletes the binding.
+		switch {
+		case p.Wanted == nil:
+			p.ask(AskWanted{})
+			return
+		case *p.Wanted:
+			p.release(why)
+			p.again(replacedWithin-p.Memory.AbsentFor, "another Service may take over")
+			p.end = withdrawn
+			return
+		}
+	}
 	p.clearCheckpoint()
 	p.end = withdrawn
-	p.cleanUp("the Service or its port does not exist")
+	p.cleanUp(why)
 }
 
 // stay leaves everything as it is while that which endpoints are read from is missing as a whole.

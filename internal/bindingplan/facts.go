@@ -44,7 +44,9 @@ type Facts struct {
 	Serving *Serving
 	Network *Network
 	InUse   *InUse
-	Gone    *Gone
+	// Wanted: the stack that the binding was made for is to stay.
+	Wanted *bool
+	Gone   *Gone
 	// Claimed: this run has added the finalizer.
 	Claimed bool
 	// Attempt is what became of registering the targets of an earlier plan from these facts.
@@ -211,6 +213,9 @@ type AskNetwork struct{ Endpoints []targets.Endpoint }
 // AskInUse asks whether the target group of a binding that goes is still in use.
 type AskInUse struct{}
 
+// AskWanted asks whether the stack that the binding was made for is to stay.
+type AskWanted struct{}
+
 // AskGone asks which targets nothing stands for.
 type AskGone struct{ Targets []observed.Target }
 
@@ -221,4 +226,5 @@ func (AskHealth) ask()    {}
 func (AskServing) ask()   {}
 func (AskNetwork) ask()   {}
 func (AskInUse) ask()     {}
+func (AskWanted) ask()    {}
 func (AskGone) ask()      {}

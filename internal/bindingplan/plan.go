@@ -16,6 +16,9 @@ const (
 	LongestBackOff = 5 * time.Minute
 	lacking        = time.Minute     // for a target group that does not exist
 	absenceDelay   = 5 * time.Second // before the absence of a backend is believed
+	// replacedWithin is for how long the targets of a Service that is gone stay, if the stack of the binding is to stay:
+	// longer than the targets of another Service usually take to become healthy.
+	replacedWithin = 5 * time.Minute
 	// handover is how soon it is looked again whether new targets can take over.
 	handover = 2 * time.Second
 	// comeback is for how long no rule is taken away after a binding has disappeared without letting

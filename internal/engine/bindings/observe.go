@@ -133,6 +133,9 @@ func (p *run) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Ask)
 		if uerr != nil {
 			f.InUse.Failure = p.r.failure(uerr)
 		}
+	case bindingplan.AskWanted:
+		wanted, werr := p.r.wanted(f.Stored)
+		f.Wanted, err = &wanted, werr
 	case bindingplan.AskGone:
 		f.Gone, err = p.readGone(a)
 	}
