@@ -33,6 +33,7 @@ test: lint build
 test-go:
 	nice $(MAKE) --no-print-directory test-unit
 	nice $(MAKE) --no-print-directory test-race
+	nice $(MAKE) --no-print-directory test-charts
 
 .PHONY: test-unit
 test-unit:
@@ -44,6 +45,11 @@ test-unit:
 test-race:
 	go test -timeout 40m -short -race $(RACE)
 
+# Renders the chart with Helm's library, which the other modules do not depend on.
+.PHONY: test-charts
+test-charts:
+	cd charts && go test -timeout 20m ./...
+
 # The recorded cases and the end-to-end scripts run against a real API server. The conformance suite comes after them:
 # scripts that count failed requests are not to wait for the processors.
 .PHONY: test-local
@@ -51,16 +57,18 @@ test-local: build
 	cd local && FULCRUM_BIN=$(CURDIR)/bin go test -timeout 40m $$(go list ./... | grep -v /conformance)
 	cd local && FULCRUM_BIN=$(CURDIR)/bin go test -timeout 25m ./conformance
 
-## lint: gofmt, go vet, staticcheck and govulncheck over both modules
+## lint: gofmt, go vet, staticcheck and govulncheck over all modules
 .PHONY: lint
 lint: $(TOOLS)
 	@out=$$(gofmt -l $(GO_FILES)); if [ -n "$$out" ]; then echo "gofmt is needed for:"; echo "$$out"; exit 1; fi
 	go vet ./...
 	cd local && go vet ./...
 	cd tools && go vet ./...
+	cd charts && go vet ./...
 	$(TOOLS)/staticcheck ./...
 	cd local && $(TOOLS)/staticcheck ./...
 	cd tools && $(TOOLS)/staticcheck ./...
+	cd charts && $(TOOLS)/staticcheck ./...
 	tools/govulncheck.sh
 
 $(TOOLS): tools/go.mod tools/go.sum
@@ -108,10 +116,11 @@ bench:
 cases:
 	@go test -count=1 -v -run 'TestCases$$' ./internal/cases | sed -n 's/^ *[a-z_]*\.go:[0-9]*: \(CASE\|SUM\)/\1/p;/^\(ok\|FAIL\|---\)/p'
 
-## generate: CRDs, deep copies and the reference pages
+## generate: CRDs, deep copies, the reference pages, and what the chart takes from config
 .PHONY: generate
 generate:
 	go generate ./...
+	cd charts && go generate ./...
 
 ## build: all programs, into bin/
 .PHONY: build

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs govulncheck over both modules. The check needs the vulnerability database; where that
+# Runs govulncheck over the modules. The check needs the vulnerability database; where that
 # cannot be reached (an isolated machine) it says so and passes, because there is nothing to
 # compare with.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tool=$PWD/bin/tools/govulncheck
-for module in . local; do
+for module in . local charts; do
 	if out=$(cd "$module" && "$tool" ./... 2>&1); then
 		echo "govulncheck: $module is clean"
 	elif grep -qE 'fetching vulnerabilities|no such host|i/o timeout|connection refused' <<<"$out"; then

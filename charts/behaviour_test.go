@@ -1,0 +1,339 @@
+package charts
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/fake"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+	"sigs.k8s.io/yaml"
+)
+
+// as converts a rendered object to its type; a field that the type does not have is an error.
+func as[T any](t *testing.T, u *unstructured.Unstructured) *T {
+	t.Helper()
+	out := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, out, true); err != nil {
+		t.Fatalf("%s %s: %v", u.GetKind(), u.GetName(), err)
+	}
+	return out
+}
+
+// with renders the chart with a few values.
+func with(t *testing.T, values string, o options) []*unstructured.Unstructured {
+	t.Helper()
+	v := parseValues(t, values)
+	if v["clusterName"] == nil {
+		v["clusterName"] = "shop"
+	}
+	return objects(t, render(t, v, o))
+}
+
+func has(all []*unstructured.Unstructured, kind string) bool {
+	return slices.ContainsFunc(all, func(u *unstructured.Unstructured) bool { return u.GetKind() == kind })
+}
+
+// TestPodsAreRestricted: the default pods pass the strictest standard of Pod Security.
+func TestPodsAreRestricted(t *testing.T) {
+	checks, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range valuesFiles(t) {
+		d := as[appsv1.Deployment](t, find(t, objects(t, render(t, readValues(t, name), options{})), "Deployment", ""))
+		if d.Spec.Template.Spec.HostNetwork {
+			continue // by its values
+		}
+		for _, r := range checks.EvaluatePod(api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}, &d.Spec.Template.ObjectMeta, &d.Spec.Template.Spec) {
+			if !r.Allowed {
+				t.Errorf("%s: %s: %s", name, r.ForbiddenReason, r.ForbiddenDetail)
+			}
+		}
+	}
+}
+
+// TestLabels: every object has the labels of the release, and those of Helm only if Helm makes it.
+func TestLabels(t *testing.T) {
+	for _, name := range valuesFiles(t) {
+		values := readValues(t, name)
+		for _, u := range objects(t, render(t, values, options{})) {
+			l := u.GetLabels()
+			helm := values["creator"] == nil
+			if l["app.kubernetes.io/instance"] != release || l["app.kubernetes.io/version"] == "" || l["app.kubernetes.io/name"] == "" {
+				t.Errorf("%s: %s %s: the labels are %v", name, u.GetKind(), u.GetName(), l)
+			}
+			if (l["app.kubernetes.io/managed-by"] == "Helm") != helm || (l["helm.sh/chart"] != "") != helm {
+				t.Errorf("%s: %s %s: the labels of Helm are %v", name, u.GetKind(), u.GetName(), l)
+			}
+		}
+	}
+}
+
+// TestNames: names follow the release as those of aws-load-balancer-controller's chart do.
+func TestNames(t *testing.T) {
+	for want, o := range map[string]struct{ release, values string }{
+		"lbs-aws-load-balancer-controller": {"lbs", ""},
+		"my-aws-load-balancer-controller":  {"my-aws-load-balancer-controller", ""},
+		"edge":                             {"lbs", "{fullnameOverride: edge}"},
+		"lbs-lbc":                          {"lbs", "{nameOverride: lbc}"},
+		"lbc-1":                            {"lbc-1", "{nameOverride: lbc}"},
+		strings.Repeat("a", 60) + "-aw":    {strings.Repeat("a", 60), ""},
+		strings.Repeat("b", 62):            {"lbs", "{fullnameOverride: " + strings.Repeat("b", 62) + "-c}"},
+	} {
+		all := with(t, o.values, options{release: o.release})
+		d := find(t, all, "Deployment", "")
+		if d.GetName() != want || find(t, all, "ServiceAccount", "").GetName() != want {
+			t.Errorf("%v: the Deployment is %s, not %s", o, d.GetName(), want)
+		}
+		if got := at[string](t, d.Object, "spec", "selector", "matchLabels", "app.kubernetes.io/instance"); got != o.release {
+			t.Errorf("%v: the selector has the instance %s", o, got)
+		}
+	}
+	long := with(t, "{nameOverride: "+strings.Repeat("n", 50)+"}", options{})
+	if name := find(t, long, "Service", "").GetName(); name != strings.Repeat("n", 42)+"-webhook-service" {
+		t.Errorf("the Service of the webhooks is %s", name)
+	}
+}
+
+// TestOldKubernetes: what an old API server does not have is left out.
+func TestOldKubernetes(t *testing.T) {
+	old := with(t, "{autoscaling: {enabled: true}}", options{kubernetes: "v1.22.17"})
+	if v := find(t, old, "HorizontalPodAutoscaler", "").GetAPIVersion(); v != "autoscaling/v2beta2" {
+		t.Errorf("the HorizontalPodAutoscaler has the version %s", v)
+	}
+	for _, version := range []string{"v1.22.17", "v1.27.9", "v1.28.0-eks-1234567", "v1.36.0"} {
+		conditions := 0
+		for _, w := range as[admissionv1.ValidatingWebhookConfiguration](t, find(t, with(t, "{}", options{kubernetes: version}), "ValidatingWebhookConfiguration", "")).Webhooks {
+			conditions += len(w.MatchConditions)
+		}
+		if (conditions > 0) != (version >= "v1.28") {
+			t.Errorf("%s: %d match conditions", version, conditions)
+		}
+	}
+}
+
+// TestMetricsAddress: 0 switches everything about metrics off, and the port of an IPv6 address is its last part.
+func TestMetricsAddress(t *testing.T) {
+	off := with(t, `{metricsBindAddr: "0", serviceMonitor: {enabled: true}, networkPolicy: {enabled: true}}`, options{})
+	d := as[appsv1.Deployment](t, find(t, off, "Deployment", ""))
+	if len(d.Spec.Template.Spec.Containers[0].Ports) != 1 || len(d.Spec.Template.Annotations) > 0 || has(off, "ServiceMonitor") {
+		t.Errorf("without metrics there are ports %v and annotations %v", d.Spec.Template.Spec.Containers[0].Ports, d.Spec.Template.Annotations)
+	}
+	for address, port := range map[string]string{":8081": "8081", "[::1]:9": "9", "10.0.0.1:80": "80", "": "8080"} {
+		d := as[appsv1.Deployment](t, find(t, with(t, fmt.Sprintf("{metricsBindAddr: %q}", address), options{}), "Deployment", ""))
+		if got := d.Spec.Template.Annotations["prometheus.io/port"]; got != port || fmt.Sprint(d.Spec.Template.Spec.Containers[0].Ports[1].ContainerPort) != port {
+			t.Errorf("%q: the port is %s", address, got)
+		}
+	}
+}
+
+// TestDisruptionBudget: a budget exists where there are always two replicas, so that it never stops a drain.
+func TestDisruptionBudget(t *testing.T) {
+	for values, want := range map[string]bool{
+		"{podDisruptionBudget: {maxUnavailable: 1}}":                                                                true,
+		"{podDisruptionBudget: {maxUnavailable: 1}, replicaCount: 1}":                                               false,
+		"{podDisruptionBudget: {maxUnavailable: 1}, replicaCount: 1, autoscaling: {enabled: true, minReplicas: 2}}": true,
+		"{podDisruptionBudget: {maxUnavailable: 1}, replicaCount: 2, autoscaling: {enabled: true, minReplicas: 1}}": false,
+		"{}": false,
+	} {
+		if got := has(with(t, values, options{}), "PodDisruptionBudget"); got != want {
+			t.Errorf("%s: there is a budget: %v", values, got)
+		}
+	}
+}
+
+// TestValuesOfTwoForms: maps may be given as text, and numbers as strings.
+func TestValuesOfTwoForms(t *testing.T) {
+	for a, b := range map[string]string{
+		"{serviceTargetENISGTags: {b: c, a: d}}":                      `{serviceTargetENISGTags: "a=d,b=c"}`,
+		"{awsApiEndpoints: {EC2: 'https://a'}}":                       "{awsApiEndpoints: EC2=https://a}",
+		"{awsApiThrottle: ['ACM:.*=1:2', 'EC2:.*=3:4']}":              "{awsApiThrottle: 'ACM:.*=1:2,EC2:.*=3:4'}",
+		"{certDiscovery: {allowedCertificateAuthorityARNs: [a, b]}}":  "{certDiscovery: {allowedCertificateAuthorityARNs: 'a,b'}}",
+		"{maxTargetsPerTargetGroup: 1000000}":                         `{maxTargetsPerTargetGroup: "1000000"}`,
+		"{controllerConfig: {featureGates: {ALBSingleSubnet: true}}}": `{controllerConfig: {featureGates: {ALBSingleSubnet: "true"}}}`,
+		"{extraArgs: {log-level: debug}}":                             "{extraArgs: [--log-level=debug]}",
+	} {
+		x, y := find(t, with(t, a, options{}), "Deployment", ""), find(t, with(t, b, options{}), "Deployment", "")
+		if d := cmp.Diff(x.Object, y.Object); d != "" {
+			t.Errorf("%s and %s differ:\n%s", a, b, d)
+		}
+	}
+}
+
+// cluster answers lookups of templates from objects in memory.
+type cluster struct{ dynamic.Interface }
+
+func (c cluster) GetClientFor(version, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	gv, err := schema.ParseGroupVersion(version)
+	return c.Resource(gv.WithResource(strings.ToLower(kind) + "s")), true, err
+}
+
+// TestCertificate: whose certificate the webhooks serve.
+func TestCertificate(t *testing.T) {
+	encoded := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	secret := func(labels, annotations map[string]string) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Secret",
+			"metadata": map[string]any{"name": "aws-load-balancer-tls", "namespace": namespace},
+			"data":     map[string]any{"ca.crt": encoded("authority"), "tls.crt": encoded("certificate"), "tls.key": encoded("secret-key")},
+		}}
+		u.SetLabels(labels)
+		u.SetAnnotations(annotations)
+		return u
+	}
+	ofHelm := map[string]string{"meta.helm.sh/release-name": release}
+	for name, c := range map[string]struct {
+		found                      *unstructured.Unstructured
+		values                     string
+		rendered, mounted, trusted bool
+	}{
+		"first installation":             {nil, "{}", false, false, false},
+		"of the other chart":             {secret(map[string]string{"app.kubernetes.io/managed-by": "Helm"}, ofHelm), "{}", true, true, true},
+		"of the other chart, not wanted": {secret(map[string]string{"app.kubernetes.io/managed-by": "Helm"}, ofHelm), "{keepTLSSecret: false}", false, false, false},
+		"made by hand":                   {secret(nil, nil), "{}", false, true, true},
+		"made by the controller":         {secret(map[string]string{"app.kubernetes.io/managed-by": "fulcrum"}, nil), "{}", false, false, false},
+		"by cert-manager":                {secret(nil, nil), "{enableCertManager: true}", false, true, false},
+		"given":                          {secret(nil, ofHelm), "{webhookTLS: {caCert: a, cert: b, key: c}}", true, true, true},
+		"given in part":                  {nil, "{webhookTLS: {caCert: a, cert: b}}", false, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewSimpleDynamicClient(runtime.NewScheme())
+			if c.found != nil {
+				client = fake.NewSimpleDynamicClient(runtime.NewScheme(), c.found)
+			}
+			values := parseValues(t, c.values)
+			values["clusterName"] = "shop"
+			text := render(t, values, options{lookup: cluster{client}})
+			all := objects(t, text)
+			if got := has(all, "Secret"); got != c.rendered {
+				t.Errorf("the Secret is rendered: %v", got)
+			}
+			d := as[appsv1.Deployment](t, find(t, all, "Deployment", ""))
+			if got := len(d.Spec.Template.Spec.Volumes) > 0; got != c.mounted {
+				t.Errorf("the Secret is mounted: %v", got)
+			}
+			v := as[admissionv1.ValidatingWebhookConfiguration](t, find(t, all, "ValidatingWebhookConfiguration", ""))
+			m := as[admissionv1.MutatingWebhookConfiguration](t, find(t, all, "MutatingWebhookConfiguration", ""))
+			for _, w := range v.Webhooks {
+				if (len(w.ClientConfig.CABundle) > 0) != c.trusted {
+					t.Errorf("%s has the bundle %q", w.Name, w.ClientConfig.CABundle)
+				}
+			}
+			for _, w := range m.Webhooks {
+				if (len(w.ClientConfig.CABundle) > 0) != c.trusted {
+					t.Errorf("%s has the bundle %q", w.Name, w.ClientConfig.CABundle)
+				}
+			}
+			if c.trusted != (d.Spec.Template.Annotations["checksum/webhook-tls"] != "") {
+				t.Error("pods are replaced with the certificate only if it is known")
+			}
+			if has(all, "Certificate") != (name == "by cert-manager") || v.Annotations["cert-manager.io/inject-ca-from"] != m.Annotations["cert-manager.io/inject-ca-from"] {
+				t.Error("cert-manager is in the way")
+			}
+			if strings.Contains(text, "secret-key") {
+				t.Error("the key is in the manifests in clear")
+			}
+		})
+	}
+}
+
+// TestWebhooksAreThoseOfConfig: the chart and config/webhook ask for the same, so that what tests prove of one is
+// true of the other.
+func TestWebhooksAreThoseOfConfig(t *testing.T) {
+	all := with(t, "{controllerConfig: {featureGates: {ALBTargetControlAgent: true}}}", options{})
+	var mutating []admissionv1.MutatingWebhook
+	var validating []admissionv1.ValidatingWebhook
+	for _, doc := range strings.Split(string(read(t, "../config/webhook/manifests.yaml"))+"\n---\nkind: MutatingWebhookConfiguration\n"+string(read(t, "../config/webhook/target-control.yaml")), "\n---\n") {
+		doc = strings.NewReplacer("values: [fulcrum]", "values: [aws-load-balancer-controller]", "kube-system:fulcrum'", "kube-system:aws-load-balancer-controller'").Replace(doc)
+		var head struct{ Kind string }
+		if err := yaml.Unmarshal([]byte(doc), &head); err != nil {
+			t.Fatal(err)
+		}
+		switch head.Kind {
+		case "MutatingWebhookConfiguration":
+			var c admissionv1.MutatingWebhookConfiguration
+			if err := yaml.UnmarshalStrict([]byte(doc), &c); err != nil {
+				t.Fatal(err)
+			}
+			mutating = append(mutating, c.Webhooks...)
+		case "ValidatingWebhookConfiguration":
+			var c admissionv1.ValidatingWebhookConfiguration
+			if err := yaml.UnmarshalStrict([]byte(doc), &c); err != nil {
+				t.Fatal(err)
+			}
+			validating = append(validating, c.Webhooks...)
+		}
+	}
+	m := as[admissionv1.MutatingWebhookConfiguration](t, find(t, all, "MutatingWebhookConfiguration", "")).Webhooks
+	v := as[admissionv1.ValidatingWebhookConfiguration](t, find(t, all, "ValidatingWebhookConfiguration", "")).Webhooks
+	byName := func(a, b admissionv1.MutatingWebhook) int { return strings.Compare(a.Name, b.Name) }
+	slices.SortFunc(mutating, byName)
+	slices.SortFunc(m, byName)
+	if d := cmp.Diff(mutating, m); d != "" {
+		t.Errorf("-config +chart:\n%s", d)
+	}
+	if d := cmp.Diff(validating, v); d != "" {
+		t.Errorf("-config +chart:\n%s", d)
+	}
+}
+
+// TestRightsAreThoseOfConfig: each right of config/rbac is granted, and no other.
+func TestRightsAreThoseOfConfig(t *testing.T) {
+	all := with(t, "{}", options{})
+	var granted, needed []string
+	for _, u := range all {
+		switch u.GetKind() {
+		case "ClusterRole", "Role":
+			granted = append(granted, flat(as[rbacv1.ClusterRole](t, u).Rules)...)
+		}
+	}
+	for _, r := range shippedRoles(t) {
+		// The worker numbers of QUIC are in a ConfigMap, which the rights for shared target groups cover.
+		if r.Metadata.Name != "fulcrum-server-ids" {
+			needed = append(needed, flat(r.Rules)...)
+		}
+	}
+	slices.Sort(granted)
+	slices.Sort(needed)
+	if d := cmp.Diff(slices.Compact(needed), slices.Compact(granted)); d != "" {
+		t.Errorf("-config +chart:\n%s", d)
+	}
+	secrets := func(values string) bool {
+		role := as[rbacv1.ClusterRole](t, find(t, with(t, values, options{}), "ClusterRole", ""))
+		return slices.Contains(flat(role.Rules), "list secrets  []")
+	}
+	if secrets("{}") || !secrets("{clusterSecretsPermissions: {allowAllSecrets: true}}") {
+		t.Error("Secrets of the cluster may be read by default, or not where the value allows it")
+	}
+	other := find(t, with(t, "{leaderElectionID: mine, nameOverride: lbc}", options{}), "Role", "aws-load-balancer-controller-lbc-leader-election-role")
+	if !strings.Contains(fmt.Sprint(other.Object), "[mine]") {
+		t.Errorf("the right to the lease does not follow its name: %v", other.Object)
+	}
+}
+
+// flat lists each single right.
+func flat(rules []rbacv1.PolicyRule) []string {
+	var out []string
+	for _, r := range rules {
+		for _, g := range r.APIGroups {
+			for _, resource := range r.Resources {
+				for _, v := range r.Verbs {
+					out = append(out, fmt.Sprint(v, " ", resource, " ", g, " ", r.ResourceNames))
+				}
+			}
+		}
+	}
+	return out
+}

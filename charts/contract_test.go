@@ -1,0 +1,272 @@
+package charts
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fulcrum-lb/fulcrum/internal/config"
+)
+
+// TestContract compares renderings with testdata/contract, which says by hand what the values files must render to:
+// names, selectors, arguments and webhooks as aws-load-balancer-controller's chart has them, so that an upgrade
+// changes objects in place. Nothing rewrites these files.
+func TestContract(t *testing.T) {
+	for _, name := range valuesFiles(t) {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, u := range objects(t, render(t, readValues(t, name), options{})) {
+				got = append(got, digest(t, u)...)
+			}
+			want := contract(t, name)
+			slices.Sort(got)
+			slices.Sort(want)
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("-required +rendered:\n%s", d)
+			}
+		})
+	}
+}
+
+// contract reads the lines of a file. "like NAME" takes over those of another file; "- PREFIX" leaves out the lines
+// that begin so.
+func contract(t *testing.T, name string) []string {
+	t.Helper()
+	var out []string
+	for line := range strings.Lines(string(read(t, filepath.Join("testdata", "contract", name+".txt")))) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if other, ok := strings.CutPrefix(line, "like "); ok {
+			out = append(out, contract(t, other)...)
+			continue
+		}
+		without, ok := strings.CutPrefix(line, "- ")
+		if !ok {
+			out = append(out, line)
+			continue
+		}
+		before := len(out)
+		if out = slices.DeleteFunc(out, func(l string) bool { return strings.HasPrefix(l, without) }); len(out) == before {
+			t.Errorf("contract/%s.txt: no line begins with %q", name, without)
+		}
+	}
+	return out
+}
+
+// digest is what an object must have for the contract, a line for each part.
+func digest(t *testing.T, u *unstructured.Unstructured) []string {
+	t.Helper()
+	name := u.GetName()
+	if u.GetNamespace() != "" {
+		name = u.GetNamespace() + "/" + name
+	}
+	out := []string{u.GetKind() + " " + name}
+	add := func(what string, v any) {
+		if text := strings.ReplaceAll(fmt.Sprint(v), "map[string]interface {}", "map"); text != "" && v != nil {
+			out = append(out, u.GetKind()+" "+what+" "+text)
+		}
+	}
+	field := func(path ...string) any {
+		v, _, err := unstructured.NestedFieldNoCopy(u.Object, path...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	switch u.GetKind() {
+	case "Deployment":
+		add("selector", field("spec", "selector", "matchLabels"))
+		add("replicas", field("spec", "replicas"))
+		add("pod labels", field("spec", "template", "metadata", "labels"))
+		if a, ok := field("spec", "template", "metadata", "annotations").(map[string]any); ok && a["checksum/webhook-tls"] != nil {
+			a["checksum/webhook-tls"] = "CHECKSUM"
+		}
+		add("pod annotations", field("spec", "template", "metadata", "annotations"))
+		pod := at[map[string]any](t, u.Object, "spec", "template", "spec")
+		add("account", pod["serviceAccountName"])
+		if len(at[[]any](t, pod, "containers")) != 1 {
+			t.Error("there is more than one container")
+		}
+		c := at[map[string]any](t, pod, "containers", 0)
+		add("container", c["name"])
+		add("image", c["image"])
+		add("mounts", c["volumeMounts"])
+		add("volumes", pod["volumes"])
+		if c["command"] != nil {
+			t.Error("the container has a command; the entry point of the image is the controller")
+		}
+		for _, a := range at[[]any](t, c, "args") {
+			add("arg", a)
+		}
+		for _, p := range at[[]any](t, c, "ports") {
+			add("port", p)
+		}
+	case "Service":
+		add(name+" selector", field("spec", "selector"))
+		add(name+" ports", field("spec", "ports"))
+	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+		for _, item := range at[[]any](t, u.Object, "webhooks") {
+			w := item.(map[string]any)
+			add("webhook", fmt.Sprint(w["name"], " ", w["failurePolicy"], " ", at[string](t, w, "clientConfig", "service", "name"), at[string](t, w, "clientConfig", "service", "path"),
+				" ", at[[]any](t, w, "rules", 0, "resources"), at[[]any](t, w, "rules", 0, "operations")))
+			for _, s := range []string{"namespaceSelector", "objectSelector"} {
+				if w[s] != nil {
+					add(s, fmt.Sprint(w["name"], " ", w[s]))
+				}
+			}
+		}
+	case "RoleBinding", "ClusterRoleBinding":
+		add(name+" role", field("roleRef", "name"))
+		add(name+" subjects", field("subjects"))
+	case "IngressClass":
+		add("controller", field("spec", "controller"))
+		add("parameters", field("spec", "parameters"))
+		add("annotations", field("metadata", "annotations"))
+	case "ServiceMonitor":
+		add("selector", field("spec", "selector"))
+	case "PodDisruptionBudget", "HorizontalPodAutoscaler":
+		add("spec", field("spec"))
+	case "Certificate":
+		add(name+" for", field("spec", "dnsNames"))
+		add(name+" in", field("spec", "secretName"))
+	case "Secret":
+		add("type", field("type"))
+	}
+	return out
+}
+
+// TestArgumentsAreAccepted: the controller starts with what the chart renders.
+func TestArgumentsAreAccepted(t *testing.T) {
+	for _, name := range valuesFiles(t) {
+		t.Run(name, func(t *testing.T) {
+			c, err := parse(arguments(t, readValues(t, name)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.ClusterName == "" || strings.Contains(c.ClusterName, "{") {
+				t.Errorf("the name of the cluster is %q", c.ClusterName)
+			}
+		})
+	}
+}
+
+func arguments(t *testing.T, values map[string]any) []string {
+	t.Helper()
+	d := find(t, objects(t, render(t, values, options{})), "Deployment", "")
+	var out []string
+	for _, a := range at[[]any](t, d.Object, "spec", "template", "spec", "containers", 0, "args") {
+		out = append(out, a.(string))
+	}
+	return out
+}
+
+func parse(args []string) (config.Config, error) {
+	c := config.Default()
+	fs := pflag.NewFlagSet("fulcrum", pflag.ContinueOnError)
+	c.Bind(fs)
+	if err := fs.Parse(args); err != nil {
+		return c, err
+	}
+	return c, c.Validate()
+}
+
+// withoutValue are the flags that no value sets, with the reason.
+var withoutValue = map[string]string{
+	"aws-vpc-tag-key":     "deprecated, without effect",
+	"webhook-name-prefix": "follows nameOverride",
+	"shadow":              "a shadow runs beside a release and is none",
+	"shadow-report":       "the same",
+}
+
+// TestEveryFlagHasAValue also tries each of them: what is set arrives in the flag.
+func TestEveryFlagHasAValue(t *testing.T) {
+	samples := map[string]string{
+		"default-target-type": "ip", "default-load-balancer-scheme": "internet-facing", "ingress-group-tenancy": "isolated",
+		"replacement": "delete-first", "import-tls-secrets": "gateway", "required-secrets-label": "a=b", "feature-gates": "ALBSingleSubnet=true",
+		"backend-security-group": "sg-1", "aws-api-throttle": "ACM:.*=1:2", "metrics-bind-addr": ":9", "health-probe-bind-addr": ":8",
+		"log-level": "debug", "drift": "report",
+	}
+	sample := func(f *pflag.Flag) any {
+		if s, ok := samples[f.Name]; ok {
+			return s
+		}
+		switch f.Value.Type() {
+		case "bool":
+			return f.DefValue == "false"
+		case "int":
+			return 7
+		case "duration":
+			return "7m0s"
+		case "stringToString":
+			return map[string]any{"b": "1", "a": "x,y"}
+		case "stringSlice":
+			return []any{"x", "y"}
+		}
+		return "x"
+	}
+	values := map[string]string{}
+	for _, r := range flagTable(t) {
+		if other, ok := values[r.Flag]; ok {
+			t.Errorf("--%s is set by %s and %s", r.Flag, other, r.Value)
+		}
+		values[r.Flag] = r.Value
+	}
+	c := config.Default()
+	fs := pflag.NewFlagSet("fulcrum", pflag.ContinueOnError)
+	c.Bind(fs)
+	fs.VisitAll(func(f *pflag.Flag) {
+		value, ok := values[f.Name]
+		delete(values, f.Name)
+		if !ok {
+			if withoutValue[f.Name] == "" {
+				t.Errorf("no value sets --%s; add it to charts/fulcrum: files/flags.yaml, values.yaml and values.schema.json", f.Name)
+			}
+			return
+		}
+		given := sample(f)
+		if s, ok := given.(string); ok && slices.Contains([]string{"feature-gates", "import-tls-secrets"}, f.Name) {
+			key, v, pair := strings.Cut(s, "=")
+			given = []any{key}
+			if pair {
+				given = map[string]any{key: v}
+			}
+		}
+		tree := map[string]any{"clusterName": "c"}
+		at := tree
+		steps := strings.Split(value, ".")
+		for _, step := range steps[:len(steps)-1] {
+			below := map[string]any{}
+			at[step] = below
+			at = below
+		}
+		at[steps[len(steps)-1]] = given
+		args := arguments(t, tree)
+		seen := config.Default()
+		got := pflag.NewFlagSet("fulcrum", pflag.ContinueOnError)
+		seen.Bind(got)
+		if err := got.Parse(args); err != nil {
+			t.Errorf("%s: %v", value, err)
+			return
+		}
+		if !got.Lookup(f.Name).Changed {
+			t.Errorf("%s: %v does not arrive in --%s: %v", value, given, f.Name, args)
+		}
+		if f.Value.Type() == "stringToString" {
+			m, err := got.GetStringToString(f.Name)
+			if err != nil || m["a"] != "x,y" || m["b"] != "1" {
+				t.Errorf("%s arrives as %v, %v", value, m, err)
+			}
+		}
+	})
+	for flag, value := range values {
+		t.Errorf("%s sets --%s, which does not exist", value, flag)
+	}
+}

@@ -1,0 +1,208 @@
+package charts
+
+import (
+	"encoding/json"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+	"sigs.k8s.io/yaml"
+
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	// These register metrics of the library that the controller is built with.
+	_ "sigs.k8s.io/controller-runtime/pkg/certwatcher/metrics"
+	_ "sigs.k8s.io/controller-runtime/pkg/controller"
+	_ "sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+// rule is an alert of files/alerts.yaml.
+type rule struct {
+	Alert, Expr, For    string
+	Labels, Annotations map[string]string
+}
+
+func alerts(t *testing.T) []rule {
+	t.Helper()
+	var file struct {
+		Groups []struct {
+			Name  string
+			Rules []rule
+		}
+	}
+	if err := yaml.UnmarshalStrict(read(t, "fulcrum/files/alerts.yaml"), &file); err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Groups) != 1 || len(file.Groups[0].Rules) < 8 {
+		t.Fatalf("alerts.yaml has %d groups", len(file.Groups))
+	}
+	return file.Groups[0].Rules
+}
+
+// TestAlerts: Prometheus accepts the alerts, and each says what is wrong and what to do.
+func TestAlerts(t *testing.T) {
+	groups, faults := rulefmt.Parse(read(t, "fulcrum/files/alerts.yaml"), false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+	for _, f := range faults {
+		t.Error(f)
+	}
+	if groups == nil {
+		t.Fatal("no alerts")
+	}
+	seen := map[string]bool{}
+	for _, r := range alerts(t) {
+		if seen[r.Alert] {
+			t.Errorf("%s is there twice", r.Alert)
+		}
+		seen[r.Alert] = true
+		for _, a := range []string{"summary", "description", "action"} {
+			if r.Annotations[a] == "" {
+				t.Errorf("%s has no annotation %s", r.Alert, a)
+			}
+		}
+		if !slices.Contains([]string{"warning", "critical"}, r.Labels["severity"]) {
+			t.Errorf("%s has the severity %q", r.Alert, r.Labels["severity"])
+		}
+		known(t, r.Alert, r.Expr)
+	}
+	// What is installed is what was checked.
+	rendered := objects(t, render(t, readValues(t, "service-monitor"), options{}))
+	got, err := yaml.Marshal(at[any](t, find(t, rendered, "PrometheusRule", "").Object, "spec"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want any
+	if err := yaml.Unmarshal(read(t, "fulcrum/files/alerts.yaml"), &want); err != nil {
+		t.Fatal(err)
+	}
+	text, err := yaml.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(text) {
+		t.Errorf("the PrometheusRule differs from alerts.yaml:\n%s", got)
+	}
+}
+
+// dashboard is what is checked of a dashboard.
+type dashboard struct {
+	UID, Title string
+	Panels     []struct {
+		ID      int
+		Title   string
+		GridPos struct{ X, Y, W, H int }
+		Targets []struct{ Expr string }
+	}
+}
+
+// TestDashboard: panels do not overlap, and their expressions are right.
+func TestDashboard(t *testing.T) {
+	rendered := objects(t, render(t, readValues(t, "service-monitor"), options{}))
+	text := at[string](t, find(t, rendered, "ConfigMap", "aws-load-balancer-controller-dashboard").Object, "data", "fulcrum.json")
+	var d dashboard
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.UID == "" || len(d.Panels) < 15 {
+		t.Fatalf("%d panels", len(d.Panels))
+	}
+	ids, cells := map[int]bool{}, map[[2]int]string{}
+	for _, p := range d.Panels {
+		if ids[p.ID] || p.Title == "" || len(p.Targets) == 0 {
+			t.Errorf("panel %d: its id is there twice, or it has no title or target", p.ID)
+		}
+		ids[p.ID] = true
+		for x := range p.GridPos.W {
+			cell := [2]int{p.GridPos.X + x, p.GridPos.Y}
+			if other, taken := cells[cell]; taken || cell[0] >= 24 {
+				t.Errorf("%s lies over %q or beyond the edge", p.Title, other)
+				break
+			}
+			cells[cell] = p.Title
+		}
+		for _, target := range p.Targets {
+			known(t, p.Title, strings.ReplaceAll(target.Expr, "$__rate_interval", "5m"))
+		}
+	}
+}
+
+// known checks that an expression has metrics and labels that the controller has.
+func known(t *testing.T, where, expr string) {
+	t.Helper()
+	e, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
+	if err != nil {
+		t.Errorf("%s: %v", where, err)
+		return
+	}
+	own := documentedMetrics(t)
+	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+		s, ok := n.(*parser.VectorSelector)
+		if !ok {
+			return nil
+		}
+		name := s.Name
+		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+			if base := strings.TrimSuffix(name, suffix); own[base] != nil && own[base].histogram || registered(base) {
+				name = base
+			}
+		}
+		m := own[name]
+		if m == nil && !registered(name) {
+			t.Errorf("%s: the controller has no metric %q", where, s.Name)
+			return nil
+		}
+		for _, l := range s.LabelMatchers {
+			if m != nil && l.Name != labels.MetricName && !slices.Contains(m.labels, l.Name) {
+				t.Errorf("%s: %s has no label %q", where, s.Name, l.Name)
+			}
+		}
+		return nil
+	})
+}
+
+// documentedMetric is a row of docs/metrics.md. A test of internal/controller proves that its first table is
+// what the controller registers.
+type documentedMetric struct {
+	histogram bool
+	labels    []string
+}
+
+var metricRow = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (counter|gauge|histogram) \\| ([^|]*) \\|")
+
+func documentedMetrics(t *testing.T) map[string]*documentedMetric {
+	t.Helper()
+	out := map[string]*documentedMetric{}
+	for _, m := range metricRow.FindAllStringSubmatch(string(read(t, "../docs/metrics.md")), -1) {
+		row := &documentedMetric{histogram: m[2] == "histogram"}
+		for l := range strings.SplitSeq(m[3], ",") {
+			row.labels = append(row.labels, strings.Trim(l, " `"))
+		}
+		out[m[1]] = row
+	}
+	if len(out) < 20 {
+		t.Fatalf("docs/metrics.md has %d metrics", len(out))
+	}
+	return out
+}
+
+// registered reports whether the libraries of the controller register a metric: another one of its name is
+// refused, or it is gathered.
+func registered(name string) bool {
+	probe := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: "a probe of the test"})
+	if err := metrics.Registry.Register(probe); err != nil {
+		return true
+	}
+	metrics.Registry.Unregister(probe)
+	process := prometheus.NewRegistry()
+	process.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	families, err := process.Gather()
+	return err == nil && slices.ContainsFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == name })
+}
