@@ -77,7 +77,7 @@ var layers = map[string]layer{
 	"internal/config": {own: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},
 	"internal/controller": {api: true, own: []string{"internal/*", "internal/engine/bindings", "internal/engine/checkpoint", "internal/frontend/*", "internal/webhook/serving"},
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/prometheus/"}},
-	"internal/cli": {api: true, own: []string{"internal/*", "internal/engine/bindings", "internal/frontend/*"},
+	"internal/cli": {api: true, own: []string{"config/crd", "config/rights", "internal/*", "internal/engine/bindings", "internal/frontend/*"},
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "k8s.io/klog/", "go.uber.org/zap", "github.com/spf13/"}},
 
 	// Admission makes no call to AWS and reads no secret; its serving part has clients.

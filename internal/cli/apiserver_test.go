@@ -1,8 +1,15 @@
 package cli
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -13,7 +20,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
@@ -49,6 +58,8 @@ func serveCluster(t *testing.T, text string) (*apiServer, string) {
 	}
 	core := schema.GroupVersion{Version: "v1"}
 	a.kinds[core] = append(a.kinds[core], metav1.APIResource{Name: "events", Kind: "Event", Namespaced: true, Verbs: metav1.Verbs{"list"}})
+	leases := schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}
+	a.objects[leases], a.kinds[leases] = map[string][]cluster.Object{}, []metav1.APIResource{{Name: "leases", Kind: "Lease", Namespaced: true, Verbs: metav1.Verbs{"get"}}}
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
 	text = strings.ReplaceAll(kubeconfigOf(strings.TrimPrefix(server.URL, "http://")), "contexts: [", "contexts: [{name: shop, context: {cluster: c, user: u, namespace: shop}}, {name: other, context: {cluster: gone, user: u}}, ")
@@ -163,4 +174,53 @@ func (a *apiServer) event(namespace, kind, name, class, reason, message, last st
 		InvolvedObject: corev1.ObjectReference{Kind: kind, Namespace: namespace, Name: name},
 		Type:           class, Reason: reason, Message: message, LastTimestamp: metav1.NewTime(at), Count: count,
 	})
+}
+
+// manifest adds an object of any kind.
+func (a *apiServer) manifest(t *testing.T, text string) {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	gvk := o.GroupVersionKind()
+	gv, name := gvk.GroupVersion(), plural(cluster.Kind(gvk.Kind))
+	if a.objects[gv] == nil {
+		a.objects[gv] = map[string][]cluster.Object{}
+	}
+	if a.kindOf(gv, name) == "" {
+		a.kinds[gv] = append(a.kinds[gv], metav1.APIResource{Name: name, Kind: gvk.Kind, Namespaced: o.GetNamespace() != "", Verbs: metav1.Verbs{"get", "list"}})
+	}
+	a.objects[gv][name] = append(a.objects[gv][name], o)
+}
+
+// webhooks adds two webhook configurations with a CA that expires at a time, and their Service's endpoints.
+func (a *apiServer) webhooks(t *testing.T, expires time.Time, ready bool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: expires.Add(-1000 * time.Hour), NotAfter: expires, IsCA: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	for _, w := range []struct{ kind, name, policy string }{{"MutatingWebhookConfiguration", "mpod", "Ignore"}, {"ValidatingWebhookConfiguration", "vingress", "Fail"}} {
+		a.manifest(t, fmt.Sprintf(`apiVersion: admissionregistration.k8s.io/v1
+kind: %s
+metadata: {name: aws-load-balancer-webhook}
+webhooks:
+  - name: %s.elbv2.k8s.aws
+    failurePolicy: %s
+    clientConfig: {caBundle: %q, service: {name: aws-load-balancer-webhook-service, namespace: kube-system}}
+`, w.kind, w.name, w.policy, ca))
+	}
+	a.manifest(t, fmt.Sprintf(`apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: hook, namespace: kube-system, labels: {kubernetes.io/service-name: aws-load-balancer-webhook-service}}
+addressType: IPv4
+endpoints: [{addresses: [10.0.0.1], conditions: {ready: %v}}]
+`, ready))
 }

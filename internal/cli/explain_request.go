@@ -303,7 +303,7 @@ func (a *answering) document() requestDocument {
 	note := func(format string, args ...any) {
 		doc.Notes = append(doc.Notes, finding.Printable(fmt.Sprintf(format, args...)))
 	}
-	byRule := slices.DeleteFunc(slices.Clone(a.answers), func(x requestAnswer) bool { return x.Rule == nil && x.Type != network })
+	byRule := slices.DeleteFunc(slices.Clone(a.answers), func(x requestAnswer) bool { return x.Rule == nil && x.Type != networkType })
 	switch {
 	case a.exact != nil:
 		doc.Answers = []requestAnswer{*a.exact}
@@ -330,8 +330,8 @@ func (a *answering) document() requestDocument {
 	return doc
 }
 
-// network is AWS's word for the type of load balancers that have no rules.
-const network = string(model.Network)
+// networkType is AWS's word for the type of load balancers that have no rules.
+const networkType = string(model.Network)
 
 // mostAnswers are shown.
 const mostAnswers = 20

@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/config/rights"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/config"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+)
+
+// cloud checks AWS: credentials, discovery, permissions and quotas.
+func (d *doctor) cloud(ctx context.Context) {
+	cc, err := d.cloudConfig()
+	if err != nil {
+		d.fail("credentials", err, "")
+		return
+	}
+	aws, err := cloud.New(ctx, cc)
+	if err != nil {
+		d.fail("discovery", err, "set --aws-region and --aws-vpc-id where the instance metadata does not have them")
+		return
+	}
+	who, err := aws.Identity(ctx)
+	if err != nil {
+		d.fail("credentials", err, "set AWS_PROFILE, or give the controller a role by IRSA or pod identity")
+		return
+	}
+	d.aws, d.connected, d.vpc = aws, aws, aws.VPC()
+	d.say("credentials", healthy, "", "%s of account %s", who.ARN, who.Account)
+	d.say("discovery", healthy, "", "region %s, VPC %s", aws.Region(), aws.VPC())
+	d.subnets(ctx)
+	d.permissions(ctx, who)
+	d.quotas(ctx)
+}
+
+// subnets chooses subnets for load balancers of each scheme, as a plan does.
+func (d *doctor) subnets(ctx context.Context) {
+	const area = "discovery"
+	for _, scheme := range []model.Scheme{model.Internal, model.InternetFacing} {
+		q := model.SubnetQuestion(model.SubnetsDiscovered{}, scheme, false)
+		have, err := d.aws.Observe(ctx, model.StackID{Kind: model.Ingress, Namespace: "fulcrum", Name: "doctor"}, []model.Question{q})
+		if err == nil {
+			if f := have.Facts.Fault(q); f != nil {
+				err = fmt.Errorf("%s", f.Message)
+			}
+		}
+		if err != nil {
+			d.fail(area, err, "grant ec2:DescribeSubnets and ec2:DescribeAvailabilityZones")
+			continue
+		}
+		answer := have.Facts.Subnets[q.Key()]
+		chosen, fault := network.ChooseSubnets(network.SubnetRequest{
+			Choice: model.SubnetsDiscovered{}, Scheme: scheme, AddressType: model.IPv4, ALB: true, Cluster: d.cfg.ClusterName,
+			ClusterTagCheck: d.cfg.Gates.On(config.SubnetsClusterTagCheck), SingleSubnet: d.cfg.Gates.On(config.ALBSingleSubnet),
+		}, answer)
+		switch {
+		case fault != nil:
+			d.say(area, warned, fault.Fix, "subnets for scheme %s: %s", scheme, fault.Message)
+		case answer.ByReachability:
+			d.say(area, healthy, "", "subnets for scheme %s: %s, found by their routes as none has the tag %s", scheme, few(chosen.IDs), network.RoleTag(scheme))
+		default:
+			d.say(area, healthy, "", "subnets for scheme %s: %s", scheme, few(chosen.IDs))
+		}
+	}
+}
+
+// permissions tries each action of the table of permissions.
+func (d *doctor) permissions(ctx context.Context, who cloud.Identity) {
+	const area = "permissions"
+	granted, tried := 0, map[string]bool{}
+	var unknown []string
+	for _, s := range rights.AWS {
+		if s.Feature != "" {
+			continue
+		}
+		for _, a := range s.Actions {
+			if tried[a.Name] {
+				continue
+			}
+			tried[a.Name] = true
+			p, err := d.aws.Permission(ctx, a.Name)
+			switch {
+			case p == cloud.PermissionRefused:
+				d.say(area, broken, "grant it to the role, see config/iam/policy.json", "%s may not call %s, which is needed to %s", who.ARN, a.Name, a.Why)
+			case p == cloud.PermissionGranted:
+				granted++
+			case err != nil:
+				d.say(area, warned, "", "%s could not be tried: %v", a.Name, cloud.Explain(err))
+			default:
+				unknown = append(unknown, a.Name)
+			}
+			if ctx.Err() != nil {
+				return
+			}
+		}
+	}
+	d.say(area, healthy, "", "%d of %d actions were tried and are granted to %s", granted, len(tried), who.ARN)
+	if len(unknown) > 0 {
+		slices.Sort(unknown)
+		d.say(area, healthy, "", "%d actions can be tried only by a change, and were not: %s", len(unknown), strings.Join(services(unknown), ", "))
+	}
+}
+
+// services counts actions by service.
+func services(actions []string) []string {
+	count := map[string]int{}
+	var order []string
+	for _, a := range actions {
+		service, _, _ := strings.Cut(a, ":")
+		if count[service]++; count[service] == 1 {
+			order = append(order, service)
+		}
+	}
+	for i, s := range order {
+		order[i] = fmt.Sprintf("%d of %s", count[s], s)
+	}
+	return order
+}
+
+// fullAt is the part of a quota, in percent, from which it is a warning.
+const fullAt = 80
+
+func (d *doctor) quotas(ctx context.Context) {
+	const area = "quotas"
+	usage, err := d.aws.Usage(ctx)
+	if err != nil {
+		d.say(area, warned, "grant elasticloadbalancing:DescribeAccountLimits to whoever runs doctor", "quotas cannot be read: %v", cloud.Explain(err))
+		return
+	}
+	for _, u := range usage {
+		result, fix := healthy, ""
+		switch {
+		case u.Most > 0 && u.Used >= u.Most:
+			result, fix = broken, "ask AWS for more in Service Quotas, or delete what is not needed"
+		case u.Most > 0 && u.Used*100 >= u.Most*fullAt:
+			result, fix = warned, "ask AWS for more in Service Quotas"
+		}
+		d.say(area, result, fix, "%s: %d of %d in use", u.Name, u.Used, u.Most)
+	}
+}

@@ -1,0 +1,280 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/aws/aws-sdk-go-v2/service/shield"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/aws-sdk-go-v2/service/wafregional"
+	"github.com/aws/aws-sdk-go-v2/service/wafv2"
+	wafv2types "github.com/aws/aws-sdk-go-v2/service/wafv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// Identity is whose credentials are in use.
+type Identity struct{ Account, ARN string }
+
+// Identity asks AWS whose credentials are in use.
+func (c *Cloud) Identity(ctx context.Context) (Identity, error) {
+	out, err := c.api.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return Identity{}, err
+	}
+	return Identity{aws.ToString(out.Account), aws.ToString(out.Arn)}, nil
+}
+
+// Permission is what is known of the permission for an action.
+type Permission int
+
+// What may be known.
+const (
+	PermissionUnknown Permission = iota // only a change would show it
+	PermissionGranted
+	PermissionRefused
+)
+
+// Permission tries an action: a read with values that name nothing, and a change of EC2 as a dry run. Nothing
+// is changed. The error is that of AWS where it refuses the action, or of a call that told nothing.
+func (c *Cloud) Permission(ctx context.Context, action string) (Permission, error) {
+	if try := c.reads()[action]; try != nil {
+		return permissionOf(try(ctx))
+	}
+	try := c.dryRuns()[action]
+	if try == nil {
+		return PermissionUnknown, nil
+	}
+	err := try(ctx)
+	if code(err) == "DryRunOperation" {
+		return PermissionGranted, nil
+	} else if p, err := permissionOf(err); p == PermissionRefused {
+		return p, err
+	}
+	return PermissionUnknown, nil // AWS looked at the values first
+}
+
+func permissionOf(err error) (Permission, error) {
+	switch {
+	case err == nil:
+		return PermissionGranted, nil
+	case code(err) == "":
+		return PermissionUnknown, err // no answer
+	case classify(err) == engine.Denied:
+		return PermissionRefused, err
+	}
+	return PermissionGranted, nil // AWS looked at the values, which name nothing
+}
+
+// arn names something of a service that does not exist.
+func (c *Cloud) arn(service, resource string) *string {
+	partition := "aws"
+	switch {
+	case strings.HasPrefix(c.cfg.Region, "cn-"):
+		partition = "aws-cn"
+	case strings.HasPrefix(c.cfg.Region, "us-gov-"):
+		partition = "aws-us-gov"
+	}
+	return aws.String(fmt.Sprintf("arn:%s:%s:%s:000000000000:%s", partition, service, c.cfg.Region, resource))
+}
+
+// reads are calls that read, by the permission that they need.
+func (c *Cloud) reads() map[string]func(context.Context) error {
+	balancer := c.arn("elasticloadbalancing", "loadbalancer/app/none/0000000000000000")
+	listener := c.arn("elasticloadbalancing", "listener/app/none/0000000000000000/0000000000000000")
+	group := c.arn("elasticloadbalancing", "targetgroup/none/0000000000000000")
+	certificate := c.arn("acm", "certificate/00000000-0000-0000-0000-000000000000")
+	return map[string]func(context.Context) error{
+		"acm:ListCertificates": func(ctx context.Context) error {
+			return errorOf(c.api.acm.ListCertificates(ctx, &acm.ListCertificatesInput{MaxItems: aws.Int32(1)}))
+		},
+		"acm:DescribeCertificate": func(ctx context.Context) error {
+			return errorOf(c.api.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: certificate}))
+		},
+		"ec2:DescribeAvailabilityZones": func(ctx context.Context) error {
+			return errorOf(c.api.ec2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{}))
+		},
+		"ec2:DescribeInstances": func(ctx context.Context) error {
+			return errorOf(c.api.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{MaxResults: aws.Int32(5)}))
+		},
+		"ec2:DescribeNetworkInterfaces": func(ctx context.Context) error {
+			return errorOf(c.api.ec2.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{MaxResults: aws.Int32(5)}))
+		},
+		"ec2:DescribeRouteTables": func(ctx context.Context) error {
+			return errorOf(c.api.ec2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{MaxResults: aws.Int32(5)}))
+		},
+		"ec2:DescribeSecurityGroups": func(ctx context.Context) error {
+			return errorOf(c.api.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{MaxResults: aws.Int32(5)}))
+		},
+		"ec2:DescribeSubnets": func(ctx context.Context) error {
+			return errorOf(c.api.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{MaxResults: aws.Int32(5)}))
+		},
+		"ec2:DescribeVpcs": func(ctx context.Context) error {
+			return errorOf(c.api.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{c.vpc}}))
+		},
+		"elasticloadbalancing:DescribeCapacityReservation": func(ctx context.Context) error {
+			return errorOf(c.api.elb.DescribeCapacityReservation(ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: balancer}))
+		},
+		"elasticloadbalancing:DescribeListenerAttributes": func(ctx context.Context) error {
+			return errorOf(c.api.elb.DescribeListenerAttributes(ctx, &elb.DescribeListenerAttributesInput{ListenerArn: listener}))
+		},
+		"elasticloadbalancing:DescribeListenerCertificates": func(ctx context.Context) error {
+			return errorOf(c.api.elb.DescribeListenerCertificates(ctx, &elb.DescribeListenerCertificatesInput{ListenerArn: listener}))
+		},
+		"elasticloadbalancing:DescribeListeners": func(ctx context.Context) error {
+			return errorOf(c.api.elb.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: balancer}))
+		},
+		"elasticloadbalancing:DescribeLoadBalancerAttributes": func(ctx context.Context) error {
+			return errorOf(c.api.elb.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: balancer}))
+		},
+		"elasticloadbalancing:DescribeLoadBalancers": func(ctx context.Context) error {
+			return errorOf(c.api.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{PageSize: aws.Int32(1)}))
+		},
+		"elasticloadbalancing:DescribeRules": func(ctx context.Context) error {
+			return errorOf(c.api.elb.DescribeRules(ctx, &elb.DescribeRulesInput{ListenerArn: listener}))
+		},
+		"elasticloadbalancing:DescribeTags": func(ctx context.Context) error {
+			return errorOf(c.api.elb.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: []string{*balancer}}))
+		},
+		"elasticloadbalancing:DescribeTargetGroupAttributes": func(ctx context.Context) error {
+			return errorOf(c.api.elb.DescribeTargetGroupAttributes(ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: group}))
+		},
+		"elasticloadbalancing:DescribeTargetGroups": func(ctx context.Context) error {
+			return errorOf(c.api.elb.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{PageSize: aws.Int32(1)}))
+		},
+		"elasticloadbalancing:DescribeTargetHealth": func(ctx context.Context) error {
+			return errorOf(c.api.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: group}))
+		},
+		"elasticloadbalancing:DescribeTrustStores": func(ctx context.Context) error {
+			return errorOf(c.api.elb.DescribeTrustStores(ctx, &elb.DescribeTrustStoresInput{PageSize: aws.Int32(1)}))
+		},
+		"shield:GetSubscriptionState": func(ctx context.Context) error {
+			return errorOf(c.api.shield.GetSubscriptionState(ctx, &shield.GetSubscriptionStateInput{}))
+		},
+		"waf-regional:GetWebACLForResource": func(ctx context.Context) error {
+			return errorOf(c.api.waf.GetWebACLForResource(ctx, &wafregional.GetWebACLForResourceInput{ResourceArn: balancer}))
+		},
+		"wafv2:GetWebACLForResource": func(ctx context.Context) error {
+			return errorOf(c.api.wafv2.GetWebACLForResource(ctx, &wafv2.GetWebACLForResourceInput{ResourceArn: balancer}))
+		},
+		"wafv2:ListWebACLs": func(ctx context.Context) error {
+			return errorOf(c.api.wafv2.ListWebACLs(ctx, &wafv2.ListWebACLsInput{Scope: wafv2types.ScopeRegional, Limit: aws.Int32(1)}))
+		},
+	}
+}
+
+func errorOf[T any](_ T, err error) error { return err }
+
+// dryRuns are changes of EC2 that AWS only checks the permission for, by that permission. Each has DryRun set; the
+// fence, which does not know that, is left out for them.
+func (c *Cloud) dryRuns() map[string]func(context.Context) error {
+	cfg := c.cfg
+	cfg.Fence = nil
+	api := newClients(c.base, cfg, c.targets.limits.own.limiter).ec2
+	tag := ec2types.Tag{Key: aws.String(naming.ClusterTag), Value: aws.String(c.cfg.Cluster)}
+	ours := func(ctx context.Context) (*string, error) {
+		out, err := api.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{filter("tag:"+naming.ClusterTag, c.cfg.Cluster)}, MaxResults: aws.Int32(5)})
+		if err != nil || len(out.SecurityGroups) == 0 {
+			return nil, errors.Join(err, errNothingToTry)
+		}
+		return out.SecurityGroups[0].GroupId, nil
+	}
+	permissions := []ec2types.IpPermission{{
+		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(1), ToPort: aws.Int32(1),
+		IpRanges: []ec2types.IpRange{{CidrIp: aws.String("192.0.2.1/32")}},
+	}}
+	onOwn := func(try func(ctx context.Context, id *string) error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			id, err := ours(ctx)
+			if err != nil {
+				return err
+			}
+			return try(ctx, id)
+		}
+	}
+	return map[string]func(context.Context) error{
+		"ec2:CreateSecurityGroup": func(ctx context.Context) error {
+			return errorOf(api.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
+				DryRun: aws.Bool(true), GroupName: aws.String("fulcrum-doctor"), Description: aws.String("dry run"), VpcId: aws.String(c.vpc),
+				TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: []ec2types.Tag{tag}}},
+			}))
+		},
+		"ec2:AuthorizeSecurityGroupIngress": onOwn(func(ctx context.Context, id *string) error {
+			return errorOf(api.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{DryRun: aws.Bool(true), GroupId: id, IpPermissions: permissions}))
+		}),
+		"ec2:RevokeSecurityGroupIngress": onOwn(func(ctx context.Context, id *string) error {
+			return errorOf(api.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{DryRun: aws.Bool(true), GroupId: id, IpPermissions: permissions}))
+		}),
+		"ec2:DeleteSecurityGroup": onOwn(func(ctx context.Context, id *string) error {
+			return errorOf(api.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{DryRun: aws.Bool(true), GroupId: id}))
+		}),
+		"ec2:CreateTags": onOwn(func(ctx context.Context, id *string) error {
+			return errorOf(api.CreateTags(ctx, &ec2.CreateTagsInput{DryRun: aws.Bool(true), Resources: []string{*id}, Tags: []ec2types.Tag{{Key: aws.String("fulcrum-doctor"), Value: aws.String("dry run")}}}))
+		}),
+		"ec2:DeleteTags": onOwn(func(ctx context.Context, id *string) error {
+			return errorOf(api.DeleteTags(ctx, &ec2.DeleteTagsInput{DryRun: aws.Bool(true), Resources: []string{*id}, Tags: []ec2types.Tag{{Key: aws.String("fulcrum-doctor")}}}))
+		}),
+	}
+}
+
+var errNothingToTry = errors.New("the cluster has no security group to try it on")
+
+// Usage is how much of a quota of the account is in use.
+type Usage struct {
+	Name       string
+	Used, Most int
+}
+
+// mostPages of load balancers or target groups are counted.
+const mostPages = 50
+
+// Usage reads the quotas of the account that load balancers and target groups count to, and counts these.
+func (c *Cloud) Usage(ctx context.Context) ([]Usage, error) {
+	limits, err := c.api.elb.DescribeAccountLimits(ctx, &elb.DescribeAccountLimitsInput{PageSize: aws.Int32(100)})
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]int{}
+	balancers := elb.NewDescribeLoadBalancersPaginator(c.api.elb, &elb.DescribeLoadBalancersInput{})
+	for page := 0; balancers.HasMorePages() && page < mostPages; page++ {
+		out, err := balancers.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, lb := range out.LoadBalancers {
+			switch lb.Type {
+			case elbtypes.LoadBalancerTypeEnumApplication:
+				used["application-load-balancers"]++
+			case elbtypes.LoadBalancerTypeEnumNetwork:
+				used["network-load-balancers"]++
+			}
+		}
+	}
+	groups := elb.NewDescribeTargetGroupsPaginator(c.api.elb, &elb.DescribeTargetGroupsInput{})
+	for page := 0; groups.HasMorePages() && page < mostPages; page++ {
+		out, err := groups.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		used["target-groups"] += len(out.TargetGroups)
+	}
+	var out []Usage
+	for _, l := range limits.Limits {
+		name, most := aws.ToString(l.Name), 0
+		if _, err := fmt.Sscan(aws.ToString(l.Max), &most); err == nil && slices.Contains([]string{"application-load-balancers", "network-load-balancers", "target-groups"}, name) {
+			out = append(out, Usage{name, used[name], most})
+		}
+	}
+	slices.SortFunc(out, func(a, b Usage) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
