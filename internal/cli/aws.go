@@ -41,8 +41,12 @@ func connect(c config.Config, env Environment) func(context.Context, func() erro
 			return controller.AWS{}, err
 		}
 		cc.Fence = fence
-		cc.OnCall = counted(m.Called)
-		cc.OnRequest = counted(m.Requested)
+		cc.OnCall = func(c cloud.Call) { m.Called(callOf(c)) }
+		cc.OnRequest = func(c cloud.Call) {
+			if c.Status != 0 {
+				m.Requested(callOf(c))
+			}
+		}
 		cl, err := cloud.New(ctx, cc)
 		if err != nil {
 			return controller.AWS{}, err
@@ -61,15 +65,10 @@ func rateLimits(c *cloud.Cloud) []controller.RateLimit {
 	return out
 }
 
-// counted passes a call on to a counter, unless AWS never answered.
-func counted(count func(controller.Call)) func(cloud.Call) {
-	return func(c cloud.Call) {
-		if c.Status == 0 {
-			return
-		}
-		count(controller.Call{
-			Service: c.Service, Operation: c.Operation, Status: strconv.Itoa(c.Status), Code: c.Code,
-			Took: c.Duration, Attempts: c.Attempts,
-		})
+// callOf is a call as the metrics have it.
+func callOf(c cloud.Call) controller.Call {
+	return controller.Call{
+		Service: c.Service, Operation: c.Operation, Status: strconv.Itoa(c.Status), Code: c.Code, Cause: c.Cause,
+		Took: c.Duration, Attempts: c.Attempts,
 	}
 }

@@ -54,7 +54,7 @@ func TestCallsAreReported(t *testing.T) {
 	if len(calls) == 0 || len(calls) != len(requests) || len(calls) != r.em.Calls().Total() {
 		t.Fatalf("%d calls and %d requests reported, %d made", len(calls), len(requests), r.em.Calls().Total())
 	}
-	want := cloud.Call{Service: "Elastic Load Balancing v2", Operation: "DescribeLoadBalancers", Status: 200, Attempts: 1}
+	want := cloud.Call{Service: "Elastic Load Balancing v2", Operation: "DescribeLoadBalancers", Status: 200, Cause: "stack", Attempts: 1}
 	if diff := cmp.Diff(want, calls[0]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

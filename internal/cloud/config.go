@@ -106,6 +106,8 @@ type Call struct {
 	Code      string
 	Status    int
 	Duration  time.Duration
+	// Cause is what the call was made for: stack, targets, drift, orphans, or empty.
+	Cause string
 	// Attempts that the call took.
 	Attempts int
 }

@@ -42,6 +42,7 @@ func instrument(s *middleware.Stack, c Config, l *limiter) error {
 		err = withDoubt(meta, err)
 		if c.OnCall != nil {
 			r := report(service, operation, start, c.Now(), meta, err)
+			r.Cause = callerOf(ctx).cause
 			if a, ok := retry.GetAttemptResults(meta); ok {
 				r.Attempts = len(a.Results)
 			}

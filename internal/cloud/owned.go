@@ -11,7 +11,7 @@ import (
 // Owned lists the load balancers, target groups and security groups that carry the tags of the cluster and
 // of a stack of the kind, by stack. It answers from the inventory as long as that is fresh.
 func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error) {
-	if err := c.reader.list(withCaller(ctx, "", "orphans"), since(nil), faults{}); err != nil {
+	if err := c.reader.list(withCaller(ctx, "", "orphans", forOrphans), since(nil), faults{}); err != nil {
 		return nil, err
 	}
 	out := map[model.StackID][]string{}

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/fulcrum-lb/fulcrum/internal/drift"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
@@ -22,16 +23,31 @@ type (
 
 // caller is who makes a call: its place in the queue is kept while it is put off, and it shares what AWS
 // admits with the others of its tenant.
-type caller struct{ tenant, name string }
+type caller struct {
+	tenant, name string
+	cause        string // of the calls, as metrics name it
+}
 
-func withCaller(ctx context.Context, tenant, name string) context.Context {
-	return context.WithValue(ctx, callerKey{}, caller{tenant, name})
+// The causes of calls.
+const (
+	forStack   = "stack"
+	forTargets = "targets"
+	forDrift   = "drift"
+	forOrphans = "orphans"
+)
+
+// withCaller names the caller. Whatever a check for drift calls is for drift.
+func withCaller(ctx context.Context, tenant, name, cause string) context.Context {
+	if drift.IsCheck(ctx) {
+		cause = forDrift
+	}
+	return context.WithValue(ctx, callerKey{}, caller{tenant, name, cause})
 }
 
 // callerForStack names the caller of calls for a stack. Its tenant is its namespace, or the group that
 // members share.
 func callerForStack(ctx context.Context, id model.StackID) context.Context {
-	return withCaller(ctx, cmp.Or(id.Namespace, "group "+id.Name), fmt.Sprint(id))
+	return withCaller(ctx, cmp.Or(id.Namespace, "group "+id.Name), fmt.Sprint(id), forStack)
 }
 
 // callerOf is the caller, zero if none is named.

@@ -246,7 +246,7 @@ func TestNoCallStarves(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range longest {
 			wg.Go(func() {
-				ctx := withCaller(ctx, "", fmt.Sprint(i))
+				ctx := withCaller(ctx, "", fmt.Sprint(i), "")
 				for {
 					start := time.Now()
 					if s.call(ctx, register) != nil {

@@ -86,7 +86,7 @@ func (t targetGroups) api(ctx context.Context) (*elb.Client, error) {
 // forTargetGroup names the caller of calls that are made for a binding, so that they keep their place in the
 // queue of the rate limiter as those for stacks do.
 func forTargetGroup(ctx context.Context, arn string) context.Context {
-	return withCaller(ctx, "", "target group "+arn)
+	return withCaller(ctx, "", "target group "+arn, forTargets)
 }
 
 // TargetGroup implements bindings.TargetGroups.

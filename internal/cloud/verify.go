@@ -87,7 +87,9 @@ func (v *verifier) lists() []drift.Check {
 }
 
 // verifying names the caller of calls that look for drift, so that they take their turn behind those of tenants.
-func verifying(ctx context.Context) context.Context { return withCaller(ctx, "drift", "drift") }
+func verifying(ctx context.Context) context.Context {
+	return withCaller(ctx, "drift", "drift", forDrift)
+}
 
 // ofLoadBalancer are the checks of a load balancer. The lock is held.
 func (v *verifier) ofLoadBalancer(arn string, e *lbEntry) []drift.Check {

@@ -37,8 +37,12 @@ type Line[K comparable] struct {
 	// pokes queue items that no event names; nil: none do.
 	pokes *pokes[K]
 
+	// Waited is called with how long an item has waited for a worker in a lane. Nil to ignore.
+	Waited func(lane string, d time.Duration)
+
 	shares   *shares[K]
 	failures *failures[K]
+	waits    *waits[K]
 }
 
 // Next says when an item is worked on again.
@@ -70,7 +74,7 @@ const stopGrace = 7 * time.Second
 
 // Add registers the line with the manager. Workers run while this process leads.
 func (l Line[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log logr.Logger) error {
-	l.shares, l.failures = newShares(l.Tenant), &failures[K]{}
+	l.shares, l.failures, l.waits = newShares(l.Tenant), &failures[K]{}, newWaits[K](time.Now, l.Waited)
 	opts := l.options(log)
 	opts.DefaultFromConfig(mgr.GetControllerOptions())
 	c, err := l.controller(src, kinds, opts, log)
@@ -83,7 +87,7 @@ func (l Line[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log 
 // Start runs the line without a manager until ctx ends and its workers have stopped. Its name may
 // be in use elsewhere.
 func (l Line[K]) Start(ctx context.Context, src Source, kinds []cluster.Kind, log logr.Logger) error {
-	l.shares, l.failures = newShares(l.Tenant), &failures[K]{}
+	l.shares, l.failures, l.waits = newShares(l.Tenant), &failures[K]{}, newWaits[K](time.Now, l.Waited)
 	opts, lanes := l.options(log), true
 	opts.SkipNameValidation, opts.UsePriorityQueue = &lanes, &lanes
 	c, err := l.controller(src, kinds, opts, log)
@@ -137,7 +141,8 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 		context.AfterFunc(run, func() { t.Stop() })
 	})()
 	l.Triggers.Begin(k)
-	next, err := l.Run(run, k)
+	since := l.waits.begin(k)
+	next, err := l.Run(context.WithValue(run, sinceKey{}, since), k)
 	again := l.Triggers.End(k)
 	if turn := putOff(err); turn > 0 {
 		logTurn(logr.FromContextOrDiscard(ctx), turn, err)
@@ -162,6 +167,12 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	default:
 		l.shares.settled(k)
 		lane = laneEdits
+	}
+	if next.After > 0 {
+		l.waits.add(k, lane, next.After, false)
+	}
+	if next.Turn {
+		l.waits.putOff(k, since)
 	}
 	return reconcile.Result{RequeueAfter: next.After, Priority: &lane}, nil
 }
@@ -188,6 +199,7 @@ func (f *feed[K]) Start(ctx context.Context, q workqueue.TypedRateLimitingInterf
 	if f.line.pokes != nil {
 		f.line.pokes.set(func(k K) {
 			lane := laneDrift
+			f.line.waits.add(k, lane, 0, true)
 			queue.AddWithOpts(priorityqueue.AddOpts{Priority: &lane}, k)
 		})
 	}
@@ -227,11 +239,15 @@ func (f *feed[K]) take(queue priorityqueue.PriorityQueue[K], e kube.Event) {
 	}
 	at := laneOf(e)
 	if at == laneResync {
+		for _, k := range keys {
+			f.line.waits.add(k, at, 0, false)
+		}
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &at}, keys...)
 		return
 	}
 	for _, k := range keys {
 		lane := f.line.shares.lane(k, at)
+		f.line.waits.add(k, lane, 0, true)
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &lane}, k)
 	}
 }

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -21,7 +22,8 @@ type Metrics struct {
 	throttled, invalid    *prometheus.CounterVec
 	readiness, stage      *prometheus.HistogramVec
 	errors, noServerID    *prometheus.CounterVec
-	drift                 *prometheus.CounterVec
+	drift, steps, causes  *prometheus.CounterVec
+	queue, registration   *prometheus.HistogramVec
 	orphans               *prometheus.GaugeVec // without a value before the first look
 	talkers               *talkers
 	findings              *findings
@@ -61,6 +63,12 @@ func NewMetrics(now func() time.Time) *Metrics {
 		[]float64{10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600}, []string{"namespace", "name"})
 	m.noServerID = counter("awslbc", "quic_target_missing_server_id", "Endpoints that were left out of a QUIC target group, as their pods have no server id.",
 		[]string{"namespace", "name"})
+	m.steps = counter("fulcrum", "plan_steps_total", "Steps of plans that were called, by the kind of resource, what they do to it, what traffic may feel (impact) and whether they succeeded (result: done, failed, later for what passes).", []string{"controller", "kind", "verb", "impact", "result"})
+	m.causes = counter("fulcrum", "aws_calls_total", "Calls to AWS by what they were made for (cause: stack, targets, drift, orphans, other) and what became of them (result: ok, throttled, denied, quota, refused, unanswered).", []string{"service", "operation", "cause", "result"})
+	m.queue = histogram("fulcrum", "queue_seconds", "Time that an item waits for a worker after it is due, by lane: targets go before edits, these before what others have changed in AWS (drift), and these before what has not changed (resync).",
+		[]float64{0.001, 0.01, 0.1, 0.5, 1, 5, 15, 60, 300}, []string{"controller", "lane"})
+	m.registration = histogram("fulcrum", "registration_seconds", "Time from a change of pods, endpoints or nodes to the registration of targets that it brings about, with waiting for a worker and for the rate limiter.",
+		[]float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60}, nil)
 	m.drift = counter("fulcrum", "drift_total", "Resources that others have changed in AWS, by kind, and whether the controller restored them (mode repair) or reported them (mode report).", []string{"kind", "mode"})
 	m.errors = counter("awslbc", "controller_reconcile_errors_total", "Runs that failed, by what failed.", []string{"controller", "error_category"})
 	m.stage = histogram("awslbc", "controller_reconcile_stage_duration", "Duration of a phase of a run, in seconds.", prometheus.DefBuckets, []string{"controller", "reconcile_stage"})
@@ -80,8 +88,10 @@ func (m *Metrics) Register(r prometheus.Registerer) error {
 // Call is a call to AWS, or one HTTP request of it. Code is AWS's error code, empty on success.
 type Call struct {
 	Service, Operation, Status, Code string
-	Took                             time.Duration
-	Attempts                         int
+	// Cause is what the call was made for.
+	Cause    string
+	Took     time.Duration
+	Attempts int
 }
 
 // throttleCodes are AWS's ways to say "slower". Some contain LimitExceeded, so they are looked at
@@ -93,15 +103,18 @@ var throttleCodes = map[string]bool{
 	"SlowDown": true, "PriorRequestNotComplete": true, "EC2ThrottledException": true,
 }
 
-// Called counts a call.
+// Called counts a call. One that AWS has not answered counts by its cause alone.
 func (m *Metrics) Called(c Call) {
+	if m.caused(c); c.Status == "0" {
+		return
+	}
 	labels := []string{c.Service, c.Operation, c.Status, c.Code}
 	m.calls.WithLabelValues(labels...).Inc()
 	m.callTime.WithLabelValues(c.Service, c.Operation).Observe(c.Took.Seconds())
 	m.retries.WithLabelValues(c.Service, c.Operation).Observe(float64(max(c.Attempts-1, 0)))
 	switch {
 	case c.Code == "":
-	case c.Status == "401", c.Status == "403", c.Code == "AccessDeniedException", c.Code == "AuthFailure":
+	case c.denied():
 		m.denied.WithLabelValues(labels...).Inc()
 	case throttleCodes[c.Code]:
 		m.throttled.WithLabelValues(labels...).Inc()
@@ -146,6 +159,47 @@ var synthesizers = map[plan.ResourceKind]string{
 	plan.WebACL:        "*wafv2.webACLAssociationSynthesizer",
 	plan.ClassicACL:    "*wafregional.webACLAssociationSynthesizer",
 	plan.Protection:    "*shield.protectionSynthesizer",
+}
+
+// stepped counts a step that was called.
+func (m *Metrics) stepped(kind model.Kind, f engine.FailedStep) {
+	result := "done"
+	switch {
+	case f.Err != nil && f.Passes():
+		result = "later"
+	case f.Err != nil:
+		result = "failed"
+	}
+	m.steps.WithLabelValues(controllerOf(kind), string(f.Step.Address.Kind), string(f.Step.Verb), string(cmp.Or(f.Step.Impact, plan.NoImpact)), result).Inc()
+}
+
+// waited measures the waiting for the workers of a controller.
+func (m *Metrics) waited(controller string) func(lane string, d time.Duration) {
+	return func(lane string, d time.Duration) { m.queue.WithLabelValues(controller, lane).Observe(d.Seconds()) }
+}
+
+// caused counts a call by what it was made for.
+func (m *Metrics) caused(c Call) {
+	result := "ok"
+	switch {
+	case c.Status == "0" || c.Status == "":
+		result = "unanswered"
+	case c.Code == "":
+	case c.denied():
+		result = "denied"
+	case throttleCodes[c.Code]:
+		result = "throttled"
+	case strings.Contains(c.Code, "LimitExceeded"), strings.HasPrefix(c.Code, "TooMany"):
+		result = "quota"
+	default:
+		result = "refused"
+	}
+	m.causes.WithLabelValues(c.Service, c.Operation, cmp.Or(c.Cause, "other"), result).Inc()
+}
+
+// denied reports whether a permission was missing.
+func (c Call) denied() bool {
+	return c.Status == "401" || c.Status == "403" || c.Code == "AccessDeniedException" || c.Code == "AuthFailure"
 }
 
 // drifted counts what others have changed.

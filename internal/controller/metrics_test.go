@@ -56,7 +56,7 @@ func TestCallsAreCountedByWhatWentWrong(t *testing.T) {
 		got[name] += v
 	}
 	want := map[string]float64{
-		"aws_api_calls_total": 6, "aws_api_call_permission_errors_total": 2, "aws_api_call_throttled_errors_total": 1,
+		"fulcrum_aws_calls_total": 6, "aws_api_calls_total": 6, "aws_api_call_permission_errors_total": 2, "aws_api_call_throttled_errors_total": 1,
 		"aws_api_call_service_limit_exceeded_errors_total": 1, "aws_api_call_validation_errors_total": 1,
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -126,7 +126,7 @@ type stacks struct {
 func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) Line[model.StackID] {
 	s := newStacks(cfg, cl, m, log)
 	return Line[model.StackID]{
-		Name: ingressController, MaxDelay: maxDelay, Triggers: s.triggers, Run: s.run, Label: s.label, Tenant: tenantOf, pokes: s.pokes,
+		Name: ingressController, MaxDelay: maxDelay, Triggers: s.triggers, Run: s.run, Label: s.label, Tenant: tenantOf, pokes: s.pokes, Waited: m.waited(ingressController),
 	}
 }
 
@@ -141,7 +141,11 @@ func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 	s.triggers.Saw = cl.Members.Saw
 	cfg.Viewed = s.triggers.Ran
 	cfg.Phase = func(k model.Kind, phase string, took time.Duration) { m.phase(controllerOf(k), phase, took) }
-	cfg.Stepped = logStep(log)
+	logged := logStep(log)
+	cfg.Stepped = func(id model.StackID, r plan.Result, f engine.FailedStep) {
+		m.stepped(id.Kind, f)
+		logged(id, r, f)
+	}
 	cfg.Drifted = func(_ model.StackID, kind plan.ResourceKind, mode engine.DriftMode) { m.drifted(string(kind), mode) }
 	s.engine = engine.New(cfg)
 	watchForeign(cfg.Cloud, s.engine, s.pokes)

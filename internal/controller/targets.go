@@ -66,7 +66,7 @@ func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Log
 
 func (r *registrations) line() Line[bindings.Key] {
 	return Line[bindings.Key]{Name: bindingController, Triggers: r.triggers, Run: r.run, Label: r.label,
-		Tenant: func(k bindings.Key) string { return k.Namespace }, pokes: r.pokes,
+		Tenant: func(k bindings.Key) string { return k.Namespace }, pokes: r.pokes, Waited: r.metrics.waited(bindingController),
 	}
 }
 
@@ -101,6 +101,9 @@ func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log log
 func (r *registrations) run(ctx context.Context, k bindings.Key) (Next, error) {
 	r.metrics.talkers.ran("targetgroupbinding", k.Namespace, k.Name)
 	out, err := r.reconciler.Reconcile(ctx, k)
+	if since := sinceOf(ctx); out.Registered > 0 && !since.IsZero() {
+		r.metrics.registration.WithLabelValues().Observe(r.reconciler.Now().Sub(since).Seconds())
+	}
 	if err == nil || len(out.Findings) > 0 {
 		r.metrics.findings.set(k, out.Findings)
 	}

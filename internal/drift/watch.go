@@ -131,6 +131,12 @@ func spread(key string, period time.Duration) time.Duration {
 
 type countKey struct{}
 
+// IsCheck reports whether something is done for a check.
+func IsCheck(ctx context.Context) bool {
+	_, is := ctx.Value(countKey{}).(*atomic.Int64)
+	return is
+}
+
 // Count counts a call to AWS that is made for a check; it does nothing for any other.
 func Count(ctx context.Context) {
 	if n, ok := ctx.Value(countKey{}).(*atomic.Int64); ok {

@@ -73,6 +73,8 @@ type Outcome struct {
 	RetryAfter time.Duration
 	// Changed says that something was written to AWS.
 	Changed bool
+	// Registered is how many targets were registered.
+	Registered int
 	// Waiting says that a call waits for its turn, which it has after RetryAfter.
 	Waiting bool
 	// Deferred says that nothing had changed since the last complete run, so nothing was done.

@@ -105,6 +105,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 		queue = queue[1:]
 		if err == nil {
 			p.changed()
+			p.out.Registered += len(chunk)
 			p.r.memory.noteRegistered(p.key, f.Described, chunk)
 			p.r.did(Registered, arn, endpointNames(chunk))
 			p.tellRestored(ctx, f.Stored, endpointNames(chunk))
