@@ -3,9 +3,9 @@ package kube
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
@@ -25,8 +25,7 @@ func Versions(ctx context.Context, c metadata.Interface, kinds []cluster.Kind) (
 		if !ok {
 			return nil, fmt.Errorf("kind %s cannot be read", k)
 		}
-		plural, _ := meta.UnsafeGuessKindToResource(typ.GVK)
-		name := plural.Resource + "." + plural.Group
+		name := definitionOf(typ.GVK)
 		crd, err := c.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
@@ -37,4 +36,14 @@ func Versions(ctx context.Context, c metadata.Interface, kinds []cluster.Kind) (
 		}
 	}
 	return out, nil
+}
+
+// definitionOf is the name of the CRD of a kind of the Gateway API. The API machinery's guess for Gateway is
+// "gatewaies".
+func definitionOf(of schema.GroupVersionKind) string {
+	plural := strings.ToLower(of.Kind) + "s"
+	if strings.HasSuffix(of.Kind, "s") {
+		plural = strings.ToLower(of.Kind) + "es"
+	}
+	return plural + "." + of.Group
 }

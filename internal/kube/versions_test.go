@@ -19,7 +19,7 @@ import (
 
 // The versions are those of the CRDs that are installed. Without the right to read them they are an error.
 func TestVersions(t *testing.T) {
-	installed := map[string]string{"gatewayclasses.gateway.networking.k8s.io": "v1.6.3", "httproutes.gateway.networking.k8s.io": ""}
+	installed := map[string]string{"gatewayclasses.gateway.networking.k8s.io": "v1.6.3", "gateways.gateway.networking.k8s.io": "v1.6.3", "httproutes.gateway.networking.k8s.io": ""}
 	denied := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, ok := strings.CutPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/")
@@ -45,7 +45,7 @@ func TestVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := []cluster.Kind{cluster.KindGatewayClass, cluster.KindHTTPRoute, cluster.KindListenerSet}
+	kinds := []cluster.Kind{cluster.KindGatewayClass, cluster.KindGateway, cluster.KindHTTPRoute, cluster.KindListenerSet}
 	got, err := Versions(t.Context(), c, kinds)
 	if err != nil || !maps.Equal(got, installed) {
 		t.Errorf("%v, %v", got, err)
