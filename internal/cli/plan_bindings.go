@@ -64,7 +64,7 @@ func (d *drafting) planBindings(ctx context.Context, store *cluster.Memory) (bin
 		}
 	}
 	if d.chosen.bindings != nil {
-		if len(out.bindings) > 0 {
+		if slices.ContainsFunc(out.bindings, func(b bindingPlan) bool { return len(b.items) > 0 }) {
 			out.notes = append(out.notes, "rules of the security groups of nodes and pods are those of all TargetGroupBindings together; --all-namespaces shows them")
 		}
 		return out.leftOut(leftOut), nil

@@ -11,8 +11,10 @@ import (
 
 // planDocument is what plan prints for tools.
 type planDocument struct {
-	Cluster string      `json:"cluster"`
-	Stacks  []planStack `json:"stacks"`
+	// Cluster is the value of --cluster-name.
+	Cluster string `json:"cluster"`
+	// Stacks are load balancers with all that belongs to them.
+	Stacks []planStack `json:"stacks"`
 	// Bindings are the TargetGroupBindings that exist, Rules those of the security groups of nodes and pods for all of
 	// them together, and Targets counts their steps.
 	Bindings []bindingDocument `json:"bindings"`
@@ -25,7 +27,9 @@ type planDocument struct {
 }
 
 type planStack struct {
-	Kind     string            `json:"kind"`
+	// Kind is Ingress, Service, ALBGateway or NLBGateway.
+	Kind string `json:"kind"`
+	// ID is NAMESPACE/NAME, or the name of an IngressGroup.
 	ID       string            `json:"id"`
 	Findings []findingDocument `json:"findings"`
 	Steps    []stepDocument    `json:"steps"`
@@ -38,12 +42,18 @@ type planStack struct {
 }
 
 type findingDocument struct {
-	Severity string         `json:"severity"`
-	Reason   finding.Reason `json:"reason"`
-	Object   objectDocument `json:"object"`
-	Field    string         `json:"field,omitempty"`
-	Message  string         `json:"message"`
-	Blocks   string         `json:"blocks"`
+	// Severity is error or warning.
+	Severity string `json:"severity"`
+	// Reason is one of docs/findings.md.
+	Reason finding.Reason `json:"reason"`
+	// Object is the one that has to be changed.
+	Object objectDocument `json:"object"`
+	// Field is a path or annotation in the object.
+	Field string `json:"field,omitempty"`
+	// Message says what is wrong, what happens now and what to do.
+	Message string `json:"message"`
+	// Blocks says how much is held for it: nothing, rule, listener, member or stack.
+	Blocks string `json:"blocks"`
 }
 
 type objectDocument struct {
@@ -54,20 +64,27 @@ type objectDocument struct {
 
 // stepDocument is a step. Steps are in an order in which they can be carried out.
 type stepDocument struct {
-	ID       plan.StepID `json:"id"`
-	Verb     plan.Verb   `json:"verb"`
-	Kind     string      `json:"kind"`
-	Resource string      `json:"resource"`
+	ID plan.StepID `json:"id"`
+	// Verb is create, update or delete.
+	Verb plan.Verb `json:"verb"`
+	// Kind is that of the resource, such as listener or target-group.
+	Kind string `json:"kind"`
+	// Resource is the id or ARN within the stack.
+	Resource string `json:"resource"`
 	// In is the target group of a target, or the security group of a rule.
-	In       string          `json:"in,omitempty"`
-	Changes  []fieldDocument `json:"changes"`
-	Why      string          `json:"why,omitempty"`
-	Impact   plan.Impact     `json:"impact"`
-	After    []plan.StepID   `json:"after,omitempty"`
-	WaitsFor string          `json:"waitsFor,omitempty"`
+	In      string          `json:"in,omitempty"`
+	Changes []fieldDocument `json:"changes"`
+	Why     string          `json:"why,omitempty"`
+	// Impact on traffic is none, brief, replace or delete.
+	Impact plan.Impact `json:"impact"`
+	// After are steps that must have succeeded.
+	After []plan.StepID `json:"after,omitempty"`
+	// WaitsFor says why the step is not carried out at once.
+	WaitsFor string `json:"waitsFor,omitempty"`
 }
 
 type fieldDocument struct {
+	// Field that changes, From and To its values.
 	Field string `json:"field"`
 	From  string `json:"from,omitempty"`
 	To    string `json:"to,omitempty"`

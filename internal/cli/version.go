@@ -40,12 +40,28 @@ func thisBuild() build {
 	return build{cmp.Or(b.version, "development"), cmp.Or(b.commit, "unknown"), cmp.Or(b.date, "unknown")}
 }
 
-func newVersion() *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: noArguments,
-		Run: func(cmd *cobra.Command, _ []string) {
-			b := thisBuild()
-			fmt.Fprintf(cmd.OutOrStdout(), "fulcrum %s\ncommit %s\nbuilt %s\n", b.version, b.commit, b.date)
-		},
+// versionDocument is what version prints for tools.
+type versionDocument struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit"`
+	// Built is when the commit was made, or the release was built.
+	Built string `json:"built"`
+}
+
+func newVersion(env Environment) *cobra.Command {
+	var form output
+	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: noArguments}
+	form.bind(cmd, env)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if err := form.check(); err != nil {
+			return err
+		}
+		b := thisBuild()
+		if !form.text() {
+			return form.document(versionDocument{b.version, b.commit, b.date})
+		}
+		_, err := fmt.Fprintf(form.out(), "fulcrum %s\ncommit %s\nbuilt %s\n", b.version, b.commit, b.date)
+		return err
 	}
+	return cmd
 }

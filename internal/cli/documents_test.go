@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/controller"
+)
+
+//go:generate go test -run TestThePageOfDocumentsIsUpToDate . -update
+
+// documents are what commands print with -o json and -o yaml.
+var documents = []struct {
+	command, about string
+	value          any
+}{
+	{"fulcrum plan", "The steps that the controller would take.", planDocument{}},
+	{"fulcrum tree", "What AWS has, and how it compares with the desired state.", treeDocument{}},
+	{"fulcrum explain KIND/NAME", "What was decided about an object and why.", explainDocument{}},
+	{"fulcrum explain request URL", "Which rule answers a request.", requestDocument{}},
+	{"fulcrum explain, fulcrum explain REASON", "What reasons mean.", reasonsDocument{}},
+	{"fulcrum orphans", "AWS resources with the tags of the cluster that no object asks for.", orphansDocument{}},
+	{"fulcrum doctor", "What was checked and what was found.", doctorDocument{}},
+	{"fulcrum version", "Which build this is.", versionDocument{}},
+	{"--shadow-report", "What a controller with `--shadow` would do, as a file.", controller.ShadowReport{}},
+}
+
+// comments are those of the fields of structs, by type and field.
+func comments(t *testing.T, dirs ...string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", dir, err)
+		}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				typ, ok := n.(*ast.TypeSpec)
+				if !ok {
+					return true
+				}
+				fields, ok := typ.Type.(*ast.StructType)
+				if !ok {
+					return true
+				}
+				for _, f := range fields.Fields.List {
+					text := f.Doc.Text()
+					if text == "" {
+						text = f.Comment.Text()
+					}
+					for _, name := range f.Names {
+						out[file.Name.Name+"."+typ.Name.Name+"."+name.Name] = strings.Join(strings.Fields(text), " ")
+					}
+				}
+				return true
+			})
+		}
+	}
+	return out
+}
+
+// rows describe the fields of a type, those of lists and objects in it included.
+func rows(typ reflect.Type, path string, said map[string]string) (out []string) {
+	pkg := typ.PkgPath()[strings.LastIndexByte(typ.PkgPath(), '/')+1:]
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && tag == "" {
+			out = append(out, rows(f.Type, path, said)...)
+			continue
+		}
+		if !f.IsExported() || tag == "-" {
+			continue
+		}
+		name, of := path+tag, f.Type
+		word := ""
+		for of.Kind() == reflect.Slice || of.Kind() == reflect.Pointer {
+			if of.Kind() == reflect.Slice {
+				name, word = name+"[]", "list of "
+			}
+			of = of.Elem()
+		}
+		below := of.Kind() == reflect.Struct && of != reflect.TypeFor[time.Time]() && of.Name() != "Document"
+		word += typeWord(of)
+		if strings.Contains(f.Tag.Get("json"), "omitempty") {
+			word += ", may be missing"
+		}
+		out = append(out, fmt.Sprintf("| `%s` | %s | %s |\n", name, word, strings.ReplaceAll(said[pkg+"."+typ.Name()+"."+f.Name], "|", "\\|")))
+		if below {
+			out = append(out, rows(of, name+".", said)...)
+		}
+	}
+	return out
+}
+
+func typeWord(of reflect.Type) string {
+	switch {
+	case of == reflect.TypeFor[time.Time]():
+		return "time"
+	case of.Kind() == reflect.String:
+		return "text"
+	case of.Kind() == reflect.Bool:
+		return "true or false"
+	case of.Kind() == reflect.Int, of.Kind() == reflect.Int32:
+		return "number"
+	}
+	return "object"
+}
+
+func pageOfDocuments(t *testing.T) string {
+	t.Helper()
+	said := comments(t, ".", "../plan", "../controller")
+	var b strings.Builder
+	b.WriteString(`# Documents of the commands
+
+After reading this page you can use the output of ` + "`-o json` and `-o yaml`" + ` in a program. Both forms have the same fields. A field may be added in a later version; none is removed or gets another meaning. What is written in lists is in the order in which it counts: rules by priority, steps as they can be carried out. Notes go to the standard error, so that the standard output is one document.
+
+The page is made from the types of the program by ` + "`make generate`" + `. [commands.md](commands.md) says what each command does.
+`)
+	for _, d := range documents {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| Field | Type | Meaning |\n|---|---|---|\n%s", d.command, d.about, strings.Join(rows(reflect.TypeOf(d.value), "", said), ""))
+	}
+	return b.String()
+}
+
+func TestThePageOfDocumentsIsUpToDate(t *testing.T) {
+	const file = "../../docs/cli-json.md"
+	want := pageOfDocuments(t)
+	if flag.Lookup("update").Value.String() == "true" {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	have, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(have), want); d != "" {
+		t.Errorf("docs/cli-json.md differs from the types; run make generate (-page +program):\n%s", d)
+	}
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
+)
+
+// example is a block of a page that shows a command and its output.
+var example = regexp.MustCompile("(?s)```\n\\$ (?:fulcrum|kubectl fulcrum) [^`]*?```")
+
+// grows are lines of doctor with numbers that grow with the tables of the program.
+var grows = regexp.MustCompile(`(?m)^ok +(permissions|definitions) .*$`)
+
+// uncounted leaves the numbers of such lines out.
+func uncounted(text string) string {
+	return grows.ReplaceAllStringFunc(text, func(line string) string {
+		return regexp.MustCompile(`\d+( of [a-z0-9-]+,? ?)?`).ReplaceAllString(line, "")
+	})
+}
+
+// orphaned is what orphans says of a load balancer whose Ingress is gone.
+func orphaned(t *testing.T) (out string) {
+	t.Helper()
+	goldentest.Run(t, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+		em, vpc, _ := made(t, c)
+		_, config := serveCluster(t, classYAML)
+		var code int
+		code, out, _ = with(t, "", map[string]string{"KUBECONFIG": config}, append([]string{"orphans"}, flagsOf(t, em, vpc)...)...)
+		if code != 0 {
+			t.Errorf("exit %d", code)
+		}
+		return nil
+	})
+	return out
+}
+
+// The examples of the pages are what the commands print: of a golden, or of doctor and orphans for a healthy cluster.
+func TestExamplesOfThePagesAreOutput(t *testing.T) {
+	golden, err := os.ReadFile("testdata/commands/readme.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, flags := aws(t)
+	server, config := serveCluster(t, classYAML)
+	server.whole(t)
+	server.webhooks(t, time.Now().Add(365*24*time.Hour), true)
+	_, doctor := examined(t, config, flags)
+	doctor = regexp.MustCompile(`http://127\.0\.0\.1:\d+`).ReplaceAllString(doctor, "https://10.0.0.1:443")
+	known := string(golden) + "\n$ fulcrum doctor\n" + doctor + "\n$ fulcrum orphans\n" + orphaned(t)
+	shown := map[string]bool{}
+	for _, page := range []string{"../../README.md", "../../docs/commands.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range example.FindAllString(string(text), -1) {
+			body := strings.TrimSuffix(strings.TrimPrefix(block, "```\n"), "```")
+			command, _, _ := strings.Cut(strings.TrimPrefix(body, "$ fulcrum "), "\n")
+			if !strings.Contains(uncounted(known), uncounted(body)) {
+				t.Errorf("%s: the output of %q is another one; see testdata/commands/readme.txtar, or what doctor and orphans print:\n%s", page, command, known[len(golden):])
+			}
+			word, _, _ := strings.Cut(command, " ")
+			if strings.HasPrefix(command, "explain request") {
+				word = "explain request"
+			}
+			if strings.HasSuffix(page, "README.md") {
+				shown[word] = true
+			}
+		}
+	}
+	for _, command := range []string{"plan", "tree", "explain", "explain request", "orphans", "doctor"} {
+		if !shown[command] {
+			t.Errorf("README.md has no example of %q", command)
+		}
+	}
+}
