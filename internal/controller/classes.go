@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -56,13 +55,8 @@ func ClassKinds() []cluster.Kind {
 	return append([]cluster.Kind{cluster.KindSecret, cluster.KindService}, gatewayKinds()...)
 }
 
-// classOf is the item of an object: the object itself.
-func classOf(_ *cluster.View, obj cluster.Object) []cluster.Ref {
-	if ref := cluster.RefOf(obj); slices.Contains(gatewayclass.Kinds, ref.Kind) {
-		return []cluster.Ref{ref}
-	}
-	return nil
-}
+// classOf are the items of an object.
+func classOf(_ *cluster.View, obj cluster.Object) []cluster.Ref { return gatewayclass.Items(obj) }
 
 // run writes what is due to one object. What goes wrong with it is tried again with back-off, and concerns no other.
 func (s *classes) run(ctx context.Context, ref cluster.Ref) (Next, error) {
@@ -74,7 +68,7 @@ func (s *classes) run(ctx context.Context, ref cluster.Ref) (Next, error) {
 		return Next{}, err
 	}
 	if obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name); obj == nil && err == nil {
-		s.triggers.Gone(ref) // routes may still have what was said of a ListenerSet
+		s.triggers.Gone(ref) // routes may have what was said of a ListenerSet, which makes it an item again
 	} else {
 		s.triggers.Ran(ref, v)
 	}

@@ -13,6 +13,31 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/ownership"
 )
 
+// Items are the objects that an object concerns: one of the Kinds itself, and for a route the ListenerSets about which it
+// has entries of ours, which may be gone.
+func Items(obj cluster.Object) []cluster.Ref {
+	ref := cluster.RefOf(obj)
+	if slices.Contains(Kinds, ref.Kind) {
+		return []cluster.Ref{ref}
+	}
+	var out []cluster.Ref
+	_, entries := cluster.RouteParents(obj)
+	for _, e := range entries {
+		p := e.ParentRef
+		if p.Kind == nil || cluster.Kind(*p.Kind) != cluster.KindListenerSet || !slices.Contains(gatewayconfig.Controllers, e.ControllerName) {
+			continue
+		}
+		set := cluster.Ref{Kind: cluster.KindListenerSet, Namespace: ref.Namespace, Name: string(p.Name)}
+		if p.Namespace != nil && *p.Namespace != "" {
+			set.Namespace = string(*p.Namespace)
+		}
+		if !slices.Contains(out, set) {
+			out = append(out, set)
+		}
+	}
+	return out
+}
+
 // listenerSet takes what was said of a ListenerSet off it and off its routes, once it is of no Gateway of the controller's
 // any more. While it is, the Gateway says what is to be said.
 func listenerSet(v *cluster.View, ref cluster.Ref, opt Options) []cluster.Patch {

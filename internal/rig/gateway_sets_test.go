@@ -137,6 +137,14 @@ func TestStatusFollowsAListenerSet(t *testing.T) {
 			t.Fatal(err)
 		}
 		shows("deleted", "example.com/other False")
+		r.Apply(setOf("edge"))
+		shows("made again", served+"gateway.k8s.aws/alb True")
+		r.Kill()
+		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "shop", Name: "more"}); err != nil {
+			t.Fatal(err)
+		}
+		r.Start()
+		shows("deleted while no process runs", "example.com/other False")
 	})
 }
 

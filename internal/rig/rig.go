@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -309,7 +310,7 @@ func versions() map[string]string {
 // listAll queues everything that exists, as informers do at their start.
 func (p *process) listAll() {
 	all := append(p.rig.owners(), p.rig.Store.All(cluster.KindBinding)...)
-	for _, kind := range gatewayclass.Kinds {
+	for _, kind := range append(slices.Clone(gatewayclass.Kinds), cluster.RouteKinds...) {
 		all = append(all, p.rig.Store.All(kind)...)
 	}
 	for _, obj := range all {
