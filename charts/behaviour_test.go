@@ -163,12 +163,30 @@ func TestValuesOfTwoForms(t *testing.T) {
 		"{certDiscovery: {allowedCertificateAuthorityARNs: [a, b]}}":  "{certDiscovery: {allowedCertificateAuthorityARNs: 'a,b'}}",
 		"{maxTargetsPerTargetGroup: 1000000}":                         `{maxTargetsPerTargetGroup: "1000000"}`,
 		"{controllerConfig: {featureGates: {ALBSingleSubnet: true}}}": `{controllerConfig: {featureGates: {ALBSingleSubnet: "true"}}}`,
-		"{extraArgs: {log-level: debug}}":                             "{extraArgs: [--log-level=debug]}",
+		"{drift: off}":                    `{drift: "off"}`,
+		"{webhooks: off}":                 `{webhooks: "off"}`,
+		"{extraArgs: {log-level: debug}}": "{extraArgs: [--log-level=debug]}",
 	} {
 		x, y := find(t, with(t, a, options{}), "Deployment", ""), find(t, with(t, b, options{}), "Deployment", "")
 		if d := cmp.Diff(x.Object, y.Object); d != "" {
 			t.Errorf("%s and %s differ:\n%s", a, b, d)
 		}
+	}
+}
+
+// TestWebhooksOff: the API server must not ask for what is not served.
+func TestWebhooksOff(t *testing.T) {
+	for _, values := range []string{"{webhooks: off}", `{webhooks: "off"}`, "{webhooks: false}"} {
+		all := with(t, values, options{})
+		if has(all, "MutatingWebhookConfiguration") || has(all, "ValidatingWebhookConfiguration") {
+			t.Errorf("%s: there are webhook configurations", values)
+		}
+		if args := arguments(t, map[string]any{"clusterName": "shop", "webhooks": parseValues(t, values)["webhooks"]}); !slices.Contains(args, "--webhooks=off") {
+			t.Errorf("%s: the arguments are %v", values, args)
+		}
+	}
+	if args := arguments(t, map[string]any{"clusterName": "shop", "drift": false}); !slices.Contains(args, "--drift=off") {
+		t.Errorf("drift: off does not arrive: %v", args)
 	}
 }
 

@@ -192,7 +192,7 @@ func TestEveryFlagHasAValue(t *testing.T) {
 		"default-target-type": "ip", "default-load-balancer-scheme": "internet-facing", "ingress-group-tenancy": "isolated",
 		"replacement": "delete-first", "import-tls-secrets": "gateway", "required-secrets-label": "a=b", "feature-gates": "ALBSingleSubnet=true",
 		"backend-security-group": "sg-1", "aws-api-throttle": "ACM:.*=1:2", "metrics-bind-addr": ":9", "health-probe-bind-addr": ":8",
-		"log-level": "debug", "drift": "report",
+		"log-level": "debug", "log-format": "text", "drift": "report", "webhooks": "off", "profiling-bind-addr": "127.0.0.1:6060",
 	}
 	sample := func(f *pflag.Flag) any {
 		if s, ok := samples[f.Name]; ok {

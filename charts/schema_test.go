@@ -47,6 +47,8 @@ func TestMistakes(t *testing.T) {
 		`{clusterName: shop, podDisruptionBudget: {maxUnavailble: 1}}`:                         {"/podDisruptionBudget", "maxUnavailble"},
 		`{clusterName: shop, autoscaling: {enabled: "true"}}`:                                  {"/autoscaling/enabled", "boolean"},
 		`{clusterName: shop, resources: {limit: {}}}`:                                          {"/resources", "limit"},
+		`{clusterName: shop, logLevel: warn}`:                                                  {"/logLevel", "debug"},
+		`{clusterName: shop, drift: ignore}`:                                                   {"/drift", "report"},
 		`{clusterName: shop, extraArgs: [drift=off]}`:                                          {"/extraArgs/0"},
 		`{clusterName: shop, gatewayClasses: [{name: alb, controllerName: aws/alb}]}`:          {"/gatewayClasses/0/controllerName"},
 		`{clusterName: shop, networkPolicy: {enable: true}}`:                                   {"/networkPolicy", "enable"},

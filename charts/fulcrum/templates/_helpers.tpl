@@ -85,6 +85,9 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- $value = get (default dict $value) . -}}
 {{- end -}}
 {{- $kind := default "text" .kind -}}
+{{- if and (eq $kind "onoff") (kindIs "bool" $value) -}}
+{{- $value = ternary "on" "off" $value -}}
+{{- end -}}
 {{- if eq $kind "bool" -}}
 {{- if kindIs "bool" $value -}}
 {{- $args = append $args (printf "--%s=%t" .flag $value) -}}
