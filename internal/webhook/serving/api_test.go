@@ -74,6 +74,12 @@ func (a *api) get(path string) map[string]any {
 	return a.objects[path]
 }
 
+func (a *api) remove(path string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.objects, path)
+}
+
 func (a *api) store(path string, obj map[string]any) {
 	a.version++
 	meta, _ := obj["metadata"].(map[string]any)

@@ -114,6 +114,8 @@ func (k *Keeper) agree(ctx context.Context) (identity, error) {
 		if missing {
 			have = &corev1.Secret{Type: corev1.SecretTypeTLS, ObjectMeta: metav1.ObjectMeta{
 				Name: k.Secret, Labels: map[string]string{managedBy: manager},
+				// A release of a chart may have had a Secret of this name, and would delete this one.
+				Annotations: map[string]string{"helm.sh/resource-policy": "keep"},
 			}}
 		}
 		id := identity{CA: have.Data[caKey], Cert: have.Data[corev1.TLSCertKey], Key: have.Data[corev1.TLSPrivateKeyKey]}
@@ -125,7 +127,12 @@ func (k *Keeper) agree(ctx context.Context) (identity, error) {
 			k.once("foreign", "the webhooks' certificate expires soon, does not cover the webhooks' names, or is not signed by its ca.crt; the controller did not create it and does not replace it", "secret", k.Secret)
 			return id, nil
 		}
-		if id, err = newIdentity(k.names(), id.CA, k.Now()); err != nil {
+		former := id.CA
+		if missing {
+			// Where the Secret was deleted, other replicas serve its certificate until they see the new one.
+			former = k.kept.CA
+		}
+		if id, err = newIdentity(k.names(), former, k.Now()); err != nil {
 			return identity{}, err
 		}
 		next := have.DeepCopy()

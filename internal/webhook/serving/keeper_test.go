@@ -122,6 +122,35 @@ func TestRotationLeavesNoGap(t *testing.T) {
 	}
 }
 
+// A Secret that is deleted, as a release of a chart deletes what it no longer has, is made again, and replicas that
+// have not noticed yet stay trusted.
+func TestADeletedSecretLeavesNoGap(t *testing.T) {
+	a := newAPI(t)
+	a.configure(nil)
+	_, now := clock()
+	one, two := a.keeper(now), a.keeper(now)
+	a.mustSync(one)
+	a.mustSync(two)
+	a.remove(secretPath)
+	a.mustSync(one)
+	if bytes.Equal(one.Certificate().Certificate[0], two.Certificate().Certificate[0]) {
+		t.Fatal("the certificate is the same without its Secret")
+	}
+	for _, k := range []*Keeper{one, two} {
+		if !trusts(a.bundle(mutating, 0), k.Certificate(), start) {
+			t.Error("a replica is not trusted")
+		}
+	}
+	a.mustSync(two)
+	if !bytes.Equal(one.Certificate().Certificate[0], two.Certificate().Certificate[0]) {
+		t.Error("two replicas serve two certificates")
+	}
+	meta := a.get(secretPath)["metadata"].(map[string]any)
+	if notes, _ := meta["annotations"].(map[string]any); notes["helm.sh/resource-policy"] != "keep" {
+		t.Errorf("Helm may delete the Secret: %v", meta)
+	}
+}
+
 // Of two that make a certificate at the same time one wins, and the other takes it over.
 func TestTheSlowerReplicaTakesOver(t *testing.T) {
 	a := newAPI(t)
