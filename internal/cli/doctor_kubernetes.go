@@ -201,11 +201,14 @@ func (d *doctor) webhook(ctx context.Context) {
 	var mutating admissionv1.MutatingWebhookConfiguration
 	var validating admissionv1.ValidatingWebhookConfiguration
 	var hooks []hook
-	for _, obj := range []client.Object{&mutating, &validating} {
-		err := d.api.Get(ctx, client.ObjectKey{Name: d.webhooks}, obj)
+	for _, x := range []struct {
+		kind string
+		obj  client.Object
+	}{{"MutatingWebhookConfiguration", &mutating}, {"ValidatingWebhookConfiguration", &validating}} {
+		err := d.api.Get(ctx, client.ObjectKey{Name: d.webhooks}, x.obj)
 		switch {
 		case apierrors.IsNotFound(err):
-			d.say(area, warned, "apply config/webhook/manifests.yaml if you want it", "there is no %T %s, so what users write is judged by the controller alone", obj, d.webhooks)
+			d.say(area, warned, "apply config/webhook/manifests.yaml if you want it", "there is no %s %q, so what users write is judged by the controller alone", x.kind, d.webhooks)
 		case err != nil:
 			d.fail(area, err, "grant the right to read webhook configurations")
 		}

@@ -192,7 +192,7 @@ func (doc *explainDocument) addBindings(store *cluster.Memory, bound bindingPlan
 	for _, b := range bound.bindings {
 		o, err := store.Get(cluster.Ref{Kind: cluster.KindBinding, Namespace: b.key.Namespace, Name: b.key.Name})
 		tgb, ok := o.(*elbv2.TargetGroupBinding)
-		if err != nil || !ok {
+		if err != nil || !ok || e.named[0].Kind == cluster.KindService && tgb.Spec.ServiceRef.Name != e.named[0].Name {
 			continue
 		}
 		one := explainedBinding{bindingDocument: b.document(), TargetGroup: cmp.Or(tgb.Spec.TargetGroupARN, tgb.Spec.TargetGroupName)}

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +22,7 @@ func TestAWatchShowsWhatChanges(t *testing.T) {
 		var calls []int
 		now := time.Now()
 		code := Run(ctx, Environment{
-			Args: append([]string{"tree", "--watch", "--interval=5s", "-f", objects}, flags...), Stdout: &out, Stderr: &errs, Getenv: os.Getenv,
+			Args: append([]string{"tree", "--watch", "--interval=5s", "-f", objects}, flags...), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" },
 			Now: func() time.Time { return now },
 			Wait: func(ctx context.Context, d time.Duration) error {
 				if d != 5*time.Second {
