@@ -232,9 +232,11 @@ func (r *reporter) stoppedAfter(f Failure, a *Attempt) {
 		r.again(a.Untried, "a refused target is tried again")
 	}
 	if x.Reason == finding.TargetGroupNotFound {
-		r.RetryAfter = lacking
-		if r.Now.Sub(r.Stored.CreationTimestamp.Time) < LongestBackOff {
+		switch age := r.Now.Sub(r.Stored.CreationTimestamp.Time); {
+		case age < LongestBackOff:
 			r.RetryAfter = r.Options.Requeue // it may have been made a moment ago
+		case age < lackingFor:
+			r.RetryAfter = lacking
 		}
 	}
 	r.stop(reasonFailedReconcile, x)

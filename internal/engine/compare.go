@@ -51,6 +51,9 @@ type comparison struct {
 	bound       model.AskComparison
 	// done reports that the last run left nothing to do.
 	done bool
+	// looks is how often the stack was looked at for what is missing in AWS, lookedAt when last.
+	looks    int
+	lookedAt time.Time
 }
 
 // putOff is for how long a stack is left alone that may be for so long by its checkpoint. One that this
@@ -98,7 +101,7 @@ func (c *comparisons) begin(stack model.Stack, desired string, now time.Time) (c
 	}
 	x.desired = desired
 	if changed {
-		x.done = false
+		x.done, x.looks = false, 0
 	}
 	c.put(stack.ID, x)
 	return changed
@@ -139,6 +142,29 @@ func (c *comparisons) lacks(id model.StackID, p plan.Plan, now time.Time) bool {
 	x.bound.Since, x.done = now, false
 	c.of[id] = x
 	return true
+}
+
+// manyLooks is how often what is missing in AWS is looked for at the usual pace: who makes it waits for it
+// only for a while.
+const manyLooks = 10
+
+// lookAgain is in how long what is missing in AWS is looked for again: a wrong reference that nothing
+// corrects costs less and less. lacks says that something is missing.
+func (c *comparisons) lookAgain(id model.StackID, lacks bool, now time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	x, ok := c.of[id]
+	if !ok {
+		return lacking
+	}
+	switch {
+	case !lacks:
+		x.looks = 0
+	case now.Sub(x.lookedAt) >= lacking:
+		x.looks, x.lookedAt = x.looks+1, now
+	}
+	c.of[id] = x
+	return min(lacking<<min(max(x.looks-manyLooks, 0), 10), longestBackOff)
 }
 
 // end notes how a run ended, and returns in how long the stack is compared again.

@@ -12,8 +12,8 @@ const worthTelling = 7
 
 // settle turns what failed at last into findings, and sets when to look again.
 func (r *run) settle(lacksFacts bool) {
-	if lacksFacts {
-		r.retry(lacking)
+	if again := r.e.comparisons.lookAgain(r.out.ID, lacksFacts, r.e.now()); lacksFacts {
+		r.retry(again)
 	}
 	for i := range r.out.Failed {
 		f := &r.out.Failed[i]

@@ -100,9 +100,13 @@ func TestAMissingTargetGroupIsLookedForRarely(t *testing.T) {
 	if out := w.run("a"); out.RetryAfter != 15*time.Second {
 		t.Errorf("at first again after %s", out.RetryAfter)
 	}
-	w.now = w.now.Add(time.Hour)
+	w.now = w.now.Add(30 * time.Minute)
 	if out := w.run("a"); out.RetryAfter != time.Minute {
 		t.Errorf("then after %s", out.RetryAfter)
+	}
+	w.now = w.now.Add(time.Hour)
+	if out := w.run("a"); out.RetryAfter != 5*time.Minute {
+		t.Errorf("at last after %s", out.RetryAfter)
 	}
 }
 

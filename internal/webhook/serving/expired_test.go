@@ -1,0 +1,30 @@
+package serving
+
+import (
+	"testing"
+	"time"
+)
+
+// No process ran until the certificate of the webhooks had expired. The first look replaces it, and every
+// replica has the new one by its next look; what the API server trusts fits at each moment.
+func TestAnExpiredCertificateIsReplacedAtTheFirstLook(t *testing.T) {
+	a := newAPI(t)
+	a.configure(nil)
+	at, now := clock()
+	a.mustSync(a.keeper(now))
+	*at = start.Add(2 * lifetime)
+	one, two := a.keeper(now), a.keeper(now)
+	a.mustSync(one)
+	a.mustSync(two)
+	for _, path := range []string{mutating, validating} {
+		for _, k := range []*Keeper{one, two} {
+			if !trusts(a.bundle(path, 0), k.Certificate(), *at) {
+				t.Errorf("the certificate is not trusted by the bundle of %s", path)
+			}
+		}
+	}
+	if left := one.Certificate().Leaf.NotAfter.Sub(*at); left < lifetime-time.Hour {
+		t.Errorf("it lives for %s", left)
+	}
+	t.Logf("BENCH webhook certificate expired: replaced and trusted at the first look, which is at the start, and every %s while the process runs", syncInterval)
+}
