@@ -52,9 +52,13 @@ func UnreachableRule(r, by model.Rule) finding.Finding {
 			Fix:     "remove one of them, or change its host or path",
 		}
 	}
+	why, fix := "comes first", "change the host or path of one of them"
+	if r.Member.Kind == string(model.Ingress) {
+		why, fix = why+" in group order", fix+", or set group.order"
+	}
 	return finding.Finding{
 		Object: r.Member, Field: r.Origin.Field, Reason: finding.RuleUnreachable, Severity: finding.Warning,
-		Message: fmt.Sprintf("%s gets no requests; %s of %s comes first in group order and answers them", what, cmp.Or(by.Origin.Field, "a rule"), by.Member),
-		Fix:     "change the host or path of one of them, or set group.order",
+		Message: fmt.Sprintf("%s gets no requests; %s of %s %s and answers them", what, cmp.Or(by.Origin.Field, "a rule"), by.Member, why),
+		Fix:     fix,
 	}
 }
