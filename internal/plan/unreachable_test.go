@@ -49,3 +49,16 @@ func TestTheSameConditionsTwiceAreReported(t *testing.T) {
 		})
 	}
 }
+
+// Only Ingresses have an order in their group that can be set.
+func TestTheWayOutOfAnUnreachableRuleFitsItsKind(t *testing.T) {
+	for kind, want := range map[string]bool{"Ingress": true, "HTTPRoute": false} {
+		of := func(name string) model.Rule {
+			return model.Rule{Member: finding.Ref{Kind: kind, Namespace: "shop", Name: name}}
+		}
+		f := plan.UnreachableRule(of("b"), of("a"))
+		if got := strings.Contains(f.Message+f.Fix, "group"); got != want {
+			t.Errorf("%s: %s", kind, f)
+		}
+	}
+}
