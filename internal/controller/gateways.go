@@ -145,16 +145,20 @@ func usableKinds(g config.Gates, found kube.Installation) ([]cluster.Kind, error
 // finder finds out which kinds are installed.
 type finder func(ctx context.Context, kinds []cluster.Kind) (kube.Installation, error)
 
-// takeUpEvery is how often a process looks for kinds that are not installed yet.
-const takeUpEvery = 15 * time.Second
+// How often a process looks for kinds that are not installed yet, and, once all are, for those that are removed.
+const (
+	takeUpEvery = 15 * time.Second
+	giveUpEvery = 5 * time.Minute
+)
 
 // takesUp is what reads kinds.
 type takesUp interface {
 	Installed(kind cluster.Kind) bool
 	TakeUp(ctx context.Context, kinds, again []cluster.Kind) error
+	GiveUp(ctx context.Context, kinds, again []cluster.Kind) ([]cluster.Kind, error)
 }
 
-// kindsWatch takes up kinds of the Gateway API when they are installed.
+// kindsWatch takes up kinds of the Gateway API when they are installed, and gives them up when they are removed.
 type kindsWatch struct {
 	gates  config.Gates
 	find   finder
@@ -178,28 +182,48 @@ func (w *kindsWatch) begin(ctx context.Context) error {
 	return w.source.TakeUp(ctx, kinds, nil)
 }
 
-// look takes up what has been installed since, and reports whether everything is there.
+// classified are the kinds whose meaning depends on which kinds are there.
+var classified = []cluster.Kind{cluster.KindGatewayClass, cluster.KindGateway}
+
+// look takes up what has been installed since, gives up what has been removed, and reports whether everything is there.
 func (w *kindsWatch) look(ctx context.Context) (bool, error) {
 	wanted := wantedKinds(w.gates)
 	missing := func(k cluster.Kind) bool { return !w.source.Installed(k) }
-	if !slices.ContainsFunc(wanted, missing) {
-		return true, nil
-	}
 	found, err := w.find(ctx, wanted)
 	if err != nil {
 		return false, err
 	}
 	kinds, _ := usableKinds(w.gates, found)
 	w.note(kinds, found)
+	if err := w.giveUp(ctx, wanted, found); err != nil {
+		return false, err
+	}
 	fresh := slices.DeleteFunc(kinds, w.source.Installed)
 	if len(fresh) == 0 {
-		return false, nil
+		return !slices.ContainsFunc(wanted, missing), nil
 	}
-	// What a class or a Gateway means depends on which kinds are there.
-	return false, w.source.TakeUp(ctx, fresh, []cluster.Kind{cluster.KindGatewayClass, cluster.KindGateway})
+	return false, w.source.TakeUp(ctx, fresh, classified)
 }
 
-// run looks until everything is there, and in case of a failure again.
+// giveUp ends reading kinds that are read and not served any more.
+func (w *kindsWatch) giveUp(ctx context.Context, wanted []cluster.Kind, found kube.Installation) error {
+	var gone []cluster.Kind
+	for _, k := range wanted {
+		if w.source.Installed(k) && !found.Served[k] && found.Denied[k] == nil {
+			gone = append(gone, k)
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	ended, err := w.source.GiveUp(ctx, gone, classified)
+	if len(ended) > 0 {
+		w.log.Info("stopped to watch kinds that were removed", "kinds", ended)
+	}
+	return err
+}
+
+// run looks often until everything is there, and seldom then.
 func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error) error {
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
@@ -208,8 +232,13 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 	defer tick.Stop()
 	for {
 		done, err := w.look(ctx)
-		if done || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return nil
+		}
+		if done {
+			tick.Reset(giveUpEvery)
+		} else {
+			tick.Reset(takeUpEvery)
 		}
 		if err != nil {
 			w.say("error "+err.Error(), func() { w.log.Error(err, "failed to look for kinds of the Gateway API") })

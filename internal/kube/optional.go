@@ -135,6 +135,44 @@ func (s *Source) TakeUp(ctx context.Context, kinds, again []cluster.Kind) error 
 	return nil
 }
 
+// GiveUp ends reading optional kinds that the API server does not serve any more, so that their informers do not ask for
+// them over and over. One of which objects are still held stays: that they are gone has not been seen. The objects of
+// the kinds in again come once more, as with TakeUp, which can begin to read the kinds again. It returns what it ended.
+func (s *Source) GiveUp(ctx context.Context, kinds, again []cluster.Kind) ([]cluster.Kind, error) {
+	var ended []cluster.Kind
+	for _, k := range kinds {
+		s.mu.RLock()
+		typ, read := s.kinds[k]
+		optional := s.optional[k]
+		s.mu.RUnlock()
+		if !read || !optional || !s.Synced() {
+			continue
+		}
+		objs, err := s.List(cluster.Query{Kind: k})
+		if err != nil {
+			return ended, err
+		}
+		if len(objs) > 0 {
+			continue
+		}
+		s.mu.Lock()
+		delete(s.kinds, k)
+		delete(s.held, k)
+		s.mu.Unlock()
+		if err := s.cache.RemoveInformer(ctx, typ.New()); err != nil {
+			return ended, fmt.Errorf("stop to watch %s: %w", k, err)
+		}
+		ended = append(ended, k)
+	}
+	if len(ended) > 0 {
+		again = slices.DeleteFunc(slices.Clone(again), func(k cluster.Kind) bool { return !s.Installed(k) })
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		go s.repeat(slices.Clone(s.watchers), again)
+	}
+	return ended, nil
+}
+
 // listed waits for the first listings of kinds.
 func (s *Source) listed(ctx context.Context, types map[cluster.Kind]cluster.Type) error {
 	var synced []toolscache.InformerSynced

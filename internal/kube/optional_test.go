@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
@@ -24,6 +25,8 @@ type kindServer struct {
 	mu        sync.Mutex
 	installed map[cluster.Kind]bool
 	denied    map[cluster.Kind]bool
+	empty     map[cluster.Kind]bool // have no objects
+	drop      func()                // ends all connections
 }
 
 func (s *kindServer) set(of map[cluster.Kind]bool, kinds ...cluster.Kind) {
@@ -63,9 +66,13 @@ func (s *kindServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 			s.mu.Lock()
 		default:
+			items := []any{map[string]any{"metadata": map[string]any{"namespace": "n", "name": "x", "uid": "u", "resourceVersion": "1"}}}
+			if s.empty[typ.Kind] {
+				items = []any{}
+			}
 			_ = json.NewEncoder(w).Encode(map[string]any{
 				"apiVersion": typ.GVK.GroupVersion().String(), "kind": string(typ.Kind) + "List", "metadata": map[string]any{"resourceVersion": "1"},
-				"items": []any{map[string]any{"metadata": map[string]any{"namespace": "n", "name": "x", "uid": "u", "resourceVersion": "1"}}},
+				"items": items,
 			})
 		}
 		return
@@ -121,6 +128,7 @@ func (s *kindServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func serveKinds(t *testing.T, s *kindServer) (*Source, func(kinds ...cluster.Kind) Installation) {
 	t.Helper()
 	server := httptest.NewServer(s)
+	s.drop = server.CloseClientConnections
 	ctx, stop := context.WithCancel(t.Context())
 	cfg := &rest.Config{Host: server.URL, QPS: -1}
 	scheme, err := cluster.NewScheme()
@@ -223,4 +231,81 @@ func TestKindsAreTakenUpWhenTheyAreInstalled(t *testing.T) {
 	if v := cluster.NewView(source); !v.Installed(cluster.KindTCPRoute) || v.Installed(cluster.KindUDPRoute) {
 		t.Error("a view does not know what is installed")
 	}
+}
+
+// A kind that is removed is not asked for any more, once its objects are seen to be gone, and is taken up again when it
+// is installed again.
+func TestKindsThatAreRemovedAreGivenUp(t *testing.T) {
+	s := &kindServer{installed: map[cluster.Kind]bool{}, denied: map[cluster.Kind]bool{}, empty: map[cluster.Kind]bool{}}
+	s.set(s.installed, cluster.KindIngressClass, cluster.KindTCPRoute)
+	source, find := serveKinds(t, s)
+	routes := []cluster.Kind{cluster.KindTCPRoute}
+	source.Optional(routes)
+	if err := source.TakeUp(t.Context(), routes, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := source.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	events := make(chan string, 10)
+	if err := source.Watch(t.Context(), routes, func(e Event) {
+		if e.New == nil {
+			events <- "gone"
+		} else {
+			events <- "there"
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	next := func(want string) {
+		t.Helper()
+		select {
+		case got := <-events:
+			if got != want {
+				t.Fatalf("the object is %s, want %s", got, want)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("it was not seen that the object is %s", want)
+		}
+	}
+	next("there")
+	typ, _ := cluster.TypeOf(cluster.KindTCPRoute)
+	informer, err := source.cache.GetInformer(t.Context(), typ.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	giveUp := func(want int) {
+		t.Helper()
+		ended, err := source.GiveUp(t.Context(), routes, nil)
+		if err != nil || len(ended) != want {
+			t.Fatal(ended, err)
+		}
+	}
+	giveUp(0) // its object is there
+	s.set(s.empty, cluster.KindTCPRoute)
+	s.drop()
+	next("gone")
+	s.mu.Lock()
+	delete(s.installed, cluster.KindTCPRoute)
+	s.mu.Unlock()
+	if find(routes...).Served[cluster.KindTCPRoute] {
+		t.Fatal("it is still served")
+	}
+	giveUp(1)
+	for deadline := time.Now().Add(time.Minute); !informer.IsStopped(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("its informer goes on")
+		}
+	}
+	if objs, err := source.List(cluster.Query{Kind: cluster.KindTCPRoute}); len(objs) > 0 || err != nil || source.Installed(cluster.KindTCPRoute) {
+		t.Error(objs, err)
+	}
+	giveUp(0)
+	s.mu.Lock()
+	s.installed[cluster.KindTCPRoute], s.empty[cluster.KindTCPRoute] = true, false
+	s.mu.Unlock()
+	if err := source.TakeUp(t.Context(), routes, nil); err != nil {
+		t.Fatal(err)
+	}
+	next("there")
 }

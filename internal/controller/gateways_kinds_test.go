@@ -1,0 +1,67 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/go-logr/logr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/config"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+// kindsInMemory reads kinds; those in use have objects.
+type kindsInMemory struct{ read, used map[cluster.Kind]bool }
+
+func (k kindsInMemory) Installed(kind cluster.Kind) bool { return k.read[kind] }
+
+func (k kindsInMemory) TakeUp(_ context.Context, kinds, _ []cluster.Kind) error {
+	for _, kind := range kinds {
+		k.read[kind] = true
+	}
+	return nil
+}
+
+func (k kindsInMemory) GiveUp(_ context.Context, kinds, _ []cluster.Kind) ([]cluster.Kind, error) {
+	ended := slices.DeleteFunc(slices.Clone(kinds), func(kind cluster.Kind) bool { return k.used[kind] })
+	for _, kind := range ended {
+		delete(k.read, kind)
+	}
+	return ended, nil
+}
+
+// Kinds that are removed are given up and taken up again; one that may not be listed for a while is not removed.
+func TestRemovedKindsAreLookedForAgain(t *testing.T) {
+	gates := config.Default().Gates
+	found := kube.Installation{Served: map[cluster.Kind]bool{}, Denied: map[cluster.Kind]error{}}
+	for _, k := range wantedKinds(gates) {
+		found.Served[k] = true
+	}
+	source := kindsInMemory{map[cluster.Kind]bool{}, map[cluster.Kind]bool{}}
+	w := &kindsWatch{gates: gates, source: source, log: logr.Discard(), find: func(context.Context, []cluster.Kind) (kube.Installation, error) { return found, nil }}
+	look := func(all, routes bool) {
+		t.Helper()
+		done := false
+		for range 2 {
+			var err error
+			if done, err = w.look(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if done != all || source.Installed(cluster.KindTCPRoute) != routes {
+			t.Errorf("all are there: %t, TCPRoutes: %t", done, source.Installed(cluster.KindTCPRoute))
+		}
+	}
+	look(true, true)
+	found.Denied[cluster.KindTCPRoute], found.Served[cluster.KindTCPRoute] = context.DeadlineExceeded, false
+	look(true, true)
+	delete(found.Denied, cluster.KindTCPRoute)
+	source.used[cluster.KindTCPRoute] = true
+	look(true, true)
+	source.used[cluster.KindTCPRoute] = false
+	look(false, false)
+	found.Served[cluster.KindTCPRoute] = true
+	look(true, true)
+}
