@@ -37,9 +37,9 @@ func (b *Builder) sources(p *members.Port, ipv6, managed bool) []model.IngressRu
 			// Everything on the port is held, and to open it to everybody would be worse than to wait.
 			return nil
 		}
-		return b.admit(p, Everybody(), nil, ipv6)
+		return admit(p, Everybody(), nil, ipv6)
 	}
-	out := b.admit(p, members.Sorted(cidrs.Value), members.Sorted(lists.Value), ipv6)
+	out := admit(p, members.Sorted(cidrs.Value), members.Sorted(lists.Value), ipv6)
 	if len(out) == 0 && managed && cidrs.Set && !cidrs.Kept {
 		m := p.Members[0]
 		b.Found.Add(finding.Finding{
@@ -52,7 +52,7 @@ func (b *Builder) sources(p *members.Port, ipv6, managed bool) []model.IngressRu
 }
 
 // admit are the rules that admit clients to a port, over each of its protocols, and to path MTU discovery.
-func (b *Builder) admit(p *members.Port, cidrs, prefixLists []string, ipv6 bool) []model.IngressRule {
+func admit(p *members.Port, cidrs, prefixLists []string, ipv6 bool) []model.IngressRule {
 	var out []model.IngressRule
 	for _, protocol := range protocolsOf(p) {
 		out = append(out, Sources(protocol, p.Number, cidrs, prefixLists, ipv6)...)

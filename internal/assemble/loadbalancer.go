@@ -37,7 +37,7 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	alb.AttributesOf = members.Askers(b.Members, attributes, ofClass)
 	units, capacityOf := b.capacity()
 	alb.Capacity = units
-	b.origin(alb, "capacity", capacityOf)
+	setOrigin(alb, "capacity", capacityOf)
 	name := b.loadBalancerName()
 	alb.Name = cmp.Or(name.Value, b.defaultName(alb.Scheme))
 	alb.Subnets = b.subnets()
@@ -45,13 +45,13 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 		alb.SecurityGroups = b.securityGroups(alb)
 	}
 	b.unheardClasses(alb)
-	b.origin(alb, "scheme", scheme.Origin)
-	b.origin(alb, "addressType", address.Origin)
-	b.origin(alb, "name", name.Origin)
-	b.origin(alb, "coipPool", pool.Origin)
+	setOrigin(alb, "scheme", scheme.Origin)
+	setOrigin(alb, "addressType", address.Origin)
+	setOrigin(alb, "name", name.Origin)
+	setOrigin(alb, "coipPool", pool.Origin)
 	ipam, from := b.ipamPool()
 	alb.IPAMPool = ipam
-	b.origin(alb, "ipamPool", from)
+	setOrigin(alb, "ipamPool", from)
 	if b.Type == model.Network {
 		networkBuilder{b}.settle(alb)
 	}
@@ -95,7 +95,8 @@ func (b *Builder) ipamPool() (string, finding.Origin) {
 	return won.Value, won.Origin
 }
 
-func (b *Builder) origin(alb *model.LoadBalancer, field string, o finding.Origin) {
+// setOrigin notes where a setting comes from, if an object or a class gives it.
+func setOrigin(alb *model.LoadBalancer, field string, o finding.Origin) {
 	if o != (finding.Origin{}) {
 		alb.Origins[field] = o
 	}

@@ -69,7 +69,7 @@ func (b networkBuilder) settle(lb *model.LoadBalancer) {
 			}
 			return members.Serving(live(current), true, members.SameSet)
 		})
-		b.origin(lb, field, won.Origin)
+		setOrigin(lb, field, won.Origin)
 		if len(won.Value) > 0 && refused != "" {
 			b.misplaced(setting, won.Origin, refused)
 			return nil
@@ -105,7 +105,7 @@ func (b networkBuilder) settle(lb *model.LoadBalancer) {
 // onOff merges a switch; empty where no member speaks of it.
 func (b networkBuilder) onOff(lb *model.LoadBalancer, setting, field string, get func(*members.Member) settings.Opt[string]) string {
 	won := members.Agree(&b.Translation, b.Members, b.name(setting), get, members.Equal[string], func() members.Incumbent[string] { return members.Incumbent[string]{} })
-	b.origin(lb, field, won.Origin)
+	setOrigin(lb, field, won.Origin)
 	return won.Value
 }
 
