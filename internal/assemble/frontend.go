@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
-// frontPort is a port of the frontend NLB, with the members that asked for it.
-type frontPort struct {
+// frontendPort is a port of the frontend NLB, with the members that asked for it.
+type frontendPort struct {
 	number, target int32
 	members        []*members.Member
 }
@@ -65,15 +65,15 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 		sound = sound || m.Set.FrontendNLB.Value && len(faults) == 0
 	}
 	b.Stack.Held.Frontend = hold || live == nil && !sound
-	if s := members.Agree(&b.Translation, b.Members, b.name("frontend-nlb-subnets"), func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendSubnets) }, members.SameSet, func() members.Incumbent[[]string] { return b.liveFrontSubnets(live) }); s.Set {
+	if s := members.Agree(&b.Translation, b.Members, b.name("frontend-nlb-subnets"), func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendSubnets) }, members.SameSet, func() members.Incumbent[[]string] { return b.liveFrontendSubnets(live) }); s.Set {
 		out.Subnets = model.SubnetsNamed{Refs: s.Value, Of: s.Origin}
 		note("subnets", s.Origin)
 	}
-	if g := b.frontGroups(live); g.Set && len(g.Value) > 0 {
+	if g := b.frontendGroups(live); g.Set && len(g.Value) > 0 {
 		out.SecurityGroups = model.GroupsGiven{Refs: g.Value, Of: g.Origin}
 		note("securityGroups", g.Origin)
 	}
-	b.frontAddresses(out)
+	b.frontendAddresses(out)
 	same := func(a, b map[string]string) bool { return maps.Equal(a, b) }
 	attributes := members.Agree(&b.Translation, b.Members, b.name("frontend-nlb-attributes"), func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendAttributes }, same, func() members.Incumbent[map[string]string] {
 		attributes := b.LiveAttributes(live)
@@ -95,15 +95,15 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	}); tags.Set {
 		out.Tags = b.Allowed(b.MemberOf(tags.Origin), tags.Value, tags.Origin)
 	}
-	for _, p := range b.frontPorts(out) {
-		b.frontListener(out, p)
+	for _, p := range b.frontendPorts(out) {
+		b.frontendListener(out, p)
 	}
 	return out
 }
 
-// frontGroups are the security groups that members ask for; unset, those of the ALB. Who only asks for the
+// frontendGroups are the security groups that members ask for; unset, those of the ALB. Who only asks for the
 // network load balancer asks for these, and where they are live, they stay.
-func (b *Builder) frontGroups(live *observed.LoadBalancer) members.Merged[[]string] {
+func (b *Builder) frontendGroups(live *observed.LoadBalancer) members.Merged[[]string] {
 	var current members.Incumbent[[]string]
 	if live != nil {
 		current = b.liveGroups(live)
@@ -118,8 +118,8 @@ func (b *Builder) frontGroups(live *observed.LoadBalancer) members.Merged[[]stri
 	}, slices.Equal, func() members.Incumbent[[]string] { return current })
 }
 
-// frontFault holds the network load balancer for something that was written wrong.
-func (b *Builder) frontFault(out *model.LoadBalancer, o finding.Origin, message, fix string) {
+// frontendFault holds the network load balancer for something that was written wrong.
+func (b *Builder) frontendFault(out *model.LoadBalancer, o finding.Origin, message, fix string) {
 	ref := b.MemberOf(o).Ref
 	b.Found.Add(finding.Finding{
 		Object: ref, Field: members.FieldOn(ref, o), Reason: finding.AnnotationInvalid, Severity: finding.Error,
@@ -128,7 +128,7 @@ func (b *Builder) frontFault(out *model.LoadBalancer, o finding.Origin, message,
 	b.Stack.Held.Frontend = true
 }
 
-func (b *Builder) frontAddresses(out *model.LoadBalancer) {
+func (b *Builder) frontendAddresses(out *model.LoadBalancer) {
 	eips := members.Agree(&b.Translation, b.Members, b.name("frontend-nlb-eip-allocations"), func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendAddresses) }, members.SameSet, func() members.Incumbent[[]string] {
 		if live := b.LiveFrontend(); live != nil {
 			return members.Serving(live.Addresses, true, members.SameSet)
@@ -140,7 +140,7 @@ func (b *Builder) frontAddresses(out *model.LoadBalancer) {
 		return
 	case out.Scheme != model.InternetFacing && len(eips.Value) > 0:
 		if b.LiveFrontend() == nil && !slices.ContainsFunc(b.Members, func(m *members.Member) bool { return m.Set.FrontendNLB.Value && m.Ref != eips.Origin.Object }) {
-			b.frontFault(out, eips.Origin, "elastic addresses need scheme internet-facing", "set "+b.name("frontend-nlb-scheme")+", or remove the addresses")
+			b.frontendFault(out, eips.Origin, "elastic addresses need scheme internet-facing", "set "+b.name("frontend-nlb-scheme")+", or remove the addresses")
 			break // who asks for it is to choose first
 		}
 		ref := b.MemberOf(eips.Origin).Ref
@@ -154,16 +154,16 @@ func (b *Builder) frontAddresses(out *model.LoadBalancer) {
 	out.Origins["addresses"] = eips.Origin
 }
 
-// frontAsk is the port of the ALB to which a member maps a port of the frontend NLB.
-type frontAsk struct {
+// frontendAsk is the port of the ALB to which a member maps a port of the frontend NLB.
+type frontendAsk struct {
 	m      *members.Member
 	target int32
 }
 
-// frontPorts unites what the members map. Of two targets of one port the live one stays as long as a
+// frontendPorts unites what the members map. Of two targets of one port the live one stays as long as a
 // member asks for it; otherwise the first member's.
-func (b *Builder) frontPorts(out *model.LoadBalancer) []*frontPort {
-	byNumber := map[int32][]frontAsk{}
+func (b *Builder) frontendPorts(out *model.LoadBalancer) []*frontendPort {
+	byNumber := map[int32][]frontendAsk{}
 	var unmatched []string
 	for _, m := range b.Members {
 		chosen := m.Set.FrontendPorts.Value
@@ -179,31 +179,31 @@ func (b *Builder) frontPorts(out *model.LoadBalancer) []*frontPort {
 				unmatched = append(unmatched, fmt.Sprintf("%d (%s)", target, m.Ref))
 				continue
 			}
-			byNumber[number] = append(byNumber[number], frontAsk{m, target})
+			byNumber[number] = append(byNumber[number], frontendAsk{m, target})
 		}
 	}
 	if len(byNumber) == 0 && !b.Stack.Held.FrontendPorts {
-		b.frontFault(out, out.Of, "no listener of the ALB has the mapped ports "+strings.Join(unmatched, ", "), "map to ports of "+b.name("listen-ports"))
+		b.frontendFault(out, out.Of, "no listener of the ALB has the mapped ports "+strings.Join(unmatched, ", "), "map to ports of "+b.name("listen-ports"))
 	}
-	var ports []*frontPort
+	var ports []*frontendPort
 	for _, number := range slices.Sorted(maps.Keys(byNumber)) {
-		ports = append(ports, b.frontPort(number, byNumber[number]))
+		ports = append(ports, b.frontendPort(number, byNumber[number]))
 	}
 	return ports
 }
 
-// frontPort settles where a port of the frontend NLB leads.
-func (b *Builder) frontPort(number int32, asks []frontAsk) *frontPort {
+// frontendPort settles where a port of the frontend NLB leads.
+func (b *Builder) frontendPort(number int32, asks []frontendAsk) *frontendPort {
 	won, isLive := asks[0], false
-	if slices.ContainsFunc(asks, func(a frontAsk) bool { return a.target != won.target }) {
+	if slices.ContainsFunc(asks, func(a frontendAsk) bool { return a.target != won.target }) {
 		b.Stack.Contested = true
-		if live := b.liveFrontTarget(number); live != 0 {
-			if i := slices.IndexFunc(asks, func(a frontAsk) bool { return a.target == live }); i >= 0 {
+		if live := b.liveFrontendTarget(number); live != 0 {
+			if i := slices.IndexFunc(asks, func(a frontendAsk) bool { return a.target == live }); i >= 0 {
 				won, isLive = asks[i], true
 			}
 		}
 	}
-	p := &frontPort{number: number, target: won.target}
+	p := &frontendPort{number: number, target: won.target}
 	for _, a := range asks {
 		if a.target == won.target {
 			p.members = append(p.members, a.m)
@@ -214,17 +214,17 @@ func (b *Builder) frontPort(number int32, asks []frontAsk) *frontPort {
 	return p
 }
 
-func (b *Builder) frontListener(out *model.LoadBalancer, p *frontPort) {
+func (b *Builder) frontendListener(out *model.LoadBalancer, p *frontendPort) {
 	at := &members.Port{Number: p.number, Members: p.members}
 	text := func(key string, get func(settings.FrontendHealth) settings.Opt[string], live func(model.HealthCheck) string) string {
 		return members.AgreeOn(&b.Translation, at, b.name(key), func(m *members.Member) settings.Opt[string] { return get(m.Set.FrontendHealth) }, members.Equal[string], func() members.Incumbent[string] {
-			check, known := b.liveFrontCheck(p.number)
+			check, known := b.liveFrontendCheck(p.number)
 			return members.Serving(live(check), known, members.Equal[string])
 		}).Value
 	}
 	num := func(key string, get func(settings.FrontendHealth) settings.Opt[int32], live func(model.HealthCheck) int32, def int32) int32 {
 		return members.AgreeOn(&b.Translation, at, b.name(key), func(m *members.Member) settings.Opt[int32] { return get(m.Set.FrontendHealth) }, members.Equal[int32], func() members.Incumbent[int32] {
-			check, known := b.liveFrontCheck(p.number)
+			check, known := b.liveFrontendCheck(p.number)
 			return members.Serving(live(check), known, members.Equal[int32])
 		}).Or(def)
 	}
@@ -258,12 +258,12 @@ func (b *Builder) frontListener(out *model.LoadBalancer, p *frontPort) {
 
 // FrontendSources are the clients of the network load balancer, where it carries the ALB's managed
 // group: those of the ALB port that a port of its own leads to.
-func (b *Builder) FrontendSources(alb, front *model.LoadBalancer) {
+func (b *Builder) FrontendSources(alb, frontend *model.LoadBalancer) {
 	managed, ok := alb.SecurityGroups.(model.GroupsManaged)
-	if !ok || front == nil || b.Stack.Held.Frontend || front.SecurityGroups != (model.GroupsShared{}) {
+	if !ok || frontend == nil || b.Stack.Held.Frontend || frontend.SecurityGroups != (model.GroupsShared{}) {
 		return
 	}
-	for _, l := range front.Listeners {
+	for _, l := range frontend.Listeners {
 		target := b.Stack.TargetGroup(l.Target()).Port
 		if slices.ContainsFunc(b.Ports, func(p *members.Port) bool { return p.Number == l.Port }) {
 			continue
@@ -278,29 +278,29 @@ func (b *Builder) FrontendSources(alb, front *model.LoadBalancer) {
 	alb.SecurityGroups = managed
 }
 
-// liveFrontSubnets compares the subnets that members give by id or name with those of the frontend NLB.
-func (b *Builder) liveFrontSubnets(lb *observed.LoadBalancer) members.Incumbent[[]string] {
+// liveFrontendSubnets compares the subnets that members give by id or name with those of the frontend NLB.
+func (b *Builder) liveFrontendSubnets(lb *observed.LoadBalancer) members.Incumbent[[]string] {
 	live := b.liveSubnets(lb, true)
 	return members.Incumbent[[]string]{Known: live.Known, Value: live.Value.ids, Is: func(refs []string) bool { return live.Is(subnetSetting{ids: refs}) }}
 }
 
-// liveFrontTarget is the port of the ALB to which a port of the live frontend NLB leads, 0 if there is none.
-func (b *Builder) liveFrontTarget(port int32) int32 {
-	if g := b.liveFrontGroup(port); g != nil {
+// liveFrontendTarget is the port of the ALB to which a port of the live frontend NLB leads, 0 if there is none.
+func (b *Builder) liveFrontendTarget(port int32) int32 {
+	if g := b.liveFrontendGroup(port); g != nil {
 		return g.Port
 	}
 	return 0
 }
 
-func (b *Builder) liveFrontCheck(port int32) (model.HealthCheck, bool) {
-	if g := b.liveFrontGroup(port); g != nil {
+func (b *Builder) liveFrontendCheck(port int32) (model.HealthCheck, bool) {
+	if g := b.liveFrontendGroup(port); g != nil {
 		return g.HealthCheck, true
 	}
 	return model.HealthCheck{}, false
 }
 
-// liveFrontGroup is the target group to which a port of the live frontend NLB leads.
-func (b *Builder) liveFrontGroup(port int32) *observed.TargetGroup {
+// liveFrontendGroup is the target group to which a port of the live frontend NLB leads.
+func (b *Builder) liveFrontendGroup(port int32) *observed.TargetGroup {
 	l := members.ListenerOf(b.LiveFrontend(), port)
 	if l == nil || len(l.Default) != 1 {
 		return nil

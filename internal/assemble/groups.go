@@ -18,11 +18,11 @@ type GroupKey struct {
 	Owner   finding.Ref
 	Service string
 	Port    intstr.IntOrString
-	// Variant tells apart target groups of one backend that listeners need with different protocols; usually empty.
+	// Variant distinguishes target groups of one backend that listeners need with different protocols; usually empty.
 	Variant string
 }
 
-// parts are what tells a target group from another one that spells the same id.
+// parts distinguish a target group from another one that spells the same id.
 func (k GroupKey) parts() []string {
 	out := []string{k.Owner.String(), k.Service, k.Port.String()}
 	if k.Variant != "" {

@@ -26,7 +26,7 @@ func TargetPort(p *corev1.ServicePort) intstr.IntOrString {
 	return p.TargetPort
 }
 
-// hasIPv6 says whether the Service gives IPv6 addresses to its endpoints, dual-stack included.
+// hasIPv6 reports whether the Service gives IPv6 addresses to its endpoints, dual-stack included.
 func hasIPv6(svc *corev1.Service) bool {
 	return slices.Contains(svc.Spec.IPFamilies, corev1.IPv6Protocol)
 }

@@ -34,5 +34,5 @@ func PathMTU(cidr string) model.IngressRule {
 	return model.IngressRule{Protocol: "icmp", From: 3, To: 4, CIDR: cidr}
 }
 
-// IsIPv6 says whether an address range is one of IPv6.
+// IsIPv6 reports whether an address range is one of IPv6.
 func IsIPv6(cidr string) bool { return strings.Contains(cidr, ":") }

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
-// unheardClasses tells members whose classes say something about the load balancer that only the
+// unheardClasses reports to members whose classes say something about the load balancer that only the
 // class of the first member can say.
 func (b *Builder) unheardClasses(alb *model.LoadBalancer) {
 	capacity := func(units *int32) map[string]string {

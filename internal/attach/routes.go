@@ -126,7 +126,7 @@ func keyOf(ref gatewayv1.ParentReference, namespace string) (parentKey, bool) {
 	return key, !foreignGroup(ref.Group) && (key.kind == cluster.KindGateway || key.kind == cluster.KindListenerSet)
 }
 
-// ask says whether a listener takes a route, and for which hostnames.
+// ask reports whether a listener takes a route, and for which hostnames.
 func (e *evaluation) ask(i int, namespace string, kind cluster.Kind, hosts []string) answer {
 	l := &e.out.Listeners[i]
 	switch {

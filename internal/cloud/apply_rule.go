@@ -86,7 +86,7 @@ func (w *writer) modifyRule(ctx context.Context, a plan.ModifyRule, known plan.K
 	return w.enterRules(out.Rules)
 }
 
-// enterRules enters what AWS tells of rules after a change; their tags stay.
+// enterRules enters what AWS returns of rules after a change; their tags stay.
 func (w *writer) enterRules(rules []elbtypes.Rule) error {
 	for _, x := range rules {
 		r, err := ruleFromAWS(x)

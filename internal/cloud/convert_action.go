@@ -86,7 +86,7 @@ func oidcToAWS(a model.AuthOIDC) *elbtypes.AuthenticateOidcActionConfig {
 		Scope:                            optional(a.Scope), SessionCookieName: optional(a.SessionCookie),
 		SessionTimeout: optionalNumber(a.SessionTimeout),
 	}
-	// A live action that is written back as it was read has no secret: AWS never tells it, but
+	// A live action that is written back as it was read has no secret: AWS never returns it, but
 	// keeps the one that it has.
 	if a.ClientSecret == "" {
 		c.UseExistingClientSecret = aws.Bool(true)

@@ -95,7 +95,7 @@ func (c *certificates) askCertificates(ctx context.Context) ([]observed.Certific
 
 func (c *certificates) readCertificates(ctx context.Context) ([]observed.Certificate, error) {
 	var out []observed.Certificate
-	// Without key types ACM tells only of short RSA keys.
+	// Without key types ACM lists only short RSA keys.
 	pages := acm.NewListCertificatesPaginator(c.api.acm, &acm.ListCertificatesInput{
 		CertificateStatuses: []acmtypes.CertificateStatus{acmtypes.CertificateStatusIssued},
 		Includes:            &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},

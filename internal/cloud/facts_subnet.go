@@ -256,7 +256,7 @@ func (n *networkFacts) setZoneTypes(ctx context.Context, subnets []observed.Subn
 	return nil
 }
 
-// publicSubnets tells which subnets have a route to an internet gateway: by the route table that
+// publicSubnets determines which subnets have a route to an internet gateway: by the route table that
 // is associated with the subnet, else by the VPC's main one.
 func (n *networkFacts) publicSubnets(ctx context.Context, all []observed.Subnet, maxAge time.Duration) (map[string]bool, error) {
 	cached := func() (out map[string]bool, ok bool) {

@@ -164,7 +164,7 @@ func mutating(operation string) bool {
 	return true
 }
 
-// report tells what became of a call.
+// report records what became of a call.
 func report(service, operation string, start, end time.Time, meta middleware.Metadata, err error) Call {
 	out := Call{Service: service, Operation: operation, Duration: end.Sub(start)}
 	var response *smithyhttp.ResponseError

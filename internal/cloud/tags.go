@@ -58,7 +58,7 @@ func (v *inventory) oldTags(now time.Time) (out []string) {
 	return out
 }
 
-// tagBatch is how many resources AWS tells the tags of in one call.
+// tagBatch is how many resources AWS returns the tags of in one call.
 const tagBatch = 20
 
 // readTags reads the tags of load balancers and target groups into the inventory.

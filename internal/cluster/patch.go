@@ -45,7 +45,7 @@ type Finalizer struct {
 type Event struct {
 	Ref     Ref
 	Warning bool
-	// Fault tells a warning about what is held, refused or lost from advice.
+	// Fault distinguishes a warning about what is held, refused or lost from advice.
 	Fault bool
 	// Once reports that the event is no news when it comes again, although it is no warning.
 	Once bool

@@ -75,7 +75,7 @@ func (t *Triggers[K]) Ran(k K, v *cluster.View) {
 	r.recorded, r.changes = true, nil
 }
 
-// End notes that the run is over, and says whether a change has come between its reading and its
+// End notes that the run is over, and reports whether a change has come between its reading and its
 // telling what it read, so that it has to be repeated.
 func (t *Triggers[K]) End(k K) (again bool) {
 	t.mu.Lock()

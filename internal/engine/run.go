@@ -29,7 +29,7 @@ type Config struct {
 	// with the answer, so that an event that comes meanwhile is not missed. What a run has read when it
 	// is over is in its outcome. Nil to ignore.
 	Viewed func(id model.StackID, v *cluster.View)
-	// Phase is told how long a phase of a run took, and within Applying, each step: claim, release, or
+	// Phase gets how long a phase of a run took, and within Applying, each step: claim, release, or
 	// its kind of resource.
 	Phase func(kind model.Kind, phase string, took time.Duration)
 	// Stepped is called after each step that was carried out, with an Err if it failed. Nil to ignore.
@@ -324,7 +324,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	return out, nil
 }
 
-// trouble tells the members of a run that failed as a whole, unless it only waits for its turn or
+// trouble reports a run that failed as a whole to its members, unless it only waits for its turn or
 // this process is to stop.
 func (e *Engine) trouble(stack model.Stack, err error) finding.List {
 	class := e.Cloud.Class(err)

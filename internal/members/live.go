@@ -42,7 +42,7 @@ func ListenerOf(lb *observed.LoadBalancer, port int32) *observed.Listener {
 	return nil
 }
 
-// Compare asks for what tells which contested value is live, and reports whether the answer is there.
+// Compare asks for what shows which contested value is live, and reports whether the answer is there.
 // Where AWS gives none, the live value may be what is asked for, and stays.
 func (t *Translation) Compare(q model.Question, answered bool) bool {
 	switch {

@@ -66,7 +66,7 @@ func (t *Translation) MergePorts() {
 	}
 }
 
-// settleProtocol chooses the protocol of a port on which members disagree, and tells those that lose.
+// settleProtocol chooses the protocol of a port on which members disagree, and reports to those that lose.
 func (t *Translation) settleProtocol(p *Port) {
 	same, known := t.liveProtocol(p.Listens())
 	absent := t.absentFrom(p.Number)

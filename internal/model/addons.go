@@ -3,7 +3,7 @@ package model
 import "github.com/fulcrum-lb/fulcrum/internal/finding"
 
 // AddOns tie a load balancer to other services of AWS. What is nil is left as it is: an
-// association that somebody made by other means stays.
+// association that was made by other means stays.
 type AddOns struct {
 	WebACL     *WebACL
 	ClassicACL *ClassicACL

@@ -28,7 +28,7 @@ const (
 	DualStackWithoutPublicIPv4 AddressType = "dualstack-without-public-ipv4"
 )
 
-// HasIPv6 says whether clients may come by IPv6.
+// HasIPv6 reports whether clients may come by IPv6.
 func (t AddressType) HasIPv6() bool { return t == DualStack || t == DualStackWithoutPublicIPv4 }
 
 // LoadBalancerType is the type of a load balancer. The zero value is Application.
@@ -79,7 +79,7 @@ type LoadBalancer struct {
 	Origins map[string]finding.Origin
 }
 
-// SchemeOpen says that nobody names a scheme, so that it is the default where one has to be made, and
+// SchemeOpen reports that no object names a scheme, so that it is the default where one has to be made, and
 // a live load balancer keeps its own.
 func (lb *LoadBalancer) SchemeOpen() bool { return lb.Origins["scheme"] == finding.Origin{} }
 

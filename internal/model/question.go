@@ -47,7 +47,7 @@ type AskBackendGroup struct{}
 // AskHealth asks for the health of the targets of a target group of the stack, by ARN.
 type AskHealth struct{ ARN string }
 
-// AskListings asks that what there is be listed anew if it was listed before a time.
+// AskListings asks that what there is be listed again if it was listed before a time.
 type AskListings struct{ Since time.Time }
 
 // AskComparison asks that all that a plan compares was read from AWS, or made by this process, at or

@@ -188,7 +188,7 @@ type WeightedGroup struct {
 // GroupRef names a target group: exactly one field is set.
 type GroupRef struct {
 	ID   string // logical id of a target group of this stack
-	ARN  string // a target group that somebody else owns
+	ARN  string // a target group that others own
 	Name string // the same, by name; the plan resolves it
 }
 
@@ -266,7 +266,7 @@ func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[redacted]
 // MarshalText hides the value from encoders.
 func (Secret) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
 
-// Mark is a hash that tells whether another secret has been put to a use, such as a rule's ARN. The
+// Mark is a hash that shows whether another secret has been put to a use, such as a rule's ARN. The
 // same secret has another mark for each use. It is empty for an empty secret.
 func (s Secret) Mark(use string) string {
 	if s == "" {

@@ -156,7 +156,7 @@ type Arrival struct {
 	Partial bool
 }
 
-// BackendGroupUse tells the plan what may happen to the shared backend security group.
+// BackendGroupUse is what may happen to the shared backend security group.
 type BackendGroupUse struct {
 	// Given is the id of a group that the operator provides; it is never made, tagged or deleted.
 	Given string

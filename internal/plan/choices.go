@@ -106,7 +106,7 @@ const (
 func Choose(want model.Stack, have observed.Stack, opt Options) Choices {
 	b := makePlan(want, have, opt)
 	var out Choices
-	for _, lb := range []*loadBalancerPlan{&b.loadBalancerPlan, &b.front.loadBalancerPlan} {
+	for _, lb := range []*loadBalancerPlan{&b.loadBalancerPlan, &b.frontend.loadBalancerPlan} {
 		if lb.desired != nil {
 			out.LoadBalancers = append(out.LoadBalancers, b.choices(lb))
 		}

@@ -64,7 +64,7 @@ func Describe(want model.Stack, have observed.Stack, opt Options) *Document {
 	}
 	d := describer{
 		draft: b.draft, desiredGroups: b.desiredGroups, groupARN: b.groupARN, makes: b.makes,
-		lb: &b.loadBalancerPlan, front: &b.front.loadBalancerPlan,
+		lb: &b.loadBalancerPlan, frontend: &b.frontend.loadBalancerPlan,
 		opens: b.securityGroups.keepsOpen, webACL: b.addOns.webACL, issued: issued, doc: doc,
 	}
 	d.securityGroup()
@@ -96,7 +96,7 @@ type describer struct {
 	desiredGroups map[string]*model.TargetGroup  // by id
 	groupARN      map[string]string              // of live target groups, by the id of the desired one
 	makes         func(w model.TargetGroup) bool // whether a desired target group is made
-	lb, front     *loadBalancerPlan
+	lb, frontend  *loadBalancerPlan
 	opens         func(r model.IngressRule) bool // whether a live rule that is not desired stays
 	webACL        *string                        // nil: left as it is
 	issued        map[string]string              // ids of the stack's own certificates, by ARN

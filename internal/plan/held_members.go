@@ -284,8 +284,8 @@ func (b *builder) keepRetained() bool {
 	if len(b.listeners) == 0 {
 		return false
 	}
-	if b.front.live != nil {
-		for _, l := range b.front.live.Listeners {
+	if b.frontend.live != nil {
+		for _, l := range b.frontend.live.Listeners {
 			b.keep(l.Default)
 		}
 	}

@@ -123,7 +123,7 @@ func TestANetworkLoadBalancerKeepsWhetherItHasSecurityGroups(t *testing.T) {
 	without := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
 	without.LoadBalancer.SecurityGroups = nil
 	for _, c := range [][2]model.Stack{{with, without}, {without, with}} {
-		have := converge(t, c[0], observed.Stack{Facts: frontFacts()})
+		have := converge(t, c[0], observed.Stack{Facts: frontendFacts()})
 		p, found := plan.Make(c[1], have, testOptions)
 		if slices.ContainsFunc(p.Steps, func(s plan.Step) bool { _, ok := s.Do.(plan.SetSecurityGroups); return ok }) || told(found) != "SettingFixed" {
 			t.Errorf("findings %q, steps\n%s", told(found), p.Text())

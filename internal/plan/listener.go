@@ -99,7 +99,7 @@ func (b *builder) deleteListeners(lb *loadBalancerPlan, after []StepID) {
 		switch {
 		case slices.ContainsFunc(lb.listeners, func(p listenerPlan) bool { return p.desired.Port == l.Port }):
 		case !lb.isFrontend() && b.leadsTo(lb.live, l.Port):
-			b.front.postponed = append(b.front.postponed, l)
+			b.frontend.postponed = append(b.frontend.postponed, l)
 		default:
 			b.deleteListener(l, after)
 		}

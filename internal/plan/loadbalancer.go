@@ -298,7 +298,7 @@ func (b *builder) deleteLoadBalancers(why string, after []StepID) []StepID {
 	slices.SortStableFunc(surplus, func(x, y observed.LoadBalancer) int { return strings.Compare(y.Type, x.Type) })
 	for _, lb := range surplus {
 		if lb.ResourceID == model.FrontendNLBID && !b.want.Empty() {
-			if b.frontStays() {
+			if b.frontendStays() {
 				continue
 			}
 			why := "no member asks for a frontend NLB any more"

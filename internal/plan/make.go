@@ -57,7 +57,7 @@ func planOf(want model.Stack, have observed.Stack, opt Options) *builder {
 	}
 	b.plan.Known = b.known
 	b.plan.Shown = map[Address]string{}
-	for _, lb := range []*loadBalancerPlan{&b.loadBalancerPlan, &b.front.loadBalancerPlan} {
+	for _, lb := range []*loadBalancerPlan{&b.loadBalancerPlan, &b.frontend.loadBalancerPlan} {
 		if arn := lb.shows(have); arn != "" {
 			b.plan.Shown[lb.address()] = arn
 		}
@@ -71,8 +71,8 @@ func planOf(want model.Stack, have observed.Stack, opt Options) *builder {
 	if lb := have.Live(model.LoadBalancerID); lb != nil || !want.Empty() && !want.Held.Everything && !b.want.Held.Creation {
 		b.plan.LoadBalancers = append(b.plan.LoadBalancers, b.address())
 	}
-	if b.showsFront() {
-		b.plan.LoadBalancers = append(b.plan.LoadBalancers, b.front.address())
+	if b.showsFrontend() {
+		b.plan.LoadBalancers = append(b.plan.LoadBalancers, b.frontend.address())
 	}
 	return b
 }
@@ -98,7 +98,7 @@ type builder struct {
 
 	// loadBalancerPlan is the load balancer of the stack, front that in front of it.
 	loadBalancerPlan
-	front front
+	frontend frontendNLB
 	// surplus are load balancers that the desired state does not keep.
 	surplus []observed.LoadBalancer
 
@@ -118,15 +118,15 @@ func newBuilder(want model.Stack, have observed.Stack, opt Options) *builder {
 		draft: d, finalizers: newFinalizers(d.want.Members), targetGroups: newTargetGroups(d),
 		usage: newUsage(), attachments: newAttachments(d), loadBalancerSettings: loadBalancerSettings{d}, keys: liveKeys{},
 	}
-	b.groupPlanner = &groupPlanner{newLookups(d), b.targetGroups, b.finalizers, b.attachments, &b.loadBalancerPlan, &b.front.loadBalancerPlan}
+	b.groupPlanner = &groupPlanner{newLookups(d), b.targetGroups, b.finalizers, b.attachments, &b.loadBalancerPlan, &b.frontend.loadBalancerPlan}
 	b.traffic = &traffic{b.targetGroups}
 	b.held = newRetention(b.targetGroups, b.keys)
 	b.loadBalancerPlan = loadBalancerPlan{id: model.LoadBalancerID, desired: b.want.LoadBalancer}
-	b.front.loadBalancerPlan = loadBalancerPlan{id: model.FrontendNLBID, desired: b.want.FrontendNLB}
+	b.frontend.loadBalancerPlan = loadBalancerPlan{id: model.FrontendNLBID, desired: b.want.FrontendNLB}
 	b.managed = newManagedCertificates(d, b.finalizers)
 	b.matchLive()
 	b.addOns = &addOns{draft: d, live: b.live}
-	b.securityGroups = &securityGroups{draft: d, lb: &b.loadBalancerPlan, front: &b.front.loadBalancerPlan}
+	b.securityGroups = &securityGroups{draft: d, lb: &b.loadBalancerPlan, frontend: &b.frontend.loadBalancerPlan}
 	return b
 }
 
@@ -135,8 +135,8 @@ func (b *builder) matchLive() {
 	for i := range b.have.LoadBalancers {
 		lb := &b.have.LoadBalancers[i]
 		switch {
-		case b.keeps(&b.front.loadBalancerPlan, lb):
-			b.front.live = b.pick(b.front.live, lb)
+		case b.keeps(&b.frontend.loadBalancerPlan, lb):
+			b.frontend.live = b.pick(b.frontend.live, lb)
 		case b.keeps(&b.loadBalancerPlan, lb):
 			b.live = b.pick(b.live, lb)
 		default:
@@ -145,10 +145,10 @@ func (b *builder) matchLive() {
 	}
 	if b.opt.CreateFirst && !b.want.Empty() {
 		b.surplus = slices.DeleteFunc(b.surplus, func(lb observed.LoadBalancer) bool {
-			return b.precede(b.have, lb) || b.front.precede(b.have, lb) || b.park(lb)
+			return b.precede(b.have, lb) || b.frontend.precede(b.have, lb) || b.park(lb)
 		})
 	}
-	for _, lb := range []*loadBalancerPlan{&b.loadBalancerPlan, &b.front.loadBalancerPlan} {
+	for _, lb := range []*loadBalancerPlan{&b.loadBalancerPlan, &b.frontend.loadBalancerPlan} {
 		if lb.live == nil {
 			continue
 		}
@@ -266,7 +266,7 @@ func (b *builder) build() {
 		b.addOns.plan() // the new load balancer has them before it serves
 	}
 	b.planSwitch(&b.loadBalancerPlan, b.plan.Steps[claims:])
-	b.planFront(append(slices.Clone(first), append(sg, backend...)...))
+	b.planFrontend(append(slices.Clone(first), append(sg, backend...)...))
 	b.planPredecessors()
 	done := b.allSteps()
 	b.removeSurplusGroups()
@@ -285,9 +285,9 @@ func (b *builder) resolve() {
 	b.resolveLoadBalancer(&b.loadBalancerPlan, nil)
 	b.resolveListeners()
 	b.addOns.resolve()
-	if b.front.desired != nil && !b.want.Held.Frontend {
-		b.resolveLoadBalancer(&b.front.loadBalancerPlan, b.groups)
-		b.resolveFrontListeners()
+	if b.frontend.desired != nil && !b.want.Held.Frontend {
+		b.resolveLoadBalancer(&b.frontend.loadBalancerPlan, b.groups)
+		b.resolveFrontendListeners()
 	}
 	if b.live == nil && !b.serves() {
 		b.want.Held.Creation = true

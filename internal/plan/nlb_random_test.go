@@ -102,7 +102,7 @@ func randomListener(r *rand.Rand, s *model.Stack, l *model.Listener) {
 
 // serviceFacts are those of an account with two subnets of both families.
 func serviceFacts() observed.Facts {
-	f := frontFacts()
+	f := frontendFacts()
 	both := []observed.Subnet{
 		{ID: "subnet-a", Zone: "a", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1", CIDR: "10.0.1.0/24", IPv6CIDRs: []string{"2001:db8:0:1::/64"}},
 		{ID: "subnet-b", Zone: "b", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1", CIDR: "10.0.2.0/24", IPv6CIDRs: []string{"2001:db8:0:2::/64"}},

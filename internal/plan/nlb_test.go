@@ -100,7 +100,7 @@ func TestNetworkLoadBalancerBecomesWhatIsDesiredAndLeavesNothing(t *testing.T) {
 	healthy := func(string) string { return "healthy" }
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 6))
-		have := observed.Stack{Facts: frontFacts()}
+		have := observed.Stack{Facts: frontendFacts()}
 		for range 4 {
 			want := randomNetworkStack(r)
 			p := settled(t, want, &have, healthy)
@@ -134,7 +134,7 @@ func TestHeldPortOfNetworkLoadBalancerStaysAsItIs(t *testing.T) {
 	want := networkStack(model.Internal, map[int32]model.Base{53: model.UDP, 80: model.TCP})
 	want.LoadBalancer.SecurityGroups = nil
 	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldInvalid
-	have := converge(t, want, observed.Stack{Facts: frontFacts()})
+	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
 	lb := have.Live(model.LoadBalancerID)
 	if len(lb.Listeners) != 1 || lb.Listeners[0].Port != 80 || len(lb.SecurityGroups)+len(have.SecurityGroups) > 0 {
 		t.Fatalf("want port 80 alone and no security group, got %+v", lb)
@@ -152,7 +152,7 @@ func TestHeldPortOfNetworkLoadBalancerStaysAsItIs(t *testing.T) {
 
 // A port that is held keeps its protocol, which goes with its target group.
 func TestHeldPortOfNetworkLoadBalancerKeepsItsProtocol(t *testing.T) {
-	have := converge(t, networkStack(model.Internal, map[int32]model.Base{53: model.UDP, 80: model.TCP}), observed.Stack{Facts: frontFacts()})
+	have := converge(t, networkStack(model.Internal, map[int32]model.Base{53: model.UDP, 80: model.TCP}), observed.Stack{Facts: frontendFacts()})
 	want := networkStack(model.Internal, map[int32]model.Base{53: model.TCP, 80: model.TCP}, "arn:one")
 	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldRefused
 	have = converge(t, want, have)
@@ -170,7 +170,7 @@ func TestHeldPortOfNetworkLoadBalancerKeepsItsProtocol(t *testing.T) {
 
 func TestAddressesGoToTheSubnetsOfTheirRanges(t *testing.T) {
 	want := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
-	facts := frontFacts()
+	facts := frontendFacts()
 	key := want.LoadBalancer.SubnetQuestion().Key()
 	answer := facts.Subnets[key]
 	answer.Candidates = slices.Clone(answer.Candidates)

@@ -396,19 +396,19 @@ func (b *builder) unready(lb *loadBalancerPlan, old *observed.LoadBalancer) []mo
 // planPredecessors deletes load balancers whose place others have taken, when clients have had time to
 // follow. One in front of another goes before that.
 func (b *builder) planPredecessors() {
-	var front Wait
-	for _, lb := range []*loadBalancerPlan{&b.front.loadBalancerPlan, &b.loadBalancerPlan} {
+	var frontend Wait
+	for _, lb := range []*loadBalancerPlan{&b.frontend.loadBalancerPlan, &b.loadBalancerPlan} {
 		for _, old := range lb.predecessors {
 			wait := b.deletionWait(lb, old)
 			if wait.For == "" && !lb.isFrontend() {
-				wait = front
+				wait = frontend
 			}
 			if wait.For == "" {
 				b.deleteLoadBalancer(*old, "clients have had time to resolve "+lb.desired.Name, b.detachEverywhere(old.ARN, nil))
 				continue
 			}
 			if lb.isFrontend() {
-				front = wait
+				frontend = wait
 			}
 			b.keepServing(lb, old)
 			a := Address{Kind: LoadBalancer, ID: old.ARN}

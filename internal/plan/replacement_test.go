@@ -454,7 +454,7 @@ func TestAChangeOfTheTypeMakesTheNewOneFirst(t *testing.T) {
 	application := claimed(desiredOf(ruleTo("/*", "g1")))
 	application.ID = network.ID
 	for _, desires := range [][]model.Stack{{network, application}, {application, network}} {
-		r := newReplacing(observed.Stack{Facts: frontFacts()})
+		r := newReplacing(observed.Stack{Facts: frontendFacts()})
 		r.run(t, desires[0], time.Minute)
 		old := r.have.LoadBalancers[0].ARN
 		var switched, deleted time.Time

@@ -2,7 +2,7 @@ package plan
 
 import "github.com/fulcrum-lb/fulcrum/internal/model"
 
-// AWS never tells the client secret of an action that authenticates by OpenID Connect. So it is
+// AWS never returns the client secret of an action that authenticates by OpenID Connect. So it is
 // remembered which one each listener and rule was given, as a mark; where nothing is remembered, as
 // after another controller, the live secret is taken to be the desired one.
 

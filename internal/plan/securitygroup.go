@@ -17,8 +17,8 @@ import (
 // securityGroups makes those of the stack and the shared one of the cluster.
 type securityGroups struct {
 	*draft
-	lb, front *loadBalancerPlan
-	opened    map[int32]StepID // steps that open and shut ports of the managed group
+	lb, frontend *loadBalancerPlan
+	opened       map[int32]StepID // steps that open and shut ports of the managed group
 }
 
 // managedGroup is the live security group of the stack that is kept: the one that the live load
@@ -157,7 +157,7 @@ func namespacesOf(members []finding.Ref) string {
 
 // keepsOpen reports whether a live rule stays although it is not part of the desired state.
 func (sg *securityGroups) keepsOpen(r model.IngressRule) bool {
-	return sg.opensKept(r) || sg.opensFront(r)
+	return sg.opensKept(r) || sg.opensFrontend(r)
 }
 
 // tellRevoked names the rules that are taken away and that no controller has made.
@@ -219,10 +219,10 @@ func carries(listener, rule string) bool {
 	return rule == "tcp"
 }
 
-// opensFront reports whether a rule opens a live port of it that stays although it is not desired.
-func (sg *securityGroups) opensFront(r model.IngressRule) bool {
-	return sg.front.live != nil && (sg.frontStays() || sg.want.FrontendNLB != nil && sg.want.Held.FrontendPorts) &&
-		slices.ContainsFunc(sg.front.live.Listeners, func(l observed.Listener) bool { return l.Port == r.From && l.Port == r.To })
+// opensFrontend reports whether a rule opens a live port of it that stays although it is not desired.
+func (sg *securityGroups) opensFrontend(r model.IngressRule) bool {
+	return sg.frontend.live != nil && (sg.frontendStays() || sg.want.FrontendNLB != nil && sg.want.Held.FrontendPorts) &&
+		slices.ContainsFunc(sg.frontend.live.Listeners, func(l observed.Listener) bool { return l.Port == r.From && l.Port == r.To })
 }
 
 func ruleChanges(authorize, revoke []model.IngressRule) []Change {

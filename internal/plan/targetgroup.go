@@ -15,8 +15,8 @@ type groupPlanner struct {
 	*lookups
 	*targetGroups
 	*finalizers
-	albs      *attachments
-	lb, front *loadBalancerPlan
+	albs         *attachments
+	lb, frontend *loadBalancerPlan
 }
 
 // planTargetGroups makes target groups and their bindings, so that targets are on their way
@@ -168,7 +168,7 @@ func (gp *groupPlanner) matchable() (live []observed.TargetGroup, kept map[strin
 		lb := &gp.have.LoadBalancers[i]
 		mine := gp.lb
 		if lb.ResourceID == model.FrontendNLBID {
-			mine = gp.front
+			mine = gp.frontend
 		}
 		switch {
 		case mine.live != nil && mine.live.ARN == lb.ARN:

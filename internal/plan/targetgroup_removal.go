@@ -117,7 +117,7 @@ func (r *groupRemoval) remove(g observed.TargetGroup, bindings []*observed.Bindi
 // removeALB deletes a target group of type alb that nothing uses any more, when its target has
 // gone.
 func (r *groupRemoval) removeALB(g observed.TargetGroup, after []StepID) {
-	if r.frontStays() || r.want.FrontendNLB != nil && r.want.Held.FrontendPorts {
+	if r.frontendStays() || r.want.FrontendNLB != nil && r.want.Held.FrontendPorts {
 		return
 	}
 	targets, known := r.albs.albTargets(g.ARN)

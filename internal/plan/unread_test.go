@@ -52,7 +52,7 @@ func heldBack(t *testing.T, p plan.Plan, found finding.List, action string, forb
 
 func TestTargetsOfTheFrontendNLBThatCannotBeReadStay(t *testing.T) {
 	want := fronted(claimed(desiredOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
-	have := converge(t, want, observed.Stack{Facts: frontFacts()})
+	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
 	arn := ""
 	for _, g := range have.TargetGroups {
 		if g.Type == model.ALBTargets {
@@ -75,7 +75,7 @@ func TestTargetsOfTheFrontendNLBThatCannotBeReadStay(t *testing.T) {
 
 func TestSecurityGroupsThatCannotBeReadStay(t *testing.T) {
 	want := claimed(desiredOf(ruleTo("/*", "g1")))
-	have := converge(t, want, observed.Stack{Facts: frontFacts()})
+	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
 	denied := unanswered(have, "ec2:DescribeSecurityGroups", model.AskSecurityGroups{})
 	forbidden := []string{"create security-group", "rules", "security-groups", "delete security-group", "create backend"}
 	t.Run("where clients change", func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestSecurityGroupsThatCannotBeReadStay(t *testing.T) {
 		}
 	})
 	t.Run("where nothing is live", func(t *testing.T) {
-		p, found := plan.Make(want, unanswered(observed.Stack{Facts: frontFacts()}, "ec2:DescribeSecurityGroups", model.AskSecurityGroups{}), testOptions)
+		p, found := plan.Make(want, unanswered(observed.Stack{Facts: frontendFacts()}, "ec2:DescribeSecurityGroups", model.AskSecurityGroups{}), testOptions)
 		heldBack(t, p, found, "ec2:DescribeSecurityGroups", append(forbidden, "create load-balancer")...)
 	})
 	t.Run("where all goes", func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestSecurityGroupsThatCannotBeReadStay(t *testing.T) {
 }
 
 func TestTrafficDoesNotMoveToTargetsWhoseHealthCannotBeRead(t *testing.T) {
-	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: frontFacts()})
+	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: frontendFacts()})
 	have.Facts.Health = nil
 	var questions []model.Question
 	for _, g := range have.TargetGroups {
@@ -116,7 +116,7 @@ func TestTrafficDoesNotMoveToTargetsWhoseHealthCannotBeRead(t *testing.T) {
 func TestCertificatesThatCannotBeReadAreNotForgotten(t *testing.T) {
 	opt := testOptions
 	opt.ManageCertificates = true
-	have := unanswered(observed.Stack{Facts: frontFacts()}, "acm:ListCertificates", model.AskOwnCertificates{})
+	have := unanswered(observed.Stack{Facts: frontendFacts()}, "acm:ListCertificates", model.AskOwnCertificates{})
 	p, found := plan.Make(leaving, have, opt)
 	heldBack(t, p, found, "acm:ListCertificates", "release")
 }

@@ -42,7 +42,7 @@ func fronts(r *Rig) []string {
 	return out
 }
 
-func frontLife(t *testing.T, r *Rig) (states [][]string) {
+func frontendLife(t *testing.T, r *Rig) (states [][]string) {
 	t.Helper()
 	act := func(objects ...string) {
 		t.Helper()
@@ -73,7 +73,7 @@ func frontLife(t *testing.T, r *Rig) (states [][]string) {
 	return states
 }
 
-var frontStates = [][]string{
+var frontendStates = [][]string{
 	{"internal:80 to internal:80"},
 	{"internal:80 to internal:8080", "internal:81 to internal:80"},
 	{"internal:80 to internet-facing:80"},
@@ -88,7 +88,7 @@ func TestALoadBalancerInFrontFollowsItsIngress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		before := r.State()
-		if diff := cmp.Diff(frontStates, frontLife(t, r)); diff != "" {
+		if diff := cmp.Diff(frontendStates, frontendLife(t, r)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(before, r.State()); diff != "" {
@@ -128,7 +128,7 @@ func TestFaultsInTheLifeOfALoadBalancerInFront(t *testing.T) {
 	var calls, mutations int
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		frontLife(t, r)
+		frontendLife(t, r)
 		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().Mutating()
 	})
 	t.Logf("%d calls, %d of them mutating", calls, mutations)
@@ -137,7 +137,7 @@ func TestFaultsInTheLifeOfALoadBalancerInFront(t *testing.T) {
 			r := newShop(t)
 			before := r.State()
 			r.Emulator.Faults().SetHook(hook(r))
-			if diff := cmp.Diff(frontStates, frontLife(t, r)); diff != "" {
+			if diff := cmp.Diff(frontendStates, frontendLife(t, r)); diff != "" {
 				t.Errorf("%s %d (-want +got):\n%s", what, n, diff)
 			}
 			if diff := cmp.Diff(before, r.State()); diff != "" {

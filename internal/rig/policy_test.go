@@ -230,7 +230,7 @@ func TestThePolicyAdmitsWhatIsCalled(t *testing.T) {
 	t.Parallel()
 	lives := map[string]func(t *testing.T, r *Rig){
 		"an Ingress":               func(t *testing.T, r *Rig) { life(t, r) },
-		"a load balancer in front": func(t *testing.T, r *Rig) { frontLife(t, r) },
+		"a load balancer in front": func(t *testing.T, r *Rig) { frontendLife(t, r) },
 		"requested certificates":   func(t *testing.T, r *Rig) { certificateLife(t, r) },
 		"imported certificates": func(t *testing.T, r *Rig) {
 			set := r.opt.Cloud

@@ -210,7 +210,7 @@ func (t *translation) liveHosts() map[[2]string]bool {
 	return out
 }
 
-// mayUseHosts reports whether a member may have a rule with the conditions, and tells it who owns the
+// mayUseHosts reports whether a member may have a rule with the conditions, and reports to it who owns the
 // host if not.
 func (t *translation) mayUseHosts(m *member, field string, conditions []model.Condition) bool {
 	return t.mayUse(m, field, hostPatterns("", conditions))

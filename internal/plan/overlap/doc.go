@@ -1,3 +1,3 @@
-// Package overlap tells which listener rules may match the same request, by their hosts and paths, without
+// Package overlap determines which listener rules may match the same request, by their hosts and paths, without
 // comparing each rule with each other one.
 package overlap

@@ -9,37 +9,37 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// front is what the plan knows of the frontend NLB.
-type front struct {
+// frontendNLB is what the plan knows of the frontend NLB.
+type frontendNLB struct {
 	loadBalancerPlan
 	// postponed are ALB listeners to be deleted once nothing leads to them any more.
 	postponed []observed.Listener
 }
 
-// frontStays says that nothing about the one in front may change.
-func (d *draft) frontStays() bool {
+// frontendStays says that nothing about the one in front may change.
+func (d *draft) frontendStays() bool {
 	return d.want.FrontendNLB != nil && d.want.Held.Frontend
 }
 
-// showsFront reports whether its name is to be shown.
-func (b *builder) showsFront() bool {
-	return b.want.FrontendNLB != nil && (b.front.live != nil || len(b.front.predecessors) > 0 || !b.frontStays() && !b.want.Held.Creation)
+// showsFrontend reports whether its name is to be shown.
+func (b *builder) showsFrontend() bool {
+	return b.want.FrontendNLB != nil && (b.frontend.live != nil || len(b.frontend.predecessors) > 0 || !b.frontendStays() && !b.want.Held.Creation)
 }
 
-// resolveFrontListeners settles which ports of the ALB its listeners lead to. One whose port is not
+// resolveFrontendListeners settles which ports of the ALB its listeners lead to. One whose port is not
 // served yet is not made.
-func (b *builder) resolveFrontListeners() {
-	for _, w := range b.front.desired.Listeners {
-		l := b.listenerResolver().resolve(&b.front.loadBalancerPlan, w)
+func (b *builder) resolveFrontendListeners() {
+	for _, w := range b.frontend.desired.Listeners {
+		l := b.listenerResolver().resolve(&b.frontend.loadBalancerPlan, w)
 		_, _, l.make = b.leads(w)
-		b.front.listeners = append(b.front.listeners, l)
+		b.frontend.listeners = append(b.frontend.listeners, l)
 	}
 }
 
-// planFront makes the frontend NLB fit, once the ALB has its listeners.
-func (b *builder) planFront(after []StepID) {
-	lb := &b.front.loadBalancerPlan
-	if lb.desired == nil || b.frontStays() || !b.switched {
+// planFrontend makes the frontend NLB fit, once the ALB has its listeners.
+func (b *builder) planFrontend(after []StepID) {
+	lb := &b.frontend.loadBalancerPlan
+	if lb.desired == nil || b.frontendStays() || !b.switched {
 		lb.until = Wait{For: "the load balancer behind it"}
 		return
 	}
@@ -117,7 +117,7 @@ func (b *builder) registerALB(group model.TargetGroup, to listenerPlan, members 
 // deletePostponed deletes ALB listeners that the network load balancer has led to so far. One that
 // it still leads to stays.
 func (b *builder) deletePostponed() {
-	for _, l := range b.front.postponed {
+	for _, l := range b.frontend.postponed {
 		var after []StepID
 		free := true
 		for _, g := range b.have.TargetGroups {

@@ -31,11 +31,11 @@ func (d *describer) frontNLB() {
 	if d.want.ID.Kind != model.Service {
 		d.note(TypeALBTargets, string(TypeALBTargets), targets)
 	}
-	w, live := d.want.FrontendNLB, d.front.live
+	w, live := d.want.FrontendNLB, d.frontend.live
 	switch {
 	case w == nil:
 		return
-	case d.frontStays():
+	case d.frontendStays():
 		if live == nil {
 			return
 		}
@@ -45,8 +45,8 @@ func (d *describer) frontNLB() {
 		}
 		return
 	}
-	d.loadBalancer(d.front)
-	for _, l := range d.front.listeners {
+	d.loadBalancer(d.frontend)
+	for _, l := range d.frontend.listeners {
 		if !l.make {
 			continue
 		}

@@ -35,7 +35,7 @@ func fronted(s model.Stack, scheme model.Scheme, ports map[int32]int32) model.St
 	return s
 }
 
-func frontFacts() observed.Facts {
+func frontendFacts() observed.Facts {
 	f := addOnFacts()
 	answer := f.Subnets[model.SubnetQuestion(model.SubnetsDiscovered{}, model.Internal, false).Key()]
 	for _, scheme := range []model.Scheme{model.Internal, model.InternetFacing} {
@@ -65,7 +65,7 @@ func leads(have observed.Stack) map[int32]int32 {
 	return out
 }
 
-func randomFront(r *rand.Rand, s model.Stack) model.Stack {
+func randomFrontend(r *rand.Rand, s model.Stack) model.Stack {
 	if r.IntN(4) == 0 {
 		return s
 	}
@@ -81,11 +81,11 @@ func randomFront(r *rand.Rand, s model.Stack) model.Stack {
 func TestTheOneInFrontBecomesWhatIsWishedAndLeavesNothing(t *testing.T) {
 	seeds.Each(t, 500, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 5))
-		have := observed.Stack{Facts: frontFacts()}
+		have := observed.Stack{Facts: frontendFacts()}
 		for range 4 {
 			want := randomDesired(r)
 			want.LoadBalancer.Scheme = []model.Scheme{model.Internal, model.InternetFacing}[r.IntN(2)]
-			want = randomFront(r, want)
+			want = randomFrontend(r, want)
 			have = converge(t, want, have)
 			if lb := have.Live(model.LoadBalancerID); lb == nil || lb.Scheme != want.LoadBalancer.Scheme {
 				continue // all rules are held, so there is nothing to serve
@@ -114,7 +114,7 @@ func TestTheOneInFrontBecomesWhatIsWishedAndLeavesNothing(t *testing.T) {
 
 func TestWhatCannotBeReadOfTheOneInFrontHoldsItAlone(t *testing.T) {
 	first := claimed(desiredOf(ruleTo("/*", "g1")))
-	have := converge(t, fronted(first, model.InternetFacing, map[int32]int32{80: 80}), observed.Stack{Facts: frontFacts()})
+	have := converge(t, fronted(first, model.InternetFacing, map[int32]int32{80: 80}), observed.Stack{Facts: frontendFacts()})
 	for name, edit := range map[string]func(s *model.Stack, f *model.LoadBalancer){
 		"held": func(s *model.Stack, _ *model.LoadBalancer) { s.Held.Frontend = true },
 		"missing subnets": func(_ *model.Stack, f *model.LoadBalancer) {
@@ -151,7 +151,7 @@ func TestWhatCannotBeReadOfTheOneInFrontHoldsItAlone(t *testing.T) {
 
 func TestThePortsOfMembersThatCannotBeReadStay(t *testing.T) {
 	want := fronted(claimed(desiredOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80, 8080: 80})
-	have := converge(t, want, observed.Stack{Facts: frontFacts()})
+	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
 	want = fronted(claimed(desiredOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
 	want.Held.FrontendPorts = true
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 8080, To: 8080, CIDR: "10.0.0.0/8"})
