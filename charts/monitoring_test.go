@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 	"sigs.k8s.io/yaml"
@@ -160,7 +159,7 @@ func known(t *testing.T, where, expr string) {
 			return nil
 		}
 		for _, l := range s.LabelMatchers {
-			if m != nil && l.Name != labels.MetricName && !slices.Contains(m.labels, l.Name) {
+			if m != nil && l.Name != model.MetricNameLabel && !slices.Contains(m.labels, l.Name) {
 				t.Errorf("%s: %s has no label %q", where, s.Name, l.Name)
 			}
 		}
