@@ -105,7 +105,7 @@ var layers = map[string]layer{
 	"internal/laws":       {},
 	"internal/seeds":      {},
 	"internal/adversary":  {},
-	"internal/rig":        {api: true, own: []string{"internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
+	"internal/rig":        {api: true, own: []string{"config/iam", "config/rights", "internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
 }
 
 func TestImportRules(t *testing.T) {

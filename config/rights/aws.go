@@ -5,6 +5,7 @@ const (
 	Ingress         Scenario = "an Ingress from its creation to its deletion"
 	Settings        Scenario = "an Ingress whose settings change"
 	Nodes           Scenario = "targets that are nodes"
+	PodNetworks     Scenario = "targets that are pods with ENIs of their own"
 	Networks        Scenario = "subnets without tags, and address types"
 	Addresses       Scenario = "a Service with elastic addresses"
 	PeeredIPv6      Scenario = "targets with IPv6 addresses"
@@ -66,11 +67,11 @@ var AWS = []Statement{
 	{
 		Sid: "Read",
 		Actions: []Action{
-			{"acm:DescribeCertificate", "read the names of certificates, to find those for a host", Certificates},
+			{"acm:DescribeCertificate", "read the names of certificates that have more than a list shows, to find those for a host", Certificates},
 			{"acm:ListCertificates", "find certificates for a host", Certificates},
 			{"ec2:DescribeAvailabilityZones", "choose subnets: one of each zone, and none of a zone that the load balancer cannot be in", Ingress},
-			{"ec2:DescribeInstances", "find the security groups of nodes", Nodes},
-			{"ec2:DescribeNetworkInterfaces", "find the security groups of pods", Ingress},
+			{"ec2:DescribeInstances", "find the security groups of nodes, also for the pods on them", Nodes},
+			{"ec2:DescribeNetworkInterfaces", "find the security groups of pods with ENIs of their own", PodNetworks},
 			{"ec2:DescribeRouteTables", "tell public from private subnets where they have no role tag", Networks},
 			{"ec2:DescribeSecurityGroups", "read the security groups of load balancers, nodes and pods", Ingress},
 			{"ec2:DescribeSubnets", "choose subnets", Ingress},
@@ -79,11 +80,11 @@ var AWS = []Statement{
 			{"elasticloadbalancing:DescribeListenerAttributes", "compare attributes of listeners", Settings},
 			{"elasticloadbalancing:DescribeListenerCertificates", "compare certificates of listeners", Settings},
 			{"elasticloadbalancing:DescribeListeners", "compare listeners", Ingress},
-			{"elasticloadbalancing:DescribeLoadBalancerAttributes", "compare attributes of load balancers", Ingress},
+			{"elasticloadbalancing:DescribeLoadBalancerAttributes", "compare attributes of load balancers", Settings},
 			{"elasticloadbalancing:DescribeLoadBalancers", "find and compare load balancers", Ingress},
 			{"elasticloadbalancing:DescribeRules", "compare listener rules", Ingress},
 			{"elasticloadbalancing:DescribeTags", "know what belongs to the cluster, and to which object", Ingress},
-			{"elasticloadbalancing:DescribeTargetGroupAttributes", "compare attributes of target groups", Ingress},
+			{"elasticloadbalancing:DescribeTargetGroupAttributes", "compare attributes of target groups", Settings},
 			{"elasticloadbalancing:DescribeTargetGroups", "find and compare target groups", Ingress},
 			{"elasticloadbalancing:DescribeTargetHealth", "compare targets, and show their health on pods", Ingress},
 			{"elasticloadbalancing:DescribeTrustStores", "find trust stores by name", TrustStores},

@@ -156,3 +156,36 @@ func RoleFiles() []string {
 	}
 	return out
 }
+
+// WithoutVerb is the table of rights in Kubernetes without one verb on one resource in one role.
+func WithoutVerb(role, resource, verb string) []Role {
+	out := slices.Clone(Kubernetes)
+	for i, r := range out {
+		if r.Name != role {
+			continue
+		}
+		var rules []Rule
+		for _, rule := range r.Rules {
+			if !slices.Contains(rule.Resources, resource) || !slices.Contains(rule.Verbs, verb) {
+				rules = append(rules, rule)
+				continue
+			}
+			others, rest := rule, rule
+			others.Resources = slices.DeleteFunc(slices.Clone(rule.Resources), func(s string) bool { return s == resource })
+			rest.Resources, rest.Verbs = []string{resource}, slices.DeleteFunc(slices.Clone(rule.Verbs), func(s string) bool { return s == verb })
+			rules = append(rules, others, rest)
+		}
+		out[i].Rules = rules
+	}
+	return out
+}
+
+// Allows reports whether roles allow a verb on an object. The namespace of a cluster-scoped object is empty.
+func Allows(roles []Role, group, resource, verb, namespace, name string) bool {
+	return slices.ContainsFunc(roles, func(r Role) bool {
+		return (!r.Namespaced || namespace == Namespace) && slices.ContainsFunc(r.Rules, func(rule Rule) bool {
+			return rule.Group == group && slices.Contains(rule.Resources, resource) && slices.Contains(rule.Verbs, verb) &&
+				(rule.Names == nil || slices.Contains(rule.Names, name))
+		})
+	})
+}

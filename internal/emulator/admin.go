@@ -279,8 +279,8 @@ func (em *Emulator) adminAccounts(r *http.Request, body []byte) (any, error) {
 	return done, nil
 }
 
-// adminPermissions: GET lists the permissions that callers with policies were allowed calls by, with how
-// often: {"action": …, "sid": …, "count": …}.
+// adminPermissions: GET shows the permissions by which callers with policies were allowed calls, as
+// {"Action": …, "Sid": …, "Count": …}, and the texts of denials with how often there were.
 func (em *Emulator) adminPermissions(r *http.Request, _ []byte) (any, error) {
 	if r.Method != http.MethodGet {
 		return nil, errMethod
@@ -294,7 +294,7 @@ func (em *Emulator) adminPermissions(r *http.Request, _ []byte) (any, error) {
 		out = append(out, permission{p.Action, p.Sid, n})
 	}
 	slices.SortFunc(out, func(a, b permission) int { return cmp.Or(cmp.Compare(a.Action, b.Action), cmp.Compare(a.Sid, b.Sid)) })
-	return out, nil
+	return map[string]any{"Allowed": out, "Denied": em.Denials()}, nil
 }
 
 // adminIMDS: GET shows the instance whose metadata is served, PUT sets it.

@@ -149,11 +149,11 @@ func (em *Emulator) execute(s *service, op wire.Operation, call store.Call, in a
 	}()
 	call.Now = w.Clock.Now()
 	call.Partition = w.Partition(call.Account, call.Region)
-	used, denied := authz.Check(&call, in)
-	if denied != nil {
-		return wire.Response{}, denied
+	verdict := authz.Judge(&call, in)
+	em.judged(verdict)
+	if verdict.Denied != nil {
+		return wire.Response{}, verdict.Denied
 	}
-	em.use(used)
 	out, err := op.Call(&call, in)
 	if err != nil {
 		return wire.Response{}, asError(err)

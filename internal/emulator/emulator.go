@@ -39,6 +39,7 @@ type Emulator struct {
 
 	usedMu sync.Mutex
 	used   map[authz.Used]int
+	denied map[string]int
 
 	adminMu sync.Mutex
 	admin   map[string]AdminFunc
@@ -56,6 +57,7 @@ func New(o Options) *Emulator {
 		imds:     imds.New(w),
 		admin:    map[string]AdminFunc{},
 		used:     map[authz.Used]int{},
+		denied:   map[string]int{},
 	}
 	em.registerAdmin()
 	return em
@@ -80,11 +82,21 @@ func (em *Emulator) Permissions() map[authz.Used]int {
 	return maps.Clone(em.used)
 }
 
-// use notes the permissions that a call was allowed by.
-func (em *Emulator) use(permissions []authz.Used) {
+// Denials counts what policies have denied on resources that exist, by the text of the errors.
+func (em *Emulator) Denials() map[string]int {
 	em.usedMu.Lock()
 	defer em.usedMu.Unlock()
-	for _, p := range permissions {
+	return maps.Clone(em.denied)
+}
+
+// judged notes the permissions that a call was allowed by, or why it was denied.
+func (em *Emulator) judged(v authz.Verdict) {
+	em.usedMu.Lock()
+	defer em.usedMu.Unlock()
+	if v.Denied != nil && !v.Gone {
+		em.denied[v.Denied.Message]++
+	}
+	for _, p := range v.Used {
 		em.used[p]++
 	}
 }

@@ -28,16 +28,24 @@ import (
 // nearer to the hosts, and somebody else has a certificate for one of them.
 func newManagingShop(t *testing.T, delay time.Duration) *Rig {
 	t.Helper()
-	r := New(t, Options{
-		Ingress: func(o *ingress.Options) { o.ManageCertificates = true },
-		Plan:    func(o *plan.Options) { o.ManageCertificates, o.SkipManagedCertificates = true, true },
-		Cloud:   func(c *cloud.Config) { c.ManagedCertificates = true },
-	})
-	for i, a := range podAddresses {
-		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[i%3], a); err != nil {
-			t.Fatal(err)
-		}
-	}
+	var opt Options
+	managing(&opt)
+	r := shopWith(t, opt)
+	r.validated(delay)
+	return r
+}
+
+// managing has a controller request certificates.
+func managing(o *Options) {
+	o.Ingress = func(o *ingress.Options) { o.ManageCertificates = true }
+	o.Plan = func(o *plan.Options) { o.ManageCertificates, o.SkipManagedCertificates = true, true }
+	o.Cloud = func(c *cloud.Config) { c.ManagedCertificates = true }
+}
+
+// validated makes the zones, and the certificate of somebody else; see newManagingShop.
+func (r *Rig) validated(delay time.Duration) {
+	t := r.T
+	t.Helper()
 	w := r.Emulator.Store()
 	w.Lock()
 	w.Config.ACM.ValidationDelay = delay
@@ -49,7 +57,6 @@ func newManagingShop(t *testing.T, delay time.Duration) *Rig {
 		t.Fatal(err)
 	}
 	r.Emulator.Calls().Reset()
-	return r
 }
 
 // zone makes a hosted zone, a private one if it is given a VPC.
@@ -58,7 +65,7 @@ func (r *Rig) zone(name, vpc string) {
 	in := &route53.CreateHostedZoneInput{Name: &name, CallerReference: aws.String(name + vpc)}
 	if vpc != "" {
 		in.HostedZoneConfig = &dnstypes.HostedZoneConfig{PrivateZone: true}
-		in.VPC = &dnstypes.VPC{VPCId: &vpc, VPCRegion: Region}
+		in.VPC = &dnstypes.VPC{VPCId: &vpc, VPCRegion: dnstypes.VPCRegion(RegionOf(r.Emulator))}
 	}
 	if _, err := route53.NewFromConfig(AWSConfig(r.Emulator)).CreateHostedZone(r.T.Context(), in); err != nil {
 		r.T.Fatal(err)

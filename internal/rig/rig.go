@@ -13,6 +13,8 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/gateway-api/pkg/consts"
 
+	"github.com/fulcrum-lb/fulcrum/config/iam"
+	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -21,6 +23,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/drift"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/iam"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
@@ -78,6 +82,10 @@ type Options struct {
 	// TaggingLag lets the controller find its load balancers by the Resource Groups Tagging API,
 	// which is behind by so much; 0: by their own tags.
 	TaggingLag time.Duration
+	// Policies are what the controller may do in AWS. Nil: all policies that are shipped.
+	Policies [][]byte
+	// Roles are what it may do in the cluster. Nil: all roles that are shipped.
+	Roles []rights.Role
 	// Emulator options.
 	Emulator emulator.Options
 }
@@ -90,6 +98,7 @@ type Rig struct {
 	World    Seeded
 
 	opt     Options
+	bound   roleBound // what the controller may do in the cluster
 	process *process
 	stop    func()
 }
@@ -97,16 +106,38 @@ type Rig struct {
 // New makes the world and starts a controller in it.
 func New(t testing.TB, opt Options) *Rig {
 	t.Helper()
-	store, err := cluster.NewMemory(time.Now)
+	objects, err := cluster.NewMemory(time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Rig{T: t, Emulator: emulator.New(opt.Emulator), Store: store, opt: opt}
+	r := &Rig{T: t, Emulator: emulator.New(opt.Emulator), Store: objects, opt: opt}
 	if r.World, err = Seed(t.Context(), r.Emulator); err != nil {
 		t.Fatal(err)
 	}
-	if err := SeedNodes(store, r.World); err != nil {
+	if err := SeedNodes(objects, r.World); err != nil {
 		t.Fatal(err)
+	}
+	if opt.Policies == nil {
+		t.Cleanup(func() {
+			for denied := range r.Emulator.Denials() {
+				t.Errorf("the policies that are shipped lack a permission: %s", denied)
+			}
+		})
+		shipped, err := iam.PolicyOf(r.Emulator.Store().AWS().Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt.Policies = [][]byte{shipped, iam.Optional}
+	}
+	r.Allow(opt.Policies...)
+	r.bound = roleBound{roles: opt.Roles, denied: map[string]bool{}}
+	if opt.Roles == nil {
+		r.bound.roles = rights.Kubernetes
+		t.Cleanup(func() {
+			for _, verb := range r.bound.lacking() {
+				t.Errorf("the roles that are shipped lack %s", verb)
+			}
+		})
 	}
 	if opt.TaggingLag > 0 {
 		r.Emulator.Faults().Add(fault.Rule{Service: "tagging", Action: fault.Action{Stale: opt.TaggingLag}})
@@ -115,6 +146,23 @@ func New(t testing.TB, opt Options) *Rig {
 	r.Start()
 	t.Cleanup(func() { r.stop() })
 	return r
+}
+
+// Allow limits the controller to policies from now on.
+func (r *Rig) Allow(policies ...[]byte) {
+	r.T.Helper()
+	var who store.Principal
+	for _, document := range policies {
+		p, err := emulated.Parse(document)
+		if err != nil {
+			r.T.Fatal(err)
+		}
+		who.Policies = append(who.Policies, p)
+	}
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	w.PutPrincipal(ControllerKey, who)
 }
 
 // Apply creates the objects of YAML documents, or changes them as a user does.
@@ -170,8 +218,8 @@ func (r *Rig) Start() {
 		wire = r.opt.Transport(wire)
 	}
 	cfg := cloud.Config{
-		Cluster: ClusterName, Region: Region, VPC: r.World.VPC, RuleTags: true, Reachability: true, TaggingAPI: r.opt.TaggingLag > 0,
-		Credentials: credentials.NewStaticCredentialsProvider(AccessKey, "secret", ""),
+		Cluster: ClusterName, Region: RegionOf(r.Emulator), VPC: r.World.VPC, RuleTags: true, Reachability: true, TaggingAPI: r.opt.TaggingLag > 0,
+		Credentials: credentials.NewStaticCredentialsProvider(ControllerKey, "secret", ""),
 		HTTP:        &http.Client{Transport: wire}, Now: time.Now, Fence: r.opt.Fence,
 	}
 	if r.opt.Cloud != nil {
@@ -181,7 +229,8 @@ func (r *Rig) Start() {
 	if err != nil {
 		r.T.Fatal(err)
 	}
-	var api kube.API = kube.InMemory{Store: r.Store}
+	r.bound.api = kube.InMemory{Store: r.Store}
+	var api kube.API = &r.bound
 	if r.opt.API != nil {
 		api = r.opt.API(api)
 	}

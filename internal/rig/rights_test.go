@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fulcrum-lb/fulcrum/config/rbac"
+	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	services "github.com/fulcrum-lb/fulcrum/internal/frontend/service"
@@ -42,34 +43,11 @@ func (l *ledger) note(obj cluster.Object, part cluster.Part, verb string) {
 	if s, ok := obj.(*corev1.Secret); ok && (s.Name == kube.CheckpointsName || s.Name == kube.MembershipsName) {
 		return // granted by name, with the lease
 	}
-	resource := resourceOf(kindOf(obj))
+	resource := ResourceOf(KindOf(obj))
 	if part == cluster.Status {
 		resource += "/status"
 	}
 	l.used[resource+" "+verb] = true
-}
-
-// resourceOf is the name of the resource of a kind.
-func resourceOf(kind string) string {
-	resource := strings.ToLower(kind)
-	switch {
-	case strings.HasSuffix(resource, "ss"):
-		return resource + "es"
-	case strings.HasSuffix(resource, "s"):
-		return resource
-	}
-	return resource + "s"
-}
-
-func kindOf(obj cluster.Object) string {
-	switch obj.(type) {
-	case *corev1.ConfigMap:
-		return "ConfigMap"
-	case *corev1.Event:
-		return "Event"
-	}
-	k, _ := cluster.KindOf(obj)
-	return string(k)
 }
 
 func (l *ledger) Read(ctx context.Context, obj cluster.Object) error {
@@ -85,10 +63,10 @@ func (l *ledger) Create(ctx context.Context, obj cluster.Object) error {
 func (l *ledger) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	l.note(obj, part, "patch")
 	_, pod := obj.(*corev1.Pod)
-	typ, _ := cluster.TypeOf(cluster.Kind(kindOf(obj)))
-	if kind := kindOf(obj); (pod || part == cluster.Status && typ.Optional()) && !l.met[kind] {
+	typ, _ := cluster.TypeOf(cluster.Kind(KindOf(obj)))
+	if kind := KindOf(obj); (pod || part == cluster.Status && typ.Optional()) && !l.met[kind] {
 		l.met[kind] = true
-		return apierrors.NewConflict(schema.GroupResource{Resource: resourceOf(kind)}, obj.GetName(), nil)
+		return apierrors.NewConflict(schema.GroupResource{Resource: ResourceOf(kind)}, obj.GetName(), nil)
 	}
 	return l.api.Patch(ctx, obj, part, kind, data)
 }
@@ -201,6 +179,44 @@ spec: {parentRefs: [{name: net}], hostnames: [a.example.com], rules: [{backendRe
 ---
 `
 
+// everyWrite has the controller read and write everything that it has rights for in the two roles. rest lets
+// it come to rest.
+func (r *Rig) everyWrite(t *testing.T, rest func(time.Duration)) {
+	t.Helper()
+	for i, a := range podAddresses {
+		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[i%3], a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shared := bindingTo(r.World.TargetGroups["external"], "multiClusterTargetGroup: true")
+	gated := strings.ReplaceAll(pods("web", podAddresses[:2]...), "spec: {nodeName",
+		"spec: {readinessGates: [{conditionType: "+targets.GatePrefix+"shared}], nodeName")
+	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf("", "/=web", "/api=api"))
+	rest(30 * time.Minute)
+	r.drop(cluster.KindIngress, "shop", "web")
+	rest(30 * time.Minute)
+	r.Apply(gated, shared)
+	rest(10 * time.Minute)
+	r.Apply(pods("web", podAddresses[0]))
+	rest(10 * time.Minute)
+	r.drop(cluster.KindBinding, "shop", "shared")
+	rest(10 * time.Minute)
+	r.Apply(everyGatewayKind)
+	rest(10 * time.Minute)
+	for _, kind := range []cluster.Kind{cluster.KindHTTPRoute, cluster.KindGateway, cluster.KindGatewayClass} {
+		for _, obj := range r.Store.All(kind) {
+			r.drop(kind, obj.GetNamespace(), obj.GetName())
+		}
+		rest(10 * time.Minute)
+	}
+	r.Apply(ingressOf(annotated("scheme", "nowhere"), "/=web"), strings.ReplaceAll(mail(""), ownClass, services.DefaultClass))
+	rest(10 * time.Minute)
+	r.drop(cluster.KindService, "shop", "mail")
+	rest(10 * time.Minute)
+	time.Sleep(time.Hour)
+	r.process.k8s.RaiseEvents(t.Context())
+}
+
 // The roles that are shipped hold what the controller does, and nothing else. Leases and the rights
 // of webhooks have roles of their own, which tests in a real cluster use.
 func TestRolesHoldWhatIsUsedAndNoMore(t *testing.T) {
@@ -211,46 +227,71 @@ func TestRolesHoldWhatIsUsedAndNoMore(t *testing.T) {
 			l.api = api
 			return l
 		}})
-		for i, a := range podAddresses {
-			if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[i%3], a); err != nil {
-				t.Fatal(err)
-			}
-		}
-		shared := bindingTo(r.World.TargetGroups["external"], "multiClusterTargetGroup: true")
-		gated := strings.ReplaceAll(pods("web", podAddresses[:2]...), "spec: {nodeName",
-			"spec: {readinessGates: [{conditionType: "+targets.GatePrefix+"shared}], nodeName")
-		life(t, r)
-		r.Apply(gated, shared)
-		r.calm(10 * time.Minute)
-		r.Apply(pods("web", podAddresses[0]))
-		r.calm(10 * time.Minute)
-		r.drop(cluster.KindBinding, "shop", "shared")
-		r.calm(10 * time.Minute)
-		r.Apply(everyGatewayKind)
-		r.calm(10 * time.Minute)
-		for _, kind := range []cluster.Kind{cluster.KindHTTPRoute, cluster.KindGateway, cluster.KindGatewayClass} {
-			for _, obj := range r.Store.All(kind) {
-				r.drop(kind, obj.GetNamespace(), obj.GetName())
-			}
-			r.calm(10 * time.Minute)
-		}
-		r.Apply(ingressOf(annotated("scheme", "nowhere"), "/=web"), strings.ReplaceAll(mail(""), ownClass, services.DefaultClass))
-		r.calm(10 * time.Minute)
-		r.drop(cluster.KindService, "shop", "mail")
-		r.calm(10 * time.Minute)
-		time.Sleep(time.Hour)
-		r.process.k8s.RaiseEvents(t.Context())
+		r.everyWrite(t, r.calm)
 
 		watched := append(controller.StackKinds(), cluster.KindEndpoints)
 		for _, k := range append(watched, controller.BindingKinds()...) {
 			if k == cluster.KindSecret {
 				continue // granted one by one, by those who have them
 			}
-			resource := resourceOf(string(k))
+			resource := ResourceOf(string(k))
 			l.used[resource+" list"], l.used[resource+" watch"] = true, true
 		}
 		if d := cmp.Diff(slices.Sorted(maps.Keys(l.used)), granted(t, "fulcrum", "fulcrum-shared-targets")); d != "" {
 			t.Errorf("(-used +granted):\n%s", d)
 		}
 	})
+}
+
+// Without any one verb the controller says what it lacks, in an event, as the error of a run, or in what it
+// leaves undone; see quiet.
+func TestWithoutVerb(t *testing.T) {
+	t.Parallel()
+	// quiet are the verbs whose lack shows in the log and in what is not there, not in an error.
+	quiet := map[string]string{
+		"events create": "no event can say it",
+		"events patch":  "no event can say it",
+	}
+	for _, role := range rights.Kubernetes {
+		if role.File == "webhook.yaml" || role.Name == "fulcrum-leader-election" {
+			continue // see TestWithoutVerbOfARole
+		}
+		for _, rule := range role.Rules {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					if verb == "list" || verb == "watch" {
+						continue // informers: see internal/kube
+					}
+					t.Run(role.Name+"/"+resource+"/"+verb, func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) {
+							failures := map[string]bool{}
+							r := New(t, Options{Checkpoints: true, Roles: rights.WithoutVerb(role.Name, resource, verb),
+								Ran: func(_ string, err error) {
+									if err != nil {
+										failures[err.Error()] = true
+									}
+								},
+								API: func(api kube.API) kube.API {
+									return &ledger{api: api, used: map[string]bool{}, met: map[string]bool{}}
+								}})
+							r.everyWrite(t, func(d time.Duration) { r.Settle(d) })
+							if !slices.Contains(r.bound.lacking(), resource+" "+verb) {
+								t.Fatal("the verb is not used")
+							}
+							if quiet[resource+" "+verb] != "" {
+								return
+							}
+							said := strings.Join(slices.Sorted(maps.Keys(failures)), "\n")
+							for _, w := range warnings(r) {
+								said += strings.Join(w, "\n")
+							}
+							if want := "cannot " + verb + " resource"; !strings.Contains(said, want) {
+								t.Errorf("nothing says %q: %s", want, said)
+							}
+						})
+					})
+				}
+			}
+		}
+	}
 }

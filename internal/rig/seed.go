@@ -16,10 +16,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// Account owns everything in a rig; AccessKey belongs to it.
+// Account owns everything in a rig. AccessKey belongs to it and may do everything; ControllerKey may do
+// what the policies of the rig allow.
 const (
-	Account   = "123456789012"
-	AccessKey = "AKIA" + Account
+	Account       = "123456789012"
+	AccessKey     = "AKIA" + Account
+	ControllerKey = AccessKey + "FULCRUM"
 )
 
 // Seeded is what a world has before anything is applied to it. Templates of test objects are
@@ -50,15 +52,23 @@ type Instance struct {
 // AWSConfig is what an SDK client needs to reach the emulator as somebody else than the controller.
 func AWSConfig(em *emulator.Emulator) aws.Config {
 	return aws.Config{
-		Region: Region, HTTPClient: em.Client(),
+		Region: RegionOf(em), HTTPClient: em.Client(),
 		Credentials: credentials.NewStaticCredentialsProvider(AccessKey, "secret", ""),
 	}
+}
+
+// RegionOf is where everything is in an emulator: Region, or the first region of another partition.
+func RegionOf(em *emulator.Emulator) string {
+	if home := em.Store().AWS(); home.Name != "aws" {
+		return home.Home
+	}
+	return Region
 }
 
 // Seed makes the network, the certificates and what else exists beforehand, through the API.
 func Seed(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
 	cfg := AWSConfig(em)
-	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), out: Seeded{
+	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), shield: em.Store().AWS().Shield, out: Seeded{
 		Certs: map[string]string{}, TargetGroups: map[string]string{},
 	}}
 	for _, step := range []struct {
@@ -88,7 +98,9 @@ type seeder struct {
 	cfg  aws.Config
 	ec2  *ec2.Client
 	ipv6 string // the VPC's block
-	out  Seeded
+	// shield says that the partition has Shield.
+	shield bool
+	out    Seeded
 }
 
 func (s *seeder) webACL(ctx context.Context) error {
@@ -117,6 +129,9 @@ func (s *seeder) targetGroup(ctx context.Context) error {
 }
 
 func (s *seeder) subscription(ctx context.Context) error {
+	if !s.shield {
+		return nil
+	}
 	_, err := shield.NewFromConfig(s.cfg).CreateSubscription(ctx, &shield.CreateSubscriptionInput{})
 	return err
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// zones are the availability zones that have subnets, in order.
-var zones = []string{Region + "a", Region + "b", Region + "c"}
+// zones are the letters of the availability zones that have subnets, in order.
+var zones = []string{"a", "b", "c"}
 
 func tagged(of types.ResourceType, pairs ...string) []types.TagSpecification {
 	spec := types.TagSpecification{ResourceType: of}
@@ -52,7 +52,8 @@ func (s *seeder) subnets(ctx context.Context) error {
 		{"public", "kubernetes.io/role/elb", 0, &s.out.Public},
 		{"private", "kubernetes.io/role/internal-elb", 128, &s.out.Private},
 	} {
-		for i, zone := range zones {
+		for i, letter := range zones {
+			zone := s.cfg.Region + letter
 			third := side.first + 16*i
 			v6 := block.Addr().As16()
 			v6[7] = byte(third) // a /64 of the VPC's /56

@@ -3,6 +3,7 @@ package rig
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -21,7 +22,8 @@ func (s *seeder) instances(ctx context.Context) error {
 	if len(images.Images) == 0 {
 		return fmt.Errorf("there is no image")
 	}
-	for i, zone := range zones {
+	for i, letter := range zones {
+		zone := s.cfg.Region + letter
 		out, err := s.ec2.RunInstances(ctx, &ec2.RunInstancesInput{
 			ImageId: images.Images[0].ImageId, InstanceType: types.InstanceTypeM5Large,
 			MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
@@ -62,7 +64,7 @@ func SeedNodes(store *cluster.Memory, world Seeded) error {
 				Labels: map[string]string{
 					corev1.LabelHostname:       fmt.Sprintf("node-%d", i),
 					corev1.LabelTopologyZone:   instance.Zone,
-					corev1.LabelTopologyRegion: Region,
+					corev1.LabelTopologyRegion: strings.TrimRight(instance.Zone, "abc"),
 				},
 			},
 			Spec: corev1.NodeSpec{ProviderID: "aws:///" + instance.Zone + "/" + instance.ID},

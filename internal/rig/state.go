@@ -18,7 +18,7 @@ func (r *Rig) State() []string {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
-	p := w.Partition(Account, Region)
+	p := w.Partition(Account, RegionOf(r.Emulator))
 	names := r.names(p)
 	var out []string
 	line := func(kind string, parts ...any) {

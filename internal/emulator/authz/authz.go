@@ -17,23 +17,33 @@ type Used struct {
 	Sid, Action string
 }
 
-// Check returns why the caller of an operation may not call it, or which permissions it used, none for a
-// caller without policies. The caller holds the state lock.
-func Check(c *store.Call, in any) ([]Used, *store.Error) {
+// Verdict is how a call was judged.
+type Verdict struct {
+	// Used are the permissions that allowed it, none for a caller without policies.
+	Used []Used
+	// Denied is the error for a caller who lacks a permission.
+	Denied *store.Error
+	// Gone is set if that may be because the resource does not exist, so that it has no tags. Whether AWS
+	// says so before it looks at the policies is not documented; to deny is the stricter way.
+	Gone bool
+}
+
+// Judge judges a call. The caller holds the state lock.
+func Judge(c *store.Call, in any) Verdict {
 	if c.Caller.Policies == nil || free[c.Service+":"+c.Operation] {
-		return nil, nil
+		return Verdict{}
 	}
-	var used []Used
+	var v Verdict
 	for i, r := range Requests(c, in) {
 		d := iam.Decide(c.Caller.Policies, r)
 		if !d.Allowed {
-			return nil, Denied(c, r, d.Explicit, i > 0)
+			return Verdict{Denied: Denied(c, r, d.Explicit, i > 0), Gone: gone(c.Partition, r.Resource)}
 		}
 		for _, sid := range d.Sids {
-			used = append(used, Used{sid, r.Action})
+			v.Used = append(v.Used, Used{sid, r.Action})
 		}
 	}
-	return used, nil
+	return v
 }
 
 // free are calls that need no permission.

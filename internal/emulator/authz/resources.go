@@ -171,42 +171,61 @@ func newPart(parent, kind, of string) string {
 
 // tagsOf are the tags of a resource that exists.
 func (c call) tagsOf(arn string) map[string]string {
-	p := c.Partition
-	switch parts := strings.SplitN(arn, ":", 6); {
-	case len(parts) < 6:
+	if parts := strings.SplitN(arn, ":", 6); len(parts) == 6 && parts[2] == "shield" {
+		if x := c.Partition.Store().Partition(c.Account, c.Partition.AWS().Home).Shield.Protections[strings.TrimPrefix(parts[5], "protection/")]; x != nil {
+			return x.Tags
+		}
 		return nil
-	case parts[2] == "ec2":
-		_, id, _ := strings.Cut(parts[5], "/")
-		return p.Tags[id]
-	case parts[2] == "acm":
-		if x := p.ACM.Certificates[arn]; x != nil {
-			return x.Tags
-		}
-	case parts[2] == "shield":
-		if x := p.Store().Partition(c.Account, p.AWS().Home).Shield.Protections[strings.TrimPrefix(parts[5], "protection/")]; x != nil {
-			return x.Tags
-		}
-	case parts[2] == "elasticloadbalancing":
-		return elbTags(p.ELB, arn)
 	}
-	return nil
+	tags, _ := tagsIn(c.Partition, arn)
+	return tags
 }
 
-func elbTags(s *store.ELBState, arn string) map[string]string {
+// gone reports whether an ARN is of something that does not exist, of the kinds whose tags are conditions.
+func gone(p *store.Partition, arn string) bool {
+	if strings.Contains(arn, created) {
+		return false
+	}
+	_, exists := tagsIn(p, arn)
+	return !exists
+}
+
+// tagsIn returns the tags of a resource, and whether it exists; resources of other kinds do.
+func tagsIn(p *store.Partition, arn string) (tags map[string]string, exists bool) {
+	parts := strings.SplitN(arn, ":", 6)
+	if len(parts) < 6 {
+		return nil, true
+	}
+	switch parts[2] {
+	case "ec2":
+		kind, id, _ := strings.Cut(parts[5], "/")
+		return p.Tags[id], kind != "security-group" || p.SecurityGroups[id] != nil
+	case "acm":
+		if x := p.ACM.Certificates[arn]; x != nil {
+			return x.Tags, true
+		}
+		return nil, false
+	case "elasticloadbalancing":
+		return elbTags(p.ELB, arn)
+	}
+	return nil, true
+}
+
+func elbTags(s *store.ELBState, arn string) (tags map[string]string, exists bool) {
 	if x := s.LoadBalancers[arn]; x != nil {
-		return x.Tags
+		return x.Tags, true
 	}
 	if x := s.TargetGroups[arn]; x != nil {
-		return x.Tags
+		return x.Tags, true
 	}
 	if x := s.Listeners[arn]; x != nil {
-		return x.Tags
+		return x.Tags, true
 	}
 	if x := s.Rules[arn]; x != nil {
-		return x.Tags
+		return x.Tags, true
 	}
 	if x := s.TrustStores[arn]; x != nil {
-		return x.Tags
+		return x.Tags, true
 	}
-	return nil
+	return nil, false
 }
