@@ -1,0 +1,245 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/fulcrum-lb/fulcrum/config/rights"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// boundServer is an API server that lets a client do what roles allow. Every kind has no objects; leases are
+// kept.
+type boundServer struct {
+	roles []rights.Role
+
+	mu     sync.Mutex
+	denied chan string // "resource verb"
+	leases map[string]json.RawMessage
+}
+
+func (s *boundServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	fail := func(code int, reason metav1.StatusReason) {
+		w.WriteHeader(code)
+		_ = json.NewEncoder(w).Encode(metav1.Status{Status: "Failure", Reason: reason, Code: int32(code)})
+	}
+	// /api/v1/… or /apis/group/version/…, then namespaces/name/ for what is in one.
+	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	gv := schema.GroupVersion{Version: path[1]}
+	rest := path[2:]
+	if path[0] == "apis" {
+		gv, rest = schema.GroupVersion{Group: path[1], Version: path[2]}, path[3:]
+	}
+	namespace, name := "", ""
+	if len(rest) > 2 && rest[0] == "namespaces" {
+		namespace, rest = rest[1], rest[2:]
+	}
+	if len(rest) > 1 {
+		name = rest[1]
+	}
+	verb := map[string]string{http.MethodPost: "create", http.MethodPut: "update", http.MethodGet: "get"}[r.Method]
+	switch {
+	case verb == "get" && name == "" && r.URL.Query().Get("watch") != "":
+		verb = "watch"
+	case verb == "get" && name == "":
+		verb = "list"
+	}
+	if !rights.Allows(s.roles, gv.Group, rest[0], verb, namespace, name) {
+		select {
+		case s.denied <- rest[0] + " " + verb:
+		default:
+		}
+		fail(http.StatusForbidden, metav1.StatusReasonForbidden)
+		return
+	}
+	switch verb {
+	case "watch":
+		if r.URL.Query().Get("sendInitialEvents") == "true" {
+			fail(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid) // an API server that cannot stream lists
+			return
+		}
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	case "list":
+		_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": gv.String(), "kind": string(kindOf(gv.Group, rest[0])) + "List", "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{}})
+	case "get":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.leases[name] == nil {
+			fail(http.StatusNotFound, metav1.StatusReasonNotFound)
+			return
+		}
+		_, _ = w.Write(s.leases[name])
+	default:
+		var in json.RawMessage
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			fail(http.StatusBadRequest, metav1.StatusReasonBadRequest)
+			return
+		}
+		var of struct{ Metadata struct{ Name string } }
+		_ = json.Unmarshal(in, &of) // a lease has a name
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.leases[of.Metadata.Name] = in
+		_, _ = w.Write(in)
+	}
+}
+
+func newBound(t *testing.T, roles []rights.Role) (*boundServer, *rest.Config) {
+	t.Helper()
+	s := &boundServer{roles: roles, denied: make(chan string, 1), leases: map[string]json.RawMessage{}}
+	server := httptest.NewServer(s)
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	return s, &rest.Config{Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+}
+
+// resourceOf is the name of the resource of a kind.
+func resourceOf(k cluster.Kind) string {
+	name := strings.ToLower(string(k))
+	switch {
+	case strings.HasSuffix(name, "ss"):
+		return name + "es"
+	case strings.HasSuffix(name, "s"):
+		return name
+	}
+	return name + "s"
+}
+
+// kindOf is the kind of a resource that the controller reads, empty if there is none.
+func kindOf(group, resource string) cluster.Kind {
+	for _, typ := range cluster.Types() {
+		if resourceOf(typ.Kind) == resource && typ.GVK.Group == group {
+			return typ.Kind
+		}
+	}
+	return ""
+}
+
+// informing starts the informer of a kind with the rights of roles. done is closed when it has its first listing.
+func informing(t *testing.T, k cluster.Kind, roles []rights.Role) (s *boundServer, source *Source, done chan struct{}) {
+	t.Helper()
+	s, cfg := newBound(t, roles)
+	scheme, err := cluster.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	typ, _ := cluster.TypeOf(k)
+	mapper := meta.NewDefaultRESTMapper(nil)
+	scope := meta.RESTScopeRoot
+	if typ.Namespaced {
+		scope = meta.RESTScopeNamespace
+	}
+	gvr := typ.GVK.GroupVersion().WithResource(resourceOf(k))
+	mapper.AddSpecific(typ.GVK, gvr, gvr, scope)
+	opts := CacheOptions(scheme, "", 0, "")
+	opts.Mapper = mapper
+	if k != cluster.KindPod {
+		opts.ByObject = nil
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	c, err := cache.New(cfg, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err = NewSource(ctx, c, "", []cluster.Kind{k}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Start(ctx) }()
+	done = make(chan struct{})
+	go func() {
+		if source.WaitForSync(ctx) == nil {
+			close(done)
+		}
+	}()
+	t.Cleanup(func() { stop(); <-ended })
+	return s, source, done
+}
+
+// Every informer of the table needs both verbs: without the right to list it never has its first listing, without
+// the right to watch the API server refuses the watch.
+func TestWithoutListOrWatch(t *testing.T) {
+	t.Parallel()
+	for _, role := range rights.Kubernetes {
+		for _, rule := range role.Rules {
+			for _, resource := range rule.Resources {
+				if !slices.Contains(rule.Verbs, "list") {
+					continue
+				}
+				kind := kindOf(rule.Group, resource)
+				if kind == "" {
+					t.Errorf("%s is of no kind that is read", resource)
+					continue
+				}
+				for _, verb := range []string{"list", "watch"} {
+					t.Run(resource+"/"+verb, func(t *testing.T) {
+						s, source, _ := informing(t, kind, rights.WithoutVerb(role.Name, resource, verb))
+						if got := <-s.denied; got != resource+" "+verb {
+							t.Errorf("%s is denied", got)
+						}
+						if verb == "list" && source.Synced() {
+							t.Error("the source is synced without a listing")
+						}
+					})
+				}
+				t.Run(resource+"/both", func(t *testing.T) {
+					s, _, done := informing(t, kind, rights.Kubernetes)
+					select {
+					case <-done:
+					case got := <-s.denied:
+						t.Errorf("%s is denied", got)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Without any one verb on leases the lease is not held, and nothing may be written.
+func TestWithoutVerbOfTheLease(t *testing.T) {
+	t.Parallel()
+	const name = "aws-load-balancer-controller-leader"
+	for _, verb := range []string{"", "create", "get", "update"} {
+		t.Run("leases/"+verb, func(t *testing.T) {
+			_, cfg := newBound(t, rights.WithoutVerb("fulcrum-leader-election", "leases", verb))
+			lease, err := NewLease(t.Context(), cfg, rights.Namespace, name, time.Now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mine := resourcelock.LeaderElectionRecord{HolderIdentity: lease.Identity()}
+			_, _, err = lease.Get(t.Context())
+			if apierrors.IsNotFound(err) {
+				err = lease.Create(t.Context(), mine)
+			}
+			held := lease.Fence() == nil
+			if err == nil {
+				err = lease.Update(t.Context(), mine)
+			}
+			switch {
+			case verb == "" && (err != nil || !held):
+				t.Errorf("held %t: %v", held, err)
+			case verb != "" && !apierrors.IsForbidden(err):
+				t.Errorf("got %v", err)
+			case (verb == "create" || verb == "get") && held:
+				t.Error("the lease is held")
+			}
+		})
+	}
+}
