@@ -9,11 +9,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 )
 
-// Credentials of the world's only account. The emulator takes any; the
-// controller gets the same through its environment.
+// Credentials of the world's only account. AccessKey may do everything. The controller has
+// ControllerKey, which the world limits to the policies of config/iam.
 const (
-	AccessKey = "FULCRUMLOCAL"
-	SecretKey = "fulcrum-local"
+	AccessKey     = "FULCRUMLOCAL"
+	ControllerKey = "FULCRUMCONTROLLER"
+	SecretKey     = "fulcrum-local"
 )
 
 // Config is what every SDK client of a world is made from.

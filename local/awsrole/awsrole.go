@@ -18,6 +18,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/imds"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 type flags struct {
@@ -45,7 +46,7 @@ func NewCommand() *cobra.Command {
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:4566", "address of the API")
 	fl.StringVar(&f.resolver, "resolver", "", "address of the DNS server for load balancers")
 	fl.StringVar(&f.state, "state", "", "file that the state is read from at the start, if it exists, and written to at the end")
-	fl.StringVar(&f.region, "region", "us-west-2", "region of the instance whose metadata is served")
+	fl.StringVar(&f.region, "region", "us-west-2", "region of the instance whose metadata is served; its partition is the emulated one")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of identifiers and orders")
 	fl.BoolVar(&f.enforce, "enforce-security-groups", true, "drop connections that security groups do not allow")
 	fl.DurationVar(&f.propagation, "propagation-delay", 0, "how late load balancers learn of changes that the API has accepted")
@@ -54,7 +55,7 @@ func NewCommand() *cobra.Command {
 }
 
 func (f flags) run(ctx context.Context) error {
-	em := emulator.New(emulator.Options{Seed: f.seed})
+	em := emulator.New(emulator.Options{Seed: f.seed, Partition: store.AWSPartitionOf(f.region).Name})
 	em.IMDS().SetIdentity(imds.Identity{Region: f.region})
 	if err := f.load(em); err != nil {
 		return err

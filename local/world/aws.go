@@ -1,17 +1,25 @@
 package world
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
+	"maps"
+	"net/http"
 	"os"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fulcrum-lb/fulcrum/config/iam"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/local/awsclient"
 	"github.com/fulcrum-lb/fulcrum/local/vpc"
 )
@@ -44,11 +52,60 @@ func (w *World) startAWS(ctx context.Context) error {
 		return err
 	}
 	w.layout.AWS = w.AWSEndpoint()
+	if err := w.limitController(ctx); err != nil {
+		return err
+	}
 	if err := vpc.Setup(ctx, awsclient.Config(w.layout.AWS, w.layout.Region), &w.layout, certs); err != nil {
 		return err
 	}
 	w.step("AWS answers, with a VPC and instances")
 	return nil
+}
+
+// limitController lets the controller do in AWS what the policies of config/iam allow, and nothing else.
+func (w *World) limitController(ctx context.Context) error {
+	policy, err := iam.PolicyOf(store.AWSPartitionOf(w.layout.Region).Name)
+	if err != nil {
+		return err
+	}
+	policies := []json.RawMessage{policy, iam.Optional}
+	body, err := json.Marshal(map[string]any{"policies": map[string]any{awsclient.ControllerKey: policies}})
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.AWSEndpoint()+"/_fulcrum/accounts", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("limit the controller to its policies: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(resp.Body)
+		return fmt.Errorf("limit the controller to its policies: %s: %s", resp.Status, text)
+	}
+	return nil
+}
+
+// DeniedByAWS are the texts of the errors by which AWS refused the controller what its policies do not
+// allow.
+func (w *World) DeniedByAWS(ctx context.Context) ([]string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.AWSEndpoint()+"/_fulcrum/permissions", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	var out struct{ Denied map[string]int }
+	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(out.Denied)), nil
 }
 
 // acmCertificates makes a certificate for each domain of the options. The keys

@@ -47,8 +47,12 @@ func (w *World) ControllerArgs() []string {
 // controllerEnv gives AWS credentials and keeps the SDK from looking for any
 // in the surroundings.
 func (w *World) controllerEnv() []string {
+	key := awsclient.ControllerKey
+	if w.opts.AdminController {
+		key = awsclient.AccessKey
+	}
 	return []string{
-		"AWS_ACCESS_KEY_ID=" + awsclient.AccessKey,
+		"AWS_ACCESS_KEY_ID=" + key,
 		"AWS_SECRET_ACCESS_KEY=" + awsclient.SecretKey,
 		"AWS_SESSION_TOKEN=",
 		"AWS_PROFILE=",

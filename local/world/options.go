@@ -15,15 +15,15 @@ type Options struct {
 	Binary string
 	// Cluster is the cluster's name in tags. Default: local.
 	Cluster string
-	// Region is the region of the emulated AWS. Default: us-west-2.
+	// Region is the region of the emulated AWS, which is of its partition. Default: us-west-2.
 	Region string
 	// Nodes is the count of nodes, over three zones. Default: 3.
 	Nodes int
 	// WithoutAWS leaves the emulator out: a cluster with nodes and pods whose
 	// instances exist nowhere. No controller can run in it.
 	WithoutAWS bool
-	// AdminController lets the controller be a cluster admin: another one than
-	// Fulcrum may need other rights. Default: it has those of config/rbac.
+	// AdminController lets the controller be a cluster admin who may do everything in AWS: another
+	// one than Fulcrum may need other rights. Default: it has those of config/rbac and config/iam.
 	AdminController bool
 	// PropagationDelay is the delay until load balancers apply changes that AWS has
 	// accepted: new listeners, rules, target groups and targets. Removals apply at

@@ -1,5 +1,5 @@
 // Package worldtest makes local worlds for tests. It is not for production
-// code and asserts nothing itself.
+// code and asserts nothing itself, but that the policies of the controller suffice.
 package worldtest
 
 import (
@@ -111,11 +111,28 @@ func Start(t testing.TB, opts world.Options) *world.World {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		reportDenials(t, w)
 		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	return w
+}
+
+// reportDenials fails a test in which the policies of the controller did not suffice.
+func reportDenials(t testing.TB, w *world.World) {
+	if !w.Alive(world.RoleAWS) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	denied, err := w.DeniedByAWS(ctx)
+	if err != nil {
+		t.Errorf("ask AWS what it has denied the controller: %v", err)
+	}
+	for _, d := range denied {
+		t.Errorf("config/iam lacks a permission: %s", d)
+	}
 }
 
 // Eventually asks until check returns nil, and fails the test if that takes
