@@ -30,8 +30,6 @@ Each line begins with ok, warning or error. Exit codes: 0 no error, 1 an error.`
 		cmd.Flags().Lookup(name).Hidden = true
 	}
 	d.form.bind(cmd, env)
-	cmd.Flags().StringVar(&d.webhooks, "webhook-configuration", "aws-load-balancer-webhook", "name of the webhook configurations, and of the Service without -service")
-	cmd.Flags().StringVar(&d.lease, "lease", "", "namespace of the Lease of the controller; kube-system if empty")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return d.run(cmd) }
 	return cmd
 }
@@ -39,8 +37,7 @@ Each line begins with ok, warning or error. Exit codes: 0 no error, 1 an error.`
 // doctor is the command doctor.
 type doctor struct {
 	drafting
-	form            output
-	webhooks, lease string
+	form output
 
 	checks []check
 	aws    *cloud.Cloud

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -163,18 +165,12 @@ func addFields(out *[]string, path string, node map[string]any) {
 // leader looks at the lease of the controller.
 func (d *doctor) leader(ctx context.Context) {
 	const area = "controller"
-	namespace := d.lease
-	if namespace == "" {
-		namespace = d.cfg.Election.Namespace
-	}
-	if namespace == "" {
-		namespace = "kube-system"
-	}
+	namespace := cmp.Or(d.cfg.Election.Namespace, "kube-system")
 	lease := coordinationv1.Lease{}
 	err := d.api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: d.cfg.Election.ID}, &lease)
 	switch {
 	case apierrors.IsNotFound(err):
-		d.say(area, warned, "start it, or name the namespace of its Lease by --lease", "no controller has ever had the Lease %s/%s", namespace, d.cfg.Election.ID)
+		d.say(area, warned, "start it, or name the namespace of its Lease by --leader-election-namespace", "no controller has ever had the Lease %s/%s", namespace, d.cfg.Election.ID)
 	case err != nil:
 		d.fail(area, err, "grant the right to read Leases")
 	case lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil:
@@ -198,6 +194,7 @@ type hook struct {
 // webhook checks the configurations of the webhooks, their certificates and the endpoints of their Services.
 func (d *doctor) webhook(ctx context.Context) {
 	const area = "webhooks"
+	name := d.cfg.Serving.WebhookConfiguration()
 	var mutating admissionv1.MutatingWebhookConfiguration
 	var validating admissionv1.ValidatingWebhookConfiguration
 	var hooks []hook
@@ -205,10 +202,10 @@ func (d *doctor) webhook(ctx context.Context) {
 		kind string
 		obj  client.Object
 	}{{"MutatingWebhookConfiguration", &mutating}, {"ValidatingWebhookConfiguration", &validating}} {
-		err := d.api.Get(ctx, client.ObjectKey{Name: d.webhooks}, x.obj)
+		err := d.api.Get(ctx, client.ObjectKey{Name: name}, x.obj)
 		switch {
 		case apierrors.IsNotFound(err):
-			d.say(area, warned, "apply config/webhook/manifests.yaml if you want it", "there is no %s %q, so what users write is judged by the controller alone", x.kind, d.webhooks)
+			d.say(area, warned, "apply config/webhook/manifests.yaml if you want it, or set --webhook-name-prefix as the controller has it", "there is no %s %q, so what users write is judged by the controller alone", x.kind, name)
 		case err != nil:
 			d.fail(area, err, "grant the right to read webhook configurations")
 		}
@@ -244,18 +241,14 @@ func (d *doctor) hookFault(ctx context.Context, h hook) (what, fix string) {
 	if len(h.client.CABundle) == 0 {
 		return "it has no caBundle", "wait until the controller has written it, or look at its logs"
 	}
-	block, _ := pem.Decode(h.client.CABundle)
-	if block == nil {
-		return "its caBundle is not PEM", "remove it, and the controller writes its own"
-	}
-	cert, err := x509.ParseCertificate(block.Bytes)
+	until, err := lastExpiry(h.client.CABundle)
 	switch now := d.env.now(); {
 	case err != nil:
 		return fmt.Sprintf("its caBundle cannot be read: %v", err), "remove it, and the controller writes its own"
-	case now.After(cert.NotAfter):
-		return "its CA expired at " + cert.NotAfter.UTC().Format(time.RFC3339), "restart the controller, or renew the certificate"
-	case now.Add(soon).After(cert.NotAfter):
-		return "its CA expires at " + cert.NotAfter.UTC().Format(time.RFC3339), "look at the logs of the controller, or renew the certificate"
+	case now.After(until):
+		return "its CA expired at " + until.UTC().Format(time.RFC3339), "restart the controller, or renew the certificate"
+	case now.Add(soon).After(until):
+		return "its CA expires at " + until.UTC().Format(time.RFC3339), "look at the logs of the controller, or renew the certificate"
 	}
 	s := h.client.Service
 	if s == nil {
@@ -273,4 +266,26 @@ func (d *doctor) hookFault(ctx context.Context, h hook) (what, fix string) {
 		}
 	}
 	return fmt.Sprintf("Service %s/%s has no ready endpoint", s.Namespace, s.Name), "start the controller, or remove the webhook configuration"
+}
+
+// lastExpiry is when the last CA of a bundle expires: during a rotation there are two.
+func lastExpiry(bundle []byte) (time.Time, error) {
+	var last time.Time
+	for rest := bundle; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if cert.NotAfter.After(last) {
+			last = cert.NotAfter
+		}
+	}
+	if last.IsZero() {
+		return last, errors.New("it is not PEM")
+	}
+	return last, nil
 }
