@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -239,6 +240,24 @@ func TestWithoutVerbOfTheLease(t *testing.T) {
 				t.Errorf("got %v", err)
 			case (verb == "create" || verb == "get") && held:
 				t.Error("the lease is held")
+			}
+		})
+	}
+}
+
+// Without the right to read the definitions of Gateways their versions are an error, not empty.
+func TestWithoutVerbOfTheVersions(t *testing.T) {
+	t.Parallel()
+	for _, verb := range []string{"", "get"} {
+		t.Run("customresourcedefinitions/"+verb, func(t *testing.T) {
+			_, cfg := newBound(t, rights.WithoutVerb("fulcrum-gateway-versions", "customresourcedefinitions", verb))
+			client, err := metadata.NewForConfig(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = Versions(t.Context(), client, []cluster.Kind{cluster.KindGateway})
+			if denied := apierrors.IsForbidden(err); denied != (verb != "") {
+				t.Errorf("got %v", err)
 			}
 		})
 	}
