@@ -39,7 +39,7 @@ type Watch struct {
 	Now    func() time.Time
 
 	last   map[string]time.Time
-	due    []dueCheck // the next first
+	due    []dueCheck // or soon
 	listed time.Time
 }
 
@@ -54,25 +54,23 @@ const listEvery = 15 * time.Second
 // idle is how long to wait where there is nothing to check.
 const idle = listEvery
 
-// Step makes the check that is due first, if one is, and returns how long to wait before the next
+// Step makes the check that is most overdue, if one is, and returns how long to wait before the next
 // step. It uses no more than the share of the calls: what a check has called is waited for after it.
 func (w *Watch) Step(ctx context.Context) time.Duration {
 	now := w.Now()
 	if w.listed.IsZero() || now.Sub(w.listed) >= listEvery {
 		w.list(now)
 	}
-	if len(w.due) == 0 {
-		return idle
+	i, wait := w.next(now)
+	if i < 0 {
+		return wait
 	}
-	next := w.due[0]
-	if wait := next.at.Sub(now); wait > 0 {
-		return min(wait, idle)
-	}
-	w.due = w.due[1:]
+	next := w.due[i]
 	w.last[next.Key] = now
 	if again := (dueCheck{next.Check, now.Add(next.Every)}); again.at.Before(w.listed.Add(listEvery)) {
-		at, _ := slices.BinarySearchFunc(w.due, again, compareDue)
-		w.due = slices.Insert(w.due, at, again)
+		w.due[i] = again
+	} else {
+		w.due = slices.Delete(w.due, i, i+1)
 	}
 	var calls atomic.Int64
 	if err := next.Read(context.WithValue(ctx, countKey{}, &calls)); err != nil && ctx.Err() == nil && w.Failed != nil {
@@ -81,10 +79,29 @@ func (w *Watch) Step(ctx context.Context) time.Duration {
 	return time.Duration(float64(calls.Load()) / (Share * max(w.Rate(), slowest)) * float64(time.Second))
 }
 
+// next is the check that is most overdue by the measure of its period, so that all periods grow by the same
+// factor where the share does not suffice. By the time alone, what has a short period would wait as long as
+// everything else. It is -1 with the time until a check is due if none is.
+func (w *Watch) next(now time.Time) (index int, wait time.Duration) {
+	index, wait = -1, idle
+	most := 0.0
+	for i, c := range w.due {
+		late := now.Sub(c.at)
+		if late < 0 {
+			wait = min(wait, -late)
+			continue
+		}
+		if by := float64(late) / float64(max(c.Every, 1)); index < 0 || by > most {
+			index, most = i, by
+		}
+	}
+	return index, wait
+}
+
 // slowest bounds how long a call is waited for where AWS admits next to nothing.
 const slowest = 0.2
 
-// list asks the sources, and puts what is due soon in order. What is new is taken for read at a time
+// list asks the sources, and notes what is due soon. What is new is taken for read at a time
 // that differs by key, so that not all is due at once.
 func (w *Watch) list(now time.Time) {
 	w.listed, w.due = now, w.due[:0]
@@ -105,10 +122,8 @@ func (w *Watch) list(now time.Time) {
 		}
 	}
 	w.last = last
-	slices.SortFunc(w.due, compareDue)
+	slices.SortFunc(w.due, func(a, b dueCheck) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.Key, b.Key)) })
 }
-
-func compareDue(a, b dueCheck) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.Key, b.Key)) }
 
 // Run makes steps until ctx ends.
 func (w *Watch) Run(ctx context.Context) {

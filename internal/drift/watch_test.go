@@ -50,6 +50,37 @@ func TestWatchKeepsToItsShare(t *testing.T) {
 	}
 }
 
+// Where the share does not suffice, all periods grow by the same factor: what is read in turn in many small parts, as
+// tags are, does not wait as long for each part as other checks wait for all.
+func TestWatchStretchesAllPeriodsAlike(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const parts, others = 100, 2000
+		passes := map[string]float64{}
+		check := func(key string, every time.Duration, pass float64) Check {
+			return Check{Key: key, Every: every, Read: func(ctx context.Context) error {
+				Count(ctx)
+				passes[key] += pass
+				return nil
+			}}
+		}
+		w := &Watch{Now: time.Now, Rate: func() float64 { return 50 }, Sources: []func() []Check{func() (out []Check) {
+			out = append(out, check("tags", Often/parts, 1.0/parts))
+			for i := range others {
+				c := check("others", Often, 1.0/others)
+				c.Key = fmt.Sprint(i)
+				out = append(out, c)
+			}
+			return out
+		}}}
+		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Hour)
+		defer cancel()
+		w.Run(ctx)
+		if p := passes["tags"] / passes["others"]; p < 0.9 || p > 1.1 {
+			t.Errorf("%.1f passes of tags, %.1f of everything else", passes["tags"], passes["others"])
+		}
+	})
+}
+
 // What others have read a moment ago is not read again.
 func TestWatchCountsReadingsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
