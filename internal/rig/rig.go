@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/go-logr/logr"
-	"sigs.k8s.io/gateway-api/pkg/consts"
 
 	"github.com/fulcrum-lb/fulcrum/config/iam"
 	"github.com/fulcrum-lb/fulcrum/config/rights"
@@ -31,10 +29,8 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/frontend/gateway"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	services "github.com/fulcrum-lb/fulcrum/internal/frontend/service"
-	"github.com/fulcrum-lb/fulcrum/internal/gatewayclass"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
@@ -330,99 +326,6 @@ func (r *Rig) Kill() { r.process.kill() }
 
 // Dead reports whether the controller was killed.
 func (r *Rig) Dead() bool { return r.process.ctx.Err() != nil }
-
-// loadMemberships takes up what the process before has stored, and queues what no event will name.
-func (p *process) loadMemberships() {
-	if p.memberships == nil {
-		return
-	}
-	gone := p.memberships.Load(p.ctx, p.rig.owners(), func(cluster.Ref) bool { return true })
-	for _, id := range ownership.Left(p.k8s.View(), gone) {
-		p.queue.add(key{stack: id}, time.Now())
-	}
-}
-
-// owners are all objects that may make up stacks.
-func (r *Rig) owners() []cluster.Object {
-	var out []cluster.Object
-	for _, kind := range cluster.Roots() {
-		out = append(out, r.Store.All(kind)...)
-	}
-	return out
-}
-
-// versions are those of the CRDs of the Gateway API.
-func versions() map[string]string {
-	return map[string]string{"gatewayclasses.gateway.networking.k8s.io": consts.BundleVersion}
-}
-
-// listAll queues everything that exists, as informers do at their start.
-func (p *process) listAll() {
-	all := append(p.rig.owners(), p.rig.Store.All(cluster.KindBinding)...)
-	for _, kind := range append(slices.Clone(gatewayclass.Kinds), cluster.RouteKinds...) {
-		all = append(all, p.rig.Store.All(kind)...)
-	}
-	for _, obj := range all {
-		p.event(nil, obj)
-	}
-}
-
-// event queues who is concerned by a change.
-func (p *process) event(old, new cluster.Object) {
-	now := time.Now()
-	// As informers and their handlers do.
-	old, new = kept(old), kept(new)
-	if cluster.Same(old, new) {
-		return
-	}
-	for _, obj := range []cluster.Object{old, new} {
-		if obj == nil {
-			continue
-		}
-		if _, ok := cluster.KindOf(obj); !ok {
-			return // nobody reads it
-		}
-	}
-	stacks, err := p.stacks.Concerned(old, new)
-	if err != nil {
-		p.rig.T.Error(err)
-	}
-	for _, id := range stacks {
-		p.queue.add(key{stack: id}, now)
-	}
-	if p.rig.opt.StacksOnly {
-		return
-	}
-	keys, err := p.tracked.Concerned(old, new)
-	if err != nil {
-		p.rig.T.Error(err)
-	}
-	for _, k := range keys {
-		p.queue.add(key{binding: k}, now)
-	}
-	classes, err := p.classes.Triggers.Concerned(old, new)
-	if err != nil {
-		p.rig.T.Error(err)
-	}
-	for _, ref := range classes {
-		p.queue.add(key{class: ref}, now)
-	}
-}
-
-// kept is what informers keep of an object, nil if nothing.
-func kept(obj cluster.Object) cluster.Object {
-	r := cluster.Reduced{QUICEnv: targets.DefaultQUICVariable}
-	return r.Reduce(obj)
-}
-
-// save stores the checkpoints, as a process does from time to time and at its end.
-func (p *process) save() {
-	if p.checkpoints != nil && p.ctx.Err() == nil {
-		p.checkpoints.Save(p.ctx)
-		p.memberships.Save(p.ctx)
-		p.saved = time.Now()
-	}
-}
 
 // Settle runs the controller until nothing is due within the horizon, or it is dead. It returns
 // the errors of the last run of each item.
