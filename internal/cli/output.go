@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
 // output is the form in which a command answers.
@@ -37,12 +39,14 @@ func (o *output) check() error {
 func (o *output) text() bool { return o.form == "text" }
 
 // out is where the answer goes, in colours if it is text for a terminal.
-func (o *output) out() io.Writer {
-	w := o.command.OutOrStdout()
+func (o *output) out() io.Writer { return o.to(o.command.OutOrStdout()) }
+
+// to is w for an answer.
+func (o *output) to(w io.Writer) io.Writer {
 	if o.text() && o.env.coloured() {
-		return &painter{w: w}
+		w = &painter{w: w}
 	}
-	return w
+	return printable{w}
 }
 
 // notes is where goes what is no part of a document.
@@ -50,7 +54,23 @@ func (o *output) notes() io.Writer {
 	if o.text() {
 		return o.out()
 	}
-	return o.command.ErrOrStderr()
+	return printable{o.command.ErrOrStderr()}
+}
+
+// printable writes lines of text without what a terminal takes for a command. Manifests and objects of tenants are
+// shown, and their names may hold anything.
+type printable struct{ w io.Writer }
+
+// Write implements io.Writer.
+func (p printable) Write(b []byte) (int, error) {
+	lines := strings.Split(string(b), "\n")
+	for i, line := range lines {
+		lines[i] = finding.Printable(line)
+	}
+	if _, err := io.WriteString(p.w, strings.Join(lines, "\n")); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 // document writes an answer for tools.

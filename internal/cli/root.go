@@ -64,10 +64,10 @@ func Run(ctx context.Context, env Environment) int {
 	case errors.Is(err, errReported):
 		return exitFailed
 	case errors.As(err, &usage):
-		fmt.Fprintf(env.Stderr, "Error: %v\n", err)
+		fmt.Fprintf(printable{env.Stderr}, "Error: %v\n", err)
 		return usage.code
 	}
-	fmt.Fprintf(env.Stderr, "Error: %v\n", err)
+	fmt.Fprintf(printable{env.Stderr}, "Error: %v\n", err)
 	return exitFailed
 }
 

@@ -42,7 +42,7 @@ func (t *treeing) follow(cmd *cobra.Command) error {
 			return err
 		case err != nil:
 			text = last
-			fmt.Fprintf(cmd.ErrOrStderr(), "# %v; looking again in %s\n", err, t.every)
+			fmt.Fprintf(printable{cmd.ErrOrStderr()}, "# %v; looking again in %s\n", err, t.every)
 		}
 		if text != last {
 			if _, err := io.WriteString(cmd.OutOrStdout(), t.before(first)+text); err != nil {
@@ -59,10 +59,7 @@ func (t *treeing) follow(cmd *cobra.Command) error {
 // picture is what tree shows now.
 func (t *treeing) picture(ctx context.Context, stdin io.Reader) (string, error) {
 	var out bytes.Buffer
-	var w io.Writer = &out
-	if t.form.text() && t.env.coloured() {
-		w = &painter{w: &out}
-	}
+	w := t.form.to(&out)
 	notes := w
 	if !t.form.text() {
 		notes = io.Discard
