@@ -130,16 +130,32 @@ type gatewayWorld struct {
 // changes of the victims; what it made leaves with it.
 func TestGatewayHistories(t *testing.T) {
 	t.Parallel()
-	first, n := uint64(0), uint64(gatewayHistories)
-	if seed, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_SEED"), 10, 64); err == nil {
-		first, n = seed, 1
-	} else if given, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY"), 10, 64); err == nil {
-		n = given
-	}
+	first, n := seedsOf(gatewayHistories)
 	for seed := first; seed < first+n; seed++ {
 		if w := playGateways(t, seed); w.rec.Failed() {
 			t.Fatalf("FULCRUM_ADVERSARY_SEED=%d:\n%s\n\n%s", seed, strings.Join(w.rec.failures, "\n"), strings.Join(w.moves, "\n"))
 		}
+	}
+}
+
+// seedsOf are the first seed and the number of histories to play: all of them, as many as FULCRUM_ADVERSARY says, or the
+// one of FULCRUM_ADVERSARY_SEED.
+func seedsOf(all uint64) (first, n uint64) {
+	if seed, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_SEED"), 10, 64); err == nil {
+		return seed, 1
+	}
+	if given, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY"), 10, 64); err == nil {
+		return 0, given
+	}
+	return 0, all
+}
+
+// stopped ends a history whose recorder has stopped it. It is to be deferred.
+func stopped() {
+	switch p := recover().(type) {
+	case nil, stop:
+	default:
+		panic(p)
 	}
 }
 
@@ -148,13 +164,7 @@ func playGateways(t *testing.T, seed uint64) *gatewayWorld {
 	w := &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 9))}
 	synctest.Test(t, func(t *testing.T) {
 		w.rec = &recorder{TB: t}
-		defer func() {
-			switch p := recover().(type) {
-			case nil, stop:
-			default:
-				panic(p)
-			}
-		}()
+		defer stopped()
 		w.Rig = rig.New(w.rec, rig.Options{
 			Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },
 			Ran: func(what string, err error) {

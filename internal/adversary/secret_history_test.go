@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -117,12 +115,7 @@ type secretWorld struct {
 // and renewals are as without it, imports are few, and no key is seen.
 func TestSecretHistories(t *testing.T) {
 	t.Parallel()
-	first, n := uint64(0), uint64(secretHistories)
-	if seed, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_SEED"), 10, 64); err == nil {
-		first, n = seed, 1
-	} else if given, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY"), 10, 64); err == nil {
-		n = given
-	}
+	first, n := seedsOf(secretHistories)
 	for seed := first; seed < first+n; seed++ {
 		if w := playSecrets(t, seed); w.rec.Failed() {
 			t.Fatalf("FULCRUM_ADVERSARY_SEED=%d:\n%s\n\n%s", seed, strings.Join(w.rec.failures, "\n"), strings.Join(w.moves, "\n"))
@@ -156,13 +149,7 @@ func inSecretWorld(t *testing.T, seed uint64, run func(w *secretWorld)) *secretW
 	w := &secretWorld{gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 11))}, pool: map[string][]certified{}, serving: map[string]string{}, serials: map[string]int64{}}
 	synctest.Test(t, func(t *testing.T) {
 		w.rec = &recorder{TB: t}
-		defer func() {
-			switch p := recover().(type) {
-			case nil, stop:
-			default:
-				panic(p)
-			}
-		}()
+		defer stopped()
 		w.start()
 		run(w)
 	})

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	gateways "github.com/fulcrum-lb/fulcrum/internal/frontend/gateway"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -274,39 +273,7 @@ func walkOfGateways(t *testing.T, seed uint64) {
 		writes := &statusWrites{}
 		w, r := newGatewayWalk(t, seed, writes)
 		before = r.State()
-		broken := true
-		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
-			if !broken {
-				return fault.Action{}
-			}
-			switch w.IntN(100) {
-			case 0, 1:
-				return fault.Action{Throttle: true}
-			case 2, 3:
-				return fault.Action{Lose: true}
-			case 4:
-				return fault.Action{Reset: true}
-			case 5:
-				if c.Mutating {
-					r.Kill()
-				}
-			}
-			return fault.Action{}
-		})
-		for range 12 + w.IntN(14) {
-			log = append(log, w.gatewayStep(r, docs))
-			if w.chance(15) {
-				log = append(log, "restart")
-				r.Start()
-			}
-			r.Settle([]time.Duration{0, 100 * time.Millisecond, 3 * time.Second, 20 * time.Second, 2 * time.Minute, time.Hour}[w.IntN(6)])
-			if r.Dead() {
-				log = append(log, "killed")
-				time.Sleep(time.Duration(w.IntN(int(20 * time.Second))))
-				r.Start()
-			}
-		}
-		broken = false
+		w.throughFaults(r, 12+w.IntN(14), &log, func() string { return w.gatewayStep(r, docs) })
 		for _, ref := range walked {
 			if _, there := docs[ref.String()]; there || configures(ref) {
 				docs[ref.String()] = w.doc(ref, true)

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	services "github.com/fulcrum-lb/fulcrum/internal/frontend/service"
 	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
@@ -153,39 +152,7 @@ func walkOfServices(t *testing.T, seed uint64) {
 	synctest.Test(t, func(t *testing.T) {
 		w, r := newServiceWalk(t, seed, options)
 		before = r.State()
-		broken := true
-		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
-			if !broken {
-				return fault.Action{}
-			}
-			switch w.IntN(100) {
-			case 0, 1:
-				return fault.Action{Throttle: true}
-			case 2, 3:
-				return fault.Action{Lose: true}
-			case 4:
-				return fault.Action{Reset: true}
-			case 5:
-				if c.Mutating {
-					r.Kill()
-				}
-			}
-			return fault.Action{}
-		})
-		for range 6 + w.IntN(8) {
-			log = append(log, w.serviceStep(r, docs))
-			if w.chance(15) {
-				log = append(log, "restart")
-				r.Start()
-			}
-			r.Settle([]time.Duration{0, 100 * time.Millisecond, 3 * time.Second, 20 * time.Second, 2 * time.Minute, time.Hour}[w.IntN(6)])
-			if r.Dead() {
-				log = append(log, "killed")
-				time.Sleep(time.Duration(w.IntN(int(20 * time.Second))))
-				r.Start()
-			}
-		}
-		broken = false
+		w.throughFaults(r, 6+w.IntN(8), &log, func() string { return w.serviceStep(r, docs) })
 		for n, name := range walkExposed {
 			docs["endpoints "+name] = w.exposedEndpoints(n)
 			r.Apply(docs["endpoints "+name])

@@ -252,6 +252,44 @@ func newWalkWith(t *testing.T, seed uint64, o Options) (walker, *Rig) {
 	return walker{rand.New(rand.NewPCG(seed, 1)), r.World}, r
 }
 
+// throughFaults takes steps while calls are throttled, answers are lost, connections break and the controller dies, and
+// restarts it. It logs what has happened. After it nothing fails any more.
+func (w walker) throughFaults(r *Rig, steps int, log *[]string, step func() string) {
+	broken := true
+	r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+		if !broken {
+			return fault.Action{}
+		}
+		switch w.IntN(100) {
+		case 0, 1:
+			return fault.Action{Throttle: true}
+		case 2, 3:
+			return fault.Action{Lose: true}
+		case 4:
+			return fault.Action{Reset: true}
+		case 5:
+			if c.Mutating {
+				r.Kill()
+			}
+		}
+		return fault.Action{}
+	})
+	for range steps {
+		*log = append(*log, step())
+		if w.chance(15) {
+			*log = append(*log, "restart")
+			r.Start()
+		}
+		r.Settle([]time.Duration{0, 100 * time.Millisecond, 3 * time.Second, 20 * time.Second, 2 * time.Minute, time.Hour}[w.IntN(6)])
+		if r.Dead() {
+			*log = append(*log, "killed")
+			time.Sleep(time.Duration(w.IntN(int(20 * time.Second))))
+			r.Start()
+		}
+	}
+	broken = false
+}
+
 func TestHistoryDecidesNothing(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 20, walk)
