@@ -86,25 +86,10 @@ func Run(ctx context.Context, s Setup) error {
 		}
 		fence = lease.Fence
 	}
-	aws, err := reach(ctx, s, fence, metrics)
+	aws, mgr, source, secrets, err := prepare(ctx, s, fence, lease, probes, metrics)
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(s, lease)
-	if err != nil {
-		return err
-	}
-	source, secrets, err := newSource(ctx, s, mgr)
-	if err != nil {
-		return err
-	}
-	if err := addGatewayKinds(ctx, s, mgr, source); err != nil {
-		return err
-	}
-	if err := ctrlmetrics.Registry.Register(census{source, source.Synced}); err != nil {
-		return fmt.Errorf("register metrics: %w", err)
-	}
-	addProbes(probes, source)
 	live, err := client.New(s.REST, client.Options{Scheme: mgr.GetScheme(), HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("client of the API server: %w", err)
@@ -206,6 +191,33 @@ func Run(ctx context.Context, s Setup) error {
 
 // maxDelay is the longest wait of a load balancer after failures.
 const maxDelay = 1000 * time.Second
+
+// prepare reaches AWS and the API server and makes what reads them, for a controller and for a shadow.
+func prepare(ctx context.Context, s Setup, fence func() error, lease *kube.Lease, probes *Probes, metrics *Metrics) (AWS, manager.Manager, *kube.Source, *kube.Secrets, error) {
+	fail := func(err error) (AWS, manager.Manager, *kube.Source, *kube.Secrets, error) {
+		return AWS{}, nil, nil, nil, err
+	}
+	aws, err := reach(ctx, s, fence, metrics)
+	if err != nil {
+		return fail(err)
+	}
+	mgr, err := newManager(s, lease)
+	if err != nil {
+		return fail(err)
+	}
+	source, secrets, err := newSource(ctx, s, mgr)
+	if err != nil {
+		return fail(err)
+	}
+	if err := addGatewayKinds(ctx, s, mgr, source); err != nil {
+		return fail(err)
+	}
+	if err := ctrlmetrics.Registry.Register(census{source, source.Synced}); err != nil {
+		return fail(fmt.Errorf("register metrics: %w", err))
+	}
+	addProbes(probes, source)
+	return aws, mgr, source, secrets, nil
+}
 
 // newManager makes what starts and stops everything: servers first, then caches, then, once this
 // process leads, controllers. The lease is given up after these have stopped.

@@ -7,7 +7,6 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/fulcrum-lb/fulcrum/internal/config"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -17,25 +16,10 @@ import (
 // runShadow is Run for a shadow, which reads and plans beside the controller that serves the cluster. It asks for no
 // lease, and has neither webhooks nor checkpoints.
 func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) error {
-	aws, err := reach(ctx, s, ShadowFence, metrics)
+	aws, mgr, source, secrets, err := prepare(ctx, s, ShadowFence, nil, probes, metrics)
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(s, nil)
-	if err != nil {
-		return err
-	}
-	source, secrets, err := newSource(ctx, s, mgr)
-	if err != nil {
-		return err
-	}
-	if err := addGatewayKinds(ctx, s, mgr, source); err != nil {
-		return err
-	}
-	if err := ctrlmetrics.Registry.Register(census{source, source.Synced}); err != nil {
-		return fmt.Errorf("register metrics: %w", err)
-	}
-	addProbes(probes, source)
 	fenced, err := client.New(s.REST, client.Options{Scheme: mgr.GetScheme(), HTTPClient: kube.FencedClient(mgr.GetHTTPClient(), ShadowFence), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("client of the API server: %w", err)
