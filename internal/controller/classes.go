@@ -3,6 +3,9 @@ package controller
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -25,7 +28,15 @@ type classes struct {
 	fence    func() error
 	now      func() time.Time
 	versions func() map[string]string
+
+	mu sync.Mutex
+	// cleared is when the status of a ListenerSet was taken off last.
+	cleared map[cluster.Ref]time.Time
 }
+
+// clearedOnce is how often the status of a ListenerSet is taken off at most. It has no name of a controller, so that
+// another one may mean what it says in the same words, and write it again at once.
+const clearedOnce = 10 * time.Minute
 
 // ClassLine is the controller of GatewayClasses and of the configurations of Gateways. now is the clock of what is
 // noted on classes, and versions returns the versions of the Gateway API by CRD, nil if they are not known.
@@ -42,7 +53,7 @@ func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence func() error
 
 func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence func() error, now func() time.Time, versions func() map[string]string) *classes {
 	key, value, _ := c.SecretsLabel()
-	s := &classes{cluster: cl, metrics: m, fence: fence, now: now, versions: versions, opt: gatewayclass.Options{
+	s := &classes{cluster: cl, metrics: m, fence: fence, now: now, versions: versions, cleared: map[cluster.Ref]time.Time{}, opt: gatewayclass.Options{
 		ALB: c.Gates.On(config.ALBGatewayAPI), NLB: c.Gates.On(config.NLBGatewayAPI), ListenerSets: c.Gates.On(config.GatewayListenerSet),
 		SecretKey: key, SecretValue: value,
 	}}
@@ -72,11 +83,15 @@ func (s *classes) run(ctx context.Context, ref cluster.Ref) (Next, error) {
 	} else {
 		s.triggers.Ran(ref, v)
 	}
+	patches, wait := s.clears(ref, patches)
 	var errs []error
 	for _, p := range patches {
 		errs = append(errs, s.cluster.Write(ctx, []cluster.Patch{p}))
 	}
 	err := errors.Join(errs...)
+	if err != nil {
+		s.forgetCleared(ref)
+	}
 	if err != nil && s.fence != nil && s.fence() != nil {
 		return Next{After: fencedDelay}, nil
 	}
@@ -87,5 +102,36 @@ func (s *classes) run(ctx context.Context, ref cluster.Ref) (Next, error) {
 	if len(patches) > 0 {
 		logr.FromContextOrDiscard(ctx).V(1).Info("updated object", "patches", len(patches))
 	}
-	return Next{}, nil
+	return Next{After: wait}, nil
+}
+
+// clears leaves out the patch that takes the status off a ListenerSet where that was done a moment ago, and returns in
+// how long it is due.
+func (s *classes) clears(ref cluster.Ref, patches []cluster.Patch) ([]cluster.Patch, time.Duration) {
+	if ref.Kind != cluster.KindListenerSet {
+		return patches, 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	maps.DeleteFunc(s.cleared, func(_ cluster.Ref, at time.Time) bool { return now.Sub(at) >= clearedOnce })
+	i := slices.IndexFunc(patches, func(p cluster.Patch) bool {
+		e, ok := p.(cluster.StatusEdit)
+		return ok && e.Ref == ref
+	})
+	if i < 0 {
+		return patches, 0
+	}
+	if at, lately := s.cleared[ref]; lately {
+		return slices.Delete(slices.Clone(patches), i, i+1), clearedOnce - now.Sub(at)
+	}
+	s.cleared[ref] = now
+	return patches, 0
+}
+
+// forgetCleared has the status of a ListenerSet taken off again after a failure.
+func (s *classes) forgetCleared(ref cluster.Ref) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.cleared, ref)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/gateway-api/pkg/consts"
 
@@ -362,5 +363,38 @@ func TestSupportedVersion(t *testing.T) {
 		if !meta.IsStatusConditionTrue(o.Status.Conditions, "Accepted") {
 			t.Errorf("%v: the class is not accepted", c.versions)
 		}
+	}
+}
+
+// Another controller may say of a ListenerSet what this one says, and say it again whenever it is taken off. The two do
+// not write in turn without end.
+func TestTheStatusOfAListenerSetIsNotFoughtOver(t *testing.T) {
+	w := newClassWorld(t, "GatewayListenerSet=true")
+	ref := cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "shop", Name: "more"}
+	theirs := &gwv1.ListenerSet{}
+	theirs.Namespace, theirs.Name = ref.Namespace, ref.Name
+	theirs.Spec.ParentRef.Name = "of-another-controller"
+	for _, of := range []string{"Accepted", "Programmed"} {
+		theirs.Status.Conditions = append(theirs.Status.Conditions, metav1.Condition{Type: of, Status: metav1.ConditionTrue, Reason: of, Message: of})
+	}
+	cleared := 0
+	for end := w.now.Add(time.Hour); w.now.Before(end); w.now = w.now.Add(time.Second) {
+		if err := w.store.Put(theirs.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+		next, err := w.line.run(t.Context(), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := object[*gwv1.ListenerSet](w, ref.Kind, ref.Namespace, ref.Name)
+		switch shown := set.Status.Conditions[0].Status == metav1.ConditionTrue; {
+		case !shown:
+			cleared++
+		case next.After <= 0:
+			t.Fatal("what is left now is never taken off")
+		}
+	}
+	if cleared == 0 || cleared > 6 {
+		t.Errorf("the status was taken off %d times in an hour", cleared)
 	}
 }
