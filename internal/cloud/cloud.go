@@ -53,7 +53,7 @@ func New(ctx context.Context, cfg Config) (*Cloud, error) {
 
 // compose puts the parts together.
 func compose(at *client, own *schedule) *Cloud {
-	inv := newInventory(at.cfg.Cluster, at.vpc, at.cfg.Refresh)
+	inv := newInventory(at.cfg.Cluster, at.vpc, at.cfg.Refresh, at.cfg.Now)
 	r, t := &reader{client: at, inv: inv}, &targets{client: at, inv: inv}
 	t.limits.own = own
 	ends := &endpoints{client: at}

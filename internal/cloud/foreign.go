@@ -28,6 +28,7 @@ const (
 // foreign is what others have changed. It is part of the inventory, under its lock.
 type foreign struct {
 	cluster string
+	now     func() time.Time
 	of      map[foreignOf][]observed.Foreign
 	// changed, if not nil, is called with each stack of which a change is noted.
 	changed func(model.StackID)
@@ -44,11 +45,13 @@ func settled(now time.Time, writes ...time.Time) bool {
 	return !slices.ContainsFunc(writes, func(at time.Time) bool { return now.Sub(at) <= settleWindow })
 }
 
-// note notes that others have changed a resource, which has tags.
-func (v *foreign) note(tags map[string]string, kind plan.ResourceKind, id string, now time.Time) {
+// note notes that others have changed a resource, which has tags. The time is that of the note and not of the reading,
+// which may have begun long before: a plan that was made in between does not know of the change.
+func (v *foreign) note(tags map[string]string, kind plan.ResourceKind, id string) {
 	if !ours(v.cluster, tags) {
 		return
 	}
+	now := v.now()
 	for _, k := range model.Kinds {
 		value, ok := tags[naming.StackTag(k)]
 		if !ok || tags[naming.ResourceTag(k)] == "" {
@@ -104,7 +107,7 @@ func (v *foreign) loadBalancer(arn string, e *lbEntry, now observed.LoadBalancer
 	was := e.lb
 	now.State, now.DNSName, now.Addresses, now.Mappings = was.State, was.DNSName, was.Addresses, was.Mappings
 	if was.State != observed.Provisioning && settled(at, e.made, e.written) && !same(was, now) {
-		v.note(was.Tags, plan.LoadBalancer, arn, at)
+		v.note(was.Tags, plan.LoadBalancer, arn)
 	}
 }
 
@@ -112,7 +115,7 @@ func (v *foreign) loadBalancer(arn string, e *lbEntry, now observed.LoadBalancer
 func (v *foreign) targetGroup(arn string, e *groupEntry, now observed.TargetGroup, at time.Time) {
 	now.LoadBalancers = e.g.LoadBalancers
 	if settled(at, e.made, e.written) && !same(e.g, now) {
-		v.note(e.g.Tags, plan.TargetGroup, arn, at)
+		v.note(e.g.Tags, plan.TargetGroup, arn)
 	}
 }
 
@@ -121,7 +124,7 @@ func (v *foreign) listeners(e *lbEntry, now map[string]*listenerEntry, at time.T
 	if e.detailAt.IsZero() && !e.distrusted || !settled(at, e.made, e.written) {
 		return
 	}
-	note := func(kind plan.ResourceKind, id string) { v.note(e.lb.Tags, kind, id, at) }
+	note := func(kind plan.ResourceKind, id string) { v.note(e.lb.Tags, kind, id) }
 	for arn, was := range e.listeners {
 		le := now[arn]
 		if le == nil {
@@ -168,7 +171,7 @@ func (v *foreign) rules(e *lbEntry, was, now *listenerEntry, note func(plan.Reso
 // tags compares the tags of a resource with how they were known.
 func (v *foreign) tags(kind plan.ResourceKind, arn string, was, tags map[string]string, at, now time.Time, writes ...time.Time) {
 	if !at.IsZero() && settled(now, writes...) && !maps.Equal(was, tags) {
-		v.note(was, kind, arn, now)
+		v.note(was, kind, arn)
 	}
 }
 
@@ -176,7 +179,7 @@ func (v *foreign) tags(kind plan.ResourceKind, arn string, was, tags map[string]
 func noteAttributes(v *inventory, q model.AskAttributes, got map[string]string, now time.Time) {
 	note := func(tags, was map[string]string, at time.Time) {
 		if !at.IsZero() && settled(now, at) && !maps.Equal(was, got) {
-			v.foreign.note(tags, plan.ResourceKind(q.Of), q.ARN, now)
+			v.foreign.note(tags, plan.ResourceKind(q.Of), q.ARN)
 		}
 	}
 	v.write(func() {
@@ -200,7 +203,7 @@ func noteAttributes(v *inventory, q model.AskAttributes, got map[string]string, 
 // capacity compares the capacity of a load balancer with how it was known.
 func (v *foreign) capacity(e *lbEntry, units int32, now time.Time) {
 	if e.lb.Capacity != nil && settled(now, e.written, e.capacityAt) && *e.lb.Capacity != units {
-		v.note(e.lb.Tags, plan.LoadBalancer, e.lb.ARN, now)
+		v.note(e.lb.Tags, plan.LoadBalancer, e.lb.ARN)
 	}
 }
 

@@ -89,8 +89,9 @@ type sgEntry struct {
 	written time.Time
 }
 
-func newInventory(cluster, vpc string, refresh time.Duration) *inventory {
+func newInventory(cluster, vpc string, refresh time.Duration, now func() time.Time) *inventory {
 	v := &inventory{cluster: cluster, vpc: vpc, refresh: refresh}
+	v.foreign.now = now
 	v.reset()
 	return v
 }

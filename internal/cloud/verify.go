@@ -248,12 +248,12 @@ func (v *verifier) enterPartTags(got map[string]map[string]string, arns []string
 				changed = append(changed, e.lb.ARN)
 			case kind == plan.Listener && !same(tags, le.l.Tags):
 				le.l.Tags = tags
-				v.inv.foreign.note(e.lb.Tags, kind, arn, start)
+				v.inv.foreign.note(e.lb.Tags, kind, arn)
 			case kind == plan.Rule && !same(tags, le.rules[arn].Tags):
 				r := le.rules[arn]
 				r.Tags = tags
 				le.rules[arn] = r
-				v.inv.foreign.note(e.lb.Tags, kind, arn, start)
+				v.inv.foreign.note(e.lb.Tags, kind, arn)
 			}
 		}
 	})

@@ -1,0 +1,28 @@
+package cloud
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// A plan that is made while target groups are being listed does not know what the list shows. The note is younger than
+// the plan, so that the next one takes the change for one of others: it would be undone in spite of --drift=report.
+func TestAChangeIsNotedWhenItIsEntered(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	v := newInventory("prod", "vpc-1", time.Hour, func() time.Time { return now })
+	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
+	tags := map[string]string{naming.ClusterTag: "prod", naming.StackTag(id.Kind): naming.StackTagValue(id), naming.ResourceTag(id.Kind): "web"}
+	v.groups.put("group", &groupEntry{g: observed.TargetGroup{ARN: "group", Tags: tags, Name: "before"}})
+	started := now
+	planned := started.Add(time.Second)
+	now = planned.Add(time.Second)
+	v.enterTargetGroups(map[string]foundTargetGroup{"group": {g: observed.TargetGroup{ARN: "group", Name: "after"}}}, maps.Keys(map[string]bool{}), started)
+	if got := v.foreign.to(id, now); len(got) != 1 || !got[0].At.After(planned) {
+		t.Errorf("%+v, a plan was made at %s", got, planned)
+	}
+}
