@@ -30,6 +30,7 @@ type foreign struct {
 	cluster string
 	now     func() time.Time
 	of      map[foreignOf][]observed.Foreign
+	dropped time.Time // when what is too old was last forgotten
 	// changed, if not nil, is called with each stack of which a change is noted.
 	changed func(model.StackID)
 }
@@ -52,6 +53,10 @@ func (v *foreign) note(tags map[string]string, kind plan.ResourceKind, id string
 		return
 	}
 	now := v.now()
+	if now.Sub(v.dropped) > foreignKept {
+		v.dropOld(now)
+		v.dropped = now
+	}
 	for _, k := range model.Kinds {
 		value, ok := tags[naming.StackTag(k)]
 		if !ok || tags[naming.ResourceTag(k)] == "" {

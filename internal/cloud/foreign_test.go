@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // A plan that is made while target groups are being listed does not know what the list shows. The note is younger than
@@ -24,5 +26,19 @@ func TestAChangeIsNotedWhenItIsEntered(t *testing.T) {
 	v.enterTargetGroups(map[string]foundTargetGroup{"group": {g: observed.TargetGroup{ARN: "group", Name: "after"}}}, maps.Keys(map[string]bool{}), started)
 	if got := v.foreign.to(id, now); len(got) != 1 || !got[0].At.After(planned) {
 		t.Errorf("%+v, a plan was made at %s", got, planned)
+	}
+}
+
+// Stacks come and go, and changes to them are noted also where nothing looks for drift.
+func TestNotesOfStacksThatAreGoneAreForgotten(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	v := newInventory("prod", "vpc-1", time.Hour, func() time.Time { return now })
+	for n := range 100 {
+		id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: fmt.Sprintf("web-%d", n)}
+		v.foreign.note(map[string]string{naming.ClusterTag: "prod", naming.StackTag(id.Kind): naming.StackTagValue(id), naming.ResourceTag(id.Kind): "web"}, plan.LoadBalancer, "arn")
+		now = now.Add(10 * time.Minute)
+	}
+	if n := len(v.foreign.of); n > 15 {
+		t.Errorf("notes of %d stacks are kept, each younger than an hour", n)
 	}
 }

@@ -46,7 +46,6 @@ func (c *Cloud) Checks() []drift.Check {
 	v, now := c.verifier, c.cfg.Now()
 	var out []drift.Check
 	var resources int
-	c.inv.write(func() { c.inv.foreign.dropOld(now) })
 	c.inv.read(func() {
 		if c.inv.lbsAt.IsZero() || c.inv.groupsAt.IsZero() {
 			return // nothing was compared yet
