@@ -37,11 +37,19 @@ const definitions = "customresourcedefinitions"
 
 // Test is the name of the test that fails without a verb of a rule of a role.
 func (r Role) Test(rule Rule, resource, verb string) string {
-	if resource == definitions {
-		return "internal/kube TestVersions"
-	}
-	if verb == "list" || verb == "watch" {
+	switch {
+	case verb == "list" || verb == "watch":
 		return "internal/kube TestWithoutListOrWatch/" + resource + "/" + verb
+	case resource == "leases":
+		return "internal/kube TestWithoutVerbOfTheLease/leases/" + verb
+	case rule.Group == "apiextensions.k8s.io":
+		return "internal/kube TestWithoutVerbOfTheVersions/" + resource + "/" + verb
+	case resource == "albtargetcontrolconfigs":
+		return "internal/controller TestWithoutVerbOfTheAgent/" + resource + "/" + verb
+	case r.File == "role.yaml":
+		return "internal/kube TestWithoutVerbOfTheCheckpoints/" + resource + "/" + verb
+	case r.File == "webhook.yaml":
+		return "internal/webhook/serving TestWithoutVerb/" + r.Name + "/" + resource + "/" + verb
 	}
 	return "internal/rig TestWithoutVerb/" + r.Name + "/" + resource + "/" + verb
 }

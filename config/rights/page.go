@@ -25,7 +25,7 @@ func Tables() string {
 			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", a.Name, a.Why, a.Scenario)
 		}
 	}
-	b.WriteString("\n## Rights in Kubernetes\n")
+	b.WriteString("\n## Rights in Kubernetes\n\nTests named `TestWithoutVerb…` and `TestWithoutListOrWatch` take away one verb after the other.\n")
 	for _, r := range Kubernetes {
 		fmt.Fprintf(&b, "\n### %s `%s` in `%s`", r.kind(), r.Name, r.File)
 		if r.Feature != "" {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -245,17 +247,53 @@ func TestWithoutVerbOfTheLease(t *testing.T) {
 	}
 }
 
+// Without any one verb on the Secrets the checkpoints cannot be read or not be written, and the error says so.
+func TestWithoutVerbOfTheCheckpoints(t *testing.T) {
+	t.Parallel()
+	for _, verb := range []string{"", "create", "get", "update"} {
+		t.Run("secrets/"+verb, func(t *testing.T) {
+			// Another role allows Secrets to be created as well.
+			roles := slices.DeleteFunc(rights.WithoutVerb("fulcrum-leader-election", "secrets", verb), func(r rights.Role) bool { return r.Name != "fulcrum-leader-election" })
+			_, cfg := newBound(t, roles)
+			scheme, err := cluster.NewScheme()
+			if err != nil {
+				t.Fatal(err)
+			}
+			mapper := meta.NewDefaultRESTMapper(nil)
+			mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+			live, err := client.New(cfg, client.Options{Scheme: scheme, Mapper: mapper})
+			if err != nil {
+				t.Fatal(err)
+			}
+			store := Checkpoints{API: Live{live}, Namespace: rights.Namespace}
+			err = store.Write(t.Context(), "one")
+			if err == nil {
+				err = store.Write(t.Context(), "two")
+			}
+			text, unread := store.Read(t.Context())
+			switch {
+			case verb == "" && (err != nil || unread != nil || text != "two"):
+				t.Errorf("got %q, %v, %v", text, err, unread)
+			case verb != "" && !apierrors.IsForbidden(err):
+				t.Errorf("got %v", err)
+			case apierrors.IsForbidden(unread) != (verb == "get"):
+				t.Errorf("reading gives %v", unread)
+			}
+		})
+	}
+}
+
 // Without the right to read the definitions of Gateways their versions are an error, not empty.
 func TestWithoutVerbOfTheVersions(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"", "get"} {
 		t.Run("customresourcedefinitions/"+verb, func(t *testing.T) {
 			_, cfg := newBound(t, rights.WithoutVerb("fulcrum-gateway-versions", "customresourcedefinitions", verb))
-			client, err := metadata.NewForConfig(cfg)
+			definitions, err := metadata.NewForConfig(cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = Versions(t.Context(), client, []cluster.Kind{cluster.KindGateway})
+			_, err = Versions(t.Context(), definitions, []cluster.Kind{cluster.KindGateway})
 			if denied := apierrors.IsForbidden(err); denied != (verb != "") {
 				t.Errorf("got %v", err)
 			}

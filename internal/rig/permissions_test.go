@@ -24,6 +24,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/authz"
+	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/iam"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // permitted is what a scenario of the table of permissions does. The controller has the rights of the
@@ -72,6 +74,10 @@ func (p *permittedRun) leave() {
 	p.drop(cluster.KindIngress, "shop", "web")
 	p.act()
 }
+
+// otherRights are what docs/permissions.md says that the role of another account needs.
+const otherRights = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Resource": "*", "Action": ["elasticloadbalancing:DescribeTargetGroups",
+	"elasticloadbalancing:DescribeTargetHealth", "elasticloadbalancing:RegisterTargets", "elasticloadbalancing:DeregisterTargets"]}]}`
 
 // bystander is an Ingress of another load balancer, which asks for nothing special.
 const bystander = `
@@ -247,7 +253,17 @@ var permittedScenarios = map[rights.Scenario]permitted{
 	}},
 	rights.OtherAccounts: {apart: true, features: []string{rowRole}, live: func(p *permittedRun) {
 		arn, vpc := otherGroup(p.t, p.Rig)
+		theirs, err := emulated.Parse([]byte(otherRights))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		w := p.Emulator.Store()
+		w.Lock()
+		w.PutRole(store.Role{ARN: role, ExternalID: word, Trusted: []string{Account}, Policies: []emulated.Policy{theirs}})
+		w.Unlock()
 		p.act(shop, pods("web", podAddresses[:2]...), bindingTo(arn, "vpcID: "+vpc, "iamRoleArnToAssume: "+role, "assumeRoleExternalId: "+word))
+		p.again()
+		p.act(pods("web", podAddresses[0]))
 	}},
 }
 

@@ -27,6 +27,9 @@ type api struct {
 	version   int
 	objects   map[string]map[string]any
 	forbidden string // part of paths that may not be used
+	// lacking is a resource and a verb that may not be used, such as "secrets update"; lacked is set once it was tried.
+	lacking string
+	lacked  bool
 	// before is called ahead of a write, to let something else come first. It is called once.
 	before func()
 }
@@ -60,6 +63,9 @@ func (a *api) hooks() admissionclient.AdmissionregistrationV1Interface {
 	}
 	return c
 }
+
+// methods are those of verbs on one object.
+var methods = map[string]string{"create": http.MethodPost, "get": http.MethodGet, "patch": http.MethodPatch, "update": http.MethodPut}
 
 // put stores an object as it is.
 func (a *api) put(path string, obj map[string]any) {
@@ -121,7 +127,10 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	path := r.URL.Path
-	if a.forbidden != "" && strings.Contains(path, a.forbidden) {
+	resource, verb, _ := strings.Cut(a.lacking, " ")
+	lacks := verb != "" && strings.Contains(path, "/"+resource) && r.Method == methods[verb]
+	a.lacked = a.lacked || lacks
+	if lacks || a.forbidden != "" && strings.Contains(path, a.forbidden) {
 		fail(http.StatusForbidden, metav1.StatusReasonForbidden)
 		return
 	}

@@ -1,0 +1,58 @@
+package serving
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+
+	"github.com/fulcrum-lb/fulcrum/config/rights"
+)
+
+// Without any one verb of the roles for webhooks the log or an error says what is missing, and there is a
+// certificate all the same.
+func TestWithoutVerb(t *testing.T) {
+	for _, role := range rights.Kubernetes {
+		if role.File != "webhook.yaml" || role.Name == "fulcrum-target-control" {
+			continue
+		}
+		for _, rule := range role.Rules {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					t.Run(role.Name+"/"+resource+"/"+verb, func(t *testing.T) {
+						a := newAPI(t)
+						a.lacking = resource + " " + verb
+						a.configure(nil)
+						at, now := clock()
+						k := a.keeper(now)
+						var said strings.Builder
+						k.Log = funcr.New(func(_, args string) { said.WriteString(args) }, funcr.Options{})
+						note := func(err error) {
+							if err != nil {
+								said.WriteString(err.Error())
+							}
+						}
+						for month := range 24 { // the certificate is renewed in between
+							*at = start.Add(time.Duration(month) * 30 * 24 * time.Hour)
+							note(k.Sync(t.Context()))
+						}
+						for range 2 {
+							_, err := ClaimWorker(t.Context(), a.core().ConfigMaps(WorkerNamespace), 131072, func(int) int { return 7 })
+							note(err)
+						}
+						if !a.lacked {
+							t.Error("the verb is not used")
+						}
+						if !strings.Contains(said.String(), "no right to") && !strings.Contains(said.String(), "Forbidden") {
+							t.Errorf("nothing says what is missing: %s", said.String())
+						}
+						if k.Certificate() == nil {
+							t.Error("there is no certificate")
+						}
+					})
+				}
+			}
+		}
+	}
+}
