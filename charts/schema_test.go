@@ -107,7 +107,7 @@ type node struct {
 	AdditionalProperties any
 }
 
-// TestEmptyValuesAreAccepted: every value may be null, as tools write values that nobody set, where the chart has no
+// TestEmptyValuesAreAccepted: every value may be null, as tools write values that are not set, where the chart has no
 // default.
 func TestEmptyValuesAreAccepted(t *testing.T) {
 	var doc yamlv3.Node

@@ -42,7 +42,7 @@ func (e Environment) now() time.Time {
 // plugin is the name by which kubectl starts a binary as its command "fulcrum".
 const plugin = "kubectl-fulcrum"
 
-// isPlugin reports whether kubectl has started the program, or somebody under kubectl's name for it.
+// isPlugin reports whether kubectl has started the program, or a user under kubectl's name for it.
 func (e Environment) isPlugin() bool {
 	return strings.TrimSuffix(filepath.Base(e.Program), ".exe") == plugin
 }

@@ -24,7 +24,7 @@ type node struct {
 
 type edge struct{ from, to int }
 
-// shape tells kinds of nodes apart.
+// shape distinguishes kinds of nodes.
 type shape int
 
 const (

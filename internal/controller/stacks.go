@@ -122,7 +122,7 @@ type stacks struct {
 	pokes    *pokes[model.StackID]
 }
 
-// StackLine is the controller of load balancers. What cfg is told of runs is taken by the line.
+// StackLine is the controller of load balancers. The line sets the functions of cfg that are called after runs.
 func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) Line[model.StackID] {
 	s := newStacks(cfg, cl, m, log)
 	return Line[model.StackID]{

@@ -58,7 +58,7 @@ func BindingOf(_ *cluster.View, obj cluster.Object) []bindings.Key {
 	return nil
 }
 
-// BindingLine is the controller of bindings, and what it runs. What cfg is told of runs is taken by the line.
+// BindingLine is the controller of bindings, and what it runs. The line sets the functions of cfg that are called after runs.
 func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) (Line[bindings.Key], *bindings.Reconciler) {
 	r := newRegistrations(cfg, cl, m, log)
 	return r.line(), r.reconciler

@@ -113,7 +113,7 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 }
 
 // newlyClaimed returns a name that is for a host of another object and that no live certificate of the Secret has; nil
-// if there is none. So who joins later and is older keeps nobody from renewing what is served.
+// if there is none. So who joins later and is older does not keep others from renewing what is served.
 func newlyClaimed(claimed []model.ClaimedName, live []observed.OwnCertificate) *model.ClaimedName {
 	for i, n := range claimed {
 		if !slices.ContainsFunc(live, func(c observed.OwnCertificate) bool { return slices.Contains(c.Imported.Names, n.Name) }) {

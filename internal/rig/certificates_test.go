@@ -42,7 +42,7 @@ func managing(o *Options) {
 	o.Cloud = func(c *cloud.Config) { c.ManagedCertificates = true }
 }
 
-// validated makes the zones, and the certificate of somebody else; see newManagingShop.
+// validated makes the zones, and a certificate that is not ours; see newManagingShop.
 func (r *Rig) validated(delay time.Duration) {
 	t := r.T
 	t.Helper()
