@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,12 +17,17 @@ import (
 func TestVersionsAreFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
+		var mu sync.Mutex // the clock of the test orders the goroutines, but the race detector does not know that
 		var live map[string]string
 		var fault error
 		times := 0
 		w := &versionsWatch{
 			to: &Versions{}, log: logr.Discard(),
-			read:  func(context.Context) (map[string]string, error) { return live, fault },
+			read: func(context.Context) (map[string]string, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				return live, fault
+			},
 			again: func(context.Context) error { times++; return nil },
 		}
 		go func() { _ = w.run(ctx) }()
@@ -38,7 +44,9 @@ func TestVersionsAreFollowed(t *testing.T) {
 			{nil, errors.New("forbidden"), nil, 3},
 			{map[string]string{"a": "v1.7.0"}, nil, map[string]string{"a": "v1.7.0"}, 4},
 		} {
+			mu.Lock()
 			live, fault = c.live, c.fault
+			mu.Unlock()
 			time.Sleep(versionsEvery)
 			synctest.Wait()
 			if got := w.to.Get(); (got == nil) != (c.want == nil) || !maps.Equal(got, c.want) || times != c.times {
