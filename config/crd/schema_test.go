@@ -1,21 +1,17 @@
 package crd_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fulcrum-lb/fulcrum/config/crd"
+	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden file")
 
 // definition is a custom resource definition, with all fields that may be in one of ours.
 type definition struct {
@@ -95,19 +91,7 @@ func TestSchemaIsTheContract(t *testing.T) {
 		}
 		out.WriteString("\n")
 	}
-	const golden = "testdata/schema.txt"
-	if *update {
-		if err := os.WriteFile(golden, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), out.String()); d != "" {
-		t.Errorf("-want +got; -update rewrites it:\n%s", d)
-	}
+	goldentest.Page(t, "testdata/schema.txt", out.String())
 }
 
 // fields writes a line per field in order of its path.

@@ -3,7 +3,6 @@ package rights_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,11 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/config/rights"
+	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
 )
 
 //go:generate go test -run TestFilesAreUpToDate . -update
-
-var update = flag.Bool("update", false, "rewrite the files that are generated from the table")
 
 // files are the generated ones, by their paths from here.
 func files(t *testing.T) map[string][]byte {
@@ -45,19 +43,7 @@ func files(t *testing.T) map[string][]byte {
 func TestFilesAreUpToDate(t *testing.T) {
 	want := files(t)
 	for name, content := range want {
-		if *update {
-			if err := os.WriteFile(name, content, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		have, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(string(content), string(have)); d != "" {
-			t.Errorf("%s is not what the table says; run go generate in config/rights (-table +file):\n%s", name, d)
-		}
+		goldentest.Page(t, name, string(content))
 	}
 	for _, pattern := range []string{"../iam/*.json", "../rbac/*.yaml"} {
 		there, err := filepath.Glob(pattern)

@@ -1,21 +1,18 @@
 package cli
 
 import (
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
 )
 
 //go:generate go test -run TestThePageOfDocumentsIsUpToDate . -update
@@ -143,19 +140,5 @@ The page is made from the types of the program by ` + "`make generate`" + `. [co
 }
 
 func TestThePageOfDocumentsIsUpToDate(t *testing.T) {
-	const file = "../../docs/cli-json.md"
-	want := pageOfDocuments(t)
-	if flag.Lookup("update").Value.String() == "true" {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	have, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(have), want); d != "" {
-		t.Errorf("docs/cli-json.md differs from the types; run make generate (-page +program):\n%s", d)
-	}
+	goldentest.Page(t, "../../docs/cli-json.md", pageOfDocuments(t))
 }

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,15 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
 //go:generate go test -run TestMetricsPageIsUpToDate . -update
-
-var update = flag.Bool("update", false, "rewrite the table of docs/metrics.md")
 
 // registry remembers what is registered, also metrics without a series yet.
 type registry struct{ collectors []prometheus.Collector }
@@ -95,15 +92,8 @@ func TestMetricsPageIsUpToDate(t *testing.T) {
 		t.Fatal("docs/metrics.md has no place for the table")
 	}
 	want := before + tableBegin + metricsTable(t) + tableEnd + after
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		page = want
-	}
-	if diff := cmp.Diff(page, want); diff != "" {
-		t.Errorf("docs/metrics.md is not what the controller serves; run make generate (-page +controller):\n%s", diff)
-	}
+	goldentest.Page(t, path, want)
+	page = want
 	// Expressions use metrics of the tables, with the labels that they have.
 	listed := map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|.*$").FindAllStringSubmatch(page, -1) {

@@ -1,12 +1,10 @@
 package emulator
 
 import (
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -22,14 +20,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/aws-sdk-go-v2/service/wafregional"
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
+	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
 )
 
 //go:generate go test -run TestOperationsPageIsUpToDate . -update
-
-var update = flag.Bool("update", false, "rewrite docs/emulator-operations.md")
 
 // pageServices are the services in the order of the page.
 var pageServices = []struct {
@@ -52,21 +48,7 @@ var pageServices = []struct {
 const mostMissing = 30
 
 func TestOperationsPageIsUpToDate(t *testing.T) {
-	path := filepath.Join("..", "..", "docs", "emulator-operations.md")
-	want := operationsPage(t)
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	have, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(have), want); diff != "" {
-		t.Errorf("docs/emulator-operations.md is not what the emulator does; run make generate (-page +emulator):\n%s", diff)
-	}
+	goldentest.Page(t, filepath.Join("..", "..", "docs", "emulator-operations.md"), operationsPage(t))
 }
 
 func operationsPage(t *testing.T) string {

@@ -1,39 +1,22 @@
 package reference
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
 //go:generate go test -run TestPagesAreUpToDate . -update
 
-var update = flag.Bool("update", false, "rewrite the pages")
-
 func TestPagesAreUpToDate(t *testing.T) {
 	for name, want := range Pages() {
-		path := filepath.Join("..", "..", "docs", name)
-		if *update {
-			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		have, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(have), want); diff != "" {
-			t.Errorf("docs/%s differs from the tables of the program; run make generate (-page +program):\n%s", name, diff)
-		}
+		goldentest.Page(t, filepath.Join("..", "..", "docs", name), want)
 	}
 }
 

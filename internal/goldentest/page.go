@@ -1,0 +1,27 @@
+package goldentest
+
+import (
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Page compares a file that is made from what the program is with how it should be, and writes it with
+// -update.
+func Page(t *testing.T, path, want string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	have, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(have), want); d != "" {
+		t.Errorf("%s is out of date; run make generate, or this test with -update (-file +program):\n%s", path, d)
+	}
+}
