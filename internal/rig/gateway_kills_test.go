@@ -56,30 +56,7 @@ func TestGatewaysSurviveAnyCall(t *testing.T) {
 	if seeds.Long() {
 		step = 1
 	}
-	for name, does := range map[string]func(*Rig) fault.Action{
-		"killed":          func(r *Rig) fault.Action { r.Kill(); return fault.Action{} },
-		"the answer lost": func(*Rig) fault.Action { return fault.Action{Lose: true} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for at := 1; at <= calls; at += step {
-				synctest.Test(t, func(t *testing.T) {
-					n, said := 0, ""
-					var r *Rig
-					got := liveOfEdge(t, func(c fault.Call) fault.Action {
-						if !count(c, &n) || n != at {
-							return fault.Action{}
-						}
-						said = c.Operation
-						return does(r)
-					}, func(made *Rig) { r = made })
-					if d := cmp.Diff(want, got); d != "" {
-						t.Fatalf("%s at call %d, %s (-without +with):\n%s", name, at, said, d)
-					}
-				})
-			}
-		})
-	}
+	interruptEach(t, want, calls, step, liveOfEdge)
 }
 
 // liveOfEdge is what is there, and what the Gateway shows, after all edits of a Gateway whose calls a hook sees. After its

@@ -263,11 +263,7 @@ func walkOfGateways(t *testing.T, seed uint64) {
 	t.Helper()
 	var log []string
 	docs := walkDocs{}
-	defer func() {
-		if t.Failed() {
-			t.Logf("seed %d:\n%s\nlast objects:\n%s", seed, strings.Join(log, "\n"), strings.Join(lastObjects(docs), "\n"))
-		}
-	}()
+	defer docs.logFailure(t, seed, &log)
 	var got, shown, empty, before []string
 	synctest.Test(t, func(t *testing.T) {
 		writes := &statusWrites{}

@@ -31,30 +31,7 @@ func TestServicesSurviveAnyCall(t *testing.T) {
 	if calls < 30 {
 		t.Fatalf("the life of the Service takes %d calls only", calls)
 	}
-	for name, does := range map[string]func(*Rig) fault.Action{
-		"killed":          func(r *Rig) fault.Action { r.Kill(); return fault.Action{} },
-		"the answer lost": func(*Rig) fault.Action { return fault.Action{Lose: true} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for at := 1; at <= calls; at++ {
-				synctest.Test(t, func(t *testing.T) {
-					n, said := 0, ""
-					var r *Rig
-					got := liveOfMail(t, func(c fault.Call) fault.Action {
-						if !count(c, &n) || n != at {
-							return fault.Action{}
-						}
-						said = c.Operation
-						return does(r)
-					}, func(made *Rig) { r = made })
-					if d := cmp.Diff(want, got); d != "" {
-						t.Fatalf("%s at call %d, %s (-without +with):\n%s", name, at, said, d)
-					}
-				})
-			}
-		})
-	}
+	interruptEach(t, want, calls, 1, liveOfMail)
 }
 
 // liveOfMail is what is there after all edits, and after the deletion, of a Service whose calls a hook sees.
@@ -78,6 +55,35 @@ func liveOfMail(t *testing.T, hook func(fault.Call) fault.Action, with func(*Rig
 		t.Fatalf("left behind (-before +after):\n%s", d)
 	}
 	return append(out, fmt.Sprint(len(r.Store.All(cluster.KindBinding)), " bindings"))
+}
+
+// interruptEach lives a life again for each call that changes something, or for one of so many: the process dies at it, or
+// never hears the answer. What there is at last is what there was without that.
+func interruptEach(t *testing.T, want []string, calls, step int, live func(*testing.T, func(fault.Call) fault.Action, func(*Rig)) []string) {
+	for name, does := range map[string]func(*Rig) fault.Action{
+		"killed":          func(r *Rig) fault.Action { r.Kill(); return fault.Action{} },
+		"the answer lost": func(*Rig) fault.Action { return fault.Action{Lose: true} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for at := 1; at <= calls; at += step {
+				synctest.Test(t, func(t *testing.T) {
+					n, said := 0, ""
+					var r *Rig
+					got := live(t, func(c fault.Call) fault.Action {
+						if !count(c, &n) || n != at {
+							return fault.Action{}
+						}
+						said = c.Operation
+						return does(r)
+					}, func(made *Rig) { r = made })
+					if d := cmp.Diff(want, got); d != "" {
+						t.Fatalf("%s at call %d, %s (-without +with):\n%s", name, at, said, d)
+					}
+				})
+			}
+		})
+	}
 }
 
 // count counts calls that change something, and reports whether this is one.

@@ -142,11 +142,7 @@ func walkOfServices(t *testing.T, seed uint64) {
 	t.Helper()
 	var log []string
 	docs := walkDocs{}
-	defer func() {
-		if t.Failed() {
-			t.Logf("seed %d:\n%s\nlast objects:\n%s", seed, strings.Join(log, "\n"), strings.Join(lastObjects(docs), "\n"))
-		}
-	}()
+	defer docs.logFailure(t, seed, &log)
 	options := Options{Checkpoints: seed%2 == 1}
 	var got, empty, before []string
 	synctest.Test(t, func(t *testing.T) {

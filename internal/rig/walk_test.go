@@ -252,6 +252,14 @@ func newWalkWith(t *testing.T, seed uint64, o Options) (walker, *Rig) {
 	return walker{rand.New(rand.NewPCG(seed, 1)), r.World}, r
 }
 
+// logFailure shows what a walk did, and the objects that it ended with, if it has failed. It is to be deferred.
+func (docs walkDocs) logFailure(t *testing.T, seed uint64, log *[]string) {
+	t.Helper()
+	if t.Failed() {
+		t.Logf("seed %d:\n%s\nlast objects:\n%s", seed, strings.Join(*log, "\n"), strings.Join(lastObjects(docs), "\n"))
+	}
+}
+
 // throughFaults takes steps while calls are throttled, answers are lost, connections break and the controller dies, and
 // restarts it. It logs what has happened. After it nothing fails any more.
 func (w walker) throughFaults(r *Rig, steps int, log *[]string, step func() string) {
@@ -300,11 +308,7 @@ func walk(t *testing.T, seed uint64) {
 	t.Helper()
 	var log []string
 	docs := walkDocs{}
-	defer func() {
-		if t.Failed() {
-			t.Logf("seed %d:\n%s\nlast objects:\n%s", seed, strings.Join(log, "\n"), strings.Join(lastObjects(docs), "\n"))
-		}
-	}()
+	defer docs.logFailure(t, seed, &log)
 	var got, empty, before []string
 	synctest.Test(t, func(t *testing.T) {
 		w, r := newWalk(t, seed)
