@@ -80,8 +80,7 @@ func (s *Shadow) stack(ctx context.Context, id model.StackID, triggers *Triggers
 	key := shadowKey{string(id.Kind), id.String()}
 	d, err := s.engine.Draft(ctx, id)
 	if err != nil {
-		s.set(key, ShadowItem{Failed: finding.Printable(err.Error())})
-		return Next{}, err
+		return Next{}, s.failed(ctx, key, err)
 	}
 	s.metrics.findings.set(id, d.Findings)
 	item := ShadowItem{Findings: len(d.Findings)}
@@ -93,8 +92,7 @@ func (s *Shadow) stack(ctx context.Context, id model.StackID, triggers *Triggers
 		triggers.Gone(id)
 		return Next{}, nil
 	}
-	s.set(key, item)
-	s.log(ctx, item)
+	s.set(ctx, key, item)
 	return Next{After: ShadowPeriod, Idle: true}, nil
 }
 
@@ -112,8 +110,7 @@ func (s *Shadow) binding(ctx context.Context, k bindings.Key, triggers *Triggers
 	d, ok, err := s.bindings.Draft(ctx, k)
 	switch {
 	case err != nil:
-		s.set(key, ShadowItem{Failed: finding.Printable(err.Error())})
-		return Next{}, err
+		return Next{}, s.failed(ctx, key, err)
 	case !ok:
 		s.forget(key)
 		triggers.Gone(k)
@@ -124,8 +121,7 @@ func (s *Shadow) binding(ctx context.Context, k bindings.Key, triggers *Triggers
 	for _, i := range d.AWSItems() {
 		item.add(shadowItem(i))
 	}
-	s.set(key, item)
-	s.log(ctx, item)
+	s.set(ctx, key, item)
 	return Next{After: ShadowPeriod, Idle: true}, nil
 }
 
@@ -134,8 +130,7 @@ func (s *Shadow) Rules(ctx context.Context) error {
 	key := shadowKey{shadowRules, ""}
 	changes, err := s.bindings.DraftRules(ctx)
 	if err != nil {
-		s.set(key, ShadowItem{Failed: finding.Printable(err.Error())})
-		return err
+		return s.failed(ctx, key, err)
 	}
 	item := ShadowItem{}
 	for _, c := range changes {
@@ -143,7 +138,7 @@ func (s *Shadow) Rules(ctx context.Context) error {
 			item.add(shadowItem(i))
 		}
 	}
-	s.set(key, item)
+	s.set(ctx, key, item)
 	return nil
 }
 
@@ -151,18 +146,25 @@ func shadowItem(i bindingplan.Item) ShadowStep {
 	return ShadowStep{ID: i.ID(), Kind: i.Kind, Impact: plan.NoImpact, Why: i.Why}
 }
 
-// log says what would be done, when that has changed.
-func (s *Shadow) log(ctx context.Context, item ShadowItem) {
-	logr.FromContextOrDiscard(ctx).V(1).Info("planned in shadow mode", "steps", item.Count, "findings", item.Findings)
+// mostOfError is how many characters of an error the report shows.
+const mostOfError = 500
+
+// failed notes that no plan could be made, and returns why.
+func (s *Shadow) failed(ctx context.Context, key shadowKey, err error) error {
+	s.set(ctx, key, ShadowItem{Failed: finding.CutTo(mostOfError, finding.Printable(err.Error()))})
+	return err
 }
 
-func (s *Shadow) set(key shadowKey, item ShadowItem) {
+// set notes a plan, and logs one that differs from the last.
+func (s *Shadow) set(ctx context.Context, key shadowKey, item ShadowItem) {
 	item.Kind, item.ID = key.kind, key.name
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.items[key].same(item) {
-		s.items[key], s.news = item, true
+	if s.items[key].same(item) {
+		return
 	}
+	s.items[key], s.news = item, true
+	logr.FromContextOrDiscard(ctx).V(1).Info("planned in shadow mode", "steps", item.Count, "findings", item.Findings)
 }
 
 func (s *Shadow) forget(key shadowKey) {

@@ -25,9 +25,9 @@ func TestTheReportOfAShadowIsBounded(t *testing.T) {
 		item.add(step)
 	}
 	for i := range 2 * mostShadowItems {
-		s.set(shadowKey{"Ingress", fmt.Sprintf("shop/%04d", i)}, item)
+		s.set(t.Context(), shadowKey{"Ingress", fmt.Sprintf("shop/%04d", i)}, item)
 	}
-	s.set(shadowKey{"Service", "shop/done"}, ShadowItem{})
+	s.set(t.Context(), shadowKey{"Service", "shop/done"}, ShadowItem{})
 	dir := t.TempDir()
 	file := filepath.Join(dir, "report.json")
 	if err := os.WriteFile(file, []byte("an old report"), 0o600); err != nil {
