@@ -50,7 +50,7 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []obser
 			p.r.memory.noteRoom(p.key)
 			p.r.memory.noteDeregistered(p.key, f.Described, chunk)
 			p.r.did(Deregistered, arn, namesOf(chunk))
-			p.tellRestored(ctx, f.Stored, namesOf(chunk))
+			p.reportRestored(ctx, f.Stored, namesOf(chunk))
 		case failure.Turn(err) > 0:
 			// Should one of the addresses be given to another tenant meanwhile, the call is urgent.
 			targets.GivenAway(p.v, p.key.Namespace, slices.Concat(append(queue, chunk)...))
@@ -108,7 +108,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			p.out.Registered += len(chunk)
 			p.r.memory.noteRegistered(p.key, f.Described, chunk)
 			p.r.did(Registered, arn, endpointNames(chunk))
-			p.tellRestored(ctx, f.Stored, endpointNames(chunk))
+			p.reportRestored(ctx, f.Stored, endpointNames(chunk))
 			continue
 		}
 		class := p.r.Cloud.Class(err)

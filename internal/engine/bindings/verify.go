@@ -84,7 +84,7 @@ func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 	case s.empty() || !news && r.Drift == engine.ReportDrift:
 		return nil
 	case r.Drift == engine.ReportDrift:
-		return r.tellDrift(ctx, b, s)
+		return r.reportDrift(ctx, b, s)
 	}
 	if r.Again != nil {
 		r.Again(key)
@@ -160,19 +160,19 @@ func (m *memory) restored(key Key, identities []string) suspicion {
 	return suspicion{take(&f.suspected.missing), take(&f.suspected.added)}
 }
 
-// tellRestored reports targets that others have changed and that are as they were.
-func (p *run) tellRestored(ctx context.Context, b *elbv2.TargetGroupBinding, identities []string) {
+// reportRestored reports targets that others have changed and that are as they were.
+func (p *run) reportRestored(ctx context.Context, b *elbv2.TargetGroupBinding, identities []string) {
 	canonical := make([]string, 0, len(identities))
 	for _, id := range identities {
 		canonical = append(canonical, targets.CanonicalIdentity(id))
 	}
 	if s := p.r.memory.restored(p.key, canonical); !s.empty() {
-		_ = p.r.tellDrift(ctx, b, s) // the targets count, not the event
+		_ = p.r.reportDrift(ctx, b, s) // the targets count, not the event
 	}
 }
 
-// tellDrift writes the event of targets that others have changed, and counts them.
-func (r *Reconciler) tellDrift(ctx context.Context, b *elbv2.TargetGroupBinding, s suspicion) error {
+// reportDrift writes the event of targets that others have changed, and counts them.
+func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBinding, s suspicion) error {
 	if r.Drift == engine.IgnoreDrift {
 		return nil
 	}
