@@ -65,6 +65,9 @@ type webRequest struct {
 	text   string
 }
 
+// defaultPorts are those of URLs without one.
+var defaultPorts = map[string]int32{"http": 80, "https": 443}
+
 // requestDocument is what explain request prints for tools.
 type requestDocument struct {
 	Cluster string `json:"cluster"`
@@ -105,7 +108,7 @@ func (r *requesting) request(target string) (webRequest, error) {
 	if err != nil || u.Host == "" {
 		return webRequest{}, fmt.Errorf("%q is no URL; write one like http://shop.example/cart", target)
 	}
-	out := webRequest{scheme: strings.ToLower(u.Scheme), port: map[string]int32{"http": 80, "https": 443}[strings.ToLower(u.Scheme)]}
+	out := webRequest{scheme: strings.ToLower(u.Scheme), port: defaultPorts[strings.ToLower(u.Scheme)]}
 	if out.port == 0 {
 		return out, fmt.Errorf("scheme %q of the URL is neither http nor https", u.Scheme)
 	}
@@ -323,6 +326,9 @@ func (a *answering) document() requestDocument {
 	}
 	for _, o := range a.otherwise[:min(len(a.otherwise), mostOthers)] {
 		note("%s", o)
+	}
+	if a.port != defaultPorts[a.scheme] && len(byRule) > 0 {
+		note("clients send the Host header \"%s:%d\"; AWS does not document whether a rule compares the port, and a rule for %q alone may not match", a.Host, a.port, a.Host)
 	}
 	if a.unknown {
 		note("rules that look at the address of the client match nothing here; give it with --source-ip")

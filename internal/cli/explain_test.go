@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
 
@@ -73,6 +74,20 @@ status: {conditions: [{type: Ready, status: "False", reason: AccessDenied, messa
 		code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"explain", object, "-n=shop"}, flags)...)
 		if code != 0 || !strings.HasSuffix(out, want) {
 			t.Errorf("exit %d: %s%s", code, stderr, out)
+		}
+	}
+}
+
+// A client names a port that is not that of the scheme in the Host header, which a rule for the host alone may not match.
+func TestAPortThatClientsSendIsNoted(t *testing.T) {
+	for port, want := range map[int32]int{80: 0, 8080: 1} {
+		a := answering{
+			webRequest: webRequest{Request: model.Request{Host: "shop.example.com"}, scheme: "http", port: port},
+			answers:    []requestAnswer{{Type: string(model.Application), Rule: &explainedRule{}}},
+		}
+		notes := a.document().Notes
+		if len(notes) != want || want > 0 && !strings.Contains(notes[0], `"shop.example.com:8080"`) {
+			t.Errorf("port %d: %q", port, notes)
 		}
 	}
 }
