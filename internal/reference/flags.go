@@ -16,7 +16,7 @@ func flags() string {
 
 After reading this page you can look up every flag of the controller, every feature gate, and the environment variables that are read. Names and defaults of the flags that aws-load-balancer-controller v3.5.0 has are the same, so that a Deployment needs only another image.
 
-` + "`plan`, `tree`, `explain` and `orphans`" + ` take the same flags, because these decide what the controller would do. An unknown flag, or a value that is not admitted, stops the start with a message that names the flag and what is admitted.
+` + "`plan`, `tree`, `explain`, `doctor` and `orphans`" + ` take the same flags, because these decide what the controller would do. An unknown flag, or a value that is not admitted, stops the start with a message that names the flag and what is admitted.
 
 A list is separated by commas, and its flag may be repeated. A map is ` + "`key=value,key=value`" + `. A duration is a number with a unit, such as ` + "`90s`, `15m` or `10h`" + `.
 

@@ -23,8 +23,8 @@ type Rule struct {
 // QueryString and SourceIP. It holds when any of its values matches.
 type Condition interface{ condition() }
 
-// HostHeader compares the host name of the request, without port and without
-// regard to case.
+// HostHeader compares the Host header of the request, with its port if it has one,
+// and without regard to case.
 type HostHeader struct {
 	// Values are globs: "*" is any text, "?" any one character.
 	Values []string
