@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -48,7 +49,8 @@ type versionsWatch struct {
 	said string // the failure that was logged last
 }
 
-// look reads the versions. What cannot be read is unknown, because the cluster may have changed.
+// look reads the versions. What may not be read is unknown, because the cluster may have changed. Any other failure
+// passes, and changes nothing that is known.
 func (w *versionsWatch) look(ctx context.Context) error {
 	found, err := w.read(ctx)
 	text := ""
@@ -60,6 +62,9 @@ func (w *versionsWatch) look(ctx context.Context) error {
 		if err != nil {
 			w.log.Info("failed to read versions of the Gateway API", "err", text)
 		}
+	}
+	if err != nil && !apierrors.IsForbidden(err) {
+		return nil
 	}
 	if before := w.to.Get(); (before == nil) == (found == nil) && maps.Equal(before, found) {
 		return nil

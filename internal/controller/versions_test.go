@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GatewayClasses are looked at again when the versions of CRDs change, become known or cannot be read any more, and at no
+// GatewayClasses are looked at again when the versions of CRDs change, become known or may not be read any more, and at no
 // other time.
 func TestVersionsAreFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -30,6 +32,7 @@ func TestVersionsAreFollowed(t *testing.T) {
 			},
 			again: func(context.Context) error { times++; return nil },
 		}
+		forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "customresourcedefinitions"}, "a", errors.New("no role allows it"))
 		go func() { _ = w.run(ctx) }()
 		for _, c := range []struct {
 			live  map[string]string
@@ -40,8 +43,10 @@ func TestVersionsAreFollowed(t *testing.T) {
 			{map[string]string{}, nil, map[string]string{}, 1},
 			{map[string]string{"a": "v1.6.3"}, nil, map[string]string{"a": "v1.6.3"}, 2},
 			{map[string]string{"a": "v1.6.3"}, nil, map[string]string{"a": "v1.6.3"}, 2},
-			{nil, errors.New("forbidden"), nil, 3},
-			{nil, errors.New("forbidden"), nil, 3},
+			{nil, errors.New("connection refused"), map[string]string{"a": "v1.6.3"}, 2},
+			{nil, forbidden, nil, 3},
+			{nil, forbidden, nil, 3},
+			{nil, errors.New("connection refused"), nil, 3},
 			{map[string]string{"a": "v1.7.0"}, nil, map[string]string{"a": "v1.7.0"}, 4},
 		} {
 			mu.Lock()

@@ -19,6 +19,8 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 // Versions returns the version of the Gateway API that the CRD of each kind is of, by the name of the CRD; empty where
 // it names none. CRDs that are not installed are left out.
 func Versions(ctx context.Context, c metadata.Interface, kinds []cluster.Kind) (map[string]string, error) {
+	ctx, done := context.WithTimeout(ctx, requestTimeout)
+	defer done()
 	out := map[string]string{}
 	for _, k := range kinds {
 		typ, ok := cluster.TypeOf(k)
