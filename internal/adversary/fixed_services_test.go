@@ -32,18 +32,18 @@ func TestFixedServices(t *testing.T) {
 	t.Parallel()
 	const internetFacing = "aws-load-balancer-scheme"
 	for name, c := range map[string]struct {
-		docs  string
-		told  string // in an event on the attacker's Service; empty: none is needed
-		quota string
+		docs     string
+		reported string // in an event on the attacker's Service; empty: none is needed
+		quota    string
 	}{
-		"name":            {docs: evilExposed("", "aws-load-balancer-name", "$MAILNAME"), told: "NameTaken"},
-		"elastic address": {docs: evilExposed("", internetFacing, "internet-facing", "aws-load-balancer-subnets", "$PUBLIC", "aws-load-balancer-eip-allocations", "$EIPS"), told: "are not available for use"},
+		"name":            {docs: evilExposed("", "aws-load-balancer-name", "$MAILNAME"), reported: "NameTaken"},
+		"elastic address": {docs: evilExposed("", internetFacing, "internet-facing", "aws-load-balancer-subnets", "$PUBLIC", "aws-load-balancer-eip-allocations", "$EIPS"), reported: "are not available for use"},
 		"security group":  {docs: evilExposed("", "aws-load-balancer-security-groups", "$MAILSG", "aws-load-balancer-manage-backend-security-group-rules", "true")},
 		"target group by ARN": {docs: evilExposed("", "actions.TCP-80", `{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[{"targetGroupARN":"$TGARN0","weight":1}]}}`),
-			told: "TargetGroupNotOwned"},
+			reported: "TargetGroupNotOwned"},
 		"finalizer":    {docs: evilExposed(naming.ServiceFinalizer)},
 		"private link": {docs: evilExposed("", "aws-load-balancer-security-groups", "$MAILSG", "aws-load-balancer-inbound-sg-rules-on-private-link-traffic", "off")},
-		"quota":        {docs: evilExposed(""), quota: "network-load-balancers", told: "QuotaReached"},
+		"quota":        {docs: evilExposed(""), quota: "network-load-balancers", reported: "QuotaReached"},
 	} {
 		fixed(t, name, setup{access: shutOut, scenario: 0}, func(w *testCluster) {
 			if c.quota != "" {
@@ -56,7 +56,7 @@ func TestFixedServices(t *testing.T) {
 			}
 			w.drive(long)
 			events := fmt.Sprint(w.log.about("Service evil/app"))
-			w.check(c.told == "" || strings.Contains(events, c.told), "want %s, got %s", c.told, events)
+			w.check(c.reported == "" || strings.Contains(events, c.reported), "want %s, got %s", c.reported, events)
 			w.leave()
 			w.drive(cleanWithin)
 			w.checkLeft(w.judge.course, false)

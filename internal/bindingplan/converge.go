@@ -37,7 +37,7 @@ func (p *planner) converge() {
 		p.do(Settled, "")
 		p.Deferred = true
 		p.again(p.Memory.DueIn, "to compare it with AWS")
-		p.end = withStrays
+		p.end = withMissingEndpoints
 		return
 	}
 	if !p.claimed() && !p.Claimed {

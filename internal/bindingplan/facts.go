@@ -29,7 +29,7 @@ type Facts struct {
 	// not known.
 	Stored *elbv2.TargetGroupBinding
 	Absent bool
-	// Described is Stored with what only AWS knows filled in, or Undescribed why that cannot be told.
+	// Described is Stored with what only AWS knows filled in, or Undescribed why that is not known.
 	Described   *elbv2.TargetGroupBinding
 	Undescribed *Failure
 	// Found are the endpoints, and Want is the checkpoint that goes with them.

@@ -15,9 +15,9 @@ import (
 // latest change of a waiting gate is given, which may be nothing at all.
 const noGate time.Duration = -1
 
-// strayAfter is how long the containers of a pod have to be ready before its gate says that it is not an
+// endpointMissingAfter is how long the containers of a pod have to be ready before its gate says that it is not an
 // endpoint: slices follow pods.
-const strayAfter = 30 * time.Second
+const endpointMissingAfter = 30 * time.Second
 
 // showing is what the condition of a pod is to say.
 type showing struct {
@@ -115,9 +115,9 @@ func (r *reporter) explainWaiting() {
 	}
 }
 
-// explainStrays writes into pods that wait for the gate that nothing will come of it: they will not be
+// explainMissingEndpoints writes into pods that wait for the gate that nothing will come of it: they will not be
 // registered as they are.
-func (r *reporter) explainStrays() {
+func (r *reporter) explainMissingEndpoints() {
 	known := map[string]bool{}
 	if len(r.GatedPods) > 0 {
 		for _, e := range r.Found.Endpoints() {
@@ -132,15 +132,15 @@ func (r *reporter) explainStrays() {
 		if known[pod.Name] || !ready || pod.DeletionTimestamp != nil || shown.Status == corev1.ConditionTrue {
 			continue
 		}
-		if wait := strayAfter - r.Now.Sub(since); wait > 0 {
+		if wait := endpointMissingAfter - r.Now.Sub(since); wait > 0 {
 			r.again(wait, "pods may become endpoints")
 			continue
 		}
-		r.setGate(&r.Steps, showing{pod: pod, want: closed(r.stray())}, "")
+		r.setGate(&r.Steps, showing{pod: pod, want: closed(r.endpointMissing())}, "")
 	}
 }
 
-func (f *Facts) stray() finding.Finding {
+func (f *Facts) endpointMissing() finding.Finding {
 	out := finding.Finding{Reason: finding.EndpointMissing}
 	if targets.IsInstance(f.Described) {
 		out.Message = "nodes are registered in the target group, not pods"

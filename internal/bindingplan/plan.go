@@ -67,14 +67,14 @@ type retry struct {
 type ending int
 
 const (
-	quietly      ending = iota // nothing
-	withStrays                 // pods that will not become targets
-	withFailure                // what could not be read
-	withFindings               // what a user has to correct
-	withTargets                // the health of targets, and success
-	withdrawn                  // that the backend is not there
-	released                   // nothing but failures, with the reason of a cleanup
-	disappeared                // nothing, and the binding is forgotten
+	quietly              ending = iota // nothing
+	withMissingEndpoints               // pods that will not become targets
+	withFailure                        // what could not be read
+	withFindings                       // what a user has to correct
+	withTargets                        // the health of targets, and success
+	withdrawn                          // that the backend is not there
+	released                           // nothing but failures, with the reason of a cleanup
+	disappeared                        // nothing, and the binding is forgotten
 )
 
 type planner struct {

@@ -29,7 +29,7 @@ type Done struct {
 // Opening is what became of the rules.
 type Opening struct {
 	Done   bool // those of this binding are there
-	Faulty bool // some cannot be told until the binding is corrected
+	Faulty bool // some are not known until the binding is corrected
 	Again  bool // those of others are not there
 	// Findings about the binding.
 	Findings finding.List
@@ -86,8 +86,8 @@ func (p Plan) Report(f *Facts, d Done) Report {
 		return r.Report
 	}
 	switch p.end {
-	case withStrays:
-		r.explainStrays()
+	case withMissingEndpoints:
+		r.explainMissingEndpoints()
 	case withFailure:
 		if failed != nil {
 			r.stopped(*failed)
@@ -182,7 +182,7 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 		waiting = r.showHealth(&r.Steps, m.Matched, without(m.Register, refused), left)
 		r.Pods, r.Said.Pods = true, true
 	}
-	r.explainStrays()
+	r.explainMissingEndpoints()
 	if failed != nil {
 		r.stoppedAfter(*failed, a)
 		return

@@ -76,7 +76,7 @@ func TestStrictGroups(t *testing.T) {
 		}
 		Normalise(want)
 		Normalise(got)
-		// Nothing is built, but only who is at fault is told.
+		// Nothing is built, but only the object at fault gets an event.
 		delete(want[events], "Ingress "+name+"/a")
 		if found := Diff(Exact(t, want), Exact(t, got)); found != "" {
 			t.Errorf("(-recorded +got):\n%s", found)

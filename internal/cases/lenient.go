@@ -37,7 +37,7 @@ func seedTrustStore(r *rig.Rig) {
 	w.Partition(rig.Account, rig.Region).ELB.TrustStores[arn] = &store.TrustStore{ARN: arn, Name: "ts", Bucket: "bucket", Key: "ca.pem"}
 }
 
-// raised tells the controller of the quota that lenient raises.
+// raised informs the controller of the quota that lenient raises.
 func raised(o *ingress.Options) { o.ConditionValues = 10 }
 
 // lenient switches off checks of AWS that the recorded configurations would not pass: six values in

@@ -49,7 +49,7 @@ func (rd *reader) targetGroup(tg elbtypes.TargetGroup) {
 	rd.out.put(targetGroups, key, out)
 }
 
-// target names a target by what it is. Pods are not told apart.
+// target names a target by what it is. Pods are not distinguished.
 func (rd *reader) target(tg elbtypes.TargetGroup, d *elbtypes.TargetDescription) string {
 	name := rd.names.of(aws.ToString(d.Id))
 	if tg.TargetType == elbtypes.TargetTypeEnumIp {

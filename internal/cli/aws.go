@@ -24,11 +24,11 @@ func cloudConfig(c config.Config, env Environment) (cloud.Config, error) {
 		out.MaxAttempts = 3 // what the SDK does where nothing is said
 	}
 	if c.AWS.Throttle != "" {
-		paces, err := cloud.ParsePaces(c.AWS.Throttle)
+		limits, err := cloud.ParseTokenBuckets(c.AWS.Throttle)
 		if err != nil {
 			return out, fmt.Errorf("--aws-api-throttle: %w", err)
 		}
-		out.Paces = paces
+		out.TokenBuckets = limits
 	}
 	return out, nil
 }

@@ -58,7 +58,7 @@ func serve(t *testing.T, em *emulator.Emulator) string {
 	return server.URL
 }
 
-// other makes the target group of somebody else that goldens name, with an ARN that the API would
+// other makes the target group of another user that goldens name, with an ARN that the API would
 // not give.
 func other(em *emulator.Emulator) {
 	w := em.Store()

@@ -58,13 +58,13 @@ func levelHandler(at zap.AtomicLevel, log logr.Logger) http.Handler {
 }
 
 // shareLogger gives the logger to the client libraries, which have loggers of their own. What they
-// tell of their daily work is for those who look for a fault.
+// report of their daily work is for those who look for a fault.
 func shareLogger(log logr.Logger) {
 	ctrllog.SetLogger(log.WithSink(quieter{log.GetSink()}))
 	klog.SetLogger(log)
 }
 
-// quieter takes what it is told for one level less important; errors stay errors.
+// quieter takes each message for one level less important; errors stay errors.
 type quieter struct{ logr.LogSink }
 
 // Enabled implements the sink.

@@ -114,7 +114,7 @@ func made(t *testing.T, c goldentest.Case) (em *emulator.Emulator, vpc, objects 
 	return em, vpc, objects
 }
 
-// drift is what somebody does by hand in AWS.
+// drift is what a user does by hand in AWS.
 func drift(t *testing.T, em *emulator.Emulator, words []string) {
 	t.Helper()
 	if len(words) == 0 {

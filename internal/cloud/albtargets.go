@@ -22,8 +22,8 @@ type albTargetsEntry struct {
 	at      time.Time
 }
 
-// askALBTargets reads which load balancers are the targets of a target group of type alb. Nobody
-// else registers targets there, so the answer is kept for as long as other readings.
+// askALBTargets reads which load balancers are the targets of a target group of type alb. No other client
+// registers targets there, so the answer is kept for as long as other readings.
 func (t *targets) askALBTargets(ctx context.Context, q model.AskALBTargets, since time.Time) ([]observed.Target, error) {
 	if !t.inv.knows(q.ARN) {
 		return nil, nil

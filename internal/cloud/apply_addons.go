@@ -39,7 +39,7 @@ func (w *writer) tie(ctx context.Context, known plan.Known, a plan.Address, of m
 	return nil
 }
 
-// tieFailure tells apart what a new load balancer, which the other service has not heard of yet,
+// tieFailure distinguishes what a new load balancer, which the other service has not heard of yet,
 // makes look alike.
 func (w *writer) tieFailure(of model.AddOn, what string, err error, made time.Time) error {
 	switch code(err) {

@@ -19,7 +19,7 @@ import (
 
 // live is a rig in virtual time: AWS takes 30 ms for a call and has its documented limits.
 func live(t *testing.T, edit ...func(*cloud.Config)) *rig {
-	r := newRigOn(t, nil, append([]func(*cloud.Config){func(c *cloud.Config) { c.Paces, c.MaxAttempts = nil, 10 }}, edit...)...)
+	r := newRigOn(t, nil, append([]func(*cloud.Config){func(c *cloud.Config) { c.TokenBuckets, c.MaxAttempts = nil, 10 }}, edit...)...)
 	r.em.Faults().SetLimits(fault.Documented(1))
 	r.em.Faults().Add(fault.Rule{Action: fault.Action{Latency: 30 * time.Millisecond}})
 	return r
@@ -128,7 +128,7 @@ func TestRestartOverManyLoadBalancers(t *testing.T) {
 		r.em.Store().Config.Quotas["application-load-balancers"] = 1000
 		r.em.Store().Unlock()
 		r.em.Faults().SetLimits(fault.Limits{})
-		r.cfg.Paces = []cloud.Pace{}
+		r.cfg.TokenBuckets = []cloud.TokenBucket{}
 		r.restart()
 		stacks := many(n)
 		r.runAll(stacks)

@@ -24,7 +24,7 @@ func TestFenceStopsWritesAndNoReads(t *testing.T) {
 	r := newRig(t, func(c *cloud.Config) {
 		c.Fence = func() error {
 			if fenced {
-				return errors.New("the lease went to somebody else")
+				return errors.New("the lease went to another process")
 			}
 			return nil
 		}

@@ -43,7 +43,7 @@ func New(ctx context.Context, cfg Config) (*Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := newSchedule(newLimiter(cfg.Paces, cfg.Now, cfg.MaxWait))
+	own := newSchedule(newLimiter(cfg.TokenBuckets, cfg.Now, cfg.MaxWait))
 	at := &client{cfg: cfg, base: base, api: newClients(base, cfg, own.limiter)}
 	if at.vpc, err = findVPC(ctx, cfg, at.api.ec2); err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 // The inventory answers runs that follow one another at no cost, so it hides what others change in
 // AWS. A comparison names a time: what was read of the stack before it is read again, resource by
 // resource, so that it costs calls for this stack alone. The lists of the region are left to the
-// refresh period, as they only tell of resources that the inventory does not know.
+// refresh period, as they only name resources that the inventory does not know.
 
 // boundIn is the comparison that is asked for; the zero value bounds nothing.
 func boundIn(questions []model.Question) (b model.AskComparison) {

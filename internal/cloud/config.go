@@ -61,8 +61,8 @@ type Config struct {
 	// of the answer; 30 s if zero. CallTimeout bounds the call with all of its attempts and the
 	// back-off between them; 1 min if zero. Calls for facts that a run can do without have 10 s.
 	AttemptTimeout, CallTimeout time.Duration
-	// Paces is the client-side throttle table; nil means DefaultPaces, an empty one none.
-	Paces []Pace
+	// TokenBuckets is the client-side throttle table; nil means DefaultTokenBuckets, an empty one none.
+	TokenBuckets []TokenBucket
 	// MaxWait is how long a call waits for its turn; 1 s if zero. One that would have to wait for
 	// longer fails at once with class Throttled and an Error that says when to try again, so that
 	// no worker is held up.
@@ -143,8 +143,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.CallTimeout == 0 {
 		c.CallTimeout = callTimeout
 	}
-	if c.Paces == nil {
-		c.Paces = DefaultPaces()
+	if c.TokenBuckets == nil {
+		c.TokenBuckets = DefaultTokenBuckets()
 	}
 	if c.MaxWait == 0 {
 		c.MaxWait = time.Second

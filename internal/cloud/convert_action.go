@@ -219,7 +219,7 @@ func forwardFromAWS(a elbtypes.Action) model.Forward {
 	return out
 }
 
-// params gives nil for an empty map, which AWS does not tell from none.
+// params gives nil for an empty map, which AWS does not distinguish from none.
 func params(m map[string]string) map[string]string {
 	if len(m) == 0 {
 		return nil

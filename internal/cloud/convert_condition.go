@@ -105,7 +105,7 @@ func conditionFromAWS(c elbtypes.RuleCondition) model.Condition {
 	return model.HTTPHeader{Name: "", Values: []string{"unknown condition " + aws.ToString(c.Field)}}
 }
 
-// list gives nil for an empty list, which AWS does not tell from none.
+// list gives nil for an empty list, which AWS does not distinguish from none.
 func list(in []string) []string {
 	if len(in) == 0 {
 		return nil

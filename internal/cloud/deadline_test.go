@@ -127,7 +127,7 @@ func TestASharedReadingDelaysNobodyBeyondItsDeadline(t *testing.T) {
 					defer cancel()
 					time.Sleep(time.Second) // another one reads
 					if _, err := r.cloud.Observe(ctx, web, nil); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 5*time.Second {
-						t.Errorf("a caller that waits for somebody else's reading cannot give up: %v after %v", err, time.Since(start))
+						t.Errorf("a caller that waits for another user's reading cannot give up: %v after %v", err, time.Since(start))
 					}
 				})
 				wg.Wait()

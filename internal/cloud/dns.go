@@ -23,7 +23,7 @@ const (
 	zonesFor = 5 * time.Minute
 	// lockedFor is how long a denied change of records is not tried again.
 	lockedFor = 4 * time.Minute
-	// madeFor is for how long a record is not sent again. Somebody may have removed it meanwhile.
+	// madeFor is for how long a record is not sent again. A user may have removed it meanwhile.
 	madeFor = 10 * time.Minute
 )
 
@@ -49,7 +49,7 @@ func (c *certificates) askHostedZones(ctx context.Context, q model.AskHostedZone
 			d := &c.dns
 			out = d.zones
 			age := zonesFor
-			if q.Anew {
+			if q.Recent {
 				age = noneFor
 			}
 			ok = c.younger(out.At, age) && !d.stale
@@ -127,7 +127,7 @@ func (c *certificates) createRecord(ctx context.Context, a plan.CreateRecord) er
 	return nil
 }
 
-// deleteRecord removes a record of a certificate of the cluster. One that is gone or that somebody
+// deleteRecord removes a record of a certificate of the cluster. One that is gone or that a user
 // has changed is a success, and so is one that this controller must not touch: it does no harm.
 func (c *certificates) deleteRecord(ctx context.Context, a plan.DeleteRecord) (plan.Result, error) {
 	what := "remove DNS record " + a.Name

@@ -29,7 +29,7 @@ const dnsAccount = "123456789012"
 
 var dnsStack = model.StackID{Kind: model.Ingress, Name: "shop"}
 
-// dnsRig is a rig with a hosted zone, and clients of somebody else.
+// dnsRig is a rig with a hosted zone, and clients of another user.
 type dnsRig struct {
 	*rig
 	acm  *acm.Client
@@ -100,8 +100,8 @@ func TestHostedZonesAreKept(t *testing.T) {
 	if n := r.em.Calls().Count("ListHostedZones"); n != 1 {
 		t.Errorf("%d lists within five minutes", n)
 	}
-	if got := r.facts(model.AskHostedZones{}, model.AskHostedZones{Anew: true}).Zones; got.At != r.clock.Now() {
-		t.Errorf("anew: of %s", got.At)
+	if got := r.facts(model.AskHostedZones{}, model.AskHostedZones{Recent: true}).Zones; got.At != r.clock.Now() {
+		t.Errorf("read again: of %s", got.At)
 	}
 	r.clock.Advance(6 * time.Minute)
 	for i := range 3 {
@@ -279,7 +279,7 @@ func TestRemovalOfRecords(t *testing.T) {
 	other.TTL = 61
 	must(r.apply(other))(t)
 	if !r.has("b.example.com") {
-		t.Error("a record of somebody else went")
+		t.Error("a record of another user went")
 	}
 	other.Zone = "Z0GONE"
 	if res := must(r.apply(other))(t); !strings.Contains(res.Note, "stays") {
@@ -302,7 +302,7 @@ func TestPublicCertificatesOfAnybody(t *testing.T) {
 		must(r.acm.RequestCertificate(r.ctx, in))(t)
 	}
 	theirs(&acm.RequestCertificateInput{DomainName: aws.String("late.example.com")})
-	r.clock.Advance(73 * time.Hour) // nobody validated it
+	r.clock.Advance(73 * time.Hour) // not validated
 	own := r.request("a.example.com")
 	theirs(&acm.RequestCertificateInput{DomainName: aws.String("b.example.com"), KeyAlgorithm: acmtypes.KeyAlgorithmEcPrime256v1})
 	theirs(&acm.RequestCertificateInput{DomainName: aws.String("private.example.com"), CertificateAuthorityArn: aws.String("arn:aws:acm-pca:us-west-2:123456789012:certificate-authority/x")})

@@ -1,5 +1,5 @@
 // Package cloud reads and writes AWS. It is, beside the emulator, the only user of the AWS SDK,
-// whose types do not leave it: what it reads it tells in the terms of package observed, what it
+// whose types do not leave it: what it reads it returns in the terms of package observed, what it
 // writes it takes from the steps of a plan. It decides nothing about what ought to exist.
 //
 // What has been read is kept in an inventory, and what the package writes is entered there as

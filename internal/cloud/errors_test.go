@@ -76,8 +76,8 @@ func TestMayHaveHappened(t *testing.T) {
 	}
 }
 
-func TestParsePaces(t *testing.T) {
-	got, err := ParsePaces("Elastic Load Balancing v2:^Create=1:2, EC2:Describe=0.5:3")
+func TestParseTokenBuckets(t *testing.T) {
+	got, err := ParseTokenBuckets("Elastic Load Balancing v2:^Create=1:2, EC2:Describe=0.5:3")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,15 +94,15 @@ func TestParsePaces(t *testing.T) {
 		t.Errorf("got %q, want %q", text, want)
 	}
 	for _, bad := range []string{"EC2:^A=NaN:2", "EC2:^A=+Inf:2", "EC2:^A=1e-300:2", "x", "EC2:a", "EC2:a=1", "EC2:a=x:1", "EC2:a=1:0", "EC2:(=1:1", "Nobody:a=1:1", ":a=1:1"} {
-		if _, err := ParsePaces(bad); err == nil {
+		if _, err := ParseTokenBuckets(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}
 }
 
-func TestPace(t *testing.T) {
+func TestRateLimits(t *testing.T) {
 	now := time.Unix(0, 0)
-	table, err := ParsePaces("EC2:^Describe=2:2")
+	table, err := ParseTokenBuckets("EC2:^Describe=2:2")
 	if err != nil {
 		t.Fatal(err)
 	}

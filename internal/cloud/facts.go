@@ -120,7 +120,7 @@ func serves(s observed.Stack, q model.AskSubnets) bool {
 	})
 }
 
-// patience is how old facts of the network may be: where nothing is to be made they only confirm
+// maxAge is how old facts of the network may be: where nothing is to be made they only confirm
 // what is there.
 func (f *facts) maxAge(s observed.Stack) time.Duration {
 	if s.Live(model.LoadBalancerID) != nil {

@@ -107,7 +107,7 @@ func TestSubnetsByReachability(t *testing.T) {
 	}
 }
 
-// What is missing is what somebody is about to make.
+// What is missing is about to be made.
 func TestMissingSubnetIsLookedForAgain(t *testing.T) {
 	r := newRig(t)
 	r.ask(named("public-a"))
@@ -165,7 +165,7 @@ func TestTheSharedGroupIsTheOneThatIsCarried(t *testing.T) {
 	}
 	slices.Sort(groups)
 	if g := r.ask(model.AskBackendGroup{}).BackendGroup; g.ID != groups[0] {
-		t.Errorf("nobody carries one: %s, want %s", g.ID, groups[0])
+		t.Errorf("no security group has the tag: %s, want %s", g.ID, groups[0])
 	}
 	must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
 		Name: aws.String("old"), Subnets: r.public, SecurityGroups: []string{groups[2]},

@@ -91,11 +91,11 @@ func TestAnEssentialReadThatIsDeniedFailsTheRun(t *testing.T) {
 // A call that the own rate limiter puts off is no fault: the run comes back when it has its turn.
 func TestAReadThatIsPutOffIsNoFault(t *testing.T) {
 	r := newRig(t, func(c *cloud.Config) {
-		paces, err := cloud.ParsePaces("ACM:.*=0.001:1")
+		paces, err := cloud.ParseTokenBuckets("ACM:.*=0.001:1")
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Paces = paces
+		c.TokenBuckets = paces
 	})
 	q := []model.Question{model.AskCertificates{}}
 	must(r.cloud.Observe(r.ctx, web, q))(t)

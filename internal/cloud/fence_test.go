@@ -138,11 +138,11 @@ func TestNoAttemptIsSentOnceTheFenceHasFallen(t *testing.T) {
 			r.em.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Throttle: true, After: l.lose}})
 		}, 1},
 		"while the call waits for its turn": {func(r *rig, l *lease) {
-			paces, err := cloud.ParsePaces(elbService + ":^Create=0.2:1")
+			paces, err := cloud.ParseTokenBuckets(elbService + ":^Create=0.2:1")
 			if err != nil {
 				r.t.Fatal(err)
 			}
-			r.cfg.Paces, r.cfg.MaxWait = paces, 10*time.Second
+			r.cfg.TokenBuckets, r.cfg.MaxWait = paces, 10*time.Second
 			r.restart()
 			if err := r.create("first"); err != nil {
 				r.t.Fatal(err)

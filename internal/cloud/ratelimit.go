@@ -49,7 +49,7 @@ type appointment struct {
 // earlier than it seemed.
 const longestAway = 15 * time.Second
 
-func newLimiter(table []Pace, now func() time.Time, limit time.Duration) *limiter {
+func newLimiter(table []TokenBucket, now func() time.Time, limit time.Duration) *limiter {
 	l := &limiter{now: now, limit: limit, changed: make(chan struct{}), away: map[place]appointment{}, turns: map[place]time.Time{}}
 	for _, e := range table {
 		l.buckets = append(l.buckets, newBucket(e, now()))

@@ -44,7 +44,7 @@ const (
 
 // bucket is guarded by the lock of its limiter.
 type bucket struct {
-	Pace
+	TokenBucket
 	scale  float64
 	tokens float64
 	at     time.Time // of the tokens
@@ -61,8 +61,8 @@ type bucket struct {
 	ceiling float64 // the scale that was throttled last
 }
 
-func newBucket(p Pace, now time.Time) *bucket {
-	return &bucket{Pace: p, scale: 1, tokens: float64(p.Burst), at: now, given: float64(p.Burst), trials: 1, pause: firstPause}
+func newBucket(p TokenBucket, now time.Time) *bucket {
+	return &bucket{TokenBucket: p, scale: 1, tokens: float64(p.Burst), at: now, given: float64(p.Burst), trials: 1, pause: firstPause}
 }
 
 func (b *bucket) rate() float64 { return b.Rate * b.scale }

@@ -39,7 +39,7 @@ func TestEveryReadThatIsPutOffKeepsItsPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, err := New(t.Context(), Config{
 				Cluster: "c", Region: "us-west-2", VPC: "vpc-1", MaxWait: time.Nanosecond, Env: func(string) string { return "" },
-				Paces: []Pace{{Service: serviceELB, Operation: regexp.MustCompile(".*"), Rate: 0.001, Burst: 1, Fixed: true}},
+				TokenBuckets: []TokenBucket{{Service: serviceELB, Operation: regexp.MustCompile(".*"), Rate: 0.001, Burst: 1, Fixed: true}},
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -35,7 +35,7 @@ const (
 	answerIn = 30 * time.Millisecond
 )
 
-func newShop(limits fault.Limits, table []Pace) *shop {
+func newShop(limits fault.Limits, table []TokenBucket) *shop {
 	s := &shop{limiter: newLimiter(table, time.Now, time.Second), aws: fault.NewSet(), taken: map[string][]time.Time{}, refused: map[string][]time.Time{}}
 	s.aws.SetLimits(limits)
 	return s
@@ -129,7 +129,7 @@ func inVirtualTime(t *testing.T, run func(t *testing.T)) { t.Helper(); synctest.
 // A limit that the operator sets is never exceeded, and AWS's answers do not change it.
 func TestAFixedLimitIsKept(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
-		table := []Pace{{Service: serviceELB, Operation: regexp.MustCompile(".*"), Rate: 5, Burst: 10, Fixed: true}}
+		table := []TokenBucket{{Service: serviceELB, Operation: regexp.MustCompile(".*"), Rate: 5, Burst: 10, Fixed: true}}
 		s := newShop(fault.Limits{}, table)
 		s.demand(t, time.Minute, 5, read)
 		sent := s.taken[read]
@@ -151,7 +151,7 @@ func TestAFixedLimitIsKept(t *testing.T) {
 // A call that AWS throttles although it was within the limit lowers the rate at once, and all that
 // were on their way at the same time lower it once.
 func TestAThrottledFlightLowersTheRateOnce(t *testing.T) {
-	l := newLimiter(DefaultPaces(), func() time.Time { return time.Unix(0, 0) }, 0)
+	l := newLimiter(DefaultTokenBuckets(), func() time.Time { return time.Unix(0, 0) }, 0)
 	b := l.of(serviceELB, register)[0]
 	var flight []*permit
 	for range 10 {
@@ -181,7 +181,7 @@ func TestAThrottledFlightLowersTheRateOnce(t *testing.T) {
 // throttled, with pauses between.
 func TestWhatWasThrottledIsRemembered(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
-		s := newShop(fault.Documented(1), DefaultPaces())
+		s := newShop(fault.Documented(1), DefaultTokenBuckets())
 		taken, refused := s.demand(t, time.Hour, 3, register)
 		if want := 20 + 4*3600; float64(taken) < 0.95*float64(want) {
 			t.Errorf("%d calls in an hour, AWS takes %d", taken, want)
@@ -212,7 +212,7 @@ func TestTheRateFollowsAWS(t *testing.T) {
 		t.Run(c.operation, func(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, func(t *testing.T) {
-				s := newShop(fault.Limits{}, DefaultPaces())
+				s := newShop(fault.Limits{}, DefaultTokenBuckets())
 				for _, factor := range c.factors {
 					limits := fault.Documented(factor)
 					for i := range limits.Buckets {
@@ -239,7 +239,7 @@ func TestTheRateFollowsAWS(t *testing.T) {
 // Calls are served in the order in which they come, also those that AWS has throttled.
 func TestNoCallStarves(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
-		s := newShop(fault.Documented(0.5), DefaultPaces())
+		s := newShop(fault.Documented(0.5), DefaultTokenBuckets())
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer stop()
 		longest := make([]time.Duration, 30)
@@ -268,7 +268,7 @@ func TestNoCallStarves(t *testing.T) {
 // What AWS throttles of one operation delays no other.
 func TestABucketDelaysNoOther(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
-		s := newShop(fault.Limits{}, DefaultPaces())
+		s := newShop(fault.Limits{}, DefaultTokenBuckets())
 		s.aws.Add(fault.Rule{Operation: create, Action: fault.Action{Throttle: true}})
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
@@ -300,7 +300,7 @@ func TestTheRateLimiterRecovers(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			inVirtualTime(t, func(t *testing.T) {
 				r := rand.New(rand.NewPCG(seed, 0))
-				s := newShop(fault.Limits{}, DefaultPaces())
+				s := newShop(fault.Limits{}, DefaultTokenBuckets())
 				for range 8 {
 					limits := fault.Documented([]float64{0.02, 0.3, 1, 2, 30}[r.IntN(5)])
 					limits.OtherClient = []float64{0, 0, 0.5, 0.9}[r.IntN(4)]
@@ -325,7 +325,7 @@ func TestTheRateLimiterRecovers(t *testing.T) {
 // An attempt without an answer teaches nothing and keeps no other call.
 func TestALostAnswerTeachesNothing(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
-		l := newLimiter(DefaultPaces(), time.Now, time.Second)
+		l := newLimiter(DefaultTokenBuckets(), time.Now, time.Second)
 		for i := range 21 { // the last one is a trial
 			c, err := l.begin(t.Context(), serviceELB, register)
 			if err != nil {
@@ -345,7 +345,7 @@ func TestALostAnswerTeachesNothing(t *testing.T) {
 
 // An answer that is not about limits shows that AWS took the call.
 func TestARefusalWasTaken(t *testing.T) {
-	l := newLimiter(DefaultPaces(), time.Now, 0)
+	l := newLimiter(DefaultTokenBuckets(), time.Now, 0)
 	refusal := &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 400}}, Err: &smithy.GenericAPIError{Code: "ValidationError"}}
 	c, err := l.begin(t.Context(), serviceELB, register)
 	if err != nil {

@@ -71,7 +71,7 @@ func newRigOn(t testing.TB, clock store.Clock, edit ...func(*cloud.Config)) *rig
 	r.seed()
 	r.cfg = cloud.Config{
 		Cluster: cluster, Region: region, VPC: r.vpc, Credentials: cfg.Credentials, HTTP: em.Client(),
-		Reachability: true, RuleTags: true, MaxAttempts: 1, Paces: []cloud.Pace{}, Version: "test",
+		Reachability: true, RuleTags: true, MaxAttempts: 1, TokenBuckets: []cloud.TokenBucket{}, Version: "test",
 	}
 	for _, e := range edit {
 		e(&r.cfg)
@@ -229,7 +229,7 @@ func (r *rig) settled(want model.Stack) {
 	}
 }
 
-// calls gives the counted calls as text and begins anew.
+// calls gives the counted calls as text and begins again.
 func (r *rig) calls() string {
 	var out []string
 	for op, n := range r.em.Calls().Counts() {
@@ -285,7 +285,7 @@ func group(id model.StackID, member finding.Ref, name string) model.TargetGroup 
 	}
 }
 
-// empty is a stack that nobody wants any more.
+// empty is a stack that no object asks for any more.
 func empty(id model.StackID) model.Stack {
 	return model.Stack{ID: id, Leaving: []model.Member{{
 		Ref: finding.Ref{Kind: "Ingress", Namespace: id.Namespace, Name: id.Name}, Finalizer: "ingress.k8s.aws/resources", Claimed: true, Deleting: true,

@@ -118,7 +118,7 @@ func (t *targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 	return nil
 }
 
-// withoutSecret is an error whose text does not tell the external id, which AWS repeats where it
+// withoutSecret is an error whose text does not contain the external id, which AWS repeats where it
 // does not like its form.
 func withoutSecret(err error, secret bindings.Secret) error {
 	if secret == "" || !strings.Contains(err.Error(), string(secret)) {

@@ -124,7 +124,7 @@ func TestErrorsOfARoleDoNotTellTheExternalID(t *testing.T) {
 			t.Fatalf("error %v, class %v", err, r.cloud.Class(err))
 		}
 		if len(word) > 1 && strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), word) {
-			t.Errorf("told: %v", err)
+			t.Errorf("reported: %v", err)
 		}
 	}
 }

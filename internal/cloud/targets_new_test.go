@@ -38,7 +38,7 @@ func TestNobodyAsksWhatIsInATargetGroupMadeAMomentAgo(t *testing.T) {
 }
 
 // A target group is deleted and another one made with its name, as tools do that replace things.
-func TestANameThatWasGivenAnew(t *testing.T) {
+func TestANameThatWasGivenAgain(t *testing.T) {
 	r := newRig(t)
 	groups := r.cloud.As(bindings.Account{})
 	arns := map[string]bool{}

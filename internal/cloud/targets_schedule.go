@@ -12,7 +12,7 @@ import (
 
 // Calls that register and deregister targets share a small token bucket of AWS. They are sent in the
 // order of their deadlines, and each tenant can have its share of them. A call that has to wait keeps
-// no goroutine: its caller is told when it has its turn and comes back then, with all that has come
+// no goroutine: its caller learns when it has its turn and comes back then, with all that has come
 // up for the target group meanwhile.
 
 const (
@@ -230,7 +230,7 @@ func (t *targets) limitsOf(a bindings.Account) *schedule {
 		l.others = map[string]*schedule{}
 	}
 	if l.others[id] == nil {
-		l.others[id] = newSchedule(newLimiter(t.cfg.Paces, t.cfg.Now, t.cfg.MaxWait))
+		l.others[id] = newSchedule(newLimiter(t.cfg.TokenBuckets, t.cfg.Now, t.cfg.MaxWait))
 	}
 	return l.others[id]
 }

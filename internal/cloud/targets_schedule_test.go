@@ -18,7 +18,7 @@ type turns struct {
 
 func newTurns(rate float64, burst int) *turns {
 	t := &turns{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	t.schedule = newSchedule(newLimiter([]Pace{{Service: serviceELB, Operation: regexp.MustCompile("Targets$"), Rate: rate, Burst: burst, Fixed: true}}, func() time.Time { return t.at }, 0))
+	t.schedule = newSchedule(newLimiter([]TokenBucket{{Service: serviceELB, Operation: regexp.MustCompile("Targets$"), Rate: rate, Burst: burst, Fixed: true}}, func() time.Time { return t.at }, 0))
 	return t
 }
 
@@ -46,7 +46,7 @@ func (t *turns) drain(tenant string) {
 	}
 }
 
-// sent runs callers that ask until their calls are sent, each when it is told to come, and returns
+// sent runs callers that ask until their calls are sent, each when it has to come, and returns
 // when the calls were sent after the start, in order.
 func (t *turns) sent(calls ...[3]string) []string {
 	type caller struct {
@@ -212,8 +212,8 @@ func TestEveryCallIsSentInTheEnd(t *testing.T) {
 
 // AWS's limits are those of an account, whichever role calls.
 func TestRolesOfOneAccountShareItsBucket(t *testing.T) {
-	cfg := Config{Paces: DefaultPaces(), Now: time.Now}
-	c := compose(&client{cfg: cfg}, newSchedule(newLimiter(cfg.Paces, cfg.Now, 0)))
+	cfg := Config{TokenBuckets: DefaultTokenBuckets(), Now: time.Now}
+	c := compose(&client{cfg: cfg}, newSchedule(newLimiter(cfg.TokenBuckets, cfg.Now, 0)))
 	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/a/0123456789abcdef"
 	of := func(role string) *schedule {
 		return targetGroups{c.targets, bindings.Account{Role: role}}.schedule(arn)

@@ -174,7 +174,7 @@ func TestEndpointRules(t *testing.T) {
 	if got := r.calls(); got != "AuthorizeSecurityGroupIngress 2\nDescribeSecurityGroups 2\nRevokeSecurityGroupIngress 1" {
 		t.Errorf("calls:\n%s", got)
 	}
-	// Somebody else was there first: the group is read anew.
+	// Another user was there first: the target group is read again.
 	err := r.cloud.ChangeEndpointRules(r.ctx, r.nodes, []model.IngressRule{two}, nil)
 	if r.cloud.Class(err) != engine.Conflict {
 		t.Errorf("got %v", err)
@@ -184,6 +184,6 @@ func TestEndpointRules(t *testing.T) {
 		t.Errorf("there: -want +got:\n%s", diff)
 	}
 	if got := r.calls(); got == "" {
-		t.Error("the group was not read anew")
+		t.Error("the target group was not read again")
 	}
 }

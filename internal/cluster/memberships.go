@@ -9,7 +9,7 @@ import (
 )
 
 // Memberships remember which finalizers of stacks objects of root kinds carry. `kubectl replace` with a manifest
-// that names none takes them off, and with them all that the cluster tells of the load balancer that an
+// that names none takes them off, and with them all that the cluster says of the load balancer that an
 // object was part of. An object has left a stack if its finalizer was taken off by another writer than
 // this process. Memberships are safe for concurrent use.
 type Memberships struct {

@@ -156,7 +156,7 @@ func TestMembershipsOfOtherKindsOutliveAProcess(t *testing.T) {
 	m.Saw(nil, with(groupA))
 	m.Saw(nil, mail)
 	m.Saw(mail, gone)
-	m.Saw(gone, nil) // its finalizer was taken off by somebody else
+	m.Saw(gone, nil) // its finalizer was taken off by another user
 
 	text, _ := m.Text()
 	next := cluster.NewMemberships()

@@ -148,8 +148,8 @@ func byName(a, b Ref) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// tell delivers what is pending. It is called without the lock.
-func (m *Memory) tell() {
+// deliver sends what is pending. It is called without the lock.
+func (m *Memory) deliver() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.draining {

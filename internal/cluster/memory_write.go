@@ -40,7 +40,7 @@ func (m *Memory) Put(objs ...Object) error {
 		noteEdits(nil, o, o.GetCreationTimestamp().Time)
 		m.store(ref, o)
 		m.mu.Unlock()
-		m.tell()
+		m.deliver()
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (m *Memory) Create(obj Object) (Object, error) {
 	noteEdits(nil, o, m.now())
 	m.store(ref, o)
 	m.mu.Unlock()
-	m.tell()
+	m.deliver()
 	return o, nil
 }
 
@@ -200,7 +200,7 @@ func (m *Memory) change(obj Object, part Part, make func(cur Object) (Object, er
 		}
 		return m.replace(ref, cur, next), nil
 	}()
-	m.tell()
+	m.deliver()
 	return stored, err
 }
 
@@ -253,7 +253,7 @@ func (m *Memory) Delete(ref Ref) error {
 		}
 		return nil
 	}()
-	m.tell()
+	m.deliver()
 	return err
 }
 

@@ -26,7 +26,7 @@ type desired struct {
 
 // The same law as above, with real Ingresses: whatever is changed in the cluster, every load
 // balancer whose desired state or findings change is named. Brute force translates all of them again.
-func TestIngressTranslationsAreMadeAnewWhenTheyBecomeOthers(t *testing.T) {
+func TestIngressTranslationsAreMadeAgainWhenTheyChange(t *testing.T) {
 	seeds := int64(60)
 	if testing.Short() {
 		seeds = 5
@@ -65,7 +65,7 @@ func TestIngressTranslationsAreMadeAnewWhenTheyBecomeOthers(t *testing.T) {
 				tr.Ran(id, v)
 				tr.End(id)
 			}
-			// Nobody is wanted who was never named.
+			// Only frontends that were named are wanted.
 			for _, o := range m.All(cluster.KindIngress) {
 				for _, id := range front.Stacks(view(), o) {
 					if _, ok := known[id]; !ok {

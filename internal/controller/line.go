@@ -68,7 +68,7 @@ type Source interface {
 // firstDelay is the wait after the first failure of an item; it doubles with each further one.
 const firstDelay = 5 * time.Millisecond
 
-// stopGrace is how long a run may go on after the process was told to stop. Pods are killed 10 s
+// stopGrace is how long a run may go on after the process was asked to stop. Pods are killed 10 s
 // after that by the chart's default.
 const stopGrace = 7 * time.Second
 

@@ -144,7 +144,7 @@ func TestAChangeWhileReadingIsNotLost(t *testing.T) {
 		tr.Begin("g")
 		v := view()
 		cluster.Get[*corev1.Service](v, cluster.KindService, "n", asked)
-		if _, err := m.Create(service(fmt.Sprint("a", n))); err != nil { // nobody asked for it
+		if _, err := m.Create(service(fmt.Sprint("a", n))); err != nil { // not asked for
 			t.Fatal(err)
 		}
 		if asked == "a" {
@@ -158,6 +158,6 @@ func TestAChangeWhileReadingIsNotLost(t *testing.T) {
 		}
 	}
 	if len(concerned) > 0 {
-		t.Errorf("named although it had not told what it read: %v", concerned)
+		t.Errorf("named although it had not said what it read: %v", concerned)
 	}
 }

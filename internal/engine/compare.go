@@ -34,7 +34,7 @@ const firstAge = time.Minute
 // comparisons remembers since when what is compared of each stack must have been read. Between two
 // comparisons the inventory may answer. A comparison is due when the desired state has changed, when
 // the resync period is over, and when there is something to do although the desired state has not
-// changed: then what else is missing is found as well. So whoever is told of a success knows that AWS
+// changed: then what else is missing is found as well. So who sees a success knows that AWS
 // was compared after the change.
 type comparisons struct {
 	period time.Duration

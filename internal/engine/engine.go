@@ -80,7 +80,7 @@ type Outcome struct {
 	Stack    model.Stack
 	Findings finding.List
 	Plan     plan.Plan
-	// Document describes what the stack becomes, where that was asked for and can be told.
+	// Document describes what the stack becomes, where that was asked for and is known.
 	Document *plan.Document
 	// Done says that every step was carried out and nothing is waited for.
 	Done bool

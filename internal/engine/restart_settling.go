@@ -20,7 +20,7 @@ type past struct {
 	finished map[model.StackID]struct{}
 }
 
-// hazy is how long the answers of AWS may lack what an earlier process made. AWS documents none; it
+// settleWindow is how long the answers of AWS may lack what an earlier process made. AWS documents none; it
 // shows what it made after some seconds at most.
 const settleWindow = 15 * time.Second
 
@@ -66,7 +66,7 @@ func (p *past) ended(out Outcome) {
 }
 
 // unfinished reports whether the last run of a stack was not carried out in full, as far as this process
-// can tell.
+// can say.
 func (p *past) unfinished(id model.StackID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -114,7 +114,7 @@ type Draft struct {
 	options plan.Options // of the plan
 }
 
-// Describe returns what the stack becomes; nil if that cannot be told.
+// Describe returns what the stack becomes; nil if that is not known.
 func (d Draft) Describe() *plan.Document { return plan.Describe(d.Stack, d.Have, d.options) }
 
 // Choices returns what the plan has chosen and how.
@@ -309,9 +309,9 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 		out.Findings.Add(e.trouble(stack, err)...)
 		out.Findings = out.Findings.Sorted()
 		out, err = e.failed(out, out.FailedIn, err)
-		told := out
-		told.DNSNames, told.Live, told.Changed = nil, nil, false // a run that was cut short shows only what is wrong
-		return out, errors.Join(err, e.report(ctx, v, told))
+		reported := out
+		reported.DNSNames, reported.Live, reported.Changed = nil, nil, false // a run that was cut short shows only what is wrong
+		return out, errors.Join(err, e.report(ctx, v, reported))
 	}
 	start = e.now()
 	err = e.report(ctx, v, out)

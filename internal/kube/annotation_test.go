@@ -27,7 +27,7 @@ func TestAnnotationsAreWrittenOnWhatIsThere(t *testing.T) {
 		write        cluster.Annotation
 		want         map[string]string
 		writes       bool
-		told         bool
+		reported     bool
 	}{
 		"new":                           {nil, nil, cluster.Annotation{Value: "a"}, map[string]string{key: "a"}, true, false},
 		"beside others":                 {map[string]string{"other": "x"}, map[string]string{"other": "y"}, cluster.Annotation{Value: "a"}, map[string]string{"other": "y", key: "a"}, true, false},
@@ -64,7 +64,7 @@ func TestAnnotationsAreWrittenOnWhatIsThere(t *testing.T) {
 			if changed := before.ResourceVersion != after.ResourceVersion; changed != c.writes {
 				t.Errorf("written: %t", changed)
 			}
-			if told := len(m.All("Event")) == 1; told != c.told {
+			if reported := len(m.All("Event")) == 1; reported != c.reported {
 				t.Errorf("events: %v", m.All("Event"))
 			}
 		})

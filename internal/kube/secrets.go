@@ -24,9 +24,9 @@ type Secrets struct {
 	ctx    context.Context
 	client corev1client.SecretsGetter
 
-	mu      sync.Mutex
-	watched map[cluster.Ref]*oneSecret
-	tell    []*listener
+	mu        sync.Mutex
+	watched   map[cluster.Ref]*oneSecret
+	listeners []*listener
 }
 
 type oneSecret struct {
@@ -127,14 +127,14 @@ func (s *Secrets) Retain(wanted func(cluster.Ref) bool) {
 func (s *Secrets) watch(ctx context.Context, notify func(Event)) {
 	l := &listener{notify}
 	s.mu.Lock()
-	s.tell = append(s.tell, l)
+	s.listeners = append(s.listeners, l)
 	s.mu.Unlock()
 	context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for i, o := range s.tell {
+		for i, o := range s.listeners {
 			if o == l {
-				s.tell = append(s.tell[:i:i], s.tell[i+1:]...)
+				s.listeners = append(s.listeners[:i:i], s.listeners[i+1:]...)
 				return
 			}
 		}
@@ -143,9 +143,9 @@ func (s *Secrets) watch(ctx context.Context, notify func(Event)) {
 
 func (s *Secrets) fan(e Event) {
 	s.mu.Lock()
-	tell := s.tell
+	listeners := s.listeners
 	s.mu.Unlock()
-	for _, l := range tell {
+	for _, l := range listeners {
 		l.notify(e)
 	}
 }

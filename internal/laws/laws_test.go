@@ -116,7 +116,7 @@ func TestEveryStepIsSafeAndTheLastOneIsTheLast(t *testing.T) {
 				if is == was[i] || is == will[i] {
 					continue
 				}
-				// Nobody asks a listener or a load balancer that is being made.
+				// What is being made is not asked about.
 				if was[i] == nothing && (have.Live(model.LoadBalancerID) == nil || strings.Contains(is, "FixedResponse")) {
 					continue
 				}
@@ -266,7 +266,7 @@ func mixtures(first, second []cluster.Object) (out [][]cluster.Object) {
 	return out
 }
 
-// servedBy tells whose targets are in each target group.
+// servedBy returns whose targets are in each target group.
 func servedBy(have observed.Stack) map[string]string {
 	out := map[string]string{}
 	for _, b := range have.Bindings {

@@ -21,7 +21,7 @@ var (
 )
 
 // valid checks names and tags of all that exists: they are as AWS wants them, and nothing shares
-// what tells it apart.
+// what distinguishes it.
 func valid(t *testing.T, seed uint64, want model.Stack, have observed.Stack) {
 	t.Helper()
 	seen := map[string]bool{}

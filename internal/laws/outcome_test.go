@@ -70,7 +70,7 @@ func listenersOf(have observed.Stack) []observed.Listener {
 	return nil
 }
 
-// said tells what a rule does. Target groups without weight are only looked at by AWS.
+// said returns what a rule does. Target groups without weight are only looked at by AWS.
 func said(transforms []model.Transform, actions []model.Action) string {
 	var out []string
 	if len(transforms) > 0 {

@@ -35,13 +35,13 @@ type AskOwnCertificates struct{}
 // Key implements Question.
 func (AskOwnCertificates) Key() string { return "own certificates" }
 
-// AskHostedZones asks for the account's zones of DNS. Anew asks for what may have been made a short
+// AskHostedZones asks for the account's zones of DNS. Recent asks for those made a short
 // while ago.
-type AskHostedZones struct{ Anew bool }
+type AskHostedZones struct{ Recent bool }
 
 // Key implements Question.
 func (q AskHostedZones) Key() string {
-	if q.Anew {
+	if q.Recent {
 		return "hosted zones again"
 	}
 	return "hosted zones"

@@ -91,7 +91,7 @@ type Stack struct {
 	// what one of them says about it cannot be read. Then the live value decides (the incumbent):
 	// translate again with what is observed.
 	Contested bool
-	// Compare are questions whose answers tell which of the contested values is live.
+	// Compare are questions whose answers say which of the contested values is live.
 	Compare []Question
 	// Members are the objects that make up the stack, in group order, the held ones included.
 	Members []Member

@@ -74,7 +74,7 @@ func TestEndpointDiff(t *testing.T) {
 	}{
 		{"there already", rules{ours}, rules{ours}, true, nil, nil},
 		{"exists, made by another owner", rules{ours}, rules{mine}, true, nil, nil},
-		{"somebody's stays", nil, rules{mine}, true, nil, rules{}},
+		{"another user's rule stays", nil, rules{mine}, true, nil, rules{}},
 		{"ours goes", nil, rules{ours}, true, nil, rules{ours}},
 		{"wider", rules{wide}, rules{ours}, true, rules{wide}, rules{ours}},
 		{"nothing is removed on an incomplete view", rules{wide}, rules{ours}, false, rules{wide}, nil},

@@ -18,7 +18,7 @@ func Root(kind model.Kind) cluster.Kind {
 	return cluster.Kind(kind)
 }
 
-// Claims lists the stacks whose finalizers an object carries, or carried until somebody replaced it by a
+// Claims lists the stacks whose finalizers an object carries, or carried until a user replaced it by a
 // manifest without them.
 func Claims(v *cluster.View, obj cluster.Object) []model.StackID {
 	ref := cluster.RefOf(obj)
@@ -46,8 +46,8 @@ func stacksOf(ref cluster.Ref, finalizers []string) []model.StackID {
 
 // Claim is what an object has to do with a stack by its finalizer.
 type Claim struct {
-	// Carried reports that the finalizer is on the object, Known that it is, or was until somebody took it
-	// off.
+	// Carried reports that the finalizer is on the object, Known that it is, or was until a user removed
+	// it.
 	Carried, Known bool
 }
 

@@ -83,7 +83,7 @@ func TestAddOnsOfOthers(t *testing.T) {
 		"nothing desired leaves everything": {
 			have: map[model.AddOn]observed.AddOn{model.WAFv2: {ID: "arn"}, model.ShieldPlan: {ID: "1", Name: plan.ProtectionName}},
 		},
-		"a protection of somebody else stays": {
+		"a protection of another user stays": {
 			desired: model.AddOns{Shield: &model.Shield{Of: of}},
 			have:    map[model.AddOn]observed.AddOn{model.ShieldPlan: {ID: "1", Name: "security team"}},
 		},

@@ -178,7 +178,7 @@ func defaultCertificate(choices [][]string, first string, live *observed.Listene
 }
 
 // keptCertificates are the live certificates, the default first, that serve hosts of held members and
-// that no member asks for. Of one whose domains are not known it cannot be told.
+// that no member asks for. Of one whose domains are not known it is not known.
 func (cc *certificateChoice) keptCertificates(l model.Listener, live *observed.Listener, certs certificates, asked []string) []string {
 	if certs.Unread && live != nil && live.Certificate != "" {
 		return append([]string{live.Certificate}, live.Certificates...)

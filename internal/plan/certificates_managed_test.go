@@ -36,7 +36,7 @@ func certified(s model.Stack, hosts ...string) model.Stack {
 // testZones has a public zone for each test host.
 var testZones = &observed.HostedZones{List: []observed.HostedZone{{ID: "ZA", Name: "a"}, {ID: "ZB", Name: "b"}, {ID: "ZC", Name: "c"}}}
 
-// forget drops the facts that are asked for anew each time.
+// forget drops the facts that are asked for again each time.
 func forget(have *observed.Stack) {
 	have.Facts.Health, have.Facts.Validations = map[string]observed.Health{}, nil
 	have.Facts.PublicCertificates, have.Facts.PublicCertificatesAsked = nil, false

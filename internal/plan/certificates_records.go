@@ -40,7 +40,7 @@ const (
 )
 
 // mayRequest reports whether a certificate can be validated once it is requested: a private one
-// without more, a public one if each host has a hosted zone. Where Route 53 tells nothing to this
+// without more, a public one if each host has a hosted zone. Where Route 53 says nothing to this
 // controller another has to make the records. If another certificate serves nothing is held.
 func (m *managedCertificates) mayRequest(w model.ManagedCertificate, a Address, serves bool) bool {
 	if w.CA != "" {
@@ -69,7 +69,7 @@ func (m *managedCertificates) mayRequest(w model.ManagedCertificate, a Address, 
 		return ok
 	})
 	if len(missing) > 0 && m.have.Facts.Now.Sub(zones.At) > zoneFor {
-		m.ask(model.AskHostedZones{Anew: true})
+		m.ask(model.AskHostedZones{Recent: true})
 	}
 	for _, host := range missing {
 		f := finding.Finding{

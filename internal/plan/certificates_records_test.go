@@ -71,7 +71,7 @@ func randomCertificates(r *rand.Rand, s model.Stack) model.Stack {
 }
 
 // TestRecordsFollowTheCertificates lets desired states change and the process die at any step. No record
-// that a certificate in use, or one of somebody else, needs is ever missing; at the end exactly the
+// that a certificate in use, or one of another user, needs is ever missing; at the end exactly the
 // records of the certificates are there.
 func TestRecordsFollowTheCertificates(t *testing.T) {
 	t.Parallel()
@@ -274,8 +274,8 @@ func TestNothingIsRequestedWithoutAZone(t *testing.T) {
 			if diff := cmp.Diff(c.steps, about(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
-			if again := slices.Contains(p.Asks, model.Question(model.AskHostedZones{Anew: true})); again != (c.reason == finding.HostedZoneNotFound) {
-				t.Errorf("zones are asked for anew: %t", again)
+			if again := slices.Contains(p.Asks, model.Question(model.AskHostedZones{Recent: true})); again != (c.reason == finding.HostedZoneNotFound) {
+				t.Errorf("zones are asked for again: %t", again)
 			}
 			if c.reason == "" && len(found) == 0 {
 				return
@@ -300,7 +300,7 @@ func TestRemovalOfACertificate(t *testing.T) {
 	one := own("1", true, "*.a", "a", "b")
 	for name, c := range map[string]struct {
 		own    []observed.OwnCertificate
-		others []string // domains of somebody's certificate
+		others []string // domains of another user's certificate
 		used   bool
 		zones  *observed.HostedZones
 		steps  []string

@@ -120,7 +120,7 @@ func (d *describer) desiredGroup(w model.TargetGroup) {
 	}
 	switch {
 	case d.want.Held.SecurityGroups:
-		// The rules that a live binding has stay, and are not told.
+		// The rules that a live binding has stay, and are not shown.
 	case w.Binding.Managed:
 		spec.Networking = &networkingSpec{}
 		for _, r := range w.Binding.Networking {

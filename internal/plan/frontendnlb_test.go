@@ -47,7 +47,7 @@ func frontendFacts() observed.Facts {
 	return f
 }
 
-// leads tells where each port of the network load balancer leads.
+// leads returns where each port of the network load balancer leads.
 func leads(have observed.Stack) map[int32]int32 {
 	lb := have.Live(model.FrontendNLBID)
 	if lb == nil {

@@ -346,7 +346,7 @@ func TestEveryPrefixOfAPlanAnswersOldOrNew(t *testing.T) {
 		var now seeds.Last[[]observed.Listener, []string]
 		for _, m := range moments {
 			for i, is := range now.Of(listenersOf(m.have), func() []string { return outcomes(m.have) }) {
-				// Nobody asks a listener or load balancer that is being made.
+				// What is being made is not asked about.
 				if was[i] == "nothing" && (before.Live(model.LoadBalancerID) == nil || strings.HasPrefix(is, "fixed")) {
 					continue
 				}

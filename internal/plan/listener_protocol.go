@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// noALPN is AWS's word for no ALPN policy, which a listener has unless told otherwise.
+// noALPN is AWS's word for no ALPN policy, which a listener has unless set otherwise.
 const noALPN = "None"
 
 // alpn is the ALPN policy to set, empty to leave the live one.

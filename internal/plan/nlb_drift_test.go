@@ -66,8 +66,8 @@ func TestDriftOfNetworkLoadBalancers(t *testing.T) {
 		"rules for PrivateLink as they are":      {desired: func(lb *model.LoadBalancer) { lb.PrivateLinkRules = "on" }},
 		"rules for PrivateLink":                  {desired: func(lb *model.LoadBalancer) { lb.PrivateLinkRules = "off" }, steps: "security-groups load-balancer/LoadBalancer"},
 		"rules for PrivateLink that are its own": {live: func(lb *observed.LoadBalancer) { lb.PrivateLinkRules = "off" }},
-		"ALPN that nobody asks for":              {live: func(lb *observed.LoadBalancer) { lb.Listeners[0].ALPN = "HTTP2Only" }, desired: func(lb *model.LoadBalancer) { lb.Listeners[0].TLS.ALPN = "" }},
-		"ALPN that nobody asks for with the gate": {
+		"ALPN that is not asked for":             {live: func(lb *observed.LoadBalancer) { lb.Listeners[0].ALPN = "HTTP2Only" }, desired: func(lb *model.LoadBalancer) { lb.Listeners[0].TLS.ALPN = "" }},
+		"ALPN that is not asked for with the gate": {
 			live: func(lb *observed.LoadBalancer) { lb.Listeners[0].ALPN = "HTTP2Only" }, desired: func(lb *model.LoadBalancer) { lb.Listeners[0].TLS.ALPN = "" },
 			options: func(o *plan.Options) { o.EnhancedDefaults = true }, steps: "modify listener/443",
 		},
@@ -97,8 +97,8 @@ func TestDriftOfNetworkLoadBalancers(t *testing.T) {
 				c.options(&options)
 			}
 			p, found := plan.Make(want, have, options)
-			if got := stepIDs(p); got != c.steps || told(found) != c.found {
-				t.Errorf("want %q and finding %q, got %q and %q\n%s", c.steps, c.found, got, told(found), p.Text())
+			if got := stepIDs(p); got != c.steps || reported(found) != c.found {
+				t.Errorf("want %q and finding %q, got %q and %q\n%s", c.steps, c.found, got, reported(found), p.Text())
 			}
 		})
 	}
@@ -149,7 +149,7 @@ func TestRulesForICMP(t *testing.T) {
 	managed.Group.Ingress = plain
 	want.LoadBalancer.SecurityGroups = managed
 	p, found := plan.Make(want, have, testOptions)
-	if stepIDs(p) != "rules security-group/ManagedLBSecurityGroup" || told(found) != "" {
+	if stepIDs(p) != "rules security-group/ManagedLBSecurityGroup" || reported(found) != "" {
 		t.Errorf("got %s and %v", stepIDs(p), found)
 	}
 	if got := p.Steps[0].Do.(plan.ChangeIngress); len(got.Revoke) != 2 || len(got.Authorize) != 0 {
@@ -186,7 +186,7 @@ func TestPeersAreResolvedByFacts(t *testing.T) {
 			t.Errorf("%s: asks %v\n%s", family, p.Asks, p.Text())
 		}
 		have.Facts.Faults = map[string]observed.Fault{model.AskVPC{}.Key(): {Reason: finding.AccessDenied, Message: "denied"}}
-		if p, found := plan.Make(want, have, testOptions); !p.Empty() || len(p.Asks) > 0 || told(found) != "AccessDenied" {
+		if p, found := plan.Make(want, have, testOptions); !p.Empty() || len(p.Asks) > 0 || reported(found) != "AccessDenied" {
 			t.Errorf("%s: asks %v, findings %v\n%s", family, p.Asks, found, p.Text())
 		}
 	}
@@ -258,7 +258,7 @@ func TestNoReplacementWhileProtectionIsAskedFor(t *testing.T) {
 	want := networkStack(model.InternetFacing, map[int32]model.Base{80: model.TCP})
 	want.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "true"}
 	p, found := plan.Make(want, have, options)
-	if stepIDs(p) != "attributes load-balancer/LoadBalancer" || told(found) != "ReplacementHeld" {
-		t.Errorf("findings %q, steps\n%s", told(found), p.Text())
+	if stepIDs(p) != "attributes load-balancer/LoadBalancer" || reported(found) != "ReplacementHeld" {
+		t.Errorf("findings %q, steps\n%s", reported(found), p.Text())
 	}
 }

@@ -195,7 +195,7 @@ func TestAddressesGoToTheSubnetsOfTheirRanges(t *testing.T) {
 				got = do.Subnets
 			}
 		}
-		if !slices.Equal(got, c.want) || (got == nil) != (told(found) == "SubnetsUnsuitable") {
+		if !slices.Equal(got, c.want) || (got == nil) != (reported(found) == "SubnetsUnsuitable") {
 			t.Errorf("%v: want %v, got %v and %v", c.addresses, c.want, got, found)
 		}
 	}

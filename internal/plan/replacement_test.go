@@ -27,14 +27,14 @@ type replacing struct {
 	since  map[string]time.Time
 	health func(arn string) string
 	// each is called after each step.
-	each func(p plan.Plan, step plan.StepID)
-	told map[finding.Reason]bool
+	each     func(p plan.Plan, step plan.StepID)
+	reported map[finding.Reason]bool
 }
 
 func newReplacing(have observed.Stack) *replacing {
 	have.Facts.Now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &replacing{
-		have: have, since: map[string]time.Time{}, told: map[finding.Reason]bool{},
+		have: have, since: map[string]time.Time{}, reported: map[finding.Reason]bool{},
 		health: func(string) string { return "healthy" }, each: func(plan.Plan, plan.StepID) {},
 	}
 }
@@ -61,7 +61,7 @@ func (r *replacing) plan(t *testing.T, want model.Stack) plan.Plan {
 			}
 			r.since = next
 			for _, f := range found {
-				r.told[f.Reason] = true
+				r.reported[f.Reason] = true
 			}
 			return p
 		}
@@ -121,7 +121,7 @@ func at(have observed.Stack, arn string) observed.Stack {
 	return have
 }
 
-// services are outcomes by the ids of the target groups, which tell nothing of the load balancer.
+// services are outcomes by the ids of the target groups, which say nothing of the load balancer.
 func services(have observed.Stack) []string {
 	ids := map[string]string{}
 	for _, g := range have.TargetGroups {
@@ -155,7 +155,7 @@ func TestThePredecessorServesUntilClientsHaveFollowed(t *testing.T) {
 		if r.have.Live(model.LoadBalancerID) == nil {
 			return // all its rules are held
 		}
-		if r.plan(t, will); r.told[finding.ReplacementHeld] {
+		if r.plan(t, will); r.reported[finding.ReplacementHeld] {
 			return // likewise
 		}
 		old := r.have.Live(model.LoadBalancerID).ARN
@@ -342,8 +342,8 @@ func TestWhenALoadBalancerIsNotReplacedByASecondOne(t *testing.T) {
 			if most != 1 || (least == 0) != c.gap || (r.have.LoadBalancers[0].Scheme == model.Internal) == c.gap {
 				t.Errorf("from %d to %d load balancers; the last one is %s", least, most, r.have.LoadBalancers[0].Scheme)
 			}
-			if !r.told[c.reason] || served(r.have, "/new") == "" || len(r.have.LoadBalancers[0].Listeners[0].Rules) != 2 {
-				t.Errorf("told %v, rules %v", r.told, r.have.LoadBalancers[0].Listeners[0].Rules)
+			if !r.reported[c.reason] || served(r.have, "/new") == "" || len(r.have.LoadBalancers[0].Listeners[0].Rules) != 2 {
+				t.Errorf("reported %v, rules %v", r.reported, r.have.LoadBalancers[0].Listeners[0].Rules)
 			}
 		})
 	}
@@ -399,8 +399,8 @@ func TestTheStatusWaitsForHealthyTargets(t *testing.T) {
 		t.Errorf("shown after %s", shown.Sub(start))
 	}
 	r.run(t, of(model.InternetFacing, desired), time.Minute)
-	if took := shown.Sub(start); shown.IsZero() || took > plan.LongestWait || !r.told[finding.WaitExpired] {
-		t.Errorf("shown after %s, told %v", took, r.told)
+	if took := shown.Sub(start); shown.IsZero() || took > plan.LongestWait || !r.reported[finding.WaitExpired] {
+		t.Errorf("shown after %s, reported %v", took, r.reported)
 	}
 }
 

@@ -62,7 +62,7 @@ func (ro *ruleRollout) pair(desired []ruleChange, live []observed.Rule) (taken [
 		alike.add(j, ro.keys.of(o))
 	}
 	for j := range live {
-		// Where only one has these conditions, nothing else is to be told apart.
+		// Where only one has these conditions, nothing else is to be distinguished.
 		key := alike.keys[j]
 		if len(alike.lists[key]) > 1 {
 			key = equalKey(key, live[j].Actions, ro.arn)

@@ -43,7 +43,7 @@ func schemeOf(have observed.Stack, resourceID string, byDefault model.Scheme) mo
 
 // tellScheme reports load balancers that keep a scheme which is not the default.
 func (d *draft) tellScheme(original model.Stack) {
-	tell := func(what string, is, byDefault model.Scheme, setting string) {
+	report := func(what string, is, byDefault model.Scheme, setting string) {
 		if is == byDefault || len(d.want.Members) == 0 {
 			return
 		}
@@ -54,9 +54,9 @@ func (d *draft) tellScheme(original model.Stack) {
 		})
 	}
 	if original.LoadBalancer != nil && original.LoadBalancer.SchemeOpen() {
-		tell("load balancer", d.want.LoadBalancer.Scheme, original.LoadBalancer.Scheme, "scheme")
+		report("load balancer", d.want.LoadBalancer.Scheme, original.LoadBalancer.Scheme, "scheme")
 	}
 	if original.FrontendNLB != nil && original.FrontendNLB.SchemeOpen() && !original.Held.Frontend {
-		tell("frontend NLB", d.want.FrontendNLB.Scheme, original.FrontendNLB.Scheme, "frontend-nlb-scheme")
+		report("frontend NLB", d.want.FrontendNLB.Scheme, original.FrontendNLB.Scheme, "frontend-nlb-scheme")
 	}
 }

@@ -67,8 +67,8 @@ func (tg *targetGroups) resolved(actions []model.Action) []model.Action {
 	return out
 }
 
-// groupOwners are the members of the stack that a live target group was made for, nil if it does not
-// tell.
+// groupOwners are the members of the stack that a live target group was made for, nil if that is not
+// known.
 func (tg *targetGroups) groupOwners(arn string) []finding.Ref {
 	if tg.owners == nil {
 		tg.owners = map[string][]finding.Ref{}
@@ -98,7 +98,7 @@ func ownersByID(id string, members map[string]finding.Ref) (out []finding.Ref) {
 	return out
 }
 
-// ownersOf are the members whose target groups live actions forward to, nil if that does not tell.
+// ownersOf are the members whose target groups live actions forward to, nil if that is not known.
 func (tg *targetGroups) ownersOf(actions []model.Action) []finding.Ref {
 	f := forwardOf(actions)
 	if f == nil {

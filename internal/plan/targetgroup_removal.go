@@ -98,7 +98,7 @@ func (r *groupRemoval) remove(g observed.TargetGroup, bindings []*observed.Bindi
 			s.After = append(s.After, unbind.ID)
 		}
 		s.Wait = r.wait("unbind "+g.ARN, "binding "+h.Namespace+"/"+h.Name+" to deregister its targets", longestWait)
-		if s.Waits() && r.opt.Waited["unbind "+g.ARN] >= tellAfter {
+		if s.Waits() && r.opt.Waited["unbind "+g.ARN] >= reportAfter {
 			r.waitToDelete(g, s.Wait)
 		}
 		if !s.Waits() {
@@ -159,14 +159,14 @@ func (r *groupRemoval) drains(g observed.TargetGroup) Wait {
 		r.gaveUp(g, describe(n, "target")+" still drain", deadline)
 		return wait
 	}
-	told := wait
-	told.For = "its targets to drain" // the same while their number changes
-	r.waitToDelete(g, told)
+	reported := wait
+	reported.For = "its targets to drain" // the same while their number changes
+	r.waitToDelete(g, reported)
 	return wait
 }
 
-// tellAfter is from when on an Ingress is told that a binding takes its time: usually that is seconds.
-const tellAfter = 30 * time.Second
+// reportAfter is from when on an Ingress gets an event that a binding takes its time: usually that is seconds.
+const reportAfter = 30 * time.Second
 
 // waitToDelete says to members that leave what the end of their target group waits for.
 func (r *groupRemoval) waitToDelete(g observed.TargetGroup, wait Wait) {

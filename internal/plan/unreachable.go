@@ -19,9 +19,9 @@ func (lr *listenerResolver) tellUnreachable(l *listenerPlan) {
 		r.Held = 0
 		rules = append(rules, r)
 	}
-	told := map[int]bool{}
+	reported := map[int]bool{}
 	for _, c := range model.Unreachable(rules) {
-		if told[c.Rule] = true; !l.rules[c.Rule].held() {
+		if reported[c.Rule] = true; !l.rules[c.Rule].held() {
 			lr.found.Add(UnreachableRule(rules[c.Rule], rules[c.By]))
 		}
 	}
@@ -33,7 +33,7 @@ func (lr *listenerResolver) tellUnreachable(l *listenerPlan) {
 		key := conditionsKey(r.Conditions)
 		if by, twice := first[key]; !twice {
 			first[key] = i
-		} else if !told[i] {
+		} else if !reported[i] {
 			lr.found.Add(UnreachableRule(r, rules[by]))
 		}
 	}

@@ -78,7 +78,7 @@ func (t *traffic) unreadHealth(arn string) bool {
 	return true
 }
 
-// awaitUnread keeps the members of a stack that is torn down until an answer tells what is left to
+// awaitUnread keeps the members of a stack that is torn down until an answer says what is left to
 // delete.
 func (d *draft) awaitUnread(a Address, do Action, f observed.Fault) {
 	d.tellUnread(f, "the finalizer stays until everything is deleted", finding.BlocksNothing)

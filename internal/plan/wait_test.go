@@ -174,12 +174,12 @@ func TestAPassedDeadlineMovesTrafficAndIsReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			have := converge(t, c.before, observed.Stack{Facts: testFacts()})
 			var k clock
-			told := 0
+			reported := 0
 			for k.now < plan.LongestWait {
 				p := k.plan(t, c.after, &have, sick)
 				for _, f := range k.found {
 					if f.Reason == finding.WaitExpired {
-						told++
+						reported++
 						if f.Object != testMember || !strings.Contains(f.Message, `"g2"`) || !strings.Contains(f.Message, "4m30s") {
 							t.Errorf("%+v", f)
 						}
@@ -191,8 +191,8 @@ func TestAPassedDeadlineMovesTrafficAndIsReported(t *testing.T) {
 				}
 				k.now += 10 * time.Second
 			}
-			if told != 1 {
-				t.Errorf("reported %d times", told)
+			if reported != 1 {
+				t.Errorf("reported %d times", reported)
 			}
 		})
 	}

@@ -253,7 +253,7 @@ func TestTrustStoresAreFoundByName(t *testing.T) {
 			}
 			return ""
 		}
-		// Nobody tells of a trust store that appears; the controller looks again by itself.
+		// No event says that a trust store appears, so the controller looks again.
 		settled(t, r)
 		if got := store(); got != want {
 			t.Fatalf("want trust store %s, got %q", want, got)

@@ -30,7 +30,7 @@ func impostor(of *elbv2.TargetGroupBinding) *elbv2.TargetGroupBinding {
 	return b
 }
 
-// A binding that carries the labels of another team's stack, and a finalizer that nobody removes, keeps
+// A binding that carries the labels of another team's stack, and a finalizer that is never removed, keeps
 // nothing of that stack from being deleted.
 func TestForgedLabelsOfABindingHoldUpNoDeletion(t *testing.T) {
 	t.Parallel()

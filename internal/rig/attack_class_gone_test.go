@@ -71,7 +71,7 @@ func TestNothingIsTakenWhileAClassIsMadeAgain(t *testing.T) {
 							t.Errorf("while it is gone (-before +after):\n%s", d)
 						}
 						if later != nil {
-							r.Apply(inGroup("team", "newcomer", class, "team.example.com", "", notes...)) // nobody says that there is no redirect
+							r.Apply(inGroup("team", "newcomer", class, "team.example.com", "", notes...)) // none says that there is no redirect
 						}
 						time.Sleep(time.Hour) // what is made again is younger than the newcomer
 						r.Apply(classNamed("firm", firm))

@@ -99,7 +99,7 @@ func ownPodAlone(address string) string {
 	return pod
 }
 
-// Objects that are malformed in every way that the API server lets through stop nobody else: nothing of
+// Objects that are malformed in every way that the API server lets through stop no other object: nothing of
 // the controller breaks, a change of a victim takes effect within a minute, and the calls stay few.
 func TestHostileObjectsStopNobodyElse(t *testing.T) {
 	t.Parallel()

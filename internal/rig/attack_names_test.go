@@ -141,7 +141,7 @@ spec: {type: NodePort, ports: [{port: 80, nodePort: 30099}]}
 }
 
 // A member asks for the name of a load balancer that is another's: one of another team, of another
-// cluster, or of nobody's controller. It is not touched, whatever its tags say.
+// cluster, or of no controller. It is not touched, whatever its tags say.
 func TestTheNameOfAnothersLoadBalancerGivesNothing(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"alone", "in an IngressGroup", "as the group's name"} {

@@ -60,7 +60,7 @@ func TestValuesThatLieShowAsWhatTheyAre(t *testing.T) {
 				r.Apply(disguised(t, value, some...))
 				r.Settle(10 * time.Minute)
 				if len(some) == len(keys) && len(r.Store.All("Event")) == known {
-					t.Errorf("%s: nobody is told", name)
+					t.Errorf("%s: no event says so", name)
 				}
 			}
 		}
@@ -124,7 +124,7 @@ stringData: {clientID: id-of-shop, clientSecret: `+secret+`}
 					}
 				}
 				if i := slices.IndexFunc(all, func(s string) bool { return strings.Contains(s, secret) }); i >= 0 {
-					t.Errorf("the secret is told: %.600s", all[i])
+					t.Errorf("the secret is shown: %.600s", all[i])
 				}
 			})
 		})

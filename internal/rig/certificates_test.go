@@ -25,7 +25,7 @@ import (
 
 // newManagingShop is a shop whose controller requests certificates, in a world with a public zone,
 // in which ACM takes the given time to see a record; negative: it never does. A private zone is
-// nearer to the hosts, and somebody else has a certificate for one of them.
+// nearer to the hosts, and another user has a certificate for one of them.
 func newManagingShop(t *testing.T, delay time.Duration) *Rig {
 	t.Helper()
 	var opt Options
@@ -139,7 +139,7 @@ func certificateLife(t *testing.T, r *Rig) (states [][]string) {
 	return states
 }
 
-// The record for www stays: the certificate of somebody else needs it.
+// The record for www stays: the certificate of another user needs it.
 var certificateStates = [][]string{
 	{"record shop.example.com. 60", "shop.example.com 1"},
 	{"record shop.example.com. 60", "record www.example.com. 60", "shop.example.com,www.example.com 1"},
@@ -244,7 +244,7 @@ func TestNothingIsRequestedForAHostWithoutAZone(t *testing.T) {
 	})
 }
 
-func TestWithoutRightsInRoute53SomebodyElseMakesTheRecords(t *testing.T) {
+func TestWithoutRightsInRoute53AnotherUserMakesTheRecords(t *testing.T) {
 	t.Parallel()
 	for _, operation := range []string{"ListHostedZones", "ChangeResourceRecordSets"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -55,7 +55,7 @@ func TestStartLooksFirstAtWhatChanged(t *testing.T) {
 				t.Error(err)
 			}
 		}, true},
-		"a binding that somebody deletes": {func(r *Rig) {
+		"a binding that a user deletes": {func(r *Rig) {
 			for _, o := range r.Store.All(cluster.KindBinding) {
 				o = o.DeepCopyObject().(cluster.Object)
 				o.SetFinalizers(nil)
@@ -93,7 +93,7 @@ func TestStartLooksFirstAtWhatChanged(t *testing.T) {
 	}
 }
 
-// A process that is killed at any moment loses no wish: in the end all is as without checkpoints.
+// A process that is killed at any moment loses no change: in the end all is as without checkpoints.
 func TestCheckpointsDecideNothing(t *testing.T) {
 	t.Parallel()
 	run := func(t *testing.T, checkpoints bool) (state []string) {

@@ -33,7 +33,7 @@ func newHerd(t *testing.T, groups, each int, opt Options) *herd {
 	free := true
 	opt.Cloud = func(c *cloud.Config) {
 		if free {
-			c.Paces = []cloud.Pace{}
+			c.TokenBuckets = []cloud.TokenBucket{}
 		}
 	}
 	r := New(t, opt)

@@ -128,7 +128,7 @@ func TestCost(t *testing.T) {
 			var emulated atomic.Int64
 			r := fleetOf(t, n, Options{
 				StacksOnly: true,
-				Cloud:      func(c *cloud.Config) { c.Paces = []cloud.Pace{} },
+				Cloud:      func(c *cloud.Config) { c.TokenBuckets = []cloud.TokenBucket{} },
 				Transport:  func(next http.RoundTripper) http.RoundTripper { return metered{t, next, &emulated} },
 			})
 			r.Emulator.Faults().SetLimits(fault.Limits{})

@@ -217,7 +217,7 @@ func TestANamespaceIsDeletedBesideASickMember(t *testing.T) {
 }
 
 // Targets that never become healthy hold the change of their own member up to its deadline, and the
-// member is told.
+// member gets an event.
 func TestTrafficMovesAtTheDeadline(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]bool{"scaled to zero": false, "health check fails": true} {
@@ -241,9 +241,9 @@ func TestTrafficMovesAtTheDeadline(t *testing.T) {
 				if n := r.Emulator.Calls().Count("DescribeTargetHealth"); n > 50 {
 					t.Errorf("%d calls of DescribeTargetHealth", n)
 				}
-				told := warnings(r)
-				if len(told["mine"]) != 1 || !strings.Contains(told["mine"][0], "WaitExpired") || len(told["theirs"]) > 0 {
-					t.Errorf("told %q", told)
+				reported := warnings(r)
+				if len(reported["mine"]) != 1 || !strings.Contains(reported["mine"][0], "WaitExpired") || len(reported["theirs"]) > 0 {
+					t.Errorf("reported %q", reported)
 				}
 				// The other one's changes are made meanwhile, and this does not begin once more.
 				r.Apply(teamIngress("theirs", "20", "/b=web", "/c=web"))

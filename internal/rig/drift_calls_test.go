@@ -43,8 +43,8 @@ func TestDriftCalls(t *testing.T) {
 				if m := r.Emulator.Calls().Mutating(); m > 0 {
 					t.Errorf("%d calls change something", m)
 				}
-				if told := driftEvents(r, "DriftRepaired"); len(told) > 0 {
-					t.Errorf("drift without a change by others: %q", told)
+				if reported := driftEvents(r, "DriftRepaired"); len(reported) > 0 {
+					t.Errorf("drift without a change by others: %q", reported)
 				}
 			})
 		})
@@ -71,8 +71,8 @@ func TestOwnWritesAreNoDrift(t *testing.T) {
 			r.during(time.Duration(1+i*i%180) * time.Second)
 		}
 		r.during(time.Hour)
-		if told := driftEvents(r, "DriftRepaired"); len(told) > 0 {
-			t.Errorf("drift without a change by others: %q", told)
+		if reported := driftEvents(r, "DriftRepaired"); len(reported) > 0 {
+			t.Errorf("drift without a change by others: %q", reported)
 		}
 	})
 }

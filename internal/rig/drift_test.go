@@ -244,7 +244,7 @@ var drifts = map[string]func(s someone){
 		})
 		s.must(err)
 	},
-	"target of nobody registered": func(s someone) {
+	"target without a pod registered": func(s someone) {
 		_, err := s.elb.RegisterTargets(s.ctx, &elb.RegisterTargetsInput{
 			TargetGroupArn: aws.String(s.group("web")), Targets: []elbtypes.TargetDescription{{Id: aws.String("10.0.164.200"), Port: aws.Int32(8080)}},
 		})
@@ -450,7 +450,7 @@ func untagged(state []string) []string {
 	return out
 }
 
-// Somebody deletes the same rule again and again. It is made again each time, and reported.
+// A user deletes the same rule again and again. It is made again each time, and reported.
 func TestDriftThatComesAgainIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

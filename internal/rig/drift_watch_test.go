@@ -40,8 +40,8 @@ func TestDriftIsFoundWithinAQuarterOfAnHour(t *testing.T) {
 				if diff := cmp.Diff(clean, r.whole()); diff != "" {
 					t.Fatalf("-want +got:\n%s", diff)
 				}
-				if told := append(driftEvents(r, "DriftRepaired"), driftEvents(r, "DriftFound")...); len(told) > 0 {
-					t.Fatalf("drift without a change by others: %q", told)
+				if reported := append(driftEvents(r, "DriftRepaired"), driftEvents(r, "DriftFound")...); len(reported) > 0 {
+					t.Fatalf("drift without a change by others: %q", reported)
 				}
 				drift(newSomeone(t, r))
 				r.during(15 * time.Minute)
@@ -51,9 +51,9 @@ func TestDriftIsFoundWithinAQuarterOfAnHour(t *testing.T) {
 				if diff := cmp.Diff(clean, r.whole()); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)
 				}
-				told := driftEvents(r, "DriftRepaired")
-				t.Logf("%q", told)
-				if len(told) == 0 {
+				reported := driftEvents(r, "DriftRepaired")
+				t.Logf("%q", reported)
+				if len(reported) == 0 {
 					t.Error("nothing is reported")
 				}
 			})
@@ -81,9 +81,9 @@ func TestDriftIsOnlyReported(t *testing.T) {
 				if n := r.Emulator.Calls().Mutating(); n > 0 {
 					t.Errorf("%d calls change something: %v", n, r.Emulator.Calls().Counts())
 				}
-				told := driftEvents(r, "DriftFound")
-				t.Logf("%q", told)
-				if len(told) == 0 {
+				reported := driftEvents(r, "DriftFound")
+				t.Logf("%q", reported)
+				if len(reported) == 0 {
 					t.Error("nothing is reported")
 				}
 			})
@@ -129,8 +129,8 @@ func TestDriftIsNotLookedFor(t *testing.T) {
 		if cmp.Equal(changed, r.whole()) {
 			t.Error("the sync period does not restore it")
 		}
-		if told := strings.Join(append(driftEvents(r, "DriftFound"), driftEvents(r, "DriftRepaired")...), "\n"); told != "" {
-			t.Errorf("reported: %s", told)
+		if reported := strings.Join(append(driftEvents(r, "DriftFound"), driftEvents(r, "DriftRepaired")...), "\n"); reported != "" {
+			t.Errorf("reported: %s", reported)
 		}
 	})
 }

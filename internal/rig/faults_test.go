@@ -240,7 +240,7 @@ func TestKilledAfterEachCall(t *testing.T) {
 			explore(t, build, calls, func(r *Rig, n int) fault.Hook {
 				return func(c fault.Call) fault.Action {
 					if c.Sequence == n {
-						r.Kill() // the call takes effect, its answer reaches nobody
+						r.Kill() // the call takes effect, its answer is lost
 					}
 					return fault.Action{}
 				}

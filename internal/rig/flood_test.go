@@ -45,7 +45,7 @@ func warningEvents(r *Rig) map[string]int {
 	return out
 }
 
-// A fault that nobody mends is told once, however often it is met again, as long as nothing else
+// A fault that stays is reported once, however often it is met again, as long as nothing else
 // is done about the object.
 func TestFaultsDoNotFlood(t *testing.T) {
 	t.Parallel()
@@ -101,7 +101,7 @@ func TestFaultsDoNotFlood(t *testing.T) {
 					}
 				}
 				if len(got) == 0 && name != "AWS refuses to be read" {
-					t.Error("nobody was told")
+					t.Error("no event says so")
 				}
 				if all := len(r.Store.All("Event")); all != first {
 					t.Errorf("%d events at first, %d in the end", first, all)

@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// wishes are annotations that differ in what AWS wants done in a certain order.
-func wishes(r *Rig) map[string]string {
+// settingsInOrder are annotations that differ in what AWS wants done in a certain order.
+func settingsInOrder(r *Rig) map[string]string {
 	example, app := r.World.Certs["example.com"], r.World.Certs["app.test"]
-	wishes := map[string]string{
+	all := map[string]string{
 		"plain":             "",
 		"secure":            annotated("listen-ports", `[{"HTTPS":80}]`, "certificate-arn", example),
 		"other certificate": annotated("listen-ports", `[{"HTTPS":80}]`, "certificate-arn", app),
@@ -29,21 +29,21 @@ func wishes(r *Rig) map[string]string {
 		"other protocol": annotated("backend-protocol-version", "GRPC", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", example),
 		"other check":    annotated("healthcheck-port", "9090"),
 	}
-	for name, w := range wishes {
+	for name, w := range all {
 		if !strings.Contains(w, "/scheme:") {
-			wishes[name] = w + annotated("scheme", "internal") // one that nobody names stays
+			all[name] = w + annotated("scheme", "internal") // one that is not set stays
 		}
 	}
-	return wishes
+	return all
 }
 
-// Whatever was wished before, AWS ends as if the present wish had been the first, and nobody has to
+// Whatever was desired before, AWS ends as if the present state had been the first, and nobody has to
 // be warned of anything on the way.
 func TestEachWishCanFollowEachOther(t *testing.T) {
 	t.Parallel()
 	apply := func(t *testing.T, r *Rig, name string) {
 		t.Helper()
-		r.Apply(ingressOf(wishes(r)[name], "/=web"))
+		r.Apply(ingressOf(settingsInOrder(r)[name], "/=web"))
 		if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
 			t.Errorf("%s: still failing: %v", name, failed)
 		}
@@ -61,7 +61,7 @@ func TestEachWishCanFollowEachOther(t *testing.T) {
 		return r.State()
 	}
 	var names []string
-	synctest.Test(t, func(t *testing.T) { names = slices.Sorted(maps.Keys(wishes(newShop(t)))) })
+	synctest.Test(t, func(t *testing.T) { names = slices.Sorted(maps.Keys(settingsInOrder(newShop(t)))) })
 	first := map[string][]string{}
 	for _, name := range names {
 		synctest.Test(t, func(t *testing.T) { first[name] = start(t, name) })

@@ -173,7 +173,7 @@ func TestGatewayRestart(t *testing.T) {
 		opt.Checkpoints, opt.Workers = true, 3
 		opt.Cloud = func(c *cloud.Config) {
 			if free {
-				c.Paces = []cloud.Pace{}
+				c.TokenBuckets = []cloud.TokenBucket{}
 			}
 		}
 		r := New(t, opt)

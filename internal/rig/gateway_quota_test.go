@@ -26,7 +26,7 @@ func TestRoutesBeyondTheQuotaOfRulesSaySo(t *testing.T) {
 		r.Apply(docs)
 		r.Settle(20 * time.Minute)
 		v := cluster.NewView(r.Store)
-		served, told := 0, 0
+		served, reported := 0, 0
 		for i := range routes {
 			name := fmt.Sprintf("route-%03d", i)
 			got := answered(r, 80, fmt.Sprintf("h%03d.example.com", i), "/")
@@ -37,16 +37,16 @@ func TestRoutesBeyondTheQuotaOfRulesSaySo(t *testing.T) {
 			for _, p := range parentsOf(v, name) {
 				for _, c := range p.Conditions {
 					if c.Status != metav1.ConditionTrue && strings.Contains(c.Message, "quota") {
-						told++
+						reported++
 					}
 				}
 			}
-			if told == 0 {
+			if reported == 0 {
 				t.Fatalf("%s is not served, and says %+v; events %v", name, parentsOf(v, name), warnings(r)[name])
 			}
 		}
-		if served != rules || told != routes-rules {
-			t.Errorf("%d routes are served and %d say that they are not, want %d and %d", served, told, rules, routes-rules)
+		if served != rules || reported != routes-rules {
+			t.Errorf("%d routes are served and %d say that they are not, want %d and %d", served, reported, rules, routes-rules)
 		}
 	})
 }

@@ -49,8 +49,9 @@ func (r *Rig) edit(name string, change func(*networkingv1.Ingress)) {
 	}
 }
 
-// What is missing from the cluster, or belongs to somebody else all of a sudden, while nobody
-// deletes an Ingress, is not a wish: nothing of AWS changes, and an event says what is held back.
+// What is missing from the cluster, or belongs to another user all of a sudden, while no
+// Ingress is deleted, is not a change of the desired state: nothing of AWS changes, and an event
+// says what is held back.
 func TestAnIncompleteViewIsNotAWish(t *testing.T) {
 	t.Parallel()
 	const three = 3
@@ -75,7 +76,7 @@ func TestAnIncompleteViewIsNotAWish(t *testing.T) {
 			back:  func(r *Rig) { r.Apply(class("ingress.k8s.aws/alb", standard)) },
 			event: "IngressClassInvalid",
 		},
-		"the class is made anew for another controller": {
+		"the class is made again for another controller": {
 			class: namesClass,
 			lose: func(r *Rig) {
 				r.drop(cluster.KindIngressClass, "", "alb")
@@ -286,7 +287,7 @@ func (u undefined) Create(ctx context.Context, obj cluster.Object) error {
 	return u.API.Create(ctx, obj)
 }
 
-// Until the definition is there again the targets that are registered serve, and people are told.
+// Until the definition is there again the targets that are registered serve, and an event says so.
 func TestADefinitionThatIsGoneStopsNoTraffic(t *testing.T) {
 	t.Parallel()
 	kind := schema.GroupResource{Group: "elbv2.k8s.aws", Resource: "targetgroupbindings"}
@@ -315,7 +316,7 @@ func TestADefinitionThatIsGoneStopsNoTraffic(t *testing.T) {
 					t.Errorf("AWS is not as it was (-before +after):\n%s", d)
 				}
 				if !slices.ContainsFunc(warnings(r)["web"], func(m string) bool { return strings.Contains(m, said) }) {
-					t.Errorf("nobody is told what is wrong: %v", warnings(r))
+					t.Errorf("no event says what is wrong: %v", warnings(r))
 				}
 				refusal = nil
 				r.Settle(2 * time.Minute)

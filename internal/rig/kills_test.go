@@ -145,7 +145,7 @@ func (k *killer) edit() {
 		k.r.Apply(doc)
 		k.log = append(k.log, "apply "+name+doc)
 	case len(obj.GetFinalizers()) > 0 || !k.r.Dead():
-		// Of one that lost its finalizer and is deleted while no controller runs, nothing tells.
+		// Of one that lost its finalizer and is deleted while no controller runs, nothing remains.
 		k.rest(time.Millisecond)
 		delete(k.docs, name)
 		if err := k.r.Store.Delete(ref); err != nil {

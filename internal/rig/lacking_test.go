@@ -56,7 +56,7 @@ func vanish(r *Rig, arn string) func() {
 	}
 }
 
-// Nobody tells of what appears in AWS; the controller looks again by itself.
+// No event says what appears in AWS, so the controller looks again.
 func TestWhatWasMissingIsFoundWhenItAppears(t *testing.T) {
 	t.Parallel()
 	type step = func(t *testing.T, r *Rig)
@@ -188,15 +188,15 @@ spec: {targetGroupName: late, targetType: ip, serviceRef: {name: web, port: 80}}
 				}
 				r.Apply(shop, pods("web", podAddresses[:3]...), c.object(r))
 				r.Settle(missing)
-				told := strings.Join(slices.Sorted(func(yield func(string) bool) {
+				reported := strings.Join(slices.Sorted(func(yield func(string) bool) {
 					for what := range warningEvents(r) {
 						if !yield(what) {
 							return
 						}
 					}
 				}), "\n")
-				if !strings.Contains(told, c.reason) {
-					t.Errorf("want a warning %s, got %s", c.reason, told)
+				if !strings.Contains(reported, c.reason) {
+					t.Errorf("want a warning %s, got %s", c.reason, reported)
 				}
 				if serves() {
 					t.Fatalf("it is served already:\n%s", strings.Join(r.State(), "\n"))

@@ -136,11 +136,11 @@ func TestTheLogOfAnOutageIsOneErrorForEachItem(t *testing.T) {
 func TestTheOwnRateLimiterIsNoErrorInTheLog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		paces, err := cloud.ParsePaces("Elastic Load Balancing v2:.*=2:2,EC2:.*=2:2")
+		limits, err := cloud.ParseTokenBuckets("Elastic Load Balancing v2:.*=2:2,EC2:.*=2:2")
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, log := working(t, Options{Cloud: func(c *cloud.Config) { c.Paces = paces }})
+		r, log := working(t, Options{Cloud: func(c *cloud.Config) { c.TokenBuckets = limits }})
 		for n := range 8 {
 			r.Apply(strings.Replace(ingressOf("", "/=web"), "name: web\n", fmt.Sprintf("name: web%d\n", n), 1))
 		}

@@ -52,7 +52,7 @@ func loseTargetGroup(t *testing.T, r *Rig, arn string) {
 	}
 }
 
-func TestALostTargetGroupIsMadeAnew(t *testing.T) {
+func TestALostTargetGroupIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	for name, notice := range map[string]func(r *Rig){
 		"noticed by new pods":  func(r *Rig) { r.Apply(pods("web", podAddresses[3:6]...)) },
@@ -86,7 +86,7 @@ func TestALostTargetGroupIsMadeAnew(t *testing.T) {
 	}
 }
 
-func TestABindingDeletedByHandIsMadeAnew(t *testing.T) {
+func TestABindingDeletedByHandIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

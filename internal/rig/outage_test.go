@@ -75,8 +75,8 @@ func TestNothingIsLostWhileAWSIsOutOfReach(t *testing.T) {
 					t.Errorf("-want +got:\n%s", diff)
 				}
 				t.Logf("BENCH AWS out of reach for 5 minutes (%s): all is as desired %s after it is back", name, time.Since(back))
-				if told := driftEvents(r, "DriftRepaired"); len(told) > 0 {
-					t.Errorf("drift without a change by others: %q", told)
+				if reported := driftEvents(r, "DriftRepaired"); len(reported) > 0 {
+					t.Errorf("drift without a change by others: %q", reported)
 				}
 			})
 		})

@@ -140,7 +140,7 @@ var permittedScenarios = map[rights.Scenario]permitted{
 	rights.Networks: {live: func(p *permittedRun) {
 		p.shopping("scheme", "internet-facing", "subnets", strings.Join(p.World.Public[:2], ","))
 		p.act(ingressOf(annotated("scheme", "internet-facing", "subnets", strings.Join(p.World.Public, ","), "ip-address-type", "dualstack"), "/=web"))
-		// Without role tags, routes tell which subnets are public.
+		// Without role tags, routes show which subnets are public.
 		_, err := ec2.NewFromConfig(AWSConfig(p.Emulator)).DeleteTags(p.t.Context(), &ec2.DeleteTagsInput{
 			Resources: slices.Concat(p.World.Public, p.World.Private),
 			Tags:      []ec2types.Tag{{Key: aws.String("kubernetes.io/role/elb")}, {Key: aws.String("kubernetes.io/role/internal-elb")}},

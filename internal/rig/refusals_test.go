@@ -137,14 +137,14 @@ func TestARefusedCallIsRepeatedAHandfulOfTimesAnHour(t *testing.T) {
 				if n == 0 {
 					t.Error("it is not called at all")
 				}
-				told := warnings(r)
-				for o, w := range told {
+				reported := warnings(r)
+				for o, w := range reported {
 					t.Log(o, strings.Join(w, "\n  "))
 				}
-				if len(told) == 0 {
+				if len(reported) == 0 {
 					t.Error("no object has a warning")
 				}
-				for o, w := range told {
+				for o, w := range reported {
 					w = slices.DeleteFunc(w, func(m string) bool { return strings.Contains(m, prefix+"note") })
 					if len(w) > 3 {
 						t.Errorf("%d warnings on %s, such as %q", len(w), o, w[0])

@@ -94,7 +94,7 @@ func acting(name, order, status, at string) string {
 }
 
 // A member wants the host and path of another, with an action that AWS refuses. Whatever their order,
-// and whoever was first, the good rule answers at every moment, and the culprit is told why its own
+// and whoever was first, the good rule answers at every moment, and an event says to the culprit why its own
 // does not.
 func TestARefusedRuleTakesNothingFromAnother(t *testing.T) {
 	t.Parallel()
@@ -136,11 +136,11 @@ func TestARefusedRuleTakesNothingFromAnother(t *testing.T) {
 					if got := answered(r, 80, "shop.example.com", "/shared"); got != "200" {
 						t.Errorf("at the end the answer is %s", got)
 					}
-					told := warnings(r)
-					if len(told["good"])+len(told["other"]) > 0 {
-						t.Errorf("warnings on the others: %v", told)
+					reported := warnings(r)
+					if len(reported["good"])+len(reported["other"]) > 0 {
+						t.Errorf("warnings on the others: %v", reported)
 					}
-					text := strings.Join(told["bad"], "\n")
+					text := strings.Join(reported["bad"], "\n")
 					for _, want := range []string{"RejectedByAWS", "spec.rules[0].http.paths[0]", "999", `path "/shared, /shared/*"`, "HeldRuleLeftOut", "Ingress shop/good"} {
 						if !strings.Contains(text, want) {
 							t.Errorf("the culprit does not read %q in\n%s", want, text)

@@ -39,7 +39,7 @@ func withDefault(ingress string) string {
 }
 
 // needed are those without which a new listener, or its port in the security group, would be more
-// open than somebody asked for, so that it is not made.
+// open than was asked for, so that it is not made.
 var needed = []string{"ssl-policy", "mutual-authentication", "security-group-prefix-lists", "wafv2-acl-arn"}
 
 func TestAValueThatAWSRefusesStopsNobodyElse(t *testing.T) {
@@ -84,11 +84,11 @@ func TestAValueThatAWSRefusesStopsNobodyElse(t *testing.T) {
 						if !slices.ContainsFunc(state, func(l string) bool {
 							return strings.HasPrefix(l, "rule ") && strings.Contains(l, `",`+port+`,`) && strings.Contains(l, `"/new"`) && strings.Contains(l, "tg:k8s-shop-api")
 						}) {
-							t.Errorf("the other member is not served as it wishes on port %s: %v", port, warnings(r))
+							t.Errorf("the other member is not served as it asks on port %s: %v", port, warnings(r))
 						}
 					}
 					if len(warnings(r)["first"]) == 0 {
-						t.Error("nobody is told")
+						t.Error("no event says so")
 					}
 				})
 			})
@@ -96,7 +96,7 @@ func TestAValueThatAWSRefusesStopsNobodyElse(t *testing.T) {
 	}
 }
 
-// The pool of a live load balancer cannot be changed; who tries is told.
+// The pool of a live load balancer cannot be changed; who tries gets an event.
 func TestACustomerOwnedPoolStays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestACustomerOwnedPoolStays(t *testing.T) {
 			t.Errorf("%d mutating calls", n)
 		}
 		if w := warnings(r)["web"]; len(w) != 1 || !strings.Contains(w[0], "cannot be changed") {
-			t.Errorf("the owner is not told: %v", w)
+			t.Errorf("the owner gets no event: %v", w)
 		}
 	})
 }

@@ -49,7 +49,7 @@ var refusedTexts = map[string][2]string{
 	},
 }
 
-// What AWS refuses is told by the setting, its value, AWS's reason, what is served meanwhile and what to
+// What AWS refuses is reported by the setting, its value, AWS's reason, what is served meanwhile and what to
 // do, and never in the words of the SDK.
 func TestARefusedValueIsToldInWordsForPeople(t *testing.T) {
 	t.Parallel()
@@ -74,11 +74,11 @@ func TestARefusedValueIsToldInWordsForPeople(t *testing.T) {
 					good[key] = refusable[key]
 					r.Apply(withDefault(outspoken("alb", good)), second(r))
 					r.Settle(20 * time.Minute)
-					told := warnings(r)["first"]
-					if want := refusedTexts[key][i]; want != "" && !slices.Contains(told, want) {
-						t.Errorf("want %s\ngot %s", want, strings.Join(told, "\n"))
+					reported := warnings(r)["first"]
+					if want := refusedTexts[key][i]; want != "" && !slices.Contains(reported, want) {
+						t.Errorf("want %s\ngot %s", want, strings.Join(reported, "\n"))
 					}
-					for _, w := range slices.Concat(told, warnings(r)["second"]) {
+					for _, w := range slices.Concat(reported, warnings(r)["second"]) {
 						for _, sdk := range []string{"RequestID", "operation error", "api error", "StatusCode", "ValidationError"} {
 							if strings.Contains(w, sdk) {
 								t.Errorf("words of the SDK: %s", w)

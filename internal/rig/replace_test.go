@@ -141,7 +141,7 @@ func TestWhatIsLeftWhileNoControllerRunsIsCleanedUp(t *testing.T) {
 			r.Apply(nginx)
 			r.Replace(strings.Replace(ingressOf("", "/=web"), "ingressClassName: alb", "ingressClassName: nginx", 1))
 		}},
-		// Somebody may have done so to keep the load balancer.
+		// A user may have done so to keep the load balancer.
 		"deletion without a controller": {kept: true, meanwhile: func(r *Rig) {
 			strip(r)
 			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")

@@ -300,7 +300,7 @@ func TestAnIngressThatIsDeletedWhileItsLoadBalancerIsReplaced(t *testing.T) {
 	}
 }
 
-// What is in the way of a second load balancer is told, and the live one serves on and follows other edits.
+// What is in the way of a second load balancer is reported, and the live one serves on and follows other edits.
 func TestALoadBalancerThatCannotBeReplacedServesOn(t *testing.T) {
 	t.Parallel()
 	protect := func(r *Rig, on string) {
@@ -313,7 +313,7 @@ func TestALoadBalancerThatCannotBeReplacedServesOn(t *testing.T) {
 	}
 	cases := map[string]struct {
 		hinder, free func(r *Rig)
-		tells        string
+		says         string
 	}{
 		"quota of load balancers": {
 			func(r *Rig) { quota(r, "application-load-balancers", 1) },
@@ -350,7 +350,7 @@ func TestALoadBalancerThatCannotBeReplacedServesOn(t *testing.T) {
 				if to := answered(r, 80, "shop.example.com", "/new"); !strings.Contains(to, "api") {
 					t.Errorf("the new path is answered by %s", to)
 				}
-				if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, x.tells) || !strings.Contains(text, "ReplacementHeld") {
+				if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, x.says) || !strings.Contains(text, "ReplacementHeld") {
 					t.Errorf("the owner reads %s", text)
 				}
 				if n := r.Emulator.Calls().Count("CreateLoadBalancer"); n > mostAnHour {

@@ -39,7 +39,7 @@ func fleetOf(t *testing.T, n int, opt Options) *Rig {
 			edit(c)
 		}
 		if free {
-			c.Paces = []cloud.Pace{}
+			c.TokenBuckets = []cloud.TokenBucket{}
 		}
 	}
 	r := New(t, opt)

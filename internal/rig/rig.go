@@ -402,7 +402,7 @@ func (r *Rig) Draft(id model.StackID) engine.Draft {
 	return d
 }
 
-// Plan returns what a stack becomes, nil if that cannot be told.
+// Plan returns what a stack becomes, nil if that is not known.
 func (r *Rig) Plan(id model.StackID) *plan.Document {
 	r.T.Helper()
 	return r.Draft(id).Describe()

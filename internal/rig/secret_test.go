@@ -69,7 +69,7 @@ func TestAClientSecretThatChangesIsGivenToAWS(t *testing.T) {
 		r.Kill()
 		r.Apply(clientSecret("three"))
 		r.Start()
-		step("changed while nobody ran", "three", 2)
+		step("changed while no controller ran", "three", 2)
 		// Whoever does not know what AWS holds takes it to be right.
 		for _, o := range r.Store.All("Secret") {
 			if o.GetNamespace() == "kube-system" {

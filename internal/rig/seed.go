@@ -49,7 +49,7 @@ type Instance struct {
 	ID, Zone, Address string
 }
 
-// AWSConfig is what an SDK client needs to reach the emulator as somebody else than the controller.
+// AWSConfig is what an SDK client needs to reach the emulator as a user other than the controller.
 func AWSConfig(em *emulator.Emulator) aws.Config {
 	return aws.Config{
 		Region: RegionOf(em), HTTPClient: em.Client(),

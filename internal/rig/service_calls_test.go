@@ -124,7 +124,7 @@ func TestServiceRestart(t *testing.T) {
 		free := true
 		r := New(t, Options{Workers: 3, Checkpoints: true, Cloud: func(c *cloud.Config) {
 			if free {
-				c.Paces = []cloud.Pace{}
+				c.TokenBuckets = []cloud.TokenBucket{}
 			}
 		}})
 		r.Emulator.Store().Lock()

@@ -17,8 +17,8 @@ import (
 // walkExposed are the Services with a network load balancer that a walk changes.
 var walkExposed = []string{"edge", "dns"}
 
-// exposedDoc is a random Service with a network load balancer. What AWS keeps when nobody asks for it any more is
-// always asked for, as the last objects alone would not tell otherwise.
+// exposedDoc is a random Service with a network load balancer. What AWS keeps when it is not asked for any more is
+// always asked for, as the last objects alone would not show otherwise.
 func (w walker) exposedDoc(n int, sound bool) string {
 	notes := map[string]string{
 		"nlb-target-type": w.pick("ip", "instance"), "scheme": w.pick("internal", "internet-facing"),

@@ -154,7 +154,7 @@ func TestTwoClustersShareATargetGroup(t *testing.T) {
 		other.run()
 		expect(t, "both have fewer", "10.0.132.11 10.0.164.10", all())
 
-		// A look at AWS anew finds nothing to do.
+		// Another look at AWS finds nothing to do.
 		r.Emulator.Calls().Reset()
 		r.calm(24 * time.Hour)
 		if n := r.Emulator.Calls().Mutating(); n > 0 {
@@ -286,8 +286,8 @@ func otherGroup(t *testing.T, r *Rig) (arn, vpc string) {
 	return aws.ToString(out.TargetGroups[0].TargetGroupArn), aws.ToString(made.Vpc.VpcId)
 }
 
-// told is all that the controller has told in the cluster about the binding.
-func told(r *Rig) string {
+// reported is all that the controller has written into the cluster about the binding.
+func reported(r *Rig) string {
 	var b strings.Builder
 	for _, o := range r.Store.All("Event") {
 		fmt.Fprintln(&b, o.(*corev1.Event).Message)
@@ -332,8 +332,8 @@ func TestATargetGroupOfAnotherAccountIsFilledByItsRole(t *testing.T) {
 		if left := r.Store.All(cluster.KindBinding); len(left) > 0 {
 			t.Error("the binding is left")
 		}
-		if strings.Contains(told(r), word) {
-			t.Errorf("the external id was told:\n%s", told(r))
+		if strings.Contains(reported(r), word) {
+			t.Errorf("the external id was shown:\n%s", reported(r))
 		}
 	})
 }
@@ -351,8 +351,8 @@ func TestAnUnusableRoleIsToldWithoutItsExternalID(t *testing.T) {
 				arn, vpc := otherGroup(t, r)
 				r.Apply(shop, pods("web", podAddresses[0]), bindingTo(arn, "vpcID: "+vpc, "iamRoleArnToAssume: "+c.role, `assumeRoleExternalId: "`+c.word+`"`))
 				r.calm(time.Minute)
-				if s := told(r); !strings.Contains(s, "assume role "+c.role) || strings.Contains(s, "guess-work") {
-					t.Errorf("told:\n%s", s)
+				if s := reported(r); !strings.Contains(s, "assume role "+c.role) || strings.Contains(s, "guess-work") {
+					t.Errorf("reported:\n%s", s)
 				}
 				// It is not given up as long as the role may hold targets.
 				if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindBinding, Namespace: "shop", Name: "shared"}); err != nil {
@@ -362,8 +362,8 @@ func TestAnUnusableRoleIsToldWithoutItsExternalID(t *testing.T) {
 				if len(r.Store.All(cluster.KindBinding)) != 1 {
 					t.Error("the binding was let go")
 				}
-				if s := told(r); strings.Contains(s, "guess-work") {
-					t.Errorf("told:\n%s", s)
+				if s := reported(r); strings.Contains(s, "guess-work") {
+					t.Errorf("reported:\n%s", s)
 				}
 			})
 		})

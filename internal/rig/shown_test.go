@@ -114,8 +114,8 @@ func TestAPlanIsShownOnTheFirstMemberAlone(t *testing.T) {
 		r.Emulator.Calls().Reset()
 		r.process.listAll()
 		expect("another look", map[string]string{"web": "the plan of shop/web", "m1": "the plan of team"}, map[string]int{})
-		annotate(r, "m1", cluster.PlanAnnotation, "somebody writes here")
-		expect("nobody looks at what others write there", map[string]string{"web": "the plan of shop/web", "m1": "somebody writes here"}, map[string]int{})
+		annotate(r, "m1", cluster.PlanAnnotation, "a user writes here")
+		expect("what others write there is not looked at", map[string]string{"web": "the plan of shop/web", "m1": "a user writes here"}, map[string]int{})
 		if n := r.Emulator.Calls().Total(); n > 0 {
 			t.Errorf("%d calls to AWS: %v", n, r.Emulator.Calls().Counts())
 		}

@@ -52,7 +52,7 @@ func (r *Rig) State() []string {
 	}
 	for _, g := range p.ELB.TargetGroups {
 		if len(g.Tags) == 0 {
-			continue // of somebody else
+			continue // of another user
 		}
 		var ts []string
 		for _, t := range g.Targets {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A host without a certificate is told by the field that names it, with what happens to its listener.
+// A host without a certificate is reported by the field that names it, with what happens to its listener.
 func TestAHostWithoutACertificateIsToldByItsField(t *testing.T) {
 	t.Parallel()
 	https := annotated("listen-ports", `[{"HTTPS":443}]`)
@@ -47,7 +47,7 @@ func TestAHostWithoutACertificateIsToldByItsField(t *testing.T) {
 	}
 }
 
-// The same host and path twice in one Ingress: the first one serves, and the second is told so.
+// The same host and path twice in one Ingress: the first one serves, and the second gets an event.
 func TestTheSamePathTwiceIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

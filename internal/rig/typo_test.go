@@ -154,7 +154,7 @@ func unmoved(t *testing.T, r *Rig, change func()) {
 		t.Errorf("the state moved:\n%s", d)
 	}
 	if len(warnings(r)["first"]) == 0 {
-		t.Errorf("nobody is told")
+		t.Errorf("no event says so")
 	}
 }
 

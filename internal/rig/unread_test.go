@@ -62,7 +62,7 @@ spec:
 `, name, certificate, ports, strings.Join(annotations, "\n    "), named, path)
 }
 
-// What a member says about the load balancer or its ports does not become another value, or nobody's,
+// What a member says about the load balancer or its ports does not become another value, or none,
 // because it cannot be read any more. The other members go on.
 func TestWhatAMemberThatCannotBeReadSaidStays(t *testing.T) {
 	t.Parallel()
@@ -145,7 +145,7 @@ func TestWhatAMemberThatCannotBeReadSaidStays(t *testing.T) {
 				r.Apply(other("/c"))
 				r.Settle(20 * time.Minute)
 				if state := r.State(); !hasRule(state, "/c") || hasRule(state, "/b") || !hasRule(state, "/a") {
-					t.Errorf("the other member is not served as it wishes: %v", state)
+					t.Errorf("the other member is not served as it asks: %v", state)
 				}
 			})
 		})

@@ -82,7 +82,7 @@ var unreadables = map[string]unreadable{
 		before: map[string]string{"mutual-authentication": `[{"port":443,"mode":"verify","trustStore":"old"}]`},
 		after:  map[string]string{"mutual-authentication": `[{"port":443,"mode":"verify","trustStore":"new"}]`},
 	},
-	"trust stores where nobody is checked yet": {
+	"trust stores where no client is checked yet": {
 		service: "elasticloadbalancing", operation: "DescribeTrustStores",
 		after: map[string]string{"mutual-authentication": `[{"port":443,"mode":"verify","trustStore":"new"}]`},
 	},
@@ -301,7 +301,7 @@ func holdsWhatDepends(t *testing.T, u unreadable, trouble string) {
 	if !slices.ContainsFunc(w["first"], func(m string) bool {
 		return strings.Contains(m, `"`+u.action()+`"`) && (trouble != "denied" || strings.Contains(m, "add "+u.action()+" to the controller's IAM policy"))
 	}) {
-		t.Errorf("the first member is not told which permission is missing: %q", w["first"])
+		t.Errorf("the first member gets no event that names the permission that is missing: %q", w["first"])
 	}
 	if n := failedCalls(r, u.operation); n == 0 || n > troubles[trouble].calls {
 		t.Errorf("%d attempts that fail in an hour", n)

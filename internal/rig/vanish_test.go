@@ -64,7 +64,7 @@ func (b *before) RoundTrip(req *http.Request) (*http.Response, error) {
 	return b.inner.RoundTrip(req)
 }
 
-// vanishings are what somebody deletes just before it is read.
+// vanishings are what is deleted just before it is read.
 var vanishings = map[string]struct {
 	operation string
 	delete    func(someone)

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// A security group that somebody attached elsewhere is in use for ever: it is asked for less and less
-// often, and the user is told what keeps the Ingress from going.
+// A security group that is attached elsewhere is in use for ever: it is asked for less and less
+// often, and an event says what keeps the Ingress from going.
 func TestWhatStaysInUseIsToldAndNotAskedForWithoutEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -35,9 +35,9 @@ func TestWhatStaysInUseIsToldAndNotAskedForWithoutEnd(t *testing.T) {
 		if tries < 100 || tries > 1000 {
 			t.Errorf("asked %d times in a day", tries)
 		}
-		told := warnings(r)["web"]
-		if len(told) == 0 || len(told) > 3 || !strings.Contains(told[0], "has a dependent object") {
-			t.Errorf("told %q", told)
+		reported := warnings(r)["web"]
+		if len(reported) == 0 || len(reported) > 3 || !strings.Contains(reported[0], "has a dependent object") {
+			t.Errorf("reported %q", reported)
 		}
 		held = false
 		r.Settle(10 * time.Minute)

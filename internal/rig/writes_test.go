@@ -23,7 +23,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
-// errDied is what a write returns when the process died at it. Nobody is left to read it.
+// errDied is what a write returns when the process died at it. No process is left to read it.
 var errDied = errors.New("the process died")
 
 // writeFaults counts the writes to Kubernetes over all lives of the controller, and lets one of

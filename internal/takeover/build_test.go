@@ -117,7 +117,7 @@ func merge[V any](into *map[string]V, from map[string]V) {
 // oddities are ways in which what was left may differ from what a controller would make now, and
 // which are no reason to touch it.
 type oddities struct {
-	// renamed gives load balancers, target groups and groups names that nobody computes.
+	// renamed gives load balancers, target groups and groups names that are not computed.
 	renamed bool
 	// shuffled turns conditions, their values and target groups of an action around.
 	shuffled bool
@@ -129,7 +129,7 @@ type oddities struct {
 	// tagged puts tags of others on everything.
 	tagged bool
 	// described gives rules of security groups descriptions by other people, and the nodes a rule
-	// that is nobody's business.
+	// that belongs to no controller.
 	described bool
 	// fewer leaves load balancers in two zones, as before the cluster had a third.
 	fewer bool

@@ -124,9 +124,9 @@ func (l *NodeList) digest(port int32) string {
 	return d
 }
 
-// mostStrays is how many differences are looked for one by one; with more, as when a target group is filled for the
+// mostDifferences is how many differences are looked for one by one; with more, as when a target group is filled for the
 // first time, looking at all at once takes less work.
-const mostStrays = 32
+const mostDifferences = 32
 
 // at are the endpoints at a node port.
 func (l *NodeList) at(port int32) []Endpoint {
@@ -157,7 +157,7 @@ func (l *NodeList) compare(port int32, have []observed.Target) (Diff, bool) {
 		d.Register = append(d.Register, Endpoint{ID: l.nodes[i].id, Port: port, Node: l.nodes[i].node})
 		i++
 	}
-	few := func() bool { return len(d.Register)+len(d.Deregister) <= mostStrays }
+	few := func() bool { return len(d.Register)+len(d.Deregister) <= mostDifferences }
 	for j := range have {
 		t := &have[j]
 		if Draining(*t) {

@@ -129,7 +129,7 @@ func TestAnswers(t *testing.T) {
 				t.Fatalf("%v in\n%s", err, doc)
 			}
 			asked.n = 0
-			fmt.Fprintf(&out, "# %s\n%s", q.Case, tell(t, q.question, h))
+			fmt.Fprintf(&out, "# %s\n%s", q.Case, send(t, q.question, h))
 			if asked.n > 0 {
 				fmt.Fprintf(&out, "asked AWS: %d\n", asked.n)
 			}
@@ -163,8 +163,8 @@ func configOf(t *testing.T, world amazon, opt caseOptions, objects string) webho
 	return cfg
 }
 
-// tell sends a request and prints the answer.
-func tell(t *testing.T, q question, h http.Handler) string {
+// send sends a request and prints the answer.
+func send(t *testing.T, q question, h http.Handler) string {
 	t.Helper()
 	w := post(t, h, q)
 	if w.Code != http.StatusOK {

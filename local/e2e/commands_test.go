@@ -248,7 +248,7 @@ func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
 			var err error
 			if host, err = s.hostname(ctx, via); front {
 				ns, name := split(ts, via)
-				host, err = s.FrontHostname(ctx, ns, name)
+				host, err = s.FrontendNLBHostname(ctx, ns, name)
 			}
 			if err != nil {
 				return err

@@ -90,7 +90,7 @@ func TestRights(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	told := func(what string) func(context.Context) error {
+	reported := func(what string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			events, err := w.Kube().CoreV1().Events("default").List(ctx, metav1.ListOptions{})
 			if err != nil {
@@ -105,9 +105,9 @@ func TestRights(t *testing.T) {
 		}
 	}
 	apply(guarded)
-	worldtest.Eventually(t, 30*time.Second, told("SecretNotFound"))
+	worldtest.Eventually(t, 30*time.Second, reported("SecretNotFound"))
 	apply(readOne)
-	worldtest.Eventually(t, 30*time.Second, told("SuccessfullyReconciled"))
+	worldtest.Eventually(t, 30*time.Second, reported("SuccessfullyReconciled"))
 
 	leases := w.Kube().CoordinationV1().Leases("kube-system")
 	holder := func() string {

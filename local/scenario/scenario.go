@@ -39,9 +39,9 @@ func New(w *world.World) (*Scenario, error) {
 	return &Scenario{World: w, Inspector: inspect.New(w.AWSConfig(), w.Layout().VPC), dynamic: client}, nil
 }
 
-// FrontHostname is the name of the frontend NLB, the status entry that lists no ports. It is an
+// FrontendNLBHostname is the name of the frontend NLB, the status entry that lists no ports. It is an
 // error if there is none yet.
-func (s *Scenario) FrontHostname(ctx context.Context, namespace, ingress string) (string, error) {
+func (s *Scenario) FrontendNLBHostname(ctx context.Context, namespace, ingress string) (string, error) {
 	got, err := s.World.Kube().NetworkingV1().Ingresses(namespace).Get(ctx, ingress, metav1.GetOptions{})
 	if err != nil {
 		return "", err

@@ -139,7 +139,7 @@ type checker struct {
 	state               State
 	successes, failures int
 	probes              int
-	told                outcome
+	reported            outcome
 }
 
 // outcome is the result of a probe; the zero value is a success.
@@ -198,10 +198,10 @@ func (c *checker) note(h HealthCheck, out outcome) {
 	if verdict == StateInitial || verdict == StateHealthy && out != (outcome{}) || verdict == StateUnhealthy && out == (outcome{}) {
 		return // too early for a change
 	}
-	if verdict == c.state && out == c.told {
+	if verdict == c.state && out == c.reported {
 		return
 	}
-	c.state, c.told = verdict, out
+	c.state, c.reported = verdict, out
 	c.publish(verdict, out)
 }
 

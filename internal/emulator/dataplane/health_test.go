@@ -164,7 +164,7 @@ func TestUnreferencedGroupsAreNotChecked(t *testing.T) {
 	eventually(t, "verdict after attachment", func() bool { return len(got.list()) == 1 })
 }
 
-func TestNewEpochStartsAnew(t *testing.T) {
+func TestNewEpochStartsOver(t *testing.T) {
 	var status, seen atomic.Int64
 	status.Store(200)
 	b := startBackend(t, "b", failable(&status, &seen))

@@ -26,7 +26,7 @@ type Config struct {
 	// UnmergedRules keeps every rule of an endpoint group apart instead of joining the ports of one
 	// source to a range.
 	UnmergedRules bool
-	// GroupTags tell the group that carries endpoint rules from others of an interface.
+	// GroupTags distinguish the security group that carries endpoint rules from others of an interface.
 	GroupTags map[string]string
 	// Requeue is how long to wait for AWS once the first fast looks are over; 15 s if not above zero.
 	Requeue time.Duration

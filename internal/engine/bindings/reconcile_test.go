@@ -64,7 +64,7 @@ func TestOldPodsServeUntilNewOnesAreHealthy(t *testing.T) {
 		{"the new one is checked", func(*world) {}, both},
 		{"the new one is healthy", func(w *world) { w.aws.groups["arn/a"][1].State = "healthy" }, "10.0.2.1:8080"},
 		{"the new one is unhealthy", func(w *world) { w.aws.groups["arn/a"][1].State = "unhealthy" }, "10.0.2.1:8080"},
-		{"nobody uses the group", func(w *world) { w.aws.groups["arn/a"][1].State = "unused" }, "10.0.2.1:8080"},
+		{"no load balancer uses the target group", func(w *world) { w.aws.groups["arn/a"][1].State = "unused" }, "10.0.2.1:8080"},
 		{"the old one is gone", func(w *world) { w.drop(cluster.KindPod, "p1") }, "10.0.2.1:8080"},
 	}
 	for _, tt := range tests {
@@ -118,7 +118,7 @@ func TestNothingChangedCostsNothing(t *testing.T) {
 	}
 	want(t, "calls", "", w.aws.take())
 	w.now = w.now.Add(46 * time.Minute)
-	w.aws.groups["arn/a"] = nil // somebody else
+	w.aws.groups["arn/a"] = nil // another user
 	w.run("a")
 	want(t, "after a while", "list a; register a 10.0.1.1:8080; register a 10.0.2.1:8080", w.aws.take())
 }

@@ -103,7 +103,7 @@ func TestLastTargetsThatCanServeStayWhenNewOnesCannotCome(t *testing.T) {
 	w.aws.refuse["10.0.2.1"] = engine.Denied
 	w.put(podDocs("web", p2)) // the Service was turned to another pod, the old one is still there
 	w.run("a")
-	want(t, "targets: not the address of nobody", "10.0.1.1:8080", w.aws.ids("arn/a"))
+	want(t, "targets: no address without a pod", "10.0.1.1:8080", w.aws.ids("arn/a"))
 	w.drop(cluster.KindPod, "p1")
 	w.run("a")
 	want(t, "targets once the old pod is gone, whose address may be another's soon", "", w.aws.ids("arn/a"))

@@ -190,7 +190,7 @@ func TestAnInstanceThatIsNoNodeAnyMoreLeaves(t *testing.T) {
 	want(t, "targets after a node is gone", "i-1:30080", w.aws.ids("arn/a"))
 }
 
-// The instances of another account are nobody's nodes here.
+// The instances of another account are not nodes of this cluster.
 func TestTargetsThatABindingNeverRegisteredStayWhereItCannotFillTheGroup(t *testing.T) {
 	w := newWorld(t, serviceDoc("web", "NodePort"), with(bindingDoc("a", "web", "instance", 30080), "iamRoleArnToAssume: arn:aws:iam::1:role/r"))
 	w.aws.groups["arn/a"] = []observed.Target{{ID: "i-9", Port: 80, State: "healthy"}, {ID: "10.0.7.7", Port: 80, State: "healthy"}}
@@ -198,7 +198,7 @@ func TestTargetsThatABindingNeverRegisteredStayWhereItCannotFillTheGroup(t *test
 	want(t, "targets", "10.0.7.7:80 i-9:80", w.aws.ids("arn/a"))
 }
 
-// A binding whose finalizer somebody has removed takes along what it has put in, unless another one
+// A binding whose finalizer a user has removed takes along what it has put in, unless another one
 // comes in its place.
 func TestABindingThatWentWithoutLettingGoLeavesNothing(t *testing.T) {
 	lose := func(w *world) {

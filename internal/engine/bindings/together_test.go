@@ -48,6 +48,6 @@ func TestRulesGoWithTwoBindingsThatGoTogether(t *testing.T) {
 	w.run("a")
 	w.run("b")
 	if left := w.aws.rules["sg-node"]; len(left) > 0 {
-		t.Errorf("rules that nobody wants: %v", left)
+		t.Errorf("rules that no binding asks for: %v", left)
 	}
 }

@@ -24,7 +24,7 @@ func Digest(values ...any) string {
 	return base64.RawURLEncoding.EncodeToString(e.hash.Sum(nil)[:digestBytes])
 }
 
-// digestBytes is enough to tell desired states apart, and small enough for thousands of them in one object.
+// digestBytes is enough to distinguish desired states, and small enough for thousands of them in one object.
 const digestBytes = 16
 
 // encoder writes values in a form that no other values have: lengths stand before contents, names of

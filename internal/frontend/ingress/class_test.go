@@ -26,7 +26,7 @@ func TestClassify(t *testing.T) {
 		"the annotation of our class":                {flag: "alb", annotation: "alb", class: none, managed: true},
 		"the annotation wins over the class":         {flag: "alb", annotation: "nginx", class: "alb", classes: []*networkingv1.IngressClass{class("alb", controllerName, false)}},
 		"our class":                                  {flag: "alb", annotation: none, class: "x", classes: []*networkingv1.IngressClass{class("x", controllerName, false)}, managed: true},
-		"a class of somebody else":                   {flag: "alb", annotation: none, class: "x", classes: []*networkingv1.IngressClass{class("x", "other", false)}},
+		"a class of another controller":              {flag: "alb", annotation: none, class: "x", classes: []*networkingv1.IngressClass{class("x", "other", false)}},
 		"nothing, with a class to serve":             {flag: "alb", annotation: none, class: none},
 		"nothing, serving all":                       {annotation: none, class: none, managed: true},
 		"nothing, our default class":                 {flag: "alb", annotation: none, class: none, classes: []*networkingv1.IngressClass{class("x", controllerName, true)}, managed: true},

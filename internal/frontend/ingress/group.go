@@ -71,8 +71,8 @@ type group struct {
 	guard   *finding.Finding
 	// unprotected says that one of the leaving gives deletion protection up.
 	unprotected bool
-	// astray says that an Ingress of the stack's name cannot be placed and was never claimed.
-	astray bool
+	// notAccepted says that an Ingress of the stack's name cannot be placed and was never claimed.
+	notAccepted bool
 }
 
 // load finds the members of a stack by indexes.
@@ -166,7 +166,7 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 	case p.fault != nil:
 		if id == implicit(ing) && len(ownership.Claims(v, ing)) == 0 {
 			g.found.Add(*p.fault)
-			g.astray = true
+			g.notAccepted = true
 		}
 	case p.managed && p.id == id:
 		m := newMember(ing, p)

@@ -76,7 +76,7 @@ var malformed = map[string]struct{ value, form string }{
 }
 
 // anyText are annotations that take every text: what is wrong with one is only known to AWS, or is
-// told when it leads nowhere (a subnet that does not exist).
+// reported when it leads nowhere (a subnet that does not exist).
 var anyText = []string{
 	"subnets", "security-groups", "ipam-ipv4-pool-id", "certificate-arn", "ssl-policy", "security-group-prefix-lists", "acm-pca-arn",
 	"auth-on-unauthenticated-request", "auth-scope", "auth-session-cookie", "healthcheck-port", "healthcheck-path", "success-codes",

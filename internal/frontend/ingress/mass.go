@@ -43,7 +43,7 @@ func (f *Frontend) sameClass(v *cluster.View, ing *networkingv1.Ingress) []clust
 
 // turnedByEdit reports whether a user has edited the Ingress since the other controller has its class. The
 // controller of a class cannot be changed, so that the class has had it from its creation. Where no
-// class object tells, the edit must be younger than our finalizer.
+// class object says, the edit must be younger than our finalizer.
 func (f *Frontend) turnedByEdit(v *cluster.View, ing *networkingv1.Ingress) bool {
 	edited := cluster.ClassEdited(ing)
 	if edited.IsZero() {

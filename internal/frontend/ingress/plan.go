@@ -13,7 +13,7 @@ import (
 )
 
 // plans shows what the stack becomes on its first member, where that is asked for, and takes it from
-// everybody else. A stack of which nothing can be told, because it is held, keeps what it shows.
+// everybody else. A stack of which nothing is known, because it is held, keeps what it shows.
 func (f *Frontend) plans(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	text := ""
 	if f.opt.DescribePlan {

@@ -29,7 +29,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	if len(t.Members) == 0 {
 		t.retainFormer()
 		// A load balancer of one Ingress alone stays as it is while that cannot be placed.
-		t.Stack.Held.Everything = g.astray || len(t.Former) > 0 && id.Namespace != ""
+		t.Stack.Held.Everything = g.notAccepted || len(t.Former) > 0 && id.Namespace != ""
 		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id)
 		return t.Stack, t.Found.Sorted()
 	}

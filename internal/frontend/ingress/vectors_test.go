@@ -133,7 +133,7 @@ spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 `
 }
 
-// What members of a group may not say differently: the first one wins, the second one is told, and
+// What members of a group may not say differently: the first one wins, the second one gets an event, and
 // nothing is made where one fault is to stop the group.
 func TestConflictsOfMembers(t *testing.T) {
 	const secure = "listen-ports: '[{\"HTTPS\":443},{\"HTTPS\":8443}]'\ncertificate-arn: c\n"

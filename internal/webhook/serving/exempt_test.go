@@ -76,12 +76,12 @@ func TestTheExemptionFollowsTheServiceAccount(t *testing.T) {
 func TestWithoutAnAnswerTheExemptionStays(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "selfsubjectreviews"}, "", errors.New("no"))
 	for name, c := range map[string]struct {
-		err    error
-		rights string // that are missing
-		told   bool
+		err      error
+		rights   string // that are missing
+		reported bool
 	}{
 		"no right to ask":   {err: forbidden},
-		"no answer":         {err: errors.New("no answer"), told: true},
+		"no answer":         {err: errors.New("no answer"), reported: true},
 		"no right to write": {rights: "webhookconfigurations"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestWithoutAnAnswerTheExemptionStays(t *testing.T) {
 			_, now := clock()
 			k := a.keeper(now)
 			k.User = func(context.Context) (string, error) { return "robot", c.err }
-			if err := k.Sync(t.Context()); (err != nil) != c.told {
+			if err := k.Sync(t.Context()); (err != nil) != c.reported {
 				t.Errorf("got %v", err)
 			}
 			if k.Certificate() == nil {

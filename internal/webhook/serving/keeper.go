@@ -44,9 +44,9 @@ type Keeper struct {
 	Now  func() time.Time
 	Log  logr.Logger
 
-	served atomic.Pointer[tls.Certificate]
-	kept   identity
-	told   map[string]bool
+	served   atomic.Pointer[tls.Certificate]
+	kept     identity
+	reported map[string]bool
 }
 
 // Certificate is the one to serve; nil before the first Sync.
@@ -180,11 +180,11 @@ func (k *Keeper) serve(id identity, cert *tls.Certificate) {
 
 // once logs a message the first time it would be logged.
 func (k *Keeper) once(what, message string, values ...any) {
-	if k.told == nil {
-		k.told = map[string]bool{}
+	if k.reported == nil {
+		k.reported = map[string]bool{}
 	}
-	if !k.told[what] {
-		k.told[what] = true
+	if !k.reported[what] {
+		k.reported[what] = true
 		k.Log.Info("warning: "+message, values...)
 	}
 }

@@ -211,7 +211,7 @@ func TestAnUnreachableAPIServerIsNoObstacle(t *testing.T) {
 	}
 }
 
-func TestWhatSomebodyElseKeepsIsLeftAlone(t *testing.T) {
+func TestWhatAnotherUserKeepsIsLeftAlone(t *testing.T) {
 	a := newAPI(t)
 	a.configure(map[string]any{certManager: "ns/cert"})
 	id, err := newIdentity([]string{"another.name"}, nil, start)

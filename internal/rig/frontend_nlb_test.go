@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
-// fronts tells where the ports of network load balancers lead, by what is registered.
+// frontendNLBs returns where the ports of network load balancers lead, by what is registered.
 func fronts(r *Rig) []string {
 	w := r.Emulator.Store()
 	w.Lock()

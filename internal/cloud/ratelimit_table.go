@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Pace limits the calls of one service whose operation matches, so that AWS has no reason to
+// TokenBucket limits the calls of one service whose operation matches, so that AWS has no reason to
 // throttle them.
-type Pace struct {
+type TokenBucket struct {
 	Service   string // service id, as the SDK spells it
 	Operation *regexp.Regexp
 	Rate      float64 // calls per second
@@ -20,18 +20,18 @@ type Pace struct {
 	Fixed bool
 }
 
-// String is the form that ParsePaces reads.
-func (p Pace) String() string {
+// String is the form that ParseTokenBuckets reads.
+func (p TokenBucket) String() string {
 	return fmt.Sprintf("%s:%s=%s:%d", p.Service, p.Operation, strconv.FormatFloat(p.Rate, 'g', -1, 64), p.Burst)
 }
 
-// DefaultPaces are what AWS documents for an account whose limits were not raised, where making a
+// DefaultTokenBuckets are what AWS documents for an account whose limits were not raised, where making a
 // load balancer is the scarcest of all. The rate limiter starts there.
-func DefaultPaces() []Pace {
-	p := func(service, op string, rate float64, burst int) Pace {
-		return Pace{Service: service, Operation: regexp.MustCompile(op), Rate: rate, Burst: burst}
+func DefaultTokenBuckets() []TokenBucket {
+	p := func(service, op string, rate float64, burst int) TokenBucket {
+		return TokenBucket{Service: service, Operation: regexp.MustCompile(op), Rate: rate, Burst: burst}
 	}
-	return []Pace{
+	return []TokenBucket{
 		p(serviceELB, "^RegisterTargets|^DeregisterTargets", 4, 20),
 		p(serviceELB, "^Describe.*", 50, 200),
 		p(serviceELB, "^CreateLoadBalancer|^SetSubnets", 0.2, 10),
@@ -45,33 +45,33 @@ func DefaultPaces() []Pace {
 	}
 }
 
-// ParsePaces reads "serviceID:operationRegex=rate:burst,..." and gives the whole table: entries
+// ParseTokenBuckets reads "serviceID:operationRegex=rate:burst,..." and gives the whole table: entries
 // for a service take the place of all defaults of that service, and stay fixed. The expression must
 // not contain the separators.
-func ParsePaces(s string) ([]Pace, error) {
+func ParseTokenBuckets(s string) ([]TokenBucket, error) {
 	own := map[string]bool{}
-	var given []Pace
+	var given []TokenBucket
 	for _, entry := range strings.Split(s, ",") {
 		if strings.TrimSpace(entry) == "" {
 			continue
 		}
-		p, err := parsePace(strings.TrimSpace(entry))
+		p, err := parseTokenBucket(strings.TrimSpace(entry))
 		if err != nil {
 			return nil, err
 		}
 		own[p.Service] = true
 		given = append(given, p)
 	}
-	table := slices.DeleteFunc(DefaultPaces(), func(p Pace) bool { return own[p.Service] })
+	table := slices.DeleteFunc(DefaultTokenBuckets(), func(p TokenBucket) bool { return own[p.Service] })
 	table = append(table, given...)
-	slices.SortStableFunc(table, func(a, b Pace) int { return cmp.Compare(a.Service, b.Service) })
+	slices.SortStableFunc(table, func(a, b TokenBucket) int { return cmp.Compare(a.Service, b.Service) })
 	return table, nil
 }
 
 // What is slower than a call in a day, or faster than any client, is a slip.
 const leastRate, mostRate = 1e-5, 1e6
 
-func parsePace(entry string) (Pace, error) {
+func parseTokenBucket(entry string) (TokenBucket, error) {
 	bad := func(why string) error {
 		return fmt.Errorf("throttle %q: %s; write serviceID:operationRegex=rate:burst", entry, why)
 	}
@@ -79,22 +79,22 @@ func parsePace(entry string) (Pace, error) {
 	service, op, ok1 := strings.Cut(left, ":")
 	rate, burst, ok2 := strings.Cut(right, ":")
 	if !ok || !ok1 || !ok2 || service == "" {
-		return Pace{}, bad("a part is missing")
+		return TokenBucket{}, bad("a part is missing")
 	}
 	if !slices.Contains(services, service) {
-		return Pace{}, bad("no service has the id " + service)
+		return TokenBucket{}, bad("no service has the id " + service)
 	}
 	re, err := regexp.Compile(op)
 	if err != nil {
-		return Pace{}, bad("the expression is not valid")
+		return TokenBucket{}, bad("the expression is not valid")
 	}
 	r, err := strconv.ParseFloat(rate, 64)
 	if err != nil || !(r >= leastRate && r <= mostRate) { // NaN is neither
-		return Pace{}, bad(fmt.Sprintf("the rate must be a number from %g to %g", leastRate, mostRate))
+		return TokenBucket{}, bad(fmt.Sprintf("the rate must be a number from %g to %g", leastRate, mostRate))
 	}
 	b, err := strconv.Atoi(burst)
 	if err != nil || b < 1 {
-		return Pace{}, bad("the burst must be a whole number above 0")
+		return TokenBucket{}, bad("the burst must be a whole number above 0")
 	}
-	return Pace{Service: service, Operation: re, Rate: r, Burst: b, Fixed: true}, nil
+	return TokenBucket{Service: service, Operation: re, Rate: r, Burst: b, Fixed: true}, nil
 }

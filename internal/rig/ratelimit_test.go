@@ -51,10 +51,10 @@ func create(t *testing.T, n int, limits fault.Limits, opt Options) (c creation) 
 // share is the part of the calls that AWS throttled.
 func (c creation) share() float64 { return float64(c.throttled) / float64(c.calls) }
 
-// TestPace measures, in virtual time, how close creation comes to what AWS's documented token buckets
+// TestRateLimits measures, in virtual time, how close creation comes to what AWS's documented token buckets
 // alone impose, as they are and with another client of the account that takes half of each. Creating
 // n load balancers at 0.2 a second with a bucket of 10 takes (n-10)/0.2 seconds.
-func TestPace(t *testing.T) {
+func TestRateLimits(t *testing.T) {
 	const n = 30
 	for _, c := range []struct {
 		name            string
@@ -84,16 +84,16 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestPaceBeyondTheDocumentedLimits compares creation with that by a client that does not limit its
+// TestRateLimitsBeyondTheDocumentedLimits compares creation with that by a client that does not limit its
 // calls, where AWS takes more than it documents.
-func TestPaceBeyondTheDocumentedLimits(t *testing.T) {
+func TestRateLimitsBeyondTheDocumentedLimits(t *testing.T) {
 	for _, n := range slices.Compact([]int{50, size(150, 50)}) { // 150 is more than ten times AWS's bucket
 		for _, limits := range []fault.Limits{fault.Documented(10), {}} {
 			name := "no limits"
 			if limits.Name != "" {
 				name = "ten times AWS's buckets"
 			}
-			unlimited := create(t, n, limits, Options{Workers: 3, Cloud: func(c *cloud.Config) { c.Paces = []cloud.Pace{} }})
+			unlimited := create(t, n, limits, Options{Workers: 3, Cloud: func(c *cloud.Config) { c.TokenBuckets = []cloud.TokenBucket{} }})
 			made := create(t, n, limits, Options{Workers: 3})
 			ratio := made.took.Seconds() / unlimited.took.Seconds()
 			t.Logf("BENCH creating %d at %s: %v, a client without limits of its own %v: ratio %.2f, goal 1.5; %d of %d calls throttled, %.1f%%, goal 1%% (%.1f%%)",

@@ -43,17 +43,17 @@ func TestWhatStopsALoadBalancerIsToldOnItsIngress(t *testing.T) {
 				r.Emulator.Faults().Add(fault.Rule{Operation: c.call, Action: c.action})
 				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
 				r.Settle(10 * time.Minute)
-				told := map[string]int{}
+				reported := map[string]int{}
 				for _, o := range r.Store.All("Event") {
 					if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning && e.InvolvedObject.Kind == "Ingress" {
-						told[e.Reason]++
+						reported[e.Reason]++
 						if !strings.HasPrefix(e.Message, c.message) {
 							t.Errorf("got %s", e.Message)
 						}
 					}
 				}
-				if c.reason == "" && len(told) > 0 || c.reason != "" && (len(told) != 1 || told[c.reason] != 1) {
-					t.Errorf("got %v", told)
+				if c.reason == "" && len(reported) > 0 || c.reason != "" && (len(reported) != 1 || reported[c.reason] != 1) {
+					t.Errorf("got %v", reported)
 				}
 				r.Emulator.Faults().Reset()
 				settled(t, r)
@@ -120,8 +120,8 @@ func TestAFinalizerThatCannotBeWrittenKeepsNoOtherWaiting(t *testing.T) {
 				t.Errorf("%s is answered by %s, want %s", at, got, want)
 			}
 		}
-		if told := warnings(r); len(told["good"])+len(told["other"]) > 0 || len(told["bad"]) == 0 {
-			t.Errorf("warnings %v", told)
+		if reported := warnings(r); len(reported["good"])+len(reported["other"]) > 0 || len(reported["bad"]) == 0 {
+			t.Errorf("warnings %v", reported)
 		}
 	})
 }
