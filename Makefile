@@ -28,7 +28,7 @@ demo: build
 # The end-to-end scripts mostly wait, so the others run beside them, with less right to the processors:
 # what the scripts wait for has deadlines.
 .PHONY: test
-test: build
+test: build clients
 	@$(MAKE) --no-print-directory --output-sync=line -j2 test-go test-cluster
 
 .PHONY: test-go
@@ -57,7 +57,7 @@ test-charts:
 # The recorded cases and the end-to-end scripts run against a real API server. The conformance suite comes after them:
 # scripts that count failed requests are not to wait for the processors.
 .PHONY: test-local test-cluster
-test-local: build
+test-local: build clients
 	@$(MAKE) --no-print-directory test-cluster
 test-cluster:
 	cd local && FULCRUM_BIN=$(CURDIR)/bin go test -timeout 40m $$(go list ./... | grep -v /conformance)
@@ -133,6 +133,11 @@ generate:
 build:
 	tools/build.sh . bin/
 	tools/build.sh local bin/
+
+# helm and kubectl, for tests that run the commands of the documentation.
+.PHONY: clients
+clients:
+	tools/build.sh charts bin/
 
 ## image: the container image as an OCI layout with SBOMs, into bin/image; no container engine and no registry is needed
 .PHONY: image

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds programs of a module, "." or "local": build.sh MODULE OUT [PACKAGE…]. OUT is a file, or a directory
-# if it ends with a slash. Both modules take minutes the first time, and "local" contains Kubernetes, so
+# Builds programs of a module, ".", "local" or "charts": build.sh MODULE OUT [PACKAGE…]. OUT is a file, or a
+# directory if it ends with a slash. Each takes minutes the first time, and "local" contains Kubernetes, so
 # each build says what it builds, and every 20 seconds how far it is.
 set -euo pipefail
 module=$1 out=$(realpath -m "$2")
@@ -11,6 +11,10 @@ cd "$(dirname "$0")/../$module"
 
 what="Fulcrum" first="about 3 minutes"
 ldflags=()
+if [ "$module" = charts ]; then
+	what="helm and kubectl" first="about 1 minute"
+	ldflags=(-ldflags="-s -w")
+fi
 if [ "$module" = local ]; then
 	version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
 	what="Kubernetes $version and the local cluster" first="about 6 minutes"

@@ -3,16 +3,20 @@ package e2e
 import (
 	"bytes"
 	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
@@ -30,9 +34,9 @@ const renderings = "../../charts/testdata/golden"
 // chartAccount is the user of the chart's default service account.
 const chartAccount = "system:serviceaccount:kube-system:aws-load-balancer-controller"
 
-// TestChartUpgradesInPlace: a real API server accepts the change from what the chart of
-// aws-load-balancer-controller has rendered to what this one does, and back, for each values file. Every object
-// stays the same object.
+// TestChartUpgradesInPlace: Helm's own upgrade, roll-back and uninstallation, for a release as
+// aws-load-balancer-controller's chart leaves it, with each values file. Every object stays the same object, and
+// the certificate of the webhooks stays the same certificate.
 func TestChartUpgradesInPlace(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -43,67 +47,171 @@ func TestChartUpgradesInPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds, err := manifest.Load("../../charts/fulcrum/crds", "testdata/chart/kinds.yaml")
+	kinds, err := manifest.Load("testdata/chart/kinds.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	apply := func(what string, objects []*unstructured.Unstructured) map[string]*unstructured.Unstructured {
-		t.Helper()
-		if err := applier.Apply(t.Context(), objects); err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-		out := map[string]*unstructured.Unstructured{}
-		for _, o := range objects {
-			live, err := applier.Get(t.Context(), o)
-			if err != nil {
-				t.Fatalf("%s: %v", what, err)
-			}
-			out[manifest.Name(o)] = live
-		}
-		return out
+	if err := applier.Apply(t.Context(), kinds); err != nil {
+		t.Fatal(err)
 	}
-	apply("definitions", kinds)
 	files, err := filepath.Glob(filepath.Join(renderings, "*.yaml"))
 	if err != nil || len(files) < 11 {
 		t.Fatalf("%d renderings, %v", len(files), err)
 	}
-	for _, file := range files {
+	sh := newShell(t, w)
+	secret := webhookSecret(t)
+	for i, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		ours, err := manifest.Load(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		theirs := asOtherChart(t, ours)
-		before := apply(name+", before", theirs)
-		during := apply(name+", upgraded", ours)
-		after := apply(name+", rolled back", theirs)
+		theirs := asOtherChart(t, ours, secret)
+		r := &release{shell: sh, applier: applier, name: name, values: "charts/testdata/values/" + name + ".yaml"}
+		// Helm 3 has made most releases, by merging on the client. Helm 4 upgrades a release in the way in which it
+		// was made.
+		how := "--server-side=" + strconv.FormatBool(i%2 == 1)
+		before := r.does("install "+r.chart(theirs, i == 0)+" "+how, theirs)
+		during := r.does("upgrade charts/fulcrum", append(slices.Clone(ours), secrets(theirs)...))
+		after := r.does("rollback", theirs)
 		for _, key := range slices.Sorted(maps.Keys(before)) {
-			if now := during[key]; now != nil && now.GetUID() != before[key].GetUID() || after[key].GetUID() != before[key].GetUID() {
+			was := before[key]
+			if now := during[key]; now != nil && now.GetUID() != was.GetUID() || after[key].GetUID() != was.GetUID() {
 				t.Errorf("%s: %s is another object after the upgrade", name, key)
 			}
-		}
-		for _, key := range slices.Sorted(maps.Keys(during)) {
-			if before[key] != nil && before[key].GetKind() == "Deployment" && during[key].GetGeneration() == before[key].GetGeneration() {
-				t.Errorf("%s: the upgrade does not change %s", name, key)
+			if during[key] == nil && was.GetKind() != "Secret" {
+				t.Errorf("%s: the upgrade removes %s", name, key)
+			}
+			switch was.GetKind() {
+			case "Deployment":
+				if during[key].GetGeneration() == was.GetGeneration() {
+					t.Errorf("%s: the upgrade does not change %s", name, key)
+				}
+				if d := cmp.Diff(was.Object["spec"], after[key].Object["spec"]); d != "" {
+					t.Errorf("%s: %s is not rolled back:\n%s", name, key, d)
+				}
+			case "Secret":
+				if d := cmp.Diff(was.Object["data"], during[key].Object["data"]); d != "" {
+					t.Errorf("%s: the certificate of the webhooks changes in the upgrade", name)
+				}
+			case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+				if d := cmp.Diff(bundles(was), bundles(during[key])); d != "" {
+					t.Errorf("%s: what the API server trusts changes in the upgrade:\n%s", name, d)
+				}
 			}
 		}
-		if err := applier.Delete(t.Context(), append(slices.Clone(theirs), ours...)); err != nil {
-			t.Fatal(err)
+		r.does("uninstall", nil)
+		for _, o := range append(slices.Clone(theirs), ours...) {
+			if live, err := applier.Get(t.Context(), o); err == nil && live.GetDeletionTimestamp() == nil {
+				t.Errorf("%s: %s is left", name, manifest.Name(o))
+			}
 		}
 	}
-
-	installed, err := manifest.Load(filepath.Join(renderings, "default.yaml"))
+	definitions, err := manifest.Load("../../charts/fulcrum/crds")
 	if err != nil {
 		t.Fatal(err)
 	}
-	apply("installation", installed)
+	for _, d := range definitions {
+		if live, err := applier.Get(t.Context(), d); err != nil || live.GetDeletionTimestamp() != nil {
+			t.Errorf("%s is gone with the release: %v", manifest.Name(d), err)
+		}
+	}
+
+	sh.run("helm install aws-load-balancer-controller charts/fulcrum -n kube-system -f charts/testdata/values/default.yaml")
 	certificateWithRightsOfChart(t, w)
+	// Objects that the controller has completed are upgraded as those that it has not.
+	sh.run("helm upgrade aws-load-balancer-controller charts/fulcrum -n kube-system -f charts/testdata/values/irsa.yaml")
+}
+
+// release is the one of aws-load-balancer-controller, with one values file.
+type release struct {
+	*shell
+	applier      *manifest.Applier
+	name, values string
+}
+
+// does runs a command of helm and reads what should be there then.
+func (r *release) does(what string, objects []*unstructured.Unstructured) map[string]*unstructured.Unstructured {
+	r.t.Helper()
+	verb, rest, _ := strings.Cut(what, " ")
+	command := "helm " + verb + " aws-load-balancer-controller " + rest + " -n kube-system"
+	if verb == "install" || verb == "upgrade" {
+		command += " -f " + r.values
+	}
+	if out, code := r.try(command); code != 0 {
+		r.t.Fatalf("%s: %s: %s", r.name, command, out)
+	}
+	out := map[string]*unstructured.Unstructured{}
+	for _, o := range objects {
+		live, err := r.applier.Get(r.t.Context(), o)
+		if err != nil {
+			r.t.Fatalf("%s: after %s: %v", r.name, verb, err)
+		}
+		out[manifest.Name(o)] = live
+	}
+	return out
+}
+
+// chart writes a chart that renders to the objects whatever its values are, with our definitions or none.
+func (r *release) chart(objects []*unstructured.Unstructured, definitions bool) string {
+	r.t.Helper()
+	dir := filepath.Join(r.t.TempDir(), "aws-load-balancer-controller")
+	r.check(os.MkdirAll(filepath.Join(dir, "templates"), 0o700))
+	if definitions {
+		r.check(os.CopyFS(filepath.Join(dir, "crds"), os.DirFS("../../charts/fulcrum/crds")))
+	}
+	r.check(os.WriteFile(filepath.Join(dir, "Chart.yaml"), []byte("{apiVersion: v2, name: aws-load-balancer-controller, version: 3.5.0, appVersion: v3.5.0}\n"), 0o600))
+	var text bytes.Buffer
+	for _, o := range objects {
+		b, err := json.Marshal(o)
+		r.check(err)
+		if bytes.Contains(b, []byte("{{")) {
+			r.t.Fatalf("%s has what looks like a template", manifest.Name(o))
+		}
+		fmt.Fprintf(&text, "---\n%s\n", b)
+	}
+	r.check(os.WriteFile(filepath.Join(dir, "templates", "all.yaml"), text.Bytes(), 0o600))
+	return dir
+}
+
+// webhookSecret is the certificate of the webhooks as the other chart makes it where no values give another one.
+func webhookSecret(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	dir := t.TempDir()
+	data := map[string]any{"ca.crt": base64.StdEncoding.EncodeToString(selfSigned(t, dir))}
+	for _, name := range []string{"tls.crt", "tls.key"} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[name] = base64.StdEncoding.EncodeToString(b)
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "data": data,
+		"metadata": map[string]any{"namespace": "kube-system"},
+	}}
+}
+
+func secrets(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(objects), func(u *unstructured.Unstructured) bool { return u.GetKind() != "Secret" })
+}
+
+// bundles are the certificates that the API server trusts, by webhook.
+func bundles(configuration *unstructured.Unstructured) map[string]any {
+	out := map[string]any{}
+	hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
+	for _, h := range hooks {
+		m, _ := h.(map[string]any)
+		client, _ := m["clientConfig"].(map[string]any)
+		out[fmt.Sprint(m["name"])] = client["caBundle"]
+	}
+	return out
 }
 
 // asOtherChart makes of a rendering what differs in one of aws-load-balancer-controller's chart 3.5.0, so that an
 // upgrade has something to change. Names, selectors and types are the same by the contract that the chart's own
-// tests check.
-func asOtherChart(t *testing.T, ours []*unstructured.Unstructured) []*unstructured.Unstructured {
+// tests check. Unless the values say where the certificate of the webhooks comes from, it is the given Secret.
+func asOtherChart(t *testing.T, ours []*unstructured.Unstructured, secret *unstructured.Unstructured) []*unstructured.Unstructured {
 	t.Helper()
 	set := func(u *unstructured.Unstructured, v any, path ...string) {
 		t.Helper()
@@ -111,7 +219,23 @@ func asOtherChart(t *testing.T, ours []*unstructured.Unstructured) []*unstructur
 			t.Fatal(err)
 		}
 	}
+	prefix, given := "", false
+	for _, o := range ours {
+		switch o.GetKind() {
+		case "ValidatingWebhookConfiguration":
+			prefix = strings.TrimSuffix(o.GetName(), "-webhook")
+		case "Secret", "Certificate":
+			given = true
+		}
+	}
 	var out []*unstructured.Unstructured
+	var bundle any
+	if !given {
+		secret = secret.DeepCopy()
+		secret.SetName(prefix + "-tls")
+		bundle, _, _ = unstructured.NestedFieldNoCopy(secret.Object, "data", "ca.crt")
+		out = append(out, secret)
+	}
 	for _, o := range ours {
 		u := o.DeepCopy()
 		switch u.GetKind() {
@@ -139,7 +263,7 @@ func asOtherChart(t *testing.T, ours []*unstructured.Unstructured) []*unstructur
 			c["securityContext"] = map[string]any{"readOnlyRootFilesystem": true, "runAsNonRoot": true, "allowPrivilegeEscalation": false}
 			c["volumeMounts"] = []any{map[string]any{"name": "cert", "mountPath": "/tmp/k8s-webhook-server/serving-certs", "readOnly": true}}
 			set(u, containers, "spec", "template", "spec", "containers")
-			set(u, []any{map[string]any{"name": "cert", "secret": map[string]any{"defaultMode": int64(420), "secretName": "aws-load-balancer-tls"}}}, "spec", "template", "spec", "volumes")
+			set(u, []any{map[string]any{"name": "cert", "secret": map[string]any{"defaultMode": int64(420), "secretName": prefix + "-tls"}}}, "spec", "template", "spec", "volumes")
 			set(u, map[string]any{"fsGroup": int64(65534)}, "spec", "template", "spec", "securityContext")
 		case "ClusterRole":
 			set(u, []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"services"}, "verbs": []any{"get", "list", "watch"}}}, "rules")
@@ -149,7 +273,11 @@ func asOtherChart(t *testing.T, ours []*unstructured.Unstructured) []*unstructur
 				t.Fatal(err)
 			}
 			for _, h := range hooks {
-				delete(h.(map[string]any), "matchConditions")
+				m := h.(map[string]any)
+				delete(m, "matchConditions")
+				if !given {
+					m["clientConfig"].(map[string]any)["caBundle"] = bundle
+				}
 			}
 			set(u, hooks, "webhooks")
 		}

@@ -46,6 +46,12 @@ func Controller(t testing.TB) string {
 	return build(t, ".", "fulcrum")
 }
 
+// Client returns the path of helm or kubectl, built in the same way, in the module of the chart.
+func Client(t testing.TB, name string) string {
+	t.Helper()
+	return build(t, "charts", name)
+}
+
 // Root is the directory of the source tree.
 func Root(t testing.TB) string {
 	t.Helper()

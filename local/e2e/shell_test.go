@@ -1,0 +1,73 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/local/world"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+// shell runs commands as an operator does: with helm, kubectl and fulcrum in the PATH, a local world in the
+// environment, and the directories of the source tree in the working directory.
+type shell struct {
+	t   *testing.T
+	dir string
+	env []string
+}
+
+// newShell makes a shell. arguments are further flags of every command of fulcrum, which in a local world cannot
+// find out all that they find out on a node.
+func newShell(t *testing.T, w *world.World, arguments ...string) *shell {
+	t.Helper()
+	s := &shell{t: t, dir: t.TempDir()}
+	for _, name := range []string{"charts", "config", "examples"} {
+		s.check(os.Symlink(filepath.Join(worldtest.Root(t), name), filepath.Join(s.dir, name)))
+	}
+	bin := t.TempDir()
+	s.check(os.Symlink(worldtest.Client(t, "helm"), filepath.Join(bin, "helm")))
+	s.check(os.Symlink(worldtest.Client(t, "kubectl"), filepath.Join(bin, "kubectl")))
+	if w.AWSEndpoint() != "" {
+		text := fmt.Sprintf("#!/bin/sh\nexec %q \"$@\" %s\n", worldtest.Controller(t), strings.Join(arguments, " "))
+		s.check(os.WriteFile(filepath.Join(bin, "fulcrum"), []byte(text), 0o700))
+	}
+	home := t.TempDir() // helm and kubectl keep what they have discovered
+	s.env = append(os.Environ(), w.Environment()...)
+	s.env = append(s.env, "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+home, "XDG_CACHE_HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home)
+	return s
+}
+
+func (s *shell) check(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// try runs a command and returns what it prints, and its exit code.
+func (s *shell) try(command string) (string, int) {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), "bash", "-euo", "pipefail", "-c", command)
+	cmd.Dir, cmd.Env = s.dir, s.env
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		s.t.Fatalf("%s: %v", command, err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// run runs a command that has to succeed.
+func (s *shell) run(command string) string {
+	s.t.Helper()
+	out, code := s.try(command)
+	if code != 0 {
+		s.t.Fatalf("exit code %d of\n%s\n%s", code, command, out)
+	}
+	return out
+}
