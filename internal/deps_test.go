@@ -101,7 +101,7 @@ var layers = map[string]layer{
 	// Only tests use these; they put everything together.
 	"internal/goldentest": {},
 	"internal/cases":      {api: true, own: []string{"internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/"}},
-	"internal/takeover":   {},
+	"internal/takeover":   {api: true, own: []string{"internal/*"}, libraries: []string{"github.com/aws/"}},
 	"internal/laws":       {},
 	"internal/seeds":      {},
 	"internal/adversary":  {},

@@ -55,8 +55,8 @@ func Recorded(t *testing.T, name string) Record {
 	return out
 }
 
-// podsAnnotation on a Service says how many ready pods it has.
-const podsAnnotation = "test.fulcrum/pods"
+// PodsAnnotation on a Service says how many ready pods it has.
+const PodsAnnotation = "test.fulcrum/pods"
 
 // Loader puts the objects of cases into a store as an API server and the controllers beside us
 // would: with node ports, cluster addresses, pods and endpoint slices. Numbers go on from case to
@@ -91,8 +91,8 @@ func (l *Loader) podAddress(t *testing.T, node int) string {
 	return aws.ToString(must(t, out, err).AssignedPrivateIpAddresses[0].PrivateIpAddress)
 }
 
-// Apply creates the objects of a case in the order of its file.
-func (l *Loader) Apply(t *testing.T, name string) {
+// Text is the file of a case, for a world.
+func Text(t *testing.T, name string, world rig.Seeded) []byte {
 	t.Helper()
 	raw, err := testdata.ReadFile("testdata/" + name + ".yaml")
 	if err != nil {
@@ -103,10 +103,16 @@ func (l *Loader) Apply(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	var text bytes.Buffer
-	if err := tmpl.Execute(&text, l.rig.World); err != nil {
+	if err := tmpl.Execute(&text, world); err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := cluster.LoadYAML(text.Bytes())
+	return text.Bytes()
+}
+
+// Apply creates the objects of a case in the order of its file.
+func (l *Loader) Apply(t *testing.T, name string) {
+	t.Helper()
+	loaded, err := cluster.LoadYAML(Text(t, name, l.rig.World))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,9 +194,9 @@ const namedPort = 8080
 // pods makes the ready pods of a Service and its endpoint slice.
 func (l *Loader) pods(t *testing.T, svc *corev1.Service) {
 	t.Helper()
-	n, err := strconv.Atoi(svc.Annotations[podsAnnotation])
+	n, err := strconv.Atoi(svc.Annotations[PodsAnnotation])
 	if err != nil {
-		if svc.Annotations[podsAnnotation] != "" {
+		if svc.Annotations[PodsAnnotation] != "" {
 			t.Fatal(err)
 		}
 		return

@@ -71,14 +71,12 @@ func Seed(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
 	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), shield: em.Store().AWS().Shield, out: Seeded{
 		Certs: map[string]string{}, TargetGroups: map[string]string{},
 	}}
-	for _, step := range []struct {
-		name string
-		run  func(context.Context) error
-	}{
+	err := run(ctx, []seeding{
 		{"VPC", s.vpc},
 		{"subnets", s.subnets},
 		{"internet gateway", s.gateway},
-		{"security groups", s.securityGroups},
+		{"security group of nodes", s.nodeGroup},
+		{"extra security group", s.extraGroup},
 		{"instances", s.instances},
 		{"prefix list", s.prefixList},
 		{"addresses", s.addresses},
@@ -86,12 +84,37 @@ func Seed(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
 		{"web ACL", s.webACL},
 		{"target group", s.targetGroup},
 		{"subscription", s.subscription},
-	} {
-		if err := step.run(ctx); err != nil {
-			return Seeded{}, fmt.Errorf("seed %s: %w", step.name, err)
+	})
+	return s.out, err
+}
+
+// SeedBeside adds to a network with nodes and certificates what the objects of tests refer to besides these.
+func SeedBeside(ctx context.Context, cfg aws.Config, network Seeded) (Seeded, error) {
+	network.TargetGroups = map[string]string{}
+	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), shield: true, out: network}
+	err := run(ctx, []seeding{
+		{"extra security group", s.extraGroup},
+		{"prefix list", s.prefixList},
+		{"addresses", s.addresses},
+		{"web ACL", s.webACL},
+		{"target group", s.targetGroup},
+		{"subscription", s.subscription},
+	})
+	return s.out, err
+}
+
+type seeding struct {
+	name string
+	make func(context.Context) error
+}
+
+func run(ctx context.Context, steps []seeding) error {
+	for _, step := range steps {
+		if err := step.make(ctx); err != nil {
+			return fmt.Errorf("seed %s: %w", step.name, err)
 		}
 	}
-	return s.out, nil
+	return nil
 }
 
 type seeder struct {

@@ -101,24 +101,25 @@ func (s *seeder) gateway(ctx context.Context) error {
 	return nil
 }
 
-func (s *seeder) securityGroups(ctx context.Context) error {
-	for _, g := range []struct {
-		name, key, value string
-		id               *string
-	}{
-		{"nodes", clusterTag, "owned", &s.out.NodeSG},
-		{"extra", "Name", "extra-sg", &s.out.ExtraSG},
-	} {
-		out, err := s.ec2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
-			GroupName: aws.String(g.name), Description: aws.String(g.name), VpcId: aws.String(s.out.VPC),
-			TagSpecifications: tagged(types.ResourceTypeSecurityGroup, g.key, g.value),
-		})
-		if err != nil {
-			return fmt.Errorf("%s: %w", g.name, err)
-		}
-		*g.id = aws.ToString(out.GroupId)
+func (s *seeder) nodeGroup(ctx context.Context) (err error) {
+	s.out.NodeSG, err = s.securityGroup(ctx, "nodes", clusterTag, "owned")
+	return err
+}
+
+func (s *seeder) extraGroup(ctx context.Context) (err error) {
+	s.out.ExtraSG, err = s.securityGroup(ctx, "extra", "Name", "extra-sg")
+	return err
+}
+
+func (s *seeder) securityGroup(ctx context.Context, name, key, value string) (string, error) {
+	out, err := s.ec2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
+		GroupName: aws.String(name), Description: aws.String(name), VpcId: aws.String(s.out.VPC),
+		TagSpecifications: tagged(types.ResourceTypeSecurityGroup, key, value),
+	})
+	if err != nil {
+		return "", err
 	}
-	return nil
+	return aws.ToString(out.GroupId), nil
 }
 
 func (s *seeder) prefixList(ctx context.Context) error {

@@ -95,14 +95,11 @@ func takeOver(t *testing.T, odd oddities, names ...string) {
 func leave(t *testing.T, odd oddities, names ...string) *rig.Rig {
 	t.Helper()
 	r := world(t, odd, slices.Contains(names, unhealthy))
-	var l left
 	loader := cases.NewLoader(t, r)
 	for _, name := range names {
 		loader.Apply(t, name)
-		l.add(t, name)
 	}
-	l.placed()
-	newBuilder(t, r, odd).build(l)
+	leaveAs(t, Site{AWS: rig.AWSConfig(r.Emulator), World: r.World, Objects: r.Store}, odd, names...)
 	time.Sleep(10 * time.Minute) // all targets are healthy
 	return r
 }

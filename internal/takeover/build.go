@@ -26,6 +26,31 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
 
+// Site is where another controller has worked.
+type Site struct {
+	AWS aws.Config
+	// World is what there is besides what controllers make.
+	World rig.Seeded
+	// Objects has the objects of the cases, and gets what the controller has written to them.
+	Objects *cluster.Memory
+}
+
+// Leave makes in a site what the other controller has made of cases. The objects of the cases are there already.
+func Leave(t *testing.T, site Site, names ...string) {
+	t.Helper()
+	leaveAs(t, site, oddities{}, names...)
+}
+
+func leaveAs(t *testing.T, site Site, odd oddities, names ...string) {
+	t.Helper()
+	var l left
+	for _, name := range names {
+		l.add(t, name)
+	}
+	l.placed()
+	newBuilder(t, site, odd).build(l)
+}
+
 // left is what was recorded of one or many cases, and is built in AWS. Spelling is in the
 // normalised form of the cases: names for ids, without what AWS takes for granted.
 type left struct {
@@ -146,7 +171,7 @@ const foreignTag = "cost-center"
 // builder makes what was left through the API, as anybody would.
 type builder struct {
 	t     *testing.T
-	rig   *rig.Rig
+	site  Site
 	odd   oddities
 	elb   *elb.Client
 	ec2   *ec2.Client
@@ -163,12 +188,11 @@ type builder struct {
 
 type portRange struct{ from, to int32 }
 
-func newBuilder(t *testing.T, r *rig.Rig, odd oddities) *builder {
+func newBuilder(t *testing.T, site Site, odd oddities) *builder {
 	t.Helper()
-	cfg := rig.AWSConfig(r.Emulator)
-	w := r.World
+	cfg, w := site.AWS, site.World
 	b := &builder{
-		t: t, rig: r, odd: odd, elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), nodes: w.Instances,
+		t: t, site: site, odd: odd, elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), nodes: w.Instances,
 		ids: map[string]string{"vpc": w.VPC, "sg:nodes": w.NodeSG, "sg:extra": w.ExtraSG, "webacl": w.WebACL, "prefix-list": w.PrefixList},
 		dns: map[string]string{}, wanted: map[string]portRange{},
 	}
@@ -330,13 +354,12 @@ func (b *builder) loadBalancer(key string, lb loadBalancer) {
 		})
 		must(b.t, 0, err)
 	}
-	cfg := rig.AWSConfig(b.rig.Emulator)
 	if lb.WebACL != "" {
-		_, err := wafv2.NewFromConfig(cfg).AssociateWebACL(b.ctx(), &wafv2.AssociateWebACLInput{ResourceArn: arn, WebACLArn: aws.String(b.id(lb.WebACL))})
+		_, err := wafv2.NewFromConfig(b.site.AWS).AssociateWebACL(b.ctx(), &wafv2.AssociateWebACLInput{ResourceArn: arn, WebACLArn: aws.String(b.id(lb.WebACL))})
 		must(b.t, 0, err)
 	}
 	if lb.Shield {
-		_, err := shield.NewFromConfig(cfg).CreateProtection(b.ctx(), &shield.CreateProtectionInput{
+		_, err := shield.NewFromConfig(b.site.AWS).CreateProtection(b.ctx(), &shield.CreateProtectionInput{
 			Name: aws.String("managed by aws-load-balancer-controller"), ResourceArn: arn,
 		})
 		must(b.t, 0, err)
@@ -394,7 +417,7 @@ func (b *builder) tuned(have map[string]string, key, value string, known bool) m
 // service returns the Service behind a binding, which is in its namespace.
 func (b *builder) service(namespace, name string) *corev1.Service {
 	b.t.Helper()
-	obj, err := b.rig.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: namespace, Name: name})
+	obj, err := b.site.Objects.Get(cluster.Ref{Kind: cluster.KindService, Namespace: namespace, Name: name})
 	svc, ok := must(b.t, obj, err).(*corev1.Service)
 	if !ok {
 		b.t.Fatalf("there is no Service %s/%s", namespace, name)
@@ -408,7 +431,7 @@ func (b *builder) ownerUID(id model.StackID) string {
 	if id.Kind == model.Service {
 		return string(b.service(id.Namespace, id.Name).UID)
 	}
-	obj, err := b.rig.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: id.Namespace, Name: id.Name})
+	obj, err := b.site.Objects.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: id.Namespace, Name: id.Name})
 	return string(must(b.t, obj, err).GetUID())
 }
 

@@ -114,7 +114,7 @@ func (b *builder) binding(key string, bound binding) {
 	if b.odd.stale {
 		stored.Annotations = nil
 	}
-	must(b.t, 0, b.rig.Store.Put(stored))
+	must(b.t, 0, b.site.Objects.Put(stored))
 }
 
 // opens notes the rules of nodes for a port of a binding. Those from the backend group are united.
@@ -176,7 +176,7 @@ func (b *builder) exposed(path string, o object) {
 		}
 		svc.Status.LoadBalancer.Ingress = append(svc.Status.LoadBalancer.Ingress, out)
 	}
-	must(b.t, 0, b.rig.Store.Put(svc))
+	must(b.t, 0, b.site.Objects.Put(svc))
 }
 
 // object gives an Ingress or a Service its finalizers and its status. Its load balancer is found by the rules
@@ -194,7 +194,7 @@ func (b *builder) object(key string, o object) {
 		return
 	}
 	ns, name, _ := strings.Cut(path, "/")
-	obj, err := b.rig.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: ns, Name: name})
+	obj, err := b.site.Objects.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: ns, Name: name})
 	stored, ok := must(b.t, obj, err).(*networkingv1.Ingress)
 	if !ok {
 		b.t.Fatalf("there is no Ingress %s", path)
@@ -214,14 +214,14 @@ func (b *builder) object(key string, o object) {
 			to.Hostname = b.dns[stack+":"+[]string{"LoadBalancer", "FrontendNlb"}[i]]
 		}
 	}
-	must(b.t, 0, b.rig.Store.Put(stored))
+	must(b.t, 0, b.site.Objects.Put(stored))
 }
 
 // gatewayObject gives an object of the Gateway API its finalizers and its status.
 func (b *builder) gatewayObject(kind cluster.Kind, path string, o object) {
 	b.t.Helper()
 	ns, name, _ := strings.Cut(path, "/")
-	obj, err := b.rig.Store.Get(cluster.Ref{Kind: kind, Namespace: ns, Name: name})
+	obj, err := b.site.Objects.Get(cluster.Ref{Kind: kind, Namespace: ns, Name: name})
 	if must(b.t, obj, err) == nil {
 		b.t.Fatalf("there is no %s %s", kind, path)
 	}
@@ -230,9 +230,11 @@ func (b *builder) gatewayObject(kind cluster.Kind, path string, o object) {
 	if status == "" {
 		status = "{}"
 	}
+	// The recordings leave out times, which an API server demands.
+	status = strings.ReplaceAll(status, `"observedGeneration":`, fmt.Sprintf(`"lastTransitionTime":%q,"observedGeneration":`, time.Now().UTC().Format(time.RFC3339)))
 	finalizers, err := json.Marshal(o.Finalizers)
 	must(b.t, finalizers, err)
 	must(b.t, 0, json.Unmarshal([]byte(`{"status":null}`), stored))
 	must(b.t, 0, json.Unmarshal(fmt.Appendf(nil, `{"metadata":{"finalizers":%s},"status":%s}`, finalizers, status), stored))
-	must(b.t, 0, b.rig.Store.Put(stored))
+	must(b.t, 0, b.site.Objects.Put(stored))
 }

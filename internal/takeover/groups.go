@@ -29,7 +29,7 @@ func (b *builder) createGroup(name, description string, tags map[string]string) 
 		spec.Tags = append(spec.Tags, ec2types.Tag{Key: tag.Key, Value: tag.Value})
 	}
 	out, err := b.ec2.CreateSecurityGroup(b.ctx(), &ec2.CreateSecurityGroupInput{
-		GroupName: aws.String(b.name(name)), Description: aws.String(description), VpcId: aws.String(b.rig.World.VPC),
+		GroupName: aws.String(b.name(name)), Description: aws.String(description), VpcId: aws.String(b.site.World.VPC),
 		TagSpecifications: []ec2types.TagSpecification{spec},
 	})
 	return aws.ToString(must(b.t, out, err).GroupId)
@@ -98,7 +98,7 @@ func (b *builder) nodeRules() {
 	if b.odd.described {
 		permissions = append(permissions, b.permission("tcp", 22, 22, "192.0.2.0/24", ""))
 	}
-	b.authorize(b.rig.World.NodeSG, permissions)
+	b.authorize(b.site.World.NodeSG, permissions)
 }
 
 // want widens the range of ports of a protocol.
@@ -118,7 +118,7 @@ func (b *builder) targetGroup(key string, g targetGroup, bound binding) {
 	}
 	in := &elb.CreateTargetGroupInput{
 		Protocol: elbtypes.ProtocolEnum(g.Protocol), TargetType: elbtypes.TargetTypeEnum(g.TargetType), IpAddressType: elbtypes.TargetGroupIpAddressTypeEnum(g.IpAddressType),
-		VpcId: aws.String(b.rig.World.VPC), HealthCheckEnabled: g.HealthCheckEnabled, HealthCheckPath: g.HealthCheckPath,
+		VpcId: aws.String(b.site.World.VPC), HealthCheckEnabled: g.HealthCheckEnabled, HealthCheckPath: g.HealthCheckPath,
 		HealthCheckPort: aws.String(g.HealthCheckPort), HealthCheckProtocol: elbtypes.ProtocolEnum(g.HealthCheckProtocol),
 		HealthCheckIntervalSeconds: g.HealthCheckIntervalSeconds, HealthCheckTimeoutSeconds: g.HealthCheckTimeoutSeconds,
 		HealthyThresholdCount: g.HealthyThresholdCount, UnhealthyThresholdCount: g.UnhealthyThresholdCount, Matcher: g.Matcher, Tags: b.tags(g.Tags),
@@ -200,7 +200,7 @@ func (b *builder) route(id string) finding.Ref {
 	b.t.Helper()
 	parts := strings.Split(id, ":")
 	kind, _, _ := strings.Cut(parts[2], "-")
-	for _, obj := range b.rig.Store.All(cluster.Kind(kind)) {
+	for _, obj := range b.site.Objects.All(cluster.Kind(kind)) {
 		if obj.GetNamespace()+"-"+obj.GetName() == parts[1] {
 			return finding.Ref{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 		}
@@ -244,12 +244,12 @@ func (b *builder) endpoints(bound binding) (out []endpoint) {
 	port := b.servicePort(bound)
 	if *bound.Spec.TargetType == elbv2.TargetTypeInstance {
 		for i, n := range b.nodes {
-			obj, err := b.rig.Store.Get(cluster.Ref{Kind: cluster.KindNode, Name: fmt.Sprintf("node-%d", i)})
+			obj, err := b.site.Objects.Get(cluster.Ref{Kind: cluster.KindNode, Name: fmt.Sprintf("node-%d", i)})
 			out = append(out, endpoint{n.ID, port.NodePort, must(b.t, obj, err).GetCreationTimestamp().UnixMilli()})
 		}
 		return out
 	}
-	for _, obj := range b.rig.Store.All(cluster.KindEndpointSlice) {
+	for _, obj := range b.site.Objects.All(cluster.KindEndpointSlice) {
 		s, ok := obj.(*discoveryv1.EndpointSlice)
 		if !ok || s.Namespace != bound.namespace || s.Labels[discoveryv1.LabelServiceName] != bound.Spec.ServiceRef.Name {
 			continue
@@ -259,7 +259,7 @@ func (b *builder) endpoints(bound binding) (out []endpoint) {
 				continue
 			}
 			for _, e := range s.Endpoints {
-				pod, err := b.rig.Store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: s.Namespace, Name: e.TargetRef.Name})
+				pod, err := b.site.Objects.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: s.Namespace, Name: e.TargetRef.Name})
 				out = append(out, endpoint{e.Addresses[0], *p.Port, must(b.t, pod, err).GetCreationTimestamp().UnixMilli()})
 			}
 		}
