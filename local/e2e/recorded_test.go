@@ -1,0 +1,259 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/rest"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cases"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/takeover"
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+// recorded are cases of which the other controller has made something. internal/takeover takes over each one; here
+// they are in one cluster with a real API server. They show every kind of object and of target.
+var recorded = []string{
+	"gateway-cross-namespace", "gateway-http-matches", "gateway-http-weights", "gateway-https", "gateway-listener-set",
+	"gateway-target-config", "gateway-tcp", "gateway-udp",
+	"ingress-action-fixed-response", "ingress-action-weighted", "ingress-attributes", "ingress-auth-oidc",
+	"ingress-class-params", "ingress-default-backend", "ingress-frontend-nlb", "ingress-group-namespaces",
+	"ingress-group-order", "ingress-inbound-cidrs", "ingress-minimal", "ingress-name", "ingress-path-types",
+	"ingress-security-groups", "ingress-ssl-redirect", "ingress-subnets", "ingress-target-port-name", "ingress-wafv2",
+	"service-eip", "service-health-check", "service-ip-targets", "service-minimal", "service-tcp-udp", "service-tls",
+	"service-traffic-local",
+}
+
+// mayReadClientSecret is what the owner of an Ingress with OIDC has granted either controller.
+const mayReadClientSecret = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: oidc, namespace: ingress-auth-oidc}
+rules: [{apiGroups: [""], resources: [secrets], resourceNames: [oidc], verbs: [get, list, watch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: oidc, namespace: ingress-auth-oidc}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: oidc}
+subjects: [{kind: ServiceAccount, name: fulcrum, namespace: kube-system}]
+`
+
+// predecessor leaves a local world as another controller does that has served the recorded cases.
+type predecessor struct {
+	t       *testing.T
+	world   *world.World
+	applier *manifest.Applier
+	client  crclient.Client
+	objects *cluster.Memory
+	pods    map[string]int // by Service
+}
+
+// leaveRecorded puts the objects of the recorded cases into a local world, and what the other controller has made of
+// them. It returns how many stacks and bindings there are.
+func leaveRecorded(t *testing.T, w *world.World) int {
+	t.Helper()
+	p := &predecessor{t: t, world: w, pods: map[string]int{}}
+	var err error
+	p.objects, err = cluster.NewMemory(time.Now)
+	p.check(err)
+	p.applier, err = manifest.NewApplier(w.RESTConfig())
+	p.check(err)
+	quiet := w.RESTConfig()
+	quiet.WarningHandler = rest.NoWarnings{}
+	p.client, err = crclient.New(quiet, crclient.Options{Scheme: p.objects.Scheme()})
+	p.check(err)
+	seeded := p.seed()
+	for _, name := range recorded {
+		p.apply(name, cases.Text(t, name, seeded))
+	}
+	role, err := manifest.Parse([]byte(mayReadClientSecret))
+	p.check(err)
+	p.check(p.applier.Apply(t.Context(), role))
+	worldtest.Eventually(t, 2*time.Minute, p.ready)
+	before := p.read()
+	takeover.Leave(t, takeover.Site{AWS: w.AWSConfig(), World: seeded, Objects: p.objects}, recorded...)
+	p.write(before)
+	n := 0
+	for _, name := range recorded {
+		n += len(cases.Recorded(t, name)["LoadBalancers"]) + len(cases.Recorded(t, name)["Bindings"])
+	}
+	return n
+}
+
+func (p *predecessor) check(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// seed makes what the cases refer to.
+func (p *predecessor) seed() rig.Seeded {
+	p.t.Helper()
+	l := p.world.Layout()
+	network := rig.Seeded{VPC: l.VPC, NodeSG: l.NodeSG, Certs: l.Certificates}
+	for i := range l.Public {
+		network.Public = append(network.Public, l.Public[i].ID)
+		network.Private = append(network.Private, l.Private[i].ID)
+	}
+	for _, n := range l.Nodes {
+		network.Instances = append(network.Instances, rig.Instance{ID: n.Instance, Zone: n.Zone, Address: n.Address.String()})
+	}
+	seeded, err := rig.SeedBeside(p.t.Context(), p.world.AWSConfig(), network)
+	p.check(err)
+	return seeded
+}
+
+// apply applies the objects of a case, and pods for its Services.
+func (p *predecessor) apply(name string, text []byte) {
+	p.t.Helper()
+	objects, err := manifest.Parse(text)
+	p.check(err)
+	p.namespace(name)
+	for _, o := range objects {
+		if o.GetNamespace() != "" {
+			p.namespace(o.GetNamespace())
+		}
+	}
+	p.check(p.applier.Apply(p.t.Context(), objects))
+	for _, o := range objects {
+		n, err := strconv.Atoi(o.GetAnnotations()[cases.PodsAnnotation])
+		if o.GetKind() != "Service" || err != nil {
+			continue
+		}
+		var service corev1.Service
+		p.check(runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &service))
+		p.pods[service.Namespace+"/"+service.Name] = n
+		for i := range n {
+			_, err := p.world.Kube().CoreV1().Pods(service.Namespace).Create(p.t.Context(), podOf(&service, i), metav1.CreateOptions{})
+			p.check(err)
+		}
+	}
+}
+
+func (p *predecessor) namespace(name string) {
+	p.t.Helper()
+	_, err := p.world.Kube().CoreV1().Namespaces().Create(p.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		p.check(err)
+	}
+}
+
+// podOf is a pod behind a Service, with the ports that it names.
+func podOf(service *corev1.Service, i int) *corev1.Pod {
+	c := corev1.Container{Name: "c", Image: "echo"}
+	for _, port := range service.Spec.Ports {
+		to := corev1.ContainerPort{ContainerPort: port.TargetPort.IntVal, Protocol: port.Protocol}
+		if port.TargetPort.Type == intstr.String {
+			to.Name, to.ContainerPort = port.TargetPort.StrVal, 8080
+		}
+		c.Ports = append(c.Ports, to)
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", service.Name, i), Labels: service.Spec.Selector},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{c}},
+	}
+}
+
+// ready is an error until all pods are endpoints of their Services.
+func (p *predecessor) ready(ctx context.Context) error {
+	slices, err := p.world.Kube().DiscoveryV1().EndpointSlices("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	have := map[string]int{}
+	for _, s := range slices.Items {
+		service := s.Namespace + "/" + s.Labels["kubernetes.io/service-name"]
+		for _, e := range s.Endpoints {
+			if p.pods[service] > 0 && e.Conditions.Ready != nil && *e.Conditions.Ready {
+				have[service]++
+			}
+		}
+	}
+	if d := cmp.Diff(p.pods, have); d != "" {
+		return fmt.Errorf("endpoints of Services are missing (-pods +endpoints):\n%s", d)
+	}
+	return nil
+}
+
+// read takes what the API server has.
+func (p *predecessor) read() map[cluster.Ref]cluster.Object {
+	p.t.Helper()
+	out := map[cluster.Ref]cluster.Object{}
+	for _, typ := range cluster.Types() {
+		list := typ.NewList()
+		p.check(p.client.List(p.t.Context(), list))
+		p.check(meta.EachListItem(list, func(o runtime.Object) error {
+			obj, ok := o.(cluster.Object)
+			if !ok {
+				return fmt.Errorf("%T is no object", o)
+			}
+			out[cluster.Ref{Kind: typ.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}] = obj
+			return p.objects.Put(obj)
+		}))
+	}
+	return out
+}
+
+// write gives the API server what has changed: new bindings, finalizers and status.
+func (p *predecessor) write(before map[cluster.Ref]cluster.Object) {
+	p.t.Helper()
+	for _, typ := range cluster.Types() {
+		for _, obj := range p.objects.All(typ.Kind) {
+			was := before[cluster.RefOf(obj)]
+			if was == nil {
+				made, _ := obj.DeepCopyObject().(crclient.Object)
+				made.SetResourceVersion("")
+				made.SetUID("")
+				made.SetManagedFields(nil)
+				p.check(p.client.Create(p.t.Context(), made))
+			} else if !cmp.Equal(was.GetFinalizers(), obj.GetFinalizers()) {
+				target, patch := p.patch(obj, "metadata", map[string]any{"finalizers": obj.GetFinalizers()})
+				p.check(p.client.Patch(p.t.Context(), target, patch))
+			}
+			if status := p.status(obj); status != nil && (was == nil || !cmp.Equal(p.status(was), status)) {
+				target, patch := p.patch(obj, "status", status)
+				if err := p.client.Status().Patch(p.t.Context(), target, patch); err != nil {
+					p.t.Fatalf("the status of %s: %v", cluster.RefOf(obj), err)
+				}
+			}
+		}
+	}
+}
+
+func (p *predecessor) patch(obj cluster.Object, field string, value any) (crclient.Object, crclient.Patch) {
+	p.t.Helper()
+	data, err := json.Marshal(map[string]any{field: value})
+	p.check(err)
+	target, _ := obj.DeepCopyObject().(crclient.Object) // it becomes what the API server answers
+	return target, crclient.RawPatch(types.MergePatchType, data)
+}
+
+// status is that of an object as JSON has it; nil without one.
+func (p *predecessor) status(obj cluster.Object) any {
+	p.t.Helper()
+	data, err := json.Marshal(obj)
+	p.check(err)
+	var out struct {
+		Status any `json:"status"`
+	}
+	p.check(json.Unmarshal(data, &out))
+	return out.Status
+}
