@@ -117,12 +117,25 @@ func (r GroupRequest) hasIPv6() bool {
 // name is how objects of the stack spell a setting.
 func (r GroupRequest) name(setting string) string { return naming.SettingName(r.Kind, setting) }
 
+// ipWay is how the target group gets ip targets.
+func (r GroupRequest) ipWay() string {
+	way := "set " + r.name("target-type") + " to ip"
+	if r.ofGateway() {
+		way += " in a TargetGroupConfiguration of the Service"
+	}
+	return way
+}
+
 func (r GroupRequest) targetType() model.TargetType {
 	return r.Settings.Type.Or(r.DefaultType)
 }
 
 func (r GroupRequest) fault(reason finding.Reason, message, fix string) finding.Finding {
-	return finding.Finding{Object: r.Origin.Object, Field: r.Origin.Field, Reason: reason, Message: message, Fix: fix, Blocks: finding.BlocksRule}
+	now := "; a live rule stays as it is, and a new one is not served"
+	if r.Protocol != "" {
+		now = "; a live listener stays as it is, and a new one is not made"
+	}
+	return finding.Finding{Object: r.Origin.Object, Field: r.Origin.Field, Reason: reason, Message: message + now, Fix: fix, Blocks: finding.BlocksRule}
 }
 
 // nodePortWay is how a Service gets node ports.
@@ -140,11 +153,11 @@ func (g *Group) place(r GroupRequest, port *corev1.ServicePort, found *finding.L
 		if port.NodePort == 0 {
 			found.Add(r.fault(finding.BackendTypeUnsupported,
 				fmt.Sprintf("Service %s/%s is of type %s and has no node port, which instance targets need", r.Service.Namespace, r.Service.Name, r.Service.Spec.Type),
-				nodePortWay(r.Service)+", or set "+r.name("target-type")+" to ip"))
+				nodePortWay(r.Service)+", or "+r.ipWay()))
 		}
 		if r.ControlPort.Set {
 			found.Add(finding.Finding{Object: r.ControlPort.Origin.Object, Field: r.ControlPort.Origin.Field, Reason: finding.AnnotationInvalid,
-				Message: "a target control port needs ip targets", Fix: "set " + r.name("target-type") + " to ip, or remove the annotation", Blocks: finding.BlocksRule})
+				Message: "a target control port needs ip targets", Fix: r.ipWay() + ", or remove the annotation", Blocks: finding.BlocksRule})
 		}
 		return
 	}

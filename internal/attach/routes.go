@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -109,9 +110,28 @@ func (e *evaluation) parent(ref gatewayv1.ParentReference, namespace string, ask
 		p.Problem = refused
 	default:
 		p.Problem = Problem{string(gatewayv1.RouteReasonNoMatchingParent), fmt.Sprintf(
-			"%s %q has no listener with the sectionName and port of the parentRef; the route is not attached; correct sectionName or port", key.kind, ref.Name)}
+			"%s %q has no listener with the sectionName and port of the parentRef%s; the route is not attached; correct sectionName or port", key.kind, ref.Name, e.choices(listeners))}
 	}
 	return p, true
+}
+
+// mostChoices is how many listeners a message lists.
+const mostChoices = 5
+
+// choices lists the listeners that a parentRef can name.
+func (e *evaluation) choices(listeners []int) string {
+	var known []string
+	for _, i := range listeners[:min(len(listeners), mostChoices)] {
+		l := e.out.Listeners[i]
+		known = append(known, fmt.Sprintf("%s (port %d)", l.Spec.Name, l.Spec.Port))
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	if more := len(listeners) - mostChoices; more > 0 {
+		known = append(known, fmt.Sprintf("%d more", more))
+	}
+	return "; its listeners are: " + strings.Join(known, ", ")
 }
 
 // keyOf is the parent that a parentRef names; false if it is neither a Gateway nor a ListenerSet.
@@ -132,7 +152,7 @@ func (e *evaluation) ask(i int, namespace string, kind cluster.Kind, hosts []str
 	switch {
 	case !e.admits(e.namespaces[i], namespace):
 		return answer{problem: Problem{string(gatewayv1.RouteReasonNotAllowedByListeners), fmt.Sprintf(
-			"listener %q does not admit routes of namespace %q; the route is not attached to it; ask the owner of the listener for allowedRoutes.namespaces", l.Spec.Name, namespace)}}
+			"listener %q does not admit routes of namespace %q; the route is not attached to it; ask the owner of %s to admit the namespace in spec.listeners[%d].allowedRoutes.namespaces", l.Spec.Name, namespace, l.Parent, l.Index)}}
 	case !allows(l.Kinds, kind):
 		return answer{problem: Problem{string(gatewayv1.RouteReasonNotAllowedByListeners), fmt.Sprintf(
 			"listener %q does not admit routes of kind %q; the route is not attached to it; use another listener", l.Spec.Name, kind)}}

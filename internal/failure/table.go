@@ -101,7 +101,7 @@ func Known(err error) (Meaning, bool) {
 	m := Meaning{Reason: known.Reason()}
 	for _, e := range finding.Reasons {
 		if e.Reason == m.Reason {
-			m.Fix = e.WayOut
+			m.Fix = strings.ToLower(e.WayOut[:1]) + strings.TrimSuffix(e.WayOut[1:], ".")
 		}
 	}
 	return m, true

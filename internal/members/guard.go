@@ -39,7 +39,7 @@ func DeletionGuard(object finding.Ref, annotations map[string]string, annotation
 	}
 	return &finding.Finding{
 		Object: object, Field: annotation, Reason: finding.DeletionProtected, Severity: finding.Error,
-		Message: fmt.Sprintf("the %s is being deleted while it asks for deletion protection of its load balancer", object.Kind),
+		Message: fmt.Sprintf("the %s is being deleted while it asks for deletion protection of its load balancer; both stay", object.Kind),
 		Fix:     "set " + protectionAttribute + "=false first", Blocks: finding.BlocksStack,
 	}
 }

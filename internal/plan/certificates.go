@@ -103,7 +103,7 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 				lacking.Add(finding.Finding{
 					Object: c.Member, Field: c.Field(host), Reason: finding.CertificateNotFound,
 					Message: fmt.Sprintf("no issued certificate in ACM covers host %q", host),
-					Fix:     "request one in ACM, or set the " + naming.SettingName(cc.want.ID.Kind, "certificate-arn") + " annotation", Blocks: finding.BlocksMember,
+					Fix:     "request one in ACM, or " + certificateWay(cc.want.ID), Blocks: finding.BlocksMember,
 				})
 			}
 			if len(missing) > 0 {
@@ -316,4 +316,13 @@ func Covers(domain, host string) bool {
 	}
 	_, parent, ok := strings.Cut(host, ".")
 	return ok && parent == rest
+}
+
+// certificateWay is how a certificate is named.
+func certificateWay(id model.StackID) string {
+	name := naming.SettingName(id.Kind, "certificate-arn")
+	if ofGateway(id) {
+		return "set " + name + " of the port in spec.listenerConfigurations of a LoadBalancerConfiguration of the Gateway"
+	}
+	return "set the " + name + " annotation"
 }

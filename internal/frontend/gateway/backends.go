@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
@@ -12,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
 )
 
 // The kinds of backends.
@@ -53,7 +55,7 @@ func (t *translation) granted(at finding.Origin, group, kind, namespace, name st
 		return true
 	}
 	// Whether the object exists is not revealed.
-	t.invalid(at, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", namespace, kind, finding.Cut(name)), "create a ReferenceGrant there, or use a backend of the namespace of the route")
+	t.invalid(at, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", namespace, kind, finding.Cut(name)), fmt.Sprintf("create a ReferenceGrant there, from kind %s of namespace %s to kind %s, or use a backend of the namespace of the route", route.Kind, route.Namespace, kind))
 	return false
 }
 
@@ -77,7 +79,7 @@ func (t *translation) serviceTarget(ref gwv1.BackendRef, at finding.Origin) (tar
 			return target{route: route, svc: svc, port: p, at: at}, true
 		}
 	}
-	t.invalid(at, finding.BackendPortNotFound, fmt.Sprintf("Service %q has no port %d", namespace+"/"+finding.Cut(name), *ref.Port), "use a port of the Service")
+	t.invalid(at, finding.BackendPortNotFound, network.NoSuchPort(svc, intstr.FromInt32(int32(*ref.Port))), "use the number of a port of the Service")
 	return target{}, false
 }
 

@@ -82,14 +82,22 @@ func routeVerdictOf(found finding.List) routeVerdict {
 		row := conditionOf(x)
 		switch {
 		case row.of == onAccepted && out.accepted.Reason == "":
-			out.accepted = attach.Problem{Reason: row.reason, Message: x.Text()}
+			out.accepted = attach.Problem{Reason: row.reason, Message: located(x)}
 		case row.of == onResolvedRefs && out.resolved.Reason == "":
-			out.resolved = attach.Problem{Reason: row.reason, Message: x.Text()}
+			out.resolved = attach.Problem{Reason: row.reason, Message: located(x)}
 		case row.of == asAdvice && out.advice == "":
-			out.advice = x.Text()
+			out.advice = located(x)
 		}
 	}
 	return out
+}
+
+// located is the text of a finding behind the field that it is about, because a route has many rules.
+func located(x finding.Finding) string {
+	if x.Field == "" {
+		return x.Text()
+	}
+	return x.Field + ": " + x.Text()
 }
 
 // routeConditions are those of a route for one of its parents.

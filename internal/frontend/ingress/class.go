@@ -2,6 +2,8 @@ package ingress
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -41,12 +43,35 @@ func (f *Frontend) classify(v *cluster.View, ing *networkingv1.Ingress) classifi
 	if name := ing.Spec.IngressClassName; name != nil {
 		class, ok := cluster.Get[*networkingv1.IngressClass](v, cluster.KindIngressClass, "", *name)
 		if !ok {
-			return unclassified(ing, finding.IngressClassInvalid, classNameField,
-				fmt.Sprintf("IngressClass %s does not exist", *name), "create the class or name another")
+			return missingClass(v, ing, *name)
 		}
 		return f.byClass(v, ing, class)
 	}
 	return f.byDefault(v, ing)
+}
+
+// mostClasses is how many classes a message lists.
+const mostClasses = 5
+
+// missingClass is the fault of an Ingress whose class does not exist.
+func missingClass(v *cluster.View, ing *networkingv1.Ingress, name string) classified {
+	var ours []string
+	for _, c := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass}) {
+		if c.Spec.Controller == controllerName {
+			ours = append(ours, c.Name)
+		}
+	}
+	slices.Sort(ours)
+	meant := finding.DidYouMean(name, ours)
+	fix := "create it with spec.controller " + controllerName
+	if more := len(ours) - mostClasses; more > 0 {
+		ours = append(ours[:mostClasses], fmt.Sprintf("%d more", more))
+	}
+	if len(ours) > 0 {
+		fix = "name a class of this controller (" + strings.Join(ours, ", ") + "), or " + fix
+	}
+	return unclassified(ing, finding.IngressClassInvalid, classNameField,
+		fmt.Sprintf("IngressClass %s does not exist%s; what is live stays, and nothing new is made", name, meant), fix)
 }
 
 // byDefault looks for the class of Ingresses that name none. Several default classes are a fault
@@ -64,7 +89,7 @@ func (f *Frontend) byDefault(v *cluster.View, ing *networkingv1.Ingress) classif
 	case len(defaults) == 0 && f.opt.Class != "" && len(ownership.Claims(v, ing)) > 0:
 		// Not the field of several defaults, for which admission denies: this one has to stay editable.
 		return unclassified(ing, finding.IngressClassInvalid, classNameField,
-			"no class is named, and the default class by which the Ingress was served is gone", "name a class, or mark one as default")
+			"no class is named, and no class is the default; what is live stays as it is", "name a class, or mark one as default")
 	case len(defaults) == 0:
 		return classified{managed: f.opt.Class == ""}
 	case len(defaults) == 1:

@@ -82,7 +82,7 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, svc *corev1.
 		g.leaving = append(g.leaving, ownership.Member(v, svc, id))
 		guard := members.DeletionGuard(ownership.RefOf(svc), svc.Annotations, attributesAnnotation)
 		if guard != nil && svc.DeletionTimestamp == nil {
-			guard.Message = "the Service gives its load balancer up while it asks for deletion protection of it"
+			guard.Message = "the Service gives its load balancer up while it asks for deletion protection of it; the load balancer stays"
 		}
 		g.guard = cmp.Or(g.guard, guard)
 		g.unprotected = g.unprotected || members.Unprotected(svc.Annotations, attributesAnnotation)

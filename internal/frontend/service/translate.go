@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
 // Translate builds the desired state of a stack and what is wrong with it. Findings are sorted and without
@@ -68,6 +69,7 @@ func (t *translation) build() {
 		t.limitSize(m)
 		m.ports = t.listeners(m)
 		t.misspelt(m)
+		t.Found.Add(settings.ServiceAnnotations.Advice(m.svc.Annotations, m.Ref)...)
 		ports = append(ports, m.ports...)
 	}
 	slices.SortStableFunc(ports, func(a, b *port) int { return cmp.Compare(a.Number, b.Number) })
