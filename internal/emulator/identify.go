@@ -22,12 +22,13 @@ type request struct {
 	accessKey string // empty: unsigned
 	region    string
 	body      []byte
+	form      url.Values // nil: the body is no form
 	http      *http.Request
 }
 
 // wire is the request as codecs read it.
 func (r request) wire() wire.Request {
-	return wire.Request{Method: r.http.Method, Path: r.http.URL.Path, Query: r.http.URL.Query(), Body: r.body}
+	return wire.Request{Method: r.http.Method, Path: r.http.URL.Path, Query: r.http.URL.Query(), Body: r.body, Form: r.form}
 }
 
 // identify finds the service and operation of a request. The service is nil if even the
@@ -64,6 +65,7 @@ func (em *Emulator) identify(r *http.Request) (request, *store.Error) {
 	if err != nil {
 		return out, store.Errorf(store.Unproven, "MalformedQueryString", "The body is not a form: %v", err)
 	}
+	out.form = form
 	version := form.Get("Version")
 	out.operation = form.Get("Action")
 	for _, s := range em.services {

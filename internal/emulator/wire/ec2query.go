@@ -13,12 +13,17 @@ func EC2Query(namespace string) Codec { return ec2Query{namespace} }
 
 type ec2Query struct{ namespace string }
 
+var (
+	ec2Requests  = &naming{name: ec2names.Request}
+	ec2Responses = &naming{name: ec2names.Response}
+)
+
 func (ec2Query) Decode(r Request, in any) error {
-	root, err := parseForm(r.Body)
+	root, err := parseForm(r)
 	if err != nil {
 		return err
 	}
-	d := dialect{name: ec2names.Request}
+	d := dialect{names: ec2Requests}
 	if err := d.decodeStruct(root, reflect.ValueOf(in).Elem(), ""); err != nil {
 		return err
 	}
@@ -26,7 +31,7 @@ func (ec2Query) Decode(r Request, in any) error {
 }
 
 func (q ec2Query) Encode(operation string, out any, requestID string) (Response, error) {
-	d := &document{name: ec2names.Response, items: always("item")}
+	d := &document{names: ec2Responses, items: always("item")}
 	d.WriteString(`<` + operation + `Response xmlns="` + q.namespace + `">`)
 	d.text("requestId", requestID)
 	any, err := d.members(reflect.ValueOf(out).Elem())

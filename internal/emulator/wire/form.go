@@ -34,10 +34,13 @@ func (n *node) child(name string) *node {
 func (n *node) names() []string { return store.SortedKeys(n.children) }
 
 // parseForm makes a tree of a form body, without Action and Version.
-func parseForm(body []byte) (*node, *store.Error) {
-	values, err := url.ParseQuery(string(body))
-	if err != nil {
-		return nil, store.Errorf(store.Unproven, "MalformedQueryString", "The query string is malformed: %v", err)
+func parseForm(r Request) (*node, *store.Error) {
+	values := r.Form
+	if values == nil {
+		var err error
+		if values, err = url.ParseQuery(string(r.Body)); err != nil {
+			return nil, store.Errorf(store.Unproven, "MalformedQueryString", "The query string is malformed: %v", err)
+		}
 	}
 	root := &node{}
 	for key, list := range values {
@@ -45,7 +48,7 @@ func parseForm(body []byte) (*node, *store.Error) {
 			continue
 		}
 		at := root
-		for _, part := range strings.Split(key, ".") {
+		for part := range strings.SplitSeq(key, ".") {
 			at = at.child(part)
 		}
 		at.value, at.set = list[len(list)-1], true
@@ -55,21 +58,14 @@ func parseForm(body []byte) (*node, *store.Error) {
 
 // dialect is the difference between the two form protocols.
 type dialect struct {
-	// name of a member in a request.
-	name func(structure, member string) string
+	// names of members in a request.
+	names *naming
 	// wrapper is the level between a list's name and its index, or empty.
 	wrapper string
 }
 
 func (d dialect) decodeStruct(n *node, v reflect.Value, path string) *store.Error {
-	fields := map[string]int{}
-	t := v.Type()
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if f.IsExported() && !skipField(f) {
-			fields[d.name(t.Name(), f.Name)] = i
-		}
-	}
+	fields := d.names.of(v.Type()).byName
 	for _, name := range n.names() {
 		i, ok := fields[name]
 		if !ok {

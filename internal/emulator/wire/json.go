@@ -169,7 +169,8 @@ func text(tree any) string {
 // absent members left out, times as seconds. It returns nil for what is
 // absent.
 func toJSON(v reflect.Value) (any, error) {
-	if t, ok := v.Interface().(time.Time); ok {
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		t := v.Interface().(time.Time)
 		return json.Number(strconv.FormatFloat(float64(t.UnixMilli())/1e3, 'f', -1, 64)), nil
 	}
 	switch v.Kind() {
@@ -180,16 +181,15 @@ func toJSON(v reflect.Value) (any, error) {
 		return toJSON(v.Elem())
 	case reflect.Struct:
 		out := map[string]any{}
-		for i := range v.NumField() {
-			f := v.Type().Field(i)
-			if !f.IsExported() || skipField(f) || absent(v.Field(i)) {
+		for _, m := range ownNames.of(v.Type()).members {
+			if absent(v.Field(m.index)) {
 				continue
 			}
-			item, err := toJSON(v.Field(i))
+			item, err := toJSON(v.Field(m.index))
 			if err != nil {
 				return nil, err
 			}
-			out[f.Name] = item
+			out[m.name] = item
 		}
 		return out, nil
 	case reflect.Slice:

@@ -57,16 +57,16 @@ func unhandled(v reflect.Value, members Members, prefix string) string {
 	default:
 		return strings.TrimSuffix(prefix, ".")
 	}
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		if !f.IsExported() || skipField(f) || v.Field(i).IsZero() {
+	for _, m := range ownNames.of(v.Type()).members {
+		field := v.Field(m.index)
+		if field.IsZero() {
 			continue
 		}
-		path := prefix + f.Name
+		path := prefix + m.name
 		switch whole, inside := declared(members, path); {
 		case whole:
 		case inside:
-			if bad := unhandled(v.Field(i), members, path+"."); bad != "" {
+			if bad := unhandled(field, members, path+"."); bad != "" {
 				return bad
 			}
 		default:

@@ -23,12 +23,14 @@ func queryName(structure, member string) string {
 	return member
 }
 
+var queryNames = &naming{name: queryName}
+
 func (query) Decode(r Request, in any) error {
-	root, err := parseForm(r.Body)
+	root, err := parseForm(r)
 	if err != nil {
 		return err
 	}
-	d := dialect{name: queryName, wrapper: "member"}
+	d := dialect{names: queryNames, wrapper: "member"}
 	if err := d.decodeStruct(root, reflect.ValueOf(in).Elem(), ""); err != nil {
 		return err
 	}
@@ -36,7 +38,7 @@ func (query) Decode(r Request, in any) error {
 }
 
 func (q query) Encode(operation string, out any, requestID string) (Response, error) {
-	d := &document{name: queryName, items: always("member")}
+	d := &document{names: queryNames, items: always("member")}
 	d.WriteString(`<` + operation + `Response xmlns="` + q.namespace + `">`)
 	d.open(operation + "Result")
 	if strings.HasPrefix(operation, "Describe") {

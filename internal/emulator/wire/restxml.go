@@ -73,7 +73,7 @@ func (c *restXML) Decode(r Request, in any) error {
 // answer that has one has the status 201.
 func (c *restXML) Encode(operation string, out any, requestID string) (Response, error) {
 	v := reflect.ValueOf(out).Elem()
-	d := &document{name: queryName, items: singular}
+	d := &document{names: queryNames, items: singular}
 	d.WriteString(xml.Header + `<` + operation + `Response xmlns="` + c.namespace + `">`)
 	location := ""
 	for i := range v.NumField() {

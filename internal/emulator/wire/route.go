@@ -13,6 +13,8 @@ type Request struct {
 	Path  string
 	Query url.Values
 	Body  []byte
+	// Form is the body if it was read as a form already.
+	Form url.Values
 }
 
 // Route is where the REST protocol puts an operation and some of its members.

@@ -15,8 +15,8 @@ import (
 // left out, one element per list item.
 type document struct {
 	bytes.Buffer
-	// name of a member in a response.
-	name func(structure, member string) string
+	// names of members in a response.
+	names *naming
 	// items names the elements of a list's items.
 	items func(list string) string
 }
@@ -24,35 +24,54 @@ type document struct {
 // always gives the items of all lists one name.
 func always(item string) func(string) string { return func(string) string { return item } }
 
-func (d *document) open(name string)  { d.WriteString("<" + name + ">") }
-func (d *document) close(name string) { d.WriteString("</" + name + ">") }
+func (d *document) open(name string) {
+	d.WriteByte('<')
+	d.WriteString(name)
+	d.WriteByte('>')
+}
+
+func (d *document) close(name string) {
+	d.WriteString("</")
+	d.WriteString(name)
+	d.WriteByte('>')
+}
 
 func (d *document) text(name, value string) {
 	d.open(name)
-	_ = xml.EscapeText(d, []byte(value)) // a buffer does not fail
+	if plain(value) {
+		d.WriteString(value)
+	} else {
+		_ = xml.EscapeText(d, []byte(value)) // a buffer does not fail
+	}
 	d.close(name)
+}
+
+// plain reports whether a text has nothing to be escaped, as nearly all have.
+func plain(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < ' ', c > '~', c == '"', c == '\'', c == '&', c == '<', c == '>':
+			return false
+		}
+	}
+	return true
 }
 
 // members writes the members of a structure, without an element around them.
 // It reports whether the structure has any members at all.
 func (d *document) members(v reflect.Value) (any bool, err error) {
-	t := v.Type()
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if !f.IsExported() || skipField(f) {
-			continue
-		}
-		any = true
-		if err := d.element(d.name(t.Name(), f.Name), v.Field(i)); err != nil {
-			return any, err
+	all := d.names.of(v.Type()).members
+	for _, m := range all {
+		if err := d.element(m.name, v.Field(m.index)); err != nil {
+			return true, err
 		}
 	}
-	return any, nil
+	return len(all) > 0, nil
 }
 
 func (d *document) element(name string, v reflect.Value) error {
-	if t, ok := v.Interface().(time.Time); ok {
-		d.text(name, timestamp(t))
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		d.text(name, timestamp(v.Interface().(time.Time)))
 		return nil
 	}
 	switch v.Kind() {
