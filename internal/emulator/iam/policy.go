@@ -120,8 +120,7 @@ func Decide(policies []Policy, r Request) Decision {
 }
 
 func (s Statement) matches(r Request) bool {
-	action := strings.ToLower(r.Action)
-	if !slices.ContainsFunc(s.Action, func(p string) bool { return Like(strings.ToLower(p), action) }) {
+	if !slices.ContainsFunc(s.Action, func(p string) bool { return like(p, r.Action, sameLetter) }) {
 		return false
 	}
 	if !slices.ContainsFunc(s.Resource, func(p string) bool { return p == "*" || r.Resource != "" && Like(p, r.Resource) }) {
@@ -174,6 +173,15 @@ func anyLike(patterns []string, s string) bool {
 
 // Like matches a text with a pattern of * and ?, of which * also matches slashes and colons.
 func Like(pattern, s string) bool {
+	return like(pattern, s, func(a, b byte) bool { return a == b })
+}
+
+// sameLetter compares what has no case, such as the names of actions, which are ASCII.
+func sameLetter(a, b byte) bool {
+	return a == b || 'A' <= a && a <= 'Z' && a+'a'-'A' == b || 'A' <= b && b <= 'Z' && b+'a'-'A' == a
+}
+
+func like(pattern, s string, same func(a, b byte) bool) bool {
 	p, n := 0, 0
 	star, mark := -1, 0
 	for n < len(s) {
@@ -181,7 +189,7 @@ func Like(pattern, s string) bool {
 		case p < len(pattern) && pattern[p] == '*':
 			star, mark = p, n
 			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == s[n]):
+		case p < len(pattern) && (pattern[p] == '?' || same(pattern[p], s[n])):
 			p++
 			n++
 		case star >= 0:
