@@ -32,6 +32,17 @@ func (p *Partition) used(subnetID string) map[netip.Addr]bool {
 	return taken
 }
 
+// uses reports whether an ENI of a subnet has an IPv4 address.
+func (p *Partition) uses(subnetID string, a netip.Addr) bool {
+	for _, eni := range p.NetworkInterfaces {
+		if eni.SubnetID == subnetID && (slices.ContainsFunc(eni.Private, func(own PrivateAddress) bool { return own.Addr == a }) ||
+			slices.ContainsFunc(eni.IPv4Prefixes, func(block netip.Prefix) bool { return block.Contains(a) })) {
+			return true
+		}
+	}
+	return false
+}
+
 // FreeIPv4 counts the IPv4 addresses of a subnet that are still free.
 func (p *Partition) FreeIPv4(s *Subnet) int {
 	if s.IPv6Native() {
@@ -95,7 +106,7 @@ func (p *Partition) ClaimIPv4(s *Subnet, a netip.Addr) *Error {
 	if !usableIPv4(s, a) {
 		return Errorf(Unproven, "InvalidParameterValue", "Address %s does not fall within the subnet's address range", a)
 	}
-	if p.used(s.ID)[a] {
+	if p.uses(s.ID, a) {
 		return Errorf(Unproven, "InvalidIPAddress.InUse", "Address %s is in use.", a)
 	}
 	return nil
