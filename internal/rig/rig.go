@@ -165,11 +165,11 @@ func (r *Rig) Allow(policies ...[]byte) {
 func (r *Rig) Apply(docs ...string) {
 	r.T.Helper()
 	for _, doc := range docs {
-		loaded, err := cluster.LoadYAML([]byte(doc))
+		objects, err := read(doc)
 		if err != nil {
 			r.T.Fatal(err)
 		}
-		for _, obj := range loaded.Objects {
+		for _, obj := range objects {
 			if err := r.Store.Apply(obj); err != nil {
 				r.T.Fatal(err)
 			}
