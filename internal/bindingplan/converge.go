@@ -27,7 +27,7 @@ func (p *planner) converge() {
 		p.fail(*p.Undescribed)
 		return
 	}
-	if f := impossible(p.Described); f != nil {
+	if f := Impossible(p.Described); f != nil {
 		p.stop(*f)
 		return
 	}
@@ -40,12 +40,17 @@ func (p *planner) converge() {
 		p.end = withMissingEndpoints
 		return
 	}
+	p.complete()
 	if !p.claimed() && !p.Claimed {
 		p.do(AddFinalizer{}, "the targets are to be taken out before the binding goes")
 		return
 	}
 	if p.Rival == nil {
 		p.ask(AskRival{})
+		return
+	}
+	if p.Group == nil && !p.Rival.lost() {
+		p.ask(AskGroup{})
 		return
 	}
 	p.do(NoOldServe, "")
@@ -65,6 +70,13 @@ func (p *planner) converge() {
 		p.stop()
 	default:
 		p.do(BackendSeen, "")
+		if g := p.Group.Is; g != nil {
+			if f := g.contradicts(p.Stored); f != nil {
+				p.stop(*f)
+				return
+			}
+			p.findings.Add(g.ignored(p.Stored)...)
+		}
 		p.moveTargets(p.comparisonAge())
 	}
 }

@@ -32,6 +32,8 @@ type Facts struct {
 	// Described is Stored with what only AWS knows filled in, or Undescribed why that is not known.
 	Described   *elbv2.TargetGroupBinding
 	Undescribed *Failure
+	// Group is the target group as AWS has it, if that could be read. If not, the binding is served as it stands.
+	Group *GroupAnswer
 	// Found are the endpoints, and Want is the checkpoint that goes with them.
 	Found targets.Resolution
 	Want  string
@@ -49,6 +51,8 @@ type Facts struct {
 	Gone   *Gone
 	// Claimed: this run has added the finalizer.
 	Claimed bool
+	// Completed: this run has written what AWS knows into the binding.
+	Completed bool
 	// Attempt is what became of registering the targets of an earlier plan from these facts.
 	Attempt *Attempt
 
@@ -145,6 +149,9 @@ type Serving struct {
 	Pods  map[string]*corev1.Pod
 }
 
+// GroupAnswer is a target group, nil if it could not be read.
+type GroupAnswer struct{ Is *TargetGroup }
+
 // Network is where addresses are.
 type Network struct {
 	VPC    string
@@ -195,6 +202,9 @@ type Ask interface{ ask() }
 // AskDescribed asks for what only AWS knows of the target group.
 type AskDescribed struct{}
 
+// AskGroup asks for the target group as AWS has it.
+type AskGroup struct{}
+
 // AskRival asks for another binding of the target group.
 type AskRival struct{}
 
@@ -220,6 +230,7 @@ type AskWanted struct{}
 type AskGone struct{ Targets []observed.Target }
 
 func (AskDescribed) ask() {}
+func (AskGroup) ask()     {}
 func (AskRival) ask()     {}
 func (AskRecord) ask()    {}
 func (AskHealth) ask()    {}

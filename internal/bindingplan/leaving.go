@@ -189,7 +189,7 @@ func (p *planner) removeGone() {
 	known := p.Memory.Registered
 	// In a group that is another's, or that this binding cannot fill, it is not known who registered
 	// the rest.
-	limited := p.Rival.lost() || p.Described.Spec.TargetType != nil && impossible(p.Described) != nil
+	limited := p.Rival.lost() || p.Described.Spec.TargetType != nil && Impossible(p.Described) != nil
 	if limited && known == nil || !p.recordAndHealth(HealthAge) {
 		return
 	}

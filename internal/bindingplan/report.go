@@ -140,6 +140,8 @@ func (r *reporter) ofKubernetes(err error) bool {
 	switch r.done.At.(type) {
 	case AddFinalizer:
 		r.note(err, "FailedAddFinalizer", "Failed add finalizer due to ")
+	case CompleteSpec:
+		r.note(fmt.Errorf("complete the binding: %w", err), reasonFailedReconcile, "Failed reconcile due to ")
 	case RemoveFinalizer:
 		r.note(err, "FailedRemoveFinalizer", "Failed remove finalizer due to ")
 	case SetCheckpoint, SetRecord, WriteEvents:

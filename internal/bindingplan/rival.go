@@ -70,8 +70,8 @@ func (r Rival) finding(b *elbv2.TargetGroupBinding) finding.Finding {
 	return f
 }
 
-// impossible says what AWS cannot do for a binding as it stands, nil if nothing.
-func impossible(b *elbv2.TargetGroupBinding) *finding.Finding {
+// Impossible says what AWS cannot do for a binding as it stands, nil if nothing.
+func Impossible(b *elbv2.TargetGroupBinding) *finding.Finding {
 	var field, what string
 	switch t := *b.Spec.TargetType; {
 	case t == elbv2.TargetTypeIP:

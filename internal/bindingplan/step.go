@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
@@ -47,6 +48,9 @@ type SyncRules struct {
 
 // AddFinalizer keeps the binding until its targets are taken out. The plan is made again once it is Claimed.
 type AddFinalizer struct{}
+
+// CompleteSpec fills in what a binding leaves open and AWS knows.
+type CompleteSpec struct{ Spec elbv2.TargetGroupBindingSpec }
 
 // RemoveFinalizer lets it go.
 type RemoveFinalizer struct{}
@@ -113,6 +117,7 @@ func (KeepRefusals) action()    {}
 func (Deregister) action()      {}
 func (SyncRules) action()       {}
 func (AddFinalizer) action()    {}
+func (CompleteSpec) action()    {}
 func (RemoveFinalizer) action() {}
 func (SetCheckpoint) action()   {}
 func (SetRecord) action()       {}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
@@ -18,7 +19,7 @@ const mostItems = 40
 type Item struct {
 	Sign string // + create, ~ change, - delete
 	Verb string // register, deregister, authorize, revoke, claim, release, set, clear
-	// Kind is target, rule, finalizer, record, checkpoint, readiness-gate or condition; In is the target group or
+	// Kind is target, rule, finalizer, spec, record, checkpoint, readiness-gate or condition; In is the target group or
 	// security group.
 	Kind, Name, In string
 	// To is what is set, "" if there is nothing to set.
@@ -61,6 +62,8 @@ func (s Step) Items(f *Facts) []Item {
 		})
 	case AddFinalizer:
 		return one("+", "claim", "finalizer", binding, "")
+	case CompleteSpec:
+		return one("~", "set", "spec", binding, specText(do.Spec))
 	case RemoveFinalizer:
 		return one("-", "release", "finalizer", binding, "")
 	case SetRecord:
@@ -89,6 +92,11 @@ func (s Step) Items(f *Facts) []Item {
 		}
 	}
 	return nil
+}
+
+// specText is the part of a spec that describes the target group.
+func specText(s elbv2.TargetGroupBindingSpec) string {
+	return strings.Join([]string{s.TargetGroupARN, string(*s.TargetType), string(*s.TargetGroupProtocol), string(*s.IPAddressType), s.VpcID}, " ")
 }
 
 // targets has an item for each target, of which name gives the identity and what else is to be said.
@@ -187,7 +195,7 @@ func (d Draft) AWSItems() []Item {
 	var out []Item
 	for _, s := range d.Steps {
 		switch s.Do.(type) {
-		case Register, Deregister, AddFinalizer, RemoveFinalizer, SetRecord, DropRecord:
+		case Register, Deregister, CompleteSpec, AddFinalizer, RemoveFinalizer, SetRecord, DropRecord:
 			out = append(out, s.Items(d.facts)...)
 		}
 	}

@@ -89,8 +89,24 @@ func forTargetGroup(ctx context.Context, arn string) context.Context {
 	return withCaller(ctx, "", "target group "+arn, forTargets)
 }
 
+// ownGroup is a target group of the cluster as the inventory has it, which costs no call.
+func (t targetGroups) ownGroup(arn string) (g bindings.TargetGroup, ok bool) {
+	if t.account.Role != "" || arn == "" {
+		return g, false
+	}
+	t.inv.read(func() {
+		if e := t.inv.groups.get(arn); e != nil && !e.at.IsZero() {
+			g, ok = bindings.TargetGroup{ARN: arn, Type: e.g.Type, Protocol: e.g.Protocol, AddressType: e.g.AddressType, VPC: e.vpc}, true
+		}
+	})
+	return g, ok
+}
+
 // TargetGroup implements bindings.TargetGroups.
 func (t targetGroups) TargetGroup(ctx context.Context, arn, name string, maxAge time.Duration) (bindings.TargetGroup, error) {
+	if g, ok := t.ownGroup(arn); ok {
+		return g, nil
+	}
 	ctx = forTargetGroup(ctx, arn+name)
 	key := t.key(arn)
 	if arn == "" {

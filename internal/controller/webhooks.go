@@ -31,7 +31,7 @@ import (
 const ownNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // addWebhooks serves admission, on every replica, and adds its readiness check.
-func addWebhooks(s Setup, mgr manager.Manager, probes *Probes, source cluster.Source, live client.Reader, aws AWS, frontends map[model.Kind]engine.Frontend) error {
+func addWebhooks(s Setup, mgr manager.Manager, probes *Probes, source cluster.Source, live client.Reader, frontends map[model.Kind]engine.Frontend) error {
 	log := s.Log.WithName("webhooks")
 	core, err := corev1client.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
@@ -65,7 +65,7 @@ func addWebhooks(s Setup, mgr manager.Manager, probes *Probes, source cluster.So
 	if err != nil {
 		return err
 	}
-	rules, err := webhookRules(s.Config, aws, frontends)
+	rules, err := webhookRules(s.Config, frontends)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func addWebhooks(s Setup, mgr manager.Manager, probes *Probes, source cluster.So
 }
 
 // webhookRules are the settings of admission.
-func webhookRules(c config.Config, aws AWS, frontends map[model.Kind]engine.Frontend) (webhook.Config, error) {
+func webhookRules(c config.Config, frontends map[model.Kind]engine.Frontend) (webhook.Config, error) {
 	ingresses, ok := frontends[model.Ingress].(webhook.Translator)
 	if !ok {
 		return webhook.Config{}, errors.New("there is no translation of Ingresses")
@@ -103,7 +103,6 @@ func webhookRules(c config.Config, aws AWS, frontends map[model.Kind]engine.Fron
 	out := webhook.Config{
 		Namespace: c.Kubernetes.WatchNamespace, Ingress: ingresses, IngressClass: c.Ingress.Class,
 		DenyClassAnnotation: c.Admission.DisableClassAnnotation, DenyGroupName: c.Admission.DisableGroupAnnotation,
-		Accounts: aws.Targets, VPC: aws.VPC,
 		ReadinessGates: c.Admission.ReadinessGates, ServerIDVariable: c.Targets.QUICVariable,
 	}
 	// A Service that is given our class is served by no other controller, so it waits for this one.

@@ -27,6 +27,7 @@ const (
 	SubnetsNotFound        Reason = "SubnetsNotFound"
 	SubnetsUnsuitable      Reason = "SubnetsUnsuitable"
 	SecurityGroupNotFound  Reason = "SecurityGroupNotFound"
+	TargetGroupDiffers     Reason = "TargetGroupDiffers"
 	TargetGroupNotFound    Reason = "TargetGroupNotFound"
 	TargetGroupNotOwned    Reason = "TargetGroupNotOwned"
 	ListenerConflict       Reason = "ListenerConflict"
@@ -169,6 +170,7 @@ var Reasons = []Explanation{
 	{SubnetsUnsuitable, "The subnets that were given or found cannot carry the load balancer.", "Choose subnets in different zones with enough free addresses.", BlocksStack},
 	{TagInvalid, "A tag is longer than AWS allows or uses a reserved prefix, or there are more tags than AWS has room for.", "Correct the tag, or use fewer.", BlocksNothing},
 	{TagReserved, "A tag key is managed by the controller or by another owner.", "Remove the tag.", BlocksNothing},
+	{TargetGroupDiffers, "A field of a TargetGroupBinding contradicts its target group in AWS. The targets stay as they are; a wrong protocol is only reported.", "Make the field equal to the target group, or leave it out.", BlocksStack},
 	{TargetGroupNotFound, "A target group given by name or ARN does not exist.", "Correct the name, or create the target group.", BlocksRule},
 	{TargetGroupNotOwned, "An action names a target group that was made for an object of another namespace. The rule, or the listener of a Service, is held.", "Forward to a Service of the namespace, or to a target group that no other object owns.", BlocksRule},
 	{TargetGroupShared, "Another TargetGroupBinding fills the same target group, or the target group was created for an object of another namespace. The binding of that namespace is served, otherwise the older one.", "Delete the other binding, or give each a target group of its own.", BlocksStack},

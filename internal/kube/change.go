@@ -36,6 +36,8 @@ func (c *Cluster) Change(ctx context.Context, w bindings.Write) error {
 		return c.claim(ctx, plan.ClaimFinalizer{Ref: bindingRef(w.Binding), Finalizer: naming.BindingFinalizer})
 	case bindings.ReleaseFinalizer:
 		return c.release(ctx, plan.ReleaseFinalizer{Ref: bindingRef(w.Binding), Finalizer: naming.BindingFinalizer})
+	case bindings.CompleteSpec:
+		return c.completeSpec(ctx, w)
 	case bindings.SetCheckpoint:
 		return c.setCheckpoint(ctx, w)
 	case bindings.SetStatus:
@@ -61,6 +63,27 @@ func (c *Cluster) cachedBinding(k bindings.Key) (*elbv2.TargetGroupBinding, erro
 		return nil, err
 	}
 	return obj.(*elbv2.TargetGroupBinding), nil
+}
+
+// completeSpec writes onto the version that was completed and no other. If there is another one meanwhile, its event
+// brings the next run about.
+func (c *Cluster) completeSpec(ctx context.Context, w bindings.CompleteSpec) error {
+	b, err := c.cachedBinding(w.Binding)
+	if err != nil || b == nil || b.ResourceVersion != w.Version {
+		return err
+	}
+	s := w.Spec
+	err = c.patch(ctx, b, cluster.Main, map[string]any{
+		"metadata": map[string]any{"resourceVersion": w.Version},
+		"spec": map[string]any{
+			"targetGroupARN": s.TargetGroupARN, "targetType": s.TargetType, "targetGroupProtocol": s.TargetGroupProtocol,
+			"ipAddressType": s.IPAddressType, "vpcID": s.VpcID,
+		},
+	})
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
 }
 
 func (c *Cluster) setCheckpoint(ctx context.Context, w bindings.SetCheckpoint) error {

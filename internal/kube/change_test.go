@@ -47,6 +47,23 @@ func TestChangesOfABindingAreWrittenOnce(t *testing.T) {
 	}
 }
 
+func TestABindingIsCompletedAsItWasSeen(t *testing.T) {
+	key := bindings.Key{Namespace: "shop", Name: "b"}
+	c, m := world(t, &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "b"},
+		Spec: elbv2.TargetGroupBindingSpec{TargetGroupName: "web"}})
+	typ := elbv2.TargetTypeIP
+	spec := elbv2.TargetGroupBindingSpec{TargetGroupARN: "arn", TargetType: &typ, VpcID: "vpc-1"}
+	seen := get[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "b").ResourceVersion
+	for version, want := range map[string]string{"another": "", seen: "arn"} {
+		if err := c.Change(t.Context(), bindings.CompleteSpec{Binding: key, Version: version, Spec: spec}); err != nil {
+			t.Fatal(err)
+		}
+		if got := get[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "b").Spec; want != "" && (got.TargetGroupARN != want || got.TargetGroupName != "web" || *got.TargetType != typ) {
+			t.Errorf("version %s: %+v", version, got)
+		}
+	}
+}
+
 func TestPodConditionIsSetOnThatPodOnly(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p", UID: "u1"}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: "Ready", Status: "True"}}

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -10,15 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
 var vpcID = regexp.MustCompile(`^vpc-([0-9a-f]{8}|[0-9a-f]{17}|[0-9a-f]{32})$`)
 
-// validateBinding checks a new binding alone, against the others and against AWS, and an update
-// against what may change. A binding that is being deleted, or whose spec does not change, is
+// validateBinding checks a new binding alone and against the others, and an update against what may change. A binding that is being deleted, or whose spec does not change, is
 // allowed, because its finalizer has to be removable.
-func (c Config) validateBinding(ctx context.Context, r Request) (Answer, error) {
+func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 	b, err := bindingOf(r, r.Object)
 	if err != nil {
 		return Answer{}, err
@@ -26,7 +28,6 @@ func (c Config) validateBinding(ctx context.Context, r Request) (Answer, error) 
 	if b.DeletionTimestamp != nil {
 		return Answer{}, nil
 	}
-	ask := c.asking(b)
 	var old *v1beta1.TargetGroupBinding
 	if r.Operation == admissionv1.Update {
 		if old, err = bindingOf(r, r.Old); err != nil {
@@ -36,16 +37,15 @@ func (c Config) validateBinding(ctx context.Context, r Request) (Answer, error) 
 			return Answer{}, nil
 		}
 	}
-	arn, refusal := required(ctx, ask, b)
-	if refusal.Refusal != nil {
-		return refusal, nil
+	if b.Spec.TargetGroupARN == "" && b.Spec.TargetGroupName == "" {
+		return deny(checkRequired, "spec: either targetGroupARN or targetGroupName must be given"), nil
 	}
 	if old != nil {
-		if changed := c.immutable(b, old, arn); len(changed) > 0 {
+		if changed := immutable(b, old); len(changed) > 0 {
 			return deny(checkImmutable, "may not be changed: %s", strings.Join(changed, ", ")), nil
 		}
 		if misnamed(b) && b.Spec.TargetGroupName != old.Spec.TargetGroupName {
-			return deny(checkImmutable, "spec.targetGroupName: %s is not the name of %s, and the target group may not be changed", b.Spec.TargetGroupName, arn), nil
+			return deny(checkImmutable, "spec.targetGroupName: %s is not the name of %s, and the target group may not be changed", b.Spec.TargetGroupName, b.Spec.TargetGroupARN), nil
 		}
 	}
 	if b.Spec.NodeSelector != nil && isType(b, v1beta1.TargetTypeIP) {
@@ -56,79 +56,80 @@ func (c Config) validateBinding(ctx context.Context, r Request) (Answer, error) 
 			return a, nil
 		}
 	}
-	if other, err := c.rival(b, arn); err != nil {
+	if other, err := c.rival(b); err != nil {
 		return Answer{}, err
 	} else if other != nil {
-		return deny(checkExisting, "spec.targetGroupARN: target group %s is bound by TargetGroupBinding %s/%s already; both need multiClusterTargetGroup to share it", arn, other.Namespace, other.Name), nil
+		return deny(checkExisting, "spec.%s: target group %s is bound by TargetGroupBinding %s/%s already; both need multiClusterTargetGroup to share it",
+			named(b), cmp.Or(b.Spec.TargetGroupARN, b.Spec.TargetGroupName), other.Namespace, other.Name), nil
 	}
 	if old != nil {
 		return Answer{}, nil
 	}
-	out := againstAWS(ctx, ask, b, arn)
+	out := alone(b)
 	if misnamed(b) {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("spec.targetGroupName: %s is not the name of %s, which counts", b.Spec.TargetGroupName, arn))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("spec.targetGroupName: %s is not the name of %s, which counts", b.Spec.TargetGroupName, b.Spec.TargetGroupARN))
 	}
 	return out, nil
+}
+
+// named is the field by which a binding names its target group.
+func named(b *v1beta1.TargetGroupBinding) string {
+	if b.Spec.TargetGroupARN == "" {
+		return "targetGroupName"
+	}
+	return "targetGroupARN"
 }
 
 // misnamed reports whether a binding has both an ARN and a name, and the name, which is then
 // ignored, is that of another target group.
 func misnamed(b *v1beta1.TargetGroupBinding) bool {
-	_, of, ok := strings.Cut(b.Spec.TargetGroupARN, ":targetgroup/")
-	name, _, whole := strings.Cut(of, "/")
-	return ok && whole && b.Spec.TargetGroupName != "" && b.Spec.TargetGroupName != name
+	of := nameIn(b.Spec.TargetGroupARN)
+	return of != "" && b.Spec.TargetGroupName != "" && b.Spec.TargetGroupName != of
 }
 
-// required checks what every binding must set and returns its ARN.
-func required(ctx context.Context, ask *asking, b *v1beta1.TargetGroupBinding) (string, Answer) {
-	s := b.Spec
-	arn := s.TargetGroupARN
-	switch {
-	case arn == "" && s.TargetGroupName == "":
-		return "", deny(checkRequired, "spec: either targetGroupARN or targetGroupName must be given")
-	case s.TargetType == nil:
-		return "", deny(checkRequired, "spec.targetType: must be given")
-	case arn == "":
-		g, err := ask.byName(ctx, s.TargetGroupName)
-		if err != nil {
-			return "", deny(checkRequired, "spec.targetGroupName: %v", err)
-		}
-		arn = g.ARN
+// nameIn is the name of the target group of an ARN, "" if it is no such ARN.
+func nameIn(arn string) string {
+	_, of, _ := strings.Cut(arn, ":targetgroup/")
+	if name, _, whole := strings.Cut(of, "/"); whole {
+		return name
 	}
-	return arn, Answer{}
+	return ""
 }
 
-// immutable lists the fields that an update must not change. An ARN may be given to a binding that
-// has none, since nothing can have been registered by it.
-func (c Config) immutable(b, old *v1beta1.TargetGroupBinding, arn string) []string {
+// immutable lists the fields that an update must not change. What was left open may be filled in: the controller does so,
+// and compares the values with AWS.
+func immutable(b, old *v1beta1.TargetGroupBinding) []string {
 	var out []string
+	changed := func(field string, was, is string) {
+		if was != "" && was != is {
+			out = append(out, field)
+		}
+	}
 	was, is := old.Spec, b.Spec
-	if was.TargetGroupARN != "" && was.TargetGroupARN != arn {
-		out = append(out, "spec.targetGroupARN")
-	}
-	if (was.TargetType == nil) != (is.TargetType == nil) || was.TargetType != nil && *was.TargetType != *is.TargetType {
-		out = append(out, "spec.targetType")
-	}
-	switch {
-	case was.IPAddressType == nil && is.IPAddressType == nil:
-	case was.IPAddressType == nil && *is.IPAddressType == v1beta1.TargetGroupIPAddressTypeIPv4:
-	case was.IPAddressType == nil, is.IPAddressType == nil, *was.IPAddressType != *is.IPAddressType:
-		out = append(out, "spec.ipAddressType")
-	}
-	if was.VpcID != is.VpcID && (was.VpcID != "" || is.VpcID != c.VPC) {
-		out = append(out, "spec.vpcID")
-	}
+	changed("spec.targetGroupARN", was.TargetGroupARN, is.TargetGroupARN)
+	changed("spec.targetType", fieldText(was.TargetType), fieldText(is.TargetType))
+	changed("spec.ipAddressType", fieldText(was.IPAddressType), fieldText(is.IPAddressType))
+	changed("spec.vpcID", was.VpcID, is.VpcID)
 	return out
 }
 
+func fieldText[T ~string](v *T) string {
+	if v == nil {
+		return ""
+	}
+	return string(*v)
+}
+
 // rival finds another binding that must not share the target group with this one.
-func (c Config) rival(b *v1beta1.TargetGroupBinding, arn string) (*v1beta1.TargetGroupBinding, error) {
+func (c Config) rival(b *v1beta1.TargetGroupBinding) (*v1beta1.TargetGroupBinding, error) {
 	v := cluster.NewView(c.Source)
 	var out *v1beta1.TargetGroupBinding
-	for _, o := range cluster.List[*v1beta1.TargetGroupBinding](v, cluster.Query{Kind: cluster.KindBinding}) {
+	for _, o := range cluster.List[*v1beta1.TargetGroupBinding](v, cluster.Query{
+		Kind: cluster.KindBinding, Index: cluster.BindingByTargetGroup, Value: cluster.TargetGroupName(b),
+	}) {
 		same := o.UID == b.UID && b.UID != "" || o.Namespace == b.Namespace && o.Name == b.Name
 		shared := o.Spec.MultiClusterTargetGroup && b.Spec.MultiClusterTargetGroup
-		if !same && !shared && o.Spec.TargetGroupARN == arn && out == nil {
+		if !same && !shared && bindingplan.SameTargetGroup(o, b) && out == nil {
 			out = o
 		}
 	}
@@ -142,38 +143,17 @@ func assumedRole(b *v1beta1.TargetGroupBinding) Answer {
 	return Answer{}
 }
 
-// againstAWS checks a new binding against the target group as it is.
-func againstAWS(ctx context.Context, ask *asking, b *v1beta1.TargetGroupBinding, arn string) Answer {
+// alone checks a new binding by itself.
+func alone(b *v1beta1.TargetGroupBinding) Answer {
 	s := b.Spec
-	g, err := ask.byARN(ctx, arn)
-	if err != nil {
-		return deny(checkAddressType, "spec.targetGroupARN: %v", err)
-	}
-	want := v1beta1.TargetGroupIPAddressTypeIPv4
-	if s.IPAddressType != nil {
-		want = *s.IPAddressType
-	}
-	differs := func(check, field string, want, have any) Answer {
-		return deny(check, "%s: %v is given but the target group has %v", field, want, have)
-	}
-	if have := addressType(string(g.AddressType)); want != have {
-		return differs(checkAddressType, "spec.ipAddressType", want, have)
-	}
 	if s.VpcID != "" && !vpcID.MatchString(s.VpcID) {
 		return deny(checkVPC, "spec.vpcID: %q is not the id of a VPC", s.VpcID)
-	}
-	if s.VpcID != "" && s.VpcID != g.VPC {
-		return differs(checkVPC, "spec.vpcID", s.VpcID, g.VPC)
 	}
 	if a := assumedRole(b); a.Refusal != nil {
 		return a
 	}
-	p := s.TargetGroupProtocol
-	if p != nil && string(*p) != g.Protocol {
-		return differs(checkProtocol, "spec.targetGroupProtocol", *p, g.Protocol)
-	}
-	if p != nil && (*p == v1beta1.ProtocolQUIC || *p == v1beta1.ProtocolTCPQUIC) && isType(b, v1beta1.TargetTypeInstance) {
-		return deny(checkProtocol, "spec.targetGroupProtocol: %s needs target type ip", *p)
+	if targets.IsQUIC(b) && isType(b, v1beta1.TargetTypeInstance) {
+		return deny(checkProtocol, "spec.targetGroupProtocol: %s needs target type ip", *s.TargetGroupProtocol)
 	}
 	return Answer{}
 }

@@ -9,8 +9,6 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
-	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -38,13 +36,6 @@ type Translator interface {
 	MayServe(v *cluster.View, ing *networkingv1.Ingress) bool
 }
 
-// Accounts returns the client of an account's target groups, without a call, and classifies the
-// errors of look-ups.
-type Accounts interface {
-	As(a bindings.Account) bindings.TargetGroups
-	Class(err error) engine.Class
-}
-
 // Config is what the rules need. A feature that is off leaves objects as they are; its path is
 // served all the same, so that no request fails because it is missing.
 type Config struct {
@@ -58,10 +49,6 @@ type Config struct {
 	IngressClass string
 	// DenyClassAnnotation and DenyGroupName forbid new uses of the annotations.
 	DenyClassAnnotation, DenyGroupName bool
-
-	// Accounts is AWS, of which target groups are described; VPC is the controller's own.
-	Accounts Accounts
-	VPC      string
 
 	// ReadinessGates switches their injection on.
 	ReadinessGates bool

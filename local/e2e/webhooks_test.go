@@ -127,9 +127,9 @@ func TestAdmission(t *testing.T) {
 		return deniedWith(apply(bad), "spec.subnets: Required value")
 	})
 	for what, c := range map[string]struct{ docs, want string }{
-		"conditions":           {ingress(`alb.ingress.kubernetes.io/conditions.web: nonsense`), "conditions.web"},
-		"no ARN":               {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: a, namespace: shop}, spec: {serviceRef: {name: web, port: 80}}}`, "targetGroupARN or targetGroupName"},
-		"no such target group": {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: a, namespace: shop}, spec: {targetGroupName: nobody, serviceRef: {name: web, port: 80}}}`, "does not exist"},
+		"conditions":          {ingress(`alb.ingress.kubernetes.io/conditions.web: nonsense`), "conditions.web"},
+		"no ARN":              {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: a, namespace: shop}, spec: {serviceRef: {name: web, port: 80}}}`, "targetGroupARN or targetGroupName"},
+		"a selector for pods": {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: a, namespace: shop}, spec: {targetGroupName: other, targetType: ip, nodeSelector: {}, serviceRef: {name: web, port: 80}}}`, "nodeSelector"},
 	} {
 		if err := deniedWith(apply(c.docs), c.want); err != nil {
 			t.Errorf("%s: %v", what, err)

@@ -64,17 +64,10 @@ type Turn struct {
 	Within time.Duration
 }
 
-// TargetGroup is what has to be known of a target group that a person made.
-type TargetGroup struct {
-	ARN         string
-	Type        model.TargetType
-	Protocol    string
-	AddressType model.AddressType
-	VPC         string
-}
-
 // The values that plans are made of.
 type (
+	// TargetGroup describes a target group.
+	TargetGroup = bindingplan.TargetGroup
 	// Target is to be registered.
 	Target = bindingplan.Target
 	// InterfaceQuery asks for network interfaces.

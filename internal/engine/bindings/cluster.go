@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 
@@ -38,6 +39,14 @@ type ClaimFinalizer struct{ Binding Key }
 
 // ReleaseFinalizer removes it likewise.
 type ReleaseFinalizer struct{ Binding Key }
+
+// CompleteSpec sets the fields of the spec that describe the target group, unless the binding has changed meanwhile.
+type CompleteSpec struct {
+	Binding Key
+	// Version of the binding that Spec completes.
+	Version string
+	Spec    elbv2.TargetGroupBindingSpec
+}
 
 // SetCheckpoint sets the checkpoint annotations of a binding by a merge patch without lock. The
 // time is in Unix seconds.
@@ -80,6 +89,7 @@ func (DropOwnedTargets) write() {}
 
 func (ClaimFinalizer) write()   {}
 func (ReleaseFinalizer) write() {}
+func (CompleteSpec) write()     {}
 func (SetCheckpoint) write()    {}
 func (SetStatus) write()        {}
 func (SetPodCondition) write()  {}

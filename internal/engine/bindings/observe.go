@@ -116,6 +116,8 @@ func (p *run) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Ask)
 	switch a := a.(type) {
 	case bindingplan.AskDescribed:
 		p.describe(ctx, f)
+	case bindingplan.AskGroup:
+		f.Group = p.readGroup(ctx, f)
 	case bindingplan.AskRival:
 		f.Rival, err = p.readRival(ctx, f)
 	case bindingplan.AskRecord:
@@ -152,33 +154,33 @@ func (p *run) describe(ctx context.Context, f *bindingplan.Facts) {
 	f.Described = w
 }
 
-// described is the binding with its ARN and target type.
+// described is the binding with its ARN and target type, and with what else AWS knows if that can be read.
 func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding) (*elbv2.TargetGroupBinding, error) {
-	if b.Spec.TargetGroupARN != "" && b.Spec.TargetType != nil {
+	needed, age := bindingplan.Unusable(b), fixedAge
+	if !bindingplan.Incomplete(b) || !needed && bindingplan.Impossible(b) != nil {
 		return b, nil
 	}
-	g, err := r.Cloud.As(accountOf(b)).TargetGroup(ctx, b.Spec.TargetGroupARN, b.Spec.TargetGroupName, describedAge)
-	if err != nil {
+	if needed {
+		age = describedAge
+	}
+	g, err := r.Cloud.As(accountOf(b)).TargetGroup(ctx, b.Spec.TargetGroupARN, b.Spec.TargetGroupName, age)
+	switch {
+	case err == nil:
+		return g.Complete(b), nil
+	case needed:
 		return nil, fmt.Errorf("look up target group %s%s: %w", b.Spec.TargetGroupARN, b.Spec.TargetGroupName, err)
 	}
-	w := b.DeepCopy()
-	w.Spec.TargetGroupARN = g.ARN
-	if w.Spec.TargetType == nil {
-		t := elbv2.TargetType(g.Type)
-		w.Spec.TargetType = &t
+	return b, nil
+}
+
+// readGroup reads the target group that the binding is compared with. What cannot be read holds nothing up: AWS checks
+// the targets.
+func (p *run) readGroup(ctx context.Context, f *bindingplan.Facts) *bindingplan.GroupAnswer {
+	g, err := p.groups(f).TargetGroup(ctx, f.Described.Spec.TargetGroupARN, "", fixedAge)
+	if err != nil {
+		return &bindingplan.GroupAnswer{}
 	}
-	if w.Spec.TargetGroupProtocol == nil && g.Protocol != "" {
-		t := elbv2.Protocol(g.Protocol)
-		w.Spec.TargetGroupProtocol = &t
-	}
-	if w.Spec.IPAddressType == nil && g.AddressType != "" {
-		t := elbv2.TargetGroupIPAddressType(g.AddressType)
-		w.Spec.IPAddressType = &t
-	}
-	if w.Spec.VpcID == "" {
-		w.Spec.VpcID = g.VPC
-	}
-	return w, nil
+	return &bindingplan.GroupAnswer{Is: &g}
 }
 
 // readHealth reads the registered targets.

@@ -18,6 +18,9 @@ import (
 // change while it is there, but another may be made with its name.
 const describedAge = 20 * time.Minute
 
+// fixedAge is how old it may be where the ARN is known: no two target groups have the same.
+const fixedAge = time.Hour
+
 // run is one run over a binding.
 type run struct {
 	r      *Reconciler

@@ -60,6 +60,10 @@ func (p *run) steps(ctx context.Context, f *bindingplan.Facts, plan *bindingplan
 				return d
 			}
 			*plan, queue = rest, rest.Steps
+		case bindingplan.CompleteSpec:
+			if err := p.completeSpec(ctx, f, do); err != nil {
+				return failed(do, err)
+			}
 		case bindingplan.Deregister:
 			err := p.deregister(ctx, f, do.Targets)
 			switch x := p.r.failure(err); {
@@ -95,6 +99,18 @@ func (p *run) steps(ctx context.Context, f *bindingplan.Facts, plan *bindingplan
 		return failed(bindingplan.SetGate{}, errors.Join(gates...))
 	}
 	return d
+}
+
+// completeSpec fills in what the binding leaves open. The rest of the run is about the binding as it is then.
+func (p *run) completeSpec(ctx context.Context, f *bindingplan.Facts, do bindingplan.CompleteSpec) error {
+	if err := p.r.change(ctx, CompleteSpec{p.key, f.Stored.ResourceVersion, do.Spec}); err != nil {
+		return err
+	}
+	f.Completed, f.Stored = true, f.Stored.DeepCopy()
+	f.Stored.Spec = do.Spec
+	var err error
+	f.Want, err = f.Found.Checkpoint(do.Spec)
+	return err
 }
 
 func (p *run) note(f *bindingplan.Facts, n bindingplan.Note) {

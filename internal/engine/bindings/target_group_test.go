@@ -72,7 +72,10 @@ func TestOneOfTwoNamesTheGroupByName(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2), first)
-			w.aws.groups[arn], w.aws.groups["arn/shop"], w.aws.groups["arn/other"] = nil, nil, nil
+			w.aws.groups[arn], w.aws.groups["arn/other"] = nil, nil
+			if c.want == 0 {
+				w.aws.groups["arn/shop"] = nil
+			}
 			w.now = w.now.Add(time.Minute)
 			w.put(c.doc)
 			w.run("a")
@@ -130,6 +133,62 @@ func TestImpossibleBindingsAreLeftAlone(t *testing.T) {
 			want(t, "calls", "", w.aws.take())
 			if len(out.Findings) != 1 || out.Findings[0].Reason != finding.Unsupported {
 				t.Errorf("findings %v", out.Findings)
+			}
+		})
+	}
+}
+
+func TestWhatABindingLeavesOpenIsWrittenIntoIt(t *testing.T) {
+	for name, edit := range map[string]*strings.Replacer{
+		"name only":        strings.NewReplacer("targetGroupARN: arn/a", "targetGroupName: a", "  targetType: ip\n", "", "  vpcID: vpc-1\n", ""),
+		"ARN without type": strings.NewReplacer("  targetType: ip\n", ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), edit.Replace(bindingDoc("a", "web", "ip", 8080)))
+			w.run("a")
+			s := w.binding("a").Spec
+			if s.TargetGroupARN != "arn/a" || *s.TargetType != "ip" || *s.IPAddressType != "ipv4" || s.VpcID != "vpc-1" || *s.TargetGroupProtocol != "HTTP" {
+				t.Errorf("spec %+v", s)
+			}
+			w.aws.setAll("arn/a", "healthy")
+			w.run("a")
+			version := w.binding("a").ResourceVersion
+			if out := w.run("a"); !out.Deferred || w.binding("a").ResourceVersion != version {
+				t.Errorf("not settled: %+v", out)
+			}
+		})
+	}
+}
+
+func TestABindingThatIsUsableStaysAsItIsWritten(t *testing.T) {
+	w := ipWorld(t, p1)
+	w.run("a")
+	if s := w.binding("a").Spec; s.IPAddressType != nil || s.TargetGroupProtocol != nil {
+		t.Errorf("spec %+v", s)
+	}
+}
+
+func TestABindingThatContradictsItsTargetGroupIsReported(t *testing.T) {
+	for name, c := range map[string]struct {
+		old, line, field string
+		served           bool
+	}{
+		"address type": {"vpcID: vpc-1", "vpcID: vpc-1\n  ipAddressType: ipv6", "spec.ipAddressType", false},
+		"VPC":          {"vpcID: vpc-1", "vpcID: vpc-2", "spec.vpcID", false},
+		"target type":  {"targetType: ip", "targetType: instance", "spec.targetType", false},
+		"protocol":     {"vpcID: vpc-1", "vpcID: vpc-1\n  targetGroupProtocol: HTTPS", "spec.targetGroupProtocol", true},
+		"selector":     {"vpcID: vpc-1", "vpcID: vpc-1\n  nodeSelector: {matchLabels: {a: b}}", "spec.nodeSelector", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := strings.Replace(bindingDoc("a", "web", "ip", 8080), c.old, c.line, 1)
+			w := newWorld(t, serviceDoc("web", "NodePort"), podDocs("web", p1), doc)
+			w.aws.typ = model.IPTargets
+			out := w.run("a")
+			if len(out.Findings) != 1 || out.Findings[0].Field != c.field {
+				t.Fatalf("findings %v", out.Findings)
+			}
+			if served := w.aws.ids("arn/a") != ""; served != c.served {
+				t.Errorf("served: %v", served)
 			}
 		})
 	}

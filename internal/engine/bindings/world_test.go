@@ -47,6 +47,7 @@ type aws struct {
 	remembered []observed.Target
 	typ        model.TargetType // of all groups; ip if empty
 	instances  int              // most that were asked about at once
+	store      *cluster.Memory  // whose bindings say what their target groups are, unless typ does
 }
 
 func (a *aws) Class(err error) engine.Class {
@@ -66,11 +67,34 @@ func (a *aws) As(account bindings.Account) bindings.TargetGroups {
 
 func (a *aws) TargetGroup(_ context.Context, arn, name string, _ time.Duration) (bindings.TargetGroup, error) {
 	for _, known := range slices.Sorted(maps.Keys(a.groups)) {
-		if known == arn || arn == "" && strings.HasSuffix(known, "/"+name) {
-			return bindings.TargetGroup{ARN: known, Type: cmp.Or(a.typ, model.IPTargets), Protocol: "HTTP", AddressType: model.IPv4, VPC: "vpc-1"}, nil
+		if known == arn || arn == "" && (strings.HasSuffix(known, "/"+name) || strings.Contains(known, ":targetgroup/"+name+"/")) {
+			g := bindings.TargetGroup{ARN: known, Type: cmp.Or(a.typ, model.IPTargets), Protocol: "HTTP", AddressType: model.IPv4, VPC: "vpc-1"}
+			return g, a.asBound(&g)
 		}
 	}
 	return bindings.TargetGroup{}, classed{engine.Gone, "no such group"}
+}
+
+// asBound gives a target group what a binding says of it.
+func (a *aws) asBound(g *bindings.TargetGroup) error {
+	list, err := a.store.List(cluster.Query{Kind: cluster.KindBinding})
+	for _, o := range list {
+		s := o.(*elbv2.TargetGroupBinding).Spec
+		if s.TargetGroupARN != g.ARN || a.typ != "" {
+			continue
+		}
+		g.VPC = cmp.Or(s.VpcID, g.VPC)
+		if s.TargetType != nil {
+			g.Type = model.TargetType(*s.TargetType)
+		}
+		if s.TargetGroupProtocol != nil {
+			g.Protocol = string(*s.TargetGroupProtocol)
+		}
+		if s.IPAddressType != nil {
+			g.AddressType = model.AddressType(*s.IPAddressType)
+		}
+	}
+	return err
 }
 
 func (a *aws) InUse(_ context.Context, arn string) (bool, error) {
@@ -243,7 +267,7 @@ func newWorld(t testing.TB, objects ...string) *world {
 	w.aws = &aws{
 		groups: map[string][]observed.Target{"arn/a": nil, "arn/b": nil},
 		enis:   map[string][]network.Interface{"i-1": eni("10.0.0.1", "10.0.1.1", "10.0.1.2"), "i-2": eni("10.0.0.2", "10.0.2.1", "10.0.2.2", "100.64.0.1", "100.64.0.2")},
-		rules:  map[string][]model.IngressRule{"sg-node": nil}, refuse: map[string]engine.Class{},
+		rules:  map[string][]model.IngressRule{"sg-node": nil}, refuse: map[string]engine.Class{}, store: store,
 	}
 	w.conf = bindings.Config{
 		Cloud: w.aws, Cluster: kube.New(store, kube.InMemory{Store: store}, func() time.Time { return w.now }),
