@@ -49,8 +49,8 @@ func (p *planner) converge() {
 		p.ask(AskRival{})
 		return
 	}
-	if p.Group == nil && !p.Rival.lost() {
-		p.ask(AskGroup{})
+	if p.Group == nil && !p.Rival.lost() && (p.checkpoint() == "" || p.Memory.DueIn <= 0) {
+		p.ask(AskGroup{}) // not at each change of pods
 		return
 	}
 	p.do(NoOldServe, "")
@@ -70,7 +70,8 @@ func (p *planner) converge() {
 		p.stop()
 	default:
 		p.do(BackendSeen, "")
-		if g := p.Group.Is; g != nil {
+		if p.Group != nil && p.Group.Is != nil {
+			g := p.Group.Is
 			if f := g.contradicts(p.Stored); f != nil {
 				p.stop(*f)
 				return

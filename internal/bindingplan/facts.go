@@ -64,7 +64,8 @@ type Facts struct {
 
 // Options are settings of the controller.
 type Options struct {
-	MaxTargets int // per target group; 0 for no limit
+	MaxTargets int    // per target group; 0 for no limit
+	VPC        string // of target groups whose binding names none
 	Requeue    time.Duration
 	// ResyncAge is how old what a comparison with AWS uses may be, if it is due because of its time.
 	ResyncAge time.Duration

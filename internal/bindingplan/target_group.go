@@ -50,6 +50,20 @@ func (g TargetGroup) addressType() elbv2.TargetGroupIPAddressType {
 	return elbv2.TargetGroupIPAddressType(g.AddressType)
 }
 
+// ToComplete reports whether AWS is asked what the stored binding leaves open: if it is new, or cannot be used as it is.
+// One that another controller has served means the defaults.
+func (f *Facts) ToComplete() bool {
+	return Unusable(f.Stored) || f.Stored.DeletionTimestamp == nil && !f.claimed() && Incomplete(f.Stored)
+}
+
+// means reports whether the stored binding is understood as its completion even if nothing is written into it.
+func (f *Facts) means(whole *elbv2.TargetGroupBinding) bool {
+	b := f.Stored.Spec
+	return (b.IPAddressType != nil || *whole.Spec.IPAddressType == elbv2.TargetGroupIPAddressTypeIPv4) &&
+		(b.VpcID != "" || whole.Spec.VpcID == f.Options.VPC) &&
+		(b.TargetGroupProtocol != nil || !targets.IsQUIC(whole))
+}
+
 // Incomplete reports whether a binding leaves open what only AWS knows.
 func Incomplete(b *elbv2.TargetGroupBinding) bool {
 	s := b.Spec
@@ -61,10 +75,10 @@ func Unusable(b *elbv2.TargetGroupBinding) bool {
 	return b.Spec.TargetGroupARN == "" || b.Spec.TargetType == nil
 }
 
-// complete plans to write what AWS knows into a binding without ARN or target type, where other tools and the webhook of
-// pods read it.
+// complete plans to write what AWS knows into a binding that lacks it, where other tools, the webhook of pods and the next
+// runs read it.
 func (p *planner) complete() {
-	if p.Completed || p.Claimed || !Unusable(p.Stored) || Incomplete(p.Described) {
+	if p.Completed || p.Claimed || !p.ToComplete() || Incomplete(p.Described) || !Unusable(p.Stored) && p.means(p.Described) {
 		return
 	}
 	p.do(CompleteSpec{p.Described.Spec}, "AWS knows what the binding leaves open")

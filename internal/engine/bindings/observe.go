@@ -41,7 +41,7 @@ func (p *run) facts() (*bindingplan.Facts, error) {
 }
 
 func (r *Reconciler) planOptions() bindingplan.Options {
-	return bindingplan.Options{MaxTargets: r.MaxTargets, Requeue: r.Requeue, ResyncAge: engine.ResyncAge(r.Resync)}
+	return bindingplan.Options{MaxTargets: r.MaxTargets, VPC: r.VPC, Requeue: r.Requeue, ResyncAge: engine.ResyncAge(r.Resync)}
 }
 
 // gatedPods are those with the binding's gate that were not released yet.
@@ -146,6 +146,9 @@ func (p *run) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Ask)
 
 // describe asks AWS for what the binding leaves open.
 func (p *run) describe(ctx context.Context, f *bindingplan.Facts) {
+	if f.Described = f.Stored; !f.ToComplete() {
+		return
+	}
 	w, err := p.r.described(ctx, f.Stored)
 	if err != nil {
 		f.Undescribed = p.r.failure(err)

@@ -168,6 +168,15 @@ func TestABindingThatIsUsableStaysAsItIsWritten(t *testing.T) {
 	}
 }
 
+func TestANewBindingOfAnIPv6TargetGroupIsCompleted(t *testing.T) {
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), bindingDoc("a", "web", "ip", 8080))
+	w.aws.address = "ipv6"
+	w.run("a")
+	if a := w.binding("a").Spec.IPAddressType; a == nil || *a != "ipv6" {
+		t.Errorf("address type %v", a)
+	}
+}
+
 func TestABindingThatContradictsItsTargetGroupIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		old, line, field string

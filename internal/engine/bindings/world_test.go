@@ -45,9 +45,10 @@ type aws struct {
 	serial int               // of refusals
 	// remembered, if not nil, is what is said of targets to who takes an answer of some age.
 	remembered []observed.Target
-	typ        model.TargetType // of all groups; ip if empty
-	instances  int              // most that were asked about at once
-	store      *cluster.Memory  // whose bindings say what their target groups are, unless typ does
+	typ        model.TargetType  // of all groups; ip if empty
+	address    model.AddressType // likewise; ipv4 if empty
+	instances  int               // most that were asked about at once
+	store      *cluster.Memory   // whose bindings say what their target groups are, unless typ does
 }
 
 func (a *aws) Class(err error) engine.Class {
@@ -68,7 +69,7 @@ func (a *aws) As(account bindings.Account) bindings.TargetGroups {
 func (a *aws) TargetGroup(_ context.Context, arn, name string, _ time.Duration) (bindings.TargetGroup, error) {
 	for _, known := range slices.Sorted(maps.Keys(a.groups)) {
 		if known == arn || arn == "" && (strings.HasSuffix(known, "/"+name) || strings.Contains(known, ":targetgroup/"+name+"/")) {
-			g := bindings.TargetGroup{ARN: known, Type: cmp.Or(a.typ, model.IPTargets), Protocol: "HTTP", AddressType: model.IPv4, VPC: "vpc-1"}
+			g := bindings.TargetGroup{ARN: known, Type: cmp.Or(a.typ, model.IPTargets), Protocol: "HTTP", AddressType: cmp.Or(a.address, model.IPv4), VPC: "vpc-1"}
 			return g, a.asBound(&g)
 		}
 	}
