@@ -125,11 +125,29 @@ func (c overlay) subnets(s *v1beta1.SubnetSelector) {
 	if s == nil {
 		return
 	}
+	if err := selectorFault(s); err != nil {
+		// Subnets that nothing chose are not what was meant.
+		from := c.origin("spec.subnets")
+		c.in.Subnets = Opt[[]string]{Fault: err, Origin: from}
+		c.in.faults = append(c.in.faults, Fault{Origin: from, Err: err})
+		return
+	}
 	for _, id := range s.IDs {
 		c.in.Class.SubnetIDs = append(c.in.Class.SubnetIDs, string(id))
 	}
 	c.in.Class.SubnetTags = s.Tags
 	c.in.Subnets = Opt[[]string]{}
+}
+
+// selectorFault says why a selector does not choose subnets in exactly one way.
+func selectorFault(s *v1beta1.SubnetSelector) error {
+	switch {
+	case len(s.IDs) > 0 && len(s.Tags) > 0:
+		return errors.New("it has ids and tags, of which only one can choose the subnets")
+	case len(s.IDs) == 0 && len(s.Tags) == 0:
+		return errors.New("it has neither ids nor tags")
+	}
+	return nil
 }
 
 func (c overlay) keys(s v1beta1.IngressClassParamsSpec) {
