@@ -97,6 +97,8 @@ type Rig struct {
 	bound   roleBound // what the controller may do in the cluster
 	process *process
 	stop    func()
+	// recovered is how long processes that followed a dead one made changes.
+	recovered []time.Duration
 }
 
 // New makes the world and starts a controller in it.

@@ -137,7 +137,7 @@ func clusterState(r *Rig) []string {
 }
 
 // exploreWrites runs a life once for each write to Kubernetes, with the fault at that write.
-func exploreWrites(t *testing.T, live func(t *testing.T, r *Rig) [][]string, fault func(*writeFaults, func() error) error) {
+func exploreWrites(t *testing.T, live func(t *testing.T, r *Rig) [][]string, fault func(*writeFaults, func() error) error) (recovered []time.Duration) {
 	t.Helper()
 	var want [][]string
 	limit := 0
@@ -156,12 +156,14 @@ func exploreWrites(t *testing.T, live func(t *testing.T, r *Rig) [][]string, fau
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("fault at write %d (%s) ends in another state (-clean +fault):\n%s", n, f.names[min(n, len(f.names))-1], diff)
 			}
+			recovered = append(recovered, r.recovered...)
 		})
 		if t.Failed() {
 			return
 		}
 	}
 	t.Logf("%d writes, a fault at each ends in the state of the clean run", limit)
+	return recovered
 }
 
 // wholeLife is the life of an Ingress; after each act what is in AWS and in the cluster is written down.
@@ -175,16 +177,7 @@ func gatedLife(t *testing.T, r *Rig) (states [][]string) {
 	t.Helper()
 	act := func() {
 		t.Helper()
-		for range 5 {
-			failed := r.Settle(10 * time.Minute)
-			if !r.Dead() {
-				if len(failed) > 0 {
-					t.Fatalf("still failing: %v", failed)
-				}
-				break
-			}
-			r.Start()
-		}
+		r.surviving(10 * time.Minute)
 		states = append(states, append(r.State(), clusterState(r)...))
 	}
 	r.Apply(shop, ingressOf("", "/=web"))
@@ -226,14 +219,12 @@ func TestReadinessGatesFollowTargets(t *testing.T) {
 
 func TestKilledBeforeEachWrite(t *testing.T) {
 	t.Parallel()
-	exploreWrites(t, wholeLife, dieBefore)
-	exploreWrites(t, gatedLife, dieBefore)
+	recovery(t, "before each write to Kubernetes", append(exploreWrites(t, wholeLife, dieBefore), exploreWrites(t, gatedLife, dieBefore)...))
 }
 
 func TestKilledAfterEachWrite(t *testing.T) {
 	t.Parallel()
-	exploreWrites(t, wholeLife, dieAfter)
-	exploreWrites(t, gatedLife, dieAfter)
+	recovery(t, "after each write to Kubernetes", append(exploreWrites(t, wholeLife, dieAfter), exploreWrites(t, gatedLife, dieAfter)...))
 }
 
 func TestEachWriteRefusedByAConflict(t *testing.T) {
