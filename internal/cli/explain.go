@@ -69,6 +69,10 @@ type reasonsDocument struct {
 
 func (e *explaining) reason(cmd *cobra.Command, word string) error {
 	i := slices.IndexFunc(finding.Reasons, func(r finding.Explanation) bool { return strings.EqualFold(string(r.Reason), word) })
+	if means, ok := outerReasons[strings.ToLower(word)]; i < 0 && ok && e.form.text() {
+		fmt.Fprintf(e.form.out(), "%s\n  %s\n", word, means)
+		return nil
+	}
 	if i < 0 {
 		var known []string
 		for _, r := range finding.Reasons {
@@ -80,6 +84,35 @@ func (e *explaining) reason(cmd *cobra.Command, word string) error {
 	}
 	return e.reasons(finding.Reasons[i:i+1], false)
 }
+
+// outerReasons are reasons of events and conditions that stand for many findings, in lower case.
+var outerReasons = map[string]string{
+	"failedbuildmodel":      eventOfFinding,
+	"faileddeploymodel":     eventOfFinding,
+	"failedloadgroupid":     eventOfFinding,
+	"failedreconcile":       eventOfFinding,
+	"unsupportedvalue":      conditionOfFinding,
+	"backendnotready":       conditionOfFinding,
+	"incompatiblefilters":   conditionOfFinding,
+	"invalid":               conditionOfFinding,
+	"invalidkind":           conditionOfFinding,
+	"invalidparameters":     conditionOfFinding,
+	"invalidcertificateref": conditionOfFinding,
+	"listenersnotvalid":     conditionOfFinding,
+	"refnotpermitted":       conditionOfFinding,
+	"unsupportedprotocol":   conditionOfFinding,
+	"protocolconflict":      conditionOfFinding,
+	"hostnameconflict":      conditionOfFinding,
+	"nomatchingparent":      conditionOfFinding,
+	"notallowedbylisteners": conditionOfFinding,
+
+	"nomatchinglistenerhostname": conditionOfFinding,
+}
+
+const (
+	eventOfFinding     = "The reason of an event that many faults share. The first word of its message is the one to ask about."
+	conditionOfFinding = "A reason of the Gateway API, which many faults share. The message of the condition names the field, what happens and the way out; explain KIND/NAME shows the finding."
+)
 
 func (e *explaining) reasons(all []finding.Explanation, list bool) error {
 	doc := reasonsDocument{Reasons: []reasonDocument{}}

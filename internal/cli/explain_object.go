@@ -25,6 +25,8 @@ type explaining struct {
 type explainDocument struct {
 	Cluster string         `json:"cluster"`
 	Object  objectDocument `json:"object"`
+	// NotServed says why no load balancer of this controller serves the object.
+	NotServed string `json:"notServed,omitempty"`
 	// Stacks are the load balancers that the object has a part in.
 	Stacks []explainedStack `json:"stacks"`
 	// Bindings are the TargetGroupBindings of a Service, or the one that was asked about.
@@ -44,6 +46,8 @@ type explainedStack struct {
 	Others   []explainedFinding `json:"others"`
 
 	LoadBalancers []explainedLoadBalancer `json:"loadBalancers"`
+	// TargetGroups are those of the load balancer, with their targets as AWS has them.
+	TargetGroups []treeTargetGroup `json:"targetGroups"`
 	// Summary counts the steps that "fulcrum plan" shows.
 	Summary plan.Summary `json:"summary"`
 }
@@ -159,8 +163,15 @@ func (e *explaining) run(cmd *cobra.Command, args []string) error {
 	doc := explainDocument{
 		Cluster: e.cfg.ClusterName, Object: objectOf(e.named[0]), Stacks: []explainedStack{}, Bindings: []explainedBinding{}, Warnings: []warningDocument{},
 	}
+	bound, without := boundTo(store, e.cfg), endpointless(store)
 	err = e.each(ctx, store, func(d engine.Draft) error {
-		doc.Stacks = append(doc.Stacks, explainStack(d, ref))
+		have, err := e.askMore(ctx, d.Stack.ID, healthAndCertificates(d))
+		if err != nil {
+			return err
+		}
+		one := explainStack(d, ref)
+		one.TargetGroups = compare(d, have.Facts, bound, without).TargetGroups
+		doc.Stacks = append(doc.Stacks, one)
 		return nil
 	})
 	if err != nil {
@@ -172,6 +183,9 @@ func (e *explaining) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		doc.addBindings(store, bound, e)
+	}
+	if len(doc.Stacks)+len(doc.Bindings) == 0 {
+		doc.NotServed = unserved{store, e.cfg}.why(e.named[0])
 	}
 	if doc.Warnings, err = e.warnings(ctx, store, e.named[0]); err != nil {
 		return err
@@ -329,6 +343,9 @@ func explainSubnets(c plan.LoadBalancerChoices) explainedSubnets {
 	return out
 }
 
+// heldAnswer is said of a rule that answers 503 because it is held and not in AWS.
+const heldAnswer = "held: this answers in its place"
+
 func explainListener(c plan.ListenerChoices, own func(model.Rule) bool) explainedListener {
 	l := c.Desired
 	out := explainedListener{
@@ -348,7 +365,7 @@ func explainListener(c plan.ListenerChoices, own func(model.Rule) bool) explaine
 		case r.Held != 0 && r.Kept != "":
 			note = "held: it stays as AWS has it"
 		case r.Held != 0:
-			note = "held: this answers in its place"
+			note = heldAnswer
 		}
 		made[r.Key(l.Port)] = true
 		out.Rules = append(out.Rules, explainRule(r.Rule, int32(i+1), own, note))
@@ -366,6 +383,9 @@ func explainListener(c plan.ListenerChoices, own func(model.Rule) bool) explaine
 }
 
 func explainRule(r model.Rule, priority int32, own func(model.Rule) bool, note string) explainedRule {
+	if len(r.Actions) == 0 && note == heldAnswer {
+		note = "held: its settings cannot be read"
+	}
 	return explainedRule{
 		Priority: priority, Conditions: finding.Printable(plan.ConditionsText(r.Conditions)), Actions: finding.Printable(plan.ActionsText(r.Actions)),
 		From: originText(r.Key(0).Of), Own: own(r), Note: note,

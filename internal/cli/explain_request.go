@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"net/netip"
@@ -17,6 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
 func newExplainRequest(env Environment) *cobra.Command {
@@ -97,6 +99,18 @@ type requestAnswer struct {
 	Shadowed []explainedRule `json:"shadowed"`
 	// Now is what AWS does with the request now, where that differs.
 	Now string `json:"now,omitempty"`
+	// Targets are those of the target groups that it is forwarded to.
+	Targets []requestTargets `json:"targets,omitempty"`
+
+	groups []string // ids of these target groups
+}
+
+type requestTargets struct {
+	TargetGroup string `json:"targetGroup"`
+	// Health counts the targets by AWS's word for their state.
+	Health string `json:"health"`
+	// Note says why no pod answers.
+	Note string `json:"note,omitempty"`
 }
 
 // request reads what the command line says about a request.
@@ -153,10 +167,10 @@ func (r *requesting) run(cmd *cobra.Command, target string) error {
 	if err != nil {
 		return err
 	}
-	a := answering{webRequest: req}
-	if err := r.each(cmd.Context(), store, func(d engine.Draft) error {
-		a.ask(d)
-		return nil
+	ctx := cmd.Context()
+	a := answering{webRequest: req, drafting: &r.drafting, bound: boundTo(store, r.cfg), without: endpointless(store)}
+	if err := r.each(ctx, store, func(d engine.Draft) error {
+		return a.ask(ctx, d)
 	}); err != nil {
 		return err
 	}
@@ -172,19 +186,27 @@ func (r *requesting) run(cmd *cobra.Command, target string) error {
 // answering collects the answers to one request.
 type answering struct {
 	webRequest
+	*drafting
+	bound   map[string][]targets.Endpoint
+	without map[string]string
 	answers []requestAnswer
 	// exact reports that the host is the DNS name of one of the load balancers.
 	exact *requestAnswer
 	// otherwise are listeners on the port that do not speak the scheme of the request.
 	otherwise []string
+	// held are load balancers that are not as desired, because nothing of them can be changed.
+	held []string
 	// unknown reports that a rule looks at the address of the client, which is not given.
 	unknown bool
 }
 
 // ask adds the answers of the load balancers of a stack.
-func (a *answering) ask(d engine.Draft) {
+func (a *answering) ask(ctx context.Context, d engine.Draft) error {
+	if d.Stack.Held.Everything {
+		a.held = append(a.held, fmt.Sprintf("%s %s is held, so what it asks for is not served; see \"explain\" about it", kindText(string(d.Stack.ID.Kind)), d.Stack.ID))
+	}
 	// Live actions name target groups by ARN, desired ones by their id in the stack.
-	name := newComparer(d, d.Have.Facts, nil).actions
+	c := newComparer(d, d.Have.Facts, nil)
 	for _, lb := range d.Choices().LoadBalancers {
 		for _, l := range lb.Listeners {
 			if l.Desired.Port != a.port || !l.Made && l.Live == nil {
@@ -192,10 +214,10 @@ func (a *answering) ask(d engine.Draft) {
 			}
 			protocol := l.Desired.Protocol()
 			if lb.Desired.Type == model.Application && strings.ToLower(protocol) != a.scheme {
-				a.otherwise = append(a.otherwise, fmt.Sprintf("%s %s speaks %s on port %d", d.Stack.ID.Kind, d.Stack.ID, protocol, a.port))
+				a.otherwise = append(a.otherwise, fmt.Sprintf("%s %s speaks %s on port %d", kindText(string(d.Stack.ID.Kind)), d.Stack.ID, protocol, a.port))
 				continue
 			}
-			one := a.answer(l, name)
+			one := a.answer(l, c)
 			one.Kind, one.ID, one.LoadBalancer, one.Type = string(d.Stack.ID.Kind), d.Stack.ID.String(), lb.Desired.Name, lb.Desired.Type.String()
 			if lb.Live != nil {
 				one.LoadBalancer, one.DNSName = lb.Live.Name, lb.Live.DNSName
@@ -203,13 +225,43 @@ func (a *answering) ask(d engine.Draft) {
 			if one.DNSName != "" && strings.EqualFold(one.DNSName, a.Host) {
 				a.exact = &one
 			}
+			if err := a.addTargets(ctx, d, &one); err != nil {
+				return err
+			}
 			a.answers = append(a.answers, one)
 		}
 	}
+	return nil
+}
+
+// addTargets adds the health of the targets that an answer leads to.
+func (a *answering) addTargets(ctx context.Context, d engine.Draft, one *requestAnswer) error {
+	var questions []model.Question
+	for _, g := range d.Have.TargetGroups {
+		if slices.Contains(one.groups, g.ResourceID) {
+			questions = append(questions, model.AskHealth{ARN: g.ARN})
+		}
+	}
+	if len(questions) == 0 {
+		return nil
+	}
+	have, err := a.askMore(ctx, d.Stack.ID, questions)
+	if err != nil {
+		return err
+	}
+	c := newComparer(d, have.Facts, a.bound)
+	c.without = a.without
+	for _, g := range c.targetGroups() {
+		if slices.Contains(one.groups, g.ID) && g.ARN != "" {
+			one.Targets = append(one.Targets, requestTargets{g.ID, health(g.Targets), g.Note})
+		}
+	}
+	return nil
 }
 
 // answer is what a listener does with the request.
-func (a *answering) answer(l plan.ListenerChoices, name func([]model.Action) string) requestAnswer {
+func (a *answering) answer(l plan.ListenerChoices, c *comparer) requestAnswer {
+	name := c.actions
 	out := requestAnswer{Protocol: l.Desired.Protocol(), Port: l.Desired.Port, Shadowed: []explainedRule{}, From: originText(l.Desired.DefaultOf)}
 	actions := l.Default
 	listener := explainListener(l, func(model.Rule) bool { return false })
@@ -223,6 +275,7 @@ func (a *answering) answer(l plan.ListenerChoices, name func([]model.Action) str
 		out.Rule, out.From, actions = &rule, rule.From, l.Rules[i].Actions
 	}
 	out.Shadowed = append(out.Shadowed, a.covered(l, listener)...)
+	out.groups = c.forwardsTo(actions)
 	out.Does, out.Location = name(actions), finding.Printable(a.location(actions))
 	a.unknown = a.unknown || a.Client == "" && slices.ContainsFunc(l.Rules, func(r plan.RuleChoice) bool { return looksAtSource(r.Rule) })
 	out.Now = a.now(l, name, name(actions))
@@ -327,6 +380,9 @@ func (a *answering) document() requestDocument {
 	for _, o := range a.otherwise[:min(len(a.otherwise), mostOthers)] {
 		note("%s", o)
 	}
+	for _, h := range a.held[:min(len(a.held), mostOthers)] {
+		note("%s", h)
+	}
 	if a.port != defaultPorts[a.scheme] && len(byRule) > 0 {
 		note("clients send the Host header \"%s:%d\"; AWS does not document whether a rule compares the port, and a rule for %q alone may not match", a.Host, a.port, a.Host)
 	}
@@ -352,7 +408,7 @@ func showAnswers(w io.Writer, doc requestDocument) {
 }
 
 func showAnswer(w io.Writer, a requestAnswer) {
-	fmt.Fprintf(w, "\n%s %s: %s load balancer %s, listener %s:%d\n", a.Kind, a.ID, a.Type, a.LoadBalancer, a.Protocol, a.Port)
+	fmt.Fprintf(w, "\n%s %s: %s load balancer %s, listener %s:%d\n", kindText(a.Kind), a.ID, a.Type, a.LoadBalancer, a.Protocol, a.Port)
 	switch {
 	case a.Rule != nil:
 		fmt.Fprintf(w, "  rule %d %s   from %s\n", a.Rule.Priority, a.Rule.Conditions, a.From)
@@ -365,6 +421,12 @@ func showAnswer(w io.Writer, a requestAnswer) {
 		fmt.Fprintln(w, "  default action")
 	}
 	fmt.Fprintf(w, "    -> %s\n", a.Does)
+	for _, t := range a.Targets {
+		fmt.Fprintf(w, "       %s: %s\n", t.TargetGroup, t.Health)
+		if t.Note != "" {
+			fmt.Fprintf(w, "# %s\n", t.Note)
+		}
+	}
 	if a.Location != "" {
 		fmt.Fprintf(w, "    Location: %s\n", a.Location)
 	}

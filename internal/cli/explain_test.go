@@ -8,7 +8,10 @@ import (
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/rig"
@@ -18,13 +21,13 @@ import (
 func TestRefusedSubnetsAreExplained(t *testing.T) {
 	em, flags := aws(t)
 	client := ec2.NewFromConfig(rig.AWSConfig(em))
-	vpcs, err := client.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{Filters: []types.Filter{{Name: awssdk.String("tag:Name"), Values: []string{rig.ClusterName}}}})
+	vpcs, err := client.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{Filters: []ec2types.Filter{{Name: awssdk.String("tag:Name"), Values: []string{rig.ClusterName}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	made, err := client.CreateSubnet(t.Context(), &ec2.CreateSubnetInput{
 		VpcId: vpcs.Vpcs[0].VpcId, AvailabilityZone: awssdk.String(rig.Region + "a"), CidrBlock: awssdk.String("10.0.96.0/20"),
-		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeSubnet, Tags: []types.Tag{
+		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSubnet, Tags: []ec2types.Tag{
 			{Key: awssdk.String("kubernetes.io/role/internal-elb"), Value: awssdk.String("1")},
 			{Key: awssdk.String("kubernetes.io/cluster/other"), Value: awssdk.String("shared")},
 		}}},
@@ -88,6 +91,16 @@ func TestAPortThatClientsSendIsNoted(t *testing.T) {
 		notes := a.document().Notes
 		if len(notes) != want || want > 0 && !strings.Contains(notes[0], `"shop.example.com:8080"`) {
 			t.Errorf("port %d: %q", port, notes)
+		}
+	}
+}
+
+// An object that was deleted and made again starts without the warnings of the earlier one.
+func TestWarningsOfAnEarlierObjectAreLeftOut(t *testing.T) {
+	now := &corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: "now"}}
+	for uid, want := range map[types.UID]bool{"now": false, "before": true, "": false} {
+		if got := ofAnother(uid, now); got != want {
+			t.Errorf("UID %q: %t", uid, got)
 		}
 	}
 }

@@ -18,23 +18,11 @@ const (
 	mostSteps    = 20
 )
 
-// notServed says where to look if no load balancer serves an object.
-var notServed = map[string]string{
-	"Ingress":            "look at spec.ingressClassName, and at spec.controller of the IngressClass",
-	"Service":            "look at spec.type and spec.loadBalancerClass, and whether an Ingress or route of this controller names it",
-	"Gateway":            "look at spec.gatewayClassName, and at spec.controllerName of the GatewayClass",
-	"TargetGroupBinding": "look at its status and events",
-}
-
 func showExplained(w io.Writer, doc explainDocument) {
 	ref := finding.Ref(doc.Object)
 	fmt.Fprintln(w, ref)
 	if len(doc.Stacks)+len(doc.Bindings) == 0 {
-		hint := notServed[ref.Kind]
-		if hint == "" {
-			hint = "look at spec.parentRefs, and at the Gateways that they name"
-		}
-		fmt.Fprintf(w, "  no load balancer of this controller serves it; %s\n", hint)
+		fmt.Fprintf(w, "  no load balancer of this controller serves it; %s\n", doc.NotServed)
 	}
 	for _, s := range doc.Stacks {
 		fmt.Fprintln(w)
@@ -52,7 +40,7 @@ func showExplained(w io.Writer, doc explainDocument) {
 }
 
 func showExplainedStack(w io.Writer, s explainedStack) {
-	fmt.Fprintf(w, "load balancer of %s %s", s.Kind, s.ID)
+	fmt.Fprintf(w, "load balancer of %s %s", kindText(s.Kind), s.ID)
 	if s.Held {
 		fmt.Fprint(w, ": held, nothing of it is changed")
 	}
@@ -71,6 +59,7 @@ func showExplainedStack(w io.Writer, s explainedStack) {
 	for _, lb := range s.LoadBalancers {
 		showExplainedLoadBalancer(w, lb)
 	}
+	some(s.TargetGroups, mostTargetGroups, treeText{w}.targetGroup, func(n int) { fmt.Fprintf(w, "  … and %d more target groups\n", n) })
 }
 
 // String is the finding in one line.
@@ -182,7 +171,7 @@ func ruleText(r explainedRule) string {
 	if r.Priority > 0 {
 		priority = fmt.Sprint(r.Priority)
 	}
-	text := fmt.Sprintf("%s %s %s -> %s   from %s", own, priority, r.Conditions, r.Actions, r.From)
+	text := fmt.Sprintf("%s %s %s -> %s   from %s", own, priority, r.Conditions, orText(r.Actions, "?"), r.From)
 	if r.Note != "" {
 		text += "   " + r.Note
 	}

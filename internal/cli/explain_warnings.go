@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -74,7 +75,8 @@ func (d *drafting) warnings(ctx context.Context, store *cluster.Memory, ref clus
 		return append(out, warningDocument{In: "event", Reason: "Unread", Message: "events cannot be read: " + err.Error()}), nil
 	}
 	events := slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
-		return e.InvolvedObject.Kind != string(ref.Kind) || e.InvolvedObject.Name != ref.Name || e.Type != corev1.EventTypeWarning
+		return e.InvolvedObject.Kind != string(ref.Kind) || e.InvolvedObject.Name != ref.Name || e.Type != corev1.EventTypeWarning ||
+			ofAnother(e.InvolvedObject.UID, obj)
 	})
 	slices.SortStableFunc(events, func(a, b corev1.Event) int {
 		return cmp.Or(lastOf(b).Compare(lastOf(a)), cmp.Compare(a.Name, b.Name))
@@ -83,6 +85,11 @@ func (d *drafting) warnings(ctx context.Context, store *cluster.Memory, ref clus
 		out = append(out, warningDocument{In: "event", Reason: e.Reason, Message: e.Message, Last: lastOf(e).UTC().Format(time.RFC3339), Count: e.Count})
 	}
 	return out, nil
+}
+
+// ofAnother reports whether an event is about an earlier object of the same name.
+func ofAnother(uid types.UID, obj cluster.Object) bool {
+	return obj != nil && uid != "" && obj.GetUID() != "" && uid != obj.GetUID()
 }
 
 func lastOf(e corev1.Event) time.Time {

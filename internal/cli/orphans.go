@@ -103,7 +103,7 @@ func (d *drafting) find(ctx context.Context, aws engine.Cloud, store *cluster.Me
 // showOrphans writes what was found.
 func showOrphans(w io.Writer, doc orphansDocument) {
 	for _, o := range doc.Orphans {
-		fmt.Fprintf(w, "%s %s\n", o.Kind, o.ID)
+		fmt.Fprintf(w, "%s %s\n", kindText(o.Kind), o.ID)
 		for _, r := range o.Resources {
 			fmt.Fprintf(w, "  %s\n", r)
 		}

@@ -82,6 +82,9 @@ func (p *planning) run(cmd *cobra.Command, args []string) error {
 	targets.document(&all)
 	if p.form.text() {
 		showSummary(out, all, cmd.Root().CommandPath())
+		if len(all.Stacks)+len(all.Bindings) == 0 {
+			p.whyNot(out, store)
+		}
 		targets.show(out)
 	} else {
 		for _, n := range targets.notes {
@@ -96,7 +99,7 @@ func (p *planning) run(cmd *cobra.Command, args []string) error {
 }
 
 func showSteps(w io.Writer, d engine.Draft) {
-	fmt.Fprintf(w, "# %s %s\n", d.Stack.ID.Kind, d.Stack.ID)
+	fmt.Fprintf(w, "# %s %s\n", kindText(string(d.Stack.ID.Kind)), d.Stack.ID)
 	showFindings(w, d.Findings)
 	fmt.Fprintln(w, d.Plan.Text())
 }

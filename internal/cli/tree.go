@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -39,6 +40,8 @@ held. A line that begins with # is a finding about an object or a note. "fulcrum
 
 // treeing is the command tree.
 type treeing struct {
+	// store is what was read of the cluster last.
+	store *cluster.Memory
 	drafting
 	form  output
 	watch bool
@@ -69,13 +72,14 @@ func (t *treeing) look(ctx context.Context, stdin io.Reader, notes io.Writer) (t
 	if err != nil {
 		return all, err
 	}
-	bound := boundTo(store, t.cfg)
+	t.store = store
+	bound, without := boundTo(store, t.cfg), endpointless(store)
 	return all, t.each(ctx, store, func(draft engine.Draft) error {
 		have, err := t.askMore(ctx, draft.Stack.ID, healthAndCertificates(draft))
 		if err != nil {
 			return err
 		}
-		all.Stacks = append(all.Stacks, compare(draft, have.Facts, bound))
+		all.Stacks = append(all.Stacks, compare(draft, have.Facts, bound, without))
 		return nil
 	})
 }
@@ -92,6 +96,7 @@ func (t *treeing) show(w io.Writer, all treeDocument) error {
 		}
 		if len(all.Stacks) == 0 {
 			fmt.Fprintln(w, noStacks)
+			t.whyNot(w, t.store)
 		}
 		return nil
 	}
@@ -133,7 +138,7 @@ type treeText struct{ w io.Writer }
 
 func showTree(w io.Writer, s treeStack) {
 	t := treeText{w}
-	fmt.Fprintf(w, "%s %s%s\n", s.Kind, s.ID, map[bool]string{true: ": held, nothing of it is changed"}[s.Held])
+	fmt.Fprintf(w, "%s %s%s\n", kindText(s.Kind), s.ID, map[bool]string{true: ": held, nothing of it is changed"}[s.Held])
 	if len(s.Members) > 0 {
 		var refs []string
 		for _, m := range s.Members {

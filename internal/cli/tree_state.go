@@ -22,12 +22,14 @@ type comparer struct {
 	steps     map[plan.Address][]plan.Step
 	groups    map[string]string // ids of target groups by ARN
 	bound     map[string][]targets.Endpoint
+	without   map[string]string // why no pod answers behind target groups, by ARN
 }
 
 // compare makes the document of a stack. facts are those of the draft with the health of target groups
 // and certificates, and bound are the endpoints of target groups.
-func compare(d engine.Draft, facts observed.Facts, bound map[string][]targets.Endpoint) treeStack {
+func compare(d engine.Draft, facts observed.Facts, bound map[string][]targets.Endpoint, without map[string]string) treeStack {
 	c := newComparer(d, facts, bound)
+	c.without = without
 	return treeStack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Findings: findingDocuments(d.Findings), found: d.Findings,
 		Members:       membersOf(d.Stack),
@@ -383,9 +385,10 @@ func (c *comparer) targetGroups() []treeTargetGroup {
 			if endpoints, known := c.bound[g.ARN]; known && one.State != surplus {
 				one.Targets = compareTargets(h, endpoints)
 				if len(one.Targets) == 0 {
-					one.Note = cmp.Or(one.Note, "its Service has no endpoints")
+					one.Note = cmp.Or(one.Note, c.without[g.ARN], "its Service has no endpoints")
 				}
 			}
+			one.Note = cmp.Or(one.Note, c.without[g.ARN])
 		} else if f := c.facts.Fault(model.AskHealth{ARN: g.ARN}); f != nil {
 			one.Note = cmp.Or(one.Note, finding.Printable(f.Message))
 		}

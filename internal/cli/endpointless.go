@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// endpointless says of target groups, by ARN, why no pod answers behind them. A Service without EndpointSlices is left
+// out, because then nothing is known of its pods.
+func endpointless(store *cluster.Memory) map[string]string {
+	out := map[string]string{}
+	for _, o := range store.All(cluster.KindBinding) {
+		b := o.(*elbv2.TargetGroupBinding)
+		if why := noEndpoints(store, b.Namespace, b.Spec.ServiceRef.Name); b.Spec.TargetGroupARN != "" && why != "" {
+			out[b.Spec.TargetGroupARN] = why
+		}
+	}
+	return out
+}
+
+// noEndpoints says why a Service has no ready endpoint, "" if it has one or that is not known.
+func noEndpoints(store *cluster.Memory, namespace, name string) string {
+	obj, err := store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: namespace, Name: name})
+	svc, ok := obj.(*corev1.Service)
+	if err != nil || !ok {
+		return ""
+	}
+	known, portless := false, false
+	for _, o := range store.All(cluster.KindEndpointSlice) {
+		s := o.(*discoveryv1.EndpointSlice)
+		if s.Namespace != namespace || s.Labels[discoveryv1.LabelServiceName] != name {
+			continue
+		}
+		known = true
+		ready := slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return e.Conditions.Ready == nil || *e.Conditions.Ready })
+		if ready && len(s.Ports) > 0 {
+			return ""
+		}
+		portless = portless || ready
+	}
+	said := fmt.Sprintf("Service %s/%s has no ready endpoints", namespace, name)
+	switch {
+	case !known:
+		return ""
+	case portless:
+		return said + ": no container port of its pods has the name of its targetPort; correct one of the two"
+	case len(svc.Spec.Selector) == 0:
+		return said + " and no selector; write its EndpointSlices, or set spec.selector"
+	}
+	selector := labels.SelectorFromSet(svc.Spec.Selector)
+	pods := 0
+	for _, o := range store.All(cluster.KindPod) {
+		if o.GetNamespace() == namespace && selector.Matches(labels.Set(o.GetLabels())) {
+			pods++
+		}
+	}
+	if pods == 0 {
+		return finding.Printable(fmt.Sprintf("%s: spec.selector %q matches no pod; correct it, or start pods with these labels", said, finding.Cut(selector.String())))
+	}
+	return fmt.Sprintf("%s: %s of its selector, and none is ready; look at the pods and their readiness probes", said, map[bool]string{true: "there is 1 pod", false: fmt.Sprintf("there are %d pods", pods)}[pods == 1])
+}
