@@ -22,6 +22,8 @@ const (
 	Imports         Scenario = "TLS Secrets"
 	Tagging         Scenario = "resources that the tagging API finds"
 	OtherAccounts   Scenario = "a target group of another account"
+	// Checks is in internal/cli, as the controller has no part in it.
+	Checks Scenario = "internal/cli TestDoctorSimulatesPolicies"
 )
 
 // The features that need more than the defaults.
@@ -31,6 +33,9 @@ const (
 	gateTagging      = "--feature-gates=EnableRGTAPI=true"
 	fieldRole        = "spec.iamRoleArnToAssume of a TargetGroupBinding"
 )
+
+// Doctor is the command that has a statement of its own: the controller does not need it.
+const Doctor = "fulcrum doctor"
 
 // The conditions by the tag of the cluster.
 var (
@@ -278,5 +283,9 @@ var AWS = []Statement{
 	{
 		Sid: "WithRolesOfOtherAccounts", Feature: fieldRole,
 		Actions: []Action{{"sts:AssumeRole", "work on target groups of another account", OtherAccounts}},
+	},
+	{
+		Sid: "WithDoctor", Feature: Doctor,
+		Actions: []Action{{"iam:SimulatePrincipalPolicy", "check the permissions that can be tried only by a change; whoever runs the command needs it, the controller does not", Checks}},
 	},
 }

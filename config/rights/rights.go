@@ -6,7 +6,10 @@
 // names, and tests of internal/rig show that the scenario fails without it.
 package rights
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Partitions are the AWS partitions that there is a policy for. In all of them the controller needs the
 // same.
@@ -40,6 +43,35 @@ type Action struct {
 	Why string
 	// Scenario is the part of the test that uses it.
 	Scenario Scenario
+}
+
+// Example are values of the condition keys of a statement with which its conditions hold, for a cluster.
+func (s Statement) Example(cluster string) map[string]string {
+	out := map[string]string{}
+	for _, c := range s.Condition {
+		switch {
+		case c.Operator == "StringEquals":
+			out[c.Key] = c.Values[0]
+		case c.Operator == "Null" && c.Values[0] == "false":
+			out[c.Key] = cluster
+		}
+	}
+	return out
+}
+
+// ExampleResources are ARNs that match the resources of a statement and name nothing; one empty string for any resource.
+func (s Statement) ExampleResources(partition, region, account string) []string {
+	if len(s.Resources) == 0 {
+		return []string{""}
+	}
+	var out []string
+	for _, r := range s.Resources {
+		for _, value := range []string{region, account, "k8s-fulcrum-doctor"} {
+			r = strings.Replace(r, "*", value, 1)
+		}
+		out = append(out, "arn:"+partition+":"+strings.ReplaceAll(r, "*", "0123456789abcdef"))
+	}
+	return out
 }
 
 // Scenario names what a test does with a controller that has the rights of the table: see

@@ -102,7 +102,7 @@ func (d *doctor) permissions(ctx context.Context, who cloud.Identity) {
 	d.say(area, healthy, "", "%d of %d actions were tried and are granted to %s", granted, len(tried), who.ARN)
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
-		d.say(area, healthy, "", "%d actions can be tried only by a change, and were not: %s", len(unknown), strings.Join(services(unknown), ", "))
+		d.simulate(ctx, who, unknown)
 	}
 }
 
@@ -127,7 +127,7 @@ const fullAt = 80
 
 func (d *doctor) quotas(ctx context.Context) {
 	const area = "quotas"
-	usage, err := d.aws.Usage(ctx)
+	usage, unseen, err := d.aws.Usage(ctx)
 	if err != nil {
 		d.say(area, warned, "grant elasticloadbalancing:DescribeAccountLimits to whoever runs doctor", "quotas cannot be read: %v", cloud.Explain(err))
 		return
@@ -135,11 +135,22 @@ func (d *doctor) quotas(ctx context.Context) {
 	for _, u := range usage {
 		result, fix := healthy, ""
 		switch {
-		case u.Most > 0 && u.Used >= u.Most:
+		case u.Most > 0 && u.Used >= u.Most && !u.Default:
 			result, fix = broken, "ask AWS for more in Service Quotas, or delete what is not needed"
 		case u.Most > 0 && u.Used*100 >= u.Most*fullAt:
 			result, fix = warned, "ask AWS for more in Service Quotas"
 		}
-		d.say(area, result, fix, "%s: %d of %d in use", u.Name, u.Used, u.Most)
+		text := fmt.Sprintf("%s: %d of %d", u.Name, u.Used, u.Most)
+		if u.Default {
+			text += " (the default of AWS)"
+		}
+		text += " in use"
+		if u.Of != "" {
+			text += " by " + u.Of + ", which has most"
+		}
+		d.say(area, result, fix, "%s", text)
+	}
+	if unseen > 0 {
+		d.say(area, healthy, "", "%d load balancers and target groups were not looked at, so that the calls stay few", unseen)
 	}
 }

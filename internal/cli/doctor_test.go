@@ -16,11 +16,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/config/crd"
+	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/iam"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
 
 // snapshot is all that an emulator has.
@@ -174,5 +182,119 @@ func TestABundleIsGoodAsLongAsOneOfItsCAs(t *testing.T) {
 	}
 	if _, err := lastExpiry([]byte("no certificate")); err == nil {
 		t.Error("text without a certificate is a bundle")
+	}
+}
+
+// limit gives the credentials of the shell policies in place of every right.
+func limit(t *testing.T, em *emulator.Emulator, policies ...[]byte) {
+	t.Helper()
+	var who store.Principal
+	for _, document := range policies {
+		p, err := emulated.Parse(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		who.Policies = append(who.Policies, p)
+	}
+	em.Store().Lock()
+	defer em.Store().Unlock()
+	em.Store().PutPrincipal(rig.AccessKey, who)
+}
+
+// What can be tried only by a change is simulated by IAM, if that is granted, with few calls.
+func TestDoctorSimulatesPolicies(t *testing.T) {
+	const simulation = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"iam:SimulatePrincipalPolicy","Resource":"*"}]}`
+	for name, c := range map[string]struct {
+		policies [][]byte
+		want     []string
+		calls    int
+	}{
+		"all is granted": {[][]byte{rights.Policy("aws"), rights.Optional()},
+			[]string{"53 of 53 actions that can be tried only by a change are granted by a simulation of the policies of arn:aws:iam::"}, 22},
+		"one is missing": {[][]byte{rights.Without("aws", "ListenersAndRules", "elasticloadbalancing:ModifyRule"), []byte(simulation)},
+			[]string{"warning permissions  a simulation of its policies denies elasticloadbalancing:ModifyRule to arn:aws:iam::", "which is needed to change listener rules; grant it to the role",
+				"52 of 53 actions that can be tried only by a change are granted"}, 22},
+		"one is missing with the tag of the cluster": {[][]byte{rights.Without("aws", "TagOwn", "elasticloadbalancing:AddTags"), []byte(simulation)},
+			[]string{"denies elasticloadbalancing:AddTags to arn:aws:iam::", "needed to change tags of own load balancers"}, 22},
+		"simulation is not granted": {[][]byte{rights.Policy("aws")},
+			[]string{"53 actions can be tried only by a change, and were not: ", "; grant iam:SimulatePrincipalPolicy to whoever runs doctor to have them simulated"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			em, flags := aws(t)
+			limit(t, em, c.policies...)
+			server, config := serveCluster(t, classYAML)
+			server.whole(t)
+			_, out := examined(t, config, flags)
+			for _, want := range c.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("%q is missing", want)
+				}
+			}
+			if n := em.Calls().Count("SimulatePrincipalPolicy"); n > c.calls {
+				t.Errorf("%d calls", n)
+			}
+			if t.Failed() {
+				t.Log(out)
+			}
+		})
+	}
+}
+
+// subnetsOf are the private subnets of the network that an emulator was given.
+func subnetsOf(t *testing.T, em *emulator.Emulator) (out []string) {
+	t.Helper()
+	list, err := ec2.NewFromConfig(rig.AWSConfig(em)).DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{
+		Filters: []ec2types.Filter{{Name: new("tag-key"), Values: []string{"kubernetes.io/role/internal-elb"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range list.Subnets {
+		out = append(out, *s.SubnetId)
+	}
+	return out
+}
+
+// Each quota has a line with what has used most of it, and a warning from four fifths.
+func TestDoctorShowsQuotas(t *testing.T) {
+	em, flags := aws(t)
+	em.Store().Lock()
+	em.Store().Config.Quotas = map[string]int{"rules-per-application-load-balancer": 2, "listeners-per-application-load-balancer": 1}
+	em.Store().Unlock()
+	api := elb.NewFromConfig(rig.AWSConfig(em))
+	tag := []elbtypes.Tag{{Key: new("elbv2.k8s.aws/cluster"), Value: new(rig.ClusterName)}}
+	subnets := subnetsOf(t, em)
+	made, err := api.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{Name: new("full"), Subnets: subnets[:2], Tags: tag, Scheme: elbtypes.LoadBalancerSchemeEnumInternal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixed := []elbtypes.Action{{Type: elbtypes.ActionTypeEnumFixedResponse, FixedResponseConfig: &elbtypes.FixedResponseActionConfig{StatusCode: new("404")}}}
+	listener, err := api.CreateListener(t.Context(), &elb.CreateListenerInput{LoadBalancerArn: made.LoadBalancers[0].LoadBalancerArn, Port: new(int32(80)), Protocol: elbtypes.ProtocolEnumHttp, DefaultActions: fixed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int32(2) {
+		_, err := api.CreateRule(t.Context(), &elb.CreateRuleInput{ListenerArn: listener.Listeners[0].ListenerArn, Priority: new(i + 1), Actions: fixed,
+			Conditions: []elbtypes.RuleCondition{{Field: new("path-pattern"), PathPatternConfig: &elbtypes.PathPatternConditionConfig{Values: []string{fmt.Sprintf("/%d", i)}}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	server, config := serveCluster(t, classYAML)
+	server.whole(t)
+	_, out := examined(t, config, flags)
+	for _, want := range []string{
+		"error   quotas       rules-per-application-load-balancer: 2 of 2 in use by full, which has most; ask AWS for more in Service Quotas, or delete",
+		"error   quotas       listeners-per-application-load-balancer: 1 of 1 in use by full, which has most; ",
+		"ok      quotas       certificates-per-application-load-balancer: 0 of 25 in use by full",
+		"ok      quotas       application-load-balancers: 1 of 50 in use\n",
+		"of 60 (the default of AWS) in use by sg-",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(out)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -12,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
-	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/aws/aws-sdk-go-v2/service/shield"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/aws-sdk-go-v2/service/wafregional"
@@ -76,16 +74,23 @@ func permissionOf(err error) (Permission, error) {
 	return PermissionGranted, nil // AWS looked at the values, which name nothing
 }
 
-// arn names something of a service that does not exist.
-func (c *Cloud) arn(service, resource string) *string {
-	partition := "aws"
+// Partition is that of the region.
+func (c *Cloud) Partition() string {
 	switch {
 	case strings.HasPrefix(c.cfg.Region, "cn-"):
-		partition = "aws-cn"
+		return "aws-cn"
 	case strings.HasPrefix(c.cfg.Region, "us-gov-"):
-		partition = "aws-us-gov"
+		return "aws-us-gov"
 	}
-	return aws.String(fmt.Sprintf("arn:%s:%s:%s:000000000000:%s", partition, service, c.cfg.Region, resource))
+	return "aws"
+}
+
+// Denied reports whether an error is that of a caller without the permission.
+func Denied(err error) bool { return classify(err) == engine.Denied }
+
+// arn names something of a service that does not exist.
+func (c *Cloud) arn(service, resource string) *string {
+	return aws.String(fmt.Sprintf("arn:%s:%s:%s:000000000000:%s", c.Partition(), service, c.cfg.Region, resource))
 }
 
 // reads are calls that read, by the permission that they need.
@@ -228,53 +233,3 @@ func (c *Cloud) dryRuns() map[string]func(context.Context) error {
 }
 
 var errNothingToTry = errors.New("the cluster has no security group to try it on")
-
-// Usage is how much of a quota of the account is in use.
-type Usage struct {
-	Name       string
-	Used, Most int
-}
-
-// mostPages of load balancers or target groups are counted.
-const mostPages = 50
-
-// Usage reads the quotas of the account that load balancers and target groups count to, and counts these.
-func (c *Cloud) Usage(ctx context.Context) ([]Usage, error) {
-	limits, err := c.api.elb.DescribeAccountLimits(ctx, &elb.DescribeAccountLimitsInput{PageSize: aws.Int32(100)})
-	if err != nil {
-		return nil, err
-	}
-	used := map[string]int{}
-	balancers := elb.NewDescribeLoadBalancersPaginator(c.api.elb, &elb.DescribeLoadBalancersInput{})
-	for page := 0; balancers.HasMorePages() && page < mostPages; page++ {
-		out, err := balancers.NextPage(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, lb := range out.LoadBalancers {
-			switch lb.Type {
-			case elbtypes.LoadBalancerTypeEnumApplication:
-				used["application-load-balancers"]++
-			case elbtypes.LoadBalancerTypeEnumNetwork:
-				used["network-load-balancers"]++
-			}
-		}
-	}
-	groups := elb.NewDescribeTargetGroupsPaginator(c.api.elb, &elb.DescribeTargetGroupsInput{})
-	for page := 0; groups.HasMorePages() && page < mostPages; page++ {
-		out, err := groups.NextPage(ctx)
-		if err != nil {
-			return nil, err
-		}
-		used["target-groups"] += len(out.TargetGroups)
-	}
-	var out []Usage
-	for _, l := range limits.Limits {
-		name, most := aws.ToString(l.Name), 0
-		if _, err := fmt.Sscan(aws.ToString(l.Max), &most); err == nil && slices.Contains([]string{"application-load-balancers", "network-load-balancers", "target-groups"}, name) {
-			out = append(out, Usage{name, used[name], most})
-		}
-	}
-	slices.SortFunc(out, func(a, b Usage) int { return strings.Compare(a.Name, b.Name) })
-	return out, nil
-}

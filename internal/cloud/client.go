@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/shield"
@@ -40,6 +41,7 @@ type clients struct {
 	acm *acm.Client
 	dns *route53.Client
 	sts *sts.Client
+	iam *iam.Client
 
 	wafv2  *wafv2.Client
 	waf    *wafregional.Client
@@ -97,6 +99,11 @@ func newClients(base aws.Config, c Config, l *limiter) clients {
 		}),
 		sts: sts.NewFromConfig(base, func(o *sts.Options) {
 			if e := endpoint(serviceSTS); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		iam: iam.NewFromConfig(base, func(o *iam.Options) {
+			if e := endpoint(serviceIAM); e != nil {
 				o.BaseEndpoint = e
 			}
 		}),

@@ -23,6 +23,7 @@ const (
 	serviceShield      = "Shield"
 	serviceTagging     = "Resource Groups Tagging API"
 	serviceSTS         = "STS"
+	serviceIAM         = "IAM"
 	serviceRoute53     = "Route 53"
 	serviceGlobal      = "Global Accelerator"
 	serviceIMDS        = "ec2imds"
@@ -31,7 +32,7 @@ const (
 // services are the ids that a configuration may name.
 var services = []string{
 	serviceELB, serviceEC2, serviceACM, serviceWAFv2, serviceWAFRegional, serviceShield, serviceTagging,
-	serviceSTS, serviceRoute53, serviceGlobal, serviceIMDS,
+	serviceSTS, serviceIAM, serviceRoute53, serviceGlobal, serviceIMDS,
 }
 
 // Config is what New needs to know. Only Cluster is required.

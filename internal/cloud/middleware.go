@@ -156,7 +156,7 @@ func withDoubt(meta middleware.Metadata, err error) error {
 
 // mutating reports whether an operation changes anything.
 func mutating(operation string) bool {
-	for _, p := range []string{"Describe", "Get", "List", "Search", "AssumeRole"} {
+	for _, p := range []string{"Describe", "Get", "List", "Search", "Simulate", "AssumeRole"} {
 		if strings.HasPrefix(operation, p) {
 			return false
 		}

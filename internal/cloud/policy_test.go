@@ -64,7 +64,7 @@ func TestPoliciesHoldTheCallsOfThisPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") || name == "check.go" {
+		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "check") {
 			continue // what the command doctor asks is asked with its user's rights
 		}
 		source, err := os.ReadFile(name)
@@ -103,6 +103,7 @@ func TestPoliciesHoldTheCallsOfThisPackage(t *testing.T) {
 			}
 		}
 	}
+	delete(granted, "iam:SimulatePrincipalPolicy") // of the command doctor
 	if d := cmp.Diff(slices.Sorted(maps.Keys(used)), slices.Sorted(maps.Keys(granted))); d != "" {
 		t.Errorf("the policies of config/iam (-used +granted):\n%s", d)
 	}

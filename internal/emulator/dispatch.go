@@ -197,7 +197,7 @@ func Mutating(service, operation string) bool {
 	if service == "sts" {
 		return false
 	}
-	for _, prefix := range []string{"Describe", "Get", "List", "Search"} {
+	for _, prefix := range []string{"Describe", "Get", "List", "Search", "Simulate"} {
 		if strings.HasPrefix(operation, prefix) {
 			return false
 		}

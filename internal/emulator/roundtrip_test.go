@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/shield"
@@ -108,6 +109,8 @@ func client(service string, cfg aws.Config) any {
 		return shield.NewFromConfig(cfg)
 	case "tagging":
 		return resourcegroupstaggingapi.NewFromConfig(cfg)
+	case "iam":
+		return iam.NewFromConfig(cfg)
 	case "sts":
 		return sts.NewFromConfig(cfg)
 	}
@@ -135,8 +138,11 @@ func fill(v reflect.Value, inStatement bool, name string) {
 			fill(v.Field(i), inStatement || statement, f.Name)
 		}
 	case reflect.Slice:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
+		switch v.Type().Elem().Kind() {
+		case reflect.Uint8:
 			v.SetBytes([]byte(name))
+			return
+		case reflect.Interface: // a union, which no operation here takes
 			return
 		}
 		for i := range 2 {

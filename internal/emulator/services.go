@@ -6,6 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/elbv2"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/route53"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/shield"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/simulate"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/sts"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/tagging"
@@ -67,6 +68,11 @@ func services(w *store.Store) []*service {
 			codec:      wire.Query("https://sts.amazonaws.com/doc/2011-06-15/"),
 			operations: byName(sts.New(w).Operations()),
 			unsigned:   map[string]bool{"AssumeRoleWithWebIdentity": true},
+		},
+		{
+			name: "iam", version: "2010-05-08",
+			codec:      wire.Query("https://iam.amazonaws.com/doc/2010-05-08/"),
+			operations: byName(simulate.New(w).Operations()),
 		},
 		{
 			name: "tagging", target: "ResourceGroupsTaggingAPI_20170126", codec: wire.JSON(),

@@ -94,6 +94,8 @@ func (c call) resources() []string {
 		out = append(out, c.newLoadBalancer())
 	case c.Service == "elasticloadbalancing" && c.Operation == "CreateTargetGroup":
 		out = append(out, c.newTargetGroup())
+	case c.Service == "iam":
+		out = append(out, c.text("PolicySourceArn"))
 	case c.Service == "route53" && c.has("HostedZoneId"):
 		out = append(out, c.global("route53", "", "hostedzone/"+strings.TrimPrefix(c.text("HostedZoneId"), "/hostedzone/")))
 	case c.Service == "shield" && !strings.HasPrefix(c.Operation, "Get"):

@@ -1,0 +1,63 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+)
+
+// Simulation is a question to IAM: whether actions are allowed on a resource under conditions.
+type Simulation struct {
+	Actions []string
+	// Resource is an ARN; empty for any.
+	Resource string
+	// Keys are the values of condition keys.
+	Keys map[string]string
+}
+
+// ErrNoPrincipal is the error of a simulation for a caller whose user or role IAM does not find.
+var ErrNoPrincipal = errors.New("IAM does not find the role under this ARN, as for a role with a path")
+
+// Simulate asks IAM what the policies of a caller say, with one call. An action for which the answer depends on what was
+// not asked is left out.
+func (c *Cloud) Simulate(ctx context.Context, who Identity, s Simulation) (map[string]Permission, error) {
+	in := &iam.SimulatePrincipalPolicyInput{PolicySourceArn: aws.String(policySource(who.ARN)), ActionNames: s.Actions, MaxItems: aws.Int32(1000)}
+	if s.Resource != "" {
+		in.ResourceArns = []string{s.Resource}
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Keys)) {
+		in.ContextEntries = append(in.ContextEntries, iamtypes.ContextEntry{
+			ContextKeyName: aws.String(key), ContextKeyType: iamtypes.ContextKeyTypeEnumString, ContextKeyValues: []string{s.Keys[key]},
+		})
+	}
+	out, err := c.api.iam.SimulatePrincipalPolicy(ctx, in)
+	switch {
+	case code(err) == "NoSuchEntity":
+		return nil, ErrNoPrincipal
+	case err != nil:
+		return nil, err
+	}
+	result := map[string]Permission{}
+	for _, r := range out.EvaluationResults {
+		switch {
+		case r.EvalDecision == iamtypes.PolicyEvaluationDecisionTypeAllowed:
+			result[aws.ToString(r.EvalActionName)] = PermissionGranted
+		case len(r.MissingContextValues) == 0:
+			result[aws.ToString(r.EvalActionName)] = PermissionRefused
+		}
+	}
+	return result, nil
+}
+
+var assumedRole = regexp.MustCompile(`^arn:([a-z-]+):sts::([0-9]+):assumed-role/([^/]+)/.*$`)
+
+// policySource is the user or role whose policies count for a caller.
+func policySource(arn string) string {
+	return assumedRole.ReplaceAllString(arn, "arn:$1:iam::$2:role/$3")
+}

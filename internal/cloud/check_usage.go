@@ -1,0 +1,244 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// Usage is how much of a quota is in use.
+type Usage struct {
+	// Name of the quota, as AWS has it.
+	Name string
+	// Of is what has used most of it, for a quota that each load balancer, target group or security group has; empty for one of the
+	// account.
+	Of         string
+	Used, Most int
+	// Default: Most is what AWS gives a new account, as it shows the present value to nobody with the permissions of the controller.
+	Default bool
+}
+
+// mostUsageCalls bounds the calls that look at load balancers and target groups one by one.
+const mostUsageCalls = 400
+
+// rulesPerGroup is AWS's default quota of the rules of a security group.
+const rulesPerGroup = 60
+
+// Usage reads the quotas that the controller can run into, and what of them is in use: in the account, and by what carries the
+// tag of the cluster. Of load balancers and target groups that were not looked at it returns how many there are.
+func (c *Cloud) Usage(ctx context.Context) (used []Usage, unseen int, err error) {
+	u := &usageOf{c: c, most: map[string]Usage{}}
+	if err := u.limits(ctx); err != nil {
+		return nil, 0, err
+	}
+	if err := c.reader.list(ctx, since(nil), faults{}); err != nil {
+		return nil, 0, err
+	}
+	if err := u.look(ctx); err != nil {
+		return nil, 0, err
+	}
+	for _, l := range u.most {
+		used = append(used, l)
+	}
+	slices.SortFunc(used, func(a, b Usage) int { return strings.Compare(a.Name, b.Name) })
+	return used, u.unseen, nil
+}
+
+// usageOf gathers how much is in use.
+type usageOf struct {
+	c      *Cloud
+	max    map[string]int
+	most   map[string]Usage
+	calls  int
+	unseen int
+}
+
+func (u *usageOf) limits(ctx context.Context) error {
+	u.max = map[string]int{}
+	pages := elb.NewDescribeAccountLimitsPaginator(u.c.api.elb, &elb.DescribeAccountLimitsInput{PageSize: aws.Int32(100)})
+	for range 5 {
+		if !pages.HasMorePages() {
+			break
+		}
+		out, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, l := range out.Limits {
+			most := 0
+			if _, err := fmt.Sscan(aws.ToString(l.Max), &most); err == nil {
+				u.max[aws.ToString(l.Name)] = most
+			}
+		}
+	}
+	return nil
+}
+
+// note keeps the fullest of what has a quota, if AWS has told its value.
+func (u *usageOf) note(quota, of string, n int) {
+	if most, ok := u.max[quota]; ok {
+		u.keep(Usage{Name: quota, Of: of, Used: n, Most: most})
+	}
+}
+
+func (u *usageOf) keep(x Usage) {
+	if old, ok := u.most[x.Name]; !ok || x.Used > old.Used || x.Used == old.Used && x.Of < old.Of {
+		u.most[x.Name] = x
+	}
+}
+
+// look counts what the inventory has, and looks at what carries the tag of the cluster.
+func (u *usageOf) look(ctx context.Context) error {
+	var balancers []observed.LoadBalancer
+	var groups []observed.TargetGroup
+	count := map[string]int{}
+	all := 0
+	var own []string
+	u.c.inv.read(func() {
+		for _, e := range u.c.inv.lbs.all() {
+			count[e.lb.Type]++
+			if u.c.ours(e.lb.Tags) {
+				balancers = append(balancers, e.lb)
+			}
+		}
+		for _, e := range u.c.inv.groups.all() {
+			all++
+			if u.c.ours(e.g.Tags) {
+				groups = append(groups, e.g)
+			}
+		}
+		for id := range u.c.inv.sgs.all() {
+			own = append(own, id)
+		}
+	})
+	u.note("application-load-balancers", "", count[model.Application.String()])
+	u.note("network-load-balancers", "", count[model.Network.String()])
+	u.note("target-groups", "", all)
+	slices.SortFunc(balancers, func(a, b observed.LoadBalancer) int { return strings.Compare(a.ARN, b.ARN) })
+	slices.SortFunc(groups, func(a, b observed.TargetGroup) int { return strings.Compare(a.ARN, b.ARN) })
+	targets, err := u.groups(ctx, groups)
+	if err != nil {
+		return err
+	}
+	if err := u.balancers(ctx, balancers, groups, targets); err != nil {
+		return err
+	}
+	return u.rules(ctx, own)
+}
+
+// groups counts the targets of target groups, and of all groups of a load balancer.
+func (u *usageOf) groups(ctx context.Context, groups []observed.TargetGroup) (of map[string]int, err error) {
+	of = map[string]int{}
+	for _, g := range groups {
+		if u.calls++; u.calls > mostUsageCalls/2 {
+			u.unseen++
+			continue
+		}
+		out, err := u.c.api.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(g.ARN)})
+		if err != nil {
+			return nil, err
+		}
+		n := len(out.TargetHealthDescriptions)
+		u.note("targets-per-target-group", g.Name, n)
+		for _, lb := range g.LoadBalancers {
+			of[lb] += n
+		}
+	}
+	return of, nil
+}
+
+func (u *usageOf) balancers(ctx context.Context, balancers []observed.LoadBalancer, groups []observed.TargetGroup, targets map[string]int) error {
+	inUse := map[string]int{}
+	for _, g := range groups {
+		for _, lb := range g.LoadBalancers {
+			inUse[lb]++
+		}
+	}
+	u.calls = 0
+	for _, lb := range balancers {
+		kind := "application-load-balancer"
+		if lb.Type == model.Network.String() {
+			kind = "network-load-balancer"
+		}
+		u.note("targets-per-"+kind, lb.Name, targets[lb.ARN])
+		u.note("target-groups-per-"+kind, lb.Name, inUse[lb.ARN])
+		if u.calls >= mostUsageCalls/2 {
+			u.unseen++
+			continue
+		}
+		if err := u.listeners(ctx, lb, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listeners counts the listeners, rules and certificates of a load balancer. Default rules and default certificates do not count.
+func (u *usageOf) listeners(ctx context.Context, lb observed.LoadBalancer, kind string) error {
+	u.calls++
+	out, err := u.c.api.elb.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(lb.ARN)})
+	if err != nil {
+		return err
+	}
+	rules, certificates := 0, 0
+	for _, l := range out.Listeners {
+		if lb.Type == model.Application.String() {
+			u.calls++
+			list, err := u.c.api.elb.DescribeRules(ctx, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
+			if err != nil {
+				return err
+			}
+			for _, r := range list.Rules {
+				if !aws.ToBool(r.IsDefault) {
+					rules++
+				}
+			}
+		}
+		if len(l.Certificates) > 0 {
+			u.calls++
+			list, err := u.c.api.elb.DescribeListenerCertificates(ctx, &elb.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
+			if err != nil {
+				return err
+			}
+			for _, x := range list.Certificates {
+				if !aws.ToBool(x.IsDefault) {
+					certificates++
+				}
+			}
+		}
+	}
+	u.note("listeners-per-"+kind, lb.Name, len(out.Listeners))
+	u.note("rules-per-"+kind, lb.Name, rules)
+	u.note("certificates-per-"+kind, lb.Name, certificates)
+	return nil
+}
+
+// rules counts the rules of own security groups and of those of nodes and pods. AWS counts those of IPv4 and IPv6 apart, and
+// others for both.
+func (u *usageOf) rules(ctx context.Context, own []string) error {
+	groups, err := u.c.EndpointGroups(ctx, own, 0)
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		four, six := 0, 0
+		for _, r := range g.Ingress {
+			isSix := strings.Contains(r.CIDR, ":")
+			if r.CIDR == "" || !isSix {
+				four++
+			}
+			if r.CIDR == "" || isSix {
+				six++
+			}
+		}
+		u.keep(Usage{Name: "rules-per-security-group", Of: g.ID, Used: max(four, six), Most: rulesPerGroup, Default: true})
+	}
+	return nil
+}

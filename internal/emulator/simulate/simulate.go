@@ -1,0 +1,77 @@
+package simulate
+
+import (
+	"cmp"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	iamapi "github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/iam"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
+)
+
+// Service serves the operation.
+type Service struct{ w *store.Store }
+
+// New returns the service over the emulator state.
+func New(w *store.Store) *Service { return &Service{w} }
+
+// Operations lists the operations of the service.
+func (s *Service) Operations() []wire.Operation {
+	return []wire.Operation{
+		wire.Op("SimulatePrincipalPolicy", s.SimulatePrincipalPolicy, wire.Handles("PolicySourceArn", "ActionNames", "ResourceArns", "ContextEntries", "MaxItems")),
+	}
+}
+
+// SimulatePrincipalPolicy judges actions on resources by the policies of a principal, all in one page.
+func (s *Service) SimulatePrincipalPolicy(c *store.Call, in *iamapi.SimulatePrincipalPolicyInput) (*iamapi.SimulatePrincipalPolicyOutput, error) {
+	arn := aws.ToString(in.PolicySourceArn)
+	who, ok := s.principal(c, arn)
+	if !ok {
+		return nil, store.Errorf(store.Unproven, "NoSuchEntity", "The user or role with name %s cannot be found.", arn).WithStatus(404)
+	}
+	keys := map[string]string{}
+	for _, e := range in.ContextEntries {
+		for _, v := range e.ContextKeyValues {
+			keys[aws.ToString(e.ContextKeyName)] = v
+		}
+	}
+	resources := in.ResourceArns
+	if len(resources) == 0 {
+		resources = []string{"*"}
+	}
+	out := &iamapi.SimulatePrincipalPolicyOutput{}
+	for _, action := range in.ActionNames {
+		for _, resource := range resources {
+			d := iam.Decision{Allowed: true} // who has no policies may do everything
+			if who.Policies != nil {
+				d = iam.Decide(who.Policies, iam.Request{Action: action, Resource: resource, Keys: keys})
+			}
+			out.EvaluationResults = append(out.EvaluationResults, types.EvaluationResult{
+				EvalActionName: aws.String(action), EvalResourceName: aws.String(resource), EvalDecision: decision(d),
+			})
+		}
+	}
+	return out, nil
+}
+
+func decision(d iam.Decision) types.PolicyEvaluationDecisionType {
+	switch {
+	case d.Allowed:
+		return types.PolicyEvaluationDecisionTypeAllowed
+	case d.Explicit:
+		return types.PolicyEvaluationDecisionTypeExplicitDeny
+	}
+	return types.PolicyEvaluationDecisionTypeImplicitDeny
+}
+
+// principal is the caller, or a role that is registered.
+func (s *Service) principal(c *store.Call, arn string) (store.Principal, bool) {
+	if arn == c.Caller.ARN {
+		return c.Caller, true
+	}
+	role, ok := s.w.RoleByARN(arn)
+	return store.Principal{ARN: cmp.Or(role.ARN, arn), Policies: role.Policies}, ok
+}
