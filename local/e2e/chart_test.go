@@ -43,6 +43,12 @@ func TestChartUpgradesInPlace(t *testing.T) {
 		t.Skip("starts a world")
 	}
 	w := worldtest.Start(t, world.Options{Cluster: "charts", Nodes: 1, WithoutAWS: true, GatewayAPI: "standard"})
+	// What is tested is the API server. The others would run the workloads of all renderings.
+	for _, role := range []string{world.RoleControllerManager, world.RoleScheduler, world.RoleKwok, world.RoleAgent} {
+		if err := w.Kill(role); err != nil {
+			t.Fatal(err)
+		}
+	}
 	applier, err := manifest.NewApplier(w.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
