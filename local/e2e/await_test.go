@@ -134,20 +134,12 @@ func cmdHold(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%v", err)
 	}
 	began := time.Now()
-	// The error of await would be that it stays true until the end.
-	var broken error
-	_ = await.True(s.ctx, *limit, func(ctx context.Context) error {
-		err := check(ctx)
-		if err == nil || ctx.Err() != nil {
-			return errHolds
-		}
-		broken = fmt.Errorf("after %s: %w", time.Since(began).Round(time.Millisecond), err)
-		return nil
-	})
-	outcome(ts, false, broken)
+	err = await.Throughout(s.ctx, *limit, check)
+	if err != nil {
+		err = fmt.Errorf("after %s: %w", time.Since(began).Round(time.Millisecond), err)
+	}
+	outcome(ts, false, err)
 }
-
-var errHolds = errors.New("it still holds")
 
 func (s *stage) event(ctx context.Context, namespace, name, reason string, message *regexp.Regexp) error {
 	list, err := s.World.Kube().CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})

@@ -171,16 +171,15 @@ func untouched(t *testing.T, s *stage, when string, runs int) {
 		}
 		return nil
 	})
-	err := await.True(t.Context(), 5*time.Second, func(context.Context) error {
+	err := await.Throughout(t.Context(), 5*time.Second, func(context.Context) error {
 		text, err := s.calls([]string{"-mutating"})
-		if err == nil && text == "sum 0\n" {
-			return errHolds
+		if err == nil && text != "sum 0\n" {
+			err = fmt.Errorf("calls change AWS: %s", text)
 		}
-		t.Errorf("%s: calls change AWS: %s, %v", when, text, err)
-		return nil
+		return err
 	})
-	if err == nil {
-		t.Fail()
+	if err != nil {
+		t.Errorf("%s: %v", when, err)
 	}
 }
 
