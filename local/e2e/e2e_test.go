@@ -73,8 +73,8 @@ func setup(env *testscript.Env, binary, controller string) error {
 		cancel()
 		return err
 	}
-	opts.Binary, opts.Keep, opts.AdminController = binary, os.Getenv("FULCRUM_KEEP") != "", worldtest.Foreign()
-	w, err := world.Start(ctx, opts)
+	opts.Binary, opts.Keep = binary, os.Getenv("FULCRUM_KEEP") != ""
+	w, err := worlds.Take(ctx, opts)
 	if err != nil {
 		cancel()
 		return err
@@ -83,14 +83,20 @@ func setup(env *testscript.Env, binary, controller string) error {
 	env.Defer(func() {
 		s.endLoads()
 		cancel()
-		if f, ok := env.T().(interface{ Failed() bool }); ok && f.Failed() && w.Started(world.RoleController) {
-			env.T().Log("the end of the controller's log:\n" + w.LogTail(world.RoleController, 40))
+		if f, ok := env.T().(interface{ Failed() bool }); !ok || f.Failed() {
+			if w.Started(world.RoleController) {
+				env.T().Log("the end of the controller's log:\n" + w.LogTail(world.RoleController, 40))
+			}
+			if err := w.Close(); err != nil {
+				env.T().Log(fmt.Sprint("close the world: ", err))
+			}
+			return
 		}
-		if err := w.Close(); err != nil {
-			env.T().Log(fmt.Sprint("close the world: ", err))
+		if err := w.Return(context.Background()); err != nil {
+			env.T().Fatal(err)
 		}
 	})
-	if s.Scenario, err = scenario.New(w); err != nil {
+	if s.Scenario, err = scenario.New(w.World); err != nil {
 		return err
 	}
 	if s.applier, err = manifest.NewApplier(w.RESTConfig()); err != nil {

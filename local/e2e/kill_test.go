@@ -79,6 +79,9 @@ spec:
 const killedEdit = killedIngress + `      - {path: /new, pathType: Exact, backend: {service: {name: new, port: {name: http}}}}
 `
 
+// killedAfter are operations after which the controller dies.
+type killedAfter struct{ creating, replacing, undoing, deleting string }
+
 // TestKilledBetweenCalls kills the controller (SIGKILL) while it makes an
 // Ingress, while it follows an edit and while it deletes the Ingress, each
 // time with another call to AWS having just taken effect and its answer lost.
@@ -86,8 +89,28 @@ const killedEdit = killedIngress + `      - {path: /new, pathType: Exact, backen
 // with a controller to see it or without. Every run ends in the same state.
 func TestKilledBetweenCalls(t *testing.T) {
 	t.Parallel()
+	// After each restart the controller waits, so there are two of them.
+	for name, points := range map[string][]killedAfter{
+		"first": {
+			{"CreateSecurityGroup", "CreateTargetGroup", "DeleteRule", "DeleteLoadBalancer"},
+			{"AuthorizeSecurityGroupIngress", "RegisterTargets", "DeregisterTargets", "DeleteTargetGroup"},
+		},
+		"second": {
+			{"CreateTargetGroup", "CreateRule", "DeleteTargetGroup", "DeleteSecurityGroup"},
+			{"CreateLoadBalancer", "", "", "DeregisterTargets"},
+			{"CreateListener", "", "", "RevokeSecurityGroupIngress"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			killBetweenCalls(t, points)
+		})
+	}
+}
+
+func killBetweenCalls(t *testing.T, points []killedAfter) {
 	controller := worldtest.Controller(t)
-	w := worldtest.Start(t, world.Options{})
+	w := worlds.Lend(t, world.Options{})
 	see, err := scenario.New(w)
 	if err != nil {
 		t.Fatal(err)
@@ -116,15 +139,7 @@ spec: {controller: ingress.k8s.aws/alb}
 	k.holds(empty)
 	k.stopController()
 
-	for _, p := range []struct {
-		creating, replacing, undoing, deleting string // operation after which the controller dies
-	}{
-		{"CreateSecurityGroup", "CreateTargetGroup", "DeleteRule", "DeleteLoadBalancer"},
-		{"AuthorizeSecurityGroupIngress", "RegisterTargets", "DeregisterTargets", "DeleteTargetGroup"},
-		{"CreateTargetGroup", "CreateRule", "DeleteTargetGroup", "DeleteSecurityGroup"},
-		{"CreateLoadBalancer", "", "", "DeregisterTargets"},
-		{"CreateListener", "", "", "RevokeSecurityGroupIngress"},
-	} {
+	for _, p := range points {
 		t.Run("creating after "+p.creating, func(t *testing.T) {
 			k := k.in(t)
 			k.dieAfter(p.creating, func() { k.apply(killedIngress) })

@@ -2,11 +2,17 @@ package e2e
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"runtime"
 	"strconv"
 	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
+
+// worlds are those that tests use one after the other.
+var worlds worldtest.Pool
 
 // TestMain runs more local worlds in parallel than there are processors, unless
 // -parallel is set, because most of the time they wait for health checks.
@@ -17,5 +23,10 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := worlds.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, "close the worlds:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
 }

@@ -69,13 +69,17 @@ func TestRights(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a world")
 	}
-	w := worldtest.Start(t, world.Options{Cluster: "rights", Nodes: 1})
-	if err := w.StartController(worldtest.Controller(t), "--enable-leader-election=true", "--leader-election-namespace=kube-system"); err != nil {
-		t.Fatal(err)
+	w := worlds.Lend(t, world.Options{})
+	start := func() {
+		t.Helper()
+		if err := w.StartController(worldtest.Controller(t), "--enable-leader-election=true", "--leader-election-namespace=kube-system"); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.ControllerReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := w.ControllerReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	start()
 	applier, err := manifest.NewApplier(w.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
@@ -141,5 +145,14 @@ func TestRights(t *testing.T) {
 		if strings.Contains(line, "forbidden") {
 			t.Error(line)
 		}
+	}
+
+	start()
+	objects, err := manifest.Parse([]byte(guarded))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := applier.Delete(t.Context(), objects); err != nil {
+		t.Fatal(err)
 	}
 }

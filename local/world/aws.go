@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -60,6 +61,18 @@ func (w *World) startAWS(ctx context.Context) error {
 	}
 	w.step("AWS answers, with a VPC and instances")
 	return nil
+}
+
+// SetPropagationDelay changes the option of that name, by a restart of AWS.
+func (w *World) SetPropagationDelay(ctx context.Context, d time.Duration) error {
+	if d == w.opts.PropagationDelay {
+		return nil
+	}
+	if err := w.Kill(RoleAWS); err != nil {
+		return err
+	}
+	w.opts.PropagationDelay = d
+	return w.StartRole(ctx, RoleAWS)
 }
 
 // limitController lets the controller do in AWS what the policies of config/iam allow, and nothing else.

@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/local/scenario"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+// TestWhatIsLeftInAWorldIsFound: a world is not given to the next test with what the last one has left.
+func TestWhatIsLeftInAWorldIsFound(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a world")
+	}
+	l, err := worlds.Take(t.Context(), world.Options{Binary: worldtest.Binary(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{ctx: t.Context(), Scenario: &scenario.Scenario{World: l.World}}
+	balancing, accounts := elb.NewFromConfig(l.AWSConfig()), l.Kube().CoreV1().ServiceAccounts("default")
+	var group *elb.CreateTargetGroupOutput
+	for _, c := range []struct {
+		want       string
+		leave, end func(context.Context) error
+	}{
+		{
+			"left in AWS: target group left",
+			func(ctx context.Context) (err error) {
+				group, err = balancing.CreateTargetGroup(ctx, &elb.CreateTargetGroupInput{
+					Name: aws.String("left"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), VpcId: aws.String(l.Layout().VPC),
+				})
+				return err
+			},
+			func(ctx context.Context) error {
+				_, err := balancing.DeleteTargetGroup(ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: group.TargetGroups[0].TargetGroupArn})
+				return err
+			},
+		},
+		{
+			"serviceaccounts default/left has finalizers service.k8s.aws/resources",
+			func(ctx context.Context) error {
+				_, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "left", Finalizers: []string{"service.k8s.aws/resources"}}}, metav1.CreateOptions{})
+				return err
+			},
+			func(ctx context.Context) error {
+				_, err := accounts.Patch(ctx, "left", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+				return err
+			},
+		},
+		{
+			"nodes node-1 was ",
+			func(context.Context) error { return s.cordon("node-1", true) },
+			func(context.Context) error { return s.cordon("node-1", false) },
+		},
+	} {
+		if err := c.leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		if err := l.Clean(ctx); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+		cancel()
+		if err := c.end(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Return(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
