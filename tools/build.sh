@@ -50,5 +50,5 @@ progress() {
 
 SECONDS=0
 echo "Building $what ($first the first time on two cores, seconds later: Go keeps what it has built in $(go env GOCACHE))" >&2
-go build -v "${ldflags[@]}" -o "$out" "$@" 2>&1 | progress "$@" >&2
+go build -v -trimpath "${ldflags[@]}" -o "$out" "$@" 2>&1 | progress "$@" >&2
 echo "Built $what in $SECONDS s" >&2
