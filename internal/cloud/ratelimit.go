@@ -19,8 +19,10 @@ type limiter struct {
 	now   func() time.Time
 	limit time.Duration // the longest wait
 
-	mu      sync.Mutex
 	buckets []*bucket
+	found   sync.Map // from service and operation to the buckets of it
+
+	mu      sync.Mutex
 	queue   []*waiter             // by since
 	away    map[place]appointment // of calls that were put off
 	turns   map[place]time.Time   // from when the next call of a tenant counts, if that is not now
@@ -59,12 +61,17 @@ func newLimiter(table []TokenBucket, now func() time.Time, limit time.Duration) 
 
 // of are the buckets that an operation takes tokens from.
 func (l *limiter) of(service, operation string) []*bucket {
+	call := [2]string{service, operation}
+	if known, ok := l.found.Load(call); ok {
+		return known.([]*bucket)
+	}
 	var out []*bucket
 	for _, b := range l.buckets {
 		if b.Service == service && b.Operation.MatchString(operation) {
 			out = append(out, b)
 		}
 	}
+	l.found.Store(call, out)
 	return out
 }
 
