@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/authz"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
@@ -36,6 +37,7 @@ type Emulator struct {
 
 	historyMu sync.Mutex
 	history   []pastState
+	changed   time.Time // of the last change, zero if the state after it is in the history
 
 	usedMu sync.Mutex
 	used   map[authz.Used]int
@@ -110,7 +112,7 @@ func (em *Emulator) Reset() {
 	em.calls.Reset()
 	em.imds.Reset()
 	em.historyMu.Lock()
-	em.history = nil
+	em.history, em.changed = nil, time.Time{}
 	em.historyMu.Unlock()
 	em.store.Bump()
 }

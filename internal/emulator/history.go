@@ -14,15 +14,9 @@ type pastState struct {
 	state []byte
 }
 
-// remember stores the present state if stale reads need it, after a change. It must be
-// called without the lock.
-func (em *Emulator) remember() { em.keep(false) }
-
-// rememberFirst keeps the state before the first change, as that of all time
-// before.
-func (em *Emulator) rememberFirst() { em.keep(true) }
-
-func (em *Emulator) keep(first bool) {
+// rememberFirst stores the state before a change, if stale reads need it: that before the first change as
+// the state of all time before, and that after the last change unless this one comes at the same instant.
+func (em *Emulator) rememberFirst() {
 	window := em.faults.History()
 	if window <= 0 {
 		return
@@ -31,23 +25,38 @@ func (em *Emulator) keep(first bool) {
 	defer em.store.Unlock()
 	em.historyMu.Lock()
 	defer em.historyMu.Unlock()
-	if first && len(em.history) > 0 {
-		return
-	}
 	now := em.store.Clock.Now()
-	at := now
-	if first {
-		at = time.Time{}
+	switch {
+	case em.changed.IsZero() && len(em.history) == 0:
+		em.keep(time.Time{})
+	case em.changed.Before(now) && !em.changed.IsZero():
+		em.keep(em.changed)
+		em.changed = time.Time{}
 	}
-	state, err := em.store.Export()
-	if err != nil {
-		panic(fmt.Sprintf("the state cannot be exported: %v", err))
-	}
-	em.history = append(em.history, pastState{at, state})
 	// One state older than the window is the one that was valid when it began.
 	for len(em.history) > 1 && now.Sub(em.history[1].at) > window {
 		em.history = em.history[1:]
 	}
+}
+
+// keep stores the present state. Both locks are held.
+func (em *Emulator) keep(since time.Time) {
+	state, err := em.store.Export()
+	if err != nil {
+		panic(fmt.Sprintf("the state cannot be exported: %v", err))
+	}
+	em.history = append(em.history, pastState{since, state})
+}
+
+// remember notes a change. The state after it is stored when the next one comes, as it is the present one
+// until then.
+func (em *Emulator) remember() {
+	if em.faults.History() <= 0 {
+		return
+	}
+	em.historyMu.Lock()
+	defer em.historyMu.Unlock()
+	em.changed = em.store.Clock.Now()
 }
 
 // pastStore is the emulator as it was.
@@ -62,13 +71,16 @@ func (em *Emulator) past(ago time.Duration) *pastStore {
 	em.historyMu.Lock()
 	defer em.historyMu.Unlock()
 	then := em.store.Clock.Now().Add(-ago)
+	if !em.changed.IsZero() && !em.changed.After(then) {
+		return nil
+	}
 	found := -1
 	for i, p := range em.history {
 		if !p.at.After(then) {
 			found = i
 		}
 	}
-	if found < 0 || found == len(em.history)-1 {
+	if found < 0 || found == len(em.history)-1 && em.changed.IsZero() {
 		return nil
 	}
 	cfg := em.store.Config
