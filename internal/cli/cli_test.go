@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -99,5 +100,24 @@ func TestFindingsOfOneObjectAreBounded(t *testing.T) {
 	text := out.String()
 	if n := strings.Count(text, "\n"); n != mostFindings+2 || !strings.Contains(text, "and 800 more findings about Ingress a/loud, which -o json shows") || !strings.Contains(text, "b/quiet: once") {
 		t.Errorf("%d lines: %.300s", n, text)
+	}
+}
+
+// Commands find the name of the cluster in the environment; the controller does not.
+func TestTheNameOfTheClusterMayBeInTheEnvironment(t *testing.T) {
+	_, flags := aws(t)
+	flags = slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return strings.HasPrefix(f, "--cluster-name") })
+	args := slices.Concat([]string{"plan", "-o=json", "-f=-"}, flags)
+	text := classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML
+	code, out, stderr := with(t, text, map[string]string{"FULCRUM_CLUSTER_NAME": "prod"}, args...)
+	if code != 2 || !strings.Contains(out, `"cluster": "prod"`) {
+		t.Errorf("exit %d: %s%s", code, stderr, out)
+	}
+	code, _, stderr = with(t, text, nil, args...)
+	if want := "--cluster-name must be given; use the name that the controller has in its flags, or set FULCRUM_CLUSTER_NAME"; code != 1 || !strings.Contains(stderr, want) {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if code, _, _ = with(t, "", map[string]string{"FULCRUM_CLUSTER_NAME": "prod"}); code != 1 {
+		t.Errorf("the controller: exit %d", code)
 	}
 }

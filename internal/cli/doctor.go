@@ -55,7 +55,7 @@ const (
 
 // check is what was looked at and what was found.
 type check struct {
-	// Area is what the check is about: kubernetes, definitions, controller, webhooks, credentials, discovery,
+	// Area is what the check is about: kubernetes, definitions, controller, webhooks, classes, credentials, discovery,
 	// permissions, quotas or orphans.
 	Area string `json:"area"`
 	// Result is ok, warning or error.
@@ -89,7 +89,7 @@ func (d *doctor) run(cmd *cobra.Command) error {
 	if err := d.form.check(); err != nil {
 		return err
 	}
-	if err := d.cfg.Validate(); err != nil {
+	if err := d.validate(); err != nil {
 		return err
 	}
 	ctx := cmd.Context()

@@ -59,6 +59,7 @@ func (d *doctor) kubernetes(ctx context.Context) {
 		return
 	}
 	d.store = store
+	d.classes()
 }
 
 func (d *doctor) connectAPI(rc *rest.Config) error {
@@ -165,12 +166,16 @@ func addFields(out *[]string, path string, node map[string]any) {
 // leader looks at the lease of the controller.
 func (d *doctor) leader(ctx context.Context) {
 	const area = "controller"
+	if !d.cfg.Election.Enabled {
+		d.say(area, healthy, "", "it has no Lease, because --enable-leader-election=false is given")
+		return
+	}
 	namespace := cmp.Or(d.cfg.Election.Namespace, "kube-system")
 	lease := coordinationv1.Lease{}
 	err := d.api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: d.cfg.Election.ID}, &lease)
 	switch {
 	case apierrors.IsNotFound(err):
-		d.say(area, warned, "start it, or name the namespace of its Lease by --leader-election-namespace", "no controller has ever had the Lease %s/%s", namespace, d.cfg.Election.ID)
+		d.say(area, warned, "start it, or give the flags with which it runs: --leader-election-namespace names the namespace of its Lease, and with --enable-leader-election=false it has none", "no controller has ever had the Lease %s/%s", namespace, d.cfg.Election.ID)
 	case err != nil:
 		d.fail(area, err, "grant the right to read Leases")
 	case lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil:

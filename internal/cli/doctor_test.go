@@ -298,3 +298,34 @@ func TestDoctorShowsQuotas(t *testing.T) {
 		t.Log(out)
 	}
 }
+
+// No controller reports a Gateway whose class does not exist, nor that there is no IngressClass.
+func TestDoctorNamesClassesThatAreMissing(t *testing.T) {
+	_, flags := aws(t)
+	server, config := serveCluster(t, `apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: shop, name: web}
+spec: {gatewayClassName: alb, listeners: [{name: http, port: 80, protocol: HTTP}]}
+`)
+	server.whole(t)
+	_, out := examined(t, config, flags)
+	for _, want := range []string{
+		"warning classes      no IngressClass has spec.controller ingress.k8s.aws/alb, so Ingresses cannot name a class of this controller; create one\n",
+		"warning classes      these Gateways are of classes that do not exist, so no controller serves them: Gateway shop/web (alb); create the class, or correct spec.gatewayClassName\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+}
+
+// A controller without leader election has no Lease, which is no fault.
+func TestDoctorLooksForNoLeaseWithoutLeaderElection(t *testing.T) {
+	_, flags := aws(t)
+	server, config := serveCluster(t, classYAML)
+	server.whole(t)
+	_, out := examined(t, config, append(slices.Clone(flags), "--enable-leader-election=false"))
+	if want := "ok      controller   it has no Lease, because --enable-leader-election=false is given\n"; !strings.Contains(out, want) {
+		t.Errorf("%q is not in\n%s", want, out)
+	}
+}

@@ -50,6 +50,9 @@ type drafting struct {
 func (d *drafting) bind(cmd *cobra.Command) {
 	d.cfg = config.Default()
 	d.cfg.Bind(cmd.Flags())
+	if d.env.Getenv != nil {
+		d.cfg.ClusterName = d.env.Getenv(clusterNameVariable)
+	}
 	hideControllerFlags(cmd.Flags())
 	d.scope.bind(cmd)
 	d.complete(cmd)
@@ -59,6 +62,10 @@ func (d *drafting) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&d.record, "record", "", "file to record the answers of AWS in")
 	cmd.MarkFlagsMutuallyExclusive("observed", "record")
 }
+
+// clusterNameVariable names the cluster for the commands where --cluster-name is not given. The controller does not read
+// it.
+const clusterNameVariable = "FULCRUM_CLUSTER_NAME"
 
 // shownControllerFlags are those that help lists for every command; the others are the same, and are listed for the
 // controller.
@@ -70,7 +77,7 @@ func hideControllerFlags(fs *pflag.FlagSet) {
 
 // each makes the plan of every stack that the command is about, in order, and passes it on.
 func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(engine.Draft) error) error {
-	if err := d.cfg.Validate(); err != nil {
+	if err := d.validate(); err != nil {
 		return err
 	}
 	if d.connected == nil {
@@ -99,6 +106,15 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(en
 		}
 	}
 	return d.save(d.vpc, d.chosen.stacks, rec.answers)
+}
+
+// validate checks the flags, and says where a command finds the name of the cluster.
+func (d *drafting) validate() error {
+	err := d.cfg.Validate()
+	if err != nil && d.cfg.ClusterName == "" {
+		return fmt.Errorf("%w; use the name that the controller has in its flags, or set %s", err, clusterNameVariable)
+	}
+	return err
 }
 
 // askMore observes a stack once more, with more questions than its plan has.

@@ -60,7 +60,7 @@ func (o *orphaning) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := o.cfg.Validate(); err != nil {
+	if err := o.validate(); err != nil {
 		return err
 	}
 	aws, _, err := o.connect(cmd.Context())

@@ -125,7 +125,7 @@ func (w *World) KillController() error { return w.Kill(RoleController) }
 // need in their environment to find this local world, as NAME=value. Region and VPC are
 // in the instance metadata too, as on a node.
 func (w *World) Environment() []string {
-	out := []string{"KUBECONFIG=" + w.kubeconfig}
+	out := []string{"KUBECONFIG=" + w.kubeconfig, "FULCRUM_CLUSTER_NAME=" + w.layout.Cluster}
 	if w.opts.WithoutAWS {
 		return out
 	}

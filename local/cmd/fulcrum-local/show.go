@@ -20,7 +20,7 @@ func printAccess(out io.Writer, w *world.World, fulcrum string) {
 	fmt.Fprintf(out, "\n%s", w.Exports())
 	fmt.Fprint(out, "\nwith these in the environment, for example:\n  kubectl get ingress -A\n")
 	if w.AWSEndpoint() != "" {
-		fmt.Fprintf(out, "  aws elbv2 describe-load-balancers\n  %s plan --cluster-name=%s\n", fulcrum, w.Layout().Cluster)
+		fmt.Fprintf(out, "  aws elbv2 describe-load-balancers\n  %s plan   # also: tree, explain, doctor, orphans\n", fulcrum)
 		fmt.Fprintf(out, "  curl %s   # of the controller\n", w.ControllerMetrics())
 		host, port, err := net.SplitHostPort(w.Resolver())
 		if err == nil {

@@ -32,7 +32,7 @@ type upFlags struct {
 func newUpCommand() *cobra.Command {
 	var f upFlags
 	cmd := &cobra.Command{
-		Use:   "up",
+		Use:   "fulcrum-local up",
 		Short: "start a world, show how to reach it, run until Ctrl-C",
 		Example: `  fulcrum-local up -f examples/shop
   fulcrum-local up --controller ./my-controller --controller-args=--log-level=debug

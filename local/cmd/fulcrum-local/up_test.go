@@ -278,3 +278,48 @@ func TestFaultyFilesStartNothing(t *testing.T) {
 		t.Errorf("a local world was started: %v", err)
 	}
 }
+
+// TestReadmeLeadsToTraffic copies what the README has a new user type, from nothing to a Service, an Ingress and a
+// Gateway that answer.
+func TestReadmeLeadsToTraffic(t *testing.T) {
+	if _, err := exec.LookPath("kubectl"); err != nil {
+		t.Skip("there is no kubectl")
+	}
+	if worldtest.Foreign() {
+		t.Skip("the commands are those of Fulcrum")
+	}
+	fulcrum := worldtest.Controller(t)
+	r := up(t, "--controller="+fulcrum)
+	_, text, _ := strings.Cut(read(t, "README.md"), "\n## Try it\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	var blocks []string
+	for _, block := range regexp.MustCompile("(?s)```\n(.*?)```").FindAllStringSubmatch(text, -1) {
+		if !strings.Contains(block[1], "fulcrum-local up") {
+			blocks = append(blocks, strings.ReplaceAll(block[1], "bin/fulcrum ", fulcrum+" "))
+		}
+	}
+	if len(blocks) != 2 || !strings.Contains(blocks[0], "kubectl apply -f examples/first") {
+		t.Fatalf("the README has other commands: %q", blocks)
+	}
+	for _, block := range blocks {
+		cmd := r.shell("set -e\n" + block)
+		cmd.Dir = worldtest.Root(t)
+		out, err := cmd.CombinedOutput()
+		if err != nil || strings.Contains(string(out), "# error") || strings.Contains(string(out), "# warning") {
+			t.Fatalf("%v\n%s\n%s", err, block, out)
+		}
+	}
+	worldtest.Eventually(t, time.Minute, func(context.Context) error {
+		lines := regexp.MustCompile(`(?m)^  curl .*--connect-to .*$`).FindAllString(r.String(), -1)
+		if len(lines) != 3 {
+			return fmt.Errorf("up has printed %d curl lines", len(lines))
+		}
+		for _, line := range lines {
+			out, err := r.shell(line + " -sS").CombinedOutput()
+			if err != nil || !strings.Contains(string(out), `"app": "web"`) {
+				return fmt.Errorf("%s: %v: %s", line, err, out)
+			}
+		}
+		return nil
+	})
+}
