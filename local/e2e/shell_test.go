@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/local/world"
@@ -16,29 +15,31 @@ import (
 // shell runs commands as an operator does: with helm, kubectl and fulcrum in the PATH, a local world in the
 // environment, and the directories of the source tree in the working directory.
 type shell struct {
-	t   *testing.T
-	dir string
-	env []string
+	t        *testing.T
+	dir, bin string // the working directory, and that of the programs
+	env      []string
 }
 
-// newShell makes a shell. arguments are further flags of every command of fulcrum, which in a local world cannot
-// find out all that they find out on a node.
-func newShell(t *testing.T, w *world.World, arguments ...string) *shell {
+// newShell makes a shell. planning are further flags of fulcrum plan.
+func newShell(t *testing.T, w *world.World, planning ...string) *shell {
 	t.Helper()
-	s := &shell{t: t, dir: t.TempDir()}
+	s := &shell{t: t, dir: t.TempDir(), bin: t.TempDir()}
 	for _, name := range []string{"charts", "config", "examples"} {
 		s.check(os.Symlink(filepath.Join(worldtest.Root(t), name), filepath.Join(s.dir, name)))
 	}
-	bin := t.TempDir()
-	s.check(os.Symlink(worldtest.Client(t, "helm"), filepath.Join(bin, "helm")))
-	s.check(os.Symlink(worldtest.Client(t, "kubectl"), filepath.Join(bin, "kubectl")))
+	s.check(os.Symlink(worldtest.Client(t, "helm"), filepath.Join(s.bin, "helm")))
+	s.check(os.Symlink(worldtest.Client(t, "kubectl"), filepath.Join(s.bin, "kubectl")))
 	if w.AWSEndpoint() != "" {
-		text := fmt.Sprintf("#!/bin/sh\nexec %q \"$@\" %s\n", worldtest.Controller(t), strings.Join(arguments, " "))
-		s.check(os.WriteFile(filepath.Join(bin, "fulcrum"), []byte(text), 0o700))
+		flags := ""
+		for _, f := range planning {
+			flags += fmt.Sprintf(" %q", f)
+		}
+		text := fmt.Sprintf("#!/bin/sh\n[ \"$1\" != plan ] || set -- \"$@\"%s\nexec %q \"$@\"\n", flags, worldtest.Controller(t))
+		s.check(os.WriteFile(filepath.Join(s.bin, "fulcrum"), []byte(text), 0o700))
 	}
 	home := t.TempDir() // helm and kubectl keep what they have discovered
 	s.env = append(os.Environ(), w.Environment()...)
-	s.env = append(s.env, "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+home, "XDG_CACHE_HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home)
+	s.env = append(s.env, "PATH="+s.bin+":"+os.Getenv("PATH"), "HOME="+home, "XDG_CACHE_HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home)
 	return s
 }
 

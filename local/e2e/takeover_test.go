@@ -6,7 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,9 +17,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cases"
 	"github.com/fulcrum-lb/fulcrum/internal/rig"
 	"github.com/fulcrum-lb/fulcrum/local/await"
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
@@ -32,9 +34,10 @@ import (
 // longest part of the test.
 const fastAWS = "--aws-api-throttle=Elastic Load Balancing v2:.*=500:500,EC2:.*=500:500"
 
-// TestTakeOverRehearsal follows docs/takeover.md in a local world where another controller has served the recorded
-// cases: the plan says that there is nothing to do, the swap and the start after a roll-back make no call that
-// changes AWS, and what the other controller finds after the roll-back is what it has left.
+// TestTakeOverRehearsal follows docs/install.md in a local world, and then docs/takeover.md, after another controller
+// has served the recorded cases there: the plan says that there is nothing to do, the swap and the next one after a
+// roll-back make no call that changes AWS, and what the other controller finds after the roll-back is what it has
+// left. Commands of other pages come last.
 func TestTakeOverRehearsal(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -51,34 +54,115 @@ func TestTakeOverRehearsal(t *testing.T) {
 	if s.Scenario, err = scenario.New(w); err != nil {
 		t.Fatal(err)
 	}
-	runs := leaveRecorded(t, w)
+	sh := newShell(t, w, fastAWS)
+	install(t, s, sh)
+	takeOver(t, s, sh, leaveRecorded(t, w))
+	sh.run("helm uninstall -n kube-system aws-load-balancer-controller")
+	sh.check(os.WriteFile(filepath.Join(sh.dir, "web.yaml"), cases.Text(t, "ingress-minimal", rig.Seeded{}), 0o600))
+	sh.tryOthers()
+}
+
+const releaseName = "aws-load-balancer-controller"
+
+// install follows docs/install.md. A process outside the cluster is the controller, with the arguments of the pods,
+// which serve something else here.
+func install(t *testing.T, s *stage, sh *shell) {
+	t.Helper()
+	sh.follow("docs/install.md", map[string]func(command, output string){
+		"kubectl -n kube-system rollout status": func(string, string) { startAsDeployed(t, s) },
+		"fulcrum plan": func(_, output string) {
+			if output != "no object belongs to a load balancer of this controller\n" {
+				t.Errorf("the plan of an empty cluster is\n%s", output)
+			}
+		},
+		"helm template charts/fulcrum --set clustername=": func(_, output string) {
+			if !strings.Contains(output, "additional properties 'clustername' not allowed") {
+				t.Errorf("the typo is refused by\n%s", output)
+			}
+		},
+		"helm uninstall": func(string, string) { sh.check(s.World.StopController()) },
+	})
+	if out := sh.run("kubectl -n kube-system get secret,deployment -o name"); strings.Contains(out, "fulcrum") || strings.Contains(out, "aws-load-balancer") {
+		t.Errorf("after the removal there are\n%s", out)
+	}
+	sh.run("kubectl get crd ingressclassparams.elbv2.k8s.aws targetgroupbindings.elbv2.k8s.aws")
+}
+
+// nothingToDo is the sum of a plan that changes nothing.
+const nothingToDo = "\nplan: 0 to create, 0 to change, 0 to replace, 0 to delete\n"
+
+// takeOver follows docs/takeover.md, for a release of the other chart and what its controller has left. runs is how
+// many runs of the controller there are at least.
+func takeOver(t *testing.T, s *stage, sh *shell, runs int) {
+	t.Helper()
+	applier, err := manifest.NewApplier(s.World.RESTConfig())
+	sh.check(err)
+	ours, err := manifest.Load(filepath.Join(renderings, "default.yaml"))
+	sh.check(err)
+	r := &release{shell: sh, applier: applier, name: "default", values: "theirs.yaml"}
+	// The class of the recorded cases is there already.
+	ours = slices.DeleteFunc(ours, func(u *unstructured.Unstructured) bool { return strings.HasPrefix(u.GetKind(), "IngressClass") })
+	values := "clusterName: " + rig.ClusterName + "\ncreateIngressClassResource: false\n"
+	sh.check(os.WriteFile(filepath.Join(sh.dir, r.values), []byte(values), 0o600))
+	r.does("install "+r.chart(asOtherChart(t, ours, webhookSecret(t)), false)+" --server-side=false", nil)
 	aws, kubernetes := found(t, s)
 
-	planNothing(t, w)
-	for _, when := range []string{"swap", "start after the roll-back"} {
-		forget(t, s) // the other controller has its own lease and none of our Secrets
-		if _, err := s.calls([]string{"reset"}); err != nil {
-			t.Fatal(err)
+	swap := func(command, _ string) {
+		if strings.Contains(command, "--dry-run") {
+			return
 		}
-		if err := w.StartController(worldtest.Controller(t), "--enable-leader-election=true", "--leader-election-namespace=kube-system", fastAWS); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.ControllerReady(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		untouched(t, s, when, runs)
-		if err := w.StopController(); err != nil {
-			t.Fatal(err)
+		sh.run("kubectl -n kube-system rollout status deployment/" + releaseName)
+		_, err := s.calls([]string{"reset"})
+		sh.check(err)
+		startAsDeployed(t, s)
+		untouched(t, s, runs)
+	}
+	back := func(string, string) {
+		if s.World.Alive(world.RoleController) {
+			sh.check(s.World.StopController())
 		}
 		nowAWS, nowKubernetes := found(t, s)
 		if d := cmp.Diff(aws, nowAWS); d != "" {
-			t.Errorf("%s: AWS changed:\n%s", when, d)
+			t.Errorf("AWS changed:\n%s", d)
 		}
 		if d := cmp.Diff(kubernetes, nowKubernetes); d != "" {
-			t.Errorf("%s: objects changed:\n%s", when, d)
+			t.Errorf("objects changed:\n%s", d)
 		}
+		if out := sh.run("kubectl -n kube-system get deployment " + releaseName + " -o yaml"); !strings.Contains(out, "registry.example.com/"+releaseName+":v3.5.0") {
+			t.Errorf("the image of the other controller is not back:\n%s", out)
+		}
+		forget(t, s) // the other controller has its own lease and none of our Secrets
 	}
-	planNothing(t, w)
+	sh.follow("docs/takeover.md", map[string]func(command, output string){
+		"fulcrum plan": func(_, output string) {
+			if !strings.Contains(output, nothingToDo) {
+				t.Errorf("the plan is\n%s", output)
+			}
+		},
+		"helm upgrade":   swap,
+		"helm rollback ": back,
+	})
+}
+
+// startAsDeployed starts a controller with the arguments that the pods of the Deployment have.
+func startAsDeployed(t *testing.T, s *stage) {
+	t.Helper()
+	d, err := s.World.Kube().AppsV1().Deployments("kube-system").Get(t.Context(), releaseName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// In a pod the namespace of the Lease is known, and the election is on unless a flag says otherwise.
+	args := append(d.Spec.Template.Spec.Containers[0].Args, "--enable-leader-election=true", "--leader-election-namespace=kube-system", fastAWS)
+	if err := s.World.StartController(worldtest.Controller(t), args...); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.World.ControllerReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	worldtest.Eventually(t, time.Minute, func(ctx context.Context) error {
+		_, err := s.World.Kube().CoordinationV1().Leases("kube-system").Get(ctx, "aws-load-balancer-controller-leader", metav1.GetOptions{})
+		return err
+	})
 }
 
 // forget removes what only Fulcrum leaves: its Secrets and its lease.
@@ -151,7 +235,7 @@ func fillProtocols(v any) {
 var runLine = regexp.MustCompile(`(?m)^controller_runtime_reconcile_total{[^}]*} (\d+)$`)
 
 // untouched waits until the controller has run for each stack and binding, and then sees that it changes nothing.
-func untouched(t *testing.T, s *stage, when string, runs int) {
+func untouched(t *testing.T, s *stage, runs int) {
 	t.Helper()
 	worldtest.Eventually(t, 2*time.Minute, func(ctx context.Context) error {
 		r, err := scenario.Get(ctx, http.DefaultClient, s.World.ControllerMetrics(), nil)
@@ -179,17 +263,6 @@ func untouched(t *testing.T, s *stage, when string, runs int) {
 		return err
 	})
 	if err != nil {
-		t.Errorf("%s: %v", when, err)
-	}
-}
-
-// planNothing runs the command of docs/takeover.md.
-func planNothing(t *testing.T, w *world.World) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), worldtest.Controller(t), "plan", "--all", "--cluster-name="+w.Layout().Cluster, "--aws-vpc-id="+w.Layout().VPC, fastAWS)
-	cmd.Env = append(os.Environ(), w.Environment()...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("fulcrum plan --all: %v\n%s", err, out)
+		t.Error(err)
 	}
 }

@@ -1,0 +1,278 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+// documentedElsewhere says of each command in the documentation that the tests of this package do not run, which
+// test runs it or why none does. A command is known by the page and how it begins.
+var documentedElsewhere = []struct{ page, begins, why string }{
+	{"CONTRIBUTING.md", "make ", "they run tests"},
+	{"README.md", "make ", "they run tests, or build what all tests here are run with"},
+	{"README.md", "bin/fulcrum-local up -f examples/shop", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
+	{"README.md", "fulcrum --cluster-name=NAME --kubeconfig=FILE", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
+	{"README.md", "fulcrum --cluster-name=NAME", "in a cluster of EKS; the other form, with a kubeconfig, is run"},
+	{"README.md", "fulcrum plan ingress/web", "TestExamplesOfThePagesAreOutput in internal/cli"},
+	{"README.md", "fulcrum tree", "TestExamplesOfThePagesAreOutput in internal/cli"},
+	{"README.md", "fulcrum explain", "TestExamplesOfThePagesAreOutput in internal/cli"},
+	{"README.md", "fulcrum orphans", "TestExamplesOfThePagesAreOutput in internal/cli"},
+	{"README.md", "fulcrum doctor", "TestExamplesOfThePagesAreOutput in internal/cli"},
+	{"docs/commands.md", "fulcrum plan ingress/web", "TestExamplesOfThePagesAreOutput in internal/cli"},
+	{"docs/commands.md", "fulcrum tree", "TestExamplesOfThePagesAreOutput in internal/cli"},
+	{"docs/commands.md", "fulcrum explain", "TestExamplesOfThePagesAreOutput in internal/cli"},
+	{"docs/commands.md", "fulcrum orphans", "TestExamplesOfThePagesAreOutput in internal/cli"},
+	{"docs/commands.md", "fulcrum doctor", "TestExamplesOfThePagesAreOutput in internal/cli"},
+	{"docs/conformance.md", "make conformance", "they run the conformance suite"},
+	{"docs/drift.md", "aws ", "needs the AWS command line; TestDriftIsFoundWithinAQuarterOfAnHour in internal/rig makes the same change"},
+	{"docs/emulator.md", "bin/fulcrum-local up -f examples/shop", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
+	{"docs/emulator.md", "curl ", "TestPageExamplesWork in internal/emulator/serve"},
+	{"docs/image.md", "make image", "tools/image builds an image twice"},
+	{"docs/image.md", "crane push", "needs a registry"},
+	{"docs/install.md", "kubectl -n kube-system logs", "pods of a local world have no kubelet that serves logs"},
+	{"docs/metrics.md", "bin/fulcrum-local up -f examples/shop", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
+	{"docs/metrics.md", "curl ", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
+	{"docs/permissions.md", "aws ", "needs an account of AWS; the policies are tested by internal/rig"},
+	{"docs/process.md", "kubectl -n kube-system port-forward", "pods of a local world have no kubelet that forwards ports"},
+	{"docs/process.md", "curl ", "TestLogLevelIsChangedAtRunTime in internal/cli"},
+	{"docs/process.md", "go tool pprof", "TestServeEndsWhenItIsStopped in internal/controller reads the same server"},
+	{"local/README.md", "make ", "it builds what all tests here are run with"},
+	{"local/README.md", "bin/", "TestPrintedCommandsWork in local/cmd/fulcrum-local, and make demo"},
+}
+
+// programs are what a command begins with.
+var programs = []string{"aws", "bin/", "cp", "crane", "curl", "fulcrum", "go", "helm", "kubectl", "make"}
+
+var fence = regexp.MustCompile("^ *```(.*)$")
+
+// documented returns the commands in the fenced blocks of a page, in order, without comments. In a block with
+// prompts, what follows a prompt is a command and the rest is output.
+func documented(t *testing.T, page string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(worldtest.Root(t), page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, block []string
+	inside, language := false, ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimRight(line, "\n")
+		m := fence.FindStringSubmatch(line)
+		switch {
+		case m != nil && !inside:
+			inside, language, block = true, m[1], nil
+		case m != nil:
+			inside = false
+			if slices.Contains([]string{"", "console", "sh", "bash", "shell"}, language) {
+				out = append(out, commandsOf(strings.Join(block, "\n"))...)
+			}
+		case inside:
+			block = append(block, strings.TrimSpace(line))
+		}
+	}
+	return out
+}
+
+func commandsOf(block string) []string {
+	block = strings.ReplaceAll(block, "\\\n", "")
+	prompts := strings.HasPrefix(block, "$ ") || strings.Contains(block, "\n$ ")
+	var out []string
+	for line := range strings.Lines(block) {
+		command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ ")
+		if prompts != ok || !slices.ContainsFunc(programs, func(p string) bool {
+			return strings.HasPrefix(command, p+" ") || strings.HasSuffix(p, "/") && strings.HasPrefix(command, p)
+		}) {
+			continue
+		}
+		command, _, _ = strings.Cut(command, " #")
+		out = append(out, strings.Join(strings.Fields(command), " "))
+	}
+	return out
+}
+
+// pages are those of the documentation.
+func pages(t *testing.T) []string {
+	t.Helper()
+	root := worldtest.Root(t)
+	out := []string{"README.md", "CONTRIBUTING.md", "local/README.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range found {
+			page, err := filepath.Rel(root, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, filepath.ToSlash(page))
+		}
+	}
+	return out
+}
+
+// whyNotHere is the entry of documentedElsewhere for a command, or -1.
+func whyNotHere(page, command string) int {
+	return slices.IndexFunc(documentedElsewhere, func(e struct{ page, begins, why string }) bool {
+		return e.page == page && strings.HasPrefix(command, e.begins)
+	})
+}
+
+// TestEachDocumentedCommandIsRun: each command in a page of the documentation is run by a test, or has a reason.
+func TestEachDocumentedCommandIsRun(t *testing.T) {
+	t.Parallel()
+	used := map[int]bool{}
+	commands := 0
+	for _, page := range pages(t) {
+		for _, command := range documented(t, page) {
+			commands++
+			why := whyNotHere(page, command)
+			used[why] = true
+			if !slices.Contains(followed, page) && slices.Contains(triedOf(page), command) == (why >= 0) {
+				t.Errorf("%s: %q has to be in tried or in documentedElsewhere, and not in both", page, command)
+			}
+		}
+	}
+	for i, e := range documentedElsewhere {
+		if !used[i] {
+			t.Errorf("%s has no command %q that is not run here", e.page, e.begins)
+		}
+		if m := namedTest.FindStringSubmatch(e.why); m != nil && !declared(t, m[2], m[1]) {
+			t.Errorf("there is no %s", m[0])
+		}
+	}
+	for _, p := range tried {
+		for _, command := range p.commands {
+			if !slices.Contains(documented(t, p.page), command) {
+				t.Errorf("%s has no command %q", p.page, command)
+			}
+		}
+	}
+	if commands < 60 {
+		t.Errorf("only %d commands were found", commands)
+	}
+}
+
+var namedTest = regexp.MustCompile(`(Test\w+) in ([\w/-]+)`)
+
+// declared reports whether a directory of the source tree has a test.
+func declared(t *testing.T, dir, test string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(worldtest.Root(t), dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(f string) bool {
+		text, err := os.ReadFile(f)
+		return err == nil && strings.Contains(string(text), "func "+test+"(")
+	})
+}
+
+// followed are the pages whose commands are run in their order.
+var followed = []string{"docs/install.md", "docs/takeover.md"}
+
+// tried are the commands of other pages that are run in the world of TestTakeOverRehearsal, after it, in this order.
+var tried = []struct {
+	page     string
+	commands []string
+}{
+	{"README.md", []string{
+		"kubectl apply -f config/crd -f config/rbac", "fulcrum plan --cluster-name=NAME", "fulcrum plan --cluster-name=NAME -n shop",
+		"fulcrum plan --cluster-name=NAME -f web.yaml",
+	}},
+	{"docs/commands.md", []string{"cp bin/fulcrum /usr/local/bin/kubectl-fulcrum", "kubectl fulcrum plan -n shop --cluster-name=NAME"}},
+	{"docs/ingress-stuck.md", []string{
+		"kubectl describe ingress -n shop web", "fulcrum explain AccessDenied", "fulcrum plan --cluster-name=NAME",
+		"kubectl get events -A --field-selector type=Warning",
+	}},
+	{"docs/load-balancer-group.md", []string{"kubectl get service -n shop"}},
+	{"docs/permissions.md", []string{
+		"kubectl -n kube-system annotate serviceaccount fulcrum eks.amazonaws.com/role-arn=ROLE_ARN", "kubectl apply -f config/rbac",
+	}},
+	{"docs/troubleshooting.md", []string{"kubectl describe ingress -n shop web", "fulcrum explain CertificateNotFound"}},
+	{"docs/upgrades.md", []string{"fulcrum plan --cluster-name=prod --all", "kubectl apply --server-side -f config/crd"}},
+	{"docs/replacement.md", []string{
+		"kubectl annotate ingress -n shop web alb.ingress.kubernetes.io/scheme=internet-facing --overwrite",
+		"fulcrum plan --cluster-name=NAME", "kubectl get ingress -n shop web -w",
+	}},
+	// Its webhooks do not answer here, so that it comes last.
+	{"docs/chart-values.md", []string{"helm upgrade --install aws-load-balancer-controller charts/fulcrum -n kube-system -f values.yaml"}},
+}
+
+// triedOf are the commands of a page in tried.
+func triedOf(page string) (out []string) {
+	for _, p := range tried {
+		if p.page == page {
+			out = append(out, p.commands...)
+		}
+	}
+	return out
+}
+
+// here puts the names of a local world with the recorded cases in place of those of the documentation: the cluster,
+// the Ingress shop/web, and the directory of programs.
+func (s *shell) here(command string) string {
+	command = regexp.MustCompile(`(cluster-?[nN]ame=)(shop|prod|NAME)`).ReplaceAllString(command, "${1}"+rig.ClusterName)
+	command = strings.ReplaceAll(command, "-n shop", "-n ingress-minimal")
+	command = strings.ReplaceAll(command, "bin/fulcrum ", filepath.Join(s.bin, "fulcrum")+" ")
+	command = strings.ReplaceAll(command, "/usr/local/bin/", s.bin+"/")
+	// Watching never ends.
+	return regexp.MustCompile(`^(kubectl get .*) -w$`).ReplaceAllString(command, "timeout 2 $1 -w || [ $$? = 124 ]")
+}
+
+// follow runs the commands of a page in their order. After each it calls what is to be done then, by how the command
+// begins.
+func (s *shell) follow(page string, after map[string]func(command, output string)) {
+	s.t.Helper()
+	called := map[string]bool{}
+	for _, command := range documented(s.t, page) {
+		if whyNotHere(page, command) >= 0 {
+			continue
+		}
+		output, code := s.try(s.here(command))
+		refused := strings.Contains(command, "clustername=") // an example of a typo
+		if (code != 0) != refused {
+			s.t.Fatalf("%s: exit code %d of %q:\n%s", page, code, command, output)
+		}
+		for begins, do := range after {
+			if strings.HasPrefix(command, begins) {
+				called[begins] = true
+				do(command, output)
+			}
+		}
+	}
+	for begins := range after {
+		if !called[begins] {
+			s.t.Errorf("%s has no command that begins with %q", page, begins)
+		}
+	}
+}
+
+// tryOthers runs the commands of pages that are no instructions from beginning to end, a command of several pages
+// once unless something has changed. A plan may find something to do.
+func (s *shell) tryOthers() {
+	s.t.Helper()
+	done := map[string]bool{}
+	for _, p := range tried {
+		for _, command := range p.commands {
+			if strings.HasPrefix(command, "kubectl annotate") {
+				clear(done)
+			}
+			if done[s.here(command)] {
+				continue
+			}
+			done[s.here(command)] = true
+			output, code := s.try(s.here(command))
+			if planned := code == 2 && strings.Contains(command, "fulcrum plan"); code != 0 && !planned {
+				s.t.Errorf("%s: exit code %d of %q:\n%s", p.page, code, command, output)
+			}
+		}
+	}
+}
