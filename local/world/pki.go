@@ -121,12 +121,13 @@ func (c *credentials) sign(key crypto.PublicKey, dns []string, ips []net.IP) ([]
 	template := &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: dns[0]},
-		NotBefore:    time.Now().Add(-time.Hour),
-		NotAfter:     c.caCert.NotAfter,
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		DNSNames:     dns,
-		IPAddresses:  ips,
+		// Load balancers prefer the certificate that is valid for longer: all are for as long.
+		NotBefore:   c.caCert.NotBefore,
+		NotAfter:    c.caCert.NotAfter,
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:    dns,
+		IPAddresses: ips,
 	}
 	return x509.CreateCertificate(rand.Reader, template, c.caCert, key, c.caKey)
 }
