@@ -56,14 +56,12 @@ test-race:
 test-charts:
 	cd charts && go test -vet=off -timeout 20m ./...
 
-# The recorded cases and the end-to-end scripts run against a real API server. The conformance suite comes after them:
-# scripts that count failed requests are not to wait for the processors.
+# What runs against a real API server, three packages at a time because they mostly wait, and the longest ones first.
 .PHONY: test-local test-cluster
 test-local: build clients
 	@$(MAKE) --no-print-directory test-cluster
 test-cluster:
-	cd local && FULCRUM_BIN=$(CURDIR)/bin go test -vet=off -timeout 40m $$(go list ./... | grep -v /conformance)
-	cd local && FULCRUM_BIN=$(CURDIR)/bin go test -vet=off -timeout 25m ./conformance
+	cd local && FULCRUM_BIN=$(CURDIR)/bin go test -vet=off -timeout 40m -p 3 ./e2e ./conformance $$(go list ./... | grep -v -e /e2e$$ -e /conformance$$)
 
 ## lint: gofmt, go vet, staticcheck and govulncheck over all modules
 .PHONY: lint
