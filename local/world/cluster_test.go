@@ -169,6 +169,10 @@ func TestClusterServesPods(t *testing.T) {
 		c.runningPods("app=web", 3)
 	})
 
+	t.Run("a readiness gate holds a pod", func(t *testing.T) { readinessGateHoldsPod(t, w) })
+
+	t.Run("the version is readable", func(t *testing.T) { versionIsReadable(t, w) })
+
 	t.Run("killed roles come back and nothing is lost", func(t *testing.T) {
 		before := c.runningPods("app=web", 3)
 		for _, role := range []string{world.RoleAgent, world.RoleAPIServer, world.RoleKwok} {
@@ -183,9 +187,8 @@ func TestClusterServesPods(t *testing.T) {
 	})
 }
 
-// TestReadinessGateHoldsPod: Ready is all gates and all containers.
-func TestReadinessGateHoldsPod(t *testing.T) {
-	w := worldtest.Start(t, world.Options{WithoutAWS: true, Nodes: 1})
+// readinessGateHoldsPod: Ready is all gates and all containers.
+func readinessGateHoldsPod(t *testing.T, w *world.World) {
 	c := &cluster{t: t, w: w}
 	c.apply(`
 apiVersion: v1
@@ -340,10 +343,9 @@ func names(pods []corev1.Pod) []string {
 	return out
 }
 
-// TestVersionIsReadable: kubectl parses the version that the API server reports, and rejects one like
+// versionIsReadable: kubectl parses the version that the API server reports, and rejects one like
 // that of a plain `go build`.
-func TestVersionIsReadable(t *testing.T) {
-	w := worldtest.Start(t, world.Options{WithoutAWS: true, Nodes: 1})
+func versionIsReadable(t *testing.T, w *world.World) {
 	got, err := w.Kube().Discovery().ServerVersion()
 	if err != nil {
 		t.Fatal(err)
