@@ -202,7 +202,9 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 			continue
 		}
 		if s.Waits() {
-			wait(cmp.Or(s.Wait.Again, polling))
+			if !r.failed(s.After) { // else the back-off of what failed decides
+				wait(cmp.Or(s.Wait.Again, polling))
+			}
 			continue
 		}
 		if d := r.e.past.holds(r.out.Stack, s.Do, r.e.now()); d > 0 {
@@ -224,6 +226,11 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	r.out.RetryAfter = again
 	r.out.Done = again == 0 && p.Again == 0 && len(r.out.Failed) == 0
 	return nil
+}
+
+// failed reports whether one of the steps failed, or is put off because it did.
+func (r *run) failed(steps []plan.StepID) bool {
+	return slices.ContainsFunc(r.out.Failed, func(f FailedStep) bool { return slices.Contains(steps, f.Step.ID) })
 }
 
 // carryOut calls a step if it is due, and reports whether it was carried out. The error ends the run.

@@ -81,7 +81,7 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 	if rest := m.opt.ImportsPaused[w.ID]; rest > 0 {
 		m.tellImport(w, finding.ImportsLimited,
 			"there were so many imports of it, or for its namespace, that its certificate is not imported before "+at(now.Add(rest)), "find out which Secrets change or are added all the time")
-		m.awaitImport(w, a, "its turn to be imported", rest)
+		m.awaitImport(w, a, Wait{For: "its turn to be imported", Again: rest})
 		return
 	}
 	do := ImportCertificate{Secret: w.Import.Secret, Content: *content}
@@ -96,7 +96,7 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 	case !m.roomForImport(w):
 		m.tellImport(w, finding.QuotaReached, fmt.Sprintf("of the %d certificates that an account imports, there are %d, and the ones of this namespace are as many as are left for all",
 			m.accountImports(), m.have.Facts.Imports.All), "delete what is not needed, or use certificates by ARN")
-		m.awaitImport(w, a, "room for its certificate", fullWait)
+		m.awaitImport(w, a, Wait{For: "room for its certificate", Again: fullWait})
 		return
 	default:
 		do.Tags = m.tags(w.ID, w.Tags)
@@ -107,7 +107,7 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 		Why: why, After: m.claimsOf(w.Import.Members()...), Blames: w.Import.Members(),
 	})
 	if do.ARN == "" {
-		m.awaitImport(w, a, "its ARN", importedWait)
+		m.awaitImport(w, a, Wait{For: "its ARN", Again: importedWait}, stepID("import", a))
 		m.coming[w.ID] = len(live) == 0 && m.wait("import "+w.ID, "its ARN", longestImport) != Wait{}
 	}
 }
@@ -197,9 +197,10 @@ func (m *managedCertificates) tellImport(w model.ManagedCertificate, reason find
 	}
 }
 
-func (m *managedCertificates) awaitImport(w model.ManagedCertificate, a Address, what string, again time.Duration) {
+// awaitImport has a certificate waited for, after steps if it comes from one.
+func (m *managedCertificates) awaitImport(w model.ManagedCertificate, a Address, wait Wait, after ...StepID) {
 	m.later = append(m.later, Step{
-		ID: stepID("await", a), Address: a, Verb: Update, Wait: Wait{For: what, Again: again},
+		ID: stepID("await", a), Address: a, Verb: Update, Wait: wait, After: after,
 		Do: ImportCertificate{}, Why: "from " + w.Of.String(), Blames: w.Import.Members(),
 	})
 }

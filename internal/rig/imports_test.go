@@ -357,7 +357,8 @@ func TestImportsThatAWSRefusesHoldNothingElse(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			i := newIssuer(t)
-			r := shopWith(t, importing(Options{}))
+			runs := 0
+			r := shopWith(t, importing(Options{Ran: func(string, error) { runs++ }}))
 			faults := r.Emulator.Faults()
 			faults.Add(fault.Rule{Service: "acm", Operation: c.operation, Action: fault.Action{Error: c.answer}})
 			r.Apply(shop, pods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
@@ -371,6 +372,9 @@ func TestImportsThatAWSRefusesHoldNothingElse(t *testing.T) {
 			}
 			if n := r.Emulator.Calls().Count(c.operation); n > 40 {
 				t.Errorf("%s: %d calls within two hours", name, n)
+			}
+			if runs > 100 {
+				t.Errorf("%s: %d runs within two hours", name, runs)
 			}
 			faults.Reset()
 			r.Settle(time.Hour)
