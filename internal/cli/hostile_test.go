@@ -28,7 +28,7 @@ func TestManifestsDoNotWriteToTheTerminal(t *testing.T) {
 		"no YAML":       "a: \x1b[31m\n b: [\n",
 	}
 	for name, text := range objects {
-		for _, command := range [][]string{{"plan"}, {"tree"}, {"tree", "-o=dot"}, {"explain", "ingress/web", "-n=shop"}} {
+		for _, command := range [][]string{{"plan"}, {"tree"}, {"tree", "-o=dot"}, {"plan", "-o=json"}, {"plan", "-o=yaml"}, {"explain", "ingress/web", "-n=shop"}} {
 			_, out, stderr := with(t, whole+"---\n"+text, nil, slices.Concat(command, []string{"-f=-", "--files-only"}, flags)...)
 			for _, s := range []string{out, stderr} {
 				if i := strings.IndexFunc(s, func(r rune) bool { return r != '\n' && unicode.IsControl(r) }); i >= 0 {
