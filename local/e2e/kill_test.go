@@ -75,6 +75,9 @@ spec:
       - {path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}
 `
 
+// withoutWebhooks: whatever happens, the controller needs none of its own.
+const withoutWebhooks = "--webhooks=off"
+
 // killedEdit has one more path than killedIngress, and so a target group more.
 const killedEdit = killedIngress + `      - {path: /new, pathType: Exact, backend: {service: {name: new, port: {name: http}}}}
 `
@@ -172,6 +175,39 @@ spec: {controller: ingress.k8s.aws/alb}
 			k.stopController()
 		})
 	}
+	t.Run("API server restarted", func(t *testing.T) { k.in(t).apiServerRestarts(want, edited) })
+}
+
+// apiServerRestarts kills the API server while the controller serves, starts it again with an edit that the controller has not
+// seen, and measures how long it takes until AWS has it.
+func (k *killing) apiServerRestarts(before, after inspect.Inventory) {
+	k.startController()
+	k.apply(killedIngress)
+	k.served()
+	k.holds(before)
+	k.check(k.w.Kill(world.RoleAPIServer))
+	down := time.Now()
+	ctx, cancel := context.WithTimeout(k.t.Context(), time.Minute)
+	defer cancel()
+	k.check(k.w.StartRole(ctx, world.RoleAPIServer))
+	back := time.Now()
+	k.apply(killedEdit)
+	ended := ""
+	worldtest.Eventually(k.t, 2*time.Minute, func(ctx context.Context) error {
+		if !k.w.Alive(world.RoleController) { // it could not renew its lease in time; as the kubelet does
+			ended = ", with a restart of the controller"
+			if err := k.w.StartController(k.controller, withoutWebhooks); err != nil {
+				return err
+			}
+		}
+		return k.holdsNow(ctx, after)
+	})
+	k.t.Logf("BENCH API server killed, ready again after %s: an edit is in AWS %s after that%s", back.Sub(down).Round(time.Millisecond), time.Since(back).Round(time.Millisecond), ended)
+	k.served()
+	// A binding that goes before it was claimed has its rules for a minute.
+	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error { return k.see.HealthyTargets(ctx, "default", "new", 2) })
+	k.delete(killedIngress)
+	k.goneWithin(2 * time.Minute)
 }
 
 // killing has the verbs of this test.
@@ -258,7 +294,7 @@ func (k *killing) startController() {
 	if k.w.Alive(world.RoleController) {
 		return
 	}
-	k.check(k.w.StartController(k.controller))
+	k.check(k.w.StartController(k.controller, withoutWebhooks))
 	ctx, cancel := context.WithTimeout(k.t.Context(), time.Minute)
 	defer cancel()
 	k.check(k.w.ControllerReady(ctx))
@@ -291,7 +327,12 @@ func (k *killing) served() {
 // gone waits until the Ingress is no more: its finalizer is released.
 func (k *killing) gone() {
 	k.t.Helper()
-	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
+	k.goneWithin(time.Minute)
+}
+
+func (k *killing) goneWithin(d time.Duration) {
+	k.t.Helper()
+	worldtest.Eventually(k.t, d, func(ctx context.Context) error {
 		_, err := k.w.Kube().NetworkingV1().Ingresses("default").Get(ctx, "web", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -326,16 +367,18 @@ func normal(lines inspect.Inventory) inspect.Inventory {
 // holds waits until AWS holds exactly what is wanted.
 func (k *killing) holds(want inspect.Inventory) {
 	k.t.Helper()
-	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
-		lines, err := k.see.Inspector.Inventory(ctx)
-		if err != nil {
-			return err
-		}
-		if got := normal(lines); !slices.Equal(got, want) {
-			return fmt.Errorf("AWS holds\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
-		}
-		return nil
-	})
+	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error { return k.holdsNow(ctx, want) })
+}
+
+func (k *killing) holdsNow(ctx context.Context, want inspect.Inventory) error {
+	lines, err := k.see.Inspector.Inventory(ctx)
+	if err != nil {
+		return err
+	}
+	if got := normal(lines); !slices.Equal(got, want) {
+		return fmt.Errorf("AWS holds\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+	return nil
 }
 
 // dieAfter does something that makes the controller work, and kills it as soon
