@@ -107,12 +107,12 @@ func (w *writer) registerALB(ctx context.Context, a plan.RegisterALB, known plan
 	}
 	what := "register the application load balancer in"
 	err := w.changeALBTargets(known, a.Group, what, func(group string) error {
-		p, err := w.targets.own().takeTurn(registerTargets, group, bindings.Turn{}, 1)
+		call, err := w.targets.own().takeTurn(registerTargets, group, bindings.Turn{}, 1)
 		if err != nil {
 			return err
 		}
-		defer p.settle(unanswered)
-		_, err = w.api.elb.RegisterTargets(withPermit(ctx, p), &elb.RegisterTargetsInput{
+		defer func() { call.end(err) }()
+		_, err = w.api.elb.RegisterTargets(call.with(ctx), &elb.RegisterTargetsInput{
 			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(lb), Port: aws.Int32(a.Port)}},
 		})
 		return err
@@ -129,12 +129,12 @@ func (w *writer) registerALB(ctx context.Context, a plan.RegisterALB, known plan
 // deregisterALB takes a load balancer out; a group that is gone is a success.
 func (w *writer) deregisterALB(ctx context.Context, a plan.DeregisterALB, known plan.Known) error {
 	err := w.changeALBTargets(known, a.Group, "deregister the application load balancer from", func(group string) error {
-		p, err := w.targets.own().takeTurn(deregisterTargets, group, bindings.Turn{}, 1)
+		call, err := w.targets.own().takeTurn(deregisterTargets, group, bindings.Turn{}, 1)
 		if err != nil {
 			return err
 		}
-		defer p.settle(unanswered)
-		_, err = w.api.elb.DeregisterTargets(withPermit(ctx, p), &elb.DeregisterTargetsInput{
+		defer func() { call.end(err) }()
+		_, err = w.api.elb.DeregisterTargets(call.with(ctx), &elb.DeregisterTargetsInput{
 			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(a.ARN), Port: aws.Int32(a.Port)}},
 		})
 		return err

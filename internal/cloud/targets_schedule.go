@@ -2,18 +2,23 @@ package cloud
 
 import (
 	"cmp"
+	"context"
 	"maps"
+	"math"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
 // Calls that register and deregister targets share a small token bucket of AWS. They are sent in the
-// order of their deadlines, and each tenant can have its share of them. A call that has to wait keeps
-// no goroutine: its caller learns when it has its turn and comes back then, with all that has come
-// up for the target group meanwhile.
+// order of their deadlines, which are near for registrations, and each tenant can have its share of
+// them. Deregistrations yield to registrations. Past their deadlines they have one call in lateEach, so
+// that neither kind keeps the other waiting for ever where AWS admits fewer than come. A call that has
+// to wait keeps no goroutine: its caller learns when it has its turn and comes back then, with all that
+// has come up for the target group meanwhile.
 
 const (
 	// claimWithin is how long a call that has its turn may be late before it holds up no other.
@@ -22,6 +27,13 @@ const (
 	waitingKept = time.Minute
 	// trialTakes is about how long AWS takes to answer a trial.
 	trialTakes = 50 * time.Millisecond
+	// latelyFor is about how far calls are looked back at to tell what those to come take.
+	latelyFor = 10 * time.Second
+	// longestYield is when a call that yields looks again at the latest, as fewer may have come than expected.
+	longestYield = 5 * time.Second
+	// lateEach is in how many calls one is for a deregistration that is past its deadline, however many
+	// registrations wait.
+	lateEach = 3
 	// activeFor is how long a tenant counts as one of those who share the bucket.
 	activeFor = 10 * time.Second
 )
@@ -47,12 +59,14 @@ type callKey struct{ operation, group string }
 
 func (c targetCall) key() callKey { return callKey{c.operation, c.group} }
 
-// waitingCall is a call that was put off.
+// waitingCall is a call that was put off, or is sent now.
 type waitingCall struct {
 	callKey
 	tenant string
 	due    time.Time // when it is to be sent at the latest, if AWS admits it
 	at     time.Time // when its turn was expected
+	yields bool      // to those that do not
+	sent   bool      // and not answered yet
 }
 
 // usage is how many calls of a tenant are not yet made up for by its share.
@@ -72,6 +86,8 @@ type schedule struct {
 	used    map[string]usage // by tenant
 	tidied  time.Time
 	rate    float64 // of the scarcest bucket, when a call came last
+	passed  int     // calls that were sent since one that is late was
+	lately  lately  // calls that do not yield
 }
 
 func newSchedule(l *limiter) *schedule {
@@ -96,7 +112,7 @@ func (s *schedule) take(c targetCall) (*permit, error) {
 	now := s.limiter.now()
 	s.tidy(now)
 	s.rate = s.slowest()
-	w := waitingCall{callKey: c.key(), tenant: c.turn.Tenant, due: now.Add(c.turn.Within)}
+	w := waitingCall{callKey: c.key(), tenant: c.turn.Tenant, due: now.Add(c.turn.Within), yields: c.turn.Yields}
 	if old, ok := s.waiting[w.callKey]; ok && old.due.Before(w.due) {
 		w.due = old.due
 	}
@@ -112,13 +128,31 @@ func (s *schedule) take(c targetCall) (*permit, error) {
 		s.waiting[w.callKey] = w
 		return nil, notNow(c.operation, wait)
 	}
-	delete(s.waiting, w.callKey)
+	w.at, w.sent = now, true
+	s.waiting[w.callKey] = w
+	s.count(w, now)
 	if !c.full {
 		s.sent[w.callKey] = now
 	}
 	u.calls++
 	s.used[w.tenant] = u
 	return s.limiter.send(buckets, now), nil
+}
+
+// answered notes what became of a call that was sent. One that AWS may take the next time is as urgent as it was.
+func (s *schedule) answered(key callKey, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w, ok := s.waiting[key]
+	if !ok || !w.sent {
+		return
+	}
+	if class := classify(err); err == nil || class != engine.Throttled && class != engine.Unknown {
+		delete(s.waiting, key)
+		return
+	}
+	w.sent = false
+	s.waiting[key] = w
 }
 
 // slowest is the rate of the scarcest bucket.
@@ -136,12 +170,8 @@ func (s *schedule) slowest() float64 {
 
 // wait is how long it takes until a call may be sent, if nothing more urgent comes up.
 func (s *schedule) wait(w waitingCall, b *bucket, now time.Time) time.Duration {
-	burst, ahead := b.burst(), 0
-	for key, o := range s.waiting {
-		if key != w.callKey && !now.After(o.at.Add(claimWithin)) && s.before(o, w, burst) {
-			ahead++
-		}
-	}
+	burst := b.burst()
+	ahead := s.ahead(w, burst, now)
 	wait := b.until(now, ahead, 0)
 	if b.undecided(now) {
 		wait = min(wait, trialTakes)
@@ -151,9 +181,9 @@ func (s *schedule) wait(w waitingCall, b *bucket, now time.Time) time.Duration {
 		// Others find enough for what they register and deregister.
 		wait = max(wait, min(b.untilTokens(now, min(1+burst*0.6, burst)+reserve), over))
 	}
-	if left := w.due.Sub(now); w.operation == deregisterTargets && left > 0 {
+	if left := w.due.Sub(now); w.yields && left > 0 {
 		// New targets find half of the bucket: one that is not registered gets no requests.
-		wait = max(wait, min(b.untilTokens(now, min(1+burst/2, burst)+reserve), left))
+		wait = max(wait, min(s.slowed(b.untilTokens(now, min(1+burst/2, burst)+reserve), now), left))
 	}
 	if last, ok := s.sent[w.callKey]; ok && b.untilTokens(now, burst*3/4) > 0 {
 		wait = max(wait, last.Add(spacing[w.operation]).Sub(now))
@@ -161,13 +191,76 @@ func (s *schedule) wait(w waitingCall, b *bucket, now time.Time) time.Duration {
 	return wait
 }
 
-// before orders the calls that wait: those of tenants that have had less than their share, then by
-// deadline.
-func (s *schedule) before(a, b waitingCall, burst float64) bool {
-	if x, y := s.overFor(a.tenant, burst) > 0, s.overFor(b.tenant, burst) > 0; x != y {
-		return y
+// slowed is how long a call that is not overdue has to wait if those that it yields to go on to come as they do, so that
+// it does not look again and again meanwhile.
+func (s *schedule) slowed(wait time.Duration, now time.Time) time.Duration {
+	if wait <= 0 {
+		return 0
 	}
-	return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.group, b.group), cmp.Compare(a.operation, b.operation)) < 0
+	left := s.rate - s.lately.rate(now)
+	if left*longestYield.Seconds() <= s.rate*wait.Seconds() {
+		return max(wait, longestYield)
+	}
+	return time.Duration(float64(wait) * s.rate / left)
+}
+
+// lately counts calls, and forgets them by and by.
+type lately struct {
+	calls float64
+	at    time.Time
+}
+
+func (l *lately) rate(now time.Time) float64 {
+	l.calls *= math.Exp(-now.Sub(l.at).Seconds() / latelyFor.Seconds())
+	l.at = now
+	return l.calls / latelyFor.Seconds()
+}
+
+// ahead is how many of the calls that wait come before one.
+func (s *schedule) ahead(w waitingCall, burst float64, now time.Time) int {
+	over := s.overFor(w.tenant, burst) > 0
+	others, before, late := 0, 0, 0
+	for key, o := range s.waiting {
+		switch {
+		case key == w.callKey || o.sent || now.After(o.at.Add(claimWithin)):
+		case (s.overFor(o.tenant, burst) > 0) != over:
+			if over {
+				others++ // tenants that have had less than their share
+			}
+		case o.late(now):
+			if !w.late(now) || o.before(w) {
+				late++
+			}
+		case w.late(now) || o.before(w):
+			before++
+		}
+	}
+	turns := lateEach - 1 // of the others for each of those that are late
+	if w.late(now) {
+		return others + late + min(before, max((late+1)*turns-s.passed, 0))
+	}
+	return others + before + min(late, (before+s.passed)/turns)
+}
+
+// late reports whether a call that yields is past its deadline.
+func (w waitingCall) late(now time.Time) bool { return w.yields && !now.Before(w.due) }
+
+// before orders calls by deadline.
+func (w waitingCall) before(o waitingCall) bool {
+	return cmp.Or(w.due.Compare(o.due), cmp.Compare(w.group, o.group), cmp.Compare(w.operation, o.operation)) < 0
+}
+
+// count notes a call that is sent.
+func (s *schedule) count(w waitingCall, now time.Time) {
+	if !w.yields {
+		s.lately.rate(now)
+		s.lately.calls++
+	}
+	if w.late(now) {
+		s.passed = 0
+	} else {
+		s.passed = min(s.passed+1, lateEach-1)
+	}
 }
 
 // overFor is for how long a tenant has had more than its share of the bucket; zero or less: it has
@@ -235,10 +328,28 @@ func (t *targets) limitsOf(a bindings.Account) *schedule {
 	return l.others[id]
 }
 
-// takeTurn takes a token for a call that changes targets. The permit is for the context of the call,
-// and is to be settled if the call is not made.
-func (t targetGroups) takeTurn(operation, arn string, turn bindings.Turn, targets int) (*permit, error) {
-	return t.schedule(arn).take(targetCall{operation, arn, turn, targets >= bindings.MaxTargets})
+// admitted is a call that changes targets and has its turn. It is ended in any case.
+type admitted struct {
+	schedule *schedule
+	key      callKey
+	permit   *permit
+}
+
+// takeTurn takes a token for a call that changes targets.
+func (t targetGroups) takeTurn(operation, arn string, turn bindings.Turn, targets int) (admitted, error) {
+	a := admitted{schedule: t.schedule(arn), key: callKey{operation, arn}}
+	var err error
+	a.permit, err = a.schedule.take(targetCall{operation, arn, turn, targets >= bindings.MaxTargets})
+	return a, err
+}
+
+// with is the context of the call.
+func (a admitted) with(ctx context.Context) context.Context { return withPermit(ctx, a.permit) }
+
+// end is called after the call, with its error.
+func (a admitted) end(err error) {
+	a.permit.settle(unanswered)
+	a.schedule.answered(a.key, err)
 }
 
 // accountOfARN is the id of the account in an ARN, "" if there is none.

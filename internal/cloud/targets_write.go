@@ -21,23 +21,23 @@ import (
 const zoneNeeded = "you must specify an Availability Zone"
 
 // Register implements bindings.TargetGroups.
-func (t targetGroups) Register(ctx context.Context, arn string, turn bindings.Turn, targets []bindings.Target) error {
+func (t targetGroups) Register(ctx context.Context, arn string, turn bindings.Turn, targets []bindings.Target) (err error) {
 	api, err := t.api(ctx)
 	if err != nil {
 		return err
 	}
-	p, err := t.takeTurn(registerTargets, arn, turn, len(targets))
+	call, err := t.takeTurn(registerTargets, arn, turn, len(targets))
 	if err != nil {
 		return err
 	}
-	defer p.settle(unanswered)
+	defer func() { call.end(err) }()
 	in := &elb.RegisterTargetsInput{TargetGroupArn: aws.String(arn)}
 	for _, n := range targets {
 		in.Targets = append(in.Targets, elbtypes.TargetDescription{
 			Id: aws.String(n.ID), Port: optionalNumber(n.Port), AvailabilityZone: optional(n.Zone), QuicServerId: optional(n.ServerID),
 		})
 	}
-	if _, err = api.RegisterTargets(withPermit(ctx, p), in); err != nil {
+	if _, err = api.RegisterTargets(call.with(ctx), in); err != nil {
 		if code(err) == "ValidationError" && strings.Contains(err.Error(), zoneNeeded) {
 			err = errors.Join(bindings.ErrZoneNeeded, err)
 		}
@@ -61,23 +61,23 @@ func (t targetGroups) Register(ctx context.Context, arn string, turn bindings.Tu
 }
 
 // Deregister implements bindings.TargetGroups.
-func (t targetGroups) Deregister(ctx context.Context, arn string, turn bindings.Turn, targets []observed.Target) error {
+func (t targetGroups) Deregister(ctx context.Context, arn string, turn bindings.Turn, targets []observed.Target) (err error) {
 	api, err := t.api(ctx)
 	if err != nil {
 		return err
 	}
-	p, err := t.takeTurn(deregisterTargets, arn, turn, len(targets))
+	call, err := t.takeTurn(deregisterTargets, arn, turn, len(targets))
 	if err != nil {
 		return err
 	}
-	defer p.settle(unanswered)
+	defer func() { call.end(err) }()
 	in := &elb.DeregisterTargetsInput{TargetGroupArn: aws.String(arn)}
 	for _, o := range targets {
 		in.Targets = append(in.Targets, elbtypes.TargetDescription{
 			Id: aws.String(o.ID), Port: optionalNumber(o.Port), AvailabilityZone: optional(o.Zone), QuicServerId: optional(o.ServerID),
 		})
 	}
-	if _, err = api.DeregisterTargets(withPermit(ctx, p), in); err != nil {
+	if _, err = api.DeregisterTargets(call.with(ctx), in); err != nil {
 		return t.targetsFailed(arn, fmt.Errorf("deregister targets of %s: %w", arn, err))
 	}
 	t.changeHealth(arn, func(have []observed.Target) []observed.Target {

@@ -15,6 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // herd is Services with many pods each, every Service behind a target group of its own.
@@ -295,4 +296,36 @@ func TestChurnOfOneTenantDelaysNoOther(t *testing.T) {
 			t.Error("a tenant is delayed by another")
 		}
 	})
+}
+
+// TestChurnWhereCallsFail has AWS throttle and refuse some of the calls: each new pod is registered in the end, and each
+// old one deregistered.
+func TestChurnWhereCallsFail(t *testing.T) {
+	t.Parallel()
+	for name, failure := range map[string]*store.Error{
+		"throttled": {Code: "Throttling", Message: "Rate exceeded", Status: 400},
+		"broken":    {Code: "InternalFailure", Message: "an error on the server", Status: 500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHerd(t, 10, 20, Options{Workers: 3})
+				calls := 0
+				h.r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+					a := fault.Action{Latency: latency}
+					if strings.HasSuffix(c.Operation, "gisterTargets") {
+						if calls++; calls%5 == 0 {
+							a.Error = failure
+						}
+					}
+					return a
+				})
+				h.r.Emulator.Calls().Reset()
+				h.churn(4, 20*time.Second)
+				time.Sleep(10 * time.Minute)
+				in, out := h.answered(t)
+				t.Logf("registered after p50 %v, p99 %v; deregistered after p50 %v, p99 %v",
+					quantile(in, 0.5), quantile(in, 0.99), quantile(out, 0.5), quantile(out, 0.99))
+			})
+		})
+	}
 }

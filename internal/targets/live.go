@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -76,15 +77,45 @@ func older(p *corev1.Pod, than []*corev1.Pod) bool {
 	return slices.ContainsFunc(than, func(o *corev1.Pod) bool { return o.CreationTimestamp.After(p.CreationTimestamp.Time) })
 }
 
-// GivenAway reports whether the address of any of the targets is that of a pod of another namespace
-// now. The view is asked for all of them.
-func GivenAway(v *cluster.View, namespace string, registered []observed.Target) bool {
-	given := false
+// Departure is what has become of the pods whose targets are to be taken out.
+type Departure int
+
+// The departures, each more urgent than the one before.
+const (
+	// Running: the pods have their addresses still.
+	Running Departure = iota
+	// Ended: some pod is gone, or the target is none of a pod.
+	Ended
+	// GivenAway: the address of some target is that of another pod now.
+	GivenAway
+)
+
+// DepartureOf finds the most urgent departure. Since has, by id, when targets were to be taken out first: a pod of the
+// namespace that was created later, and is not about to go, is another. The view is asked for all of the targets.
+func DepartureOf(v *cluster.View, namespace string, registered []observed.Target, since map[string]time.Time) Departure {
+	worst := Running
 	for _, t := range registered {
-		holders := holdersOf(v, canonicalIP(t.ID))
-		given = given || slices.ContainsFunc(holders, func(p *corev1.Pod) bool { return p.Namespace != namespace && !older(p, holders) })
+		worst = max(worst, departureOf(v, namespace, t.ID, since[t.ID]))
 	}
-	return given
+	return worst
+}
+
+func departureOf(v *cluster.View, namespace, id string, since time.Time) Departure {
+	if _, err := netip.ParseAddr(id); err != nil {
+		return Ended
+	}
+	address := canonicalIP(id)
+	holders := holdersOf(v, address)
+	if slices.ContainsFunc(holders, func(p *corev1.Pod) bool {
+		other := p.Namespace != namespace || p.DeletionTimestamp == nil && !since.IsZero() && p.CreationTimestamp.After(since)
+		return other && !older(p, holders)
+	}) {
+		return GivenAway
+	}
+	if len(holders) > 0 || len(podsAt(v, "", cluster.HostAddressValue(namespace, address))) > 0 {
+		return Running
+	}
+	return Ended
 }
 
 func nodeInstances(v *cluster.View) map[string]bool {

@@ -65,6 +65,9 @@ func (m *memory) noteFilled(key Key, described *elbv2.TargetGroupBinding, change
 func (m *memory) noteDeregistered(key Key, described *elbv2.TargetGroupBinding, list []observed.Target) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for _, t := range list {
+		delete(m.leaving[key], t.ID)
+	}
 	if f := m.fillings[key]; f != nil && f.binding.Spec.TargetGroupARN == described.Spec.TargetGroupARN {
 		f.registered, f.written = f.registered.Without(list), m.now()
 	}

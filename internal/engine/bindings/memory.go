@@ -3,12 +3,14 @@ package bindings
 import (
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"sync"
 	"time"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 // memory is what a process remembers of bindings, by binding.
@@ -29,6 +31,7 @@ type memory struct {
 	refused  map[Key]map[string]refusedTarget  // by identity
 	letGo    map[Key]bool                      // bindings that let go in order
 	left     map[Key]*elbv2.TargetGroupBinding // that went while their groups were in use
+	leaving  map[Key]map[string]time.Time      // since when targets wait for their turn to be taken out, by id
 }
 
 func newMemory(c Config) *memory {
@@ -36,7 +39,7 @@ func newMemory(c Config) *memory {
 		now: c.Now, firstLook: c.FirstLook, resync: c.Resync,
 		worded: map[Key]time.Time{}, due: map[Key]time.Time{}, missing: map[Key]time.Time{}, serving: map[Key]bool{}, zoned: map[Key]time.Time{},
 		fillings: map[Key]*filling{}, crowds: map[Key]crowd{}, done: map[Key]string{}, written: map[Key]writtenCheckpoints{}, refused: map[Key]map[string]refusedTarget{},
-		letGo: map[Key]bool{}, left: map[Key]*elbv2.TargetGroupBinding{},
+		letGo: map[Key]bool{}, left: map[Key]*elbv2.TargetGroupBinding{}, leaving: map[Key]map[string]time.Time{},
 	}
 }
 
@@ -104,6 +107,7 @@ func (m *memory) note(key Key, b *elbv2.TargetGroupBinding, n bindingplan.Note) 
 		m.letGo[key] = true
 		delete(m.missing, key)
 	case bindingplan.Compared:
+		delete(m.leaving, key)
 		m.due[key] = m.now().Add(m.resyncAfter(key))
 	case bindingplan.Forgotten:
 		m.forget(key)
@@ -119,6 +123,7 @@ func (m *memory) forget(key Key) {
 	delete(m.zoned, key)
 	delete(m.left, key)
 	delete(m.letGo, key)
+	delete(m.leaving, key)
 	delete(m.fillings, key)
 	delete(m.crowds, key)
 	delete(m.done, key)
@@ -170,6 +175,27 @@ func (m *memory) noteReworded(key Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.worded[key] = m.now()
+}
+
+// noteLeaving remembers targets of a binding that wait to be taken out.
+func (m *memory) noteLeaving(key Key, list []observed.Target) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.leaving[key] == nil {
+		m.leaving[key] = map[string]time.Time{}
+	}
+	for _, t := range list {
+		if _, ok := m.leaving[key][t.ID]; !ok {
+			m.leaving[key][t.ID] = m.now()
+		}
+	}
+}
+
+// leavingSince is since when targets of a binding wait to be taken out, by id.
+func (m *memory) leavingSince(key Key) map[string]time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.leaving[key])
 }
 
 // zonesKept is how long it is remembered that AWS wants the zones of a binding's targets.

@@ -17,17 +17,26 @@ import (
 // How long a change of targets may wait for its turn.
 const (
 	registerWithin = time.Second
-	// deregisterWithin is less than the half minute after which a VPC gives an address to another pod.
-	deregisterWithin = 25 * time.Second
+	// endedWithin and the wait past it are about the half minute after which a VPC gives an address to another pod.
+	endedWithin = 20 * time.Second
+	// runningWithin is for targets whose pods are there. When one of them ends it has endedWithin from then on.
+	runningWithin = 45 * time.Second
 )
 
-// deregisterTurn is the turn of a call that takes targets out. It is soon if an address is another
-// tenant's already.
+// registerTurn is the turn of a call that registers targets.
+func (p *run) registerTurn() Turn { return Turn{Tenant: p.key.Namespace, Within: registerWithin} }
+
+// deregisterTurn is the turn of a call that takes targets out. Registrations come first, unless an address is
+// another pod's already.
 func (p *run) deregisterTurn(list []observed.Target) Turn {
-	if targets.GivenAway(p.r.Cluster.View().Unsubscribed(), p.key.Namespace, list) {
-		return Turn{p.key.Namespace, registerWithin}
+	t := Turn{Tenant: p.key.Namespace, Within: runningWithin, Yields: true}
+	switch targets.DepartureOf(p.r.Cluster.View().Unsubscribed(), p.key.Namespace, list, p.r.memory.leavingSince(p.key)) {
+	case targets.GivenAway:
+		t.Within, t.Yields = registerWithin, false
+	case targets.Ended:
+		t.Within = endedWithin
 	}
-	return Turn{p.key.Namespace, deregisterWithin}
+	return t
 }
 
 // deregister takes targets out and returns the last error. One that AWS refuses does not keep the
@@ -52,9 +61,11 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []obser
 			p.r.did(Deregistered, arn, namesOf(chunk))
 			p.reportRestored(ctx, f.Stored, namesOf(chunk))
 		case failure.Turn(err) > 0:
-			// Should one of the addresses be given to another tenant meanwhile, the call is urgent.
-			targets.GivenAway(p.v, p.key.Namespace, slices.Concat(append(queue, chunk)...))
+			// Should one of the pods end meanwhile, or its address be another's, the call is more urgent.
+			late := slices.Concat(append(queue, chunk)...)
+			targets.DepartureOf(p.v, p.key.Namespace, late, nil)
 			p.r.viewed(p.key, p.v)
+			p.r.memory.noteLeaving(p.key, late)
 			return err
 		case p.r.Cloud.Class(err) != engine.Invalid:
 			return fmt.Errorf("deregister %d targets of %s: %w", len(chunk), arn, err)
@@ -94,7 +105,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			return a, refused
 		}
 		if err = p.r.memory.overfull(p.key, arn, len(chunk)); err == nil {
-			err = p.groups(f).Register(ctx, arn, Turn{p.key.Namespace, registerWithin}, list)
+			err = p.groups(f).Register(ctx, arn, p.registerTurn(), list)
 			p.r.memory.noteSent(p.key, arn, len(chunk), err, err != nil && p.r.Cloud.Class(err) == engine.Quota)
 		}
 		if errors.Is(err, ErrZoneNeeded) && accountOf(f.Stored) == (Account{}) && !f.Network.ZonesWanted {

@@ -1,0 +1,186 @@
+package cloud
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+)
+
+// crowdOfCalls are callers that come when their calls have their turn, in virtual time.
+type crowdOfCalls struct {
+	t *testing.T
+	*schedule
+	random *rand.Rand
+	faulty bool // AWS throttles one call in five
+
+	mu     sync.Mutex
+	passed int                    // calls sent since a deregistration that is late was sent
+	asked  map[callKey]targetCall // not sent yet
+	since  map[callKey]time.Time
+	late   time.Duration // the longest that a deregistration was overdue
+	waited time.Duration // the longest wait of a registration
+	calls  int           // that AWS took
+	before int           // deregistrations that were sent before registrations that waited
+	lates  int           // of them, those that were late
+}
+
+const callsRate, callsBurst = 4.0, 20
+
+func newCrowdOfCalls(t *testing.T, seed uint64, faulty bool) *crowdOfCalls {
+	pace := Pace{Service: serviceELB, Operation: regexp.MustCompile("Targets$"), Rate: callsRate, Burst: callsBurst, Fixed: true}
+	return &crowdOfCalls{
+		t: t, schedule: newSchedule(newLimiter([]Pace{pace}, time.Now, 0)), random: rand.New(rand.NewPCG(seed, 1)), faulty: faulty,
+		asked: map[callKey]targetCall{}, since: map[callKey]time.Time{},
+	}
+}
+
+// make makes a call as soon as it has its turn, and again until AWS takes it.
+func (c *crowdOfCalls) make(call targetCall) {
+	c.mu.Lock()
+	c.asked[call.key()], c.since[call.key()] = call, time.Now()
+	c.mu.Unlock()
+	for {
+		c.mu.Lock()
+		p, err := c.take(call)
+		if err == nil {
+			c.sent(call)
+		}
+		fails := c.faulty && c.random.IntN(5) == 0
+		c.mu.Unlock()
+		var put *Error
+		switch {
+		case errors.As(err, &put):
+			time.Sleep(put.RetryAfter())
+			continue
+		case err != nil:
+			c.t.Error(err)
+			return
+		}
+		time.Sleep(30 * time.Millisecond)
+		p.settle(unanswered)
+		if !fails {
+			c.answered(call.key(), nil)
+			c.mu.Lock()
+			c.calls++
+			c.mu.Unlock()
+			return
+		}
+		c.answered(call.key(), &Error{class: engine.Throttled, err: errors.New("rate exceeded")})
+		c.mu.Lock()
+		c.asked[call.key()] = call
+		c.mu.Unlock()
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// sent checks the order in which a call is sent. The lock is held.
+func (c *crowdOfCalls) sent(call targetCall) {
+	delete(c.asked, call.key())
+	now, wait := time.Now(), 0
+	for key, o := range c.asked {
+		c.schedule.mu.Lock()
+		w, put := c.waiting[key]
+		c.schedule.mu.Unlock()
+		if put && !o.turn.Yields && !now.After(w.at.Add(claimWithin)) && !now.Before(c.since[key].Add(100*time.Millisecond)) {
+			wait++
+		}
+	}
+	age := now.Sub(c.since[call.key()])
+	if !call.turn.Yields {
+		c.waited = max(c.waited, age)
+		c.passed++
+		return
+	}
+	over := age - call.turn.Within
+	c.late = max(c.late, over)
+	tokens := c.buckets[call.operation][0].tokens // the call's own is taken
+	if tokens < float64(wait) {
+		if over < -time.Second { // a registration that comes now is due in a second
+			c.t.Errorf("a deregistration that is not due is sent while %d registrations wait and %.1f tokens are left", wait, tokens)
+		}
+		if c.before++; over >= 0 {
+			if c.lates++; float64(c.passed)+tokens < lateEach-1 && c.lates > 1 && !c.faulty {
+				c.t.Errorf("a deregistration that is late is sent after %d other calls while %d registrations wait and %.1f tokens are left", c.passed, wait, tokens)
+			}
+		}
+	}
+	if c.passed++; over >= 0 {
+		c.passed = 0
+	}
+}
+
+// TestRegistrationsOvertakeDeregistrations has more to register and deregister than AWS admits, for a time: a
+// registration waits for deregistrations that are due, and for the share of those that are late; each deregistration is
+// sent within a bound that depends on how many there are; and each call is sent, also where AWS throttles some.
+func TestRegistrationsOvertakeDeregistrations(t *testing.T) {
+	t.Parallel()
+	for _, faulty := range []bool{false, true} {
+		for seed := range uint64(5) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCrowdOfCalls(t, seed, faulty)
+				var all sync.WaitGroup
+				registrations, deregistrations := 0, 0
+				for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
+					call := targetCall{operation: registerTargets, turn: bindings.Turn{Tenant: "shop", Within: time.Second}}
+					if c.random.IntN(2) == 0 {
+						within := []time.Duration{25 * time.Second, 45 * time.Second}[c.random.IntN(2)]
+						call = targetCall{operation: deregisterTargets, turn: bindings.Turn{Tenant: "shop", Within: within, Yields: true}}
+						deregistrations++
+					} else {
+						registrations++
+					}
+					call.group = fmt.Sprint(call.operation, registrations, deregistrations)
+					all.Go(func() { c.make(call) })
+					time.Sleep(time.Duration(c.random.ExpFloat64() * float64(time.Second) / 6.5))
+				}
+				all.Wait()
+				if c.calls != registrations+deregistrations {
+					t.Errorf("seed %d: %d of %d calls were sent", seed, c.calls, registrations+deregistrations)
+				}
+				// In the worst case each deregistration waits for its turn behind all others.
+				bound := time.Duration(float64(deregistrations*lateEach)/callsRate*float64(time.Second)) + longestYield
+				if c.late > bound {
+					t.Errorf("seed %d: a deregistration was overdue for %v, more than %v", seed, c.late, bound)
+				}
+				t.Logf("seed %d, faulty %v: %d registrations within %v, %d deregistrations overdue for %v at most, %d of them sent before registrations",
+					seed, faulty, registrations, c.waited, deregistrations, c.late, c.before)
+			})
+		}
+	}
+}
+
+// A call that AWS throttled is as urgent as it was.
+func TestACallThatFailedKeepsItsDeadline(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		kept bool
+	}{
+		"throttled": {&Error{class: engine.Throttled, err: errors.New("rate exceeded")}, true},
+		"refused":   {&Error{class: engine.Invalid, err: errors.New("no such target")}, false},
+		"taken":     {nil, false},
+	} {
+		s := newTurns(4, 20)
+		call := targetCall{operation: deregisterTargets, group: "a", turn: bindings.Turn{Tenant: "shop", Within: 25 * time.Second, Yields: true}}
+		due := s.at.Add(call.turn.Within)
+		if _, err := s.take(call); err != nil {
+			t.Fatal(name, err)
+		}
+		s.answered(call.key(), c.err)
+		s.at = s.at.Add(20 * time.Second)
+		s.drain("shop")
+		if _, err := s.take(call); err == nil {
+			t.Fatal(name, "it has its turn although the bucket is empty")
+		}
+		if got := s.waiting[call.key()].due.Equal(due); got != c.kept {
+			t.Errorf("%s: keeps its deadline: %v", name, got)
+		}
+	}
+}

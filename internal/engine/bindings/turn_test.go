@@ -1,0 +1,75 @@
+package bindings_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// busy is the small AWS while its limits admit no call that takes targets out.
+type busy struct {
+	*aws
+	busy bool
+	turn bindings.Turn // of the last call
+}
+
+func (b *busy) As(bindings.Account) bindings.TargetGroups { return b }
+
+func (b *busy) Deregister(ctx context.Context, arn string, turn bindings.Turn, out []observed.Target) error {
+	b.turn = turn
+	if b.busy {
+		return later{classed{engine.Throttled, "put off"}}
+	}
+	return b.aws.Deregister(ctx, arn, turn, out)
+}
+
+type later struct{ classed }
+
+func (later) RetryAfter() time.Duration { return 3 * time.Second }
+
+// A target that waits to be taken out is more urgent when its pod has ended, and most when another pod has its address.
+func TestATargetThatWaitsIsMoreUrgentWhenItsPodIsGone(t *testing.T) {
+	w := ipWorld(t, p1, p2)
+	b := &busy{aws: w.aws, busy: true}
+	w.conf.Cloud = b
+	w.restart()
+	w.run("a")
+	old, err := w.store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "ns", Name: "p2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect := func(what string, within time.Duration, yields bool) {
+		t.Helper()
+		w.now = w.now.Add(5 * time.Second)
+		w.run("a")
+		if b.turn.Within != within || b.turn.Yields != yields {
+			t.Errorf("%s: %+v", what, b.turn)
+		}
+	}
+	w.put(strings.SplitN(podDocs("web", p1), "---", 2)[0])
+	expect("the pod is there", 45*time.Second, true)
+	w.drop(cluster.KindPod, "p2")
+	expect("the pod is gone", 20*time.Second, true)
+	if err := w.store.Put(old); err != nil {
+		t.Fatal(err)
+	}
+	expect("the pod was only missing in the cache", 45*time.Second, true)
+	w.drop(cluster.KindPod, "p2")
+	other := strings.ReplaceAll(stolen(p2.ip), "namespace: other", "namespace: ns")
+	w.put(strings.Replace(other, "2026-01-02T00:00:00Z", w.now.Format(time.RFC3339), 1))
+	expect("another pod of the namespace has the address", time.Second, false)
+	w.drop(cluster.KindPod, "thief")
+	w.put(stolen(p2.ip))
+	expect("a pod of another namespace has the address", time.Second, false)
+	b.busy = false
+	w.run("a")
+	if got := len(w.aws.groups["arn/a"]); got != 1 {
+		t.Errorf("%d targets in the end", got)
+	}
+}
