@@ -40,18 +40,20 @@ func (p *planner) converge() {
 		p.end = withMissingEndpoints
 		return
 	}
-	p.complete()
-	if !p.claimed() && !p.Claimed {
-		p.do(AddFinalizer{}, "the targets are to be taken out before the binding goes")
-		return
-	}
 	if p.Rival == nil {
 		p.ask(AskRival{})
 		return
 	}
-	if p.Group == nil && !p.Rival.lost() && (p.checkpoint() == "" || p.Memory.DueIn <= 0) {
-		p.ask(AskGroup{}) // not at each change of pods
-		return
+	if !p.Rival.lost() { // the ARN is for the binding that fills the target group, see before
+		p.complete()
+		if !p.claimed() && !p.Claimed {
+			p.do(AddFinalizer{}, "the targets are to be taken out before the binding goes")
+			return
+		}
+		if p.Group == nil && (p.checkpoint() == "" || p.Memory.DueIn <= 0 || !p.specSeen()) {
+			p.ask(AskGroup{}) // not at each change of pods
+			return
+		}
 	}
 	p.do(NoOldServe, "")
 	switch {
@@ -102,10 +104,13 @@ func (f *Facts) unchanged() bool {
 	if f.Found.NotFound || f.Found.Blind || f.Found.Faulty || f.Found.Unsure || f.checkpoint() != f.Want || !f.claimed() {
 		return false
 	}
-	if seen := f.Stored.Status.ObservedGeneration; seen == nil || *seen < f.Stored.Generation {
-		return false
-	}
-	return !f.gatesClosed()
+	return f.specSeen() && !f.gatesClosed()
+}
+
+// specSeen reports whether a run has succeeded with the spec as it is now.
+func (f *Facts) specSeen() bool {
+	seen := f.Stored.Status.ObservedGeneration
+	return seen != nil && *seen >= f.Stored.Generation
 }
 
 func (f *Facts) checkpoint() string { return f.Stored.Annotations[targets.CheckpointAnnotation] }

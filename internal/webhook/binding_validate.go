@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -11,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
-	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
@@ -59,8 +57,8 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 	if other, err := c.rival(b); err != nil {
 		return Answer{}, err
 	} else if other != nil {
-		return deny(checkExisting, "spec.%s: target group %s is bound by TargetGroupBinding %s/%s already; both need multiClusterTargetGroup to share it",
-			named(b), cmp.Or(b.Spec.TargetGroupARN, b.Spec.TargetGroupName), other.Namespace, other.Name), nil
+		return deny(checkExisting, "spec.targetGroupARN: target group %s is bound by TargetGroupBinding %s/%s already; both need multiClusterTargetGroup to share it",
+			b.Spec.TargetGroupARN, other.Namespace, other.Name), nil
 	}
 	if old != nil {
 		return Answer{}, nil
@@ -70,14 +68,6 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("spec.targetGroupName: %s is not the name of %s, which counts", b.Spec.TargetGroupName, b.Spec.TargetGroupARN))
 	}
 	return out, nil
-}
-
-// named is the field by which a binding names its target group.
-func named(b *v1beta1.TargetGroupBinding) string {
-	if b.Spec.TargetGroupARN == "" {
-		return "targetGroupName"
-	}
-	return "targetGroupARN"
 }
 
 // misnamed reports whether a binding has both an ARN and a name, and the name, which is then
@@ -120,8 +110,12 @@ func fieldText[T ~string](v *T) string {
 	return string(*v)
 }
 
-// rival finds another binding that must not share the target group with this one.
+// rival finds another binding that must not share the target group with this one. A name alone is not compared: there may
+// be no target group of that name, and whoever writes it first must not keep others from one. The controller does that.
 func (c Config) rival(b *v1beta1.TargetGroupBinding) (*v1beta1.TargetGroupBinding, error) {
+	if b.Spec.TargetGroupARN == "" {
+		return nil, nil
+	}
 	v := cluster.NewView(c.Source)
 	var out *v1beta1.TargetGroupBinding
 	for _, o := range cluster.List[*v1beta1.TargetGroupBinding](v, cluster.Query{
@@ -129,7 +123,7 @@ func (c Config) rival(b *v1beta1.TargetGroupBinding) (*v1beta1.TargetGroupBindin
 	}) {
 		same := o.UID == b.UID && b.UID != "" || o.Namespace == b.Namespace && o.Name == b.Name
 		shared := o.Spec.MultiClusterTargetGroup && b.Spec.MultiClusterTargetGroup
-		if !same && !shared && bindingplan.SameTargetGroup(o, b) && out == nil {
+		if !same && !shared && o.Spec.TargetGroupARN == b.Spec.TargetGroupARN && out == nil {
 			out = o
 		}
 	}

@@ -237,9 +237,8 @@ func (p *run) readRival(ctx context.Context, f *bindingplan.Facts) (*bindingplan
 	}
 	v := p.r.Cluster.View().Unsubscribed()
 	var others []*elbv2.TargetGroupBinding
-	for _, o := range withTargetGroup(v, b, w) {
-		if (o.Namespace != b.Namespace || o.Name != b.Name) && o.DeletionTimestamp == nil &&
-			(bindingplan.SameTargetGroup(o, b) || bindingplan.SameTargetGroup(o, w)) {
+	for _, o := range withTargetGroup(v, w) {
+		if (o.Namespace != b.Namespace || o.Name != b.Name) && o.DeletionTimestamp == nil && bindingplan.SameTargetGroup(o, w) {
 			others = append(others, o)
 		}
 	}
@@ -252,19 +251,11 @@ func (p *run) readRival(ctx context.Context, f *bindingplan.Facts) (*bindingplan
 	return &out, nil
 }
 
-// withTargetGroup are the bindings of all namespaces that may have the same target group as one of these.
-func withTargetGroup(v *cluster.View, bindings ...*elbv2.TargetGroupBinding) []*elbv2.TargetGroupBinding {
-	var out []*elbv2.TargetGroupBinding
-	names := map[string]bool{}
-	for _, b := range bindings {
-		if name := cluster.TargetGroupName(b); !names[name] {
-			names[name] = true
-			out = append(out, cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{
-				Kind: cluster.KindBinding, Index: cluster.BindingByTargetGroup, Value: name,
-			})...)
-		}
-	}
-	return out
+// withTargetGroup are the bindings of all namespaces that may have the same target group as this one.
+func withTargetGroup(v *cluster.View, b *elbv2.TargetGroupBinding) []*elbv2.TargetGroupBinding {
+	return cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{
+		Kind: cluster.KindBinding, Index: cluster.BindingByTargetGroup, Value: cluster.TargetGroupName(b),
+	})
 }
 
 // readNetwork finds out which addresses are not of the VPC, and where their nodes are.

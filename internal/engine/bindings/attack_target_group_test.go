@@ -1,0 +1,84 @@
+package bindings_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// The webhook admits that a field is filled in later, and without webhooks every field can be changed.
+func TestAnEditThatContradictsTheTargetGroupIsReportedAtOnce(t *testing.T) {
+	other := "vpc-2"
+	six, nodes := elbv2.TargetGroupIPAddressTypeIPv6, elbv2.TargetTypeInstance
+	for name, edit := range map[string]func(*elbv2.TargetGroupBindingSpec){
+		"spec.ipAddressType": func(s *elbv2.TargetGroupBindingSpec) { s.IPAddressType = &six },
+		"spec.vpcID":         func(s *elbv2.TargetGroupBindingSpec) { s.VpcID = other },
+		"spec.targetType":    func(s *elbv2.TargetGroupBindingSpec) { s.TargetType = &nodes },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, serviceDoc("web", "NodePort"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
+			w.aws.typ = model.IPTargets
+			w.run("a")
+			w.aws.setAll("arn/a", "healthy")
+			w.run("a")
+			w.aws.take()
+			b := w.binding("a").DeepCopy()
+			edit(&b.Spec)
+			if _, err := w.store.Update(b, cluster.Main); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // the fault is no less one at the next event
+				out := w.run("a")
+				if len(out.Findings) != 1 || out.Findings[0].Field != name || out.Findings[0].Reason != finding.TargetGroupDiffers {
+					t.Errorf("findings %v", out.Findings)
+				}
+				w.put(podDocs("web", p1, p2))
+			}
+			if calls := w.aws.take(); strings.Contains(calls, "register") {
+				t.Errorf("calls: %s", calls)
+			}
+			want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
+		})
+	}
+}
+
+// inOther is a binding of another namespace.
+func inOther(doc string) string { return strings.Replace(doc, "namespace: ns", "namespace: evil", 1) }
+
+// A name can be taken before there is a target group of that name.
+func TestABindingWithoutATargetGroupDoesNotKeepOthersFromIt(t *testing.T) {
+	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/shop/0123456789abcdef"
+	byName := func(name string) string {
+		return strings.Replace(bindingDoc(name, "web", "ip", 8080), "targetGroupARN: arn/"+name, "targetGroupName: shop", 1)
+	}
+	byARN := func(name, arn string) string {
+		return strings.Replace(bindingDoc(name, "web", "ip", 8080), "arn/"+name, arn, 1)
+	}
+	fake := strings.Replace(arn, "0123456789abcdef", "0000000000000000", 1)
+	for name, c := range map[string]struct{ squatter, victim string }{
+		"a name before the ARN":          {byName("z"), byARN("a", arn)},
+		"an ARN of nothing before name":  {byARN("z", fake), byName("a")},
+		"an ARN of nothing, and the ARN": {byARN("z", fake), byARN("a", arn)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), inOther(c.squatter))
+			w.now = w.now.Add(time.Hour)
+			w.aws.groups[arn] = nil
+			w.put(c.victim)
+			for range 2 {
+				if out := w.run("a"); len(out.Findings) > 0 {
+					t.Errorf("findings %v", out.Findings)
+				}
+				want(t, "targets", "10.0.1.1:8080", w.aws.ids(arn))
+				// The other one is looked up now, and finds it.
+				_, _ = w.rec.Reconcile(t.Context(), bindings.Key{Namespace: "evil", Name: "z"})
+			}
+		})
+	}
+}
