@@ -63,7 +63,7 @@ func (sg *securityGroups) planManaged(after []StepID) []StepID {
 		have = live.Ingress
 		sg.retag(managedGroupAddress, tags, live.Tags, true, after, sg.members())
 	}
-	authorize, revoke := network.RuleDiff(want.Ingress, have)
+	authorize, revoke := network.RuleDiff(sg.admitted(want.Ingress), have)
 	revoke = slices.DeleteFunc(revoke, sg.keepsOpen)
 	if len(authorize)+len(revoke) == 0 {
 		return made
@@ -71,6 +71,31 @@ func (sg *securityGroups) planManaged(after []StepID) []StepID {
 	sg.tellRevoked(live, revoke)
 	sg.openPorts(authorize, revoke, len(have)+len(authorize)-len(revoke), append(slices.Clone(after), made...))
 	return made
+}
+
+// admitted are the desired rules without those for a port on which nothing listens and on which this plan makes
+// no listener: it is opened together with its listener.
+func (sg *securityGroups) admitted(rules []model.IngressRule) []model.IngressRule {
+	live, waits := sg.livePorts(), map[int32]bool{}
+	for _, l := range slices.Concat(sg.lb.listeners, sg.frontend.listeners) {
+		if l.make || live[l.desired.Port] {
+			waits[l.desired.Port] = false
+		} else if _, seen := waits[l.desired.Port]; !seen {
+			waits[l.desired.Port] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(rules), func(r model.IngressRule) bool { return !isICMP(r) && r.From == r.To && waits[r.From] })
+}
+
+// livePorts are those on which any load balancer of the stack listens.
+func (sg *securityGroups) livePorts() map[int32]bool {
+	ports := map[int32]bool{}
+	for _, lb := range sg.have.LoadBalancers {
+		for _, l := range lb.Listeners {
+			ports[l.Port] = true
+		}
+	}
+	return ports
 }
 
 // openPorts plans a change of rules of the managed group, a step for each set of namespaces that share
@@ -162,11 +187,9 @@ func (sg *securityGroups) keepsOpen(r model.IngressRule) bool {
 
 // tellRevoked names the rules that are taken away and that no controller has made.
 func (sg *securityGroups) tellRevoked(live *observed.SecurityGroup, revoke []model.IngressRule) {
-	ports := map[int32]bool{}
-	for _, lb := range sg.have.LoadBalancers {
-		for _, l := range lb.Listeners {
-			ports[l.Port] = true
-		}
+	ports := sg.livePorts()
+	for _, l := range slices.Concat(sg.lb.listeners, sg.frontend.listeners) {
+		ports[l.desired.Port] = true // opened by an earlier version for a listener that waits, or for one deleted by others
 	}
 	var foreign []string
 	for _, r := range revoke {

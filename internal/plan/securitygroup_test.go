@@ -62,3 +62,87 @@ func has(p plan.Plan, id plan.StepID) bool {
 	}
 	return false
 }
+
+// sourcesOf are the rules of the managed group by port.
+func sourcesOf(have observed.Stack) map[int32]int {
+	out := map[int32]int{}
+	for _, g := range have.SecurityGroups {
+		for _, r := range g.Ingress {
+			out[r.From]++
+		}
+	}
+	return out
+}
+
+// A port without a certificate is opened once its listener can be made, and is not closed under one that is live.
+func TestAPortIsOpenedTogetherWithItsListener(t *testing.T) {
+	withTLS := func(certificate string) model.Stack {
+		s := claimed(desiredOf(ruleTo("/*", "g1")))
+		secure := s.LoadBalancer.Listeners[0]
+		secure.Port = 443
+		secure.TLS = &model.TLS{Policy: "p", Certificates: []model.CertChoice{
+			model.CertARNs{Member: testMember, ARNs: []string{certificate}, Field: "certificate-arn"},
+		}}
+		s.LoadBalancer.Listeners = append(s.LoadBalancer.Listeners, secure)
+		managed := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+		managed.Group.Ingress = append(managed.Group.Ingress, model.IngressRule{Protocol: "tcp", From: 443, To: 443, CIDR: "0.0.0.0/0"})
+		s.LoadBalancer.SecurityGroups = managed
+		return s
+	}
+	const good, gone = "arn:aws:acm:us-west-2:1:certificate/good", "arn:aws:acm:us-west-2:1:certificate/gone"
+	facts := testFacts()
+	facts.Region, facts.Account, facts.CertificatesAsked = "us-west-2", "1", true
+	facts.Certificates = []observed.Certificate{{ARN: good, Status: "ISSUED"}}
+	plain := claimed(desiredOf(ruleTo("/*", "g1")))
+
+	have := converge(t, plain, observed.Stack{Facts: facts})
+	have = converge(t, withTLS(gone), have)
+	if d := cmp.Diff(map[int32]int{80: 1}, sourcesOf(have)); d != "" {
+		t.Errorf("port 443 has no listener yet: %s", d)
+	}
+	if p, found := plan.Make(plain, have, testOptions); !p.Empty() || reported(found) != "" {
+		t.Errorf("the port is given up: findings %q, steps\n%s", reported(found), p.Text())
+	}
+
+	// What an earlier version opened is closed, and is no rule of others.
+	early := have
+	early.SecurityGroups = append([]observed.SecurityGroup{}, have.SecurityGroups...)
+	early.SecurityGroups[0].Ingress = withTLS(gone).LoadBalancer.SecurityGroups.(model.GroupsManaged).Group.Ingress
+	if p, found := plan.Make(withTLS(gone), early, testOptions); !has(p, "rules security-group/ManagedLBSecurityGroup") || reported(found) != "CertificateNotFound" {
+		t.Errorf("opened early: findings %q, steps\n%s", reported(found), p.Text())
+	}
+
+	both := map[int32]int{80: 1, 443: 1}
+	have = converge(t, withTLS(good), have)
+	if d := cmp.Diff(both, sourcesOf(have)); d != "" {
+		t.Errorf("port 443 is served: %s", d)
+	}
+	have = converge(t, withTLS(gone), have)
+	if d := cmp.Diff(both, sourcesOf(have)); d != "" {
+		t.Errorf("port 443 is still live: %s", d)
+	}
+	have = converge(t, plain, have)
+	if d := cmp.Diff(map[int32]int{80: 1}, sourcesOf(have)); d != "" {
+		t.Errorf("port 443 is given up: %s", d)
+	}
+}
+
+// A held port of a network load balancer that was never made is not opened.
+func TestAHeldPortOfANetworkLoadBalancerIsNotOpened(t *testing.T) {
+	want := networkStack(model.Internal, map[int32]model.Base{53: model.UDP, 80: model.TCP})
+	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldInvalid
+	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
+	if d := cmp.Diff(map[int32]int{80: 1}, sourcesOf(have)); d != "" {
+		t.Errorf("port 53 is held: %s", d)
+	}
+	want.LoadBalancer.Listeners[0].DefaultHeld = 0
+	have = converge(t, want, have)
+	if d := cmp.Diff(map[int32]int{53: 1, 80: 1}, sourcesOf(have)); d != "" {
+		t.Errorf("port 53 is served: %s", d)
+	}
+	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldInvalid
+	have = converge(t, want, have)
+	if d := cmp.Diff(map[int32]int{53: 1, 80: 1}, sourcesOf(have)); d != "" {
+		t.Errorf("port 53 is live: %s", d)
+	}
+}
