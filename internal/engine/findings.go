@@ -105,6 +105,8 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 		case ofAWS && f.Class == Invalid && (reason == finding.RejectedByAWS || reason == finding.WebACLNotFound):
 			message = fmt.Sprintf("%s; %s", refused.text(""), meanwhile(p.Stack.Kind, f.Step, opensAfter(p, f.Step.ID)))
 			field, fix = cmp.Or(refused.setting, field), failure.ChangeValue
+		case reason == finding.NameTaken:
+			return f.nameTaken(p.Stack.Kind, message)
 		}
 	}
 	for _, ref := range f.Step.Blames {

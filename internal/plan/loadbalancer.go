@@ -170,7 +170,7 @@ func (b *builder) createLoadBalancer(lb *loadBalancerPlan, after []StepID) []Ste
 			Type: want.Type, Name: lb.freeName(b.have), Scheme: want.Scheme, AddressType: want.AddressType, Subnets: lb.mappings(),
 			SecurityGroups: lb.groups, SourceNAT: want.SourceNAT, CoIPPool: want.CoIPPool, IPAMPool: want.IPAMPool, Tags: tags,
 		},
-		Why: why, After: append(slices.Clone(after), b.deletions()...), Impact: impact, Blames: b.members(),
+		Why: why, After: append(slices.Clone(after), b.deletions()...), Impact: impact, Blames: b.members(), NameOf: want.Origins["name"],
 	})
 	if len(lb.groups) > 0 && want.PrivateLinkRules == off {
 		// It is on in a load balancer that was made with security groups.

@@ -84,6 +84,8 @@ type Step struct {
 	Blames []finding.Ref
 	// Rule identifies the desired rule that the step creates or changes; zero if it is about none.
 	Rule model.RuleKey
+	// NameOf is the field that sets the name of the load balancer that the step creates; zero if the name is computed.
+	NameOf finding.Origin
 	// Staged is set where the step needs room beside what is live, and the change can be made in place
 	// without (Rule.InPlace, Listener.DefaultInPlace).
 	Staged bool

@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// taken is the error of a name that another resource has.
+type taken struct{ error string }
+
+func (t taken) Error() string          { return t.error }
+func (t taken) Reason() finding.Reason { return finding.NameTaken }
+
+func TestATakenNameIsReportedAtTheFieldThatSetsIt(t *testing.T) {
+	web := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
+	api := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "api"}
+	gateway := finding.Ref{Kind: "Gateway", Namespace: "shop", Name: "edge"}
+	settings := finding.Ref{Kind: "LoadBalancerConfiguration", Namespace: "shop", Name: "edge"}
+	balancer := plan.Step{Address: plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}, Verb: plan.Create, Do: plan.CreateLoadBalancer{Name: "web"}}
+	group := plan.Step{Address: plan.Address{Kind: plan.TargetGroup, ID: "shop/web:80"}, Verb: plan.Create, Do: plan.CreateTargetGroup{}}
+	of := func(s plan.Step, name finding.Origin, blames ...finding.Ref) plan.Step {
+		s.NameOf, s.Blames = name, blames
+		return s
+	}
+	annotation := finding.Origin{Object: web, Field: "alb.ingress.kubernetes.io/load-balancer-name"}
+	const why = "create load balancer web: a load balancer of this name exists and belongs to cluster other"
+	for name, c := range map[string]struct {
+		kind             model.Kind
+		step             plan.Step
+		field, text, fix string
+	}{
+		"own annotation": {model.Ingress, of(balancer, annotation, web), "alb.ingress.kubernetes.io/load-balancer-name",
+			" (alb.ingress.kubernetes.io/load-balancer-name of Ingress shop/web sets the name); nothing is created",
+			"choose another name in alb.ingress.kubernetes.io/load-balancer-name of Ingress shop/web, or remove the other resource"},
+		"annotation of another member": {model.Ingress, of(balancer, annotation, api), "alb.ingress.kubernetes.io/load-balancer-name of Ingress shop/web",
+			" (alb.ingress.kubernetes.io/load-balancer-name of Ingress shop/web sets the name); nothing is created",
+			"choose another name in alb.ingress.kubernetes.io/load-balancer-name of Ingress shop/web, or remove the other resource"},
+		"field of a configuration": {model.ALBGateway, of(balancer, finding.Origin{Object: settings, Field: "spec.loadBalancerName"}, gateway), "spec.loadBalancerName of LoadBalancerConfiguration shop/edge",
+			" (spec.loadBalancerName of LoadBalancerConfiguration shop/edge sets the name); nothing is created",
+			"choose another name in spec.loadBalancerName of LoadBalancerConfiguration shop/edge, or remove the other resource"},
+		"computed": {model.Service, of(balancer, finding.Origin{}, web), "service.beta.kubernetes.io/aws-load-balancer-name",
+			" (the controller computes the name, because service.beta.kubernetes.io/aws-load-balancer-name is not set); nothing is created",
+			"set service.beta.kubernetes.io/aws-load-balancer-name, or remove the other resource"},
+		"target group": {model.Ingress, of(group, finding.Origin{}, web), "target-group",
+			" (the controller computes the name); nothing is created", "remove the other resource"},
+	} {
+		f := FailedStep{Step: c.step, Class: Invalid, Err: taken{why}, Called: true}
+		got := f.findings(1, plan.Plan{Stack: model.StackID{Kind: c.kind, Namespace: "shop", Name: "web"}})
+		if len(got) != 1 || got[0].Field != c.field || got[0].Message != why+c.text || got[0].Fix != c.fix || got[0].Reason != finding.NameTaken {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
