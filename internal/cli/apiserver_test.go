@@ -33,6 +33,7 @@ type apiServer struct {
 	t       *testing.T
 	objects map[schema.GroupVersion]map[string][]cluster.Object // by plural name
 	kinds   map[schema.GroupVersion][]metav1.APIResource
+	denied  map[string]bool // plural names of kinds that may not be read
 	mu      sync.Mutex
 	reads   map[string]int
 }
@@ -125,6 +126,9 @@ func (a *apiServer) version(w http.ResponseWriter, gv schema.GroupVersion, rest 
 	switch {
 	case byName == nil:
 		http.Error(w, "no such version", http.StatusNotFound)
+	case len(rest) > 0 && a.denied[rest[0]]:
+		w.WriteHeader(http.StatusForbidden)
+		a.answer(w, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Message: rest[0] + " is forbidden", Code: http.StatusForbidden})
 	case len(rest) == 0:
 		a.answer(w, metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String(), APIResources: a.kinds[gv]})
 	case len(rest) == 1:

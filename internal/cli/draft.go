@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -37,6 +38,8 @@ type drafting struct {
 	// connected is AWS, live or recorded, and vpc the one that it is about.
 	connected engine.Cloud
 	vpc       string
+	// secrets reads Secrets from the cluster; nil without one.
+	secrets client.Reader
 	// live: the objects of a cluster were read.
 	live bool
 	// chosen is what the command is about.
@@ -90,8 +93,9 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(en
 	rec := &recorder{Cloud: d.connected, younger: d.younger, now: d.env.now, answers: map[model.StackID]observed.Stack{}, asked: map[model.StackID][]model.Question{}}
 	d.aws = rec
 	frontends := controller.Frontends(d.cfg)
+	secrets := &namedSecrets{Memory: store, ctx: ctx, cluster: d.secrets}
 	eng := engine.New(engine.Config{
-		Cloud: rec, Cluster: kube.New(store, kube.InMemory{Store: store}, time.Now),
+		Cloud: rec, Cluster: kube.New(secrets, kube.InMemory{Store: store}, time.Now),
 		Frontends: frontends, Options: controller.PlanOptions(d.cfg, d.vpc),
 		Fence: func() error { return errReadOnly },
 	})
@@ -101,6 +105,7 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(en
 		if err != nil {
 			return cloud.Explain(err)
 		}
+		draft.Findings = secrets.correct(draft.Findings)
 		if err := show(draft); err != nil {
 			return err
 		}

@@ -134,7 +134,7 @@ func filesOf(arg string) ([]string, error) {
 	return out, nil
 }
 
-// readCluster copies what translators read from a live cluster. Secrets are left out. Without a
+// readCluster copies what translators read from a live cluster. Secrets are read one by one later. Without a
 // cluster there is nothing to copy, which is an error unless files are given.
 func (d *drafting) readCluster(ctx context.Context, store *cluster.Memory, notes io.Writer) error {
 	if d.filesOnly && len(d.files) > 0 {
@@ -183,7 +183,7 @@ func (d *drafting) readCluster(ctx context.Context, store *cluster.Memory, notes
 			return err
 		}
 	}
-	d.live = true
+	d.live, d.secrets = true, c
 	return nil
 }
 

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const signInYAML = `apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: web
+  namespace: shop
+  annotations:
+    alb.ingress.kubernetes.io/listen-ports: '[{"HTTPS":443}]'
+    alb.ingress.kubernetes.io/auth-type: oidc
+    alb.ingress.kubernetes.io/auth-idp-oidc: '{"issuer":"https://id.example.com","authorizationEndpoint":"https://id.example.com/a","tokenEndpoint":"https://id.example.com/t","userInfoEndpoint":"https://id.example.com/u","secretName":"sign-in"}'
+spec:
+  ingressClassName: alb
+  rules: [{host: shop.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]
+`
+
+const signInSecretYAML = `apiVersion: v1
+kind: Secret
+metadata: {name: sign-in, namespace: shop}
+data: {clientID: c2hvcA==, clientSecret: aHVzaC1odXNo}
+`
+
+// A Secret that an Ingress names is read by itself, where the user may read it, and is not called missing where it was
+// not looked at.
+func TestOnlyNamedSecretsAreReadAndUnreadOnesAreNotCalledMissing(t *testing.T) {
+	const missing, unread = "does not exist", "was not looked at"
+	objects := strings.Join([]string{classYAML, serviceYAML, signInYAML}, "---\n")
+	for name, c := range map[string]struct {
+		secret, denied, filesOnly bool
+		want, not                 []string
+	}{
+		"it exists":            {secret: true, not: []string{missing, unread}},
+		"it does not exist":    {want: []string{"SecretNotFound", missing}, not: []string{unread}},
+		"it may not be read":   {secret: true, denied: true, want: []string{`Secret "shop/sign-in" was not looked at`, "secrets is forbidden"}, not: []string{"SecretNotFound", missing}},
+		"no cluster is read":   {filesOnly: true, want: []string{unread, "no cluster is read"}, not: []string{"SecretNotFound", missing}},
+		"the files contain it": {filesOnly: true, secret: true, not: []string{missing, unread}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, flags := aws(t)
+			text := objects
+			if c.secret {
+				text += "---\n" + signInSecretYAML
+			}
+			args := slices.Concat([]string{"plan", "--all"}, flags)
+			var server *apiServer
+			if c.filesOnly {
+				args = slices.Concat([]string{"plan", "--files-only", "-f", "-"}, flags)
+			} else {
+				var config string
+				server, config = serveCluster(t, text)
+				server.denied = map[string]bool{"secrets": c.denied}
+				args = append(args, "--kubeconfig", config)
+			}
+			code, out, stderr := with(t, text, nil, args...)
+			if code == 1 {
+				t.Fatalf("exit %d: %s%s", code, out, stderr)
+			}
+			for _, part := range c.want {
+				if !strings.Contains(out, part) {
+					t.Errorf("want %q in\n%s", part, out)
+				}
+			}
+			for _, part := range append(c.not, "hush-hush", "aHVzaC1odXNo") {
+				if strings.Contains(out+stderr, part) {
+					t.Errorf("want no %q in\n%s%s", part, out, stderr)
+				}
+			}
+			if server != nil && server.reads["/api/v1/secrets"] > 0 {
+				t.Errorf("Secrets were listed: %v", server.reads)
+			}
+		})
+	}
+}
