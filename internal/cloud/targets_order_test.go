@@ -35,9 +35,9 @@ type crowdOfCalls struct {
 const callsRate, callsBurst = 4.0, 20
 
 func newCrowdOfCalls(t *testing.T, seed uint64, faulty bool) *crowdOfCalls {
-	pace := Pace{Service: serviceELB, Operation: regexp.MustCompile("Targets$"), Rate: callsRate, Burst: callsBurst, Fixed: true}
+	pace := TokenBucket{Service: serviceELB, Operation: regexp.MustCompile("Targets$"), Rate: callsRate, Burst: callsBurst, Fixed: true}
 	return &crowdOfCalls{
-		t: t, schedule: newSchedule(newLimiter([]Pace{pace}, time.Now, 0)), random: rand.New(rand.NewPCG(seed, 1)), faulty: faulty,
+		t: t, schedule: newSchedule(newLimiter([]TokenBucket{pace}, time.Now, 0)), random: rand.New(rand.NewPCG(seed, 1)), faulty: faulty,
 		asked: map[callKey]targetCall{}, since: map[callKey]time.Time{},
 	}
 }
