@@ -31,8 +31,23 @@ type Opening struct {
 	Done   bool // those of this binding are there
 	Faulty bool // some are not known until the binding is corrected
 	Again  bool // those of others are not there
-	// Findings about the binding.
-	Findings finding.List
+	// Findings about the binding. Unseen are those about pods that come or go, whose ENI AWS does not show for a moment.
+	Findings, Unseen finding.List
+}
+
+const (
+	// unseenFor is how long after a change of a pod it is normal that AWS does not show its ENI: the change may be
+	// newer than the answer that is kept.
+	unseenFor = 30 * time.Second
+	// unseenAgain is when such an ENI is looked for again.
+	unseenAgain = 3 * time.Second
+)
+
+// Warned is the opening with findings also about what AWS does not show for a moment.
+func (o Opening) Warned() Opening {
+	o.Findings.Add(o.Unseen...)
+	o.Findings, o.Unseen = o.Findings.Sorted(), nil
+	return o
 }
 
 // Report is what is written to Kubernetes at the end of a run, and when the next one is due.
@@ -200,8 +215,11 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 	if !rules.Done {
 		reason = reasonFailedNetwork
 	}
-	r.status(reason, true)
+	if len(rules.Unseen) == 0 || len(rules.Findings) > 0 {
+		r.status(reason, true)
+	}
 	r.write(r.events(r.Findings, reason))
+	r.againIf(len(rules.Unseen) > 0, unseenAgain, "AWS does not show the ENI of an endpoint yet")
 	r.againIf(!rules.Done && !rules.Faulty || rules.Again, r.Options.Requeue, "rules are not all there")
 	r.againIf(len(m.Over) > 0, r.Options.Requeue, "the target group has no room")
 	r.againIf(rules.Faulty, LongestBackOff, "")

@@ -44,6 +44,8 @@ type RuleOptions struct {
 	GroupTags   map[string]string
 	// Unmerged keeps every rule apart instead of joining the ports of one source to a range.
 	Unmerged bool
+	// Now is the time, by which endpoints are new.
+	Now time.Time
 }
 
 // Demand is what one binding asks of the security groups of its endpoints.
@@ -103,6 +105,7 @@ type AskedRules struct {
 	Complete bool
 	Absent   bool         // the security group of an endpoint is not known at all, so that no rule is taken away
 	Findings finding.List // why it is not complete
+	Unseen   finding.List // and what AWS does not show, as in Opening
 }
 
 // RulesAsked finds the security groups of the endpoints of one binding.
@@ -115,15 +118,24 @@ func RulesAsked(d Demand, found Interfaces, o RuleOptions) AskedRules {
 		if err != nil {
 			a.Complete = false
 			a.Absent = a.Absent || len(candidates) == 0
-			a.Findings.Add(unclear(d.Ref, err))
+			o.noteUnclear(&a.Findings, &a.Unseen, n, unclear(d.Ref, err), err)
 			continue
 		}
 		if last.differs(group, n.Rules) {
 			a.Rules.add(group, n.Rules)
 		}
 	}
-	a.Findings = a.Findings.Sorted()
+	a.Findings, a.Unseen = a.Findings.Sorted(), a.Unseen.Sorted()
 	return a
+}
+
+// noteUnclear adds the finding about an endpoint whose security group is not known. The address of a pod that has just
+// come, or is about to go, may well be missing for a moment.
+func (o RuleOptions) noteUnclear(found, unseen *finding.List, n targets.Need, f finding.Finding, err error) {
+	if errors.Is(err, errNoInterface) && o.Now.Sub(n.ChangedAt) < unseenFor {
+		found = unseen
+	}
+	found.Add(f)
 }
 
 // RuleDemand is what all bindings ask of security groups together, on behalf of one of them.
@@ -151,7 +163,7 @@ func DemandOf(me Key, asks []Demand, found Interfaces, keep bool, o RuleOptions)
 	for _, a := range asks {
 		d.add(a, a.Key == me, found, o)
 	}
-	d.Opening.Findings = d.Opening.Findings.Sorted()
+	d.Opening.Findings, d.Opening.Unseen = d.Opening.Findings.Sorted(), d.Opening.Unseen.Sorted()
 	if d.lost || len(d.held) > 0 {
 		d.Known = nil
 	}
@@ -177,7 +189,7 @@ func (d *RuleDemand) add(a Demand, isMine bool, found Interfaces, o RuleOptions)
 			}
 			if isMine {
 				d.Opening.Done = false
-				d.Opening.Findings.Add(unclear(a.Ref, err))
+				o.noteUnclear(&d.Opening.Findings, &d.Opening.Unseen, n, unclear(a.Ref, err), err)
 			}
 			continue
 		}

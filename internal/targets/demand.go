@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -40,6 +41,8 @@ type Need struct {
 	Endpoint string // for messages
 	Places   []Place
 	Rules    []model.IngressRule
+	// ChangedAt is when a pod came or its containers changed last; for one that goes, when it is to be gone.
+	ChangedAt time.Time
 }
 
 // Place is a way to find an ENI. Exactly one of Interface, Instance and Address is set.
@@ -67,7 +70,7 @@ func (d Demand) All() iter.Seq[Need] {
 		for i := range d.Nodes.Len() {
 			id, node := d.Nodes.At(i)
 			places[0] = Place{Instance: id}
-			if !yield(Need{node.Name, places, d.NodeRules}) {
+			if !yield(Need{Endpoint: node.Name, Places: places, Rules: d.NodeRules}) {
 				return
 			}
 		}
@@ -106,7 +109,7 @@ func Ask(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution) Demand 
 			d.lose(b, fmt.Sprintf("node %s of pod %s is not an EC2 instance", node.Name, e.Pod.Name))
 			continue
 		}
-		d.Needs = append(d.Needs, Need{e.Pod.Name, places, d.rules(b, e.Pod)})
+		d.Needs = append(d.Needs, Need{e.Pod.Name, places, d.rules(b, e.Pod), changedAt(e.Pod)})
 	}
 	d.Findings = d.Findings.Sorted()
 	return d
@@ -118,6 +121,20 @@ func (d *Demand) lose(b *elbv2.TargetGroupBinding, why string) {
 		Object: Ref(b), Field: "spec.networking", Reason: finding.EndpointGroupUnclear, Severity: finding.Error,
 		Message: why + ", so its security group is unknown", Fix: "check the node",
 	})
+}
+
+// changedAt is when a pod came, its containers became ready or not ready last, or it is to be gone.
+func changedAt(pod *corev1.Pod) time.Time {
+	at := pod.CreationTimestamp.Time
+	if d := pod.DeletionTimestamp; d != nil && d.After(at) {
+		at = d.Time
+	}
+	for _, c := range pod.Status.Conditions {
+		if t := c.LastTransitionTime.Time; c.Type == corev1.ContainersReady && t.After(at) {
+			at = t
+		}
+	}
+	return at
 }
 
 // podPlaces lists the ways to find a pod's ENI; false if it has none in this VPC.

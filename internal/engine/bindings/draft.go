@@ -48,7 +48,7 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Draft, boo
 		}
 		more = removal.Steps
 	}
-	return bindingplan.DraftOf(f, first, plan, more, rules.changes, rules.Opening), true, nil
+	return bindingplan.DraftOf(f, first, plan, more, rules.changes, rules.Opening.Warned()), true, nil
 }
 
 // DraftRules plans the rules of the security groups of nodes and pods for all bindings, and changes nothing.

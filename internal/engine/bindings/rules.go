@@ -61,7 +61,7 @@ func (p *run) openRules(ctx context.Context, f *bindingplan.Facts, do bindingpla
 		if p.r.rules.openedEnough(p.key, asked) { // other endpoints behind the same groups
 			o := bindingplan.Opening{Done: asked.Complete, Faulty: p.demand.Faulty}
 			if !asked.Complete {
-				o.Findings = asked.Findings
+				o.Findings, o.Unseen = asked.Findings, asked.Unseen
 			}
 			return o, nil
 		}
@@ -163,7 +163,7 @@ func (r *Reconciler) planRules(ctx context.Context, me Key, leaving bool, age ti
 }
 
 func (r *Reconciler) ruleOptions() bindingplan.RuleOptions {
-	return bindingplan.RuleOptions{ClusterName: r.ClusterName, GroupTags: r.GroupTags, Unmerged: r.UnmergedRules}
+	return bindingplan.RuleOptions{ClusterName: r.ClusterName, GroupTags: r.GroupTags, Unmerged: r.UnmergedRules, Now: r.Now()}
 }
 
 // rulesAsked finds the security groups of the endpoints of one binding.

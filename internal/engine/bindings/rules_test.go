@@ -7,6 +7,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/network"
@@ -72,4 +73,34 @@ func TestAFullSecurityGroupIsToldWithNumbers(t *testing.T) {
 	if f := out.Findings; len(f) != 1 || f[0].Reason != finding.QuotaReached || !strings.Contains(f[0].Message, "would have 1 rules") {
 		t.Errorf("findings %v", f)
 	}
+}
+
+// The address of a new pod may not be in AWS yet, or not in the answer that is kept. It is looked for again soon, and is
+// warned of only once the pod is no longer new.
+func TestTheENIOfANewPodMayBeMissingForAMoment(t *testing.T) {
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), bindingDoc("a", "web", "ip", 8080))
+	w.put(strings.ReplaceAll(podDocs("web", p1), "2026-01-01T00:00:00Z", w.now.Add(-10*time.Second).Format(time.RFC3339)))
+	shown := w.aws.enis["i-1"]
+	w.aws.enis["i-1"] = nil
+	reported := func(out bindings.Outcome) string {
+		var reasons []string
+		for _, f := range out.Findings {
+			reasons = append(reasons, string(f.Reason))
+		}
+		return strings.Join(reasons, " ")
+	}
+	out := w.run("a")
+	if reported(out) != "" || w.ready("a") != "" || out.RetryAfter == 0 || out.RetryAfter > 3*time.Second {
+		t.Errorf("at first: %v, %q, again after %s", out.Findings, w.ready("a"), out.RetryAfter)
+	}
+	w.now = w.now.Add(time.Minute)
+	out = w.run("a")
+	if reported(out) != "EndpointGroupUnclear" || w.ready("a") != "False FailedNetworkReconcile" || out.RetryAfter != 15*time.Second {
+		t.Errorf("once it lasts: %v, %q, again after %s", out.Findings, w.ready("a"), out.RetryAfter)
+	}
+	w.aws.enis["i-1"] = shown
+	if out = w.run("a"); reported(out) != "" || strings.HasPrefix(w.ready("a"), "False") {
+		t.Errorf("once it is shown: %v, %q", out.Findings, w.ready("a"))
+	}
+	want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
 }
