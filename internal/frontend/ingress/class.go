@@ -56,7 +56,8 @@ const mostClasses = 5
 // missingClass is the fault of an Ingress whose class does not exist.
 func missingClass(v *cluster.View, ing *networkingv1.Ingress, name string) classified {
 	var ours []string
-	for _, c := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass}) {
+	// The text is not worth work for all such Ingresses whenever a class changes.
+	for _, c := range cluster.List[*networkingv1.IngressClass](v.Unsubscribed(), cluster.Query{Kind: cluster.KindIngressClass}) {
 		if c.Spec.Controller == controllerName {
 			ours = append(ours, c.Name)
 		}

@@ -64,3 +64,21 @@ func TestClassify(t *testing.T) {
 		})
 	}
 }
+
+// Any number of Ingresses may name classes that do not exist. An event for another class is no work for them.
+func TestAMissingClassDoesNotSubscribeToTheOthers(t *testing.T) {
+	src, err := cluster.NewMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "albb"
+	ing := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "i"}, Spec: networkingv1.IngressSpec{IngressClassName: &name}}
+	v := cluster.NewView(src)
+	New(Options{Class: "alb"}).classify(v, ing)
+	if q := v.Queries(); len(q) > 0 {
+		t.Errorf("subscribed to %v", q)
+	}
+	if refs := v.Refs(); len(refs) != 1 || refs[0].Name != name {
+		t.Errorf("subscribed to %v", refs)
+	}
+}
