@@ -14,13 +14,19 @@ import (
 )
 
 // endpointless says of target groups, by ARN, why no pod answers behind them. A Service without EndpointSlices is left
-// out, because then nothing is known of its pods.
+// out, because then nothing is known of its pods, and so is a target group of several bindings, because anybody can write
+// another one.
 func endpointless(store *cluster.Memory) map[string]string {
-	out := map[string]string{}
+	out, bindings := map[string]string{}, map[string]int{}
+	for _, o := range store.All(cluster.KindBinding) {
+		bindings[o.(*elbv2.TargetGroupBinding).Spec.TargetGroupARN]++
+	}
 	for _, o := range store.All(cluster.KindBinding) {
 		b := o.(*elbv2.TargetGroupBinding)
-		if why := noEndpoints(store, b.Namespace, b.Spec.ServiceRef.Name); b.Spec.TargetGroupARN != "" && why != "" {
-			out[b.Spec.TargetGroupARN] = why
+		if arn := b.Spec.TargetGroupARN; arn != "" && bindings[arn] == 1 {
+			if why := noEndpoints(store, b.Namespace, b.Spec.ServiceRef.Name); why != "" {
+				out[arn] = finding.Printable(why)
+			}
 		}
 	}
 	return out
@@ -63,7 +69,7 @@ func noEndpoints(store *cluster.Memory, namespace, name string) string {
 		}
 	}
 	if pods == 0 {
-		return finding.Printable(fmt.Sprintf("%s: spec.selector %q matches no pod; correct it, or start pods with these labels", said, finding.Cut(selector.String())))
+		return fmt.Sprintf("%s: spec.selector %q matches no pod; correct it, or start pods with these labels", said, finding.Cut(selector.String()))
 	}
 	return fmt.Sprintf("%s: %s of its selector, and none is ready; look at the pods and their readiness probes", said, map[bool]string{true: "there is 1 pod", false: fmt.Sprintf("there are %d pods", pods)}[pods == 1])
 }
