@@ -299,6 +299,38 @@ func TestDoctorShowsQuotas(t *testing.T) {
 	}
 }
 
+// What the controller deletes while doctor looks is no reason to show no quota.
+func TestDoctorShowsQuotasWhileThingsAreDeleted(t *testing.T) {
+	em, flags := aws(t)
+	api := elb.NewFromConfig(rig.AWSConfig(em))
+	tag := []elbtypes.Tag{{Key: new("elbv2.k8s.aws/cluster"), Value: new(rig.ClusterName)}}
+	subnets, vpc := subnetsOf(t, em), ""
+	for _, f := range flags {
+		if id, ok := strings.CutPrefix(f, "--aws-vpc-id="); ok {
+			vpc = id
+		}
+	}
+	for _, name := range []string{"one", "two"} {
+		if _, err := api.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{Name: &name, Subnets: subnets[:2], Tags: tag, Scheme: elbtypes.LoadBalancerSchemeEnumInternal}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := api.CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{Name: &name, Protocol: elbtypes.ProtocolEnumHttp, Port: new(int32(80)), VpcId: &vpc, Tags: tag}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for operation, code := range map[string]string{"DescribeTargetHealth": "TargetGroupNotFound", "DescribeListeners": "LoadBalancerNotFound"} {
+		em.Faults().Add(fault.Rule{Operation: operation, Skip: 1, Count: 1, Action: fault.Action{Error: &store.Error{Code: code, Message: "gone", Status: 400}}})
+	}
+	server, config := serveCluster(t, classYAML)
+	server.whole(t)
+	_, out := examined(t, config, flags)
+	for _, want := range []string{"targets-per-target-group: 0 of", "listeners-per-application-load-balancer: 0 of"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+}
+
 // No controller reports a Gateway whose class does not exist, nor that there is no IngressClass.
 func TestDoctorNamesClassesThatAreMissing(t *testing.T) {
 	_, flags := aws(t)

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -142,6 +143,9 @@ func (u *usageOf) groups(ctx context.Context, groups []observed.TargetGroup) (of
 			continue
 		}
 		out, err := u.c.api.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(g.ARN)})
+		if classify(err) == engine.Gone {
+			continue // deleted since the list
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -173,7 +177,7 @@ func (u *usageOf) balancers(ctx context.Context, balancers []observed.LoadBalanc
 			u.unseen++
 			continue
 		}
-		if err := u.listeners(ctx, lb, kind); err != nil {
+		if err := u.listeners(ctx, lb, kind); err != nil && classify(err) != engine.Gone {
 			return err
 		}
 	}
