@@ -17,7 +17,10 @@ import (
 var documentedElsewhere = []struct{ page, begins, why string }{
 	{"CONTRIBUTING.md", "make ", "they run tests"},
 	{"README.md", "make ", "they run tests, or build what all tests here are run with"},
-	{"README.md", "bin/fulcrum-local up -f examples/shop", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
+	{"README.md", "bin/fulcrum-local up", "TestReadmeLeadsToTraffic in local/cmd/fulcrum-local"},
+	{"README.md", "kubectl apply -f examples/first", "TestReadmeLeadsToTraffic in local/cmd/fulcrum-local"},
+	{"README.md", "kubectl wait -n first", "TestReadmeLeadsToTraffic in local/cmd/fulcrum-local"},
+	{"README.md", "bin/fulcrum ", "TestReadmeLeadsToTraffic in local/cmd/fulcrum-local"},
 	{"README.md", "fulcrum --cluster-name=NAME --kubeconfig=FILE", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
 	{"README.md", "fulcrum --cluster-name=NAME", "in a cluster of EKS; the other form, with a kubeconfig, is run"},
 	{"README.md", "fulcrum plan ingress/web", "TestExamplesOfThePagesAreOutput in internal/cli"},

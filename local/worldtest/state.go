@@ -63,7 +63,12 @@ func (k *kubernetesState) resources() (map[schema.GroupVersionResource]struct{},
 	return out, err
 }
 
-// objects lists the objects of resources, but for the leases by which nodes show that they live.
+// sign reports whether a lease shows that a node or an API server lives. A restart makes it again.
+func sign(namespace, name string) bool {
+	return namespace == corev1.NamespaceNodeLease || namespace == metav1.NamespaceSystem && strings.HasPrefix(name, "apiserver-")
+}
+
+// objects lists the objects of resources, but for the leases that are signs of life.
 func (k *kubernetesState) objects(ctx context.Context, resources map[schema.GroupVersionResource]struct{}) (map[string]object, error) {
 	nodes, err := k.nodes(ctx)
 	if err != nil {
@@ -79,7 +84,7 @@ func (k *kubernetesState) objects(ctx context.Context, resources map[schema.Grou
 			return nil, fmt.Errorf("list %s: %w", resource.Resource, err)
 		}
 		for _, item := range list.Items {
-			if resource.Resource == "leases" && item.Namespace == corev1.NamespaceNodeLease {
+			if resource.Resource == "leases" && sign(item.Namespace, item.Name) {
 				continue
 			}
 			o := object{resource: resource, namespace: item.Namespace, name: item.Name, owned: len(item.OwnerReferences) > 0}

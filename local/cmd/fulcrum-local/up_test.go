@@ -282,13 +282,11 @@ func TestFaultyFilesStartNothing(t *testing.T) {
 // TestReadmeLeadsToTraffic copies what the README has a new user type, from nothing to a Service, an Ingress and a
 // Gateway that answer.
 func TestReadmeLeadsToTraffic(t *testing.T) {
-	if _, err := exec.LookPath("kubectl"); err != nil {
-		t.Skip("there is no kubectl")
-	}
 	if worldtest.Foreign() {
 		t.Skip("the commands are those of Fulcrum")
 	}
 	fulcrum := worldtest.Controller(t)
+	t.Setenv("PATH", filepath.Dir(worldtest.Client(t, "kubectl"))+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	r := up(t, "--controller="+fulcrum)
 	_, text, _ := strings.Cut(read(t, "README.md"), "\n## Try it\n")
 	text, _, _ = strings.Cut(text, "\n## ")
