@@ -17,7 +17,7 @@ func (d *doctor) classes() {
 	const area = "classes"
 	var ingress, gateway, without []string
 	for _, o := range d.store.All(cluster.KindIngressClass) {
-		if o.(*networkingv1.IngressClass).Spec.Controller == ingressController {
+		if o.(*networkingv1.IngressClass).Spec.Controller == cluster.IngressController {
 			ingress = append(ingress, o.GetName())
 		}
 	}
@@ -37,7 +37,7 @@ func (d *doctor) classes() {
 	slices.Sort(gateway)
 	slices.Sort(without)
 	if len(ingress) == 0 {
-		d.say(area, warned, "create one", "no IngressClass has spec.controller %s, so Ingresses cannot name a class of this controller", ingressController)
+		d.say(area, warned, "create one", "no IngressClass has spec.controller %s, so Ingresses cannot name a class of this controller", cluster.IngressController)
 	} else {
 		d.say(area, healthy, "", "IngressClasses of this controller: %s", few(ingress))
 	}

@@ -18,9 +18,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
-// ingressController is the spec.controller of the IngressClasses that are served.
-const ingressController = "ingress.k8s.aws/alb"
-
 // unserved finds out why no load balancer of this controller serves an object.
 type unserved struct {
 	store *cluster.Memory
@@ -69,8 +66,8 @@ func (u unserved) ingress(ing *networkingv1.Ingress) string {
 		}
 		return fmt.Sprintf("annotation %s is %q, and this controller serves %q; correct the annotation, or remove it and set spec.ingressClassName", cluster.ClassAnnotation, class, ours)
 	}
-	way := u.class(cluster.KindIngressClass, "spec.controller "+ingressController, func(o cluster.Object) bool {
-		return o.(*networkingv1.IngressClass).Spec.Controller == ingressController
+	way := u.class(cluster.KindIngressClass, "spec.controller "+cluster.IngressController, func(o cluster.Object) bool {
+		return o.(*networkingv1.IngressClass).Spec.Controller == cluster.IngressController
 	})
 	if name := ing.Spec.IngressClassName; name != nil {
 		class, _ := u.store.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: *name})

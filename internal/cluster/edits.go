@@ -14,6 +14,9 @@ import (
 // ClassAnnotation names the class of an Ingress in the way of before IngressClass objects.
 const ClassAnnotation = "kubernetes.io/ingress.class"
 
+// IngressController is the spec.controller of the IngressClasses that are served.
+const IngressController = "ingress.k8s.aws/alb"
+
 // Annotations that hand a Service without a class to a controller.
 const (
 	serviceTypeAnnotation = servicePrefix + "aws-load-balancer-type"

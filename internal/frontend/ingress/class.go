@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	controllerName      = "ingress.k8s.aws/alb"
+	controllerName      = cluster.IngressController
 	classAnnotation     = cluster.ClassAnnotation
 	defaultAnnotation   = "ingressclass.kubernetes.io/is-default-class"
 	defaultClass        = "alb"
