@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,7 +82,9 @@ type testCluster struct {
 	sick   func(target string) bool
 	judge  *judge // nil: nothing is expected
 	driven bool   // Settle runs the controller
-	dirty  bool   // AWS has changed since it was looked at
+	// looking guards what is compared: the judge, and dirty.
+	looking sync.Mutex
+	dirty   bool // AWS has changed since it was looked at
 }
 
 // attackerAddresses are given to the pods of the attacker.
@@ -152,8 +155,10 @@ func (w *testCluster) begin() {
 			return fault.Action{}
 		}
 		return fault.Action{After: func() {
+			w.looking.Lock() // several workers may have a call at a time
 			w.dirty = true
 			w.ail()
+			w.looking.Unlock()
 			w.look()
 		}}
 	})

@@ -112,16 +112,20 @@ type judge struct {
 
 // expect begins to compare.
 func (w *testCluster) expect(c course) {
+	w.looking.Lock()
 	w.judge = &judge{course: c, epochs: []epoch{{facts: c.epochs[0]}}, ids: w.facts().ids}
 	w.dirty = true
+	w.looking.Unlock()
 	w.look()
 }
 
 // perform lets a victim act. Its effect is expected from now on, and required after a while.
 func (w *testCluster) perform(a act) {
+	w.looking.Lock()
 	if j := w.judge; j != nil {
 		j.epochs = append(j.epochs, epoch{j.course.epochs[len(j.epochs)], time.Now(), a.within})
 	}
+	w.looking.Unlock()
 	a.do(w)
 }
 
@@ -154,6 +158,8 @@ func (j *judge) deadline(now time.Time) (time.Time, bool) {
 // look compares what is there now, if AWS has changed since the last time. What is wrong first is
 // kept.
 func (w *testCluster) look() {
+	w.looking.Lock()
+	defer w.looking.Unlock()
 	j := w.judge
 	if j == nil || j.epochs == nil || len(j.verdict) > 0 || !w.dirty || w.rec.Failed() {
 		return
@@ -274,7 +280,9 @@ func (w *testCluster) drive(d time.Duration) {
 			}
 		}
 		w.run(time.Until(until))
+		w.looking.Lock()
 		w.dirty = true
+		w.looking.Unlock()
 		w.look()
 		if !until.Before(end) || w.wrong() {
 			return
