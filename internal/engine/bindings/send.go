@@ -18,7 +18,7 @@ import (
 const (
 	registerWithin = time.Second
 	// endedWithin and the wait past it are about the half minute after which a VPC gives an address to another pod.
-	endedWithin = 20 * time.Second
+	endedWithin = 17 * time.Second
 	// runningWithin is for targets whose pods are there. When one of them ends it has endedWithin from then on.
 	runningWithin = 45 * time.Second
 )
