@@ -37,6 +37,10 @@ func (x *exchange) forward(to Forward) {
 	if t == nil {
 		t = g.choose(v, at, now)
 	}
+	if t == nil && x.overtaken() {
+		x.act()
+		return
+	}
 	if t == nil {
 		x.answer(http.StatusServiceUnavailable)
 		return

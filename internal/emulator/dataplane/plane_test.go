@@ -176,6 +176,53 @@ func TestNoRequestFailsWhileConfigurationChanges(t *testing.T) {
 	senders.Wait()
 }
 
+// TestNoRequestFailsWhileARuleMovesOn keeps sending while a rule moves between target groups. The one that it leaves is out
+// of use at once.
+func TestNoRequestFailsWhileARuleMovesOn(t *testing.T) {
+	a, b := startBackend(t, "a"), startBackend(t, "b")
+	p := startPlane(t)
+	cfg := one(Listener{Default: Rule{Then: to("g")}}, groupOf("g", a))
+	cfg.TargetGroups = append(cfg.TargetGroups, groupOf("h", b))
+	apply(t, p, cfg)
+	at := "http://" + where(t, p) + "/"
+	stop := make(chan struct{})
+	var senders sync.WaitGroup
+	for range 4 {
+		senders.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				resp, err := client.Get(at)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = resp.Body.Close()
+				if resp.StatusCode != 200 {
+					t.Errorf("status %d", resp.StatusCode)
+					return
+				}
+			}
+		})
+	}
+	for i := range 400 {
+		used := i % 2
+		for g := range cfg.TargetGroups {
+			cfg.TargetGroups[g].Targets[0].State = ""
+			if g != used {
+				cfg.TargetGroups[g].Targets[0].State = StateUnused
+			}
+		}
+		cfg.LoadBalancers[0].Listeners[0].Default.Then = to([]string{"g", "h"}[used])
+		apply(t, p, cfg)
+	}
+	close(stop)
+	senders.Wait()
+}
+
 func TestOldConnectionsAreClosed(t *testing.T) {
 	p := startPlane(t)
 	cfg := one(Listener{Default: Rule{Then: FixedResponse{Status: 200}}})

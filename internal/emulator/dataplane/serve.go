@@ -26,11 +26,12 @@ type AccessEntry struct {
 
 // exchange is one request on its way through the load balancer.
 type exchange struct {
-	plane *Plane
-	route *route
-	rule  *ruleView
-	w     *statusWriter
-	r     *http.Request
+	plane  *Plane
+	socket *listenerSocket
+	route  *route
+	rule   *ruleView
+	w      *statusWriter
+	r      *http.Request
 
 	client netip.AddrPort // as conditions and headers see it
 	path   string         // as sent
@@ -46,7 +47,7 @@ type exchange struct {
 // serve handles one request.
 func (f *listenerSocket) serve(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{
-		plane: f.plane, route: f.route.Load(), r: r, started: time.Now(),
+		plane: f.plane, socket: f, route: f.route.Load(), r: r, started: time.Now(),
 		w: &statusWriter{ResponseWriter: w}, claims: http.Header{},
 	}
 	x.client = f.plane.clientAddress(r.RemoteAddr)
@@ -67,6 +68,12 @@ func (f *listenerSocket) serve(w http.ResponseWriter, r *http.Request) {
 	if x.finishLogin() {
 		return
 	}
+	x.act()
+}
+
+// act does what the rules of the route say.
+func (x *exchange) act() {
+	r := x.r
 	facts := Facts{Host: r.Host, Path: x.path, Query: x.query, Method: r.Method, Header: r.Header, Source: x.client.Addr()}
 	rules := x.route.listener.rules
 	for i := range rules {
@@ -94,6 +101,19 @@ func (f *listenerSocket) serve(w http.ResponseWriter, r *http.Request) {
 	case Forward:
 		x.forward(then)
 	}
+}
+
+// overtaken reports whether the route was replaced since the request came, and takes the new one. Target groups
+// change before the routes that lead to them, so that a request of the old route may find its own out of use.
+func (x *exchange) overtaken() bool {
+	x.plane.mu.Lock() // until a change that is being applied is complete
+	now := x.socket.route.Load()
+	x.plane.mu.Unlock()
+	if now == x.route {
+		return false
+	}
+	x.route, x.rule, x.entry.Listener = now, nil, now.listener.arn
+	return true
 }
 
 // requestTarget is path and query as the client has sent them.
