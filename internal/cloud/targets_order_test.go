@@ -106,13 +106,13 @@ func (c *crowdOfCalls) sent(call targetCall) {
 		if over < -time.Second { // a registration that comes now is due in a second
 			c.t.Errorf("a deregistration that is not due is sent while %d registrations wait and %.1f tokens are left", wait, tokens)
 		}
-		if c.before++; over >= 0 {
+		if c.before++; over >= lateAfter {
 			if c.lates++; float64(c.passed)+tokens < lateEach-1 && c.lates > 1 && !c.faulty {
 				c.t.Errorf("a deregistration that is late is sent after %d other calls while %d registrations wait and %.1f tokens are left", c.passed, wait, tokens)
 			}
 		}
 	}
-	if c.passed++; over >= 0 {
+	if c.passed++; over >= lateAfter {
 		c.passed = 0
 	}
 }
@@ -146,7 +146,7 @@ func TestRegistrationsOvertakeDeregistrations(t *testing.T) {
 					t.Errorf("seed %d: %d of %d calls were sent", seed, c.calls, registrations+deregistrations)
 				}
 				// In the worst case each deregistration waits for its turn behind all others.
-				bound := time.Duration(float64(deregistrations*lateEach)/callsRate*float64(time.Second)) + longestYield
+				bound := time.Duration(float64(deregistrations*lateEach)/callsRate*float64(time.Second)) + lateAfter + longestYield
 				if c.late > bound {
 					t.Errorf("seed %d: a deregistration was overdue for %v, more than %v", seed, c.late, bound)
 				}

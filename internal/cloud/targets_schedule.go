@@ -15,7 +15,7 @@ import (
 
 // Calls that register and deregister targets share a small token bucket of AWS. They are sent in the
 // order of their deadlines, which are near for registrations, and each tenant can have its share of
-// them. Deregistrations yield to registrations. Past their deadlines they have one call in lateEach, so
+// them. Deregistrations yield to registrations. Long past their deadlines they have one call in lateEach, so
 // that neither kind keeps the other waiting for ever where AWS admits fewer than come. A call that has
 // to wait keeps no goroutine: its caller learns when it has its turn and comes back then, with all that
 // has come up for the target group meanwhile.
@@ -31,7 +31,10 @@ const (
 	latelyFor = 10 * time.Second
 	// longestYield is when a call that yields looks again at the latest, as fewer may have come than expected.
 	longestYield = 5 * time.Second
-	// lateEach is in how many calls one is for a deregistration that is past its deadline, however many
+	// lateAfter is how long after its deadline a deregistration is late. Until then it is as urgent as a
+	// registration, so that few targets whose pods are gone stay for long.
+	lateAfter = 10 * time.Second
+	// lateEach is in how many calls one is for a deregistration that is late, however many
 	// registrations wait.
 	lateEach = 3
 	// activeFor is how long a tenant counts as one of those who share the bucket.
@@ -242,8 +245,8 @@ func (s *schedule) ahead(w waitingCall, burst float64, now time.Time) int {
 	return others + before + min(late, (before+s.passed)/turns)
 }
 
-// late reports whether a call that yields is past its deadline.
-func (w waitingCall) late(now time.Time) bool { return w.yields && !now.Before(w.due) }
+// late reports whether a call that yields is long past its deadline.
+func (w waitingCall) late(now time.Time) bool { return w.yields && now.Sub(w.due) >= lateAfter }
 
 // before orders calls by deadline.
 func (w waitingCall) before(o waitingCall) bool {

@@ -62,7 +62,7 @@ type Turn struct {
 	Tenant string
 	// Within is how long the call may wait from when it is first asked for.
 	Within time.Duration
-	// Yields leaves half of what is admitted to the calls that do not yield, and most of it when the call is past its
+	// Yields leaves half of what is admitted to the calls that do not yield, and most of it when the call is long past its
 	// deadline.
 	Yields bool
 }

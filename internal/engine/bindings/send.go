@@ -17,8 +17,8 @@ import (
 // How long a change of targets may wait for its turn.
 const (
 	registerWithin = time.Second
-	// endedWithin and the wait past it are about the half minute after which a VPC gives an address to another pod.
-	endedWithin = 17 * time.Second
+	// endedWithin is less than the half minute after which a VPC gives an address to another pod.
+	endedWithin = 25 * time.Second
 	// runningWithin is for targets whose pods are there. When one of them ends it has endedWithin from then on.
 	runningWithin = 45 * time.Second
 )

@@ -55,7 +55,7 @@ func TestATargetThatWaitsIsMoreUrgentWhenItsPodIsGone(t *testing.T) {
 	w.put(strings.SplitN(podDocs("web", p1), "---", 2)[0])
 	expect("the pod is there", 45*time.Second, true)
 	w.drop(cluster.KindPod, "p2")
-	expect("the pod is gone", 17*time.Second, true)
+	expect("the pod is gone", 25*time.Second, true)
 	if err := w.store.Put(old); err != nil {
 		t.Fatal(err)
 	}
