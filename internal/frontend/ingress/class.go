@@ -2,8 +2,6 @@ package ingress
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -43,36 +41,19 @@ func (f *Frontend) classify(v *cluster.View, ing *networkingv1.Ingress) classifi
 	if name := ing.Spec.IngressClassName; name != nil {
 		class, ok := cluster.Get[*networkingv1.IngressClass](v, cluster.KindIngressClass, "", *name)
 		if !ok {
-			return missingClass(v, ing, *name)
+			return missingClass(ing, *name)
 		}
 		return f.byClass(v, ing, class)
 	}
 	return f.byDefault(v, ing)
 }
 
-// mostClasses is how many classes a message lists.
-const mostClasses = 5
-
-// missingClass is the fault of an Ingress whose class does not exist.
-func missingClass(v *cluster.View, ing *networkingv1.Ingress, name string) classified {
-	var ours []string
-	// The text is not worth work for all such Ingresses whenever a class changes.
-	for _, c := range cluster.List[*networkingv1.IngressClass](v.Unsubscribed(), cluster.Query{Kind: cluster.KindIngressClass}) {
-		if c.Spec.Controller == controllerName {
-			ours = append(ours, c.Name)
-		}
-	}
-	slices.Sort(ours)
-	meant := finding.DidYouMean(name, ours)
-	fix := "create it with spec.controller " + controllerName
-	if more := len(ours) - mostClasses; more > 0 {
-		ours = append(ours[:mostClasses], fmt.Sprintf("%d more", more))
-	}
-	if len(ours) > 0 {
-		fix = "name a class of this controller (" + strings.Join(ours, ", ") + "), or " + fix
-	}
+// missingClass is the fault of an Ingress whose class does not exist. The text does not list classes: each change of one
+// would be a change of all such Ingresses, of which a tenant can make any number. "fulcrum explain" lists them.
+func missingClass(ing *networkingv1.Ingress, name string) classified {
 	return unclassified(ing, finding.IngressClassInvalid, classNameField,
-		fmt.Sprintf("IngressClass %s does not exist%s; what is live stays, and nothing new is made", name, meant), fix)
+		fmt.Sprintf("IngressClass %s does not exist; what is live stays, and nothing new is made", name),
+		"name a class with spec.controller "+controllerName+", or create this one with it")
 }
 
 // byDefault looks for the class of Ingresses that name none. Several default classes are a fault
