@@ -119,6 +119,14 @@ func (f Finding) Text() string {
 	return Printable(f.Message + "; " + f.Fix)
 }
 
+// Located is the text behind the field that it is about, where the object may have many.
+func (f Finding) Located() string {
+	if f.Field == "" {
+		return f.Text()
+	}
+	return f.Field + ": " + f.Text()
+}
+
 // List is a set of findings in the order they were made.
 type List []Finding
 

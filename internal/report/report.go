@@ -82,10 +82,7 @@ func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 	if x.Object.IsZero() || x.Object.Namespace == "" {
 		return cluster.Event{}, false
 	}
-	e := cluster.Event{Ref: RefTo(x.Object), Warning: true, Fault: x.Severity == finding.Error, Reason: eventBuild, Message: string(x.Reason) + ": " + x.Text()}
-	if x.Field != "" {
-		e.Message = string(x.Reason) + ": " + x.Field + ": " + x.Text()
-	}
+	e := cluster.Event{Ref: RefTo(x.Object), Warning: true, Fault: x.Severity == finding.Error, Reason: eventBuild, Message: string(x.Reason) + ": " + x.Located()}
 	switch x.Reason {
 	case finding.IngressClassInvalid, finding.NamespaceNotAllowed, finding.GroupNameInvalid, finding.GroupOrderInvalid:
 		e.Reason = eventLoad

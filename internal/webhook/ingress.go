@@ -137,7 +137,7 @@ func refusals(found finding.List, check string) string {
 	var out []string
 	for _, f := range found {
 		if Check(f) == check {
-			out = append(out, say(f))
+			out = append(out, f.Located())
 		}
 	}
 	return strings.Join(out, "; ")
@@ -151,15 +151,13 @@ func warnings(found finding.List) []string {
 		if f.Severity != finding.Error || Check(f) != "" || f.Reason == finding.SecretNotFound || f.Reason == finding.SecretInvalid {
 			continue
 		}
-		out = append(out, say(f))
+		out = append(out, f.Located())
 	}
 	if more := len(out) - maxWarnings; more > 0 {
 		out = append(out[:maxWarnings], fmt.Sprintf("and %d more", more))
 	}
 	return out
 }
-
-func say(f finding.Finding) string { return f.Field + ": " + f.Text() }
 
 // sameContent reports whether two states differ at most in metadata that is not read, such as the
 // plan.

@@ -82,22 +82,14 @@ func routeVerdictOf(found finding.List) routeVerdict {
 		row := conditionOf(x)
 		switch {
 		case row.of == onAccepted && out.accepted.Reason == "":
-			out.accepted = attach.Problem{Reason: row.reason, Message: located(x)}
+			out.accepted = attach.Problem{Reason: row.reason, Message: x.Located()}
 		case row.of == onResolvedRefs && out.resolved.Reason == "":
-			out.resolved = attach.Problem{Reason: row.reason, Message: located(x)}
+			out.resolved = attach.Problem{Reason: row.reason, Message: x.Located()}
 		case row.of == asAdvice && out.advice == "":
-			out.advice = located(x)
+			out.advice = x.Located()
 		}
 	}
 	return out
-}
-
-// located is the text of a finding behind the field that it is about, because a route has many rules.
-func located(x finding.Finding) string {
-	if x.Field == "" {
-		return x.Text()
-	}
-	return x.Field + ": " + x.Text()
 }
 
 // routeConditions are those of a route for one of its parents.
