@@ -44,6 +44,9 @@ type Loan struct {
 // cleanLimit is how long the end of a loan waits for what a test has not waited for.
 const cleanLimit = time.Minute
 
+// returnLimit is how long the end of a loan takes at most: two waits, and requests between them.
+const returnLimit = 3 * cleanLimit
+
 // Lend takes a world for a test and puts it back when the test ends. What the test applies need not be deleted, but
 // what a controller has made for it. The test fails if anything in the world is not as before.
 func (p *Pool) Lend(t testing.TB, opts world.Options) *world.World {
@@ -158,6 +161,8 @@ func (l *Loan) settles(ctx context.Context) error {
 
 // Return puts the world back. An error says what a test has left in it; then the world is ended instead.
 func (l *Loan) Return(ctx context.Context) error {
+	ctx, done := context.WithTimeout(ctx, returnLimit)
+	defer done()
 	if err := l.Clean(ctx); err != nil {
 		return errors.Join(fmt.Errorf("the world is not as before the test: %w", err), l.Close())
 	}
@@ -316,7 +321,10 @@ func (l *Loan) forget(ctx context.Context, list string) error {
 	if err != nil {
 		return err
 	}
-	return res.Body.Close()
+	if res.StatusCode/100 != 2 {
+		err = fmt.Errorf("empty the list of %s: %s", list, res.Status)
+	}
+	return errors.Join(err, res.Body.Close())
 }
 
 // Close ends all worlds.
