@@ -122,22 +122,16 @@ func TestConnectionsSurviveChanges(t *testing.T) {
 	}
 }
 
-// TestNoRequestFailsWhileConfigurationChanges keeps sending while target groups, rules,
-// attributes and listeners change.
-func TestNoRequestFailsWhileConfigurationChanges(t *testing.T) {
-	a, b := startBackend(t, "a"), startBackend(t, "b")
-	p := startPlane(t)
-	cfg := one(Listener{Default: Rule{Then: to("g")}}, groupOf("g", a, b))
-	apply(t, p, cfg)
-	at := "http://" + where(t, p) + "/"
-	stop := make(chan struct{})
-	var sent atomic.Int64
+// keepSending sends requests, which have to be answered with 200, until it is stopped. It counts them.
+func keepSending(t *testing.T, at string) (sent *atomic.Int64, stop func()) {
+	sent = &atomic.Int64{}
+	ended := make(chan struct{})
 	var senders sync.WaitGroup
 	for range 4 {
 		senders.Go(func() {
 			for {
 				select {
-				case <-stop:
+				case <-ended:
 					return
 				default:
 				}
@@ -149,11 +143,26 @@ func TestNoRequestFailsWhileConfigurationChanges(t *testing.T) {
 				_ = resp.Body.Close()
 				if resp.StatusCode != 200 {
 					t.Errorf("status %d", resp.StatusCode)
+					return
 				}
 				sent.Add(1)
 			}
 		})
 	}
+	return sent, func() {
+		close(ended)
+		senders.Wait()
+	}
+}
+
+// TestNoRequestFailsWhileConfigurationChanges keeps sending while target groups, rules,
+// attributes and listeners change.
+func TestNoRequestFailsWhileConfigurationChanges(t *testing.T) {
+	a, b := startBackend(t, "a"), startBackend(t, "b")
+	p := startPlane(t)
+	cfg := one(Listener{Default: Rule{Then: to("g")}}, groupOf("g", a, b))
+	apply(t, p, cfg)
+	sent, stop := keepSending(t, "http://"+where(t, p)+"/")
 	for i := range 40 {
 		lb := &cfg.LoadBalancers[0]
 		lb.Listeners = lb.Listeners[:1]
@@ -172,8 +181,7 @@ func TestNoRequestFailsWhileConfigurationChanges(t *testing.T) {
 		next := sent.Load() + 8
 		eventually(t, "requests after the change", func() bool { return sent.Load() >= next || t.Failed() })
 	}
-	close(stop)
-	senders.Wait()
+	stop()
 }
 
 // TestNoRequestFailsWhileARuleMovesOn keeps sending while a rule moves between target groups. The one that it leaves is out
@@ -184,30 +192,7 @@ func TestNoRequestFailsWhileARuleMovesOn(t *testing.T) {
 	cfg := one(Listener{Default: Rule{Then: to("g")}}, groupOf("g", a))
 	cfg.TargetGroups = append(cfg.TargetGroups, groupOf("h", b))
 	apply(t, p, cfg)
-	at := "http://" + where(t, p) + "/"
-	stop := make(chan struct{})
-	var senders sync.WaitGroup
-	for range 4 {
-		senders.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				resp, err := client.Get(at)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				_ = resp.Body.Close()
-				if resp.StatusCode != 200 {
-					t.Errorf("status %d", resp.StatusCode)
-					return
-				}
-			}
-		})
-	}
+	_, stop := keepSending(t, "http://"+where(t, p)+"/")
 	for i := range 400 {
 		used := i % 2
 		for g := range cfg.TargetGroups {
@@ -219,8 +204,7 @@ func TestNoRequestFailsWhileARuleMovesOn(t *testing.T) {
 		cfg.LoadBalancers[0].Listeners[0].Default.Then = to([]string{"g", "h"}[used])
 		apply(t, p, cfg)
 	}
-	close(stop)
-	senders.Wait()
+	stop()
 }
 
 func TestOldConnectionsAreClosed(t *testing.T) {
