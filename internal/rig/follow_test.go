@@ -37,9 +37,9 @@ func settingsInOrder(r *Rig) map[string]string {
 	return all
 }
 
-// Whatever was desired before, AWS ends as if the present state had been the first, and nobody has to
-// be warned of anything on the way.
-func TestEachWishCanFollowEachOther(t *testing.T) {
+// Whatever was desired before, AWS ends as if the present state had been the first, without a
+// warning on the way.
+func TestEachStateCanFollowEachOther(t *testing.T) {
 	t.Parallel()
 	apply := func(t *testing.T, r *Rig, name string) {
 		t.Helper()

@@ -79,7 +79,7 @@ type stored struct{ store *cluster.Memory }
 // WaitForSync returns at once: a store in memory is always complete.
 func (stored) WaitForSync(context.Context) error { return nil }
 
-// Watch reports everything that is there and of every change of what is read, as informers do.
+// Watch reports everything that is there and every change of what is read, as informers do.
 func (s stored) Watch(ctx context.Context, kinds []cluster.Kind, notify func(kube.Event)) error {
 	read := map[cluster.Kind]bool{}
 	for _, k := range kinds {

@@ -16,8 +16,8 @@ import (
 
 var vpcID = regexp.MustCompile(`^vpc-([0-9a-f]{8}|[0-9a-f]{17}|[0-9a-f]{32})$`)
 
-// validateBinding checks a new binding alone and against the others, and an update against what may change. A binding that is being deleted, or whose spec does not change, is
-// allowed, because its finalizer has to be removable.
+// validateBinding checks a new binding alone and against the others, and an update against what may change. A binding that
+// is being deleted, or whose spec does not change, is allowed, because its finalizer has to be removable.
 func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 	b, err := bindingOf(r, r.Object)
 	if err != nil {
