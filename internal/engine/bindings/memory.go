@@ -177,18 +177,18 @@ func (m *memory) noteReworded(key Key) {
 	m.worded[key] = m.now()
 }
 
-// noteLeaving remembers targets of a binding that wait to be taken out.
+// noteLeaving remembers the targets of a binding that wait to be taken out, and forgets those that do not any more.
 func (m *memory) noteLeaving(key Key, list []observed.Target) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.leaving[key] == nil {
-		m.leaving[key] = map[string]time.Time{}
-	}
+	since := map[string]time.Time{}
 	for _, t := range list {
-		if _, ok := m.leaving[key][t.ID]; !ok {
-			m.leaving[key][t.ID] = m.now()
+		since[t.ID] = m.now()
+		if was, ok := m.leaving[key][t.ID]; ok {
+			since[t.ID] = was
 		}
 	}
+	m.leaving[key] = since
 }
 
 // leavingSince is since when targets of a binding wait to be taken out, by id.
