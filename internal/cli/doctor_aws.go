@@ -129,7 +129,11 @@ func (d *doctor) quotas(ctx context.Context) {
 	const area = "quotas"
 	usage, unseen, err := d.aws.Usage(ctx)
 	if err != nil {
-		d.say(area, warned, "grant elasticloadbalancing:DescribeAccountLimits to whoever runs doctor", "quotas cannot be read: %v", cloud.Explain(err))
+		fix := "run doctor again later"
+		if cloud.Denied(err) {
+			fix = "grant whoever runs doctor the actions that describe resources, see config/iam/policy.json"
+		}
+		d.say(area, warned, fix, "quotas cannot be read: %v", cloud.Explain(err))
 		return
 	}
 	for _, u := range usage {

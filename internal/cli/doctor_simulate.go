@@ -71,6 +71,6 @@ func (d *doctor) unsimulated(err error, actions []string) {
 	case errors.Is(err, cloud.ErrNoPrincipal):
 		d.say(area, healthy, "run doctor with a role without a path to have them simulated", "%d actions can be tried only by a change, and were not: %s; %v", len(actions), list, err)
 	default:
-		d.say(area, warned, "", "%d actions can be tried only by a change, and their policies could not be simulated: %s; %v", len(actions), list, cloud.Explain(err))
+		d.say(area, warned, "run doctor again later, or look at the policies in IAM", "%d actions can be tried only by a change, and their policies could not be simulated: %s; %v", len(actions), list, cloud.Explain(err))
 	}
 }

@@ -18,11 +18,11 @@ import (
 type Usage struct {
 	// Name of the quota, as AWS has it.
 	Name string
-	// Of is what has used most of it, for a quota that each load balancer, target group or security group has; empty for one of the
-	// account.
+	// Of is what has used most of it, for a quota that each load balancer, target group or security group has; empty for
+	// one of the account.
 	Of         string
 	Used, Most int
-	// Default: Most is what AWS gives a new account, as it shows the present value to nobody with the permissions of the controller.
+	// Default: Most is what AWS gives a new account. The permissions of the controller do not cover the present value.
 	Default bool
 }
 
@@ -32,8 +32,8 @@ const mostUsageCalls = 400
 // rulesPerGroup is AWS's default quota of the rules of a security group.
 const rulesPerGroup = 60
 
-// Usage reads the quotas that the controller can run into, and what of them is in use: in the account, and by what carries the
-// tag of the cluster. Of load balancers and target groups that were not looked at it returns how many there are.
+// Usage reads the quotas that the controller can run into, and what of them is in use: in the account, and by what carries
+// the tag of the cluster. It returns how many load balancers and target groups were not looked at.
 func (c *Cloud) Usage(ctx context.Context) (used []Usage, unseen int, err error) {
 	u := &usageOf{c: c, most: map[string]Usage{}}
 	if err := u.limits(ctx); err != nil {
@@ -82,7 +82,7 @@ func (u *usageOf) limits(ctx context.Context) error {
 	return nil
 }
 
-// note keeps the fullest of what has a quota, if AWS has told its value.
+// note keeps the fullest of what has a quota, if AWS returns its value.
 func (u *usageOf) note(quota, of string, n int) {
 	if most, ok := u.max[quota]; ok {
 		u.keep(Usage{Name: quota, Of: of, Used: n, Most: most})
@@ -184,7 +184,7 @@ func (u *usageOf) balancers(ctx context.Context, balancers []observed.LoadBalanc
 	return nil
 }
 
-// listeners counts the listeners, rules and certificates of a load balancer. Default rules and default certificates do not count.
+// listeners counts the listeners, rules and certificates of a load balancer, without default rules and default certificates.
 func (u *usageOf) listeners(ctx context.Context, lb observed.LoadBalancer, kind string) error {
 	u.calls++
 	out, err := u.c.api.elb.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(lb.ARN)})
