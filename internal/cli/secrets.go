@@ -21,9 +21,9 @@ import (
 type namedSecrets struct {
 	*cluster.Memory
 	ctx     context.Context
-	cluster client.Reader // nil without a cluster
-	read    map[cluster.Ref]*corev1.Secret
-	unread  map[cluster.Ref]string // why
+	cluster client.Reader                  // nil without a cluster
+	read    map[cluster.Ref]*corev1.Secret // nil: there is none
+	unread  map[cluster.Ref]string         // why
 }
 
 // Get implements cluster.Source.
@@ -32,29 +32,34 @@ func (s *namedSecrets) Get(ref cluster.Ref) (cluster.Object, error) {
 	if err != nil || obj != nil || ref.Kind != cluster.KindSecret {
 		return obj, err
 	}
-	if secret := s.read[ref]; secret != nil {
-		return secret, nil
-	}
-	if s.unread[ref] != "" {
-		return nil, nil
-	}
 	if s.read == nil {
 		s.read, s.unread = map[cluster.Ref]*corev1.Secret{}, map[cluster.Ref]string{}
 	}
+	if _, known := s.read[ref]; !known {
+		s.look(ref)
+	}
+	if secret := s.read[ref]; secret != nil {
+		return secret, nil
+	}
+	return nil, nil
+}
+
+// look reads a Secret, or notes why it cannot be read.
+func (s *namedSecrets) look(ref cluster.Ref) {
+	s.read[ref] = nil
 	if s.cluster == nil {
 		s.unread[ref] = "it is not in the files, and no cluster is read"
-		return nil, nil
+		return
 	}
+	ctx, done := context.WithTimeout(s.ctx, answerWithin)
+	defer done()
 	secret := &corev1.Secret{}
-	switch err := s.cluster.Get(s.ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, secret); {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
+	switch err := s.cluster.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, secret); {
+	case err == nil:
+		s.read[ref] = secret
+	case !apierrors.IsNotFound(err):
 		s.unread[ref] = failure.Plainly(err)
-		return nil, nil
 	}
-	s.read[ref] = secret
-	return secret, nil
 }
 
 // correct replaces findings that call a Secret missing which was not looked at: the controller may well read it.
