@@ -88,6 +88,18 @@ func TestExplainKnowsEveryReason(t *testing.T) {
 	}
 }
 
+// What "kubectl describe" shows as the reason of an event or condition is answered too, for people and for tools.
+func TestExplainKnowsReasonsOfManyFindings(t *testing.T) {
+	for word, means := range outerReasons {
+		for _, form := range []string{"-o=text", "-o=json", "-o=yaml"} {
+			code, out, stderr := run(t, "explain", word, form)
+			if code != 0 || !strings.Contains(out, means[:40]) || stderr != "" {
+				t.Errorf("explain %s %s: exit %d, %s%s", word, form, code, out, stderr)
+			}
+		}
+	}
+}
+
 // One object cannot fill the screen and so hide what is said of others.
 func TestFindingsOfOneObjectAreBounded(t *testing.T) {
 	var found finding.List

@@ -69,9 +69,12 @@ type reasonsDocument struct {
 
 func (e *explaining) reason(cmd *cobra.Command, word string) error {
 	i := slices.IndexFunc(finding.Reasons, func(r finding.Explanation) bool { return strings.EqualFold(string(r.Reason), word) })
-	if means, ok := outerReasons[strings.ToLower(word)]; i < 0 && ok && e.form.text() {
-		fmt.Fprintf(e.form.out(), "%s\n  %s\n", word, means)
-		return nil
+	if means, ok := outerReasons[strings.ToLower(word)]; i < 0 && ok {
+		if e.form.text() {
+			fmt.Fprintf(e.form.out(), "%s\n  %s\n", word, means)
+			return nil
+		}
+		return e.form.document(reasonsDocument{[]reasonDocument{{Reason: finding.Reason(word), Means: means}}})
 	}
 	if i < 0 {
 		var known []string
