@@ -10,11 +10,23 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/config"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
+// behind is what the objects say of the targets of target groups, by ARN.
+type behind struct {
+	bound   map[string][]targets.Endpoint // see boundTo
+	without map[string]string             // see endpointless
+}
+
+func behindOf(store *cluster.Memory, c config.Config) behind {
+	return behind{boundTo(store, c), endpointless(store)}
+}
+
 // endpointless says of target groups, by ARN, why no pod answers behind them. A Service without EndpointSlices is left
-// out, because then nothing is known of its pods, and so is a target group of several bindings, because anybody can write
+// out, because then nothing is known of its pods, and so is a target group of several bindings, because any user can write
 // another one.
 func endpointless(store *cluster.Memory) map[string]string {
 	out, bindings := map[string]string{}, map[string]int{}
@@ -39,13 +51,12 @@ func noEndpoints(store *cluster.Memory, namespace, name string) string {
 	if err != nil || !ok {
 		return ""
 	}
-	known, portless := false, false
-	for _, o := range store.All(cluster.KindEndpointSlice) {
-		s := o.(*discoveryv1.EndpointSlice)
-		if s.Namespace != namespace || s.Labels[discoveryv1.LabelServiceName] != name {
-			continue
-		}
-		known = true
+	v := cluster.NewView(store)
+	slicesOf := cluster.List[*discoveryv1.EndpointSlice](v, cluster.Query{
+		Kind: cluster.KindEndpointSlice, Namespace: namespace, Index: cluster.SliceByService, Value: namespace + "/" + name,
+	})
+	portless := false
+	for _, s := range slicesOf {
 		ready := slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return e.Conditions.Ready == nil || *e.Conditions.Ready })
 		if ready && len(s.Ports) > 0 {
 			return ""
@@ -54,7 +65,7 @@ func noEndpoints(store *cluster.Memory, namespace, name string) string {
 	}
 	said := fmt.Sprintf("Service %s/%s has no ready endpoints", namespace, name)
 	switch {
-	case !known:
+	case len(slicesOf) == 0:
 		return ""
 	case portless:
 		return said + ": no container port of its pods has the name of its targetPort; correct one of the two"
@@ -63,13 +74,13 @@ func noEndpoints(store *cluster.Memory, namespace, name string) string {
 	}
 	selector := labels.SelectorFromSet(svc.Spec.Selector)
 	pods := 0
-	for _, o := range store.All(cluster.KindPod) {
-		if o.GetNamespace() == namespace && selector.Matches(labels.Set(o.GetLabels())) {
+	for _, p := range cluster.List[*corev1.Pod](v, cluster.Query{Kind: cluster.KindPod, Namespace: namespace}) {
+		if selector.Matches(labels.Set(p.Labels)) {
 			pods++
 		}
 	}
 	if pods == 0 {
 		return fmt.Sprintf("%s: spec.selector %q matches no pod; correct it, or start pods with these labels", said, finding.Cut(selector.String()))
 	}
-	return fmt.Sprintf("%s: %s of its selector, and none is ready; look at the pods and their readiness probes", said, map[bool]string{true: "there is 1 pod", false: fmt.Sprintf("there are %d pods", pods)}[pods == 1])
+	return fmt.Sprintf("%s: its selector matches %s, and none is ready; look at the pods and their readiness probes", said, amount(pods, "pod"))
 }

@@ -163,14 +163,14 @@ func (e *explaining) run(cmd *cobra.Command, args []string) error {
 	doc := explainDocument{
 		Cluster: e.cfg.ClusterName, Object: objectOf(e.named[0]), Stacks: []explainedStack{}, Bindings: []explainedBinding{}, Warnings: []warningDocument{},
 	}
-	bound, without := boundTo(store, e.cfg), endpointless(store)
+	of := behindOf(store, e.cfg)
 	err = e.each(ctx, store, func(d engine.Draft) error {
 		have, err := e.askMore(ctx, d.Stack.ID, healthAndCertificates(d))
 		if err != nil {
 			return err
 		}
 		one := explainStack(d, ref)
-		one.TargetGroups = compare(d, have.Facts, bound, without).TargetGroups
+		one.TargetGroups = compare(d, have.Facts, of).TargetGroups
 		doc.Stacks = append(doc.Stacks, one)
 		return nil
 	})

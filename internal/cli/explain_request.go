@@ -18,7 +18,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
 func newExplainRequest(env Environment) *cobra.Command {
@@ -168,7 +167,7 @@ func (r *requesting) run(cmd *cobra.Command, target string) error {
 		return err
 	}
 	ctx := cmd.Context()
-	a := answering{webRequest: req, drafting: &r.drafting, bound: boundTo(store, r.cfg), without: endpointless(store)}
+	a := answering{webRequest: req, drafting: &r.drafting, behind: behindOf(store, r.cfg)}
 	if err := r.each(ctx, store, func(d engine.Draft) error {
 		return a.ask(ctx, d)
 	}); err != nil {
@@ -187,8 +186,7 @@ func (r *requesting) run(cmd *cobra.Command, target string) error {
 type answering struct {
 	webRequest
 	*drafting
-	bound   map[string][]targets.Endpoint
-	without map[string]string
+	behind
 	answers []requestAnswer
 	// exact reports that the host is the DNS name of one of the load balancers.
 	exact *requestAnswer
@@ -206,7 +204,7 @@ func (a *answering) ask(ctx context.Context, d engine.Draft) error {
 		a.held = append(a.held, fmt.Sprintf("%s %s is held, so what it asks for is not served; see \"explain\" about it", kindText(string(d.Stack.ID.Kind)), d.Stack.ID))
 	}
 	// Live actions name target groups by ARN, desired ones by their id in the stack.
-	c := newComparer(d, d.Have.Facts, nil)
+	c := newComparer(d, d.Have.Facts, behind{})
 	for _, lb := range d.Choices().LoadBalancers {
 		for _, l := range lb.Listeners {
 			if l.Desired.Port != a.port || !l.Made && l.Live == nil {
@@ -249,8 +247,7 @@ func (a *answering) addTargets(ctx context.Context, d engine.Draft, one *request
 	if err != nil {
 		return err
 	}
-	c := newComparer(d, have.Facts, a.bound)
-	c.without = a.without
+	c := newComparer(d, have.Facts, a.behind)
 	for _, g := range c.targetGroups() {
 		if slices.Contains(one.groups, g.ID) && g.ARN != "" {
 			one.Targets = append(one.Targets, requestTargets{g.ID, health(g.Targets), g.Note})

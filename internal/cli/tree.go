@@ -40,11 +40,11 @@ held. A line that begins with # is a finding about an object or a note. "fulcrum
 
 // treeing is the command tree.
 type treeing struct {
-	// store is what was read of the cluster last.
-	store *cluster.Memory
 	drafting
 	form  output
 	watch bool
+	// store is what was read of the cluster last.
+	store *cluster.Memory
 	every time.Duration
 }
 
@@ -73,13 +73,13 @@ func (t *treeing) look(ctx context.Context, stdin io.Reader, notes io.Writer) (t
 		return all, err
 	}
 	t.store = store
-	bound, without := boundTo(store, t.cfg), endpointless(store)
+	of := behindOf(store, t.cfg)
 	return all, t.each(ctx, store, func(draft engine.Draft) error {
 		have, err := t.askMore(ctx, draft.Stack.ID, healthAndCertificates(draft))
 		if err != nil {
 			return err
 		}
-		all.Stacks = append(all.Stacks, compare(draft, have.Facts, bound, without))
+		all.Stacks = append(all.Stacks, compare(draft, have.Facts, of))
 		return nil
 	})
 }

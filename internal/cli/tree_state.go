@@ -10,7 +10,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
 // comparer compares one stack.
@@ -21,15 +20,13 @@ type comparer struct {
 	addresses map[string][]plan.Address
 	steps     map[plan.Address][]plan.Step
 	groups    map[string]string // ids of target groups by ARN
-	bound     map[string][]targets.Endpoint
-	without   map[string]string // why no pod answers behind target groups, by ARN
+	behind
 }
 
 // compare makes the document of a stack. facts are those of the draft with the health of target groups
-// and certificates, and bound are the endpoints of target groups.
-func compare(d engine.Draft, facts observed.Facts, bound map[string][]targets.Endpoint, without map[string]string) treeStack {
-	c := newComparer(d, facts, bound)
-	c.without = without
+// and certificates.
+func compare(d engine.Draft, facts observed.Facts, of behind) treeStack {
+	c := newComparer(d, facts, of)
 	return treeStack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Findings: findingDocuments(d.Findings), found: d.Findings,
 		Members:       membersOf(d.Stack),
@@ -45,8 +42,8 @@ func membersOf(s model.Stack) []objectDocument {
 	return out
 }
 
-func newComparer(d engine.Draft, facts observed.Facts, bound map[string][]targets.Endpoint) *comparer {
-	c := &comparer{Draft: d, facts: facts, bound: bound, addresses: map[string][]plan.Address{}, steps: map[plan.Address][]plan.Step{}, groups: map[string]string{}}
+func newComparer(d engine.Draft, facts observed.Facts, of behind) *comparer {
+	c := &comparer{Draft: d, facts: facts, behind: of, addresses: map[string][]plan.Address{}, steps: map[plan.Address][]plan.Step{}, groups: map[string]string{}}
 	for a, arn := range d.Plan.Known {
 		c.addresses[arn] = append(c.addresses[arn], a)
 	}
@@ -382,13 +379,13 @@ func (c *comparer) targetGroups() []treeTargetGroup {
 		}
 		if h, known := c.facts.Health[g.ARN]; known {
 			one.Targets = targetsOf(h)
+			one.Note = cmp.Or(one.Note, c.without[g.ARN])
 			if endpoints, known := c.bound[g.ARN]; known && one.State != surplus {
 				one.Targets = compareTargets(h, endpoints)
 				if len(one.Targets) == 0 {
-					one.Note = cmp.Or(one.Note, c.without[g.ARN], "its Service has no endpoints")
+					one.Note = cmp.Or(one.Note, "its Service has no endpoints")
 				}
 			}
-			one.Note = cmp.Or(one.Note, c.without[g.ARN])
 		} else if f := c.facts.Fault(model.AskHealth{ARN: g.ARN}); f != nil {
 			one.Note = cmp.Or(one.Note, finding.Printable(f.Message))
 		}
