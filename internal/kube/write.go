@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -143,43 +142,16 @@ func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error
 
 // shows reports whether the status of an object has the fields as they are.
 func shows(obj cluster.Object, fields any) (bool, error) {
-	have, err := treeOf(cluster.StatusOf(obj))
+	have, err := json.Marshal(cluster.StatusOf(obj))
 	if err != nil {
 		return false, err
 	}
-	want, err := treeOf(fields)
+	want, err := json.Marshal(fields)
 	if err != nil {
 		return false, err
 	}
-	return merged(have, want), nil
-}
-
-// treeOf is a value as encoding/json reads it from its own text.
-func treeOf(v any) (tree any, err error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	return tree, json.Unmarshal(text, &tree)
-}
-
-// merged reports whether a JSON merge patch leaves a document as it is.
-func merged(have, patch any) bool {
-	fields, ok := patch.(map[string]any)
-	if !ok {
-		return reflect.DeepEqual(have, patch)
-	}
-	of, ok := have.(map[string]any)
-	if !ok {
-		return false
-	}
-	for name, want := range fields {
-		value, there := of[name]
-		if want == nil && there || want != nil && (!there || !merged(value, want)) {
-			return false
-		}
-	}
-	return true
+	next, err := jsonpatch.MergePatch(have, want)
+	return err == nil && jsonpatch.Equal(have, next), err
 }
 
 func (c *Cluster) patchStatus(ctx context.Context, obj cluster.Object, fields any) error {
