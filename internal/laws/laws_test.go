@@ -82,7 +82,7 @@ func TestFindingsNameWhatIsToBeChanged(t *testing.T) {
 // there before may be an error.
 func TestEveryStepIsSafeAndTheLastOneIsTheLast(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, groups, func(t *testing.T, seed uint64) {
+	seeds.Each(t, groups/2, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		s := randomShape(r)
 		first := s.objects(r)

@@ -307,7 +307,7 @@ func TestPlanAfterItsOwnStepsIsEmpty(t *testing.T) {
 
 func TestEveryPrefixOfAPlanAnswersOldOrNew(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 4000, func(t *testing.T, seed uint64) {
+	seeds.Each(t, 2000, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		have := converge(t, randomDesired(r), observed.Stack{Facts: testFacts()})
 		before := have

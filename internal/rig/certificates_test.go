@@ -21,6 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
 // newManagingShop is a shop whose controller requests certificates, in a world with a public zone,
@@ -288,10 +289,11 @@ func TestWithoutRightsInRoute53AnotherUserMakesTheRecords(t *testing.T) {
 	}
 }
 
-// interrupt kills the controller after every second of so many calls, then loses the answer of each of so many writes.
+// interrupt kills the controller after every fifth of so many calls, then loses the answer of every third of so many
+// writes. Long runs try all of them.
 func interrupt(t *testing.T, calls, mutations int, try func(n int, what string, hook func(*Rig) fault.Hook)) {
 	t.Helper()
-	for n := 1; n <= calls && !t.Failed(); n += 2 {
+	for n := 1; n <= calls && !t.Failed(); n += seeds.Step(5) {
 		try(n, "killed after call", func(r *Rig) fault.Hook {
 			return func(c fault.Call) fault.Action {
 				if c.Sequence == n {
@@ -301,7 +303,7 @@ func interrupt(t *testing.T, calls, mutations int, try func(n int, what string, 
 			}
 		})
 	}
-	for n := 1; n <= mutations && !t.Failed(); n++ {
+	for n := 1; n <= mutations && !t.Failed(); n += seeds.Step(3) {
 		try(n, "answer lost of write", func(*Rig) fault.Hook {
 			return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
 		})

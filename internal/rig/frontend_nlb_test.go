@@ -121,7 +121,7 @@ func TestALoadBalancerInFrontIsShownAndThenLeftAlone(t *testing.T) {
 	})
 }
 
-// Killed after every third call, and with every third answer of a write lost, the life of a load
+// Killed after a call, and with the answer of a write lost, the life of a load
 // balancer in front ends the same way in each of its acts.
 func TestFaultsInTheLifeOfALoadBalancerInFront(t *testing.T) {
 	t.Parallel()
@@ -145,10 +145,7 @@ func TestFaultsInTheLifeOfALoadBalancerInFront(t *testing.T) {
 			}
 		})
 	}
-	step := 9
-	if seeds.Long() {
-		step = 1
-	}
+	step := seeds.Step(9)
 	for n := 1; n <= calls && !t.Failed(); n += step {
 		try(n, "killed after call", func(r *Rig) fault.Hook {
 			return func(c fault.Call) fault.Action {

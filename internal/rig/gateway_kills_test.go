@@ -52,11 +52,7 @@ func TestGatewaysSurviveAnyCall(t *testing.T) {
 	if calls < 20 {
 		t.Fatalf("the life of the Gateway takes %d calls only", calls)
 	}
-	step := 8 // each life takes a while; all calls have their turn in long runs
-	if seeds.Long() {
-		step = 1
-	}
-	interruptEach(t, want, calls, step, liveOfEdge)
+	interruptEach(t, want, calls, seeds.Step(8), liveOfEdge) // each life takes a while
 }
 
 // liveOfEdge is what is there, and what the Gateway shows, after all edits of a Gateway whose calls a hook sees. After its

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
 // serviceEdits are forms of a Service, each of which replaces something of the one before.
@@ -31,7 +32,7 @@ func TestServicesSurviveAnyCall(t *testing.T) {
 	if calls < 30 {
 		t.Fatalf("the life of the Service takes %d calls only", calls)
 	}
-	interruptEach(t, want, calls, 1, liveOfMail)
+	interruptEach(t, want, calls, seeds.Step(4), liveOfMail)
 }
 
 // liveOfMail is what is there after all edits, and after the deletion, of a Service whose calls a hook sees.

@@ -12,8 +12,17 @@ import (
 const lots = 8
 
 // Long reports whether tests run in their long form, as in "make soak" (FULCRUM_LONG=1): all pairs instead of
-// a third of them, each call instead of each ninth one.
+// a third of them, each call instead of some (see Step).
 func Long() bool { return os.Getenv("FULCRUM_LONG") != "" }
+
+// Step is how far apart the tried ones of many like cases are, for example calls at which the process dies: n, or 1 in
+// the long form.
+func Step(n int) int {
+	if Long() {
+		return 1
+	}
+	return n
+}
 
 // Each checks a property for the seeds from 0 to n-1, in parallel batches that each end with their first
 // failure. FULCRUM_SEEDS=20 checks 20 times as many, FULCRUM_SEED=17 that one alone, and -short a tenth.
