@@ -105,8 +105,8 @@ soak-long:
 
 .PHONY: soak-seeds
 soak-seeds:
-	FULCRUM_SEEDS=100 go test -count=1 -timeout 24h ./internal/laws ./internal/plan
-	FULCRUM_SEEDS=100 go test -count=1 -timeout 24h -run 'TestHistoryDecidesNothing$$|TestRefusedPriorities' ./internal/rig
+	FULCRUM_SEEDS=100 go test -count=1 -timeout 24h ./internal/properties ./internal/plan
+	FULCRUM_SEEDS=100 go test -count=1 -timeout 24h -run 'TestHistoryDecidesNothing$$|TestRefusedPriorities' ./internal/harness
 	cd local && FULCRUM_SEEDS=100 go test -count=1 -timeout 24h -run 'TestLongScripts$$' ./e2e
 	FULCRUM_ADVERSARY=20000 go test -count=1 -timeout 24h -v -run 'TestHistories$$' ./internal/adversary
 
@@ -114,7 +114,7 @@ soak-seeds:
 .PHONY: bench
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
-	@FULCRUM_BENCH=1 go test -count=1 -v -run 'TestCalls$$|TestServiceCalls$$|TestServiceRestart$$|TestGatewayCalls$$|TestGatewayRestart$$|TestGatewayWithManyRoutes$$|TestRateLimits$$|TestRateLimitsBeyondTheDocumentedLimits$$|TestRestart$$|TestOnePodReplaced$$|TestChurn$$|TestChurnOfOneTenantDelaysNoOther$$|TestCost$$|TestDriftCalls$$|TestNothingIsLostWhileAWSIsOutOfReach$$|TestKilled(Before|After)Each(Call|Write)$$' ./internal/rig | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
+	@FULCRUM_BENCH=1 go test -count=1 -v -run 'TestCalls$$|TestServiceCalls$$|TestServiceRestart$$|TestGatewayCalls$$|TestGatewayRestart$$|TestGatewayWithManyRoutes$$|TestRateLimits$$|TestRateLimitsBeyondTheDocumentedLimits$$|TestRestart$$|TestOnePodReplaced$$|TestChurn$$|TestChurnOfOneTenantDelaysNoOther$$|TestCost$$|TestDriftCalls$$|TestNothingIsLostWhileAWSIsOutOfReach$$|TestKilled(Before|After)Each(Call|Write)$$' ./internal/harness | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
 	@go test -count=1 -v -run 'TestAnExpiredCertificateIsReplacedAtTheFirstLook$$' ./internal/webhook/serving | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
 	@cd local && go test -count=1 -v -run 'TestKilledBetweenCalls$$' ./e2e | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
 	@cd local && FULCRUM_BENCH=1 go test -count=1 -v -timeout 60m ./cost | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'

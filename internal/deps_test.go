@@ -102,10 +102,10 @@ var layers = map[string]layer{
 	"internal/goldentest": {},
 	"internal/cases":      {api: true, own: []string{"internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/"}},
 	"internal/takeover":   {api: true, own: []string{"internal/*"}, libraries: []string{"github.com/aws/"}},
-	"internal/laws":       {},
+	"internal/properties": {},
 	"internal/seeds":      {},
 	"internal/adversary":  {},
-	"internal/rig":        {api: true, own: []string{"config/iam", "config/rights", "internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
+	"internal/harness":    {api: true, own: []string{"config/iam", "config/rights", "internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
 }
 
 func TestImportRules(t *testing.T) {

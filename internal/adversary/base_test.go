@@ -3,7 +3,7 @@ package adversary
 import (
 	"testing"
 
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 )
 
 // What is expected of a history is what happens without one.
@@ -13,7 +13,7 @@ func TestVictimsAreServedWithoutAnAttacker(t *testing.T) {
 		for _, a := range []access{shutOut, openClass, classOwner} {
 			s := setup{access: a, scenario: i, isolated: i%2 == 1}
 			c := undisturbed(t, s)
-			failures := inWorld(t, s, rig.Options{}, func(w *testCluster) {
+			failures := inWorld(t, s, harness.Options{}, func(w *testCluster) {
 				w.expect(c)
 				for _, act := range scenarios()[i] {
 					w.perform(act)

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 )
 
 var clientAddress = netip.MustParseAddr("10.1.2.3")
@@ -70,7 +70,7 @@ func (r *recorder) Failed() bool { return len(r.failures) > 0 }
 
 // testCluster is the victims' cluster with its controller, and what is expected of it.
 type testCluster struct {
-	*rig.Rig
+	*harness.Harness
 	setup
 	rec  *recorder
 	fill *strings.Replacer
@@ -93,7 +93,7 @@ var attackerAddresses = []string{
 }
 
 // inWorld runs f with the victims served and at rest, in a bubble of virtual time.
-func inWorld(t *testing.T, s setup, opt rig.Options, f func(w *testCluster)) (failures []string) {
+func inWorld(t *testing.T, s setup, opt harness.Options, f func(w *testCluster)) (failures []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{TB: t}
@@ -126,9 +126,9 @@ func inWorld(t *testing.T, s setup, opt rig.Options, f func(w *testCluster)) (fa
 				rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
 			}
 		}
-		r := rig.New(rec, opt)
+		r := harness.New(rec, opt)
 		w := &testCluster{
-			Rig: r, setup: s, rec: rec, lbs: map[string]string{}, driven: opt.Workers == 0,
+			Harness: r, setup: s, rec: rec, lbs: map[string]string{}, driven: opt.Workers == 0,
 			log:    eventLog{store: r.Store, begun: time.Now()},
 			rights: &attackerRights{setup: s, store: r.Store, asked: map[opened]bool{}, exposed: map[int32]bool{}},
 		}
@@ -193,7 +193,7 @@ func (w *testCluster) assign() {
 	give(replacement)
 	give(attackerAddresses...)
 	for i, instance := range w.World.Instances {
-		if err := rig.Assign(w.rec.Context(), rig.AWSConfig(w.Emulator), instance, by[fmt.Sprintf("node-%d", i)]...); err != nil {
+		if err := harness.Assign(w.rec.Context(), harness.AWSConfig(w.Emulator), instance, by[fmt.Sprintf("node-%d", i)]...); err != nil {
 			w.rec.Fatal(err)
 		}
 	}
@@ -232,7 +232,7 @@ func (w *testCluster) status(name string) string {
 func (w *testCluster) partition() (*emulated.Partition, func()) {
 	all := w.Emulator.Store()
 	all.Lock()
-	return all.Partition(rig.Account, rig.Region), all.Unlock
+	return all.Partition(harness.Account, harness.Region), all.Unlock
 }
 
 // run lets the controller work for a time.

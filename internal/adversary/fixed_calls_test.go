@@ -14,7 +14,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 )
 
 // deregistration is a target that a call has taken out.
@@ -90,7 +90,7 @@ func TestFixedCalls(t *testing.T) {
 
 	// Nothing is written once the lease is lost, not even by a call that is being repeated.
 	var lost atomic.Bool
-	fenced := rig.Options{Fence: func() error {
+	fenced := harness.Options{Fence: func() error {
 		if lost.Load() {
 			return errors.New("the lease is lost")
 		}
@@ -121,7 +121,7 @@ func TestFixedCalls(t *testing.T) {
 	// A request that hangs does not block other requests for ever.
 	for _, operation := range []string{"DescribeLoadBalancers", "DescribeTargetHealth", "CreateTargetGroup", "DescribeSecurityGroups"} {
 		h := &hanging{operation: operation}
-		fixedWith(t, "08-requests-have-deadlines/"+operation, setup{access: openClass, scenario: 8}, rig.Options{Workers: 2, Transport: h.wrap}, func(w *testCluster) {
+		fixedWith(t, "08-requests-have-deadlines/"+operation, setup{access: openClass, scenario: 8}, harness.Options{Workers: 2, Transport: h.wrap}, func(w *testCluster) {
 			h.armed.Store(true)
 			w.evil(served, ownStack("app"))
 			w.drive(2 * long) // until everything has been read again

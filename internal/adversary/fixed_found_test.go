@@ -9,7 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 )
 
 // binding is a TargetGroupBinding of the attacker for its Service "app".
@@ -80,7 +80,7 @@ func TestFixedFound(t *testing.T) {
 		"another account's":                 `targetGroupARN: "arn:aws:elasticloadbalancing:us-west-2:999999999999:targetgroup/other/0123456789abcdef", targetType: ip`,
 	} {
 		runs := 0
-		fixedWith(t, "16-failing-bindings-back-off/"+name, open, rig.Options{Ran: func(what string, _ error) {
+		fixedWith(t, "16-failing-bindings-back-off/"+name, open, harness.Options{Ran: func(what string, _ error) {
 			if what == "binding evil/b" {
 				runs++
 			}

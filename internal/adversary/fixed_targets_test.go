@@ -9,7 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 )
 
 // ownStack is an Ingress of the attacker with a load balancer of its own.
@@ -81,7 +81,7 @@ func TestFixedTargets(t *testing.T) {
 	}
 
 	// One tenant's churn does not keep another's pods that are gone registered.
-	fixedWith(t, "09-churn-of-another", setup{access: openClass, scenario: 7}, rig.Options{Workers: 3}, func(w *testCluster) {
+	fixedWith(t, "09-churn-of-another", setup{access: openClass, scenario: 7}, harness.Options{Workers: 3}, func(w *testCluster) {
 		const services, each, rate = 50, 2, 4
 		w.quota("rules-per-application-load-balancer", 200)
 		c := w.churning(services, each)
@@ -119,7 +119,7 @@ func (w *testCluster) churning(services, each int) *churn {
 	for i := range 600 {
 		addresses = append(addresses, c.address(i))
 	}
-	if err := rig.Assign(w.rec.Context(), rig.AWSConfig(w.Emulator), w.World.Instances[0], addresses...); err != nil {
+	if err := harness.Assign(w.rec.Context(), harness.AWSConfig(w.Emulator), w.World.Instances[0], addresses...); err != nil {
 		w.rec.Fatal(err)
 	}
 	for s := range services {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 )
 
 // Each fault that was measured once is a case. What the victims have is compared at every step, as
@@ -16,10 +16,10 @@ import (
 // fixed runs a case against the victims.
 func fixed(t *testing.T, name string, s setup, f func(w *testCluster)) {
 	t.Helper()
-	fixedWith(t, name, s, rig.Options{}, f)
+	fixedWith(t, name, s, harness.Options{}, f)
 }
 
-func fixedWith(t *testing.T, name string, s setup, opt rig.Options, f func(w *testCluster)) {
+func fixedWith(t *testing.T, name string, s setup, opt harness.Options, f func(w *testCluster)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
 		c := undisturbed(t, s)

@@ -18,8 +18,8 @@ import (
 	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	gateways "github.com/fulcrum-lb/fulcrum/internal/frontend/gateway"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
 
 // gatewayHistories is how many histories of attacks on Gateways are run where nothing else is asked for.
@@ -116,7 +116,7 @@ spec:
 
 // gatewayWorld is the victims' Gateways with the one who attacks them.
 type gatewayWorld struct {
-	*rig.Rig
+	*harness.Harness
 	*rand.Rand
 	rec   *recorder
 	lbs   []string          // ARNs of the victims' load balancers
@@ -165,7 +165,7 @@ func playGateways(t *testing.T, seed uint64) *gatewayWorld {
 	synctest.Test(t, func(t *testing.T) {
 		w.rec = &recorder{TB: t}
 		defer stopped()
-		w.Rig = rig.New(w.rec, rig.Options{
+		w.Harness = harness.New(w.rec, harness.Options{
 			Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },
 			Ran: func(what string, err error) {
 				if w.runs++; w.runs > 20000 {
@@ -240,7 +240,7 @@ func (w *gatewayWorld) begin() {
 func (w *gatewayWorld) partition() (*emulated.Partition, func()) {
 	s := w.Emulator.Store()
 	s.Lock()
-	return s.Partition(rig.Account, rig.Region), s.Unlock
+	return s.Partition(harness.Account, harness.Region), s.Unlock
 }
 
 // look is what clients of the victims and the victims themselves see.
@@ -310,7 +310,7 @@ func (w *gatewayWorld) look() map[string]string {
 	return out
 }
 
-func (w *gatewayWorld) asCluster() *testCluster { return &testCluster{Rig: w.Rig, rec: w.rec} }
+func (w *gatewayWorld) asCluster() *testCluster { return &testCluster{Harness: w.Harness, rec: w.rec} }
 
 // check compares what is seen with what must not change.
 func (w *gatewayWorld) check(when string) {

@@ -15,7 +15,7 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -126,7 +126,7 @@ const quiet = 20 * time.Minute
 func play(t *testing.T, h history) []string {
 	t.Helper()
 	c := undisturbed(t, h.setup)
-	return inWorld(t, h.setup, rig.Options{}, func(w *testCluster) {
+	return inWorld(t, h.setup, harness.Options{}, func(w *testCluster) {
 		if h.sick {
 			w.sick = func(string) bool { return true }
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 )
 
 // epoch is what the victims have after some of their acts, as seen without the attacker.
@@ -41,7 +41,7 @@ func undisturbed(t *testing.T, s setup) course {
 		return c
 	}
 	var c course
-	if failures := inWorld(t, s, rig.Options{}, func(w *testCluster) {
+	if failures := inWorld(t, s, harness.Options{}, func(w *testCluster) {
 		c.epochs = append(c.epochs, w.facts())
 		for _, a := range scenarios()[s.scenario] {
 			a.do(w)

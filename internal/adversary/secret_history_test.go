@@ -20,8 +20,8 @@ import (
 	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	gateways "github.com/fulcrum-lb/fulcrum/internal/frontend/gateway"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
 
 // secretHistories is how many histories of attacks by TLS Secrets are run where nothing else is asked for.
@@ -159,7 +159,7 @@ func inSecretWorld(t *testing.T, seed uint64, run func(w *secretWorld)) *secretW
 // start makes the victims.
 func (w *secretWorld) start() {
 	w.authority = newAuthority()
-	w.Rig = rig.New(w.rec, rig.Options{
+	w.Harness = harness.New(w.rec, harness.Options{
 		Gateway: func(o *gateways.Options) { o.DefaultTargetType, o.ImportCertificates = "ip", true },
 		Ingress: func(o *ingress.Options) { o.ImportCertificates = true },
 		Plan:    func(o *plan.Options) { o.ImportCertificates, o.SkipManagedCertificates = true, true },

@@ -7,15 +7,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 )
 
 // withSecrets returns the actions of a rule with the client secrets that AWS keeps to itself.
 func (rd *reader) withSecrets(r elbtypes.Rule) []elbtypes.Action {
-	w := rd.rig.Emulator.Store()
+	w := rd.harness.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
-	kept := w.Partition(rig.Account, rig.Region).ELB.Rules[aws.ToString(r.RuleArn)]
+	kept := w.Partition(harness.Account, harness.Region).ELB.Rules[aws.ToString(r.RuleArn)]
 	if kept == nil || len(kept.Actions) != len(r.Actions) {
 		return r.Actions
 	}

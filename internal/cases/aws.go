@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/shield"
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 )
 
 // Record is what became of the objects of one case or of many, in the form of the recorded files:
@@ -38,12 +38,12 @@ const (
 
 // reader looks at a world from outside, as a user with the AWS CLI and kubectl.
 type reader struct {
-	t      *testing.T
-	rig    *rig.Rig
-	elb    *elb.Client
-	ec2    *ec2.Client
-	wafv2  *wafv2.Client
-	shield *shield.Client
+	t       *testing.T
+	harness *harness.Harness
+	elb     *elb.Client
+	ec2     *ec2.Client
+	wafv2   *wafv2.Client
+	shield  *shield.Client
 
 	names nameTable
 	tags  map[string]map[string]string // of load balancers, listeners, rules and target groups
@@ -51,7 +51,7 @@ type reader struct {
 }
 
 // Read writes down everything that a controller has made in a world.
-func Read(t *testing.T, r *rig.Rig) Record {
+func Read(t *testing.T, r *harness.Harness) Record {
 	t.Helper()
 	rd := newReader(t, r)
 	rd.subnets()
@@ -70,10 +70,10 @@ func Read(t *testing.T, r *rig.Rig) Record {
 	return rd.out
 }
 
-func newReader(t *testing.T, r *rig.Rig) *reader {
-	cfg := rig.AWSConfig(r.Emulator)
+func newReader(t *testing.T, r *harness.Harness) *reader {
+	cfg := harness.AWSConfig(r.Emulator)
 	return &reader{
-		t: t, rig: r, names: seededNames(r.World), tags: map[string]map[string]string{},
+		t: t, harness: r, names: seededNames(r.World), tags: map[string]map[string]string{},
 		elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), wafv2: wafv2.NewFromConfig(cfg), shield: shield.NewFromConfig(cfg),
 		out: Record{bindings: {}, objects: {}, events: {}},
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 )
 
 var update = flag.Bool("update", false, "rewrite the expectations that are Fulcrum's own (testdata/*.fulcrum.json)")
@@ -32,7 +32,7 @@ func TestCases(t *testing.T) {
 	for _, name := range Names(t) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := NewWorld(t, rig.Options{})
+				r := NewWorld(t, harness.Options{})
 				NewLoader(t, r).Apply(t, name)
 				failed := r.Settle(horizon)
 				sum.judge(t, name, Read(t, r), failed)
@@ -47,7 +47,7 @@ func TestCasesTogether(t *testing.T) {
 	t.Parallel()
 	var sum summary
 	synctest.Test(t, func(t *testing.T) {
-		r := NewWorld(t, rig.Options{})
+		r := NewWorld(t, harness.Options{})
 		l := NewLoader(t, r)
 		for _, name := range Names(t) {
 			l.Apply(t, name)
@@ -67,7 +67,7 @@ func TestStrictGroups(t *testing.T) {
 	t.Parallel()
 	const name = "ingress-group-conflict-scheme"
 	synctest.Test(t, func(t *testing.T) {
-		r := rig.New(t, rig.Options{Ingress: func(o *ingress.Options) { o.StrictGroups = true }})
+		r := harness.New(t, harness.Options{Ingress: func(o *ingress.Options) { o.StrictGroups = true }})
 		NewLoader(t, r).Apply(t, name)
 		r.Settle(horizon)
 		want, got := Recorded(t, name), Read(t, r)

@@ -14,7 +14,7 @@ import (
 // cluster writes down what became of the objects in the cluster.
 func (rd *reader) cluster() {
 	rd.t.Helper()
-	for _, obj := range rd.rig.Store.All(cluster.KindBinding) {
+	for _, obj := range rd.harness.Store.All(cluster.KindBinding) {
 		if b, ok := obj.(*elbv2.TargetGroupBinding); ok {
 			rd.binding(b)
 		}
@@ -23,7 +23,7 @@ func (rd *reader) cluster() {
 		if cluster.StatusOf(typ.New()) == nil || slices.Contains(unrecorded, typ.Kind) {
 			continue
 		}
-		for _, obj := range rd.rig.Store.All(typ.Kind) {
+		for _, obj := range rd.harness.Store.All(typ.Kind) {
 			rd.object(typ.Kind, obj)
 		}
 	}
@@ -89,7 +89,7 @@ func (rd *reader) object(kind cluster.Kind, obj cluster.Object) {
 func (rd *reader) events() {
 	rd.t.Helper()
 	last := map[string]int64{}
-	for _, obj := range rd.rig.Store.All("Event") {
+	for _, obj := range rd.harness.Store.All("Event") {
 		e, ok := obj.(*corev1.Event)
 		if !ok || e.InvolvedObject.Kind == string(cluster.KindBinding) {
 			continue

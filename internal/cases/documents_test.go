@@ -15,8 +15,8 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
 
 // documents is where the documents of cases are kept, for those that have a file there: together
@@ -31,7 +31,7 @@ func TestDocuments(t *testing.T) {
 	for _, name := range Names(t) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := NewWorld(t, rig.Options{Ingress: func(o *ingress.Options) { o.DescribePlan = true }})
+				r := NewWorld(t, harness.Options{Ingress: func(o *ingress.Options) { o.DescribePlan = true }})
 				NewLoader(t, r).Apply(t, name)
 				before := map[cluster.Ref]string{}
 				for _, obj := range r.Store.All(cluster.KindIngress) {
@@ -52,7 +52,7 @@ func TestDocuments(t *testing.T) {
 				}
 				for ref, text := range before {
 					// The shared group was named before it had an id.
-					text = strings.ReplaceAll(text, naming.BackendGroup(rig.ClusterName), "sg:backend")
+					text = strings.ReplaceAll(text, naming.BackendGroup(harness.ClusterName), "sg:backend")
 					before[ref] = readable(t, text, names)
 				}
 				if diff := cmp.Diff(before, after); diff != "" {
@@ -90,7 +90,7 @@ func keep(t *testing.T, file, text string) {
 }
 
 // tableOf names what existed beforehand and what a controller made.
-func tableOf(t *testing.T, r *rig.Rig) nameTable {
+func tableOf(t *testing.T, r *harness.Harness) nameTable {
 	t.Helper()
 	rd := newReader(t, r)
 	rd.subnets()

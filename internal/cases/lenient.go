@@ -5,14 +5,14 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 )
 
 // The cases were recorded against an AWS that knew less than ours. This is what they need of it.
 
 // NewWorld is a world in which the cases can be applied, with a controller that does nothing before
 // it is asked to settle.
-func NewWorld(t *testing.T, o rig.Options) *rig.Rig {
+func NewWorld(t *testing.T, o harness.Options) *harness.Harness {
 	t.Helper()
 	own := o.Ingress
 	o.Ingress = func(in *ingress.Options) {
@@ -21,7 +21,7 @@ func NewWorld(t *testing.T, o rig.Options) *rig.Rig {
 			own(in)
 		}
 	}
-	r := rig.New(t, o)
+	r := harness.New(t, o)
 	seedTrustStore(r)
 	lenient(r)
 	return r
@@ -29,12 +29,12 @@ func NewWorld(t *testing.T, o rig.Options) *rig.Rig {
 
 // seedTrustStore makes the trust store that a case names by a fixed ARN, which the API would not
 // give.
-func seedTrustStore(r *rig.Rig) {
+func seedTrustStore(r *harness.Harness) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
-	const arn = "arn:aws:elasticloadbalancing:" + rig.Region + ":" + rig.Account + ":truststore/ts/0123456789abcdef"
-	w.Partition(rig.Account, rig.Region).ELB.TrustStores[arn] = &store.TrustStore{ARN: arn, Name: "ts", Bucket: "bucket", Key: "ca.pem"}
+	const arn = "arn:aws:elasticloadbalancing:" + harness.Region + ":" + harness.Account + ":truststore/ts/0123456789abcdef"
+	w.Partition(harness.Account, harness.Region).ELB.TrustStores[arn] = &store.TrustStore{ARN: arn, Name: "ts", Bucket: "bucket", Key: "ca.pem"}
 }
 
 // raised informs the controller of the quota that lenient raises.
@@ -42,7 +42,7 @@ func raised(o *ingress.Options) { o.ConditionValues = 10 }
 
 // lenient switches off checks of AWS that the recorded configurations would not pass: six values in
 // the conditions of a rule, a comma in a tag, more load balancers than the default quota.
-func lenient(r *rig.Rig) {
+func lenient(r *harness.Harness) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 )
 
 // TestCasesLive follows all cases beyond their creation, with an AWS that gives short pages: a
@@ -29,7 +29,7 @@ func live(t *testing.T, lag time.Duration) {
 	t.Helper()
 	config := store.DefaultConfig()
 	config.PageSize = 3
-	r := NewWorld(t, rig.Options{TaggingLag: lag, Emulator: emulator.Options{Seed: 7, Config: &config}})
+	r := NewWorld(t, harness.Options{TaggingLag: lag, Emulator: emulator.Options{Seed: 7, Config: &config}})
 	before := r.State()
 	l := NewLoader(t, r)
 	for _, name := range slices.Backward(Names(t)) {
@@ -74,7 +74,7 @@ func live(t *testing.T, lag time.Duration) {
 }
 
 // mutating counts the calls that were to change something, by operation.
-func mutating(r *rig.Rig) map[string]int {
+func mutating(r *harness.Harness) map[string]int {
 	out := map[string]int{}
 	for _, e := range r.Emulator.Calls().Entries() {
 		if e.Mutating {

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 )
 
 //go:embed testdata
@@ -62,16 +62,16 @@ const PodsAnnotation = "test.fulcrum/pods"
 // would: with node ports, cluster addresses, pods and endpoint slices. Numbers go on from case to
 // case, so that many cases fit into one store.
 type Loader struct {
-	rig        *rig.Rig
+	harness    *harness.Harness
 	interfaces []string // of the nodes
 	nodePort   int32
 	address    int // of Services
 	pod        int
 }
 
-func NewLoader(t *testing.T, r *rig.Rig) *Loader {
+func NewLoader(t *testing.T, r *harness.Harness) *Loader {
 	t.Helper()
-	l := &Loader{rig: r, nodePort: 30000, address: 1}
+	l := &Loader{harness: r, nodePort: 30000, address: 1}
 	for _, instance := range r.World.Instances {
 		out, err := l.ec2().DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{instance.ID}})
 		l.interfaces = append(l.interfaces, aws.ToString(must(t, out, err).Reservations[0].Instances[0].NetworkInterfaces[0].NetworkInterfaceId))
@@ -79,7 +79,7 @@ func NewLoader(t *testing.T, r *rig.Rig) *Loader {
 	return l
 }
 
-func (l *Loader) ec2() *ec2.Client { return ec2.NewFromConfig(rig.AWSConfig(l.rig.Emulator)) }
+func (l *Loader) ec2() *ec2.Client { return ec2.NewFromConfig(harness.AWSConfig(l.harness.Emulator)) }
 
 // podAddress gives a node's interface another address, as the usual network plugin does. It is not
 // one of those that were recorded, so that the rules of pods can be made; nothing else shows it.
@@ -92,7 +92,7 @@ func (l *Loader) podAddress(t *testing.T, node int) string {
 }
 
 // Text is the file of a case, for a world.
-func Text(t *testing.T, name string, world rig.Seeded) []byte {
+func Text(t *testing.T, name string, world harness.Seeded) []byte {
 	t.Helper()
 	raw, err := testdata.ReadFile("testdata/" + name + ".yaml")
 	if err != nil {
@@ -112,7 +112,7 @@ func Text(t *testing.T, name string, world rig.Seeded) []byte {
 // Apply creates the objects of a case in the order of its file.
 func (l *Loader) Apply(t *testing.T, name string) {
 	t.Helper()
-	loaded, err := cluster.LoadYAML(Text(t, name, l.rig.World))
+	loaded, err := cluster.LoadYAML(Text(t, name, l.harness.World))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func (l *Loader) Apply(t *testing.T, name string) {
 		if isService {
 			l.allocate(svc)
 		}
-		if _, err := l.rig.Store.Create(obj); err != nil {
+		if _, err := l.harness.Store.Create(obj); err != nil {
 			if _, class := cluster.KindOf(obj); class && obj.GetNamespace() == "" && obj.GetName() == "alb" {
 				continue // many files repeat the class
 			}
@@ -144,13 +144,13 @@ func (l *Loader) Apply(t *testing.T, name string) {
 func (l *Loader) namespace(t *testing.T, name string) {
 	t.Helper()
 	ref := cluster.Ref{Kind: cluster.KindNamespace, Name: name}
-	if have, err := l.rig.Store.Get(ref); err != nil || have != nil {
+	if have, err := l.harness.Store.Get(ref); err != nil || have != nil {
 		return
 	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{corev1.LabelMetadataName: name},
 	}}
-	if _, err := l.rig.Store.Create(ns); err != nil {
+	if _, err := l.harness.Store.Create(ns); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -219,8 +219,8 @@ func (l *Loader) pods(t *testing.T, svc *corev1.Service) {
 	}
 	yes, no := true, false
 	for i := range n {
-		n := i % len(l.rig.World.Instances)
-		node, zone := fmt.Sprintf("node-%d", n), l.rig.World.Instances[n].Zone
+		n := i % len(l.harness.World.Instances)
+		node, zone := fmt.Sprintf("node-%d", n), l.harness.World.Instances[n].Zone
 		name, address := fmt.Sprintf("%s-%d", svc.Name, i), l.podAddress(t, n)
 		l.pod++
 		ready := func(of corev1.PodConditionType) corev1.PodCondition {
@@ -239,7 +239,7 @@ func (l *Loader) pods(t *testing.T, svc *corev1.Service) {
 				},
 			},
 		}
-		if err := l.rig.Store.Put(pod); err != nil {
+		if err := l.harness.Store.Put(pod); err != nil {
 			t.Fatal(err)
 		}
 		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
@@ -248,7 +248,7 @@ func (l *Loader) pods(t *testing.T, svc *corev1.Service) {
 			TargetRef:  &corev1.ObjectReference{Kind: "Pod", Namespace: svc.Namespace, Name: name, UID: pod.UID},
 		})
 	}
-	if _, err := l.rig.Store.Create(slice); err != nil {
+	if _, err := l.harness.Store.Create(slice); err != nil {
 		t.Fatal(err)
 	}
 }

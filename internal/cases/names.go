@@ -8,14 +8,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 )
 
 // nameTable knows what generated ids and ARNs stand for.
 type nameTable map[string]string
 
 // seededNames are the names of what existed beforehand.
-func seededNames(w rig.Seeded) nameTable {
+func seededNames(w harness.Seeded) nameTable {
 	n := nameTable{w.VPC: "vpc", w.NodeSG: "sg:nodes", w.ExtraSG: "sg:extra", w.WebACL: "webacl", w.PrefixList: "prefix-list"}
 	for domain, arn := range w.Certs {
 		n[arn] = "cert:" + domain

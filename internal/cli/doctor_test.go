@@ -28,7 +28,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/iam"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 )
 
 // snapshot is all that an emulator has.
@@ -198,7 +198,7 @@ func limit(t *testing.T, em *emulator.Emulator, policies ...[]byte) {
 	}
 	em.Store().Lock()
 	defer em.Store().Unlock()
-	em.Store().PutPrincipal(rig.AccessKey, who)
+	em.Store().PutPrincipal(harness.AccessKey, who)
 }
 
 // What can be tried only by a change is simulated by IAM, if that is granted, with few calls.
@@ -243,7 +243,7 @@ func TestDoctorSimulatesPolicies(t *testing.T) {
 // subnetsOf are the private subnets of the network that an emulator was given.
 func subnetsOf(t *testing.T, em *emulator.Emulator) (out []string) {
 	t.Helper()
-	list, err := ec2.NewFromConfig(rig.AWSConfig(em)).DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{
+	list, err := ec2.NewFromConfig(harness.AWSConfig(em)).DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{
 		Filters: []ec2types.Filter{{Name: new("tag-key"), Values: []string{"kubernetes.io/role/internal-elb"}}},
 	})
 	if err != nil {
@@ -261,8 +261,8 @@ func TestDoctorShowsQuotas(t *testing.T) {
 	em.Store().Lock()
 	em.Store().Config.Quotas = map[string]int{"rules-per-application-load-balancer": 2, "listeners-per-application-load-balancer": 1}
 	em.Store().Unlock()
-	api := elb.NewFromConfig(rig.AWSConfig(em))
-	tag := []elbtypes.Tag{{Key: new("elbv2.k8s.aws/cluster"), Value: new(rig.ClusterName)}}
+	api := elb.NewFromConfig(harness.AWSConfig(em))
+	tag := []elbtypes.Tag{{Key: new("elbv2.k8s.aws/cluster"), Value: new(harness.ClusterName)}}
 	subnets := subnetsOf(t, em)
 	made, err := api.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{Name: new("full"), Subnets: subnets[:2], Tags: tag, Scheme: elbtypes.LoadBalancerSchemeEnumInternal})
 	if err != nil {
@@ -302,8 +302,8 @@ func TestDoctorShowsQuotas(t *testing.T) {
 // What the controller deletes while doctor looks is no reason to show no quota.
 func TestDoctorShowsQuotasWhileThingsAreDeleted(t *testing.T) {
 	em, flags := aws(t)
-	api := elb.NewFromConfig(rig.AWSConfig(em))
-	tag := []elbtypes.Tag{{Key: new("elbv2.k8s.aws/cluster"), Value: new(rig.ClusterName)}}
+	api := elb.NewFromConfig(harness.AWSConfig(em))
+	tag := []elbtypes.Tag{{Key: new("elbv2.k8s.aws/cluster"), Value: new(harness.ClusterName)}}
 	subnets, vpc := subnetsOf(t, em), ""
 	for _, f := range flags {
 		if id, ok := strings.CutPrefix(f, "--aws-vpc-id="); ok {

@@ -14,16 +14,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
 
 // aws starts an emulator with a network in it, and returns the flags that lead to it.
 func aws(t *testing.T) (*emulator.Emulator, []string) {
 	t.Helper()
 	em := emulator.New(emulator.Options{})
-	seeded, err := rig.Seed(t.Context(), em)
+	seeded, err := harness.Seed(t.Context(), em)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func aws(t *testing.T) (*emulator.Emulator, []string) {
 func flagsOf(t *testing.T, em *emulator.Emulator, vpc string) []string {
 	t.Helper()
 	url := serve(t, em)
-	t.Setenv("AWS_ACCESS_KEY_ID", rig.AccessKey)
+	t.Setenv("AWS_ACCESS_KEY_ID", harness.AccessKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	t.Setenv("AWS_SESSION_TOKEN", "")
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -46,7 +46,7 @@ func flagsOf(t *testing.T, em *emulator.Emulator, vpc string) []string {
 		endpoints = append(endpoints, s+"="+url)
 	}
 	em.Calls().Reset()
-	return []string{"--cluster-name=" + rig.ClusterName, "--aws-region=" + rig.Region, "--aws-vpc-id=" + vpc,
+	return []string{"--cluster-name=" + harness.ClusterName, "--aws-region=" + harness.Region, "--aws-vpc-id=" + vpc,
 		"--aws-api-endpoints=" + strings.Join(endpoints, ",")}
 }
 
@@ -64,8 +64,8 @@ func other(em *emulator.Emulator) {
 	w := em.Store()
 	w.Lock()
 	defer w.Unlock()
-	const arn = "arn:aws:elasticloadbalancing:" + rig.Region + ":" + rig.Account + ":targetgroup/other/1"
-	w.Partition(rig.Account, rig.Region).ELB.TargetGroups[arn] = &store.TargetGroup{ARN: arn, Name: "other"}
+	const arn = "arn:aws:elasticloadbalancing:" + harness.Region + ":" + harness.Account + ":targetgroup/other/1"
+	w.Partition(harness.Account, harness.Region).ELB.TargetGroups[arn] = &store.TargetGroup{ARN: arn, Name: "other"}
 }
 
 func TestPlanAndTreeShowWhatWouldBeMadeAndMakeNothing(t *testing.T) {
@@ -108,7 +108,7 @@ func TestARecordingGivesTheSamePlanWithoutAWS(t *testing.T) {
 	if code != exitChanges {
 		t.Fatal(stderr)
 	}
-	code, offline, stderr := run(t, "plan", "-f", file, "--observed", rec, "--cluster-name="+rig.ClusterName)
+	code, offline, stderr := run(t, "plan", "-f", file, "--observed", rec, "--cluster-name="+harness.ClusterName)
 	if code != exitChanges {
 		t.Fatal(stderr)
 	}

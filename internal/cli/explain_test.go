@@ -13,20 +13,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
 
 // A subnet that was considered and not taken is named with the reason.
 func TestRefusedSubnetsAreExplained(t *testing.T) {
 	em, flags := aws(t)
-	client := ec2.NewFromConfig(rig.AWSConfig(em))
-	vpcs, err := client.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{Filters: []ec2types.Filter{{Name: awssdk.String("tag:Name"), Values: []string{rig.ClusterName}}}})
+	client := ec2.NewFromConfig(harness.AWSConfig(em))
+	vpcs, err := client.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{Filters: []ec2types.Filter{{Name: awssdk.String("tag:Name"), Values: []string{harness.ClusterName}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	made, err := client.CreateSubnet(t.Context(), &ec2.CreateSubnetInput{
-		VpcId: vpcs.Vpcs[0].VpcId, AvailabilityZone: awssdk.String(rig.Region + "a"), CidrBlock: awssdk.String("10.0.96.0/20"),
+		VpcId: vpcs.Vpcs[0].VpcId, AvailabilityZone: awssdk.String(harness.Region + "a"), CidrBlock: awssdk.String("10.0.96.0/20"),
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSubnet, Tags: []ec2types.Tag{
 			{Key: awssdk.String("kubernetes.io/role/internal-elb"), Value: awssdk.String("1")},
 			{Key: awssdk.String("kubernetes.io/cluster/other"), Value: awssdk.String("shared")},

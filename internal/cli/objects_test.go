@@ -16,7 +16,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 )
 
 // filesIn puts files into a new directory.
@@ -316,9 +316,9 @@ func TestAWSIsFoundByTheEnvironment(t *testing.T) {
 	dir := filesIn(t, map[string]string{"web.yaml": classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML})
 	nowhere := "http://" + refused(t)
 	for name, env := range map[string]map[string]string{
-		"one for all":    {"AWS_ENDPOINT_URL": url, "AWS_REGION": rig.Region},
-		"default region": {"AWS_ENDPOINT_URL": url, "AWS_DEFAULT_REGION": rig.Region},
-		"one for each":   {"AWS_ENDPOINT_URL": nowhere, "AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2": url, "AWS_ENDPOINT_URL_EC2": url, "AWS_ENDPOINT_URL_WAFV2": url, "AWS_ENDPOINT_URL_WAF_REGIONAL": url, "AWS_ENDPOINT_URL_SHIELD": url, "AWS_REGION": rig.Region},
+		"one for all":    {"AWS_ENDPOINT_URL": url, "AWS_REGION": harness.Region},
+		"default region": {"AWS_ENDPOINT_URL": url, "AWS_DEFAULT_REGION": harness.Region},
+		"one for each":   {"AWS_ENDPOINT_URL": nowhere, "AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2": url, "AWS_ENDPOINT_URL_EC2": url, "AWS_ENDPOINT_URL_WAFV2": url, "AWS_ENDPOINT_URL_WAF_REGIONAL": url, "AWS_ENDPOINT_URL_SHIELD": url, "AWS_REGION": harness.Region},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for k, v := range env {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 )
 
 // TestTargetsThatLeaveArePlannedForAClusterOnly registers a target that no pod has any more. Where only files were read,
@@ -21,7 +21,7 @@ import (
 func TestTargetsThatLeaveArePlannedForAClusterOnly(t *testing.T) {
 	goldentest.Run(t, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := made(t, c)
-		client := elb.NewFromConfig(rig.AWSConfig(em))
+		client := elb.NewFromConfig(harness.AWSConfig(em))
 		groups, err := client.DescribeTargetGroups(t.Context(), &elb.DescribeTargetGroupsInput{})
 		if err != nil {
 			t.Fatal(err)

@@ -22,8 +22,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
@@ -64,7 +64,7 @@ func checkRecording(t *testing.T, dir string, flags []string, want []goldentest.
 	}
 	for _, w := range want {
 		command, _, _ := strings.Cut(w.Name, ".")
-		_, out, stderr := run(t, command, "--observed", rec, "-f", filepath.Join(dir, "objects.yaml"), "--cluster-name="+rig.ClusterName)
+		_, out, stderr := run(t, command, "--observed", rec, "-f", filepath.Join(dir, "objects.yaml"), "--cluster-name="+harness.ClusterName)
 		if !strings.HasPrefix(w.Text, out) || out == "" {
 			t.Errorf("%s of the recording differs: %s%s", command, stderr, out)
 		}
@@ -79,9 +79,9 @@ func made(t *testing.T, c goldentest.Case) (em *emulator.Emulator, vpc, objects 
 	var now time.Time
 	dir := filesIn(t, nil)
 	synctest.Test(t, func(t *testing.T) {
-		r := rig.New(t, rig.Options{})
+		r := harness.New(t, harness.Options{})
 		for i, node := range r.World.Instances {
-			if err := rig.Assign(t.Context(), rig.AWSConfig(r.Emulator), node, fmt.Sprintf("10.0.%d.10", 132+16*i)); err != nil {
+			if err := harness.Assign(t.Context(), harness.AWSConfig(r.Emulator), node, fmt.Sprintf("10.0.%d.10", 132+16*i)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -120,7 +120,7 @@ func drift(t *testing.T, em *emulator.Emulator, words []string) {
 	if len(words) == 0 {
 		return
 	}
-	ctx, client := t.Context(), elb.NewFromConfig(rig.AWSConfig(em))
+	ctx, client := t.Context(), elb.NewFromConfig(harness.AWSConfig(em))
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -171,7 +171,7 @@ func drift(t *testing.T, em *emulator.Emulator, words []string) {
 	case "open":
 		port, e := strconv.ParseInt(words[1], 10, 32)
 		must(e)
-		_, err = ec2.NewFromConfig(rig.AWSConfig(em)).AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{
+		_, err = ec2.NewFromConfig(harness.AWSConfig(em)).AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{
 			GroupId: awssdk.String(managedGroup(t, em)), IpProtocol: awssdk.String("tcp"), CidrIp: awssdk.String("0.0.0.0/0"),
 			FromPort: awssdk.Int32(int32(port)), ToPort: awssdk.Int32(int32(port)),
 		})
@@ -184,7 +184,7 @@ func drift(t *testing.T, em *emulator.Emulator, words []string) {
 // managedGroup is the id of the one security group that is a stack's own.
 func managedGroup(t *testing.T, em *emulator.Emulator) string {
 	t.Helper()
-	out, err := ec2.NewFromConfig(rig.AWSConfig(em)).DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{
+	out, err := ec2.NewFromConfig(harness.AWSConfig(em)).DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{
 		Filters: []ec2types.Filter{{Name: awssdk.String("tag:ingress.k8s.aws/resource"), Values: []string{"ManagedLBSecurityGroup"}}},
 	})
 	if err != nil || len(out.SecurityGroups) != 1 {

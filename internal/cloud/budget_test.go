@@ -17,16 +17,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// live is a rig in virtual time: AWS takes 30 ms for a call and has its documented limits.
-func live(t *testing.T, edit ...func(*cloud.Config)) *rig {
-	r := newRigOn(t, nil, append([]func(*cloud.Config){func(c *cloud.Config) { c.TokenBuckets, c.MaxAttempts = nil, 10 }}, edit...)...)
+// live is a test harness in virtual time: AWS takes 30 ms for a call and has its documented limits.
+func live(t *testing.T, edit ...func(*cloud.Config)) *harness {
+	r := newHarnessOn(t, nil, append([]func(*cloud.Config){func(c *cloud.Config) { c.TokenBuckets, c.MaxAttempts = nil, 10 }}, edit...)...)
 	r.em.Faults().SetLimits(fault.Documented(1))
 	r.em.Faults().Add(fault.Rule{Action: fault.Action{Latency: 30 * time.Millisecond}})
 	return r
 }
 
 // run brings one stack to its desired state, and comes back when AWS wants it.
-func (r *rig) run(ctx context.Context, want model.Stack) error {
+func (r *harness) run(ctx context.Context, want model.Stack) error {
 	for {
 		questions := want.Questions()
 		var p plan.Plan
@@ -77,7 +77,7 @@ func many(n int) []model.Stack {
 	return out
 }
 
-func (r *rig) runAll(stacks []model.Stack) {
+func (r *harness) runAll(stacks []model.Stack) {
 	r.t.Helper()
 	var wg sync.WaitGroup
 	errs := make([]error, len(stacks))

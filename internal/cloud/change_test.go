@@ -101,11 +101,11 @@ func TestChangesAreReachedAndRemembered(t *testing.T) {
 	}
 	for name, edit := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			r.reach(desired(web))
 			r.reach(desired(web, edit))
 			r.reach(desired(web))
-			r = newRig(t)
+			r = newHarness(t)
 			r.reach(desired(web, edit))
 		})
 	}

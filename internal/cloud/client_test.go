@@ -21,7 +21,7 @@ import (
 
 func TestFenceStopsWritesAndNoReads(t *testing.T) {
 	fenced := false
-	r := newRig(t, func(c *cloud.Config) {
+	r := newHarness(t, func(c *cloud.Config) {
 		c.Fence = func() error {
 			if fenced {
 				return errors.New("the lease went to another process")
@@ -46,7 +46,7 @@ func TestFenceStopsWritesAndNoReads(t *testing.T) {
 
 func TestCallsAreReported(t *testing.T) {
 	var calls, requests []cloud.Call
-	r := newRig(t, func(c *cloud.Config) {
+	r := newHarness(t, func(c *cloud.Config) {
 		c.OnCall = func(x cloud.Call) { calls = append(calls, x) }
 		c.OnRequest = func(x cloud.Call) { requests = append(requests, x) }
 	})
@@ -78,7 +78,7 @@ func (a agentCheck) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestUserAgent(t *testing.T) {
 	check := agentCheck{seen: map[string]bool{}}
-	r := newRig(t, func(c *cloud.Config) {
+	r := newHarness(t, func(c *cloud.Config) {
 		check.next = c.HTTP.Transport
 		c.HTTP = &http.Client{Transport: check}
 	})
@@ -101,7 +101,7 @@ func TestConfigIsChecked(t *testing.T) {
 }
 
 func TestVPCByTags(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.cfg.VPC = ""
 	r.cfg.VPCTags = map[string]string{"Name": "nobody"}
 	if _, err := cloud.New(r.ctx, r.cfg); err == nil {
@@ -118,7 +118,7 @@ func TestVPCByTags(t *testing.T) {
 }
 
 func TestRegionAndVPCFromTheInstance(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	must(r.ec2.RunInstances(r.ctx, &ec2.RunInstancesInput{
 		ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &r.private[0], InstanceType: ec2types.InstanceTypeM5Large,
 	}))(t)
@@ -134,7 +134,7 @@ func TestRegionAndVPCFromTheInstance(t *testing.T) {
 func TestListsMayOvertakeAnswers(t *testing.T) {
 	for _, op := range []string{"CreateLoadBalancer", "CreateTargetGroup", "CreateSecurityGroup", "CreateListener", "CreateRule"} {
 		t.Run(op, func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			other := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "other"}
 			var err error
 			r.em.Faults().Add(fault.Rule{Operation: op, Count: 1, Action: fault.Action{After: func() {

@@ -13,7 +13,7 @@ import (
 )
 
 // What is written and read back must be what was desired.
-func TestActionsComeBackAsWished(t *testing.T) {
+func TestActionsComeBackAsDesired(t *testing.T) {
 	cases := map[string]struct {
 		desired model.Action
 		back    model.Action // nil: the desired one itself
@@ -103,7 +103,7 @@ func TestForwardToAGroupThatIsNotMadeIsAConflict(t *testing.T) {
 	}
 }
 
-func TestConditionsAndTransformsComeBackAsWished(t *testing.T) {
+func TestConditionsAndTransformsComeBackAsDesired(t *testing.T) {
 	desired := []model.Condition{
 		model.HostHeader{Values: []string{"*.example.com"}}, model.HostHeader{Regex: []string{"^a"}},
 		model.PathPattern{Values: []string{"/a", "/b/*"}}, model.PathPattern{Regex: []string{"^/x"}},

@@ -25,19 +25,19 @@ import (
 // with its retries at its own.
 func TestEveryAttemptHasADeadline(t *testing.T) {
 	const elbService = "Elastic Load Balancing v2"
-	overPipes := func(r *rig, serve http.Handler, dial func(context.Context) error) {
+	overPipes := func(r *harness, serve http.Handler, dial func(context.Context) error) {
 		r.cfg.HTTP = r.pipes(serve, dial)
 		r.cfg.Endpoints = map[string]string{elbService: "http://aws.test"}
 	}
 	at := func(context.Context) error { return nil }
-	cases := map[string]func(*rig){
-		"in the connection": func(r *rig) {
+	cases := map[string]func(*harness){
+		"in the connection": func(r *harness) {
 			overPipes(r, r.em.Handler(), func(ctx context.Context) error { return slow(ctx, time.Hour) })
 		},
-		"before the answer": func(r *rig) {
+		"before the answer": func(r *harness) {
 			r.em.Faults().Add(fault.Rule{Action: fault.Action{Hang: true}})
 		},
-		"in the middle of the answer": func(r *rig) {
+		"in the middle of the answer": func(r *harness) {
 			overPipes(r, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				_, _ = io.Copy(io.Discard, req.Body)
 				time.Sleep(time.Millisecond) // the client has seen the end of its body
@@ -46,7 +46,7 @@ func TestEveryAttemptHasADeadline(t *testing.T) {
 				<-req.Context().Done()
 			}), at)
 		},
-		"in the search for credentials": func(r *rig) {
+		"in the search for credentials": func(r *harness) {
 			r.cfg.Credentials = hangingCredentials{}
 		},
 	}
@@ -54,7 +54,7 @@ func TestEveryAttemptHasADeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var attempts []time.Duration
-				r := newRigOn(t, nil, func(c *cloud.Config) {
+				r := newHarnessOn(t, nil, func(c *cloud.Config) {
 					c.MaxAttempts = 10
 					c.OnRequest = func(c cloud.Call) { attempts = append(attempts, c.Duration) }
 				})
@@ -87,7 +87,7 @@ func (hangingCredentials) Retrieve(ctx context.Context) (aws.Credentials, error)
 // A mutating call that hangs may have taken effect, and is looked for.
 func TestACallThatHangsIsLookedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRigOn(t, nil, func(c *cloud.Config) { c.MaxAttempts = 10 })
+		r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts = 10 })
 		r.em.Faults().Add(fault.Rule{Operation: "CreateLoadBalancer", Count: 1, Action: fault.Action{Hang: true, Lose: true}})
 		if err := r.converge(desired(web)); err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func TestACallThatHangsIsLookedForAgain(t *testing.T) {
 }
 
 // All who wait for the same reading go on when it does: at the latest when its deadline has passed.
-func TestASharedReadingDelaysNobodyBeyondItsDeadline(t *testing.T) {
+func TestASharedReadingDelaysNoRunBeyondItsDeadline(t *testing.T) {
 	cases := map[string]struct {
 		count int // attempts that hang, 0: all
 		want  time.Duration
@@ -109,7 +109,7 @@ func TestASharedReadingDelaysNobodyBeyondItsDeadline(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRigOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.MaxBackoff = 10, time.Nanosecond })
+				r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.MaxBackoff = 10, time.Nanosecond })
 				r.em.Faults().Add(fault.Rule{Operation: "DescribeLoadBalancers", Count: c.count, Action: fault.Action{Hang: true}})
 				start := time.Now()
 				var wg sync.WaitGroup
@@ -149,7 +149,7 @@ func TestARequestForCredentialsHasADeadline(t *testing.T) {
 	t.Setenv("AWS_CA_BUNDLE", "")
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	synctest.Test(t, func(t *testing.T) {
-		r := newRigOn(t, nil, func(c *cloud.Config) { c.MaxAttempts = 2; c.Credentials = nil })
+		r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts = 2; c.Credentials = nil })
 		r.em.Faults().Add(fault.Rule{Service: "sts", Count: 2, Action: fault.Action{Hang: true}})
 		start := time.Now()
 		for time.Since(start) < 5*time.Minute {

@@ -29,16 +29,16 @@ const dnsAccount = "123456789012"
 
 var dnsStack = model.StackID{Kind: model.Ingress, Name: "shop"}
 
-// dnsRig is a rig with a hosted zone, and clients of another user.
-type dnsRig struct {
-	*rig
+// dnsHarness is a test harness with a hosted zone, and clients of another user.
+type dnsHarness struct {
+	*harness
 	acm  *acm.Client
 	dns  *route53.Client
 	zone string
 }
 
-func newDNSRig(t *testing.T) *dnsRig {
-	r := &dnsRig{rig: newRig(t, func(c *cloud.Config) { c.ManagedCertificates = true })}
+func newDNSHarness(t *testing.T) *dnsHarness {
+	r := &dnsHarness{harness: newHarness(t, func(c *cloud.Config) { c.ManagedCertificates = true })}
 	cfg := aws.Config{Region: region, HTTPClient: r.em.Client(), Credentials: credentials.NewStaticCredentialsProvider("AKIA"+dnsAccount, "secret", "")}
 	r.acm, r.dns = acm.NewFromConfig(cfg), route53.NewFromConfig(cfg)
 	r.zone = r.makeZone("Example.com")
@@ -46,23 +46,23 @@ func newDNSRig(t *testing.T) *dnsRig {
 	return r
 }
 
-func (r *dnsRig) makeZone(name string) string {
+func (r *dnsHarness) makeZone(name string) string {
 	r.t.Helper()
 	z := must(r.dns.CreateHostedZone(r.ctx, &route53.CreateHostedZoneInput{Name: &name, CallerReference: aws.String(name + r.clock.Now().String())}))(r.t)
 	return strings.TrimPrefix(*z.HostedZone.Id, "/hostedzone/")
 }
 
-func (r *dnsRig) facts(questions ...model.Question) observed.Facts {
+func (r *dnsHarness) facts(questions ...model.Question) observed.Facts {
 	r.t.Helper()
 	return must(r.cloud.Observe(r.ctx, dnsStack, questions))(r.t).Facts
 }
 
-func (r *dnsRig) apply(a plan.Action) (plan.Result, error) {
+func (r *dnsHarness) apply(a plan.Action) (plan.Result, error) {
 	return r.cloud.Apply(r.ctx, dnsStack, plan.Step{Do: a}, nil)
 }
 
 // request has the controller request a certificate, and returns it.
-func (r *dnsRig) request(hosts ...string) observed.OwnCertificate {
+func (r *dnsHarness) request(hosts ...string) observed.OwnCertificate {
 	r.t.Helper()
 	tags := plan.Tags{"elbv2.k8s.aws/cluster": cluster, "ingress.k8s.aws/stack": "shop", "ingress.k8s.aws/resource": "amazon_issued/x"}
 	must(r.apply(plan.RequestCertificate{Domain: hosts[0], Hosts: hosts, Tags: tags, Token: fmt.Sprint(hosts)}))(r.t)
@@ -78,7 +78,7 @@ func record(zone, domain string) plan.CreateRecord {
 	return plan.CreateRecord{Zone: zone, Name: name, Value: value, TTL: 60}
 }
 
-func (r *dnsRig) has(domain string) bool {
+func (r *dnsHarness) has(domain string) bool {
 	name, _ := store.ValidationRecord(dnsAccount, domain)
 	for _, s := range must(r.dns.ListResourceRecordSets(r.ctx, &route53.ListResourceRecordSetsInput{HostedZoneId: &r.zone}))(r.t).ResourceRecordSets {
 		if *s.Name == name && s.Type == dnstypes.RRTypeCname {
@@ -89,7 +89,7 @@ func (r *dnsRig) has(domain string) bool {
 }
 
 func TestHostedZonesAreKept(t *testing.T) {
-	r := newDNSRig(t)
+	r := newDNSHarness(t)
 	want := &observed.HostedZones{List: []observed.HostedZone{{ID: r.zone, Name: "example.com"}}, At: r.clock.Now()}
 	for range 3 {
 		if diff := cmp.Diff(want, r.facts(model.AskHostedZones{}).Zones); diff != "" {
@@ -114,7 +114,7 @@ func TestHostedZonesAreKept(t *testing.T) {
 }
 
 func TestRecordsOfACertificateOnItsWay(t *testing.T) {
-	r := newDNSRig(t)
+	r := newDNSHarness(t)
 	own := r.request("*.example.com", "example.com")
 	if !own.Public || !own.Unnamed || len(own.Records) > 0 {
 		t.Errorf("at first: %+v", own)
@@ -146,7 +146,7 @@ func TestRecordsOfACertificateOnItsWay(t *testing.T) {
 }
 
 func TestARecordIsSentAgainAfterAWhile(t *testing.T) {
-	r := newDNSRig(t)
+	r := newDNSHarness(t)
 	r.em.Store().Config.ACM.ValidationDelay = -1
 	r.request("example.com")
 	r.clock.Advance(5 * time.Second)
@@ -163,7 +163,7 @@ func TestARecordIsSentAgainAfterAWhile(t *testing.T) {
 }
 
 func TestRecordsThatRoute53Refuses(t *testing.T) {
-	r := newDNSRig(t)
+	r := newDNSHarness(t)
 	r.facts(model.AskHostedZones{})
 	rec := record(r.zone, "example.org") // of another zone
 	if _, err := r.apply(rec); r.cloud.Class(err) != engine.Invalid || !strings.Contains(err.Error(), "not permitted in zone") {
@@ -189,7 +189,7 @@ func TestRecordsThatRoute53Refuses(t *testing.T) {
 }
 
 func TestWithoutPermissionRecordsAreNotTriedAgainAtOnce(t *testing.T) {
-	r := newDNSRig(t)
+	r := newDNSHarness(t)
 	r.em.Faults().Add(fault.Rule{Operation: "ChangeResourceRecordSets", Action: fault.Action{Error: &store.Error{Code: "AccessDenied", Status: 403, Message: "not authorized"}}})
 	rec := record(r.zone, "example.com")
 	for range 2 {
@@ -229,7 +229,7 @@ func TestZonesThatCannotBeListed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.want.Action = "route53:ListHostedZones"
-			r := newDNSRig(t)
+			r := newDNSHarness(t)
 			r.em.Faults().Add(fault.Rule{Operation: "ListHostedZones", Action: fault.Action{Error: c.err}})
 			for range 2 {
 				if diff := cmp.Diff(&c.want, r.facts(model.AskHostedZones{}).Zones.Fault); diff != "" {
@@ -249,7 +249,7 @@ func TestZonesThatCannotBeListed(t *testing.T) {
 }
 
 func TestRemovalOfRecords(t *testing.T) {
-	r := newDNSRig(t)
+	r := newDNSHarness(t)
 	own := r.request("a.example.com", "b.example.com")
 	r.clock.Advance(5 * time.Second)
 	a, b := record(r.zone, "a.example.com"), record(r.zone, "b.example.com")
@@ -296,7 +296,7 @@ func TestRemovalOfRecords(t *testing.T) {
 }
 
 func TestPublicCertificatesOfAnybody(t *testing.T) {
-	r := newDNSRig(t)
+	r := newDNSHarness(t)
 	theirs := func(in *acm.RequestCertificateInput) {
 		in.ValidationMethod = acmtypes.ValidationMethodDns
 		must(r.acm.RequestCertificate(r.ctx, in))(t)

@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-func (r *rig) ask(qs ...model.Question) observed.Facts {
+func (r *harness) ask(qs ...model.Question) observed.Facts {
 	r.t.Helper()
 	have, err := r.cloud.Observe(r.ctx, web, qs)
 	if err != nil {
@@ -45,7 +45,7 @@ func ids(a observed.SubnetAnswer) []string {
 }
 
 func TestSubnets(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	slices.Sort(r.private)
 	tagged := func(k string, vs ...string) model.AskSubnets {
 		return model.AskSubnets{Tags: k + strings.Join(vs, "|"), Choice: model.SubnetsTagged{Tags: map[string][]string{k: vs}}}
@@ -93,7 +93,7 @@ func TestSubnets(t *testing.T) {
 }
 
 func TestSubnetsByReachability(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	slices.Sort(r.private)
 	for _, s := range slices.Concat(r.public, r.private) {
 		must(r.ec2.DeleteTags(r.ctx, &ec2.DeleteTagsInput{Resources: []string{s}, Tags: []ec2types.Tag{{Key: aws.String("kubernetes.io/role/elb")}, {Key: aws.String("kubernetes.io/role/internal-elb")}}}))(t)
@@ -109,7 +109,7 @@ func TestSubnetsByReachability(t *testing.T) {
 
 // What is missing is about to be made.
 func TestMissingSubnetIsLookedForAgain(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.ask(named("public-a"))
 	r.clock.Advance(20 * time.Second)
 	if a := r.ask(named("late")).Subnets[named("late").Key()]; len(a.Missing) != 1 {
@@ -123,7 +123,7 @@ func TestMissingSubnetIsLookedForAgain(t *testing.T) {
 }
 
 func TestGroupsByIDAndName(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	q := model.AskGroups{Refs: "x", List: []string{r.nodes, "nodes-sg", "sg-123", "nobody"}}
 	want := observed.GroupAnswer{ByID: []string{r.nodes}, ByName: map[string][]string{"nodes-sg": {r.nodes}}, Missing: []string{"sg-123", "nobody"}}
 	if diff := cmp.Diff(want, r.ask(q).Groups[q.Key()]); diff != "" {
@@ -137,7 +137,7 @@ func TestGroupsByIDAndName(t *testing.T) {
 }
 
 func TestGroupNamesMayHaveWildcardsForOneName(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	for i, name := range []string{"web-one", "web-one", "web-two"} {
 		must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{
 			GroupName: aws.String(name + strconv.Itoa(i)), Description: aws.String("x"), VpcId: &r.vpc,
@@ -153,7 +153,7 @@ func TestGroupNamesMayHaveWildcardsForOneName(t *testing.T) {
 
 // Of several shared groups the one that is in use stays in use.
 func TestTheSharedGroupIsTheOneThatIsCarried(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	var groups []string
 	for i := range 3 {
 		groups = append(groups, *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{
@@ -178,7 +178,7 @@ func TestTheSharedGroupIsTheOneThatIsCarried(t *testing.T) {
 }
 
 func TestTargetGroupByName(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	in := &elb.CreateTargetGroupInput{Name: aws.String("external"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), VpcId: &r.vpc, TargetType: elbtypes.TargetTypeEnumIp}
 	arn := *must(r.elb.CreateTargetGroup(r.ctx, in))(t).TargetGroups[0].TargetGroupArn
 	r.em.Calls().Reset()
@@ -194,7 +194,7 @@ func TestTargetGroupByName(t *testing.T) {
 }
 
 func TestNamesOfOthersAreNotTaken(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("k8s-shop-web"), Subnets: r.public, SecurityGroups: []string{r.nodes}}))(t)
 	p, _, _ := r.draft(desired(web))
 	err := r.apply(p)
@@ -207,9 +207,9 @@ func TestNamesOfOthersAreNotTaken(t *testing.T) {
 // AWS gives an existing target group that has the name and the settings of the one to be made. The emulator
 // compares the tags as well, so here they change after that.
 func TestTargetGroupOfOthersIsNotTaken(t *testing.T) {
-	var r *rig
+	var r *harness
 	named := false
-	r = newRig(t, func(c *cloud.Config) {
+	r = newHarness(t, func(c *cloud.Config) {
 		c.OnRequest = func(call cloud.Call) {
 			if !named || call.Operation != "CreateTargetGroup" {
 				return
@@ -247,7 +247,7 @@ func TestTargetGroupOfOthersIsNotTaken(t *testing.T) {
 }
 
 func TestLoadBalancersOfOtherVPCsAndClustersAreNotSeen(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.reach(desired(web))
 	r.cfg.Cluster = "other"
 	r.restart()

@@ -42,7 +42,7 @@ func changed() model.Stack {
 }
 
 // pass lets time pass.
-func (r *rig) pass(d time.Duration) {
+func (r *harness) pass(d time.Duration) {
 	if r.clock == nil {
 		time.Sleep(d)
 		return
@@ -51,7 +51,7 @@ func (r *rig) pass(d time.Duration) {
 }
 
 // converge runs until nothing is left to do; the number of runs is limited.
-func (r *rig) converge(want model.Stack) error {
+func (r *harness) converge(want model.Stack) error {
 	var last error
 	for range 8 {
 		questions := want.Questions()
@@ -103,7 +103,7 @@ func TestEveryCallMayFail(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s, %d attempts", name, attempts), func(t *testing.T) {
 				for n := 1; ; n++ {
-					r := newRig(t, func(c *cloud.Config) { c.MaxAttempts, c.MaxBackoff = attempts, time.Nanosecond })
+					r := newHarness(t, func(c *cloud.Config) { c.MaxAttempts, c.MaxBackoff = attempts, time.Nanosecond })
 					hit := false
 					r.em.Faults().SetHook(func(c fault.Call) fault.Action {
 						if c.Sequence == n {
@@ -131,7 +131,7 @@ func TestEveryCallMayFail(t *testing.T) {
 }
 
 // counts checks that nothing was made twice.
-func (r *rig) counts(lbs, groups int) {
+func (r *harness) counts(lbs, groups int) {
 	r.t.Helper()
 	l := must(r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{}))(r.t).LoadBalancers
 	g := must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{}))(r.t).TargetGroups
@@ -144,7 +144,7 @@ func TestDeletionMayFailAtEveryCall(t *testing.T) {
 	for name, action := range map[string]fault.Action{"lost answer": {Lose: true}, "lost call": {Reset: true}} {
 		t.Run(name, func(t *testing.T) {
 			for n := 1; ; n++ {
-				r := newRig(t)
+				r := newHarness(t)
 				if err := r.converge(whole()); err != nil {
 					t.Fatal(err)
 				}

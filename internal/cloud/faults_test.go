@@ -33,7 +33,7 @@ func TestAnOptionalReadThatFailsIsTriedAgainWithBackOff(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			r.em.Faults().Add(fault.Rule{Operation: "ListCertificates", Action: c.action})
 			q := model.AskCertificates{}
 			read := func() *observed.Fault {
@@ -68,7 +68,7 @@ func TestAnOptionalReadThatFailsIsTriedAgainWithBackOff(t *testing.T) {
 func TestAnEssentialReadThatIsDeniedFailsTheRun(t *testing.T) {
 	for _, operation := range []string{"DescribeLoadBalancers", "DescribeTargetGroups", "DescribeTags", "DescribeListeners", "DescribeRules"} {
 		t.Run(operation, func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			r.reach(desired(web))
 			r.restart()
 			r.em.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Deny: true}})
@@ -90,7 +90,7 @@ func TestAnEssentialReadThatIsDeniedFailsTheRun(t *testing.T) {
 
 // A call that the own rate limiter puts off is no fault: the run comes back when it has its turn.
 func TestAReadThatIsPutOffIsNoFault(t *testing.T) {
-	r := newRig(t, func(c *cloud.Config) {
+	r := newHarness(t, func(c *cloud.Config) {
 		paces, err := cloud.ParseTokenBuckets("ACM:.*=0.001:1")
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +108,7 @@ func TestAReadThatIsPutOffIsNoFault(t *testing.T) {
 
 // The tagging service only spares calls: without it the tags are read.
 func TestTheTaggingServiceMayBeDenied(t *testing.T) {
-	r := newRig(t, func(c *cloud.Config) { c.TaggingAPI = true })
+	r := newHarness(t, func(c *cloud.Config) { c.TaggingAPI = true })
 	r.em.Faults().Add(fault.Rule{Service: "tagging", Action: fault.Action{Deny: true}})
 	r.reach(desired(web))
 	if calls := r.calls(); !strings.Contains(calls, "DescribeTags") {

@@ -33,7 +33,7 @@ func (l *lease) fence() error {
 func (l *lease) lose() { l.lost.Store(true) }
 
 // create sends one CreateLoadBalancer.
-func (r *rig) create(name string) error {
+func (r *harness) create(name string) error {
 	a := plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}
 	var subnets []plan.SubnetMapping
 	for _, id := range r.public {
@@ -47,7 +47,7 @@ func (r *rig) create(name string) error {
 }
 
 // attempts counts what reached AWS of an operation.
-func (r *rig) attempts(operation string) (n int) {
+func (r *harness) attempts(operation string) (n int) {
 	for _, e := range r.em.Calls().Entries() {
 		if e.Operation == operation {
 			n++
@@ -58,7 +58,7 @@ func (r *rig) attempts(operation string) (n int) {
 
 // pipes is an HTTP server at the end of pipes, and a client for it whose connections take as long as
 // dial does. AWS answers when a client has seen the end of the body that it sends.
-func (r *rig) pipes(serve http.Handler, dial func(context.Context) error) *http.Client {
+func (r *harness) pipes(serve http.Handler, dial func(context.Context) error) *http.Client {
 	r.em.Faults().Add(fault.Rule{Action: fault.Action{Latency: time.Millisecond}})
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	server := &http.Server{Handler: serve}
@@ -130,14 +130,14 @@ func TestNoAttemptIsSentOnceTheFenceHasFallen(t *testing.T) {
 	const operation = "CreateLoadBalancer"
 	const elbService = "Elastic Load Balancing v2"
 	cases := map[string]struct {
-		edit func(*rig, *lease)
+		edit func(*harness, *lease)
 		want int // attempts that reach AWS
 	}{
-		"before the call": {func(_ *rig, l *lease) { l.lose() }, 0},
-		"before a retry": {func(r *rig, l *lease) {
+		"before the call": {func(_ *harness, l *lease) { l.lose() }, 0},
+		"before a retry": {func(r *harness, l *lease) {
 			r.em.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Throttle: true, After: l.lose}})
 		}, 1},
-		"while the call waits for its turn": {func(r *rig, l *lease) {
+		"while the call waits for its turn": {func(r *harness, l *lease) {
 			paces, err := cloud.ParseTokenBuckets(elbService + ":^Create=0.2:1")
 			if err != nil {
 				r.t.Fatal(err)
@@ -149,12 +149,12 @@ func TestNoAttemptIsSentOnceTheFenceHasFallen(t *testing.T) {
 			}
 			time.AfterFunc(time.Second, l.lose)
 		}, 1},
-		"while credentials are found": {func(r *rig, l *lease) {
+		"while credentials are found": {func(r *harness, l *lease) {
 			r.cfg.Credentials = slowCredentials{r.cfg.Credentials}
 			r.restart()
 			time.AfterFunc(time.Second, l.lose)
 		}, 0},
-		"while the connection comes about": {func(r *rig, l *lease) {
+		"while the connection comes about": {func(r *harness, l *lease) {
 			r.cfg.HTTP = r.pipes(r.em.Handler(), func(ctx context.Context) error { return slow(ctx, 2*time.Second) })
 			r.cfg.Endpoints = map[string]string{elbService: "http://aws.test"}
 			r.restart()
@@ -165,7 +165,7 @@ func TestNoAttemptIsSentOnceTheFenceHasFallen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &lease{}
-				r := newRigOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.Fence = 10, l.fence })
+				r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.Fence = 10, l.fence })
 				c.edit(r, l)
 				err := r.create("web")
 				if got := r.cloud.Class(err); got != engine.Fenced {
@@ -182,7 +182,7 @@ func TestNoAttemptIsSentOnceTheFenceHasFallen(t *testing.T) {
 // While the lease is held the same calls arrive.
 func TestTheFenceLetsCallsThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRigOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.Fence = 10, (&lease{}).fence })
+		r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.Fence = 10, (&lease{}).fence })
 		r.cfg.HTTP = r.pipes(r.em.Handler(), func(context.Context) error { return nil })
 		r.cfg.Endpoints = map[string]string{"Elastic Load Balancing v2": "http://aws.test"}
 		r.restart()

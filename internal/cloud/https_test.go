@@ -21,7 +21,7 @@ import (
 )
 
 // certificate imports a self-signed certificate.
-func (r *rig) certificate(names ...string) string {
+func (r *harness) certificate(names ...string) string {
 	r.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -59,7 +59,7 @@ func secure(choice model.CertChoice, auth *model.MutualAuth) func(*model.Stack) 
 }
 
 func TestCertificates(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	member := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 	a, b, c := r.certificate("a.example.com"), r.certificate("b.example.com", "*.example.com"), r.certificate("c.test")
 	given := func(arns ...string) model.Stack {
@@ -74,7 +74,7 @@ func TestCertificates(t *testing.T) {
 }
 
 func TestCertificatesOfTheRegion(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	a, b := r.certificate("a.example.com", "*.a.example.com"), r.certificate("b.test")
 	r.calls()
 	got := map[string]string{}

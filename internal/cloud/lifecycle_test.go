@@ -11,7 +11,7 @@ import (
 )
 
 func TestCreateReadsLittleAndRemembersItsWrites(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	want := desired(web)
 	p, _, found := r.draft(want)
 	if len(found) > 0 {
@@ -45,7 +45,7 @@ func TestCreateReadsLittleAndRemembersItsWrites(t *testing.T) {
 }
 
 func TestNoChangeCostsNothingWithinTheRefreshPeriod(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.reach(desired(web))
 	r.calls()
 	for range 8 {
@@ -66,7 +66,7 @@ func TestNoChangeCostsNothingWithinTheRefreshPeriod(t *testing.T) {
 }
 
 func TestDeleteLeavesNothing(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.reach(desired(web))
 	for range 10 {
 		p, _, _ := r.draft(empty(web))

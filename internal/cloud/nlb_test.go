@@ -68,39 +68,39 @@ func TestNetworkLoadBalancerIsMadeChangedAndDeleted(t *testing.T) {
 			Policy: "ELBSecurityPolicy-2016-08", ALPN: alpn, Certificates: []model.CertChoice{model.CertARNs{Member: serviceRef, ARNs: certificates}},
 		})
 	}
-	for name, edit := range map[string]func(r *rig) func(*model.Stack){
-		"TLS": func(r *rig) func(*model.Stack) { return secured(80, "", r.certificate("a.example.com")) },
-		"TLS in place of UDP": func(r *rig) func(*model.Stack) {
+	for name, edit := range map[string]func(r *harness) func(*model.Stack){
+		"TLS": func(r *harness) func(*model.Stack) { return secured(80, "", r.certificate("a.example.com")) },
+		"TLS in place of UDP": func(r *harness) func(*model.Stack) {
 			return secured(53, "HTTP2Optional", r.certificate("a.example.com"), r.certificate("b.example.com"))
 		},
-		"TCP beside UDP":   func(*rig) func(*model.Stack) { return serve(53, model.TCPUDP, nil) },
-		"another listener": func(*rig) func(*model.Stack) { return serve(443, model.TCP, nil) },
-		"another scheme": func(*rig) func(*model.Stack) {
+		"TCP beside UDP":   func(*harness) func(*model.Stack) { return serve(53, model.TCPUDP, nil) },
+		"another listener": func(*harness) func(*model.Stack) { return serve(443, model.TCP, nil) },
+		"another scheme": func(*harness) func(*model.Stack) {
 			return func(s *model.Stack) {
 				s.LoadBalancer.Scheme, s.LoadBalancer.Name = model.Internal, "k8s-shop-nlb-internal"
 			}
 		},
-		"addresses of its own": func(*rig) func(*model.Stack) {
+		"addresses of its own": func(*harness) func(*model.Stack) {
 			return func(s *model.Stack) {
 				s.LoadBalancer.Scheme, s.LoadBalancer.Name = model.Internal, "k8s-shop-nlb-internal"
 				s.LoadBalancer.PrivateIPv4 = []string{"10.0.144.9", "10.0.128.9"}
 			}
 		},
-		"source NAT": func(r *rig) func(*model.Stack) {
+		"source NAT": func(r *harness) func(*model.Stack) {
 			return func(s *model.Stack) {
 				s.LoadBalancer.AddressType, s.LoadBalancer.SourceNAT = model.DualStack, "on"
 			}
 		},
-		"traffic of PrivateLink": func(*rig) func(*model.Stack) {
+		"traffic of PrivateLink": func(*harness) func(*model.Stack) {
 			return func(s *model.Stack) { s.LoadBalancer.PrivateLinkRules = "off" }
 		},
-		"PrivateLink and another scheme": func(*rig) func(*model.Stack) {
+		"PrivateLink and another scheme": func(*harness) func(*model.Stack) {
 			return func(s *model.Stack) {
 				s.LoadBalancer.Scheme, s.LoadBalancer.Name = model.Internal, "k8s-shop-nlb-internal"
 				s.LoadBalancer.PrivateLinkRules, s.LoadBalancer.SourceNAT = "off", "off"
 			}
 		},
-		"a rule for ICMP": func(*rig) func(*model.Stack) {
+		"a rule for ICMP": func(*harness) func(*model.Stack) {
 			return func(s *model.Stack) {
 				managed := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 				managed.Group.Ingress = append(managed.Group.Ingress, model.IngressRule{Protocol: "icmp", From: 3, To: 4, CIDR: "0.0.0.0/0"},
@@ -108,12 +108,12 @@ func TestNetworkLoadBalancerIsMadeChangedAndDeleted(t *testing.T) {
 				s.LoadBalancer.SecurityGroups = managed
 			}
 		},
-		"attributes of a listener": func(*rig) func(*model.Stack) {
+		"attributes of a listener": func(*harness) func(*model.Stack) {
 			return func(s *model.Stack) {
 				s.LoadBalancer.Listeners[1].Attributes = map[string]string{"tcp.idle_timeout.seconds": "900"}
 			}
 		},
-		"two target groups": func(*rig) func(*model.Stack) {
+		"two target groups": func(*harness) func(*model.Stack) {
 			return func(s *model.Stack) {
 				next, on, one, nine := s.TargetGroups[1], true, int32(1), int32(9)
 				next.ID, next.Name = "shop/next:80", "k8s-shop-next-80"
@@ -124,7 +124,7 @@ func TestNetworkLoadBalancerIsMadeChangedAndDeleted(t *testing.T) {
 				}}
 			}
 		},
-		"attributes": func(*rig) func(*model.Stack) {
+		"attributes": func(*harness) func(*model.Stack) {
 			return func(s *model.Stack) {
 				s.LoadBalancer.Attributes = map[string]string{"load_balancing.cross_zone.enabled": "true"}
 				s.TargetGroups[1].Attributes = map[string]string{"proxy_protocol_v2.enabled": "true"}
@@ -132,7 +132,7 @@ func TestNetworkLoadBalancerIsMadeChangedAndDeleted(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			change := edit(r)
 			r.reach(networkWish())
 			r.reach(networkWish(change))
@@ -155,7 +155,7 @@ func TestNetworkLoadBalancerIsMadeChangedAndDeleted(t *testing.T) {
 }
 
 func TestALPNPolicyIsChangedAndLeftAlone(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	certificate := r.certificate("a.example.com")
 	with := func(alpn string) model.Stack {
 		return networkWish(serve(80, model.TCP, &model.TLS{Policy: "ELBSecurityPolicy-2016-08", ALPN: alpn, Certificates: []model.CertChoice{model.CertARNs{Member: serviceRef, ARNs: []string{certificate}}}}))

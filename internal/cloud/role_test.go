@@ -22,7 +22,7 @@ import (
 const theirAccount = "999988887777"
 
 // theirs makes a target group in another account, and a role that may fill it.
-func (r *rig) theirs() (bindings.Account, string) {
+func (r *harness) theirs() (bindings.Account, string) {
 	r.t.Helper()
 	cfg := aws.Config{
 		Region: "us-west-2", HTTPClient: r.em.Client(), Credentials: credentials.NewStaticCredentialsProvider("AKIA"+theirAccount, "secret", ""),
@@ -40,7 +40,7 @@ func (r *rig) theirs() (bindings.Account, string) {
 }
 
 func TestARoleIsAssumedUntilItsCredentialsAreAboutToEnd(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	account, arn := r.theirs()
 	r.calls()
 	read := func() {
@@ -67,7 +67,7 @@ func TestARoleIsAssumedUntilItsCredentialsAreAboutToEnd(t *testing.T) {
 }
 
 func TestWhatOneAccountReadIsNotShownToAnother(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	account, arn := r.theirs()
 	if err := r.cloud.As(account).Register(r.ctx, arn, bindings.Turn{}, []bindings.Target{{ID: "10.50.0.1", Port: 80}}); err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestWhatOneAccountReadIsNotShownToAnother(t *testing.T) {
 }
 
 func TestWhatAWSRefusedIsNotAskedForAgainAtOnce(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	account, arn := r.theirs()
 	account.ExternalID = "guess-work"
 	r.calls()
@@ -115,7 +115,7 @@ func TestWhatAWSRefusedIsNotAskedForAgainAtOnce(t *testing.T) {
 }
 
 func TestErrorsOfARoleDoNotTellTheExternalID(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	account, arn := r.theirs()
 	for _, word := range []string{"guess-work", strings.Repeat("guess-work", 130), "#"} {
 		account.ExternalID = bindings.Secret(word)
@@ -142,7 +142,7 @@ func TestTheSessionIsNamedAfterTheCluster(t *testing.T) {
 }
 
 func TestAVPCThatIsNotSeenIsRememberedForAWhile(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.calls()
 	for range 2 {
 		if _, err := r.cloud.VPCRanges(r.ctx, "vpc-00000000000000000"); r.cloud.Class(err) != engine.Gone {
@@ -160,7 +160,7 @@ func TestAVPCThatIsNotSeenIsRememberedForAWhile(t *testing.T) {
 }
 
 func TestAWSAsksForZones(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.reach(desired(web))
 	arn := r.groupARN("api")
 	err := r.cloud.As(bindings.Account{}).Register(r.ctx, arn, bindings.Turn{}, []bindings.Target{{ID: "100.64.0.1", Port: 80}})

@@ -20,16 +20,16 @@ import (
 // lag is how far the tagging service is behind in these tests.
 const lag = 5 * time.Minute
 
-// newTaggedRig finds its load balancers by the tagging service, which lags behind.
-func newTaggedRig(t *testing.T, edit ...func(*cloud.Config)) *rig {
+// newTaggedHarness finds its load balancers by the tagging service, which lags behind.
+func newTaggedHarness(t *testing.T, edit ...func(*cloud.Config)) *harness {
 	t.Helper()
-	r := newRig(t, append(edit, func(c *cloud.Config) { c.TaggingAPI = true })...)
+	r := newHarness(t, append(edit, func(c *cloud.Config) { c.TaggingAPI = true })...)
 	r.em.Faults().Add(fault.Rule{Service: "tagging", Action: fault.Action{Stale: lag}})
 	return r
 }
 
 // mutated says which changes the calls since the last count were.
-func (r *rig) mutated() string {
+func (r *harness) mutated() string {
 	var out []string
 	for _, e := range r.em.Calls().Entries() {
 		if e.Mutating {
@@ -45,7 +45,7 @@ func (r *rig) mutated() string {
 func TestTaggingServiceDoesNotKnowYet(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second, 4 * time.Minute, lag + time.Second, time.Hour} {
 		t.Run(after.String(), func(t *testing.T) {
-			r := newTaggedRig(t)
+			r := newTaggedHarness(t)
 			if err := r.converge(whole()); err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestTaggingServiceDoesNotKnowYet(t *testing.T) {
 
 // What was deleted stays deleted, however long the tagging service shows it.
 func TestTaggingServiceShowsWhatIsGone(t *testing.T) {
-	r := newTaggedRig(t)
+	r := newTaggedHarness(t)
 	if err := r.converge(whole()); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestTaggingServiceShowsWhatIsGone(t *testing.T) {
 // At every call in turn something goes wrong, and what the tagging service says is old.
 func TestTaggingServiceAndFaults(t *testing.T) {
 	for n, hit := 1, true; hit; n++ {
-		r := newTaggedRig(t)
+		r := newTaggedHarness(t)
 		hit = false
 		r.em.Faults().SetHook(func(c fault.Call) fault.Action {
 			if c.Sequence == n {
@@ -139,7 +139,7 @@ func TestTaggingServiceAndFaults(t *testing.T) {
 
 // Tags that a person changed are put back once the tagging service shows the change.
 func TestTaggingServiceShowsForeignChanges(t *testing.T) {
-	r := newTaggedRig(t)
+	r := newTaggedHarness(t)
 	if err := r.converge(whole()); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestTaggingServiceShowsForeignChanges(t *testing.T) {
 
 // A cluster of the same name in another VPC is another cluster.
 func TestTaggingServiceShowsAnotherVPC(t *testing.T) {
-	r := newTaggedRig(t)
+	r := newTaggedHarness(t)
 	vpc := *must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16")}))(t).Vpc.VpcId
 	tags := []elbtypes.Tag{
 		{Key: aws.String("elbv2.k8s.aws/cluster"), Value: aws.String(cluster)},
@@ -182,7 +182,7 @@ func TestTaggingServiceShowsAnotherVPC(t *testing.T) {
 
 // The tags of others are not read, and of our own only those in doubt.
 func TestTaggingServiceSparesCalls(t *testing.T) {
-	r := newTaggedRig(t)
+	r := newTaggedHarness(t)
 	for i := range 30 {
 		name := fmt.Sprintf("theirs-%d", i)
 		lb := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: &name, Subnets: r.public}))(t).LoadBalancers[0]

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
-func TestNobodyAsksWhatIsInATargetGroupMadeAMomentAgo(t *testing.T) {
-	r := newRig(t)
+func TestNoCallReadsATargetGroupMadeAMomentAgo(t *testing.T) {
+	r := newHarness(t)
 	p, _, _ := r.draft(desired(web))
 	if err := r.apply(p); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestNobodyAsksWhatIsInATargetGroupMadeAMomentAgo(t *testing.T) {
 
 // A target group is deleted and another one made with its name, as tools do that replace things.
 func TestANameThatWasGivenAgain(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	groups := r.cloud.As(bindings.Account{})
 	arns := map[string]bool{}
 	makeOne := func() string {

@@ -18,7 +18,7 @@ import (
 )
 
 // groupARN is the ARN of a live target group of the desired state.
-func (r *rig) groupARN(id string) string {
+func (r *harness) groupARN(id string) string {
 	r.t.Helper()
 	_, have, _ := r.draft(desired(web))
 	for _, g := range have.TargetGroups {
@@ -30,7 +30,7 @@ func (r *rig) groupARN(id string) string {
 	return ""
 }
 
-func (r *rig) states(arn string, age time.Duration) map[string]string {
+func (r *harness) states(arn string, age time.Duration) map[string]string {
 	r.t.Helper()
 	h, err := r.cloud.As(bindings.Account{}).TargetHealth(r.ctx, arn, age)
 	if err != nil {
@@ -44,7 +44,7 @@ func (r *rig) states(arn string, age time.Duration) map[string]string {
 }
 
 func TestTargetsAreRememberedWithOwnWrites(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.reach(desired(web))
 	arn := r.groupARN("api")
 	r.calls()
@@ -79,7 +79,7 @@ func TestTargetsAreRememberedWithOwnWrites(t *testing.T) {
 }
 
 func TestTargetGroupOfAnybody(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.reach(desired(web))
 	arn := r.groupARN("api")
 	want := bindings.TargetGroup{ARN: arn, Type: model.IPTargets, Protocol: "HTTP", AddressType: model.IPv4, VPC: r.vpc}
@@ -106,7 +106,7 @@ func TestTargetGroupOfAnybody(t *testing.T) {
 }
 
 func TestInterfaces(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	run := must(r.ec2.RunInstances(r.ctx, &ec2.RunInstancesInput{
 		ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &r.private[0],
 		SecurityGroupIds: []string{r.nodes}, InstanceType: ec2types.InstanceTypeM5Large,
@@ -143,7 +143,7 @@ func TestInterfaces(t *testing.T) {
 }
 
 func TestEndpointRules(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	extra := *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("extra"), Description: aws.String("x"), VpcId: &r.vpc}))(t).GroupId
 	one := model.IngressRule{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8", Description: network.SharedDescription}
 	two := model.IngressRule{Protocol: "tcp", From: 80, To: 90, Group: extra, Description: network.SharedDescription}

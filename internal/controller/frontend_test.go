@@ -24,7 +24,7 @@ type desired struct {
 	findings finding.List
 }
 
-// The same law as above, with real Ingresses: whatever is changed in the cluster, every load
+// The same property as above, with real Ingresses: whatever is changed in the cluster, every load
 // balancer whose desired state or findings change is named. Brute force translates all of them again.
 func TestIngressTranslationsAreMadeAgainWhenTheyChange(t *testing.T) {
 	seeds := int64(60)

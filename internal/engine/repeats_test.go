@@ -33,7 +33,7 @@ func TestTheSameChangeIsNotMadeForEver(t *testing.T) {
 	}
 }
 
-func TestAChangeThatIsNotKeptIsToldAndMadeMoreRarely(t *testing.T) {
+func TestAChangeThatIsNotKeptIsReportedAndMadeMoreRarely(t *testing.T) {
 	e := New(Config{})
 	member := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 	var last Outcome

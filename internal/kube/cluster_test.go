@@ -273,7 +273,7 @@ func (r refusing) Patch(ctx context.Context, obj cluster.Object, part cluster.Pa
 	return r.InMemory.Patch(ctx, obj, part, kind, data)
 }
 
-func TestAStatusThatCannotBeWrittenIsTold(t *testing.T) {
+func TestAStatusThatCannotBeWrittenIsReported(t *testing.T) {
 	_, m := world(t, ingress())
 	c := New(m, refusing{InMemory{m}}, func() time.Time { return time.Unix(1700000000, 0) })
 	for range 2 {

@@ -78,7 +78,7 @@ func randomFrontend(r *rand.Rand, s model.Stack) model.Stack {
 	return fronted(s, []model.Scheme{model.Internal, model.InternetFacing}[r.IntN(2)], ports)
 }
 
-func TestTheOneInFrontBecomesWhatIsWishedAndLeavesNothing(t *testing.T) {
+func TestTheFrontendNLBBecomesWhatIsDesiredAndLeavesNothing(t *testing.T) {
 	seeds.Each(t, 500, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		have := observed.Stack{Facts: frontendFacts()}
@@ -112,7 +112,7 @@ func TestTheOneInFrontBecomesWhatIsWishedAndLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeReadOfTheOneInFrontHoldsItAlone(t *testing.T) {
+func TestWhatCannotBeReadOfTheFrontendNLBHoldsItAlone(t *testing.T) {
 	first := claimed(desiredOf(ruleTo("/*", "g1")))
 	have := converge(t, fronted(first, model.InternetFacing, map[int32]int32{80: 80}), observed.Stack{Facts: frontendFacts()})
 	for name, edit := range map[string]func(s *model.Stack, f *model.LoadBalancer){

@@ -81,7 +81,7 @@ func TestRulesOfOthersAreNamedWhenTheyGo(t *testing.T) {
 	}
 }
 
-func TestSettingsThatAWSDoesNotChangeAreTold(t *testing.T) {
+func TestSettingsThatAWSDoesNotChangeAreReported(t *testing.T) {
 	desired := claimed(desiredOf(ruleTo("/*", "g1")))
 	desired.LoadBalancer.CoIPPool = "pool-1"
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})

@@ -21,16 +21,16 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cases"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
 
 // Site is where another controller has worked.
 type Site struct {
 	AWS aws.Config
 	// World is what there is besides what controllers make.
-	World rig.Seeded
+	World harness.Seeded
 	// Objects has the objects of the cases, and gets what the controller has written to them.
 	Objects *cluster.Memory
 }
@@ -177,7 +177,7 @@ type builder struct {
 	ec2   *ec2.Client
 	ids   map[string]string // by the names of the recording: sg:…, tg:…, cert:…, lb:…, subnets
 	dns   map[string]string // host names of load balancers by stack and id
-	nodes []rig.Instance
+	nodes []harness.Instance
 	// wanted are the ranges of ports that the backend group reaches on the nodes, ranges the ports for address
 	// ranges.
 	wanted map[string]portRange
@@ -206,7 +206,7 @@ func newBuilder(t *testing.T, site Site, odd oddities) *builder {
 		b.ids["tg:"+name] = arn
 	}
 	for i, zone := range []string{"a", "b", "c"} {
-		b.ids["public-"+rig.Region+zone], b.ids["private-"+rig.Region+zone] = w.Public[i], w.Private[i]
+		b.ids["public-"+harness.Region+zone], b.ids["private-"+harness.Region+zone] = w.Public[i], w.Private[i]
 	}
 	return b
 }
@@ -304,7 +304,7 @@ func (b *builder) loadBalancer(key string, lb loadBalancer) {
 	b.t.Helper()
 	id, _ := split(key)
 	if id.Kind != model.Ingress {
-		lb.Name = filled(lb.Name, naming.OwnedLoadBalancer(rig.ClusterName, id, b.ownerUID(id), model.Scheme(lb.Scheme)))
+		lb.Name = filled(lb.Name, naming.OwnedLoadBalancer(harness.ClusterName, id, b.ownerUID(id), model.Scheme(lb.Scheme)))
 	}
 	in := &elb.CreateLoadBalancerInput{
 		Name: aws.String(b.name(lb.Name)), Type: elbtypes.LoadBalancerTypeEnum(lb.Type), Scheme: elbtypes.LoadBalancerSchemeEnum(lb.Scheme),
@@ -438,7 +438,7 @@ func (b *builder) ownerUID(id model.StackID) string {
 // backendGroup is the one that all load balancers of the cluster share.
 func (b *builder) backendGroup() {
 	b.t.Helper()
-	b.ids["sg:backend"] = b.createGroup(naming.BackendGroup(rig.ClusterName), naming.BackendGroupDescription, map[string]string{
-		"elbv2.k8s.aws/cluster": rig.ClusterName, "elbv2.k8s.aws/resource": "backend-sg",
+	b.ids["sg:backend"] = b.createGroup(naming.BackendGroup(harness.ClusterName), naming.BackendGroupDescription, map[string]string{
+		"elbv2.k8s.aws/cluster": harness.ClusterName, "elbv2.k8s.aws/resource": "backend-sg",
 	})
 }

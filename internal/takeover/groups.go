@@ -17,9 +17,9 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
 
 func (b *builder) createGroup(name, description string, tags map[string]string) string {
@@ -40,7 +40,7 @@ func (b *builder) securityGroup(key string, g securityGroup) {
 	b.t.Helper()
 	stack, _ := split(key)
 	if stack.Kind != model.Ingress {
-		g.Name = filled(g.Name, naming.OwnedManagedGroup(rig.ClusterName, stack, b.ownerUID(stack)))
+		g.Name = filled(g.Name, naming.OwnedManagedGroup(harness.ClusterName, stack, b.ownerUID(stack)))
 	}
 	id := b.createGroup(g.Name, g.Description, g.Tags)
 	b.ids["sg:"+key] = id
@@ -167,7 +167,7 @@ func (b *builder) groupName(key string, g targetGroup, bound binding, port int32
 	ref := bound.Spec.ServiceRef
 	if stack.Kind == model.Service {
 		n := naming.ServiceTargetGroup{
-			Cluster: rig.ClusterName, Backend: finding.Ref{Kind: "Service", Namespace: ns, Name: ref.Name}, BackendUID: string(b.service(ns, ref.Name).UID),
+			Cluster: harness.ClusterName, Backend: finding.Ref{Kind: "Service", Namespace: ns, Name: ref.Name}, BackendUID: string(b.service(ns, ref.Name).UID),
 			Port: port, ServicePort: ref.Port.IntVal, Type: model.TargetType(g.TargetType), Protocol: g.Protocol,
 			HealthProtocol: g.HealthCheckProtocol, HealthInterval: *g.HealthCheckIntervalSeconds,
 		}
@@ -178,14 +178,14 @@ func (b *builder) groupName(key string, g targetGroup, bound binding, port int32
 	}
 	if stack.Kind != model.Ingress {
 		return naming.GatewayTargetGroup{
-			Cluster: rig.ClusterName, Gateway: finding.Ref{Kind: "Gateway", Namespace: stack.Namespace, Name: stack.Name}, Route: b.route(id),
+			Cluster: harness.ClusterName, Gateway: finding.Ref{Kind: "Gateway", Namespace: stack.Namespace, Name: stack.Name}, Route: b.route(id),
 			Backend: finding.Ref{Kind: "Service", Namespace: bound.namespace, Name: ref.Name}, Port: fmt.Sprint(port), Type: model.TargetType(g.TargetType),
 			Protocol: g.Protocol, Version: g.ProtocolVersion,
 		}.Name()
 	}
 	ingress := strings.TrimSuffix(rest, "-"+ref.Name+":"+ref.Port.String())
 	name := naming.IngressTargetGroup{
-		Cluster: rig.ClusterName, Stack: stack, Ingress: finding.Ref{Kind: "Ingress", Namespace: ns, Name: ingress},
+		Cluster: harness.ClusterName, Stack: stack, Ingress: finding.Ref{Kind: "Ingress", Namespace: ns, Name: ingress},
 		Service: finding.Ref{Kind: "Service", Namespace: ns, Name: ref.Name}, ServiceUID: string(b.service(ns, ref.Name).UID),
 		ServicePort: ref.Port.String(), Port: port, Type: model.TargetType(g.TargetType), Protocol: g.Protocol, Version: g.ProtocolVersion,
 	}.Name()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cases"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 )
 
 // respelled are annotations that say what was recorded in other words.
@@ -40,7 +40,7 @@ func TestTakeOverOfOtherSpellings(t *testing.T) {
 	}
 }
 
-func respell(t *testing.T, r *rig.Rig, object, annotation, from, to string) {
+func respell(t *testing.T, r *harness.Harness, object, annotation, from, to string) {
 	t.Helper()
 	const prefix = "alb.ingress.kubernetes.io/"
 	ns, name, _ := strings.Cut(object, "/")

@@ -18,9 +18,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/service"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
 
 // found are the states in which a controller may find what was left.
@@ -65,13 +65,13 @@ func TestTakeOverOfAll(t *testing.T) {
 // here; without it, the rest of the group is built.
 const unhealthy = "ingress-group-conflict-scheme"
 
-func world(t *testing.T, odd oddities, strict bool) *rig.Rig {
+func world(t *testing.T, odd oddities, strict bool) *harness.Harness {
 	t.Helper()
 	var external []string
 	if odd.tagged {
 		external = []string{foreignTag}
 	}
-	return cases.NewWorld(t, rig.Options{
+	return cases.NewWorld(t, harness.Options{
 		TaggingLag: odd.lag,
 		Ingress:    func(o *ingress.Options) { o.StrictGroups, o.ExternalTags = strict, external },
 		Service:    func(o *service.Options) { o.ExternalTags = external },
@@ -92,21 +92,21 @@ func takeOver(t *testing.T, odd oddities, names ...string) {
 }
 
 // leave makes a world in which another controller has done its work and is gone.
-func leave(t *testing.T, odd oddities, names ...string) *rig.Rig {
+func leave(t *testing.T, odd oddities, names ...string) *harness.Harness {
 	t.Helper()
 	r := world(t, odd, slices.Contains(names, unhealthy))
 	loader := cases.NewLoader(t, r)
 	for _, name := range names {
 		loader.Apply(t, name)
 	}
-	leaveAs(t, Site{AWS: rig.AWSConfig(r.Emulator), World: r.World, Objects: r.Store}, odd, names...)
+	leaveAs(t, Site{AWS: harness.AWSConfig(r.Emulator), World: r.World, Objects: r.Store}, odd, names...)
 	time.Sleep(10 * time.Minute) // all targets are healthy
 	return r
 }
 
 // finds starts a controller and expects it to change nothing. Bindings that are not stale are not
 // even looked at.
-func finds(t *testing.T, r *rig.Rig, stale bool) {
+func finds(t *testing.T, r *harness.Harness, stale bool) {
 	t.Helper()
 	aws, k8s, bindings := r.State(), objects(r), versions(r)
 	r.Emulator.Calls().Reset()
@@ -141,11 +141,11 @@ func finds(t *testing.T, r *rig.Rig, stale bool) {
 }
 
 // withoutBinding counts target groups whose target is a load balancer; they have no binding.
-func withoutBinding(r *rig.Rig) (n int) {
+func withoutBinding(r *harness.Harness) (n int) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
-	for _, g := range w.Partition(rig.Account, rig.Region).ELB.TargetGroups {
+	for _, g := range w.Partition(harness.Account, harness.Region).ELB.TargetGroups {
 		if string(g.Type) == string(model.ALBTargets) {
 			n++
 		}
@@ -161,7 +161,7 @@ func equal(t *testing.T, what string, before, after any) {
 }
 
 // faithful checks the work of this package: read back, what was built is what was recorded.
-func faithful(t *testing.T, r *rig.Rig, names []string) {
+func faithful(t *testing.T, r *harness.Harness, names []string) {
 	t.Helper()
 	got := cases.Read(t, r)
 	want := cases.Record{}
@@ -185,7 +185,7 @@ func faithful(t *testing.T, r *rig.Rig, names []string) {
 
 // objects are what a take-over must not change of the cluster: specs, labels and finalizers of
 // bindings, finalizers and status of Ingresses and Services. The protocol of ports may be filled in.
-func objects(r *rig.Rig) map[string]any {
+func objects(r *harness.Harness) map[string]any {
 	out := map[string]any{}
 	for _, obj := range r.Store.All(cluster.KindBinding) {
 		if b, ok := obj.(*elbv2.TargetGroupBinding); ok {
@@ -214,7 +214,7 @@ func objects(r *rig.Rig) map[string]any {
 	return out
 }
 
-func versions(r *rig.Rig) map[string]string {
+func versions(r *harness.Harness) map[string]string {
 	out := map[string]string{}
 	for _, obj := range r.Store.All(cluster.KindBinding) {
 		out[cluster.RefOf(obj).String()] = obj.GetResourceVersion()
@@ -223,7 +223,7 @@ func versions(r *rig.Rig) map[string]string {
 }
 
 // mutating lists the calls that were to change something, by operation.
-func mutating(r *rig.Rig) string {
+func mutating(r *harness.Harness) string {
 	counts := map[string]int{}
 	for _, e := range r.Emulator.Calls().Entries() {
 		if e.Mutating {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
@@ -34,7 +34,7 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"docs/commands.md", "fulcrum orphans", "TestExamplesOfThePagesAreOutput in internal/cli"},
 	{"docs/commands.md", "fulcrum doctor", "TestExamplesOfThePagesAreOutput in internal/cli"},
 	{"docs/conformance.md", "make conformance", "they run the conformance suite"},
-	{"docs/drift.md", "aws ", "needs the AWS command line; TestDriftIsFoundWithinAQuarterOfAnHour in internal/rig makes the same change"},
+	{"docs/drift.md", "aws ", "needs the AWS command line; TestDriftIsFoundWithinAQuarterOfAnHour in internal/harness makes the same change"},
 	{"docs/emulator.md", "bin/fulcrum-local up -f examples/shop", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
 	{"docs/emulator.md", "curl ", "TestPageExamplesWork in internal/emulator/serve"},
 	{"docs/image.md", "make image", "tools/image builds an image twice"},
@@ -42,7 +42,7 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"docs/install.md", "kubectl -n kube-system logs", "pods of a local world have no kubelet that serves logs"},
 	{"docs/metrics.md", "bin/fulcrum-local up -f examples/shop", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
 	{"docs/metrics.md", "curl ", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
-	{"docs/permissions.md", "aws ", "needs an account of AWS; the policies are tested by internal/rig"},
+	{"docs/permissions.md", "aws ", "needs an account of AWS; the policies are tested by internal/harness"},
 	{"docs/process.md", "kubectl -n kube-system port-forward", "pods of a local world have no kubelet that forwards ports"},
 	{"docs/process.md", "curl ", "TestLogLevelIsChangedAtRunTime in internal/cli"},
 	{"docs/process.md", "go tool pprof", "TestServeEndsWhenItIsStopped in internal/controller reads the same server"},
@@ -222,7 +222,7 @@ func triedOf(page string) (out []string) {
 // here puts the names of a local world with the recorded cases in place of those of the documentation: the cluster,
 // the Ingress shop/web, and the directory of programs.
 func (s *shell) here(command string) string {
-	command = regexp.MustCompile(`(cluster-?[nN]ame=)(shop|prod|NAME)`).ReplaceAllString(command, "${1}"+rig.ClusterName)
+	command = regexp.MustCompile(`(cluster-?[nN]ame=)(shop|prod|NAME)`).ReplaceAllString(command, "${1}"+harness.ClusterName)
 	command = strings.ReplaceAll(command, "-n shop", "-n ingress-minimal")
 	command = strings.ReplaceAll(command, "bin/fulcrum ", filepath.Join(s.bin, "fulcrum")+" ")
 	command = strings.ReplaceAll(command, "/usr/local/bin/", s.bin+"/")

@@ -21,7 +21,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cases"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 	"github.com/fulcrum-lb/fulcrum/internal/takeover"
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
 	"github.com/fulcrum-lb/fulcrum/local/world"
@@ -105,18 +105,18 @@ func (p *predecessor) check(err error) {
 }
 
 // seed makes what the cases refer to.
-func (p *predecessor) seed() rig.Seeded {
+func (p *predecessor) seed() harness.Seeded {
 	p.t.Helper()
 	l := p.world.Layout()
-	network := rig.Seeded{VPC: l.VPC, NodeSG: l.NodeSG, Certs: l.Certificates}
+	network := harness.Seeded{VPC: l.VPC, NodeSG: l.NodeSG, Certs: l.Certificates}
 	for i := range l.Public {
 		network.Public = append(network.Public, l.Public[i].ID)
 		network.Private = append(network.Private, l.Private[i].ID)
 	}
 	for _, n := range l.Nodes {
-		network.Instances = append(network.Instances, rig.Instance{ID: n.Instance, Zone: n.Zone, Address: n.Address.String()})
+		network.Instances = append(network.Instances, harness.Instance{ID: n.Instance, Zone: n.Zone, Address: n.Address.String()})
 	}
-	seeded, err := rig.SeedBeside(p.t.Context(), p.world.AWSConfig(), network)
+	seeded, err := harness.SeedBeside(p.t.Context(), p.world.AWSConfig(), network)
 	p.check(err)
 	return seeded
 }

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cases"
-	"github.com/fulcrum-lb/fulcrum/internal/rig"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
 	"github.com/fulcrum-lb/fulcrum/local/await"
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
 	"github.com/fulcrum-lb/fulcrum/local/scenario"
@@ -43,7 +43,7 @@ func TestTakeOverRehearsal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a world")
 	}
-	w := worldtest.Start(t, world.Options{Cluster: rig.ClusterName, Region: rig.Region, Nodes: 3, ActiveAtOnce: true, GatewayAPI: "standard"})
+	w := worldtest.Start(t, world.Options{Cluster: harness.ClusterName, Region: harness.Region, Nodes: 3, ActiveAtOnce: true, GatewayAPI: "standard"})
 	t.Cleanup(func() {
 		if t.Failed() && w.Started(world.RoleController) {
 			t.Log("the end of the controller's log:\n" + w.LogTail(world.RoleController, 40))
@@ -58,7 +58,7 @@ func TestTakeOverRehearsal(t *testing.T) {
 	install(t, s, sh)
 	takeOver(t, s, sh, leaveRecorded(t, w))
 	sh.run("helm uninstall -n kube-system aws-load-balancer-controller")
-	sh.check(os.WriteFile(filepath.Join(sh.dir, "web.yaml"), cases.Text(t, "ingress-minimal", rig.Seeded{}), 0o600))
+	sh.check(os.WriteFile(filepath.Join(sh.dir, "web.yaml"), cases.Text(t, "ingress-minimal", harness.Seeded{}), 0o600))
 	sh.tryOthers()
 }
 
@@ -102,7 +102,7 @@ func takeOver(t *testing.T, s *stage, sh *shell, runs int) {
 	r := &release{shell: sh, applier: applier, name: "default", values: "theirs.yaml"}
 	// The class of the recorded cases is there already.
 	ours = slices.DeleteFunc(ours, func(u *unstructured.Unstructured) bool { return strings.HasPrefix(u.GetKind(), "IngressClass") })
-	values := "clusterName: " + rig.ClusterName + "\ncreateIngressClassResource: false\n"
+	values := "clusterName: " + harness.ClusterName + "\ncreateIngressClassResource: false\n"
 	sh.check(os.WriteFile(filepath.Join(sh.dir, r.values), []byte(values), 0o600))
 	r.does("install "+r.chart(asOtherChart(t, ours, webhookSecret(t)), false)+" --server-side=false", nil)
 	aws, kubernetes := found(t, s)

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-func TestInstanceLife(t *testing.T) {
+func TestInstanceLifecycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, ctx := newCloud(t), t.Context()
 		c.partition(func(p *store.Partition) {

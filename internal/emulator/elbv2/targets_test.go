@@ -47,7 +47,7 @@ func (r *harness) wantHealth(g types.TargetGroup, want map[string]string) {
 	}
 }
 
-func TestTargetLife(t *testing.T) {
+func TestTargetLifecycle(t *testing.T) {
 	r := newHarness(t)
 	lb, g := r.alb("app"), r.tg("web")
 	r.clock.Advance(time.Minute)

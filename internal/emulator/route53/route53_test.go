@@ -212,7 +212,7 @@ func TestABatchIsMadeAsAWholeOrRefused(t *testing.T) {
 	}
 }
 
-func TestAllFaultsOfABatchAreTold(t *testing.T) {
+func TestAllFaultsOfABatchAreReported(t *testing.T) {
 	r := newHarness(t)
 	zone := r.zone("example.com")
 	err := r.change(zone, change("DELETE", "a.example.com", "A", 60, "192.0.2.1"), change("CREATE", "a.example.org", "A", 60, "192.0.2.1"))

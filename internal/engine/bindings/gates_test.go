@@ -38,7 +38,7 @@ func gated(p pod) pod {
 }
 
 // A pod that waits shows why.
-func TestPodsThatCannotBecomeTargetsAreToldWhy(t *testing.T) {
+func TestPodsThatCannotBecomeTargetsLearnWhy(t *testing.T) {
 	const annotation = targets.QUICAnnotation
 	role := func(doc string) string { return with(doc, "iamRoleArnToAssume: role") }
 	older := strings.Replace(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"),
@@ -123,7 +123,7 @@ func TestPodsThatCannotBecomeTargetsAreToldWhy(t *testing.T) {
 	}
 }
 
-func TestOnlyTheRefusedPodIsToldOfTheRefusal(t *testing.T) {
+func TestOnlyTheRefusedPodLearnsOfTheRefusal(t *testing.T) {
 	w := ipWorld(t, gated(p1), gated(p2))
 	w.aws.refuse["10.0.1.1"] = engine.Invalid
 	w.run("a")
@@ -131,7 +131,7 @@ func TestOnlyTheRefusedPodIsToldOfTheRefusal(t *testing.T) {
 	want(t, "the other", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateOf("p2"))
 }
 
-func TestWhatMayPassIsNotToldToPods(t *testing.T) {
+func TestWhatMayPassIsNotReportedToPods(t *testing.T) {
 	w := ipWorld(t, gated(p1))
 	w.aws.refuse["10.0.1.1"] = engine.Unknown
 	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil {
@@ -229,7 +229,7 @@ func TestAPodThatCannotBeWrittenDoesNotKeepTheOthersWaiting(t *testing.T) {
 	step("deleted", "True : Target Group Binding is deleted")
 }
 
-func TestPodsThatAreNoEndpointsAreTold(t *testing.T) {
+func TestPodsThatAreNoEndpointsAreReported(t *testing.T) {
 	const missing = "False EndpointMissing: the pod is not an endpoint of Service web that can be registered; check that the Service selects it and has its %s address, and that its node is ready"
 	stray := gated(p1)
 	tests := []struct{ name, doc, nodes, pods, want string }{

@@ -66,7 +66,7 @@ func TestOneRefusedRuleDoesNotStopTheOthers(t *testing.T) {
 	}
 }
 
-func TestAFullSecurityGroupIsToldWithNumbers(t *testing.T) {
+func TestAFullSecurityGroupIsReportedWithNumbers(t *testing.T) {
 	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
 	w.aws.refuse["sg-b"] = engine.Quota
 	out := w.run("a")

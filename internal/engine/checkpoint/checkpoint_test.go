@@ -30,7 +30,7 @@ func desired(edit func(*model.Stack)) model.Stack {
 	return s
 }
 
-func TestDigestTellsWishesApart(t *testing.T) {
+func TestDigestDiffersWithTheDesiredState(t *testing.T) {
 	seven := int32(7)
 	stacks := map[string]func(*model.Stack){
 		"as it is":           nil,

@@ -84,7 +84,7 @@ var anyText = []string{
 	"frontend-nlb-eip-allocations", "frontend-nlb-healthcheck-path", "frontend-nlb-healthcheck-success-codes", "dry-run-plan",
 }
 
-func TestMalformedAnnotationsAreToldOnceWithTheirForm(t *testing.T) {
+func TestMalformedAnnotationsAreReportedOnceWithTheirForm(t *testing.T) {
 	keys := slices.Collect(maps.Keys(malformed))
 	for _, r := range settings.Rows() {
 		head, _, open := strings.Cut(r.Key, "<")

@@ -1,0 +1,301 @@
+package cloud_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+const (
+	region  = "us-west-2"
+	cluster = "rig"
+)
+
+// harness is an AWS with a network, and a cloud that works in it.
+type harness struct {
+	t     testing.TB
+	ctx   context.Context
+	em    *emulator.Emulator
+	clock *store.ManualClock
+	cfg   cloud.Config
+	cloud *cloud.Cloud
+
+	elb *elb.Client
+	ec2 *ec2.Client
+
+	vpc     string
+	public  []string // subnets in zones a, b
+	private []string
+	nodes   string // security group
+}
+
+// newHarness seeds the network with a client of its own; the calls are not counted.
+func newHarness(t testing.TB, edit ...func(*cloud.Config)) *harness {
+	t.Helper()
+	clock := store.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	r := newHarnessOn(t, clock, append([]func(*cloud.Config){func(c *cloud.Config) { c.Now = clock.Now }}, edit...)...)
+	r.clock = clock
+	return r
+}
+
+// newHarnessOn runs on a clock; nil is the time package's.
+func newHarnessOn(t testing.TB, clock store.Clock, edit ...func(*cloud.Config)) *harness {
+	t.Helper()
+	em := emulator.New(emulator.Options{Clock: clock, Seed: 7})
+	cfg := aws.Config{
+		Region: region, HTTPClient: em.Client(),
+		Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", ""),
+	}
+	r := &harness{t: t, ctx: t.Context(), em: em, elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg)}
+	r.seed()
+	r.cfg = cloud.Config{
+		Cluster: cluster, Region: region, VPC: r.vpc, Credentials: cfg.Credentials, HTTP: em.Client(),
+		Reachability: true, RuleTags: true, MaxAttempts: 1, TokenBuckets: []cloud.TokenBucket{}, Version: "test",
+	}
+	for _, e := range edit {
+		e(&r.cfg)
+	}
+	r.restart()
+	em.Calls().Reset()
+	return r
+}
+
+// restart gives a cloud that knows nothing yet.
+func (r *harness) restart() {
+	r.t.Helper()
+	c, err := cloud.New(r.ctx, r.cfg)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.cloud = c
+}
+
+func (r *harness) seed() {
+	t := r.t
+	vpc := must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), AmazonProvidedIpv6CidrBlock: aws.Bool(true)}))(t)
+	r.vpc = *vpc.Vpc.VpcId
+	igw := must(r.ec2.CreateInternetGateway(r.ctx, &ec2.CreateInternetGatewayInput{}))(t)
+	must(r.ec2.AttachInternetGateway(r.ctx, &ec2.AttachInternetGatewayInput{InternetGatewayId: igw.InternetGateway.InternetGatewayId, VpcId: &r.vpc}))(t)
+	table := must(r.ec2.CreateRouteTable(r.ctx, &ec2.CreateRouteTableInput{VpcId: &r.vpc}))(t)
+	must(r.ec2.CreateRoute(r.ctx, &ec2.CreateRouteInput{
+		RouteTableId: table.RouteTable.RouteTableId, GatewayId: igw.InternetGateway.InternetGatewayId, DestinationCidrBlock: aws.String("0.0.0.0/0"),
+	}))(t)
+	for i, zone := range []string{"a", "b"} {
+		p := r.subnet(zone, fmt.Sprintf("10.0.%d.0/20", 16*i), "public", "kubernetes.io/role/elb")
+		must(r.ec2.AssociateRouteTable(r.ctx, &ec2.AssociateRouteTableInput{RouteTableId: table.RouteTable.RouteTableId, SubnetId: &p}))(t)
+		r.public = append(r.public, p)
+		r.private = append(r.private, r.subnet(zone, fmt.Sprintf("10.0.%d.0/20", 128+16*i), "private", "kubernetes.io/role/internal-elb"))
+	}
+	slices.Sort(r.public)
+	r.nodes = *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{
+		GroupName: aws.String("nodes"), Description: aws.String("nodes"), VpcId: &r.vpc,
+		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: []ec2types.Tag{
+			{Key: aws.String("kubernetes.io/cluster/" + cluster), Value: aws.String("owned")}, {Key: aws.String("Name"), Value: aws.String("nodes-sg")},
+		}}},
+	}))(t).GroupId
+}
+
+func (r *harness) subnet(zone, cidr, name, role string) string {
+	vpc := must(r.ec2.DescribeVpcs(r.ctx, &ec2.DescribeVpcsInput{VpcIds: []string{r.vpc}}))(r.t).Vpcs[0]
+	six := strings.Replace(*vpc.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock, "00::/56", fmt.Sprintf("%02x::/64", len(r.public)*2+len(r.private)), 1)
+	out := must(r.ec2.CreateSubnet(r.ctx, &ec2.CreateSubnetInput{
+		VpcId: &r.vpc, Ipv6CidrBlock: &six, CidrBlock: &cidr, AvailabilityZone: aws.String(region + zone),
+		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSubnet, Tags: []ec2types.Tag{
+			{Key: aws.String("Name"), Value: aws.String(name + "-" + zone)}, {Key: aws.String(role), Value: aws.String("1")},
+		}}},
+	}))(r.t)
+	return *out.Subnet.SubnetId
+}
+
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// options of plans in the harness.
+func (r *harness) options() plan.Options {
+	return plan.Options{Cluster: cluster, VPC: r.vpc, RuleTags: true, SubnetClusterCheck: true}
+}
+
+// draft observes and plans until no question is open.
+func (r *harness) draft(want model.Stack) (plan.Plan, observed.Stack, finding.List) {
+	r.t.Helper()
+	questions := want.Questions()
+	for range 5 {
+		have, err := r.cloud.Observe(r.ctx, want.ID, questions)
+		if err != nil {
+			r.t.Fatalf("observe: %v", err)
+		}
+		p, found := plan.Make(want, have, r.options())
+		if err := r.cloud.CheckIndexes(); err != nil {
+			r.t.Fatal(err)
+		}
+		if len(p.Asks) == 0 {
+			return p, have, found
+		}
+		questions = append(questions, p.Asks...)
+	}
+	r.t.Fatal("the plan never stops asking")
+	return plan.Plan{}, observed.Stack{}, nil
+}
+
+// apply carries out what AWS has a part in; it returns the first error.
+func (r *harness) apply(p plan.Plan) error {
+	known := maps.Clone(p.Known)
+	for _, s := range p.Steps {
+		if plan.InKubernetes(s.Do) || s.Waits() {
+			continue
+		}
+		res, err := r.cloud.Apply(r.ctx, p.Stack, s, known)
+		if err != nil {
+			return err
+		}
+		if res.ID != "" {
+			known[s.Address] = res.ID
+		}
+	}
+	return nil
+}
+
+// reach applies a desired state and checks that nothing is left to do in AWS, neither by what the cloud
+// remembers nor by what AWS says.
+func (r *harness) reach(want model.Stack) {
+	r.t.Helper()
+	p, _, found := r.draft(want)
+	if len(found) > 0 {
+		r.t.Fatalf("findings: %v", found)
+	}
+	if err := r.apply(p); err != nil {
+		r.t.Fatal(err)
+	}
+	r.settled(want)
+	remembered := r.observe(want)
+	r.cloud.Forget()
+	r.settled(want)
+	if diff := cmp.Diff(r.observe(want), remembered, emptyIsNil, cmp.FilterPath(func(p cmp.Path) bool {
+		return p.Last().String() == ".State"
+	}, cmp.Ignore()), unread); diff != "" {
+		r.t.Errorf("what is remembered is not what is there (-there +remembered):\n%s", diff)
+	}
+}
+
+// unread takes attributes that one side did not read as equal.
+var unread = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Attributes" }, cmp.Comparer(func(a, b map[string]string) bool {
+	return a == nil || b == nil || maps.Equal(a, b)
+}))
+
+var emptyIsNil = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() != ".Attributes" }, cmpopts.EquateEmpty())
+
+func (r *harness) observe(want model.Stack) observed.Stack {
+	r.t.Helper()
+	_, have, _ := r.draft(want)
+	have.Facts = observed.Facts{BackendGroup: have.Facts.BackendGroup}
+	return have
+}
+
+func (r *harness) settled(want model.Stack) {
+	r.t.Helper()
+	p, _, _ := r.draft(want)
+	for _, s := range p.Steps {
+		if !plan.InKubernetes(s.Do) {
+			r.t.Errorf("still to do: %s (%s) %v", s.ID, s.Why, s.Changes)
+		}
+	}
+}
+
+// calls gives the counted calls as text and begins again.
+func (r *harness) calls() string {
+	var out []string
+	for op, n := range r.em.Calls().Counts() {
+		_, name, _ := strings.Cut(op, ":")
+		out = append(out, fmt.Sprintf("%s %d", name, n))
+	}
+	r.em.Calls().Reset()
+	slices.Sort(out)
+	return strings.Join(out, "\n")
+}
+
+var web = model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
+
+// desired is a load balancer with one HTTP listener and two services.
+func desired(id model.StackID, edit ...func(*model.Stack)) model.Stack {
+	member := finding.Ref{Kind: "Ingress", Namespace: id.Namespace, Name: id.Name}
+	s := model.Stack{
+		ID: id, Members: []model.Member{{Ref: member, Claimed: true, Finalizer: "ingress.k8s.aws/resources"}},
+		LoadBalancer: &model.LoadBalancer{
+			Name: "k8s-" + id.Namespace + "-" + id.Name, Scheme: model.InternetFacing, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
+			SecurityGroups: model.GroupsManaged{Group: model.SecurityGroup{
+				Name: "k8s-" + id.Namespace + "-" + id.Name + "-sg", Description: "managed",
+				Ingress: []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "0.0.0.0/0"}, {Protocol: "tcp", From: 80, To: 80, CIDR: "::/0"}},
+			}},
+			Tags: map[string]string{"team": "blue"},
+			Listeners: []model.Listener{{
+				Port: 80, Members: []finding.Ref{member}, Default: []model.Action{model.FixedResponse{Status: "404", ContentType: "text/plain"}},
+				Rules: []model.Rule{rule(member, "/a", "api"), rule(member, "/b", "shop")},
+			}},
+		},
+		TargetGroups: []model.TargetGroup{group(id, member, "api"), group(id, member, "shop")},
+	}
+	for _, e := range edit {
+		e(&s)
+	}
+	return s
+}
+
+func rule(member finding.Ref, path, service string) model.Rule {
+	return model.Rule{
+		Member: member, Conditions: []model.Condition{model.PathPattern{Values: []string{path}}},
+		Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: service}}}}},
+	}
+}
+
+func group(id model.StackID, member finding.Ref, name string) model.TargetGroup {
+	return model.TargetGroup{
+		ID: name, Name: "k8s-" + id.Name + "-" + name, Type: model.IPTargets, Port: 8080, Protocol: "HTTP", ProtocolVersion: "HTTP1",
+		AddressType: model.IPv4, Members: []finding.Ref{member},
+		HealthCheck: model.HealthCheck{
+			Port: "traffic-port", Protocol: "HTTP", Path: "/", HTTPCodes: "200", IntervalSeconds: 15, TimeoutSeconds: 5, HealthyThreshold: 2, UnhealthyThreshold: 2,
+		},
+	}
+}
+
+// empty is a stack that no object asks for any more.
+func empty(id model.StackID) model.Stack {
+	return model.Stack{ID: id, Leaving: []model.Member{{
+		Ref: finding.Ref{Kind: "Ingress", Namespace: id.Namespace, Name: id.Name}, Finalizer: "ingress.k8s.aws/resources", Claimed: true, Deleting: true,
+	}}}
+}
+
+func asLater(err error, target *interface{ RetryAfter() time.Duration }) bool {
+	return errors.As(err, target)
+}
+
+func asReason(err error, target *interface{ Reason() finding.Reason }) bool {
+	return errors.As(err, target)
+}

@@ -1,0 +1,296 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// guarded says what the one ALB is tied to.
+func guarded(r *Harness) string {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	p := w.Partition(Account, Region)
+	for arn, lb := range p.ELB.LoadBalancers {
+		if !lb.IsALB() {
+			continue
+		}
+		out := "acl " + strings.ReplaceAll(p.WAFv2.Associations[arn], r.World.WebACL, "rig")
+		for _, x := range w.Partition(Account, "us-east-1").Shield.Protections {
+			if x.Resource == arn {
+				out += ", " + x.Name
+			}
+		}
+		return out
+	}
+	return "no load balancer"
+}
+
+func settled(t *testing.T, r *Harness) {
+	t.Helper()
+	if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
+		t.Fatalf("still failing: %v", failed)
+	}
+}
+
+const prefix = "alb.ingress.kubernetes.io/"
+
+func annotated(pairs ...string) string {
+	var b strings.Builder
+	for i := 0; i < len(pairs); i += 2 {
+		fmt.Fprintf(&b, `, %s%s: '%s'`, prefix, pairs[i], pairs[i+1])
+	}
+	return b.String()
+}
+
+func TestWebACLAndProtectionComeAndGoAsAsked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(shop, pods("web", podAddresses[:3]...))
+		for _, act := range []struct{ annotations, want string }{
+			{annotated("wafv2-acl-name", "rig", "shield-advanced-protection", "true"), "acl rig, managed by aws-load-balancer-controller"},
+			{"", "acl rig, managed by aws-load-balancer-controller"}, // not asked for is left alone
+			{annotated("wafv2-acl-name", "none", "shield-advanced-protection", "false"), "acl "},
+			{annotated("wafv2-acl-arn", r.World.WebACL), "acl rig"},
+		} {
+			r.Apply(ingressOf(act.annotations, "/=web"))
+			settled(t, r)
+			if got := guarded(r); got != act.want {
+				t.Errorf("with %q want %q, got %q", act.annotations, act.want, got)
+			}
+		}
+		r.Emulator.Calls().Reset()
+		r.Start()
+		settled(t, r)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("a restart made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
+		}
+	})
+}
+
+func TestOtherServicesAreNotAskedWhereNothingIsConfigured(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+		settled(t, r)
+		for op := range r.Emulator.Calls().Counts() {
+			if strings.HasPrefix(op, "waf") || strings.HasPrefix(op, "shield") {
+				t.Errorf("%s was called", op)
+			}
+		}
+	})
+}
+
+// A firewall that is down or denied must not stop what is served. A new load balancer waits for it, and
+// what there was to do is made up for when it is back.
+func TestTroubleOfTheFirewallHoldsUpNothingThatServes(t *testing.T) {
+	t.Parallel()
+	for name, action := range map[string]fault.Action{
+		"denied": {Error: &store.Error{Code: "AccessDeniedException", Message: "no", Status: 400}},
+		"broken": {Error: &store.Error{Code: "WAFInternalErrorException", Message: "no", Status: 500}},
+	} {
+		for _, live := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, live %t", name, live), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newShop(t)
+					r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
+					if live {
+						r.Apply(ingressOf("", "/=web"))
+						settled(t, r)
+					}
+					r.Emulator.Faults().Add(fault.Rule{Service: "waf*", Action: action})
+					r.Apply(ingressOf(annotated("wafv2-acl-arn", r.World.WebACL), "/=web", "/api=api"))
+					r.Settle(10 * time.Minute)
+					if got := hasRule(r.State(), "/api"); got != live {
+						t.Errorf("served: %t", got)
+					}
+					if !live && len(statusNames(r, "web")) > 0 {
+						t.Errorf("the status shows a load balancer that is not open: %v", statusNames(r, "web"))
+					}
+					if len(warnings(r)["web"]) == 0 {
+						t.Error("no warning")
+					}
+					r.Emulator.Faults().Reset()
+					settled(t, r)
+					if got := guarded(r); got != "acl rig" || !hasRule(r.State(), "/api") {
+						t.Errorf("afterwards: %s", got)
+					}
+				})
+			})
+		}
+	}
+}
+
+// statusNames are the host names in the status of an Ingress of namespace shop.
+func statusNames(r *Harness, name string) (out []string) {
+	r.T.Helper()
+	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: name})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	for _, e := range obj.(*networkingv1.Ingress).Status.LoadBalancer.Ingress {
+		out = append(out, e.Hostname)
+	}
+	return out
+}
+
+// A web ACL that is given by ARN and does not exist is treated as one by name: nothing new is served
+// unguarded, and what is live keeps its own. A restart in between makes no difference.
+func TestALoadBalancerIsNotOpenedWithoutTheWebACLOfItsARN(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		missing := strings.Replace(r.World.WebACL, "/rig/", "/missing/", 1)
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("wafv2-acl-arn", missing), "/=web"))
+		r.Settle(10 * time.Minute)
+		r.Start()
+		r.Settle(10 * time.Minute)
+		if state := r.State(); hasRule(state, "/*") || len(statusNames(r, "web")) > 0 || len(with(state, "listener ")) > 0 {
+			t.Errorf("it is served unguarded: %v", state)
+		}
+		if w := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(w, "WebACLNotFound: wafv2-acl-arn: AWS refuses \""+missing+"\": no such web ACL exists in this region; the load balancer is not opened") {
+			t.Errorf("warnings: %s", w)
+		}
+		r.Apply(ingressOf(annotated("wafv2-acl-arn", r.World.WebACL), "/=web"))
+		settled(t, r)
+		if got := guarded(r); got != "acl rig" || !hasRule(r.State(), "/*") || len(statusNames(r, "web")) != 1 {
+			t.Errorf("after the correction: %s, status %v", got, statusNames(r, "web"))
+		}
+		r.Apply(ingressOf(annotated("wafv2-acl-arn", missing), "/=web"))
+		r.Settle(10 * time.Minute)
+		if got := guarded(r); got != "acl rig" || !hasRule(r.State(), "/*") {
+			t.Errorf("a live load balancer loses its web ACL: %s", got)
+		}
+	})
+}
+
+func TestALoadBalancerIsNotMadeWithoutTheWebACLThatItNames(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("wafv2-acl-name", "missing"), "/=web"))
+		r.Settle(10 * time.Minute)
+		if got := guarded(r); got != "no load balancer" {
+			t.Errorf("want none, got one with %s", got)
+		}
+		if w := strings.Join(warnings(r)["web"], ""); !strings.Contains(w, "WebACLNotFound") {
+			t.Errorf("warnings: %s", w)
+		}
+		r.Apply(ingressOf(annotated("wafv2-acl-name", "rig"), "/=web"))
+		settled(t, r)
+		r.Apply(ingressOf(annotated("wafv2-acl-name", "missing"), "/=web"))
+		r.Settle(10 * time.Minute)
+		if got := guarded(r); got != "acl rig" {
+			t.Errorf("a live load balancer loses its web ACL: %s", got)
+		}
+	})
+}
+
+func TestAnUnsubscribedAccountIsServedWithoutProtection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		w := r.Emulator.Store()
+		w.Lock()
+		w.Partition(Account, "us-east-1").Shield.Subscribed = time.Time{}
+		w.Unlock()
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("shield-advanced-protection", "true"), "/=web"))
+		settled(t, r)
+		if got := guarded(r); got != "acl " {
+			t.Errorf("got %s", got)
+		}
+		if w := strings.Join(warnings(r)["web"], ""); !strings.Contains(w, "ServiceUnavailable") {
+			t.Errorf("warnings: %s", w)
+		}
+	})
+}
+
+func TestTrustStoresAreFoundByName(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		client := elb.NewFromConfig(AWSConfig(r.Emulator))
+		verify := func(store string) string {
+			return annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"],
+				"mutual-authentication", `[{"port":443,"mode":"verify","trustStore":"`+store+`"}]`)
+		}
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(verify("clients"), "/=web"))
+		r.Settle(2 * time.Minute)
+		if got := guarded(r); got != "no load balancer" {
+			t.Errorf("clients are let in unchecked: %s", got)
+		}
+		if w := strings.Join(warnings(r)["web"], ""); !strings.Contains(w, "TrustStoreNotFound") {
+			t.Errorf("warnings: %s", w)
+		}
+		out, err := client.CreateTrustStore(t.Context(), &elb.CreateTrustStoreInput{
+			Name: aws.String("clients"), CaCertificatesBundleS3Bucket: aws.String("bucket"), CaCertificatesBundleS3Key: aws.String("ca.pem"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := *out.TrustStores[0].TrustStoreArn
+		store := func() string {
+			w := r.Emulator.Store()
+			w.Lock()
+			defer w.Unlock()
+			for _, l := range w.Partition(Account, Region).ELB.Listeners {
+				if l.Mutual != nil && l.Mutual.TrustStoreArn != nil {
+					return *l.Mutual.TrustStoreArn
+				}
+			}
+			return ""
+		}
+		// No event says that a trust store appears, so the controller looks again.
+		settled(t, r)
+		if got := store(); got != want {
+			t.Fatalf("want trust store %s, got %q", want, got)
+		}
+		r.Apply(ingressOf(verify("elsewhere"), "/=web"))
+		r.Settle(2 * time.Minute)
+		if got := store(); got != want {
+			t.Errorf("an unknown name changes the trust store to %q", got)
+		}
+		r.Apply(ingressOf(verify("clients"), "/=web"))
+		settled(t, r)
+		r.Emulator.Calls().Reset()
+		r.Start()
+		settled(t, r)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("a restart made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
+		}
+	})
+}
+
+func TestARuleThatIsTooLargeHoldsOnlyItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]),
+			ingressOf(annotated("conditions.api", `[{"field":"source-ip","sourceIpConfig":{"values":["10.0.0.0/8","11.0.0.0/8","12.0.0.0/8","13.0.0.0/8"]}}]`), "/=web", "/api=api"))
+		settled(t, r)
+		state := strings.Join(r.State(), "\n")
+		if !hasRule(r.State(), "/*") || !strings.Contains(state, `"/api"`) || !strings.Contains(state, "503") {
+			t.Errorf("want the other rule, and a 503 in place of the large one:\n%s", state)
+		}
+		if w := strings.Join(warnings(r)["web"], ""); !strings.Contains(w, "RuleTooLarge") {
+			t.Errorf("warnings: %s", w)
+		}
+		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
+			t.Fatal(err)
+		}
+		settled(t, r)
+	})
+}

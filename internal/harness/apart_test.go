@@ -1,0 +1,45 @@
+package harness
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// AWS takes attributes, tags and sources of all members in one call, and refuses it for one bad value.
+// The good values of the others are set all the same.
+func TestABadValueDoesNotKeepTheValuesOfOthersAway(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ bad, good, state string }{
+		"attributes": {"load-balancer-attributes: no.such.attribute=1", "load-balancer-attributes: idle_timeout.timeout_seconds=90", `"idle_timeout.timeout_seconds":"90"`},
+		"tags":       {"tags: Team=a<b", "tags: Owner=good", `"Owner":"good"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				member := func(name, order, annotation string) string {
+					key, value, _ := strings.Cut(annotation, ": ")
+					pairs := []string{"group.name", "team", "group.order", order}
+					if key != "" {
+						pairs = append(pairs, key, value)
+					}
+					return strings.NewReplacer("name: web\n", "name: "+name+"\n", "shop.example.com", name+".example.com").Replace(ingressOf(annotated(pairs...), "/=web"))
+				}
+				r.Apply(shop, pods("web", podAddresses[:3]...), member("bad", "-5", ""), member("good", "5", ""))
+				settled(t, r)
+				r.Emulator.Calls().Reset()
+				r.Apply(member("bad", "-5", c.bad), member("good", "5", c.good))
+				r.Settle(time.Minute)
+				if !slices.ContainsFunc(r.State(), func(l string) bool { return strings.HasPrefix(l, "load-balancer ") && strings.Contains(l, c.state) }) {
+					t.Errorf("the load balancer does not have %s: %v", c.state, warnings(r))
+				}
+				busy(r, "good", 3*time.Second, time.Hour)
+				if n := countOf(r, "ModifyLoadBalancerAttributes") + countOf(r, "AddTags"); n > 2*mostAnHour {
+					t.Errorf("%d calls in an hour", n)
+				}
+			})
+		})
+	}
+}

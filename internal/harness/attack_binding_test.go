@@ -1,0 +1,64 @@
+package harness
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// What a team can do to others with TargetGroupBindings of its own namespace.
+
+// bindingsOf are the bindings of a namespace.
+func bindingsOf(r *Harness, namespace string) []*elbv2.TargetGroupBinding {
+	var out []*elbv2.TargetGroupBinding
+	for _, o := range r.Store.All(cluster.KindBinding) {
+		if b := o.(*elbv2.TargetGroupBinding); b.Namespace == namespace {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// impostor is a copy of a binding in namespace team.
+func impostor(of *elbv2.TargetGroupBinding) *elbv2.TargetGroupBinding {
+	b := &elbv2.TargetGroupBinding{}
+	b.Namespace, b.Name, b.Labels, b.Spec = "team", "impostor", of.Labels, *of.Spec.DeepCopy()
+	return b
+}
+
+// A binding that carries the labels of another team's stack, and a finalizer that is never removed, keeps
+// nothing of that stack from being deleted.
+func TestForgedLabelsOfABindingHoldUpNoDeletion(t *testing.T) {
+	t.Parallel()
+	for _, arn := range []string{"of the stack", "of nothing"} {
+		t.Run("a target group "+arn, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(victims(r, "alb", "group.name", "edge")...)
+				settled(t, r)
+				forged := impostor(bindingsOf(r, "shop")[0])
+				forged.Finalizers = []string{"team.example.com/keep"}
+				if arn == "of nothing" {
+					forged.Spec.TargetGroupARN = strings.Replace(forged.Spec.TargetGroupARN, "k8s-shop", "k8s-none", 1)
+				}
+				if err := r.Store.Apply(forged); err != nil {
+					t.Fatal(err)
+				}
+				r.Settle(10 * time.Minute)
+				remove(t, r, "shop", "a")
+				remove(t, r, "shop", "b")
+				r.Settle(30 * time.Minute)
+				if left := onlyOf(r, "load-balancer", "target-group"); len(left) > 0 {
+					t.Errorf("left behind: %v", left)
+				}
+				if left := r.Store.All(cluster.KindIngress); len(left) > 0 {
+					t.Errorf("%d Ingresses wait for ever", len(left))
+				}
+			})
+		})
+	}
+}

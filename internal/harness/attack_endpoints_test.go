@@ -1,0 +1,174 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// What a team can do to others with pods and EndpointSlices of its own namespace.
+
+// ownPod is a pod of namespace team with an EndpointSlice of Service web that names it, at ports.
+func ownPod(address, meta, spec string, ports ...int) string {
+	var list []string
+	for _, p := range ports {
+		list = append(list, fmt.Sprintf("{name: \"\", port: %d}", p))
+	}
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: own-0, namespace: team, uid: own-0, labels: {app: web}%[2]s}
+spec: {nodeName: node-0, containers: [{name: c, ports: [{containerPort: 8080}]}]%[3]s}
+status: {phase: Running, podIP: %[1]s, podIPs: [{ip: %[1]s}], conditions: [{type: Ready, status: "True"}, {type: ContainersReady, status: "True"}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: web-1, namespace: team, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+ports: [%[4]s]
+endpoints: [{addresses: [%[1]s], nodeName: node-1, conditions: {ready: true}, targetRef: {kind: Pod, namespace: team, name: own-0, uid: own-0}}]
+`, address, meta, spec, strings.Join(list, ", "))
+}
+
+// A pod names the network interface of something else in the annotation by which pods with security
+// groups of their own are known. The rules for its targets go to where the pod's address is.
+func TestAForgedInterfaceOpensNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(victims(r, "alb", "group.name", "edge")...)
+		settled(t, r)
+		api := ec2.NewFromConfig(AWSConfig(r.Emulator))
+		database, err := api.CreateNetworkInterface(t.Context(), &ec2.CreateNetworkInterfaceInput{SubnetId: &r.World.Private[0], Groups: []string{r.World.ExtraSG}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := aws.ToString(database.NetworkInterface.NetworkInterfaceId)
+		note := fmt.Sprintf(`, annotations: {vpc.amazonaws.com/pod-eni: '[{"eniId":"%s","privateIp":"%s"}]'}`, id, podAddresses[3])
+		r.Apply(ownPod(podAddresses[3], note, "", 9999))
+		r.Apply(inGroup("team", "opener", "alb", "team.example.com", "", "group.name", "edge"), `
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: TargetGroupBinding
+metadata: {name: opener, namespace: team}
+spec:
+  targetGroupARN: `+r.World.TargetGroups["external"]+`
+  targetType: ip
+  serviceRef: {name: web, port: 80}
+  networking: {ingress: [{from: [{ipBlock: {cidr: 0.0.0.0/0}}], ports: [{protocol: TCP}]}]}
+`)
+		r.Settle(settleFor)
+		for _, l := range onlyOf(r, "security-group") {
+			if strings.Contains(l, `"extra"`) && strings.Contains(l, "tcp") {
+				t.Errorf("the interface of the database is open: %s", l)
+			}
+		}
+		// The pod is served by the interface that has its address, and the rules of others are tidied.
+		expect(t, "targets", podAddresses[3], registered(t, r, Account, r.World.TargetGroups["external"]))
+		r.drop(cluster.KindBinding, "team", "opener")
+		remove(t, r, "team", "opener")
+		r.Settle(settleFor)
+		for _, l := range onlyOf(r, "security-group") {
+			if strings.Contains(l, "0.0.0.0/0") {
+				t.Errorf("the rules of the binding are left behind: %s", l)
+			}
+		}
+	})
+}
+
+// A pod looks like a pod of another team: its labels, the gate of the other's binding, the name of its
+// node. Nothing of the other team takes it for its own, and no gate of the other's is touched.
+func TestAPodThatLooksLikeAnothersTakesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(victims(r, "alb", "group.name", "edge")...)
+		settled(t, r)
+		binding := bindingsOf(r, "shop")[0]
+		gate := "target-health.elbv2.k8s.aws/" + binding.Name
+		before := r.State()
+		for _, spec := range []string{
+			", readinessGates: [{conditionType: " + gate + "}]",
+			", readinessGates: [{conditionType: " + gate + "}], hostNetwork: true",
+		} {
+			r.Apply(ownPod(podAddresses[4], ", annotations: {elbv2.k8s.aws/checkpoint: forged}", spec, 8080))
+			r.Settle(settleFor)
+			expect(t, "targets", "10.0.132.10 10.0.148.10 10.0.164.10", r.addresses())
+			expect(t, "targets of the binding", "10.0.132.10 10.0.148.10 10.0.164.10", registered(t, r, Account, binding.Spec.TargetGroupARN))
+		}
+		expect(t, "state", fmt.Sprint(before), fmt.Sprint(r.State()))
+		obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "team", Name: "own-0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range obj.(*corev1.Pod).Status.Conditions {
+			if string(c.Type) == gate && c.Status != corev1.ConditionTrue {
+				t.Errorf("the pod waits for another's target group: %+v", c)
+			}
+		}
+	})
+}
+
+// A pod on the network of its node has the address of the node, as others there. It takes no target of
+// theirs out.
+func TestAPodOnTheNetworkOfItsNodeTakesNoAddress(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		node := r.World.Instances[0].Address
+		shared := strings.Replace(pods("web", node), "spec: {nodeName", "spec: {hostNetwork: true, nodeName", 1)
+		r.Apply(shop, teamShop, shared, ingressOf("", "/=web"))
+		settled(t, r)
+		expect(t, "targets of the victim", node, r.addresses())
+		time.Sleep(time.Minute)
+		r.Apply(ownPod(node, "", ", hostNetwork: true", 10250), inGroup("team", "neighbour", "alb", "team.example.com", ""))
+		r.Settle(settleFor)
+		for _, b := range bindingsOf(r, "shop") {
+			expect(t, "targets of the victim beside another pod on the node", node, registered(t, r, Account, b.Spec.TargetGroupARN))
+			if w := warnings(r)[b.Name]; len(w) > 0 {
+				t.Errorf("warnings on the victim's binding: %q", w)
+			}
+		}
+	})
+}
+
+// A hand-written slice makes thousands of targets of one pod. A pod of another team that is replaced
+// meanwhile is registered in time, and the calls stay few.
+func TestAFloodOfTargetsDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(victims(r, "alb", "group.name", "edge")...)
+		settled(t, r)
+		var ports []int
+		for n := range 1300 {
+			ports = append(ports, 10000+n)
+		}
+		r.Emulator.Calls().Reset()
+		r.Apply(ownPod(podAddresses[4], "", "", ports...), inGroup("team", "flood", "alb", "team.example.com", "", "group.name", "edge"))
+		r.Settle(time.Minute)
+		r.Apply(pods("web", podAddresses[0], podAddresses[1], podAddresses[5]))
+		r.drop(cluster.KindPod, "shop", "web-2")
+		r.Apply(pods("web", podAddresses[0], podAddresses[1], podAddresses[5]))
+		r.Settle(soon)
+		for _, b := range bindingsOf(r, "shop") {
+			expect(t, "targets of a victim", "10.0.132.10 10.0.148.10 10.0.164.11", registered(t, r, Account, b.Spec.TargetGroupARN))
+		}
+		r.Settle(settleFor)
+		if n := r.Emulator.Calls().Counts()["elasticloadbalancing:RegisterTargets"]; n > 100 {
+			t.Errorf("%d calls register targets", n)
+		}
+		for _, n := range []string{"a", "b"} {
+			if w := warnings(r)[n]; len(w) > 0 {
+				t.Errorf("warnings on victim %s: %q", n, w)
+			}
+		}
+	})
+}

@@ -1,0 +1,123 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// act turns the backend of an Ingress into its annotation actions.act.
+func act(ingress string) string {
+	return strings.Replace(ingress, "name: web, port: {number: 80}", "name: act, port: {name: use-annotation}", 1)
+}
+
+// A member names a target group of another team, and so would serve that team's pods on a host of its
+// own, past the team's authentication.
+func TestNoMemberForwardsToAnothersTargetGroup(t *testing.T) {
+	t.Parallel()
+	actions := map[string]string{
+		"by ARN":   `{"type":"forward","targetGroupARN":"ARN"}`,
+		"by name":  `{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupName":"NAME","weight":1}]}}`,
+		"weighted": `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":80,"weight":1},{"targetGroupARN":"ARN","weight":99}]}}`,
+	}
+	for name, action := range actions {
+		for _, where := range []string{"rule", "default backend", "another IngressGroup"} {
+			t.Run(name+"/"+where, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newShop(t)
+					r.Apply(victims(r, "alb", "group.name", "edge")...)
+					settled(t, r)
+					of := bindingsOf(r, "shop")[0]
+					action := strings.NewReplacer("ARN\"", of.Spec.TargetGroupARN+"\"", "NAME", of.Name).Replace(action)
+					group := "edge"
+					if where == "another IngressGroup" {
+						group = "theirs"
+					}
+					doc := act(inGroup("team", "thief", "alb", "team.example.com", "", "group.name", group, "actions.act", action))
+					if where == "default backend" {
+						doc = withDefault(doc)
+					}
+					r.Apply(doc)
+					r.Settle(30 * time.Minute)
+					uses := 0
+					for _, rule := range onlyOf(r, "rule") {
+						if strings.Contains(rule, `tg:`+of.Name) {
+							uses++
+							if strings.Contains(rule, "team.example.com") || strings.Contains(rule, ",80,0,") {
+								t.Errorf("the target group is reached by %s", rule)
+							}
+						}
+					}
+					if uses != 1 {
+						t.Errorf("%d rules forward to the target group", uses)
+					}
+					if w := warnings(r)["thief"]; len(w) == 0 {
+						t.Error("the author hears nothing")
+					}
+					for _, n := range []string{"a", "b"} {
+						if w := warnings(r)[n]; len(w) > 0 {
+							t.Errorf("warnings on victim %s: %q", n, w)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// A Service of the team leads by name, by hand-written endpoints or by a reference to pods of another
+// namespace. Only pods of the team's own namespace become targets.
+func TestNoServiceLeadsIntoAnotherNamespace(t *testing.T) {
+	t.Parallel()
+	victim := podAddresses[0]
+	const service = `
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: team, uid: 22222222-0000-4000-8000-000000000001%s}
+spec: {%s}
+`
+	slice := func(endpoint string) string {
+		return fmt.Sprintf(`
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: web-1, namespace: team, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+ports: [{name: "", port: 8080}]
+endpoints: [%s]
+`, endpoint)
+	}
+	const plain = "type: ClusterIP, ports: [{port: 80, targetPort: 8080}]"
+	cases := map[string][]string{
+		"external name":                {fmt.Sprintf(service, "", "type: ExternalName, externalName: web.shop.svc.cluster.local, ports: [{port: 80, targetPort: 8080}]"), slice("{addresses: [" + victim + "]}")},
+		"external IPs":                 {fmt.Sprintf(service, "", plain+", externalIPs: ["+victim+"]")},
+		"a bare address":               {fmt.Sprintf(service, "", plain), slice("{addresses: [" + victim + "]}")},
+		"a pod of another namespace":   {fmt.Sprintf(service, "", plain), slice("{addresses: [" + victim + "], targetRef: {kind: Pod, namespace: shop, name: web-0, uid: web-0}}")},
+		"its name without a namespace": {fmt.Sprintf(service, "", plain), slice("{addresses: [" + victim + "], targetRef: {kind: Pod, name: web-0, uid: web-0}}")},
+		"a pod of the team":            {fmt.Sprintf(service, "", plain), slice("{addresses: [" + victim + "], targetRef: {kind: Pod, namespace: team, name: own-0, uid: own-0}}")},
+		"the node":                     {fmt.Sprintf(service, "", plain), slice("{addresses: [10.0.128.10], nodeName: node-0, targetRef: {kind: Node, name: node-0}}")},
+		"a second address":             {fmt.Sprintf(service, "", plain), slice("{addresses: [" + victim + ", " + podAddresses[5] + "], targetRef: {kind: Pod, namespace: team, name: own-0, uid: own-0}}")},
+	}
+	for name, docs := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(victims(r, "alb", "group.name", "edge")...)
+				settled(t, r)
+				own, _, _ := strings.Cut(pods("own", podAddresses[5]), "---")
+				r.Apply(elsewhere("team", own))
+				r.Apply(docs...)
+				r.Apply(inGroup("team", "thief", "alb", "team.example.com", "", "group.name", "edge"))
+				r.Settle(30 * time.Minute)
+				for _, b := range bindingsOf(r, "team") {
+					expect(t, "targets", "", registered(t, r, Account, b.Spec.TargetGroupARN))
+				}
+				if len(bindingsOf(r, "team")) == 0 {
+					t.Error("no binding was made, so nothing was tried")
+				}
+				expect(t, "all targets", "10.0.132.10 10.0.148.10 10.0.164.10", r.addresses())
+			})
+		})
+	}
+}

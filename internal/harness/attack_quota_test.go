@@ -1,0 +1,78 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// AWS's quotas of one load balancer are shared by the members of its IngressGroup.
+
+func manyRanges(n int) string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf("10.%d.0.0/16", i))
+	}
+	return strings.Join(out, ",")
+}
+
+func manyPorts(n int) string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf(`{"HTTP":%d}`, 8000+i))
+	}
+	return "[" + strings.Join(out, ",") + "]"
+}
+
+// A security group takes 60 rules. A member whose ports need more does not keep others from changing who
+// may reach theirs, or from opening new ones, and above all leaves no member without any client.
+func TestTheSecurityGroupOfOthersIsNotUsedUp(t *testing.T) {
+	t.Parallel()
+	for name, notes := range map[string][]string{
+		"more ranges than fit":       {"listen-ports", `[{"HTTP":8081}]`, "inbound-cidrs", manyRanges(70)},
+		"as many ranges as fit":      {"listen-ports", `[{"HTTP":8081}]`, "inbound-cidrs", manyRanges(59)},
+		"more ports than fit":        {"listen-ports", manyPorts(70), "inbound-cidrs", "10.0.0.0/8"},
+		"more of both":               {"listen-ports", manyPorts(8), "inbound-cidrs", manyRanges(8)},
+		"a prefix list that is huge": {"listen-ports", `[{"HTTP":8081}]`, "inbound-cidrs", manyRanges(58), "security-group-prefix-lists", "PREFIXES"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(victims(r, "alb", "group.name", "edge")...)
+				settled(t, r)
+				var own []string
+				for _, n := range notes {
+					own = append(own, strings.ReplaceAll(n, "PREFIXES", r.World.PrefixList))
+				}
+				r.Apply(inGroup("team", "large", "alb", "team.example.com", "", append(own, "group.name", "edge", "group.order", "-1000")...))
+				r.Settle(settleFor)
+				open := func() string { return fmt.Sprint(onlyOf(r, "security-group")) }
+				if !strings.Contains(open(), "tcp 80-80 10.0.0.0/8") {
+					t.Errorf("the victims are shut: %s", open())
+				}
+				for _, n := range []string{"a", "b"} {
+					r.Apply(inGroup("shop", n, "alb", n+".example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.200.0.0/16", "wafv2-acl-name", "rig"))
+				}
+				r.Settle(settleFor)
+				if !strings.Contains(open(), "tcp 80-80 10.200.0.0/16") || strings.Contains(open(), "tcp 80-80 10.0.0.0/8") {
+					t.Errorf("the victims' change is not made: %s", open())
+				}
+				if name == "as many ranges as fit" {
+					return // there is no room for one more
+				}
+				r.Apply(inGroup("shop", "a", "alb", "a.example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.200.0.0/16", "wafv2-acl-name", "rig", "listen-ports", `[{"HTTP":80},{"HTTP":81}]`))
+				r.Settle(settleFor)
+				if name != "a prefix list that is huge" && !slices.ContainsFunc(onlyOf(r, "listener"), func(l string) bool { return strings.Contains(l, ",81,") }) {
+					t.Error("the victim's new port is not there")
+				}
+				for n, w := range warnings(r) {
+					if n == "b" || n == "a" && name != "a prefix list that is huge" {
+						t.Errorf("warnings on victim %s: %q", n, w)
+					}
+				}
+			})
+		})
+	}
+}

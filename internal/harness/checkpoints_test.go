@@ -1,0 +1,134 @@
+package harness
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+// shopWithCheckpoints is a shop whose load balancer stands.
+func shopWithCheckpoints(t *testing.T) *Harness {
+	t.Helper()
+	r := New(t, Options{Checkpoints: true})
+	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], podAddresses[0]); err != nil {
+		t.Fatal(err)
+	}
+	r.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
+	r.rest(time.Minute)
+	return r
+}
+
+func checkpointsOf(r *Harness) map[string][]byte {
+	for _, o := range r.Store.All(cluster.KindSecret) {
+		if m, ok := o.(*corev1.Secret); ok && m.Name == kube.CheckpointsName {
+			return m.Data
+		}
+	}
+	return nil
+}
+
+// What was changed while no controller ran is brought about at once, the rest is left alone.
+func TestStartLooksFirstAtWhatChanged(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		meanwhile func(r *Harness)
+		calls     bool
+	}{
+		"nothing": {func(*Harness) {}, false},
+		"an annotation": {func(r *Harness) {
+			r.Apply(ingressOf(", alb.ingress.kubernetes.io/load-balancer-attributes: idle_timeout.timeout_seconds=77", "/=web"))
+		}, true},
+		"a Service that the Ingress names": {func(r *Harness) {
+			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "web"}); err != nil {
+				t.Error(err)
+			}
+		}, true},
+		"a deletion": {func(r *Harness) {
+			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
+				t.Error(err)
+			}
+		}, true},
+		"a binding that a user deletes": {func(r *Harness) {
+			for _, o := range r.Store.All(cluster.KindBinding) {
+				o = o.DeepCopyObject().(cluster.Object)
+				o.SetFinalizers(nil)
+				if _, err := r.Store.Update(o, cluster.Main); err != nil {
+					t.Error(err)
+				}
+				if err := r.Store.Remove(o); err != nil {
+					t.Error(err)
+				}
+			}
+		}, true},
+		"the checkpoints": {func(r *Harness) {
+			for _, o := range r.Store.All(cluster.KindSecret) {
+				if err := r.Store.Remove(o); err != nil {
+					t.Error(err)
+				}
+			}
+		}, true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWithCheckpoints(t)
+				r.process.save()
+				r.Kill()
+				c.meanwhile(r)
+				r.Emulator.Calls().Reset()
+				r.Start()
+				r.rest(50 * time.Second)
+				if total := r.Emulator.Calls().Total(); total > 0 != c.calls {
+					t.Errorf("%d calls in the first minute", total)
+				}
+			})
+		})
+	}
+}
+
+// A process that is killed at any moment loses no change: in the end all is as without checkpoints.
+func TestCheckpointsDecideNothing(t *testing.T) {
+	t.Parallel()
+	run := func(t *testing.T, checkpoints bool) (state []string) {
+		synctest.Test(t, func(t *testing.T) {
+			r := New(t, Options{Checkpoints: checkpoints})
+			if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], podAddresses[0]); err != nil {
+				t.Fatal(err)
+			}
+			r.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
+			for i := range 6 {
+				r.rest(time.Duration(i*17) * time.Second)
+				if i%2 == 0 {
+					r.Kill()
+				}
+				r.Apply(ingressOf("", []string{"/=web", "/a=web", "/b=web"}[i%3]))
+				r.Start()
+			}
+			r.rest(time.Hour)
+			state = r.State()
+		})
+		return state
+	}
+	if diff := cmp.Diff(run(t, false), run(t, true)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCheckpointsAreHashes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWithCheckpoints(t)
+		r.process.save()
+		text := string(checkpointsOf(r)["v1"])
+		if len(text) == 0 || len(text) > 60 {
+			t.Errorf("stored: %q", text)
+		}
+	})
+}

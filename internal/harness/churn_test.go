@@ -1,0 +1,331 @@
+package harness
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// herd is Services with many pods each, every Service behind a target group of its own.
+type herd struct {
+	r     *Harness
+	pods  [][]int // numbers of pods by Service, oldest first
+	next  int
+	asked map[string]time.Time // address: when the EndpointSlice had it
+	left  map[string]time.Time // address: when it had it no more
+}
+
+// newHerd makes groups Services with each pods, two Services to a load balancer, and lets the
+// controller bring them about. From then on AWS has its limits and takes its time.
+func newHerd(t *testing.T, groups, each int, opt Options) *herd {
+	t.Helper()
+	free := true
+	opt.Cloud = func(c *cloud.Config) {
+		if free {
+			c.TokenBuckets = []cloud.TokenBucket{}
+		}
+	}
+	r := New(t, opt)
+	r.Emulator.Store().Lock()
+	r.Emulator.Store().Config.Quotas["application-load-balancers"] = 1000
+	r.Emulator.Store().Unlock()
+	var all []string
+	for i := range 2500 {
+		all = append(all, address(i))
+	}
+	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], all...); err != nil {
+		t.Fatal(err)
+	}
+	r.Apply(shop)
+	h := &herd{r: r, pods: make([][]int, groups), asked: map[string]time.Time{}, left: map[string]time.Time{}}
+	for g := range groups {
+		s := service(g)
+		r.Apply(fmt.Sprintf(`
+apiVersion: v1
+kind: Service
+metadata: {name: %[1]s, namespace: shop, uid: uid-%[1]s}
+spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
+`, s))
+		for range each {
+			h.add(g)
+		}
+		h.show(g)
+	}
+	for i := range (groups + 1) / 2 {
+		r.Apply(ingressNumber(i, ""))
+	}
+	r.rest(10 * time.Minute)
+	free = false
+	r.Start()
+	r.rest(time.Minute)
+	r.Emulator.Faults().SetLimits(fault.Documented(1))
+	r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
+	return h
+}
+
+func service(g int) string { return []string{"web", "api"}[g%2] + fmt.Sprint(g/2) }
+
+// add makes a pod that is ready.
+func (h *herd) add(g int) {
+	n := h.next
+	h.next++
+	h.pods[g] = append(h.pods[g], n)
+	h.r.Apply(fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: pod-%[1]d, namespace: shop, uid: pod-%[1]d, labels: {app: %[2]s}}
+spec: {nodeName: node-0, containers: [{name: c, ports: [{containerPort: 8080}]}]}
+status: {podIP: %[3]s, phase: Running, conditions: [{type: Ready, status: "True"}, {type: ContainersReady, status: "True"}]}
+`, n, service(g), address(n)))
+}
+
+// show writes the EndpointSlice of a Service.
+func (h *herd) show(g int) {
+	var b strings.Builder
+	fmt.Fprintf(&b, `
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: %[1]s-1, namespace: shop, labels: {kubernetes.io/service-name: %[1]s}}
+addressType: IPv4
+ports: [{name: "", port: 8080, protocol: TCP}]
+endpoints:`, service(g))
+	for _, n := range h.pods[g] {
+		fmt.Fprintf(&b, `
+- {addresses: [%[1]s], conditions: {ready: true}, targetRef: {kind: Pod, namespace: shop, name: pod-%[2]d, uid: pod-%[2]d}}`, address(n), n)
+	}
+	h.r.Apply(b.String() + "\n")
+}
+
+// replace puts a new pod in the place of the oldest of a Service.
+func (h *herd) replace(g int) {
+	old := h.pods[g][0]
+	h.pods[g] = h.pods[g][1:]
+	h.add(g)
+	h.left[address(old)], h.asked[address(h.next-1)] = time.Now(), time.Now()
+	h.show(g)
+	if err := h.r.Store.Delete(cluster.Ref{Kind: cluster.KindPod, Namespace: "shop", Name: fmt.Sprintf("pod-%d", old)}); err != nil {
+		h.r.T.Error(err)
+	}
+}
+
+// churn replaces pods at random moments for a time, at a mean rate per second, of all Services or of
+// those that are given.
+func (h *herd) churn(rate int, d time.Duration, services ...int) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range int(d.Seconds()) * rate {
+		g := random.IntN(len(h.pods))
+		if len(services) > 0 {
+			g = services[random.IntN(len(services))]
+		}
+		h.replace(g)
+		time.Sleep(time.Duration(random.ExpFloat64() * float64(time.Second) / float64(rate)))
+	}
+}
+
+// answered says how long after it was asked for each new target was registered, and each old one
+// deregistered, in ascending order.
+func (h *herd) answered(t *testing.T) (in, out []time.Duration) {
+	t.Helper()
+	asked, left := h.asked, h.left
+	for _, e := range h.r.Emulator.Calls().Entries() {
+		if e.Code != "" {
+			continue
+		}
+		at := e.Time.Add(latency)
+		switch call := e.Input.(type) {
+		case *elb.RegisterTargetsInput:
+			for _, x := range call.Targets {
+				if since, ok := asked[aws.ToString(x.Id)]; ok {
+					in = append(in, at.Sub(since))
+					delete(asked, aws.ToString(x.Id))
+				}
+			}
+		case *elb.DeregisterTargetsInput:
+			for _, x := range call.Targets {
+				if since, ok := left[aws.ToString(x.Id)]; ok {
+					out = append(out, at.Sub(since))
+					delete(left, aws.ToString(x.Id))
+				}
+			}
+		}
+	}
+	if len(asked) > 0 || len(left) > 0 {
+		t.Errorf("%d new targets were never registered, %d old ones never deregistered", len(asked), len(left))
+	}
+	slices.Sort(in)
+	slices.Sort(out)
+	return in, out
+}
+
+// quantile of durations in ascending order.
+func quantile(ds []time.Duration, q float64) time.Duration {
+	if len(ds) == 0 {
+		return 0
+	}
+	return ds[min(int(q*float64(len(ds))), len(ds)-1)].Round(time.Millisecond)
+}
+
+// TestOnePodReplaced counts the calls that the replacement of one pod takes.
+func TestOnePodReplaced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHerd(t, 2, 3, Options{Workers: 3})
+		h.replace(0)
+		time.Sleep(time.Minute) // what a process has to learn once
+		h.r.Emulator.Calls().Reset()
+		h.replace(0)
+		time.Sleep(time.Minute)
+		counts := h.r.Emulator.Calls().Counts()
+		health := counts["elasticloadbalancing:DescribeTargetHealth"]
+		logCalls(t, h.r, "one pod replaced", 1)
+		t.Logf("BENCH one pod replaced: %d calls and %d looks at health, goal 2 and the looks (4)", h.r.Emulator.Calls().Total()-health, health)
+		if n := h.r.Emulator.Calls().Total() - health; n != 2 {
+			t.Errorf("%d calls besides looks at health", n)
+		}
+	})
+}
+
+// bound is what two quantiles of a delay must not exceed.
+type bound struct{ p50, p99 time.Duration }
+
+func (b bound) String() string { return fmt.Sprintf("goal p50 %v, p99 %v", b.p50, b.p99) }
+
+// exceeded reports whether delays in ascending order are beyond the bound.
+func (b bound) exceeded(ds []time.Duration) bool {
+	return quantile(ds, 0.5) > b.p50 || quantile(ds, 0.99) > b.p99
+}
+
+// TestChurn measures, in virtual time and at AWS's documented limits, how long a new pod waits for
+// its registration, and how long the address of one that is gone stays registered.
+func TestChurn(t *testing.T) {
+	t.Parallel()
+	const s, ms = time.Second, time.Millisecond
+	for _, c := range []struct {
+		name    string
+		rate    int
+		restart bool // the controller starts again at the first replacement
+		one     bool // all pods are of one target group, as in a rolling update
+		in, out bound
+	}{
+		{"1 a second", 1, false, false, bound{80 * ms, s}, bound{s, 30 * s}},
+		{"2 a second", 2, false, false, bound{s, s}, bound{15 * s, 30 * s}},
+		{"4 a second", 4, false, false, bound{10 * s, 10 * s}, bound{45 * s, 45 * s}},
+		{"1 a second during a restart", 1, true, false, bound{80 * ms, 3 * s}, bound{s, 30 * s}},
+		{"4 a second during a restart", 4, true, false, bound{10 * s, 10 * s}, bound{45 * s, 45 * s}},
+		{"2 a second of one target group", 2, false, true, bound{s, 2 * s}, bound{2 * s, 2 * s}},
+		{"4 a second of one target group", 4, false, true, bound{s, 2 * s}, bound{2 * s, 2 * s}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHerd(t, size(50, 10), 20, Options{Workers: 3, Checkpoints: true})
+				h.r.Emulator.Calls().Reset()
+				if c.restart {
+					h.r.Start()
+				}
+				var services []int
+				span := time.Duration(size(300, 20)) * s
+				if c.one {
+					services, span = []int{0}, 25*s
+				}
+				h.churn(c.rate, span, services...)
+				busy := h.r.Emulator.Calls().Counts()
+				time.Sleep(5 * time.Minute)
+				throttled := 0
+				for _, n := range h.r.Emulator.Faults().Throttled() {
+					throttled += n
+				}
+				in, out := h.answered(t)
+				logCalls(t, h.r, t.Name(), len(in))
+				t.Logf("BENCH %d pods replaced at %s: registered after p50 %v, p99 %v (%v); deregistered after p50 %v, p99 %v (%v); %d and %d calls while busy, %d throttled",
+					len(in), c.name, quantile(in, 0.5), quantile(in, 0.99), c.in, quantile(out, 0.5), quantile(out, 0.99), c.out,
+					busy["elasticloadbalancing:RegisterTargets"], busy["elasticloadbalancing:DeregisterTargets"], throttled)
+				if c.in.exceeded(in) {
+					t.Error("registrations are late")
+				}
+				if c.out.exceeded(out) {
+					t.Error("deregistrations are late")
+				}
+			})
+		})
+	}
+}
+
+// TestChurnOfOneTenantDelaysNoOther has a tenant that replaces pods far faster than AWS registers any,
+// and another that replaces one now and then.
+func TestChurnOfOneTenantDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHerd(t, size(25, 10), 20, Options{Workers: 3, Checkpoints: true})
+		victim := func(ips ...string) {
+			h.r.Apply(elsewhere("victim", pods("web", ips...)))
+		}
+		var own []string
+		for i := range size(40, 12) {
+			own = append(own, fmt.Sprintf("10.0.143.%d", i+1))
+		}
+		if err := Assign(t.Context(), AWSConfig(h.r.Emulator), h.r.World.Instances[0], own...); err != nil {
+			t.Fatal(err)
+		}
+		h.r.Apply(elsewhere("victim", strings.SplitN(shop, "---", 2)[1], ingressOf("", "/=web")))
+		victim(own[0])
+		time.Sleep(10 * time.Minute)
+		h.r.Emulator.Calls().Reset()
+		mine := &herd{r: h.r, asked: map[string]time.Time{}, left: map[string]time.Time{}}
+		for i := range own[1:] {
+			h.churn(16, 3*time.Second)
+			mine.asked[own[i+1]], mine.left[own[i]] = time.Now(), time.Now()
+			victim(own[i+1])
+		}
+		time.Sleep(10 * time.Minute)
+		in, out := mine.answered(t)
+		t.Logf("BENCH %d pods replaced while another tenant replaces 16 a second: registered after p50 %v, p99 %v, goal p99 1s; deregistered after p50 %v, p99 %v, goal p99 30s",
+			len(in), quantile(in, 0.5), quantile(in, 0.99), quantile(out, 0.5), quantile(out, 0.99))
+		if quantile(in, 0.99) > time.Second || quantile(out, 0.99) > 30*time.Second {
+			t.Error("a tenant is delayed by another")
+		}
+	})
+}
+
+// TestChurnWhereCallsFail has AWS throttle and refuse some of the calls: each new pod is registered in the end, and each
+// old one deregistered.
+func TestChurnWhereCallsFail(t *testing.T) {
+	t.Parallel()
+	for name, failure := range map[string]*store.Error{
+		"throttled": {Code: "Throttling", Message: "Rate exceeded", Status: 400},
+		"broken":    {Code: "InternalFailure", Message: "an error on the server", Status: 500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHerd(t, 10, 20, Options{Workers: 3})
+				calls := 0
+				h.r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+					a := fault.Action{Latency: latency}
+					if strings.HasSuffix(c.Operation, "gisterTargets") {
+						if calls++; calls%5 == 0 {
+							a.Error = failure
+						}
+					}
+					return a
+				})
+				h.r.Emulator.Calls().Reset()
+				h.churn(4, 20*time.Second)
+				time.Sleep(10 * time.Minute)
+				in, out := h.answered(t)
+				t.Logf("registered after p50 %v, p99 %v; deregistered after p50 %v, p99 %v",
+					quantile(in, 0.5), quantile(in, 0.99), quantile(out, 0.5), quantile(out, 0.99))
+			})
+		})
+	}
+}

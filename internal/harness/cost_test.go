@@ -1,0 +1,158 @@
+package harness
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+)
+
+// Which CPU time is asked for: getrusage(2).
+const (
+	ofProcess = syscall.RUSAGE_SELF
+	ofThread  = 1
+)
+
+// cpuTime is the CPU time that has been used: real time, also where the clock is virtual.
+func cpuTime(t testing.TB, who int) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(who, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// metered counts the CPU time that the emulated AWS takes, which is not the controller's.
+type metered struct {
+	t    testing.TB
+	next http.RoundTripper
+	used *atomic.Int64
+}
+
+func (m metered) RoundTrip(req *http.Request) (*http.Response, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	start := cpuTime(m.t, ofThread)
+	defer func() { m.used.Add(int64(cpuTime(m.t, ofThread) - start)) }()
+	return m.next.RoundTrip(req)
+}
+
+// costlyEvent is something that happens in the cluster for the i-th time, and how its cost may grow with the
+// number of load balancers.
+type costlyEvent struct {
+	name, goal string
+	do         func(r *Harness, i int)
+}
+
+// selective is a class that admits Ingresses by labels of their namespace, so that all stacks depend on the
+// Namespace and on the class.
+const selective = `
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: alb}
+spec: {controller: ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: alb}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, labels: {served: by-alb}}
+---
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: IngressClassParams
+metadata: {name: alb}
+spec: {namespaceSelector: {matchLabels: {served: by-alb}}}
+`
+
+var costlyEvents = []costlyEvent{
+	{"restart", "at most times 10 from 100 to 1000", func(r *Harness, _ int) { r.Start() }},
+	{"one route edited", "at most times 1.5 from 10 to 1000", func(r *Harness, i int) {
+		r.Apply(strings.Replace(ingressNumber(3, ""), "path: /api,", fmt.Sprintf("path: /edited%d,", i), 1))
+	}},
+	{"one Namespace changed without effect", "at most times 1.5 from 10 to 1000", func(r *Harness, i int) {
+		namespace := selective[strings.Index(selective, "---"):]
+		r.Apply(strings.Replace(namespace, "labels:", fmt.Sprintf("annotations: {seen: by-none-%d}, labels:", i), 1))
+	}},
+	{"the class changed without effect", "at most times 1.5 from 10 to 1000", func(r *Harness, i int) {
+		class := selective[:strings.Index(selective, "---")]
+		r.Apply(strings.Replace(class, "name: alb", fmt.Sprintf("name: alb, labels: {seen: by-none-%d}", i), 1))
+	}},
+	{"all stacks compared again after a change of the class", "linear", func(r *Harness, i int) {
+		obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: "alb"})
+		if err != nil {
+			r.T.Fatal(err)
+		}
+		class := obj.DeepCopyObject().(*networkingv1.IngressClass)
+		// No Ingress here needs a default class.
+		class.Annotations = map[string]string{"ingressclass.kubernetes.io/is-default-class": fmt.Sprint(i%2 == 0)}
+		if err := r.Store.Put(class); err != nil {
+			r.T.Fatal(err)
+		}
+	}},
+}
+
+// sizes are the numbers of load balancers to measure with.
+func sizes(t *testing.T) (out []int) {
+	for _, s := range strings.Split(cmp.Or(os.Getenv("FULCRUM_BENCH_SIZES"), "10,100,1000"), ",") {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// TestCost measures the CPU time that the controller takes for the stacks after an event in clusters of
+// different sizes, in real time, without the emulated AWS.
+func TestCost(t *testing.T) {
+	if os.Getenv("FULCRUM_BENCH") == "" {
+		t.Skip("a measurement, for make bench")
+	}
+	took := map[string][]string{}
+	for _, n := range sizes(t) {
+		synctest.Test(t, func(t *testing.T) {
+			var emulated atomic.Int64
+			r := fleetOf(t, n, Options{
+				StacksOnly: true,
+				Cloud:      func(c *cloud.Config) { c.TokenBuckets = []cloud.TokenBucket{} },
+				Transport:  func(next http.RoundTripper) http.RoundTripper { return metered{t, next, &emulated} },
+			})
+			r.Emulator.Faults().SetLimits(fault.Limits{})
+			r.Emulator.Faults().SetHook(nil)
+			r.opt.Checkpoints = false // what a process has to do at its start, it does at once
+			r.Apply(selective)
+			r.rest(time.Hour)
+			for _, e := range costlyEvents {
+				used := time.Hour
+				for i := range 3 { // the least is what other work on the machine disturbs least
+					runtime.GC()
+					usual := debug.SetGCPercent(-1) // so that the work of the collector does not count
+					emulated.Store(0)
+					start := cpuTime(t, ofProcess)
+					e.do(r, i)
+					r.rest(5 * time.Second)
+					used = min(used, cpuTime(t, ofProcess)-start-time.Duration(emulated.Load()))
+					debug.SetGCPercent(usual)
+				}
+				took[e.name] = append(took[e.name], fmt.Sprintf("%.1f ms", used.Seconds()*1000))
+			}
+		})
+	}
+	for _, e := range costlyEvents {
+		t.Logf("BENCH CPU at %v load balancers, %s: %s; goal: %s", sizes(t), e.name, strings.Join(took[e.name], ", "), e.goal)
+	}
+}

@@ -1,0 +1,257 @@
+package harness
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// teamIngress is a member of the group "team" on plain HTTP. Namespace shop is replaced by the
+// caller where another one is meant.
+func teamIngress(name, order string, paths ...string) string {
+	doc := ingressOf(annotated("group.name", "team", "group.order", order), paths...)
+	return strings.Replace(doc, "name: web\n", "name: "+name+"\n", 1)
+}
+
+// neverHealthy lets the health checks of a Service's targets fail, whenever they are registered.
+func (r *Harness) neverHealthy(service string) {
+	w := r.Emulator.Store()
+	w.Lock()
+	var reports []store.HealthReport
+	for arn, g := range w.Partition(Account, Region).ELB.TargetGroups {
+		if !strings.Contains(g.Name, "-"+service+"-") {
+			continue
+		}
+		for _, t := range g.Targets {
+			reports = append(reports, store.HealthReport{TargetGroup: arn, Target: t.ID, Port: t.Port, Verdict: store.Verdict{
+				State: elbtypes.TargetHealthStateEnumUnhealthy, Reason: elbtypes.TargetHealthReasonEnumTimeout, Description: "Request timed out",
+			}})
+		}
+	}
+	w.Unlock()
+	for _, report := range reports {
+		w.ReportHealth(report)
+	}
+}
+
+// pass lets time pass second by second, and stops early once done.
+func (r *Harness) pass(limit time.Duration, each func(), done func() bool) time.Duration {
+	begun := time.Now()
+	for time.Since(begun) < limit && !done() {
+		next := time.Now().Add(time.Second)
+		each()
+		r.Settle(time.Second)
+		time.Sleep(time.Until(next))
+	}
+	return time.Since(begun)
+}
+
+// answer is the Service behind the rule that a path meets on a listener for HTTP, with those that
+// share its requests, or "" where no rule matches.
+func (r *Harness) answer(path string) string {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	p := w.Partition(Account, Region)
+	var rules []*store.Rule
+	for _, rule := range p.ELB.Rules {
+		if p.ELB.Listeners[rule.Listener].Port == 80 && !rule.IsDefault() {
+			rules = append(rules, rule)
+		}
+	}
+	slices.SortFunc(rules, func(a, b *store.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
+	for _, rule := range rules {
+		if !slices.ContainsFunc(rule.Conditions, func(c elbtypes.RuleCondition) bool {
+			return c.PathPatternConfig != nil && slices.ContainsFunc(c.PathPatternConfig.Values, func(v string) bool {
+				head, wild := strings.CutSuffix(v, "*")
+				return v == path || wild && strings.HasPrefix(path, head)
+			})
+		}) {
+			continue
+		}
+		var services []string
+		for _, a := range rule.Actions {
+			if a.ForwardConfig == nil {
+				continue
+			}
+			for _, g := range a.ForwardConfig.TargetGroups {
+				if g.Weight == nil || *g.Weight > 0 {
+					services = append(services, strings.Split(p.ELB.TargetGroups[*g.TargetGroupArn].Name, "-")[2])
+				}
+			}
+		}
+		return strings.Join(services, " ")
+	}
+	return ""
+}
+
+func (r *Harness) gone(kind cluster.Kind, namespace, name string) bool {
+	obj, err := r.Store.Get(cluster.Ref{Kind: kind, Namespace: namespace, Name: name})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return obj == nil
+}
+
+// sickCatchAll is a group of a healthy member on /a and a member that takes everything else, whose
+// targets are not healthy: there are none, or their health checks fail.
+func sickCatchAll(t *testing.T, checkFails bool) (r *Harness, each func()) {
+	t.Helper()
+	r = shopWith(t, Options{Emulator: slowChecks()})
+	each = func() { r.neverHealthy("api") }
+	sick := pods("api")
+	if checkFails {
+		sick = pods("api", podAddresses[3:5]...)
+	}
+	r.Apply(shop, pods("web", podAddresses[:2]...), sick, teamIngress("all", "900", "/=api"), teamIngress("good", "10", "/a=web", "/b=web"))
+	r.pass(20*time.Minute, each, func() bool { return false })
+	if r.answer("/a") != "web" || r.answer("/b") != "web" || r.answer("/c") != "api" {
+		t.Fatalf("at first: %q %q %q", r.answer("/a"), r.answer("/b"), r.answer("/c"))
+	}
+	r.Emulator.Calls().Reset()
+	return r, each
+}
+
+// besidesSick runs a test with each kind of member whose targets are not healthy.
+func besidesSick(t *testing.T, test func(t *testing.T, r *Harness, each func())) {
+	for name, fails := range map[string]bool{"scaled to zero": false, "health check fails": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, each := sickCatchAll(t, fails)
+				test(t, r, each)
+			})
+		})
+	}
+}
+
+func TestAHealthyMemberIsDeletedBesideASickOne(t *testing.T) {
+	t.Parallel()
+	besidesSick(t, func(t *testing.T, r *Harness, each func()) {
+		r.drop(cluster.KindIngress, "shop", "good")
+		took := r.pass(30*time.Second, each, func() bool { return r.answer("/a") == "api" })
+		if r.answer("/a") != "api" {
+			t.Errorf("after %s /a is still answered by %q", took, r.answer("/a"))
+		}
+		took = r.pass(10*time.Minute, each, func() bool { return r.gone(cluster.KindIngress, "shop", "good") })
+		if !r.gone(cluster.KindIngress, "shop", "good") {
+			t.Errorf("the Ingress is still there after %s", took)
+		}
+		if n := r.Emulator.Calls().Count("DescribeTargetHealth"); n > 50 {
+			t.Errorf("%d calls of DescribeTargetHealth", n)
+		}
+	})
+}
+
+func TestARemovedPathIsNotServedForLongBesideASickMember(t *testing.T) {
+	t.Parallel()
+	besidesSick(t, func(t *testing.T, r *Harness, each func()) {
+		r.Apply(teamIngress("good", "10", "/a=web"))
+		took := r.pass(30*time.Second, each, func() bool { return r.answer("/b") == "api" })
+		if r.answer("/b") != "api" || r.answer("/a") != "web" {
+			t.Errorf("after %s /b is answered by %q and /a by %q", took, r.answer("/b"), r.answer("/a"))
+		}
+	})
+}
+
+func TestANewMemberIsServedBesideASickOne(t *testing.T) {
+	t.Parallel()
+	besidesSick(t, func(t *testing.T, r *Harness, each func()) {
+		// One that takes the place of a path of another at the same time.
+		r.Apply(teamIngress("good", "10", "/a=web"), teamIngress("new", "20", "/new=web", "/b/new=web"))
+		took := r.pass(time.Minute, each, func() bool {
+			return r.answer("/new") == "web" && r.answer("/b/new") == "web" && r.answer("/b") == "api"
+		})
+		if r.answer("/new") != "web" || r.answer("/b/new") != "web" || r.answer("/b") != "api" {
+			t.Errorf("after %s /new is answered by %q, /b/new by %q, /b by %q", took, r.answer("/new"), r.answer("/b/new"), r.answer("/b"))
+		}
+		r.pass(10*time.Minute, each, func() bool { return false })
+		if n := r.Emulator.Calls().Count("DescribeTargetHealth"); n > 60 {
+			t.Errorf("%d calls of DescribeTargetHealth in ten minutes", n)
+		}
+	})
+}
+
+func TestANamespaceIsDeletedBesideASickMember(t *testing.T) {
+	t.Parallel()
+	besidesSick(t, func(t *testing.T, r *Harness, each func()) {
+		other := func(doc string) string { return strings.ReplaceAll(doc, "shop", "other") }
+		member := strings.Replace(teamIngress("theirs", "5", "/theirs=web"), "namespace: shop", "namespace: other", 1)
+		r.Apply(other(shop), other(pods("web", podAddresses[5])), member)
+		r.pass(10*time.Minute, each, func() bool { return false })
+		if r.answer("/theirs") != "web" {
+			t.Fatalf("/theirs is answered by %q", r.answer("/theirs"))
+		}
+		// The namespace controller deletes whatever is in it, until nothing is left.
+		left := func() (n int) {
+			for _, kind := range []cluster.Kind{cluster.KindPod, cluster.KindEndpointSlice, cluster.KindService, cluster.KindBinding, cluster.KindIngress} {
+				for _, o := range r.Store.All(kind) {
+					if o.GetNamespace() == "other" {
+						n++
+						if o.GetDeletionTimestamp() == nil {
+							r.drop(kind, "other", o.GetName())
+						}
+					}
+				}
+			}
+			return n
+		}
+		took := r.pass(10*time.Minute, func() { each(); left() }, func() bool { return left() == 0 })
+		if left() > 0 {
+			t.Errorf("%d objects are left in the namespace after %s", left(), took)
+		}
+		if _, ok := r.active()[podAddresses[5]]; ok {
+			t.Error("the address of the dead pod is still registered")
+		}
+		if got := r.answer("/theirs"); got != "api" {
+			t.Errorf("/theirs is answered by %q", got)
+		}
+	})
+}
+
+// Targets that never become healthy hold the change of their own member up to its deadline, and the
+// member gets an event.
+func TestTrafficMovesAtTheDeadline(t *testing.T) {
+	t.Parallel()
+	for name, fails := range map[string]bool{"scaled to zero": false, "health check fails": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWith(t, Options{Emulator: slowChecks()})
+				sick := pods("api")
+				if fails {
+					sick = pods("api", podAddresses[3:5]...)
+				}
+				each := func() { r.neverHealthy("api") }
+				r.Apply(shop, pods("web", podAddresses[:2]...), sick, teamIngress("mine", "10", "/a=web"), teamIngress("theirs", "20", "/b=web"))
+				r.pass(10*time.Minute, each, func() bool { return false })
+				r.Emulator.Calls().Reset()
+				r.Apply(teamIngress("mine", "10", "/a=api"))
+				took := r.pass(10*time.Minute, each, func() bool { return r.answer("/a") == "api" })
+				// 15 s x 2, and two minutes.
+				if r.answer("/a") != "api" || took < 150*time.Second || took > 155*time.Second {
+					t.Errorf("after %s /a is answered by %q", took, r.answer("/a"))
+				}
+				if n := r.Emulator.Calls().Count("DescribeTargetHealth"); n > 50 {
+					t.Errorf("%d calls of DescribeTargetHealth", n)
+				}
+				reported := warnings(r)
+				if len(reported["mine"]) != 1 || !strings.Contains(reported["mine"][0], "WaitExpired") || len(reported["theirs"]) > 0 {
+					t.Errorf("reported %q", reported)
+				}
+				// The other one's changes are made meanwhile, and this does not begin once more.
+				r.Apply(teamIngress("theirs", "20", "/b=web", "/c=web"))
+				took = r.pass(time.Minute, each, func() bool { return r.answer("/c") == "web" })
+				if r.answer("/c") != "web" || r.answer("/a") != "api" {
+					t.Errorf("after %s /c is answered by %q, /a by %q", took, r.answer("/c"), r.answer("/a"))
+				}
+			})
+		})
+	}
+}

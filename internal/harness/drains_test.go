@@ -1,0 +1,198 @@
+package harness
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// editNode changes the node "node-<i>".
+func editNode(t *testing.T, r *Harness, name string, edit func(n *corev1.Node)) {
+	t.Helper()
+	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindNode, Name: name})
+	if err != nil || obj == nil {
+		t.Fatal(obj, err)
+	}
+	n := obj.DeepCopyObject().(*corev1.Node)
+	edit(n)
+	n.ResourceVersion = ""
+	if err := r.Store.Put(n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func setReady(s corev1.ConditionStatus) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: s}}
+	}
+}
+
+func TestNodesThatGoAndComeAreTakenOutAndIn(t *testing.T) {
+	t.Parallel()
+	taint := func(key string, effect corev1.TaintEffect) func(*corev1.Node) {
+		return func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: key, Effect: effect}} }
+	}
+	label := func(key, value string) func(*corev1.Node) {
+		return func(n *corev1.Node) { metav1.SetMetaDataLabel(&n.ObjectMeta, key, value) }
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(shop, pods("web", podAddresses[:3]...), strings.Replace(ingressOf("", "/=web"), "target-type: ip", "target-type: instance", 1))
+		r.calm(10 * time.Minute)
+		names := map[string]string{}
+		for i, instance := range r.World.Instances {
+			names[instance.ID] = string(rune('0' + i))
+		}
+		registered := func() string {
+			var out []string
+			for id := range r.active() {
+				out = append(out, names[id])
+			}
+			slices.Sort(out)
+			return strings.Join(out, " ")
+		}
+		expect(t, "at first", "0 1 2", registered())
+		steps := []struct {
+			name string
+			edit func(*corev1.Node)
+			want string
+		}{
+			{"cordoned", func(n *corev1.Node) { n.Spec.Unschedulable = true }, "0 1 2"},
+			{"drained, as kubectl does", taint("node.kubernetes.io/unschedulable", corev1.TaintEffectNoSchedule), "0 1 2"},
+			{"about to be removed by the cluster autoscaler", taint("ToBeDeletedByClusterAutoscaler", corev1.TaintEffectNoSchedule), "1 2"},
+			{"kept after all", func(n *corev1.Node) { n.Spec.Taints = nil }, "0 1 2"},
+			{"about to be removed by Karpenter", taint("karpenter.sh/disrupted", corev1.TaintEffectNoSchedule), "1 2"},
+			{"only preferred not to be used", taint("karpenter.sh/disrupted", corev1.TaintEffectPreferNoSchedule), "0 1 2"},
+			{"excluded by label", label("node.kubernetes.io/exclude-from-external-load-balancers", ""), "1 2"},
+			{"not excluded any more", func(n *corev1.Node) { delete(n.Labels, "node.kubernetes.io/exclude-from-external-load-balancers") }, "0 1 2"},
+			{"a node of the control plane", label("node-role.kubernetes.io/control-plane", ""), "0 1 2"},
+			{"not ready", setReady(corev1.ConditionFalse), "1 2"},
+			{"ready again", setReady(corev1.ConditionTrue), "0 1 2"},
+			{"silent", setReady(corev1.ConditionUnknown), "1 2"},
+		}
+		for _, s := range steps {
+			editNode(t, r, "node-0", s.edit)
+			r.calm(5 * time.Second)
+			expect(t, s.name, s.want, registered())
+		}
+		// A partition of the network between the API server and all nodes is no reason to stop.
+		editNode(t, r, "node-1", setReady(corev1.ConditionUnknown))
+		editNode(t, r, "node-2", setReady(corev1.ConditionUnknown))
+		r.calm(5 * time.Second)
+		expect(t, "all silent", "0 1 2", registered())
+		for _, name := range []string{"node-1", "node-2"} {
+			editNode(t, r, name, setReady(corev1.ConditionTrue))
+		}
+		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindNode, Name: "node-0"}); err != nil {
+			t.Fatal(err)
+		}
+		r.calm(5 * time.Second)
+		expect(t, "one deleted", "1 2", registered())
+		r.Emulator.Calls().Reset()
+		r.Start()
+		r.calm(24 * time.Hour)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("%d mutating calls without change: %v", n, r.Emulator.Calls().Counts())
+		}
+	})
+}
+
+// A node is drained as kubectl does with a disruption budget of one: its pods are evicted one after
+// the other, each once all others are ready, and then it goes. The Deployment makes new pods.
+func TestDrainingANodeAlwaysLeavesTargetsThatWereHealthy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, f := startFleet(t)
+		f.gate = gateOfBinding(t, r)
+		drained := f.pods[0].node
+		on := func(ms []*member) []*member {
+			return slices.DeleteFunc(slices.Clone(ms), func(m *member) bool { return m.node != drained })
+		}
+		f.free = slices.DeleteFunc(f.free, func(ip string) bool {
+			return strings.HasPrefix(ip, []string{"10.0.133.", "10.0.149.", "10.0.165."}[drained])
+		})
+		w := r.watchTargets(0, true)
+		w.look("start")
+		gone := map[string]bool{}
+		evict := func() {
+			w.look("time")
+			alive := f.alive()
+			ready := slices.DeleteFunc(slices.Clone(alive), func(m *member) bool { return m.readySince.IsZero() })
+			if left := on(alive); len(ready) == f.size && len(left) > 0 {
+				left[0].leaving = time.Now()
+				gone[left[0].ip] = true
+			}
+			for len(f.alive()) < f.size {
+				f.start()
+			}
+			// A pod that terminates may serve for a while yet, but is no target any more.
+			for ip := range gone {
+				if _, ok := r.active()[ip]; ok && !slices.ContainsFunc(f.pods, func(m *member) bool { return m.ip == ip && time.Since(m.leaving) < 2*tick }) {
+					w.bad = append(w.bad, "the evicted "+ip+" is a target")
+				}
+			}
+		}
+		done := func() bool { return len(on(f.pods)) == 0 && f.rolled() }
+		if !f.live(20*time.Minute, evict, done) {
+			t.Fatalf("the node is not drained: %v", r.active())
+		}
+		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindNode, Name: "node-" + string(rune('0'+drained))}); err != nil {
+			t.Fatal(err)
+		}
+		f.live(2*time.Minute, func() { w.look("time") }, func() bool { return false })
+		for _, b := range slices.Compact(w.bad) {
+			t.Error(b)
+		}
+		want := map[string]string{}
+		for _, m := range f.alive() {
+			want[m.ip] = "healthy"
+		}
+		if !maps.Equal(want, r.active()) {
+			t.Errorf("at the end %v, want %v", r.active(), want)
+		}
+	})
+}
+
+// When a node falls silent its pods are not ready any more; the others serve.
+func TestPodsOfASilentNodeAreTakenOutUnlessNoneIsLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		silent := func(ready ...string) string {
+			doc := pods("web", podAddresses[:3]...)
+			for _, a := range podAddresses[:3] {
+				if !slices.Contains(ready, a) {
+					doc = strings.Replace(doc, "["+a+"], conditions: {ready: true}", "["+a+"], conditions: {ready: false, serving: false}", 1)
+				}
+			}
+			return doc
+		}
+		arn := r.World.TargetGroups["external"]
+		r.Apply(shop, silent(podAddresses[:3]...), bindingTo(arn))
+		r.calm(time.Minute)
+		all := func() string { return registered(t, r, Account, arn) }
+		expect(t, "at first", "10.0.132.10 10.0.148.10 10.0.164.10", all())
+		editNode(t, r, "node-0", setReady(corev1.ConditionUnknown))
+		r.Apply(silent(podAddresses[1:3]...))
+		r.calm(time.Minute)
+		expect(t, "one silent", "10.0.148.10 10.0.164.10", all())
+		for _, n := range []string{"node-1", "node-2"} {
+			editNode(t, r, n, setReady(corev1.ConditionUnknown))
+		}
+		r.Apply(silent())
+		r.calm(time.Minute)
+		expect(t, "all silent", "10.0.132.10 10.0.148.10 10.0.164.10", all())
+		editNode(t, r, "node-1", setReady(corev1.ConditionTrue))
+		r.Apply(silent(podAddresses[1]))
+		r.calm(time.Minute)
+		expect(t, "one is back", "10.0.148.10", all())
+	})
+}

@@ -1,0 +1,136 @@
+package harness
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+)
+
+// unwatched are drifts that are left to the sync period.
+var unwatched = map[string]bool{"web ACL taken off": true}
+
+// driftEvents are the messages of events of a reason, with the kind and name of their objects.
+func driftEvents(r *Harness, reason string) (out []string) {
+	for _, o := range r.Store.All("Event") {
+		if e := o.(*corev1.Event); e.Reason == reason {
+			out = append(out, e.InvolvedObject.Kind+" "+e.InvolvedObject.Name+": "+e.Message)
+		}
+	}
+	return out
+}
+
+// What others change in AWS is restored within a quarter of an hour, and reported.
+func TestDriftIsFoundWithinAQuarterOfAnHour(t *testing.T) {
+	t.Parallel()
+	for name, drift := range drifts {
+		if unwatched[name] {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
+				clean := r.whole()
+				r.during(40 * time.Minute)
+				if diff := cmp.Diff(clean, r.whole()); diff != "" {
+					t.Fatalf("-want +got:\n%s", diff)
+				}
+				if reported := append(driftEvents(r, "DriftRepaired"), driftEvents(r, "DriftFound")...); len(reported) > 0 {
+					t.Fatalf("drift without a change by others: %q", reported)
+				}
+				drift(newSomeone(t, r))
+				r.during(15 * time.Minute)
+				if remade(r) {
+					r.during(3 * time.Minute)
+				}
+				if diff := cmp.Diff(clean, r.whole()); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+				reported := driftEvents(r, "DriftRepaired")
+				t.Logf("%q", reported)
+				if len(reported) == 0 {
+					t.Error("nothing is reported")
+				}
+			})
+		})
+	}
+}
+
+// With --drift=report, what others change stays and is reported, until the object is edited.
+func TestDriftIsOnlyReported(t *testing.T) {
+	t.Parallel()
+	for name, drift := range drifts {
+		if unwatched[name] {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := driftShop(t, Options{Drift: true, DriftMode: engine.ReportDrift, Workers: 3, Checkpoints: true})
+				drift(newSomeone(t, r))
+				changed := r.whole()
+				r.Emulator.Calls().Reset()
+				r.during(40 * time.Minute)
+				if diff := cmp.Diff(changed, r.whole()); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+				if n := r.Emulator.Calls().Mutating(); n > 0 {
+					t.Errorf("%d calls change something: %v", n, r.Emulator.Calls().Counts())
+				}
+				reported := driftEvents(r, "DriftFound")
+				t.Logf("%q", reported)
+				if len(reported) == 0 {
+					t.Error("nothing is reported")
+				}
+			})
+		})
+	}
+}
+
+// What was reported and left is carried out with the next edit.
+func TestAnEditRestoresWhatWasReported(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"attribute of the load balancer changed", "rule deleted", "listener added", "tag of a target group changed"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := driftShop(t, Options{Drift: true, DriftMode: engine.ReportDrift, Workers: 3, Checkpoints: true})
+				clean := r.whole()
+				drifts[name](newSomeone(t, r))
+				r.during(40 * time.Minute)
+				r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
+				r.during(5 * time.Minute)
+				r.Apply(everything(r, "/=web", "/api=api", "/v2=api"))
+				r.during(5 * time.Minute)
+				if diff := cmp.Diff(clean, r.whole()); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// With --drift=off nothing is looked for.
+func TestDriftIsNotLookedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := driftShop(t, Options{DriftMode: engine.IgnoreDrift, Workers: 3, Checkpoints: true})
+		newSomeone(t, r).deleteRules(1)
+		changed := r.whole()
+		r.Emulator.Calls().Reset()
+		r.during(40 * time.Minute)
+		if diff := cmp.Diff(changed, r.whole()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		r.during(10 * time.Hour)
+		if cmp.Equal(changed, r.whole()) {
+			t.Error("the sync period does not restore it")
+		}
+		if reported := strings.Join(append(driftEvents(r, "DriftFound"), driftEvents(r, "DriftRepaired")...), "\n"); reported != "" {
+			t.Errorf("reported: %s", reported)
+		}
+	})
+}

@@ -1,0 +1,301 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// fleet is a Deployment of the Service "web" with what kubelets and controllers of Kubernetes do
+// for it: containers become ready, the pod's condition follows, the slice is kept, pods that go
+// linger.
+type fleet struct {
+	r    *Harness
+	size int
+	// gate is put on new pods, if not empty.
+	gate corev1.PodConditionType
+	// minReady is how long a new pod must have been ready before an old one goes.
+	minReady time.Duration
+
+	version int
+	pods    []*member
+	free    []string
+	serial  int
+	said    map[string]string // last published form by object
+}
+
+type member struct {
+	name, ip   string
+	node       int
+	version    int
+	gate       corev1.PodConditionType
+	born       time.Time
+	readySince time.Time
+	leaving    time.Time
+}
+
+const (
+	containersTake = 2 * time.Second
+	lingers        = 30 * time.Second
+	tick           = 200 * time.Millisecond
+)
+
+// slowChecks is an AWS in which registration and health checks take their time.
+func slowChecks() emulator.Options {
+	c := store.DefaultConfig()
+	c.ELB.RegistrationDelayALB, c.ELB.RegistrationDelayNLB = 3*time.Second, 3*time.Second
+	c.InitialHealthDelay = 10 * time.Second
+	return emulator.Options{Config: &c}
+}
+
+func newFleet(t *testing.T, r *Harness, size int) *fleet {
+	t.Helper()
+	f := &fleet{r: r, size: size, version: 1, said: map[string]string{}}
+	for i, base := range []string{"10.0.133.", "10.0.149.", "10.0.165."} {
+		var own []string
+		for n := range 8 {
+			own = append(own, fmt.Sprintf("%s%d", base, n+1))
+		}
+		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[i], own...); err != nil {
+			t.Fatal(err)
+		}
+		f.free = append(f.free, own...)
+	}
+	for range size {
+		f.start()
+	}
+	return f
+}
+
+// start makes a pod of the present version.
+func (f *fleet) start() {
+	i := f.serial * 7 % len(f.free)
+	ip := f.free[i]
+	f.free = slices.Delete(slices.Clone(f.free), i, i+1)
+	node := map[string]int{"10.0.133": 0, "10.0.149": 1, "10.0.165": 2}[ip[:strings.LastIndexByte(ip, '.')]]
+	f.serial++
+	f.pods = append(f.pods, &member{name: fmt.Sprintf("web-%d", f.serial), ip: ip, node: node, version: f.version, gate: f.gate, born: time.Now()})
+}
+
+// alive are the pods that are not about to go.
+func (f *fleet) alive() []*member {
+	return slices.DeleteFunc(slices.Clone(f.pods), func(m *member) bool { return !m.leaving.IsZero() })
+}
+
+// rolled says that every pod is of the present version and ready.
+func (f *fleet) rolled() bool {
+	return len(f.alive()) == f.size && !slices.ContainsFunc(f.alive(), func(m *member) bool { return m.version != f.version || m.readySince.IsZero() })
+}
+
+// roll is one look of the Deployment at its pods: one more than wanted at most, none less.
+func (f *fleet) roll() {
+	alive := f.alive()
+	available := 0
+	for _, m := range alive {
+		if !m.readySince.IsZero() && (m.version < f.version || time.Since(m.readySince) >= f.minReady) {
+			available++
+		}
+	}
+	old := slices.IndexFunc(alive, func(m *member) bool { return m.version < f.version })
+	switch {
+	case old < 0:
+	case available > f.size:
+		alive[old].leaving = time.Now()
+	case len(alive) == f.size && available == f.size:
+		f.start()
+	}
+}
+
+// publish brings the objects up to date.
+func (f *fleet) publish() {
+	f.r.T.Helper()
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "web-1", Namespace: "shop", Labels: map[string]string{discoveryv1.LabelServiceName: "web"},
+			CreationTimestamp: metav1.NewTime(time.Unix(0, 0)),
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: new(string), Port: pointer(int32(8080))}},
+	}
+	kept := f.pods[:0]
+	for _, m := range f.pods {
+		if !m.leaving.IsZero() && time.Since(m.leaving) >= lingers {
+			_ = f.r.Store.Delete(cluster.Ref{Kind: cluster.KindPod, Namespace: "shop", Name: m.name})
+			continue
+		}
+		kept = append(kept, m)
+		pod := f.pod(m)
+		f.put(pod)
+		leaving := !m.leaving.IsZero()
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
+			Addresses:  []string{m.ip},
+			Conditions: discoveryv1.EndpointConditions{Ready: pointer(!leaving && !m.readySince.IsZero()), Serving: pointer(!m.readySince.IsZero()), Terminating: &leaving},
+			TargetRef:  &corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: m.name, UID: types.UID(m.name)},
+		})
+	}
+	f.pods = kept
+	f.put(slice)
+}
+
+// put stores an object if it differs from what was stored last.
+func (f *fleet) put(obj cluster.Object) {
+	f.r.T.Helper()
+	key, text := obj.GetName(), fmt.Sprintf("%+v", obj)
+	if f.said[key] == text {
+		return
+	}
+	f.said[key] = text
+	if err := f.r.Store.Put(obj); err != nil {
+		f.r.T.Fatal(err)
+	}
+}
+
+// pod is the object of a member, with the conditions that the controller has given it.
+func (f *fleet) pod(m *member) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: m.name, Namespace: "shop", UID: types.UID(m.name), Labels: map[string]string{"app": "web"},
+			CreationTimestamp: metav1.NewTime(m.born.Truncate(time.Second)),
+		},
+		Spec:   corev1.PodSpec{NodeName: fmt.Sprintf("node-%d", m.node), Containers: []corev1.Container{{Name: "c", Ports: []corev1.ContainerPort{{ContainerPort: 8080}}}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: m.ip, PodIPs: []corev1.PodIP{{IP: m.ip}}},
+	}
+	if !m.leaving.IsZero() {
+		at := metav1.NewTime(m.leaving)
+		p.DeletionTimestamp = &at
+	}
+	running := time.Since(m.born) >= containersTake
+	ready := running
+	set := func(t corev1.PodConditionType, on bool) {
+		s := corev1.ConditionFalse
+		if on {
+			s = corev1.ConditionTrue
+		}
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: t, Status: s})
+	}
+	if m.gate != "" {
+		p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: m.gate}}
+		shown, ok := f.gateOf(m)
+		if ok {
+			p.Status.Conditions = append(p.Status.Conditions, shown)
+		}
+		ready = ready && shown.Status == corev1.ConditionTrue
+	}
+	set(corev1.ContainersReady, running)
+	set(corev1.PodReady, ready)
+	switch {
+	case !ready:
+		m.readySince = time.Time{}
+	case m.readySince.IsZero():
+		m.readySince = time.Now()
+	}
+	return p
+}
+
+// gateOf is the condition that the stored pod has for its gate.
+func (f *fleet) gateOf(m *member) (corev1.PodCondition, bool) {
+	obj, err := f.r.Store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "shop", Name: m.name})
+	if err != nil {
+		f.r.T.Fatal(err)
+	}
+	if obj != nil {
+		for _, c := range obj.(*corev1.Pod).Status.Conditions {
+			if c.Type == m.gate {
+				return c, true
+			}
+		}
+	}
+	return corev1.PodCondition{}, false
+}
+
+// live lets everything go on until the condition holds or the time is over.
+func (f *fleet) live(limit time.Duration, each func(), done func() bool) bool {
+	for end := time.Now().Add(limit); time.Now().Before(end); {
+		f.publish()
+		each()
+		if done() {
+			return true
+		}
+		next := time.Now().Add(tick)
+		f.r.Settle(time.Until(next))
+		if wait := time.Until(next); wait > 0 {
+			time.Sleep(wait)
+		}
+	}
+	return false
+}
+
+// watcher looks at a target group after every call to AWS.
+type watcher struct {
+	r    *Harness
+	ever map[string]bool // was healthy once
+	bad  []string
+	// least is how many targets there have to be once there were so many.
+	least int
+	// judged says that there must always be a target that has been healthy.
+	judged bool
+}
+
+func (r *Harness) watchTargets(least int, judged bool) *watcher {
+	w := &watcher{r: r, ever: map[string]bool{}, least: least, judged: judged}
+	r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+		return fault.Action{After: func() { w.look(c.Operation) }}
+	})
+	return w
+}
+
+// active are the targets that are not draining, with their health.
+func (r *Harness) active() map[string]string {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	p := w.Partition(Account, Region)
+	out := map[string]string{}
+	for _, g := range p.ELB.TargetGroups {
+		if len(g.Tags) == 0 {
+			continue
+		}
+		for _, t := range g.Targets {
+			if !t.Draining() {
+				out[t.ID] = string(p.TargetHealth(g, t, time.Now()).State)
+			}
+		}
+	}
+	return out
+}
+
+func (w *watcher) look(why string) {
+	active := w.r.active()
+	proven := 0
+	for id, state := range active {
+		if state == "healthy" {
+			w.ever[id] = true
+		}
+		if w.ever[id] {
+			proven++
+		}
+	}
+	if len(w.ever) < w.least {
+		return // still being built
+	}
+	if w.judged && proven == 0 {
+		w.bad = append(w.bad, fmt.Sprintf("%s: no target was ever healthy: %v", why, active))
+	}
+	if len(active) < w.least {
+		w.bad = append(w.bad, fmt.Sprintf("%s: only %d targets are left: %v", why, len(active), active))
+	}
+}
+
+func pointer[T any](v T) *T { return &v }

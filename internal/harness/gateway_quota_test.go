@@ -1,0 +1,52 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// AWS takes 100 rules on a listener unless the quota is raised. The first hundred are served, and each route beyond
+// them says why it is not.
+func TestRoutesBeyondTheQuotaOfRulesSaySo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := New(t, Options{})
+		const routes, rules = 110, 100
+		docs := edgeGateway
+		for i := range routes {
+			docs += routeOf(fmt.Sprintf("route-%03d", i), fmt.Sprintf("h%03d.example.com", i), "filters: [{type: RequestRedirect, requestRedirect: {hostname: to.example.com}}]")
+		}
+		r.Apply(docs)
+		r.Settle(20 * time.Minute)
+		v := cluster.NewView(r.Store)
+		served, reported := 0, 0
+		for i := range routes {
+			name := fmt.Sprintf("route-%03d", i)
+			got := answered(r, 80, fmt.Sprintf("h%03d.example.com", i), "/")
+			if got != "404" && got != "default" {
+				served++
+				continue
+			}
+			for _, p := range parentsOf(v, name) {
+				for _, c := range p.Conditions {
+					if c.Status != metav1.ConditionTrue && strings.Contains(c.Message, "quota") {
+						reported++
+					}
+				}
+			}
+			if reported == 0 {
+				t.Fatalf("%s is not served, and says %+v; events %v", name, parentsOf(v, name), warnings(r)[name])
+			}
+		}
+		if served != rules || reported != routes-rules {
+			t.Errorf("%d routes are served and %d say that they are not, want %d and %d", served, reported, rules, routes-rules)
+		}
+	})
+}

@@ -1,0 +1,158 @@
+package harness
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// soon is within how long the address of a pod that is gone leaves where AWS has calls to spare.
+const soon = 5 * time.Second
+
+// elsewhere moves documents of namespace shop to another one.
+func elsewhere(namespace string, docs ...string) string {
+	return strings.NewReplacer("namespace: shop", "namespace: "+namespace, "metadata: {name: shop}", "metadata: {name: "+namespace+"}").
+		Replace(strings.Join(docs, "\n---\n"))
+}
+
+// addresses are the active targets of all target groups.
+func (r *Harness) addresses() string {
+	var out []string
+	for ip := range r.active() {
+		out = append(out, ip)
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+// end deletes a pod of namespace shop.
+func (r *Harness) end(name string) { r.drop(cluster.KindPod, "shop", name) }
+
+// A Service becomes one of type ExternalName and keeps its selector. Kubernetes keeps no slices for
+// it then, so nothing is known of its endpoints.
+func TestPodsOfAnExternalNameServiceLeaveWhenTheyEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+		r.calm(30 * time.Minute)
+		expect(t, "addresses", "10.0.132.10 10.0.148.10 10.0.164.10", r.addresses())
+		r.Apply(`
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop, uid: 11111111-0000-4000-8000-000000000001}
+spec: {type: ExternalName, externalName: example.com, selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
+`)
+		r.drop(cluster.KindEndpointSlice, "shop", "web-1")
+		r.calm(time.Minute)
+		expect(t, "addresses while the pods live", "10.0.132.10 10.0.148.10 10.0.164.10", r.addresses())
+		r.end("web-0")
+		r.calm(soon)
+		expect(t, "addresses after one has ended", "10.0.148.10 10.0.164.10", r.addresses())
+		r.end("web-1")
+		r.end("web-2")
+		r.calm(soon)
+		expect(t, "addresses after all have ended", "", r.addresses())
+		r.calm(24 * time.Hour)
+	})
+}
+
+// While slices are missing an address is given to a pod of another tenant. The record of the pod that
+// had it, on a node that is lost, is still there.
+func TestAnAddressThatAnotherTenantHasGotLeavesABindingThatIsHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(shop, pods("web", podAddresses[:2]...), ingressOf("", "/=web"))
+		r.calm(30 * time.Minute)
+		r.drop(cluster.KindEndpointSlice, "shop", "web-1")
+		r.calm(time.Hour)
+		expect(t, "addresses while slices are missing", "10.0.132.10 10.0.148.10", r.addresses())
+		stolen, _, _ := strings.Cut(pods("other", podAddresses[1]), "---")
+		r.Apply(elsewhere("other", stolen))
+		r.calm(soon)
+		expect(t, "addresses after another tenant has got one", "10.0.132.10", r.addresses())
+	})
+}
+
+// A tenant writes slices by hand: the pods that they name have finished, have another UID, or another
+// address than the slice says.
+func TestHandWrittenSlicesRegisterOnlyWhatLives(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		doc := pods("web", podAddresses[:5]...)
+		for name, edit := range map[string]string{
+			"web-0": "phase: Succeeded",
+			"web-1": "phase: Failed",
+		} {
+			i := strings.Index(doc, "metadata: {name: "+name)
+			doc = doc[:i] + strings.Replace(doc[i:], "phase: Running", edit, 1)
+		}
+		doc = strings.Replace(doc, "name: web-2}}", "name: web-2, uid: the-one-before}}", 1)
+		doc = strings.Replace(doc, "- {addresses: ["+podAddresses[3]+"]", "- {addresses: ["+podAddresses[5]+"]", 1)
+		r.Apply(shop, doc, elsewhere("other", strings.Split(pods("victim", podAddresses[5]), "---")[0]), ingressOf("", "/=web"))
+		r.calm(30 * time.Minute)
+		expect(t, "addresses", podAddresses[4], r.addresses())
+	})
+}
+
+// A namespace is deleted: its pods are gone at once, while its Ingress waits for the rules of the
+// IngressGroup. Whether those of the other member can serve makes no difference.
+func TestTheAddressesOfADeletedNamespaceLeave(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		group := func(order string) string {
+			return ", alb.ingress.kubernetes.io/group.name: team, alb.ingress.kubernetes.io/group.order: '" + order + "'"
+		}
+		catchAll := strings.Replace(ingressOf(group("1000"), "/=web"), "- host: shop.example.com\n    http:", "- http:", 1)
+		r.Apply(shop, pods("web", podAddresses[:2]...), ingressOf(group("1"), "/=web"))
+		r.Apply(elsewhere("other", strings.SplitN(shop, "---", 2)[1], pods("web"), catchAll))
+		r.calm(30 * time.Minute)
+		expect(t, "addresses", "10.0.132.10 10.0.148.10", r.addresses())
+
+		r.drop(cluster.KindIngress, "shop", "web")
+		for _, b := range r.Store.All(cluster.KindBinding) {
+			if b.GetNamespace() == "shop" {
+				r.drop(cluster.KindBinding, "shop", b.GetName())
+			}
+		}
+		r.Settle(time.Second)
+		r.end("web-0")
+		r.end("web-1")
+		r.drop(cluster.KindEndpointSlice, "shop", "web-1")
+		r.drop(cluster.KindService, "shop", "web")
+		r.Settle(soon)
+		expect(t, "addresses after the namespace was deleted", "", r.addresses())
+	})
+}
+
+// The name of the target group that an Ingress will have can be foretold. A tenant writes a binding
+// with that name before the Ingress is there, and another process takes over in between.
+func TestATargetGroupIsFilledForTheNamespaceThatItWasMadeForAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		first := newShop(t)
+		first.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
+		first.calm(10 * time.Minute)
+		name := onlyBinding(t, first).GetName()
+
+		r := newShop(t)
+		foreign := strings.NewReplacer("targetGroupARN: ARN", "targetGroupName: "+name, "namespace: shop", "namespace: other").Replace(bindingTo("ARN"))
+		r.Apply(shop, elsewhere("other", strings.SplitN(shop, "---", 2)[1], pods("web", podAddresses[3])), foreign)
+		r.calm(10 * time.Minute)
+		r.Apply(pods("web", podAddresses[:2]...), ingressOf("", "/=web"))
+		r.calm(10 * time.Minute)
+		expect(t, "addresses", "10.0.132.10 10.0.148.10", r.addresses())
+		r.Start()
+		r.Apply(pods("web", podAddresses[:3]...))
+		r.Apply(elsewhere("other", pods("web", podAddresses[3:5]...)))
+		r.calm(time.Hour)
+		expect(t, "addresses after a restart", "10.0.132.10 10.0.148.10 10.0.164.10", r.addresses())
+	})
+}

@@ -1,0 +1,117 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// memberOf is one Ingress of the group "team", served over HTTPS on a path of its own.
+func memberOf(n int, certificate, path string) string {
+	return fmt.Sprintf(`
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: m%[1]d
+  namespace: shop
+  annotations:
+    alb.ingress.kubernetes.io/group.name: team
+    alb.ingress.kubernetes.io/target-type: ip
+    alb.ingress.kubernetes.io/certificate-arn: %[2]s
+spec:
+  ingressClassName: alb
+  rules:
+  - host: shop.example.com
+    http: {paths: [{path: %[3]s, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
+`, n, certificate, path)
+}
+
+// warnings lists the Warning events by the object that they are about.
+func warnings(r *Harness) map[string][]string {
+	out := map[string][]string{}
+	for _, o := range r.Store.All("Event") {
+		if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning {
+			out[e.InvolvedObject.Name] = append(out[e.InvolvedObject.Name], e.Message)
+		}
+	}
+	return out
+}
+
+func hasRule(state []string, path string) bool {
+	return slices.ContainsFunc(state, func(l string) bool {
+		return strings.HasPrefix(l, "rule ") && strings.Contains(l, `"`+path+`"`) && strings.Contains(l, "tg:k8s-shop")
+	})
+}
+
+func TestAMissingCertificateOfOneOfTenHoldsOnlyThatOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		good := r.World.Certs["example.com"]
+		missing := strings.Replace(good, good[len(good)-12:], "000000000000", 1)
+		r.Apply(shop, pods("web", podAddresses[:3]...))
+		for n := range 10 {
+			r.Apply(memberOf(n, good, fmt.Sprintf("/p%d", n)))
+		}
+		if failed := r.Settle(20 * time.Minute); len(failed) > 0 {
+			t.Fatal(failed)
+		}
+		if w := warnings(r); len(w) > 0 {
+			t.Fatalf("warnings before anything is wrong: %v", w)
+		}
+		// All change their paths; the tenth also names a certificate that does not exist.
+		for n := range 10 {
+			c := good
+			if n == 9 {
+				c = missing
+			}
+			r.Apply(memberOf(n, c, fmt.Sprintf("/q%d", n)))
+		}
+		r.Settle(20 * time.Minute)
+		state := r.State()
+		for n := range 9 {
+			if !hasRule(state, fmt.Sprintf("/q%d", n)) {
+				t.Errorf("member %d is not served on its new path", n)
+			}
+		}
+		w := warnings(r)
+		if len(w) != 1 || len(w["m9"]) == 0 {
+			t.Errorf("want warnings on m9 alone, got %v", w)
+		}
+		for _, m := range w["m9"] {
+			if !strings.Contains(m, "CertificateNotFound") || !strings.Contains(m, missing) || !strings.Contains(m, "correct the ARN") {
+				t.Errorf("the event does not say what is wrong and what to do: %s", m)
+			}
+		}
+		if hasRule(state, "/q9") {
+			t.Errorf("the tenth is served on its new path without its certificate")
+		}
+	})
+}
+
+// The same member, when only its certificate goes wrong, keeps the rule that it had.
+func TestAMemberKeepsItsRuleWhenItsCertificateGoesWrong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		good := r.World.Certs["example.com"]
+		missing := strings.Replace(good, good[len(good)-12:], "000000000000", 1)
+		r.Apply(shop, pods("web", podAddresses[:3]...), memberOf(1, good, "/p1"), memberOf(2, good, "/p2"))
+		r.Settle(20 * time.Minute)
+		before := r.State()
+		r.Emulator.Calls().Reset()
+		r.Apply(memberOf(2, missing, "/p2"))
+		r.Settle(20 * time.Minute)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("%d mutating calls: %v", n, r.Emulator.Calls().Counts())
+		}
+		if !slices.Equal(before, r.State()) {
+			t.Errorf("the state moved")
+		}
+	})
+}

@@ -1,0 +1,230 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// logged is what a controller has written to its log, as JSON lines.
+type logged struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logged) logger() logr.Logger {
+	return funcr.NewJSON(func(line string) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.lines = append(l.lines, line)
+	}, funcr.Options{})
+}
+
+// take returns what was written since the last time.
+func (l *logged) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := l.lines
+	l.lines = nil
+	return out
+}
+
+// with are the lines that contain all of the texts.
+func with(lines []string, texts ...string) (out []string) {
+	for _, line := range lines {
+		all := true
+		for _, t := range texts {
+			all = all && strings.Contains(line, t)
+		}
+		if all {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// errorsOf are the lines of level error: only these have no level number.
+func errorsOf(lines []string) (out []string) {
+	for _, l := range lines {
+		if !strings.Contains(l, `"level":`) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// working is a shop whose own queues run and write a log.
+func working(t *testing.T, opt Options) (*Harness, *logged) {
+	log := &logged{}
+	opt.Workers, opt.Log = 2, log.logger()
+	r := shopWith(t, opt)
+	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
+	return r, log
+}
+
+// A log says once what is wrong, however often it is tried again, and of success only where everything is
+// as the objects ask.
+func TestTheLogOfAFaultIsOneErrorForEachChange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, log := working(t, Options{})
+		r.Apply(ingressOf("", "/=web"))
+		time.Sleep(10 * time.Minute)
+		lines := log.take()
+		if got := errorsOf(lines); len(got) > 0 {
+			t.Errorf("errors where nothing is wrong: %v", got)
+		}
+		if got := with(lines, "applied plan", `"stack":"shop/web"`); len(got) == 0 {
+			t.Errorf("no line of success: %v", lines)
+		}
+		for _, path := range []string{"healthz", "other"} {
+			r.Apply(ingressOf(annotated("healthcheck-path", path), "/=web"))
+			time.Sleep(3 * time.Hour)
+			lines = log.take()
+			if got := with(errorsOf(lines), `"stack":"shop/web"`, "failed to update target group health check", "Ingress shop/web"); len(got) != 1 {
+				t.Errorf("%d errors of the step in %v", len(got), lines)
+			}
+			if got := with(errorsOf(lines), `"stack":"shop/web"`, "reported fault", "RejectedByAWS", path); len(got) != 1 {
+				t.Errorf("%d errors of the finding in %v", len(got), lines)
+			}
+			if got := errorsOf(lines); len(got) != 2 {
+				t.Errorf("%d errors in all: %v", len(got), got)
+			}
+			if got := with(lines, "applied plan"); len(got) > 0 {
+				t.Errorf("success while something is held: %v", got)
+			}
+		}
+		r.Apply(ingressOf(annotated("healthcheck-path", "/healthz"), "/=web"))
+		time.Sleep(10 * time.Minute)
+		lines = log.take()
+		if len(with(lines, "applied plan")) == 0 || len(errorsOf(lines)) > 0 {
+			t.Errorf("after the correction: %v", lines)
+		}
+	})
+}
+
+// A run that fails as a whole is one error too.
+func TestTheLogOfAnOutageIsOneErrorForEachItem(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, log := working(t, Options{})
+		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeLoadBalancers", Action: fault.Action{Error: &store.Error{Code: "AccessDenied", Message: "not for you", Status: 403}}})
+		r.Apply(ingressOf("", "/=web"))
+		time.Sleep(2 * time.Hour)
+		lines := log.take()
+		if got := with(errorsOf(lines), "Reconciler error", `"stack":"shop/web"`); len(got) != 1 {
+			t.Errorf("%d errors of the run in %v", len(got), lines)
+		}
+		if got := errorsOf(lines); len(got) > 3 {
+			t.Errorf("%d errors: %v", len(got), got)
+		}
+	})
+}
+
+// That this process keeps below AWS's limits is no error.
+func TestTheOwnRateLimiterIsNoErrorInTheLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		limits, err := cloud.ParseTokenBuckets("Elastic Load Balancing v2:.*=2:2,EC2:.*=2:2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, log := working(t, Options{Cloud: func(c *cloud.Config) { c.TokenBuckets = limits }})
+		for n := range 8 {
+			r.Apply(strings.Replace(ingressOf("", "/=web"), "name: web\n", fmt.Sprintf("name: web%d\n", n), 1))
+		}
+		time.Sleep(time.Hour)
+		lines := log.take()
+		if got := errorsOf(lines); len(got) > 0 {
+			t.Errorf("errors: %v", got)
+		}
+		if got := with(lines, "applied plan"); len(got) < 8 {
+			t.Errorf("%d of 8 load balancers: %v", len(got), lines)
+		}
+	})
+}
+
+// AWS quotes what it refuses, and a log has many readers.
+func TestTheLogHasNoClientSecrets(t *testing.T) {
+	t.Parallel()
+	const secret = "s3cr3t-of-shop"
+	synctest.Test(t, func(t *testing.T) {
+		r, log := working(t, Options{})
+		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "CreateRule", Count: 1, Action: fault.Action{
+			Error: &store.Error{Code: "ValidationError", Message: "Value '" + secret + "' at 'actions.1.member.authenticateOidcConfig.clientSecret' is not valid", Status: 400},
+		}})
+		r.Apply(`
+apiVersion: v1
+kind: Secret
+metadata: {name: oidc, namespace: shop}
+stringData: {clientID: id-of-shop, clientSecret: `+secret+`}
+`, ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc",
+			"auth-idp-oidc", `{"issuer":"https://i.example.com","authorizationEndpoint":"https://i.example.com/a","tokenEndpoint":"https://i.example.com/t","userInfoEndpoint":"https://i.example.com/u","secretName":"oidc"}`), "/=web"))
+		time.Sleep(10 * time.Minute)
+		lines := log.take()
+		if len(with(lines, "authenticateOidcConfig")) == 0 {
+			t.Errorf("the refusal is not there: %v", lines)
+		}
+		if got := with(lines, secret); len(got) > 0 {
+			t.Errorf("the secret: %v", got)
+		}
+		if got := strings.Join(warnings(r)["web"], "\n"); strings.Contains(got, secret) || !strings.Contains(got, "authenticateOidcConfig") {
+			t.Errorf("events: %s", got)
+		}
+	})
+}
+
+// lastingEvents are those of an object that say a text, as the API server has them now. It drops an event
+// an hour after its last write.
+func lastingEvents(r *Harness, name, text string) (out []*corev1.Event) {
+	for _, o := range r.Store.All("Event") {
+		e := o.(*corev1.Event)
+		if e.InvolvedObject.Name == name && strings.Contains(e.Message, text) && time.Since(e.LastTimestamp.Time) < time.Hour {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Who looks at a held Ingress hours later still finds why, as one event that is counted.
+func TestTheEventOfAHeldIngressIsRaisedWhileItLasts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := working(t, Options{})
+		r.Apply(ingressOf(annotated("scheme", "public"), "/=web"))
+		time.Sleep(time.Minute)
+		first := lastingEvents(r, "web", "scheme")
+		if len(first) != 1 || first[0].Count != 1 {
+			t.Fatalf("events at first: %v", first)
+		}
+		r.Emulator.Calls().Reset()
+		for range 10 {
+			time.Sleep(33 * time.Minute)
+			if got := lastingEvents(r, "web", "scheme"); len(got) != 1 || got[0].Name != first[0].Name {
+				t.Fatalf("events after %s: %v", time.Since(first[0].FirstTimestamp.Time), got)
+			}
+		}
+		if got := lastingEvents(r, "web", "scheme")[0]; got.Count != 9 || !got.FirstTimestamp.Equal(&first[0].FirstTimestamp) {
+			t.Errorf("after five and a half hours: count %d since %s", got.Count, got.FirstTimestamp)
+		}
+		if n := r.Emulator.Calls().Total(); n > 10 { // the rules of nodes are looked at once an hour
+			t.Errorf("raising events made %d calls to AWS: %v", n, r.Emulator.Calls().Counts())
+		}
+		r.Apply(ingressOf(annotated("scheme", "internal"), "/=web"))
+		time.Sleep(2 * time.Hour)
+		if got := lastingEvents(r, "web", "scheme"); len(got) > 0 {
+			t.Errorf("an event of what is corrected: %v", got)
+		}
+	})
+}

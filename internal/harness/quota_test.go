@@ -1,0 +1,105 @@
+package harness
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// At the quota of unique target groups there is no room for a new target group beside the old one. The
+// change is made in one call, and the owner reads why.
+func TestAChangeOfTheTargetTypeAtTheQuotaOfUniqueTargetGroups(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{Emulator: slowChecks()})
+		old := ingressOf("", "/=web", "/api=api")
+		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), old)
+		settled(t, r)
+		time.Sleep(time.Minute) // until the targets are healthy
+		quota(r, "target-groups-per-application-load-balancer", 2)
+		before := answered(r, 80, "shop.example.com", "/")
+		r.Emulator.Calls().Reset()
+		r.Apply(strings.Replace(old, "target-type: ip", "target-type: instance", 1))
+		busy(r, "web", 3*time.Second, time.Hour)
+		if after := answered(r, 80, "shop.example.com", "/"); after == before || after == "503" || after == "default" {
+			t.Errorf("before %s, an hour later %s; warnings %v", before, after, warnings(r))
+		}
+		n := countOf(r, "ModifyRule")
+		t.Logf("BENCH the quota of unique target groups: %d calls of ModifyRule in an hour of looks every 3s, goal %d", n, mostAnHour)
+		if n > mostAnHour {
+			t.Errorf("%d calls of ModifyRule", n)
+		}
+		if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, "changed in one step") || !strings.Contains(text, "TooManyUniqueTargetGroupsPerLoadBalancer") {
+			t.Errorf("the owner reads %s", text)
+		}
+		for _, line := range r.State() {
+			if strings.HasPrefix(line, "target-group ") && strings.Contains(line, `"ip"`) {
+				t.Errorf("an old target group is left: %s", line)
+			}
+		}
+	})
+}
+
+// At the account's quota of target groups one that replaces another cannot be made: the old one goes on
+// to serve, and the change is made once there is room.
+func TestAtTheQuotaOfTargetGroupsTheOldOneServes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		old := ingressOf("", "/=web", "/api=api")
+		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), old)
+		settled(t, r)
+		quota(r, "target-groups", countGroups(r))
+		before := answered(r, 80, "shop.example.com", "/")
+		r.Emulator.Calls().Reset()
+		r.Apply(strings.Replace(old, "target-type: ip", "target-type: instance", 1))
+		for range 360 {
+			busy(r, "web", 10*time.Second, 10*time.Second)
+			if now := answered(r, 80, "shop.example.com", "/"); now != before {
+				t.Fatalf("answered by %s, before by %s", now, before)
+			}
+		}
+		if n := countOf(r, "CreateTargetGroup"); n > mostAnHour {
+			t.Errorf("%d calls of CreateTargetGroup", n)
+		}
+		if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, "QuotaReached") || !strings.Contains(text, "TooManyTargetGroups") {
+			t.Errorf("the owner reads %s", text)
+		}
+		quota(r, "target-groups", 100)
+		r.Settle(mostBackOffHere)
+		if now := answered(r, 80, "shop.example.com", "/"); now == before {
+			t.Error("there is room, and the change is not made")
+		}
+	})
+}
+
+// mostBackOffHere is within what time a refused call is repeated at the latest, and its plan carried out.
+const mostBackOffHere = 20 * time.Minute
+
+// What is not used any more is deleted before what is new is made, where there is room for one only.
+func TestAtTheQuotaOfTargetGroupsRoomIsMade(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), ingressOf("", "/=web"))
+		settled(t, r)
+		quota(r, "target-groups", countGroups(r))
+		r.Emulator.Calls().Reset()
+		r.Apply(ingressOf("", "/new=api"))
+		r.Settle(mostBackOffHere)
+		if now := answered(r, 80, "shop.example.com", "/new"); !strings.Contains(now, "k8s-shop-api") {
+			t.Errorf("answered by %s: %v", now, warnings(r))
+		}
+		if n := countOf(r, "CreateTargetGroup"); n > 5 {
+			t.Errorf("%d calls of CreateTargetGroup", n)
+		}
+	})
+}
+
+func countGroups(r *Harness) int {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	return len(w.Partition(Account, Region).ELB.TargetGroups)
+}

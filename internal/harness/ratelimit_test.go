@@ -1,0 +1,109 @@
+package harness
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+)
+
+// latency is how long AWS takes for a call in the pace tests.
+const latency = 30 * time.Millisecond
+
+// creation is the making of many load balancers at once.
+type creation struct {
+	took             time.Duration // until the last change
+	calls, throttled int
+}
+
+// create makes n load balancers at the limits of an AWS.
+func create(t *testing.T, n int, limits fault.Limits, opt Options) (c creation) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(t, opt)
+		r.Emulator.Store().Lock()
+		r.Emulator.Store().Config.Quotas["application-load-balancers"] = 1000
+		r.Emulator.Store().Unlock()
+		r.Emulator.Faults().SetLimits(limits)
+		r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
+		crowd(t, r, n)
+		start := time.Now()
+		r.rest(20 * time.Minute)
+		var last time.Time
+		for _, e := range r.Emulator.Calls().Entries() {
+			if e.Fault == "throttled" {
+				c.throttled++
+			}
+			if e.Mutating && e.Code == "" {
+				last = e.Time
+			}
+		}
+		if got := len(r.Emulator.Store().Partition(Account, Region).ELB.LoadBalancers); got != n {
+			t.Errorf("%d load balancers, want %d", got, n)
+		}
+		c.took, c.calls = last.Sub(start), r.Emulator.Calls().Total()
+	})
+	return c
+}
+
+// share is the part of the calls that AWS throttled.
+func (c creation) share() float64 { return float64(c.throttled) / float64(c.calls) }
+
+// TestRateLimits measures, in virtual time, how close creation comes to what AWS's documented token buckets
+// alone impose, as they are and with another client of the account that takes half of each. Creating
+// n load balancers at 0.2 a second with a bucket of 10 takes (n-10)/0.2 seconds.
+func TestRateLimits(t *testing.T) {
+	const n = 30
+	for _, c := range []struct {
+		name            string
+		other           float64
+		goal, tolerable float64 // of the bound
+		throttled       float64 // goal for the share of the calls
+	}{
+		{"AWS's buckets", 0, 0.95, 0.9, 0.01},
+		{"what another client leaves of AWS's buckets", 0.5, 0.9, 0.85, 1},
+	} {
+		for _, workers := range []int{0, 3} {
+			limits := fault.Documented(1)
+			limits.OtherClient = c.other
+			made := create(t, n, limits, Options{Workers: workers})
+			left := 1 - c.other
+			bound := time.Duration((n - 10*left) / (0.2 * left) * float64(time.Second))
+			ratio := bound.Seconds() / made.took.Seconds()
+			t.Logf("BENCH creating %d with %d workers: %v, %s alone impose %v: ratio %.3f, goal %g; %d of %d calls throttled, %.1f%%, goal %g%%",
+				n, max(workers, 1), made.took.Round(time.Millisecond), c.name, bound, ratio, c.goal, made.throttled, made.calls, 100*made.share(), 100*c.throttled)
+			if ratio < c.tolerable {
+				t.Errorf("creation is paced badly: %.3f", ratio)
+			}
+			if made.share() > c.throttled {
+				t.Errorf("%.1f%% of the calls are throttled", 100*made.share())
+			}
+		}
+	}
+}
+
+// TestRateLimitsBeyondTheDocumentedLimits compares creation with that by a client that does not limit its
+// calls, where AWS takes more than it documents.
+func TestRateLimitsBeyondTheDocumentedLimits(t *testing.T) {
+	for _, n := range slices.Compact([]int{50, size(150, 50)}) { // 150 is more than ten times AWS's bucket
+		for _, limits := range []fault.Limits{fault.Documented(10), {}} {
+			name := "no limits"
+			if limits.Name != "" {
+				name = "ten times AWS's buckets"
+			}
+			unlimited := create(t, n, limits, Options{Workers: 3, Cloud: func(c *cloud.Config) { c.TokenBuckets = []cloud.TokenBucket{} }})
+			made := create(t, n, limits, Options{Workers: 3})
+			ratio := made.took.Seconds() / unlimited.took.Seconds()
+			t.Logf("BENCH creating %d at %s: %v, a client without limits of its own %v: ratio %.2f, goal 1.5; %d of %d calls throttled, %.1f%%, goal 1%% (%.1f%%)",
+				n, name, made.took.Round(time.Millisecond), unlimited.took.Round(time.Millisecond), ratio, made.throttled, made.calls, 100*made.share(), 100*unlimited.share())
+			if ratio > 1.5 {
+				t.Errorf("creation takes %.2f times as long", ratio)
+			}
+			if made.share() > 0.01 {
+				t.Errorf("%.1f%% of the calls are throttled", 100*made.share())
+			}
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package harness
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// liveRules are the rules of a port in order of precedence, without the default rule.
+func liveRules(r *Harness, port int32) (out []*store.Rule) {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	st := w.Partition(Account, Region).ELB
+	for _, rule := range st.Rules {
+		if st.Listeners[rule.Listener].Port == port && !rule.IsDefault() {
+			c := *rule
+			out = append(out, &c)
+		}
+	}
+	slices.SortFunc(out, func(x, y *store.Rule) int { return cmp.Compare(x.Priority, y.Priority) })
+	return out
+}
+
+// answered is what the rules of a port do with a request: the status of a fixed response, or the name
+// of a target group that gets traffic.
+func answered(r *Harness, port int32, host, at string) string {
+	for _, rule := range liveRules(r, port) {
+		if matchesRequest(rule.Conditions, host, at) {
+			return outcomeOf(r, rule.Actions)
+		}
+	}
+	return "default"
+}
+
+func matchesRequest(conditions []elbtypes.RuleCondition, host, at string) bool {
+	for _, c := range conditions {
+		var values []string
+		of := at
+		switch {
+		case c.HostHeaderConfig != nil:
+			values, of = c.HostHeaderConfig.Values, host
+		case c.PathPatternConfig != nil:
+			values = c.PathPatternConfig.Values
+		}
+		if !slices.ContainsFunc(values, func(v string) bool {
+			// Of path.Match a star stops at a slash.
+			ok, _ := path.Match(strings.ReplaceAll(v, "/", "\x00"), strings.ReplaceAll(of, "/", "\x00"))
+			return ok
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func outcomeOf(r *Harness, actions []elbtypes.Action) string {
+	last := actions[len(actions)-1]
+	if last.FixedResponseConfig != nil {
+		return *last.FixedResponseConfig.StatusCode
+	}
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	groups := w.Partition(Account, Region).ELB.TargetGroups
+	if last.ForwardConfig != nil {
+		for _, g := range last.ForwardConfig.TargetGroups {
+			if g.Weight == nil || *g.Weight > 0 || len(last.ForwardConfig.TargetGroups) == 1 {
+				return groups[*g.TargetGroupArn].Name
+			}
+		}
+	}
+	if last.TargetGroupArn != nil {
+		return groups[*last.TargetGroupArn].Name
+	}
+	return "?"
+}
+
+// acting is a member of the group "team" whose one rule answers a status.
+func acting(name, order, status, at string) string {
+	doc := ingressOf(annotated("group.name", "team", "group.order", order,
+		"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"`+status+`"}}`), at+"=act")
+	doc = strings.Replace(doc, "{name: act, port: {number: 80}}", "{name: act, port: {name: use-annotation}}", 1)
+	return strings.Replace(doc, "name: web\n", "name: "+name+"\n", 1)
+}
+
+// A member wants the host and path of another, with an action that AWS refuses. Whatever their order,
+// and whoever was first, the good rule answers at every moment, and an event says to the culprit why its own
+// does not.
+func TestARefusedRuleTakesNothingFromAnother(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ good, bad string }{
+		"behind it":  {"-1000", "1000"},
+		"in front":   {"1000", "-1000"},
+		"in between": {"0", "-1"},
+	} {
+		for _, first := range []string{"good", "bad", "together"} {
+			t.Run(name+", first: "+first, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newShop(t)
+					r.Apply(shop, acting("other", "500", "201", "/other"))
+					settled(t, r)
+					seen := map[string]bool{}
+					r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
+						return fault.Action{After: func() {
+							seen[answered(r, 80, "shop.example.com", "/shared")] = true
+						}}
+					})
+					good, bad := acting("good", c.good, "200", "/shared"), acting("bad", c.bad, "999", "/shared")
+					switch first {
+					case "good":
+						r.Apply(good)
+						settled(t, r)
+						clear(seen)
+						r.Apply(bad)
+					case "bad":
+						r.Apply(bad)
+						r.Settle(time.Hour)
+						r.Apply(good)
+					default:
+						r.Apply(bad, good)
+					}
+					r.Settle(6 * time.Hour)
+					if first == "good" && (len(seen) != 1 || !seen["200"]) && len(seen) > 0 {
+						t.Errorf("answered with %v", seen)
+					}
+					if got := answered(r, 80, "shop.example.com", "/shared"); got != "200" {
+						t.Errorf("at the end the answer is %s", got)
+					}
+					reported := warnings(r)
+					if len(reported["good"])+len(reported["other"]) > 0 {
+						t.Errorf("warnings on the others: %v", reported)
+					}
+					text := strings.Join(reported["bad"], "\n")
+					for _, want := range []string{"RejectedByAWS", "spec.rules[0].http.paths[0]", "999", `path "/shared, /shared/*"`, "HeldRuleLeftOut", "Ingress shop/good"} {
+						if !strings.Contains(text, want) {
+							t.Errorf("the culprit does not read %q in\n%s", want, text)
+						}
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package harness
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// refusable are annotations with a value that AWS refuses.
+var refusable = map[string]string{
+	"load-balancer-attributes":                  "idle_timeout.timeout_seconds=0",
+	"load-balancer-name":                        "no_good",
+	"tags":                                      "Team=a<b",
+	"ssl-policy":                                "ELBSecurityPolicy-None",
+	"security-group-prefix-lists":               "pl-00000000000000000",
+	"listener-attributes.HTTPS-443":             "no.such.attribute=1",
+	"certificate-arn":                           "arn:aws:acm:us-west-2:123456789012:certificate/00000000-0000-4000-8000-000000000000",
+	"mutual-authentication":                     `[{"port":443,"mode":"verify","trustStore":"arn:aws:elasticloadbalancing:us-west-2:123456789012:truststore/none/0000000000000000"}]`,
+	"target-group-attributes":                   "deregistration_delay.timeout_seconds=x",
+	"healthcheck-interval-seconds":              "1",
+	"healthcheck-path":                          "no-slash",
+	"success-codes":                             "9999",
+	"auth-idp-cognito":                          `{"userPoolARN":"none","userPoolClientID":"b","userPoolDomain":"c"}`,
+	"actions.act":                               `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"999"}}`, // of a rule and of the default backend
+	"transforms.web":                            `[{"type":"url-rewrite","urlRewriteConfig":{"rewrites":[{"regex":"(","replace":"/"}]}}]`,
+	"conditions.web":                            `[{"field":"source-ip","sourceIPConfig":{"values":["nowhere"]}}]`,
+	"wafv2-acl-arn":                             "arn:aws:wafv2:us-west-2:123456789012:regional/webacl/none/00000000-0000-4000-8000-000000000000",
+	"frontend-nlb-attributes":                   "no.such.attribute=1",
+	"frontend-nlb-eip-allocations":              "eipalloc-0",
+	"frontend-nlb-healthcheck-interval-seconds": "1",
+}
+
+// withDefault gives an Ingress a default backend.
+func withDefault(ingress string) string {
+	return strings.Replace(ingress, "  rules:", "  defaultBackend: {service: {name: act, port: {name: use-annotation}}}\n  rules:", 1)
+}
+
+// needed are those without which a new listener, or its port in the security group, would be more
+// open than was asked for, so that it is not made.
+var needed = []string{"ssl-policy", "mutual-authentication", "security-group-prefix-lists", "wafv2-acl-arn"}
+
+func TestAValueThatAWSRefusesStopsNoOther(t *testing.T) {
+	t.Parallel()
+	for _, key := range slices.Sorted(maps.Keys(refusable)) {
+		for _, fresh := range []bool{false, true} {
+			if fresh && slices.Contains(needed, key) {
+				continue
+			}
+			name := key + "/live"
+			if fresh {
+				name = key + "/fresh"
+			}
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := shopWith(t, Options{})
+					r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
+					good := map[string]string{"listen-ports": `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn": r.World.Certs["example.com"], "target-type": "ip",
+						"actions.act": `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"404"}}`}
+					if strings.HasPrefix(key, "auth") {
+						good["auth-type"], good["auth-idp-cognito"] = "cognito", `{"userPoolARN":"arn:aws:cognito-idp:us-west-2:123456789012:userpool/p","userPoolClientID":"b","userPoolDomain":"c"}`
+					}
+					if strings.HasPrefix(key, "frontend") {
+						good["enable-frontend-nlb"], good["frontend-nlb-scheme"] = "true", "internet-facing"
+					}
+					other := func(path string) string { return strings.Replace(second(r), "path: /,", "path: "+path+",", 1) }
+					if !fresh {
+						r.Apply(withDefault(outspoken("alb", good)), other("/old"))
+						if failed := r.Settle(20 * time.Minute); len(failed) > 0 {
+							t.Fatal(failed)
+						}
+					}
+					bad := maps.Clone(good)
+					bad[key] = refusable[key]
+					r.Apply(withDefault(outspoken("alb", bad)), other("/new"))
+					r.Settle(time.Hour)
+					state := r.State()
+					if slices.ContainsFunc(state, func(l string) bool { return strings.HasPrefix(l, "rule ") && strings.Contains(l, `"/old"`) }) {
+						t.Errorf("the other member keeps an old rule: %v", warnings(r))
+					}
+					for _, port := range []string{"80", "443"} {
+						if !slices.ContainsFunc(state, func(l string) bool {
+							return strings.HasPrefix(l, "rule ") && strings.Contains(l, `",`+port+`,`) && strings.Contains(l, `"/new"`) && strings.Contains(l, "tg:k8s-shop-api")
+						}) {
+							t.Errorf("the other member is not served as it asks on port %s: %v", port, warnings(r))
+						}
+					}
+					if len(warnings(r)["first"]) == 0 {
+						t.Error("no event says so")
+					}
+				})
+			})
+		}
+	}
+}
+
+// The pool of a live load balancer cannot be changed; who tries gets an event.
+func TestACustomerOwnedPoolStays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("customer-owned-ipv4-pool", "ipv4pool-coip-1"), "/=web"))
+		settled(t, r)
+		if w := warnings(r); len(w) > 0 {
+			t.Fatalf("warnings before anything is wrong: %v", w)
+		}
+		r.Emulator.Calls().Reset()
+		r.Apply(ingressOf(annotated("customer-owned-ipv4-pool", "ipv4pool-coip-2"), "/=web"))
+		settled(t, r)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("%d mutating calls", n)
+		}
+		if w := warnings(r)["web"]; len(w) != 1 || !strings.Contains(w[0], "cannot be changed") {
+			t.Errorf("the owner gets no event: %v", w)
+		}
+	})
+}

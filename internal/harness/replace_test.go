@@ -1,0 +1,232 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+)
+
+// Replace does what `kubectl replace` does: what the manifest does not name goes, finalizers among it.
+// The status stays.
+func (r *Harness) Replace(docs ...string) {
+	r.T.Helper()
+	for _, doc := range docs {
+		loaded, err := cluster.LoadYAML([]byte(doc))
+		if err != nil {
+			r.T.Fatal(err)
+		}
+		for _, obj := range loaded.Objects {
+			if _, err := r.Store.Update(obj, cluster.Main); err != nil {
+				r.T.Fatal(err)
+			}
+		}
+	}
+}
+
+const nginx = `
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: nginx}
+spec: {controller: k8s.io/ingress-nginx}
+`
+
+const grouped = ", alb.ingress.kubernetes.io/group.name: "
+
+// strip takes the finalizers off the Ingress, as a person does.
+func strip(r *Harness) {
+	r.T.Helper()
+	obj, err := r.Store.Get(ingressRef)
+	if err != nil || obj == nil {
+		r.T.Fatalf("there is no Ingress: %v", err)
+	}
+	obj = obj.DeepCopyObject().(cluster.Object)
+	obj.SetFinalizers(nil)
+	if _, err := r.Store.Update(obj, cluster.Main); err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+var ingressRef = cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}
+
+// An Ingress that loses its finalizers by an edit leaves nothing of its load balancer behind, whatever
+// becomes of it.
+func TestAnIngressThatLosesItsFinalizerLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		from    string // annotations
+		edit    func(r *Harness)
+		deleted bool
+	}{
+		"another group": {from: grouped + "one", edit: func(r *Harness) { r.Replace(ingressOf(grouped+"two", "/=web")) }},
+		"into a group":  {edit: func(r *Harness) { r.Replace(ingressOf(grouped+"two", "/=web")) }},
+		"out of a group": {from: grouped + "one", edit: func(r *Harness) {
+			r.Replace(ingressOf("", "/=web"))
+		}},
+		"back again": {from: grouped + "one", edit: func(r *Harness) {
+			r.Replace(ingressOf(grouped+"two", "/=web"))
+			r.Replace(ingressOf(grouped+"one", "/=web"))
+		}},
+		"the class of another controller": {edit: func(r *Harness) {
+			r.Apply(nginx)
+			r.Replace(strings.Replace(ingressOf("", "/=web"), "ingressClassName: alb", "ingressClassName: nginx", 1))
+		}},
+		"deletion": {deleted: true, edit: func(r *Harness) {
+			strip(r)
+			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
+		}},
+		"deletion out of a group": {from: grouped + "one", deleted: true, edit: func(r *Harness) {
+			strip(r)
+			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
+		}},
+		"finalizers taken off during deletion": {deleted: true, edit: func(r *Harness) {
+			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
+			strip(r)
+		}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(shop, pods("web", podAddresses[0]))
+				before := r.State()
+				r.Apply(ingressOf(c.from, "/=web"))
+				r.calm(10 * time.Minute)
+				c.edit(r)
+				r.calm(10 * time.Minute)
+				want := before
+				if !c.deleted {
+					if obj, _ := r.Store.Get(ingressRef); len(obj.GetFinalizers()) > 1 {
+						t.Errorf("the Ingress has the finalizers %v", obj.GetFinalizers())
+					}
+					got := r.State()
+					r.Start()
+					r.calm(10 * time.Minute)
+					if diff := cmp.Diff(got, r.State()); diff != "" {
+						t.Errorf("a restart makes a difference:\n%s", diff)
+					}
+					drop(t, r, cluster.KindIngress, "web")
+					r.calm(10 * time.Minute)
+				}
+				if diff := cmp.Diff(want, r.State()); diff != "" {
+					t.Errorf("something is left (-before +after):\n%s", diff)
+				}
+				if n := len(r.Store.All(cluster.KindBinding)); n > 0 {
+					t.Errorf("%d bindings are left", n)
+				}
+			})
+		})
+	}
+}
+
+// What an Ingress leaves while no controller runs is cleaned up at the next start. How far the process
+// before got makes no difference.
+func TestWhatIsLeftWhileNoControllerRunsIsCleanedUp(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		meanwhile func(r *Harness)
+		// alive is done while the process lives that is killed then after so many calls.
+		alive  func(r *Harness)
+		during int
+		kept   bool // the load balancer stays
+	}{
+		"another group": {meanwhile: func(r *Harness) { r.Replace(ingressOf(grouped+"two", "/=web")) }},
+		"the class of another controller": {meanwhile: func(r *Harness) {
+			r.Apply(nginx)
+			r.Replace(strings.Replace(ingressOf("", "/=web"), "ingressClassName: alb", "ingressClassName: nginx", 1))
+		}},
+		// A user may have done so to keep the load balancer.
+		"deletion without a controller": {kept: true, meanwhile: func(r *Harness) {
+			strip(r)
+			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
+		}},
+		"deletion of which the process has seen something": {during: 3, alive: func(r *Harness) {
+			strip(r)
+			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
+		}},
+		"deletion after an edit of which the process has seen something": {during: 3,
+			alive: func(r *Harness) { r.Replace(ingressOf(grouped+"two", "/=web")) },
+			meanwhile: func(r *Harness) {
+				strip(r)
+				drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
+			},
+		},
+	}
+	for name, c := range cases {
+		for _, age := range []time.Duration{0, 10 * time.Minute} {
+			t.Run(fmt.Sprintf("%s after %v", name, age), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := shopWith(t, Options{Checkpoints: true})
+					r.Apply(shop, pods("web", podAddresses[0]))
+					before := r.State()
+					r.Apply(ingressOf(grouped+"one", "/=web"))
+					r.Settle(age)
+					if c.alive != nil {
+						killAtCall(r, c.during)
+						c.alive(r)
+						r.Settle(time.Minute)
+						if !r.Dead() {
+							t.Fatal("the controller was not killed")
+						}
+					}
+					r.Kill()
+					had := len(r.State())
+					if c.meanwhile != nil {
+						c.meanwhile(r)
+					}
+					r.Emulator.Faults().SetHook(nil)
+					r.Emulator.Calls().Reset()
+					r.Start()
+					r.calm(10 * time.Minute)
+					if obj, _ := r.Store.Get(ingressRef); obj != nil {
+						drop(t, r, cluster.KindIngress, "web")
+						r.calm(10 * time.Minute)
+					}
+					after := r.State()
+					if c.kept {
+						if n := r.Emulator.Calls().Mutating(); n > 0 || len(after) != had {
+							t.Errorf("%d calls change something, %d resources are left of %d", n, len(after), had)
+						}
+						orphans := r.Orphans()
+						if len(orphans) != 1 || orphans[0].ID.Name != "one" || len(orphans[0].Resources) < 2 {
+							t.Errorf("orphans: %v", orphans)
+						}
+						// The way out.
+						r.Apply(ingressOf(grouped+"one", "/=web"))
+						r.calm(10 * time.Minute)
+						drop(t, r, cluster.KindIngress, "web")
+						r.calm(10 * time.Minute)
+						after = r.State()
+					}
+					if diff := cmp.Diff(before, after); diff != "" {
+						t.Errorf("something is left (-before +after):\n%s", diff)
+					}
+					if n := len(r.Store.All(cluster.KindBinding)); n > 0 {
+						t.Errorf("%d bindings are left", n)
+					}
+					if orphans := r.Orphans(); len(orphans) > 0 {
+						t.Errorf("orphans: %v", orphans)
+					}
+				})
+			})
+		}
+	}
+}
+
+// killAtCall kills the controller with the n-th call from now that changes something.
+func killAtCall(r *Harness, n int) {
+	r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+		if c.Mutating {
+			if n--; n == 0 {
+				r.Kill()
+			}
+		}
+		return fault.Action{}
+	})
+}

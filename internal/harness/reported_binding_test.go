@@ -1,0 +1,62 @@
+package harness
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// A binding whose target group does not exist stays so for hours. Its event is raised meanwhile, as one with
+// a count, and not after what it is about is over.
+func TestEventsOfBindingsAreRaisedWhileTheyLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(victims(r, "alb", "group.name", "edge")...)
+		settled(t, r)
+		lost := impostor(bindingsOf(r, "shop")[0])
+		lost.Labels, lost.Spec.TargetGroupARN = nil, lost.Spec.TargetGroupARN+"00"
+		if err := r.Store.Apply(lost); err != nil {
+			t.Fatal(err)
+		}
+		count := func() (events int, count int32) {
+			for _, o := range r.Store.All("Event") {
+				if ev := o.(*corev1.Event); ev.InvolvedObject.Name == lost.Name && ev.Type == corev1.EventTypeWarning {
+					events, count = events+1, count+ev.Count
+				}
+			}
+			return events, count
+		}
+		r.Settle(time.Minute)
+		if events, n := count(); events != 1 || n != 1 {
+			t.Fatalf("%d events, count %d, at first", events, n)
+		}
+		raised := func() {
+			for range 3 * 60 {
+				time.Sleep(time.Minute)
+				r.Settle(0)
+				r.process.k8s.RaiseEvents(t.Context())
+			}
+		}
+		raised()
+		events, n := count()
+		if events != 1 || n < 4 || n > 6 {
+			t.Errorf("%d events, count %d, in three hours", events, n)
+		}
+		got, err := r.Store.Get(cluster.RefOf(lost))
+		if err != nil || got == nil {
+			t.Fatal(err)
+		}
+		if err := r.Store.Remove(got); err != nil {
+			t.Fatal(err)
+		}
+		r.Settle(10 * time.Minute)
+		raised()
+		if _, after := count(); after != n {
+			t.Errorf("count %d after the binding is gone, %d before", after, n)
+		}
+	})
+}

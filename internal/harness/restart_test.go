@@ -1,0 +1,163 @@
+package harness
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+)
+
+// address is the i-th address of a pod on the first node.
+func address(i int) string { return fmt.Sprintf("10.0.%d.%d", 132+i/250, 1+i%250) }
+
+// newcomer is an address on the second node.
+const newcomer = "10.0.148.200"
+
+// size is how large the world of a measurement is: as large as the goal says for "make bench", and
+// smaller in ordinary runs, which only see to it that nothing gets worse.
+func size(full, small int) int {
+	if os.Getenv("FULCRUM_BENCH") != "" {
+		return full
+	}
+	return small
+}
+
+// fleetOf is a world with n load balancers with two target groups each, made without limits and
+// with AWS's limits on from then on.
+func fleetOf(t *testing.T, n int, opt Options) *Harness {
+	t.Helper()
+	free := true
+	opt.Checkpoints = true
+	edit := opt.Cloud
+	opt.Cloud = func(c *cloud.Config) {
+		if edit != nil {
+			edit(c)
+		}
+		if free {
+			c.TokenBuckets = []cloud.TokenBucket{}
+		}
+	}
+	r := New(t, opt)
+	r.Emulator.Store().Lock()
+	r.Emulator.Store().Config.Quotas["application-load-balancers"] = 1000
+	r.Emulator.Store().Config.Quotas["security-groups"] = 5000
+	r.Emulator.Store().Unlock()
+	r.Apply(shop)
+	var all []string
+	for i := range 2 * n {
+		all = append(all, address(i))
+	}
+	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], all...); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		for j, s := range []string{"web", "api"} {
+			s = fmt.Sprintf("%s%d", s, i)
+			r.Apply(fmt.Sprintf(`
+apiVersion: v1
+kind: Service
+metadata: {name: %[1]s, namespace: shop, uid: uid-%[1]s}
+spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
+`, s), pods(s, address(2*i+j)))
+		}
+		r.Apply(ingressNumber(i, ""))
+	}
+	r.rest(10 * time.Minute)
+	free = false
+	// The second pod of a Service is on the second node.
+	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[1], newcomer); err != nil {
+		t.Fatal(err)
+	}
+	r.Emulator.Faults().SetLimits(fault.Documented(1))
+	r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
+	return r
+}
+
+func ingressNumber(i int, annotations string) string {
+	doc := ingressOf(annotations, fmt.Sprintf("/=web%d", i), fmt.Sprintf("/api=api%d", i))
+	return strings.Replace(doc, "name: web\n", fmt.Sprintf("name: ing%d\n", i), 1)
+}
+
+// rest lets time pass, with either kind of driver.
+func (r *Harness) rest(d time.Duration) {
+	r.T.Helper()
+	if r.opt.Workers > 0 {
+		time.Sleep(d)
+		return
+	}
+	if failed := r.Settle(d); len(failed) > 0 {
+		r.T.Fatal(failed)
+	}
+}
+
+// done is how long after a moment a call was answered for the first time.
+func (r *Harness) done(operation string, since time.Time) time.Duration {
+	for _, e := range r.Emulator.Calls().Entries() {
+		if e.Operation == operation && !e.Time.Before(since) && e.Fault == "" {
+			return e.Time.Sub(since) + latency
+		}
+	}
+	return -1
+}
+
+// TestRestart starts the controller over many load balancers. In the first minute an Ingress is
+// edited and a pod comes.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	n := size(300, 60)
+	t.Run("own tags", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { restart(t, n, 15+(3*n+19)/20, "", Options{Workers: 3}) })
+	})
+	t.Run("tagging service", func(t *testing.T) {
+		byTags := func(c *cloud.Config) { c.TaggingAPI = true }
+		synctest.Test(t, func(t *testing.T) {
+			restart(t, n, 20+(3*n+99)/100, " with EnableRGTAPI", Options{Workers: 3, Cloud: byTags})
+		})
+	})
+}
+
+// restart allows so many calls in the first minute.
+func restart(t *testing.T, n, limit int, how string, opt Options) {
+	t.Helper()
+	r := fleetOf(t, n, opt)
+	r.Emulator.Calls().Reset()
+	r.Start()
+	time.Sleep(20 * time.Second)
+	if total := r.Emulator.Calls().Total(); total > 0 {
+		logCalls(t, r, "before anything changes", n)
+		t.Errorf("a start makes %d calls before anything changes", total)
+	}
+	edited := time.Now()
+	r.Apply(ingressNumber(7, `, alb.ingress.kubernetes.io/load-balancer-attributes: idle_timeout.timeout_seconds=77`))
+	time.Sleep(10 * time.Second)
+	changed := time.Now()
+	r.Apply(pods("web9", address(2*9), newcomer))
+	time.Sleep(30 * time.Second)
+	edit, pod := r.done("ModifyLoadBalancerAttributes", edited), r.done("RegisterTargets", changed)
+	total := r.Emulator.Calls().Total()
+	logCalls(t, r, "the first minute after a restart", n)
+	t.Logf("BENCH restart over %d load balancers%s, calls in the first minute: %d, goal 60 (15 to 24 for each load balancer before it is done)", n, how, total)
+	t.Logf("BENCH an edit right after: %v, a new pod: %v, goal 5s (after all that)", edit, pod)
+	if edit < 0 || edit > 5*time.Second || pod < 0 || pod > 5*time.Second {
+		t.Error("an edit or a pod waits for the restart")
+	}
+	if total > limit {
+		t.Errorf("%d calls in the first minute", total)
+	}
+	r.Emulator.Calls().Reset()
+	most, before := 0, 0
+	for range 44 {
+		time.Sleep(time.Minute)
+		most, before = max(most, r.Emulator.Calls().Total()-before), r.Emulator.Calls().Total()
+	}
+	logCalls(t, r, "the rest of the lane", n)
+	if looked := r.Emulator.Calls().Counts()["elasticloadbalancing:DescribeListeners"]; looked < n-5 {
+		t.Errorf("only %d load balancers were looked at within 45 minutes", looked)
+	}
+	t.Logf("at most %d calls in one minute", most)
+}

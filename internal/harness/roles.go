@@ -1,0 +1,125 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/config/rights"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+// roleBound is an API server that allows what roles allow, and nothing else.
+type roleBound struct {
+	api   kube.API
+	roles []rights.Role
+
+	mu     sync.Mutex
+	denied map[string]bool // "resource verb"
+}
+
+// check returns the error of an API server for who lacks a verb.
+func (b *roleBound) check(obj cluster.Object, part cluster.Part, verb string) error {
+	resource := groupResourceOf(obj)
+	full := resource.Resource
+	if part == cluster.Status {
+		full += "/status"
+	}
+	if rights.Allows(b.roles, resource.Group, full, verb, obj.GetNamespace(), obj.GetName()) {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.denied[full+" "+verb] = true
+	return apierrors.NewForbidden(schema.GroupResource{Group: resource.Group, Resource: full}, obj.GetName(),
+		errors.New(`User "system:serviceaccount:`+rights.Namespace+":"+rights.ServiceAccount+`" cannot `+verb+" resource"))
+}
+
+// lacking are the verbs that were denied, as "resource verb".
+func (b *roleBound) lacking() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []string
+	for d := range b.denied {
+		out = append(out, d)
+	}
+	return out
+}
+
+// groupResourceOf is the resource of an object's kind.
+func groupResourceOf(obj cluster.Object) schema.GroupResource {
+	kind := KindOf(obj)
+	typ, _ := cluster.TypeOf(cluster.Kind(kind))
+	return schema.GroupResource{Group: typ.GVK.Group, Resource: ResourceOf(kind)}
+}
+
+// KindOf is the kind of an object, also of those that the controller only writes.
+func KindOf(obj cluster.Object) string {
+	switch obj.(type) {
+	case *corev1.ConfigMap:
+		return "ConfigMap"
+	case *corev1.Event:
+		return "Event"
+	}
+	k, _ := cluster.KindOf(obj)
+	return string(k)
+}
+
+// ResourceOf is the name of the resource of a kind.
+func ResourceOf(kind string) string {
+	resource := strings.ToLower(kind)
+	switch {
+	case strings.HasSuffix(resource, "ss"):
+		return resource + "es"
+	case strings.HasSuffix(resource, "s"):
+		return resource
+	}
+	return resource + "s"
+}
+
+// Read implements kube.API.
+func (b *roleBound) Read(ctx context.Context, obj cluster.Object) error {
+	if err := b.check(obj, cluster.Main, "get"); err != nil {
+		return err
+	}
+	return b.api.Read(ctx, obj)
+}
+
+// Create implements kube.API.
+func (b *roleBound) Create(ctx context.Context, obj cluster.Object) error {
+	if err := b.check(obj, cluster.Main, "create"); err != nil {
+		return err
+	}
+	return b.api.Create(ctx, obj)
+}
+
+// Patch implements kube.API.
+func (b *roleBound) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	if err := b.check(obj, part, "patch"); err != nil {
+		return err
+	}
+	return b.api.Patch(ctx, obj, part, kind, data)
+}
+
+// Update implements kube.API.
+func (b *roleBound) Update(ctx context.Context, obj cluster.Object) error {
+	if err := b.check(obj, cluster.Main, "update"); err != nil {
+		return err
+	}
+	return b.api.Update(ctx, obj)
+}
+
+// Delete implements kube.API.
+func (b *roleBound) Delete(ctx context.Context, obj cluster.Object) error {
+	if err := b.check(obj, cluster.Main, "delete"); err != nil {
+		return err
+	}
+	return b.api.Delete(ctx, obj)
+}

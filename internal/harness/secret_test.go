@@ -1,0 +1,85 @@
+package harness
+
+import (
+	"encoding/base64"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func clientSecret(value string) string {
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Secret
+metadata: {name: login, namespace: shop}
+data: {clientID: c2hvcA==, clientSecret: %s}
+`, base64.StdEncoding.EncodeToString([]byte(value)))
+}
+
+// secrets are the client secrets that AWS holds, of rules and of default actions.
+func secrets(r *Harness) (out []string) {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	for _, rule := range w.Partition(Account, Region).ELB.Rules {
+		for _, a := range rule.Actions {
+			if c := a.AuthenticateOidcConfig; c != nil {
+				out = append(out, *c.ClientSecret)
+			}
+		}
+	}
+	return out
+}
+
+// A client secret that changes is given to AWS, whether a controller sees the change or finds it at
+// its start, and nothing is written while it does not change.
+func TestAClientSecretThatChangesIsGivenToAWS(t *testing.T) {
+	t.Parallel()
+	const idp = `{"issuer":"https://login.example.com","authorizationEndpoint":"https://login.example.com/a","tokenEndpoint":"https://login.example.com/t","userInfoEndpoint":"https://login.example.com/u","secretName":"login"}`
+	synctest.Test(t, func(t *testing.T) {
+		r := New(t, Options{Checkpoints: true})
+		for i, a := range podAddresses {
+			if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[i%3], a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		secure := annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", idp)
+		r.Apply(shop, clientSecret("one"), pods("web", podAddresses[:3]...), ingressOf(secure, "/=web", "/b=web"))
+		step := func(what, want string, writes int) {
+			t.Helper()
+			r.rest(2 * time.Hour)
+			got := secrets(r)
+			if len(got) != 2 || got[0] != want || got[1] != want {
+				t.Errorf("%s: AWS holds %v", what, got)
+			}
+			if n := r.Emulator.Calls().Mutating(); writes >= 0 && n != writes {
+				t.Errorf("%s: %d writes: %v", what, n, r.Emulator.Calls().Counts())
+			}
+			r.Emulator.Calls().Reset()
+		}
+		step("at first", "one", -1)
+		r.process.listAll()
+		step("a second look", "one", 0)
+		r.Apply(clientSecret("two"))
+		step("changed", "two", 2)
+		r.Start()
+		step("a restart", "two", 0)
+		r.process.save()
+		r.Kill()
+		r.Apply(clientSecret("three"))
+		r.Start()
+		step("changed while no controller ran", "three", 2)
+		// Whoever does not know what AWS holds takes it to be right.
+		for _, o := range r.Store.All("Secret") {
+			if o.GetNamespace() == "kube-system" {
+				if err := r.Store.Remove(o); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		r.Kill()
+		r.Start()
+		step("without a memory", "three", 0)
+	})
+}

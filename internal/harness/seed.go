@@ -1,0 +1,160 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/aws/aws-sdk-go-v2/service/shield"
+	"github.com/aws/aws-sdk-go-v2/service/wafv2"
+	waftypes "github.com/aws/aws-sdk-go-v2/service/wafv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+)
+
+// Account owns everything in a harness. AccessKey belongs to it and may do everything; ControllerKey may do
+// what the policies of the harness allow.
+const (
+	Account       = "123456789012"
+	AccessKey     = "AKIA" + Account
+	ControllerKey = AccessKey + "FULCRUM"
+)
+
+// Seeded is what a world has before anything is applied to it. Templates of test objects are
+// executed over it.
+type Seeded struct {
+	VPC string
+	// Public and Private are subnet ids in zone order.
+	Public, Private []string
+	// NodeSG and ExtraSG are the security groups "nodes" and "extra".
+	NodeSG, ExtraSG string
+	// Certs are certificate ARNs by domain: "example.com" and "app.test", each with its wildcard.
+	Certs map[string]string
+	// WebACL is an ARN, PrefixList an id, EIPs are allocation ids.
+	WebACL     string
+	PrefixList string
+	EIPs       []string
+	// TargetGroups are ARNs of target groups that no controller made, by name.
+	TargetGroups map[string]string
+	// Instances are the nodes, one in each private subnet.
+	Instances []Instance
+}
+
+// Instance is a node.
+type Instance struct {
+	ID, Zone, Address string
+}
+
+// AWSConfig is what an SDK client needs to reach the emulator as a user other than the controller.
+func AWSConfig(em *emulator.Emulator) aws.Config {
+	return aws.Config{
+		Region: RegionOf(em), HTTPClient: em.Client(),
+		Credentials: credentials.NewStaticCredentialsProvider(AccessKey, "secret", ""),
+	}
+}
+
+// RegionOf is where everything is in an emulator: Region, or the first region of another partition.
+func RegionOf(em *emulator.Emulator) string {
+	if home := em.Store().AWS(); home.Name != "aws" {
+		return home.Home
+	}
+	return Region
+}
+
+// Seed makes the network, the certificates and what else exists beforehand, through the API.
+func Seed(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
+	cfg := AWSConfig(em)
+	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), shield: em.Store().AWS().Shield, out: Seeded{
+		Certs: map[string]string{}, TargetGroups: map[string]string{},
+	}}
+	err := run(ctx, []seeding{
+		{"VPC", s.vpc},
+		{"subnets", s.subnets},
+		{"internet gateway", s.gateway},
+		{"security group of nodes", s.nodeGroup},
+		{"extra security group", s.extraGroup},
+		{"instances", s.instances},
+		{"prefix list", s.prefixList},
+		{"addresses", s.addresses},
+		{"certificates", s.certificates},
+		{"web ACL", s.webACL},
+		{"target group", s.targetGroup},
+		{"subscription", s.subscription},
+	})
+	return s.out, err
+}
+
+// SeedBeside adds to a network with nodes and certificates what the objects of tests refer to besides these.
+func SeedBeside(ctx context.Context, cfg aws.Config, network Seeded) (Seeded, error) {
+	network.TargetGroups = map[string]string{}
+	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), shield: true, out: network}
+	err := run(ctx, []seeding{
+		{"extra security group", s.extraGroup},
+		{"prefix list", s.prefixList},
+		{"addresses", s.addresses},
+		{"web ACL", s.webACL},
+		{"target group", s.targetGroup},
+		{"subscription", s.subscription},
+	})
+	return s.out, err
+}
+
+type seeding struct {
+	name string
+	make func(context.Context) error
+}
+
+func run(ctx context.Context, steps []seeding) error {
+	for _, step := range steps {
+		if err := step.make(ctx); err != nil {
+			return fmt.Errorf("seed %s: %w", step.name, err)
+		}
+	}
+	return nil
+}
+
+type seeder struct {
+	cfg  aws.Config
+	ec2  *ec2.Client
+	ipv6 string // the VPC's block
+	// shield says that the partition has Shield.
+	shield bool
+	out    Seeded
+}
+
+func (s *seeder) webACL(ctx context.Context) error {
+	out, err := wafv2.NewFromConfig(s.cfg).CreateWebACL(ctx, &wafv2.CreateWebACLInput{
+		Name: aws.String("rig"), Scope: waftypes.ScopeRegional,
+		DefaultAction:    &waftypes.DefaultAction{Allow: &waftypes.AllowAction{}},
+		VisibilityConfig: &waftypes.VisibilityConfig{MetricName: aws.String("rig")},
+	})
+	if err != nil {
+		return err
+	}
+	s.out.WebACL = aws.ToString(out.Summary.ARN)
+	return nil
+}
+
+func (s *seeder) targetGroup(ctx context.Context) error {
+	out, err := elasticloadbalancingv2.NewFromConfig(s.cfg).CreateTargetGroup(ctx, &elasticloadbalancingv2.CreateTargetGroupInput{
+		Name: aws.String("external"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80),
+		TargetType: elbtypes.TargetTypeEnumIp, VpcId: aws.String(s.out.VPC),
+	})
+	if err != nil {
+		return err
+	}
+	s.out.TargetGroups["external"] = aws.ToString(out.TargetGroups[0].TargetGroupArn)
+	return nil
+}
+
+func (s *seeder) subscription(ctx context.Context) error {
+	if !s.shield {
+		return nil
+	}
+	_, err := shield.NewFromConfig(s.cfg).CreateSubscription(ctx, &shield.CreateSubscriptionInput{})
+	return err
+}

@@ -1,0 +1,81 @@
+package harness
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+)
+
+// certificates imports one certificate for each domain and its wildcard. The ARNs sort in the order
+// of the list, because the choice between certificates may depend on it.
+func (s *seeder) certificates(ctx context.Context) error {
+	client := acm.NewFromConfig(s.cfg)
+	before := ""
+	for _, domain := range []string{"example.com", "app.test"} {
+		cert, key, err := selfSigned(domain, "*."+domain)
+		if err != nil {
+			return err
+		}
+		// AWS chooses ARNs at random: try until one is in its place.
+		for range 64 {
+			out, err := client.ImportCertificate(ctx, &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key})
+			if err != nil {
+				return fmt.Errorf("%s: %w", domain, err)
+			}
+			arn := aws.ToString(out.CertificateArn)
+			if arn > before && (before != "" || arnLeavesRoom(arn)) {
+				s.out.Certs[domain] = arn
+				before = arn
+				break
+			}
+			if _, err := client.DeleteCertificate(ctx, &acm.DeleteCertificateInput{CertificateArn: out.CertificateArn}); err != nil {
+				return fmt.Errorf("%s: %w", domain, err)
+			}
+		}
+		if s.out.Certs[domain] == "" {
+			return fmt.Errorf("%s: no ARN is in its place", domain)
+		}
+	}
+	return nil
+}
+
+// arnLeavesRoom reports whether the random part of an ARN is in the lower half, so that another one
+// above it is soon found.
+func arnLeavesRoom(arn string) bool {
+	const uuid = 36
+	return len(arn) > uuid && arn[len(arn)-uuid] < '8'
+}
+
+// selfSigned returns a certificate for the names and its key, as PEM.
+func selfSigned(names ...string) (cert, key []byte, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: names[0]}, DNSNames: names,
+		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(10, 0, 0),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		return nil, nil, err
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), nil
+}

@@ -1,0 +1,183 @@
+package harness
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+)
+
+// twoPorts is a Service with a network load balancer and two ports.
+func twoPorts(name string) string {
+	return strings.Replace(exposedService(name, ipTargets, "{name: a, port: 80, targetPort: 8080}, {name: b, port: 443, targetPort: 8080}"), "22222222-0000-4000-8000-000000000001", "uid-"+name, 1)
+}
+
+// podsOfPorts are pods that serve both ports.
+func podsOfPorts(name string, addresses ...string) string {
+	return strings.Replace(pods(name, addresses...), `{name: "", port: 8080, protocol: TCP}`, "{name: a, port: 8080, protocol: TCP}, {name: b, port: 8080, protocol: TCP}", 1)
+}
+
+// callReasons says what each call is for that a Service with two ports needs, and how many it cannot do without: what
+// AWS has no call for that does it for several resources.
+var callReasons = map[string]struct {
+	floor int
+	why   string
+}{
+	"ec2:CreateSecurityGroup":                            {1, "the load balancer's own group; the first Service of a cluster makes the shared one too"},
+	"ec2:AuthorizeSecurityGroupIngress":                  {1, "clients of both ports; the first Service on a node opens its ports too"},
+	"ec2:DescribeSecurityGroups":                         {0, "once for all: which groups there are, and the rules of nodes"},
+	"ec2:DescribeSubnets":                                {0, "once for all: where load balancers can be"},
+	"ec2:DescribeAvailabilityZones":                      {0, "once for all: what kind of zones these are"},
+	"ec2:DescribeInstances":                              {0, "once for all: the network interfaces of nodes"},
+	"ec2:DescribeNetworkInterfaces":                      {0, "once for all: the network interfaces of pods"},
+	"ec2:DescribeVpcs":                                   {0, "once for all: the ranges of the VPC"},
+	"elasticloadbalancing:CreateLoadBalancer":            {1, "the load balancer"},
+	"elasticloadbalancing:CreateTargetGroup":             {2, "one for each port"},
+	"elasticloadbalancing:ModifyTargetGroupAttributes":   {2, "proxy protocol off, in each target group: CreateTargetGroup takes no attributes"},
+	"elasticloadbalancing:CreateListener":                {2, "one for each port"},
+	"elasticloadbalancing:RegisterTargets":               {2, "one for each target group"},
+	"elasticloadbalancing:DescribeTargetHealth":          {0, "targets are looked at until they are healthy"},
+	"elasticloadbalancing:DescribeLoadBalancers":         {0, "once for all: which there are"},
+	"elasticloadbalancing:DescribeTargetGroups":          {0, "once for all: which there are, and whose names are taken"},
+	"elasticloadbalancing:DescribeTags":                  {0, "once for twenty: whose they are"},
+	"elasticloadbalancing:DescribeTargetGroupAttributes": {0, "to compare attributes"},
+	"elasticloadbalancing:DescribeListeners":             {0, "to compare listeners"},
+}
+
+// TestServiceCalls counts the AWS calls for Services with two ports each, with the reason for each call.
+func TestServiceCalls(t *testing.T) {
+	t.Parallel()
+	floor := 0
+	for _, r := range callReasons {
+		floor += r.floor
+	}
+	for _, n := range []int{1, 50} {
+		t.Run(fmt.Sprintf("%d Services", n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWith(t, Options{})
+				for i := range n {
+					if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], fmt.Sprintf("10.0.133.%d", i+1)); err != nil {
+						t.Fatal(err)
+					}
+					r.Apply(podsOfPorts(fmt.Sprintf("mail%d", i), fmt.Sprintf("10.0.133.%d", i+1)))
+				}
+				r.Emulator.Calls().Reset()
+				for i := range n {
+					r.Apply(twoPorts(fmt.Sprintf("mail%d", i)))
+				}
+				if failed := r.Settle(10 * time.Minute); len(failed) > 0 {
+					t.Fatal(failed)
+				}
+				counts := r.Emulator.Calls().Counts()
+				for _, op := range slices.Sorted(maps.Keys(counts)) {
+					t.Logf("  %4d %s: %s", counts[op], op, callReasons[op].why)
+					if callReasons[op].why == "" {
+						t.Errorf("no reason is known for %s", op)
+					}
+				}
+				each := float64(r.Emulator.Calls().Total()) / float64(n)
+				t.Logf("BENCH %d Services with two ports created together: %.1f calls for each, of which %.1f change something; floor %d", n, each, float64(r.Emulator.Calls().Mutating())/float64(n), floor)
+				if limit := float64(floor + 2); n > 1 && each > limit {
+					t.Errorf("creation takes %.1f calls for each Service, the budget is %.0f", each, limit)
+				}
+				r.Emulator.Calls().Reset()
+				r.process.listAll()
+				r.Settle(time.Minute)
+				t.Logf("BENCH a pass over %d Services without change: %d calls, goal 0", n, r.Emulator.Calls().Total())
+				if total := r.Emulator.Calls().Total(); total > 0 {
+					t.Errorf("a pass without change takes %d calls: %v", total, r.Emulator.Calls().Counts())
+				}
+				if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], "10.0.133.200"); err != nil {
+					t.Fatal(err)
+				}
+				r.Emulator.Calls().Reset()
+				r.Apply(podsOfPorts("mail0", "10.0.133.200"))
+				r.Settle(10 * time.Minute)
+				logCalls(t, r, "a pod replaced", 1)
+				t.Logf("BENCH one pod of a Service with two ports replaced: %d calls, of which %d change something; floor 4, in and out of two target groups", r.Emulator.Calls().Total(), r.Emulator.Calls().Mutating())
+				if m := r.Emulator.Calls().Mutating(); m != 4 {
+					t.Errorf("a replaced pod takes %d changes", m)
+				}
+				r.Emulator.Calls().Reset()
+				r.Start()
+				r.Settle(time.Minute)
+				logCalls(t, r, "the first minute after a restart", n)
+				if m := r.Emulator.Calls().Mutating(); m > 0 {
+					t.Errorf("a restart makes %d mutating calls", m)
+				}
+			})
+		})
+	}
+}
+
+// TestServiceRestart starts the controller over many Services. In the first minute one is edited and a pod comes.
+func TestServiceRestart(t *testing.T) {
+	t.Parallel()
+	n := size(300, 60)
+	synctest.Test(t, func(t *testing.T) {
+		free := true
+		r := New(t, Options{Workers: 3, Checkpoints: true, Cloud: func(c *cloud.Config) {
+			if free {
+				c.TokenBuckets = []cloud.TokenBucket{}
+			}
+		}})
+		r.Emulator.Store().Lock()
+		for _, quota := range []string{"network-load-balancers", "security-groups", "network-load-balancer-enis-per-vpc"} {
+			r.Emulator.Store().Config.Quotas[quota] = 5000
+		}
+		r.Emulator.Store().Unlock()
+		r.Apply(shop)
+		var all []string
+		for i := range n {
+			all = append(all, address(i))
+		}
+		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], all...); err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			r.Apply(podsOfPorts(fmt.Sprintf("mail%d", i), address(i)), twoPorts(fmt.Sprintf("mail%d", i)))
+		}
+		r.rest(15 * time.Minute)
+		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[1], newcomer); err != nil {
+			t.Fatal(err)
+		}
+		free = false
+		r.Emulator.Faults().SetLimits(fault.Documented(1))
+		r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
+		r.Emulator.Calls().Reset()
+		r.Start()
+		time.Sleep(20 * time.Second)
+		if total := r.Emulator.Calls().Total(); total > 0 {
+			logCalls(t, r, "before anything changes", n)
+			t.Errorf("a start makes %d calls before anything changes", total)
+		}
+		edited := time.Now()
+		r.Apply(strings.Replace(twoPorts("mail7"), "annotations: {", `annotations: {service.beta.kubernetes.io/aws-load-balancer-attributes: "load_balancing.cross_zone.enabled=true", `, 1))
+		time.Sleep(10 * time.Second)
+		changed := time.Now()
+		r.Apply(podsOfPorts("mail9", address(9), newcomer))
+		time.Sleep(30 * time.Second)
+		edit, pod := r.done("ModifyLoadBalancerAttributes", edited), r.done("RegisterTargets", changed)
+		total := r.Emulator.Calls().Total()
+		logCalls(t, r, "the first minute after a restart", n)
+		t.Logf("BENCH restart over %d Services, calls in the first minute: %d; an edit right after: %v, a new pod: %v, goal 5s", n, total, edit, pod)
+		if edit < 0 || edit > 5*time.Second || pod < 0 || pod > 5*time.Second {
+			t.Error("an edit or a pod waits for the restart")
+		}
+		if limit := 20 + (3*n+19)/20; total > limit {
+			t.Errorf("%d calls in the first minute, the budget is %d", total, limit)
+		}
+		r.Emulator.Calls().Reset()
+		time.Sleep(45 * time.Minute)
+		logCalls(t, r, "the rest of the lane", n)
+		if m := r.Emulator.Calls().Mutating(); m > 0 {
+			t.Errorf("a restart makes %d mutating calls", m)
+		}
+	})
+}

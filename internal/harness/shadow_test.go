@@ -1,0 +1,159 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+// counting is an API server that counts writes.
+type counting struct {
+	kube.API
+	writes *atomic.Int64
+}
+
+func (c counting) Create(ctx context.Context, obj cluster.Object) error {
+	c.writes.Add(1)
+	return c.API.Create(ctx, obj)
+}
+
+func (c counting) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	c.writes.Add(1)
+	return c.API.Patch(ctx, obj, part, kind, data)
+}
+
+func (c counting) Update(ctx context.Context, obj cluster.Object) error {
+	c.writes.Add(1)
+	return c.API.Update(ctx, obj)
+}
+
+func (c counting) Delete(ctx context.Context, obj cluster.Object) error {
+	c.writes.Add(1)
+	return c.API.Delete(ctx, obj)
+}
+
+// shadowed is a shadow over the store and the AWS of a harness.
+type shadowed struct {
+	*controller.Shadow
+	metrics *controller.Metrics
+	writes  atomic.Int64
+	file    string
+	stop    func()
+}
+
+// startShadow starts a shadow beside the controller of a harness.
+func startShadow(t *testing.T, r *Harness) *shadowed {
+	t.Helper()
+	s := &shadowed{metrics: controller.NewMetrics(time.Now), file: filepath.Join(t.TempDir(), "shadow.json")}
+	cl := kube.New(&cluster.Reduced{Source: r.Store}, counting{kube.InMemory{Store: r.Store}, &s.writes}, time.Now)
+	sc, bc := r.process.line, r.process.fill
+	sc.Cluster, bc.Cluster = cl, cl
+	shadow, stacks, bound := controller.NewShadow(sc, bc, s.metrics)
+	s.Shadow, stacks.Workers, bound.Workers = shadow, 2, 2
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	src := stored{r.Store}
+	for _, run := range []func() error{
+		func() error { return stacks.Start(ctx, src, controller.StackKinds(), logr.Discard()) },
+		func() error { return bound.Start(ctx, src, controller.BindingKinds(), logr.Discard()) },
+		func() error { return shadow.KeepRules(ctx, src.WaitForSync) },
+		func() error { return shadow.KeepReport(ctx, s.file, ClusterName, time.Now, logr.Discard()) },
+	} {
+		running.Go(func() {
+			if err := run(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	s.stop = func() { cancel(); running.Wait() }
+	return s
+}
+
+// read returns the report as it stands in the file.
+func (s *shadowed) read(t *testing.T) controller.ShadowReport {
+	t.Helper()
+	data, err := os.ReadFile(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out controller.ShadowReport
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// steps is the sum of the metric fulcrum_shadow_steps.
+func (s *shadowed) steps(t *testing.T) (sum float64) {
+	t.Helper()
+	reg := prometheus.NewRegistry()
+	if err := s.metrics.Register(reg); err != nil {
+		t.Fatal(err)
+	}
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "fulcrum_shadow_steps" {
+			for _, m := range f.GetMetric() {
+				sum += m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+// A shadow says what it would do and writes nothing: no call of it changes anything in AWS or in Kubernetes, neither
+// while nothing is there, nor beside a controller that does the work, nor when others change what is there.
+func TestAShadowWritesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{})
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+		s := startShadow(t, r)
+		defer s.stop()
+		before := r.Emulator.Calls().Mutating()
+		time.Sleep(time.Hour)
+		if n := r.Emulator.Calls().Mutating() - before; n != 0 || s.writes.Load() != 0 {
+			t.Errorf("%d mutating calls and %d writes", n, s.writes.Load())
+		}
+		report := s.read(t)
+		if len(report.Changes) != 1 || report.Changes[0].Count < 5 || s.steps(t) != float64(report.Changes[0].Count) || report.Cluster != ClusterName {
+			t.Errorf("%v steps in the metric, report %+v", s.steps(t), report)
+		}
+
+		settled(t, r)
+		before = r.Emulator.Calls().Mutating()
+		time.Sleep(time.Hour)
+		if report = s.read(t); len(report.Changes) != 0 || s.steps(t) != 0 || len(report.Items) == 0 {
+			t.Errorf("something is left to do: %+v", report)
+		}
+		if time.Since(report.Written) > controller.ShadowPeriod+time.Minute {
+			t.Errorf("the report is of %s", report.Written)
+		}
+
+		r.Apply(ingressOf("", "/=web", "/new=web"))
+		time.Sleep(time.Minute)
+		if report = s.read(t); len(report.Changes) != 1 || report.Changes[0].Steps[0].Why == "" {
+			t.Errorf("the edit is not seen: %+v", report)
+		}
+		if n := r.Emulator.Calls().Mutating() - before; n != 0 || s.writes.Load() != 0 {
+			t.Errorf("%d mutating calls and %d writes", n, s.writes.Load())
+		}
+	})
+}

@@ -1,0 +1,57 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+)
+
+// A tenant who makes many load balancers at once does not keep another's one waiting for all of
+// them: AWS's limits are shared by tenants, not by load balancers.
+func TestATenantWaitsForItsShareOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := New(t, Options{Workers: 3})
+		r.Emulator.Store().Lock()
+		r.Emulator.Store().Config.Quotas["application-load-balancers"] = 1000
+		r.Emulator.Store().Config.Quotas["security-groups"] = 5000
+		r.Emulator.Store().Unlock()
+		r.Apply(shop)
+		r.Emulator.Faults().SetLimits(fault.Documented(1))
+		r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
+		many := size(150, 40)
+		for i := range many {
+			r.Apply(strings.Replace(ingressOf("", "/=web"), "name: web\n", fmt.Sprintf("name: many%d\n", i), 1))
+		}
+		time.Sleep(5 * time.Second)
+		begun := time.Now()
+		r.Apply(strings.ReplaceAll(shop, "shop", "other"),
+			strings.NewReplacer("name: web\n", "name: single\n", "namespace: shop", "namespace: other").Replace(ingressOf("", "/=web")))
+		served := func(namespace string) (n int) {
+			for _, line := range r.State() {
+				if strings.HasPrefix(line, "rule ") && strings.Contains(line, "tg:k8s-"+namespace) {
+					n++
+				}
+			}
+			return n
+		}
+		var mine, theirs time.Duration
+		for theirs == 0 && time.Since(begun) < time.Hour {
+			time.Sleep(time.Second)
+			if mine == 0 && served("other") > 0 {
+				mine = time.Since(begun)
+			}
+			if served("shop") == many {
+				theirs = time.Since(begun)
+			}
+		}
+		t.Logf("the one load balancer is there after %s, the %d of the other tenant after %s", mine, many, theirs)
+		if mine == 0 || mine > time.Minute {
+			t.Error("it waits for more than its share")
+		}
+	})
+}

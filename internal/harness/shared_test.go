@@ -1,0 +1,371 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+// neighbour is another cluster with its own controller over the same AWS. It runs bindings only.
+type neighbour struct {
+	r     *Harness
+	store *cluster.Memory
+	rec   *bindings.Reconciler
+}
+
+func newNeighbour(t *testing.T, r *Harness) *neighbour {
+	t.Helper()
+	store, err := cluster.NewMemory(time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := SeedNodes(store, r.World); err != nil {
+		t.Fatal(err)
+	}
+	c, err := cloud.New(t.Context(), cloud.Config{
+		Cluster: "neighbour", Region: Region, VPC: r.World.VPC,
+		Credentials: credentials.NewStaticCredentialsProvider(AccessKey, "secret", ""),
+		HTTP:        &http.Client{Transport: r.Emulator.RoundTripper()}, Now: time.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &neighbour{r: r, store: store}
+	n.rec = bindings.New(bindings.Config{
+		Cloud: c, Cluster: kube.New(store, kube.InMemory{Store: store}, time.Now), ClusterName: "neighbour", VPC: r.World.VPC, Now: time.Now,
+	})
+	return n
+}
+
+func (n *neighbour) apply(docs ...string) {
+	n.r.T.Helper()
+	for _, doc := range docs {
+		loaded, err := cluster.LoadYAML([]byte(doc))
+		if err != nil {
+			n.r.T.Fatal(err)
+		}
+		if err := n.store.Put(loaded.Objects...); err != nil {
+			n.r.T.Fatal(err)
+		}
+	}
+	n.run()
+}
+
+func (n *neighbour) run() {
+	n.r.T.Helper()
+	if _, err := n.rec.Reconcile(n.r.T.Context(), bindings.Key{Namespace: "shop", Name: "shared"}); err != nil {
+		n.r.T.Fatal(err)
+	}
+}
+
+func bindingTo(arn string, lines ...string) string {
+	return fmt.Sprintf(`
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: TargetGroupBinding
+metadata: {name: shared, namespace: shop}
+spec:
+  targetGroupARN: %s
+  targetType: ip
+  serviceRef: {name: web, port: 80}
+  %s
+`, arn, strings.Join(lines, "\n  "))
+}
+
+// registered are the active targets of a target group as its own account sees them, with their zones.
+func registered(t *testing.T, r *Harness, account, arn string) string {
+	t.Helper()
+	out, err := elb.NewFromConfig(configOf(r, account)).DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &arn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, d := range out.TargetHealthDescriptions {
+		if d.TargetHealth.State != elbtypes.TargetHealthStateEnumDraining {
+			list = append(list, aws.ToString(d.Target.Id))
+		}
+	}
+	slices.Sort(list)
+	return strings.Join(list, " ")
+}
+
+func configOf(r *Harness, account string) aws.Config {
+	cfg := AWSConfig(r.Emulator)
+	cfg.Credentials = credentials.NewStaticCredentialsProvider("AKIA"+account, "secret", "")
+	return cfg
+}
+
+func expect(t *testing.T, what, want, got string) {
+	t.Helper()
+	if want != got {
+		t.Errorf("%s: want %q, got %q", what, want, got)
+	}
+}
+
+func (r *Harness) calm(horizon time.Duration) {
+	r.T.Helper()
+	if failed := r.Settle(horizon); len(failed) > 0 {
+		r.T.Fatal(failed)
+	}
+}
+
+func TestTwoClustersShareATargetGroup(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		other := newNeighbour(t, r)
+		arn := r.World.TargetGroups["external"]
+		doc := bindingTo(arn, "multiClusterTargetGroup: true")
+		all := func() string { return registered(t, r, Account, arn) }
+
+		r.Apply(shop, pods("web", podAddresses[0], podAddresses[1]), doc)
+		r.calm(time.Minute)
+		other.apply(shop, pods("web", podAddresses[3], podAddresses[4]), doc)
+		expect(t, "both are there", "10.0.132.10 10.0.132.11 10.0.148.10 10.0.148.11", all())
+
+		// Each replaces a pod, more than once and with restarts in between; neither touches the other's.
+		r.Apply(pods("web", podAddresses[0], podAddresses[2]))
+		r.calm(time.Minute)
+		expect(t, "one has another pod", "10.0.132.10 10.0.132.11 10.0.148.11 10.0.164.10", all())
+		r.Start()
+		other.apply(pods("web", podAddresses[3]))
+		r.Apply(pods("web", podAddresses[2]))
+		r.calm(2 * time.Hour)
+		other.run()
+		expect(t, "both have fewer", "10.0.132.11 10.0.164.10", all())
+
+		// Another look at AWS finds nothing to do.
+		r.Emulator.Calls().Reset()
+		r.calm(24 * time.Hour)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("%d mutating calls without any change: %v", n, r.Emulator.Calls().Counts())
+		}
+		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindBinding, Namespace: "shop", Name: "shared"}); err != nil {
+			t.Fatal(err)
+		}
+		r.calm(time.Minute)
+		expect(t, "one is gone", "10.0.132.11", all())
+		if left := r.Store.All("ConfigMap"); len(left) > 0 {
+			t.Errorf("records are left: %v", left)
+		}
+		if err := other.store.Delete(cluster.Ref{Kind: cluster.KindBinding, Namespace: "shop", Name: "shared"}); err != nil {
+			t.Fatal(err)
+		}
+		other.run()
+		expect(t, "both are gone", "", all())
+	})
+}
+
+// sharedLifecycle is that of a binding to a group in which another cluster has a target too.
+func sharedLifecycle(t *testing.T, r *Harness) (states [][]string) {
+	t.Helper()
+	arn := r.World.TargetGroups["external"]
+	_, err := elb.NewFromConfig(AWSConfig(r.Emulator)).RegisterTargets(t.Context(), &elb.RegisterTargetsInput{
+		TargetGroupArn: &arn, Targets: []elbtypes.TargetDescription{{Id: aws.String("10.0.132.99"), Port: aws.Int32(8080)}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	act := func() {
+		t.Helper()
+		for range 5 {
+			failed := r.Settle(30 * time.Minute)
+			if !r.Dead() {
+				if len(failed) > 0 {
+					t.Fatalf("still failing: %v", failed)
+				}
+				break
+			}
+			r.Start()
+		}
+		state := append(clusterState(r), "targets "+registered(t, r, Account, arn))
+		for _, o := range r.Store.All("ConfigMap") {
+			state = append(state, fmt.Sprintf("record %v", o.(*corev1.ConfigMap).Data))
+		}
+		states = append(states, state)
+	}
+	r.Apply(shop, pods("web", podAddresses[:2]...), bindingTo(arn, "multiClusterTargetGroup: true"))
+	act()
+	r.Apply(pods("web", podAddresses[2]))
+	act()
+	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindBinding, Namespace: "shop", Name: "shared"}); err != nil {
+		t.Fatal(err)
+	}
+	act()
+	return states
+}
+
+func TestRecordsOfSharedGroupsSurviveFaultsAtWrites(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]func(*writeFaults, func() error) error{
+		"killed before": dieBefore, "killed after": dieAfter, "conflict": conflict, "answer lost": lost,
+	} {
+		t.Run(name, func(t *testing.T) { exploreWrites(t, sharedLifecycle, f) })
+	}
+}
+
+func TestRecordsOfSharedGroupsSurviveFaultsAtCalls(t *testing.T) {
+	t.Parallel()
+	var want [][]string
+	calls := 0
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action { calls = c.Sequence; return fault.Action{} })
+		want = sharedLifecycle(t, r)
+	})
+	faults := map[string]func(r *Harness) fault.Action{
+		"killed after":  func(r *Harness) fault.Action { r.Kill(); return fault.Action{} },
+		"killed before": func(r *Harness) fault.Action { r.Kill(); return fault.Action{Reset: true} },
+		"answer lost":   func(*Harness) fault.Action { return fault.Action{Lose: true} },
+	}
+	for name, f := range faults {
+		t.Run(name, func(t *testing.T) {
+			for n := 2; n <= calls; n++ { // the first is the other cluster's
+				synctest.Test(t, func(t *testing.T) {
+					r := newShop(t)
+					r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+						if c.Sequence != n {
+							return fault.Action{}
+						}
+						return f(r)
+					})
+					if diff := cmp.Diff(want, sharedLifecycle(t, r)); diff != "" {
+						t.Errorf("fault at call %d (-clean +fault):\n%s", n, diff)
+					}
+				})
+			}
+			t.Logf("%d points", calls-1)
+		})
+	}
+}
+
+const (
+	otherAccount = "999988887777"
+	role         = "arn:aws:iam::" + otherAccount + ":role/balancer"
+	word         = "open-sesame"
+)
+
+// otherGroup makes a target group in a VPC of the other account, and the role to fill it.
+func otherGroup(t *testing.T, r *Harness) (arn, vpc string) {
+	t.Helper()
+	cfg := configOf(r, otherAccount)
+	made, err := ec2.NewFromConfig(cfg).CreateVpc(context.Background(), &ec2.CreateVpcInput{CidrBlock: aws.String("10.50.0.0/16")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := elb.NewFromConfig(cfg).CreateTargetGroup(context.Background(), &elb.CreateTargetGroupInput{
+		Name: aws.String("theirs"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), TargetType: elbtypes.TargetTypeEnumIp, VpcId: made.Vpc.VpcId,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	w.PutRole(store.Role{ARN: role, ExternalID: word, Trusted: []string{Account}})
+	return aws.ToString(out.TargetGroups[0].TargetGroupArn), aws.ToString(made.Vpc.VpcId)
+}
+
+// reported is all that the controller has written into the cluster about the binding.
+func reported(r *Harness) string {
+	var b strings.Builder
+	for _, o := range r.Store.All("Event") {
+		fmt.Fprintln(&b, o.(*corev1.Event).Message)
+	}
+	for _, o := range r.Store.All(cluster.KindBinding) {
+		fmt.Fprintln(&b, o.(*elbv2.TargetGroupBinding).Status.Conditions)
+	}
+	return b.String()
+}
+
+func TestATargetGroupOfAnotherAccountIsFilledByItsRole(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		arn, vpc := otherGroup(t, r)
+		r.Emulator.Calls().Reset()
+		r.Apply(shop, pods("web", podAddresses[:2]...), bindingTo(arn, "vpcID: "+vpc, "iamRoleArnToAssume: "+role, "assumeRoleExternalId: "+word))
+		r.calm(time.Minute)
+		expect(t, "targets", "10.0.132.10 10.0.148.10", registered(t, r, otherAccount, arn))
+		assumed := func() int { return r.Emulator.Calls().Counts()["sts:AssumeRole"] }
+		if n := assumed(); n != 1 {
+			t.Errorf("the role was assumed %d times: %v", n, r.Emulator.Calls().Counts())
+		}
+		time.Sleep(time.Hour - 2*time.Minute)
+		r.Apply(pods("web", podAddresses[0]))
+		r.calm(10 * time.Second)
+		if n := assumed(); n != 1 {
+			t.Errorf("the role was assumed %d times within an hour", n)
+		}
+		time.Sleep(2 * time.Minute)
+		r.Apply(pods("web", podAddresses[1]))
+		r.calm(10 * time.Second)
+		if n := assumed(); n != 2 {
+			t.Errorf("the role was assumed %d times in more than an hour", n)
+		}
+		expect(t, "targets after changes", "10.0.148.10", registered(t, r, otherAccount, arn))
+		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindBinding, Namespace: "shop", Name: "shared"}); err != nil {
+			t.Fatal(err)
+		}
+		r.calm(time.Minute)
+		expect(t, "targets after deletion", "", registered(t, r, otherAccount, arn))
+		if left := r.Store.All(cluster.KindBinding); len(left) > 0 {
+			t.Error("the binding is left")
+		}
+		if strings.Contains(reported(r), word) {
+			t.Errorf("the external id was shown:\n%s", reported(r))
+		}
+	})
+}
+
+func TestAnUnusableRoleIsReportedWithoutItsExternalID(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ role, word string }{
+		"wrong external id": {role, "guess-work"},
+		"bad external id":   {role, "#" + strings.Repeat("guess-work", 130)},
+		"not a role":        {"arn:aws:iam::1:role/x", "guess-work"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				arn, vpc := otherGroup(t, r)
+				r.Apply(shop, pods("web", podAddresses[0]), bindingTo(arn, "vpcID: "+vpc, "iamRoleArnToAssume: "+c.role, `assumeRoleExternalId: "`+c.word+`"`))
+				r.calm(time.Minute)
+				if s := reported(r); !strings.Contains(s, "assume role "+c.role) || strings.Contains(s, "guess-work") {
+					t.Errorf("reported:\n%s", s)
+				}
+				// It is not given up as long as the role may hold targets.
+				if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindBinding, Namespace: "shop", Name: "shared"}); err != nil {
+					t.Fatal(err)
+				}
+				r.Settle(time.Minute)
+				if len(r.Store.All(cluster.KindBinding)) != 1 {
+					t.Error("the binding was let go")
+				}
+				if s := reported(r); strings.Contains(s, "guess-work") {
+					t.Errorf("reported:\n%s", s)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,72 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+)
+
+// spiteful is a member of the group "team" in a namespace of its own, with n rules whose action AWS
+// refuses; the values differ with every turn.
+func spiteful(turn, n int) string {
+	var paths []string
+	for i := range n {
+		paths = append(paths, fmt.Sprintf("/spite%d=act", i))
+	}
+	doc := ingressOf(annotated("group.name", "team", "group.order", "-1000",
+		"actions.act", fmt.Sprintf(`{"type":"fixed-response","fixedResponseConfig":{"statusCode":"%d"}}`, 600+turn%400)), paths...)
+	doc = strings.ReplaceAll(doc, "{name: act, port: {number: 80}}", "{name: act, port: {name: use-annotation}}")
+	return strings.NewReplacer("namespace: shop", "namespace: spite", "name: web\n", "name: spite\n").Replace(doc)
+}
+
+// A tenant whose rules AWS refuses, a hundred of them with new values every second, uses up no more
+// calls than its share, and others are served as soon as before.
+func TestManyRefusedValuesThatChangeEverySecond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Emulator.Faults().SetLimits(fault.Documented(1))
+		r.Apply(shop, "apiVersion: v1\nkind: Namespace\nmetadata: {name: spite}\n", acting("good", "5", "200", "/good"))
+		settled(t, r)
+		r.Emulator.Calls().Reset()
+		longest := time.Duration(0)
+		const turns = 300
+		for turn := range turns {
+			r.Apply(spiteful(turn, 100))
+			status := fmt.Sprint(200 + turn/30)
+			if turn%30 == 0 {
+				r.Apply(acting("good", "5", status, "/good"))
+			}
+			begun := time.Now()
+			r.Settle(time.Second)
+			if turn%30 == 0 {
+				for answered(r, 80, "shop.example.com", "/good") != status && time.Since(begun) < time.Minute {
+					time.Sleep(time.Second)
+					r.Settle(time.Second)
+				}
+				longest = max(longest, time.Since(begun))
+			}
+			if left := time.Second - time.Since(begun); left > 0 {
+				time.Sleep(left)
+			}
+		}
+		refused := 0
+		for _, e := range r.Emulator.Calls().Entries() {
+			if e.Mutating && e.Code != "" {
+				refused++
+			}
+		}
+		t.Logf("BENCH 100 refused rules with new values every second: %d refused calls in %ds, goal %d; a change of another member took %s",
+			refused, turns, 20+turns/10*2, longest)
+		if refused > 20+turns/10*2 {
+			t.Errorf("%d refused calls", refused)
+		}
+		if longest > 5*time.Second {
+			t.Errorf("a change of another member took %s", longest)
+		}
+	})
+}

@@ -1,0 +1,78 @@
+package harness
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A host without a certificate is reported by the field that names it, with what happens to its listener.
+func TestAHostWithoutACertificateIsReportedByItsField(t *testing.T) {
+	t.Parallel()
+	https := annotated("listen-ports", `[{"HTTPS":443}]`)
+	nowhere := func(doc string) string {
+		return strings.Replace(doc, "host: shop.example.com", "host: shop.nowhere.test", 1)
+	}
+	for name, c := range map[string]struct {
+		live  bool
+		doc   string
+		wants string
+	}{
+		"of a rule": {false, nowhere(ingressOf(https, "/=web")),
+			`CertificateNotFound: spec.rules[0].host: no issued certificate in ACM covers host "shop.nowhere.test"; the listener of port 443 is not made; request one in ACM, or set the certificate-arn annotation`},
+		"of spec.tls": {false, strings.Replace(ingressOf(https, "/=web"), "  rules:", "  tls: [{hosts: [a.nowhere.test]}]\n  rules:", 1),
+			`CertificateNotFound: spec.tls[0].hosts[0]: no issued certificate in ACM covers host "a.nowhere.test"; the listener of port 443 is not made; request one in ACM, or set the certificate-arn annotation`},
+		"of a live listener": {true, nowhere(ingressOf(https, "/=web")),
+			`CertificateNotFound: spec.rules[0].host: no issued certificate in ACM covers host "shop.nowhere.test"; port 443 keeps what it served for this object; request one in ACM, or set the certificate-arn annotation`},
+		"no host at all": {false, strings.Replace(ingressOf(https, "/=web"), "  - host: shop.example.com\n    http:", "  - http:", 1),
+			`CertificateMissing: certificate-arn: port 443 serves HTTPS, but no certificate is given and there is no host to find one by; the listener of port 443 is not made; set the certificate-arn annotation, or give the rules a host`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(shop, pods("web", podAddresses[:3]...))
+				if c.live {
+					r.Apply(ingressOf(https, "/=web"))
+					settled(t, r)
+				}
+				r.Apply(c.doc)
+				r.Settle(5 * time.Minute)
+				if got := warnings(r)["web"]; !slices.Contains(got, c.wants) {
+					t.Errorf("want %s\ngot %s", c.wants, strings.Join(got, "\n"))
+				}
+			})
+		})
+	}
+}
+
+// The same host and path twice in one Ingress: the first one serves, and the second gets an event.
+func TestTheSamePathTwiceIsReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), ingressOf("", "/a=web", "/a=api"))
+		settled(t, r)
+		want := `RuleUnreachable: spec.rules[0].http.paths[1]: the rule for host "shop.example.com" and path "/a, /a/*" gets no requests; spec.rules[0].http.paths[0] of the same object has the same conditions and comes first; remove one of them, or change its host or path`
+		if got := warnings(r)["web"]; !slices.Equal(got, []string{want}) {
+			t.Errorf("want %s\ngot %s", want, strings.Join(got, "\n"))
+		}
+	})
+}
+
+// The redirect idiom of old Ingresses, the same path twice with a redirect first, is no mistake.
+func TestARedirectBeforeTheSamePathIsNoMistake(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		doc := ingressOf(annotated("listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"],
+			"actions.redirect", `{"type":"redirect","redirectConfig":{"protocol":"HTTPS","port":"443","statusCode":"HTTP_301"}}`), "/=redirect", "/=web")
+		doc = strings.Replace(doc, "name: redirect, port: {number: 80}", "name: redirect, port: {name: use-annotation}", 1)
+		r.Apply(shop, pods("web", podAddresses[:3]...), doc)
+		settled(t, r)
+		if got := warnings(r)["web"]; len(got) > 0 {
+			t.Errorf("warnings: %v", got)
+		}
+	})
+}

@@ -1,0 +1,161 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+)
+
+// byName are calls for security groups by their name.
+func byName(input any) bool {
+	in, ok := input.(*ec2.DescribeSecurityGroupsInput)
+	return ok && slices.ContainsFunc(in.Filters, func(f ec2types.Filter) bool { return aws.ToString(f.Name) == "tag:Name" })
+}
+
+// While AWS does not say whether a member asks for what is live, a newcomer that asks for something
+// else does not take it over.
+func TestANewcomerTakesOverNothingThatCannotBeCompared(t *testing.T) {
+	t.Parallel()
+	cases := map[string]unreadable{
+		"web ACL": {
+			service: "wafv2", operation: "ListWebACLs",
+			before: map[string]string{"wafv2-acl-name": "rig"}, after: map[string]string{"wafv2-acl-arn": "none"},
+		},
+		"trust store": {
+			service: "elasticloadbalancing", operation: "DescribeTrustStores",
+			before: map[string]string{"mutual-authentication": `[{"port":443,"mode":"verify","trustStore":"old"}]`},
+			after:  map[string]string{"mutual-authentication": `[{"port":443,"mode":"off"}]`},
+		},
+		"security groups": {
+			service: "ec2", operation: "DescribeSecurityGroups", when: byName,
+			before: map[string]string{"security-groups": "guard"}, after: map[string]string{"security-groups": "EXTRA"},
+		},
+		"attributes": {
+			service: "elasticloadbalancing", operation: "DescribeLoadBalancerAttributes",
+			before: map[string]string{"load-balancer-attributes": "idle_timeout.timeout_seconds=90"},
+			after:  map[string]string{"load-balancer-attributes": "idle_timeout.timeout_seconds=10"},
+		},
+	}
+	for name, u := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				u.moves = []string{"rule"} // those of the newcomer come first
+				r := newShop(t)
+				r.prepareFor(u)
+				_, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateTags(t.Context(), &ec2.CreateTagsInput{
+					Resources: []string{r.World.NodeSG}, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: aws.String("guard")}},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), r.pairOf("first", "/", u.before))
+				settled(t, r)
+				before := r.shown(u)
+				r.Start()
+				r.Emulator.Faults().SetHook(u.hook(fault.Action{Deny: true}))
+				newcomer := strings.Replace(r.pairOf("second", "/new", u.after), "group.name: team", "group.name: team, "+prefix+"group.order: '-1000'", 1)
+				r.Apply(newcomer)
+				r.Settle(time.Hour)
+				if !secondServes(r, "/new") {
+					t.Errorf("the newcomer is not served: %v", warnings(r))
+				}
+				same := func(when string) {
+					var moved []string
+					for _, l := range strings.Split(difference(before, r.shown(u)), "\n") {
+						if !strings.Contains(l, "k8s-shop-api") && l != "" {
+							moved = append(moved, l)
+						}
+					}
+					if len(moved) > 0 {
+						t.Errorf("%s:\n%s", when, strings.Join(moved, "\n"))
+					}
+				}
+				same("it cannot be compared")
+				r.Emulator.Faults().SetHook(nil)
+				settled(t, r)
+				same("it can be compared again")
+			})
+		})
+	}
+}
+
+// Without an answer about what is left the finalizers stay, and go when there is one.
+func TestATeardownLeavesNothingBehindThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+		settled(t, r)
+		r.Start()
+		r.Emulator.Faults().Add(fault.Rule{Service: "ec2", Operation: "DescribeSecurityGroups", Action: fault.Action{Deny: true}})
+		ref := cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}
+		if err := r.Store.Delete(ref); err != nil {
+			t.Fatal(err)
+		}
+		r.Emulator.Calls().Reset()
+		r.Settle(time.Hour)
+		if w := warnings(r)["web"]; !slices.ContainsFunc(w, func(m string) bool {
+			return strings.Contains(m, "the finalizer stays until everything is deleted; add ec2:DescribeSecurityGroups to the controller's IAM policy")
+		}) {
+			t.Errorf("warnings: %q", w)
+		}
+		if left := strings.Join(r.State(), "\n"); strings.Contains(left, "load-balancer ") || !strings.Contains(left, "security-group [\"k8s-shop-web") {
+			t.Errorf("left after an hour:\n%s", left)
+		}
+		if n := failedCalls(r, "DescribeSecurityGroups"); n > 60 {
+			t.Errorf("%d denied calls in an hour", n)
+		}
+		r.Emulator.Faults().ClearRules()
+		settled(t, r)
+		if left := r.State(); slices.ContainsFunc(left, func(l string) bool { return strings.Contains(l, "k8s-") }) {
+			t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
+		}
+		if len(r.Store.All(cluster.KindIngress)) > 0 {
+			t.Error("the Ingress is still there")
+		}
+	})
+}
+
+// A read that hangs for one load balancer holds the only worker for as long as one read may take.
+func TestAReadThatHangsDelaysOthersByItsDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const n = 5
+		r := New(t, Options{Workers: 1})
+		crowd(t, r, n)
+		attributes := annotated("load-balancer-attributes", "idle_timeout.timeout_seconds=90")
+		r.Apply(strings.Replace(ingressOf(attributes, "/=web0", "/api=api0"), "name: web\n", "name: ing0\n", 1))
+		time.Sleep(5 * time.Minute)
+		r.Emulator.Faults().Add(fault.Rule{Operation: "DescribeLoadBalancerAttributes", Action: fault.Action{Hang: true}})
+		time.Sleep(20 * time.Minute) // what was read is old
+		for i := range n {
+			a := ""
+			if i == 0 {
+				a = attributes
+			}
+			doc := ingressOf(a, fmt.Sprintf("/=web%d", i), fmt.Sprintf("/new=api%d", i))
+			r.Apply(strings.Replace(doc, "name: web\n", fmt.Sprintf("name: ing%d\n", i), 1))
+		}
+		time.Sleep(15 * time.Second)
+		for i := range n {
+			if !slices.ContainsFunc(r.State(), func(l string) bool {
+				return strings.HasPrefix(l, "rule ") && strings.Contains(l, `"/new"`) && strings.Contains(l, fmt.Sprintf("k8s-shop-api%d", i))
+			}) {
+				t.Errorf("ing%d is not served on its new path after 15 s", i)
+			}
+		}
+		// The queue of the controller does not end while an item is due.
+		r.Emulator.Faults().ClearRules()
+		time.Sleep(10*time.Minute + 7*time.Second)
+	})
+}

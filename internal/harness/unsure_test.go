@@ -1,0 +1,48 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A group that does not exist keeps the live ones, and with them the rules by which targets are
+// reached, whatever else is changed meanwhile.
+func TestASecurityGroupThatDoesNotExistTakesNothingAway(t *testing.T) {
+	t.Parallel()
+	for _, given := range []bool{false, true} {
+		t.Run(fmt.Sprintf("given before: %v", given), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				first := ""
+				if given {
+					first = annotated("security-groups", r.World.ExtraSG, "manage-backend-security-group-rules", "true")
+				}
+				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(first, "/=web"))
+				settled(t, r)
+				before := onlyOf(r, "load-balancer", "security-group")
+				r.Apply(ingressOf(annotated("security-groups", "no-such", "load-balancer-attributes", "idle_timeout.timeout_seconds=60"), "/=web"))
+				r.Settle(20 * time.Minute)
+				if w := warnings(r)["web"]; len(w) != 1 || !strings.Contains(w[0], "no-such") {
+					t.Errorf("warnings: %v", w)
+				}
+				if d := cmp.Diff(before, onlyOf(r, "load-balancer", "security-group")); d != "" {
+					t.Errorf("(-before +after):\n%s", d)
+				}
+			})
+		})
+	}
+}
+
+// onlyOf are the lines of some kinds.
+func onlyOf(r *Harness, kinds ...string) []string {
+	return slices.DeleteFunc(r.State(), func(l string) bool {
+		kind, _, _ := strings.Cut(l, " ")
+		return !slices.Contains(kinds, kind)
+	})
+}

@@ -1,0 +1,202 @@
+package harness
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// before runs something once, just before the next call of an operation reaches AWS.
+type before struct {
+	inner http.RoundTripper
+
+	mu        sync.Mutex
+	operation string
+	do        func()
+}
+
+func (b *before) arm(operation string, do func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.operation, b.do = operation, do
+}
+
+// armed reports whether the call has not come yet.
+func (b *before) armed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.do != nil
+}
+
+func (b *before) RoundTrip(req *http.Request) (*http.Response, error) {
+	operation := req.Header.Get("X-Amz-Target")
+	if req.Body != nil && operation == "" {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return nil, err
+		}
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		operation = string(body)
+	}
+	b.mu.Lock()
+	do := b.do
+	if do != nil && (strings.HasPrefix(operation, "Action="+b.operation+"&") || strings.HasSuffix(operation, "."+b.operation)) {
+		b.do = nil
+	} else {
+		do = nil
+	}
+	b.mu.Unlock()
+	if do != nil {
+		do()
+	}
+	return b.inner.RoundTrip(req)
+}
+
+// vanishings are what is deleted just before it is read.
+var vanishings = map[string]struct {
+	operation string
+	delete    func(someone)
+}{
+	"load balancer, as it is described":       {"DescribeLoadBalancers", someone.deleteLoadBalancer},
+	"load balancer, before its target groups": {"DescribeTargetGroups", someone.deleteLoadBalancer},
+	"load balancer, before its listeners":     {"DescribeListeners", someone.deleteLoadBalancer},
+	"load balancer, before its rules":         {"DescribeRules", someone.deleteLoadBalancer},
+	"load balancer, before its certificates":  {"DescribeListenerCertificates", someone.deleteLoadBalancer},
+	"load balancer, before its attributes":    {"DescribeLoadBalancerAttributes", someone.deleteLoadBalancer},
+	"load balancer, before its capacity":      {"DescribeCapacityReservation", someone.deleteLoadBalancer},
+	"load balancer, before its web ACL":       {"GetWebACLForResource", someone.deleteLoadBalancer},
+	"listener, before its rules":              {"DescribeRules", func(s someone) { s.deleteListener(1) }},
+	"listener, before its certificates":       {"DescribeListenerCertificates", func(s someone) { s.deleteListener(1) }},
+	"listener, before its attributes":         {"DescribeListenerAttributes", func(s someone) { s.deleteListener(0) }},
+	"rule, before tags":                       {"DescribeTags", func(s someone) { s.deleteRules(3) }},
+	"target group, as it is described":        {"DescribeTargetGroups", func(s someone) { s.deleteGroup("api") }},
+	"target group, before its attributes":     {"DescribeTargetGroupAttributes", func(s someone) { s.deleteGroup("api") }},
+	"load balancer and security group": {"DescribeListeners", func(s someone) {
+		s.deleteLoadBalancer()
+		_, err := s.ec2.DeleteSecurityGroup(s.ctx, &ec2.DeleteSecurityGroupInput{GroupId: s.securityGroup("k8s-shop-web").GroupId})
+		s.must(err)
+	}},
+}
+
+// Something is deleted between two reads of the same run. The run, which an edit or the resync has brought
+// about, makes it again.
+func TestWhatVanishesWhileItIsReadIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range vanishings {
+		for _, edited := range []bool{true, false} {
+			if edited && c.operation == "DescribeTags" {
+				continue // tags are compared by the resync
+			}
+			how := "resync"
+			if edited {
+				how = "edit"
+			}
+			t.Run(name+", "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var b before
+					r := driftShop(t, Options{Transport: func(inner http.RoundTripper) http.RoundTripper {
+						b.inner = inner
+						return &b
+					}})
+					r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
+					r.during(10 * time.Minute)
+					clean := r.whole()
+					r.Apply(everything(r, "/=web", "/api=api", "/v2=api"))
+					r.during(10 * time.Minute)
+					if !edited {
+						r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
+						r.during(10 * time.Minute)
+					}
+					b.arm(c.operation, func() { c.delete(newSomeone(t, r)) })
+					if edited {
+						r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
+					}
+					for range 11 * 60 {
+						if r.during(time.Minute); !b.armed() {
+							break
+						}
+					}
+					if b.armed() {
+						t.Fatalf("%s was not called", c.operation)
+					}
+					r.during(5 * time.Minute)
+					if diff := cmp.Diff(clean, r.whole()); diff != "" {
+						t.Errorf("-want +got:\n%s", diff)
+					}
+					if want := strings.ToLower(*newSomeone(t, r).loadBalancer().DNSName); shownHost(r) != want {
+						t.Errorf("the status shows %q, the load balancer is %q", shownHost(r), want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// The load balancer is deleted by hand, and then attributes are set for the first time.
+func TestAttributesOfALoadBalancerThatIsGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+		r.during(5 * time.Minute)
+		s := newSomeone(t, r)
+		s.deleteLoadBalancer()
+		r.Apply(ingressOf(annotated("load-balancer-attributes", "idle_timeout.timeout_seconds=77"), "/=web"))
+		r.during(time.Minute)
+		lb := s.loadBalancer()
+		if got := strings.ToLower(aws.ToString(lb.DNSName)); shownHost(r) != got {
+			t.Errorf("the status shows %q, the load balancer is %q", shownHost(r), got)
+		}
+		if state := strings.Join(r.State(), "\n"); !strings.Contains(state, `"idle_timeout.timeout_seconds":"77"`) {
+			t.Error(state)
+		}
+	})
+}
+
+// AWS lists a load balancer and says that it does not exist when its attributes are asked for. That is
+// asked again with back-off, reported, and over when AWS is of one mind again.
+func TestAWSContradictsItself(t *testing.T) {
+	t.Parallel()
+	for _, workers := range []int{0, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			r := driftShop(t, Options{Workers: workers})
+			r.Emulator.Faults().Add(fault.Rule{Operation: "DescribeLoadBalancerAttributes", Action: fault.Action{
+				Error: &store.Error{Code: "LoadBalancerNotFound", Message: "One or more load balancers not found"},
+			}})
+			r.Emulator.Calls().Reset()
+			edited := strings.Replace(everything(r, "/=web", "/api=api"), "seconds=77", "seconds=78", 1)
+			r.Apply(edited)
+			if workers == 0 {
+				r.Settle(10 * time.Minute)
+			} else {
+				time.Sleep(10 * time.Minute)
+			}
+			if n := r.Emulator.Calls().Count("DescribeLoadBalancerAttributes"); n < 3 || n > 80 {
+				t.Errorf("%d looks in ten minutes", n)
+			}
+			if n := r.Emulator.Calls().Mutating(); n > 0 {
+				t.Errorf("%d mutating calls: %v", n, r.Emulator.Calls().Counts())
+			}
+			if w := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(w, "LoadBalancerNotFound") {
+				t.Errorf("warnings: %s", w)
+			}
+			r.Emulator.Faults().ClearRules()
+			r.during(1000 * time.Second)
+			if state := strings.Join(r.State(), "\n"); !strings.Contains(state, `"idle_timeout.timeout_seconds":"78"`) {
+				t.Error(state)
+			}
+		})
+	}
+}

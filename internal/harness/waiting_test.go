@@ -1,0 +1,85 @@
+package harness
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+)
+
+// leave deletes two of four members of an IngressGroup, with a kill at the n-th call, and returns how
+// long it takes until they are gone; false once there are fewer calls.
+func leave(t *testing.T, n int) (took time.Duration, more bool) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{Checkpoints: true})
+		r.Apply(shop, pods("web", podAddresses[:2]...), pods("api", podAddresses[2:4]...),
+			teamIngress("one", "1", "/one=web"), teamIngress("two", "2", "/two=api"), teamIngress("three", "3", "/three=web"), teamIngress("four", "4", "/four=api"))
+		r.calm(10 * time.Minute)
+		r.Emulator.Faults().SetHook(func(fault.Call) fault.Action {
+			if n--; n == 0 {
+				r.Kill()
+			}
+			return fault.Action{}
+		})
+		drop(t, r, cluster.KindIngress, "one")
+		drop(t, r, cluster.KindIngress, "two")
+		begun := time.Now()
+		for time.Since(begun) < time.Hour && !(r.gone(cluster.KindIngress, "shop", "one") && r.gone(cluster.KindIngress, "shop", "two")) {
+			r.Settle(time.Second)
+			time.Sleep(time.Second)
+			if r.Dead() {
+				more = true
+				r.Start()
+			}
+		}
+		took = time.Since(begun)
+	})
+	return took, more
+}
+
+// Members that leave are gone soon, at whatever call the controller is killed.
+func TestMembersLeaveSoonAfterAKill(t *testing.T) {
+	t.Parallel()
+	for n, more := 1, true; more; n++ {
+		var took time.Duration
+		if took, more = leave(t, n); took > 30*time.Second {
+			t.Errorf("killed at call %d, it takes %v", n, took)
+		}
+	}
+}
+
+// A member whose targets still keep connections has to wait for them, and an event says so.
+func TestAnEventSaysWhatADeletionWaitsFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(shop, pods("web", podAddresses[:2]...), pods("api", podAddresses[2:4]...), teamIngress("one", "1", "/one=web"), teamIngress("two", "2", "/two=api"))
+		r.calm(10 * time.Minute)
+		r.Apply(pods("web", podAddresses[0]))
+		r.Settle(5 * time.Second)
+		drop(t, r, cluster.KindIngress, "one")
+		r.Settle(30 * time.Second)
+		if r.gone(cluster.KindIngress, "shop", "one") {
+			t.Fatal("the Ingress is gone while targets drain")
+		}
+		var said []string
+		for _, o := range r.Store.All("Event") {
+			if e := o.(*corev1.Event); e.InvolvedObject.Name == "one" && strings.Contains(e.Message, "WaitingToDelete") {
+				said = append(said, e.Type+" "+e.Reason+" "+e.Message)
+			}
+		}
+		if len(said) != 1 || !strings.Contains(said[0], "drain") || !strings.HasPrefix(said[0], "Normal ") {
+			t.Errorf("events: %q", said)
+		}
+		r.calm(10 * time.Minute)
+		if !r.gone(cluster.KindIngress, "shop", "one") {
+			t.Error("the Ingress is left")
+		}
+	})
+}

@@ -1,0 +1,118 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// secondBinding is a TargetGroupBinding of Service web besides the one of bindingTo.
+func secondBinding(lines ...string) string {
+	return fmt.Sprintf(`
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: TargetGroupBinding
+metadata: {name: bad, namespace: shop}
+spec:
+  serviceRef: {name: web, port: 80}
+  %s
+`, strings.Join(lines, "\n  "))
+}
+
+// classWith is a class with parameters, and an Ingress of it.
+func classWith(spec string) string {
+	return `
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: IngressClassParams
+metadata: {name: bad}
+spec: ` + spec + `
+---
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: bad}
+spec: {controller: ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: bad}}
+---` + strings.NewReplacer("ingressClassName: alb", "ingressClassName: bad", "name: web\n", "name: bad\n").Replace(ingressOf("", "/bad=web"))
+}
+
+// badIngress is a second Ingress of the shop.
+func badIngress(old, new string, annotations string) string {
+	return strings.NewReplacer("name: web\n", "name: bad\n", old, new).Replace(ingressOf(annotations, "/bad=web"))
+}
+
+// Without webhooks every fault that they would deny is a Warning event with a way out, or a condition of the binding, and
+// what is right is served. The harness has no webhooks: nothing that it is given passes admission.
+func TestWithoutWebhooksFaultsBecomeFindings(t *testing.T) {
+	t.Parallel()
+	const resource = "backend: {resource: {apiGroup: example.com, kind: Bucket, name: b}}"
+	for name, c := range map[string]struct{ doc, reason string }{
+		"no target group":         {secondBinding("targetType: ip"), "TargetGroupNotFound"},
+		"target group is missing": {secondBinding("targetGroupName: nothing", "targetType: ip"), "TargetGroupNotFound"},
+		"selector for pods":       {secondBinding("targetGroupARN: SPARE", "targetType: ip", "nodeSelector: {}"), "Unsupported"},
+		"bound already":           {secondBinding("targetGroupARN: ARN", "targetType: ip"), "TargetGroupShared"},
+		"not a VPC":               {secondBinding("targetGroupARN: SPARE", "targetType: ip", "vpcID: vpc-123"), "TargetGroupDiffers"},
+		"QUIC to nodes":           {secondBinding("targetGroupARN: SPARE", "targetType: instance", "targetGroupProtocol: QUIC"), "Unsupported"},
+		"a role for nodes":        {secondBinding("targetGroupARN: SPARE", "targetType: instance", "iamRoleArnToAssume: arn:aws:iam::123456789012:role/r"), "Unsupported"},
+		"ranges that are none":    {classWith("{inboundCIDRs: [10.0.0.1]}"), "inboundCIDRs"},
+		"subnets of nothing":      {classWith("{subnets: {}}"), "subnets"},
+		"subnets twice over":      {classWith("{subnets: {ids: [subnet-1], tags: {a: [b]}}}"), "subnets"},
+		"no tags of subnets":      {classWith("{subnets: {tags: {}}}"), "subnets"},
+		"not admitted":            {classWith("{namespaceSelector: {matchLabels: {a: b}}}"), "does not admit"},
+		"unreadable conditions":   {badIngress("", "", `, alb.ingress.kubernetes.io/conditions.web: '[{"field":"moon"}]'`), "unknown field"},
+		"no Service":              {badIngress("backend: {service: {name: web, port: {number: 80}}}", resource, ""), "BackendUnsupported"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				arn := r.World.TargetGroups["external"]
+				r.Apply(shop, pods("web", podAddresses[0]), bindingTo(arn), ingressOf("", "/=web"))
+				r.Settle(time.Minute)
+				served := func() string { return described(t, r, arn) + ", / answers " + r.answer("/") }
+				want := served()
+				time.Sleep(time.Minute) // so that the right binding is the older one
+				r.Apply(strings.NewReplacer("targetGroupARN: ARN", "targetGroupARN: "+arn, "SPARE", spareGroup(t, r)).Replace(c.doc))
+				r.Settle(5 * time.Minute)
+				if said := saidOfBad(r); !strings.Contains(said, c.reason) || !strings.Contains(said, ";") {
+					t.Errorf("said: %q", said)
+				}
+				expect(t, "what is served", want, served())
+			})
+		})
+	}
+}
+
+// spareGroup makes a target group for pods.
+func spareGroup(t *testing.T, r *Harness) string {
+	t.Helper()
+	made, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
+		Name: aws.String("spare"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), TargetType: elbtypes.TargetTypeEnumIp, VpcId: &r.World.VPC,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return aws.ToString(made.TargetGroups[0].TargetGroupArn)
+}
+
+// saidOfBad are the warnings about the object of that name.
+func saidOfBad(r *Harness) string {
+	var out []string
+	for _, o := range r.Store.All("Event") {
+		if e := o.(*corev1.Event); e.InvolvedObject.Name == "bad" && e.Type == corev1.EventTypeWarning {
+			out = append(out, e.Reason+" "+e.Message)
+		}
+	}
+	for _, b := range bindingsOf(r, "shop") {
+		if b.Name == "bad" {
+			for _, c := range b.Status.Conditions {
+				out = append(out, c.Message)
+			}
+		}
+	}
+	return strings.Join(out, "\n")
+}
