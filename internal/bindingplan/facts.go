@@ -139,7 +139,7 @@ type Record struct {
 
 // Health is the registered targets, no older than MaxAge.
 type Health struct {
-	Targets []observed.Target
+	Targets []*observed.Target
 	MaxAge  time.Duration
 	Failure *Failure
 }
@@ -171,7 +171,7 @@ type InUse struct {
 }
 
 // Gone are those of the targets that were asked about that no pod and no node stands for.
-type Gone struct{ Targets []observed.Target }
+type Gone struct{ Targets []*observed.Target }
 
 // Attempt is what became of registering targets.
 type Attempt struct {
@@ -216,7 +216,7 @@ type AskRecord struct{ Leaving bool }
 type AskHealth struct{ MaxAge time.Duration }
 
 // AskServing asks for the pods at the addresses of targets.
-type AskServing struct{ Targets []observed.Target }
+type AskServing struct{ Targets []*observed.Target }
 
 // AskNetwork asks where the addresses of endpoints are.
 type AskNetwork struct{ Endpoints []targets.Endpoint }
@@ -228,7 +228,7 @@ type AskInUse struct{}
 type AskWanted struct{}
 
 // AskGone asks which targets nothing stands for.
-type AskGone struct{ Targets []observed.Target }
+type AskGone struct{ Targets []*observed.Target }
 
 func (AskDescribed) ask() {}
 func (AskGroup) ask()     {}

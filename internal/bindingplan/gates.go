@@ -93,7 +93,7 @@ func (f *Facts) showings(matched []targets.Pair, registered []targets.Endpoint, 
 // conditionOf is what the pod of a target is to show.
 func (f *Facts) conditionOf(m targets.Pair) targets.Condition {
 	shown, _, _ := targets.Shown(m.Endpoint.Pod, f.gate())
-	return targets.ConditionOf(*m.Target, shown)
+	return targets.ConditionOf(m.Target, shown)
 }
 
 // closed is the condition of a pod that cannot become a target until a person corrects a fault.

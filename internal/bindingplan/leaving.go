@@ -201,7 +201,7 @@ func (p *planner) removeGone() {
 		p.failed = f
 		return
 	}
-	list := slices.DeleteFunc(p.mine(p.Health.Targets), func(t observed.Target) bool {
+	list := slices.DeleteFunc(p.mine(p.Health.Targets), func(t *observed.Target) bool {
 		return targets.Draining(t) || limited && !known.Has(t)
 	})
 	if p.Gone == nil {

@@ -15,9 +15,9 @@ import (
 // moves is how a target group gets from the targets that it has to the endpoints that were found.
 type moves struct {
 	targets.Diff
-	retained []observed.Target // old targets that serve on for now
-	owned    bool              // the own targets of a shared group are recorded
-	attempt  *Attempt          // what is known of targets that are not registered, nil if all are
+	retained []*observed.Target // old targets that serve on for now
+	owned    bool               // the own targets of a shared group are recorded
+	attempt  *Attempt           // what is known of targets that are not registered, nil if all are
 }
 
 // comparison is a difference and what it was made from.
@@ -136,7 +136,7 @@ func (a *Attempt) full() bool {
 
 // drop takes the old targets out after the new ones have come; if none of those can come, the old ones that can still
 // serve stay.
-func (p *planner) drop(m *moves, old []observed.Target) {
+func (p *planner) drop(m *moves, old []*observed.Target) {
 	a := m.attempt
 	if a != nil && a.Failed != nil && !a.full() && len(m.Stay())+len(without(m.Register, a.Refused)) == 0 {
 		var ok bool
@@ -156,7 +156,7 @@ func (p *planner) drop(m *moves, old []observed.Target) {
 
 // replaced splits the old targets into those with the address and port of a new one, which have to go first, as AWS
 // would take the new one for the old, and the rest.
-func replaced(d targets.Diff) (first, rest []observed.Target) {
+func replaced(d targets.Diff) (first, rest []*observed.Target) {
 	for _, t := range d.Deregister {
 		if slices.ContainsFunc(d.Register, func(e targets.Endpoint) bool { return e.ID == t.ID && e.Port == t.Port }) {
 			first = append(first, t)
@@ -182,16 +182,16 @@ func without(all []targets.Endpoint, refused []Refusal) []targets.Endpoint {
 
 // useless leaves out the targets that can still serve: all nodes, and the pods that are ready. The address of a pod
 // that is gone may be another's soon.
-func (p *planner) useless(list []observed.Target) ([]observed.Target, bool) {
+func (p *planner) useless(list []*observed.Target) ([]*observed.Target, bool) {
 	if targets.IsInstance(p.Described) {
 		return nil, true
 	}
 	serving, ok := p.serving(list)
-	return slices.DeleteFunc(slices.Clone(list), func(t observed.Target) bool { return serving[t.ID] != nil }), ok
+	return slices.DeleteFunc(slices.Clone(list), func(t *observed.Target) bool { return serving[t.ID] != nil }), ok
 }
 
 // serving are the pods of targets that are ready and not about to go, by address.
-func (p *planner) serving(list []observed.Target) (map[string]*corev1.Pod, bool) {
+func (p *planner) serving(list []*observed.Target) (map[string]*corev1.Pod, bool) {
 	for _, t := range list {
 		if p.Serving == nil || !p.Serving.Asked[t.ID] {
 			p.ask(AskServing{list})
@@ -286,7 +286,7 @@ func (p *planner) retain(m *moves) bool {
 	if !ok || len(serving) == 0 {
 		return ok
 	}
-	m.Deregister = slices.DeleteFunc(slices.Clone(m.Deregister), func(t observed.Target) bool {
+	m.Deregister = slices.DeleteFunc(slices.Clone(m.Deregister), func(t *observed.Target) bool {
 		pod := serving[t.ID]
 		if pod == nil || t.State != "healthy" {
 			return false

@@ -16,9 +16,9 @@ import (
 // mine leaves those targets that may be taken out: not what another binding wants, whose runs would not
 // notice. In a shared group without a record these are the targets that this process has registered:
 // it is not known who registered the others.
-func (f *Facts) mine(list []observed.Target) []observed.Target {
+func (f *Facts) mine(list []*observed.Target) []*observed.Target {
 	r := f.Record
-	return slices.DeleteFunc(slices.Clone(list), func(t observed.Target) bool {
+	return slices.DeleteFunc(slices.Clone(list), func(t *observed.Target) bool {
 		id := targets.CanonicalIdentity(targets.IdentityOf(t))
 		return r.Others[id] || r.Shared && !r.Identities[id] && !f.Memory.Registered.Has(t)
 	})

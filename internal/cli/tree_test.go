@@ -214,7 +214,7 @@ func writeObjects(t *testing.T, store *cluster.Memory, path string) {
 // Targets are compared with the endpoints of the Service: one that is deregistered by hand is missing, one
 // that is registered by hand is surplus, and what drains is neither.
 func TestTargetsAreComparedWithEndpoints(t *testing.T) {
-	h := observed.Health{Targets: []observed.Target{
+	h := observed.Health{Targets: []*observed.Target{
 		{ID: "10.0.0.1", Port: 80, State: "healthy"}, {ID: "10.0.0.2", Port: 80, State: "draining"},
 		{ID: "10.0.0.3", Port: 80, State: "healthy"}, {ID: "10.0.0.4", Port: 80, State: "draining"},
 	}}

@@ -47,7 +47,7 @@ func (t *targets) askALBTargets(ctx context.Context, q model.AskALBTargets, sinc
 			}
 			targets = append(targets, observed.Target{ID: aws.ToString(d.Target.Id), Port: aws.ToInt32(d.Target.Port)})
 		}
-		slices.SortFunc(targets, compareTargets)
+		slices.SortFunc(targets, func(a, b observed.Target) int { return compareTargets(&a, &b) })
 		t.with(func() { t.albTargets[q.ARN] = albTargetsEntry{targets, start} })
 		return nil
 	})

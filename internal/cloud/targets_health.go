@@ -39,7 +39,7 @@ func (t targetGroups) readHealthOnce(ctx context.Context, arn string) (again boo
 	}
 	h := observed.Health{At: start}
 	for _, d := range out.TargetHealthDescriptions {
-		n := observed.Target{}
+		n := &observed.Target{}
 		if d.Target != nil {
 			n.ID, n.Port, n.Zone = aws.ToString(d.Target.Id), aws.ToInt32(d.Target.Port), aws.ToString(d.Target.AvailabilityZone)
 			n.ServerID = aws.ToString(d.Target.QuicServerId)

@@ -65,7 +65,7 @@ func TestTargetsAreRememberedWithOwnWrites(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	h := must(r.cloud.As(bindings.Account{}).TargetHealth(r.ctx, arn, time.Hour))(t)
-	i := slices.IndexFunc(h.Targets, func(x observed.Target) bool { return x.ID == "10.0.128.10" })
+	i := slices.IndexFunc(h.Targets, func(x *observed.Target) bool { return x.ID == "10.0.128.10" })
 	if err := r.cloud.As(bindings.Account{}).Deregister(r.ctx, arn, bindings.Turn{}, h.Targets[i:i+1]); err != nil {
 		t.Fatal(err)
 	}

@@ -43,25 +43,23 @@ func (t targetGroups) Register(ctx context.Context, arn string, turn bindings.Tu
 		}
 		return t.targetsFailed(arn, fmt.Errorf("register targets in %s: %w", arn, err))
 	}
-	t.changeHealth(arn, func(have []observed.Target) []observed.Target {
+	t.changeHealth(arn, func(have []*observed.Target) []*observed.Target {
 		for _, add := range targets {
-			i := slices.IndexFunc(have, func(h observed.Target) bool { return h.ID == add.ID && h.Port == add.Port })
-			n := observed.Target{ID: add.ID, Port: add.Port, Zone: add.Zone, ServerID: add.ServerID, State: string(elbtypes.TargetHealthStateEnumInitial), Reason: string(elbtypes.TargetHealthReasonEnumRegistrationInProgress)}
-			switch {
-			case i < 0:
-				have = append(have, n)
+			n := &observed.Target{ID: add.ID, Port: add.Port, Zone: add.Zone, ServerID: add.ServerID, State: string(elbtypes.TargetHealthStateEnumInitial), Reason: string(elbtypes.TargetHealthReasonEnumRegistrationInProgress)}
+			switch i, known := slices.BinarySearchFunc(have, n, compareTargets); {
+			case !known:
+				have = slices.Insert(have, i, n)
 			case have[i].State == string(elbtypes.TargetHealthStateEnumDraining):
 				have[i] = n
 			}
 		}
-		slices.SortFunc(have, compareTargets)
 		return have
 	})
 	return nil
 }
 
 // Deregister implements bindings.TargetGroups.
-func (t targetGroups) Deregister(ctx context.Context, arn string, turn bindings.Turn, targets []observed.Target) (err error) {
+func (t targetGroups) Deregister(ctx context.Context, arn string, turn bindings.Turn, targets []*observed.Target) (err error) {
 	api, err := t.api(ctx)
 	if err != nil {
 		return err
@@ -80,12 +78,14 @@ func (t targetGroups) Deregister(ctx context.Context, arn string, turn bindings.
 	if _, err = api.DeregisterTargets(call.with(ctx), in); err != nil {
 		return t.targetsFailed(arn, fmt.Errorf("deregister targets of %s: %w", arn, err))
 	}
-	t.changeHealth(arn, func(have []observed.Target) []observed.Target {
-		for i, h := range have {
-			if slices.ContainsFunc(targets, func(o observed.Target) bool { return o.ID == h.ID && o.Port == h.Port }) {
-				have[i].State = string(elbtypes.TargetHealthStateEnumDraining)
-				have[i].Reason = string(elbtypes.TargetHealthReasonEnumDeregistrationInProgress)
-				have[i].Description = ""
+	t.changeHealth(arn, func(have []*observed.Target) []*observed.Target {
+		for _, o := range targets {
+			for i, _ := slices.BinarySearchFunc(have, o, compareTargets); i < len(have) && compareTargets(have[i], o) == 0; i++ {
+				n := *have[i]
+				n.State = string(elbtypes.TargetHealthStateEnumDraining)
+				n.Reason = string(elbtypes.TargetHealthReasonEnumDeregistrationInProgress)
+				n.Description = ""
+				have[i] = &n
 			}
 		}
 		return have
@@ -102,8 +102,9 @@ func (t targetGroups) targetsFailed(arn string, err error) error {
 	return err
 }
 
-// changeHealth lays an own write over the remembered targets.
-func (t targetGroups) changeHealth(arn string, change func([]observed.Target) []observed.Target) {
+// changeHealth lays an own write over the remembered targets. The list may be changed, but not the targets, which others
+// have too.
+func (t targetGroups) changeHealth(arn string, change func([]*observed.Target) []*observed.Target) {
 	f, key := t.targets, t.key(arn)
 	f.with(func() {
 		h, ok := f.health[key]
@@ -126,7 +127,7 @@ func (t *targets) noteEmpty(arn string, at time.Time) {
 	})
 }
 
-func compareTargets(a, b observed.Target) int {
+func compareTargets(a, b *observed.Target) int {
 	if n := strings.Compare(a.ID, b.ID); n != 0 {
 		return n
 	}

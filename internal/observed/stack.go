@@ -152,9 +152,9 @@ type Target struct {
 	ServerID string
 }
 
-// Health is the state of a target group's targets.
+// Health is the state of a target group's targets. These are shared, so that nobody changes them.
 type Health struct {
-	Targets []Target
+	Targets []*Target
 	At      time.Time
 }
 

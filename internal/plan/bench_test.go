@@ -83,7 +83,7 @@ func liveOf(s model.Stack) observed.Stack {
 		}
 	}
 	for _, g := range have.TargetGroups {
-		have.Facts.Health[g.ARN] = observed.Health{Targets: []observed.Target{{ID: "t", Port: 1, State: "healthy"}}}
+		have.Facts.Health[g.ARN] = observed.Health{Targets: []*observed.Target{{ID: "t", Port: 1, State: "healthy"}}}
 	}
 	return have
 }

@@ -128,7 +128,7 @@ func (r registrations) look(have *observed.Stack) {
 				return slices.ContainsFunc(plan.ForwardOf(l.Default).Groups, func(w model.WeightedGroup) bool { return w.Group.ARN == g.ARN })
 			})
 		})
-		var targets []observed.Target
+		var targets []*observed.Target
 		if _, known := r[g.ARN]; known {
 			state := "unused"
 			if attached {
@@ -138,7 +138,7 @@ func (r registrations) look(have *observed.Stack) {
 			if r[g.ARN] > 2 {
 				state = "healthy"
 			}
-			targets = []observed.Target{{ID: "10.0.1.7", Port: 8080, State: state}}
+			targets = []*observed.Target{{ID: "10.0.1.7", Port: 8080, State: state}}
 		} else {
 			r[g.ARN] = 0
 		}

@@ -122,7 +122,7 @@ func answer(have *observed.Stack, asks []model.Question, state func(arn string) 
 			have.Facts.AddOns[a.Key()] = observed.AddOn{}
 		}
 		if h, ok := q.(model.AskHealth); ok {
-			have.Facts.Health[h.ARN] = observed.Health{Targets: []observed.Target{{ID: "t", Port: 1, State: state(h.ARN)}}}
+			have.Facts.Health[h.ARN] = observed.Health{Targets: []*observed.Target{{ID: "t", Port: 1, State: state(h.ARN)}}}
 		}
 	}
 }

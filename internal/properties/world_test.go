@@ -56,7 +56,7 @@ func answer(have *observed.Stack, asks []model.Question, state func(arn string) 
 			}
 			f.Groups[q.Key()] = a
 		case model.AskHealth:
-			f.Health[q.ARN] = observed.Health{Targets: []observed.Target{{ID: "t", Port: 1, State: state(q.ARN)}}}
+			f.Health[q.ARN] = observed.Health{Targets: []*observed.Target{{ID: "t", Port: 1, State: state(q.ARN)}}}
 		case model.AskAddOn:
 			if _, known := f.AddOns[q.Key()]; !known {
 				f.AddOns[q.Key()] = observed.AddOn{}

@@ -19,7 +19,7 @@ type Diff struct {
 	// Nodes are the targets of endpoints that are nodes, in place of Matched where these need not be known.
 	Nodes      []*observed.Target
 	Register   []Endpoint
-	Deregister []observed.Target
+	Deregister []*observed.Target
 	// Over are the endpoints that are not registered because the target group is full.
 	Over []Endpoint
 }
@@ -42,21 +42,21 @@ func (d Diff) Stay() []*observed.Target {
 // Compare returns how to get from the registered targets to the desired endpoints. A target that
 // is draining counts as deregistered; if it is desired it is registered again. No more than
 // limit targets are registered in all, draining ones included; 0 means no limit.
-func Compare(want []Endpoint, have []observed.Target, limit int) Diff {
+func Compare(want []Endpoint, have []*observed.Target, limit int) Diff {
 	at := make(map[string]int, len(want)) // of several with one key, the last counts
 	for i, e := range want {
 		at[e.key()] = i
 	}
 	var d Diff
 	matched := make([]*observed.Target, len(want))
-	for i, t := range have {
+	for _, t := range have {
 		if Draining(t) {
 			continue
 		}
 		if n, ok := at[targetKey(t)]; !ok {
 			d.Deregister = append(d.Deregister, t)
 		} else if matched[n] == nil {
-			matched[n] = &have[i]
+			matched[n] = t
 		}
 	}
 	d.Matched = make([]Pair, 0, len(at))
@@ -74,7 +74,7 @@ func Compare(want []Endpoint, have []observed.Target, limit int) Diff {
 }
 
 // order brings what is to be done into its order, and leaves out what there is no room for.
-func (d *Diff) order(have []observed.Target, limit int) {
+func (d *Diff) order(have []*observed.Target, limit int) {
 	d.Register = sortedBy(d.Register, Endpoint.key)
 	if room := max(0, limit-len(have)); limit > 0 && len(d.Register) > room {
 		d.Register, d.Over = d.Register[:room], d.Register[room:]
@@ -83,6 +83,6 @@ func (d *Diff) order(have []observed.Target, limit int) {
 }
 
 // Draining reports whether a target was deregistered and only finishes its requests.
-func Draining(t observed.Target) bool {
+func Draining(t *observed.Target) bool {
 	return t.State == "draining" || t.State == "unhealthy.draining"
 }

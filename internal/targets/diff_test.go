@@ -29,9 +29,9 @@ func TestDifferenceEqualsItsDefinition(t *testing.T) {
 			want = append(want, e)
 		}
 		slices.SortStableFunc(want, func(a, b Endpoint) int { return strings.Compare(a.Identity(), b.Identity()) })
-		var have []observed.Target
+		var have []*observed.Target
 		for range r.IntN(6) {
-			have = append(have, observed.Target{ID: ids[r.IntN(len(ids))], Port: 80 + r.Int32N(2), State: []string{"healthy", "draining"}[r.IntN(2)]})
+			have = append(have, &observed.Target{ID: ids[r.IntN(len(ids))], Port: 80 + r.Int32N(2), State: []string{"healthy", "draining"}[r.IntN(2)]})
 		}
 		limit := r.IntN(8)
 		if got, def := diffText(Compare(want, have, limit)), diffText(defined(want, have, limit)); got != def {
@@ -41,7 +41,7 @@ func TestDifferenceEqualsItsDefinition(t *testing.T) {
 }
 
 // defined is the difference by its definition.
-func defined(want []Endpoint, have []observed.Target, limit int) Diff {
+func defined(want []Endpoint, have []*observed.Target, limit int) Diff {
 	var d Diff
 	for _, t := range have {
 		i := slices.IndexFunc(want, func(e Endpoint) bool { return e.key() == CanonicalIdentity(IdentityOf(t)) })
@@ -56,7 +56,7 @@ func defined(want []Endpoint, have []observed.Target, limit int) Diff {
 					i = slices.IndexFunc(want, func(o Endpoint) bool { return o == e })
 				}
 			}
-			d.Matched = append(d.Matched, Pair{&want[i], &t})
+			d.Matched = append(d.Matched, Pair{&want[i], t})
 		}
 	}
 	for i, e := range want {
@@ -67,7 +67,7 @@ func defined(want []Endpoint, have []observed.Target, limit int) Diff {
 	}
 	slices.SortStableFunc(d.Register, func(a, b Endpoint) int { return strings.Compare(a.key(), b.key()) })
 	slices.SortStableFunc(d.Matched, func(a, b Pair) int { return strings.Compare(a.Endpoint.Identity(), b.Endpoint.Identity()) })
-	slices.SortStableFunc(d.Deregister, func(a, b observed.Target) int { return strings.Compare(targetKey(a), targetKey(b)) })
+	slices.SortStableFunc(d.Deregister, func(a, b *observed.Target) int { return strings.Compare(targetKey(a), targetKey(b)) })
 	if room := max(0, limit-len(have)); limit > 0 && len(d.Register) > room {
 		d.Register, d.Over = d.Register[:room], d.Register[room:]
 	}
@@ -77,7 +77,7 @@ func defined(want []Endpoint, have []observed.Target, limit int) Diff {
 func diffText(d Diff) string {
 	var b strings.Builder
 	for _, p := range d.Matched {
-		fmt.Fprintf(&b, "=%s/%s %s ", p.Endpoint.Identity(), IdentityOf(*p.Target), p.Target.State)
+		fmt.Fprintf(&b, "=%s/%s %s ", p.Endpoint.Identity(), IdentityOf(p.Target), p.Target.State)
 	}
 	for _, e := range d.Register {
 		fmt.Fprintf(&b, "+%s ", e.Identity())

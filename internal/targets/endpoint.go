@@ -36,7 +36,7 @@ func (e Endpoint) Identity() string {
 }
 
 // IdentityOf is the identity of a registered target.
-func IdentityOf(t observed.Target) string { return identity(t.ID, t.Port, t.ServerID) }
+func IdentityOf(t *observed.Target) string { return identity(t.ID, t.Port, t.ServerID) }
 
 // CanonicalIdentity brings an identity into the form in which equal addresses, and server ids, are
 // equal texts.
@@ -80,7 +80,7 @@ func (e Endpoint) key() string {
 	return CanonicalIdentity(e.Identity())
 }
 
-func targetKey(t observed.Target) string {
+func targetKey(t *observed.Target) string {
 	if strings.HasPrefix(t.ID, "i-") && t.ServerID == "" {
 		return IdentityOf(t) // an instance id has one form
 	}

@@ -42,7 +42,7 @@ var Released = Condition{corev1.ConditionTrue, "", "Target Group Binding is dele
 // ConditionOf returns what a target's health means for a pod that has a condition already. A target
 // group that no load balancer uses any more, as before it is deleted, does not change the condition
 // of pods that were healthy in it.
-func ConditionOf(t observed.Target, shown Condition) Condition {
+func ConditionOf(t *observed.Target, shown Condition) Condition {
 	switch {
 	case t.State == "":
 		return Condition{corev1.ConditionUnknown, "", ""}

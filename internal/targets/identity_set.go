@@ -45,7 +45,7 @@ func (s *IdentitySet) Len() int {
 }
 
 // Has reports whether the identity of a target is in the set.
-func (s *IdentitySet) Has(t observed.Target) bool {
+func (s *IdentitySet) Has(t *observed.Target) bool {
 	if s == nil {
 		return false
 	}
@@ -54,7 +54,7 @@ func (s *IdentitySet) Has(t observed.Target) bool {
 }
 
 // Missing are the identities of the set that none of the targets has, in order.
-func (s *IdentitySet) Missing(list []observed.Target) []string {
+func (s *IdentitySet) Missing(list []*observed.Target) []string {
 	if s == nil {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (s *IdentitySet) with(more []identityParts) *IdentitySet {
 }
 
 // Without takes the identities of targets out.
-func (s *IdentitySet) Without(list []observed.Target) *IdentitySet {
+func (s *IdentitySet) Without(list []*observed.Target) *IdentitySet {
 	if s.Len() == 0 || len(list) == 0 {
 		return s
 	}

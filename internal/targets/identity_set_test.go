@@ -12,11 +12,11 @@ import (
 func TestIdentitySetEqualsMap(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 4))
-		some := func() []observed.Target {
-			out := make([]observed.Target, r.IntN(60))
+		some := func() []*observed.Target {
+			out := make([]*observed.Target, r.IntN(60))
 			for i := range out {
 				ids := []string{fmt.Sprintf("i-%x", r.IntN(300)), fmt.Sprintf("10.0.0.%d", r.IntN(200)), "fd00::1", "FD00:0::1", "fd00::1:2"}
-				out[i] = observed.Target{ID: ids[r.IntN(len(ids))], Port: int32(80 + r.IntN(2))}
+				out[i] = &observed.Target{ID: ids[r.IntN(len(ids))], Port: int32(80 + r.IntN(2))}
 				if r.IntN(8) == 0 {
 					out[i].ServerID = []string{"0xAB", "0xab"}[r.IntN(2)]
 				}
@@ -25,7 +25,7 @@ func TestIdentitySetEqualsMap(t *testing.T) {
 		}
 		var set *IdentitySet
 		want := map[string]bool{}
-		key := func(t observed.Target) string { return CanonicalIdentity(IdentityOf(t)) }
+		key := func(t *observed.Target) string { return CanonicalIdentity(IdentityOf(t)) }
 		for step := range 40 {
 			list := some()
 			switch r.IntN(4) {
@@ -42,12 +42,10 @@ func TestIdentitySetEqualsMap(t *testing.T) {
 					delete(want, key(t))
 				}
 			default:
-				var found []*observed.Target
 				for _, t := range list {
-					found = append(found, &t)
 					want[key(t)] = true
 				}
-				set = set.WithTargets(found)
+				set = set.WithTargets(list)
 			}
 			if set.Len() != len(want) {
 				t.Fatalf("seed %d, step %d: %d identities, want %d", seed, step, set.Len(), len(want))

@@ -17,9 +17,9 @@ import (
 // of another namespace, and an instance that is not a node any more. A VPC gives an address to
 // another pod about half a minute after its pod is gone, so these targets must not stay, whatever
 // else is unknown. The view records what it was asked for, so a pod that ends triggers another run.
-func Gone(v *cluster.View, namespace string, registered []observed.Target) []observed.Target {
+func Gone(v *cluster.View, namespace string, registered []*observed.Target) []*observed.Target {
 	var instances map[string]bool
-	return slices.DeleteFunc(slices.Clone(registered), func(t observed.Target) bool {
+	return slices.DeleteFunc(slices.Clone(registered), func(t *observed.Target) bool {
 		switch _, err := netip.ParseAddr(t.ID); {
 		case err == nil:
 			return holds(v, namespace, canonicalIP(t.ID))
@@ -92,7 +92,7 @@ const (
 
 // DepartureOf finds the most urgent departure. Since has, by id, when targets were to be taken out first: a pod of the
 // namespace that was created later, and is not about to go, is another. The view is asked for all of the targets.
-func DepartureOf(v *cluster.View, namespace string, registered []observed.Target, since map[string]time.Time) Departure {
+func DepartureOf(v *cluster.View, namespace string, registered []*observed.Target, since map[string]time.Time) Departure {
 	worst := Running
 	for _, t := range registered {
 		worst = max(worst, departureOf(v, namespace, t.ID, since[t.ID]))

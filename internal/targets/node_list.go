@@ -139,7 +139,7 @@ func (l *NodeList) at(port int32) []Endpoint {
 
 // Compare is what the function of that name returns for the endpoints, with the targets that stay in Nodes if these are
 // nodes. Where few targets differ, it walks along both lists.
-func (r Resolution) Compare(have []observed.Target, limit int) Diff {
+func (r Resolution) Compare(have []*observed.Target, limit int) Diff {
 	if r.Nodes.inOrder() {
 		if d, ok := r.Nodes.compare(r.NodePort, have); ok {
 			d.order(have, limit)
@@ -150,7 +150,7 @@ func (r Resolution) Compare(have []observed.Target, limit int) Diff {
 }
 
 // compare finds the differences; false if there are many, or if the targets are in another order than the nodes.
-func (l *NodeList) compare(port int32, have []observed.Target) (Diff, bool) {
+func (l *NodeList) compare(port int32, have []*observed.Target) (Diff, bool) {
 	d := Diff{Nodes: make([]*observed.Target, 0, len(l.nodes))}
 	i := 0
 	register := func() {
@@ -158,9 +158,8 @@ func (l *NodeList) compare(port int32, have []observed.Target) (Diff, bool) {
 		i++
 	}
 	few := func() bool { return len(d.Register)+len(d.Deregister) <= mostDifferences }
-	for j := range have {
-		t := &have[j]
-		if Draining(*t) {
+	for _, t := range have {
+		if Draining(t) {
 			continue
 		}
 		for i < len(l.nodes) && l.nodes[i].id != t.ID && compareBeforeColon(l.nodes[i].id, t.ID) < 0 && few() {
@@ -175,7 +174,7 @@ func (l *NodeList) compare(port int32, have []observed.Target) (Diff, bool) {
 		if ours && l.has(t.ID) {
 			return d, false // twice there, or the targets are in another order
 		}
-		if d.Deregister = append(d.Deregister, *t); !few() {
+		if d.Deregister = append(d.Deregister, t); !few() {
 			return d, false
 		}
 	}

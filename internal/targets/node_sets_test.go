@@ -84,10 +84,10 @@ func checkShared(t *testing.T, r *rand.Rand, got Resolution) {
 }
 
 // someTargets are most of the endpoints and some others, in order or not.
-func someTargets(r *rand.Rand, endpoints []Endpoint) []observed.Target {
-	var out []observed.Target
+func someTargets(r *rand.Rand, endpoints []Endpoint) []*observed.Target {
+	var out []*observed.Target
 	for _, e := range endpoints {
-		switch target := (observed.Target{ID: e.ID, Port: e.Port, State: "healthy"}); r.IntN(12) {
+		switch target := (&observed.Target{ID: e.ID, Port: e.Port, State: "healthy"}); r.IntN(12) {
 		case 0:
 		case 1:
 			target.State = "draining"
@@ -96,9 +96,9 @@ func someTargets(r *rand.Rand, endpoints []Endpoint) []observed.Target {
 			target.Port++
 			out = append(out, target)
 		case 3:
-			other := target
+			other := *target
 			other.ServerID = "0x1"
-			out = append(out, other, target)
+			out = append(out, &other, target)
 		case 4:
 			out = append(out, target, target)
 		default:
@@ -106,17 +106,17 @@ func someTargets(r *rand.Rand, endpoints []Endpoint) []observed.Target {
 		}
 	}
 	for range r.IntN(3) {
-		out = append(out, observed.Target{ID: []string{"i-0", "i-12b", "10.0.0.1", "i-4"}[r.IntN(4)], Port: 30080})
+		out = append(out, &observed.Target{ID: []string{"i-0", "i-12b", "10.0.0.1", "i-4"}[r.IntN(4)], Port: 30080})
 	}
 	switch r.IntN(4) {
 	case 0:
 		r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	case 1:
 		for i := range 40 {
-			out = append(out, observed.Target{ID: fmt.Sprintf("i-9%d", i), Port: 30080})
+			out = append(out, &observed.Target{ID: fmt.Sprintf("i-9%d", i), Port: 30080})
 		}
 	default:
-		slices.SortStableFunc(out, func(a, b observed.Target) int { return strings.Compare(a.ID, b.ID) })
+		slices.SortStableFunc(out, func(a, b *observed.Target) int { return strings.Compare(a.ID, b.ID) })
 	}
 	return out
 }
@@ -125,7 +125,7 @@ func nodeDiffText(d Diff) string {
 	var b strings.Builder
 	var stay []string
 	for _, t := range d.Stay() {
-		stay = append(stay, IdentityOf(*t)+" "+t.State)
+		stay = append(stay, IdentityOf(t)+" "+t.State)
 	}
 	slices.Sort(stay)
 	fmt.Fprintln(&b, "stay", stay)

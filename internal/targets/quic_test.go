@@ -97,7 +97,7 @@ func TestIdentities(t *testing.T) {
 			t.Errorf("%s: want %s, got %s", given, want, got)
 		}
 	}
-	if got := targets.IdentityOf(observed.Target{ID: "2600:1f13::7", Port: 8080, ServerID: "0xab"}); got != "2600:1f13::7:8080:0xab" {
+	if got := targets.IdentityOf(&observed.Target{ID: "2600:1f13::7", Port: 8080, ServerID: "0xab"}); got != "2600:1f13::7:8080:0xab" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -74,11 +74,11 @@ func TestCompare(t *testing.T) {
 		}
 		return out
 	}
-	target := func(s string) observed.Target {
+	target := func(s string) *observed.Target {
 		ip, state, _ := strings.Cut(s, " ")
-		return observed.Target{ID: ip, Port: 80, State: state}
+		return &observed.Target{ID: ip, Port: 80, State: state}
 	}
-	list := func(ss ...string) (out []observed.Target) {
+	list := func(ss ...string) (out []*observed.Target) {
 		for _, s := range ss {
 			out = append(out, target(s))
 		}
@@ -87,7 +87,7 @@ func TestCompare(t *testing.T) {
 	tests := []struct {
 		name                    string
 		want                    []targets.Endpoint
-		have                    []observed.Target
+		have                    []*observed.Target
 		limit                   int
 		matched, register, drop string
 		over                    int
@@ -161,18 +161,18 @@ func TestInstanceID(t *testing.T) {
 
 func TestConditionOf(t *testing.T) {
 	open, closed := targets.Condition{Status: "True", Message: "m"}, targets.Condition{Status: "False", Reason: "R"}
-	is := func(state, reason string) observed.Target {
-		return observed.Target{State: state, Reason: reason, Description: "d"}
+	is := func(state, reason string) *observed.Target {
+		return &observed.Target{State: state, Reason: reason, Description: "d"}
 	}
 	no := func(reason string) targets.Condition {
 		return targets.Condition{Status: "False", Reason: reason, Message: "d"}
 	}
 	tests := []struct {
-		in          observed.Target
+		in          *observed.Target
 		shown, want targets.Condition
 	}{
-		{observed.Target{}, open, targets.Condition{Status: "Unknown"}},
-		{observed.Target{State: "healthy"}, closed, targets.Condition{Status: "True"}},
+		{&observed.Target{}, open, targets.Condition{Status: "Unknown"}},
+		{&observed.Target{State: "healthy"}, closed, targets.Condition{Status: "True"}},
 		{is("initial", "Elb.InitialHealthChecking"), open, no("Elb.InitialHealthChecking")},
 		{is("unhealthy", "Target.Timeout"), open, no("Target.Timeout")},
 		{is("unused", "Target.NotInUse"), targets.Condition{}, no("Target.NotInUse")},

@@ -110,10 +110,10 @@ func (a quickAWS) TargetHealth(_ context.Context, arn string, _ time.Duration) (
 }
 
 func (a quickAWS) Register(_ context.Context, arn string, _ bindings.Turn, add []bindings.Target) error {
-	list := slices.Grow(slices.Clone(a.groups[arn]), len(add))
+	list := slices.Clone(a.groups[arn])
 	for _, t := range add {
-		at, _ := slices.BinarySearchFunc(list, t.ID, func(o observed.Target, id string) int { return strings.Compare(o.ID, id) })
-		list = slices.Insert(list, at, observed.Target{ID: t.ID, Port: t.Port, State: "healthy"})
+		at, _ := slices.BinarySearchFunc(list, t.ID, func(o *observed.Target, id string) int { return strings.Compare(o.ID, id) })
+		list = slices.Insert(list, at, &observed.Target{ID: t.ID, Port: t.Port, State: "healthy"})
 	}
 	a.groups[arn] = list
 	return nil
@@ -151,7 +151,7 @@ func crowded(b *testing.B, bindings, nodes int) *world {
 	}
 	for i := range bindings {
 		name := fmt.Sprintf("b%d", i)
-		w.aws.groups["arn/"+name+"/id"] = []observed.Target(nil)
+		w.aws.groups["arn/"+name+"/id"] = []*observed.Target(nil)
 		w.put(serviceDoc(fmt.Sprintf("s%d", i), "ClusterIP"), crowdDoc(i, false), strings.Replace(bindingDoc(name, fmt.Sprintf("s%d", i), "ip", 8080), "arn/"+name, "arn/"+name+"/id", 1))
 	}
 	return w

@@ -53,7 +53,7 @@ type TargetGroups interface {
 	Register(ctx context.Context, arn string, turn Turn, targets []Target) error
 	// Deregister takes at most MaxTargets targets out, as they were listed, likewise. It is idempotent;
 	// targets that are not registered are no error.
-	Deregister(ctx context.Context, arn string, turn Turn, targets []observed.Target) error
+	Deregister(ctx context.Context, arn string, turn Turn, targets []*observed.Target) error
 }
 
 // Turn decides the order in which calls are sent when AWS's limits do not admit all of them.

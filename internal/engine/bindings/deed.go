@@ -32,7 +32,7 @@ func (r *Reconciler) did(k DeedKind, on string, items []string) {
 	}
 }
 
-func namesOf(list []observed.Target) (out []string) {
+func namesOf(list []*observed.Target) (out []string) {
 	for _, t := range list {
 		out = append(out, targets.IdentityOf(t))
 	}

@@ -62,7 +62,7 @@ func (m *memory) noteFilled(key Key, described *elbv2.TargetGroupBinding, change
 }
 
 // noteDeregistered remembers that targets are not registered for a binding any more.
-func (m *memory) noteDeregistered(key Key, described *elbv2.TargetGroupBinding, list []observed.Target) {
+func (m *memory) noteDeregistered(key Key, described *elbv2.TargetGroupBinding, list []*observed.Target) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, t := range list {

@@ -172,10 +172,9 @@ func TestAPodThatCannotBeRegisteredDoesNotKeepTheOthersFromRest(t *testing.T) {
 // What is remembered of an address may be of the pod that had it before.
 func TestAGateIsNotOpenedByAnOldAnswer(t *testing.T) {
 	w := ipWorld(t, gated(p1))
-	now := observed.Target{ID: "10.0.1.1", Port: 8080, State: "unhealthy", Reason: "Target.FailedHealthChecks"}
-	before := now
-	before.State, before.Reason = "healthy", ""
-	w.aws.groups["arn/a"], w.aws.remembered = []observed.Target{now}, []observed.Target{before}
+	now := &observed.Target{ID: "10.0.1.1", Port: 8080, State: "unhealthy", Reason: "Target.FailedHealthChecks"}
+	before := &observed.Target{ID: now.ID, Port: now.Port, State: "healthy"}
+	w.aws.groups["arn/a"], w.aws.remembered = []*observed.Target{now}, []*observed.Target{before}
 	w.run("a")
 	want(t, "gate", "False Target.FailedHealthChecks: ", w.gateOf("p1"))
 }
@@ -188,7 +187,7 @@ func TestAPodWithSeveralTargets(t *testing.T) {
 	for _, c := range []struct{ first, second, want string }{
 		{"healthy", "initial", "False R: "}, {"initial", "healthy", "False R: "}, {"healthy", "healthy", "True R: "},
 	} {
-		w.aws.groups["arn/a"] = []observed.Target{
+		w.aws.groups["arn/a"] = []*observed.Target{
 			{ID: "10.0.1.1", Port: 8080, State: c.first, Reason: "R"}, {ID: "10.0.1.1", Port: 9090, State: c.second, Reason: "R"},
 		}
 		for range 3 {

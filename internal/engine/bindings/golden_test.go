@@ -19,7 +19,7 @@ import (
 // awsDoc is what a case says of AWS.
 type awsDoc struct {
 	// Targets by target group.
-	Targets map[string][]observed.Target
+	Targets map[string][]*observed.Target
 	// Type of the target groups, ip if empty.
 	Type model.TargetType
 	// Addresses of the network interface of each instance, which is in security group sg-node.

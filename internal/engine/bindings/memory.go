@@ -178,7 +178,7 @@ func (m *memory) noteReworded(key Key) {
 }
 
 // noteLeaving remembers the targets of a binding that wait to be taken out, and forgets those that do not any more.
-func (m *memory) noteLeaving(key Key, list []observed.Target) {
+func (m *memory) noteLeaving(key Key, list []*observed.Target) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	since := map[string]time.Time{}

@@ -11,7 +11,7 @@ import (
 func TestATargetThatIsWantedAgainDoesNotWait(t *testing.T) {
 	now := time.Unix(1000, 0)
 	m := newMemory(Config{Now: func() time.Time { return now }})
-	key, first, second := Key{Name: "a"}, []observed.Target{{ID: "10.0.0.1"}}, []observed.Target{{ID: "10.0.0.2"}}
+	key, first, second := Key{Name: "a"}, []*observed.Target{{ID: "10.0.0.1"}}, []*observed.Target{{ID: "10.0.0.2"}}
 	m.noteLeaving(key, first)
 	now = now.Add(time.Minute)
 	m.noteLeaving(key, second)

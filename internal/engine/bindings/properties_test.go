@@ -90,7 +90,7 @@ func TestRunsSurviveFailedCalls(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 60 {
 		w := randomWorld(t)
-		w.aws.groups["arn/a"] = []observed.Target{{ID: "10.0.9.9", Port: 8080, State: "healthy"}}
+		w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.9.9", Port: 8080, State: "healthy"}}
 		pods := randomPods(r)
 		w.put(podDocs("web", pods...))
 		class := []engine.Class{engine.Throttled, engine.Unknown, engine.Denied, engine.Invalid}[r.IntN(4)]

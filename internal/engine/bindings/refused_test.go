@@ -23,7 +23,7 @@ func TestOneRefusedTargetDoesNotKeepTheOthersOut(t *testing.T) {
 func TestOneRefusedTargetDoesNotKeepTheOthersIn(t *testing.T) {
 	w := ipWorld(t, p1)
 	for _, ip := range []string{"10.0.9.1", "10.0.9.2", "10.0.9.3"} {
-		w.aws.groups["arn/a"] = append(w.aws.groups["arn/a"], observed.Target{ID: ip, Port: 8080, State: "healthy"})
+		w.aws.groups["arn/a"] = append(w.aws.groups["arn/a"], &observed.Target{ID: ip, Port: 8080, State: "healthy"})
 	}
 	w.aws.refuse["out 10.0.9.2"] = engine.Invalid
 	w.run("a")
@@ -63,7 +63,7 @@ func TestARefusedTargetIsSentAgainWithBackOff(t *testing.T) {
 
 func TestFullGroupIsEmptiedFirst(t *testing.T) {
 	w := ipWorld(t, p2)
-	w.aws.groups["arn/a"] = []observed.Target{{ID: "10.0.9.9", Port: 8080, State: "healthy"}}
+	w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.9.9", Port: 8080, State: "healthy"}}
 	w.aws.full = 1
 	w.run("a")
 	want(t, "targets", "10.0.2.1:8080", w.aws.ids("arn/a"))
@@ -78,7 +78,7 @@ func TestAFullGroupGetsAsManyAsItHasRoomFor(t *testing.T) {
 		w := ipWorld(t, many...)
 		w.aws.full = max(room, 1)
 		if room == 0 {
-			w.aws.groups["arn/a"] = []observed.Target{{ID: "10.0.9.9", Port: 8080, State: "draining"}}
+			w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.9.9", Port: 8080, State: "draining"}}
 		}
 		w.run("a")
 		got := 0
@@ -99,7 +99,7 @@ func TestLastTargetsThatCanServeStayWhenNewOnesCannotCome(t *testing.T) {
 	w := ipWorld(t, old)
 	w.run("a")
 	w.aws.setAll("arn/a", "healthy")
-	w.aws.groups["arn/a"] = append(w.aws.groups["arn/a"], observed.Target{ID: "10.0.9.9", Port: 8080, State: "healthy"})
+	w.aws.groups["arn/a"] = append(w.aws.groups["arn/a"], &observed.Target{ID: "10.0.9.9", Port: 8080, State: "healthy"})
 	w.aws.refuse["10.0.2.1"] = engine.Denied
 	w.put(podDocs("web", p2)) // the Service was turned to another pod, the old one is still there
 	w.run("a")
@@ -132,7 +132,7 @@ func TestMoreTargetsThanTheCapAreLeftToBe(t *testing.T) {
 	w := ipWorld(t, p1)
 	w.conf.MaxTargets = 1
 	w.restart()
-	w.aws.groups["arn/a"] = []observed.Target{{ID: "10.9.9.1", Port: 1, State: "draining"}, {ID: "10.9.9.2", Port: 1, State: "draining"}}
+	w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.9.9.1", Port: 1, State: "draining"}, {ID: "10.9.9.2", Port: 1, State: "draining"}}
 	out := w.run("a")
 	want(t, "targets", "10.9.9.1:1 10.9.9.2:1", w.aws.ids("arn/a"))
 	if out.RetryAfter != 15*time.Second || len(out.Findings) != 1 || out.Findings[0].Reason != finding.TargetsCapped {

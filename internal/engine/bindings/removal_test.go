@@ -193,7 +193,7 @@ func TestAnInstanceThatIsNoNodeAnyMoreLeaves(t *testing.T) {
 // The instances of another account are not nodes of this cluster.
 func TestTargetsThatABindingNeverRegisteredStayWhereItCannotFillTheGroup(t *testing.T) {
 	w := newWorld(t, serviceDoc("web", "NodePort"), with(bindingDoc("a", "web", "instance", 30080), "iamRoleArnToAssume: arn:aws:iam::1:role/r"))
-	w.aws.groups["arn/a"] = []observed.Target{{ID: "i-9", Port: 80, State: "healthy"}, {ID: "10.0.7.7", Port: 80, State: "healthy"}}
+	w.aws.groups["arn/a"] = []*observed.Target{{ID: "i-9", Port: 80, State: "healthy"}, {ID: "10.0.7.7", Port: 80, State: "healthy"}}
 	w.run("a")
 	want(t, "targets", "10.0.7.7:80 i-9:80", w.aws.ids("arn/a"))
 }

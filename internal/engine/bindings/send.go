@@ -28,7 +28,7 @@ func (p *run) registerTurn() Turn { return Turn{Tenant: p.key.Namespace, Within:
 
 // deregisterTurn is the turn of a call that takes targets out. Registrations come first, unless an address is
 // another pod's already.
-func (p *run) deregisterTurn(list []observed.Target) Turn {
+func (p *run) deregisterTurn(list []*observed.Target) Turn {
 	t := Turn{Tenant: p.key.Namespace, Within: runningWithin, Yields: true}
 	switch targets.DepartureOf(p.r.Cluster.View().Unsubscribed(), p.key.Namespace, list, p.r.memory.leavingSince(p.key)) {
 	case targets.GivenAway:
@@ -41,7 +41,7 @@ func (p *run) deregisterTurn(list []observed.Target) Turn {
 
 // deregister takes targets out and returns the last error. One that AWS refuses does not keep the
 // others in.
-func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []observed.Target) (failed error) {
+func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*observed.Target) (failed error) {
 	start := p.r.Now()
 	defer func() { p.r.phase("apply", start) }()
 	arn := f.Described.Spec.TargetGroupARN

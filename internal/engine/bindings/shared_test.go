@@ -46,9 +46,9 @@ func (w *world) record(targets string) {
 }
 
 func TestOnlyOwnTargetsOfASharedGroupAreTakenOut(t *testing.T) {
-	foreign := observed.Target{ID: "10.9.0.1", Port: 8080, State: "healthy"}
+	foreign := &observed.Target{ID: "10.9.0.1", Port: 8080, State: "healthy"}
 	w := sharedWorld(t, p1, p2)
-	w.aws.groups["arn/a"] = []observed.Target{foreign}
+	w.aws.groups["arn/a"] = []*observed.Target{foreign}
 	w.run("a")
 	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080 10.9.0.1:8080", w.aws.ids("arn/a"))
 	want(t, "record", "10.0.1.1:8080,10.0.2.1:8080", w.recorded("a"))
@@ -69,7 +69,7 @@ func TestOnlyOwnTargetsOfASharedGroupAreTakenOut(t *testing.T) {
 
 func TestTheFirstRunOverASharedGroupTakesNothingOut(t *testing.T) {
 	w := sharedWorld(t, p1)
-	w.aws.groups["arn/a"] = []observed.Target{{ID: "10.0.2.1", Port: 8080, State: "healthy"}, {ID: "10.0.1.1", Port: 8080, State: "healthy"}}
+	w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.2.1", Port: 8080, State: "healthy"}, {ID: "10.0.1.1", Port: 8080, State: "healthy"}}
 	w.run("a")
 	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
 	want(t, "record", "10.0.1.1:8080", w.recorded("a"))
@@ -77,7 +77,7 @@ func TestTheFirstRunOverASharedGroupTakesNothingOut(t *testing.T) {
 
 func TestARecordOfAnyOrderIsTakenOver(t *testing.T) {
 	w := sharedWorld(t, p1, p2)
-	w.aws.groups["arn/a"] = []observed.Target{
+	w.aws.groups["arn/a"] = []*observed.Target{
 		{ID: "10.0.1.1", Port: 8080, State: "healthy"}, {ID: "10.0.2.1", Port: 8080, State: "healthy"}, {ID: "10.0.1.9", Port: 8080, State: "healthy"},
 	}
 	w.record("10.0.2.1:8080,10.0.1.1:8080")

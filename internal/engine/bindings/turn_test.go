@@ -21,7 +21,7 @@ type busy struct {
 
 func (b *busy) As(bindings.Account) bindings.TargetGroups { return b }
 
-func (b *busy) Deregister(ctx context.Context, arn string, turn bindings.Turn, out []observed.Target) error {
+func (b *busy) Deregister(ctx context.Context, arn string, turn bindings.Turn, out []*observed.Target) error {
 	b.turn = turn
 	if b.busy {
 		return later{classed{engine.Throttled, "put off"}}

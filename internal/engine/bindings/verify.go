@@ -93,8 +93,8 @@ func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 }
 
 // compare finds what others have changed. Others may fill a shared target group.
-func (f *filling) compare(live []observed.Target) (s suspicion) {
-	live = slices.DeleteFunc(slices.Clone(live), func(t observed.Target) bool { return t.State == "draining" })
+func (f *filling) compare(live []*observed.Target) (s suspicion) {
+	live = slices.DeleteFunc(slices.Clone(live), func(t *observed.Target) bool { return t.State == "draining" })
 	s.missing = f.registered.Missing(live)
 	if !f.binding.Spec.MultiClusterTargetGroup && !f.unsure {
 		for _, t := range live {

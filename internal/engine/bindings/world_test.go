@@ -33,7 +33,7 @@ func (e classed) Error() string { return e.text }
 // aws is a small AWS: target groups with targets, and security groups with rules. Registered
 // targets are "initial" until a test says otherwise.
 type aws struct {
-	groups map[string][]observed.Target
+	groups map[string][]*observed.Target
 	enis   map[string][]network.Interface
 	rules  map[string][]model.IngressRule
 	log    []string // every call that changes something, and every read of targets
@@ -44,7 +44,7 @@ type aws struct {
 	zonal  bool              // addresses outside of the VPC need the name of a zone
 	serial int               // of refusals
 	// remembered, if not nil, is what is said of targets to who takes an answer of some age.
-	remembered []observed.Target
+	remembered []*observed.Target
 	typ        model.TargetType  // of all groups; ip if empty
 	address    model.AddressType // likewise; ipv4 if empty
 	instances  int               // most that were asked about at once
@@ -119,10 +119,20 @@ func (a *aws) TargetHealth(_ context.Context, arn string, maxAge time.Duration) 
 		return observed.Health{}, classed{engine.Gone, "no such group"}
 	}
 	if a.remembered != nil && maxAge > time.Second {
-		return observed.Health{Targets: slices.Clone(a.remembered)}, nil
+		return observed.Health{Targets: copies(a.remembered)}, nil
 	}
 	a.log = append(a.log, "list "+short(arn))
-	return observed.Health{Targets: slices.Clone(list)}, nil
+	return observed.Health{Targets: copies(list)}, nil
+}
+
+// copies are targets that do not change when a test changes those of a group.
+func copies(list []*observed.Target) []*observed.Target {
+	out := make([]*observed.Target, len(list))
+	for i, t := range list {
+		c := *t
+		out[i] = &c
+	}
+	return out
 }
 
 func (a *aws) Register(_ context.Context, arn string, _ bindings.Turn, add []bindings.Target) error {
@@ -143,13 +153,13 @@ func (a *aws) Register(_ context.Context, arn string, _ bindings.Turn, add []bin
 	}
 	for _, t := range add {
 		a.log = append(a.log, fmt.Sprintf("register %s %s:%d%s%s", short(arn), t.ID, t.Port, t.Zone, t.ServerID))
-		a.groups[arn] = slices.DeleteFunc(a.groups[arn], func(o observed.Target) bool { return o.ID == t.ID && o.Port == t.Port })
-		a.groups[arn] = append(a.groups[arn], observed.Target{ID: t.ID, Port: t.Port, ServerID: t.ServerID, State: "initial", Reason: "Elb.RegistrationInProgress"})
+		a.groups[arn] = slices.DeleteFunc(a.groups[arn], func(o *observed.Target) bool { return o.ID == t.ID && o.Port == t.Port })
+		a.groups[arn] = append(a.groups[arn], &observed.Target{ID: t.ID, Port: t.Port, ServerID: t.ServerID, State: "initial", Reason: "Elb.RegistrationInProgress"})
 	}
 	return nil
 }
 
-func (a *aws) Deregister(_ context.Context, arn string, _ bindings.Turn, out []observed.Target) error {
+func (a *aws) Deregister(_ context.Context, arn string, _ bindings.Turn, out []*observed.Target) error {
 	for _, t := range out {
 		if c, ok := a.refuse["out "+t.ID]; ok {
 			return classed{c, "refused to take out " + t.ID}
@@ -157,7 +167,7 @@ func (a *aws) Deregister(_ context.Context, arn string, _ bindings.Turn, out []o
 	}
 	for _, t := range out {
 		a.log = append(a.log, fmt.Sprintf("deregister %s %s:%d", short(arn), t.ID, t.Port))
-		a.groups[arn] = slices.DeleteFunc(a.groups[arn], func(o observed.Target) bool { return o.ID == t.ID && o.Port == t.Port })
+		a.groups[arn] = slices.DeleteFunc(a.groups[arn], func(o *observed.Target) bool { return o.ID == t.ID && o.Port == t.Port })
 	}
 	return nil
 }
@@ -266,7 +276,7 @@ func newWorld(t testing.TB, objects ...string) *world {
 	}
 	w.store = store
 	w.aws = &aws{
-		groups: map[string][]observed.Target{"arn/a": nil, "arn/b": nil},
+		groups: map[string][]*observed.Target{"arn/a": nil, "arn/b": nil},
 		enis:   map[string][]network.Interface{"i-1": eni("10.0.0.1", "10.0.1.1", "10.0.1.2"), "i-2": eni("10.0.0.2", "10.0.2.1", "10.0.2.2", "100.64.0.1", "100.64.0.2")},
 		rules:  map[string][]model.IngressRule{"sg-node": nil}, refuse: map[string]engine.Class{}, store: store,
 	}

@@ -98,7 +98,7 @@ func (a *AWS) answer(have *observed.Stack, q model.Question) {
 			f.TargetGroups[q.Ref] = arn("elasticloadbalancing", "targetgroup/"+q.Ref+"/1")
 		}
 	case model.AskHealth:
-		f.Health[q.ARN] = observed.Health{Targets: []observed.Target{{ID: "target", Port: 80, State: "healthy"}}}
+		f.Health[q.ARN] = observed.Health{Targets: []*observed.Target{{ID: "target", Port: 80, State: "healthy"}}}
 	case model.AskAddOn:
 		if _, known := f.AddOns[q.Key()]; !known {
 			f.AddOns[q.Key()] = observed.AddOn{}
