@@ -24,6 +24,7 @@ type Memory struct {
 	serial  int64
 	objects map[Ref]Object
 	sorted  map[Kind][]stored // ascending by namespace and name
+	whole   map[Kind][]Object // the same, as listed since the last change
 	indexed map[indexKey]map[Ref]struct{}
 
 	watchers []*watcher
@@ -54,7 +55,7 @@ func NewMemory(now func() time.Time) (*Memory, error) {
 	if now == nil {
 		now = func() time.Time { return time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC) }
 	}
-	return &Memory{scheme: s, now: now, objects: map[Ref]Object{}, sorted: map[Kind][]stored{}, indexed: map[indexKey]map[Ref]struct{}{}}, nil
+	return &Memory{scheme: s, now: now, objects: map[Ref]Object{}, sorted: map[Kind][]stored{}, whole: map[Kind][]Object{}, indexed: map[indexKey]map[Ref]struct{}{}}, nil
 }
 
 // Scheme returns the types that the store can hold. All stores share it, so it must not be changed.
@@ -90,16 +91,22 @@ func (m *Memory) List(q Query) ([]Object, error) {
 func (m *Memory) All(kind Kind) []Object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.all(kind, "")
+	return slices.Clone(m.all(kind, ""))
 }
 
 // all are the objects of a kind in a namespace, or in all. The lock is held.
 func (m *Memory) all(kind Kind, namespace string) []Object {
+	if out, ok := m.whole[kind]; ok && namespace == "" {
+		return out
+	}
 	out := make([]Object, 0, len(m.sorted[kind]))
 	for i := range m.sorted[kind] {
 		if s := &m.sorted[kind][i]; namespace == "" || s.Namespace == namespace {
 			out = append(out, s.obj)
 		}
+	}
+	if namespace == "" {
+		m.whole[kind] = out
 	}
 	return out
 }
@@ -125,6 +132,7 @@ func (m *Memory) Watch(notify func(old, new Object)) (stop func()) {
 func (m *Memory) store(ref Ref, obj Object) {
 	old, had := m.objects[ref]
 	m.reindex(ref, old, obj)
+	delete(m.whole, ref.Kind)
 	switch at, found := slices.BinarySearchFunc(m.sorted[ref.Kind], ref, func(s stored, r Ref) int { return byName(s.Ref, r) }); {
 	case obj == nil && found:
 		delete(m.objects, ref)

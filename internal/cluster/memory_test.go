@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -247,5 +249,33 @@ func TestWhatTheControllerShowsIsNoChange(t *testing.T) {
 	}
 	if Same(service("1"), service("2")) {
 		t.Error("on a Service it means nothing")
+	}
+}
+
+func TestLastListEqualsList(t *testing.T) {
+	m := newMemory(t)
+	var last LastList[*corev1.Node]
+	q := Query{Kind: KindNode}
+	for step := range 200 {
+		n := &corev1.Node{}
+		n.Name = fmt.Sprint(step % 7)
+		switch {
+		case step%5 == 0:
+			_ = m.Delete(Ref{Kind: KindNode, Name: n.Name}) // if it is there
+		case step%3 > 0:
+			if err := m.Put(n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v := NewView(m)
+		if got, want := last.Read(v, q), List[*corev1.Node](v, q); !slices.Equal(got, want) || v.Err() != nil || len(v.Queries()) != 1 {
+			t.Fatalf("step %d: got %v, want %v; %v", step, got, want, v.Err())
+		}
+	}
+	var services LastList[*corev1.Service]
+	for range 2 {
+		if v := NewView(m); services.Read(v, q) != nil || v.Err() == nil {
+			t.Fatal("no error for objects of another type")
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -35,7 +36,7 @@ type Query struct {
 type Source interface {
 	// Get returns the object, or nil if there is none.
 	Get(ref Ref) (Object, error)
-	// List returns the objects in ascending order of namespace and name.
+	// List returns the objects in ascending order of namespace and name. Nobody changes the list.
 	List(q Query) ([]Object, error)
 }
 
@@ -162,7 +163,10 @@ func Get[T Object](v *View, kind Kind, namespace, name string) (T, bool) {
 }
 
 // List reads all objects that a query selects, and subscribes to them, in ascending order of namespace and name.
-func List[T Object](v *View, q Query) []T {
+func List[T Object](v *View, q Query) []T { return typed[T](v, q, v.list(q)) }
+
+// list is List without the type.
+func (v *View) list(q Query) []Object {
 	v.SubscribeList(q)
 	if v.err != nil {
 		return nil
@@ -170,6 +174,13 @@ func List[T Object](v *View, q Query) []T {
 	objs, err := v.src.List(q)
 	if err != nil {
 		v.err = fmt.Errorf("list %s by %q %q: %w", q.Kind, q.Index, q.Value, err)
+		return nil
+	}
+	return objs
+}
+
+func typed[T Object](v *View, q Query, objs []Object) []T {
+	if v.err != nil {
 		return nil
 	}
 	out := make([]T, 0, len(objs))
@@ -182,4 +193,27 @@ func List[T Object](v *View, q Query) []T {
 		out = append(out, t)
 	}
 	return out
+}
+
+// LastList keeps what a query has selected last, so that reading it again costs no look at each object while the source
+// has the same list. It is safe for concurrent use.
+type LastList[T Object] struct {
+	mu      sync.Mutex
+	objects []Object
+	list    []T
+}
+
+// Read returns what List does. The list is shared, so that it is not to be changed.
+func (l *LastList[T]) Read(v *View, q Query) []T {
+	objs := v.list(q)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(objs) > 0 && len(objs) == len(l.objects) && &objs[0] == &l.objects[0] {
+		return l.list
+	}
+	list := typed[T](v, q, objs)
+	if v.err == nil {
+		l.objects, l.list = objs, list
+	}
+	return list
 }

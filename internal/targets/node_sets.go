@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
@@ -16,6 +17,8 @@ import (
 // that comes or changes costs no look at the others. It saves work and decides nothing: without it, all nodes are
 // looked at again. It is safe for concurrent use.
 type NodeSets struct {
+	all cluster.LastList[*corev1.Node]
+
 	mu sync.Mutex
 	of map[string]*nodeSet // by selector
 }
@@ -39,7 +42,16 @@ type judgedNode struct {
 	finding *finding.Finding
 }
 
-// of returns the set of a selector. A nil NodeSets computes it in full.
+// list reads all nodes.
+func (s *NodeSets) list(v *cluster.View) []*corev1.Node {
+	q := cluster.Query{Kind: cluster.KindNode}
+	if s == nil {
+		return cluster.List[*corev1.Node](v, q)
+	}
+	return s.all.Read(v, q)
+}
+
+// set returns the set of a selector. A nil NodeSets computes it in full.
 func (s *NodeSets) set(selector *metav1.LabelSelector, match labels.Selector, nodes []*corev1.Node) *nodeSet {
 	if s == nil {
 		return newNodeSet("", nil, match, nodes)

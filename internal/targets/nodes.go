@@ -46,7 +46,7 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 		})
 		selector, _ = nodeSelector(nil)
 	}
-	nodes := cluster.List[*corev1.Node](v, cluster.Query{Kind: cluster.KindNode})
+	nodes := o.Nodes.list(v)
 	if len(nodes) == 0 {
 		r.blind(b, "the cluster has no node at all; registered instances stay registered", "check the API server; AWS deregisters instances once they are terminated")
 		return
