@@ -28,18 +28,10 @@ const mostNodeSets = 32
 
 // nodeSet is what a selector takes of a list of nodes. It is not changed once it is made.
 type nodeSet struct {
-	nodes  []*corev1.Node // ascending by name, as listed
-	judged []judgedNode   // of the same index
+	nodes []*corev1.Node // ascending by name, as listed
 	// ready and unknown are the nodes that may be registered, by their state.
 	ready, unknown *NodeList
-	findings       finding.List
-}
-
-// judgedNode is what a selector makes of one node.
-type judgedNode struct {
-	id      string
-	status  corev1.ConditionStatus // "" if it is left out
-	finding *finding.Finding
+	findings       finding.List // of the other nodes that the selector takes
 }
 
 // list reads all nodes.
@@ -75,61 +67,64 @@ func (s *NodeSets) set(selector *metav1.LabelSelector, match labels.Selector, no
 
 // newNodeSet judges the nodes that are not as they were in an old set of the same selector.
 func newNodeSet(selector string, old *nodeSet, match labels.Selector, nodes []*corev1.Node) *nodeSet {
-	out := &nodeSet{nodes: nodes, judged: make([]judgedNode, len(nodes))}
 	if old == nil {
-		old = &nodeSet{ready: &NodeList{}, unknown: &NodeList{}}
+		old = &nodeSet{ready: newNodeList(selector, nil), unknown: newNodeList(selector, nil)}
 	}
-	var fresh []int // indexes of the nodes that are judged now
-	gone := map[*corev1.Node]bool{}
-	at := 0
-	for i, n := range nodes {
-		for at < len(old.nodes) && old.nodes[at] != n && old.nodes[at].Name <= n.Name {
-			gone[old.nodes[at]] = true
-			at++
-		}
-		if at < len(old.nodes) && old.nodes[at] == n {
-			out.judged[i] = old.judged[at]
-			at++
-			continue
-		}
-		fresh = append(fresh, i)
-		out.judged[i] = judge(match, n)
-	}
-	for _, n := range old.nodes[at:] {
-		gone[n] = true
-	}
-	for i := range out.judged {
-		if f := out.judged[i].finding; f != nil {
+	gone, fresh := changedNodes(old.nodes, nodes)
+	out := &nodeSet{nodes: nodes, findings: slices.DeleteFunc(slices.Clone(old.findings), func(f finding.Finding) bool { return gone[f.Object.Name] })}
+	var ready, unknown []nodeTarget
+	for _, n := range fresh {
+		id, status, f := judge(match, n)
+		switch {
+		case f != nil:
 			out.findings.Add(*f)
+		case status == corev1.ConditionTrue:
+			ready = append(ready, newNodeTarget(id, n))
+		case status == corev1.ConditionUnknown:
+			unknown = append(unknown, newNodeTarget(id, n))
 		}
 	}
-	out.ready = newNodeList(selector, out.targetsOf(corev1.ConditionTrue, old.ready, gone, fresh))
-	out.unknown = newNodeList(selector, out.targetsOf(corev1.ConditionUnknown, old.unknown, gone, fresh))
+	out.findings = out.findings.Sorted()
+	out.ready, out.unknown = old.ready.with(gone, ready), old.unknown.with(gone, unknown)
 	return out
 }
 
-// targetsOf are the nodes of a state: those of the old list that are not gone, which are in order already, and those that
-// are judged now.
-func (s *nodeSet) targetsOf(status corev1.ConditionStatus, old *NodeList, gone map[*corev1.Node]bool, fresh []int) []nodeTarget {
-	var added []nodeTarget
-	for _, i := range fresh {
-		if j := &s.judged[i]; j.status == status {
-			added = append(added, newNodeTarget(j.id, s.nodes[i]))
+// changedNodes are the names of the nodes that are not as they were, or are not there any more, and the nodes that have
+// come or changed. Both lists are ascending by name.
+func changedNodes(old, nodes []*corev1.Node) (gone map[string]bool, fresh []*corev1.Node) {
+	gone = map[string]bool{}
+	for _, n := range nodes {
+		for len(old) > 0 && old[0] != n && old[0].Name <= n.Name {
+			gone[old[0].Name], old = true, old[1:]
 		}
-	}
-	slices.SortStableFunc(added, byID)
-	out := make([]nodeTarget, 0, len(old.nodes)+len(added))
-	for i := range old.nodes {
-		t := &old.nodes[i]
-		if len(gone) > 0 && gone[t.node] {
+		if len(old) > 0 && old[0] == n {
+			old = old[1:]
 			continue
 		}
-		for len(added) > 0 && byID(added[0], *t) < 0 {
-			out, added = append(out, added[0]), added[1:]
-		}
-		out = append(out, *t)
+		fresh = append(fresh, n)
 	}
-	return append(out, added...)
+	for _, n := range old {
+		gone[n.Name] = true
+	}
+	return gone, fresh
+}
+
+// with returns the list without the nodes of some names, and with others.
+func (l *NodeList) with(gone map[string]bool, added []nodeTarget) *NodeList {
+	kept := l.nodes
+	if len(gone) > 0 {
+		kept = slices.DeleteFunc(slices.Clone(kept), func(t nodeTarget) bool { return gone[t.node.Name] })
+	}
+	if len(kept) == len(l.nodes) && len(added) == 0 {
+		return l
+	}
+	slices.SortStableFunc(added, byID)
+	out := make([]nodeTarget, 0, len(kept)+len(added))
+	for _, t := range added {
+		at, _ := slices.BinarySearchFunc(kept, t, byID)
+		out, kept = append(append(out, kept[:at]...), t), kept[at:]
+	}
+	return newNodeList(l.selector, append(out, kept...))
 }
 
 // byID orders as the identities of targets do, in which a colon and the port follow. Nodes with the same instance, of

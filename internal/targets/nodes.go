@@ -60,25 +60,25 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 	r.Nodes, r.NodePort = chosen, port.NodePort
 }
 
-// judge finds out whether a node can forward to node ports.
-func judge(selector labels.Selector, n *corev1.Node) judgedNode {
+// judge finds out whether a node can forward to node ports. The status is empty if it is left out.
+func judge(selector labels.Selector, n *corev1.Node) (id string, status corev1.ConditionStatus, f *finding.Finding) {
 	if !selector.Matches(labels.Set(n.Labels)) || leaving(n) {
-		return judgedNode{}
+		return "", "", nil
 	}
-	status := nodeReady(n)
+	status = nodeReady(n)
 	if status != corev1.ConditionTrue && status != corev1.ConditionUnknown {
-		return judgedNode{}
+		return "", "", nil
 	}
 	id, ok := InstanceID(n)
 	if !ok {
-		return judgedNode{finding: &finding.Finding{
+		return "", "", &finding.Finding{
 			Object: finding.Ref{Kind: string(cluster.KindNode), Name: n.Name}, Field: "spec.providerID",
 			Reason: finding.NodeUnusable, Severity: finding.Warning,
 			Message: fmt.Sprintf("node %s with provider id %q is not an EC2 instance; it is not registered", n.Name, n.Spec.ProviderID),
 			Fix:     "label the node node.kubernetes.io/exclude-from-external-load-balancers if this is intended",
-		}}
+		}
 	}
-	return judgedNode{id: id, status: status}
+	return id, status, nil
 }
 
 // nodeSelector joins the binding's selector with what excludes a node from all load balancers.
