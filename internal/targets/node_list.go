@@ -151,8 +151,8 @@ func (r Resolution) Compare(have []*observed.Target, limit int) Diff {
 
 // compare finds the differences; false if there are many, or if the targets are in another order than the nodes.
 func (l *NodeList) compare(port int32, have []*observed.Target) (Diff, bool) {
-	d := Diff{Nodes: make([]*observed.Target, 0, len(l.nodes))}
-	i := 0
+	var d Diff
+	i, draining := 0, 0
 	register := func() {
 		d.Register = append(d.Register, Endpoint{ID: l.nodes[i].id, Port: port, Node: l.nodes[i].node})
 		i++
@@ -160,6 +160,7 @@ func (l *NodeList) compare(port int32, have []*observed.Target) (Diff, bool) {
 	few := func() bool { return len(d.Register)+len(d.Deregister) <= mostDifferences }
 	for _, t := range have {
 		if Draining(t) {
+			draining++
 			continue
 		}
 		for i < len(l.nodes) && l.nodes[i].id != t.ID && compareBeforeColon(l.nodes[i].id, t.ID) < 0 && few() {
@@ -167,7 +168,6 @@ func (l *NodeList) compare(port int32, have []*observed.Target) (Diff, bool) {
 		}
 		ours := t.Port == port && t.ServerID == ""
 		if i < len(l.nodes) && l.nodes[i].id == t.ID && ours {
-			d.Nodes = append(d.Nodes, t)
 			i++
 			continue
 		}
@@ -181,7 +181,13 @@ func (l *NodeList) compare(port int32, have []*observed.Target) (Diff, bool) {
 	for i < len(l.nodes) && few() {
 		register()
 	}
-	return d, few()
+	if !few() {
+		return d, false
+	}
+	if d.Nodes = have; draining+len(d.Deregister) > 0 {
+		d.Nodes = slices.DeleteFunc(slices.Clone(have), func(t *observed.Target) bool { return Draining(t) || slices.Contains(d.Deregister, t) })
+	}
+	return d, true
 }
 
 // has reports whether an instance is that of a node.
