@@ -14,6 +14,8 @@ type IdentitySet struct {
 	list []identityParts // ascending, distinct
 	// added are some more, none of which is in the list, ascending, so that one that comes costs no copy of all.
 	added []identityParts
+	// found are the targets that were added last. Their identities are in the set.
+	found []*observed.Target
 }
 
 // mostAdded is how many identities are kept beside the list.
@@ -80,15 +82,15 @@ func (s *IdentitySet) find(p identityParts) (at int, ok bool) {
 	return at, ok
 }
 
-// WithTargets adds the identities of targets. Where they are all there, as in most runs over many nodes, it walks along
-// both lists and makes nothing.
+// WithTargets adds the identities of targets. Those with which the list begins and ends as it did the last time are known;
+// where the others are all there, it walks along both lists.
 func (s *IdentitySet) WithTargets(list []*observed.Target) *IdentitySet {
 	if s == nil {
 		s = &IdentitySet{}
 	}
 	var more []identityParts
 	next := 0
-	for _, t := range list {
+	for _, t := range differing(s.found, list) {
 		if next < len(s.list) && s.list[next].id == t.ID && s.list[next].port == t.Port && s.list[next].server == t.ServerID {
 			next++
 			continue
@@ -102,7 +104,20 @@ func (s *IdentitySet) WithTargets(list []*observed.Target) *IdentitySet {
 			next++
 		}
 	}
-	return s.with(more)
+	out := *s.with(more)
+	out.found = list
+	return &out
+}
+
+// differing is a list without what it has in common with another at its beginning and at its end.
+func differing(old, list []*observed.Target) []*observed.Target {
+	for len(old) > 0 && len(list) > 0 && old[0] == list[0] {
+		old, list = old[1:], list[1:]
+	}
+	for len(old) > 0 && len(list) > 0 && old[len(old)-1] == list[len(list)-1] {
+		old, list = old[:len(old)-1], list[:len(list)-1]
+	}
+	return list
 }
 
 // With adds the identities of endpoints.
@@ -129,7 +144,7 @@ func (s *IdentitySet) with(more []identityParts) *IdentitySet {
 	slices.SortFunc(added, compareParts)
 	added = slices.Compact(added)
 	if len(added) <= mostAdded {
-		return &IdentitySet{s.list, added}
+		return &IdentitySet{s.list, added, s.found}
 	}
 	out := make([]identityParts, 0, len(s.list)+len(added))
 	rest := s.list
@@ -137,7 +152,7 @@ func (s *IdentitySet) with(more []identityParts) *IdentitySet {
 		at, _ := slices.BinarySearchFunc(rest, p, compareParts)
 		out, rest = append(append(out, rest[:at]...), p), rest[at:]
 	}
-	return &IdentitySet{list: append(out, rest...)}
+	return &IdentitySet{list: append(out, rest...), found: s.found}
 }
 
 // Without takes the identities of targets out.
@@ -150,5 +165,5 @@ func (s *IdentitySet) Without(list []*observed.Target) *IdentitySet {
 		out[partsOf(t.ID, t.Port, t.ServerID)] = true
 	}
 	gone := func(p identityParts) bool { return out[p] }
-	return &IdentitySet{slices.DeleteFunc(slices.Clone(s.list), gone), slices.DeleteFunc(slices.Clone(s.added), gone)}
+	return &IdentitySet{list: slices.DeleteFunc(slices.Clone(s.list), gone), added: slices.DeleteFunc(slices.Clone(s.added), gone)}
 }

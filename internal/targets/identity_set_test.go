@@ -3,6 +3,7 @@ package targets
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -24,6 +25,7 @@ func TestIdentitySetEqualsMap(t *testing.T) {
 			return out
 		}
 		var set *IdentitySet
+		var last []*observed.Target
 		want := map[string]bool{}
 		key := func(t *observed.Target) string { return CanonicalIdentity(IdentityOf(t)) }
 		for step := range 40 {
@@ -42,6 +44,12 @@ func TestIdentitySetEqualsMap(t *testing.T) {
 					delete(want, key(t))
 				}
 			default:
+				if r.IntN(2) == 0 { // most targets are the same ones as before
+					from := r.IntN(len(last) + 1)
+					to := min(len(last), from+r.IntN(3))
+					list = slices.Concat(last[:from], list[:min(len(list), 3)], last[to:])
+				}
+				last = list
 				for _, t := range list {
 					want[key(t)] = true
 				}
