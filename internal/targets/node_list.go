@@ -22,7 +22,7 @@ type NodeList struct {
 	distinct bool
 
 	mu      sync.Mutex
-	digests map[int32]string // of the endpoints, by node port
+	digests map[int32]nodeDigest // by node port
 }
 
 // nodeTarget is a node that may be registered.
@@ -37,7 +37,7 @@ func newNodeTarget(id string, n *corev1.Node) nodeTarget {
 }
 
 func newNodeList(selector string, nodes []nodeTarget) *NodeList {
-	l := &NodeList{selector: selector, nodes: nodes, distinct: true, digests: map[int32]string{}}
+	l := &NodeList{selector: selector, nodes: nodes, distinct: true, digests: map[int32]nodeDigest{}}
 	for i, t := range nodes {
 		if strings.IndexByte(t.id, ':') >= 0 || i > 0 && compareBeforeColon(nodes[i-1].id, t.id) >= 0 {
 			l.distinct = false
@@ -93,35 +93,6 @@ func (r Resolution) Checkpoint(spec elbv2.TargetGroupBindingSpec) (string, error
 		return Checkpoint(r.endpoints, spec)
 	}
 	return joinDigests(r.Nodes.digest(r.NodePort), spec)
-}
-
-// texts are buffers for what is hashed: it is long in a cluster with many nodes.
-var texts = sync.Pool{New: func() any { return new([]byte) }}
-
-// digest is the part of a checkpoint that stands for the endpoints at a node port.
-func (l *NodeList) digest(port int32) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if d, ok := l.digests[port]; ok {
-		return d
-	}
-	buffer := texts.Get().(*[]byte)
-	defer texts.Put(buffer)
-	text := (*buffer)[:0]
-	middle := ":" + strconv.FormatInt(int64(port), 10) + ":"
-	for i := range l.nodes {
-		t := &l.nodes[i]
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(text, t.id...)
-		text = append(text, middle...)
-		text = append(text, t.made...)
-	}
-	*buffer = text
-	d := digest(text)
-	l.digests[port] = d
-	return d
 }
 
 // mostDifferences is how many differences are looked for one by one; with more, as when a target group is filled for the

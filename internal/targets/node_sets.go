@@ -124,7 +124,9 @@ func (l *NodeList) with(gone map[string]bool, added []nodeTarget) *NodeList {
 		at, _ := slices.BinarySearchFunc(kept, t, byID)
 		out, kept = append(append(out, kept[:at]...), t), kept[at:]
 	}
-	return newNodeList(l.selector, append(out, kept...))
+	list := newNodeList(l.selector, append(out, kept...))
+	list.keepMarks(l)
+	return list
 }
 
 // byID orders as the identities of targets do, in which a colon and the port follow. Nodes with the same instance, of
