@@ -3,6 +3,7 @@ package controller
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,31 +49,40 @@ const mostText = 512
 const failedRun = "Reconciler error"
 
 // noting is the sink of an item: of the errors of its runs it passes on those that are news, the others
-// at the level of those who look for a fault.
+// at the level of those who look for a fault. The values of a logger are passed on with each line, since
+// most runs write none and a sink encodes them at once.
 type noting struct {
 	logr.LogSink
-	news func(error) bool
+	news   func(error) bool
+	values []any
+}
+
+// Info implements the sink.
+func (n noting) Info(level int, message string, keys ...any) {
+	n.LogSink.Info(level, message, slices.Concat(n.values, keys)...)
 }
 
 // Error implements the sink.
 func (n noting) Error(err error, message string, keys ...any) {
 	if message != failedRun || n.news(err) {
-		n.LogSink.Error(err, message, keys...)
+		n.LogSink.Error(err, message, slices.Concat(n.values, keys)...)
 		return
 	}
 	if n.Enabled(1) {
-		n.LogSink.Info(1, message, append(keys, "err", err.Error())...)
+		n.Info(1, message, append(keys, "err", err.Error())...)
 	}
 }
 
 // WithName implements the sink.
 func (n noting) WithName(name string) logr.LogSink {
-	return noting{n.LogSink.WithName(name), n.news}
+	n.LogSink = n.LogSink.WithName(name)
+	return n
 }
 
 // WithValues implements the sink.
 func (n noting) WithValues(keys ...any) logr.LogSink {
-	return noting{n.LogSink.WithValues(keys...), n.news}
+	n.values = slices.Concat(n.values, keys)
+	return n
 }
 
 // longTurn is how long a call waits for its turn before the log says so at its usual level: users wonder then.

@@ -109,7 +109,7 @@ func (l Line[K]) options(log logr.Logger) controller.TypedOptions[K] {
 			}
 			log := log
 			if sink := log.GetSink(); sink != nil {
-				log = log.WithSink(noting{sink, func(err error) bool { return l.failures.news(*k, err) }})
+				log = log.WithSink(noting{LogSink: sink, news: func(err error) bool { return l.failures.news(*k, err) }})
 			}
 			if l.Label != nil {
 				log = log.WithValues(l.Label(*k)...)
