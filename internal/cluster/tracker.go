@@ -30,18 +30,14 @@ func NewTracker[K comparable]() *Tracker[K] {
 	}
 }
 
-// Record replaces what is known of a consumer by the questions of the views, which together make
-// up its last run. A consumer that asked for nothing is forgotten.
-func (t *Tracker[K]) Record(k K, views ...*View) {
-	var q questions
-	for _, v := range views {
-		q.refs = append(q.refs, v.Refs()...)
-		q.queries = append(q.queries, v.Queries()...)
-	}
+// Record replaces what is known of a consumer by the questions of the view of its last run. A consumer that
+// asked for nothing is forgotten.
+func (t *Tracker[K]) Record(k K, v *View) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.forget(k)
-	if len(q.refs) == 0 && len(q.queries) == 0 {
+	// Most runs ask what the run before asked, which stays where it is.
+	t.forget(k, v)
+	if len(v.refs) == 0 && len(v.queries) == 0 {
 		delete(t.order, k)
 		return
 	}
@@ -49,30 +45,38 @@ func (t *Tracker[K]) Record(k K, views ...*View) {
 		t.seq++
 		t.order[k] = t.seq
 	}
-	t.asked[k] = q
-	for _, r := range q.refs {
+	q := questions{make([]Ref, 0, len(v.refs)), make([]Query, 0, len(v.queries))}
+	for r := range v.refs {
+		q.refs = append(q.refs, r)
 		add(t.byRef, r, k)
 	}
-	for _, s := range q.queries {
+	for s := range v.queries {
+		q.queries = append(q.queries, s)
 		add(t.byQuery, s, k)
 	}
+	t.asked[k] = q
 }
 
 // Forget drops a consumer that is gone.
 func (t *Tracker[K]) Forget(k K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.forget(k)
+	t.forget(k, &View{})
 	delete(t.order, k)
 }
 
-func (t *Tracker[K]) forget(k K) {
+// forget drops the questions of a consumer that a view did not ask again.
+func (t *Tracker[K]) forget(k K, v *View) {
 	q := t.asked[k]
 	for _, r := range q.refs {
-		remove(t.byRef, r, k)
+		if _, again := v.refs[r]; !again {
+			remove(t.byRef, r, k)
+		}
 	}
 	for _, s := range q.queries {
-		remove(t.byQuery, s, k)
+		if _, again := v.queries[s]; !again {
+			remove(t.byQuery, s, k)
+		}
 	}
 	delete(t.asked, k)
 }
