@@ -218,6 +218,9 @@ func PodAddresses(o *corev1.Pod) []string {
 
 // CanonicalIP is the form in which equal addresses are equal texts. Other texts stay as they are.
 func CanonicalIP(s string) string {
+	if !strings.Contains(s, ":") {
+		return s // IPv4 has one way to write an address
+	}
 	if addr, err := netip.ParseAddr(s); err == nil {
 		return addr.String()
 	}

@@ -108,11 +108,16 @@ func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint,
 		return nil, leftOut
 	}
 	pod, ok := cluster.Get[*corev1.Pod](v, cluster.KindPod, b.Namespace, ref.Name)
-	if !ok || ref.UID != "" && pod.UID != ref.UID || len(Addresses(pod)) == 0 || cluster.PodFinished(pod) {
+	if !ok || ref.UID != "" && pod.UID != ref.UID || cluster.PodFinished(pod) {
 		r.Unsure = true
 		return nil, leftOut
 	}
-	if !slices.Contains(Addresses(pod), canonicalIP(e.Addresses[0])) {
+	addresses := Addresses(pod)
+	if len(addresses) == 0 {
+		r.Unsure = true
+		return nil, leftOut
+	}
+	if !slices.Contains(addresses, canonicalIP(e.Addresses[0])) {
 		r.Unsure = true
 		ignored(b, e, r, fmt.Sprintf("pod %s has another address", pod.Name))
 		return nil, leftOut
