@@ -27,15 +27,16 @@ type groupOwner struct {
 // gives to what it makes, and that nothing in Kubernetes can set.
 func (t targetGroups) MadeFor(ctx context.Context, arn string, read bool) ([]string, error) {
 	ctx = forTargetGroup(ctx, arn)
-	var tags map[string]string
+	var namespaces []string
+	found := false
 	t.inv.read(func() {
 		// What was read once will do: the tags that matter here do not change.
 		if e := t.inv.groups.get(arn); e != nil && (len(e.g.Tags) > 0 || !e.tagsAt.IsZero()) {
-			tags = maps.Clone(e.g.Tags)
+			namespaces, found = t.madeFor(e.g.Tags), e.g.Tags != nil
 		}
 	})
-	if tags != nil || !read {
-		return t.madeFor(tags), nil
+	if found || !read {
+		return namespaces, nil
 	}
 	o := &t.owners
 	known := func() (groupOwner, bool) {
