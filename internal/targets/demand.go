@@ -89,7 +89,9 @@ func Ask(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution) Demand 
 		d.Findings = d.Findings.Sorted()
 		return d
 	}
-	seen := map[string]bool{}
+	seen := make(map[string]bool, len(found.endpoints))
+	var rules []model.IngressRule // which pods share unless a port is named
+	known, named := false, namesPorts(b)
 	d.Needs = make([]Need, 0, len(found.endpoints))
 	for _, e := range found.endpoints {
 		if seen[e.Pod.Name] {
@@ -109,10 +111,20 @@ func Ask(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution) Demand 
 			d.lose(b, fmt.Sprintf("node %s of pod %s is not an EC2 instance", node.Name, e.Pod.Name))
 			continue
 		}
-		d.Needs = append(d.Needs, Need{e.Pod.Name, places, d.rules(b, e.Pod), changedAt(e.Pod)})
+		if !known || named {
+			rules, known = d.rules(b, e.Pod), true
+		}
+		d.Needs = append(d.Needs, Need{e.Pod.Name, places, rules, changedAt(e.Pod)})
 	}
 	d.Findings = d.Findings.Sorted()
 	return d
+}
+
+// namesPorts reports whether the number of a port is for each pod to say.
+func namesPorts(b *elbv2.TargetGroupBinding) bool {
+	return slices.ContainsFunc(b.Spec.Networking.Ingress, func(in elbv2.NetworkingIngressRule) bool {
+		return slices.ContainsFunc(in.Ports, func(p elbv2.NetworkingPort) bool { return p.Port != nil && p.Port.Type == intstr.String })
+	})
 }
 
 func (d *Demand) lose(b *elbv2.TargetGroupBinding, why string) {
@@ -165,12 +177,16 @@ func podPlaces(e Endpoint, n *corev1.Node) ([]Place, bool) {
 
 // branchInterface reads the branch ENI of a pod with security groups of its own.
 func branchInterface(e Endpoint) (string, bool) {
+	text := e.Pod.Annotations["vpc.amazonaws.com/pod-eni"]
+	if text == "" {
+		return "", false
+	}
 	var entries []struct {
 		ID string `json:"eniId"`
 		V4 string `json:"privateIp"`
 		V6 string `json:"ipv6Addr"`
 	}
-	if json.Unmarshal([]byte(e.Pod.Annotations["vpc.amazonaws.com/pod-eni"]), &entries) != nil {
+	if json.Unmarshal([]byte(text), &entries) != nil {
 		return "", false
 	}
 	for _, i := range entries {
