@@ -241,6 +241,7 @@ func (p *endpoints) eachInterface(ctx context.Context, f []ec2types.Filter, do f
 			i.Addresses = slices.Concat(
 				texts(n.PrivateIpAddresses, func(a ec2types.NetworkInterfacePrivateIpAddress) *string { return a.PrivateIpAddress }),
 				texts(n.Ipv6Addresses, func(a ec2types.NetworkInterfaceIpv6Address) *string { return a.Ipv6Address }))
+			slices.Sort(i.Addresses)
 			i.Prefixes = slices.Concat(
 				texts(n.Ipv4Prefixes, func(p ec2types.Ipv4PrefixSpecification) *string { return p.Ipv4Prefix }),
 				texts(n.Ipv6Prefixes, func(p ec2types.Ipv6PrefixSpecification) *string { return p.Ipv6Prefix }))
@@ -258,6 +259,7 @@ func instanceInterface(n ec2types.InstanceNetworkInterface) network.Interface {
 	i.Addresses = slices.Concat(
 		texts(n.PrivateIpAddresses, func(a ec2types.InstancePrivateIpAddress) *string { return a.PrivateIpAddress }),
 		texts(n.Ipv6Addresses, func(a ec2types.InstanceIpv6Address) *string { return a.Ipv6Address }))
+	slices.Sort(i.Addresses)
 	i.Prefixes = slices.Concat(
 		texts(n.Ipv4Prefixes, func(p ec2types.InstanceIpv4Prefix) *string { return p.Ipv4Prefix }),
 		texts(n.Ipv6Prefixes, func(p ec2types.InstanceIpv6Prefix) *string { return p.Ipv6Prefix }))

@@ -11,14 +11,15 @@ import (
 type Interface struct {
 	ID          string
 	DeviceIndex int32
-	Addresses   []string
+	Addresses   []string // ascending
 	Prefixes    []string
 	Groups      []InterfaceGroup
 }
 
 // Carries reports whether an address is one of the ENI's own or within its prefixes.
 func (i Interface) Carries(ip string) bool {
-	return slices.Contains(i.Addresses, ip) || carriesIPv6(i.Addresses, ip) || InRanges(ip, i.Prefixes)
+	_, ok := slices.BinarySearch(i.Addresses, ip)
+	return ok || carriesIPv6(i.Addresses, ip) || InRanges(ip, i.Prefixes)
 }
 
 // carriesIPv6 compares addresses by value, as IPv6 has many ways to write one. IPv4 has one way.

@@ -183,6 +183,9 @@ func (a *aws) Interfaces(_ context.Context, q bindings.InterfaceQuery) (bindings
 	out := bindings.Interfaces{OfInstance: map[string][]network.Interface{}}
 	a.instances = max(a.instances, len(q.Instances))
 	for _, id := range q.Instances {
+		for _, eni := range a.enis[id] {
+			slices.Sort(eni.Addresses)
+		}
 		out.OfInstance[id] = a.enis[id]
 	}
 	return out, nil
