@@ -62,6 +62,8 @@ type Report struct {
 	Complete bool
 	// Waiting: a call waits for its turn.
 	Waiting bool
+	// AllRegistered: no endpoint waits to be registered, though targets may wait to be taken out.
+	AllRegistered bool
 	// NoServerID is how many endpoints were left out for want of a QUIC server id.
 	NoServerID int
 	// Fault, Pods: see Said.
@@ -204,6 +206,7 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 		r.stoppedAfter(*failed, a)
 		return
 	}
+	r.AllRegistered = true
 	if m.owned {
 		want := r.wanted()
 		for _, t := range m.retained {

@@ -52,6 +52,8 @@ type Next struct {
 	// Turn says that a call of the item waits for its turn, so that the item goes on like the change
 	// that it stems from.
 	Turn bool
+	// Answered says that what has changed is answered as far as that is measured, although a call waits.
+	Answered bool
 	// Idle says that nothing is known to be left to do for the item, so that all others go before.
 	Idle bool
 }
@@ -171,7 +173,7 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	if next.After > 0 {
 		l.waits.add(k, lane, next.After, false)
 	}
-	if next.Turn {
+	if next.Turn && !next.Answered {
 		l.waits.putOff(k, since)
 	}
 	return reconcile.Result{RequeueAfter: next.After, Priority: &lane}, nil

@@ -102,7 +102,7 @@ func (r *registrations) run(ctx context.Context, k bindings.Key) (Next, error) {
 	r.metrics.talkers.ran("targetgroupbinding", k.Namespace, k.Name)
 	out, err := r.reconciler.Reconcile(ctx, k)
 	if since := sinceOf(ctx); out.Registered > 0 && !since.IsZero() {
-		r.metrics.registration.WithLabelValues().Observe(r.reconciler.Now().Sub(since).Seconds())
+		r.metrics.registration.WithLabelValues().Observe(out.RegisteredAt.Sub(since).Seconds())
 	}
 	if err == nil || len(out.Findings) > 0 {
 		r.metrics.findings.set(k, out.Findings)
@@ -116,7 +116,7 @@ func (r *registrations) run(ctx context.Context, k bindings.Key) (Next, error) {
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("reconciled", "changed", out.Changed, "deferred", out.Deferred,
 		"retryAfter", out.RetryAfter.String(), "findings", len(out.Findings))
-	return Next{After: out.RetryAfter, Turn: out.Waiting, Idle: out.Deferred || out.Idle}, nil
+	return Next{After: out.RetryAfter, Turn: out.Waiting, Answered: out.AllRegistered, Idle: out.Deferred || out.Idle}, nil
 }
 
 func (r *registrations) label(k bindings.Key) []any {

@@ -11,9 +11,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
@@ -260,6 +262,54 @@ func TestChurn(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRegistrationSecondsCountFromTheirChange compares what the metric measures, while deregistrations wait for their
+// turn, with what AWS has seen.
+func TestRegistrationSecondsCountFromTheirChange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := controller.NewMetrics(time.Now)
+		h := newHerd(t, 20, 5, Options{Workers: 3, Metrics: m})
+		before, _ := registrationSeconds(t, m)
+		h.r.Emulator.Calls().Reset()
+		h.churn(4, 40*time.Second)
+		time.Sleep(5 * time.Minute)
+		in, out := h.answered(t)
+		var seen time.Duration
+		for _, d := range in {
+			seen += d
+		}
+		if quantile(out, 0.5) < 10*time.Second {
+			t.Errorf("deregistrations wait for %v in the mean, which shows nothing", quantile(out, 0.5))
+		}
+		// A call that registers several pods counts once, from the first of their changes.
+		after, count := registrationSeconds(t, m)
+		if sum := after - before; sum > seen.Seconds()+0.1 || count == 0 {
+			t.Errorf("%.1f s in the metric, %.1f s seen for %d pods", sum, seen.Seconds(), len(in))
+		}
+	})
+}
+
+// registrationSeconds is the metric fulcrum_registration_seconds.
+func registrationSeconds(t *testing.T, m *controller.Metrics) (sum float64, count uint64) {
+	t.Helper()
+	reg := prometheus.NewRegistry()
+	if err := m.Register(reg); err != nil {
+		t.Fatal(err)
+	}
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "fulcrum_registration_seconds" {
+			for _, x := range f.GetMetric() {
+				sum, count = sum+x.GetHistogram().GetSampleSum(), count+x.GetHistogram().GetSampleCount()
+			}
+		}
+	}
+	return sum, count
 }
 
 // TestChurnOfOneTenantDelaysNoOther has a tenant that replaces pods far faster than AWS registers any,

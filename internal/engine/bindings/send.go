@@ -117,6 +117,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 		if err == nil {
 			p.changed()
 			p.out.Registered += len(chunk)
+			p.out.RegisteredAt = p.r.Now()
 			p.r.memory.noteRegistered(p.key, f.Described, chunk)
 			p.r.did(Registered, arn, endpointNames(chunk))
 			p.reportRestored(ctx, f.Stored, endpointNames(chunk))

@@ -216,6 +216,7 @@ func (p *run) setStatus(ctx context.Context, f *bindingplan.Facts, s bindingplan
 // report carries the steps of a report out.
 func (p *run) report(ctx context.Context, f *bindingplan.Facts, rep bindingplan.Report) error {
 	p.out.Findings, p.out.RetryAfter, p.out.Waiting = rep.Findings, rep.RetryAfter, p.out.Waiting || rep.Waiting
+	p.out.AllRegistered = rep.AllRegistered
 	p.said.Findings, p.said.Fault, p.said.Pods, p.said.RetryAfter = rep.Findings, rep.Fault, rep.Pods, rep.RetryAfter
 	if rep.NoServerID > 0 && p.r.NoServerID != nil {
 		p.r.NoServerID(p.key, rep.NoServerID)
