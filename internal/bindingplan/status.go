@@ -95,9 +95,9 @@ func steady(s string) string {
 }
 
 // events are those of findings, under the reason of the run for those about the binding, and of
-// success when something has changed.
+// success when something has changed and no call waits, after which something will have.
 func (r *reporter) events(found finding.List, reason string) WriteEvents {
-	return r.Facts.events(found, reason, r.done.Changed)
+	return r.Facts.events(found, reason, r.done.Changed && !r.Waiting)
 }
 
 func (p *planner) events(found finding.List, reason string) WriteEvents {

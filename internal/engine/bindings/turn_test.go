@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
@@ -72,4 +74,41 @@ func TestATargetThatWaitsIsMoreUrgentWhenItsPodIsGone(t *testing.T) {
 	if got := len(w.aws.groups["arn/a"]); got != 1 {
 		t.Errorf("%d targets in the end", got)
 	}
+}
+
+// While targets wait to be taken out, all endpoints may be registered. The outcome says so, and success is reported once
+// nothing waits.
+func TestRegistrationsAreAnsweredWhileDeregistrationsWait(t *testing.T) {
+	w := ipWorld(t, p1)
+	b := &busy{aws: w.aws}
+	w.conf.Cloud = b
+	w.restart()
+	w.run("a")
+	b.busy = true
+	w.drop(cluster.KindPod, "p1")
+	w.put(podDocs("web", p2))
+	before := w.successes()
+	if out := w.run("a"); !out.Waiting || out.Registered != 1 || !out.AllRegistered {
+		t.Errorf("while a call that takes a target out waits: %+v", out)
+	}
+	if n := w.successes() - before; n != 0 {
+		t.Errorf("%d events of success while a call waits", n)
+	}
+	b.busy = false
+	if out := w.run("a"); out.Waiting || !out.AllRegistered {
+		t.Errorf("in the end: %+v", out)
+	}
+	if n := w.successes() - before; n != 1 {
+		t.Errorf("%d events of success in the end", n)
+	}
+}
+
+// successes counts the events that report success.
+func (w *world) successes() (n int) {
+	for _, o := range w.store.All("Event") {
+		if o.(*corev1.Event).Reason == "SuccessfullyReconciled" {
+			n++
+		}
+	}
+	return n
 }
