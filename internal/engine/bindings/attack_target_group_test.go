@@ -22,7 +22,7 @@ func TestAnEditThatContradictsTheTargetGroupIsReportedAtOnce(t *testing.T) {
 		"spec.targetType":    func(s *elbv2.TargetGroupBindingSpec) { s.TargetType = &nodes },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, serviceDoc("web", "NodePort"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
+			w := newHarness(t, serviceDoc("web", "NodePort"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
 			w.aws.typ = model.IPTargets
 			w.run("a")
 			w.aws.setAll("arn/a", "healthy")
@@ -67,7 +67,7 @@ func TestABindingWithoutATargetGroupDoesNotKeepOthersFromIt(t *testing.T) {
 		"an ARN of nothing, and the ARN": {byARN("z", fake), byARN("a", arn)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), inOther(c.squatter))
+			w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), inOther(c.squatter))
 			w.now = w.now.Add(time.Hour)
 			w.aws.groups[arn] = nil
 			w.put(c.victim)

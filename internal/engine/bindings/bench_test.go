@@ -22,7 +22,7 @@ const podsPerBinding = 20
 //	go test ./internal/engine/bindings -run '^$' -bench . -benchtime 20x
 
 func BenchmarkPodReplacedAfterRegistration(b *testing.B) {
-	forPods(b, func(b *testing.B, w *world) {
+	forPods(b, func(b *testing.B, w *harness) {
 		w.run("b0")
 		flip := false
 		defer cpuTime(b)()
@@ -37,7 +37,7 @@ func BenchmarkPodReplacedAfterRegistration(b *testing.B) {
 }
 
 func BenchmarkFirstLookAtBindingAfterRestart(b *testing.B) {
-	forPods(b, func(b *testing.B, w *world) {
+	forPods(b, func(b *testing.B, w *harness) {
 		i := 0
 		bindings := len(w.aws.groups)
 		defer cpuTime(b)()
@@ -53,7 +53,7 @@ func BenchmarkFirstLookAtBindingAfterRestart(b *testing.B) {
 }
 
 func BenchmarkAddressNotKnownYet(b *testing.B) {
-	forPods(b, func(b *testing.B, w *world) {
+	forPods(b, func(b *testing.B, w *harness) {
 		w.run("b0")
 		w.put(nodeDoc(9999)) // without any interface
 		w.put(strings.Replace(crowdDoc(0, true), "nodeName: n0", "nodeName: n9999", 1))
@@ -135,16 +135,16 @@ func cpuUsed(b *testing.B) time.Duration {
 }
 
 // forPods runs a benchmark with different numbers of pods.
-func forPods(b *testing.B, run func(b *testing.B, w *world)) {
+func forPods(b *testing.B, run func(b *testing.B, w *harness)) {
 	for _, pods := range []int{1000, 20000} {
 		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) { run(b, crowded(b, pods/podsPerBinding, max(50, pods/10))) })
 	}
 }
 
-// crowded is a world of many nodes, and many bindings with podsPerBinding pods each.
-func crowded(b *testing.B, bindings, nodes int) *world {
+// crowded is a test harness of many nodes, and many bindings with podsPerBinding pods each.
+func crowded(b *testing.B, bindings, nodes int) *harness {
 	b.Helper()
-	w := newWorld(b)
+	w := newHarness(b)
 	clear(w.aws.groups)
 	for i := range nodes {
 		w.addNode(i, bindings)
@@ -158,7 +158,7 @@ func crowded(b *testing.B, bindings, nodes int) *world {
 }
 
 // addNode makes a node whose interface carries the addresses that crowdDoc gives to its pods.
-func (w *world) addNode(i, bindings int) {
+func (w *harness) addNode(i, bindings int) {
 	w.t.Helper()
 	var addresses []string
 	for k := range bindings {

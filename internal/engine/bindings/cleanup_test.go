@@ -11,7 +11,7 @@ import (
 )
 
 func TestMissingServiceIsBelievedAfterAWhile(t *testing.T) {
-	w := ipWorld(t, p1)
+	w := ipHarness(t, p1)
 	w.run("a")
 	w.aws.take()
 	w.drop(cluster.KindService, "web")
@@ -32,7 +32,7 @@ func TestMissingServiceIsBelievedAfterAWhile(t *testing.T) {
 func TestDeletionLetsPodsGo(t *testing.T) {
 	gated := p1
 	gated.gate = "a"
-	w := ipWorld(t, gated)
+	w := ipHarness(t, gated)
 	w.run("a")
 	w.drop(cluster.KindBinding, "a")
 	w.run("a")
@@ -51,7 +51,7 @@ func TestDeletionLetsPodsGo(t *testing.T) {
 }
 
 func TestDeletionWhenTheTargetGroupIsGone(t *testing.T) {
-	w := ipWorld(t, p1)
+	w := ipHarness(t, p1)
 	w.run("a")
 	delete(w.aws.groups, "arn/a")
 	w.drop(cluster.KindBinding, "a")
@@ -62,7 +62,7 @@ func TestDeletionWhenTheTargetGroupIsGone(t *testing.T) {
 }
 
 func TestALostFinalizerComesBack(t *testing.T) {
-	w := ipWorld(t, p1)
+	w := ipHarness(t, p1)
 	w.run("a")
 	b := w.binding("a").DeepCopy()
 	b.Finalizers = nil

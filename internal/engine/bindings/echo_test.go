@@ -14,7 +14,7 @@ import (
 // TestOwnCheckpointsNeedNoRun writes a binding in several ways: only what the process itself has written as a checkpoint
 // a moment ago needs no run.
 func TestOwnCheckpointsNeedNoRun(t *testing.T) {
-	w := ipWorld(t)
+	w := ipHarness(t)
 	echoes := 0
 	defer w.store.Watch(func(old, new cluster.Object) {
 		if b, ok := new.(*elbv2.TargetGroupBinding); ok && old != nil && w.rec.Echo(old, b) {

@@ -19,7 +19,7 @@ import (
 )
 
 // gateOf is the condition of a pod's gate as "Status Reason: message"; "none" if it has none.
-func (w *world) gateOf(name string) string {
+func (w *harness) gateOf(name string) string {
 	w.t.Helper()
 	obj, err := w.store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "ns", Name: name})
 	if err != nil || obj == nil {
@@ -46,9 +46,9 @@ func TestPodsThatCannotBecomeTargetsLearnWhy(t *testing.T) {
 	tests := []struct {
 		name    string
 		binding func(doc string) string
-		change  func(w *world)
+		change  func(w *harness)
 		want    string // of pod p1
-		mended  func(w *world)
+		mended  func(w *harness)
 	}{
 		{
 			name:    "no server id",
@@ -58,31 +58,34 @@ func TestPodsThatCannotBecomeTargetsLearnWhy(t *testing.T) {
 		},
 		{
 			name: "no room",
-			change: func(w *world) {
+			change: func(w *harness) {
 				w.conf.MaxTargets = 1
 				w.restart()
 				w.put(podDocs("web", gated(p1), pod{name: "p0", ip: "10.0.0.1", node: "n1"}))
 			},
 			want:   "False TargetsCapped: the pod is not registered, as 1 targets are the limit of a target group; raise --max-targets-per-target-group",
-			mended: func(w *world) { w.conf.MaxTargets = 2; w.restart() },
+			mended: func(w *harness) { w.conf.MaxTargets = 2; w.restart() },
 		},
 		{
-			name:   "refused by AWS",
-			change: func(w *world) { w.aws.refuse["10.0.1.1"] = engine.Invalid; w.put(podDocs("web", gated(p1), gated(p2))) },
+			name: "refused by AWS",
+			change: func(w *harness) {
+				w.aws.refuse["10.0.1.1"] = engine.Invalid
+				w.put(podDocs("web", gated(p1), gated(p2)))
+			},
 			want:   "False RejectedByAWS: refused 10.0.1.1; correct what AWS names",
-			mended: func(w *world) { clear(w.aws.refuse) },
+			mended: func(w *harness) { clear(w.aws.refuse) },
 		},
 		{
 			name:   "the target group is gone",
-			change: func(w *world) { delete(w.aws.groups, "arn/a") },
+			change: func(w *harness) { delete(w.aws.groups, "arn/a") },
 			want:   "False TargetGroupNotFound: list targets of arn/a: no such group; create the target group, or delete the binding",
-			mended: func(w *world) { w.aws.groups["arn/a"] = nil },
+			mended: func(w *harness) { w.aws.groups["arn/a"] = nil },
 		},
 		{
 			name:   "another binding fills the group",
-			change: func(w *world) { w.put(older) },
+			change: func(w *harness) { w.put(older) },
 			want:   "False TargetGroupShared: target group arn/a is filled by TargetGroupBinding ns/b already; delete one of the two",
-			mended: func(w *world) { w.drop(cluster.KindBinding, "b") },
+			mended: func(w *harness) { w.drop(cluster.KindBinding, "b") },
 		},
 		{
 			name: "nodes are registered, not pods",
@@ -98,7 +101,7 @@ func TestPodsThatCannotBecomeTargetsLearnWhy(t *testing.T) {
 			if tt.binding != nil {
 				doc = tt.binding(doc)
 			}
-			w := newWorld(t, serviceDoc("web", "NodePort"), podDocs("web", gated(p1)), doc)
+			w := newHarness(t, serviceDoc("web", "NodePort"), podDocs("web", gated(p1)), doc)
 			if tt.change != nil {
 				tt.change(w)
 			}
@@ -124,7 +127,7 @@ func TestPodsThatCannotBecomeTargetsLearnWhy(t *testing.T) {
 }
 
 func TestOnlyTheRefusedPodLearnsOfTheRefusal(t *testing.T) {
-	w := ipWorld(t, gated(p1), gated(p2))
+	w := ipHarness(t, gated(p1), gated(p2))
 	w.aws.refuse["10.0.1.1"] = engine.Invalid
 	w.run("a")
 	want(t, "the refused", "False RejectedByAWS: refused 10.0.1.1; correct what AWS names", w.gateOf("p1"))
@@ -132,7 +135,7 @@ func TestOnlyTheRefusedPodLearnsOfTheRefusal(t *testing.T) {
 }
 
 func TestWhatMayPassIsNotReportedToPods(t *testing.T) {
-	w := ipWorld(t, gated(p1))
+	w := ipHarness(t, gated(p1))
 	w.aws.refuse["10.0.1.1"] = engine.Unknown
 	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil {
 		t.Fatal("no error")
@@ -141,7 +144,7 @@ func TestWhatMayPassIsNotReportedToPods(t *testing.T) {
 }
 
 func TestAnOpenGateStaysWhenTargetsCannotBeSeen(t *testing.T) {
-	w := ipWorld(t, gated(p1))
+	w := ipHarness(t, gated(p1))
 	w.run("a")
 	w.aws.setAll("arn/a", "healthy")
 	w.run("a")
@@ -156,7 +159,7 @@ func TestAnOpenGateStaysWhenTargetsCannotBeSeen(t *testing.T) {
 // A pod without server id does not keep the binding from rest.
 func TestAPodThatCannotBeRegisteredDoesNotKeepTheOthersFromRest(t *testing.T) {
 	docs := quicDocs(podDocs("web", gated(p1), gated(p2)), map[string]string{p1.name: "HHF+gAAAFQU="})
-	w := newWorld(t, serviceDoc("web", "ClusterIP"), docs, with(bindingDoc("a", "web", "ip", 8080), "targetGroupProtocol: QUIC"))
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), docs, with(bindingDoc("a", "web", "ip", 8080), "targetGroupProtocol: QUIC"))
 	w.run("a")
 	w.aws.setAll("arn/a", "healthy")
 	w.run("a")
@@ -171,7 +174,7 @@ func TestAPodThatCannotBeRegisteredDoesNotKeepTheOthersFromRest(t *testing.T) {
 
 // What is remembered of an address may be of the pod that had it before.
 func TestAGateIsNotOpenedByAnOldAnswer(t *testing.T) {
-	w := ipWorld(t, gated(p1))
+	w := ipHarness(t, gated(p1))
 	now := &observed.Target{ID: "10.0.1.1", Port: 8080, State: "unhealthy", Reason: "Target.FailedHealthChecks"}
 	before := &observed.Target{ID: now.ID, Port: now.Port, State: "healthy"}
 	w.aws.groups["arn/a"], w.aws.remembered = []*observed.Target{now}, []*observed.Target{before}
@@ -182,7 +185,7 @@ func TestAGateIsNotOpenedByAnOldAnswer(t *testing.T) {
 // A pod with several targets is ready when all of them are healthy.
 func TestAPodWithSeveralTargets(t *testing.T) {
 	more := strings.NewReplacer("name: web-1,", "name: web-2,", "port: 8080}]\nendpoints", "port: 9090}]\nendpoints").Replace(podDocs("web", gated(p1)))
-	w := ipWorld(t, gated(p1))
+	w := ipHarness(t, gated(p1))
 	w.put(more)
 	for _, c := range []struct{ first, second, want string }{
 		{"healthy", "initial", "False R: "}, {"initial", "healthy", "False R: "}, {"healthy", "healthy", "True R: "},
@@ -211,7 +214,7 @@ func (a picky) Patch(ctx context.Context, obj cluster.Object, part cluster.Part,
 }
 
 func TestAPodThatCannotBeWrittenDoesNotKeepTheOthersWaiting(t *testing.T) {
-	w := ipWorld(t, gated(p1), gated(p2))
+	w := ipHarness(t, gated(p1), gated(p2))
 	w.conf.Cluster = kube.New(w.store, picky{kube.InMemory{Store: w.store}, "p1"}, func() time.Time { return w.now })
 	w.restart()
 	step := func(what, gate string) {
@@ -241,7 +244,7 @@ func TestPodsThatAreNoEndpointsAreReported(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, serviceDoc("web", "NodePort"), tt.doc)
+			w := newHarness(t, serviceDoc("web", "NodePort"), tt.doc)
 			w.put(tt.nodes, strings.ReplaceAll(tt.pods, "type: ContainersReady,", `type: ContainersReady, lastTransitionTime: "2026-01-02T03:04:00Z",`))
 			out := w.run("a")
 			want(t, "at first, as slices follow pods", "none", w.gateOf("p1"))

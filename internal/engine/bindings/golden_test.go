@@ -42,14 +42,14 @@ type awsDoc struct {
 	MaxTargets int
 }
 
-// goldenWorld is a world as a case describes it.
-func goldenWorld(t *testing.T, c goldentest.Case) *world {
+// goldenHarness is a test harness as a case describes it.
+func goldenHarness(t *testing.T, c goldentest.Case) *harness {
 	t.Helper()
 	var doc awsDoc
 	if err := yaml.UnmarshalStrict([]byte(c.Text("aws.yaml")), &doc); err != nil {
 		t.Fatalf("aws.yaml: %v", err)
 	}
-	w := newWorld(t)
+	w := newHarness(t)
 	w.aws.groups, w.aws.typ, w.aws.full, w.aws.made, w.aws.zonal = doc.Targets, doc.Type, doc.Full, doc.MadeFor, doc.Zonal
 	w.aws.used = map[string]bool{}
 	for _, arn := range doc.Used {
@@ -83,7 +83,7 @@ func goldenWorld(t *testing.T, c goldentest.Case) *world {
 // calls and writes, and that nothing is called while the plan is made.
 func TestPlans(t *testing.T) {
 	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		w := goldenWorld(t, c)
+		w := goldenHarness(t, c)
 		var names []string
 		for _, o := range w.store.All(cluster.KindBinding) {
 			if o.GetNamespace() == "ns" {
@@ -132,7 +132,7 @@ func TestPlans(t *testing.T) {
 }
 
 // statusText is the Ready condition of a binding, with its message.
-func (w *world) statusText(name string) string {
+func (w *harness) statusText(name string) string {
 	b := w.binding(name)
 	if b == nil {
 		return "gone"

@@ -21,7 +21,7 @@ func TestWhatIsRememberedChangesNothing(t *testing.T) {
 		old, fresh := manyBindings(t), manyBindings(t)
 		for step := range 25 {
 			event := randomEvent(r)
-			for _, w := range []*world{old, fresh} {
+			for _, w := range []*harness{old, fresh} {
 				event(w)
 				w.now = w.now.Add(3 * time.Second)
 			}
@@ -29,7 +29,7 @@ func TestWhatIsRememberedChangesNothing(t *testing.T) {
 				continue // several changes between two runs
 			}
 			order := r.Perm(6)
-			for _, w := range []*world{old, fresh} {
+			for _, w := range []*harness{old, fresh} {
 				for range 2 {
 					for _, i := range order {
 						if w == fresh {
@@ -48,8 +48,8 @@ func TestWhatIsRememberedChangesNothing(t *testing.T) {
 }
 
 // manyBindings are bindings of nodes with different ports and selectors, and some of pods.
-func manyBindings(t *testing.T) *world {
-	w := newWorld(t)
+func manyBindings(t *testing.T) *harness {
+	w := newHarness(t)
 	clear(w.aws.groups)
 	for i := range 6 {
 		name, service := fmt.Sprintf("b%d", i), fmt.Sprintf("s%d", i)
@@ -72,7 +72,7 @@ func nodePort(service string, port int) string {
 }
 
 // randomEvent is a change that can be made to several worlds.
-func randomEvent(r *rand.Rand) func(w *world) {
+func randomEvent(r *rand.Rand) func(w *harness) {
 	i := r.IntN(8)
 	name, instance := fmt.Sprintf("m%d", i), fmt.Sprintf("i-m%d", i)
 	pool, ready := []string{"a", "b"}[r.IntN(2)], []string{"True", "True", "False"}[r.IntN(3)]
@@ -84,17 +84,17 @@ func randomEvent(r *rand.Rand) func(w *world) {
 	pods := randomPods(r)
 	switch r.IntN(6) {
 	case 0:
-		return func(w *world) {
+		return func(w *harness) {
 			if err := w.store.Delete(cluster.Ref{Kind: cluster.KindNode, Name: name}); err != nil && !strings.Contains(err.Error(), "not found") {
 				w.t.Fatal(err)
 			}
 		}
 	case 1:
-		return func(w *world) { w.put(nodePort(serviceDoc(service, "NodePort"), port)) }
+		return func(w *harness) { w.put(nodePort(serviceDoc(service, "NodePort"), port)) }
 	case 2:
-		return func(w *world) { w.put(podDocs("s4", pods...)) }
+		return func(w *harness) { w.put(podDocs("s4", pods...)) }
 	}
-	return func(w *world) {
+	return func(w *harness) {
 		w.aws.rules["sg-other"] = slices.Clip(w.aws.rules["sg-other"])
 		w.aws.enis[instance] = []network.Interface{{ID: "eni-" + name, Groups: groups}}
 		w.put(fmt.Sprintf(`
@@ -107,8 +107,8 @@ status: {conditions: [{type: Ready, status: %q}]}
 	}
 }
 
-// stateOf is what a world has come to: the targets, the rules, and the checkpoints.
-func stateOf(w *world) string {
+// stateOf is what there is in a harness: the targets, the rules, and the checkpoints.
+func stateOf(w *harness) string {
 	var b strings.Builder
 	for i := range 6 {
 		name := fmt.Sprintf("b%d", i)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestInstances(t *testing.T) {
-	w := newWorld(t, serviceDoc("web", "NodePort"), bindingDoc("a", "web", "instance", 30080))
+	w := newHarness(t, serviceDoc("web", "NodePort"), bindingDoc("a", "web", "instance", 30080))
 	w.put(`
 apiVersion: v1
 kind: Node
@@ -45,7 +45,7 @@ status: {conditions: [{type: Ready, status: "True"}]}
 }
 
 func TestLastNodesStayWhenNewOnesCannotCome(t *testing.T) {
-	w := newWorld(t, serviceDoc("web", "NodePort"), bindingDoc("a", "web", "instance", 30080))
+	w := newHarness(t, serviceDoc("web", "NodePort"), bindingDoc("a", "web", "instance", 30080))
 	w.aws.groups["arn/a"] = []*observed.Target{{ID: "i-1", Port: 30099, State: "healthy"}} // another node port
 	w.aws.refuse["i-1"], w.aws.refuse["i-2"] = engine.Denied, engine.Denied
 	w.run("a")

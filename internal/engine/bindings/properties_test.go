@@ -49,8 +49,8 @@ func wanted(pods []pod) string {
 	return strings.Join(out, " ")
 }
 
-func randomWorld(t *testing.T) *world {
-	w := ipWorld(t)
+func randomHarness(t *testing.T) *harness {
+	w := ipHarness(t)
 	for id, enis := range w.aws.enis {
 		for i := range 6 {
 			enis[0].Addresses = append(enis[0].Addresses, fmt.Sprintf("10.0.3.%d", i))
@@ -65,7 +65,7 @@ func randomWorld(t *testing.T) *world {
 func TestRunsConvergeAndThenRest(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 40 {
-		w := randomWorld(t)
+		w := randomHarness(t)
 		for range 4 {
 			pods := randomPods(r)
 			w.put(podDocs("web", pods...))
@@ -89,7 +89,7 @@ func TestRunsConvergeAndThenRest(t *testing.T) {
 func TestRunsSurviveFailedCalls(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 60 {
-		w := randomWorld(t)
+		w := randomHarness(t)
 		w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.9.9", Port: 8080, State: "healthy"}}
 		pods := randomPods(r)
 		w.put(podDocs("web", pods...))
@@ -123,7 +123,7 @@ func TestRunsSurviveFailedCalls(t *testing.T) {
 // The order in which bindings are run makes no difference.
 func TestOrderOfBindingsMakesNoDifference(t *testing.T) {
 	end := func(order ...string) string {
-		w := newWorld(t, serviceDoc("web", "ClusterIP"), serviceDoc("np", "NodePort"), podDocs("web", p1, p2),
+		w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("np", "NodePort"), podDocs("web", p1, p2),
 			bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "np", "instance", 30080))
 		for _, name := range order {
 			w.run(name)

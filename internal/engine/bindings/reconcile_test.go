@@ -26,13 +26,13 @@ var (
 	p3 = pod{name: "p3", ip: "10.0.1.2", node: "n1"}
 )
 
-func ipWorld(t *testing.T, pods ...pod) *world {
+func ipHarness(t *testing.T, pods ...pod) *harness {
 	t.Helper()
-	return newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", pods...), bindingDoc("a", "web", "ip", 8080))
+	return newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", pods...), bindingDoc("a", "web", "ip", 8080))
 }
 
 func TestNewTargetsComeBeforeOldOnesGo(t *testing.T) {
-	w := ipWorld(t, p1, p2)
+	w := ipHarness(t, p1, p2)
 	w.run("a")
 	want(t, "first run", "list a; authorize sg-node tcp 8080-8080 sg-b; register a 10.0.1.1:8080; register a 10.0.2.1:8080", w.aws.take())
 	want(t, "condition", "True SuccessfullyReconciled", w.ready("a"))
@@ -47,8 +47,8 @@ func TestNewTargetsComeBeforeOldOnesGo(t *testing.T) {
 func TestOldPodsServeUntilNewOnesAreHealthy(t *testing.T) {
 	old, next := p1, p2
 	old.serving, next.serving = true, true
-	turned := func() *world { // the Service was turned from one pod to the other
-		w := ipWorld(t, old)
+	turned := func() *harness { // the Service was turned from one pod to the other
+		w := ipHarness(t, old)
 		w.run("a")
 		w.aws.setAll("arn/a", "healthy")
 		w.put(podDocs("web", next))
@@ -58,14 +58,14 @@ func TestOldPodsServeUntilNewOnesAreHealthy(t *testing.T) {
 	both := "10.0.1.1:8080 10.0.2.1:8080"
 	tests := []struct {
 		name   string
-		change func(w *world)
+		change func(w *harness)
 		want   string
 	}{
-		{"the new one is checked", func(*world) {}, both},
-		{"the new one is healthy", func(w *world) { w.aws.groups["arn/a"][1].State = "healthy" }, "10.0.2.1:8080"},
-		{"the new one is unhealthy", func(w *world) { w.aws.groups["arn/a"][1].State = "unhealthy" }, "10.0.2.1:8080"},
-		{"no load balancer uses the target group", func(w *world) { w.aws.groups["arn/a"][1].State = "unused" }, "10.0.2.1:8080"},
-		{"the old one is gone", func(w *world) { w.drop(cluster.KindPod, "p1") }, "10.0.2.1:8080"},
+		{"the new one is checked", func(*harness) {}, both},
+		{"the new one is healthy", func(w *harness) { w.aws.groups["arn/a"][1].State = "healthy" }, "10.0.2.1:8080"},
+		{"the new one is unhealthy", func(w *harness) { w.aws.groups["arn/a"][1].State = "unhealthy" }, "10.0.2.1:8080"},
+		{"no load balancer uses the target group", func(w *harness) { w.aws.groups["arn/a"][1].State = "unused" }, "10.0.2.1:8080"},
+		{"the old one is gone", func(w *harness) { w.drop(cluster.KindPod, "p1") }, "10.0.2.1:8080"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestOldPodsServeUntilNewOnesAreHealthy(t *testing.T) {
 }
 
 func TestNothingChangedCostsNothing(t *testing.T) {
-	w := ipWorld(t, p1, p2)
+	w := ipHarness(t, p1, p2)
 	w.run("a")
 	w.aws.take()
 	for range 3 {
@@ -126,7 +126,7 @@ func TestNothingChangedCostsNothing(t *testing.T) {
 func TestReadinessFollowsHealth(t *testing.T) {
 	gated := p1
 	gated.gate, gated.notReady = "a", true
-	w := ipWorld(t, gated)
+	w := ipHarness(t, gated)
 	condition := func() string {
 		obj, _ := w.store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "ns", Name: "p1"})
 		c, _, ok := targets.Shown(obj.(*corev1.Pod), "target-health.elbv2.k8s.aws/a")
@@ -176,7 +176,7 @@ func TestWhichPodsAreRegistered(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := ipWorld(t, tt.pods...)
+			w := ipHarness(t, tt.pods...)
 			if tt.node != "" {
 				w.put(strings.ReplaceAll(nodes, `"True"`, `"`+tt.node+`"`))
 			}
@@ -187,7 +187,7 @@ func TestWhichPodsAreRegistered(t *testing.T) {
 }
 
 func TestForgedEndpointsAreLeftOut(t *testing.T) {
-	w := ipWorld(t, p1)
+	w := ipHarness(t, p1)
 	w.put(strings.ReplaceAll(podDocs("web", p1), `addresses: ["10.0.1.1"]`, `addresses: ["10.0.200.1"]`))
 	out := w.run("a")
 	want(t, "targets", "", w.aws.ids("arn/a"))
@@ -197,7 +197,7 @@ func TestForgedEndpointsAreLeftOut(t *testing.T) {
 }
 
 func TestAddressesOutsideTheVPCAreForAllZones(t *testing.T) {
-	w := ipWorld(t, pod{name: "p1", ip: "100.64.0.1", node: "n2"})
+	w := ipHarness(t, pod{name: "p1", ip: "100.64.0.1", node: "n2"})
 	w.run("a")
 	if got := w.aws.take(); !strings.HasSuffix(got, "register a 100.64.0.1:8080all") {
 		t.Error(got)
@@ -209,7 +209,7 @@ func TestAddressesOutsideTheVPCAreForAllZones(t *testing.T) {
 // Renaming a binding means to make another and to delete the first.
 
 func TestFencedProcessWritesNothing(t *testing.T) {
-	w := ipWorld(t, p1)
+	w := ipHarness(t, p1)
 	w.conf.Fence = func() error { return classed{engine.Fenced, "lease lost"} }
 	w.restart()
 	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil {

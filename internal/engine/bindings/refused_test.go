@@ -13,7 +13,7 @@ import (
 )
 
 func TestOneRefusedTargetDoesNotKeepTheOthersOut(t *testing.T) {
-	w := ipWorld(t, p1, p2, p3)
+	w := ipHarness(t, p1, p2, p3)
 	w.aws.refuse["10.0.2.1"] = engine.Invalid
 	w.run("a")
 	want(t, "targets", "10.0.1.1:8080 10.0.1.2:8080", w.aws.ids("arn/a"))
@@ -21,7 +21,7 @@ func TestOneRefusedTargetDoesNotKeepTheOthersOut(t *testing.T) {
 }
 
 func TestOneRefusedTargetDoesNotKeepTheOthersIn(t *testing.T) {
-	w := ipWorld(t, p1)
+	w := ipHarness(t, p1)
 	for _, ip := range []string{"10.0.9.1", "10.0.9.2", "10.0.9.3"} {
 		w.aws.groups["arn/a"] = append(w.aws.groups["arn/a"], &observed.Target{ID: ip, Port: 8080, State: "healthy"})
 	}
@@ -32,7 +32,7 @@ func TestOneRefusedTargetDoesNotKeepTheOthersIn(t *testing.T) {
 }
 
 func TestTheSameFaultIsWrittenOnce(t *testing.T) {
-	w := ipWorld(t, p1)
+	w := ipHarness(t, p1)
 	w.aws.refuse["10.0.1.1"] = engine.Denied
 	w.run("a")
 	before := w.binding("a").ResourceVersion
@@ -44,7 +44,7 @@ func TestTheSameFaultIsWrittenOnce(t *testing.T) {
 }
 
 func TestARefusedTargetIsSentAgainWithBackOff(t *testing.T) {
-	w := ipWorld(t, p1)
+	w := ipHarness(t, p1)
 	w.aws.refuse[p1.ip] = engine.Invalid
 	for i := range 600 { // ten minutes
 		w.put(podDocs("web", p1, pod{name: fmt.Sprint("n", i), ip: fmt.Sprintf("10.0.4.%d", i%250), node: "n1"}))
@@ -62,7 +62,7 @@ func TestARefusedTargetIsSentAgainWithBackOff(t *testing.T) {
 }
 
 func TestFullGroupIsEmptiedFirst(t *testing.T) {
-	w := ipWorld(t, p2)
+	w := ipHarness(t, p2)
 	w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.9.9", Port: 8080, State: "healthy"}}
 	w.aws.full = 1
 	w.run("a")
@@ -75,7 +75,7 @@ func TestAFullGroupGetsAsManyAsItHasRoomFor(t *testing.T) {
 		many = append(many, pod{name: fmt.Sprintf("m%d", i), ip: fmt.Sprintf("10.0.2.%d", 10+i), node: "n2"})
 	}
 	for room := range 10 {
-		w := ipWorld(t, many...)
+		w := ipHarness(t, many...)
 		w.aws.full = max(room, 1)
 		if room == 0 {
 			w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.9.9", Port: 8080, State: "draining"}}
@@ -96,7 +96,7 @@ func TestAFullGroupGetsAsManyAsItHasRoomFor(t *testing.T) {
 func TestLastTargetsThatCanServeStayWhenNewOnesCannotCome(t *testing.T) {
 	old := p1
 	old.serving = true
-	w := ipWorld(t, old)
+	w := ipHarness(t, old)
 	w.run("a")
 	w.aws.setAll("arn/a", "healthy")
 	w.aws.groups["arn/a"] = append(w.aws.groups["arn/a"], &observed.Target{ID: "10.0.9.9", Port: 8080, State: "healthy"})
@@ -110,7 +110,7 @@ func TestLastTargetsThatCanServeStayWhenNewOnesCannotCome(t *testing.T) {
 }
 
 func TestCapIsKept(t *testing.T) {
-	w := ipWorld(t, p1, p2, p3)
+	w := ipHarness(t, p1, p2, p3)
 	w.conf.MaxTargets = 2
 	w.restart()
 	out := w.run("a")
@@ -129,7 +129,7 @@ func TestCapIsKept(t *testing.T) {
 }
 
 func TestMoreTargetsThanTheCapAreLeftToBe(t *testing.T) {
-	w := ipWorld(t, p1)
+	w := ipHarness(t, p1)
 	w.conf.MaxTargets = 1
 	w.restart()
 	w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.9.9.1", Port: 1, State: "draining"}, {ID: "10.9.9.2", Port: 1, State: "draining"}}

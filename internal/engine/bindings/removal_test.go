@@ -33,7 +33,7 @@ func selecting(doc string) string {
 }
 
 // edit changes a binding, as its owner does.
-func (w *world) edit(name string, change func(*elbv2.TargetGroupBinding)) {
+func (w *harness) edit(name string, change func(*elbv2.TargetGroupBinding)) {
 	w.t.Helper()
 	b := w.binding(name).DeepCopy()
 	change(b)
@@ -43,7 +43,7 @@ func (w *world) edit(name string, change func(*elbv2.TargetGroupBinding)) {
 }
 
 // again runs a binding whose run may fail.
-func (w *world) again(name string) { _, _ = w.rec.Reconcile(w.t.Context(), keyOf(name)) }
+func (w *harness) again(name string) { _, _ = w.rec.Reconcile(w.t.Context(), keyOf(name)) }
 
 // stolen is a pod of another namespace that has got the address of a pod.
 func stolen(ip string) string {
@@ -59,39 +59,39 @@ status: {phase: Running, podIPs: [{ip: ` + ip + `}]}
 // Whatever keeps a run from bringing the targets to the endpoints, the address of a pod that is gone
 // leaves at the next run, and those of the others stay.
 func TestTheAddressOfAPodThatIsGoneLeavesWhateverElseIsWrong(t *testing.T) {
-	deny := func(w *world, refuse func(bindings.Write) bool) {
+	deny := func(w *harness, refuse func(bindings.Write) bool) {
 		w.conf.Cluster = refusing{w.conf.Cluster, refuse}
 		w.restart()
 	}
 	shared := func(b *elbv2.TargetGroupBinding) { b.Spec.MultiClusterTargetGroup = true }
 	cases := map[string]struct {
-		spoil func(w *world)
-		ends  func(w *world) // what happens to the second pod; it is deleted if nil
+		spoil func(w *harness)
+		ends  func(w *harness) // what happens to the second pod; it is deleted if nil
 	}{
 		"the EndpointSlices are missing as a whole": {
-			spoil: func(w *world) { w.drop(cluster.KindEndpointSlice, "web-1") },
+			spoil: func(w *harness) { w.drop(cluster.KindEndpointSlice, "web-1") },
 		},
 		"the EndpointSlices are missing, and the pod has failed": {
-			spoil: func(w *world) { w.drop(cluster.KindEndpointSlice, "web-1") },
-			ends: func(w *world) {
+			spoil: func(w *harness) { w.drop(cluster.KindEndpointSlice, "web-1") },
+			ends: func(w *harness) {
 				w.put(strings.Replace(podDocs("none", p2), "status: {podIP", "status: {phase: Failed, podIP", 1))
 			},
 		},
 		"the EndpointSlices are missing, and a newer pod of another namespace has the address": {
-			spoil: func(w *world) { w.drop(cluster.KindEndpointSlice, "web-1") },
-			ends:  func(w *world) { w.put(stolen(p2.ip)) },
+			spoil: func(w *harness) { w.drop(cluster.KindEndpointSlice, "web-1") },
+			ends:  func(w *harness) { w.put(stolen(p2.ip)) },
 		},
 		"the Service is of type ExternalName": {
-			spoil: func(w *world) {
+			spoil: func(w *harness) {
 				w.put(selecting(serviceDoc("web", "ExternalName")))
 				w.drop(cluster.KindEndpointSlice, "web-1")
 			},
 		},
 		"the binding cannot be written": {
-			spoil: func(w *world) { deny(w, func(bindings.Write) bool { return true }) },
+			spoil: func(w *harness) { deny(w, func(bindings.Write) bool { return true }) },
 		},
 		"the record of own targets cannot be written": {
-			spoil: func(w *world) {
+			spoil: func(w *harness) {
 				w.edit("a", shared)
 				w.run("a")
 				deny(w, func(o bindings.Write) bool { _, ok := o.(bindings.SetOwnedTargets); return ok })
@@ -99,14 +99,14 @@ func TestTheAddressOfAPodThatIsGoneLeavesWhateverElseIsWrong(t *testing.T) {
 			},
 		},
 		"the record of own targets is removed": {
-			spoil: func(w *world) {
+			spoil: func(w *harness) {
 				w.edit("a", shared)
 				w.run("a")
 				w.record("")
 			},
 		},
 		"the binding claims to be complete": {
-			spoil: func(w *world) {
+			spoil: func(w *harness) {
 				w.put(podDocs("web", p1))
 				w.run("a")
 				complete := w.binding("a").Annotations["elbv2.k8s.aws/checkpoint"]
@@ -117,13 +117,13 @@ func TestTheAddressOfAPodThatIsGoneLeavesWhateverElseIsWrong(t *testing.T) {
 			},
 		},
 		"its finalizer is removed, and it is deleted": {
-			spoil: func(w *world) {
+			spoil: func(w *harness) {
 				w.edit("a", func(b *elbv2.TargetGroupBinding) { b.Finalizers = nil })
 				w.drop(cluster.KindBinding, "a")
 			},
 		},
 		"it is deleted while its load balancer uses the target group": {
-			spoil: func(w *world) {
+			spoil: func(w *harness) {
 				w.put(asking)
 				w.edit("a", func(b *elbv2.TargetGroupBinding) {
 					b.Labels = map[string]string{"ingress.k8s.aws/stack-namespace": "ns", "ingress.k8s.aws/stack-name": "web"}
@@ -133,20 +133,20 @@ func TestTheAddressOfAPodThatIsGoneLeavesWhateverElseIsWrong(t *testing.T) {
 			},
 		},
 		"an older binding fills the group now": {
-			spoil: func(w *world) {
+			spoil: func(w *harness) {
 				older := strings.ReplaceAll(with(bindingDoc("b", "web", "ip", 8080), "multiClusterTargetGroup: true"), "arn/b", "arn/a")
 				w.put(strings.Replace(older, "metadata: {", `metadata: {creationTimestamp: "2025-01-01T00:00:00Z", `, 1))
 			},
 		},
 		"it cannot have pods any more": {
-			spoil: func(w *world) {
+			spoil: func(w *harness) {
 				w.edit("a", func(b *elbv2.TargetGroupBinding) { *b.Spec.TargetType = "lambda" })
 			},
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, selecting(serviceDoc("web", "ClusterIP")), podDocs("web", p1, p2), bindingDoc("a", "web", "ip", 8080))
+			w := newHarness(t, selecting(serviceDoc("web", "ClusterIP")), podDocs("web", p1, p2), bindingDoc("a", "web", "ip", 8080))
 			w.run("a")
 			w.aws.setAll("arn/a", "healthy")
 			w.run("a")
@@ -177,7 +177,7 @@ metadata: {namespace: ns, name: web, finalizers: [ingress.k8s.aws/resources]}
 
 // An instance that is not a node any more may serve something else.
 func TestAnInstanceThatIsNoNodeAnyMoreLeaves(t *testing.T) {
-	w := newWorld(t, serviceDoc("web", "NodePort"), bindingDoc("a", "web", "instance", 30080))
+	w := newHarness(t, serviceDoc("web", "NodePort"), bindingDoc("a", "web", "instance", 30080))
 	w.run("a")
 	w.aws.setAll("arn/a", "healthy")
 	w.put(serviceDoc("web", "ClusterIP")) // has no node ports, so the targets are held
@@ -192,7 +192,7 @@ func TestAnInstanceThatIsNoNodeAnyMoreLeaves(t *testing.T) {
 
 // The instances of another account are not nodes of this cluster.
 func TestTargetsThatABindingNeverRegisteredStayWhereItCannotFillTheGroup(t *testing.T) {
-	w := newWorld(t, serviceDoc("web", "NodePort"), with(bindingDoc("a", "web", "instance", 30080), "iamRoleArnToAssume: arn:aws:iam::1:role/r"))
+	w := newHarness(t, serviceDoc("web", "NodePort"), with(bindingDoc("a", "web", "instance", 30080), "iamRoleArnToAssume: arn:aws:iam::1:role/r"))
 	w.aws.groups["arn/a"] = []*observed.Target{{ID: "i-9", Port: 80, State: "healthy"}, {ID: "10.0.7.7", Port: 80, State: "healthy"}}
 	w.run("a")
 	want(t, "targets", "10.0.7.7:80 i-9:80", w.aws.ids("arn/a"))
@@ -201,20 +201,20 @@ func TestTargetsThatABindingNeverRegisteredStayWhereItCannotFillTheGroup(t *test
 // A binding whose finalizer a user has removed takes along what it has put in, unless another one
 // comes in its place.
 func TestABindingThatWentWithoutLettingGoLeavesNothing(t *testing.T) {
-	lose := func(w *world) {
+	lose := func(w *harness) {
 		w.run("a")
 		w.edit("a", func(b *elbv2.TargetGroupBinding) { b.Finalizers = nil })
 		w.drop(cluster.KindBinding, "a")
 		w.again("a")
 		want(t, "targets at once", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
 	}
-	w := ipWorld(t, p1, p2)
+	w := ipHarness(t, p1, p2)
 	lose(w)
 	w.now = w.now.Add(2 * time.Minute)
 	w.run("a")
 	want(t, "targets later", "", w.aws.ids("arn/a"))
 
-	w = ipWorld(t, p1, p2)
+	w = ipHarness(t, p1, p2)
 	lose(w)
 	w.put(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"))
 	w.now = w.now.Add(2 * time.Minute)
@@ -223,7 +223,7 @@ func TestABindingThatWentWithoutLettingGoLeavesNothing(t *testing.T) {
 }
 
 func TestABindingThatNamesAnotherGroupEmptiesTheOneBefore(t *testing.T) {
-	w := ipWorld(t, p1)
+	w := ipHarness(t, p1)
 	w.run("a")
 	w.edit("a", func(b *elbv2.TargetGroupBinding) { b.Spec.TargetGroupARN = "arn/b" })
 	w.run("a")
@@ -233,7 +233,7 @@ func TestABindingThatNamesAnotherGroupEmptiesTheOneBefore(t *testing.T) {
 
 // Another tenant's binding that names a group can never empty it.
 func TestABindingOfAnotherNamespaceTakesNothingOut(t *testing.T) {
-	w := ipWorld(t, p1, p2)
+	w := ipHarness(t, p1, p2)
 	w.run("a")
 	w.now = w.now.Add(time.Minute)
 	foreign := strings.NewReplacer("namespace: ns", "namespace: other", "arn/b", "arn/a").Replace(bindingDoc("b", "web", "ip", 8080))
@@ -275,7 +275,7 @@ func TestAGroupIsForBindingsOfTheNamespaceThatItWasMadeFor(t *testing.T) {
 		}, same, "10.0.1.1:8080"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1))
+			w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1))
 			w.aws.made = map[string]string{"arn/a": "ns"}
 			w.put(c.foreign(foreign), theirs)
 			run := func() {
@@ -299,7 +299,7 @@ func multi(doc string) string { return with(doc, "multiClusterTargetGroup: true"
 
 // One target that AWS does not know any more does not keep the others of a binding that is deleted.
 func TestDeletionTakesOutTheRestWhenOneTargetIsRefused(t *testing.T) {
-	w := ipWorld(t, p1, p2)
+	w := ipHarness(t, p1, p2)
 	w.run("a")
 	w.aws.refuse["out "+p1.ip] = engine.Invalid
 	w.drop(cluster.KindBinding, "a")

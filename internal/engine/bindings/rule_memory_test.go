@@ -20,7 +20,7 @@ func TestRememberedRulesEqualComputation(t *testing.T) {
 	loose, strict := 0, 0
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 11))
-		w := rulesWorld(t)
+		w := rulesHarness(t)
 		lost := false
 		for step := range 8 {
 			lost = w.disturb(r) || lost
@@ -57,7 +57,7 @@ func TestRememberedRulesEqualComputation(t *testing.T) {
 // TestRulesOfAllAreComputedOnce looks at how many nodes AWS is asked about: only a computation for all bindings
 // asks about those of others.
 func TestRulesOfAllAreComputedOnce(t *testing.T) {
-	w := rulesWorld(t)
+	w := rulesHarness(t)
 	pods := func(name string, k int, numbers ...int) {
 		var all []pod
 		for _, i := range numbers {
@@ -91,9 +91,9 @@ func TestRulesOfAllAreComputedOnce(t *testing.T) {
 
 var ruleBindings = []string{"a", "b", "c"}
 
-// rulesWorld has three bindings, and a node in each of two security groups.
-func rulesWorld(t *testing.T) *world {
-	w := newWorld(t)
+// rulesHarness has three bindings, and a node in each of two security groups.
+func rulesHarness(t *testing.T) *harness {
+	w := newHarness(t)
 	w.conf.UnmergedRules = true // a range that is left over would cover what one process asks for and not the next
 	w.restart()
 	w.aws.groups["arn/c"] = nil
@@ -108,7 +108,7 @@ func rulesWorld(t *testing.T) *world {
 }
 
 // showAddresses sets whether AWS shows the addresses of the pods of a node.
-func (w *world) showAddresses(node int, on bool) {
+func (w *harness) showAddresses(node int, on bool) {
 	eni := network.Interface{ID: fmt.Sprintf("eni-%d", node), Groups: []network.InterfaceGroup{{ID: []string{"sg-node", "sg-other"}[node]}}}
 	for k := range ruleBindings {
 		for i := range 6 {
@@ -120,14 +120,14 @@ func (w *world) showAddresses(node int, on bool) {
 	w.aws.enis[fmt.Sprintf("i-%d", node+1)] = []network.Interface{eni}
 }
 
-func (w *world) allKnown() bool {
+func (w *harness) allKnown() bool {
 	return len(w.aws.enis["i-1"][0].Addresses) > 0 && len(w.aws.enis["i-2"][0].Addresses) > 0
 }
 
 func ruleAddress(binding, pod int) string { return fmt.Sprintf("10.0.%d.%d", 3+binding, pod) }
 
 // disturb makes one to three changes, and reports whether a rule that no binding asks for may stay.
-func (w *world) disturb(r *rand.Rand) bool {
+func (w *harness) disturb(r *rand.Rand) bool {
 	lost := !w.allKnown()
 	for range 1 + r.IntN(3) {
 		k := r.IntN(3)

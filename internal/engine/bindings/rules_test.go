@@ -14,7 +14,7 @@ import (
 )
 
 func TestRulesAreThoseOfAllBindings(t *testing.T) {
-	w := newWorld(t, serviceDoc("web", "ClusterIP"), serviceDoc("np", "NodePort"), podDocs("web", p1),
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("np", "NodePort"), podDocs("web", p1),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "np", "instance", 30080))
 	mine := model.IngressRule{Protocol: "tcp", From: 22, To: 22, CIDR: "10.0.0.0/8", Description: "mine"}
 	w.aws.rules["sg-node"] = []model.IngressRule{mine, {Protocol: "tcp", From: 1, To: 2, Group: "sg-b", Description: network.SharedDescription}}
@@ -34,7 +34,7 @@ func TestRulesAreThoseOfAllBindings(t *testing.T) {
 }
 
 func TestNothingIsRevokedWhileAnEndpointIsNotUnderstood(t *testing.T) {
-	w := newWorld(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
 	w.run("a")
 	w.run("b")
@@ -55,7 +55,7 @@ func TestNothingIsRevokedWhileAnEndpointIsNotUnderstood(t *testing.T) {
 
 func TestOneRefusedRuleDoesNotStopTheOthers(t *testing.T) {
 	bad := strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "sg-b", "sg-gone")
-	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080), bad)
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080), bad)
 	w.aws.refuse["sg-gone"] = engine.Invalid
 	out := w.run("b")
 	want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
@@ -67,7 +67,7 @@ func TestOneRefusedRuleDoesNotStopTheOthers(t *testing.T) {
 }
 
 func TestAFullSecurityGroupIsReportedWithNumbers(t *testing.T) {
-	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
 	w.aws.refuse["sg-b"] = engine.Quota
 	out := w.run("a")
 	if f := out.Findings; len(f) != 1 || f[0].Reason != finding.QuotaReached || !strings.Contains(f[0].Message, "would have 1 rules") {
@@ -78,7 +78,7 @@ func TestAFullSecurityGroupIsReportedWithNumbers(t *testing.T) {
 // The address of a new pod may not be in AWS yet, or not in the answer that is kept. It is looked for again soon, and is
 // warned of only once the pod is no longer new.
 func TestTheENIOfANewPodMayBeMissingForAMoment(t *testing.T) {
-	w := newWorld(t, serviceDoc("web", "ClusterIP"), bindingDoc("a", "web", "ip", 8080))
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), bindingDoc("a", "web", "ip", 8080))
 	w.put(strings.ReplaceAll(podDocs("web", p1), "2026-01-01T00:00:00Z", w.now.Add(-10*time.Second).Format(time.RFC3339)))
 	shown := w.aws.enis["i-1"]
 	w.aws.enis["i-1"] = nil

@@ -18,15 +18,15 @@ func with(doc string, lines ...string) string {
 	return strings.Replace(doc, "  vpcID: vpc-1\n", "  vpcID: vpc-1\n  "+strings.Join(lines, "\n  ")+"\n", 1)
 }
 
-// sharedWorld is a binding whose target group other clusters fill too.
-func sharedWorld(t *testing.T, pods ...pod) *world {
+// sharedHarness is a binding whose target group other clusters fill too.
+func sharedHarness(t *testing.T, pods ...pod) *harness {
 	t.Helper()
-	return newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", pods...),
+	return newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", pods...),
 		with(bindingDoc("a", "web", "ip", 8080), "multiClusterTargetGroup: true"))
 }
 
 // recorded is the record of a binding's own targets, "none" if there is none.
-func (w *world) recorded(name string) string {
+func (w *harness) recorded(name string) string {
 	w.t.Helper()
 	for _, o := range w.store.All("ConfigMap") {
 		if m := o.(*corev1.ConfigMap); m.Name == "aws-lbc-targets-"+name {
@@ -36,7 +36,7 @@ func (w *world) recorded(name string) string {
 	return "none"
 }
 
-func (w *world) record(targets string) {
+func (w *harness) record(targets string) {
 	w.t.Helper()
 	m := &corev1.ConfigMap{Data: map[string]string{"targets": targets}}
 	m.Namespace, m.Name = "ns", "aws-lbc-targets-a"
@@ -47,7 +47,7 @@ func (w *world) record(targets string) {
 
 func TestOnlyOwnTargetsOfASharedGroupAreTakenOut(t *testing.T) {
 	foreign := &observed.Target{ID: "10.9.0.1", Port: 8080, State: "healthy"}
-	w := sharedWorld(t, p1, p2)
+	w := sharedHarness(t, p1, p2)
 	w.aws.groups["arn/a"] = []*observed.Target{foreign}
 	w.run("a")
 	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080 10.9.0.1:8080", w.aws.ids("arn/a"))
@@ -68,7 +68,7 @@ func TestOnlyOwnTargetsOfASharedGroupAreTakenOut(t *testing.T) {
 }
 
 func TestTheFirstRunOverASharedGroupTakesNothingOut(t *testing.T) {
-	w := sharedWorld(t, p1)
+	w := sharedHarness(t, p1)
 	w.aws.groups["arn/a"] = []*observed.Target{{ID: "10.0.2.1", Port: 8080, State: "healthy"}, {ID: "10.0.1.1", Port: 8080, State: "healthy"}}
 	w.run("a")
 	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
@@ -76,7 +76,7 @@ func TestTheFirstRunOverASharedGroupTakesNothingOut(t *testing.T) {
 }
 
 func TestARecordOfAnyOrderIsTakenOver(t *testing.T) {
-	w := sharedWorld(t, p1, p2)
+	w := sharedHarness(t, p1, p2)
 	w.aws.groups["arn/a"] = []*observed.Target{
 		{ID: "10.0.1.1", Port: 8080, State: "healthy"}, {ID: "10.0.2.1", Port: 8080, State: "healthy"}, {ID: "10.0.1.9", Port: 8080, State: "healthy"},
 	}
@@ -88,7 +88,7 @@ func TestARecordOfAnyOrderIsTakenOver(t *testing.T) {
 
 // A process that dies between registering and the answer leaves targets that the next one knows.
 func TestOwnTargetsAreRecordedBeforeTheyAreRegistered(t *testing.T) {
-	w := sharedWorld(t, p1)
+	w := sharedHarness(t, p1)
 	w.aws.refuse["10.0.1.1"] = 0
 	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil {
 		t.Fatal("no error")
@@ -106,7 +106,7 @@ func TestTwoBindingsShareAGroupIfBothSaySo(t *testing.T) {
 		"only one": {second, "10.0.1.1:8080", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := sharedWorld(t, p1)
+			w := sharedHarness(t, p1)
 			other := pod{name: "o1", ip: "10.0.2.2", node: "n2"}
 			w.now = w.now.Add(1e9)
 			w.put(serviceDoc("other", "ClusterIP"), podDocs("other", other), c.doc)
@@ -122,7 +122,7 @@ func TestTwoBindingsShareAGroupIfBothSaySo(t *testing.T) {
 }
 
 func TestTheRoleIsUsedForEveryCallAndTargetsHaveAllZones(t *testing.T) {
-	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), strings.Replace(
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), strings.Replace(
 		with(bindingDoc("a", "web", "ip", 8080), "iamRoleArnToAssume: role", "assumeRoleExternalId: word"), "vpc-1", "vpc-unseen", 1))
 	w.run("a")
 	want(t, "calls", "as role word; as role word; as role word; list a; as role word; as role word; authorize sg-node tcp 8080-8080 sg-b; as role word; register a 10.0.1.1:8080all", w.aws.take())
@@ -130,7 +130,7 @@ func TestTheRoleIsUsedForEveryCallAndTargetsHaveAllZones(t *testing.T) {
 
 func TestZonesAreGivenOnceAWSAsksForThem(t *testing.T) {
 	outside := pod{name: "q1", ip: "100.64.0.1", node: "n2"}
-	w := ipWorld(t, p1, outside)
+	w := ipHarness(t, p1, outside)
 	w.aws.zonal = true
 	w.put(strings.Replace(nodes, "metadata: {name: n2,", "metadata: {name: n2, labels: {topology.kubernetes.io/zone: zone-b},", 1))
 	w.run("a")
@@ -162,7 +162,7 @@ func quicDocs(doc string, ids map[string]string) string {
 
 func TestQUICTargetsHaveServerIDs(t *testing.T) {
 	docs := podDocs("web", p1, p2)
-	w := newWorld(t, serviceDoc("web", "ClusterIP"), quicDocs(docs, map[string]string{p1.name: "HHF+gAAAFQU="}),
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), quicDocs(docs, map[string]string{p1.name: "HHF+gAAAFQU="}),
 		with(bindingDoc("a", "web", "ip", 8080), "targetGroupProtocol: TCP_QUIC"))
 	lacking := 0
 	w.conf.NoServerID = func(_ bindings.Key, n int) { lacking += n }
@@ -195,7 +195,7 @@ metadata: {namespace: ns, name: web}
 subsets: [{ports: [{name: http, port: 8080}, {name: other, port: 9090}], addresses: %s, notReadyAddresses: %s}]
 `, at("10.0.1.1", ready), at("10.0.2.1", notReady))
 	}
-	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1, p2, p3), bindingDoc("a", "web", "ip", 8080))
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1, p2, p3), bindingDoc("a", "web", "ip", 8080))
 	w.conf.Targets.Endpoints = true
 	w.restart()
 	out := w.run("a")
@@ -210,7 +210,7 @@ subsets: [{ports: [{name: http, port: 8080}, {name: other, port: 9090}], address
 
 func TestWhatAnotherBindingOfTheClusterWantsIsNotTakenOut(t *testing.T) {
 	second := with(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"), "multiClusterTargetGroup: true")
-	w := sharedWorld(t, p1, p2)
+	w := sharedHarness(t, p1, p2)
 	w.put(second)
 	w.run("a")
 	w.run("b")

@@ -11,7 +11,7 @@ import (
 )
 
 func TestOlderOfTwoBindingsIsServed(t *testing.T) {
-	w := newWorld(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2), bindingDoc("a", "web", "ip", 8080))
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2), bindingDoc("a", "web", "ip", 8080))
 	w.now = w.now.Add(time.Minute)
 	w.put(strings.ReplaceAll(bindingDoc("b", "other", "ip", 8080), "arn/b", "arn/a"))
 	w.run("a")
@@ -28,7 +28,7 @@ func TestOlderOfTwoBindingsIsServed(t *testing.T) {
 func TestASuccessorTakesOverWithoutAGap(t *testing.T) {
 	for name, order := range map[string][]string{"the first is quicker": {"a", "b"}, "the successor is quicker": {"b", "a", "b"}} {
 		t.Run(name, func(t *testing.T) {
-			w := ipWorld(t, p1, p2)
+			w := ipHarness(t, p1, p2)
 			w.run("a")
 			w.aws.setAll("arn/a", "healthy")
 			w.now = w.now.Add(time.Minute)
@@ -53,7 +53,7 @@ func TestASuccessorTakesOverWithoutAGap(t *testing.T) {
 func TestNameAndTypeAreFoundOut(t *testing.T) {
 	doc := strings.ReplaceAll(bindingDoc("a", "web", "ip", 8080), "targetGroupARN: arn/a", "targetGroupName: a")
 	doc = strings.ReplaceAll(doc, "  targetType: ip\n", "")
-	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
 	w.run("a")
 	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
 }
@@ -71,7 +71,7 @@ func TestOneOfTwoNamesTheGroupByName(t *testing.T) {
 		"another name":                  {strings.Replace(byName, "Name: shop", "Name: other", 1), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2), first)
+			w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2), first)
 			w.aws.groups[arn], w.aws.groups["arn/other"] = nil, nil
 			if c.want == 0 {
 				w.aws.groups["arn/shop"] = nil
@@ -88,7 +88,7 @@ func TestOneOfTwoNamesTheGroupByName(t *testing.T) {
 
 func TestAGroupOfLoadBalancersIsNotFilledWithPods(t *testing.T) {
 	doc := strings.ReplaceAll(bindingDoc("a", "web", "ip", 8080), "  targetType: ip\n", "")
-	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
 	w.aws.typ = model.ALBTargets
 	out := w.run("a")
 	want(t, "calls", "", w.aws.take())
@@ -98,7 +98,7 @@ func TestAGroupOfLoadBalancersIsNotFilledWithPods(t *testing.T) {
 }
 
 func TestAMissingTargetGroupIsLookedForRarely(t *testing.T) {
-	w := ipWorld(t, p1)
+	w := ipHarness(t, p1)
 	delete(w.aws.groups, "arn/a")
 	if out := w.run("a"); out.RetryAfter != 15*time.Second {
 		t.Errorf("at first again after %s", out.RetryAfter)
@@ -114,7 +114,7 @@ func TestAMissingTargetGroupIsLookedForRarely(t *testing.T) {
 }
 
 func TestAVPCThatDoesNotExistIsBlamed(t *testing.T) {
-	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), strings.Replace(bindingDoc("a", "web", "ip", 8080), "vpc-1", "vpc-unseen", 1))
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), strings.Replace(bindingDoc("a", "web", "ip", 8080), "vpc-1", "vpc-unseen", 1))
 	out := w.run("a")
 	if len(out.Findings) != 1 || out.Findings[0].Field != "spec.vpcID" || out.RetryAfter != 5*time.Minute {
 		t.Errorf("outcome %+v", out)
@@ -128,7 +128,7 @@ func TestImpossibleBindingsAreLeftAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc := strings.ReplaceAll(bindingDoc("a", "web", "instance", 30080), "  vpcID: vpc-1\n", "  vpcID: vpc-1\n"+line)
-			w := newWorld(t, serviceDoc("web", "NodePort"), doc)
+			w := newHarness(t, serviceDoc("web", "NodePort"), doc)
 			out := w.run("a")
 			want(t, "calls", "", w.aws.take())
 			if len(out.Findings) != 1 || out.Findings[0].Reason != finding.Unsupported {
@@ -144,7 +144,7 @@ func TestWhatABindingLeavesOpenIsWrittenIntoIt(t *testing.T) {
 		"ARN without type": strings.NewReplacer("  targetType: ip\n", ""),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), edit.Replace(bindingDoc("a", "web", "ip", 8080)))
+			w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), edit.Replace(bindingDoc("a", "web", "ip", 8080)))
 			w.run("a")
 			s := w.binding("a").Spec
 			if s.TargetGroupARN != "arn/a" || *s.TargetType != "ip" || *s.IPAddressType != "ipv4" || s.VpcID != "vpc-1" || *s.TargetGroupProtocol != "HTTP" {
@@ -161,7 +161,7 @@ func TestWhatABindingLeavesOpenIsWrittenIntoIt(t *testing.T) {
 }
 
 func TestABindingThatIsUsableStaysAsItIsWritten(t *testing.T) {
-	w := ipWorld(t, p1)
+	w := ipHarness(t, p1)
 	w.run("a")
 	if s := w.binding("a").Spec; s.IPAddressType != nil || s.TargetGroupProtocol != nil {
 		t.Errorf("spec %+v", s)
@@ -169,7 +169,7 @@ func TestABindingThatIsUsableStaysAsItIsWritten(t *testing.T) {
 }
 
 func TestANewBindingOfAnIPv6TargetGroupIsCompleted(t *testing.T) {
-	w := newWorld(t, serviceDoc("web", "ClusterIP"), bindingDoc("a", "web", "ip", 8080))
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), bindingDoc("a", "web", "ip", 8080))
 	w.aws.address = "ipv6"
 	w.run("a")
 	if a := w.binding("a").Spec.IPAddressType; a == nil || *a != "ipv6" {
@@ -190,7 +190,7 @@ func TestABindingThatContradictsItsTargetGroupIsReported(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc := strings.Replace(bindingDoc("a", "web", "ip", 8080), c.old, c.line, 1)
-			w := newWorld(t, serviceDoc("web", "NodePort"), podDocs("web", p1), doc)
+			w := newHarness(t, serviceDoc("web", "NodePort"), podDocs("web", p1), doc)
 			w.aws.typ = model.IPTargets
 			out := w.run("a")
 			if len(out.Findings) != 1 || out.Findings[0].Field != c.field {

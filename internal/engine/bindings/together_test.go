@@ -25,7 +25,7 @@ func (m meeting) Change(ctx context.Context, w bindings.Write) error {
 // Two bindings that go at the same time each see what the other still asks for. The rules go all the
 // same, with the last of them.
 func TestRulesGoWithTwoBindingsThatGoTogether(t *testing.T) {
-	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1, p2), bindingDoc("a", "web", "ip", 8080),
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1, p2), bindingDoc("a", "web", "ip", 8080),
 		strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/a", "arn/b"))
 	inside := false
 	w.conf.Cluster = meeting{w.conf.Cluster, func(k bindings.Key) {

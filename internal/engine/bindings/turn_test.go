@@ -37,7 +37,7 @@ func (later) RetryAfter() time.Duration { return 3 * time.Second }
 
 // A target that waits to be taken out is more urgent when its pod has ended, and most when another pod has its address.
 func TestATargetThatWaitsIsMoreUrgentWhenItsPodIsGone(t *testing.T) {
-	w := ipWorld(t, p1, p2)
+	w := ipHarness(t, p1, p2)
 	b := &busy{aws: w.aws, busy: true}
 	w.conf.Cloud = b
 	w.restart()
@@ -79,7 +79,7 @@ func TestATargetThatWaitsIsMoreUrgentWhenItsPodIsGone(t *testing.T) {
 // While targets wait to be taken out, all endpoints may be registered. The outcome says so, and success is reported once
 // nothing waits.
 func TestRegistrationsAreAnsweredWhileDeregistrationsWait(t *testing.T) {
-	w := ipWorld(t, p1)
+	w := ipHarness(t, p1)
 	b := &busy{aws: w.aws}
 	w.conf.Cloud = b
 	w.restart()
@@ -104,7 +104,7 @@ func TestRegistrationsAreAnsweredWhileDeregistrationsWait(t *testing.T) {
 }
 
 // successes counts the events that report success.
-func (w *world) successes() (n int) {
+func (w *harness) successes() (n int) {
 	for _, o := range w.store.All("Event") {
 		if o.(*corev1.Event).Reason == "SuccessfullyReconciled" {
 			n++

@@ -257,8 +257,8 @@ func (a *aws) take() string {
 	return out
 }
 
-// world is the small AWS, a Kubernetes in memory and a reconciler in between.
-type world struct {
+// harness is the small AWS, a Kubernetes in memory and a reconciler in between.
+type harness struct {
 	t     testing.TB
 	aws   *aws
 	store *cluster.Memory
@@ -267,9 +267,9 @@ type world struct {
 	rec   *bindings.Reconciler
 }
 
-func newWorld(t testing.TB, objects ...string) *world {
+func newHarness(t testing.TB, objects ...string) *harness {
 	t.Helper()
-	w := &world{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	w := &harness{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	store, err := cluster.NewMemory(func() time.Time { return w.now })
 	if err != nil {
 		t.Fatal(err)
@@ -294,9 +294,9 @@ func newWorld(t testing.TB, objects ...string) *world {
 }
 
 // restart forgets what the process remembered.
-func (w *world) restart() { w.rec = bindings.New(w.conf) }
+func (w *harness) restart() { w.rec = bindings.New(w.conf) }
 
-func (w *world) put(docs ...string) {
+func (w *harness) put(docs ...string) {
 	w.t.Helper()
 	for _, doc := range docs {
 		loaded, err := cluster.LoadYAML([]byte(doc))
@@ -309,14 +309,14 @@ func (w *world) put(docs ...string) {
 	}
 }
 
-func (w *world) drop(kind cluster.Kind, name string) {
+func (w *harness) drop(kind cluster.Kind, name string) {
 	w.t.Helper()
 	if err := w.store.Delete(cluster.Ref{Kind: kind, Namespace: "ns", Name: name}); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) run(name string) bindings.Outcome {
+func (w *harness) run(name string) bindings.Outcome {
 	w.t.Helper()
 	out, err := w.rec.Reconcile(w.t.Context(), bindings.Key{Namespace: "ns", Name: name})
 	if err != nil {
@@ -325,7 +325,7 @@ func (w *world) run(name string) bindings.Outcome {
 	return out
 }
 
-func (w *world) binding(name string) *elbv2.TargetGroupBinding {
+func (w *harness) binding(name string) *elbv2.TargetGroupBinding {
 	w.t.Helper()
 	obj, err := w.store.Get(cluster.Ref{Kind: cluster.KindBinding, Namespace: "ns", Name: name})
 	if err != nil {
@@ -338,7 +338,7 @@ func (w *world) binding(name string) *elbv2.TargetGroupBinding {
 }
 
 // ready is the Ready condition as "Status Reason".
-func (w *world) ready(name string) string {
+func (w *harness) ready(name string) string {
 	w.t.Helper()
 	for _, c := range w.binding(name).Status.Conditions {
 		if c.Type == "Ready" {
