@@ -37,7 +37,7 @@ func (b *Builder) sources(p *members.Port, ipv6, managed bool) []model.IngressRu
 			// Everything on the port is held, and to open it to everybody would be worse than to wait.
 			return nil
 		}
-		return admit(p, Everybody(), nil, ipv6)
+		return admit(p, AllClients(), nil, ipv6)
 	}
 	out := admit(p, members.Sorted(cidrs.Value), members.Sorted(lists.Value), ipv6)
 	if len(out) == 0 && managed && cidrs.Set && !cidrs.Kept {

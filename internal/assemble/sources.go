@@ -6,8 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Everybody are the client ranges of a listener that names none.
-func Everybody() []string { return []string{"0.0.0.0/0", "::/0"} }
+// AllClients are the client ranges of a listener that names none.
+func AllClients() []string { return []string{"0.0.0.0/0", "::/0"} }
 
 // Sources are the rules of a managed security group that admit clients to one port over tcp or udp. IPv6
 // ranges are left out where the load balancer has no IPv6 address.

@@ -23,7 +23,7 @@ const endpointMissingAfter = 30 * time.Second
 type showing struct {
 	pod  *corev1.Pod
 	want targets.Condition
-	// stuck says that AWS is not going to change it, so that looking at health again is of no use.
+	// stuck reports whether AWS is not going to change it, so that looking at health again is of no use.
 	stuck bool
 }
 

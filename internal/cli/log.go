@@ -44,7 +44,7 @@ func levelHandler(at zap.AtomicLevel, log logr.Logger) http.Handler {
 			case config.DebugLevel:
 				at.SetLevel(zapcore.DebugLevel)
 			default:
-				http.Error(w, "the level is not known; allowed: info, debug", http.StatusBadRequest)
+				http.Error(w, "unknown log level; allowed: info, debug", http.StatusBadRequest)
 				return
 			}
 			log.Info("changed log level", "level", at.Level().String())

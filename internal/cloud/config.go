@@ -73,7 +73,7 @@ type Config struct {
 
 	// Refresh is how long what was read is taken as so, give or take a tenth; 10 min if zero.
 	Refresh time.Duration
-	// RuleTags says that the tags of listeners and rules are wanted.
+	// RuleTags reports whether the tags of listeners and rules are wanted.
 	RuleTags bool
 	// TaggingAPI finds the owners of load balancers and target groups by the Resource Groups Tagging
 	// API, which knows those of the cluster, instead of reading the tags of all in the VPC.

@@ -71,7 +71,7 @@ func (p *endpoints) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (
 	kinds := []struct {
 		name string
 		keys []string
-		// lacks says that an answer is not all that is expected.
+		// lacks reports whether an answer is not all that is expected.
 		lacks func(key string, f foundInterfaces) bool
 		cache func() map[string]foundInterfaces
 		read  func(ctx context.Context, keys []string) (map[string][]network.Interface, error)

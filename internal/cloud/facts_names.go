@@ -61,7 +61,7 @@ func (f foundName) age(all map[string]foundName, found time.Duration) time.Durat
 	return noneAge(count(all, func(f foundName) bool { return f.arn == "" }))
 }
 
-// outdated says that an answer can leave its cache.
+// outdated reports whether an answer can leave its cache.
 func (c *client) outdated(f foundName) bool { return !c.younger(f.at, nameKept) }
 
 // nameFacts finds security groups and target groups of any owner by what users call them.

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// A read that fails is tried again ever more rarely, however often a run asks, and its fault is gone
+// A read that fails is retried with a growing back-off, however often a run asks, and its fault is gone
 // with the first answer.
 func TestAnOptionalReadThatFailsIsTriedAgainWithBackOff(t *testing.T) {
 	cases := map[string]struct {

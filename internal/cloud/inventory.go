@@ -29,7 +29,7 @@ type inventory struct {
 	lbsAt, groupsAt, sgsAt time.Time
 	// taggedAt is when the tagging service last listed their tags, where it is used.
 	taggedAt time.Time
-	// tagsDue says that old tags may be read again, and nextTags before when there are none.
+	// tagsDue reports whether old tags may be read again, and nextTags before when there are none.
 	tagsDue  bool
 	nextTags time.Time
 
@@ -51,12 +51,12 @@ type lbEntry struct {
 	capacityAt   time.Time
 	stateAt      time.Time // when its state was read for itself
 	ruleTagsAt   time.Time // when the tags of all listeners and rules were read
-	// ruleTagsDue says that the tags of listeners and rules could not be read with them.
+	// ruleTagsDue reports whether the tags of listeners and rules could not be read with them.
 	ruleTagsDue bool
 	created     time.Time // as AWS says, zero if it was not listed yet
 	made        time.Time // when it was made from here, zero if it was not
 	written     time.Time // when it was last changed from here
-	// distrusted says that the listeners are read again because something of them is gone.
+	// distrusted reports whether the listeners are read again because something of them is gone.
 	distrusted bool
 	listeners  map[string]*listenerEntry
 	// uses are the target groups that actions forward to, with the number of times.
@@ -67,7 +67,7 @@ type listenerEntry struct {
 	l            observed.Listener // without rules
 	attributesAt time.Time
 	made         time.Time
-	// certificatesDue says that the additional certificates could not be read with the listener.
+	// certificatesDue reports whether the additional certificates could not be read with the listener.
 	certificatesDue bool
 	rules           map[string]observed.Rule
 }

@@ -211,7 +211,7 @@ func (t targetGroups) forget(arn string) {
 	})
 }
 
-// refused says that AWS will say the same if it is asked again at once.
+// refused reports whether AWS will say the same if it is asked again at once.
 func refused(err error) bool {
 	switch classify(err) {
 	case engine.Gone, engine.Invalid, engine.Denied:

@@ -198,7 +198,7 @@ func reduceSlice(s *discoveryv1.EndpointSlice) {
 	}
 }
 
-// Same says that two states of an object differ in nothing but their version and what the controller
+// Same reports whether two states of an object differ in nothing but their version and what the controller
 // writes for others to read. Both must have been reduced alike.
 func Same(a, b Object) bool {
 	if a == nil || b == nil {

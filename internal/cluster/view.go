@@ -36,7 +36,7 @@ type Query struct {
 type Source interface {
 	// Get returns the object, or nil if there is none.
 	Get(ref Ref) (Object, error)
-	// List returns the objects in ascending order of namespace and name. Nobody changes the list.
+	// List returns the objects in ascending order of namespace and name. The list must not be changed.
 	List(q Query) ([]Object, error)
 }
 

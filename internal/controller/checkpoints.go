@@ -39,7 +39,7 @@ const (
 func (c *Checkpoints) Load(ctx context.Context) {
 	text, err := c.Store.Read(ctx)
 	if err != nil {
-		c.Log.Info("checkpoints cannot be read, so everything is compared with AWS at once", "error", err.Error())
+		c.Log.Info("failed to read checkpoints", "err", err.Error(), "effect", "everything is compared with AWS at once")
 	}
 	c.Book.Begin(text)
 }
@@ -54,7 +54,7 @@ func (c *Checkpoints) Save(ctx context.Context) {
 	if err == nil {
 		c.Book.Stored(text)
 	} else if !c.failed {
-		c.Log.Info("checkpoints cannot be written, so the next start compares everything with AWS at once", "error", err.Error())
+		c.Log.Info("failed to write checkpoints", "err", err.Error(), "effect", "the next start compares everything with AWS at once")
 	}
 	c.failed = err != nil
 }

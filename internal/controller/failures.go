@@ -94,7 +94,7 @@ func logTurn(log logr.Logger, turn time.Duration, err error) {
 	if turn >= longTurn {
 		level = 0
 	}
-	log.V(level).Info("waits for the rate limiter", "retryAfter", turn.Round(time.Second).String(), "err", err.Error())
+	log.V(level).Info("waiting for rate limiter", "retryAfter", turn.Round(time.Second).String(), "err", err.Error())
 }
 
 // putOff is when a call that the rate limiter of this process did not send would have its turn; zero if

@@ -15,7 +15,7 @@ func TestLongWaitsForTheRateLimiterAreLogged(t *testing.T) {
 		var lines []string
 		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 		logTurn(log, turn, errors.New("CreateLoadBalancer"))
-		if reported := len(lines) == 1 && strings.Contains(lines[0], "waits for the rate limiter") && strings.Contains(lines[0], "CreateLoadBalancer"); reported != (turn >= longTurn) {
+		if reported := len(lines) == 1 && strings.Contains(lines[0], "waiting for rate limiter") && strings.Contains(lines[0], "CreateLoadBalancer"); reported != (turn >= longTurn) {
 			t.Errorf("%v: %q", turn, lines)
 		}
 	}

@@ -218,7 +218,7 @@ func (w *kindsWatch) giveUp(ctx context.Context, wanted []cluster.Kind, found ku
 	}
 	ended, err := w.source.GiveUp(ctx, gone, classified)
 	if len(ended) > 0 {
-		w.log.Info("stopped to watch kinds that were removed", "kinds", ended)
+		w.log.Info("stopped watching removed kinds", "kinds", ended)
 	}
 	return err
 }

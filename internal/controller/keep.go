@@ -21,7 +21,7 @@ func keep(s Setup, mgr manager.Manager, live client.Client, source *kube.Source,
 	log := s.Log.WithName("checkpoints")
 	namespace, err := kube.LeaseNamespace(s.Config.Election.Namespace)
 	if err != nil {
-		log.V(1).Info("checkpoints are not kept", "reason", err.Error())
+		log.V(1).Info("disabled checkpoints", "reason", err.Error())
 		return nil
 	}
 	api := kube.Live{Client: live}

@@ -49,12 +49,12 @@ type Line[K comparable] struct {
 type Next struct {
 	// After is how long to wait; zero: until something changes.
 	After time.Duration
-	// Turn says that a call of the item waits for its turn, so that the item goes on like the change
+	// Turn reports whether a call of the item waits for its turn, so that the item goes on like the change
 	// that it stems from.
 	Turn bool
-	// Answered says that what has changed is answered as far as that is measured, although a call waits.
+	// Answered reports whether what has changed is answered as far as that is measured, although a call waits.
 	Answered bool
-	// Idle says that nothing is known to be left to do for the item, so that all others go before.
+	// Idle reports whether nothing is known to be left to do for the item, so that all others go before.
 	Idle bool
 }
 

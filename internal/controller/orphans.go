@@ -80,7 +80,7 @@ func watchOrphans(ctx context.Context, synced func(context.Context) error, find 
 		}
 		found, err := find(ctx)
 		if err != nil {
-			log.V(1).Info("failed to look for orphans", "error", err.Error())
+			log.V(1).Info("failed to look for orphans", "err", err.Error())
 			continue
 		}
 		resources, still := 0, map[string]bool{}

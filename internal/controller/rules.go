@@ -36,7 +36,7 @@ func tidyRules(ctx context.Context, synced, sync func(context.Context) error, lo
 		case err == nil:
 			wait = firstTidy
 		default:
-			log.V(1).Info("the rules of targets are not up to date yet", "error", err.Error(), "retryAfter", wait.String())
+			log.V(1).Info("failed to update rules of targets", "err", err.Error(), "retryAfter", wait.String())
 			pause, wait = wait, min(2*wait, lastTidy)
 		}
 		timer := time.NewTimer(pause)

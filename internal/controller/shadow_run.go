@@ -52,7 +52,7 @@ func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) e
 			return err
 		}
 	}
-	lines.Info("started in shadow mode, which writes nothing", "report", s.Config.Shadow.Report)
+	lines.Info("started in shadow mode", "report", s.Config.Shadow.Report)
 	return mgr.Start(ctx)
 }
 

@@ -273,7 +273,7 @@ func categories(kind model.Kind, out engine.Outcome) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// fenced says that this process may not write now. Then a run that failed did so for that reason,
+// fenced reports whether this process may not write now. Then a run that failed did so for that reason,
 // or will be made by the process that may.
 func (s *stacks) fenced() bool { return s.fence != nil && s.fence() != nil }
 

@@ -27,7 +27,7 @@ type run struct {
 	made map[plan.StepID]bool // the same by id, over all plans of the run
 	held []FailedStep         // refused steps that the plan goes on without
 
-	// quiet says that the stack was as desired before the run, and is compared because of what others
+	// quiet reports whether the stack was as desired before the run, and is compared because of what others
 	// may have changed.
 	quiet bool
 	// left are steps that are reported and not carried out, leftFindings what is said about them.

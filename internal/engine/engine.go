@@ -82,14 +82,14 @@ type Outcome struct {
 	Plan     plan.Plan
 	// Document describes what the stack becomes, where that was asked for and is known.
 	Document *plan.Document
-	// Done says that every step was carried out and nothing is waited for.
+	// Done reports whether every step was carried out and nothing is waited for.
 	Done bool
-	// refused says that steps are held which AWS has refused. They are called again, which is then no
+	// refused reports whether steps are held which AWS has refused. They are called again, which is then no
 	// sign that others have changed something.
 	refused bool
-	// Changed says that at least one step was carried out.
+	// Changed reports whether at least one step was carried out.
 	Changed bool
-	// Deferred says that the stack's desired state is the one that was carried out before this process
+	// Deferred reports whether the stack's desired state is the one that was carried out before this process
 	// began, and that its turn to be compared with AWS has not come. Nothing was done.
 	Deferred bool
 	// DNSNames of the load balancers that clients may use, lower case, by their ids in the stack.

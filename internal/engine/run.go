@@ -107,7 +107,7 @@ type Draft struct {
 	Have     observed.Stack
 	Plan     plan.Plan
 	Findings finding.List
-	// Lacking says that a fault is in what AWS has or has not, which may change without anybody
+	// Lacking reports whether a fault is in what AWS has or has not, which may change without anybody
 	// telling.
 	Lacking bool
 
@@ -236,8 +236,9 @@ func (e *Engine) observe(ctx context.Context, v *cluster.View, id model.StackID,
 	return have, fmt.Errorf("observe %s: %w", id, err)
 }
 
-// draft observes and plans until the plan asks nothing more. What was unread in the facts by which it was
-// decided on what members disagree stays unread, so that the plan holds it: nothing live decided there.
+// draft observes and plans until the plan asks nothing more. Where members disagreed and a fact
+// was unread, so that the observed state did not decide between them, the fact stays unread for the plan, which
+// holds what depends on it.
 func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, found finding.List, by observed.Facts, options plan.Options) (Draft, error) {
 	questions := stack.Questions()
 	if since := e.past.since(stack, e.now()); !since.IsZero() && !e.now().Before(since) {

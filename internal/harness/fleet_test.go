@@ -94,7 +94,7 @@ func (f *fleet) alive() []*member {
 	return slices.DeleteFunc(slices.Clone(f.pods), func(m *member) bool { return !m.leaving.IsZero() })
 }
 
-// rolled says that every pod is of the present version and ready.
+// rolled reports whether every pod is of the present version and ready.
 func (f *fleet) rolled() bool {
 	return len(f.alive()) == f.size && !slices.ContainsFunc(f.alive(), func(m *member) bool { return m.version != f.version || m.readySince.IsZero() })
 }
@@ -244,7 +244,7 @@ type watcher struct {
 	bad  []string
 	// least is how many targets there have to be once there were so many.
 	least int
-	// judged says that there must always be a target that has been healthy.
+	// judged reports whether there must always be a target that has been healthy.
 	judged bool
 }
 

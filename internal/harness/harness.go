@@ -75,7 +75,7 @@ type Options struct {
 	StacksOnly bool
 	// Log is that of the queues; the zero value writes nothing.
 	Log logr.Logger
-	// Metrics are those of the queues; nil: nobody looks at them.
+	// Metrics are those of the queues; nil: new ones that are not read.
 	Metrics *controller.Metrics
 	// TaggingLag lets the controller find its load balancers by the Resource Groups Tagging API,
 	// which is behind by so much; 0: by their own tags.

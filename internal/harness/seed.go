@@ -121,7 +121,7 @@ type seeder struct {
 	cfg  aws.Config
 	ec2  *ec2.Client
 	ipv6 string // the VPC's block
-	// shield says that the partition has Shield.
+	// shield reports whether the partition has Shield.
 	shield bool
 	out    Seeded
 }

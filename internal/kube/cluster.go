@@ -113,7 +113,7 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 			errs = append(errs, c.editStatus(ctx, p))
 		case cluster.Annotation:
 			if err := c.annotate(ctx, p); err != nil {
-				log.FromContext(ctx).Info("an annotation was not written", "object", p.Ref.String(), "annotation", p.Key, "error", err.Error())
+				log.FromContext(ctx).Info("failed to write annotation", "object", p.Ref.String(), "annotation", p.Key, "err", err.Error())
 			}
 		case cluster.Event:
 			c.writeEvent(ctx, p)

@@ -29,7 +29,7 @@ type Member struct {
 	// ClassTags are the tags of the class alone, Tags those over the member's own.
 	ClassTags, Tags map[string]string
 
-	// Blocked says that everything the member contributes is held; Lost that it is not even known
+	// Blocked reports whether everything the member contributes is held; Lost that it is not even known
 	// which ports it has, or where among the others it stands.
 	Blocked, Lost bool
 	// Oversized is for one with more listeners or rules than the operator allows.

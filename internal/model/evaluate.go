@@ -41,7 +41,7 @@ func Matching(rules []Rule, r Request) []int {
 	return out
 }
 
-// matches says that all conditions hold.
+// matches reports whether all conditions hold.
 func (r Rule) matches(req Request) bool {
 	for _, c := range r.Conditions {
 		if !holds(c, req) {
@@ -51,7 +51,7 @@ func (r Rule) matches(req Request) bool {
 	return true
 }
 
-// holds says that one of the condition's values fits the request.
+// holds reports whether one of the condition's values fits the request.
 func holds(c Condition, r Request) bool {
 	switch c := c.(type) {
 	case HostHeader:

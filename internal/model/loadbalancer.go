@@ -287,7 +287,7 @@ type MutualAuth struct {
 	Members      []finding.Ref // who asks for client certificates on the port
 }
 
-// ByName says that the trust store is given by name.
+// ByName reports whether the trust store is given by name.
 func (m *MutualAuth) ByName() bool {
 	return m != nil && m.TrustStore != "" && !strings.HasPrefix(m.TrustStore, "arn:")
 }

@@ -72,7 +72,7 @@ func redirectOf(r Rule) (Redirect, bool) {
 	return Redirect{}, false
 }
 
-// redirectsToItself says that a redirect leads back to the rule. A rule with several hosts or
+// redirectsToItself reports whether a redirect leads back to the rule. A rule with several hosts or
 // paths counts as a whole as soon as one of them is the target.
 func redirectsToItself(l Listener, r Rule, to Redirect) bool {
 	var hosts, paths []string
@@ -95,7 +95,7 @@ func redirectsToItself(l Listener, r Rule, to Redirect) bool {
 		!to.DropQuery && keeps(to.Query, "#{query}")
 }
 
-// shadows says that every request of rule r meets the earlier redirect e first. Values are
+// shadows reports whether every request of rule r meets the earlier redirect e first. Values are
 // compared as they are written; a wildcard that covers another value is not looked for, except the
 // path that covers all.
 func shadows(e, r Rule, s Shadowing) bool {
@@ -154,7 +154,7 @@ func pathValues(r Rule) (out values) {
 	return out
 }
 
-// covers says that what the values of r admit, those of e admit. No value at all admits
+// covers reports whether what the values of r admit, those of e admit. No value at all admits
 // everything.
 func covers(e, r values) bool {
 	if e.empty() {

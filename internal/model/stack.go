@@ -117,7 +117,7 @@ type Stack struct {
 	BackendGroup BackendGroupUse
 }
 
-// Empty says that the stack wants nothing to exist.
+// Empty reports whether the stack wants nothing to exist.
 func (s Stack) Empty() bool { return s.LoadBalancer == nil }
 
 // TargetGroup returns the target group with an id, nil if there is none.
@@ -134,11 +134,11 @@ func (s Stack) TargetGroup(id string) *TargetGroup {
 type Member struct {
 	Ref       finding.Ref
 	Finalizer string
-	// Claimed says that the object carries the finalizer already.
+	// Claimed reports whether the object carries the finalizer already.
 	Claimed bool
-	// Deleting says that the object has a deletion timestamp.
+	// Deleting reports whether the object has a deletion timestamp.
 	Deleting bool
-	// Blocked says that a finding blocks everything that the member contributes.
+	// Blocked reports whether a finding blocks everything that the member contributes.
 	Blocked bool
 }
 
@@ -162,7 +162,7 @@ type BackendGroupUse struct {
 	Given string
 	// Needed by this stack.
 	Needed bool
-	// OthersLive says that another object that is not being deleted may need the group.
+	// OthersLive reports whether another object that is not being deleted may need the group.
 	OthersLive bool
 	// Tags are those wanted on the group besides the tracking tags.
 	Tags map[string]string

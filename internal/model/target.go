@@ -65,7 +65,7 @@ type Binding struct {
 	Labels, Annotations map[string]string
 	// Networking is nil when rules of nodes and pods are not managed.
 	Networking []BindingRule
-	// Managed says that rules are asked for: an empty Networking then differs from none.
+	// Managed reports whether rules are asked for: an empty Networking then differs from none.
 	Managed bool
 }
 

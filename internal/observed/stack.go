@@ -152,7 +152,7 @@ type Target struct {
 	ServerID string
 }
 
-// Health is the state of a target group's targets. These are shared, so that nobody changes them.
+// Health is the state of a target group's targets. The targets are shared and must not be changed.
 type Health struct {
 	Targets []*Target
 	At      time.Time

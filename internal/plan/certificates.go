@@ -17,9 +17,9 @@ type certificates struct {
 	Extra   []string // to be attached besides, the default again among them; in order
 	// Blocked are members whose certificates could not be found.
 	Blocked []finding.Ref
-	// Coming says that a new listener waits for certificates.
+	// Coming reports whether a new listener waits for certificates.
 	Coming bool
-	// Unread says that something is not known, so that the live ones stay; AttachedUnread that it is
+	// Unread reports whether something is not known, so that the live ones stay; AttachedUnread that it is
 	// not even known which ones are attached.
 	Unread, AttachedUnread bool
 	// sources note how certificates were found.

@@ -16,7 +16,7 @@ type frontendNLB struct {
 	postponed []observed.Listener
 }
 
-// frontendStays says that nothing about the one in front may change.
+// frontendStays reports whether nothing about the frontend NLB may change.
 func (d *draft) frontendStays() bool {
 	return d.want.FrontendNLB != nil && d.want.Held.Frontend
 }

@@ -35,7 +35,7 @@ type listenerPlan struct {
 	defaultWait Wait
 	// atOnce is set where protocol and target groups only change in one call.
 	atOnce bool
-	// redirectsAll says that the listener has no rules because it redirects everything; ownDefault
+	// redirectsAll reports whether the listener has no rules because it redirects everything; ownDefault
 	// that its default action serves a backend.
 	redirectsAll, ownDefault bool
 }

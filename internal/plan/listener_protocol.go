@@ -44,7 +44,7 @@ func (p *listenerPlanner) secureFirst(settings ListenerSettings, after []StepID)
 	return []StepID{id}
 }
 
-// plainLast says that a TLS listener that is to be a plain one has to stay as it is until its rules
+// plainLast reports whether a TLS listener that is to be a plain one has to stay as it is until its rules
 // are changed, because some of them do what only TLS listeners can.
 func plainLast(l *listenerPlan) bool {
 	if l.live == nil || l.desired.TLS != nil || l.network() || l.live.Protocol == l.desired.Protocol() {

@@ -8,7 +8,7 @@ type Options struct {
 	VPC     string
 	// ExternalTags are keys that are never added nor removed.
 	ExternalTags []string
-	// RuleTags says that listeners and rules carry tags.
+	// RuleTags reports whether listeners and rules carry tags.
 	RuleTags bool
 	// SubnetClusterCheck, SingleSubnet: see the feature gates of these names.
 	SubnetClusterCheck bool

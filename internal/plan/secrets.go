@@ -17,7 +17,7 @@ func SecretMark(arn string, actions []model.Action) string {
 	return ""
 }
 
-// otherSecret says that a live listener or rule was given another client secret than the desired one.
+// otherSecret reports whether a live listener or rule was given another client secret than the desired one.
 func (d *draft) otherSecret(arn string, want []model.Action) bool {
 	mark, given := SecretMark(arn, want), d.have.Facts.Secrets[arn]
 	return mark != "" && given != "" && mark != given

@@ -124,7 +124,7 @@ type Plan struct {
 	Again time.Duration
 }
 
-// Empty says that there is nothing to do, not even to wait for.
+// Empty reports whether there is nothing to do, not even to wait for.
 func (p Plan) Empty() bool { return len(p.Steps) == 0 }
 
 // Known maps addresses to the ids that AWS gave: ARNs, group ids.

@@ -57,7 +57,7 @@ func TestADocumentStaysTheSameWhileItsPlanIsCarriedOut(t *testing.T) {
 	})
 }
 
-// holdsOneOfSeveral says that something is held while live rules have the same hosts and paths, of
+// holdsOneOfSeveral reports whether something is held while live rules have the same hosts and paths, of
 // which the later ones get no requests. Nothing live says which of these it is that has to be kept.
 func holdsOneOfSeveral(want model.Stack, have observed.Stack) bool {
 	held := len(want.Held.Members) > 0

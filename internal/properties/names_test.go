@@ -93,7 +93,7 @@ func valid(t *testing.T, seed uint64, want model.Stack, have observed.Stack) {
 	}
 }
 
-// holds says that something is kept as it was, so that an old target group may stand beside the new
+// holds reports whether something is kept as it was, so that an old target group may stand beside the new
 // one that has its id.
 func holds(s model.Stack) bool {
 	if s.Held.Everything || len(s.Held.Members) > 0 || s.LoadBalancer == nil {

@@ -26,7 +26,7 @@ type NetworkTarget struct {
 	Port   intstr.IntOrString
 	ARN    string
 	Weight int32
-	// Decrypt says that targets behind a TLS listener get TCP; nil: as the Service itself.
+	// Decrypt reports whether targets behind a TLS listener get TCP; nil: as the Service itself.
 	Decrypt *bool
 }
 

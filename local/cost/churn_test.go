@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/netip"
 	"os"
 	"slices"
 	"testing"
@@ -100,8 +99,8 @@ func settled(t *testing.T, of shape, flags ...string) *herd {
 // herd is Services with many pods each.
 type herd struct {
 	*world.World
-	pods     [][]pod      // by Service, oldest first
-	next     []netip.Addr // by node
+	pods     [][]pod    // by Service, oldest first
+	free     [][]string // addresses of an ENI, by node
 	count    int
 	replaced int
 	asked    map[string]time.Time // address: when its EndpointSlice was written
@@ -113,9 +112,8 @@ type pod struct{ name, uid, address string }
 func newHerd(t *testing.T, w *world.World, of shape) *herd {
 	t.Helper()
 	h := &herd{World: w, pods: make([][]pod, of.services)}
-	for i := range w.Layout().Nodes {
-		h.next = append(h.next, w.Layout().Nodes[i].Pods.Addr())
-		h.assign(t, i)
+	for _, n := range w.Layout().Nodes {
+		h.free = append(h.free, h.assign(t, n.Interface))
 	}
 	applier, err := manifest.NewApplier(w.RESTConfig())
 	if err != nil {
@@ -200,37 +198,30 @@ func service(g int) string { return fmt.Sprintf("s%d", g) }
 // addresses are those of pods on one node: all nodes together have enough for each pod that there will ever be.
 const addresses = 2700
 
-// assign adds the addresses of pods to the ENI of a node.
-func (h *herd) assign(t *testing.T, node int) {
+// assign adds addresses of pods to the ENI of a node.
+func (h *herd) assign(t *testing.T, eni string) (out []string) {
 	t.Helper()
 	api := ec2.NewFromConfig(h.AWSConfig())
-	var all []string
-	for a := h.next[node]; len(all) < addresses; {
-		a = following(a)
-		all = append(all, a.String())
-	}
-	for part := range slices.Chunk(all, 500) {
-		if _, err := api.AssignPrivateIpAddresses(t.Context(), &ec2.AssignPrivateIpAddressesInput{
-			NetworkInterfaceId: aws.String(h.Layout().Nodes[node].Interface), PrivateIpAddresses: part,
-		}); err != nil {
+	for len(out) < addresses {
+		got, err := api.AssignPrivateIpAddresses(t.Context(), &ec2.AssignPrivateIpAddressesInput{
+			NetworkInterfaceId: aws.String(eni), SecondaryPrivateIpAddressCount: aws.Int32(500),
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
+		for _, a := range got.AssignedPrivateIpAddresses {
+			out = append(out, aws.ToString(a.PrivateIpAddress))
+		}
 	}
-}
-
-func following(a netip.Addr) netip.Addr {
-	for a = a.Next(); a.As4()[3] == 0 || a.As4()[3] == 255; {
-		a = a.Next()
-	}
-	return a
+	return out
 }
 
 // add makes a pod that is ready.
 func (h *herd) add(t *testing.T, g int) {
 	t.Helper()
-	node := h.count % len(h.next)
-	h.next[node] = following(h.next[node])
-	address := h.next[node].String()
+	node := h.count % len(h.free)
+	address := h.free[node][0]
+	h.free[node] = h.free[node][1:]
 	h.count++
 	pods := h.Kube().CoreV1().Pods(namespace)
 	p, err := pods.Create(t.Context(), &corev1.Pod{

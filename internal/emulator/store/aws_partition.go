@@ -10,7 +10,7 @@ type AWSPartition struct {
 	Suffix string
 	// Home is the region of the services that have none, such as Route 53.
 	Home string
-	// Shield says that the partition has Shield; without it its endpoint has no address.
+	// Shield reports whether the partition has Shield; without it its endpoint has no address.
 	Shield  bool
 	regions []string // how the names of its regions begin
 }

@@ -71,16 +71,16 @@ type Reconciler struct {
 type Outcome struct {
 	// RetryAfter is when to look again; zero: on a change or resync only.
 	RetryAfter time.Duration
-	// Changed says that something was written to AWS.
+	// Changed reports whether something was written to AWS.
 	Changed bool
 	// Registered is how many targets were registered, the last of them at RegisteredAt.
 	Registered   int
 	RegisteredAt time.Time
-	// Waiting says that a call waits for its turn, which it has after RetryAfter.
+	// Waiting reports whether a call waits for its turn, which it has after RetryAfter.
 	Waiting bool
-	// AllRegistered says that no endpoint waits to be registered, though targets may wait to be taken out.
+	// AllRegistered reports whether no endpoint waits to be registered, though targets may wait to be taken out.
 	AllRegistered bool
-	// Deferred says that nothing had changed since the last complete run, so nothing was done.
+	// Deferred reports whether nothing had changed since the last complete run, so nothing was done.
 	Deferred bool
 	// Idle reports that nothing is left to do, and RetryAfter is when the binding is compared with AWS
 	// next.

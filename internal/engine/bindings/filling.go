@@ -15,11 +15,11 @@ type filling struct {
 	registered *targets.IdentitySet
 	// written is when a target was last registered or taken out.
 	written time.Time
-	// complete says that the last run left nothing to do, running that one is under way, runs how often that
+	// complete reports whether the last run left nothing to do, running that one is under way, runs how often that
 	// has changed.
 	complete      bool
 	running, runs int
-	// unsure says that a registration may have taken effect although it failed.
+	// unsure reports whether a registration may have taken effect although it failed.
 	unsure bool
 	// suspected is what others seem to have changed.
 	suspected suspicion

@@ -30,7 +30,7 @@ type Book struct {
 	marks  map[model.StackID]string
 	given  map[model.StackID]map[string]string // by a hash of the ARN
 	looked map[model.StackID]bool
-	// news says that the marks differ from those that were stored last.
+	// news reports whether the marks differ from those that were stored last.
 	news bool
 }
 

@@ -25,9 +25,9 @@ type loaded struct {
 
 	leaving []model.Member
 	guard   *finding.Finding
-	// unprotected says that the one that leaves gives deletion protection up.
+	// unprotected reports whether the one that leaves gives deletion protection up.
 	unprotected bool
-	// excluded says that the Gateway is not served any more and that this was no edit of a user.
+	// excluded reports whether the Gateway is not served any more and that this was no edit of a user.
 	excluded bool
 	found    finding.List
 }

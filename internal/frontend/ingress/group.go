@@ -69,9 +69,9 @@ type group struct {
 	// guarded are those of the leaving that ask for deletion protection, guard what is said about the first.
 	guarded []*member
 	guard   *finding.Finding
-	// unprotected says that one of the leaving gives deletion protection up.
+	// unprotected reports whether one of the leaving gives deletion protection up.
 	unprotected bool
-	// notAccepted says that an Ingress of the stack's name cannot be placed and was never claimed.
+	// notAccepted reports whether an Ingress of the stack's name cannot be placed and was never claimed.
 	notAccepted bool
 }
 

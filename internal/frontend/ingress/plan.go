@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/report"
 )
 
-// plans shows what the stack becomes on its first member, where that is asked for, and takes it from
-// everybody else. A stack of which nothing is known, because it is held, keeps what it shows.
+// plans shows what the stack becomes on its first member, where that is asked for, and removes it from
+// the other members. A stack of which nothing is known, because it is held, keeps what it shows.
 func (f *Frontend) plans(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	text := ""
 	if f.opt.DescribePlan {

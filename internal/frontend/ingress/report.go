@@ -16,7 +16,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	return append(report.Patches(v, o, report.Kind{Status: status, Shows: shown}), f.plans(v, o)...)
 }
 
-// status shows the load balancer with its ports, and the one in front of it without.
+// status shows the load balancer with its ports, and its frontend NLB without.
 func status(_ *cluster.View, _ model.Member, n report.Names) any {
 	lb := networkingv1.IngressLoadBalancerIngress{Hostname: n.LoadBalancer}
 	for _, port := range n.Ports {

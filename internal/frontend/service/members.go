@@ -34,10 +34,10 @@ type group struct {
 	members []*member
 	leaving []model.Member
 	guard   *finding.Finding
-	// unprotected says that one of those that leave gives deletion protection up.
+	// unprotected reports whether one of those that leave gives deletion protection up.
 	unprotected bool
 	found       finding.List
-	// excluded says that the controller's own flags exclude a Service that is served.
+	// excluded reports whether the controller's own flags exclude a Service that is served.
 	excluded bool
 }
 

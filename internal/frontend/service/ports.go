@@ -91,7 +91,7 @@ func baseOf(p *corev1.ServicePort) model.Base {
 // mergeSetting names the annotation by which ports share a listener.
 const mergeSetting = settings.ServicePrefix + "aws-load-balancer-enable-tcp-udp-listener"
 
-// unmerged reports ports that get no listener, as the first one of their number has it.
+// unmerged reports ports that get no listener, because an earlier port with the same number has it.
 func (t *translation) unmerged(p *port, others []int) {
 	for _, i := range others {
 		other := &p.of.svc.Spec.Ports[i]
