@@ -142,7 +142,7 @@ func compareBeforeColon(a, b string) int {
 		return c
 	}
 	if len(a) < len(b) {
-		return cmp.Compare(':', rune(b[n]))
+		return cmp.Or(cmp.Compare(':', rune(b[n])), -1)
 	}
-	return cmp.Compare(rune(a[n]), ':')
+	return cmp.Or(cmp.Compare(rune(a[n]), ':'), 1)
 }

@@ -191,10 +191,23 @@ func randomNode(r *rand.Rand, name string) *corev1.Node {
 	n.Name = name
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	n.Labels = map[string]string{"pool": pick("a", "b"), "turn": fmt.Sprint(r.IntN(3))}
-	n.Spec.ProviderID = pick("aws:///z/i-", "aws:///z/i-", "eks-hybrid:///z/i-") + pick("1", "12", "12a", "3", "3"+name)
+	n.Spec.ProviderID = pick("aws:///z/i-", "aws:///z/i-", "eks-hybrid:///z/i-") + pick("1", "12", "12a", "3", "3"+name, "1:2", "1:3")
 	if r.IntN(5) == 0 {
 		n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler"}}
 	}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionStatus(pick("True", "True", "Unknown", "False"))}}
 	return n
+}
+
+// TestIDsAreOrderedAsIdentities compares ids, some of which begin others up to a colon, with the texts that identities
+// begin with.
+func TestIDsAreOrderedAsIdentities(t *testing.T) {
+	ids := []string{"", "i-1", "i-12", "i-1a", "i-1:", "i-1:2", "i-1:3", "i-1::", "i-1/", "i-2"}
+	for _, a := range ids {
+		for _, b := range ids {
+			if got, want := compareBeforeColon(a, b), strings.Compare(a+":", b+":"); got != want {
+				t.Errorf("%q, %q: %d, want %d", a, b, got, want)
+			}
+		}
+	}
 }
