@@ -154,6 +154,7 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	l.failures.news(k, nil)
+	unanswered := next.Turn && !next.Answered
 	if again {
 		next = Next{After: time.Nanosecond}
 	}
@@ -173,7 +174,7 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	if next.After > 0 {
 		l.waits.add(k, lane, next.After, false)
 	}
-	if next.Turn && !next.Answered {
+	if unanswered {
 		l.waits.putOff(k, since)
 	}
 	return reconcile.Result{RequeueAfter: next.After, Priority: &lane}, nil

@@ -1,11 +1,17 @@
 package controller
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
 // An item waits from when it is due, in the lane of what made it due first. The change that it answers may
@@ -43,4 +49,41 @@ func TestWaits(t *testing.T) {
 			t.Errorf("%d items are remembered", len(w.of))
 		}
 	})
+}
+
+// A run that waits for its turn is repeated at once when something has changed while it read. The next is still measured
+// from the first change.
+func TestARepeatedRunKeepsTheTimeOfItsChange(t *testing.T) {
+	store, err := cluster.NewMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
+	view := func() *cluster.View { return cluster.NewView(store) }
+	triggers := NewTriggers(view, nil, func(*cluster.View, cluster.Object) []string { return nil })
+	var since []time.Time
+	l := Line[string]{
+		Triggers: triggers, shares: newShares[string](nil), failures: &failures[string]{}, waits: newWaits[string](time.Now, nil),
+		Run: func(ctx context.Context, k string) (Next, error) {
+			since = append(since, sinceOf(ctx))
+			if len(since) == 1 {
+				if _, err := triggers.Concerned(nil, pod); err != nil {
+					t.Error(err)
+				}
+			}
+			v := view()
+			cluster.Get[*corev1.Pod](v, cluster.KindPod, "ns", "p")
+			triggers.Ran(k, v)
+			return Next{After: time.Second, Turn: true}, nil
+		},
+	}
+	l.waits.add("a", laneTargets, 0, true)
+	for range 3 {
+		if _, err := l.reconcile(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if since[0].IsZero() || since[1] != since[0] || since[2] != since[0] {
+		t.Errorf("measured from %v", since)
+	}
 }
