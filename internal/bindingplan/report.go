@@ -206,7 +206,7 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 		r.stoppedAfter(*failed, a)
 		return
 	}
-	r.AllRegistered = true
+	r.AllRegistered = len(m.Over) == 0
 	if m.owned {
 		want := r.wanted()
 		for _, t := range m.retained {

@@ -103,6 +103,21 @@ func TestRegistrationsAreAnsweredWhileDeregistrationsWait(t *testing.T) {
 	}
 }
 
+// An endpoint that a full target group has no room for waits to be registered.
+func TestEndpointsThatWaitForRoomAreNotRegistered(t *testing.T) {
+	w := ipHarness(t, p1)
+	b := &busy{aws: w.aws}
+	w.conf.Cloud, w.conf.MaxTargets = b, 1
+	w.restart()
+	w.run("a")
+	b.busy = true
+	w.drop(cluster.KindPod, "p1")
+	w.put(podDocs("web", p2))
+	if out := w.run("a"); !out.Waiting || out.AllRegistered {
+		t.Errorf("while a call that makes room waits: %+v", out)
+	}
+}
+
 // successes counts the events that report success.
 func (w *harness) successes() (n int) {
 	for _, o := range w.store.All("Event") {
