@@ -83,6 +83,8 @@ type Memory struct {
 	Registered *targets.IdentitySet
 	// Refused are the targets that AWS has refused and that are not sent again yet, by identity.
 	Refused map[string]RefusedTarget
+	// Unreported: an earlier run has changed AWS, and success is not reported yet as a call waited.
+	Unreported bool
 	// Reworded is when the text of a fault was last written.
 	Reworded time.Time
 }

@@ -84,7 +84,7 @@ func (p Plan) Report(f *Facts, d Done) Report {
 	r.Findings.Add(f.Said.Findings...)
 	r.Findings.Add(p.findings...)
 	r.Fault, r.Pods, r.RetryAfter = f.Said.Fault, f.Said.Pods, f.Said.RetryAfter
-	r.done.Changed = d.Changed || f.Said.Changed
+	r.done.Changed = d.Changed || f.Said.Changed || f.Memory.Unreported
 	if p.Err != nil || d.Err != nil {
 		r.Err = cmp.Or(p.Err, d.Err)
 		return r.Report
@@ -222,6 +222,7 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 		r.status(reason, true)
 	}
 	r.write(r.events(r.Findings, reason))
+	r.noteReported(reason == "" && !r.Waiting)
 	r.againIf(len(rules.Unseen) > 0, unseenAgain, "AWS does not show the ENI of an endpoint yet")
 	r.againIf(!rules.Done && !rules.Faulty || rules.Again, r.Options.Requeue, "rules are not all there")
 	r.againIf(len(m.Over) > 0, r.Options.Requeue, "the target group has no room")
@@ -243,6 +244,7 @@ func (r *reporter) stoppedAfter(f Failure, a *Attempt) {
 	if f.Turn > 0 {
 		r.Waiting = true
 		r.again(f.Turn, turnWhy)
+		r.noteReported(false)
 		return
 	}
 	x, ok := findingOf(r.Stored, f)
@@ -293,6 +295,17 @@ func (r *reporter) uncleaned(f Failure) {
 	r.status(reasonFailedCleanup, false)
 	r.write(r.events(r.Findings, reasonFailedCleanup))
 	r.Err = f.Err
+}
+
+// noteReported remembers whether success is still to be reported. The call that waits may have nothing to do any more when
+// it has its turn.
+func (r *reporter) noteReported(reported bool) {
+	switch {
+	case reported && r.Memory.Unreported:
+		r.do(Reported)
+	case !reported && r.Waiting && r.done.Changed && !r.Memory.Unreported:
+		r.do(Unreported)
+	}
 }
 
 // note writes an event about an error that ends the run.

@@ -103,6 +103,8 @@ const (
 	LetGo          // it has taken back what it put in
 	Forgotten      // nothing is left of it
 	Compared       // it was compared with AWS and is complete
+	Unreported     // AWS was changed, of which success is reported once no call waits
+	Reported       // success is reported
 	Settled        // the target group needs no look for targets whose pods are gone
 )
 

@@ -31,6 +31,7 @@ type memory struct {
 	refused  map[Key]map[string]refusedTarget  // by identity
 	letGo    map[Key]bool                      // bindings that let go in order
 	left     map[Key]*elbv2.TargetGroupBinding // that went while their groups were in use
+	toReport map[Key]bool                      // bindings whose change of AWS is not reported yet, as a call waited
 	leaving  map[Key]map[string]time.Time      // since when targets wait for their turn to be taken out, by id
 }
 
@@ -39,7 +40,7 @@ func newMemory(c Config) *memory {
 		now: c.Now, firstLook: c.FirstLook, resync: c.Resync,
 		worded: map[Key]time.Time{}, due: map[Key]time.Time{}, missing: map[Key]time.Time{}, serving: map[Key]bool{}, zoned: map[Key]time.Time{},
 		fillings: map[Key]*filling{}, crowds: map[Key]crowd{}, done: map[Key]string{}, written: map[Key]writtenCheckpoints{}, refused: map[Key]map[string]refusedTarget{},
-		letGo: map[Key]bool{}, left: map[Key]*elbv2.TargetGroupBinding{}, leaving: map[Key]map[string]time.Time{},
+		letGo: map[Key]bool{}, left: map[Key]*elbv2.TargetGroupBinding{}, toReport: map[Key]bool{}, leaving: map[Key]map[string]time.Time{},
 	}
 }
 
@@ -48,7 +49,7 @@ func (m *memory) of(key Key) bindingplan.Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
-	out := bindingplan.Memory{LetGo: m.letGo[key], Reworded: m.worded[key]}
+	out := bindingplan.Memory{LetGo: m.letGo[key], Unreported: m.toReport[key], Reworded: m.worded[key]}
 	at, known := m.due[key]
 	if out.Known = known; !known {
 		at = m.firstDue(key)
@@ -109,6 +110,10 @@ func (m *memory) note(key Key, b *elbv2.TargetGroupBinding, n bindingplan.Note) 
 	case bindingplan.Compared:
 		delete(m.leaving, key)
 		m.due[key] = m.now().Add(m.resyncAfter(key))
+	case bindingplan.Unreported:
+		m.toReport[key] = true
+	case bindingplan.Reported:
+		delete(m.toReport, key)
 	case bindingplan.Forgotten:
 		m.forget(key)
 	}
@@ -123,6 +128,7 @@ func (m *memory) forget(key Key) {
 	delete(m.zoned, key)
 	delete(m.left, key)
 	delete(m.letGo, key)
+	delete(m.toReport, key)
 	delete(m.leaving, key)
 	delete(m.fillings, key)
 	delete(m.crowds, key)

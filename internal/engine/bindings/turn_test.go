@@ -118,6 +118,35 @@ func TestEndpointsThatWaitForRoomAreNotRegistered(t *testing.T) {
 	}
 }
 
+// A target that waits to be taken out need not be in the end. Success is reported all the same, once.
+func TestSuccessIsReportedWhenTheCallThatWaitedHasNothingToDo(t *testing.T) {
+	for how, change := range map[string]func(*harness){
+		"the pod is there again":      func(w *harness) { w.put(podDocs("web", p1, p2)) },
+		"another took the target out": func(w *harness) { w.aws.groups["arn/a"] = w.aws.groups["arn/a"][1:] },
+	} {
+		t.Run(how, func(t *testing.T) {
+			w := ipHarness(t, p1)
+			b := &busy{aws: w.aws}
+			w.conf.Cloud = b
+			w.restart()
+			w.run("a")
+			b.busy = true
+			w.drop(cluster.KindPod, "p1")
+			w.put(podDocs("web", p2))
+			before := w.successes()
+			w.run("a")
+			change(w)
+			for range 3 {
+				w.now = w.now.Add(10 * time.Second)
+				w.run("a")
+			}
+			if n := w.successes() - before; n != 1 {
+				t.Errorf("%d events of success in the end", n)
+			}
+		})
+	}
+}
+
 // successes counts the events that report success.
 func (w *harness) successes() (n int) {
 	for _, o := range w.store.All("Event") {
