@@ -69,7 +69,7 @@ func (p *run) reconcile(ctx context.Context, f *bindingplan.Facts) error {
 		if err := p.resolve(ctx, f); err != nil {
 			return err
 		}
-		if err := p.leaveOldGroup(ctx, f); err != nil {
+		if waits, err := p.leaveOldGroup(ctx, f); waits || err != nil {
 			return p.removeGone(ctx, f, err)
 		}
 	}
@@ -92,11 +92,12 @@ func (p *run) carryOut(ctx context.Context, f *bindingplan.Facts, plan *bindingp
 	return p.report(ctx, f, plan.Report(f, done))
 }
 
-// leaveOldGroup empties the target group that the binding has filled before its spec named another.
-func (p *run) leaveOldGroup(ctx context.Context, f *bindingplan.Facts) error {
+// leaveOldGroup empties the target group that the binding has filled before its spec named another, and reports whether
+// that waits for its turn. It would be forgotten once the other has targets.
+func (p *run) leaveOldGroup(ctx context.Context, f *bindingplan.Facts) (waits bool, err error) {
 	old := p.r.memory.filledBy(p.key)
 	if old == nil || bindingplan.SameTargetGroup(old, f.Stored) && accountOf(old) == accountOf(f.Stored) {
-		return nil
+		return false, nil
 	}
 	was := p.other(old, old, true)
 	failed := p.takeOut(ctx, was, bindingplan.MakeEmptying)
@@ -105,11 +106,12 @@ func (p *run) leaveOldGroup(ctx context.Context, f *bindingplan.Facts) error {
 		p.r.memory.dropFilling(p.key)
 	case failed.Turn > 0:
 		p.putOff(failed.Turn)
+		return true, nil
 	default:
 		f.Said = p.said
-		return p.report(ctx, f, bindingplan.Failed(f, *failed))
+		return false, p.report(ctx, f, bindingplan.Failed(f, *failed))
 	}
-	return nil
+	return false, nil
 }
 
 // removeGone takes out the targets whose pod or node is gone, after a run that has not brought the

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
@@ -144,6 +145,28 @@ func TestSuccessIsReportedWhenTheCallThatWaitedHasNothingToDo(t *testing.T) {
 				t.Errorf("%d events of success in the end", n)
 			}
 		})
+	}
+}
+
+// The target group that a binding has filled is emptied although that waits, after its spec named another.
+func TestAnOldTargetGroupIsEmptiedAfterAWait(t *testing.T) {
+	w := ipHarness(t, p1)
+	b := &busy{aws: w.aws}
+	w.conf.Cloud = b
+	w.restart()
+	w.run("a")
+	b.busy = true
+	before := w.successes()
+	w.edit("a", func(b *elbv2.TargetGroupBinding) { b.Spec.TargetGroupARN = "arn/b" })
+	if out := w.run("a"); !out.Waiting || out.AllRegistered || w.successes() != before {
+		t.Errorf("while a call that takes a target out waits: %+v, %d events of success", out, w.successes()-before)
+	}
+	b.busy = false
+	w.run("a")
+	want(t, "old targets", "", w.aws.ids("arn/a"))
+	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/b"))
+	if n := w.successes() - before; n != 1 {
+		t.Errorf("%d events of success in the end", n)
 	}
 }
 
