@@ -29,8 +29,10 @@ import (
 )
 
 // recorded are cases of which the other controller has made something. internal/takeover takes over each one; here
-// they are in one cluster with a real API server. They show every kind of object and of target.
+// they are in one cluster with a real API server. They show every kind of object and of target. The first one has a node
+// port of its own, which must not be one that the API server has chosen for another.
 var recorded = []string{
+	"service-traffic-local",
 	"gateway-cross-namespace", "gateway-http-matches", "gateway-http-weights", "gateway-https", "gateway-listener-set",
 	"gateway-target-config", "gateway-tcp", "gateway-udp",
 	"ingress-action-fixed-response", "ingress-action-weighted", "ingress-attributes", "ingress-auth-oidc",
@@ -38,7 +40,6 @@ var recorded = []string{
 	"ingress-group-order", "ingress-inbound-cidrs", "ingress-minimal", "ingress-name", "ingress-path-types",
 	"ingress-security-groups", "ingress-ssl-redirect", "ingress-subnets", "ingress-target-port-name", "ingress-wafv2",
 	"service-eip", "service-health-check", "service-ip-targets", "service-minimal", "service-tcp-udp", "service-tls",
-	"service-traffic-local",
 }
 
 // mayReadClientSecret is what the owner of an Ingress with OIDC has granted either controller.
