@@ -100,7 +100,7 @@ func sameAction(want, have model.Action, arn resolver) bool {
 		return ok && w == h
 	case model.AuthOIDC:
 		h, ok := have.(model.AuthOIDC)
-		// AWS never returns the client secret, so it takes no part.
+		// AWS never returns the client secret, so it is not compared.
 		return ok && sameAuth(w.AuthCommon, h.AuthCommon) && w.Issuer == h.Issuer &&
 			w.AuthorizationEndpoint == h.AuthorizationEndpoint && w.TokenEndpoint == h.TokenEndpoint &&
 			w.UserInfoEndpoint == h.UserInfoEndpoint && w.ClientID == h.ClientID

@@ -54,7 +54,8 @@ type Config struct {
 	Drift engine.DriftMode
 	// Drifted is called with each kind of thing that others have changed. Nil to ignore.
 	Drifted func(kind string, mode engine.DriftMode)
-	// Again is called with a binding that has to be run because others have changed its targets. Nil to ignore.
+	// Again is called with a binding that has to be run because others have changed its targets, or because rules that it
+	// asked for may be gone. Nil to ignore.
 	Again func(Key)
 	// Now is the clock.
 	Now func() time.Time

@@ -33,16 +33,17 @@ func (e classed) Error() string { return e.text }
 // aws is a small AWS: target groups with targets, and security groups with rules. Registered
 // targets are "initial" until a test says otherwise.
 type aws struct {
-	groups map[string][]*observed.Target
-	enis   map[string][]network.Interface
-	rules  map[string][]model.IngressRule
-	log    []string // every call that changes something, and every read of targets
-	refuse map[string]engine.Class
-	full   int // targets per group, 0 for no limit
-	used   map[string]bool
-	made   map[string]string // namespaces that the controller has made groups for
-	zonal  bool              // addresses outside of the VPC need the name of a zone
-	serial int               // of refusals
+	groups   map[string][]*observed.Target
+	enis     map[string][]network.Interface
+	rules    map[string][]model.IngressRule
+	log      []string // every call that changes something, and every read of targets
+	refuse   map[string]engine.Class
+	changing chan struct{} // the next change of rules takes until this is closed
+	full     int           // targets per group, 0 for no limit
+	used     map[string]bool
+	made     map[string]string // namespaces that the controller has made groups for
+	zonal    bool              // addresses outside of the VPC need the name of a zone
+	serial   int               // of refusals
 	// remembered, if not nil, is what is said of targets to who takes an answer of some age.
 	remembered []*observed.Target
 	typ        model.TargetType  // of all groups; ip if empty
@@ -202,6 +203,10 @@ func (a *aws) EndpointGroups(_ context.Context, _ []string, _ time.Duration) ([]
 func (a *aws) ChangedEndpointGroups(context.Context) ([]string, error) { return nil, nil }
 
 func (a *aws) ChangeEndpointRules(_ context.Context, group string, authorize, revoke []model.IngressRule) error {
+	if wait := a.changing; wait != nil {
+		a.changing = nil
+		<-wait
+	}
 	for _, r := range authorize {
 		if c, ok := a.refuse[r.Group]; ok {
 			return classed{c, "refused " + r.Group}

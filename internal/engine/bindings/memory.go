@@ -150,6 +150,15 @@ func (m *memory) noteDone(key Key, checkpoint string) {
 	m.done[key] = checkpoint
 }
 
+// compareNow lets the next run over a binding compare it with AWS, whatever it asks for.
+func (m *memory) compareNow(key Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.due[key]; ok {
+		m.due[key] = m.now()
+	}
+}
+
 // lastKnown is a binding that is not there any more as it was last seen, nil if it is not known.
 func (m *memory) lastKnown(key Key) *elbv2.TargetGroupBinding {
 	m.mu.Lock()

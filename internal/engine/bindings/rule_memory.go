@@ -1,6 +1,8 @@
 package bindings
 
 import (
+	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -19,7 +21,8 @@ type openedRules struct {
 
 // ruleMemory is what a process remembers of rules.
 type ruleMemory struct {
-	token chan struct{} // holds one: who has it may change rules
+	token    chan struct{} // holds one: who has it may change rules
+	planning chan struct{} // likewise, while these changes are planned
 
 	mu       sync.Mutex
 	opened   map[Key]openedRules // the rules that are there
@@ -31,7 +34,7 @@ type ruleMemory struct {
 }
 
 func newRuleMemory() *ruleMemory {
-	return &ruleMemory{token: make(chan struct{}, 1), opened: map[Key]openedRules{}, groups: map[string]bool{}, nodes: map[string]*bindingplan.NodeGroups{}}
+	return &ruleMemory{token: make(chan struct{}, 1), planning: make(chan struct{}, 1), opened: map[Key]openedRules{}, groups: map[string]bool{}, nodes: map[string]*bindingplan.NodeGroups{}}
 }
 
 // nodesOf are the security groups of the nodes that a selector takes, as they were found last; nil if none were.
@@ -110,33 +113,70 @@ func (m *ruleMemory) currentEpoch() int {
 	return m.epoch
 }
 
-// beginChange begins the next epoch, in which rules are being changed until end is called.
-func (m *ruleMemory) beginChange() (end func()) {
+// beginChange waits for the run that changes rules, if there is one, and begins the next epoch, in which rules are planned
+// until endPlanning and changed until end is called.
+func (m *ruleMemory) beginChange(ctx context.Context) (epoch int, end func(), err error) {
+	select {
+	case m.token <- struct{}{}:
+	case <-ctx.Done():
+		return 0, nil, ctx.Err()
+	}
+	m.planning <- struct{}{} // who else has it gives it back at once
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.epoch++
 	m.changing = true
-	return func() {
+	return m.epoch, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.changing = false
+		<-m.token
+	}, nil
+}
+
+// endPlanning forgets the rules of bindings that asked for less when the changes were planned, as some of theirs may be taken
+// away, and returns these bindings in order.
+func (m *ruleMemory) endPlanning(known map[Key]bindingplan.RuleSet) (forgotten []Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, rules := range known {
+		if o, ok := m.opened[key]; ok && !o.rules.Within(rules) {
+			delete(m.opened, key)
+			forgotten = append(forgotten, key)
+		}
+	}
+	<-m.planning
+	slices.SortFunc(forgotten, func(a, b Key) int { return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) })
+	return forgotten
+}
+
+// awaitPlanning waits while another run plans changes, from a view that may be older than the caller's.
+func (m *ruleMemory) awaitPlanning(ctx context.Context) error {
+	select {
+	case m.planning <- struct{}{}:
+		<-m.planning
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
 // noteAll remembers the rules of all bindings that a computation has found, so that the first run over
 // each of them need not repeat it. It does nothing if the epoch is over, because then the rules may not be
-// there any more. A binding with old targets that serve on is left out, as their rules are still to go.
-func (m *ruleMemory) noteAll(all map[Key]bindingplan.RuleSet, epoch int, serving func(Key) bool) {
+// there any more, and reports whether it is not. A binding with old targets that serve on is left out, as their rules are
+// still to go.
+func (m *ruleMemory) noteAll(all map[Key]bindingplan.RuleSet, epoch int, serving func(Key) bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.changing || m.epoch != epoch {
-		return
+	if m.epoch != epoch {
+		return false
 	}
 	for key, rules := range all {
 		if !serving(key) {
 			m.opened[key] = openedRules{rules: rules}
 		}
 	}
+	return true
 }
 
 // remember adds the security groups to those that have carried rules, and returns all of them. One may

@@ -58,6 +58,9 @@ func (p *run) openRules(ctx context.Context, f *bindingplan.Facts, do bindingpla
 		if err != nil {
 			return bindingplan.Opening{}, err
 		}
+		if err := p.r.rules.awaitPlanning(ctx); err != nil {
+			return bindingplan.Opening{}, err
+		}
 		if p.r.rules.openedEnough(p.key, asked) { // other endpoints behind the same groups
 			o := bindingplan.Opening{Done: asked.Complete, Faulty: p.demand.Faulty}
 			if !asked.Complete {
@@ -89,37 +92,49 @@ type ruleUpdate struct {
 // updateRules makes the rules equal to what is asked for, on behalf of one binding, which is left out if it is leaving.
 // What it compares is not older than age, if that is above zero.
 func (r *Reconciler) updateRules(ctx context.Context, me Key, leaving bool, age time.Duration) (ruleUpdate, error) {
-	epoch := r.rules.currentEpoch()
+	if epoch := r.rules.currentEpoch(); epoch >= 0 {
+		u, err := r.planRules(ctx, me, leaving, age)
+		if err != nil || len(u.changes) == 0 && r.rules.noteAll(u.Known, epoch, r.memory.isServing) {
+			return u, err
+		}
+	}
+	// One run at a time changes rules, and plans them from a view that it took since: a run with
+	// an older view would take away what another has just added. The others wait for it: what they find
+	// may be about to be taken away.
+	epoch, end, err := r.rules.beginChange(ctx)
+	if err != nil {
+		return ruleUpdate{}, err
+	}
+	defer end()
 	u, err := r.planRules(ctx, me, leaving, age)
+	changed := r.rules.endPlanning(u.Known)
 	if err != nil {
 		return u, err
 	}
-	if len(u.changes) == 0 {
-		r.rules.noteAll(u.Known, epoch, r.memory.isServing)
-		return u, nil
-	}
-	// One run at a time changes rules, and plans them from a view that it took since: a run with
-	// an older view would take away what another has just added.
-	select {
-	case r.rules.token <- struct{}{}:
-	case <-ctx.Done():
-		return u, ctx.Err()
-	}
-	defer func() { <-r.rules.token }()
-	epoch = r.rules.currentEpoch()
-	if u, err = r.planRules(ctx, me, leaving, age); err != nil {
-		return u, err
-	}
+	defer r.runAgain(changed, me)
 	err = r.changeGroups(ctx, &u)
 	if err == nil && !u.Opening.Again {
-		r.rules.noteAll(u.Known, epoch+1, r.memory.isServing)
+		r.rules.noteAll(u.Known, epoch, r.memory.isServing)
 	}
 	return u, err
 }
 
+// runAgain brings about runs of bindings that asked for other rules when these were planned than in their last run. They may
+// ask for the old ones again by now, which then does not look like a change.
+func (r *Reconciler) runAgain(keys []Key, me Key) {
+	for _, key := range keys {
+		if key == me {
+			continue
+		}
+		r.memory.compareNow(key)
+		if r.Again != nil {
+			r.Again(key)
+		}
+	}
+}
+
 // changeGroups carries the changes out. The error is that of groups of the binding that asks.
 func (r *Reconciler) changeGroups(ctx context.Context, u *ruleUpdate) error {
-	defer r.rules.beginChange()()
 	var errs []error
 	for _, c := range u.changes {
 		changed, err := r.changeGroup(ctx, c)
