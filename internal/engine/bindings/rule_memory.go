@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -150,11 +151,19 @@ func (m *ruleMemory) endPlanning(known map[Key]bindingplan.RuleSet) (forgotten [
 	return forgotten
 }
 
+// longestPlanning is how long a run waits for another that plans, and may wait for AWS meanwhile. Then it relies on what is
+// remembered: to register targets late would be worse.
+const longestPlanning = 2 * time.Second
+
 // awaitPlanning waits while another run plans changes, from a view that may be older than the caller's.
 func (m *ruleMemory) awaitPlanning(ctx context.Context) error {
+	late := time.NewTimer(longestPlanning)
+	defer late.Stop()
 	select {
 	case m.planning <- struct{}{}:
 		<-m.planning
+		return nil
+	case <-late.C:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

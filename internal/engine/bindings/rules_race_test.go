@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
@@ -64,4 +65,29 @@ func TestARuleThatIsNeededAgainWhileItIsTakenAwayComesBack(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A run that waits for AWS while it plans changes of rules keeps no other from registering targets for long.
+func TestAPlanOfRulesThatWaitsForAWSDelaysNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 9090),
+			strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/a", "arn/b"))
+		w.run("a")
+		w.run("b")
+		w.drop(cluster.KindBinding, "a")
+		w.aws.groupReads, w.aws.slowRead, w.aws.reading = 0, 2, make(chan struct{}) // the first plans without the right to change
+		var runs sync.WaitGroup
+		runs.Go(func() { _, _ = w.rec.Reconcile(t.Context(), keyOf("a")) })
+		synctest.Wait()
+		w.put(podDocs("web", p1, p2))
+		start := time.Now()
+		w.run("b")
+		if took := time.Since(start); took == 0 || took > 5*time.Second {
+			t.Errorf("registered after %v", took)
+		}
+		want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/b"))
+		close(w.aws.reading)
+		runs.Wait()
+		want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
+	})
 }
