@@ -157,15 +157,13 @@ const longestPlanning = 2 * time.Second
 
 // awaitPlanning waits while another run plans changes, from a view that may be older than the caller's.
 func (m *ruleMemory) awaitPlanning(ctx context.Context) error {
-	late := time.NewTimer(longestPlanning)
-	defer late.Stop()
+	soon, cancel := context.WithTimeout(ctx, longestPlanning)
+	defer cancel()
 	select {
 	case m.planning <- struct{}{}:
 		<-m.planning
 		return nil
-	case <-late.C:
-		return nil
-	case <-ctx.Done():
+	case <-soon.Done():
 		return ctx.Err()
 	}
 }
