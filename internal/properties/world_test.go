@@ -118,7 +118,7 @@ func runnable(p plan.Plan) (out []plan.Step) {
 	return out
 }
 
-// atRest reports whether nothing is left to do, but perhaps to ask again for what only others can mend: a
+// atRest reports whether nothing is left to do, but perhaps to ask again for what only others can correct: a
 // web ACL of a name that does not exist.
 func atRest(p plan.Plan) bool {
 	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !strings.HasPrefix(s.Wait.For, "an answer to") })

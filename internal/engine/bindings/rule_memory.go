@@ -122,7 +122,7 @@ func (m *ruleMemory) beginChange(ctx context.Context) (epoch int, end func(), er
 	case <-ctx.Done():
 		return 0, nil, ctx.Err()
 	}
-	m.planning <- struct{}{} // who else has it gives it back at once
+	m.planning <- struct{}{} // every other holder returns it at once
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.epoch++
@@ -170,7 +170,7 @@ func (m *ruleMemory) awaitPlanning(ctx context.Context) error {
 
 // noteAll remembers the rules of all bindings that a computation has found, so that the first run over
 // each of them need not repeat it. It does nothing if the epoch is over, because then the rules may not be
-// there any more, and reports whether it is not. A binding with old targets that serve on is left out, as their rules are
+// there any more, and reports whether it lasts. A binding with old targets that serve on is left out, as their rules are
 // still to go.
 func (m *ruleMemory) noteAll(all map[Key]bindingplan.RuleSet, epoch int, serving func(Key) bool) bool {
 	m.mu.Lock()

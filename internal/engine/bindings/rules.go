@@ -106,17 +106,21 @@ func (r *Reconciler) updateRules(ctx context.Context, me Key, leaving bool, age 
 		return ruleUpdate{}, err
 	}
 	defer end()
-	u, err := r.planRules(ctx, me, leaving, age)
-	changed := r.rules.endPlanning(u.Known)
+	u, err := r.planChange(ctx, me, leaving, age)
 	if err != nil {
 		return u, err
 	}
-	defer r.runAgain(changed, me)
 	err = r.changeGroups(ctx, &u)
 	if err == nil && !u.Opening.Again {
 		r.rules.noteAll(u.Known, epoch, r.memory.isServing)
 	}
 	return u, err
+}
+
+// planChange plans what is changed then. Whatever becomes of it, other runs wait for it no longer.
+func (r *Reconciler) planChange(ctx context.Context, me Key, leaving bool, age time.Duration) (u ruleUpdate, err error) {
+	defer func() { r.runAgain(r.rules.endPlanning(u.Known), me) }()
+	return r.planRules(ctx, me, leaving, age)
 }
 
 // runAgain brings about runs of bindings that asked for other rules when these were planned than in their last run. They may
