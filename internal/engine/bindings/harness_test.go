@@ -33,19 +33,19 @@ func (e classed) Error() string { return e.text }
 // aws is a small AWS: target groups with targets, and security groups with rules. Registered
 // targets are "initial" until a test says otherwise.
 type aws struct {
-	groups               map[string][]*observed.Target
-	enis                 map[string][]network.Interface
-	rules                map[string][]model.IngressRule
-	log                  []string // every call that changes something, and every read of targets
-	refuse               map[string]engine.Class
-	groupReads, slowRead int // of security groups; which of them takes until reading is closed
-	reading              chan struct{}
-	changing             chan struct{} // the next change of rules takes until this is closed
-	full                 int           // targets per group, 0 for no limit
-	used                 map[string]bool
-	made                 map[string]string // namespaces that the controller has made groups for
-	zonal                bool              // addresses outside of the VPC need the name of a zone
-	serial               int               // of refusals
+	groups     map[string][]*observed.Target
+	enis       map[string][]network.Interface
+	rules      map[string][]model.IngressRule
+	log        []string // every call that changes something, and every read of targets
+	refuse     map[string]engine.Class
+	groupReads int // of security groups, until atRead is called
+	atRead     func()
+	changing   chan struct{} // the next change of rules takes until this is closed
+	full       int           // targets per group, 0 for no limit
+	used       map[string]bool
+	made       map[string]string // namespaces that the controller has made groups for
+	zonal      bool              // addresses outside of the VPC need the name of a zone
+	serial     int               // of refusals
 	// remembered, if not nil, is what is said of targets to who takes an answer of some age.
 	remembered []*observed.Target
 	typ        model.TargetType  // of all groups; ip if empty
@@ -195,8 +195,8 @@ func (a *aws) Interfaces(_ context.Context, q bindings.InterfaceQuery) (bindings
 }
 
 func (a *aws) EndpointGroups(_ context.Context, _ []string, _ time.Duration) ([]bindings.EndpointGroup, error) {
-	if a.groupReads++; a.groupReads == a.slowRead {
-		<-a.reading
+	if a.groupReads--; a.groupReads == 0 {
+		a.atRead()
 	}
 	var out []bindings.EndpointGroup
 	for _, id := range slices.Sorted(maps.Keys(a.rules)) {

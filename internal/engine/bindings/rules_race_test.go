@@ -75,7 +75,8 @@ func TestAPlanOfRulesThatWaitsForAWSDelaysNoOther(t *testing.T) {
 		w.run("a")
 		w.run("b")
 		w.drop(cluster.KindBinding, "a")
-		w.aws.groupReads, w.aws.slowRead, w.aws.reading = 0, 2, make(chan struct{}) // the first plans without the right to change
+		answer := make(chan struct{})
+		w.aws.groupReads, w.aws.atRead = 2, func() { <-answer } // the first plans without the right to change
 		var runs sync.WaitGroup
 		runs.Go(func() { _, _ = w.rec.Reconcile(t.Context(), keyOf("a")) })
 		synctest.Wait()
@@ -86,8 +87,24 @@ func TestAPlanOfRulesThatWaitsForAWSDelaysNoOther(t *testing.T) {
 			t.Errorf("registered after %v", took)
 		}
 		want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/b"))
-		close(w.aws.reading)
+		close(answer)
 		runs.Wait()
+		want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
+	})
+}
+
+func TestAPanicWhileRulesArePlannedStopsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 9090))
+		w.run("a")
+		w.drop(cluster.KindBinding, "a")
+		w.aws.groupReads, w.aws.atRead = 2, func() { panic("test") }
+		if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil || !strings.Contains(err.Error(), "panic") {
+			t.Fatalf("error %v", err)
+		}
+		w.put(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/a", "arn/b"))
+		w.run("b")
+		w.run("a")
 		want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
 	})
 }
