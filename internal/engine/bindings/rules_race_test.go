@@ -14,25 +14,17 @@ import (
 // While a rule is taken away, because nothing asked for it any more when that was planned, something may come that needs it.
 // Its targets are not registered behind a rule that is about to go, and the rule is there in the end.
 func TestARuleThatIsNeededAgainWhileItIsTakenAwayComesBack(t *testing.T) {
-	other := strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/a", "arn/b")
 	for name, x := range map[string]struct {
-		goes, comes func(*harness)
-		needs, arn  string
+		comes        string
+		binding, arn string
+		target       string
 	}{
 		"a new target group": {
-			goes:  func(w *harness) { w.drop(cluster.KindBinding, "a") },
-			comes: func(w *harness) { w.put(other) },
-			needs: "b", arn: "arn/b",
+			strings.Join([]string{serviceDoc("other", "ClusterIP"), podDocs("other", p2),
+				strings.ReplaceAll(bindingDoc("b", "other", "ip", 8080), "arn/a", "arn/b")}, "---"),
+			"b", "arn/b", "10.0.2.1:8080",
 		},
-		"new endpoints of one whose rule was there": {
-			goes: func(w *harness) {
-				w.put(other)
-				w.run("b")
-				w.put(podDocs("web"))
-			},
-			comes: func(w *harness) { w.put(podDocs("web", p1)) },
-			needs: "b", arn: "arn/b",
-		},
+		"the endpoints of one whose rule was there": {podDocs("web", p1), "a", "arn/a", "10.0.1.1:8080"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -41,27 +33,25 @@ func TestARuleThatIsNeededAgainWhileItIsTakenAwayComesBack(t *testing.T) {
 				w.conf.Again = func(k bindings.Key) { again[k] = true }
 				w.restart()
 				w.run("a")
-				x.goes(w)
-				done := make(chan struct{})
-				w.aws.changing = done
+				w.put(podDocs("web"))
+				answer := make(chan struct{})
+				w.aws.changing = answer
 				var runs sync.WaitGroup
-				runs.Go(func() { _, _ = w.rec.Reconcile(t.Context(), keyOf("a")) })
+				runs.Go(func() { _ = w.rec.SyncRules(t.Context()) })
 				synctest.Wait()
 				if w.aws.changing != nil {
 					t.Fatal("no rule is taken away")
 				}
-				x.comes(w)
-				runs.Go(func() { _, _ = w.rec.Reconcile(t.Context(), keyOf(x.needs)) })
+				w.put(x.comes)
+				runs.Go(func() { _, _ = w.rec.Reconcile(t.Context(), keyOf(x.binding)) })
 				synctest.Wait()
-				close(done)
+				close(answer)
 				runs.Wait()
 				for k := range again {
 					w.run(k.Name)
 				}
 				want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
-				if !strings.Contains(w.aws.ids(x.arn), "10.0.1.1") {
-					t.Errorf("targets %q", w.aws.ids(x.arn))
-				}
+				want(t, "targets", x.target, w.aws.ids(x.arn))
 			})
 		})
 	}
