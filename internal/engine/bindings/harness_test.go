@@ -41,6 +41,7 @@ type aws struct {
 	groupReads int // of security groups, until atRead is called
 	atRead     func()
 	changing   chan struct{} // the next change of rules takes until this is closed
+	adding     chan struct{} // likewise, of registering targets
 	full       int           // targets per group, 0 for no limit
 	used       map[string]bool
 	made       map[string]string // namespaces that the controller has made groups for
@@ -139,6 +140,10 @@ func copies(list []*observed.Target) []*observed.Target {
 }
 
 func (a *aws) Register(_ context.Context, arn string, _ bindings.Turn, add []bindings.Target) error {
+	if wait := a.adding; wait != nil {
+		a.adding = nil
+		<-wait
+	}
 	for _, t := range add {
 		if c, ok := a.refuse[t.ID]; ok {
 			a.serial++

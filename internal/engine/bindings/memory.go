@@ -33,6 +33,7 @@ type memory struct {
 	left     map[Key]*elbv2.TargetGroupBinding // that went while their groups were in use
 	toReport map[Key]bool                      // bindings whose change of AWS is not reported yet, as a call waited
 	leaving  map[Key]map[string]time.Time      // since when targets wait for their turn to be taken out, by id
+	outdated map[Key]bool                      // bindings whose run under way may have compared too early
 }
 
 func newMemory(c Config) *memory {
@@ -40,7 +41,7 @@ func newMemory(c Config) *memory {
 		now: c.Now, firstLook: c.FirstLook, resync: c.Resync,
 		worded: map[Key]time.Time{}, due: map[Key]time.Time{}, missing: map[Key]time.Time{}, serving: map[Key]bool{}, zoned: map[Key]time.Time{},
 		fillings: map[Key]*filling{}, crowds: map[Key]crowd{}, done: map[Key]string{}, written: map[Key]writtenCheckpoints{}, refused: map[Key]map[string]refusedTarget{},
-		letGo: map[Key]bool{}, left: map[Key]*elbv2.TargetGroupBinding{}, toReport: map[Key]bool{}, leaving: map[Key]map[string]time.Time{},
+		letGo: map[Key]bool{}, left: map[Key]*elbv2.TargetGroupBinding{}, toReport: map[Key]bool{}, leaving: map[Key]map[string]time.Time{}, outdated: map[Key]bool{},
 	}
 }
 
@@ -109,7 +110,10 @@ func (m *memory) note(key Key, b *elbv2.TargetGroupBinding, n bindingplan.Note) 
 		delete(m.missing, key)
 	case bindingplan.Compared:
 		delete(m.leaving, key)
-		m.due[key] = m.now().Add(m.resyncAfter(key))
+		m.due[key] = m.now()
+		if !m.outdated[key] {
+			m.due[key] = m.now().Add(m.resyncAfter(key))
+		}
 	case bindingplan.Unreported:
 		m.toReport[key] = true
 	case bindingplan.Reported:
@@ -130,6 +134,7 @@ func (m *memory) forget(key Key) {
 	delete(m.letGo, key)
 	delete(m.toReport, key)
 	delete(m.leaving, key)
+	delete(m.outdated, key)
 	delete(m.fillings, key)
 	delete(m.crowds, key)
 	delete(m.done, key)
@@ -150,10 +155,12 @@ func (m *memory) noteDone(key Key, checkpoint string) {
 	m.done[key] = checkpoint
 }
 
-// compareNow lets the next run over a binding compare it with AWS, whatever it asks for.
+// compareNow lets the next run over a binding compare it with AWS, whatever it asks for and whatever a run that is under
+// way has compared.
 func (m *memory) compareNow(key Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.outdated[key] = true
 	if _, ok := m.due[key]; ok {
 		m.due[key] = m.now()
 	}

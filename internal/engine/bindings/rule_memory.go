@@ -88,11 +88,14 @@ func (m *ruleMemory) has(key Key) bool {
 	return ok
 }
 
-// note remembers the rules of a binding that are there, and whether they are all that it asks for.
-func (m *ruleMemory) note(key Key, rules bindingplan.RuleSet, all bool) {
+// note remembers the rules of a binding that are there, and whether they are all that it asks for. It does nothing if the
+// epoch is over in which they were found.
+func (m *ruleMemory) note(key Key, rules bindingplan.RuleSet, all bool, epoch int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.opened[key] = openedRules{rules, !all}
+	if m.epoch == epoch {
+		m.opened[key] = openedRules{rules, !all}
+	}
 }
 
 // forget is for a binding whose rules are about to be taken away.

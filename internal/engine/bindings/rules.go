@@ -77,7 +77,7 @@ func (p *run) openRules(ctx context.Context, f *bindingplan.Facts, do bindingpla
 		p.changed()
 	}
 	if !do.Keeps {
-		p.r.rules.note(p.key, u.Rules, u.Opening.Done)
+		p.r.rules.note(p.key, u.Rules, u.Opening.Done, u.epoch)
 	}
 	return u.Opening, nil
 }
@@ -87,6 +87,7 @@ type ruleUpdate struct {
 	bindingplan.RuleDemand
 	changes []bindingplan.GroupChange
 	changed bool
+	epoch   int // in which this was planned
 }
 
 // updateRules makes the rules equal to what is asked for, on behalf of one binding, which is left out if it is leaving.
@@ -94,6 +95,7 @@ type ruleUpdate struct {
 func (r *Reconciler) updateRules(ctx context.Context, me Key, leaving bool, age time.Duration) (ruleUpdate, error) {
 	if epoch := r.rules.currentEpoch(); epoch >= 0 {
 		u, err := r.planRules(ctx, me, leaving, age)
+		u.epoch = epoch
 		if err != nil || len(u.changes) == 0 && r.rules.noteAll(u.Known, epoch, r.memory.isServing) {
 			return u, err
 		}
@@ -107,6 +109,7 @@ func (r *Reconciler) updateRules(ctx context.Context, me Key, leaving bool, age 
 	}
 	defer end()
 	u, err := r.planChange(ctx, me, leaving, age)
+	u.epoch = epoch
 	if err != nil {
 		return u, err
 	}

@@ -57,6 +57,43 @@ func TestARuleThatIsNeededAgainWhileItIsTakenAwayComesBack(t *testing.T) {
 	}
 }
 
+// The endpoints go and come back while a run over their binding is under way, and another run plans rules in between.
+func TestARuleThatIsTakenAwayDuringARunOfItsBindingComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
+		again := 0
+		w.conf.Again = func(bindings.Key) { again++ }
+		w.restart()
+		w.run("a")
+		w.put(podDocs("web", p1, p2))
+		answer := make(chan struct{})
+		w.aws.adding = answer
+		var runs sync.WaitGroup
+		runs.Go(func() { _, _ = w.rec.Reconcile(t.Context(), keyOf("a")) })
+		synctest.Wait()
+		if w.aws.adding != nil {
+			t.Fatal("no target is registered")
+		}
+		w.put(podDocs("web"))
+		if err := w.rec.SyncRules(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "rules", "", w.aws.rulesOf("sg-node"))
+		w.put(podDocs("web", p1, p2))
+		close(answer)
+		runs.Wait()
+		if again != 1 {
+			t.Errorf("%d more runs are asked for, want one", again)
+		}
+		w.run("a")
+		want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
+		want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+		w.aws.log = nil
+		w.run("a")
+		want(t, "calls of a run without a change", "", strings.Join(w.aws.log, ", "))
+	})
+}
+
 // A run that waits for AWS while it plans changes of rules keeps no other from registering targets for long.
 func TestAPlanOfRulesThatWaitsForAWSDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -117,8 +117,16 @@ func (m *memory) begin(key Key) (end func()) {
 			f.runs++
 		}
 	}
+	m.noteStart(key)
 	count(1)
 	return func() { count(-1) }
+}
+
+// noteStart is for a run that sees all that was said before.
+func (m *memory) noteStart(key Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.outdated, key)
 }
 
 // noteComplete notes whether a run has left nothing to do.
