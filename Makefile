@@ -51,17 +51,19 @@ test-unit:
 test-race:
 	go test -vet=off -timeout 40m -short -race -skip '$(ONE_GOROUTINE)' $(RACE)
 
-# Renders the chart with Helm's library, which the other modules do not depend on.
+# Renders the chart with Helm's library, which the other modules do not depend on. Go keeps a result until a file of
+# the module changes, and does not see the pages in docs, nor the programs that the tests of local run: those two
+# modules are tested each time.
 .PHONY: test-charts
 test-charts:
-	cd charts && go test -vet=off -timeout 20m ./...
+	cd charts && go test -vet=off -count=1 -timeout 20m ./...
 
 # What runs against a real API server, three packages at a time because they mostly wait, and the longest ones first.
 .PHONY: test-local test-cluster
 test-local: build clients
 	@$(MAKE) --no-print-directory test-cluster
 test-cluster:
-	cd local && FULCRUM_BIN=$(CURDIR)/bin go test -vet=off -timeout 40m -p 3 ./e2e ./conformance $$(go list ./... | grep -v -e /e2e$$ -e /conformance$$)
+	cd local && FULCRUM_BIN=$(CURDIR)/bin go test -vet=off -count=1 -timeout 40m -p 3 ./e2e ./conformance $$(go list ./... | grep -v -e /e2e$$ -e /conformance$$)
 
 ## lint: gofmt, go vet, staticcheck and govulncheck over all modules
 .PHONY: lint
