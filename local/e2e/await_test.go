@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fulcrum-lb/fulcrum/local/await"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
 // awaits are the things that await can wait for:
@@ -105,7 +106,7 @@ func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.C
 
 func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	s := of(ts)
-	limit := defaultLimit
+	limit := worldtest.Limit
 	if neg {
 		limit = 3 * time.Second
 	}

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	corev1 "k8s.io/api/core/v1"
@@ -23,10 +22,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
 	"github.com/fulcrum-lb/fulcrum/local/scenario"
 	"github.com/fulcrum-lb/fulcrum/local/world"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
-
-// defaultLimit is how long wait and curl -until wait.
-const defaultLimit = 60 * time.Second
 
 // commands lists what scripts can say besides testscript's own words:
 //
@@ -207,7 +204,7 @@ func (s *stage) annotate(ts *testscript.TestScript, pod, pair string) error {
 }
 
 func (s *stage) startRole(role string) error {
-	ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(s.ctx, worldtest.Limit)
 	defer cancel()
 	if role != world.RoleController {
 		return s.World.StartRole(ctx, role)
@@ -272,7 +269,7 @@ func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var err error
 	if until != "" {
-		err = await.True(s.ctx, defaultLimit, once)
+		err = await.True(s.ctx, worldtest.Limit, once)
 	} else {
 		err = once(s.ctx)
 	}

@@ -8,6 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
 // cordon marks a node as unschedulable or schedulable again.
@@ -30,7 +32,7 @@ func (s *stage) drain(node string) error {
 	if err != nil {
 		return err
 	}
-	deadline := time.Now().Add(defaultLimit)
+	deadline := time.Now().Add(worldtest.Limit)
 	for _, p := range pods.Items {
 		for {
 			err := s.World.Kube().PolicyV1().Evictions(p.Namespace).Evict(s.ctx, &policyv1.Eviction{

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,7 +67,7 @@ func TestGatewayKindsInstalledLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		apply(objects)
-		worldtest.Eventually(t, 2*time.Minute, programmed(t, w, name))
+		worldtest.Eventually(t, programmed(t, w, name))
 	}
 	apply(kinds)
 	serve("first")
