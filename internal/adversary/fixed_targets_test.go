@@ -95,13 +95,15 @@ func TestFixedTargets(t *testing.T) {
 			w.drive(time.Second / rate)
 		}
 		w.drive(long)
+		// AWS admits half of the calls that this takes, so the last ones wait for 41 to 46 s, as goroutines take turns.
+		const within = time.Minute
 		late := 0
 		for _, d := range c.deregistered() {
-			if d > 45*time.Second {
+			if d > within {
 				late++
 			}
 		}
-		w.check(late*100 <= len(c.left), "%d of %d pods that are gone were targets for more than 45s", late, len(c.left))
+		w.check(late == 0, "%d of %d pods that are gone were targets for more than %s", late, len(c.left), within)
 	})
 }
 
