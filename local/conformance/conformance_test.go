@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -121,7 +122,7 @@ func startController(t *testing.T, w *world.World) {
 	if err := w.StartController(worldtest.Controller(t), "--default-target-type=ip", "--import-tls-secrets=gateway"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), worldtest.Limit)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := w.ControllerReady(ctx); err != nil {
 		t.Fatal(err)
@@ -181,7 +182,7 @@ func createClass(t *testing.T, c client.Client, controller string) {
 	if err := c.Create(t.Context(), class); err != nil {
 		t.Fatal(err)
 	}
-	worldtest.Eventually(t, func(ctx context.Context) error {
+	worldtest.Eventually(t, time.Minute, func(ctx context.Context) error {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(class), class); err != nil {
 			return err
 		}

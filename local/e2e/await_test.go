@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fulcrum-lb/fulcrum/local/await"
-	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
 // awaits are the things that await can wait for:
@@ -106,7 +105,7 @@ func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.C
 
 func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	s := of(ts)
-	limit := worldtest.Limit
+	limit := defaultLimit
 	if neg {
 		limit = 3 * time.Second
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	corev1 "k8s.io/api/core/v1"
@@ -22,8 +23,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
 	"github.com/fulcrum-lb/fulcrum/local/scenario"
 	"github.com/fulcrum-lb/fulcrum/local/world"
-	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
+
+// defaultLimit is how long wait and curl -until wait.
+const defaultLimit = 60 * time.Second
 
 // commands lists what scripts can say besides testscript's own words:
 //
@@ -204,7 +207,7 @@ func (s *stage) annotate(ts *testscript.TestScript, pod, pair string) error {
 }
 
 func (s *stage) startRole(role string) error {
-	ctx, cancel := context.WithTimeout(s.ctx, worldtest.Limit)
+	ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
 	defer cancel()
 	if role != world.RoleController {
 		return s.World.StartRole(ctx, role)
@@ -269,7 +272,7 @@ func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var err error
 	if until != "" {
-		err = await.True(s.ctx, worldtest.Limit, once)
+		err = await.True(s.ctx, defaultLimit, once)
 	} else {
 		err = once(s.ctx)
 	}

@@ -8,8 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
 // cordon marks a node as unschedulable or schedulable again.
@@ -32,7 +30,7 @@ func (s *stage) drain(node string) error {
 	if err != nil {
 		return err
 	}
-	deadline := time.Now().Add(worldtest.Limit)
+	deadline := time.Now().Add(defaultLimit)
 	for _, p := range pods.Items {
 		for {
 			err := s.World.Kube().PolicyV1().Evictions(p.Namespace).Evict(s.ctx, &policyv1.Eviction{

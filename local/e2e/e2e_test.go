@@ -111,7 +111,7 @@ func setup(env *testscript.Env, binary, controller string) error {
 	if err := w.StartController(controller, arguments...); err != nil {
 		return err
 	}
-	limit, stop := context.WithTimeout(ctx, worldtest.Limit)
+	limit, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
 	if err := w.ControllerReady(limit); err != nil {
 		return err

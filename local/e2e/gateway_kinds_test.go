@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,7 +68,7 @@ func TestGatewayKindsInstalledLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		apply(objects)
-		worldtest.Eventually(t, programmed(t, w, name))
+		worldtest.Eventually(t, 2*time.Minute, programmed(t, w, name))
 	}
 	apply(kinds)
 	serve("first")

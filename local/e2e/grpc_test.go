@@ -9,7 +9,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fulcrum-lb/fulcrum/local/await"
-	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
 // cmdGRPC: `grpc [-until RE] NS/INGRESS|gateway:NS/NAME HOST METHOD` calls a method as gRPC's
@@ -38,7 +37,7 @@ func cmdGRPC(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var err error
 	if *until != "" {
-		err = await.True(s.ctx, worldtest.Limit, once)
+		err = await.True(s.ctx, defaultLimit, once)
 	} else {
 		err = once(s.ctx)
 	}

@@ -187,13 +187,13 @@ func (k *killing) apiServerRestarts(before, after inspect.Inventory) {
 	k.holds(before)
 	k.check(k.w.Kill(world.RoleAPIServer))
 	down := time.Now()
-	ctx, cancel := context.WithTimeout(k.t.Context(), worldtest.Limit)
+	ctx, cancel := context.WithTimeout(k.t.Context(), time.Minute)
 	defer cancel()
 	k.check(k.w.StartRole(ctx, world.RoleAPIServer))
 	back := time.Now()
 	k.apply(killedEdit)
 	ended := ""
-	worldtest.Eventually(k.t, func(ctx context.Context) error {
+	worldtest.Eventually(k.t, 2*time.Minute, func(ctx context.Context) error {
 		if !k.w.Alive(world.RoleController) { // it could not renew its lease in time; as the kubelet does
 			ended = ", with a restart of the controller"
 			if err := k.w.StartController(k.controller, withoutWebhooks); err != nil {
@@ -205,9 +205,9 @@ func (k *killing) apiServerRestarts(before, after inspect.Inventory) {
 	k.t.Logf("BENCH API server killed, ready again after %s: an edit is in AWS %s after that%s", back.Sub(down).Round(time.Millisecond), time.Since(back).Round(time.Millisecond), ended)
 	k.served()
 	// A binding that goes before it was claimed has its rules for a minute.
-	worldtest.Eventually(k.t, func(ctx context.Context) error { return k.see.HealthyTargets(ctx, "default", "new", 2) })
+	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error { return k.see.HealthyTargets(ctx, "default", "new", 2) })
 	k.delete(killedIngress)
-	k.gone()
+	k.goneWithin(2 * time.Minute)
 }
 
 // killing has the verbs of this test.
@@ -261,7 +261,7 @@ func (k *killing) replace(text string) {
 // guarded waits until the Ingress has its finalizer again.
 func (k *killing) guarded() {
 	k.t.Helper()
-	worldtest.Eventually(k.t, func(ctx context.Context) error {
+	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
 		ing, err := k.w.Kube().NetworkingV1().Ingresses("default").Get(ctx, "web", metav1.GetOptions{})
 		if err == nil && len(ing.Finalizers) == 0 {
 			err = errors.New("the Ingress has no finalizer")
@@ -275,7 +275,7 @@ func (k *killing) guarded() {
 func (k *killing) settles(before inspect.Inventory) {
 	k.t.Helper()
 	last := before
-	worldtest.Eventually(k.t, func(ctx context.Context) error {
+	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
 		lines, err := k.see.Inspector.Inventory(ctx)
 		if err != nil {
 			return err
@@ -295,7 +295,7 @@ func (k *killing) startController() {
 		return
 	}
 	k.check(k.w.StartController(k.controller, withoutWebhooks))
-	ctx, cancel := context.WithTimeout(k.t.Context(), worldtest.Limit)
+	ctx, cancel := context.WithTimeout(k.t.Context(), time.Minute)
 	defer cancel()
 	k.check(k.w.ControllerReady(ctx))
 }
@@ -308,7 +308,7 @@ func (k *killing) stopController() {
 // served waits until the Ingress answers from pods.
 func (k *killing) served() {
 	k.t.Helper()
-	worldtest.Eventually(k.t, func(ctx context.Context) error {
+	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
 		if err := k.see.HealthyTargets(ctx, "default", "web", 2); err != nil {
 			return err
 		}
@@ -327,7 +327,12 @@ func (k *killing) served() {
 // gone waits until the Ingress is no more: its finalizer is released.
 func (k *killing) gone() {
 	k.t.Helper()
-	worldtest.Eventually(k.t, func(ctx context.Context) error {
+	k.goneWithin(time.Minute)
+}
+
+func (k *killing) goneWithin(d time.Duration) {
+	k.t.Helper()
+	worldtest.Eventually(k.t, d, func(ctx context.Context) error {
 		_, err := k.w.Kube().NetworkingV1().Ingresses("default").Get(ctx, "web", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -362,7 +367,7 @@ func normal(lines inspect.Inventory) inspect.Inventory {
 // holds waits until AWS holds exactly what is wanted.
 func (k *killing) holds(want inspect.Inventory) {
 	k.t.Helper()
-	worldtest.Eventually(k.t, func(ctx context.Context) error { return k.holdsNow(ctx, want) })
+	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error { return k.holdsNow(ctx, want) })
 }
 
 func (k *killing) holdsNow(ctx context.Context, want inspect.Inventory) error {
@@ -387,7 +392,7 @@ func (k *killing) dieAfter(operation string, begin func()) {
 		"Operation": operation, "Action": map[string]any{"Lose": true},
 	})
 	begin()
-	k.check(await.True(k.t.Context(), worldtest.Limit, func(ctx context.Context) error {
+	k.check(await.True(k.t.Context(), time.Minute, func(ctx context.Context) error {
 		if !k.called(operation) {
 			return fmt.Errorf("%s has not been called", operation)
 		}

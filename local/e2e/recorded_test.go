@@ -87,7 +87,7 @@ func leaveRecorded(t *testing.T, w *world.World) int {
 	role, err := manifest.Parse([]byte(mayReadClientSecret))
 	p.check(err)
 	p.check(p.applier.Apply(t.Context(), role))
-	worldtest.Eventually(t, p.ready)
+	worldtest.Eventually(t, 2*time.Minute, p.ready)
 	before := p.read()
 	takeover.Leave(t, takeover.Site{AWS: w.AWSConfig(), World: seeded, Objects: p.objects}, recorded...)
 	p.write(before)

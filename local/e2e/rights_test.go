@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -108,9 +109,9 @@ func TestRights(t *testing.T) {
 		}
 	}
 	apply(guarded)
-	worldtest.Eventually(t, reported("SecretNotFound"))
+	worldtest.Eventually(t, 30*time.Second, reported("SecretNotFound"))
 	apply(readOne)
-	worldtest.Eventually(t, reported("SuccessfullyReconciled"))
+	worldtest.Eventually(t, 30*time.Second, reported("SuccessfullyReconciled"))
 
 	leases := w.Kube().CoordinationV1().Leases("kube-system")
 	holder := func() string {

@@ -159,7 +159,7 @@ func startAsDeployed(t *testing.T, s *stage) {
 	if err := s.World.ControllerReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	worldtest.Eventually(t, func(ctx context.Context) error {
+	worldtest.Eventually(t, time.Minute, func(ctx context.Context) error {
 		_, err := s.World.Kube().CoordinationV1().Leases("kube-system").Get(ctx, "aws-load-balancer-controller-leader", metav1.GetOptions{})
 		return err
 	})
@@ -237,7 +237,7 @@ var runLine = regexp.MustCompile(`(?m)^controller_runtime_reconcile_total{[^}]*}
 // untouched waits until the controller has run for each stack and binding, and then sees that it changes nothing.
 func untouched(t *testing.T, s *stage, runs int) {
 	t.Helper()
-	worldtest.Eventually(t, func(ctx context.Context) error {
+	worldtest.Eventually(t, 2*time.Minute, func(ctx context.Context) error {
 		r, err := scenario.Get(ctx, http.DefaultClient, s.World.ControllerMetrics(), nil)
 		if err != nil {
 			return err

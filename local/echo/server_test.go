@@ -62,7 +62,7 @@ func start(t *testing.T, p Protocol, change func(*Config)) (*Server, string) {
 func client(protocols func(*http.Protocols)) *http.Client {
 	var p http.Protocols
 	protocols(&p)
-	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{
+	return &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		Protocols:       &p,
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
@@ -177,7 +177,7 @@ func TestGRPCAnswersAnyMethod(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	check, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{})
 	if err != nil || check.Status != healthpb.HealthCheckResponse_SERVING {
@@ -227,7 +227,7 @@ func TestShutdownFinishesWhatIsUnderWay(t *testing.T) {
 		results <- result{status: res.StatusCode}
 	}()
 	<-under
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	s.Shutdown(ctx)
 	if r := <-results; r.err != nil || r.status != http.StatusOK {
@@ -258,7 +258,7 @@ func TestDatagramsAreAnswered(t *testing.T) {
 	if _, err := conn.Write([]byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	conn.SetDeadline(time.Now().Add(time.Minute))
+	conn.SetDeadline(time.Now().Add(5 * time.Second))
 	buf := make([]byte, 64<<10)
 	n, err := conn.Read(buf)
 	if err != nil {

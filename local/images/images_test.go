@@ -137,7 +137,7 @@ func TestHTTP(t *testing.T) {
 
 func TestTCP(t *testing.T) {
 	at := run(t, image, map[string]string{"TCP_ECHO_SERVER": "1"}, "TCP_PORT")
-	pod, err := tcp.EchoSendOnce(t.Context(), at["TCP_PORT"], time.Minute)
+	pod, err := tcp.EchoSendOnce(t.Context(), at["TCP_PORT"], 10*time.Second)
 	if err != nil || pod != "web-0" {
 		t.Errorf("pod %q, %v", pod, err)
 	}
@@ -206,7 +206,7 @@ func ask(t *testing.T, to string, b []byte) []byte {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(time.Minute))
+	c.SetDeadline(time.Now().Add(10 * time.Second))
 	if _, err := c.Write(b); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/acm"
@@ -85,7 +86,7 @@ func TestAWSAgreesWithCluster(t *testing.T) {
 			want = append(want, p.Status.PodIP)
 		}
 		slices.Sort(want)
-		worldtest.Eventually(t, func(ctx context.Context) error {
+		worldtest.Eventually(t, 15*time.Second, func(ctx context.Context) error {
 			got, err := secondary(ctx)
 			if err == nil && !slices.Equal(got, want) {
 				err = fmt.Errorf("AWS has %v, the cluster %v", got, want)

@@ -48,8 +48,8 @@ func up(t *testing.T, base string) (*exec.Cmd, string) {
 			t.Fatal("up ended before it was ready")
 		}
 		return cmd, filepath.Dir(path)
-	case <-time.After(worldtest.Limit):
-		t.Fatal("up is not ready")
+	case <-time.After(time.Minute):
+		t.Fatal("up is not ready after a minute")
 		return nil, ""
 	}
 }
@@ -72,7 +72,7 @@ func processes(t *testing.T, dir string) []string {
 
 func gone(t *testing.T, dir string) {
 	t.Helper()
-	worldtest.Eventually(t, func(context.Context) error {
+	worldtest.Eventually(t, 10*time.Second, func(context.Context) error {
 		if left := processes(t, dir); len(left) > 0 {
 			return fmt.Errorf("processes still run: %v", left)
 		}

@@ -48,7 +48,7 @@ type Options struct {
 	// Keep leaves the state directory, with the logs, when the world ends.
 	// The next world of the same base directory removes it.
 	Keep bool
-	// Timeout is how long Start may take. Default: five minutes.
+	// Timeout is how long Start may take. Default: two minutes.
 	Timeout time.Duration
 	// Progress is called with each stage that has been reached, from one goroutine at a
 	// time. Default: none.
@@ -90,7 +90,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Base = filepath.Join(os.TempDir(), fmt.Sprintf("fulcrum-local-%d", os.Getuid()))
 	}
 	if o.Timeout == 0 {
-		o.Timeout = 5 * time.Minute
+		o.Timeout = 2 * time.Minute
 	}
 	if o.Progress == nil {
 		o.Progress = func(Step) {}

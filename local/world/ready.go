@@ -62,7 +62,7 @@ func (w *World) readiness(role string) (condition, bool) {
 
 func httpOK(url string) condition {
 	return func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
@@ -81,7 +81,7 @@ func httpOK(url string) condition {
 }
 
 func (w *World) apiServerReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	_, err := w.kube.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 	return err

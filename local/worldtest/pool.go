@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -41,7 +42,7 @@ type Loan struct {
 }
 
 // cleanLimit is how long the end of a loan waits for what a test has not waited for.
-const cleanLimit = Limit
+const cleanLimit = time.Minute
 
 // returnLimit is how long the end of a loan takes at most: two waits, and requests between them.
 const returnLimit = 3 * cleanLimit

@@ -130,7 +130,7 @@ func reportDenials(t testing.TB, w *world.World) {
 	if !w.Alive(world.RoleAWS) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), Limit)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	denied, err := w.DeniedByAWS(ctx)
 	if err != nil {
@@ -141,14 +141,11 @@ func reportDenials(t testing.TB, w *world.World) {
 	}
 }
 
-// Limit is how long a test waits for what takes seconds on an idle machine. It asserts nothing about time: a machine
-// that does other work takes many times as long.
-const Limit = 5 * time.Minute
-
-// Eventually asks until check returns nil, and fails the test if that takes longer than Limit.
-func Eventually(t testing.TB, check func(ctx context.Context) error) {
+// Eventually asks until check returns nil, and fails the test if that takes
+// longer than limit.
+func Eventually(t testing.TB, limit time.Duration, check func(ctx context.Context) error) {
 	t.Helper()
-	if err := await.True(t.Context(), Limit, check); err != nil {
+	if err := await.True(t.Context(), limit, check); err != nil {
 		t.Fatal(err)
 	}
 }

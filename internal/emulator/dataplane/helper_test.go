@@ -22,7 +22,7 @@ import (
 )
 
 // conditionTimeout is how long a condition may take to become true.
-const conditionTimeout = time.Minute
+const conditionTimeout = 10 * time.Second
 
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, ok func() bool) {

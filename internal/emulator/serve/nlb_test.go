@@ -191,7 +191,7 @@ func TestNetworkLoadBalancerFollowsTheControlPlane(t *testing.T) {
 	for range 5 {
 		r.greeted("tcp", lb, "127.9.8.7", second+" 127.9.8.7")
 	}
-	conn.SetDeadline(time.Now().Add(time.Minute))
+	conn.SetDeadline(time.Now().Add(5 * time.Second))
 	fmt.Fprintln(conn, "still here")
 	if text, err := in.ReadString('\n'); err != nil || text != "still here\n" {
 		t.Errorf("a connection to a draining target gives %q, %v", text, err)

@@ -95,7 +95,7 @@ func TestListenersServeWhatIsImportedAgain(t *testing.T) {
 	ask := func() {
 		t.Helper()
 		for conn, send := range map[*tls.Conn]string{web: "GET / HTTP/1.1\r\nHost: b.example.com\r\n\r\n", stream: "hello\n"} {
-			conn.SetDeadline(time.Now().Add(time.Minute))
+			conn.SetDeadline(time.Now().Add(5 * time.Second))
 			if _, err := conn.Write([]byte(send)); err != nil {
 				t.Fatal(err)
 			}

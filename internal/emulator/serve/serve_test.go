@@ -91,7 +91,7 @@ func must[T any](v T, err error) func(t *testing.T) T {
 // eventually waits until what comes true.
 func (r *harness) eventually(what string, holds func() error) {
 	r.t.Helper()
-	deadline := time.NewTimer(time.Minute)
+	deadline := time.NewTimer(10 * time.Second)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -182,7 +182,7 @@ func (r *harness) state(g types.TargetGroup, id, want string) {
 // client resolves names with the server's lookup and follows no redirects.
 func (r *harness) client(roots *tls.Config) *http.Client {
 	return &http.Client{
-		Timeout: time.Minute,
+		Timeout: 5 * time.Second,
 		Transport: &http.Transport{
 			DisableKeepAlives: true, TLSClientConfig: roots,
 			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -314,7 +314,7 @@ func TestNamesResolve(t *testing.T) {
 		Questions: []dnsmessage.Question{{Name: dnsmessage.MustNewName(*r.lb.DNSName + "."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}},
 	}
 	raw := must(ask.Pack())(t)
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	must(conn.Write(raw))(t)

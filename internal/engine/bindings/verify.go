@@ -107,7 +107,7 @@ func (f *filling) compare(live []*observed.Target) (s suspicion) {
 	return s
 }
 
-// begin notes that a run of a binding begins, and returns what ends it.
+// begin notes that a run of a binding begins, which sees all that has happened before, and returns what ends it.
 func (m *memory) begin(key Key) (end func()) {
 	count := func(n int) {
 		m.mu.Lock()
@@ -117,16 +117,11 @@ func (m *memory) begin(key Key) (end func()) {
 			f.runs++
 		}
 	}
-	m.noteStart(key)
+	m.mu.Lock()
+	delete(m.outdated, key)
+	m.mu.Unlock()
 	count(1)
 	return func() { count(-1) }
-}
-
-// noteStart is for a run that sees all that was said before.
-func (m *memory) noteStart(key Key) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.outdated, key)
 }
 
 // noteComplete notes whether a run has left nothing to do.

@@ -44,7 +44,7 @@ func run(t *testing.T, o Options) (address string) {
 			t.Error(err)
 		}
 	})
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(20 * time.Second)
 	for ready := s.StartedChecker(); ready(nil) != nil; {
 		if time.Now().After(deadline) {
 			t.Fatal("the server does not become ready")
@@ -118,7 +118,7 @@ func TestFilesAreServedAndReadAgain(t *testing.T) {
 		t.Error("a certificate was made though there is one")
 	}
 	second := write(t, dir)
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(30 * time.Second)
 	for {
 		_, err := call(t, address, &tls.Config{RootCAs: pool(second.CA), ServerName: dnsName})
 		if err == nil {

@@ -25,9 +25,9 @@ const namespace = "shop"
 // How long things may take. They are far longer than what they usually take,
 // for machines that are busy.
 const (
-	limitController = 5 * time.Minute
-	limitConverge   = 5 * time.Minute
-	limitDelete     = 5 * time.Minute
+	limitController = time.Minute
+	limitConverge   = 90 * time.Second
+	limitDelete     = 90 * time.Second
 )
 
 type demo struct {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
@@ -69,7 +70,7 @@ func up(t *testing.T, args ...string) *running {
 // prints waits until up has printed a text.
 func (r *running) prints(text string) {
 	r.t.Helper()
-	worldtest.Eventually(r.t, func(context.Context) error {
+	worldtest.Eventually(r.t, time.Minute, func(context.Context) error {
 		if !strings.Contains(r.String(), text) {
 			return fmt.Errorf("up has not printed %q", text)
 		}
@@ -106,7 +107,7 @@ func (r *running) becomesReady(t *testing.T, script string, checks ...func(conte
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	health := regexp.MustCompile(`--health-probe-bind-addr=(\S+)`).FindStringSubmatch(script)
-	worldtest.Eventually(t, func(ctx context.Context) error {
+	worldtest.Eventually(t, time.Minute, func(ctx context.Context) error {
 		select {
 		case err := <-done:
 			t.Fatalf("the controller has ended: %v\n%s\n%s", err, script, log.String())
@@ -306,7 +307,7 @@ func TestReadmeLeadsToTraffic(t *testing.T) {
 			t.Fatalf("%v\n%s\n%s", err, block, out)
 		}
 	}
-	worldtest.Eventually(t, func(context.Context) error {
+	worldtest.Eventually(t, time.Minute, func(context.Context) error {
 		lines := regexp.MustCompile(`(?m)^  curl .*--connect-to .*$`).FindAllString(r.String(), -1)
 		if len(lines) != 3 {
 			return fmt.Errorf("up has printed %d curl lines", len(lines))
