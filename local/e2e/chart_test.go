@@ -363,8 +363,8 @@ func TestWebhooksOfChart(t *testing.T) {
 	dir := t.TempDir()
 	ca := selfSigned(t, dir)
 	w := worldtest.Start(t, world.Options{Cluster: "charthooks", Nodes: 1})
-	port := openPort(t)
-	if err := w.StartController(worldtest.Controller(t), "--webhook-cert-dir="+dir, fmt.Sprintf("--webhook-bind-port=%d", port)); err != nil {
+	port := w.WebhookPort()
+	if err := w.StartController(worldtest.Controller(t), "--webhook-cert-dir="+dir); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.ControllerReady(t.Context()); err != nil {

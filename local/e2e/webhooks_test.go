@@ -79,8 +79,8 @@ func TestAdmission(t *testing.T) {
 	dir := t.TempDir()
 	ca := selfSigned(t, dir)
 	w := worldtest.Start(t, world.Options{Cluster: "hooks", Nodes: 1})
-	port := openPort(t)
-	args := []string{"--webhook-cert-dir=" + dir, "--webhook-bind-port=" + strconv.Itoa(port)}
+	port := w.WebhookPort()
+	args := []string{"--webhook-cert-dir=" + dir}
 	if err := w.StartController(worldtest.Controller(t), args...); err != nil {
 		t.Fatal(err)
 	}
@@ -260,14 +260,4 @@ func selfSigned(t *testing.T, dir string) []byte {
 		}
 	}
 	return cert
-}
-
-func openPort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }

@@ -38,11 +38,13 @@ func (w *World) ControllerArgs() []string {
 		"--aws-api-endpoints=" + strings.Join(endpoints, ","),
 		"--metrics-bind-addr=" + w.at(portMetrics),
 		"--health-probe-bind-addr=" + w.at(portHealth),
-		// Webhooks are served on all addresses, so the port distinguishes local worlds.
-		"--webhook-bind-port=" + strconv.Itoa(portWebhook+w.slot.n),
+		"--webhook-bind-port=" + strconv.Itoa(w.WebhookPort()),
 		"--enable-leader-election=false",
 	}
 }
+
+// WebhookPort is where the controller serves webhooks, on all addresses: the port distinguishes local worlds.
+func (w *World) WebhookPort() int { return portWebhook + w.slot.n }
 
 // controllerEnv gives AWS credentials and keeps the SDK from looking for any
 // in the surroundings.

@@ -48,8 +48,8 @@ func up(t *testing.T, base string) (*exec.Cmd, string) {
 			t.Fatal("up ended before it was ready")
 		}
 		return cmd, filepath.Dir(path)
-	case <-time.After(time.Minute):
-		t.Fatal("up is not ready after a minute")
+	case <-time.After(2 * world.StartTimeout):
+		t.Fatal("up is not ready")
 		return nil, ""
 	}
 }

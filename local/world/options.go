@@ -8,6 +8,10 @@ import (
 	"time"
 )
 
+// StartTimeout is how long a start may take if nothing else is said. It takes 10 seconds on an idle machine, and two
+// minutes on one that does much else.
+const StartTimeout = 5 * time.Minute
+
 // Options describe a world. The zero value of each field but Binary has a
 // meaning.
 type Options struct {
@@ -48,7 +52,7 @@ type Options struct {
 	// Keep leaves the state directory, with the logs, when the world ends.
 	// The next world of the same base directory removes it.
 	Keep bool
-	// Timeout is how long Start may take. Default: two minutes.
+	// Timeout is how long Start may take. Default: StartTimeout.
 	Timeout time.Duration
 	// Progress is called with each stage that has been reached, from one goroutine at a
 	// time. Default: none.
@@ -90,7 +94,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Base = filepath.Join(os.TempDir(), fmt.Sprintf("fulcrum-local-%d", os.Getuid()))
 	}
 	if o.Timeout == 0 {
-		o.Timeout = 2 * time.Minute
+		o.Timeout = StartTimeout
 	}
 	if o.Progress == nil {
 		o.Progress = func(Step) {}

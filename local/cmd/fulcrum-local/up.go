@@ -60,7 +60,7 @@ func newUpCommand() *cobra.Command {
 	fl.BoolVar(&f.opts.WithoutAWS, "without-aws", false, "a cluster alone, without AWS and controller")
 	fl.StringVar(&f.opts.Base, "base", "", "directory of the state of all worlds (default: one in the temporary directory)")
 	fl.BoolVar(&f.opts.Keep, "keep", false, "leave the state directory with its logs when done, until the next world starts")
-	fl.DurationVar(&f.opts.Timeout, "timeout", 2*time.Minute, "how long starting may take")
+	fl.DurationVar(&f.opts.Timeout, "timeout", world.StartTimeout, "how long starting may take")
 	return cmd
 }
 

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/local/world"
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
@@ -63,14 +64,19 @@ func up(t *testing.T, args ...string) *running {
 			t.Log(r.String())
 		}
 	})
-	r.prints(ended)
+	r.printsWithin(2*world.StartTimeout, ended) // of the local world, then of the controller
 	return r
 }
 
 // prints waits until up has printed a text.
 func (r *running) prints(text string) {
 	r.t.Helper()
-	worldtest.Eventually(r.t, time.Minute, func(context.Context) error {
+	r.printsWithin(time.Minute, text)
+}
+
+func (r *running) printsWithin(limit time.Duration, text string) {
+	r.t.Helper()
+	worldtest.Eventually(r.t, limit, func(context.Context) error {
 		if !strings.Contains(r.String(), text) {
 			return fmt.Errorf("up has not printed %q", text)
 		}
