@@ -16,9 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/echo"
 )
 
-// datagramWait is how long the answer to a datagram may take. It does not come later if the datagram is lost: nobody
-// sends it again.
-const datagramWait = 15 * time.Second
+// datagramWait is how long the answer to a datagram may take.
+const datagramWait = 2 * time.Second
 
 // ServiceHostname is the name of the load balancer in a Service's status. It is an error
 // that there is none.
