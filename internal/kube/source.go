@@ -69,6 +69,8 @@ type Source struct {
 	only    string // the only namespace that is watched; empty: all
 	synced  atomic.Bool
 	secrets *Secrets
+	// Services, if not nil, is asked for Services that the informer does not hold. It is set before the first read.
+	Services *Services
 
 	mu    sync.RWMutex
 	kinds map[cluster.Kind]cluster.Type
@@ -154,11 +156,20 @@ func (s *Source) Get(ref cluster.Ref) (cluster.Object, error) {
 	if err != nil || !read || s.unseen(ref.Namespace) {
 		return nil, err
 	}
+	obj, err := s.cached(typ, h, ref)
+	if obj != nil || err != nil || ref.Kind != cluster.KindService || s.Services == nil {
+		return obj, err
+	}
+	return s.Services.get(s.ctx, ref)
+}
+
+// cached reads an object from its informer, nil if there is none.
+func (s *Source) cached(typ cluster.Type, h *held, ref cluster.Ref) (cluster.Object, error) {
 	if h != nil {
 		return h.get(ref)
 	}
 	obj := typ.New()
-	err = s.cache.Get(s.ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, obj)
+	err := s.cache.Get(s.ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, obj)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
