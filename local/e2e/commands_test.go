@@ -291,6 +291,8 @@ func (s *stage) get(ctx context.Context, host, address string, header http.Heade
 		return scenario.Reply{}, err
 	}
 	defer conn.Close()
+	ctx, stop := context.WithTimeout(ctx, 2*time.Second) // who waits for the right answer asks again
+	defer stop()
 	return scenario.Datagram(ctx, conn, "GET")
 }
 

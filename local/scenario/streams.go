@@ -16,8 +16,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/echo"
 )
 
-// datagramWait is how long the answer to a datagram may take.
-const datagramWait = 2 * time.Second
+// datagramWait is how long the answer to a datagram may take: on a busy machine some come seconds late. A lost one never
+// comes, which a long wait does not hide.
+const datagramWait = 15 * time.Second
 
 // ServiceHostname is the name of the load balancer in a Service's status. It is an error
 // that there is none.
