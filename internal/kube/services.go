@@ -24,7 +24,8 @@ type Services struct {
 	timeout time.Duration // of a call
 
 	mu     sync.Mutex
-	absent map[cluster.Ref]time.Time // since when the API server has said so
+	absent map[cluster.Ref]time.Time                 // since when the API server has said so
+	shares map[string]flowcontrol.PassiveRateLimiter // of the rate, by namespace
 }
 
 const (
@@ -32,14 +33,18 @@ const (
 	absentFor = 2 * time.Second
 	// mostAbsent bounds the names that are remembered: they are what users choose.
 	mostAbsent = 10_000
-	// Beyond these calls a second, and at once, what the informer holds counts.
-	servicesRate, servicesBurst = 10, 100
+	// Beyond these calls a second, and at once, of all namespaces and of each, what the informer holds counts: a tenant
+	// who names many Services that do not exist uses up the share of that namespace.
+	servicesRate, servicesBurst = 10, 200
+	shareRate, shareBurst       = 1, 50
+	// mostShares bounds the namespaces that are remembered. Then all begin anew.
+	mostShares = 1000
 )
 
 // NewServices returns a reader. now is its clock.
 func NewServices(c corev1client.ServicesGetter, now func() time.Time) *Services {
 	return &Services{
-		client: c, now: now, timeout: 10 * time.Second, absent: map[cluster.Ref]time.Time{},
+		client: c, now: now, timeout: 10 * time.Second, absent: map[cluster.Ref]time.Time{}, shares: map[string]flowcontrol.PassiveRateLimiter{},
 		rate: flowcontrol.NewTokenBucketPassiveRateLimiter(servicesRate, servicesBurst),
 	}
 }
@@ -47,7 +52,7 @@ func NewServices(c corev1client.ServicesGetter, now func() time.Time) *Services 
 // get returns a Service; nil if there is none, or none that may be read. A name that is not valid is never sent: users
 // choose it, and the client returns an error for one with a slash.
 func (s *Services) get(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
-	if len(validation.IsDNS1123Label(ref.Namespace)) > 0 || len(validation.IsDNS1123Label(ref.Name)) > 0 || s.isAbsent(ref) || !s.rate.TryAccept() {
+	if len(validation.IsDNS1123Label(ref.Namespace)) > 0 || len(validation.IsDNS1123Label(ref.Name)) > 0 || s.isAbsent(ref) || !s.mayAsk(ref.Namespace) {
 		return nil, nil
 	}
 	ctx, stop := context.WithTimeout(ctx, s.timeout)
@@ -69,6 +74,21 @@ func (s *Services) isAbsent(ref cluster.Ref) bool {
 	defer s.mu.Unlock()
 	since, ok := s.absent[ref]
 	return ok && s.now().Sub(since) < absentFor
+}
+
+// mayAsk takes a call from the rate and the share of a namespace.
+func (s *Services) mayAsk(namespace string) bool {
+	s.mu.Lock()
+	share := s.shares[namespace]
+	if share == nil {
+		if len(s.shares) >= mostShares {
+			clear(s.shares)
+		}
+		share = flowcontrol.NewTokenBucketPassiveRateLimiter(shareRate, shareBurst)
+		s.shares[namespace] = share
+	}
+	s.mu.Unlock()
+	return share.TryAccept() && s.rate.TryAccept()
 }
 
 func (s *Services) noteAbsent(ref cluster.Ref) {

@@ -151,11 +151,37 @@ func TestNamesOfServicesAreBounded(t *testing.T) {
 	if obj, err := services.get(t.Context(), serviceRef("web")); obj != nil || err != nil || s.requests() != "" {
 		t.Errorf("beyond the rate: got %v, %v, asked for %s", obj, err, s.requests())
 	}
+	for i := range mostShares + 10 {
+		services.mayAsk(fmt.Sprintf("n%d", i))
+	}
+	if got := len(services.shares); got > mostShares {
+		t.Errorf("the shares of %d namespaces are remembered", got)
+	}
 	for i := range mostAbsent + 10 {
 		services.noteAbsent(serviceRef(fmt.Sprintf("s%d", i)))
 	}
 	if got := len(services.absent); got > mostAbsent {
 		t.Errorf("%d names are remembered", got)
+	}
+}
+
+// A tenant who names many Services that do not exist takes no calls from others.
+func TestEachNamespaceHasAShareOfTheCalls(t *testing.T) {
+	t.Parallel()
+	s := &serviceServer{present: map[string]bool{"made": true}}
+	services, _ := newServices(t, s)
+	const names = 1000
+	for i := range names {
+		if _, err := services.get(t.Context(), serviceRef(fmt.Sprintf("s%d", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := strings.Count(s.requests(), "n/"); got < shareBurst || got == names {
+		t.Errorf("%d requests for %d names; want the share of a namespace", got, names)
+	}
+	obj, err := services.get(t.Context(), cluster.Ref{Kind: cluster.KindService, Namespace: "other", Name: "made"})
+	if obj == nil || err != nil {
+		t.Errorf("another namespace got %v, %v", obj, err)
 	}
 }
 
