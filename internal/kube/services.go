@@ -31,14 +31,16 @@ type Services struct {
 const (
 	// absentFor is for how long an answer counts: the runs of several bindings and stacks ask for the same Service.
 	absentFor = 2 * time.Second
-	// mostAbsent bounds the names that are remembered: they are what users choose.
-	mostAbsent = 10_000
-	// Beyond these calls a second, and at once, of all namespaces and of each, what the informer holds counts: a tenant
-	// who names many Services that do not exist uses up the share of that namespace.
+	// maxAbsent bounds the names that are remembered: they are what users choose.
+	maxAbsent = 10_000
+	// servicesRate is the calls a second of all namespaces, servicesBurst those at once. Beyond them, what the informer
+	// holds counts.
 	servicesRate, servicesBurst = 10, 200
-	shareRate, shareBurst       = 1, 50
-	// mostShares bounds the namespaces that are remembered. Then all begin anew.
-	mostShares = 1000
+	// shareRate and shareBurst are those of one namespace, so that a tenant who names many Services that do not exist takes
+	// no calls from others.
+	shareRate, shareBurst = 1, 50
+	// maxShares bounds the namespaces that are remembered. One more resets all shares.
+	maxShares = 1000
 )
 
 // NewServices returns a reader. now is its clock.
@@ -76,12 +78,12 @@ func (s *Services) isAbsent(ref cluster.Ref) bool {
 	return ok && s.now().Sub(since) < absentFor
 }
 
-// mayAsk takes a call from the rate and the share of a namespace.
+// mayAsk reports whether the rate and the share of a namespace admit one more call, which it counts.
 func (s *Services) mayAsk(namespace string) bool {
 	s.mu.Lock()
 	share := s.shares[namespace]
 	if share == nil {
-		if len(s.shares) >= mostShares {
+		if len(s.shares) >= maxShares {
 			clear(s.shares)
 		}
 		share = flowcontrol.NewTokenBucketPassiveRateLimiter(shareRate, shareBurst)
@@ -95,14 +97,14 @@ func (s *Services) noteAbsent(ref cluster.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	if len(s.absent) >= mostAbsent {
+	if len(s.absent) >= maxAbsent {
 		for r, since := range s.absent {
 			if now.Sub(since) >= absentFor {
 				delete(s.absent, r)
 			}
 		}
 	}
-	if len(s.absent) < mostAbsent {
+	if len(s.absent) < maxAbsent {
 		s.absent[ref] = now
 	}
 }

@@ -151,16 +151,16 @@ func TestNamesOfServicesAreBounded(t *testing.T) {
 	if obj, err := services.get(t.Context(), serviceRef("web")); obj != nil || err != nil || s.requests() != "" {
 		t.Errorf("beyond the rate: got %v, %v, asked for %s", obj, err, s.requests())
 	}
-	for i := range mostShares + 10 {
+	for i := range maxShares + 10 {
 		services.mayAsk(fmt.Sprintf("n%d", i))
 	}
-	if got := len(services.shares); got > mostShares {
+	if got := len(services.shares); got > maxShares {
 		t.Errorf("the shares of %d namespaces are remembered", got)
 	}
-	for i := range mostAbsent + 10 {
+	for i := range maxAbsent + 10 {
 		services.noteAbsent(serviceRef(fmt.Sprintf("s%d", i)))
 	}
-	if got := len(services.absent); got > mostAbsent {
+	if got := len(services.absent); got > maxAbsent {
 		t.Errorf("%d names are remembered", got)
 	}
 }
@@ -188,7 +188,7 @@ func TestEachNamespaceHasAShareOfTheCalls(t *testing.T) {
 func TestNamesOfServicesAreForgotten(t *testing.T) {
 	t.Parallel()
 	services, pass := newServices(t, &serviceServer{})
-	for i := range mostAbsent {
+	for i := range maxAbsent {
 		services.noteAbsent(serviceRef(fmt.Sprintf("s%d", i)))
 	}
 	pass(absentFor)
