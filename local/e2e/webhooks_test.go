@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -192,13 +193,12 @@ func TestAdmission(t *testing.T) {
 
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
-	var err error
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		if err = try(); err == nil {
-			return
+	worldtest.Eventually(t, time.Minute, func(context.Context) error {
+		if err := try(); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
 		}
-	}
-	t.Fatalf("%s: %v", what, err)
+		return nil
+	})
 }
 
 func deniedWith(err error, want string) error {
