@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	testingcache "k8s.io/client-go/tools/cache/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
@@ -75,7 +76,7 @@ func readWhileChanging(t *testing.T, kind cluster.Kind, make func() cluster.Obje
 	if _, err := informer.AddEventHandler(handler{notify, h}); err != nil {
 		t.Fatal(err)
 	}
-	h.watchers.Add(1)
+	h.watched()
 	go informer.RunWithContext(ctx)
 	synctest.Wait()
 	there := map[string]cluster.Object{}
@@ -127,6 +128,69 @@ func readWhileChanging(t *testing.T, kind cluster.Kind, make func() cluster.Obje
 	cancel()
 	api.Shutdown()
 	synctest.Wait()
+}
+
+// TestNothingIsMissedWhileNobodyWatches: what has changed between two watchers is found by the second.
+func TestNothingIsMissedWhileNobodyWatches(t *testing.T) {
+	index := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
+	h := &held{index: index, changed: map[client.ObjectKey]bool{}}
+	want := func(names ...string) {
+		t.Helper()
+		list, err := h.whole()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, o := range list {
+			got = append(got, o.GetName())
+		}
+		if !slices.Equal(got, names) {
+			t.Fatalf("%q, want %q", got, names)
+		}
+	}
+	node := func(name string) *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+	_ = index.Add(node("b"))
+	h.watched()
+	want("b")
+	h.left()
+	_ = index.Delete(node("b"))
+	_ = index.Add(node("a"))
+	h.watched()
+	want("a")
+	_ = index.Add(node("c"))
+	h.note(node("c"))
+	want("a", "c")
+}
+
+// BenchmarkNodesAfterAChange is what two watchers cost that each read all nodes when one comes.
+func BenchmarkNodesAfterAChange(b *testing.B) {
+	for _, nodes := range []int{50, 2000} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			index := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
+			h := &held{index: index, changed: map[client.ObjectKey]bool{}}
+			var list []cluster.Object
+			for i := range nodes {
+				list = append(list, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("ip-10-0-%d-%d", i/250, i%250)}})
+				if err := index.Add(list[i]); err != nil {
+					b.Fatal(err)
+				}
+			}
+			h.watched()
+			h.watched()
+			for i := 0; b.Loop(); i++ {
+				n := *list[i*61%nodes].(*corev1.Node)
+				if err := index.Update(&n); err != nil {
+					b.Fatal(err)
+				}
+				for range 2 {
+					h.note(&n)
+					if _, err := h.whole(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
 }
 
 func nameOf(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() }

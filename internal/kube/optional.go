@@ -84,11 +84,11 @@ func (s *Source) attach(w watcher) error {
 		return fmt.Errorf("watch %s: %w", w.kind, err)
 	}
 	if kept != nil {
-		kept.watchers.Add(1)
+		kept.watched()
 	}
 	context.AfterFunc(w.ctx, func() {
 		if kept != nil {
-			kept.watchers.Add(-1)
+			kept.left()
 		}
 		_ = informer.RemoveEventHandler(h)
 	})

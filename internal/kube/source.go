@@ -166,7 +166,7 @@ func (s *Source) Get(ref cluster.Ref) (cluster.Object, error) {
 // cached reads an object from its informer, nil if there is none.
 func (s *Source) cached(typ cluster.Type, h *held, ref cluster.Ref) (cluster.Object, error) {
 	if h != nil {
-		return h.get(ref)
+		return h.get(client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
 	}
 	obj := typ.New()
 	err := s.cache.Get(s.ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, obj)
@@ -233,7 +233,7 @@ var _ toolscache.ResourceEventHandler = handler{}
 // OnAdd implements the informer's handler.
 func (h handler) OnAdd(obj any, first bool) {
 	if o, ok := obj.(cluster.Object); ok {
-		h.changed()
+		h.note(o)
 		h.notify(Event{New: o, Stale: first})
 	}
 }
@@ -250,7 +250,7 @@ func (h handler) OnUpdate(old, obj any) {
 		return // only fields that are not read have changed
 	}
 	if !resync {
-		h.changed()
+		h.note(b)
 	}
 	h.notify(Event{Old: a, New: b, Stale: resync})
 }
@@ -261,14 +261,14 @@ func (h handler) OnDelete(obj any) {
 		obj = gone.Obj
 	}
 	if o, ok := obj.(cluster.Object); ok {
-		h.changed()
+		h.note(o)
 		h.notify(Event{Old: o})
 	}
 }
 
-// changed notes a change before a watcher is notified of it, so that its runs find it.
-func (h handler) changed() {
+// note notes a change before the watcher is notified of it.
+func (h handler) note(o cluster.Object) {
 	if h.held != nil {
-		h.held.changes.Add(1)
+		h.held.note(o)
 	}
 }
