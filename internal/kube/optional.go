@@ -2,8 +2,10 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -98,9 +100,17 @@ func (s *Source) attach(w watcher) error {
 // TakeUp begins to read optional kinds that the API server serves now, all at once: what reads one of them finds
 // the objects of all. Before the source is synced it only makes their informers. Afterwards it waits for their first
 // listings; then their events begin, and the objects of the kinds in again, which were read before, come once more:
-// they may mean something else now.
-func (s *Source) TakeUp(ctx context.Context, kinds, again []cluster.Kind) error {
+// they may mean something else now. After an error none of the kinds is read, and TakeUp can be called again.
+func (s *Source) TakeUp(ctx context.Context, kinds, again []cluster.Kind) (err error) {
 	types := map[cluster.Kind]cluster.Type{}
+	defer func() {
+		if err == nil {
+			return
+		}
+		for k, typ := range types {
+			err = errors.Join(err, s.end(ctx, k, typ))
+		}
+	}()
 	for _, k := range kinds {
 		if s.Installed(k) {
 			continue
@@ -155,12 +165,8 @@ func (s *Source) GiveUp(ctx context.Context, kinds, again []cluster.Kind) ([]clu
 		if len(objs) > 0 {
 			continue
 		}
-		s.mu.Lock()
-		delete(s.kinds, k)
-		delete(s.held, k)
-		s.mu.Unlock()
-		if err := s.cache.RemoveInformer(ctx, typ.New()); err != nil {
-			return ended, fmt.Errorf("stop to watch %s: %w", k, err)
+		if err := s.end(ctx, k, typ); err != nil {
+			return ended, err
 		}
 		ended = append(ended, k)
 	}
@@ -173,18 +179,48 @@ func (s *Source) GiveUp(ctx context.Context, kinds, again []cluster.Kind) ([]clu
 	return ended, nil
 }
 
+// end ends reading a kind, with its informer: the indexes of an informer that stays could not be added once more.
+func (s *Source) end(ctx context.Context, k cluster.Kind, typ cluster.Type) error {
+	s.mu.Lock()
+	_, read := s.kinds[k]
+	kept := s.held[k]
+	delete(s.kinds, k)
+	delete(s.held, k)
+	s.mu.Unlock()
+	err := s.cache.RemoveInformer(ctx, typ.New()) // without the lock: it may ask the API server
+	if err == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if read {
+		s.kinds[k] = typ
+	}
+	if kept != nil {
+		s.held[k] = kept
+	}
+	return fmt.Errorf("stop to watch %s: %w", k, err)
+}
+
+// listedWithin is how long the first listings of kinds may take. A kind that is removed meanwhile has none.
+const listedWithin = 2 * time.Minute
+
 // listed waits for the first listings of kinds.
 func (s *Source) listed(ctx context.Context, types map[cluster.Kind]cluster.Type) error {
-	var synced []toolscache.InformerSynced
+	ctx, stop := context.WithTimeout(ctx, listedWithin)
+	defer stop()
+	informers := map[cluster.Kind]cache.Informer{}
 	for k, typ := range types {
 		informer, err := s.cache.GetInformer(ctx, typ.New(), cache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("watch %s: %w", k, err)
 		}
-		synced = append(synced, informer.HasSynced)
+		informers[k] = informer
 	}
-	if !toolscache.WaitForCacheSync(ctx.Done(), synced...) {
-		return errNotSynced
+	for k, informer := range informers {
+		if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+			return fmt.Errorf("list %s: %w", k, errNotSynced)
+		}
 	}
 	return nil
 }

@@ -233,6 +233,30 @@ func TestKindsAreTakenUpWhenTheyAreInstalled(t *testing.T) {
 	}
 }
 
+// A kind that cannot be looked up yet is in the way of those that came with it, once and not for good.
+func TestKindsAreTakenUpAfterAFailure(t *testing.T) {
+	s := &kindServer{installed: map[cluster.Kind]bool{}, denied: map[cluster.Kind]bool{}}
+	s.set(s.installed, cluster.KindIngressClass, cluster.KindGateway)
+	source, _ := serveKinds(t, s)
+	kinds := []cluster.Kind{cluster.KindGateway, cluster.KindUDPRoute}
+	source.Optional(kinds)
+	if err := source.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := source.TakeUp(t.Context(), kinds, nil); err == nil || source.Installed(cluster.KindGateway) {
+			t.Fatalf("taken up without UDPRoute: %v", err)
+		}
+	}
+	s.set(s.installed, cluster.KindUDPRoute)
+	if err := source.TakeUp(t.Context(), kinds, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := source.List(cluster.Query{Kind: cluster.KindGateway}); err != nil || !source.Installed(cluster.KindUDPRoute) {
+		t.Errorf("not taken up: %v", err)
+	}
+}
+
 // A kind that is removed is not asked for any more, once its objects are seen to be gone, and is taken up again when it
 // is installed again.
 func TestKindsThatAreRemovedAreGivenUp(t *testing.T) {

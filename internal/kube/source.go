@@ -115,7 +115,7 @@ func (s *Source) inform(k cluster.Kind) (cluster.Type, error) {
 	}
 	h, err := holds(k, typ, informer)
 	if err != nil {
-		return typ, fmt.Errorf("index %s: %w", k, err)
+		return typ, errors.Join(fmt.Errorf("index %s: %w", k, err), s.end(s.ctx, k, typ))
 	}
 	if h != nil {
 		s.mu.Lock()
@@ -126,7 +126,7 @@ func (s *Source) inform(k cluster.Kind) (cluster.Type, error) {
 	for _, ix := range typ.Indexes {
 		values := func(o client.Object) []string { return cluster.IndexValues(k, ix, o) }
 		if err := s.cache.IndexField(s.ctx, typ.New(), string(ix), values); err != nil {
-			return typ, fmt.Errorf("index %s by %s: %w", k, ix, err)
+			return typ, errors.Join(fmt.Errorf("index %s by %s: %w", k, ix, err), s.end(s.ctx, k, typ))
 		}
 	}
 	return typ, nil
