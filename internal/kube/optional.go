@@ -81,7 +81,7 @@ func (s *Source) attach(w watcher) error {
 		return fmt.Errorf("watch %s: %w", w.kind, err)
 	}
 	kept := s.held[w.kind]
-	h, err := informer.AddEventHandler(handler{w.notify, kept})
+	h, err := informer.AddEventHandler(handler{w.notify, kept, s.services(w.kind)})
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", w.kind, err)
 	}

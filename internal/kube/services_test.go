@@ -7,14 +7,15 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -27,6 +28,7 @@ type serviceServer struct {
 	failing int // the status code of each answer; 0: it works
 	asked   []string
 	hangs   bool
+	before  func() // an answer
 }
 
 func (s *serviceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -34,8 +36,11 @@ func (s *serviceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := path[len(path)-1]
 	s.mu.Lock()
 	s.asked = append(s.asked, path[4]+"/"+name)
-	present, failing, hangs := s.present[name], s.failing, s.hangs
+	present, failing, hangs, before := s.present[name], s.failing, s.hangs, s.before
 	s.mu.Unlock()
+	if before != nil {
+		before()
+	}
 	w.Header().Set("Content-Type", "application/json")
 	fail := func(code int, reason metav1.StatusReason) {
 		w.WriteHeader(code)
@@ -59,6 +64,12 @@ func (s *serviceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func (s *serviceServer) change(set func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	set()
+}
+
 func (s *serviceServer) requests() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,8 +85,9 @@ func newServices(t *testing.T, s *serviceServer) (*Services, func(time.Duration)
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := time.Unix(0, 0)
-	return NewServices(c, func() time.Time { return now }), func(d time.Duration) { now = now.Add(d) }
+	var passed atomic.Int64
+	now := func() time.Time { return time.Unix(0, passed.Load()) }
+	return NewServices(c, now), func(d time.Duration) { passed.Add(int64(d)) }
 }
 
 func serviceRef(name string) cluster.Ref {
@@ -122,10 +134,8 @@ func TestAbsentServiceIsAskedForOnceInAWhile(t *testing.T) {
 	if got := s.requests(); got != "n/web" {
 		t.Errorf("asked for %s; want one request", got)
 	}
-	pass(absentFor)
-	s.mu.Lock()
-	s.present["web"] = true
-	s.mu.Unlock()
+	pass(answerFor)
+	s.change(func() { s.present["web"] = true })
 	if !look("web") {
 		t.Error("the Service was not found once its absence had to be looked at again")
 	}
@@ -147,53 +157,151 @@ func TestNamesOfServicesAreBounded(t *testing.T) {
 	if got := s.requests(); got != "" {
 		t.Errorf("asked for %s", got)
 	}
-	services.rate = flowcontrol.NewFakeNeverRateLimiter()
+	services.calls = rate.NewLimiter(0, 0)
 	if obj, err := services.get(t.Context(), serviceRef("web")); obj != nil || err != nil || s.requests() != "" {
 		t.Errorf("beyond the rate: got %v, %v, asked for %s", obj, err, s.requests())
 	}
 	for i := range maxShares + 10 {
-		services.mayAsk(fmt.Sprintf("n%d", i))
+		services.mayAsk(fmt.Sprintf("n%d", i), services.now())
 	}
 	if got := len(services.shares); got > maxShares {
 		t.Errorf("the shares of %d namespaces are remembered", got)
 	}
-	for i := range maxAbsent + 10 {
-		services.noteAbsent(serviceRef(fmt.Sprintf("s%d", i)))
+	for i := range maxAnswers + 10 {
+		services.keep(serviceRef(fmt.Sprintf("s%d", i)), serviceAnswer{at: services.now()})
 	}
-	if got := len(services.absent); got > maxAbsent {
+	if got := len(services.answers); got > maxAnswers {
 		t.Errorf("%d names are remembered", got)
 	}
 }
 
-// A tenant who names many Services that do not exist takes no calls from others.
+// A tenant who names many Services that do not exist, in some namespaces and without a pause, takes no calls from others.
 func TestEachNamespaceHasAShareOfTheCalls(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{"made": true}}
+	services, pass := newServices(t, s)
+	get := func(namespace, name string) cluster.Object {
+		t.Helper()
+		obj, err := services.get(t.Context(), cluster.Ref{Kind: cluster.KindService, Namespace: namespace, Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return obj
+	}
+	const namespaces, rounds, names = 9, 5, 60
+	for round := range rounds {
+		for n := range namespaces {
+			for i := range names {
+				get(fmt.Sprintf("tenant%d", n), fmt.Sprintf("s%d-%d", round, i))
+			}
+		}
+		if get(fmt.Sprintf("other%d", round), "made") == nil {
+			t.Errorf("round %d: another namespace has no call left", round)
+		}
+		pass(time.Second)
+	}
+	if got, most := strings.Count(s.requests(), "tenant0/"), shareBurst+rounds*shareRate; got < shareBurst || got > most {
+		t.Errorf("%d requests for the names of one namespace; want %d to %d", got, shareBurst, most)
+	}
+}
+
+// An Ingress may name the same new Service on each of its paths: it exists for all of them, or for none.
+func TestServiceIsThereForAllPaths(t *testing.T) {
+	t.Parallel()
+	s := &serviceServer{present: map[string]bool{"made": true}}
+	services, pass := newServices(t, s)
+	const paths = 3 * shareBurst
+	found := func() (n int) {
+		t.Helper()
+		for range paths {
+			obj, err := services.get(t.Context(), serviceRef("made"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if obj != nil {
+				n++
+			}
+		}
+		return n
+	}
+	if got := found(); got != paths || s.requests() != "n/made" {
+		t.Errorf("found for %d of %d paths; asked for %s", got, paths, s.requests())
+	}
+	pass(answerFor)
+	for services.mayAsk("n", services.now()) { // until no call is left
+	}
+	if got := found(); got != 0 {
+		t.Errorf("without a call left: found for %d of %d paths", got, paths)
+	}
+}
+
+// A Service that goes is not found for the time that an answer counts, also if it goes while the API server answers.
+func TestServiceThatGoesIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	s := &serviceServer{present: map[string]bool{"made": true}}
 	services, _ := newServices(t, s)
-	const names = 1000
-	for i := range names {
+	made := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "made"}}
+	look := func() bool {
+		t.Helper()
+		obj, err := services.get(t.Context(), serviceRef("made"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return obj != nil
+	}
+	if !look() {
+		t.Fatal("not found")
+	}
+	handler{notify: func(Event) {}, services: services}.OnDelete(made)
+	s.change(func() { s.before = func() { services.gone(made) } })
+	if !look() {
+		t.Fatal("not found once more")
+	}
+	s.change(func() { s.present["made"] = false })
+	if look() {
+		t.Error("found after it has gone")
+	}
+}
+
+// An API server that is slow holds up the runs of a namespace for a part of the time, however many names there are.
+func TestSlowAnswersHoldUpANamespaceForATime(t *testing.T) {
+	t.Parallel()
+	s := &serviceServer{present: map[string]bool{}}
+	services, pass := newServices(t, s)
+	const slow = 3 * time.Second
+	s.change(func() { s.before = func() { pass(slow) } })
+	for i := range 60 {
 		if _, err := services.get(t.Context(), serviceRef(fmt.Sprintf("s%d", i))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := strings.Count(s.requests(), "n/"); got < shareBurst || got == names {
-		t.Errorf("%d requests for %d names; want the share of a namespace", got, names)
+	if got, most := strings.Count(s.requests(), "n/"), waitsBurst/int(slow.Milliseconds())+2; got > most {
+		t.Errorf("%d calls of %s; want at most %d", got, slow, most)
 	}
-	obj, err := services.get(t.Context(), cluster.Ref{Kind: cluster.KindService, Namespace: "other", Name: "made"})
-	if obj == nil || err != nil {
-		t.Errorf("another namespace got %v, %v", obj, err)
+}
+
+// Those who cannot wait read what the informers hold.
+func TestInformedAsksForNothing(t *testing.T) {
+	t.Parallel()
+	_, source, synced := informing(t, cluster.KindService, rights.Kubernetes)
+	s := &serviceServer{present: map[string]bool{"made": true}}
+	source.Services, _ = newServices(t, s)
+	<-synced
+	v := cluster.NewView(source.Informed())
+	if _, ok := cluster.Get[*corev1.Service](v, cluster.KindService, "n", "made"); ok || v.Err() != nil || s.requests() != "" {
+		t.Errorf("found: %v, %v; asked for %q", ok, v.Err(), s.requests())
 	}
 }
 
 func TestNamesOfServicesAreForgotten(t *testing.T) {
 	t.Parallel()
 	services, pass := newServices(t, &serviceServer{})
-	for i := range maxAbsent {
-		services.noteAbsent(serviceRef(fmt.Sprintf("s%d", i)))
+	for i := range maxAnswers {
+		services.keep(serviceRef(fmt.Sprintf("s%d", i)), serviceAnswer{at: services.now()})
 	}
-	pass(absentFor)
-	services.noteAbsent(serviceRef("new"))
-	if got := len(services.absent); got != 1 {
+	pass(answerFor)
+	services.keep(serviceRef("new"), serviceAnswer{at: services.now()})
+	if got := len(services.answers); got != 1 {
 		t.Errorf("%d names are remembered; want the new one", got)
 	}
 }
@@ -211,13 +319,26 @@ func TestServiceThatCannotBeRead(t *testing.T) {
 		{"silent", &serviceServer{hangs: true}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			services, _ := newServices(t, c.server)
+			services, pass := newServices(t, c.server)
 			if c.server.hangs {
 				services.timeout = 50 * time.Millisecond
 			}
 			obj, err := services.get(t.Context(), serviceRef("web"))
 			if obj != nil || (err != nil) != c.fails {
 				t.Errorf("got %v, %v", obj, err)
+			}
+			// Another name of the namespace waits no longer.
+			if obj, err := services.get(t.Context(), serviceRef("other")); obj != nil || (err != nil) != c.fails {
+				t.Errorf("another name: got %v, %v", obj, err)
+			}
+			if got := strings.Count(c.server.requests(), "n/"); c.fails && got != 1 {
+				t.Errorf("%d calls, want 1", got)
+			}
+			pass(failedFor)
+			services.timeout = time.Minute
+			c.server.change(func() { c.server.hangs, c.server.failing = false, 0 })
+			if obj, err := services.get(t.Context(), serviceRef("other")); obj != nil || err != nil {
+				t.Errorf("afterwards: got %v, %v", obj, err)
 			}
 		})
 	}

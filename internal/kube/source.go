@@ -146,6 +146,30 @@ func (s *Source) Synced() bool { return s.synced.Load() }
 
 // Get implements cluster.Source.
 func (s *Source) Get(ref cluster.Ref) (cluster.Object, error) {
+	obj, err := informed{s}.Get(ref)
+	services := s.services(ref.Kind)
+	if obj != nil || err != nil || services == nil || s.unseen(ref.Namespace) {
+		return obj, err
+	}
+	return services.get(s.ctx, ref)
+}
+
+// services is what asks for objects of a kind that the informer does not hold, nil if nothing does.
+func (s *Source) services(kind cluster.Kind) *Services {
+	if kind != cluster.KindService {
+		return nil
+	}
+	return s.Services
+}
+
+// Informed returns what the informers hold, for those who cannot wait for the API server: no Service that is not there is
+// asked for.
+func (s *Source) Informed() cluster.Source { return informed{s} }
+
+type informed struct{ *Source }
+
+// Get implements cluster.Source.
+func (s informed) Get(ref cluster.Ref) (cluster.Object, error) {
 	if ref.Kind == cluster.KindSecret {
 		if s.secrets == nil {
 			return nil, fmt.Errorf("secrets are not read here")
@@ -156,11 +180,7 @@ func (s *Source) Get(ref cluster.Ref) (cluster.Object, error) {
 	if err != nil || !read || s.unseen(ref.Namespace) {
 		return nil, err
 	}
-	obj, err := s.cached(typ, h, ref)
-	if obj != nil || err != nil || ref.Kind != cluster.KindService || s.Services == nil {
-		return obj, err
-	}
-	return s.Services.get(s.ctx, ref)
+	return s.cached(typ, h, ref)
 }
 
 // cached reads an object from its informer, nil if there is none.
@@ -224,8 +244,9 @@ func (s *Source) Watch(ctx context.Context, kinds []cluster.Kind, notify func(Ev
 
 // handler turns an informer's callbacks into events.
 type handler struct {
-	notify func(Event)
-	held   *held
+	notify   func(Event)
+	held     *held
+	services *Services // that ask for the kind; nil: none do
 }
 
 var _ toolscache.ResourceEventHandler = handler{}
@@ -262,6 +283,9 @@ func (h handler) OnDelete(obj any) {
 	}
 	if o, ok := obj.(cluster.Object); ok {
 		h.note(o)
+		if h.services != nil {
+			h.services.gone(o)
+		}
 		h.notify(Event{Old: o})
 	}
 }
