@@ -40,8 +40,8 @@ func (f *facts) reset() {
 	f.targets.reset()
 }
 
-// answer fills in the facts that a question asks for. Where there is none nothing is filled in. What
-// the plan compares was read since a time.
+// answer fills in the facts that a question asks for, and leaves out what does not exist. What the plan compares with is
+// read again if it was read before since.
 func (f *facts) answer(ctx context.Context, id model.StackID, out *observed.Stack, q model.Question, since time.Time) (err error) {
 	facts := &out.Facts
 	switch q := q.(type) {

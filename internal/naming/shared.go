@@ -36,7 +36,7 @@ func SharedNameFault(namespace, name string) string {
 	case !sharedName.MatchString(name):
 		return "a name has lower-case letters, digits and hyphens only, and a hyphen neither first nor last"
 	case len(namespace)+1+len(name) > finalizerLimit:
-		return fmt.Sprintf("the name has more than the %d characters that there are with namespace %q", finalizerLimit-1-len(namespace), namespace)
+		return fmt.Sprintf("the name is too long: in namespace %[2]q it may have %[1]d characters", finalizerLimit-1-len(namespace), namespace)
 	}
 	return ""
 }

@@ -22,7 +22,7 @@ type RequestCertificate struct {
 	Token  string // the same for the same request, so that one whose answer was lost is not made twice
 }
 
-// DeleteCertificate deletes one; "in use" means "later".
+// DeleteCertificate deletes a certificate. One that AWS says is in use is deleted later.
 type DeleteCertificate struct{ ARN string }
 
 func (RequestCertificate) action() {}
