@@ -45,6 +45,18 @@ type Installer interface {
 	Installed(kind Kind) bool
 }
 
+// Confirmer is a Source that may be behind what is stored.
+type Confirmer interface {
+	// Confirm returns Stale unless an object is stored as it is here.
+	Confirm(obj Object) error
+}
+
+// Stale is the error of a view whose source will soon have another state of an object that it has read.
+type Stale struct{ Ref Ref }
+
+// Error implements error.
+func (s Stale) Error() string { return s.Ref.String() + " has changed since it was read" }
+
 // View reads through a Source. Reading subscribes: the view remembers every question, found or not, and an
 // event that changes an answer brings the next run about. Subscribe and SubscribeList do so without
 // reading; what is read through Unsubscribed brings no run about. The first error of the source sticks:
@@ -55,6 +67,8 @@ type View struct {
 	queries map[Query]struct{}
 	err     error
 	members *Memberships // nil: nothing is remembered
+	// confirmed are objects that are stored as they were read.
+	confirmed map[Ref]struct{}
 }
 
 // NewView returns an empty-handed view of the source.
@@ -160,6 +174,34 @@ func Get[T Object](v *View, kind Kind, namespace, name string) (T, bool) {
 		v.err = fmt.Errorf("read %s %s/%s: the source holds a %T", kind, namespace, name, obj)
 	}
 	return t, ok
+}
+
+// GetNamed reads an object that another one names, as Get does. If it does not exist, the other one must be stored as it was
+// read: each kind has a watch of its own, so that the end of an object may arrive before the edit that names another instead.
+func GetNamed[T Object](v *View, by Object, kind Kind, namespace, name string) (T, bool) {
+	t, ok := Get[T](v, kind, namespace, name)
+	if !ok {
+		v.confirm(by)
+	}
+	return t, ok
+}
+
+// confirm fails the view unless an object is stored as it was read.
+func (v *View) confirm(obj Object) {
+	source, ok := v.src.(Confirmer)
+	if !ok || v.err != nil {
+		return
+	}
+	ref := RefOf(obj)
+	if _, ok := v.confirmed[ref]; ok {
+		return
+	}
+	if v.err = source.Confirm(obj); v.err == nil {
+		if v.confirmed == nil {
+			v.confirmed = map[Ref]struct{}{}
+		}
+		v.confirmed[ref] = struct{}{}
+	}
 }
 
 // List reads all objects that a query selects, and subscribes to them, in ascending order of namespace and name.

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"regexp"
 	"slices"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
 // failures remember how the last run of each item failed, so that a log has an error for each change
@@ -105,4 +108,17 @@ func putOff(err error) time.Duration {
 		return paced.RetryAfter()
 	}
 	return 0
+}
+
+// staleDelay is when to look again at what has changed since it was read. Its event, which is on its way, comes sooner.
+const staleDelay = time.Second
+
+// stale reports whether a run read an object that has changed since, and logs that it waits.
+func stale(ctx context.Context, err error) bool {
+	var s cluster.Stale
+	if !errors.As(err, &s) {
+		return false
+	}
+	logr.FromContextOrDiscard(ctx).V(1).Info("waiting for a change to arrive", "object", s.Ref.String())
+	return true
 }

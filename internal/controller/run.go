@@ -253,7 +253,7 @@ func newManager(s Setup, lease *kube.Lease) (manager.Manager, error) {
 func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source, *kube.Secrets, error) {
 	core, err := corev1client.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
-		return nil, nil, fmt.Errorf("client of secrets and services: %w", err)
+		return nil, nil, fmt.Errorf("client of secrets: %w", err)
 	}
 	secrets := kube.NewSecrets(ctx, core)
 	source, err := kube.NewSource(ctx, mgr.GetCache(), s.Config.Kubernetes.WatchNamespace, withEndpoints(s.Config, kinds), secrets)
@@ -263,7 +263,7 @@ func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source,
 	if err != nil {
 		return nil, nil, err
 	}
-	source.Services = kube.NewServices(core, time.Now)
+	source.Lookups = kube.NewLookups(mgr.GetAPIReader(), time.Now)
 	source.Optional(gatewayKinds())
 	return source, secrets, nil
 }

@@ -110,6 +110,9 @@ func (r *registrations) run(ctx context.Context, k bindings.Key) (Next, error) {
 	if err != nil && r.fence != nil && r.fence() != nil {
 		return Next{After: fencedDelay}, nil
 	}
+	if stale(ctx, err) {
+		return Next{After: staleDelay}, nil
+	}
 	if err != nil {
 		r.metrics.errors.WithLabelValues(bindingController, "reconcile_targetgroupbinding_error").Inc()
 		return Next{}, err

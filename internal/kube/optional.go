@@ -81,7 +81,11 @@ func (s *Source) attach(w watcher) error {
 		return fmt.Errorf("watch %s: %w", w.kind, err)
 	}
 	kept := s.held[w.kind]
-	h, err := informer.AddEventHandler(handler{w.notify, kept, s.services(w.kind)})
+	var lookups *Lookups
+	if w.kind == cluster.KindService {
+		lookups = s.Lookups
+	}
+	h, err := informer.AddEventHandler(handler{w.notify, kept, lookups})
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", w.kind, err)
 	}

@@ -69,8 +69,8 @@ type Source struct {
 	only    string // the only namespace that is watched; empty: all
 	synced  atomic.Bool
 	secrets *Secrets
-	// Services, if not nil, is asked for Services that the informer does not hold. It is set before the first read.
-	Services *Services
+	// Lookups, if not nil, are asked about what the informers may not hold yet. They are set before the first read.
+	Lookups *Lookups
 
 	mu    sync.RWMutex
 	kinds map[cluster.Kind]cluster.Type
@@ -83,6 +83,7 @@ type Source struct {
 var (
 	_ cluster.Source    = (*Source)(nil)
 	_ cluster.Installer = (*Source)(nil)
+	_ cluster.Confirmer = (*Source)(nil)
 )
 
 // errNotSynced is returned by reads that come too early.
@@ -147,26 +148,27 @@ func (s *Source) Synced() bool { return s.synced.Load() }
 // Get implements cluster.Source.
 func (s *Source) Get(ref cluster.Ref) (cluster.Object, error) {
 	obj, err := informed{s}.Get(ref)
-	services := s.services(ref.Kind)
-	if obj != nil || err != nil || services == nil || s.unseen(ref.Namespace) {
+	if obj != nil || err != nil || ref.Kind != cluster.KindService || s.Lookups == nil || s.unseen(ref.Namespace) {
 		return obj, err
 	}
-	return services.get(s.ctx, ref)
+	return s.Lookups.service(s.ctx, ref)
 }
 
-// services is what asks for objects of a kind that the informer does not hold, nil if nothing does.
-func (s *Source) services(kind cluster.Kind) *Services {
-	if kind != cluster.KindService {
+// Confirm implements cluster.Confirmer.
+func (s *Source) Confirm(obj cluster.Object) error {
+	if s.Lookups == nil {
 		return nil
 	}
-	return s.Services
+	return s.Lookups.confirm(s.ctx, obj)
 }
 
-// Informed returns what the informers hold, for those who cannot wait for the API server: no Service that is not there is
-// asked for.
+// Informed returns what the informers hold, for those who cannot wait for the API server: it is not asked about anything.
 func (s *Source) Informed() cluster.Source { return informed{s} }
 
 type informed struct{ *Source }
+
+// Confirm implements cluster.Confirmer.
+func (informed) Confirm(cluster.Object) error { return nil }
 
 // Get implements cluster.Source.
 func (s informed) Get(ref cluster.Ref) (cluster.Object, error) {
@@ -244,9 +246,9 @@ func (s *Source) Watch(ctx context.Context, kinds []cluster.Kind, notify func(Ev
 
 // handler turns an informer's callbacks into events.
 type handler struct {
-	notify   func(Event)
-	held     *held
-	services *Services // that ask for the kind; nil: none do
+	notify  func(Event)
+	held    *held
+	lookups *Lookups // of the kind; nil: there are none
 }
 
 var _ toolscache.ResourceEventHandler = handler{}
@@ -283,8 +285,8 @@ func (h handler) OnDelete(obj any) {
 	}
 	if o, ok := obj.(cluster.Object); ok {
 		h.note(o)
-		if h.services != nil {
-			h.services.gone(o)
+		if h.lookups != nil {
+			h.lookups.gone(o)
 		}
 		h.notify(Event{Old: o})
 	}

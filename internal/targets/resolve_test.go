@@ -1,6 +1,7 @@
 package targets_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -239,5 +240,34 @@ func TestWhichNodesCount(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// behind is a source that will soon have another state of everything.
+type behind struct{ *cluster.Memory }
+
+func (behind) Confirm(obj cluster.Object) error { return cluster.Stale{Ref: cluster.RefOf(obj)} }
+
+// The end of a Service arrives before the edit by which its binding names another one: the targets stay until then.
+func TestMissingServiceIsNotBelievedOfABindingThatChanged(t *testing.T) {
+	t.Parallel()
+	m, err := cluster.FromYAML(nil, []byte(`
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: TargetGroupBinding
+metadata: {namespace: ns, name: a, uid: "1"}
+spec: {targetGroupARN: arn, targetType: ip, serviceRef: {name: gone, port: 80}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := cluster.NewView(behind{m})
+	b, ok := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, "ns", "a")
+	if !ok {
+		t.Fatal("no binding", v.Err())
+	}
+	targets.Resolve(v, b, targets.Options{})
+	var stale cluster.Stale
+	if !errors.As(v.Err(), &stale) || stale.Ref != cluster.RefOf(b) {
+		t.Errorf("error %v, want that the binding has changed", v.Err())
 	}
 }

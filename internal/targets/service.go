@@ -15,7 +15,7 @@ import (
 // servicePort finds the binding's Service and port, or records in the resolution what is missing.
 func servicePort(v *cluster.View, b *elbv2.TargetGroupBinding, r *Resolution) (*corev1.Service, corev1.ServicePort, bool) {
 	name := b.Spec.ServiceRef.Name
-	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, b.Namespace, name)
+	svc, ok := cluster.GetNamed[*corev1.Service](v, b, cluster.KindService, b.Namespace, name)
 	if !ok {
 		r.NotFound = true
 		r.Findings.Add(finding.Finding{

@@ -2,6 +2,8 @@ package enginetest
 
 import (
 	"encoding/json"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,7 +38,8 @@ func Load(t testing.TB, yaml string) *cluster.Memory {
 	return m
 }
 
-// Translate translates a stack as a controller does that reads its objects from informers.
+// Translate translates a stack as a controller does that reads its objects from informers. That a Service is missing must
+// not be believed of an object that has changed since.
 func Translate(t testing.TB, f engine.Frontend, src cluster.Source, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	t.Helper()
 	v := cluster.NewView(&cluster.Reduced{Source: src})
@@ -44,8 +47,22 @@ func Translate(t testing.TB, f engine.Frontend, src cluster.Source, id model.Sta
 	if v.Err() != nil {
 		t.Fatal(v.Err())
 	}
+	missing := slices.ContainsFunc(found, func(x finding.Finding) bool {
+		return x.Reason == finding.BackendNotFound && strings.Contains(x.Message, "Service ")
+	})
+	v = cluster.NewView(behind{&cluster.Reduced{Source: src}})
+	f.Translate(v, id, live)
+	var stale cluster.Stale
+	if errors.As(v.Err(), &stale) != missing {
+		t.Errorf("a Service is missing: %v; the object that names it may have changed: %v", missing, v.Err())
+	}
 	return stack, found
 }
+
+// behind is a source that will soon have another state of everything.
+type behind struct{ cluster.Source }
+
+func (behind) Confirm(obj cluster.Object) error { return cluster.Stale{Ref: cluster.RefOf(obj)} }
 
 // UsualReach is what the page of findings says of a reason.
 func UsualReach(r finding.Reason) finding.Reach {

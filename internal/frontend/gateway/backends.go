@@ -59,8 +59,8 @@ func (t *translation) granted(at finding.Origin, group, kind, namespace, name st
 	return false
 }
 
-// serviceTarget finds the Service port of a backend; false if it leads nowhere.
-func (t *translation) serviceTarget(ref gwv1.BackendRef, at finding.Origin) (target, bool) {
+// serviceTarget finds the Service port of a backend of a route; false if it leads nowhere.
+func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (target, bool) {
 	route, namespace, name := at.Object, backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
 		t.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.Cut(name)), "set port")
@@ -69,7 +69,7 @@ func (t *translation) serviceTarget(ref gwv1.BackendRef, at finding.Origin) (tar
 	if !t.granted(at, "", serviceBackend, namespace, name) {
 		return target{}, false
 	}
-	svc, ok := cluster.Get[*corev1.Service](t.view, cluster.KindService, namespace, name)
+	svc, ok := cluster.GetNamed[*corev1.Service](t.view, obj, cluster.KindService, namespace, name)
 	if !ok {
 		t.invalid(at, finding.BackendNotFound, fmt.Sprintf("Service %q does not exist", namespace+"/"+finding.Cut(name)), "create the Service, or correct the name")
 		return target{}, false

@@ -220,7 +220,7 @@ func (t *translation) networkForward(p *port, route attach.Route) (out model.For
 func (t *translation) networkBackend(p *port, route attach.Route, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	switch kind := backendKind(ref); kind {
 	case serviceBackend:
-		a, ok := t.serviceTarget(ref, at)
+		a, ok := t.serviceTarget(route.Object, ref, at)
 		if !ok {
 			return model.GroupRef{}, false, false
 		}

@@ -218,7 +218,7 @@ func (b *ruleBuilder) forward() (*model.Forward, model.Held) {
 func (b *ruleBuilder) backend(ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok bool, _ model.Held) {
 	switch kind := backendKind(ref); kind {
 	case serviceBackend:
-		a, ok := b.serviceTarget(ref, at)
+		a, ok := b.serviceTarget(b.attached.Routes[b.unit.number].Object, ref, at)
 		if !ok {
 			return model.GroupRef{}, false, 0
 		}

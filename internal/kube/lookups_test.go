@@ -2,6 +2,7 @@ package kube
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -13,9 +14,11 @@ import (
 
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -29,14 +32,17 @@ type serviceServer struct {
 	asked   []string
 	hangs   bool
 	before  func() // an answer
+	ingress *networkingv1.Ingress
 }
 
 func (s *serviceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path := strings.Split(r.URL.Path, "/") // /api/v1/namespaces/n/services/name
-	name := path[len(path)-1]
+	// /api/v1/namespaces/n/services/name, /apis/networking.k8s.io/v1/namespaces/n/ingresses/name
+	_, path, _ := strings.Cut(r.URL.Path, "/namespaces/")
+	part := strings.Split(path, "/")
+	name := part[2]
 	s.mu.Lock()
-	s.asked = append(s.asked, path[4]+"/"+name)
-	present, failing, hangs, before := s.present[name], s.failing, s.hangs, s.before
+	s.asked = append(s.asked, part[0]+"/"+name)
+	present, failing, hangs, before, ingress := s.present[name], s.failing, s.hangs, s.before, s.ingress
 	s.mu.Unlock()
 	if before != nil {
 		before()
@@ -53,12 +59,14 @@ func (s *serviceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(failing, metav1.StatusReasonForbidden)
 	case failing != 0:
 		fail(failing, metav1.StatusReasonInternalError)
+	case part[1] == "ingresses" && ingress != nil:
+		_ = json.NewEncoder(w).Encode(ingress)
 	case !present:
 		fail(http.StatusNotFound, metav1.StatusReasonNotFound)
 	default:
 		_ = json.NewEncoder(w).Encode(corev1.Service{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: path[4], Name: name, Annotations: map[string]string{"others/note": "x"}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: part[0], Name: name, Annotations: map[string]string{"others/note": "x"}},
 			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 		})
 	}
@@ -76,18 +84,27 @@ func (s *serviceServer) requests() string {
 	return strings.Join(s.asked, " ")
 }
 
-// newServices returns what reads Services of such a server, and a function that lets time pass.
-func newServices(t *testing.T, s *serviceServer) (*Services, func(time.Duration)) {
+// newLookups returns what reads Services of such a server, and a function that lets time pass.
+func newLookups(t *testing.T, s *serviceServer) (*Lookups, func(time.Duration)) {
 	t.Helper()
 	server := httptest.NewServer(s)
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	c, err := corev1client.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+	scheme, err := cluster.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, kind := range []cluster.Kind{cluster.KindService, cluster.KindIngress} {
+		typ, _ := cluster.TypeOf(kind)
+		mapper.Add(typ.GVK, meta.RESTScopeNamespace)
+	}
+	c, err := client.New(&rest.Config{Host: server.URL, QPS: -1}, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var passed atomic.Int64
 	now := func() time.Time { return time.Unix(0, passed.Load()) }
-	return NewServices(c, now), func(d time.Duration) { passed.Add(int64(d)) }
+	return NewLookups(c, now), func(d time.Duration) { passed.Add(int64(d)) }
 }
 
 func serviceRef(name string) cluster.Ref {
@@ -99,7 +116,7 @@ func TestServiceThatTheInformerDoesNotHoldYet(t *testing.T) {
 	t.Parallel()
 	_, source, synced := informing(t, cluster.KindService, rights.Kubernetes)
 	s := &serviceServer{present: map[string]bool{"made": true}}
-	source.Services, _ = newServices(t, s)
+	source.Lookups, _ = newLookups(t, s)
 	<-synced
 	v := cluster.NewView(source)
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, "n", "made")
@@ -117,10 +134,10 @@ func TestServiceThatTheInformerDoesNotHoldYet(t *testing.T) {
 func TestAbsentServiceIsAskedForOnceInAWhile(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{}}
-	services, pass := newServices(t, s)
+	lookups, pass := newLookups(t, s)
 	look := func(name string) bool {
 		t.Helper()
-		obj, err := services.get(t.Context(), serviceRef(name))
+		obj, err := lookups.service(t.Context(), serviceRef(name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,32 +162,32 @@ func TestAbsentServiceIsAskedForOnceInAWhile(t *testing.T) {
 func TestNamesOfServicesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{}}
-	services, _ := newServices(t, s)
+	lookups, _ := newLookups(t, s)
 	for _, name := range []string{"", "a/b", "..", "a b", "A", "a%2fb", strings.Repeat("a", 64)} {
-		if obj, err := services.get(t.Context(), serviceRef(name)); obj != nil || err != nil {
+		if obj, err := lookups.service(t.Context(), serviceRef(name)); obj != nil || err != nil {
 			t.Errorf("%q: got %v, %v", name, obj, err)
 		}
 	}
-	if obj, err := services.get(t.Context(), cluster.Ref{Kind: cluster.KindService, Namespace: "a/b", Name: "web"}); obj != nil || err != nil {
+	if obj, err := lookups.service(t.Context(), cluster.Ref{Kind: cluster.KindService, Namespace: "a/b", Name: "web"}); obj != nil || err != nil {
 		t.Errorf("namespace a/b: got %v, %v", obj, err)
 	}
 	if got := s.requests(); got != "" {
 		t.Errorf("asked for %s", got)
 	}
-	services.calls = rate.NewLimiter(0, 0)
-	if obj, err := services.get(t.Context(), serviceRef("web")); obj != nil || err != nil || s.requests() != "" {
+	lookups.calls = rate.NewLimiter(0, 0)
+	if obj, err := lookups.service(t.Context(), serviceRef("web")); obj != nil || err != nil || s.requests() != "" {
 		t.Errorf("beyond the rate: got %v, %v, asked for %s", obj, err, s.requests())
 	}
 	for i := range maxShares + 10 {
-		services.mayAsk(fmt.Sprintf("n%d", i), services.now())
+		_, _ = lookups.mayAsk(cluster.Ref{Namespace: fmt.Sprintf("n%d", i)}, lookups.now())
 	}
-	if got := len(services.shares); got > maxShares {
+	if got := len(lookups.shares); got > maxShares {
 		t.Errorf("the shares of %d namespaces are remembered", got)
 	}
 	for i := range maxAnswers + 10 {
-		services.keep(serviceRef(fmt.Sprintf("s%d", i)), serviceAnswer{at: services.now()})
+		lookups.keep(serviceRef(fmt.Sprintf("s%d", i)), serviceAnswer{at: lookups.now()})
 	}
-	if got := len(services.answers); got > maxAnswers {
+	if got := len(lookups.answers); got > maxAnswers {
 		t.Errorf("%d names are remembered", got)
 	}
 }
@@ -179,10 +196,10 @@ func TestNamesOfServicesAreBounded(t *testing.T) {
 func TestEachNamespaceHasAShareOfTheCalls(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{"made": true}}
-	services, pass := newServices(t, s)
+	lookups, pass := newLookups(t, s)
 	get := func(namespace, name string) cluster.Object {
 		t.Helper()
-		obj, err := services.get(t.Context(), cluster.Ref{Kind: cluster.KindService, Namespace: namespace, Name: name})
+		obj, err := lookups.service(t.Context(), cluster.Ref{Kind: cluster.KindService, Namespace: namespace, Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,12 +226,12 @@ func TestEachNamespaceHasAShareOfTheCalls(t *testing.T) {
 func TestServiceIsThereForAllPaths(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{"made": true}}
-	services, pass := newServices(t, s)
+	lookups, pass := newLookups(t, s)
 	const paths = 3 * shareBurst
 	found := func() (n int) {
 		t.Helper()
 		for range paths {
-			obj, err := services.get(t.Context(), serviceRef("made"))
+			obj, err := lookups.service(t.Context(), serviceRef("made"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -228,7 +245,8 @@ func TestServiceIsThereForAllPaths(t *testing.T) {
 		t.Errorf("found for %d of %d paths; asked for %s", got, paths, s.requests())
 	}
 	pass(answerFor)
-	for services.mayAsk("n", services.now()) { // until no call is left
+	for more := true; more; { // until no call is left
+		more, _ = lookups.ask(serviceRef("made"))
 	}
 	if got := found(); got != 0 {
 		t.Errorf("without a call left: found for %d of %d paths", got, paths)
@@ -239,11 +257,11 @@ func TestServiceIsThereForAllPaths(t *testing.T) {
 func TestServiceThatGoesIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{"made": true}}
-	services, _ := newServices(t, s)
+	lookups, _ := newLookups(t, s)
 	made := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "made"}}
 	look := func() bool {
 		t.Helper()
-		obj, err := services.get(t.Context(), serviceRef("made"))
+		obj, err := lookups.service(t.Context(), serviceRef("made"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,8 +270,8 @@ func TestServiceThatGoesIsNotRemembered(t *testing.T) {
 	if !look() {
 		t.Fatal("not found")
 	}
-	handler{notify: func(Event) {}, services: services}.OnDelete(made)
-	s.change(func() { s.before = func() { services.gone(made) } })
+	handler{notify: func(Event) {}, lookups: lookups}.OnDelete(made)
+	s.change(func() { s.before = func() { lookups.gone(made) } })
 	if !look() {
 		t.Fatal("not found once more")
 	}
@@ -267,11 +285,11 @@ func TestServiceThatGoesIsNotRemembered(t *testing.T) {
 func TestSlowAnswersHoldUpANamespaceForATime(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{}}
-	services, pass := newServices(t, s)
+	lookups, pass := newLookups(t, s)
 	const slow = 3 * time.Second
 	s.change(func() { s.before = func() { pass(slow) } })
 	for i := range 60 {
-		if _, err := services.get(t.Context(), serviceRef(fmt.Sprintf("s%d", i))); err != nil {
+		if _, err := lookups.service(t.Context(), serviceRef(fmt.Sprintf("s%d", i))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -280,12 +298,77 @@ func TestSlowAnswersHoldUpANamespaceForATime(t *testing.T) {
 	}
 }
 
+// An Ingress that named a Service names another one, and the old one is deleted at once. The end of the Service arrives
+// first: nothing follows from it until the edit has arrived.
+func TestServiceIsMissedOnlyByAnIngressAsItIsStored(t *testing.T) {
+	t.Parallel()
+	s := &serviceServer{present: map[string]bool{}}
+	read := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "web", UID: "1", ResourceVersion: "1", Generation: 1}}
+	stored := func(edit func(*networkingv1.Ingress)) {
+		ing := read.DeepCopy()
+		ing.APIVersion, ing.Kind = "networking.k8s.io/v1", "Ingress"
+		ing.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+		edit(ing)
+		s.change(func() { s.ingress = ing })
+	}
+	for _, c := range []struct {
+		name  string
+		edit  func(*networkingv1.Ingress)
+		stale bool
+	}{
+		{"same", func(*networkingv1.Ingress) {}, false},
+		{"field that is not read", func(i *networkingv1.Ingress) {
+			i.ResourceVersion, i.Annotations = "2", map[string]string{"others/note": "x"}
+		}, false},
+		{"edited", func(i *networkingv1.Ingress) { i.ResourceVersion, i.Generation = "2", 2 }, true},
+		{"made again", func(i *networkingv1.Ingress) { i.ResourceVersion, i.UID = "2", "2" }, true},
+	} {
+		_, source, synced := informing(t, cluster.KindService, rights.Kubernetes)
+		source.Lookups, _ = newLookups(t, s)
+		<-synced
+		stored(c.edit)
+		s.change(func() { s.asked = nil })
+		v := cluster.NewView(source)
+		for range 3 {
+			cluster.GetNamed[*corev1.Service](v, read, cluster.KindService, "n", "gone")
+		}
+		var stale cluster.Stale
+		if errors.As(v.Err(), &stale) != c.stale || v.Err() != nil && !c.stale {
+			t.Errorf("%s: error %v", c.name, v.Err())
+		}
+		if got := s.requests(); got != "n/gone n/web" {
+			t.Errorf("%s: asked for %s", c.name, got)
+		}
+	}
+	_, source, synced := informing(t, cluster.KindService, rights.Kubernetes)
+	source.Lookups, _ = newLookups(t, s)
+	<-synced
+	s.change(func() { s.ingress = nil })
+	if err := source.Confirm(read); err == nil {
+		t.Error("deleted meanwhile: no error")
+	}
+	s.change(func() { s.failing = http.StatusForbidden })
+	if err := source.Confirm(read); err != nil {
+		t.Errorf("without the right: %v", err)
+	}
+	for more := true; more; {
+		more, _ = source.Lookups.ask(serviceRef("web"))
+	}
+	s.change(func() { s.failing = 0 })
+	if err := source.Confirm(read); err != nil {
+		t.Errorf("without a call left: %v", err)
+	}
+	if err := source.Informed().(cluster.Confirmer).Confirm(read); err != nil {
+		t.Errorf("who cannot wait: %v", err)
+	}
+}
+
 // Those who cannot wait read what the informers hold.
 func TestInformedAsksForNothing(t *testing.T) {
 	t.Parallel()
 	_, source, synced := informing(t, cluster.KindService, rights.Kubernetes)
 	s := &serviceServer{present: map[string]bool{"made": true}}
-	source.Services, _ = newServices(t, s)
+	source.Lookups, _ = newLookups(t, s)
 	<-synced
 	v := cluster.NewView(source.Informed())
 	if _, ok := cluster.Get[*corev1.Service](v, cluster.KindService, "n", "made"); ok || v.Err() != nil || s.requests() != "" {
@@ -295,13 +378,13 @@ func TestInformedAsksForNothing(t *testing.T) {
 
 func TestNamesOfServicesAreForgotten(t *testing.T) {
 	t.Parallel()
-	services, pass := newServices(t, &serviceServer{})
+	lookups, pass := newLookups(t, &serviceServer{})
 	for i := range maxAnswers {
-		services.keep(serviceRef(fmt.Sprintf("s%d", i)), serviceAnswer{at: services.now()})
+		lookups.keep(serviceRef(fmt.Sprintf("s%d", i)), serviceAnswer{at: lookups.now()})
 	}
 	pass(answerFor)
-	services.keep(serviceRef("new"), serviceAnswer{at: services.now()})
-	if got := len(services.answers); got != 1 {
+	lookups.keep(serviceRef("new"), serviceAnswer{at: lookups.now()})
+	if got := len(lookups.answers); got != 1 {
 		t.Errorf("%d names are remembered; want the new one", got)
 	}
 }
@@ -319,25 +402,25 @@ func TestServiceThatCannotBeRead(t *testing.T) {
 		{"silent", &serviceServer{hangs: true}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			services, pass := newServices(t, c.server)
+			lookups, pass := newLookups(t, c.server)
 			if c.server.hangs {
-				services.timeout = 50 * time.Millisecond
+				lookups.timeout = 50 * time.Millisecond
 			}
-			obj, err := services.get(t.Context(), serviceRef("web"))
+			obj, err := lookups.service(t.Context(), serviceRef("web"))
 			if obj != nil || (err != nil) != c.fails {
 				t.Errorf("got %v, %v", obj, err)
 			}
 			// Another name of the namespace waits no longer.
-			if obj, err := services.get(t.Context(), serviceRef("other")); obj != nil || (err != nil) != c.fails {
+			if obj, err := lookups.service(t.Context(), serviceRef("other")); obj != nil || (err != nil) != c.fails {
 				t.Errorf("another name: got %v, %v", obj, err)
 			}
 			if got := strings.Count(c.server.requests(), "n/"); c.fails && got != 1 {
 				t.Errorf("%d calls, want 1", got)
 			}
 			pass(failedFor)
-			services.timeout = time.Minute
+			lookups.timeout = time.Minute
 			c.server.change(func() { c.server.hangs, c.server.failing = false, 0 })
-			if obj, err := services.get(t.Context(), serviceRef("other")); obj != nil || err != nil {
+			if obj, err := lookups.service(t.Context(), serviceRef("other")); obj != nil || err != nil {
 				t.Errorf("afterwards: got %v, %v", obj, err)
 			}
 		})

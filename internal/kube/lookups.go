@@ -1,0 +1,218 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// Lookups ask the API server about a Service that the informer does not hold. Each kind has a watch of its own, so that an
+// Ingress may arrive before the Service that it names and that was made first, and the end of a Service before the edit of
+// the Ingress that named it. A live rule would answer 503 until the other arrives.
+type Lookups struct {
+	live    client.Reader
+	now     func() time.Time
+	timeout time.Duration // of a call
+
+	mu       sync.Mutex
+	answers  map[cluster.Ref]serviceAnswer
+	swept    time.Time // when those that do not count any more were forgotten
+	deleted  int       // how many Services the informer has seen go
+	calls    *rate.Limiter
+	shares   map[string]*share // by namespace
+	failures map[string]failed // by namespace
+}
+
+// serviceAnswer is what the API server has said; without a Service there is none, or it was not asked.
+type serviceAnswer struct {
+	service cluster.Object
+	at      time.Time
+}
+
+// share is what one namespace may use, so that a tenant who names many Services that do not exist takes no calls from
+// others.
+type share struct {
+	calls *rate.Limiter
+	// waits are the milliseconds for which runs wait for answers.
+	waits *rate.Limiter
+}
+
+// failed is a call that was not answered, and until when it stands for others.
+type failed struct {
+	err   error
+	until time.Time
+}
+
+const (
+	// answerFor is for how long an answer counts: the paths of an Ingress, and the runs of several bindings and stacks, ask
+	// for the same Service.
+	answerFor = 2 * time.Second
+	// maxAnswers bounds the names that are remembered: they are what users choose.
+	maxAnswers = 10_000
+	// callsRate is the calls a second of all namespaces, callsBurst those at once. Beyond them, what the informer holds
+	// counts.
+	callsRate, callsBurst = 50, 500
+	// shareRate and shareBurst are those of one namespace.
+	shareRate, shareBurst = 1, 50
+	// waitsBurst is the time in milliseconds for which runs may wait for answers about one namespace, and waitsRate what
+	// comes back each second: a sixth of the time.
+	waitsRate, waitsBurst = 10_000.0 / 60, 10_000
+	// failedFor is for how long a call that was not answered stands for the others of its namespace, so that an API server
+	// that hangs holds up one call and not one for each name.
+	failedFor = 10 * time.Second
+	// maxShares bounds the namespaces that are remembered. One more resets all shares.
+	maxShares = 1000
+)
+
+// NewLookups returns lookups through a client that reads from the API server. now is their clock.
+func NewLookups(live client.Reader, now func() time.Time) *Lookups {
+	return &Lookups{
+		live: live, now: now, timeout: 10 * time.Second, answers: map[cluster.Ref]serviceAnswer{},
+		calls: rate.NewLimiter(callsRate, callsBurst), shares: map[string]*share{}, failures: map[string]failed{},
+	}
+}
+
+// service returns a Service; nil if there is none, or none that may be read. A name that is not valid is never sent: users
+// choose it.
+func (l *Lookups) service(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
+	if len(validation.IsDNS1123Label(ref.Namespace)) > 0 || len(validation.IsDNS1123Label(ref.Name)) > 0 {
+		return nil, nil
+	}
+	service, deleted, ask, err := l.known(ref)
+	if !ask {
+		return service, err
+	}
+	found, err := l.read(ctx, ref, &corev1.Service{})
+	if err != nil && !absent(err) {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch now := l.now(); {
+	case err != nil:
+		l.keep(ref, serviceAnswer{at: now})
+		return nil, nil
+	case deleted == l.deleted: // else it may be the one that has gone
+		l.keep(ref, serviceAnswer{found, now})
+	}
+	return found, nil
+}
+
+// confirm returns an error unless an object is stored as it is here. What may not be read, and is beyond the limits, counts
+// as it is here.
+func (l *Lookups) confirm(ctx context.Context, obj cluster.Object) error {
+	ref := cluster.RefOf(obj)
+	typ, ok := cluster.TypeOf(ref.Kind)
+	if ask, err := l.ask(ref); !ok || !ask {
+		return err
+	}
+	found, err := l.read(ctx, ref, typ.New())
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil
+	case absent(err), err == nil && !cluster.Same(obj, found):
+		return cluster.Stale{Ref: ref}
+	}
+	return err
+}
+
+// absent reports whether an error says that there is no such object, or none that may be read.
+func absent(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
+
+// read reads an object, as an informer holds it.
+func (l *Lookups) read(ctx context.Context, ref cluster.Ref, into cluster.Object) (cluster.Object, error) {
+	start := l.now()
+	call, stop := context.WithTimeout(ctx, l.timeout)
+	defer stop()
+	err := l.live.Get(call, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, into)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	if err != nil && !absent(err) && ctx.Err() == nil {
+		l.failures[ref.Namespace] = failed{err, now.Add(failedFor)}
+	} else if own := l.shares[ref.Namespace]; own != nil {
+		own.waits.ReserveN(now, int(min(now.Sub(start).Milliseconds(), waitsBurst)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	into.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // which informers leave out
+	return cluster.Reduce(into, ""), nil
+}
+
+// ask reports whether the API server may be asked about an object now. The lock is taken.
+func (l *Lookups) ask(ref cluster.Ref) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mayAsk(ref, l.now())
+}
+
+// known returns an answer that still counts, or what counts where no call is left, and otherwise reports that the API
+// server is to be asked. deleted is how many Services have gone so far.
+func (l *Lookups) known(ref cluster.Ref) (service cluster.Object, deleted int, ask bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	if a, ok := l.answers[ref]; ok && now.Sub(a.at) < answerFor {
+		return a.service, l.deleted, false, nil
+	}
+	ask, err = l.mayAsk(ref, now)
+	if !ask && err == nil {
+		l.keep(ref, serviceAnswer{at: now}) // the same for all paths of a run
+	}
+	return nil, l.deleted, ask, err
+}
+
+// mayAsk reports whether the limits admit one more call, which it counts. The error is that of a call that was not answered
+// a moment ago.
+func (l *Lookups) mayAsk(ref cluster.Ref, now time.Time) (bool, error) {
+	if f, ok := l.failures[ref.Namespace]; ok {
+		if now.Before(f.until) {
+			return false, fmt.Errorf("read %s: the API server did not answer a moment ago: %w", ref, f.err)
+		}
+		delete(l.failures, ref.Namespace)
+	}
+	own := l.shares[ref.Namespace]
+	if own == nil {
+		if len(l.shares) >= maxShares {
+			clear(l.shares)
+			clear(l.failures)
+		}
+		own = &share{rate.NewLimiter(shareRate, shareBurst), rate.NewLimiter(waitsRate, waitsBurst)}
+		l.shares[ref.Namespace] = own
+	}
+	if own.calls.TokensAt(now) < 1 || own.waits.TokensAt(now) < 1 || !l.calls.AllowN(now, 1) {
+		return false, nil
+	}
+	return own.calls.AllowN(now, 1), nil
+}
+
+// keep remembers an answer.
+func (l *Lookups) keep(ref cluster.Ref, a serviceAnswer) {
+	if a.at.Sub(l.swept) >= answerFor {
+		maps.DeleteFunc(l.answers, func(_ cluster.Ref, old serviceAnswer) bool { return a.at.Sub(old.at) >= answerFor })
+		l.swept = a.at
+	}
+	if len(l.answers) < maxAnswers {
+		l.answers[ref] = a
+	}
+}
+
+// gone notes that the informer has seen a Service go.
+func (l *Lookups) gone(o cluster.Object) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deleted++
+	delete(l.answers, cluster.RefOf(o))
+}
