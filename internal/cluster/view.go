@@ -176,31 +176,34 @@ func Get[T Object](v *View, kind Kind, namespace, name string) (T, bool) {
 	return t, ok
 }
 
-// GetNamed reads an object that another one names, as Get does. If it does not exist, the other one must be stored as it was
-// read: each kind has a watch of its own, so that the end of an object may arrive before the edit that names another instead.
+// GetNamed reads an object that another one names, as Get does. If it does not exist, the other one is confirmed.
 func GetNamed[T Object](v *View, by Object, kind Kind, namespace, name string) (T, bool) {
 	t, ok := Get[T](v, kind, namespace, name)
 	if !ok {
-		v.confirm(by)
+		v.Confirm(by)
 	}
 	return t, ok
 }
 
-// confirm fails the view unless an object is stored as it was read.
-func (v *View) confirm(obj Object) {
+// Confirm fails the view unless objects are stored as they were read. Before a reference that leads nowhere is acted on,
+// those that take part in it are confirmed: each kind has a watch of its own, so that the end of an object may arrive before
+// the edit that names another one instead.
+func (v *View) Confirm(objs ...Object) {
 	source, ok := v.src.(Confirmer)
-	if !ok || v.err != nil {
+	if !ok {
 		return
 	}
-	ref := RefOf(obj)
-	if _, ok := v.confirmed[ref]; ok {
-		return
-	}
-	if v.err = source.Confirm(obj); v.err == nil {
-		if v.confirmed == nil {
-			v.confirmed = map[Ref]struct{}{}
+	for _, obj := range objs {
+		ref := RefOf(obj)
+		if _, known := v.confirmed[ref]; known || v.err != nil {
+			continue
 		}
-		v.confirmed[ref] = struct{}{}
+		if v.err = source.Confirm(obj); v.err == nil {
+			if v.confirmed == nil {
+				v.confirmed = map[Ref]struct{}{}
+			}
+			v.confirmed[ref] = struct{}{}
+		}
 	}
 }
 

@@ -248,26 +248,39 @@ type behind struct{ *cluster.Memory }
 
 func (behind) Confirm(obj cluster.Object) error { return cluster.Stale{Ref: cluster.RefOf(obj)} }
 
-// The end of a Service arrives before the edit by which its binding names another one: the targets stay until then.
-func TestMissingServiceIsNotBelievedOfABindingThatChanged(t *testing.T) {
+// The end of a Service, or of its port, arrives before the edit by which its binding names another one: the targets stay
+// until then.
+func TestReferenceThatLeadsNowhereIsConfirmed(t *testing.T) {
 	t.Parallel()
 	m, err := cluster.FromYAML(nil, []byte(`
 apiVersion: elbv2.k8s.aws/v1beta1
 kind: TargetGroupBinding
-metadata: {namespace: ns, name: a, uid: "1"}
+metadata: {namespace: ns, name: service, uid: "1"}
 spec: {targetGroupARN: arn, targetType: ip, serviceRef: {name: gone, port: 80}}
+---
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: TargetGroupBinding
+metadata: {namespace: ns, name: port, uid: "2"}
+spec: {targetGroupARN: arn, targetType: ip, serviceRef: {name: s, port: 81}}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: ns, name: s, uid: "3"}
+spec: {ports: [{port: 80}]}
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := cluster.NewView(behind{m})
-	b, ok := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, "ns", "a")
-	if !ok {
-		t.Fatal("no binding", v.Err())
-	}
-	targets.Resolve(v, b, targets.Options{})
-	var stale cluster.Stale
-	if !errors.As(v.Err(), &stale) || stale.Ref != cluster.RefOf(b) {
-		t.Errorf("error %v, want that the binding has changed", v.Err())
+	for name, want := range map[string]string{"service": "TargetGroupBinding ns/service", "port": "Service ns/s"} {
+		v := cluster.NewView(behind{m})
+		b, ok := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, "ns", name)
+		if !ok {
+			t.Fatal("no binding", v.Err())
+		}
+		targets.Resolve(v, b, targets.Options{})
+		var stale cluster.Stale
+		if !errors.As(v.Err(), &stale) || stale.Ref.String() != want {
+			t.Errorf("%s: error %v, want that %s has changed", name, v.Err(), want)
+		}
 	}
 }

@@ -30,6 +30,7 @@ func servicePort(v *cluster.View, b *elbv2.TargetGroupBinding, r *Resolution) (*
 			return svc, p, true
 		}
 	}
+	v.Confirm(svc, b)
 	r.NotFound = true
 	r.Findings.Add(finding.Finding{
 		Object: Ref(b), Field: "spec.serviceRef.port", Reason: finding.BackendPortNotFound, Severity: finding.Error,

@@ -2,8 +2,6 @@ package enginetest
 
 import (
 	"encoding/json"
-	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -38,8 +36,8 @@ func Load(t testing.TB, yaml string) *cluster.Memory {
 	return m
 }
 
-// Translate translates a stack as a controller does that reads its objects from informers. That a Service is missing must
-// not be believed of an object that has changed since.
+// Translate translates a stack as a controller does that reads its objects from informers. An object
+// with a reference that leads nowhere must be confirmed.
 func Translate(t testing.TB, f engine.Frontend, src cluster.Source, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	t.Helper()
 	v := cluster.NewView(&cluster.Reduced{Source: src})
@@ -47,22 +45,35 @@ func Translate(t testing.TB, f engine.Frontend, src cluster.Source, id model.Sta
 	if v.Err() != nil {
 		t.Fatal(v.Err())
 	}
-	missing := slices.ContainsFunc(found, func(x finding.Finding) bool {
-		return x.Reason == finding.BackendNotFound && strings.Contains(x.Message, "Service ")
-	})
-	v = cluster.NewView(behind{&cluster.Reduced{Source: src}})
-	f.Translate(v, id, live)
-	var stale cluster.Stale
-	if errors.As(v.Err(), &stale) != missing {
-		t.Errorf("a Service is missing: %v; the object that names it may have changed: %v", missing, v.Err())
+	confirmed := behind{&cluster.Reduced{Source: src}, map[string]bool{}}
+	f.Translate(cluster.NewView(confirmed), id, live)
+	none := true
+	for _, x := range found {
+		route := strings.HasSuffix(string(x.Object.Kind), "Route")
+		if x.Reason == finding.BackendNotFound && strings.Contains(x.Message, "Service ") ||
+			route && (x.Reason == finding.BackendPortNotFound || x.Reason == finding.ReferenceNotPermitted && strings.Contains(x.Message, " permits Service ")) {
+			if none = false; !confirmed.objects[x.Object.String()] {
+				t.Errorf("%s is acted on, and may have changed: %s", x.Object, x)
+			}
+		}
+	}
+	if none && len(confirmed.objects) > 0 {
+		t.Errorf("confirmed without need: %v", confirmed.objects)
 	}
 	return stack, found
 }
 
-// behind is a source that will soon have another state of everything.
-type behind struct{ cluster.Source }
+// behind is a source that notes what it is to confirm.
+type behind struct {
+	cluster.Source
+	objects map[string]bool
+}
 
-func (behind) Confirm(obj cluster.Object) error { return cluster.Stale{Ref: cluster.RefOf(obj)} }
+// Confirm implements cluster.Confirmer.
+func (b behind) Confirm(obj cluster.Object) error {
+	b.objects[cluster.RefOf(obj).String()] = true
+	return nil
+}
 
 // UsualReach is what the page of findings says of a reason.
 func UsualReach(r finding.Reason) finding.Reach {

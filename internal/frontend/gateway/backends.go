@@ -67,6 +67,7 @@ func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at 
 		return target{}, false
 	}
 	if !t.granted(at, "", serviceBackend, namespace, name) {
+		t.view.Confirm(obj)
 		return target{}, false
 	}
 	svc, ok := cluster.GetNamed[*corev1.Service](t.view, obj, cluster.KindService, namespace, name)
@@ -79,6 +80,7 @@ func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at 
 			return target{route: route, svc: svc, port: p, at: at}, true
 		}
 	}
+	t.view.Confirm(svc, obj)
 	t.invalid(at, finding.BackendPortNotFound, network.NoSuchPort(svc, intstr.FromInt32(int32(*ref.Port))), "use the number of a port of the Service")
 	return target{}, false
 }
