@@ -109,7 +109,7 @@ func (l *Lookups) service(ctx context.Context, ref cluster.Ref) (cluster.Object,
 	return found, nil
 }
 
-// confirm returns an error unless an object is stored as it is here. What may not be read, and is beyond the limits, counts
+// confirm returns an error unless an object is stored as it is here. What may not be read or is beyond the limits counts
 // as it is here.
 func (l *Lookups) confirm(ctx context.Context, obj cluster.Object) error {
 	ref := cluster.RefOf(obj)
@@ -151,7 +151,7 @@ func (l *Lookups) read(ctx context.Context, ref cluster.Ref, into cluster.Object
 	return cluster.Reduce(into, ""), nil
 }
 
-// ask reports whether the API server may be asked about an object now. The lock is taken.
+// ask reports whether the API server may be asked about an object now.
 func (l *Lookups) ask(ref cluster.Ref) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
