@@ -130,8 +130,8 @@ func readWhileChanging(t *testing.T, kind cluster.Kind, make func() cluster.Obje
 	synctest.Wait()
 }
 
-// TestNothingIsMissedWhileNobodyWatches: what has changed between two watchers is found by the second.
-func TestNothingIsMissedWhileNobodyWatches(t *testing.T) {
+// TestNothingIsMissedWithoutAWatcher: what has changed between two watchers is found by the second.
+func TestNothingIsMissedWithoutAWatcher(t *testing.T) {
 	index := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
 	h := &held{index: index, changed: map[client.ObjectKey]bool{}}
 	want := func(names ...string) {

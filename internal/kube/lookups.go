@@ -17,9 +17,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// Lookups ask the API server about a Service that the informer does not hold. Each kind has a watch of its own, so that an
-// Ingress may arrive before the Service that it names and that was made first, and the end of a Service before the edit of
-// the Ingress that named it. A live rule would answer 503 until the other arrives.
+// Lookups ask the API server about a Service that the informer does not hold, and whether the object that names it is stored
+// as it was read. Each kind has a watch of its own, so that an Ingress may arrive before the Service that it names and that
+// was made first, and the end of a Service before the edit of the Ingress that named it. A live rule would answer 503 until
+// the other arrives.
 type Lookups struct {
 	live    client.Reader
 	now     func() time.Time

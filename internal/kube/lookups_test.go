@@ -107,6 +107,15 @@ func newLookups(t *testing.T, s *serviceServer) (*Lookups, func(time.Duration)) 
 	return NewLookups(c, now), func(d time.Duration) { passed.Add(int64(d)) }
 }
 
+// lookingUp returns a source without any Service that asks such a server.
+func lookingUp(t *testing.T, s *serviceServer) *Source {
+	t.Helper()
+	_, source, synced := informing(t, cluster.KindService, rights.Kubernetes)
+	source.Lookups, _ = newLookups(t, s)
+	<-synced
+	return source
+}
+
 func serviceRef(name string) cluster.Ref {
 	return cluster.Ref{Kind: cluster.KindService, Namespace: "n", Name: name}
 }
@@ -114,10 +123,8 @@ func serviceRef(name string) cluster.Ref {
 // The informer has no Service; the API server knows one that was made a moment ago.
 func TestServiceThatTheInformerDoesNotHoldYet(t *testing.T) {
 	t.Parallel()
-	_, source, synced := informing(t, cluster.KindService, rights.Kubernetes)
 	s := &serviceServer{present: map[string]bool{"made": true}}
-	source.Lookups, _ = newLookups(t, s)
-	<-synced
+	source := lookingUp(t, s)
 	v := cluster.NewView(source)
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, "n", "made")
 	if !ok || len(svc.Spec.Ports) != 1 || len(svc.Annotations) != 0 {
@@ -323,9 +330,7 @@ func TestServiceIsMissedOnlyByAnIngressAsItIsStored(t *testing.T) {
 		{"edited", func(i *networkingv1.Ingress) { i.ResourceVersion, i.Generation = "2", 2 }, true},
 		{"made again", func(i *networkingv1.Ingress) { i.ResourceVersion, i.UID = "2", "2" }, true},
 	} {
-		_, source, synced := informing(t, cluster.KindService, rights.Kubernetes)
-		source.Lookups, _ = newLookups(t, s)
-		<-synced
+		source := lookingUp(t, s)
 		stored(c.edit)
 		s.change(func() { s.asked = nil })
 		v := cluster.NewView(source)
@@ -340,9 +345,7 @@ func TestServiceIsMissedOnlyByAnIngressAsItIsStored(t *testing.T) {
 			t.Errorf("%s: asked for %s", c.name, got)
 		}
 	}
-	_, source, synced := informing(t, cluster.KindService, rights.Kubernetes)
-	source.Lookups, _ = newLookups(t, s)
-	<-synced
+	source := lookingUp(t, s)
 	s.change(func() { s.ingress = nil })
 	if err := source.Confirm(read); err == nil {
 		t.Error("deleted meanwhile: no error")
@@ -366,10 +369,8 @@ func TestServiceIsMissedOnlyByAnIngressAsItIsStored(t *testing.T) {
 // Those who cannot wait read what the informers hold.
 func TestInformedAsksForNothing(t *testing.T) {
 	t.Parallel()
-	_, source, synced := informing(t, cluster.KindService, rights.Kubernetes)
 	s := &serviceServer{present: map[string]bool{"made": true}}
-	source.Lookups, _ = newLookups(t, s)
-	<-synced
+	source := lookingUp(t, s)
 	v := cluster.NewView(source.Informed())
 	if _, ok := cluster.Get[*corev1.Service](v, cluster.KindService, "n", "made"); ok || v.Err() != nil || s.requests() != "" {
 		t.Errorf("found: %v, %v; asked for %q", ok, v.Err(), s.requests())

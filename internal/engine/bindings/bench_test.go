@@ -105,7 +105,7 @@ func BenchmarkNodeAdded(b *testing.B) {
 
 // quickAWS is the small AWS with answers from memory, as a controller that runs for a while has them: the lists of
 // targets are in order, shared, and never changed. Its own work, to put what is registered in place, is done in settle,
-// or when somebody asks.
+// or when the targets are read.
 type quickAWS struct {
 	*aws
 	registered map[string][]bindings.Target // by target group, since the last settle

@@ -45,7 +45,7 @@ func Translate(t testing.TB, f engine.Frontend, src cluster.Source, id model.Sta
 	if v.Err() != nil {
 		t.Fatal(v.Err())
 	}
-	confirmed := behind{&cluster.Reduced{Source: src}, map[string]bool{}}
+	confirmed := confirming{&cluster.Reduced{Source: src}, map[string]bool{}}
 	f.Translate(cluster.NewView(confirmed), id, live)
 	none := true
 	for _, x := range found {
@@ -63,15 +63,15 @@ func Translate(t testing.TB, f engine.Frontend, src cluster.Source, id model.Sta
 	return stack, found
 }
 
-// behind is a source that notes what it is to confirm.
-type behind struct {
+// confirming is a source that notes what it is to confirm.
+type confirming struct {
 	cluster.Source
 	objects map[string]bool
 }
 
 // Confirm implements cluster.Confirmer.
-func (b behind) Confirm(obj cluster.Object) error {
-	b.objects[cluster.RefOf(obj).String()] = true
+func (c confirming) Confirm(obj cluster.Object) error {
+	c.objects[cluster.RefOf(obj).String()] = true
 	return nil
 }
 
