@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -57,6 +58,9 @@ type Stale struct{ Ref Ref }
 // Error implements error.
 func (s Stale) Error() string { return s.Ref.String() + " has changed since it was read" }
 
+// RetryAfter is how long to wait for the other state. Its arrival is an event, which may come sooner.
+func (s Stale) RetryAfter() time.Duration { return time.Second }
+
 // View reads through a Source. Reading subscribes: the view remembers every question, found or not, and an
 // event that changes an answer brings the next run about. Subscribe and SubscribeList do so without
 // reading; what is read through Unsubscribed brings no run about. The first error of the source sticks:
@@ -67,8 +71,8 @@ type View struct {
 	queries map[Query]struct{}
 	err     error
 	members *Memberships // nil: nothing is remembered
-	// confirmed are objects that are stored as they were read.
-	confirmed map[Ref]struct{}
+	// confirmed are objects that are stored as they were read, and their versions.
+	confirmed map[Ref]string
 }
 
 // NewView returns an empty-handed view of the source.
@@ -195,14 +199,14 @@ func (v *View) Confirm(objs ...Object) {
 	}
 	for _, obj := range objs {
 		ref := RefOf(obj)
-		if _, known := v.confirmed[ref]; known || v.err != nil {
+		if version, known := v.confirmed[ref]; known && version == obj.GetResourceVersion() || v.err != nil {
 			continue
 		}
 		if v.err = source.Confirm(obj); v.err == nil {
 			if v.confirmed == nil {
-				v.confirmed = map[Ref]struct{}{}
+				v.confirmed = map[Ref]string{}
 			}
-			v.confirmed[ref] = struct{}{}
+			v.confirmed[ref] = obj.GetResourceVersion()
 		}
 	}
 }

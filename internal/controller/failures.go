@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"context"
 	"errors"
 	"regexp"
 	"slices"
@@ -91,34 +90,14 @@ func (n noting) WithValues(keys ...any) logr.LogSink {
 // longTurn is how long a call waits for its turn before the log says so at its usual level: users wonder then.
 const longTurn = 30 * time.Second
 
-// logTurn logs that a run waits for the turn of a call.
+// logTurn logs that a run waits for the turn of a call, or for a change that has not arrived.
 func logTurn(log logr.Logger, turn time.Duration, err error) {
-	level := 1
+	level, message := 1, "waiting for rate limiter"
 	if turn >= longTurn {
 		level = 0
 	}
-	log.V(level).Info("waiting for rate limiter", "retryAfter", turn.Round(time.Second).String(), "err", err.Error())
-}
-
-// putOff is when a call that the rate limiter of this process did not send would have its turn; zero if
-// a run failed for another reason.
-func putOff(err error) time.Duration {
-	var paced interface{ RetryAfter() time.Duration }
-	if errors.As(err, &paced) {
-		return paced.RetryAfter()
+	if errors.As(err, new(cluster.Stale)) {
+		message = "waiting for a change to arrive"
 	}
-	return 0
-}
-
-// staleDelay is when to look again at what has changed since it was read. Its event, which is on its way, comes sooner.
-const staleDelay = time.Second
-
-// stale reports whether a run read an object that has changed since, and logs that it waits.
-func stale(ctx context.Context, err error) bool {
-	var s cluster.Stale
-	if !errors.As(err, &s) {
-		return false
-	}
-	logr.FromContextOrDiscard(ctx).V(1).Info("waiting for a change to arrive", "object", s.Ref.String())
-	return true
+	log.V(level).Info(message, "retryAfter", turn.Round(time.Second).String(), "err", err.Error())
 }

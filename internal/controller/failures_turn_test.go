@@ -1,12 +1,14 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -26,16 +28,28 @@ func TestLongWaitsForTheRateLimiterAreLogged(t *testing.T) {
 
 // An object that has changed since it was read is no failure of a run: its event is on its way.
 func TestStaleObjectsAreWaitedFor(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		want bool
-	}{
-		{fmt.Errorf("translate: %w", cluster.Stale{Ref: cluster.Ref{Kind: cluster.KindIngress, Name: "web"}}), true},
-		{errors.New("other"), false},
-		{nil, false},
-	} {
-		if got := stale(t.Context(), c.err); got != c.want {
-			t.Errorf("%v: stale %v", c.err, got)
+	store, err := cluster.NewMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale := fmt.Errorf("translate: %w", cluster.Stale{Ref: cluster.Ref{Kind: cluster.KindIngress, Name: "web"}})
+	for _, want := range []struct {
+		err   error
+		after time.Duration
+	}{{stale, time.Second}, {errors.New("other"), 0}} {
+		triggers := NewTriggers(func() *cluster.View { return cluster.NewView(store) }, nil, func(*cluster.View, cluster.Object) []string { return nil })
+		l := Line[string]{
+			Triggers: triggers, shares: newShares[string](nil), failures: &failures[string]{}, waits: newWaits[string](time.Now, nil),
+			Run: func(context.Context, string) (Next, error) { return Next{}, want.err },
+		}
+		var lines []string
+		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 1})
+		next, err := l.reconcile(logr.NewContext(t.Context(), log), "a")
+		if failed := want.after == 0; (err != nil) != failed || next.RequeueAfter != want.after {
+			t.Errorf("%v: next after %v, error %v", want.err, next.RequeueAfter, err)
+		}
+		if text := strings.Join(lines, " "); strings.Contains(text, "waiting for a change to arrive") != (want.after > 0) || strings.Contains(text, "rate limiter") {
+			t.Errorf("%v: logged %q", want.err, text)
 		}
 	}
 }

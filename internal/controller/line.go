@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
@@ -146,7 +147,7 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	since := l.waits.begin(k)
 	next, err := l.Run(context.WithValue(run, sinceKey{}, since), k)
 	again := l.Triggers.End(k)
-	if turn := putOff(err); turn > 0 {
+	if turn := failure.Turn(err); turn > 0 {
 		logTurn(logr.FromContextOrDiscard(ctx), turn, err)
 		next, err = Next{After: turn, Turn: true}, nil
 	}

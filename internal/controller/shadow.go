@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -151,6 +152,9 @@ const mostOfError = 500
 
 // failed notes that no plan could be made, and returns why.
 func (s *Shadow) failed(ctx context.Context, key shadowKey, err error) error {
+	if failure.Turn(err) > 0 {
+		return err // waiting, not failing
+	}
 	s.set(ctx, key, ShadowItem{Failed: finding.CutTo(mostOfError, finding.Printable(err.Error()))})
 	return err
 }

@@ -222,9 +222,6 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
 	if err != nil && s.fenced() {
 		return Next{After: fencedDelay}, nil
 	}
-	if stale(ctx, err) {
-		return Next{After: staleDelay}, nil
-	}
 	for _, c := range categories(id.Kind, out) {
 		s.metrics.errors.WithLabelValues(controllerOf(id.Kind), c).Inc()
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/config"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
@@ -110,8 +111,8 @@ func (r *registrations) run(ctx context.Context, k bindings.Key) (Next, error) {
 	if err != nil && r.fence != nil && r.fence() != nil {
 		return Next{After: fencedDelay}, nil
 	}
-	if stale(ctx, err) {
-		return Next{After: staleDelay}, nil
+	if failure.Turn(err) > 0 {
+		return Next{}, err // waiting, not failing
 	}
 	if err != nil {
 		r.metrics.errors.WithLabelValues(bindingController, "reconcile_targetgroupbinding_error").Inc()

@@ -22,8 +22,8 @@ const (
 	Fenced                 // this process must not write any more
 )
 
-// Turn is when a call that the rate limiter did not admit would have its turn, so that nothing was sent;
-// zero if the error does not say.
+// Turn is when to try again what waits and has not failed: a call that the rate limiter did not admit, so that nothing was
+// sent, or a run that read an object which has changed since. It is zero for other errors.
 func Turn(err error) time.Duration {
 	var later interface{ RetryAfter() time.Duration }
 	if errors.As(err, &later) {

@@ -47,6 +47,8 @@ type share struct {
 	calls *rate.Limiter
 	// waits are the milliseconds for which runs wait for answers.
 	waits *rate.Limiter
+	// stales are the answers that an object has changed, for each of which a run waits.
+	stales *rate.Limiter
 }
 
 // failed is a call that was not answered, and until when it stands for others.
@@ -69,6 +71,9 @@ const (
 	// waitsBurst is the time in milliseconds for which runs may wait for answers about one namespace, and waitsRate what
 	// comes back each second: a sixth of the time.
 	waitsRate, waitsBurst = 10_000.0 / 60, 10_000
+	// stalesRate and stalesBurst are how often the objects of one namespace may be found changed. Beyond them, what the
+	// informer holds counts, so that a tenant who edits an object all the time does not hold up a stack that others share.
+	stalesRate, stalesBurst = 1.0 / 6, 30
 	// failedFor is for how long a call that was not answered stands for the others of its namespace, so that an API server
 	// that hangs holds up one call and not one for each name.
 	failedFor = 10 * time.Second
@@ -123,6 +128,7 @@ func (l *Lookups) confirm(ctx context.Context, obj cluster.Object) error {
 	case apierrors.IsForbidden(err):
 		return nil
 	case absent(err), err == nil && !cluster.Same(obj, found):
+		l.stale(ref.Namespace)
 		return cluster.Stale{Ref: ref}
 	}
 	return err
@@ -152,11 +158,24 @@ func (l *Lookups) read(ctx context.Context, ref cluster.Ref, into cluster.Object
 	return cluster.Reduce(into, ""), nil
 }
 
-// ask reports whether the API server may be asked about an object now.
+// ask reports whether the API server may be asked now whether an object has changed.
 func (l *Lookups) ask(ref cluster.Ref) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.mayAsk(ref, l.now())
+	now := l.now()
+	if own := l.shares[ref.Namespace]; own != nil && own.stales.TokensAt(now) < 1 {
+		return false, nil
+	}
+	return l.mayAsk(ref, now)
+}
+
+// stale counts an object of a namespace that has changed.
+func (l *Lookups) stale(namespace string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if own := l.shares[namespace]; own != nil {
+		own.stales.AllowN(l.now(), 1)
+	}
 }
 
 // known returns an answer that still counts, or what counts where no call is left, and otherwise reports that the API
@@ -190,7 +209,9 @@ func (l *Lookups) mayAsk(ref cluster.Ref, now time.Time) (bool, error) {
 			clear(l.shares)
 			clear(l.failures)
 		}
-		own = &share{rate.NewLimiter(shareRate, shareBurst), rate.NewLimiter(waitsRate, waitsBurst)}
+		own = &share{
+			rate.NewLimiter(shareRate, shareBurst), rate.NewLimiter(waitsRate, waitsBurst), rate.NewLimiter(stalesRate, stalesBurst),
+		}
 		l.shares[ref.Namespace] = own
 	}
 	if own.calls.TokensAt(now) < 1 || own.waits.TokensAt(now) < 1 || !l.calls.AllowN(now, 1) {

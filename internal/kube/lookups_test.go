@@ -366,6 +366,29 @@ func TestServiceIsMissedOnlyByAnIngressAsItIsStored(t *testing.T) {
 	}
 }
 
+// A tenant who edits an object all the time holds up runs that others share for a while, and then now and then.
+func TestObjectsThatAlwaysChangeAreWaitedForNowAndThen(t *testing.T) {
+	t.Parallel()
+	s := &serviceServer{ingress: &networkingv1.Ingress{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "web", UID: "1", ResourceVersion: "1", Generation: 2},
+	}}
+	lookups, pass := newLookups(t, s)
+	read := s.ingress.DeepCopy()
+	read.Generation, read.ResourceVersion = 1, "0"
+	stale := 0
+	const runs = 600
+	for range runs {
+		if err := lookups.confirm(t.Context(), read); errors.As(err, new(cluster.Stale)) {
+			stale++
+		}
+		pass(time.Second)
+	}
+	if most := stalesBurst + int(runs*stalesRate) + 1; stale < stalesBurst || stale > most {
+		t.Errorf("%d of %d runs wait; want %d to %d", stale, runs, stalesBurst, most)
+	}
+}
+
 // Those who cannot wait read what the informers hold.
 func TestInformedAsksForNothing(t *testing.T) {
 	t.Parallel()

@@ -106,6 +106,17 @@ func (m *ruleMemory) forget(key Key) {
 	m.epoch++
 }
 
+// forgetUnclear forgets the rules of bindings that were unclear to the run of another, which took no rule away for that
+// reason, and returns them: they are to be run, so that no rule is left.
+func (m *ruleMemory) forgetUnclear(unclear []Key) []Key {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, key := range unclear {
+		delete(m.opened, key)
+	}
+	return unclear
+}
+
 // currentEpoch identifies a time during which no rule was changed by this process and none was forgotten; below
 // zero while rules are being changed.
 func (m *ruleMemory) currentEpoch() int {

@@ -41,6 +41,9 @@ func (p *run) syncRules(ctx context.Context, f *bindingplan.Facts, do bindingpla
 	defer func() { p.r.phase("rules", start) }()
 	var err error
 	d.Rules, err = p.openRules(ctx, f, do)
+	if errors.As(err, new(cluster.Stale)) {
+		return err // the run is repeated
+	}
 	if err != nil {
 		m, _ := failure.MeaningOf(failure.RulesOfENIs, p.r.Cloud.Class(err), err)
 		d.Rules = bindingplan.Opening{Findings: finding.List{{
@@ -87,7 +90,8 @@ type ruleUpdate struct {
 	bindingplan.RuleDemand
 	changes []bindingplan.GroupChange
 	changed bool
-	epoch   int // in which this was planned
+	epoch   int   // in which this was planned
+	unclear []Key // bindings that may ask for other rules, so that none was taken away
 }
 
 // updateRules makes the rules equal to what is asked for, on behalf of one binding, which is left out if it is leaving.
@@ -97,6 +101,7 @@ func (r *Reconciler) updateRules(ctx context.Context, me Key, leaving bool, age 
 		u, err := r.planRules(ctx, me, leaving, age)
 		u.epoch = epoch
 		if err != nil || len(u.changes) == 0 && r.rules.noteAll(u.Known, epoch, r.memory.isServing) {
+			r.runAgain(r.rules.forgetUnclear(u.unclear), me)
 			return u, err
 		}
 	}
@@ -122,7 +127,10 @@ func (r *Reconciler) updateRules(ctx context.Context, me Key, leaving bool, age 
 
 // planChange plans what is changed then. Whatever becomes of it, other runs wait for it no longer.
 func (r *Reconciler) planChange(ctx context.Context, me Key, leaving bool, age time.Duration) (u ruleUpdate, err error) {
-	defer func() { r.runAgain(r.rules.endPlanning(u.Known), me) }()
+	defer func() {
+		r.runAgain(r.rules.endPlanning(u.Known), me)
+		r.runAgain(r.rules.forgetUnclear(u.unclear), me)
+	}()
 	return r.planRules(ctx, me, leaving, age)
 }
 
@@ -162,10 +170,11 @@ func (r *Reconciler) changeGroups(ctx context.Context, u *ruleUpdate) error {
 // planRules compares what all bindings of the present view ask for with what is there.
 func (r *Reconciler) planRules(ctx context.Context, me Key, leaving bool, age time.Duration) (ruleUpdate, error) {
 	u := ruleUpdate{}
-	asks, err := r.collectDemands(ctx, me, leaving)
+	asks, unclear, err := r.collectDemands(ctx, me, leaving)
 	if err != nil {
 		return u, err
 	}
+	u.unclear = unclear
 	query := bindingplan.QueryFor(asks...)
 	query.MaxAge = age
 	found, err := r.Cloud.Interfaces(ctx, query)
@@ -223,12 +232,12 @@ func (r *Reconciler) groupsOf(ctx context.Context, list *targets.NodeList) (*bin
 	return g, nil
 }
 
-// collectDemands reads what all bindings ask for, in a view of its own: a change of another binding
-// brings that binding's own run about. A binding under deletion counts until it has let go.
-func (r *Reconciler) collectDemands(ctx context.Context, me Key, leaving bool) ([]bindingplan.Demand, error) {
-	v := r.Cluster.View().Unsubscribed()
-	var out []bindingplan.Demand
-	for _, b := range cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{Kind: cluster.KindBinding}) {
+// collectDemands reads what all bindings ask for, each in a view of its own: a change of another binding
+// brings that binding's own run about, and what cannot be read for it, as while its Service and itself are being
+// edited, is no failure of others. Such a binding is unclear. A binding under deletion counts until it has let go.
+func (r *Reconciler) collectDemands(ctx context.Context, me Key, leaving bool) (out []bindingplan.Demand, unclear []Key, _ error) {
+	all := r.Cluster.View().Unsubscribed()
+	for _, b := range cluster.List[*elbv2.TargetGroupBinding](all, cluster.Query{Kind: cluster.KindBinding}) {
 		key := Key{Namespace: b.Namespace, Name: b.Name}
 		if b.Spec.Networking == nil || leaving && key == me ||
 			b.DeletionTimestamp != nil && !slices.Contains(b.Finalizers, naming.BindingFinalizer) {
@@ -247,13 +256,21 @@ func (r *Reconciler) collectDemands(ctx context.Context, me Key, leaving bool) (
 			out = append(out, a)
 			continue
 		}
+		v := r.Cluster.View().Unsubscribed()
 		found := targets.Resolve(v, w, r.Targets)
 		a.Demand = targets.Ask(v, w, found)
 		a.Faulty = a.Faulty || found.Faulty
 		a.Lost = a.Lost || found.Blind
+		switch err := v.Err(); {
+		case err != nil && key == me:
+			return nil, nil, err
+		case err != nil:
+			a.Demand = targets.Demand{Lost: true}
+			unclear = append(unclear, key)
+		}
 		out = append(out, a)
 	}
-	return out, v.Err()
+	return out, unclear, all.Err()
 }
 
 // changeGroup changes the rules of one group. A rule that AWS refuses does not keep the others

@@ -50,8 +50,8 @@ func Translate(t testing.TB, f engine.Frontend, src cluster.Source, id model.Sta
 	none := true
 	for _, x := range found {
 		route := strings.HasSuffix(string(x.Object.Kind), "Route")
-		if x.Reason == finding.BackendNotFound && strings.Contains(x.Message, "Service ") ||
-			route && (x.Reason == finding.BackendPortNotFound || x.Reason == finding.ReferenceNotPermitted && strings.Contains(x.Message, " permits Service ")) {
+		if x.Reason == finding.BackendNotFound && strings.Contains(x.Message, " does not exist") ||
+			route && (x.Reason == finding.BackendPortNotFound || x.Reason == finding.ReferenceNotPermitted && strings.Contains(x.Message, " permits ")) {
 			if none = false; !confirmed.objects[x.Object.String()] {
 				t.Errorf("%s is acted on, and may have changed: %s", x.Object, x)
 			}

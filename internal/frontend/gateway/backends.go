@@ -49,11 +49,12 @@ func (t *translation) invalid(at finding.Origin, reason finding.Reason, message,
 }
 
 // granted reports whether a route may refer to an object of another namespace.
-func (t *translation) granted(at finding.Origin, group, kind, namespace, name string) bool {
+func (t *translation) granted(obj cluster.Object, at finding.Origin, group, kind, namespace, name string) bool {
 	route := at.Object
 	if t.attached.Grants.Permit(attach.From{Group: gwv1.GroupName, Kind: route.Kind, Namespace: route.Namespace}, attach.To{Group: group, Kind: kind, Namespace: namespace, Name: name}) {
 		return true
 	}
+	t.view.Confirm(obj)
 	// Whether the object exists is not revealed.
 	t.invalid(at, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", namespace, kind, finding.Cut(name)), fmt.Sprintf("create a ReferenceGrant there, from kind %s of namespace %s to kind %s, or use a backend of the namespace of the route", route.Kind, route.Namespace, kind))
 	return false
@@ -66,8 +67,7 @@ func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at 
 		t.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.Cut(name)), "set port")
 		return target{}, false
 	}
-	if !t.granted(at, "", serviceBackend, namespace, name) {
-		t.view.Confirm(obj)
+	if !t.granted(obj, at, "", serviceBackend, namespace, name) {
 		return target{}, false
 	}
 	svc, ok := cluster.GetNamed[*corev1.Service](t.view, obj, cluster.KindService, namespace, name)

@@ -233,7 +233,7 @@ func (t *translation) networkBackend(p *port, route attach.Route, ref gwv1.Backe
 	case targetGroupBackend:
 		return model.GroupRef{Name: string(ref.Name)}, true, false
 	case gatewayBackend:
-		return t.chained(p, ref, at)
+		return t.chained(p, route.Object, ref, at)
 	default:
 		t.invalid(at, finding.BackendKindUnknown, fmt.Sprintf("backend kind %q is not one that network load balancers forward to", finding.Cut(kind)), "name a Service, a Gateway with an application load balancer, or a TargetGroupName")
 		return model.GroupRef{}, false, false

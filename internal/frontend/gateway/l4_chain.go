@@ -20,7 +20,7 @@ import (
 )
 
 // chained is the target group with the application load balancer of another Gateway. It is held until that is there.
-func (t *translation) chained(p *port, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
+func (t *translation) chained(p *port, obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	namespace, name := backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
 		t.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.Cut(name)), "set port")
@@ -30,7 +30,7 @@ func (t *translation) chained(p *port, ref gwv1.BackendRef, at finding.Origin) (
 		t.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("AWS forwards from TCP listeners to application load balancers, and port %d is %s", p.Number, p.Listens().Protocol()), "use a TCPRoute and a TCP listener")
 		return model.GroupRef{}, false, false
 	}
-	if !t.granted(at, gwv1.GroupName, gatewayBackend, namespace, name) {
+	if !t.granted(obj, at, gwv1.GroupName, gatewayBackend, namespace, name) {
 		return model.GroupRef{}, false, false
 	}
 	gw, found := cluster.Get[*gwv1.Gateway](t.view, cluster.KindGateway, namespace, name)
@@ -39,6 +39,7 @@ func (t *translation) chained(p *port, ref gwv1.BackendRef, at finding.Origin) (
 		found = ours && kind == model.ALBGateway && gw.DeletionTimestamp == nil
 	}
 	if !found {
+		t.view.Confirm(obj)
 		t.invalid(at, finding.BackendNotFound, fmt.Sprintf("Gateway %q with an application load balancer does not exist", namespace+"/"+finding.Cut(name)), "create the Gateway, or correct the name")
 		return model.GroupRef{}, false, false
 	}

@@ -1,0 +1,83 @@
+package bindings_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+// behind is a store whose bindings of some names have changed since they were read.
+type behind struct {
+	*cluster.Memory
+	stale *[]string
+}
+
+func (b behind) Confirm(obj cluster.Object) error {
+	if slices.Contains(*b.stale, obj.GetName()) {
+		return cluster.Stale{Ref: cluster.RefOf(obj)}
+	}
+	return nil
+}
+
+// newBehind is newHarness with such a store.
+func newBehind(t *testing.T, objects ...string) (w *harness, stale *[]string, again *[]string) {
+	t.Helper()
+	w = newHarness(t, objects...)
+	stale, again = new([]string), new([]string)
+	w.conf.Cluster = kube.New(behind{w.store, stale}, kube.InMemory{Store: w.store}, w.conf.Now)
+	w.conf.Again = func(k bindings.Key) { *again = append(*again, k.Name) }
+	w.restart()
+	return w, stale, again
+}
+
+// Another tenant may edit a binding whose Service does not exist, over and over. That takes no rule away and keeps none from
+// being added, and only its own runs wait for it.
+func TestABindingThatChangesHoldsUpNoRulesOfOthers(t *testing.T) {
+	w, stale, again := newBehind(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
+		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
+	w.run("a")
+	w.run("b")
+	want(t, "both", "tcp 8080-9090 sg-b", w.aws.rulesOf("sg-node"))
+	w.drop(cluster.KindService, "other")
+	*stale, *again = []string{"b"}, nil
+	w.put(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
+	out := w.run("a")
+	want(t, "rules", "tcp 8080-9090 sg-b, tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))
+	want(t, "condition", "True SuccessfullyReconciled", w.ready("a"))
+	if len(out.Findings) != 0 {
+		t.Errorf("blamed for another's binding: %v", out.Findings)
+	}
+	want(t, "run again", "b", strings.Join(*again, " "))
+	if _, err := w.rec.Reconcile(t.Context(), bindings.Key{Namespace: "ns", Name: "b"}); err == nil {
+		t.Error("a run over a binding that has changed does not wait")
+	}
+	*stale = nil
+	w.put(serviceDoc("other", "ClusterIP"))
+	w.run("b")
+	want(t, "once it has arrived", "tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
+}
+
+// Targets that another binding of the same group may want stay until it is clear. That is no failure.
+func TestALeavingBindingWaitsForOneThatChanges(t *testing.T) {
+	shared := strings.ReplaceAll(bindingDoc("b", "other", "ip", 9090), "arn/b", "arn/a")
+	w, stale, _ := newBehind(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
+	w.run("a")
+	w.put(shared)
+	*stale = []string{"b"}
+	w.drop(cluster.KindBinding, "a")
+	out := w.run("a")
+	if w.binding("a") == nil || len(out.Findings) != 0 || out.RetryAfter != time.Second {
+		t.Errorf("again after %v, findings %v", out.RetryAfter, out.Findings)
+	}
+	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
+	*stale = nil
+	w.run("a")
+	if w.binding("a") != nil {
+		t.Error("the finalizer is still there")
+	}
+}
