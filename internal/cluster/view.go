@@ -52,6 +52,12 @@ type Confirmer interface {
 	Confirm(obj Object) error
 }
 
+// Asking is a Source that asks the API server about what it does not hold.
+type Asking interface {
+	// Informed returns the source without that.
+	Informed() Source
+}
+
 // Stale is the error of a view whose source will soon have another state of an object that it has read.
 type Stale struct{ Ref Ref }
 
@@ -88,6 +94,15 @@ func (v *View) With(m *Memberships) *View {
 
 // Unsubscribed returns a view of the same source that remembers no question, with an error of its own.
 func (v *View) Unsubscribed() *View { return &View{src: v.src, members: v.members} }
+
+// Informed returns a view like Unsubscribed of what the source holds: the API server is not asked about anything.
+func (v *View) Informed() *View {
+	out := v.Unsubscribed()
+	if asking, ok := v.src.(Asking); ok {
+		out.src = asking.Informed()
+	}
+	return out
+}
 
 // Subscribe subscribes to an object, whether it exists or not, without reading it.
 func (v *View) Subscribe(kind Kind, namespace, name string) {

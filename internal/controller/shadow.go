@@ -13,7 +13,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
-	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -152,7 +151,7 @@ const mostOfError = 500
 
 // failed notes that no plan could be made, and returns why.
 func (s *Shadow) failed(ctx context.Context, key shadowKey, err error) error {
-	if failure.Turn(err) > 0 {
+	if errors.As(err, new(cluster.Stale)) {
 		return err // waiting, not failing
 	}
 	s.set(ctx, key, ShadowItem{Failed: finding.CutTo(mostOfError, finding.Printable(err.Error()))})

@@ -73,7 +73,7 @@ const (
 	waitsRate, waitsBurst = 10_000.0 / 60, 10_000
 	// stalesRate and stalesBurst are how often the objects of one namespace may be found changed. Beyond them, what the
 	// informer holds counts, so that a tenant who edits an object all the time does not hold up a stack that others share.
-	stalesRate, stalesBurst = 1.0 / 6, 30
+	stalesRate, stalesBurst = 1.0 / 6, 50
 	// failedFor is for how long a call that was not answered stands for the others of its namespace, so that an API server
 	// that hangs holds up one call and not one for each name.
 	failedFor = 10 * time.Second

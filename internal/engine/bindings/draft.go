@@ -36,7 +36,7 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Draft, boo
 	var rules ruleUpdate
 	for _, s := range plan.Steps {
 		if do, ok := s.Do.(bindingplan.SyncRules); ok {
-			if rules, err = r.planRules(ctx, key, do.Leaving, do.MaxAge); err != nil {
+			if rules, err = r.planRules(ctx, key, do.Leaving, do.MaxAge, true); err != nil {
 				return bindingplan.Draft{}, false, fmt.Errorf("plan rules: %w", err)
 			}
 		}
@@ -53,7 +53,7 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Draft, boo
 
 // DraftRules plans the rules of the security groups of nodes and pods for all bindings, and changes nothing.
 func (r *Reconciler) DraftRules(ctx context.Context) ([]bindingplan.GroupChange, error) {
-	u, err := r.planRules(ctx, Key{}, false, 0)
+	u, err := r.planRules(ctx, Key{}, false, 0, true)
 	return u.changes, err
 }
 

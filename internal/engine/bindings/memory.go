@@ -72,6 +72,14 @@ func (m *memory) of(key Key) bindingplan.Memory {
 	return out
 }
 
+// isMissing reports whether the last run over a binding found that its Service does not exist.
+func (m *memory) isMissing(key Key) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, missing := m.missing[key]
+	return missing || m.letGo[key]
+}
+
 // firstDue is when a binding is compared with AWS first, though it did not change. The lock is held.
 func (m *memory) firstDue(key Key) time.Time {
 	return m.now().Add(min(m.firstLook+spread(key, m.firstLook/2), m.resyncAfter(key)))

@@ -41,7 +41,7 @@ func (p *run) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bool
 // leaving. It is read in a view of its own: when they change, the bindings that want them have runs
 // of their own.
 func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBinding, leaving bool) (map[string]bool, error) {
-	v := r.Cluster.View().Unsubscribed()
+	v := r.Cluster.View().Informed()
 	out := map[string]bool{}
 	for _, o := range withTargetGroup(v, b) {
 		if o.Namespace == b.Namespace && o.Name == b.Name || o.DeletionTimestamp != nil || !bindingplan.SameTargetGroup(o, b) ||
@@ -52,7 +52,11 @@ func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBin
 		if err != nil {
 			continue // it cannot register anything either
 		}
-		for _, e := range targets.Resolve(v, w, r.Targets).Endpoints() {
+		key, found := Key{Namespace: o.Namespace, Name: o.Name}, targets.Resolve(v, w, r.Targets)
+		if found.NotFound && leaving && !r.memory.isMissing(key) && r.rules.mayWait(Key{Namespace: b.Namespace, Name: b.Name}, r.Now()) {
+			return nil, unclearError{key} // it may take the targets over
+		}
+		for _, e := range found.Endpoints() {
 			out[targets.CanonicalIdentity(e.Identity())] = true
 		}
 	}

@@ -42,7 +42,7 @@ func (p *run) syncRules(ctx context.Context, f *bindingplan.Facts, do bindingpla
 	var err error
 	d.Rules, err = p.openRules(ctx, f, do)
 	if errors.As(err, new(cluster.Stale)) {
-		return err // the run is repeated
+		return err // the binding itself has changed
 	}
 	if err != nil {
 		m, _ := failure.MeaningOf(failure.RulesOfENIs, p.r.Cloud.Class(err), err)
@@ -91,18 +91,18 @@ type ruleUpdate struct {
 	changes []bindingplan.GroupChange
 	changed bool
 	epoch   int   // in which this was planned
-	unclear []Key // bindings that may ask for other rules, so that none was taken away
+	unclear []Key // bindings that may ask for rules, so that none was taken away
 }
 
 // updateRules makes the rules equal to what is asked for, on behalf of one binding, which is left out if it is leaving.
 // What it compares is not older than age, if that is above zero.
 func (r *Reconciler) updateRules(ctx context.Context, me Key, leaving bool, age time.Duration) (ruleUpdate, error) {
 	if epoch := r.rules.currentEpoch(); epoch >= 0 {
-		u, err := r.planRules(ctx, me, leaving, age)
+		u, err := r.planRules(ctx, me, leaving, age, false)
 		u.epoch = epoch
 		if err != nil || len(u.changes) == 0 && r.rules.noteAll(u.Known, epoch, r.memory.isServing) {
-			r.runAgain(r.rules.forgetUnclear(u.unclear), me)
-			return u, err
+			r.runAgain(r.rules.forgetAll(u.unclear), me)
+			return u, r.waitFor(u.unclear, me, leaving, err)
 		}
 	}
 	// One run at a time changes rules, and plans them from a view that it took since: a run with
@@ -122,16 +122,35 @@ func (r *Reconciler) updateRules(ctx context.Context, me Key, leaving bool, age 
 	if err == nil && !u.Opening.Again {
 		r.rules.noteAll(u.Known, epoch, r.memory.isServing)
 	}
-	return u, err
+	return u, r.waitFor(u.unclear, me, leaving, err)
 }
+
+// waitFor has those wait for unclear bindings who may be the last to find a rule that is to go. It returns err if there is one.
+func (r *Reconciler) waitFor(unclear []Key, me Key, leaving bool, err error) error {
+	if err == nil && len(unclear) > 0 && (leaving || me == Key{}) {
+		return unclearError{unclear[0]}
+	}
+	return err
+}
+
+// unclearError says that what a binding asks for is not known yet.
+type unclearError struct{ of Key }
+
+// Error implements error.
+func (e unclearError) Error() string {
+	return fmt.Sprintf("the Service of TargetGroupBinding %s has not arrived", e.of)
+}
+
+// RetryAfter is when to look again.
+func (unclearError) RetryAfter() time.Duration { return time.Second }
 
 // planChange plans what is changed then. Whatever becomes of it, other runs wait for it no longer.
 func (r *Reconciler) planChange(ctx context.Context, me Key, leaving bool, age time.Duration) (u ruleUpdate, err error) {
 	defer func() {
 		r.runAgain(r.rules.endPlanning(u.Known), me)
-		r.runAgain(r.rules.forgetUnclear(u.unclear), me)
+		r.runAgain(r.rules.forgetAll(u.unclear), me)
 	}()
-	return r.planRules(ctx, me, leaving, age)
+	return r.planRules(ctx, me, leaving, age, false)
 }
 
 // runAgain brings about runs of bindings that asked for other rules when these were planned than in their last run. They may
@@ -167,14 +186,20 @@ func (r *Reconciler) changeGroups(ctx context.Context, u *ruleUpdate) error {
 	return err
 }
 
-// planRules compares what all bindings of the present view ask for with what is there.
-func (r *Reconciler) planRules(ctx context.Context, me Key, leaving bool, age time.Duration) (ruleUpdate, error) {
+// planRules compares what all bindings of the present view ask for with what is there. In a draft, what is missing is
+// taken for missing at once.
+func (r *Reconciler) planRules(ctx context.Context, me Key, leaving bool, age time.Duration, draft bool) (ruleUpdate, error) {
 	u := ruleUpdate{}
 	asks, unclear, err := r.collectDemands(ctx, me, leaving)
 	if err != nil {
 		return u, err
 	}
-	u.unclear = unclear
+	if len(unclear) > 0 && !draft && r.rules.mayWait(me, r.Now()) {
+		for _, i := range unclear {
+			asks[i].Lost = true
+			u.unclear = append(u.unclear, asks[i].Key)
+		}
+	}
 	query := bindingplan.QueryFor(asks...)
 	query.MaxAge = age
 	found, err := r.Cloud.Interfaces(ctx, query)
@@ -232,15 +257,17 @@ func (r *Reconciler) groupsOf(ctx context.Context, list *targets.NodeList) (*bin
 	return g, nil
 }
 
-// collectDemands reads what all bindings ask for, each in a view of its own: a change of another binding
-// brings that binding's own run about, and what cannot be read for it, as while its Service and itself are being
-// edited, is no failure of others. Such a binding is unclear. A binding under deletion counts until it has let go.
-func (r *Reconciler) collectDemands(ctx context.Context, me Key, leaving bool) (out []bindingplan.Demand, unclear []Key, _ error) {
-	all := r.Cluster.View().Unsubscribed()
-	for _, b := range cluster.List[*elbv2.TargetGroupBinding](all, cluster.Query{Kind: cluster.KindBinding}) {
+// collectDemands reads what all bindings ask for, in a view of its own: a change of another binding
+// brings that binding's own run about. A binding under deletion counts until it has let go. Of others that are read, the
+// API server is not asked about anything, so that they cost no time: unclear are those whose Service is not held here, by
+// their place in the list.
+func (r *Reconciler) collectDemands(ctx context.Context, me Key, leaving bool) (out []bindingplan.Demand, unclear []int, _ error) {
+	v := r.Cluster.View()
+	own, others := v.Unsubscribed(), v.Informed()
+	for _, b := range cluster.List[*elbv2.TargetGroupBinding](others, cluster.Query{Kind: cluster.KindBinding}) {
 		key := Key{Namespace: b.Namespace, Name: b.Name}
-		if b.Spec.Networking == nil || leaving && key == me ||
-			b.DeletionTimestamp != nil && !slices.Contains(b.Finalizers, naming.BindingFinalizer) {
+		claimed := slices.Contains(b.Finalizers, naming.BindingFinalizer)
+		if b.Spec.Networking == nil || leaving && key == me || b.DeletionTimestamp != nil && !claimed {
 			continue
 		}
 		a := bindingplan.Demand{Key: key, Ref: targets.Ref(b), Leaving: b.DeletionTimestamp != nil}
@@ -249,28 +276,27 @@ func (r *Reconciler) collectDemands(ctx context.Context, me Key, leaving bool) (
 			switch class := r.Cloud.Class(err); {
 			case class == engine.Gone, class == engine.Invalid:
 				continue // no target group, no traffic
-			case !slices.Contains(b.Finalizers, naming.BindingFinalizer):
+			case !claimed:
 				continue // no rule was ever made for it
 			}
 			a.Lost = true
 			out = append(out, a)
 			continue
 		}
-		v := r.Cluster.View().Unsubscribed()
+		v := others
+		if key == me {
+			v = own
+		}
 		found := targets.Resolve(v, w, r.Targets)
 		a.Demand = targets.Ask(v, w, found)
 		a.Faulty = a.Faulty || found.Faulty
 		a.Lost = a.Lost || found.Blind
-		switch err := v.Err(); {
-		case err != nil && key == me:
-			return nil, nil, err
-		case err != nil:
-			a.Demand = targets.Demand{Lost: true}
-			unclear = append(unclear, key)
+		if found.NotFound && key != me && claimed && !a.Leaving && !r.memory.isMissing(key) {
+			unclear = append(unclear, len(out))
 		}
 		out = append(out, a)
 	}
-	return out, unclear, all.Err()
+	return out, unclear, errors.Join(own.Err(), others.Err())
 }
 
 // changeGroup changes the rules of one group. A rule that AWS refuses does not keep the others

@@ -1,6 +1,7 @@
 package bindings_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +25,9 @@ func (b behind) Confirm(obj cluster.Object) error {
 	return nil
 }
 
+// Informed implements cluster.Asking.
+func (b behind) Informed() cluster.Source { return b.Memory }
+
 // newBehind is newHarness with such a store.
 func newBehind(t *testing.T, objects ...string) (w *harness, stale *[]string, again *[]string) {
 	t.Helper()
@@ -35,8 +39,8 @@ func newBehind(t *testing.T, objects ...string) (w *harness, stale *[]string, ag
 	return w, stale, again
 }
 
-// Another tenant may edit a binding whose Service does not exist, over and over. That takes no rule away and keeps none from
-// being added, and only its own runs wait for it.
+// Another tenant may edit a binding whose Service does not exist, over and over. For a while that takes no rule away. It
+// keeps none from being added, and only its own runs wait for it.
 func TestABindingThatChangesHoldsUpNoRulesOfOthers(t *testing.T) {
 	w, stale, again := newBehind(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
@@ -45,39 +49,59 @@ func TestABindingThatChangesHoldsUpNoRulesOfOthers(t *testing.T) {
 	want(t, "both", "tcp 8080-9090 sg-b", w.aws.rulesOf("sg-node"))
 	w.drop(cluster.KindService, "other")
 	*stale, *again = []string{"b"}, nil
-	w.put(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
-	out := w.run("a")
-	want(t, "rules", "tcp 8080-9090 sg-b, tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))
-	want(t, "condition", "True SuccessfullyReconciled", w.ready("a"))
-	if len(out.Findings) != 0 {
-		t.Errorf("blamed for another's binding: %v", out.Findings)
+	edit := func(port int) {
+		t.Helper()
+		w.put(strings.ReplaceAll(bindingDoc("a", "web", "ip", port), "name: a}", fmt.Sprintf("name: a, generation: %d}", port)))
+		if out := w.run("a"); len(out.Findings) != 0 {
+			t.Errorf("blamed for another's binding: %v", out.Findings)
+		}
+		want(t, "condition", "True SuccessfullyReconciled", w.ready("a"))
 	}
+	edit(8081)
+	want(t, "rules", "tcp 8080-9090 sg-b, tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))
 	want(t, "run again", "b", strings.Join(*again, " "))
+	if err := w.rec.SyncRules(t.Context()); err == nil {
+		t.Error("the rules are not tidied again")
+	}
 	if _, err := w.rec.Reconcile(t.Context(), bindings.Key{Namespace: "ns", Name: "b"}); err == nil {
 		t.Error("a run over a binding that has changed does not wait")
 	}
+
 	*stale = nil
 	w.put(serviceDoc("other", "ClusterIP"))
 	w.run("b")
 	want(t, "once it has arrived", "tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
+
+	w.drop(cluster.KindService, "other")
+	*stale = []string{"b"}
+	w.now = w.now.Add(time.Minute)
+	edit(8082)
+	want(t, "after a while", "tcp 8082-8082 sg-b", w.aws.rulesOf("sg-node"))
 }
 
-// Targets that another binding of the same group may want stay until it is clear. That is no failure.
-func TestALeavingBindingWaitsForOneThatChanges(t *testing.T) {
-	shared := strings.ReplaceAll(bindingDoc("b", "other", "ip", 9090), "arn/b", "arn/a")
-	w, stale, _ := newBehind(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
-	w.run("a")
-	w.put(shared)
-	*stale = []string{"b"}
-	w.drop(cluster.KindBinding, "a")
-	out := w.run("a")
-	if w.binding("a") == nil || len(out.Findings) != 0 || out.RetryAfter != time.Second {
-		t.Errorf("again after %v, findings %v", out.RetryAfter, out.Findings)
-	}
-	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
-	*stale = nil
-	w.run("a")
-	if w.binding("a") != nil {
-		t.Error("the finalizer is still there")
+// The Service of a binding that takes a target group over may arrive after it. The targets stay until then, but not for ever.
+func TestALeavingBindingWaitsForTheServiceOfAnother(t *testing.T) {
+	for _, arrives := range []bool{true, false} {
+		w, _, _ := newBehind(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
+		w.run("a")
+		w.put(strings.ReplaceAll(bindingDoc("b", "other", "ip", 8080), "arn/b", "arn/a"), podDocs("other", p1))
+		w.drop(cluster.KindBinding, "a")
+		out := w.run("a")
+		if w.binding("a") == nil || len(out.Findings) != 0 || out.RetryAfter != time.Second {
+			t.Errorf("again after %v, findings %v", out.RetryAfter, out.Findings)
+		}
+		want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
+		left := ""
+		if arrives {
+			w.put(serviceDoc("other", "ClusterIP"))
+			left = "10.0.1.1:8080"
+		} else {
+			w.now = w.now.Add(time.Minute)
+		}
+		w.run("a")
+		want(t, "targets after that", left, w.aws.ids("arn/a"))
+		if w.binding("a") != nil {
+			t.Error("the finalizer is still there")
+		}
 	}
 }
