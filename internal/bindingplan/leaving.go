@@ -131,8 +131,8 @@ func MakeEmptying(f *Facts) Plan {
 func (p *planner) gone() {
 	m := p.Memory
 	p.do(BackendMissing, "")
-	if len(p.GatedPods) > 0 && m.AbsentFor < absenceDelay {
-		p.again(absenceDelay, "the binding may be on its way")
+	if len(p.GatedPods) > 0 && m.AbsentFor < AbsenceDelay {
+		p.again(AbsenceDelay, "the binding may be on its way")
 	} else {
 		p.release("there is no such binding")
 	}

@@ -14,9 +14,10 @@ import (
 const (
 	// LongestBackOff is for what AWS refused and only a change of input corrects.
 	LongestBackOff = 5 * time.Minute
-	lacking        = time.Minute     // for a target group that does not exist
-	lackingFor     = time.Hour       // from then on it is looked for at the longest back-off
-	absenceDelay   = 5 * time.Second // before the absence of a backend is believed
+	lacking        = time.Minute // for a target group that does not exist
+	lackingFor     = time.Hour   // from then on it is looked for at the longest back-off
+	// AbsenceDelay is how long a backend is missing before that is believed.
+	AbsenceDelay = 5 * time.Second
 	// replacedWithin is for how long the targets of a Service that is gone stay, if the stack of the binding is to stay:
 	// longer than the targets of another Service usually take to become healthy.
 	replacedWithin = 5 * time.Minute

@@ -72,12 +72,12 @@ func (m *memory) of(key Key) bindingplan.Memory {
 	return out
 }
 
-// isMissing reports whether the last run over a binding found that its Service does not exist.
+// isMissing reports whether the runs over a binding believe that its Service does not exist.
 func (m *memory) isMissing(key Key) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, missing := m.missing[key]
-	return missing || m.letGo[key]
+	since, missing := m.missing[key]
+	return m.letGo[key] || missing && m.now().Sub(since) >= bindingplan.AbsenceDelay
 }
 
 // firstDue is when a binding is compared with AWS first, though it did not change. The lock is held.

@@ -259,11 +259,10 @@ func (r *Reconciler) groupsOf(ctx context.Context, list *targets.NodeList) (*bin
 
 // collectDemands reads what all bindings ask for, in a view of its own: a change of another binding
 // brings that binding's own run about. A binding under deletion counts until it has let go. Of others that are read, the
-// API server is not asked about anything, so that they cost no time: unclear are those whose Service is not held here, by
-// their place in the list.
+// API server is not asked about anything, so that they cost no time: unclear, by their
+// place in the list, are those whose Service is not held here while their own runs do not believe that it is gone.
 func (r *Reconciler) collectDemands(ctx context.Context, me Key, leaving bool) (out []bindingplan.Demand, unclear []int, _ error) {
-	v := r.Cluster.View()
-	own, others := v.Unsubscribed(), v.Informed()
+	own, others := r.Cluster.View().Unsubscribed(), r.Cluster.View().Informed()
 	for _, b := range cluster.List[*elbv2.TargetGroupBinding](others, cluster.Query{Kind: cluster.KindBinding}) {
 		key := Key{Namespace: b.Namespace, Name: b.Name}
 		claimed := slices.Contains(b.Finalizers, naming.BindingFinalizer)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
@@ -77,6 +78,24 @@ func TestABindingThatChangesHoldsUpNoRulesOfOthers(t *testing.T) {
 	w.now = w.now.Add(time.Minute)
 	edit(8082)
 	want(t, "after a while", "tcp 8082-8082 sg-b", w.aws.rulesOf("sg-node"))
+}
+
+// A Service that goes may be made again in a moment: the rules of its targets stay as long as these do.
+func TestRulesOfAServiceThatIsMadeAgainStay(t *testing.T) {
+	w, _, _ := newBehind(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
+		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
+	w.run("a")
+	w.run("b")
+	w.drop(cluster.KindService, "other")
+	w.run("b")
+	w.put(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
+	w.run("a")
+	want(t, "in the first moment", "tcp 8080-9090 sg-b, tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))
+	want(t, "targets", "10.0.2.1:8080", w.aws.ids("arn/b"))
+	w.now = w.now.Add(bindingplan.AbsenceDelay)
+	w.run("b")
+	want(t, "after it", "tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))
+	want(t, "targets after it", "", w.aws.ids("arn/b"))
 }
 
 // The Service of a binding that takes a target group over may arrive after it. The targets stay until then, but not for ever.
