@@ -52,8 +52,8 @@ type Confirmer interface {
 	Confirm(obj Object) error
 }
 
-// Asking is a Source that asks the API server about what it does not hold.
-type Asking interface {
+// Asker is a Source that asks the API server about what it does not hold.
+type Asker interface {
 	// Informed returns the source without that.
 	Informed() Source
 }
@@ -98,8 +98,8 @@ func (v *View) Unsubscribed() *View { return &View{src: v.src, members: v.member
 // Informed returns a view like Unsubscribed of what the source holds: the API server is not asked about anything.
 func (v *View) Informed() *View {
 	out := v.Unsubscribed()
-	if asking, ok := v.src.(Asking); ok {
-		out.src = asking.Informed()
+	if asker, ok := v.src.(Asker); ok {
+		out.src = asker.Informed()
 	}
 	return out
 }

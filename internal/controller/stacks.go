@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/config"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/gateway"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
@@ -217,6 +218,9 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
 	if err == nil {
 		err = out.Err
 	} else if out.RetryAfter > 0 {
+		if turn := failure.Turn(err); turn > 0 {
+			logTurn(log, turn, err)
+		}
 		return Next{After: out.RetryAfter}, nil // waiting, not failing
 	}
 	if err != nil && s.fenced() {

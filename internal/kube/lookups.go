@@ -210,7 +210,9 @@ func (l *Lookups) mayAsk(ref cluster.Ref, now time.Time) (bool, error) {
 			clear(l.failures)
 		}
 		own = &share{
-			rate.NewLimiter(shareRate, shareBurst), rate.NewLimiter(waitsRate, waitsBurst), rate.NewLimiter(stalesRate, stalesBurst),
+			calls:  rate.NewLimiter(shareRate, shareBurst),
+			waits:  rate.NewLimiter(waitsRate, waitsBurst),
+			stales: rate.NewLimiter(stalesRate, stalesBurst),
 		}
 		l.shares[ref.Namespace] = own
 	}

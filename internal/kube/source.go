@@ -162,8 +162,10 @@ func (s *Source) Confirm(obj cluster.Object) error {
 	return s.Lookups.confirm(s.ctx, obj)
 }
 
-// Informed returns what the informers hold, for those who cannot wait for the API server: it is not asked about anything.
+// Informed implements cluster.Asker: what the informers hold, for those who cannot wait for the API server.
 func (s *Source) Informed() cluster.Source { return informed{s} }
+
+var _ cluster.Asker = (*Source)(nil)
 
 type informed struct{ *Source }
 

@@ -139,9 +139,6 @@ func (p *run) removeGone(ctx context.Context, f *bindingplan.Facts, run error) e
 		g.GatedPods, g.Said = f.GatedPods, p.said
 		return p.report(ctx, g, bindingplan.Failed(g, *failed))
 	}
-	if failure.Turn(run) > 0 {
-		return failed.Err // the wait would hide it
-	}
 	return errors.Join(run, failed.Err)
 }
 

@@ -107,15 +107,13 @@ func (m *ruleMemory) forget(key Key) {
 	m.epoch++
 }
 
-// forgetAll forgets the rules of bindings that were unclear to the run of another, which took no rule away for that
-// reason, and returns them: they are to be run, so that no rule is left.
-func (m *ruleMemory) forgetAll(unclear []Key) []Key {
+// forgetOpened forgets the rules of bindings, so that their next runs plan those of all.
+func (m *ruleMemory) forgetOpened(keys []Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, key := range unclear {
+	for _, key := range keys {
 		delete(m.opened, key)
 	}
-	return unclear
 }
 
 const (

@@ -101,8 +101,8 @@ func (r *Reconciler) updateRules(ctx context.Context, me Key, leaving bool, age 
 		u, err := r.planRules(ctx, me, leaving, age, false)
 		u.epoch = epoch
 		if err != nil || len(u.changes) == 0 && r.rules.noteAll(u.Known, epoch, r.memory.isServing) {
-			r.runAgain(r.rules.forgetAll(u.unclear), me)
-			return u, r.waitFor(u.unclear, me, leaving, err)
+			r.runUnclear(u.unclear, me)
+			return u, u.settled(me, leaving, err)
 		}
 	}
 	// One run at a time changes rules, and plans them from a view that it took since: a run with
@@ -122,13 +122,14 @@ func (r *Reconciler) updateRules(ctx context.Context, me Key, leaving bool, age 
 	if err == nil && !u.Opening.Again {
 		r.rules.noteAll(u.Known, epoch, r.memory.isServing)
 	}
-	return u, r.waitFor(u.unclear, me, leaving, err)
+	return u, u.settled(me, leaving, err)
 }
 
-// waitFor has those wait for unclear bindings who may be the last to find a rule that is to go. It returns err if there is one.
-func (r *Reconciler) waitFor(unclear []Key, me Key, leaving bool, err error) error {
-	if err == nil && len(unclear) > 0 && (leaving || me == Key{}) {
-		return unclearError{unclear[0]}
+// settled returns err, or that an unclear binding is to be waited for: who leaves, and who tidies up, may be the last to
+// find a rule that is to go.
+func (u *ruleUpdate) settled(me Key, leaving bool, err error) error {
+	if err == nil && len(u.unclear) > 0 && (leaving || me == Key{}) {
+		return unclearError{u.unclear[0]}
 	}
 	return err
 }
@@ -148,9 +149,15 @@ func (unclearError) RetryAfter() time.Duration { return time.Second }
 func (r *Reconciler) planChange(ctx context.Context, me Key, leaving bool, age time.Duration) (u ruleUpdate, err error) {
 	defer func() {
 		r.runAgain(r.rules.endPlanning(u.Known), me)
-		r.runAgain(r.rules.forgetAll(u.unclear), me)
+		r.runUnclear(u.unclear, me)
 	}()
 	return r.planRules(ctx, me, leaving, age, false)
+}
+
+// runUnclear brings about runs of unclear bindings, which take away what this one has left.
+func (r *Reconciler) runUnclear(unclear []Key, me Key) {
+	r.rules.forgetOpened(unclear)
+	r.runAgain(unclear, me)
 }
 
 // runAgain brings about runs of bindings that asked for other rules when these were planned than in their last run. They may
@@ -257,10 +264,10 @@ func (r *Reconciler) groupsOf(ctx context.Context, list *targets.NodeList) (*bin
 	return g, nil
 }
 
-// collectDemands reads what all bindings ask for, in a view of its own: a change of another binding
-// brings that binding's own run about. A binding under deletion counts until it has let go. Of others that are read, the
-// API server is not asked about anything, so that they cost no time: unclear, by their
-// place in the list, are those whose Service is not held here while their own runs do not believe that it is gone.
+// collectDemands reads what all bindings ask for, in a view of its own: a change of another binding brings that binding's
+// own run about. A binding under deletion counts until it has let go. The API server is not asked about the Services of
+// others, so that a run does not wait for answers about them. Unclear, by their place in the list, are those whose Service is
+// not held here while their own runs do not believe that it is gone.
 func (r *Reconciler) collectDemands(ctx context.Context, me Key, leaving bool) (out []bindingplan.Demand, unclear []int, _ error) {
 	own, others := r.Cluster.View().Unsubscribed(), r.Cluster.View().Informed()
 	for _, b := range cluster.List[*elbv2.TargetGroupBinding](others, cluster.Query{Kind: cluster.KindBinding}) {

@@ -1,6 +1,7 @@
 package bindings_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ func (b behind) Confirm(obj cluster.Object) error {
 	return nil
 }
 
-// Informed implements cluster.Asking.
+// Informed implements cluster.Asker.
 func (b behind) Informed() cluster.Source { return b.Memory }
 
 // newBehind is newHarness with such a store.
@@ -96,6 +97,58 @@ func TestRulesOfAServiceThatIsMadeAgainStay(t *testing.T) {
 	w.run("b")
 	want(t, "after it", "tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))
 	want(t, "targets after it", "", w.aws.ids("arn/b"))
+}
+
+// late is the small AWS, in which something happens while the ranges of the VPC are read: after the endpoints of a run were
+// resolved, and before its rules are planned.
+type late struct {
+	*aws
+	happens func()
+}
+
+func (l *late) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
+	l.happens()
+	return l.aws.VPCRanges(ctx, vpc)
+}
+
+// A binding may be edited, and its Service go, while its own run is under way. The run is repeated, and nothing is wrong.
+func TestABindingThatChangesDuringItsRunIsRunAgain(t *testing.T) {
+	w, stale, _ := newBehind(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
+	changed := false
+	w.conf.Cloud = &late{w.aws, func() {
+		if !changed {
+			changed, *stale = true, []string{"a"}
+			w.drop(cluster.KindService, "web")
+		}
+	}}
+	w.restart()
+	out := w.run("a")
+	if !changed || len(out.Findings) != 0 || out.RetryAfter != time.Second {
+		t.Errorf("changed %v, again after %v, findings %v", changed, out.RetryAfter, out.Findings)
+	}
+	want(t, "targets", "", w.aws.ids("arn/a"))
+}
+
+// A binding that leaves may be the last to find a rule that is to go. It waits for what is unclear, but not for ever.
+func TestALeavingBindingWaitsForRulesOfAnother(t *testing.T) {
+	w, stale, _ := newBehind(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
+		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
+	w.run("a")
+	w.run("b")
+	w.drop(cluster.KindService, "other")
+	*stale = []string{"b"}
+	w.drop(cluster.KindBinding, "a")
+	out := w.run("a")
+	if w.binding("a") == nil || len(out.Findings) != 0 || out.RetryAfter != time.Second {
+		t.Errorf("again after %v, findings %v", out.RetryAfter, out.Findings)
+	}
+	want(t, "rules", "tcp 8080-9090 sg-b", w.aws.rulesOf("sg-node"))
+	w.now = w.now.Add(time.Minute)
+	w.run("a")
+	want(t, "rules after a while", "", w.aws.rulesOf("sg-node"))
+	if w.binding("a") != nil {
+		t.Error("the finalizer is still there")
+	}
 }
 
 // The Service of a binding that takes a target group over may arrive after it. The targets stay until then, but not for ever.
