@@ -26,7 +26,8 @@ type Result struct {
 	// Grants answers which references to other namespaces are permitted.
 	Grants *Grants
 
-	ports map[int32][]PortRoute
+	ports  map[int32][]PortRoute
+	rights *rights
 }
 
 // Problem is a reason of the Gateway API with a message for people. The zero Problem means that there is none.
@@ -105,6 +106,7 @@ func Of(v *cluster.View, gw *gatewayv1.Gateway, kind model.Kind, opt Options) Re
 	e.validate()
 	e.loadRoutes()
 	e.out.ports = e.portRoutes()
+	e.out.rights = &rights{e}
 	return e.out
 }
 

@@ -42,12 +42,12 @@ func (e *Engine) putOff(stack model.Stack, digest string) time.Duration {
 
 // note remembers a desired state that was carried out in full, and forgets every other. What the
 // translation alone found wrong stays as it is until its input changes; what AWS refused may be
-// taken the next time.
+// taken the next time; and what is held may have lost its right meanwhile, which the translation does not show.
 func (e *Engine) note(out Outcome, reported bool, found finding.List, digest string) {
 	if e.Checkpoints == nil {
 		return
 	}
-	if !reported || out.Err != nil || !out.Done || out.Stack.Empty() || faults(out.Findings) > faults(found.Sorted()) {
+	if !reported || out.Err != nil || !out.Done || out.Plan.Retains || out.Stack.Empty() || faults(out.Findings) > faults(found.Sorted()) {
 		digest = ""
 	}
 	e.Checkpoints.Note(out.ID, digest)

@@ -87,6 +87,9 @@ func (d *drifts) forget(id model.StackID) {
 // restores reports whether a step restores a resource of a kind that others have changed.
 func restores(s plan.Step, foreign []observed.Foreign) bool {
 	kind := s.Address.Kind
+	if s.Revokes {
+		return false // whoever changed it, what has no right does not stay
+	}
 	if kind == plan.BackendGroup {
 		kind = plan.SecurityGroup
 	}

@@ -24,6 +24,10 @@ type Frontend interface {
 	// Translate never fails: faults are findings. A stack without members is empty. live is nil at
 	// first; where the stack comes out Contested, it is translated again with what is observed.
 	Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List)
+	// Withdrawn says to what of what is observed of a stack its members have no right any more, whatever else they ask
+	// for, and which questions have to be answered before that is known in full. It is asked where something live is
+	// not as desired and stays.
+	Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question)
 	// Report says what to write back after a run. Of one that was cut short, no name is known and
 	// nothing has changed.
 	Report(v *cluster.View, o Outcome) []cluster.Patch
@@ -118,9 +122,11 @@ type Live struct {
 	Active bool
 }
 
-// Over reports whether nothing is left of the stack and no object asks for it any more.
+// Over reports whether nothing is left of the stack and no object asks for it any more. What is held is there, and what
+// its rights depend on brings the next run about.
 func (o Outcome) Over() bool {
-	return o.Stack.Empty() && o.Done && o.Err == nil &&
+	held := o.Plan.Retains && (o.Stack.Held.Everything || len(o.Stack.Held.Members) > 0)
+	return o.Stack.Empty() && !held && o.Done && o.Err == nil &&
 		!slices.ContainsFunc(o.Stack.Leaving, func(m model.Member) bool { return m.Claimed })
 }
 

@@ -181,7 +181,7 @@ func (m *refusals) before(id model.StackID, k stepKey, step plan.Step, freed boo
 	}
 	for _, sc := range k.scopes() {
 		c := s.scopes[sc]
-		if c == nil {
+		if c == nil || step.Revokes { // what takes a right away waits for no refusal of another step
 			continue
 		}
 		c.fill(sc, now)

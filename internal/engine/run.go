@@ -257,15 +257,41 @@ func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, 
 			stack.Held.Everything = true
 			p, _ = plan.Make(stack, have, options)
 		}
+		var rights []model.Question
+		if p.Retains {
+			if rights, err = e.authorize(v, stack.ID, &have); err != nil {
+				return d, err
+			}
+		}
+		if !have.Facts.Withdrawn.Empty() {
+			var told finding.List
+			p, told = plan.Make(stack, have, options)
+			more = append(more, told...)
+		}
 		e.phase(stack.ID.Kind, Planning, start)
 		d.Stack, d.Have, d.Plan = stack, have, p
 		d.Findings, d.Lacking = append(slices.Clone(found), more...).Sorted(), slices.ContainsFunc(more, isError)
 		var news bool
-		if questions, news = union(questions, p.Asks); !news {
+		if questions, news = union(questions, append(p.Asks, rights...)); !news {
 			return d, v.Err()
 		}
 	}
 	return d, fmt.Errorf("plan %s: the plan keeps asking for facts", stack.ID)
+}
+
+// authorize adds to what is observed what of it members have no right to any more. It returns what else has to be known
+// for that.
+func (e *Engine) authorize(v *cluster.View, id model.StackID, have *observed.Stack) ([]model.Question, error) {
+	f, err := e.frontend(id)
+	if err != nil {
+		return nil, err
+	}
+	withdrawn, questions := f.Withdrawn(v, id, *have)
+	if e.Viewed != nil {
+		e.Viewed(id, v)
+	}
+	have.Facts.Withdrawn = &withdrawn
+	return questions, v.Err()
 }
 
 func isError(f finding.Finding) bool { return f.Severity == finding.Error }

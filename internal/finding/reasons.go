@@ -84,6 +84,7 @@ const (
 	RouteFieldIgnored        Reason = "RouteFieldIgnored"
 	RouteFiltersIncompatible Reason = "RouteFiltersIncompatible"
 	ReferenceNotPermitted    Reason = "ReferenceNotPermitted"
+	RouteNotAdmitted         Reason = "RouteNotAdmitted"
 	BackendKindUnknown       Reason = "BackendKindUnknown"
 	GatewayFieldIgnored      Reason = "GatewayFieldIgnored"
 	GatewayTooLarge          Reason = "GatewayTooLarge"
@@ -153,6 +154,7 @@ var Reasons = []Explanation{
 	{ReplacementHeld, "A load balancer would have to be replaced to become what is asked for, and it is protected from deletion, or the new one cannot be made. It serves on with its scheme; other changes are carried out.", "Remove what the message names, or restore the former value.", BlocksNothing},
 	{RouteFieldIgnored, "A field of a route has no effect, because a load balancer has nothing like it. The rule is served without it.", "Remove the field, or do the same in the backend.", BlocksNothing},
 	{RouteFiltersIncompatible, "A rule names a ListenerRuleConfiguration that does not exist or cannot be used, or more than one. Requests for the rule are answered 500.", "Name one ListenerRuleConfiguration of the namespace of the route.", BlocksRule},
+	{RouteNotAdmitted, "A live rule or port of a route is for a hostname, port or namespace that no listener of the Gateway admits any more. It is deleted at once, also while the route cannot be read or is refused.", "Ask the owner of the Gateway for allowedRoutes, or correct the hostnames of the route.", BlocksNothing},
 	{RouteValueUnsupported, "A rule of a route asks for something that an Application Load Balancer cannot do, such as a filter, a redirect code or a match. Requests for the rule are answered 500; a rule whose match cannot be expressed is left out.", "Remove the filter or value that the message names, or do it in the backend.", BlocksRule},
 	{RuleTooLarge, "A rule has more condition values or wildcards, or longer ones, than AWS accepts.", "Split the rule, or shorten its values.", BlocksRule},
 	{RuleUnreachable, "Rules that come first, of other members or with the same conditions, answer every request that this rule matches.", "Change the conditions of one of them, remove one, or set group.order.", BlocksNothing},

@@ -101,6 +101,10 @@ func (exposed) Translate(v *cluster.View, id model.StackID, live *observed.Stack
 	return b.Stack, b.Found.Sorted()
 }
 
+func (exposed) Withdrawn(*cluster.View, model.StackID, observed.Stack) (model.Withdrawn, []model.Question) {
+	return model.Withdrawn{}, nil
+}
+
 func (exposed) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	return report.Patches(v, o, report.Kind{
 		Status: func(_ *cluster.View, _ model.Member, n report.Names) any {

@@ -56,6 +56,8 @@ type HeldMember struct {
 	Member finding.Ref
 	// All holds all of its own rules; otherwise only those with the conditions of Rules.
 	All bool
+	// LoadBalancer holds the load balancer itself with its name, also where nothing on it is left.
+	LoadBalancer bool
 	// ForeignHosts are hosts that belong to other namespaces; none of its rules for them is held.
 	ForeignHosts []string
 	// Redirects holds listeners that do nothing but redirect: it is served, and may have asked for them.

@@ -60,19 +60,50 @@ func ListenerID(port int32) string { return number(port) }
 // RuleID is the logical id of a listener rule.
 func RuleID(port, priority int32) string { return number(port) + ":" + number(priority) }
 
+// GatewayTargetGroupParts is what the logical id of a target group of a Gateway stack says of whom it is for. The id joins
+// namespaces and names by hyphens, so that it may mean several objects.
+type GatewayTargetGroupParts struct {
+	// Routes and Backends may be any of these, by namespace and name.
+	Routes, Backends []finding.Ref
+}
+
+// PartsOf takes the logical id of a target group of a Gateway stack apart; false where it is none, or was shortened.
+func PartsOf(id string) (out GatewayTargetGroupParts, ok bool) {
+	parts := strings.Split(id, ":")
+	if len(parts) < 4 { // and one more where the id had to be made distinct
+		return out, false
+	}
+	kind, backend, ok := strings.Cut(parts[2], "-")
+	return GatewayTargetGroupParts{Routes: splits(kind, parts[1]), Backends: splits("", backend)}, ok
+}
+
+// splits are the objects that a namespace and a name joined by a hyphen may mean.
+func splits(kind, joined string) (out []finding.Ref) {
+	for i, c := range joined {
+		if c == '-' && i > 0 && i < len(joined)-1 {
+			out = append(out, finding.Ref{Kind: kind, Namespace: joined[:i], Name: joined[i+1:]})
+		}
+	}
+	return out
+}
+
+// MayBeOfRoute reports whether a logical id, which may be shortened, can be one of a target group of a route on a Gateway.
+func MayBeOfRoute(id string, gateway, route finding.Ref) bool {
+	begin := gateway.Namespace + "/" + gateway.Name + ":" + route.Namespace + "-" + route.Name + ":" + route.Kind + "-"
+	const kept = tagValueLimit - 11 // of a text that is shortened, see fit
+	if len(id) == tagValueLimit && len(begin) > kept {
+		return id[:kept] == begin[:kept]
+	}
+	return strings.HasPrefix(id, begin)
+}
+
 // BackendNamespaces are the namespaces of which one has the backend of a target group of a Gateway stack, by its
 // logical id. The id does not show where the namespace ends and the name begins.
 func BackendNamespaces(id string) []string {
-	parts := strings.Split(id, ":")
-	if len(parts) < 4 { // and one more where the id had to be made distinct
-		return nil
-	}
-	_, backend, _ := strings.Cut(parts[2], "-")
+	parts, _ := PartsOf(id)
 	var out []string
-	for i, c := range backend {
-		if c == '-' && i > 0 && i < len(backend)-1 {
-			out = append(out, backend[:i])
-		}
+	for _, b := range parts.Backends {
+		out = append(out, b.Namespace)
 	}
 	return out
 }

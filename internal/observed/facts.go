@@ -59,6 +59,8 @@ type Facts struct {
 	Secrets map[string]string
 	// Health by target group ARN, for those asked.
 	Health map[string]Health
+	// Withdrawn is to what of the stack its members have no right any more; nil if that was not asked.
+	Withdrawn *model.Withdrawn
 	// Foreign are the changes that others have made lately to resources of the stack.
 	Foreign []Foreign
 	// Faults are why questions have no answer, by question key. Such a question is not asked again.

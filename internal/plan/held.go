@@ -136,10 +136,15 @@ func (p *rulePlan) conditions() string {
 	return p.key
 }
 
+// Refuses reports whether actions are the 503 of a held rule.
+func Refuses(actions []model.Action) bool {
+	return len(actions) == 1 && actions[0] == model.Action(unavailable)
+}
+
 // isPlaceholder reports whether a live rule is the 503 of a held rule, which is worth less than any
 // other live rule.
 func isPlaceholder(r *observed.Rule) bool {
-	return len(r.Transforms) == 0 && len(r.Actions) == 1 && r.Actions[0] == model.Action(unavailable)
+	return len(r.Transforms) == 0 && Refuses(r.Actions)
 }
 
 // ownRules are the live rules that belong to rules which are not held: those with their conditions.

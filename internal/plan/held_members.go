@@ -159,6 +159,9 @@ func (rt *retention) retainRules(l *listenerPlan, taken map[string]bool) {
 			continue
 		}
 		taken[r.ARN] = true
+		if ofGateway(rt.want.ID) {
+			at = max(at, behindSpecific(l.rules, r))
+		}
 		if n := at - (len(l.rules) - len(rest)); n > 0 {
 			rules, rest = append(rules, rest[:n]...), rest[n:]
 		}
@@ -168,6 +171,22 @@ func (rt *retention) retainRules(l *listenerPlan, taken map[string]bool) {
 		}})
 	}
 	l.rules = append(rules, rest...)
+}
+
+// behindSpecific is the place behind the last desired rule for a hostname that a retained rule has within its wildcard, or
+// that has none: these requests belong to the most specific listener, which may not admit the owner of the retained rule.
+func behindSpecific(rules []rulePlan, r *observed.Rule) int {
+	mine := model.Rule{Conditions: r.Conditions}.Hosts()
+	for i := len(rules) - 1; i >= 0; i-- {
+		for _, host := range rules[i].desired.Hosts() {
+			if len(mine) == 0 || slices.ContainsFunc(mine, func(h string) bool {
+				return strings.HasPrefix(h, "*.") && h != host && strings.HasSuffix(host, h[1:])
+			}) {
+				return i + 1
+			}
+		}
+	}
+	return 0
 }
 
 // retainListeners keeps live listeners that no accepted member asks for and that carry something of a
@@ -281,7 +300,7 @@ func (b *builder) keepRetained() bool {
 		return false
 	}
 	b.retainListeners()
-	if len(b.listeners) == 0 {
+	if len(b.listeners) == 0 && !slices.ContainsFunc(b.want.Held.Members, func(m model.HeldMember) bool { return m.LoadBalancer }) {
 		return false
 	}
 	if b.frontend.live != nil {

@@ -20,6 +20,7 @@ func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.Lis
 
 // makePlan is Make with all that the plan was made of.
 func makePlan(want model.Stack, have observed.Stack, opt Options) *builder {
+	have, withdrawn := revoke(have)
 	want, again := departed(want, have, opt)
 	b := planOf(want, have, opt)
 	if why := b.irreplaceable(); why != "" && len(b.plan.Asks) == 0 {
@@ -30,6 +31,9 @@ func makePlan(want model.Stack, have observed.Stack, opt Options) *builder {
 	if again > 0 && (b.plan.Again == 0 || again < b.plan.Again) {
 		b.plan.Again = again
 	}
+	b.plan.Retains = b.retains()
+	withdrawn.first(&b.plan)
+	b.found.Add(withdrawn.found...)
 	return b
 }
 

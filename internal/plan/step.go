@@ -89,6 +89,8 @@ type Step struct {
 	// Staged is set where the step needs room beside what is live, and the change can be made in place
 	// without (Rule.InPlace, Listener.DefaultInPlace).
 	Staged bool
+	// Revokes is set where the step takes away what its member has no right to any more. It is never put off.
+	Revokes bool
 }
 
 // Plan is an ordered list of steps for one stack.
@@ -119,6 +121,9 @@ type Plan struct {
 	// Secrets are marks of client secrets that listeners and rules, by ARN, are taken to have
 	// because nothing is known to the contrary.
 	Secrets map[string]string
+	// Retains reports that something live stays that is not desired as it is, or stays for a while. A plan that retains is
+	// carried out only when it is known to what of the stack members have no right any more (Facts.Withdrawn).
+	Retains bool
 	// Again is when to plan again at the latest, because AWS did not answer a question that the plan
 	// could do without, or because members move between stacks; 0 if there is nothing of that.
 	Again time.Duration

@@ -48,41 +48,50 @@ func (t *translation) invalid(at finding.Origin, reason finding.Reason, message,
 	t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: reason, Severity: finding.Error, Message: message + now, Fix: fix})
 }
 
-// granted reports whether a route may refer to an object of another namespace.
-func (t *translation) granted(obj cluster.Object, at finding.Origin, group, kind, namespace, name string) bool {
+// granted reports whether a route may refer to an object of another namespace. While ReferenceGrants are not read that is
+// not known, and what is live is held.
+func (t *translation) granted(obj cluster.Object, at finding.Origin, group, kind, namespace, name string) (ok bool, _ model.Held) {
 	route := at.Object
+	if namespace != route.Namespace && !t.view.Installed(cluster.KindReferenceGrant) {
+		t.Found.Add(finding.Finding{
+			Object: route, Field: at.Field, Reason: finding.ReferenceNotPermitted, Severity: finding.Error, Blocks: finding.BlocksRule,
+			Message: fmt.Sprintf("%s %q of namespace %q needs a ReferenceGrant, and the API server does not serve that kind; what is live stays as it is, and requests for a new rule are answered 503", kind, finding.Cut(name), namespace),
+			Fix:     "install the CRD of ReferenceGrants of the Gateway API",
+		})
+		return false, model.HeldInvalid
+	}
 	if t.attached.Grants.Permit(attach.From{Group: gwv1.GroupName, Kind: route.Kind, Namespace: route.Namespace}, attach.To{Group: group, Kind: kind, Namespace: namespace, Name: name}) {
-		return true
+		return true, 0
 	}
 	t.view.Confirm(obj)
 	// Whether the object exists is not revealed.
 	t.invalid(at, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", namespace, kind, finding.Cut(name)), fmt.Sprintf("create a ReferenceGrant there, from kind %s of namespace %s to kind %s, or use a backend of the namespace of the route", route.Kind, route.Namespace, kind))
-	return false
+	return false, 0
 }
 
-// serviceTarget finds the Service port of a backend of a route; false if it leads nowhere.
-func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (target, bool) {
+// serviceTarget finds the Service port of a backend of a route; not ok if it leads nowhere, or if that is held.
+func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ target, ok bool, _ model.Held) {
 	route, namespace, name := at.Object, backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
 		t.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.Cut(name)), "set port")
-		return target{}, false
+		return target{}, false, 0
 	}
-	if !t.granted(obj, at, "", serviceBackend, namespace, name) {
-		return target{}, false
+	if ok, held := t.granted(obj, at, "", serviceBackend, namespace, name); !ok {
+		return target{}, false, held
 	}
 	svc, ok := cluster.GetNamed[*corev1.Service](t.view, obj, cluster.KindService, namespace, name)
 	if !ok {
 		t.invalid(at, finding.BackendNotFound, fmt.Sprintf("Service %q does not exist", namespace+"/"+finding.Cut(name)), "create the Service, or correct the name")
-		return target{}, false
+		return target{}, false, 0
 	}
 	for i := range svc.Spec.Ports {
 		if p := &svc.Spec.Ports[i]; p.Port == int32(*ref.Port) {
-			return target{route: route, svc: svc, port: p, at: at}, true
+			return target{route: route, svc: svc, port: p, at: at}, true, 0
 		}
 	}
 	t.view.Confirm(svc, obj)
 	t.invalid(at, finding.BackendPortNotFound, network.NoSuchPort(svc, intstr.FromInt32(int32(*ref.Port))), "use the number of a port of the Service")
-	return target{}, false
+	return target{}, false, 0
 }
 
 // weights are the weights of backends as AWS takes them: where one is greater than AWS's greatest, all are made smaller

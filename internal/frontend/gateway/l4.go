@@ -220,9 +220,9 @@ func (t *translation) networkForward(p *port, route attach.Route) (out model.For
 func (t *translation) networkBackend(p *port, route attach.Route, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	switch kind := backendKind(ref); kind {
 	case serviceBackend:
-		a, ok := t.serviceTarget(route.Object, ref, at)
+		a, ok, fault := t.serviceTarget(route.Object, ref, at)
 		if !ok {
-			return model.GroupRef{}, false, false
+			return model.GroupRef{}, false, fault != 0
 		}
 		a.protocol, a.fixed = t.targetProtocol(p, route)
 		if quicProtocol(p) != t.first[p.routes[0].Route] {

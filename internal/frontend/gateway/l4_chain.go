@@ -30,8 +30,8 @@ func (t *translation) chained(p *port, obj cluster.Object, ref gwv1.BackendRef, 
 		t.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("AWS forwards from TCP listeners to application load balancers, and port %d is %s", p.Number, p.Listens().Protocol()), "use a TCPRoute and a TCP listener")
 		return model.GroupRef{}, false, false
 	}
-	if !t.granted(obj, at, gwv1.GroupName, gatewayBackend, namespace, name) {
-		return model.GroupRef{}, false, false
+	if ok, fault := t.granted(obj, at, gwv1.GroupName, gatewayBackend, namespace, name); !ok {
+		return model.GroupRef{}, false, fault != 0
 	}
 	gw, found := cluster.Get[*gwv1.Gateway](t.view, cluster.KindGateway, namespace, name)
 	if found {

@@ -218,9 +218,9 @@ func (b *ruleBuilder) forward() (*model.Forward, model.Held) {
 func (b *ruleBuilder) backend(ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok bool, _ model.Held) {
 	switch kind := backendKind(ref); kind {
 	case serviceBackend:
-		a, ok := b.serviceTarget(b.attached.Routes[b.unit.number].Object, ref, at)
+		a, ok, held := b.serviceTarget(b.attached.Routes[b.unit.number].Object, ref, at)
 		if !ok {
-			return model.GroupRef{}, false, 0
+			return model.GroupRef{}, false, held
 		}
 		a.encrypted = b.port.TLS || b.unit.rule.grpc && b.encrypted[b.unit.number]
 		if b.unit.rule.grpc && a.encrypted && !b.port.TLS {

@@ -44,6 +44,13 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) loaded {
 	switch {
 	case !f.installed(v):
 		l.excluded = claimed
+	case f.lacksSets(v, gw) && gw.DeletionTimestamp == nil && claimed:
+		l.excluded = true
+		l.found.Add(finding.Finding{
+			Object: ownership.RefOf(gw), Field: "spec.allowedListeners", Reason: finding.RemovalNotTrusted, Blocks: finding.BlocksMember, Severity: finding.Error,
+			Message: fmt.Sprintf("the Gateway has %d ListenerSets, and the API server does not serve that kind any more; what is live stays as it is", *gw.Status.AttachedListenerSets),
+			Fix:     "install the CRD of ListenerSets of the Gateway API again",
+		})
 	case gw.DeletionTimestamp != nil:
 		if claimed {
 			l.leave(v, id, class)

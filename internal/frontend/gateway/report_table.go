@@ -39,6 +39,7 @@ var conditionTable = map[finding.Reason]conditionRow{
 	finding.BackendKindUnknown:       {onResolvedRefs, string(gwv1.RouteReasonInvalidKind)},
 	finding.BackendUnsupported:       {onResolvedRefs, string(gwv1.RouteReasonInvalidKind)},
 	finding.ReferenceNotPermitted:    notPermitted,
+	finding.RouteNotAdmitted:         {onAccepted, string(gwv1.RouteReasonNotAllowedByListeners)},
 	finding.TargetGroupNotOwned:      notPermitted,
 	finding.TargetGroupShared:        notPermitted,
 	finding.BackendTypeUnsupported:   unsupportedValue,

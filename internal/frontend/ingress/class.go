@@ -29,6 +29,8 @@ const (
 // it is not known; the class parameters still are, if it has them.
 type classified struct {
 	managed bool
+	// refused is set with a fault where the class does not admit the namespace, which takes the right to serve away.
+	refused bool
 	params  *v1beta1.IngressClassParams
 	fault   *finding.Finding
 }
@@ -101,29 +103,31 @@ func (f *Frontend) byClass(v *cluster.View, ing *networkingv1.Ingress, class *ne
 		return unclassified(ing, finding.IngressClassInvalid, classNameField,
 			fmt.Sprintf("IngressClass %s has parameters %s, which do not exist", class.Name, ref.Name), "create the IngressClassParams or correct the class")
 	}
-	if fault := admits(v, ing, class.Name, params); fault != nil {
-		return classified{params: params, fault: fault}
-	}
-	return classified{managed: true, params: params}
+	out := admits(v, ing, class.Name, params)
+	out.params, out.managed = params, out.fault == nil
+	return out
 }
 
-// admits checks the namespace selector of class parameters.
-func admits(v *cluster.View, ing *networkingv1.Ingress, class string, p *v1beta1.IngressClassParams) *finding.Finding {
+// admits checks the namespace selector of class parameters. A selector that cannot be read, or a namespace that is not
+// there, refuses nothing.
+func admits(v *cluster.View, ing *networkingv1.Ingress, class string, p *v1beta1.IngressClassParams) classified {
 	sel := p.Spec.NamespaceSelector
 	if sel == nil || len(sel.MatchLabels) == 0 && len(sel.MatchExpressions) == 0 {
-		return nil
+		return classified{}
 	}
 	selector, err := metav1.LabelSelectorAsSelector(sel)
 	if err != nil {
 		return unclassified(ing, finding.IngressClassInvalid, classNameField,
-			fmt.Sprintf("IngressClassParams %s has a namespaceSelector that cannot be read: %v", p.Name, err), "correct the selector").fault
+			fmt.Sprintf("IngressClassParams %s has a namespaceSelector that cannot be read: %v", p.Name, err), "correct the selector")
 	}
 	ns, ok := cluster.Get[*corev1.Namespace](v, cluster.KindNamespace, "", ing.Namespace)
-	if !ok || !selector.Matches(labels.Set(ns.Labels)) {
-		return unclassified(ing, finding.NamespaceNotAllowed, classNameField,
-			fmt.Sprintf("IngressClass %s does not admit Ingresses of namespace %s", class, ing.Namespace), "use another class, or label the namespace as the class demands").fault
+	if ok && selector.Matches(labels.Set(ns.Labels)) {
+		return classified{}
 	}
-	return nil
+	out := unclassified(ing, finding.NamespaceNotAllowed, classNameField,
+		fmt.Sprintf("IngressClass %q does not admit Ingresses of namespace %q; none of its rules is served", class, ing.Namespace), "use another class, or label the namespace as the class demands")
+	out.refused = ok
+	return out
 }
 
 func unclassified(ing *networkingv1.Ingress, reason finding.Reason, field, message, fix string) classified {

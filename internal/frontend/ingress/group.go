@@ -56,6 +56,8 @@ type member struct {
 	ing   *networkingv1.Ingress
 	set   settings.Ingress
 	order int32
+	// refused is set for a former one whose class does not admit its namespace: nothing of it stays.
+	refused bool
 }
 
 // group is what was found for a stack.
@@ -162,6 +164,7 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 		g.found.Add(*p.fault)
 		m := newMember(ing, p)
 		m.Blocked, m.Lost, m.ClassMissing = true, true, p.fault.Reason == finding.IngressClassInvalid
+		m.refused = p.refused
 		g.former = append(g.former, m)
 	case p.fault != nil:
 		if id == implicit(ing) && len(ownership.Claims(v, ing)) == 0 {

@@ -50,6 +50,10 @@ func (t *translation) retainLost() {
 // retain keeps all live rules of a member's own. Rules that forward to its target groups carry its tag;
 // the others are known by what they do.
 func (t *translation) retain(m *member) {
+	if m.refused {
+		t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, LoadBalancer: true})
+		return
+	}
 	kept := model.HeldMember{Member: m.Ref, All: true, Redirects: (m.ClassMissing || m.Guarded || slices.Contains(t.ingresses, m)) && t.Serves(m.Member)}
 	if !m.Oversized {
 		alone := newTranslation(t.opt, t.view, t.ID, nil)

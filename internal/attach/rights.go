@@ -1,0 +1,66 @@
+package attach
+
+import (
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// rights answer what a namespace may have of a Gateway, whatever its routes ask for and whether or not they can be
+// served.
+type rights struct{ *evaluation }
+
+// MayServe reports whether routes of a kind and namespace may serve a hostname on a port: the most specific valid
+// listener of the port to which all requests for the hostname belong admits them. "" is the hostname of rules for any
+// host. Where no listener of the port could serve the hostname, none may.
+func (r Result) MayServe(namespace string, kind cluster.Kind, port int32, host string) bool {
+	e := r.rights.evaluation
+	table := &hostTable{has: map[string]bool{}}
+	for i := range e.out.Listeners {
+		if l := &e.out.Listeners[i]; l.Valid() && int32(l.Spec.Port) == port {
+			table.has[l.Hostname()] = true
+		}
+	}
+	owner := table.owner(host)
+	for i := range e.out.Listeners {
+		l := &e.out.Listeners[i]
+		if l.Valid() && int32(l.Spec.Port) == port && l.Hostname() == owner && r.admits(i, namespace, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// MayUsePort reports whether a valid listener of a port admits routes of a kind and namespace, for whatever hostname.
+func (r Result) MayUsePort(namespace string, kind cluster.Kind, port int32) bool {
+	for i := range r.Listeners {
+		if l := &r.Listeners[i]; l.Valid() && int32(l.Spec.Port) == port && r.admits(i, namespace, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// MayUseSecret reports whether a valid listener of a port may refer to a Secret.
+func (r Result) MayUseSecret(port int32, secret Secret) bool {
+	for i := range r.Listeners {
+		l := &r.Listeners[i]
+		if !l.Valid() || int32(l.Spec.Port) != port {
+			continue
+		}
+		from := From{gatewayv1.GroupName, l.Parent.Kind, l.Parent.Namespace}
+		if r.Grants.Permit(from, To{"", string(cluster.KindSecret), secret.Namespace, secret.Name}) {
+			return true
+		}
+	}
+	return false
+}
+
+// admits reports whether a listener admits routes of a kind and namespace. A namespace that is not there has routes all
+// the same, so that its labels are not known: that withdraws nothing.
+func (r Result) admits(listener int, namespace string, kind cluster.Kind) bool {
+	e := r.rights.evaluation
+	s := e.namespaces[listener]
+	known := s.from != gatewayv1.NamespacesFromSelector || e.labelsOf(namespace).exists
+	return (!known || e.admits(s, namespace)) && allows(e.out.Listeners[listener].Kinds, kind)
+}

@@ -1,0 +1,304 @@
+package gateway
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/attach"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// Withdrawn says which live rules, target groups and certificates have no right any more: by the listeners, which admit
+// namespaces and kinds for hostnames, and by the ReferenceGrants. No route or configuration has to be readable for that.
+// What a missing kind would have to say is not known, and withdraws nothing.
+func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
+	gw, ok := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, id.Namespace, id.Name)
+	if !ok || gw.DeletionTimestamp != nil || !f.installed(v) {
+		return model.Withdrawn{}, nil
+	}
+	r := &rights{
+		have: have, gateway: ownership.RefOf(gw), network: id.Kind == model.NLBGateway,
+		listeners: !f.lacksSets(v, gw), grants: v.Installed(cluster.KindReferenceGrant),
+		attached: attach.Of(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet)}),
+		owners:   map[string][]finding.Ref{},
+		out: model.Withdrawn{
+			Rules: map[string]model.Withdrawal{}, TargetGroups: map[string]model.Withdrawal{}, Certificates: map[model.ListenerCertificate]model.Withdrawal{},
+		},
+	}
+	var ask []model.Question
+	for _, lb := range have.LoadBalancers {
+		for i := range lb.Listeners {
+			l := &lb.Listeners[i]
+			r.listener(l)
+			if f.opt.ImportCertificates && l.Certificate != "" {
+				ask = []model.Question{model.AskOwnCertificates{}}
+				r.certificates(l)
+			}
+		}
+	}
+	return r.out, ask
+}
+
+// lacksSets reports whether the Gateway had listeners of ListenerSets, and the kind is not served now.
+func (f *Frontend) lacksSets(v *cluster.View, gw *gwv1.Gateway) bool {
+	n := gw.Status.AttachedListenerSets
+	return f.opt.ListenerSets && !v.Installed(cluster.KindListenerSet) && n != nil && *n > 0
+}
+
+// rights compares what is live with what listeners and grants permit.
+type rights struct {
+	have    observed.Stack
+	gateway finding.Ref
+	network bool
+	// listeners reports whether all listeners are known, and grants whether ReferenceGrants are.
+	listeners, grants bool
+	attached          attach.Result
+	// owners are the routes that target groups, by ARN, were made for, or may have been.
+	owners map[string][]finding.Ref
+	out    model.Withdrawn
+}
+
+// listener compares a live listener with its rules.
+func (r *rights) listener(l *observed.Listener) {
+	if r.network && r.listeners {
+		r.networkListener(l)
+	}
+	r.targets(l.Default)
+	for i := range l.Rules {
+		rule := &l.Rules[i]
+		r.targets(rule.Actions)
+		if !r.listeners {
+			continue
+		}
+		hosts := model.Rule{Conditions: rule.Conditions}.Hosts()
+		if len(hosts) == 0 {
+			hosts = []string{""}
+		}
+		for _, h := range hosts {
+			if owner, ok := r.mayServe(l.Port, rule.Actions, h); !ok {
+				r.out.Rules[rule.ARN] = model.Withdrawal{
+					Object: owner, Field: "spec.parentRefs", Reason: finding.RouteNotAdmitted,
+					Message: fmt.Sprintf("no listener of port %d admits the route for hostname %q", l.Port, h),
+					Fix:     "ask the owner of the Gateway to admit the namespace in allowedRoutes of the listener with this hostname",
+				}
+			}
+		}
+	}
+}
+
+// networkListener compares what a port of a network load balancer forwards to.
+func (r *rights) networkListener(l *observed.Listener) {
+	owners := r.ownersOf(l.Default)
+	if len(owners) == 0 || slices.ContainsFunc(owners, func(o finding.Ref) bool {
+		return r.attached.MayUsePort(o.Namespace, cluster.Kind(o.Kind), l.Port)
+	}) {
+		return
+	}
+	r.out.Rules[l.ARN] = model.Withdrawal{
+		Object: r.shown(owners), Field: "spec.parentRefs", Reason: finding.RouteNotAdmitted,
+		Message: fmt.Sprintf("no listener of port %d admits the route", l.Port),
+		Fix:     "ask the owner of the Gateway to admit the namespace in allowedRoutes of a listener of the port",
+	}
+}
+
+// mayServe reports whether one of those whose rule it may be may serve a hostname on a port, and otherwise whose it is. A
+// rule that forwards nowhere may be of any route.
+func (r *rights) mayServe(port int32, actions []model.Action, host string) (finding.Ref, bool) {
+	owners := r.ownersOf(actions)
+	if len(owners) == 0 {
+		if harmless(actions) {
+			return finding.Ref{}, true
+		}
+		for n := range r.attached.Routes {
+			owners = append(owners, ownership.RefOf(r.attached.Routes[n].Object))
+		}
+	}
+	for _, o := range owners {
+		if r.attached.MayServe(o.Namespace, cluster.Kind(o.Kind), port, host) {
+			return finding.Ref{}, true
+		}
+	}
+	if forwardsNowhere(actions) {
+		return r.gateway, false
+	}
+	return r.shown(owners), false
+}
+
+// harmless reports whether actions only refuse requests.
+func harmless(actions []model.Action) bool {
+	if len(actions) != 1 {
+		return false
+	}
+	a, ok := actions[0].(model.FixedResponse)
+	return ok && a.Body == "" && (strings.HasPrefix(a.Status, "4") || strings.HasPrefix(a.Status, "5")) || plan.Refuses(actions)
+}
+
+func forwardsNowhere(actions []model.Action) bool {
+	return !slices.ContainsFunc(actions, func(a model.Action) bool { _, ok := a.(model.Forward); return ok })
+}
+
+// shown is whom a withdrawal is reported to: a route of the Gateway, or otherwise the Gateway.
+func (r *rights) shown(owners []finding.Ref) finding.Ref {
+	for n := range r.attached.Routes {
+		if ref := ownership.RefOf(r.attached.Routes[n].Object); slices.Contains(owners, ref) {
+			return ref
+		}
+	}
+	return r.gateway
+}
+
+// ownersOf are the routes that the target groups of actions were made for, or may have been.
+func (r *rights) ownersOf(actions []model.Action) (out []finding.Ref) {
+	for _, a := range actions {
+		if f, ok := a.(model.Forward); ok {
+			for _, g := range f.Groups {
+				out = append(out, r.ownersOfGroup(g.Group.ARN)...)
+			}
+		}
+	}
+	return out
+}
+
+// ownersOfGroup are routes of the Gateway where it has one that the target group can be of, and otherwise all that its id
+// may mean.
+func (r *rights) ownersOfGroup(arn string) []finding.Ref {
+	if out, known := r.owners[arn]; known {
+		return out
+	}
+	var out []finding.Ref
+	id := r.idOf(arn)
+	for n := range r.attached.Routes {
+		if ref := ownership.RefOf(r.attached.Routes[n].Object); naming.MayBeOfRoute(id, r.gateway, ref) {
+			out = append(out, ref)
+		}
+	}
+	if len(out) == 0 {
+		parts, _ := naming.PartsOf(id)
+		out = parts.Routes
+	}
+	r.owners[arn] = out
+	return out
+}
+
+func (r *rights) idOf(arn string) string {
+	for _, g := range r.have.TargetGroups {
+		if g.ARN == arn {
+			return g.ResourceID
+		}
+	}
+	return ""
+}
+
+// targets compares the target groups of actions with the grants.
+func (r *rights) targets(actions []model.Action) {
+	if !r.grants {
+		return
+	}
+	for _, a := range actions {
+		f, ok := a.(model.Forward)
+		if !ok {
+			continue
+		}
+		for _, g := range f.Groups {
+			if _, known := r.out.TargetGroups[g.Group.ARN]; known {
+				continue
+			}
+			if to, permitted := r.mayForward(g.Group.ARN); !permitted {
+				owner := r.shown(r.ownersOfGroup(g.Group.ARN))
+				r.out.TargetGroups[g.Group.ARN] = model.Withdrawal{
+					Object: owner, Field: "spec.rules", Reason: finding.ReferenceNotPermitted,
+					Message: fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", to.Namespace, to.Kind, to.Name),
+					Fix:     fmt.Sprintf("create a ReferenceGrant there, from kind %s of namespace %s to kind %s", owner.Kind, owner.Namespace, to.Kind),
+				}
+			}
+		}
+	}
+}
+
+// mayForward reports whether the route of a target group may refer to its backend, and otherwise to which one not. The
+// TargetGroupBinding shows the backend; without one it is any that the id may mean.
+func (r *rights) mayForward(arn string) (finding.Ref, bool) {
+	owners := r.ownersOfGroup(arn)
+	bound := false
+	for _, b := range r.have.Bindings {
+		if b.ARN != arn {
+			continue
+		}
+		bound = true
+		to := finding.Ref{Kind: serviceBackend, Namespace: b.Namespace, Name: b.Service.Service}
+		if !r.permits(owners, "", to) {
+			return to, false
+		}
+	}
+	parts, ok := naming.PartsOf(r.idOf(arn))
+	if bound || !ok {
+		return finding.Ref{}, true
+	}
+	var first finding.Ref
+	for _, to := range parts.Backends {
+		to.Kind = serviceBackend
+		if r.permits(owners, "", to) {
+			return finding.Ref{}, true
+		}
+		if to.Kind = gatewayBackend; r.permits(owners, gwv1.GroupName, to) {
+			return finding.Ref{}, true
+		}
+		to.Kind = serviceBackend
+		first = cmp.Or(first, to)
+	}
+	return first, len(parts.Backends) == 0
+}
+
+// permits reports whether one of several routes may refer to an object.
+func (r *rights) permits(owners []finding.Ref, group string, to finding.Ref) bool {
+	return len(owners) == 0 || slices.ContainsFunc(owners, func(o finding.Ref) bool {
+		return r.attached.Grants.Permit(attach.From{Group: gwv1.GroupName, Kind: o.Kind, Namespace: o.Namespace},
+			attach.To{Group: group, Kind: to.Kind, Namespace: to.Namespace, Name: to.Name})
+	})
+}
+
+// certificates compares the certificates of a live listener that were imported from Secrets.
+func (r *rights) certificates(l *observed.Listener) {
+	if !r.grants || !r.listeners {
+		return
+	}
+	for _, c := range r.have.Facts.OwnCertificates {
+		if c.Imported == nil || c.ARN != l.Certificate && !slices.Contains(l.Certificates, c.ARN) || r.mayPresent(l.Port, c.ResourceID) {
+			continue
+		}
+		namespace, _ := naming.NamespaceOfImport(c.ResourceID)
+		r.out.Certificates[model.ListenerCertificate{Port: l.Port, ARN: c.ARN}] = model.Withdrawal{
+			Object: r.gateway, Field: "spec.listeners", Reason: finding.ReferenceNotPermitted,
+			Message: fmt.Sprintf("no ReferenceGrant in namespace %q permits the Secret whose certificate port %d presents", namespace, l.Port),
+			Fix:     "create a ReferenceGrant there, from kind Gateway to kind Secret",
+		}
+	}
+}
+
+// mayPresent reports whether a listener of a port may use the certificate of a Secret, by the logical id of the certificate.
+func (r *rights) mayPresent(port int32, id string) bool {
+	for i := range r.attached.Listeners {
+		l := &r.attached.Listeners[i]
+		if l.Valid() && int32(l.Spec.Port) == port && slices.ContainsFunc(l.Certificates, func(s attach.Secret) bool {
+			return naming.ImportedCertificateID(s.Namespace, s.Name) == id
+		}) {
+			return true
+		}
+	}
+	namespace, ok := naming.NamespaceOfImport(id)
+	if !ok {
+		return true
+	}
+	_, name, _ := strings.Cut(strings.TrimPrefix(id, naming.ImportedCertificateID(namespace, "")), "/")
+	return r.attached.MayUseSecret(port, attach.Secret{Namespace: namespace, Name: name})
+}

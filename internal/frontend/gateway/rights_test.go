@@ -1,0 +1,164 @@
+package gateway
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// without is a source that does not read some kinds, as when their definitions are removed.
+type without struct {
+	*cluster.Memory
+	kinds []cluster.Kind
+}
+
+func (w without) Installed(kind cluster.Kind) bool { return !slices.Contains(w.kinds, kind) }
+
+func (w without) List(q cluster.Query) ([]cluster.Object, error) {
+	if slices.Contains(w.kinds, q.Kind) {
+		return nil, nil
+	}
+	return w.Memory.List(q)
+}
+
+const rightsWorld = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: alb}
+spec: {controllerName: gateway.k8s.aws/alb}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: edge, namespace: shop, uid: u, finalizers: [gateway.k8s.aws/alb]}
+spec:
+  gatewayClassName: alb
+  listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}]
+status: {attachedListenerSets: 1}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: r, namespace: team}
+spec:
+  parentRefs: [{name: edge, namespace: shop}]
+  rules: [{backendRefs: [{name: web, namespace: bank, port: 80}]}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: bank}
+spec: {ports: [{port: 80, targetPort: 8080}]}
+---
+`
+
+// liveEdge is a load balancer whose port 80 has a rule for a host that forwards to the target group with an id.
+func liveEdge(host, id string, bindings ...observed.Binding) observed.Stack {
+	return observed.Stack{
+		LoadBalancers: []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Type: "application", Listeners: []observed.Listener{{
+			ARN: "listener", Port: 80, Rules: []observed.Rule{{
+				ARN: "rule", Conditions: []model.Condition{model.HostHeader{Values: []string{host}}},
+				Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "tg"}}}}},
+			}},
+		}}}},
+		TargetGroups: []observed.TargetGroup{{ARN: "tg", ResourceID: id}},
+		Bindings:     bindings,
+	}
+}
+
+// A kind that is not served any more says nothing, and takes no right away. What does not depend on it is withdrawn.
+func TestAMissingKindWithdrawsNothing(t *testing.T) {
+	ref := func(kind, namespace, name string) finding.Ref {
+		return finding.Ref{Kind: kind, Namespace: namespace, Name: name}
+	}
+	id := naming.GatewayTargetGroupID(ref("Gateway", "shop", "edge"), ref("HTTPRoute", "team", "r"), ref("Service", "bank", "web"), "8080")
+	for name, c := range map[string]struct {
+		missing    []cluster.Kind
+		everything bool // is held
+		groups     []string
+	}{
+		"all kinds are read":      {groups: []string{"tg"}},
+		"without ReferenceGrants": {missing: []cluster.Kind{cluster.KindReferenceGrant}},
+		"without ListenerSets":    {missing: []cluster.Kind{cluster.KindListenerSet}, everything: true, groups: []string{"tg"}},
+		"without HTTPRoutes":      {missing: []cluster.Kind{cluster.KindHTTPRoute}, everything: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := cluster.FromYAML(nil, []byte(rightsWorld))
+			if err != nil {
+				t.Fatal(err)
+			}
+			stack := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
+			f := New(model.ALBGateway, Options{ListenerSets: true})
+			v := cluster.NewView(without{m, c.missing})
+			want, found := f.Translate(v, stack, nil)
+			if want.Held.Everything != c.everything {
+				t.Errorf("everything is held: %v, want %v: %v", want.Held.Everything, c.everything, found)
+			}
+			if slices.Equal(c.missing, []cluster.Kind{cluster.KindReferenceGrant}) {
+				if rules := want.LoadBalancer.Listeners[0].Rules; len(rules) != 1 || rules[0].Held != model.HeldInvalid {
+					t.Errorf("the rule is not held: %+v", rules)
+				}
+			}
+			out, _ := f.Withdrawn(v, stack, liveEdge("a.example.com", id))
+			if got := slices.Sorted(maps.Keys(out.TargetGroups)); !slices.Equal(got, c.groups) || len(out.Rules) > 0 {
+				t.Errorf("withdrawn: %+v", out)
+			}
+		})
+	}
+}
+
+// The id of a target group joins names by hyphens. Whose it is, and which backend it is for, is decided so that neither a
+// namespace whose name begins another's nor a long name keeps a right.
+func TestWhoseATargetGroupIsDoesNotDependOnHyphens(t *testing.T) {
+	ref := func(kind, namespace, name string) finding.Ref {
+		return finding.Ref{Kind: kind, Namespace: namespace, Name: name}
+	}
+	long := func() string {
+		out := make([]byte, 240)
+		for i := range out {
+			out[i] = 'x'
+		}
+		return string(out)
+	}()
+	for name, c := range map[string]struct {
+		route, backend finding.Ref
+		bound          string // namespace of the binding
+		withdrawn      bool
+	}{
+		"a backend of its own":                         {ref("HTTPRoute", "team", "r"), ref("Service", "team", "web"), "team", false},
+		"of another namespace":                         {ref("HTTPRoute", "team", "r"), ref("Service", "bank", "web"), "bank", true},
+		"whose name begins as its own, with a binding": {ref("HTTPRoute", "team", "r"), ref("Service", "team-b", "web"), "team-b", true},
+		"its own with a hyphen, with a binding":        {ref("HTTPRoute", "team", "r"), ref("Service", "team", "b-web"), "team", false},
+		"its own with a hyphen":                        {ref("HTTPRoute", "team", "r"), ref("Service", "team", "b-web"), "", false},
+		"a long name and another namespace":            {ref("HTTPRoute", "team", long), ref("Service", "bank", "web"), "bank", true},
+		"a long name and its own":                      {ref("HTTPRoute", "team", long), ref("Service", "team", "web"), "team", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docs := rightsWorld + `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: ` + c.route.Name + `, namespace: team}
+spec:
+  parentRefs: [{name: edge, namespace: shop}]
+---
+`
+			m, err := cluster.FromYAML(nil, []byte(docs))
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := naming.GatewayTargetGroupID(ref("Gateway", "shop", "edge"), c.route, c.backend, "8080")
+			var bindings []observed.Binding
+			if c.bound != "" {
+				bindings = []observed.Binding{{Namespace: c.bound, Name: "b", ARN: "tg", Service: model.Binding{Service: c.backend.Name}}}
+			}
+			f := New(model.ALBGateway, Options{ListenerSets: true})
+			out, _ := f.Withdrawn(cluster.NewView(m), model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}, liveEdge("a.example.com", id, bindings...))
+			if _, got := out.TargetGroups["tg"]; got != c.withdrawn {
+				t.Errorf("withdrawn: %v, want %v: %+v", got, c.withdrawn, out)
+			}
+		})
+	}
+}

@@ -1,0 +1,35 @@
+package model
+
+import "github.com/fulcrum-lb/fulcrum/internal/finding"
+
+// Withdrawn are the parts of what is live to which its members have no right any more: a class or a listener does not
+// admit their namespace, or no ReferenceGrant permits what they refer to. They stop serving at once, whether or not the
+// object that had the right can be translated, and are never held. What is not known to be withdrawn is not in it.
+type Withdrawn struct {
+	// Rules, by ARN, are for hosts that their namespace may not serve, or of a member that is not admitted. The ARN of a
+	// listener stands for its default action.
+	Rules map[string]Withdrawal
+	// TargetGroups, by ARN, get no requests: a rule that forwards to nothing else answers 500.
+	TargetGroups map[string]Withdrawal
+	// Certificates are not used by a listener: without another one it is deleted.
+	Certificates map[ListenerCertificate]Withdrawal
+}
+
+// ListenerCertificate is a certificate on a port.
+type ListenerCertificate struct {
+	Port int32
+	ARN  string
+}
+
+// Withdrawal is whose right was withdrawn, and why, for people.
+type Withdrawal struct {
+	Object finding.Ref
+	// Field, Reason, Message and Fix are those of the finding. The message says what is wrong, and not what happens now.
+	Field, Message, Fix string
+	Reason              finding.Reason
+}
+
+// Empty reports whether nothing is withdrawn.
+func (w *Withdrawn) Empty() bool {
+	return w == nil || len(w.Rules)+len(w.TargetGroups)+len(w.Certificates) == 0
+}
