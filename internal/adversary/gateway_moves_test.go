@@ -18,6 +18,14 @@ func (w *gatewayWorld) step() {
 		w.withdraw()
 		return
 	}
+	if w.chance(10) {
+		if w.lent {
+			w.recall()
+		} else {
+			w.lend()
+		}
+		return
+	}
 	switch w.IntN(10) {
 	case 0, 1, 2, 3:
 		w.write(w.routeOfEvil())
@@ -108,7 +116,7 @@ func (w *gatewayWorld) backends() string {
 	for range 1 + w.IntN(3) {
 		out = append(out, w.any(
 			"{name: e0, port: 80}", "{name: e0, port: 80, weight: 1000000}", "{name: e1, port: 80, weight: 0}", "{name: missing, port: 80}",
-			"{name: web, namespace: pay, port: 80}", "{name: blog, namespace: blog, port: 80}", "{name: e0}",
+			"{name: web, namespace: pay, port: 80}", "{name: blog, namespace: blog, port: 80}", "{name: blog, namespace: blog, port: 80}", "{name: e0}",
 			"{kind: TargetGroupName, name: external}", "{kind: TargetGroupName, name: "+w.victimGroup()+"}",
 			"{kind: Gateway, group: gateway.networking.k8s.io, name: edge, namespace: infra, port: 80}", "{kind: Odd, name: x, port: 80}",
 		))

@@ -123,6 +123,7 @@ type gatewayWorld struct {
 	facts map[string]string // what must not change
 	moves []string
 	runs  int
+	lent  bool // blog permits routes of the attacker to use its Service
 }
 
 // TestGatewayHistories runs random histories of a tenant who may write everything in its namespace: routes, ListenerSets,
@@ -166,7 +167,7 @@ func playGateways(t *testing.T, seed uint64) *gatewayWorld {
 		w.rec = &recorder{TB: t}
 		defer stopped()
 		w.Harness = harness.New(w.rec, harness.Options{
-			Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },
+			Gateway: func(o *gateways.Options) { o.DefaultTargetType, o.MaxRules = model.IPTargets, 40 },
 			Ran: func(what string, err error) {
 				if w.runs++; w.runs > 20000 {
 					w.rec.Fatalf("too many runs, the last one of %s", what)
@@ -181,6 +182,7 @@ func playGateways(t *testing.T, seed uint64) *gatewayWorld {
 		}
 		w.Apply(victimGateways)
 		w.Settle(10 * time.Minute)
+		w.lend()
 		w.begin()
 		for range 25 {
 			w.step()
@@ -325,6 +327,7 @@ func (w *gatewayWorld) check(when string) {
 			w.rec.Errorf("%s%s: %q is new", when, key, have)
 		}
 	}
+	w.checkRights(when)
 }
 
 // leave deletes all that the attacker has: nothing of it stays, in AWS or in what Gateways show.

@@ -329,3 +329,36 @@ var httpAuthority = authority{
 func bankPods() string {
 	return strings.ReplaceAll(pods("web", podAddresses[:3]...), "namespace: shop", "namespace: bank")
 }
+
+// A rule for a wildcard that is held stays behind those for a hostname within it that belongs to another listener.
+func TestAHeldWildcardRuleIsNotInFrontOfAMoreSpecificListener(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := httpAuthority.begin(t)
+		wild := func(more string) string {
+			return strings.Replace(teamRoute("", more), "team.example.com", `"*.example.com"`, 1)
+		}
+		r.Apply(wild(""))
+		r.Settle(10 * time.Minute)
+		before := answered(r, 80, "web.example.com", "/")
+		if !strings.HasPrefix(before, "k8s-") {
+			t.Fatalf("the wildcard is not served: %s", before)
+		}
+		r.Apply(wild(many()))
+		r.Settle(time.Minute)
+		own := shop + "---" + edgeOf(`listeners: [`+openListener+`, {name: web, port: 80, protocol: HTTP, hostname: web.example.com}]`)
+		r.Apply(own)
+		r.Settle(time.Minute)
+		if got := answered(r, 80, "web.example.com", "/"); got != "404" {
+			t.Errorf("without a route of the listener requests get %s", got)
+		}
+		r.Apply(routeOf("web", "web.example.com", "backendRefs: [{name: web, port: 80}]"))
+		r.Settle(10 * time.Minute)
+		if got := answered(r, 80, "web.example.com", "/"); got == before || !strings.HasPrefix(got, "k8s-") {
+			t.Errorf("requests for the hostname of the listener get %s", got)
+		}
+		if got := answered(r, 80, "other.example.com", "/"); got != before {
+			t.Errorf("what is held gives %s, want %s", got, before)
+		}
+	})
+}
