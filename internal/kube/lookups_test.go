@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -84,11 +86,19 @@ func (s *serviceServer) requests() string {
 	return strings.Join(s.asked, " ")
 }
 
+// RoundTrip answers without a network, so that a request that hangs can be awaited in virtual time.
+func (s *serviceServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	if err := context.Cause(r.Context()); err != nil {
+		return nil, err
+	}
+	return w.Result(), nil
+}
+
 // newLookups returns what reads Services of such a server, and a function that lets time pass.
 func newLookups(t *testing.T, s *serviceServer) (*Lookups, func(time.Duration)) {
 	t.Helper()
-	server := httptest.NewServer(s)
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	scheme, err := cluster.NewScheme()
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +108,7 @@ func newLookups(t *testing.T, s *serviceServer) (*Lookups, func(time.Duration)) 
 		typ, _ := cluster.TypeOf(kind)
 		mapper.Add(typ.GVK, meta.RESTScopeNamespace)
 	}
-	c, err := client.New(&rest.Config{Host: server.URL, QPS: -1}, client.Options{Scheme: scheme, Mapper: mapper})
+	c, err := client.New(&rest.Config{Host: "http://api.test", QPS: -1, Transport: s}, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,27 +436,25 @@ func TestServiceThatCannotBeRead(t *testing.T) {
 		{"silent", &serviceServer{hangs: true}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			lookups, pass := newLookups(t, c.server)
-			if c.server.hangs {
-				lookups.timeout = 50 * time.Millisecond
-			}
-			obj, err := lookups.service(t.Context(), serviceRef("web"))
-			if obj != nil || (err != nil) != c.fails {
-				t.Errorf("got %v, %v", obj, err)
-			}
-			// Another name of the namespace waits no longer.
-			if obj, err := lookups.service(t.Context(), serviceRef("other")); obj != nil || (err != nil) != c.fails {
-				t.Errorf("another name: got %v, %v", obj, err)
-			}
-			if got := strings.Count(c.server.requests(), "n/"); c.fails && got != 1 {
-				t.Errorf("%d calls, want 1", got)
-			}
-			pass(failedFor)
-			lookups.timeout = time.Minute
-			c.server.change(func() { c.server.hangs, c.server.failing = false, 0 })
-			if obj, err := lookups.service(t.Context(), serviceRef("other")); obj != nil || err != nil {
-				t.Errorf("afterwards: got %v, %v", obj, err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				lookups, pass := newLookups(t, c.server)
+				obj, err := lookups.service(t.Context(), serviceRef("web"))
+				if obj != nil || (err != nil) != c.fails {
+					t.Errorf("got %v, %v", obj, err)
+				}
+				// Another name of the namespace waits no longer.
+				if obj, err := lookups.service(t.Context(), serviceRef("other")); obj != nil || (err != nil) != c.fails {
+					t.Errorf("another name: got %v, %v", obj, err)
+				}
+				if got := strings.Count(c.server.requests(), "n/"); c.fails && got != 1 {
+					t.Errorf("%d calls, want 1", got)
+				}
+				pass(failedFor)
+				c.server.change(func() { c.server.hangs, c.server.failing = false, 0 })
+				if obj, err := lookups.service(t.Context(), serviceRef("other")); obj != nil || err != nil {
+					t.Errorf("afterwards: got %v, %v", obj, err)
+				}
+			})
 		})
 	}
 }

@@ -159,7 +159,7 @@ func (h *herd) ask(ctx context.Context, method, path string, body, answer any) e
 }
 
 func get(ctx context.Context, method, url string, body []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {

@@ -26,7 +26,10 @@ import (
 )
 
 // defaultLimit is how long wait and curl -until wait.
-const defaultLimit = 60 * time.Second
+const defaultLimit = 2 * time.Minute
+
+// brief is how long an answer to a datagram may take, which may be lost: who waits for the right one asks again.
+const brief = 2 * time.Second
 
 // commands lists what scripts can say besides testscript's own words:
 //
@@ -291,7 +294,7 @@ func (s *stage) get(ctx context.Context, host, address string, header http.Heade
 		return scenario.Reply{}, err
 	}
 	defer conn.Close()
-	ctx, stop := context.WithTimeout(ctx, 2*time.Second) // who waits for the right answer asks again
+	ctx, stop := context.WithTimeout(ctx, brief)
 	defer stop()
 	return scenario.Datagram(ctx, conn, "GET")
 }

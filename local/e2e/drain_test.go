@@ -8,6 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/local/await"
 )
 
 // cordon marks a node as unschedulable or schedulable again.
@@ -45,7 +47,7 @@ func (s *stage) drain(node string) error {
 			select {
 			case <-s.ctx.Done():
 				return s.ctx.Err()
-			case <-time.After(100 * time.Millisecond):
+			case <-time.After(await.Interval):
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -109,9 +108,9 @@ func TestRights(t *testing.T) {
 		}
 	}
 	apply(guarded)
-	worldtest.Eventually(t, 30*time.Second, reported("SecretNotFound"))
+	worldtest.Eventually(t, defaultLimit, reported("SecretNotFound"))
 	apply(readOne)
-	worldtest.Eventually(t, 30*time.Second, reported("SuccessfullyReconciled"))
+	worldtest.Eventually(t, defaultLimit, reported("SuccessfullyReconciled"))
 
 	leases := w.Kube().CoordinationV1().Leases("kube-system")
 	holder := func() string {

@@ -28,6 +28,13 @@ import (
 // address is one that no local world has: their numbers begin at 16.
 var address = netip.AddrFrom4([4]byte{10, 3, 0, 9})
 
+const (
+	// hang is how long something may take: only a hang misses it.
+	hang = 2 * time.Minute
+	// brief is how long a server has for what is under way when its test is over; no test depends on it.
+	brief = time.Second
+)
+
 // start runs a server with a port of protocol p, and returns host:port.
 func start(t *testing.T, p Protocol, change func(*Config)) (*Server, string) {
 	t.Helper()
@@ -42,7 +49,7 @@ func start(t *testing.T, p Protocol, change func(*Config)) (*Server, string) {
 	}
 	s := New(cfg)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), brief)
 		defer cancel()
 		s.Shutdown(ctx)
 	})
@@ -62,7 +69,7 @@ func start(t *testing.T, p Protocol, change func(*Config)) (*Server, string) {
 func client(protocols func(*http.Protocols)) *http.Client {
 	var p http.Protocols
 	protocols(&p)
-	return &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+	return &http.Client{Timeout: hang, Transport: &http.Transport{
 		Protocols:       &p,
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
@@ -177,7 +184,7 @@ func TestGRPCAnswersAnyMethod(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()
 	check, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{})
 	if err != nil || check.Status != healthpb.HealthCheckResponse_SERVING {
@@ -227,7 +234,7 @@ func TestShutdownFinishesWhatIsUnderWay(t *testing.T) {
 		results <- result{status: res.StatusCode}
 	}()
 	<-under
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()
 	s.Shutdown(ctx)
 	if r := <-results; r.err != nil || r.status != http.StatusOK {
@@ -258,7 +265,7 @@ func TestDatagramsAreAnswered(t *testing.T) {
 	if _, err := conn.Write([]byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	conn.SetDeadline(time.Now().Add(5 * time.Second))
+	conn.SetDeadline(time.Now().Add(hang))
 	buf := make([]byte, 64<<10)
 	n, err := conn.Read(buf)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/acm"
@@ -86,7 +85,7 @@ func TestAWSAgreesWithCluster(t *testing.T) {
 			want = append(want, p.Status.PodIP)
 		}
 		slices.Sort(want)
-		worldtest.Eventually(t, 15*time.Second, func(ctx context.Context) error {
+		worldtest.Eventually(t, hang, func(ctx context.Context) error {
 			got, err := secondary(ctx)
 			if err == nil && !slices.Equal(got, want) {
 				err = fmt.Errorf("AWS has %v, the cluster %v", got, want)

@@ -72,7 +72,7 @@ func processes(t *testing.T, dir string) []string {
 
 func gone(t *testing.T, dir string) {
 	t.Helper()
-	worldtest.Eventually(t, 10*time.Second, func(context.Context) error {
+	worldtest.Eventually(t, hang, func(context.Context) error {
 		if left := processes(t, dir); len(left) > 0 {
 			return fmt.Errorf("processes still run: %v", left)
 		}

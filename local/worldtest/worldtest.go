@@ -130,7 +130,7 @@ func reportDenials(t testing.TB, w *world.World) {
 	if !w.Alive(world.RoleAWS) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), cleanLimit)
 	defer cancel()
 	denied, err := w.DeniedByAWS(ctx)
 	if err != nil {

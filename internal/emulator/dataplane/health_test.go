@@ -13,7 +13,7 @@ import (
 func checked(arn string, backends ...*backend) TargetGroup {
 	g := groupOf(arn, backends...)
 	g.HealthCheck = HealthCheck{
-		Path: "/healthz", Matcher: "200-299", Interval: 10 * time.Millisecond, Timeout: time.Second,
+		Path: "/healthz", Matcher: "200-299", Interval: 10 * time.Millisecond, Timeout: conditionTimeout,
 		HealthyThreshold: 3, UnhealthyThreshold: 2,
 	}
 	for i := range g.Targets {
@@ -131,9 +131,9 @@ func TestFailuresAreNamed(t *testing.T) {
 	})
 	var got results
 	p := startPlane(t, func(o *Options) { o.Health = got.add })
-	g := checked("g", refused, silent)
-	g.HealthCheck.Timeout = 150 * time.Millisecond
-	apply(t, p, one(Listener{Default: Rule{Then: to("g")}}, g))
+	g, h := checked("g", refused), checked("h", silent)
+	h.HealthCheck.Timeout = brief
+	apply(t, p, one(Listener{Default: Rule{Then: to("g", "h")}}, g, h))
 	eventually(t, "two verdicts", func() bool { return len(got.list()) == 2 })
 	reasons := map[uint16]string{}
 	for _, r := range got.list() {

@@ -21,8 +21,11 @@ import (
 	"time"
 )
 
-// conditionTimeout is how long a condition may take to become true.
-const conditionTimeout = 10 * time.Second
+// conditionTimeout is how long a condition may take to become true: only a hang misses it.
+const conditionTimeout = 2 * time.Minute
+
+// brief is how long a test waits for what need not come: because nothing is to come, or because it asks again.
+const brief = 50 * time.Millisecond
 
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, ok func() bool) {

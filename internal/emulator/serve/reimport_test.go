@@ -39,7 +39,7 @@ func (r *harness) imports(arn *string, serial int64, name string) *string {
 
 // handshake connects to a load balancer, and returns the connection and the serial number of its certificate.
 func (r *harness) handshake(lb types.LoadBalancer, name string) (*tls.Conn, *bufio.Reader, string, error) {
-	raw, _, err := r.dial("tcp", lb, "")
+	raw, _, err := r.dial("tcp", lb, "", hang)
 	if err != nil {
 		return nil, nil, "", err
 	}
@@ -95,7 +95,7 @@ func TestListenersServeWhatIsImportedAgain(t *testing.T) {
 	ask := func() {
 		t.Helper()
 		for conn, send := range map[*tls.Conn]string{web: "GET / HTTP/1.1\r\nHost: b.example.com\r\n\r\n", stream: "hello\n"} {
-			conn.SetDeadline(time.Now().Add(5 * time.Second))
+			conn.SetDeadline(time.Now().Add(hang))
 			if _, err := conn.Write([]byte(send)); err != nil {
 				t.Fatal(err)
 			}

@@ -88,10 +88,17 @@ func must[T any](v T, err error) func(t *testing.T) T {
 	}
 }
 
+const (
+	// hang is how long something may take: only a hang misses it.
+	hang = 2 * time.Minute
+	// brief is how long a test waits for what need not come: because nothing is to come, or because it asks again.
+	brief = 200 * time.Millisecond
+)
+
 // eventually waits until what comes true.
 func (r *harness) eventually(what string, holds func() error) {
 	r.t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
+	deadline := time.NewTimer(hang)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -182,7 +189,7 @@ func (r *harness) state(g types.TargetGroup, id, want string) {
 // client resolves names with the server's lookup and follows no redirects.
 func (r *harness) client(roots *tls.Config) *http.Client {
 	return &http.Client{
-		Timeout: 5 * time.Second,
+		Timeout: hang,
 		Transport: &http.Transport{
 			DisableKeepAlives: true, TLSClientConfig: roots,
 			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -314,7 +321,7 @@ func TestNamesResolve(t *testing.T) {
 		Questions: []dnsmessage.Question{{Name: dnsmessage.MustNewName(*r.lb.DNSName + "."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}},
 	}
 	raw := must(ask.Pack())(t)
-	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(hang)); err != nil {
 		t.Fatal(err)
 	}
 	must(conn.Write(raw))(t)
@@ -339,7 +346,7 @@ func TestSecurityGroupsAreEnforced(t *testing.T) {
 		return nil
 	})
 	client := r.client(nil)
-	client.Timeout = 200 * time.Millisecond
+	client.Timeout = brief
 	if resp, err := client.Get(fmt.Sprintf("http://%s:%d/", *r.lb.DNSName, port)); err == nil {
 		resp.Body.Close()
 		t.Error("a security group without rules admitted a request")

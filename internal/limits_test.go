@@ -1,0 +1,292 @@
+package internal
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// shortestLimit is the shortest limit of real time in a test: on a machine with much else to do, only a hang misses it.
+const shortestLimit = time.Minute
+
+// brief is the name of a duration that may be shorter: for how long a test waits for what need not come, because
+// nothing is to come, or because it asks again. A slow machine does not make such a test fail.
+const brief = "brief"
+
+// virtualTime are the packages whose tests run in virtual time as a whole. Elsewhere the files do that import synctest.
+var virtualTime = []string{"internal/adversary", "internal/harness"}
+
+// A test whose limit a slow machine can miss fails for no fault of the program. Limits belong into virtual time, or are
+// so long that only a hang misses them.
+func TestNoTestDependsOnTheSpeedOfTheMachine(t *testing.T) {
+	folders := map[string][]*ast.File{}
+	fset := token.NewFileSet()
+	err := filepath.WalkDir("..", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		dir := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(p)), "../")
+		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "bin" || strings.HasPrefix(d.Name(), ".git")) {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(p, "_test.go") && path.Base(dir) != "worldtest" {
+			return nil
+		}
+		file, err := parser.ParseFile(fset, p, nil, 0)
+		if err != nil {
+			return err
+		}
+		folders[dir] = append(folders[dir], file)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, files := range folders {
+		if slices.Contains(virtualTime, dir) {
+			continue
+		}
+		c := limitCheck{consts: constants(files)}
+		for _, file := range files {
+			if !imports(file, "testing/synctest") {
+				ast.Inspect(file, func(n ast.Node) bool {
+					for _, fault := range c.faults(n) {
+						t.Errorf("%s: %s", fset.Position(n.Pos()), fault)
+					}
+					return true
+				})
+			}
+		}
+	}
+}
+
+// Scripts await things for long enough, too. What "! await" and "hold" say is for how long nothing is to come.
+func TestNoScriptDependsOnTheSpeedOfTheMachine(t *testing.T) {
+	err := filepath.WalkDir("../local", func(p string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(p, ".txtar") {
+			return err
+		}
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		for _, found := range regexp.MustCompile(`(?m)^await -for=(\S+).*`).FindAllSubmatch(text, -1) {
+			if d, err := time.ParseDuration(string(found[1])); err != nil || d < shortestLimit {
+				t.Errorf("%s: %s: want %s or more", p, found[0], shortestLimit)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestShortLimitsAreFound(t *testing.T) {
+	for code, want := range map[string]int{
+		`context.WithTimeout(ctx, 50*time.Millisecond)`:              1,
+		`context.WithTimeout(ctx, time.Minute)`:                      0,
+		`context.WithTimeout(ctx, short)`:                            1,
+		`context.WithTimeout(ctx, brief)`:                            0,
+		`context.WithTimeout(ctx, given)`:                            0,
+		`conn.SetReadDeadline(time.Now().Add(2*short))`:              1,
+		`conn.SetDeadline(time.Now().Add(time.Hour))`:                0,
+		`context.WithDeadline(ctx, time.Now().Add(3*time.Second))`:   1,
+		`func() { select { case <-time.After(time.Second): } }`:      1,
+		`net.Dialer{Timeout: time.Second}`:                           1,
+		`func() { client.Timeout = time.Second }`:                    1,
+		`worldtest.Eventually(t, 20*time.Second, nil)`:               1,
+		`func() { deadline := time.Now().Add(time.Second) }`:         1,
+		`func() { notBefore := time.Now().Add(-time.Hour) }`:         0,
+		`func() { if took := time.Since(start); took > short { } }`:  1,
+		`func() { if took := time.Since(start); took < short { } }`:  0,
+		`time.Since(start) > 5*time.Second`:                          1,
+		`TargetGroup{Interval: 10*time.Millisecond}`:                 0,
+		`x509.Certificate{NotAfter: time.Now().Add(10*time.Second)}`: 0,
+	} {
+		file, err := parser.ParseFile(token.NewFileSet(), "", "package p\nconst short, brief = 10 * time.Second, time.Second\nvar _ = "+code, 0)
+		if err != nil {
+			t.Fatal(code, err)
+		}
+		c := limitCheck{consts: constants([]*ast.File{file})}
+		var got []string
+		ast.Inspect(file, func(n ast.Node) bool { got = append(got, c.faults(n)...); return true })
+		if len(got) != want {
+			t.Errorf("%s: %v, want %d", code, got, want)
+		}
+	}
+}
+
+func imports(file *ast.File, name string) bool {
+	return slices.ContainsFunc(file.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == strconv.Quote(name) })
+}
+
+// constants returns the expressions of the constants of a package by name.
+func constants(files []*ast.File) map[string]ast.Expr {
+	out := map[string]ast.Expr{}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if d, ok := n.(*ast.GenDecl); ok && d.Tok == token.CONST {
+				for _, s := range d.Specs {
+					v := s.(*ast.ValueSpec)
+					for i, name := range v.Names {
+						if i < len(v.Values) {
+							out[name.Name] = v.Values[i]
+						}
+					}
+				}
+			}
+			return true
+		})
+	}
+	return out
+}
+
+// limitCheck finds limits in the files of a package.
+type limitCheck struct{ consts map[string]ast.Expr }
+
+// durationAt has the functions that take a limit, and which argument it is.
+var durationAt = map[string]int{
+	"WithTimeout": 1, "WithTimeoutCause": 1, "After": 0, "NewTimer": 0, "DialTimeout": 2, "Eventually": 1, "eventually": 1,
+}
+
+// faults are the limits of a node itself that are too short.
+func (c limitCheck) faults(n ast.Node) (out []string) {
+	report := func(what string, e ast.Expr) {
+		if _, bare := e.(*ast.BasicLit); bare {
+			return // a number without a unit is no time.Duration
+		}
+		if d, ok := c.duration(e); ok && d > 0 && d < shortestLimit {
+			out = append(out, fmt.Sprintf("%s: %s is a limit that a slow machine misses; use virtual time, %s or more, or a constant named %q where nothing depends on it", what, d, shortestLimit, brief))
+		}
+	}
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		name := called(n)
+		if at, ok := durationAt[name]; ok && at < len(n.Args) {
+			report(name, n.Args[at])
+		}
+		if strings.HasPrefix(name, "Set") && strings.HasSuffix(name, "Deadline") || name == "WithDeadline" {
+			report(name, fromNow(n.Args[len(n.Args)-1]))
+		}
+	case *ast.KeyValueExpr:
+		if isTimeout(n.Key) {
+			report("Timeout", n.Value)
+		}
+	case *ast.AssignStmt:
+		for i, left := range n.Lhs {
+			if len(n.Rhs) != len(n.Lhs) {
+				break
+			}
+			if isTimeout(left) {
+				report("Timeout", n.Rhs[i])
+			}
+			if id, ok := left.(*ast.Ident); ok && id.Name == "deadline" {
+				report("deadline", fromNow(n.Rhs[i]))
+			}
+		}
+	case *ast.BinaryExpr:
+		// What took longer than it may.
+		if n.Op == token.GTR || n.Op == token.GEQ {
+			if called(n.X) == "Since" {
+				report("elapsed time", n.Y)
+			}
+		}
+	case *ast.IfStmt:
+		// if took := time.Since(start); took > limit
+		init, ok := n.Init.(*ast.AssignStmt)
+		cond, also := n.Cond.(*ast.BinaryExpr)
+		if ok && also && called(init.Rhs[0]) == "Since" && (cond.Op == token.GTR || cond.Op == token.GEQ) {
+			report("elapsed time", cond.Y)
+		}
+	}
+	return out
+}
+
+// called is the name of the function or method that an expression calls.
+func called(e ast.Expr) string {
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return ""
+	}
+	switch f := call.Fun.(type) {
+	case *ast.Ident:
+		return f.Name
+	case *ast.SelectorExpr:
+		return f.Sel.Name
+	}
+	return ""
+}
+
+// fromNow returns the duration of time.Now().Add(duration).
+func fromNow(e ast.Expr) ast.Expr {
+	add, ok := e.(*ast.CallExpr)
+	if !ok || called(add) != "Add" || len(add.Args) != 1 {
+		return nil
+	}
+	if of, ok := add.Fun.(*ast.SelectorExpr); !ok || called(of.X) != "Now" {
+		return nil
+	}
+	return add.Args[0]
+}
+
+// isTimeout reports whether a field is a timeout.
+func isTimeout(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return strings.HasSuffix(e.Name, "Timeout")
+	case *ast.SelectorExpr:
+		return e.Sel.Name == "timeout" || strings.HasSuffix(e.Sel.Name, "Timeout")
+	}
+	return false
+}
+
+var units = map[string]time.Duration{
+	"Nanosecond": 1, "Microsecond": time.Microsecond, "Millisecond": time.Millisecond, "Second": time.Second, "Minute": time.Minute, "Hour": time.Hour,
+}
+
+// duration evaluates a constant duration. What is computed or is named brief has none.
+func (c limitCheck) duration(e ast.Expr) (time.Duration, bool) {
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return c.duration(e.X)
+	case *ast.Ident:
+		value, ok := c.consts[e.Name]
+		if !ok || e.Name == brief {
+			return 0, false
+		}
+		return c.duration(value)
+	case *ast.SelectorExpr:
+		d, ok := units[e.Sel.Name]
+		return d, ok
+	case *ast.BasicLit:
+		n, err := strconv.ParseInt(e.Value, 0, 64)
+		return time.Duration(n), err == nil
+	case *ast.BinaryExpr:
+		x, ok := c.duration(e.X)
+		y, also := c.duration(e.Y)
+		if !ok || !also {
+			return 0, false
+		}
+		switch e.Op {
+		case token.MUL:
+			return x * y, true
+		case token.ADD:
+			return x + y, true
+		case token.SUB:
+			return x - y, true
+		}
+	}
+	return 0, false
+}
