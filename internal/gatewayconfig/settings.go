@@ -145,7 +145,7 @@ func (r reader) subnets(kind model.Kind) {
 	var identifiers []string
 	if given(s) {
 		identifiers = r.all(at, *s.LoadBalancerSubnets, "identifier", func(c gwconfig.SubnetConfiguration) string { return c.Identifier })
-		r.addresses(at, *s.LoadBalancerSubnets, kind, len(identifiers) > 0)
+		r.addresses(at, *s.LoadBalancerSubnets, kind)
 	}
 	switch {
 	case len(identifiers) > 0:
@@ -155,10 +155,11 @@ func (r reader) subnets(kind model.Kind) {
 	}
 }
 
-// addresses reads the addresses of a network load balancer.
-func (r reader) addresses(at finding.Origin, entries []gwconfig.SubnetConfiguration, kind model.Kind, named bool) {
+// addresses reads the addresses of a network load balancer. Where the entries name no subnets they are for those that are
+// selected, live or discovered.
+func (r reader) addresses(at finding.Origin, entries []gwconfig.SubnetConfiguration, kind model.Kind) {
 	out := r.out
-	read := func(field string, of func(gwconfig.SubnetConfiguration) *string, check func(string) error) settings.Opt[[]string] {
+	read := func(field string, of func(gwconfig.SubnetConfiguration) *string, check func(string) (string, error)) settings.Opt[[]string] {
 		values := r.all(at, entries, field, func(c gwconfig.SubnetConfiguration) string {
 			if v := of(c); v != nil {
 				return *v
@@ -172,15 +173,16 @@ func (r reader) addresses(at finding.Origin, entries []gwconfig.SubnetConfigurat
 			r.fault(at, fmt.Errorf("%s is for network load balancers only", field))
 			return settings.Opt[[]string]{}
 		}
-		for _, v := range values {
-			if err := check(v); err != nil {
+		for i, v := range values {
+			var err error
+			if values[i], err = check(v); err != nil {
 				r.fault(at, fmt.Errorf("%s %q %w", field, finding.Cut(v), err))
 				return settings.Opt[[]string]{}
 			}
 		}
 		return settings.Of(values, at)
 	}
-	any := func(string) error { return nil }
+	any := func(s string) (string, error) { return s, nil }
 	out.ElasticAddresses = read("eipAllocation", func(c gwconfig.SubnetConfiguration) *string { return c.EIPAllocation }, any)
 	out.PrivateIPv4 = read("privateIPv4Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.PrivateIPv4Allocation }, address(netip.Addr.Is4))
 	out.IPv6 = read("ipv6Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.IPv6Allocation }, address(netip.Addr.Is6))
@@ -191,30 +193,29 @@ func (r reader) addresses(at finding.Origin, entries []gwconfig.SubnetConfigurat
 			out.SourceNATPrefixes = prefixes
 		}
 	}
-	if !named && (out.ElasticAddresses.Set || out.SourceNATPrefixes.Set) {
-		r.fault(at, errors.New("eipAllocation and sourceNatIPv6Prefix belong to a subnet by their place, so each entry needs an identifier"))
-	}
 }
 
 const autoAssigned = "auto_assigned"
 
-func address(family func(netip.Addr) bool) func(string) error {
-	return func(s string) error {
-		if a, err := netip.ParseAddr(s); err != nil || !family(a) {
-			return errors.New("is not an address of the family")
+// address is an address in the form in which AWS shows it.
+func address(family func(netip.Addr) bool) func(string) (string, error) {
+	return func(s string) (string, error) {
+		a, err := netip.ParseAddr(s)
+		if err != nil || !family(a) || a.Zone() != "" {
+			return "", errors.New("is not an address of the family")
 		}
-		return nil
+		return a.String(), nil
 	}
 }
 
-func sourceNATPrefix(s string) error {
+func sourceNATPrefix(s string) (string, error) {
 	if s == autoAssigned {
-		return nil
+		return s, nil
 	}
 	if p, err := netip.ParsePrefix(s); err != nil || !p.Addr().Is6() || p.Bits() != 80 {
-		return errors.New("is neither an IPv6 range of 80 bits nor " + autoAssigned)
+		return "", errors.New("is neither an IPv6 range of 80 bits nor " + autoAssigned)
 	}
-	return nil
+	return s, nil
 }
 
 // all are the values of a field in every entry, or none: a field that only some entries set is a fault.

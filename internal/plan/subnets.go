@@ -19,18 +19,43 @@ const autoAssigned = "auto_assigned"
 // the live ones are repeated there.
 func (lb *loadBalancerPlan) mappings() []SubnetMapping {
 	var out []SubnetMapping
-	for i, id := range lb.subnets {
-		m := SubnetMapping{Subnet: id, PrivateIPv4: lb.privateIPv4[id], IPv6: lb.ipv6[id], SourceNATPrefix: lb.prefixes[id]}
-		if i < len(lb.addresses) {
-			m.Allocation = lb.addresses[i]
-		}
+	allocations := lb.allocations()
+	for _, id := range lb.subnets {
+		m := SubnetMapping{Subnet: id, Allocation: allocations[id], PrivateIPv4: lb.privateIPv4[id], IPv6: lb.ipv6[id], SourceNATPrefix: lb.prefixes[id]}
 		if had := lb.liveMapping(id); had != nil {
-			m.Allocation, m.PrivateIPv4 = repeated(m.Allocation, had.Allocation), repeated(m.PrivateIPv4, had.PrivateIPv4)
+			m.PrivateIPv4 = repeated(m.PrivateIPv4, had.PrivateIPv4)
 			if had.IPv6 != "" {
 				m.IPv6 = repeated(m.IPv6, had.IPv6)
 			}
 		}
 		out = append(out, m)
+	}
+	return out
+}
+
+// allocations gives each subnet that joins the elastic address of its place, or a free one if that is of a subnet that
+// stays, and each subnet that stays its own.
+func (lb *loadBalancerPlan) allocations() map[string]string {
+	out, taken := map[string]string{}, map[string]bool{}
+	for _, id := range lb.subnets {
+		if had := lb.liveMapping(id); had != nil && len(lb.addresses) > 0 {
+			out[id], taken[had.Allocation] = had.Allocation, true
+		}
+	}
+	take := func(subnet, address string) {
+		if _, has := out[subnet]; !has && !taken[address] {
+			out[subnet], taken[address] = address, true
+		}
+	}
+	for i, address := range lb.addresses {
+		if i < len(lb.subnets) {
+			take(lb.subnets[i], address)
+		}
+	}
+	for _, id := range lb.subnets {
+		for _, address := range lb.addresses {
+			take(id, address)
+		}
 	}
 	return out
 }

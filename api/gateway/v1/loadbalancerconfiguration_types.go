@@ -70,11 +70,13 @@ type Attribute struct {
 // SubnetConfiguration is a subnet of a load balancer and the addresses in it. A field that one entry of the list
 // has, all have.
 type SubnetConfiguration struct {
-	// Identifier is the id or the Name tag of the subnet.
+	// Identifier is the id or the Name tag of the subnet. Without identifiers the entries are for the subnets that the
+	// selector finds, or else those that the load balancer has, or else those that discovery finds, ascending by id.
 	// +optional
 	Identifier string `json:"identifier,omitempty"`
 
-	// EIPAllocation is the allocation id of an Elastic IP address. Network Load Balancers, internet-facing.
+	// EIPAllocation is the allocation id of an Elastic IP address for the subnet at the same place. Network Load
+	// Balancers, internet-facing.
 	// +optional
 	EIPAllocation *string `json:"eipAllocation,omitempty"`
 
