@@ -11,6 +11,7 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // scrape returns the samples as "name{label=value,...} number", without histograms.
@@ -90,6 +91,17 @@ func TestCensusCountsTargetGroupsOfOurBindings(t *testing.T) {
 	}
 	if d := cmp.Diff(want, scrape(t, r)); d != "" {
 		t.Error(d)
+	}
+}
+
+// The kinds have the names by which dashboards of older controllers look for them.
+func TestTopTalkersHaveTheNamesThatDashboardsKnow(t *testing.T) {
+	for kind, want := range map[model.Kind]string{
+		model.Ingress: "ingress", model.Service: "service", model.ALBGateway: "albgateway", model.NLBGateway: "nlbgateway",
+	} {
+		if got := talkerOf(kind); got != want {
+			t.Errorf("%s is counted as %q, want %q", kind, got, want)
+		}
 	}
 }
 

@@ -187,7 +187,7 @@ func rootsOf(frontends map[model.Kind]engine.Frontend) []cluster.Kind {
 
 // run reconciles one stack.
 func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
-	s.metrics.talkers.ran(controllerOf(id.Kind), id.Namespace, id.Name)
+	s.metrics.talkers.ran(talkerOf(id.Kind), id.Namespace, id.Name)
 	if s.cluster.Keep != nil {
 		s.cluster.Keep(ctx) // what has left, before it is acted on
 	}

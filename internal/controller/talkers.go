@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // talkers finds the items that are worked on most: a loop shows here before it shows in a bill.
@@ -37,6 +39,18 @@ var talkersDesc = prometheus.NewDesc("awslbc_controller_top_talkers",
 
 func newTalkers(now func() time.Time) *talkers {
 	return &talkers{now: now, since: now(), counts: map[talker]int{}}
+}
+
+// talkerOf is the name of what works on stacks of a kind. For Gateways it is not that of other metrics: dashboards
+// that were made for older controllers look for these.
+func talkerOf(k model.Kind) string {
+	switch k {
+	case model.ALBGateway:
+		return "albgateway"
+	case model.NLBGateway:
+		return "nlbgateway"
+	}
+	return controllerOf(k)
 }
 
 // ran counts a run.

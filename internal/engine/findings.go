@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,6 +59,17 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 	return out
 }
 
+// StatusError is why the status of an object could not be emptied before its finalizer is removed.
+type StatusError struct{ Err error }
+
+func (e StatusError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what the API server answered.
+func (e StatusError) Unwrap() error { return e.Err }
+
+// FieldStatus is the field of findings about a status that cannot be written.
+const FieldStatus = "status"
+
 // identity counts the steps for one rule once.
 func identity(s plan.Step) plan.StepID {
 	if s.Rule.IsZero() {
@@ -89,6 +101,10 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 		}
 		if f.Class == Invalid {
 			fix = "correct the certificate in the Secret"
+		}
+	case plan.ReleaseFinalizer:
+		if errors.As(f.Err, new(StatusError)) {
+			field = FieldStatus
 		}
 	default:
 		refused, ofAWS := refusedValueOf(p.Stack.Kind, f.Step, f.Err)

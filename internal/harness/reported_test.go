@@ -8,7 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,7 +19,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/frontend/gateway"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // Whatever call stops a load balancer, the Ingress says so, once, and with the reason of events that
@@ -91,6 +96,95 @@ func TestAFinalizerThatCannotBeWrittenIsReportedAndNothingIsMade(t *testing.T) {
 			t.Errorf("%d events", n)
 		}
 	})
+}
+
+// noStatuses is an API server that takes no status of the object with a name.
+type noStatuses struct {
+	kube.API
+	name string
+}
+
+func (n *noStatuses) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	if part == cluster.Status && obj.GetName() == n.name {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, obj.GetName(), errors.New("a policy says no"))
+	}
+	return n.API.Patch(ctx, obj, part, kind, data)
+}
+
+// otherClasses are classes of another controller.
+const otherClasses = `
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: other}
+spec: {controller: example.com/other}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: other}
+spec: {controllerName: example.com/other}
+---
+`
+
+// Where the status of an object that gives its load balancer up cannot be emptied, its finalizer stays, and an event has
+// the reason that alerts know.
+func TestAStatusThatCannotBeEmptiedIsReported(t *testing.T) {
+	t.Parallel()
+	for kind, c := range map[cluster.Kind]struct {
+		name   string
+		docs   []string
+		leave  func(*Harness)
+		reason string
+	}{
+		cluster.KindIngress: {"web", []string{shop, ingressOf("", "/=web")}, func(r *Harness) {
+			r.edit("web", func(i *networkingv1.Ingress) { i.Spec.IngressClassName = aws.String("other") })
+		}, "FailedUpdateStatus"},
+		cluster.KindService: {"web", []string{exposedService("web", ipTargets, onePort)}, func(r *Harness) {
+			r.Apply(strings.Replace(exposedService("web", ipTargets, onePort), "type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb", "type: ClusterIP", 1))
+		}, "FailedCleanupStatus"},
+		cluster.KindGateway: {"edge", []string{edgeGateway, routeOf("web", "a.example.com", "backendRefs: [{name: web, port: 80}]")}, func(r *Harness) {
+			r.Apply(strings.Replace(edgeGateway, "gatewayClassName: alb", "gatewayClassName: other", 1))
+		}, "FailedUpdateStatus"},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := &noStatuses{}
+				r := shopWith(t, Options{
+					API:     func(api kube.API) kube.API { server.API = api; return server },
+					Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },
+				})
+				finalizers := func() []string {
+					obj, err := r.Store.Get(cluster.Ref{Kind: kind, Namespace: "shop", Name: c.name})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return obj.GetFinalizers()
+				}
+				r.Apply(append(c.docs, otherClasses, pods("web", podAddresses[:2]...))...)
+				r.during(10 * time.Minute)
+				server.name = c.name
+				c.leave(r)
+				r.during(20 * time.Minute)
+				reasons := map[string]bool{}
+				for _, o := range r.Store.All("Event") {
+					if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning && e.InvolvedObject.Name == c.name && strings.Contains(e.Message, "a policy says no") {
+						reasons[e.Reason] = true
+					}
+				}
+				if d := cmp.Diff(map[string]bool{c.reason: true}, reasons); d != "" {
+					t.Errorf("reasons (-want +got):\n%s", d)
+				}
+				if len(finalizers()) == 0 {
+					t.Error("the finalizer is gone before the status")
+				}
+				server.name = ""
+				r.during(30 * time.Minute)
+				if left := finalizers(); len(left) > 0 {
+					t.Errorf("finalizers %v are still there", left)
+				}
+			})
+		})
+	}
 }
 
 // noFinalizerOn is an API server that takes no finalizer on one object.

@@ -15,6 +15,7 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -94,7 +95,7 @@ func (c *Cluster) release(ctx context.Context, do plan.ReleaseFinalizer) error {
 	ref := refOf(do.Ref)
 	if do.ClearStatus {
 		if err := c.clearStatus(ctx, ref, do.Finalizer); err != nil {
-			return err
+			return engine.StatusError{Err: err}
 		}
 	}
 	c.Members.Releasing(ref, do.Finalizer)

@@ -20,6 +20,8 @@ const (
 	eventBuild      = "FailedBuildModel"
 	eventDeploy     = "FailedDeployModel"
 	eventRelease    = "FailedRemoveFinalizer"
+	eventStatus     = "FailedUpdateStatus"
+	eventCleanup    = "FailedCleanupStatus" // eventStatus of a Service that gives its load balancer up
 )
 
 // Names is what a status shows: the load balancer, with the ports that it listens on, and the one in front of
@@ -88,7 +90,13 @@ func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 		e.Reason = eventLoad
 	case finding.AccessDenied, finding.QuotaReached, finding.RejectedByAWS, finding.NameTaken, finding.RemovalNotTrusted, finding.CallFailed:
 		e.Reason = eventDeploy
-		if x.Field == string(plan.Finalizer) {
+		switch x.Field {
+		case engine.FieldStatus:
+			e.Reason = eventStatus
+			if e.Ref.Kind == cluster.KindService {
+				e.Reason = eventCleanup
+			}
+		case string(plan.Finalizer):
 			e.Reason = eventClaim
 			if slices.ContainsFunc(leaving, func(m model.Member) bool { return m.Ref == x.Object }) {
 				e.Reason = eventRelease
