@@ -17,7 +17,13 @@ var Policy []byte
 //go:embed optional.json
 var Optional []byte
 
-// PolicyOf is Policy in an AWS partition: "aws", "aws-cn" or "aws-us-gov".
+// Targets is what an installation needs that makes no load balancers, and only registers targets in target groups that
+// TargetGroupBindings name.
+//
+//go:embed targets.json
+var Targets []byte
+
+// PolicyOf is Policy in an AWS partition.
 func PolicyOf(partition string) ([]byte, error) {
 	if partition == "aws" {
 		return Policy, nil

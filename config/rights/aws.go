@@ -19,7 +19,9 @@ const (
 	ClassicWebACLs  Scenario = "a web ACL of WAF Classic"
 	Protection      Scenario = "Shield Advanced"
 	OwnCertificates Scenario = "certificates that the controller requests"
+	PrivateCA       Scenario = "certificates that a private CA issues"
 	Imports         Scenario = "TLS Secrets"
+	FirstGeneration Scenario = "resources that alb-ingress-controller v1 has made"
 	Tagging         Scenario = "resources that the tagging API finds"
 	OtherAccounts   Scenario = "a target group of another account"
 	// Checks is in internal/cli, as the controller has no part in it.
@@ -31,6 +33,7 @@ const (
 	gateCertificates = "--feature-gates=EnableCertificateManagement=true"
 	flagImports      = "--import-tls-secrets"
 	gateTagging      = "--feature-gates=EnableRGTAPI=true"
+	v1Resources      = "resources of alb-ingress-controller v1"
 	fieldRole        = "spec.iamRoleArnToAssume of a TargetGroupBinding"
 )
 
@@ -42,6 +45,7 @@ var (
 	requested    = Condition{"Null", "aws:RequestTag/" + clusterTag, []string{"false"}}
 	notRequested = Condition{"Null", "aws:RequestTag/" + clusterTag, []string{"true"}}
 	own          = Condition{"Null", "aws:ResourceTag/" + clusterTag, []string{"false"}}
+	ofV1         = Condition{"Null", "aws:ResourceTag/ingress.k8s.aws/cluster", []string{"false"}}
 )
 
 var (
@@ -59,6 +63,20 @@ var (
 	}
 	targetGroups = balancers[:1]
 )
+
+// forTargets are the actions that targets of TargetGroupBindings need, and rules that let clients reach them.
+var forTargets = []string{
+	"ec2:AuthorizeSecurityGroupIngress",
+	"ec2:DescribeInstances",
+	"ec2:DescribeNetworkInterfaces",
+	"ec2:DescribeSecurityGroups",
+	"ec2:DescribeVpcs",
+	"ec2:RevokeSecurityGroupIngress",
+	"elasticloadbalancing:DeregisterTargets",
+	"elasticloadbalancing:DescribeTargetGroups",
+	"elasticloadbalancing:DescribeTargetHealth",
+	"elasticloadbalancing:RegisterTargets",
+}
 
 // AWS is the table of permissions in AWS.
 var AWS = []Statement{
@@ -258,6 +276,19 @@ var AWS = []Statement{
 		Actions: []Action{{"acm:DeleteCertificate", "delete certificates that were requested and are not used any more", OwnCertificates}},
 	},
 	{
+		// ACM asks for certificates that end chains, and for none of a CA.
+		Sid: "IssueWithEnableCertificateManagement", Feature: gateCertificates,
+		Condition: []Condition{{"StringLike", "acm-pca:TemplateArn", []string{"arn:*:acm-pca:::template/EndEntityCertificate/V*"}}},
+		Actions:   []Action{{"acm-pca:IssueCertificate", "let ACM have a private CA issue the certificates that are requested", PrivateCA}},
+	},
+	{
+		Sid: "PrivateCAWithEnableCertificateManagement", Feature: gateCertificates,
+		Actions: []Action{
+			{"acm-pca:GetCertificate", "let ACM fetch the certificates that a private CA has issued", PrivateCA},
+			{"acm-pca:ListPermissions", "let ACM see whether it may renew certificates of a private CA", PrivateCA},
+		},
+	},
+	{
 		Sid: "ReadWithImportTLSSecrets", Feature: flagImports,
 		Actions: []Action{{"acm:ListTagsForCertificate", "know the certificates that were imported from Secrets", Imports}},
 	},
@@ -274,6 +305,17 @@ var AWS = []Statement{
 			{"acm:DeleteCertificate", "delete an imported certificate that nothing uses any more", Imports},
 			{"acm:GetCertificate", "compare an imported certificate with its Secret", Imports},
 			{"acm:ImportCertificate", "renew an imported certificate in its place", Imports},
+		},
+	},
+	{
+		Sid: "TagSecurityGroupsOfV1", Feature: v1Resources, Condition: []Condition{ofV1},
+		Actions: []Action{{"ec2:CreateTags", "put the tag of the cluster on security groups that are taken over", FirstGeneration}},
+	},
+	{
+		Sid: "TagAndDeleteOfV1", Feature: v1Resources, Condition: []Condition{ofV1},
+		Actions: []Action{
+			{"elasticloadbalancing:AddTags", "put the tag of the cluster on load balancers and target groups that are taken over", FirstGeneration},
+			{"elasticloadbalancing:DeleteTargetGroup", "delete target groups that nothing asks for", FirstGeneration},
 		},
 	},
 	{

@@ -42,6 +42,19 @@ func Optional() []byte {
 	return render(Partitions[0], func(s Statement) bool { return s.Feature != "" })
 }
 
+// Targets is what an installation needs that makes no load balancers, and only registers targets in target groups that
+// TargetGroupBindings name, as an IAM policy.
+func Targets(partition string) []byte {
+	return renderAll(partition, func(s Statement) bool { return s.Feature == "" },
+		func(_ Statement, a Action) bool { return !slices.Contains(forTargets, a.Name) })
+}
+
+// ForTargets are the actions of Targets, in order.
+func ForTargets() []string { return slices.Clone(forTargets) }
+
+// TargetsFile is the name of the file in config/iam with Targets.
+const TargetsFile = "targets.json"
+
 // Without is a policy of all statements in a partition without one permission, the table if sid is empty.
 // Only the features that are named are in it.
 func Without(partition, sid, action string, features ...string) []byte {

@@ -13,7 +13,7 @@ import (
 
 // Partitions are the AWS partitions that there is a policy for. In all of them the controller needs the
 // same.
-var Partitions = []string{"aws", "aws-cn", "aws-us-gov"}
+var Partitions = []string{"aws", "aws-cn", "aws-us-gov", "aws-eusc", "aws-iso", "aws-iso-b", "aws-iso-e", "aws-iso-f"}
 
 // clusterTag is on everything that the controller makes in AWS.
 const clusterTag = "elbv2.k8s.aws/cluster"
@@ -52,6 +52,8 @@ func (s Statement) Example(cluster string) map[string]string {
 		switch {
 		case c.Operator == "StringEquals":
 			out[c.Key] = c.Values[0]
+		case c.Operator == "StringLike":
+			out[c.Key] = strings.ReplaceAll(c.Values[0], "*", "1")
 		case c.Operator == "Null" && c.Values[0] == "false":
 			out[c.Key] = cluster
 		}

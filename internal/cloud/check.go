@@ -74,13 +74,18 @@ func permissionOf(err error) (Permission, error) {
 	return PermissionGranted, nil // AWS looked at the values, which name nothing
 }
 
+// partitions are those other than "aws", by how the names of their regions begin.
+var partitions = map[string]string{
+	"cn-": "aws-cn", "us-gov-": "aws-us-gov", "eusc-": "aws-eusc",
+	"us-iso-": "aws-iso", "us-isob-": "aws-iso-b", "eu-isoe-": "aws-iso-e", "us-isof-": "aws-iso-f",
+}
+
 // Partition is that of the region.
 func (c *Cloud) Partition() string {
-	switch {
-	case strings.HasPrefix(c.cfg.Region, "cn-"):
-		return "aws-cn"
-	case strings.HasPrefix(c.cfg.Region, "us-gov-"):
-		return "aws-us-gov"
+	for prefix, name := range partitions {
+		if strings.HasPrefix(c.cfg.Region, prefix) {
+			return name
+		}
 	}
 	return "aws"
 }

@@ -22,7 +22,7 @@ type Options struct {
 	Config *store.Config
 	// Account of access keys without an account of their own, "123456789012" if empty.
 	Account string
-	// Partition is the AWS partition that the emulator is, "aws" if empty; "aws-cn" and "aws-us-gov" are
+	// Partition is the AWS partition that the emulator is, "aws" if empty; "aws-cn", "aws-us-gov" and the like are
 	// the others. Regions of another partition are not served.
 	Partition string
 }

@@ -99,10 +99,11 @@ spec:
 `
 
 const (
-	rowCertificates = "--feature-gates=EnableCertificateManagement=true"
-	rowImports      = "--import-tls-secrets"
-	rowTagging      = "--feature-gates=EnableRGTAPI=true"
-	rowRole         = "spec.iamRoleArnToAssume of a TargetGroupBinding"
+	rowCertificates    = "--feature-gates=EnableCertificateManagement=true"
+	rowImports         = "--import-tls-secrets"
+	rowFirstGeneration = "resources of alb-ingress-controller v1"
+	rowTagging         = "--feature-gates=EnableRGTAPI=true"
+	rowRole            = "spec.iamRoleArnToAssume of a TargetGroupBinding"
 )
 
 var permittedScenarios = map[rights.Scenario]permitted{
@@ -230,6 +231,16 @@ var permittedScenarios = map[rights.Scenario]permitted{
 		p.act(more)
 		p.act(ingressOf(annotated("certificate-arn", p.World.Certs["example.com"]), "/=web"))
 		p.Settle(2 * time.Hour)
+	}},
+	rights.PrivateCA: {apart: true, features: []string{rowCertificates}, setUp: managing, live: func(p *permittedRun) {
+		ca := fmt.Sprintf("arn:%s:acm-pca:%s:%s:certificate-authority/00000000-0000-4000-8000-000000000001", p.Emulator.Store().AWS().Name, RegionOf(p.Emulator), Account)
+		p.shopping("create-acm-cert", "true", "acm-pca-arn", ca)
+	}},
+	rights.FirstGeneration: {apart: true, features: []string{rowFirstGeneration}, live: func(p *permittedRun) {
+		p.madeByV1()
+		p.Start()
+		p.shopping()
+		p.leave()
 	}},
 	rights.Imports: {apart: true, features: []string{rowImports}, setUp: func(o *Options) { *o = importing(*o) }, live: func(p *permittedRun) {
 		i := newIssuer(p.t)

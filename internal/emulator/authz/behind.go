@@ -20,7 +20,7 @@ import (
 //   - the permissions for web ACLs and the tags of what is created: the column of dependent actions in the
 //     Service Authorization Reference
 //
-// For pools of addresses, certificates of IAM and user pools it is an assumption.
+// For pools of addresses, certificates of IAM, private CAs and user pools it is an assumption.
 func (c call) behind(tags map[string]string) []iam.Request {
 	switch c.Service + ":" + c.Operation {
 	case "ec2:CreateSecurityGroup":
@@ -40,7 +40,7 @@ func (c call) behind(tags map[string]string) []iam.Request {
 	case "elasticloadbalancing:RegisterTargets":
 		return c.peers()
 	case "acm:RequestCertificate", "acm:ImportCertificate":
-		return c.tagged("acm:AddTagsToCertificate", tags, c.arn("acm", "certificate/"+created))
+		return append(c.tagged("acm:AddTagsToCertificate", tags, c.arn("acm", "certificate/"+created)), c.privateCA()...)
 	case "wafv2:AssociateWebACL", "wafv2:DisassociateWebACL", "waf-regional:AssociateWebACL", "waf-regional:DisassociateWebACL":
 		return []iam.Request{{Action: "elasticloadbalancing:SetWebAcl", Resource: c.text("ResourceArn")}}
 	case "wafv2:GetWebACLForResource", "waf-regional:GetWebACLForResource":
@@ -116,6 +116,19 @@ func (c call) actions() []iam.Request {
 		out = append(out, iam.Request{Action: "cognito-idp:DescribeUserPoolClient", Resource: pool})
 	}
 	return out
+}
+
+// privateCA is what a certificate needs that a private CA issues.
+func (c call) privateCA() []iam.Request {
+	ca := c.text("CertificateAuthorityArn")
+	if ca == "" {
+		return nil
+	}
+	template := "arn:" + c.Partition.AWS().Name + ":acm-pca:::template/EndEntityCertificate/V1"
+	return []iam.Request{
+		{Action: "acm-pca:IssueCertificate", Resource: ca, Keys: map[string]string{"acm-pca:TemplateArn": template}},
+		{Action: "acm-pca:GetCertificate", Resource: ca}, {Action: "acm-pca:ListPermissions", Resource: ca},
+	}
 }
 
 // peers is what targets need that may be in another VPC.

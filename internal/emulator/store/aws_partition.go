@@ -20,6 +20,11 @@ var AWSPartitions = []AWSPartition{
 	{Name: "aws", Suffix: "amazonaws.com", Home: GlobalRegion, Shield: true},
 	{Name: "aws-cn", Suffix: "amazonaws.com.cn", Home: "cn-northwest-1", regions: []string{"cn-"}},
 	{Name: "aws-us-gov", Suffix: "amazonaws.com", Home: "us-gov-west-1", regions: []string{"us-gov-"}},
+	{Name: "aws-eusc", Suffix: "amazonaws.eu", Home: "eusc-de-east-1", regions: []string{"eusc-"}},
+	{Name: "aws-iso", Suffix: "c2s.ic.gov", Home: "us-iso-east-1", regions: []string{"us-iso-"}},
+	{Name: "aws-iso-b", Suffix: "sc2s.sgov.gov", Home: "us-isob-east-1", regions: []string{"us-isob-"}},
+	{Name: "aws-iso-e", Suffix: "cloud.adc-e.uk", Home: "eu-isoe-west-1", regions: []string{"eu-isoe-"}},
+	{Name: "aws-iso-f", Suffix: "csp.hci.ic.gov", Home: "us-isof-south-1", regions: []string{"us-isof-"}},
 }
 
 // AWSPartitionNamed returns a partition by its name; "" is aws.

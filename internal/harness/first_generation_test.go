@@ -1,0 +1,85 @@
+package harness
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+)
+
+// madeByV1 makes a load balancer of the Ingress shop/web with a security group, and a target group that it does not ask
+// for, as alb-ingress-controller v1 leaves them after its last version: with tags of its own.
+func (r *Harness) madeByV1() {
+	r.T.Helper()
+	tags := map[string]string{"ingress.k8s.aws/cluster": ClusterName, "ingress.k8s.aws/stack": "shop/web"}
+	group, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateSecurityGroup(r.T.Context(), &ec2.CreateSecurityGroupInput{
+		GroupName: aws.String("v1"), Description: aws.String("v1"), VpcId: &r.World.VPC,
+		TagSpecifications: tagged(ec2types.ResourceTypeSecurityGroup, "ingress.k8s.aws/cluster", ClusterName, "ingress.k8s.aws/stack", "shop/web", "ingress.k8s.aws/resource", "ManagedLBSecurityGroup"),
+	})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	of := func(resource string) []elbtypes.Tag {
+		out := []elbtypes.Tag{{Key: aws.String("ingress.k8s.aws/resource"), Value: &resource}}
+		for _, k := range slices.Sorted(maps.Keys(tags)) {
+			out = append(out, elbtypes.Tag{Key: &k, Value: aws.String(tags[k])})
+		}
+		return out
+	}
+	api := elb.NewFromConfig(AWSConfig(r.Emulator))
+	if _, err := api.CreateLoadBalancer(r.T.Context(), &elb.CreateLoadBalancerInput{
+		Name: aws.String("v1"), Scheme: elbtypes.LoadBalancerSchemeEnumInternal, Subnets: r.World.Private, SecurityGroups: []string{*group.GroupId}, Tags: of("LoadBalancer"),
+	}); err != nil {
+		r.T.Fatal(err)
+	}
+	if _, err := api.CreateTargetGroup(r.T.Context(), &elb.CreateTargetGroupInput{
+		Name: aws.String("v1"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), TargetType: elbtypes.TargetTypeEnumIp, VpcId: &r.World.VPC, Tags: of("shop/web-gone:80"),
+	}); err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+// A load balancer of alb-ingress-controller v1 is taken over under its name with its security group; what nothing asks for
+// goes, and a second look changes nothing.
+func TestLoadBalancersOfTheFirstGenerationAreTakenOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{})
+		r.madeByV1()
+		r.Start()
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+		r.during(time.Hour)
+		count := map[string]int{}
+		for _, line := range r.State() {
+			kind, rest, _ := strings.Cut(line, " ")
+			if kind == "load-balancer" || kind == "target-group" || kind == "security-group" && strings.HasPrefix(rest, `["v1"`) {
+				count[kind]++
+				if !strings.Contains(line, `"elbv2.k8s.aws/cluster":"`+ClusterName+`"`) || kind != "target-group" && !strings.HasPrefix(rest, `["v1"`) {
+					t.Errorf("not taken over: %s", line)
+				}
+			}
+		}
+		for _, kind := range []string{"load-balancer", "target-group", "security-group"} {
+			if count[kind] != 1 {
+				t.Errorf("%d of kind %s", count[kind], kind)
+			}
+		}
+		if w := warnings(r); len(w) > 0 {
+			t.Error(w)
+		}
+		r.Emulator.Calls().Reset()
+		r.Start()
+		r.during(time.Hour)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("%d changes at the second look: %v", n, r.Emulator.Calls().Counts())
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package harness
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/config/iam"
+	"github.com/fulcrum-lb/fulcrum/config/rights"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// bindingsAlone are a Service with pods and bindings to a target group of pods and one of nodes, both with rules that admit
+// a load balancer: by its security group, and by the addresses of the VPC.
+func bindingsAlone(t *testing.T, r *Harness) (docs []string, pods, nodes string) {
+	t.Helper()
+	made, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
+		Name: aws.String("nodes"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), TargetType: elbtypes.TargetTypeEnumInstance, VpcId: &r.World.VPC,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods, nodes = r.World.TargetGroups["external"], *made.TargetGroups[0].TargetGroupArn
+	admitting := func(peer string) string {
+		return "networking: {ingress: [{from: [" + peer + "], ports: [{protocol: TCP}]}]}"
+	}
+	toNodes := strings.NewReplacer("name: shared", "name: nodes", "targetType: ip", "targetType: instance").Replace(bindingTo(nodes, admitting("{ipBlock: {cidr: 10.0.0.0/16}}")))
+	return []string{bindingTo(pods, admitting("{securityGroup: {groupID: "+r.World.ExtraSG+"}}")), toNodes}, pods, nodes
+}
+
+// podWithENI is an ENI of a pod of the Service web, and the pod.
+func podWithENI(t *testing.T, r *Harness) string {
+	t.Helper()
+	out, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateNetworkInterface(t.Context(), &ec2.CreateNetworkInterfaceInput{
+		SubnetId: &r.World.Private[0], Groups: []string{r.World.NodeSG}, TagSpecifications: []ec2types.TagSpecification{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := *out.NetworkInterface.PrivateIpAddress
+	eni := `annotations: {vpc.amazonaws.com/pod-eni: '[{"eniId":"` + *out.NetworkInterface.NetworkInterfaceId + `","privateIp":"` + own + `"}]'}, labels: {app: web}`
+	return strings.Replace(pods("web", own), "labels: {app: web}", eni, 1)
+}
+
+// bindAlone lets a controller with a policy serve bindings without any load balancer, through a change of pods, a restart
+// and their deletion.
+func bindAlone(t *testing.T, policy []byte) *Harness {
+	t.Helper()
+	r := shopWith(t, Options{Policies: [][]byte{policy}, Drift: true})
+	docs, toPods, toNodes := bindingsAlone(t, r)
+	r.Apply(append(docs, shop, pods("web", podAddresses[:3]...))...)
+	r.during(time.Hour)
+	if got := registered(t, r, Account, toPods); strings.Count(got, "10.") != 3 {
+		return r
+	}
+	if got := registered(t, r, Account, toNodes); strings.Count(got, "i-") != 3 {
+		return r
+	}
+	r.Apply(podWithENI(t, r))
+	r.during(12 * time.Hour)
+	r.Start()
+	r.during(time.Hour)
+	r.drop(cluster.KindBinding, "shop", "shared")
+	r.drop(cluster.KindBinding, "shop", "nodes")
+	r.during(time.Hour)
+	for _, arn := range []string{toPods, toNodes} {
+		if got := registered(t, r, Account, arn); got != "" {
+			t.Errorf("targets are left: %s", got)
+		}
+	}
+	return r
+}
+
+// The policy for installations that only bind target groups suffices, and everything in it is used.
+func TestThePolicyForTargetsIsEnoughForBindings(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := bindAlone(t, iam.Targets)
+		if !r.gone(cluster.KindBinding, "shop", "shared") {
+			t.Errorf("not served: %v", warnings(r))
+		}
+		for denied := range r.Emulator.Denials() {
+			t.Error(denied)
+		}
+		for _, o := range r.Store.All("Event") {
+			if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning {
+				t.Errorf("%s: %s", e.Reason, e.Message)
+			}
+		}
+		used := map[string]bool{}
+		for u := range r.Emulator.Permissions() {
+			used[u.Action] = true
+		}
+		if d := cmp.Diff(rights.ForTargets(), slices.Sorted(maps.Keys(used))); d != "" {
+			t.Errorf("permissions (-in the policy +used):\n%s", d)
+		}
+	})
+}
