@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -36,7 +37,7 @@ func run(ctx context.Context, args []string) error {
 	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "seed of identifiers and orders; the time if not given")
 	state := flags.String("state", "", "file with an exported state to begin with")
 	clock := flags.String("clock", "real", "real, manual (moved by POST /_fulcrum/clock alone), or a factor such as 60 (a minute per second)")
-	partition := flags.String("partition", "aws", "AWS partition: aws, aws-cn or aws-us-gov")
+	partition := flags.String("partition", "aws", "AWS partition: "+partitions())
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return nil
@@ -44,7 +45,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if _, ok := store.AWSPartitionNamed(*partition); !ok {
-		return fmt.Errorf("--partition must be aws, aws-cn or aws-us-gov, not %q", *partition)
+		return fmt.Errorf("--partition must be %s, not %q", partitions(), *partition)
 	}
 	o := emulator.Options{Seed: *seed, Account: *account, Partition: *partition}
 	switch factor, err := strconv.ParseFloat(*clock, 64); {
@@ -93,4 +94,13 @@ func serve(ctx context.Context, em *emulator.Emulator, address string) error {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	return server.Shutdown(grace)
+}
+
+// partitions are the names of the partitions that the emulator can be.
+func partitions() string {
+	var names []string
+	for _, p := range store.AWSPartitions {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }

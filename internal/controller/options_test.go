@@ -1,0 +1,28 @@
+package controller
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/config"
+)
+
+// --disable-restricted-sg-rules and --allowed-certificate-authority-arns count for each kind of object.
+func TestFlagsReachTheOptionsOfEachKind(t *testing.T) {
+	c := config.Default()
+	for _, on := range []bool{false, true} {
+		c.Security.Unrestricted = on
+		for kind, got := range map[string]bool{
+			"Ingress": ingressOptions(c).UnrestrictedRules, "Service": serviceOptions(c).UnrestrictedRules, "Gateway": gatewayOptions(c).UnrestrictedRules,
+		} {
+			if got != on {
+				t.Errorf("%s: unrestricted %v, want %v", kind, got, on)
+			}
+		}
+	}
+	c.Ingress.CertificateAuthorities = []string{"arn:aws:acm-pca:us-west-2:123456789012:certificate-authority/x"}
+	if d := cmp.Diff(c.Ingress.CertificateAuthorities, PlanOptions(c, "vpc-1").AllowedCAs); d != "" {
+		t.Error(d)
+	}
+}
