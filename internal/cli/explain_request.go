@@ -258,7 +258,6 @@ func (a *answering) addTargets(ctx context.Context, d engine.Draft, one *request
 
 // answer is what a listener does with the request.
 func (a *answering) answer(l plan.ListenerChoices, c *comparer) requestAnswer {
-	name := c.actions
 	out := requestAnswer{Protocol: l.Desired.Protocol(), Port: l.Desired.Port, Shadowed: []explainedRule{}, From: originText(l.Desired.DefaultOf)}
 	actions := l.Default
 	listener := explainListener(l, func(model.Rule) bool { return false })
@@ -273,9 +272,9 @@ func (a *answering) answer(l plan.ListenerChoices, c *comparer) requestAnswer {
 	}
 	out.Shadowed = append(out.Shadowed, a.covered(l, listener)...)
 	out.groups = c.forwardsTo(actions)
-	out.Does, out.Location = name(actions), finding.Printable(a.location(actions))
+	out.Does, out.Location = c.actions(actions), finding.Printable(a.location(actions))
 	a.unknown = a.unknown || a.Client == "" && slices.ContainsFunc(l.Rules, func(r plan.RuleChoice) bool { return looksAtSource(r.Rule) })
-	out.Now = a.now(l, name, name(actions))
+	out.Now = a.now(l, c, actions)
 	return out
 }
 
@@ -309,7 +308,7 @@ func looksAtSource(r model.Rule) bool {
 }
 
 // now is what AWS does with the request, "" if that is what is desired.
-func (a *answering) now(l plan.ListenerChoices, name func([]model.Action) string, does string) string {
+func (a *answering) now(l plan.ListenerChoices, c *comparer, desired []model.Action) string {
 	if l.Live == nil {
 		return "nothing listens on the port yet"
 	}
@@ -322,11 +321,10 @@ func (a *answering) now(l plan.ListenerChoices, name func([]model.Action) string
 			break
 		}
 	}
-	now := name(actions)
-	if now == does {
+	if c.same(actions, desired) {
 		return ""
 	}
-	return now
+	return c.actions(actions)
 }
 
 // location is where a redirect leads, "" for other actions.

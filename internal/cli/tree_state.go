@@ -282,6 +282,27 @@ func originText(o finding.Origin) string {
 
 // actions are what is done with requests, with the stack's own target groups by id.
 func (c *comparer) actions(actions []model.Action) string {
+	return finding.Printable(plan.ActionsText(c.named(actions)))
+}
+
+// same reports whether actions do the same. The order of target groups means nothing, and AWS shows them in its own.
+func (c *comparer) same(x, y []model.Action) bool {
+	ordered := func(actions []model.Action) string {
+		out := c.named(actions)
+		for _, a := range out {
+			if f, ok := a.(model.Forward); ok {
+				slices.SortFunc(f.Groups, func(x, y model.WeightedGroup) int {
+					return cmp.Or(cmp.Compare(x.Group.ID, y.Group.ID), cmp.Compare(x.Group.ARN, y.Group.ARN), cmp.Compare(x.Group.Name, y.Group.Name))
+				})
+			}
+		}
+		return plan.ActionsText(out)
+	}
+	return ordered(x) == ordered(y)
+}
+
+// named are actions with target groups of the stack by their ids. They share no list with those that are given.
+func (c *comparer) named(actions []model.Action) []model.Action {
 	out := slices.Clone(actions)
 	for i, a := range out {
 		f, ok := a.(model.Forward)
@@ -296,7 +317,7 @@ func (c *comparer) actions(actions []model.Action) string {
 		}
 		out[i] = f
 	}
-	return finding.Printable(plan.ActionsText(out))
+	return out
 }
 
 // forwardsTo are the target groups of actions.

@@ -202,7 +202,9 @@ func TestElasticAddressesOverDiscoveredSubnets(t *testing.T) {
 		r.Apply(pods("mail", podAddresses[:3]...), exposedService("mail", withService("aws-load-balancer-scheme", "internet-facing",
 			"aws-load-balancer-eip-allocations", strings.Join(r.World.EIPs, ",")), onePort))
 		r.during(20 * time.Minute)
-		elastic := func(_ types.AvailabilityZone, a types.LoadBalancerAddress) string { return aws.ToString(a.AllocationId) }
+		elastic := func(_ types.AvailabilityZone, a types.LoadBalancerAddress) string {
+			return aws.ToString(a.AllocationId)
+		}
 		want := inSubnets(slices.Sorted(slices.Values(r.World.Public)), r.World.EIPs)
 		if d := cmp.Diff(want, r.addressesIn(elastic)); d != "" {
 			t.Fatalf("addresses (-want +got):\n%s\n%v", d, warnings(r))

@@ -111,11 +111,18 @@ func sameAction(want, have model.Action, arn resolver) bool {
 	case model.ValidateJWT:
 		h, ok := have.(model.ValidateJWT)
 		return ok && w.JWKSEndpoint == h.JWKSEndpoint && w.Issuer == h.Issuer &&
-			slices.EqualFunc(w.Claims, h.Claims, func(a, b model.JWTClaim) bool {
-				return a.Format == b.Format && a.Name == b.Name && slices.Equal(a.Values, b.Values)
-			})
+			sameSet(claimKeys(w.Claims), claimKeys(h.Claims))
 	}
 	return false
+}
+
+// claimKeys are texts that differ where claims do. The order of values means nothing: a token needs one of them.
+func claimKeys(claims []model.JWTClaim) []string {
+	var out []string
+	for _, c := range claims {
+		out = append(out, string(appendSet(appendText(appendText(nil, c.Format), c.Name), c.Values, false)))
+	}
+	return out
 }
 
 func sameAuth(a, b model.AuthCommon) bool {

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// AWS shows the target groups of a weighted action in an order of its own. That is no difference; another weight is.
+func TestTheOrderOfTargetGroupsIsNoDifference(t *testing.T) {
+	weighted := func(refs []model.GroupRef, weights ...int32) []model.Action {
+		var f model.Forward
+		for i, r := range refs {
+			f.Groups = append(f.Groups, model.WeightedGroup{Group: r, Weight: &weights[i]})
+		}
+		return []model.Action{f}
+	}
+	desired := weighted([]model.GroupRef{{ID: "a"}, {ID: "b"}, {ARN: "arn:others"}}, 70, 20, 10)
+	c := &comparer{groups: map[string]string{"arn:a": "a", "arn:b": "b"}}
+	for name, test := range map[string]struct {
+		live []model.Action
+		same bool
+	}{
+		"the same order": {weighted([]model.GroupRef{{ARN: "arn:a"}, {ARN: "arn:b"}, {ARN: "arn:others"}}, 70, 20, 10), true},
+		"another order":  {weighted([]model.GroupRef{{ARN: "arn:others"}, {ARN: "arn:b"}, {ARN: "arn:a"}}, 10, 20, 70), true},
+		"other weights":  {weighted([]model.GroupRef{{ARN: "arn:b"}, {ARN: "arn:a"}, {ARN: "arn:others"}}, 70, 20, 10), false},
+	} {
+		l := plan.ListenerChoices{Live: &observed.Listener{Default: test.live}}
+		if now := (&answering{}).now(l, c, desired); (now == "") != test.same {
+			t.Errorf("%s: AWS is said to do %q", name, now)
+		}
+	}
+	if got, want := c.actions(desired), plan.ActionsText(desired); got != want {
+		t.Errorf("the desired actions are shown as %q, want %q", got, want)
+	}
+}
