@@ -100,7 +100,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 				r.e.Secrets.Keep(r.out.ID, nil)
 			}
 		}
-		next, again := r.react(&options, stack, d.Plan)
+		next, again := r.react(stack)
 		if !again || n == maxReplans {
 			if d.Plan.Again > 0 {
 				r.retry(d.Plan.Again)
@@ -113,14 +113,12 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 }
 
 // react decides whether the plan is to be made again after its steps failed, and for which stack.
-func (r *run) react(options *plan.Options, stack model.Stack, p plan.Plan) (next model.Stack, again bool) {
+func (r *run) react(stack model.Stack) (next model.Stack, again bool) {
 	h := &holding{stack: stack}
 	for _, f := range r.out.Failed {
 		switch {
 		case (f.Class == Gone || f.Class == Conflict) && f.Called:
 			again = true
-		case f.Class == Quota && f.Called && !options.Tight && isRule(f.Step) && !f.Step.Staged && removesRules(p):
-			options.Tight, again = true, true
 		case f.held():
 			if h.hold(f) {
 				r.held = append(r.held, f)
@@ -129,11 +127,6 @@ func (r *run) react(options *plan.Options, stack model.Stack, p plan.Plan) (next
 		}
 	}
 	return h.stack, again
-}
-
-// removesRules reports whether a plan makes room for rules.
-func removesRules(p plan.Plan) bool {
-	return slices.ContainsFunc(p.Steps, func(s plan.Step) bool { _, ok := s.Do.(plan.DeleteRule); return ok })
 }
 
 // holdKnown holds what AWS has refused in earlier runs and is not to be called yet, so that the plan is
@@ -211,7 +204,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 			wait(d)
 			continue
 		}
-		if !done.Ready(s) {
+		if !done.Ready(s) || r.givesUpRoom(s) {
 			continue
 		}
 		carried, err := r.carryOut(ctx, p, s, stack, known)
@@ -226,6 +219,16 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	r.out.RetryAfter = again
 	r.out.Done = again == 0 && p.Again == 0 && len(r.out.Failed) == 0
 	return nil
+}
+
+// givesUpRoom reports whether a step deletes a rule although AWS has no room for others of this plan. The next
+// plan gives the place to a rule of the same namespace, before anybody else can have it.
+func (r *run) givesUpRoom(s plan.Step) bool {
+	_, deletes := s.Do.(plan.DeleteRule)
+	return deletes && slices.ContainsFunc(r.out.Failed, func(f FailedStep) bool {
+		do, _ := f.Step.Do.(plan.CreateRule)
+		return f.lacksRoom() && !do.Rule.NoRoom
+	})
 }
 
 // failed reports whether one of the steps failed, or is put off because it did.

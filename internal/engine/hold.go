@@ -25,6 +25,12 @@ func (f FailedStep) held() bool {
 	return false
 }
 
+// lacksRoom reports whether AWS has no room for a new rule, or for what it brings along.
+func (f FailedStep) lacksRoom() bool {
+	_, creates := f.Step.Do.(plan.CreateRule)
+	return creates && f.Class == Quota
+}
+
 // holding is a stack while steps of it are held. What it changes it copies, once for all steps, because a
 // stack may have thousands of rules and hundreds of refusals.
 type holding struct {
@@ -59,6 +65,9 @@ func (h *holding) hold(f FailedStep) bool {
 	switch do := s.Do.(type) {
 	case plan.CreateRule, plan.ModifyRule:
 		its := func(port int32, r model.Rule) bool { return !s.Rule.IsZero() && r.Key(port) == s.Rule }
+		if f.lacksRoom() && !(s.Staged && perStep[codeOf(f.Err)]) {
+			return h.changeRules(its, func(r *model.Rule) bool { return set(&r.NoRoom) })
+		}
 		return f.Class == Quota && s.Staged && h.changeInPlace(its) || invalid && h.holdRules(model.HeldInvalid, its) || h.holdRules(model.HeldRefused, its)
 	case plan.CreateTargetGroup:
 		if s.Impact == plan.ReplaceImpact && !invalid && !h.stack.Held.Replacement {
@@ -100,6 +109,13 @@ func (h *holding) hold(f FailedStep) bool {
 	return false
 }
 
+// set sets a flag, and reports whether it was not set.
+func set(flag *bool) bool {
+	before := *flag
+	*flag = true
+	return !before
+}
+
 // raise adds a reason to hold, and reports whether it was not there.
 func raise(h *model.Held, why model.Held) bool {
 	before := *h
@@ -113,11 +129,7 @@ func (h *holding) holdRules(why model.Held, refused func(port int32, r model.Rul
 
 // changeInPlace lets rules change in one call, where AWS has no room for the stages between.
 func (h *holding) changeInPlace(refused func(port int32, r model.Rule) bool) bool {
-	return h.changeRules(refused, func(r *model.Rule) bool {
-		before := r.InPlace
-		r.InPlace = true
-		return !before
-	})
+	return h.changeRules(refused, func(r *model.Rule) bool { return set(&r.InPlace) })
 }
 
 // changeRules changes some rules, and reports whether one was not so before.
@@ -147,11 +159,7 @@ func holdDefaults(lb *model.LoadBalancer, refused func(model.Listener) bool) boo
 }
 
 func defaultInPlace(lb *model.LoadBalancer, refused func(model.Listener) bool) bool {
-	return changeListeners(lb, refused, func(l *model.Listener) bool {
-		before := l.DefaultInPlace
-		l.DefaultInPlace = true
-		return !before
-	})
+	return changeListeners(lb, refused, func(l *model.Listener) bool { return set(&l.DefaultInPlace) })
 }
 
 // changeListeners changes some listeners, and reports whether one was not so before.

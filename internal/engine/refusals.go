@@ -230,13 +230,19 @@ func (m *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 		return nil
 	}
 	look := func(k stepKey) {
-		if r := s.steps[k]; r != nil && now.Before(r.due) {
+		r := s.steps[k]
+		if r != nil && now.Before(r.due) {
 			r.run = s.run
 			out = append(out, r.failed.remembered(r.failed.Step, r.due.Sub(now)))
 			return
 		}
 		for _, sc := range k.scopes() {
 			c := s.scopes[sc]
+			if r != nil && c != nil && sc.counts() && now.Before(c.due) {
+				r.run = s.run
+				out = append(out, r.failed.remembered(r.failed.Step, c.due.Sub(now)))
+				return
+			}
 			if c == nil || c.waiting[k] == nil {
 				continue
 			}
@@ -293,7 +299,7 @@ func (c *closure) wait(sc scope, k stepKey, repeat bool, run int, now time.Time)
 		return 0
 	case now.Before(c.due):
 		return c.due.Sub(now)
-	case repeat && len(c.waiting) > 0:
+	case repeat && len(c.waiting) > 0 && !sc.counts():
 		// Those that were not called yet come first.
 		return backOff(c.failed, c.row)
 	}
@@ -330,6 +336,11 @@ func (m *refusals) refused(id model.StackID, k stepKey, f FailedStep, now time.T
 	r.failed.Step.After = nil
 	if sc, ok := k.scope(f); ok {
 		s.close(sc, k, r.failed, repeat, now)
+		if c := s.scopes[sc]; c != nil && sc.counts() && c.due.Before(r.due) {
+			// Who gets a place that has become free must not depend on how often AWS has refused whom.
+			r.due = c.due
+			f.Wait = r.due.Sub(now)
+		}
 	}
 	return f
 }
@@ -389,10 +400,13 @@ func (m *refusals) taken(id model.StackID, k stepKey, now time.Time) {
 		return
 	}
 	delete(s.steps, k)
-	for other := range s.steps {
-		if other.what == k.what && other.rule == k.rule && other.address == k.address {
-			delete(s.steps, other)
-		}
+	// A rule that takes the place of another need not be created any more.
+	over := func(other stepKey) bool {
+		return other.rule == k.rule && other.address == k.address && (other.what == k.what || !k.rule.IsZero() && other.what == "create")
+	}
+	maps.DeleteFunc(s.steps, func(other stepKey, _ *refusal) bool { return over(other) })
+	for _, c := range s.scopes {
+		maps.DeleteFunc(c.waiting, func(other stepKey, _ *waiting) bool { return over(other) })
 	}
 	for _, sc := range k.scopes() {
 		c := s.scopes[sc]

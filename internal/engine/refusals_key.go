@@ -60,7 +60,7 @@ func groupKey(g model.TargetGroup) stepKey {
 
 // orderKeys identify the steps that move the rules of a listener.
 func orderKeys(l model.Listener) (out []stepKey) {
-	for _, what := range []string{"order", "switch-order", "room"} {
+	for _, what := range []string{"order", "switch-order", "room", "vacate"} {
 		out = append(out, stepKey{
 			what: what, do: kindOf(plan.SetPriorities{}), tenant: tenant(l.Members),
 			address: plan.Address{Kind: plan.Listener, ID: naming.ListenerID(l.Port)},
@@ -144,6 +144,9 @@ func (sc scope) every() time.Duration {
 	}
 	return refusedEvery
 }
+
+// counts reports whether AWS counts all that the steps of the scope make, so that any of them may have the next place.
+func (sc scope) counts() bool { return sc.class == Quota && sc.tenant == "" }
 
 // scopes are those that a step may be put off by.
 func (k stepKey) scopes() []scope {

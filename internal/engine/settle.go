@@ -22,6 +22,10 @@ func (r *run) settle(lacksFacts bool) {
 			*f = r.e.refused.refused(r.out.ID, f.key, *f, r.e.now())
 		}
 	}
+	// A rule that has the place of another of its namespace lacks nothing.
+	r.held = slices.DeleteFunc(r.held, func(f FailedStep) bool {
+		return f.lacksRoom() && !f.Step.Staged && !r.out.Plan.Unplaced[f.Step.Rule]
+	})
 	failed := append(slices.Clone(r.held), r.out.Failed...)
 	for _, f := range failed {
 		r.retryFailed(f)

@@ -26,6 +26,9 @@ type Rule struct {
 	Instead []Condition
 	// InPlace changes a live form of the rule in one call, without stages that a quota has no room for.
 	InPlace bool
+	// NoRoom is set while AWS takes no further rule: this one takes the place of a live rule of its namespace
+	// that is not desired any more, and is left out where there is none.
+	NoRoom bool
 }
 
 // RuleKey identifies a rule of a stack by its listener and by the object and field that it comes

@@ -29,6 +29,8 @@ type listenerPlan struct {
 	strangeDefault bool
 	// leftOut are held rules that have neither a live form to keep nor a placeholder.
 	leftOut []rulePlan
+	// late are rules that are made when a rule of another listener has gone.
+	late []rulePlan
 	// defaultNow is the default action to set now, on the way to the desired one; defaultWait is for
 	// what the desired one waits.
 	defaultNow  []model.Action
@@ -65,13 +67,29 @@ type rulePlan struct {
 	written []model.Action
 	// kept is the live rule that a held one keeps, nil if there is none.
 	kept *observed.Rule
+	// live reports whether a live rule is a form of it; place is that of a live rule that it takes, as AWS has
+	// no room for both. Both are noted where rules are short, or several members share them.
+	live  bool
+	place *openPlace
 }
 
 func (p *rulePlan) held() bool { return p.desired.Held != 0 }
 
+// becomes is the live rule that it keeps, or whose place it takes; nil if neither.
+func (p *rulePlan) becomes() *observed.Rule {
+	if p.kept == nil && p.place != nil {
+		return p.place.rule
+	}
+	return p.kept
+}
+
+// oneStep reports whether AWS has no room for stages between the live form of the rule and the desired one.
+func (p *rulePlan) oneStep() bool { return p.desired.InPlace || p.desired.NoRoom }
+
 // planListeners makes the listeners of a load balancer fit in ascending order of their ports. after are
 // the steps that make the load balancer, and what has to be there before its first listener.
 func (b *builder) planListeners(lb *loadBalancerPlan, after []StepID, groups map[string][]StepID) {
+	from := len(b.plan.Steps)
 	b.deleteListeners(lb, after)
 	for i := range lb.listeners {
 		if l := &lb.listeners[i]; l.make && !l.redirectsAll {
@@ -87,6 +105,8 @@ func (b *builder) planListeners(lb *loadBalancerPlan, after []StepID, groups map
 	for i := range lb.listeners {
 		b.listenerPlanner(&lb.listeners[i], groups).removeStrangers(after)
 	}
+	b.takeTurns(lb.shares, from)
+	b.rulePlaces(lb).planLate(groups)
 }
 
 // deleteListeners deletes those that no object asks for. One of an ALB that a target group leads to goes

@@ -24,6 +24,7 @@ func (b *builder) resolveListeners() {
 		}
 	}
 	b.retainListeners()
+	b.rulePlaces(&b.loadBalancerPlan).resolve()
 }
 
 // listenerResolver settles what desired listeners and their rules are to be. It notes which target groups

@@ -26,6 +26,7 @@ type loadBalancerPlan struct {
 
 	groups    []GroupID
 	listeners []listenerPlan
+	shares    map[string]share // of its rules, by namespace
 	replacement
 
 	// subnetChoices and groupsKept note how subnets and security groups were found.

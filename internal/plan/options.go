@@ -50,8 +50,6 @@ type Options struct {
 	// Unfinished reports that the last change of the stack was not carried out in full, or that this is not
 	// known. Then a rule of a security group may be there for a listener that was never made.
 	Unfinished bool
-	// Tight deletes before it creates; set after AWS has reported a full quota.
-	Tight bool
 }
 
 // managesCertificates reports whether stacks have certificates of their own.

@@ -49,7 +49,9 @@ type ruleChange struct {
 	at         int32  // where a new rule is created
 	step       StepID // that creates or changes it
 	split      bool   // it is created beside the live form that it takes the place of
-	shape      *overlap.Shape
+	// takes is the live rule that becomes this one, because AWS has no room for both.
+	takes *observed.Rule
+	shape *overlap.Shape
 }
 
 // place is where the rule is, or will be created.
@@ -179,7 +181,7 @@ func (s *ruleSet) split() (modifyLast bool) {
 	}
 	var changed []*ruleChange
 	for i := range s.desired {
-		if w := &s.desired[i]; w.live != nil && w.modify && w.wait.For == "" && !w.plan.desired.InPlace && s.interferes(int32(i), ordered) {
+		if w := &s.desired[i]; w.live != nil && w.modify && w.wait.For == "" && !w.plan.oneStep() && s.interferes(int32(i), ordered) {
 			changed = append(changed, w)
 		}
 	}
@@ -240,14 +242,10 @@ func (ro *ruleRollout) plan(listener []StepID, groups map[string][]StepID, middl
 	}
 	r := rulePlanner{ruleRollout: ro, listener: listener, groups: groups, steps: room}
 	ro.keepInPlace()
-	var early []StepID
-	if ro.opt.Tight {
-		early = r.remove(nil)
-	}
 	if !modifyLast {
 		r.modify(false)
 	}
-	r.create(early)
+	r.create(r.vacate())
 	changed := middle(r.before())
 	r.steps = append(r.steps, changed...)
 	if ro.l.desired.OrderHeld == 0 {
@@ -257,9 +255,7 @@ func (ro *ruleRollout) plan(listener []StepID, groups map[string][]StepID, middl
 		r.modify(true)
 	}
 	r.later()
-	if !ro.opt.Tight {
-		r.remove(changed)
-	}
+	r.remove(changed)
 	r.retag()
 	r.report()
 	return r.steps

@@ -29,6 +29,9 @@ func (ro *ruleRollout) pairRules() *ruleSet {
 	}
 	for i := range s.desired {
 		w := &s.desired[i]
+		if w.live != nil && w.plan.place != nil {
+			w.live, w.takes = nil, w.live
+		}
 		if w.live == nil || w.plan.kept != nil {
 			continue
 		}
@@ -73,8 +76,8 @@ func (ro *ruleRollout) pair(desired []ruleChange, live []observed.Rule) (taken [
 	keys, equalKeys := make([]string, len(desired)), make([]string, len(desired))
 	for i := range desired {
 		w := &desired[i]
-		if w.plan.kept != nil {
-			if j, ok := arns[w.plan.kept.ARN]; ok && !taken[j] {
+		if kept := w.plan.becomes(); kept != nil {
+			if j, ok := arns[kept.ARN]; ok && !taken[j] {
 				take(w, j)
 			}
 			continue
@@ -88,7 +91,7 @@ func (ro *ruleRollout) pair(desired []ruleChange, live []observed.Rule) (taken [
 	pass := func(keys []string, lists *liveLists, here bool, fits func(w *ruleChange, o *observed.Rule) bool) {
 		for i := range desired {
 			w := &desired[i]
-			if w.plan.kept != nil || w.live != nil {
+			if w.plan.becomes() != nil || w.live != nil {
 				continue
 			}
 			candidates := lists.free(keys[i], taken)

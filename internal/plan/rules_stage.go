@@ -34,6 +34,9 @@ func (ro *ruleRollout) stage() {
 			ro.stageChange(i, f)
 			continue
 		}
+		if w.takes != nil {
+			continue // what it becomes of answers as long as it does not
+		}
 		if w.live == nil && !w.plan.held() && !w.plan.desired.InPlace {
 			w.actions, w.wait = ro.shiftRule(w, ro.l.live.Default)
 			w.transforms = w.plan.desired.Transforms
@@ -201,10 +204,12 @@ func (s *ruleSet) place(live []observed.Rule) {
 		n := &s.desired[i]
 		switch {
 		case n.live != nil:
+		case n.takes != nil && n.below.For == "" && highest < n.takes.Priority && lowest[i] > n.takes.Priority:
+			n.at = n.takes.Priority
 		case n.below.For != "":
 			n.at = free(used, max(stagePriority, bottom+1))
 			bottom = n.at
-		case !used[n.priority] && highest < n.priority && lowest[i] > n.priority:
+		case n.takes == nil && !used[n.priority] && highest < n.priority && lowest[i] > n.priority:
 			n.at = n.priority
 		default:
 			n.at = free(used, bottom+1)

@@ -27,8 +27,11 @@ type rulePlanner struct {
 const fewSteps = 32
 
 func (r *rulePlanner) address(w *ruleChange) Address {
-	if w.live != nil {
+	switch {
+	case w.live != nil:
 		return ruleAddress(w.live.ARN)
+	case w.takes != nil:
+		return ruleAddress(w.takes.ARN)
 	}
 	return Address{Kind: Rule, ID: naming.RuleID(r.l.desired.Port, w.priority)}
 }
@@ -41,28 +44,36 @@ func (r *rulePlanner) blame(w *ruleChange) []finding.Ref { return memberOf(r.l, 
 
 func (r *rulePlanner) key(w *ruleChange) model.RuleKey { return w.plan.desired.Key(r.l.desired.Port) }
 
-// create emits the new rules, after what makes room for them.
-func (r *rulePlanner) create(after []StepID) {
-	if len(after) > fewSteps {
-		after = []StepID{r.joined(&stepChain{steps: after})}
-	}
+// create emits the new rules; those that take the place of another after the step that vacates it.
+func (r *rulePlanner) create(vacated []StepID) {
+	chains := map[finding.Ref]*stepChain{} // the new rules of each member
 	for i := range r.s.desired {
 		w := &r.s.desired[i]
 		if w.live != nil {
 			continue
 		}
 		a := r.address(w)
-		need := slices.Concat(r.listener, after, r.claimsOf(w.plan.desired.Member), groupSteps(w.actions, r.groups))
+		need := slices.Concat(r.listener, r.claimsOf(w.plan.desired.Member), groupSteps(w.actions, r.groups))
 		// A request that two new rules of a member match must meet the first of them first.
-		need = append(need, r.stepsOf(r.s.indexOf("new", w.plan.desired.Member, isNew), w.shape, overlap.Before(i), &r.created, isAny)...)
-		rule := w.plan.desired
-		rule.Actions, rule.Transforms = w.actions, w.transforms
-		w.step = r.add(Step{
-			ID: stepID("create", a), Address: a, Verb: Create,
-			Do:  CreateRule{Listener: r.l.address(), Priority: w.at, Rule: rule, Tags: r.ruleTags(r.tagsOf(w))},
-			Why: ruleReason(w), After: need, Blames: r.blame(w), Rule: r.key(w), Staged: w.wait.For != "" || w.split,
-		})
+		own := chains[w.plan.desired.Member]
+		if own == nil {
+			own = &stepChain{}
+			chains[w.plan.desired.Member] = own
+		}
+		need = append(need, r.stepsOf(r.s.indexOf("new", w.plan.desired.Member, isNew), w.shape, overlap.Before(i), own, isAny)...)
+		if w.takes != nil {
+			w.step = r.become(w, append(need, vacated...))
+		} else {
+			rule := w.plan.desired
+			rule.Actions, rule.Transforms = w.actions, w.transforms
+			w.step = r.add(Step{
+				ID: stepID("create", a), Address: a, Verb: Create,
+				Do:  CreateRule{Listener: r.l.address(), Priority: w.at, Rule: rule, Tags: r.ruleTags(r.tagsOf(w))},
+				Why: ruleReason(w), After: need, Blames: r.blame(w), Rule: r.key(w), Staged: w.wait.For != "" || w.split,
+			})
+		}
 		r.created.add(w.step)
+		own.add(w.step)
 	}
 	r.steps = append(r.steps, r.created.steps...)
 }
@@ -283,16 +294,20 @@ func (r *rulePlanner) retag() {
 	}
 	for i := range r.s.desired {
 		w := &r.s.desired[i]
-		if w.live == nil {
+		live := cmp.Or(w.live, w.takes)
+		if live == nil {
 			continue
 		}
 		want, after := r.tagsOf(w), r.moved
-		if len(r.created.steps) > 0 && r.onlyNumberDiffers(want, w.live.Tags) {
+		if w.takes != nil {
+			after = append(slices.Clone(after), w.step)
+		}
+		if len(r.created.steps) > 0 && r.onlyNumberDiffers(want, live.Tags) {
 			// The number of the rule counts the new rules before it. If AWS refuses one of these, it does not
 			// change after all: a refused rule must not cost a call for each rule behind it.
 			after = append(slices.Clone(after), r.joined(&r.created))
 		}
-		r.retagBelow(r.l.lb.live.ARN, r.address(w), want, w.live.Tags, after, r.blame(w))
+		r.retagBelow(r.l.lb.live.ARN, r.address(w), want, live.Tags, after, r.blame(w))
 	}
 }
 

@@ -1,0 +1,84 @@
+package plan
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
+)
+
+func TestWhoHasTheFewestComesFirst(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		shares map[string]share
+		claims string
+		want   string
+	}{
+		"nobody has any, and they take turns":          {nil, "aaabbb", "ababab"},
+		"one has three and waits for the other":        {map[string]share{"a": {stays: 3}}, "aaabbbbb", "bbbabab" + "a"},
+		"what one gives up is its own to fill":         {map[string]share{"a": {stays: 9, goes: 2}}, "bbaaa", "aabba"},
+		"both give up some":                            {map[string]share{"a": {goes: 1}, "b": {stays: 5, goes: 2}}, "aabbb", "abb" + "ab"},
+		"one asks for less than it gives up":           {map[string]share{"a": {stays: 1, goes: 5}}, "bba", "abb"},
+		"those of one namespace keep their order":      {map[string]share{"a": {stays: 7}}, "aaaa", "aaaa"},
+		"a late comer with one comes before a backlog": {map[string]share{"a": {stays: 97}}, "aaaaaaab", "baaaaaaa"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claims := strings.Split(c.claims, "")
+			got := ""
+			for _, i := range inTurn(c.shares, claims) {
+				got += claims[i]
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("turns (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// However many places there are, nobody who is left with an open claim has fewer than one who got more than it
+// had given up, but for the one place that makes them equal.
+func TestSharesAreFairAtEveryCapacity(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, 5000, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		names := []string{"a", "b", "c", "d"}
+		shares, wants := map[string]share{}, map[string]int{}
+		var claims []string
+		for _, n := range names {
+			shares[n] = share{stays: r.IntN(8), goes: r.IntN(4)}
+			wants[n] = r.IntN(9)
+			claims = append(claims, slices.Repeat([]string{n}, wants[n])...)
+		}
+		r.Shuffle(len(claims), func(i, j int) { claims[i], claims[j] = claims[j], claims[i] })
+		order := inTurn(shares, claims)
+		last := map[string]int{}
+		got := map[string]int{}
+		for _, i := range order {
+			n := claims[i]
+			if before, ok := last[n]; ok && before > i {
+				t.Fatalf("seed %d: the claims of %s change their order: %v", seed, n, order)
+			}
+			last[n] = i
+			got[n]++
+			for _, x := range names {
+				for _, y := range names {
+					has := func(n string) int { return shares[n].stays + got[n] }
+					switch {
+					case got[x] >= wants[x] || got[y] <= shares[y].goes:
+					case got[x] < min(wants[x], shares[x].goes):
+						t.Fatalf("seed %d: %s fills more than it gave up, and %s has not filled its own: %v of %v", seed, y, x, got, shares)
+					case has(x) < has(y)-1:
+						t.Fatalf("seed %d: %s has %d, and %s has %d: %v of %v", seed, x, has(x), y, has(y), got, shares)
+					}
+				}
+			}
+		}
+		if len(order) != len(claims) {
+			t.Fatalf("seed %d: %d of %d", seed, len(order), len(claims))
+		}
+	})
+}
