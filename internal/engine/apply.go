@@ -190,8 +190,15 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 			again = due
 		}
 	}
+	trial := r.onTrial(p, stack)
+	var late []plan.Step // that prepare what AWS has taken now
 	for _, s := range p.Steps {
 		if r.left[s.ID] {
+			continue
+		}
+		if trial[s.ID] {
+			late = append(late, s)
+			done.Done(s.ID)
 			continue
 		}
 		if s.Waits() {
@@ -213,6 +220,18 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		}
 		if carried {
 			done.Done(s.ID)
+			r.made[s.ID] = true
+		}
+	}
+	for _, s := range late {
+		if !done.Ready(s) || !slices.ContainsFunc(p.Steps, func(o plan.Step) bool { return r.made[o.ID] && slices.Contains(o.After, s.ID) }) {
+			continue
+		}
+		carried, err := r.carryOut(ctx, p, s, stack, known)
+		if err != nil {
+			return err
+		}
+		if carried {
 			r.made[s.ID] = true
 		}
 	}

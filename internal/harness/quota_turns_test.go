@@ -1,0 +1,196 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const (
+	victimHost = "victim.example.com"
+	frontHost  = "a-longer-name.example.com"
+)
+
+// pathsOf are n rules of a member.
+func pathsOf(prefix string, n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprintf("/%s%d=web", prefix, i))
+	}
+	return out
+}
+
+// crowded is a load balancer whose rules are used up: by a victim, and by a neighbour in front that has some more
+// that AWS has refused.
+func crowded(t *testing.T, r *Harness, kind memberKind, victim, neighbour int) {
+	t.Helper()
+	quota(r, "rules-per-application-load-balancer", sharedRules)
+	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), neighbourNamespace, kind.shared)
+	r.Apply(kind.member("shop", "victim", false, victimHost, pathsOf("v", victim)...))
+	settled(t, r)
+	r.Apply(kind.member("team", "front", true, frontHost, pathsOf("n", neighbour)...))
+	r.Settle(time.Hour)
+	if n := len(liveRules(r, 80)); n != sharedRules {
+		t.Fatalf("%d rules", n)
+	}
+}
+
+// has reports how many rules of a member are served.
+func has(r *Harness, namespace, host, prefix string, n int) int {
+	served, _ := servedOf(r, namespace, host, pathsOf(prefix, n)...)
+	return served
+}
+
+func TestFreeRulesGoToTheNamespaceThatHasTheFewest(t *testing.T) {
+	t.Parallel()
+	for _, kind := range memberKinds {
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			t.Run("of a new load balancer", func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newShop(t)
+					quota(r, "rules-per-application-load-balancer", sharedRules)
+					r.Apply(shop, pods("web", podAddresses[:3]...), neighbourNamespace, kind.shared,
+						kind.member("team", "front", true, frontHost, pathsOf("n", 25)...), kind.member("shop", "victim", false, victimHost, pathsOf("v", 15)...))
+					r.Settle(time.Hour)
+					if v, n := has(r, "shop", victimHost, "v", 15), has(r, "team", frontHost, "n", 25); v != sharedRules/2 || n != sharedRules/2 {
+						t.Errorf("the victim has %d of 15 and the neighbour %d of 25", v, n)
+					}
+				})
+			})
+			t.Run("of a raised quota", func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newShop(t)
+					crowded(t, r, kind, 3, sharedRules+6)
+					r.Apply(kind.member("shop", "victim", false, victimHost, pathsOf("v", 5)...))
+					r.Settle(time.Hour)
+					if v := has(r, "shop", victimHost, "v", 5); v != 3 {
+						t.Fatalf("the victim has %d of 5", v)
+					}
+					quota(r, "rules-per-application-load-balancer", sharedRules+2)
+					r.Settle(time.Hour)
+					if v := has(r, "shop", victimHost, "v", 5); v != 5 {
+						t.Errorf("the victim has %d of 5; warnings %v", v, warnings(r)["victim"])
+					}
+				})
+			})
+			t.Run("that a member gives up", func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newShop(t)
+					crowded(t, r, kind, 3, sharedRules+6)
+					r.Apply(kind.member("shop", "victim", false, victimHost, pathsOf("v", 1)...))
+					r.Settle(mostBackOffHere)
+					if v, n := has(r, "shop", victimHost, "v", 1), has(r, "team", frontHost, "n", sharedRules+6); v != 1 || n != sharedRules-1 {
+						t.Errorf("the victim has %d of 1 and the neighbour %d, want %d", v, n, sharedRules-1)
+					}
+					if len(liveRules(r, 80)) != sharedRules {
+						t.Error("places are left over")
+					}
+				})
+			})
+			t.Run("of another scheme", func(t *testing.T) {
+				if kind.name != "ingress" {
+					return
+				}
+				synctest.Test(t, func(t *testing.T) {
+					r := newShop(t)
+					crowded(t, r, kind, 3, sharedRules+6)
+					for _, m := range []string{
+						kind.member("shop", "victim", false, victimHost, pathsOf("v", 3)...), kind.member("team", "front", true, frontHost, pathsOf("n", sharedRules+6)...),
+					} {
+						r.Apply(strings.Replace(m, "{note: shared", "{note: shared"+annotated("scheme", "internet-facing"), 1))
+					}
+					r.Settle(3 * time.Hour)
+					if v := has(r, "shop", victimHost, "v", 3); v != 3 {
+						t.Errorf("the victim has %d of 3; warnings %v", v, warnings(r)["victim"])
+					}
+				})
+			})
+		})
+	}
+}
+
+// A member moves to another port while the rules are used up: what it gives up on the one is its own on the other.
+func TestAPortIsChangedWhereANeighbourWaitsForRules(t *testing.T) {
+	t.Parallel()
+	for name, ports := range map[string][2]string{
+		"up": {`[{"HTTP":80}]`, `[{"HTTP":8080}]`}, "down": {`[{"HTTP":8080}]`, `[{"HTTP":80}]`},
+		"to one that the neighbour has": {`[{"HTTP":8080}]`, `[{"HTTP":81}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				quota(r, "rules-per-application-load-balancer", sharedRules)
+				// It has more than half, so that it would not get its places back by having the fewest.
+				const own = 12
+				on := func(ports, doc string) string {
+					return strings.Replace(doc, "{note: shared", "{note: shared"+annotated("listen-ports", ports), 1)
+				}
+				r.Apply(shop, pods("web", podAddresses[:3]...), neighbourNamespace,
+					on(ports[0], groupMember("shop", "victim", false, victimHost, pathsOf("v", own)...)))
+				settled(t, r)
+				r.Apply(on(`[{"HTTP":81}]`, groupMember("team", "front", true, frontHost, pathsOf("n", sharedRules)...)))
+				// Another one keeps both of the victim's ports.
+				r.Settle(time.Hour)
+				r.Apply(on(ports[1], groupMember("shop", "victim", false, victimHost, pathsOf("v", own)...)))
+				r.Settle(time.Hour)
+				var port int32
+				if _, err := fmt.Sscanf(ports[1], `[{"HTTP":%d}]`, &port); err != nil {
+					t.Fatal(err)
+				}
+				served := 0
+				for _, p := range pathsOf("v", own) {
+					at, _, _ := strings.Cut(p, "=")
+					if strings.HasPrefix(answered(r, port, victimHost, at), "k8s-shop-") {
+						served++
+					}
+				}
+				if served != own {
+					t.Errorf("%d of %d are served on port %d; warnings %v", served, own, port, warnings(r)["victim"])
+				}
+				if n := len(liveRules(r, 81)); n < sharedRules-own {
+					t.Errorf("the neighbour has %d rules left", n)
+				}
+			})
+		})
+	}
+}
+
+// The target groups of a load balancer are used up. A member whose rules get other backends, and other paths too,
+// is served.
+func TestAnEditIsServedWhereANeighbourWaitsForTargetGroups(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string][]string{
+		"another backend":            {"/v0=api"},
+		"another backend and path":   {"/w0=api"},
+		"another backend and 2 more": {"/w0=api", "/w1=api", "/w2=api"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				quota(r, "target-groups-per-application-load-balancer", 4)
+				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), neighbourNamespace)
+				r.Apply(groupMember("shop", "victim", false, victimHost, "/v0=web"))
+				settled(t, r)
+				var docs, rules []string
+				for i := range 8 {
+					docs = append(docs, strings.NewReplacer("name: web,", fmt.Sprintf("name: s%d,", i), "000000000001", fmt.Sprintf("0000000000a%d", i), "30099", fmt.Sprint(30100+i)).Replace(neighbourNamespace))
+					rules = append(rules, fmt.Sprintf("/n%d=s%d", i, i))
+				}
+				r.Apply(docs...)
+				r.Apply(groupMember("team", "front", true, frontHost, rules...))
+				r.Settle(time.Hour)
+				theirs, _ := servedOf(r, "team", frontHost, rules...)
+				r.Apply(groupMember("shop", "victim", false, victimHost, edit...))
+				r.Settle(time.Hour)
+				if n, missing := servedOf(r, "shop", victimHost, edit...); n != len(edit) {
+					t.Errorf("%v; warnings %v", missing, warnings(r)["victim"])
+				}
+				if now, _ := servedOf(r, "team", frontHost, rules...); now < theirs || theirs != 3 {
+					t.Errorf("the neighbour has %d, before %d", now, theirs)
+				}
+			})
+		})
+	}
+}
