@@ -99,7 +99,6 @@ func TestABacklogTakesNoPlaceOfAnEdit(t *testing.T) {
 	})
 }
 
-
 // rules is how many rules the shared load balancer has.
 func (w *testCluster) rules() (n int) {
 	p, unlock := w.partition()

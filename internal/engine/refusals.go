@@ -21,7 +21,8 @@ import (
 // namespace whose objects it is for). The other steps of a closed scope are put off, and share one
 // back-off: when it is over one of them is called, and its success opens the scope for all. A few steps
 // that were not yet there when the scope closed are called all the same, so that a corrected object
-// does not wait.
+// does not wait. Of a quota that counts what the steps make, all steps share the back-off, also those that
+// were called: who gets a place that has become free is decided by the order of the plan alone.
 //
 // Refused values have nothing in common, but one namespace can write any number of them. Each namespace
 // has a budget of refused calls per stack; the steps beyond it are put off until there is some again.
