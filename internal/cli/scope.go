@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -84,37 +85,26 @@ type selection struct {
 	bindings map[bindings.Key]bool
 }
 
-// of finds the stacks and TargetGroupBindings that a scope is about. A stack belongs to the scope if one of
-// the objects belongs to it, or if its translation has asked for one of them.
+// of finds the stacks and TargetGroupBindings that a scope is about.
 func (s *scope) of(store *cluster.Memory, frontends map[model.Kind]engine.Frontend) selection {
 	all := stacksOf(store, frontends)
 	if s.whole() {
 		return selection{stacks: all}
 	}
-	tracker := cluster.NewTracker[model.StackID]()
+	p := parts{store: store, frontends: frontends, asked: cluster.NewTracker[model.StackID]()}
 	for _, id := range all {
 		v := cluster.NewView(store)
 		frontends[id.Kind].Translate(v, id, nil)
-		tracker.Record(id, v)
+		p.asked.Record(id, v)
 	}
 	hit := map[model.StackID]bool{}
 	keys := map[bindings.Key]bool{}
 	for _, c := range s.changes(store) {
-		for _, id := range tracker.Affected(c.before, c.after) {
+		for _, id := range p.of(c) {
 			hit[id] = true
 		}
-		for _, obj := range []cluster.Object{c.before, c.after} {
-			if obj == nil {
-				continue
-			}
-			for _, f := range frontends {
-				for _, id := range f.Stacks(cluster.NewView(store), obj) {
-					hit[id] = true
-				}
-			}
-			if ref := cluster.RefOf(obj); ref.Kind == cluster.KindBinding {
-				keys[bindings.Key{Namespace: ref.Namespace, Name: ref.Name}] = true
-			}
+		if ref := cluster.RefOf(c.after); ref.Kind == cluster.KindBinding {
+			keys[bindings.Key{Namespace: ref.Namespace, Name: ref.Name}] = true
 		}
 	}
 	out := selection{bindings: keys}
@@ -125,6 +115,57 @@ func (s *scope) of(store *cluster.Memory, frontends map[model.Kind]engine.Fronte
 	}
 	out.addBindings(store, s.changes(store))
 	return out
+}
+
+// parts finds out which stacks an object has a part in.
+type parts struct {
+	store     *cluster.Memory
+	frontends map[model.Kind]engine.Frontend
+	// asked knows what the translation of each stack has asked for.
+	asked *cluster.Tracker[model.StackID]
+}
+
+// of are the stacks that a changed object has a part in: those that it makes up, those whose translation has asked for it
+// by name, as for a Service or Secret, and those that have asked for what it is attached to or configures. Ingresses,
+// Services, Gateways and IngressClasses are listed for other reasons too: a stack without members counts those of all
+// namespaces that share something with it, and an Ingress without a class looks for the default class. Such a list says
+// nothing about the objects in it.
+func (p parts) of(c change) []model.StackID {
+	var out []model.StackID
+	for _, obj := range []cluster.Object{c.before, c.after} {
+		if obj == nil {
+			continue
+		}
+		ref := cluster.RefOf(obj)
+		switch ref.Kind {
+		case cluster.KindIngress, cluster.KindService, cluster.KindGateway:
+			out = append(out, p.asked.Named(ref)...)
+			out = append(out, p.madeUpBy(obj)...)
+		case cluster.KindIngressClass:
+			out = append(out, p.asked.Named(ref)...)
+			if isDefaultClass(obj) {
+				out = append(out, p.madeUpBy(obj)...)
+			}
+		case cluster.KindGatewayClass, cluster.KindNamespace:
+			out = append(out, p.asked.Affected(nil, obj)...)
+			out = append(out, p.madeUpBy(obj)...)
+		default:
+			out = append(out, p.asked.Affected(nil, obj)...)
+		}
+	}
+	return out
+}
+
+func (p parts) madeUpBy(obj cluster.Object) []model.StackID {
+	var out []model.StackID
+	for _, f := range p.frontends {
+		out = append(out, f.Stacks(cluster.NewView(p.store), obj)...)
+	}
+	return out
+}
+
+func isDefaultClass(obj cluster.Object) bool {
+	return obj.GetAnnotations()[networkingv1.AnnotationIsDefaultIngressClass] == "true"
 }
 
 // addBindings adds the bindings of the stacks, and those of Services that are concerned.

@@ -101,12 +101,23 @@ func (t *Tracker[K]) Affected(old, new Object) []K {
 			collect(hit, t.byQuery[q])
 		}
 	}
+	return t.ordered(hit)
+}
+
+func (t *Tracker[K]) ordered(hit map[K]struct{}) []K {
 	out := make([]K, 0, len(hit))
 	for k := range hit {
 		out = append(out, k)
 	}
 	slices.SortFunc(out, func(a, b K) int { return cmp.Compare(t.order[a], t.order[b]) })
 	return out
+}
+
+// Named returns the consumers that asked for an object by name, in the order of first recording.
+func (t *Tracker[K]) Named(r Ref) []K {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ordered(t.byRef[r])
 }
 
 // Asked reports whether any consumer asked for the object by name.
