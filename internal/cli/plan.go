@@ -66,9 +66,10 @@ func (p *planning) run(cmd *cobra.Command, args []string) error {
 	}
 	all := planDocument{Cluster: p.cfg.ClusterName, Stacks: []planStack{}, Bindings: []bindingDocument{}}
 	err = p.each(ctx, store, func(draft engine.Draft) error {
-		all.add(draft)
+		left := leaving(draft, p.cfg, p.env.now())
+		all.add(draft, left)
 		if p.form.text() {
-			showSteps(out, draft)
+			showSteps(out, draft, left)
 		}
 		return nil
 	})
@@ -98,9 +99,10 @@ func (p *planning) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-func showSteps(w io.Writer, d engine.Draft) {
+func showSteps(w io.Writer, d engine.Draft, left []leavingDocument) {
 	fmt.Fprintf(w, "# %s %s\n", kindText(string(d.Stack.ID.Kind)), d.Stack.ID)
 	showFindings(w, d.Findings)
+	showLeaving(w, left)
 	fmt.Fprintln(w, d.Plan.Text())
 }
 

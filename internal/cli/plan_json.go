@@ -42,6 +42,8 @@ type planStack struct {
 	// Joins are ids in "after" that stand for several steps.
 	Joins   map[plan.StepID][]plan.StepID `json:"joins,omitempty"`
 	Summary plan.Summary                  `json:"summary"`
+	// Leaving are members that go to another load balancer and are still served by this one.
+	Leaving []leavingDocument `json:"leaving,omitempty"`
 	// Result is what the load balancer becomes, in the form of the annotation that feature gate
 	// IngressPlanAnnotation switches on; null where that cannot be determined, as findings say.
 	Result *plan.Document `json:"result"`
@@ -102,10 +104,10 @@ func (f fieldDocument) text() string {
 }
 
 // add takes a draft up.
-func (all *planDocument) add(d engine.Draft) {
+func (all *planDocument) add(d engine.Draft, left []leavingDocument) {
 	s := planStack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Findings: findingDocuments(d.Findings), Steps: []stepDocument{},
-		Joins: d.Plan.Joins, Summary: d.Plan.Summary(d.Have), Result: d.Describe(),
+		Joins: d.Plan.Joins, Summary: d.Plan.Summary(d.Have), Leaving: left, Result: d.Describe(),
 	}
 	for _, step := range d.Plan.Steps {
 		doc := stepDocument{

@@ -90,3 +90,19 @@ func TestScopeLeavesBrokenObjectsOfOthersOut(t *testing.T) {
 		t.Error(out, stderr)
 	}
 }
+
+// What the controller holds, because a class was given to another controller under Ingresses that were not edited, is
+// shown as held: when they were edited is read from the cluster.
+func TestCommandsShowWhatAMassRemovalHolds(t *testing.T) {
+	_, flags := aws(t)
+	objects := []string{"apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: alb, creationTimestamp: \"2025-06-01T00:00:00Z\"}\nspec: {controller: example.com/other}\n"}
+	for i := range 3 {
+		objects = append(objects, strings.Replace(namespaced(ingressYAML, "shop", fmt.Sprintf("web-%d", i)), "namespace: shop", `namespace: shop, creationTimestamp: "2025-07-01T00:00:00Z", finalizers: [ingress.k8s.aws/resources],
+  managedFields: [{time: "2025-01-01T00:00:00Z", fieldsV1: {"f:spec": {"f:ingressClassName": {}}}}, {time: "2025-01-01T00:00:01Z", fieldsV1: {"f:metadata": {"f:finalizers": {}}}}]`, 1))
+	}
+	_, config := serveCluster(t, strings.Join(objects, "---\n"))
+	_, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan"}, flags)...)
+	if strings.Count(out, "# error RemovalNotTrusted") != 3 || strings.Contains(out, "release finalizer") {
+		t.Error(stderr, out)
+	}
+}

@@ -79,7 +79,9 @@ func (t *treeing) look(ctx context.Context, stdin io.Reader, notes io.Writer) (t
 		if err != nil {
 			return err
 		}
-		all.Stacks = append(all.Stacks, compare(draft, have.Facts, of))
+		one := compare(draft, have.Facts, of)
+		one.Leaving = leaving(draft, t.cfg, t.env.now())
+		all.Stacks = append(all.Stacks, one)
 		return nil
 	})
 }
@@ -147,6 +149,7 @@ func showTree(w io.Writer, s treeStack) {
 		t.line(live, 0, "of "+few(refs))
 	}
 	showFindings(w, s.found)
+	showLeaving(w, s.Leaving)
 	if len(s.LoadBalancers)+len(s.TargetGroups)+len(s.SecurityGroups) == 0 {
 		t.line(live, 0, "nothing in AWS, and nothing is desired")
 	}

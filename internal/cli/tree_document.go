@@ -26,8 +26,10 @@ type (
 		ID   string `json:"id"`
 		Held bool   `json:"held"`
 		// Members are the objects that make up the load balancer.
-		Members       []objectDocument   `json:"members"`
-		Findings      []findingDocument  `json:"findings"`
+		Members  []objectDocument  `json:"members"`
+		Findings []findingDocument `json:"findings"`
+		// Leaving are members that go to another load balancer and are still served by this one.
+		Leaving       []leavingDocument  `json:"leaving,omitempty"`
 		LoadBalancers []treeLoadBalancer `json:"loadBalancers"`
 		TargetGroups  []treeTargetGroup  `json:"targetGroups"`
 		// SecurityGroups are the stack's own.

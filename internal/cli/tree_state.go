@@ -15,7 +15,8 @@ import (
 // comparer compares one stack.
 type comparer struct {
 	engine.Draft
-	facts observed.Facts // with health and certificates
+	desired model.Stack    // as the plan has completed it
+	facts   observed.Facts // with health and certificates
 	// addresses by ARN, and steps by address.
 	addresses map[string][]plan.Address
 	steps     map[plan.Address][]plan.Step
@@ -43,7 +44,7 @@ func membersOf(s model.Stack) []objectDocument {
 }
 
 func newComparer(d engine.Draft, facts observed.Facts, of behind) *comparer {
-	c := &comparer{Draft: d, facts: facts, behind: of, addresses: map[string][]plan.Address{}, steps: map[plan.Address][]plan.Step{}, groups: map[string]string{}}
+	c := &comparer{Draft: d, desired: d.Choices().Desired, facts: facts, behind: of, addresses: map[string][]plan.Address{}, steps: map[plan.Address][]plan.Step{}, groups: map[string]string{}}
 	for a, arn := range d.Plan.Known {
 		c.addresses[arn] = append(c.addresses[arn], a)
 	}
@@ -131,7 +132,7 @@ func (c *comparer) loadBalancers() []treeLoadBalancer {
 			})
 		}
 	}
-	desired := c.desired()
+	desired := c.desiredLoadBalancers()
 	for _, id := range []string{model.LoadBalancerID, model.FrontendNLBID} {
 		if lb := desired[id]; lb != nil && !wanted[id] {
 			out = append(out, treeLoadBalancer{compared: c.notMade(), Name: lb.Name, Type: lb.Type.String(), Scheme: lb.Scheme, Listeners: c.listeners(id, nil, nil)})
@@ -140,9 +141,9 @@ func (c *comparer) loadBalancers() []treeLoadBalancer {
 	return out
 }
 
-// desired are the desired load balancers by id.
-func (c *comparer) desired() map[string]*model.LoadBalancer {
-	return map[string]*model.LoadBalancer{model.LoadBalancerID: c.Stack.LoadBalancer, model.FrontendNLBID: c.Stack.FrontendNLB}
+// desiredLoadBalancers are those by id.
+func (c *comparer) desiredLoadBalancers() map[string]*model.LoadBalancer {
+	return map[string]*model.LoadBalancer{model.LoadBalancerID: c.desired.LoadBalancer, model.FrontendNLBID: c.desired.FrontendNLB}
 }
 
 // notMade is how something compares that is desired, and that the plan does not make.
@@ -191,7 +192,7 @@ func (c *comparer) listeners(id string, at []plan.Address, lb *observed.LoadBala
 // heldListeners are the desired ones that are neither there nor made.
 func (c *comparer) heldListeners(id string, others []treeListener) []treeListener {
 	var out []treeListener
-	lb := c.desired()[id]
+	lb := c.desiredLoadBalancers()[id]
 	if lb == nil {
 		return nil
 	}
@@ -251,10 +252,10 @@ func (c *comparer) moved(at []plan.Address) map[string]int32 {
 // have the same conditions are in their order.
 func (c *comparer) desiredRules(port int32) map[string][]model.Rule {
 	out := map[string][]model.Rule{}
-	if c.Stack.LoadBalancer == nil {
+	if c.desired.LoadBalancer == nil {
 		return out
 	}
-	for _, l := range c.Stack.LoadBalancer.Listeners {
+	for _, l := range c.desired.LoadBalancer.Listeners {
 		if l.Port != port {
 			continue
 		}
@@ -388,7 +389,7 @@ func (c *comparer) certificate(arn string, s state, byDefault bool) treeCertific
 func (c *comparer) targetGroups() []treeTargetGroup {
 	out := []treeTargetGroup{}
 	from := map[string]string{}
-	for _, w := range c.Stack.TargetGroups {
+	for _, w := range c.desired.TargetGroups {
 		from[w.ID] = originText(w.Origin)
 	}
 	there := map[string]bool{}
@@ -419,7 +420,7 @@ func (c *comparer) targetGroups() []treeTargetGroup {
 			out = append(out, treeTargetGroup{compared: created(s), ID: s.Address.ID, Name: g.Name, Type: g.Type, Protocol: g.Protocol, Port: g.Port, From: from[s.Address.ID]})
 		}
 	}
-	for _, w := range c.Stack.TargetGroups {
+	for _, w := range c.desired.TargetGroups {
 		if !there[w.ID] {
 			out = append(out, treeTargetGroup{compared: c.notMade(), ID: w.ID, Name: w.Name, Type: w.Type, Protocol: w.Protocol, Port: w.Port, From: from[w.ID]})
 		}

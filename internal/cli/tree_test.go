@@ -75,16 +75,7 @@ func checkRecording(t *testing.T, dir string, flags []string, want []goldentest.
 // says, and returns an AWS in which time stands still, and a file with the objects of the cluster.
 func made(t *testing.T, c goldentest.Case) (em *emulator.Emulator, vpc, objects string) {
 	t.Helper()
-	var state []byte
-	var now time.Time
-	dir := filesIn(t, nil)
-	synctest.Test(t, func(t *testing.T) {
-		r := harness.New(t, harness.Options{})
-		for i, node := range r.World.Instances {
-			if err := harness.Assign(t.Context(), harness.AWSConfig(r.Emulator), node, fmt.Sprintf("10.0.%d.10", 132+16*i)); err != nil {
-				t.Fatal(err)
-			}
-		}
+	w := lived(t, func(t *testing.T, r *harness.Harness) {
 		r.Apply(c.Text("cluster.yaml"))
 		if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
 			t.Fatal(failed)
@@ -96,22 +87,45 @@ func made(t *testing.T, c goldentest.Case) (em *emulator.Emulator, vpc, objects 
 		if edit := c.Text("edit.yaml"); edit != "" {
 			r.Apply(edit)
 		}
+	})
+	return w.em, w.vpc, filepath.Join(filesIn(t, map[string]string{"objects.yaml": w.objects}), "objects.yaml")
+}
+
+// world is a cluster and its AWS at a moment of virtual time, at which time stands still in AWS.
+type world struct {
+	em           *emulator.Emulator
+	vpc, objects string
+	now          time.Time
+}
+
+// lived lets the controller live through something.
+func lived(t *testing.T, through func(*testing.T, *harness.Harness)) world {
+	t.Helper()
+	var out world
+	var state []byte
+	synctest.Test(t, func(t *testing.T) {
+		r := harness.New(t, harness.Options{})
+		for i, node := range r.World.Instances {
+			if err := harness.Assign(t.Context(), harness.AWSConfig(r.Emulator), node, fmt.Sprintf("10.0.%d.10", 132+16*i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		through(t, r)
 		r.Emulator.Store().Lock()
 		defer r.Emulator.Store().Unlock()
 		var err error
 		if state, err = r.Emulator.Store().Export(); err != nil {
 			t.Fatal(err)
 		}
-		now, vpc, objects = time.Now(), r.World.VPC, filepath.Join(dir, "objects.yaml")
-		writeObjects(t, r.Store, objects)
+		out.now, out.vpc, out.objects = time.Now(), r.World.VPC, objectsText(t, r.Store)
 	})
-	em = emulator.New(emulator.Options{Clock: store.NewManualClock(now)})
-	em.Store().Lock()
-	defer em.Store().Unlock()
-	if err := em.Store().Restore(state); err != nil {
+	out.em = emulator.New(emulator.Options{Clock: store.NewManualClock(out.now)})
+	out.em.Store().Lock()
+	defer out.em.Store().Unlock()
+	if err := out.em.Store().Restore(state); err != nil {
 		t.Fatal(err)
 	}
-	return em, vpc, objects
+	return out
 }
 
 // drift is what a user does by hand in AWS.
@@ -193,8 +207,8 @@ func managedGroup(t *testing.T, em *emulator.Emulator) string {
 	return *out.SecurityGroups[0].GroupId
 }
 
-// writeObjects writes what a cluster holds, as kubectl get -o yaml does.
-func writeObjects(t *testing.T, store *cluster.Memory, path string) {
+// objectsText is what a cluster holds, as kubectl get -o yaml has it.
+func objectsText(t *testing.T, store *cluster.Memory) string {
 	t.Helper()
 	var out []string
 	for _, typ := range cluster.Types() {
@@ -208,7 +222,7 @@ func writeObjects(t *testing.T, store *cluster.Memory, path string) {
 			out = append(out, string(text))
 		}
 	}
-	filesAt(t, filepath.Dir(path), map[string]string{filepath.Base(path): strings.Join(out, "---\n")})
+	return strings.Join(out, "---\n")
 }
 
 // Targets are compared with the endpoints of the Service: one that is deregistered by hand is missing, one

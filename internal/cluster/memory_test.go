@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -276,6 +277,40 @@ func TestLastListEqualsList(t *testing.T) {
 	for range 2 {
 		if v := NewView(m); services.Read(v, q) != nil || v.Err() == nil {
 			t.Fatal("no error for objects of another type")
+		}
+	}
+}
+
+// When a class, a finalizer or a status was edited is known of what is copied from another cluster as it is there.
+func TestPutKeepsManagedFields(t *testing.T) {
+	l, err := LoadYAML([]byte(`apiVersion: v1
+kind: Service
+metadata:
+  name: web
+  namespace: shop
+  managedFields:
+  - {time: "2024-05-01T00:00:00Z", fieldsV1: {"f:spec": {"f:loadBalancerClass": {}}}}
+  - {time: "2024-05-02T00:00:00Z", fieldsV1: {"f:metadata": {"f:finalizers": {}}}}
+  - {time: "2024-05-03T00:00:00Z", fieldsV1: {"f:status": {"f:loadBalancer": {}}}}
+spec: {ports: [{port: 80}]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := NewMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Put(l.Objects...); err != nil {
+		t.Fatal(err)
+	}
+	o, err := m.Get(RefOf(l.Objects[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for day, got := range []time.Time{ClassEdited(o), Claimed(o), ShownSince(o)} {
+		if want := time.Date(2024, 5, day+1, 0, 0, 0, 0, time.UTC); !got.Equal(want) {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

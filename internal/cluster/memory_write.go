@@ -26,8 +26,8 @@ const (
 	Status             // the status subresource
 )
 
-// Put stores objects as they are, status and deletion timestamp included, to set a scene. What is
-// missing of UID, generation and creation time is filled in.
+// Put stores objects as they are, status, managed fields and deletion timestamp included, to set a scene. What is
+// missing of UID, generation, creation time and managed fields is filled in.
 func (m *Memory) Put(objs ...Object) error {
 	for _, obj := range objs {
 		ref, _, err := m.refOf(obj)
@@ -37,7 +37,9 @@ func (m *Memory) Put(objs ...Object) error {
 		m.mu.Lock()
 		o := obj.DeepCopyObject().(Object)
 		m.born(o)
-		noteEdits(nil, o, o.GetCreationTimestamp().Time)
+		if len(o.GetManagedFields()) == 0 {
+			noteEdits(nil, o, o.GetCreationTimestamp().Time)
+		}
 		m.store(ref, o)
 		m.mu.Unlock()
 		m.deliver()

@@ -13,6 +13,9 @@ import (
 // Choices are what a plan has chosen where the desired state leaves it a choice, and what it did not take
 // and why. They are notes of the code that chooses.
 type Choices struct {
+	// Desired is the desired state as the plan has completed it: members whose clients have followed them to another
+	// stack are leaving in it.
+	Desired model.Stack
 	// LoadBalancers are that of the stack, and then the one in front of it.
 	LoadBalancers []LoadBalancerChoices
 }
@@ -105,7 +108,7 @@ const (
 // Choose makes the plan of a stack and returns what it has chosen.
 func Choose(want model.Stack, have observed.Stack, opt Options) Choices {
 	b := makePlan(want, have, opt)
-	var out Choices
+	out := Choices{Desired: b.want}
 	for _, lb := range []*loadBalancerPlan{&b.loadBalancerPlan, &b.frontend.loadBalancerPlan} {
 		if lb.desired != nil {
 			out.LoadBalancers = append(out.LoadBalancers, b.choices(lb))

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
+)
+
+// sharer is a Service with a pod, on a shared load balancer unless group is empty.
+func sharer(name, group string, port, pod int) string {
+	annotations := "service.beta.kubernetes.io/aws-load-balancer-nlb-target-type: ip"
+	if group != "" {
+		annotations += ", fulcrum.dev/load-balancer-group: " + group
+	}
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Service
+metadata: {name: %[1]s, namespace: shop, annotations: {%[2]s}}
+spec: {type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb, selector: {app: %[1]s}, ports: [{port: %[3]d, targetPort: 8080}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: %[1]s, namespace: shop, uid: pod-%[1]s, labels: {app: %[1]s}}
+spec: {containers: [{name: c, ports: [{containerPort: 8080}]}]}
+status: {podIP: 10.0.%[4]d.10, phase: Running, conditions: [{type: Ready, status: "True"}, {type: ContainersReady, status: "True"}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: %[1]s, namespace: shop, labels: {kubernetes.io/service-name: %[1]s}}
+addressType: IPv4
+ports: [{name: "", port: 8080, protocol: TCP}]
+endpoints: [{addresses: [10.0.%[4]d.10], conditions: {ready: true}, targetRef: {kind: Pod, namespace: shop, name: %[1]s}}]
+`, name, annotations, port, 132+16*pod)
+}
+
+// While a Service leaves a shared load balancer, plan and tree show what the controller does: nothing is deleted before
+// clients had time to follow, and a port is shown once.
+func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		after, later time.Duration // of the edit: when the controller stops, and how much later the command looks
+		said         string
+		deletes      bool
+	}{
+		"at once":          {said: "Service shop/mail is leaving for another load balancer; this one serves it until the other one does"},
+		"after a minute":   {after: time.Minute, said: "addresses until 2000-01-01T00:25:03Z, and deletes its part of it then"},
+		"just before":      {after: time.Minute, later: 14 * time.Minute, said: "addresses until 2000-01-01T00:25:03Z"},
+		"when it is over":  {after: time.Minute, later: 15 * time.Minute, deletes: true},
+		"when it is gone":  {after: 20 * time.Minute},
+		"gone, and a week": {after: 20 * time.Minute, later: 7 * 24 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := lived(t, func(t *testing.T, r *harness.Harness) {
+				r.Apply(sharer("web", "public", 443, 0), sharer("mail", "public", 25, 1))
+				r.Settle(10 * time.Minute)
+				r.Apply(strings.SplitN(sharer("mail", "", 25, 1), "---", 2)[0])
+				end := time.Now().Add(tc.after)
+				r.Settle(tc.after)
+				time.Sleep(time.Until(end)) // virtual
+			})
+			_, config := serveCluster(t, w.objects)
+			flags := flagsOf(t, w.em, w.vpc)
+			look := func(args ...string) (int, string) {
+				var out, errs bytes.Buffer
+				code := Run(t.Context(), Environment{
+					Args: slices.Concat(args, []string{"--kubeconfig=" + config, "-A"}, flags), Stdout: &out, Stderr: &errs,
+					Getenv: func(string) string { return "" }, Now: func() time.Time { return w.now.Add(tc.later) },
+				})
+				if errs.Len() > 0 {
+					t.Error(errs.String())
+				}
+				return code, out.String()
+			}
+			code, plan := look("plan")
+			if deletes := strings.Contains(plan, "- delete listener"); deletes != tc.deletes || (code == exitChanges) != tc.deletes {
+				t.Errorf("exit %d: %s", code, plan)
+			}
+			_, tree := look("tree")
+			shared, _, _ := strings.Cut(tree, "Service shop/mail\n  of")
+			want := 1
+			if tc.after > 15*time.Minute {
+				want = 0
+			}
+			if n := strings.Count(shared, "listener TCP:25"); n != want || strings.Contains(shared, "-   listener TCP:25") != tc.deletes {
+				t.Errorf("port 25 is shown %d times: %s", n, tree)
+			}
+			for _, text := range []string{plan, tree} {
+				if strings.Contains(text, "another load balancer") != (tc.said != "") || !strings.Contains(text, tc.said) {
+					t.Errorf("%q is not said: %s", tc.said, text)
+				}
+			}
+			var doc planDocument
+			_, text := look("plan", "-o=json")
+			if err := json.Unmarshal([]byte(text), &doc); err != nil || (len(doc.Stacks[0].Leaving) == 1) != (tc.said != "") {
+				t.Errorf("%v: %s", err, text)
+			}
+		})
+	}
+}
