@@ -61,6 +61,8 @@ func serveCluster(t *testing.T, text string) (*apiServer, string) {
 	a.kinds[core] = append(a.kinds[core], metav1.APIResource{Name: "events", Kind: "Event", Namespaced: true, Verbs: metav1.Verbs{"list"}})
 	leases := schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}
 	a.objects[leases], a.kinds[leases] = map[string][]cluster.Object{}, []metav1.APIResource{{Name: "leases", Kind: "Lease", Namespaced: true, Verbs: metav1.Verbs{"get"}}}
+	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
+	a.objects[apps], a.kinds[apps] = map[string][]cluster.Object{}, []metav1.APIResource{{Name: "deployments", Kind: "Deployment", Namespaced: true, Verbs: metav1.Verbs{"get", "list"}}}
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
 	text = strings.ReplaceAll(kubeconfigOf(strings.TrimPrefix(server.URL, "http://")), "contexts: [", "contexts: [{name: shop, context: {cluster: c, user: u, namespace: shop}}, {name: other, context: {cluster: gone, user: u}}, ")

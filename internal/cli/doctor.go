@@ -89,10 +89,15 @@ func (d *doctor) run(cmd *cobra.Command) error {
 	if err := d.form.check(); err != nil {
 		return err
 	}
+	ctx := cmd.Context()
+	if rc, err := readOnlyConfig(d.cfg.Kubernetes.Kubeconfig, d.context, d.env); err == nil && reachable(ctx, rc) == nil {
+		if err := d.takeFlags(ctx, rc, d.env.Stderr); err != nil {
+			return err
+		}
+	}
 	if err := d.validate(); err != nil {
 		return err
 	}
-	ctx := cmd.Context()
 	d.kubernetes(ctx)
 	d.cloud(ctx)
 	d.orphans(ctx)

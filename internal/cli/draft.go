@@ -26,9 +26,14 @@ import (
 // drafting is what the commands have in common that make plans without carrying them out.
 type drafting struct {
 	scope
-	env   Environment
-	cfg   config.Config
-	files []string
+	env Environment
+	cfg config.Config
+	// flags are those of the command, flagsFrom names the controller whose flags are taken over where they are not given,
+	// and taken: that was tried.
+	flags     *pflag.FlagSet
+	flagsFrom string
+	taken     bool
+	files     []string
 	// filesOnly leaves the cluster out.
 	filesOnly bool
 	// observed and record name files with recorded answers of AWS, to read and to write.
@@ -53,14 +58,16 @@ type drafting struct {
 func (d *drafting) bind(cmd *cobra.Command) {
 	d.cfg = config.Default()
 	d.cfg.Bind(cmd.Flags())
-	if d.env.Getenv != nil {
-		d.cfg.ClusterName = d.env.Getenv(clusterNameVariable)
+	d.flags = cmd.Flags()
+	if d.env.Getenv != nil && d.env.Getenv(clusterNameVariable) != "" {
+		must(d.flags.Set("cluster-name", d.env.Getenv(clusterNameVariable)))
 	}
 	hideControllerFlags(cmd.Flags())
 	d.scope.bind(cmd)
 	d.complete(cmd)
 	cmd.Flags().StringArrayVarP(&d.files, "filename", "f", nil, "file or directory with Kubernetes objects, - for standard input; may be repeated. They take the place of the cluster's objects of the same name")
 	cmd.Flags().BoolVar(&d.filesOnly, "files-only", false, "plan for the objects of -f alone, also where --kubeconfig or KUBECONFIG names a cluster")
+	cmd.Flags().StringVar(&d.flagsFrom, "flags-from", "", "[NAMESPACE/]deployment/NAME of the controller whose flags count where they are not given here; if empty, the controller that holds the Lease; none for no controller")
 	cmd.Flags().StringVar(&d.observed, "observed", "", "file with recorded answers of AWS, to be used instead of AWS")
 	cmd.Flags().StringVar(&d.record, "record", "", "file to record the answers of AWS in")
 	cmd.MarkFlagsMutuallyExclusive("observed", "record")

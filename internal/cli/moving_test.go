@@ -68,7 +68,7 @@ func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 			look := func(args ...string) (int, string) {
 				var out, errs bytes.Buffer
 				code := Run(t.Context(), Environment{
-					Args: slices.Concat(args, []string{"--kubeconfig=" + config, "-A"}, flags), Stdout: &out, Stderr: &errs,
+					Args: slices.Concat(args, []string{"--kubeconfig=" + config, "-A", "--flags-from=none"}, flags), Stdout: &out, Stderr: &errs,
 					Getenv: func(string) string { return "" }, Now: func() time.Time { return w.now.Add(tc.later) },
 				})
 				if errs.Len() > 0 {

@@ -155,6 +155,9 @@ func (d *drafting) readCluster(ctx context.Context, store *cluster.Memory, notes
 		}
 		return fmt.Errorf("%w; check --kubeconfig and KUBECONFIG", err)
 	}
+	if err := d.takeFlags(ctx, rc, d.env.Stderr); err != nil {
+		return err
+	}
 	c, err := client.New(rc, client.Options{Scheme: store.Scheme()})
 	if err != nil {
 		return fmt.Errorf("read the cluster: %w", err)

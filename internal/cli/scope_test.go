@@ -85,7 +85,7 @@ func TestAPlanIsAboutWhatIsAskedFor(t *testing.T) {
 		"ingress/web --context=shpo": `has no context "shpo" (did you mean "shop"?)`,
 		"--context=other":            "does not answer",
 	} {
-		code, _, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan"}, strings.Fields(args), flags)...)
+		code, _, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "--flags-from=none"}, strings.Fields(args), flags)...)
 		if code != 1 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: exit %d: %s", args, code, stderr)
 		}

@@ -67,11 +67,11 @@ func (t *treeing) run(cmd *cobra.Command, args []string) error {
 
 // look reads the cluster and AWS.
 func (t *treeing) look(ctx context.Context, stdin io.Reader, notes io.Writer) (treeDocument, error) {
-	all := treeDocument{Cluster: t.cfg.ClusterName, Stacks: []treeStack{}}
 	store, err := t.objects(ctx, stdin, notes)
 	if err != nil {
-		return all, err
+		return treeDocument{}, err
 	}
+	all := treeDocument{Cluster: t.cfg.ClusterName, Stacks: []treeStack{}}
 	t.store = store
 	of := behindOf(store, t.cfg)
 	return all, t.each(ctx, store, func(draft engine.Draft) error {

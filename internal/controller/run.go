@@ -27,9 +27,15 @@ import (
 
 // AWS is what the controller needs of it.
 type AWS struct {
-	Stacks  engine.Cloud
-	Targets bindings.Cloud
-	VPC     string
+	Stacks      engine.Cloud
+	Targets     bindings.Cloud
+	Region, VPC string
+}
+
+// effective is the configuration with what was discovered.
+func effective(c config.Config, aws AWS) config.Config {
+	c.AWS.Region, c.AWS.VPC = aws.Region, aws.VPC
+	return c
 }
 
 // Setup is what Run needs.
@@ -98,6 +104,9 @@ func Run(ctx context.Context, s Setup) error {
 	leading, err := client.New(s.REST, client.Options{Scheme: mgr.GetScheme(), HTTPClient: kube.FencedClient(mgr.GetHTTPClient(), fence), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("client of the API server: %w", err)
+	}
+	if lease != nil {
+		lease.Publish(effective(s.Config, aws).Published())
 	}
 	frontends := Frontends(s.Config)
 	if s.Config.Serving.Webhooks != config.WebhooksOff {

@@ -35,6 +35,7 @@ type Lease struct {
 	namespace, name string
 	events          corev1client.EventsGetter
 	now             func() time.Time
+	flags           *flaggedLeases // nil: of a test
 
 	mu      sync.Mutex
 	renewed time.Time
@@ -77,12 +78,15 @@ func NewLease(ctx context.Context, cfg *rest.Config, namespace, name string, now
 	if err != nil {
 		return nil, fmt.Errorf("client for leader election: %w", err)
 	}
-	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, namespace, name, core, coordination,
+	flags := &flaggedLeases{CoordinationV1Interface: coordination}
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, namespace, name, core, flags,
 		resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())})
 	if err != nil {
 		return nil, fmt.Errorf("lease %s/%s: %w", namespace, name, err)
 	}
-	return fenced(ctx, lock, namespace, name, core, now), nil
+	out := fenced(ctx, lock, namespace, name, core, now)
+	out.flags = flags
+	return out, nil
 }
 
 func fenced(ctx context.Context, lock resourcelock.Interface, namespace, name string, events corev1client.EventsGetter, now func() time.Time) *Lease {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -298,5 +299,57 @@ func TestWithoutVerbOfTheVersions(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// The Lease shows the flags of the controller that holds it, with the rights that it has anyway, and of no other.
+func TestLeaseShowsTheFlagsOfItsHolder(t *testing.T) {
+	t.Parallel()
+	const name = "aws-load-balancer-controller-leader"
+	server, cfg := newBound(t, rights.WithoutVerb("fulcrum-leader-election", "leases", ""))
+	lease, err := NewLease(t.Context(), cfg, rights.Namespace, name, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"--cluster-name=prod", "--default-target-type=ip"}
+	lease.Publish(flags)
+	mine := resourcelock.LeaderElectionRecord{HolderIdentity: lease.Identity()}
+	shown := func() (*coordinationv1.Lease, []string, bool) {
+		t.Helper()
+		var out coordinationv1.Lease
+		for _, raw := range server.leases {
+			if err := json.Unmarshal(raw, &out); err != nil {
+				t.Fatal(err)
+			}
+		}
+		flags, known := PublishedFlags(&out)
+		return &out, flags, known
+	}
+	_, _, err = lease.Get(t.Context())
+	if apierrors.IsNotFound(err) {
+		err = lease.Create(t.Context(), mine)
+	}
+	if err == nil {
+		err = lease.Update(t.Context(), mine)
+	}
+	stored, got, known := shown()
+	if err != nil || !known || !slices.Equal(got, flags) {
+		t.Errorf("%q, %v, %v", got, known, err)
+	}
+	if err := lease.Update(t.Context(), resourcelock.LeaderElectionRecord{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, known := shown(); known {
+		t.Error("the Lease has no holder")
+	}
+	another := "another"
+	stored.Spec.HolderIdentity = &another
+	if _, known := PublishedFlags(stored); known {
+		t.Error("the flags are those of the holder before")
+	}
+	lease.Publish([]string{"--default-tags=" + strings.Repeat("x", mostFlags)})
+	stored.Annotations[FlagsAnnotation] = strings.Repeat(" ", mostFlags) + `{"holder":"another","flags":["--x"]}`
+	if _, known := PublishedFlags(stored); known || lease.flags.value != `{"holder":"`+lease.Identity()+`","flags":["--cluster-name=prod","--default-target-type=ip"]}` {
+		t.Error("the annotation has no bound")
 	}
 }

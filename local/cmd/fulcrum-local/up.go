@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
@@ -73,6 +74,8 @@ func (f *upFlags) up(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	// Commands find the flags of the controller by its Lease.
+	f.controllerArgs = append([]string{"--enable-leader-election=true", "--leader-election-namespace=" + metav1.NamespaceSystem}, f.controllerArgs...)
 	began := time.Now()
 	progress := func(s world.Step) { fmt.Fprintf(out, "%6.1fs  %s\n", s.Took.Seconds(), s.Name) }
 	f.opts.Binary, f.opts.AdminController = binary, f.controller != "" && f.controller != noController

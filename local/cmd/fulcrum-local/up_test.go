@@ -184,7 +184,7 @@ func TestPrintedCommandsWork(t *testing.T) {
 	r := up(t, "--controller=none", "-f", filepath.Join(worldtest.Root(t), "examples", "shop"))
 	// Programs of a test need not be beside each other.
 	beside := filepath.Join(filepath.Dir(worldtest.Binary(t)), "fulcrum")
-	r.prints("--enable-leader-election=false\n")
+	r.prints("--leader-election-namespace=kube-system\n")
 	_, command, _ := strings.Cut(r.String(), "start one with:\n")
 	command = strings.ReplaceAll(command, beside, fulcrum)
 

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
+)
+
+// leaseYAML is the Lease of a controller, with an annotation unless flags is empty.
+func leaseYAML(flags string) string {
+	annotations := "{}"
+	if flags != "" {
+		annotations = fmt.Sprintf("{fulcrum.dev/flags: %q}", flags)
+	}
+	return `apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: aws-load-balancer-controller-leader, namespace: ingress, annotations: ` + annotations + `}
+spec: {holderIdentity: fulcrum-0, renewTime: "2026-01-02T03:04:05.000000Z"}
+`
+}
+
+func deploymentYAML(namespace, name string, args ...string) string {
+	list, _ := json.Marshal(args)
+	return `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: ` + name + `, namespace: ` + namespace + `, labels: {app.kubernetes.io/name: aws-load-balancer-controller}}
+spec: {template: {spec: {containers: [{name: sidecar}, {name: aws-load-balancer-controller, args: ` + string(list) + `}]}}}
+`
+}
+
+// Commands show what the controller does, with its flags: those of the holder of the Lease, or of the Deployment. A flag
+// that is given counts, and where no controller is found a warning says so.
+func TestCommandsTakeTheFlagsOfTheController(t *testing.T) {
+	const ip, instance = "type: ip", "type: instance"
+	published := func(flags ...string) string {
+		text, _ := json.Marshal(flags)
+		return `{"holder":"fulcrum-0","flags":` + string(text) + `}`
+	}
+	cluster := "--cluster-name=" + harness.ClusterName
+	for name, tc := range map[string]struct {
+		server []string // manifests
+		denied []string
+		args   []string
+		want   string // a part of the plan
+		said   string // a part of what is said of flags; empty: nothing
+		fails  string
+	}{
+		"of the Lease": {server: []string{leaseYAML(published(cluster, "--default-target-type=ip")), deploymentYAML("ingress", "lb", "--cluster-name=other")},
+			want: ip, said: "# with the flags of the controller that holds Lease ingress/aws-load-balancer-controller-leader: " + cluster + " --default-target-type=ip\n"},
+		"of the Lease, and none": {server: []string{leaseYAML(published(cluster, "--default-target-type=ip"))}, args: []string{"--flags-from=none", cluster}, want: instance},
+		"of the Lease, and given": {server: []string{leaseYAML(published(cluster, "--default-target-type=ip"))}, args: []string{"--default-target-type=instance"}, want: instance,
+			said: "has --default-target-type=ip; the values given here count, so the controller may do otherwise\n"},
+		"the same": {server: []string{leaseYAML(published(cluster))}, args: []string{cluster}, want: instance},
+		"of a holder before": {server: []string{leaseYAML(`{"holder":"fulcrum-1","flags":["--default-target-type=ip"]}`), deploymentYAML("ingress", "lb", cluster, "--default-target-type", "ip", "--enable-waf=$(WAF)")},
+			want: ip, said: "# Deployment ingress/lb has flags that this version cannot read: --enable-waf; give them here if they matter\n"},
+		"not of another namespace": {server: []string{leaseYAML(""), deploymentYAML("kube-system", "lb", cluster, "--default-target-type=ip"), deploymentYAML("ingress", "lb", cluster)},
+			want: instance, said: "# with the flags of Deployment ingress/lb: " + cluster + "\n"},
+		"no Lease": {server: []string{deploymentYAML("kube-system", "aws-load-balancer-controller", cluster, "--default-target-type=ip")}, want: ip, said: "# with the flags of Deployment kube-system/aws-load-balancer-controller: "},
+		"several": {server: []string{deploymentYAML("a", "lb", "--default-target-type=ip"), deploymentYAML("b", "lb")}, args: []string{cluster}, want: instance,
+			said: "# the flags of the controller are not known: there are several controllers: a/deployment/lb, b/deployment/lb; defaults and the flags given here count."},
+		"several, one named":  {server: []string{deploymentYAML("a", "lb", cluster, "--default-target-type=ip"), deploymentYAML("b", "lb")}, args: []string{"--flags-from=a/deployment/lb"}, want: ip, said: "# with the flags of Deployment a/lb: "},
+		"named, anywhere":     {server: []string{deploymentYAML("a", "lb", cluster, "--default-target-type=ip")}, args: []string{"--flags-from=deploy/lb"}, want: ip, said: "# with the flags of Deployment a/lb: "},
+		"named, and not":      {server: []string{deploymentYAML("a", "lb")}, args: []string{"--flags-from=a/deployment/bl"}, fails: `Error: --flags-from "a/deployment/bl": Deployment a/bl does not exist`},
+		"named, and no name":  {args: []string{"--flags-from=lb"}, fails: `Error: --flags-from "lb": write deployment/NAME or NAMESPACE/deployment/NAME, or none`},
+		"nothing":             {server: []string{deploymentYAML("a", "lb")}, denied: []string{"deployments"}, args: []string{cluster}, want: instance, said: `not known: no controller holds a Lease "aws-load-balancer-controller-leader", and you may not read Deployments; defaults`},
+		"no right":            {server: []string{leaseYAML(published("--default-target-type=ip")), deploymentYAML("a", "lb")}, denied: []string{"leases", "deployments"}, args: []string{cluster}, want: instance, said: "not known: you may not read Lease kube-system/aws-load-balancer-controller-leader, and you may not read Deployments; defaults"},
+		"to another address":  {server: []string{leaseYAML(published(cluster, "--aws-api-endpoints=EC2=http://127.0.0.1:1", "--kubeconfig=/none", "--default-target-type=ip"))}, want: ip, said: "leader: " + cluster + " --default-target-type=ip\n"},
+		"no cluster is named": {server: []string{leaseYAML(published())}, fails: "Error: --cluster-name must be given"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, flags := aws(t)
+			flags = slices.DeleteFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--cluster-name") })
+			service := strings.Replace(serviceYAML, "ports: [{port: 80}]", "selector: {app: web}, ports: [{port: 80, nodePort: 30080}]", 1)
+			server, config := serveCluster(t, strings.Join([]string{classYAML, service, ingressYAML}, "---\n"))
+			for _, text := range tc.server {
+				server.manifest(t, text)
+			}
+			server.denied = map[string]bool{}
+			for _, kind := range tc.denied {
+				server.denied[kind] = true
+			}
+			code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "-o=json"}, tc.args, flags)...)
+			if tc.fails != "" {
+				if code != exitFailed || !strings.Contains(stderr, tc.fails) {
+					t.Errorf("exit %d: %s", code, stderr)
+				}
+				return
+			}
+			kind := `"to": "` + strings.TrimPrefix(tc.want, "type: ") + `"`
+			if code != exitChanges || !json.Valid([]byte(out)) || !strings.Contains(out, kind) {
+				t.Errorf("exit %d, want %s: %s%s", code, kind, stderr, out)
+			}
+			if !strings.Contains(stderr, tc.said) || (stderr == "") != (tc.said == "") {
+				t.Errorf("%q is not said: %s", tc.said, stderr)
+			}
+		})
+	}
+}
+
+// Every command that reads a cluster knows the cluster's name and its VPC from the controller.
+func TestEveryCommandTakesTheFlagsOfTheController(t *testing.T) {
+	_, flags := aws(t)
+	var theirs, mine []string
+	for _, f := range flags {
+		if strings.HasPrefix(f, "--aws-api-endpoints") {
+			mine = append(mine, f)
+		} else {
+			theirs = append(theirs, f)
+		}
+	}
+	list, err := json.Marshal(theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))
+	server.manifest(t, leaseYAML(`{"holder":"fulcrum-0","flags":`+string(list)+`}`))
+	for _, command := range [][]string{{"plan"}, {"tree"}, {"orphans"}, {"doctor"}, {"explain", "ingress/web", "-n=shop"}, {"explain", "request", "http://x.example"}} {
+		_, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, append(slices.Concat(command, mine), "-o=json")...)
+		if !strings.Contains(out, `"cluster": "`+harness.ClusterName+`"`) || !strings.HasPrefix(stderr, "# with the flags of the controller that holds Lease ingress/") {
+			t.Errorf("%s: %s%s", command, stderr, out)
+		}
+		if command[0] == "doctor" && !strings.Contains(out, "has not renewed the Lease ingress/") {
+			t.Error(out)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// ownFlags are the flags of one process: where it finds its servers, where it listens, how much it does at once, what it
+// logs. A command neither learns them from a controller nor could use them; above all it is never led to another
+// address by what it has read.
+var ownFlags = []string{
+	"kubeconfig", "aws-api-endpoints", "aws-api-throttle", "aws-max-retries", "aws-vpc-tags", "aws-vpc-tag-key",
+	"log-level", "log-format", "shadow", "shadow-report",
+	"metrics-bind-addr", "health-probe-bind-addr", "profiling-bind-addr", "webhook-bind-port", "webhook-cert-dir", "webhook-cert-file",
+	"webhook-key-file", "kube-ca-pem-filepath",
+	"enable-leader-election", "leader-election-id", "leader-election-namespace",
+	"ingress-max-concurrent-reconciles", "service-max-concurrent-reconciles", "alb-gateway-max-concurrent-reconciles",
+	"nlb-gateway-max-concurrent-reconciles", "gateway-class-max-concurrent-reconciles", "targetgroupbinding-max-concurrent-reconciles",
+	"targetgroupbinding-requeue-duration", "targetgroupbinding-max-exponential-backoff-delay", "targetgroupbinding-deferral-window",
+	"globalaccelerator-max-concurrent-reconciles", "globalaccelerator-max-exponential-backoff-delay",
+}
+
+// Published are the flags that decide what the controller does with objects, where they are not at their default, as
+// --NAME=VALUE in order. Commands take them over, so that they show what the controller does.
+func (c Config) Published() []string {
+	d := Default()
+	given, defaults := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.Bind(given)
+	d.Bind(defaults)
+	var out []string
+	given.VisitAll(func(f *pflag.Flag) {
+		if v := settable(f); v != settable(defaults.Lookup(f.Name)) && !slices.Contains(ownFlags, f.Name) {
+			out = append(out, "--"+f.Name+"="+v)
+		}
+	})
+	return out
+}
+
+// settable is the value of a flag in the form in which it is given.
+func settable(f *pflag.Flag) string {
+	v := f.Value.String()
+	if t := f.Value.Type(); t == "stringSlice" || t == "stringToString" {
+		v = strings.TrimSuffix(strings.TrimPrefix(v, "["), "]")
+	}
+	return v
+}
+
+// TakenOver is what TakeOver has done.
+type TakenOver struct {
+	// Flags have another value now, as --NAME=VALUE.
+	Flags []string
+	// Differing were given with another value, which stays.
+	Differing []string
+	// Unread are those that cannot be read, because this version does not know them or their value.
+	Unread []string
+}
+
+// TakeOver sets what was not given on a command line, whose flags are fs, to the arguments of a controller.
+func TakeOver(fs *pflag.FlagSet, args []string) TakenOver {
+	var out TakenOver
+	for _, arg := range joined(args) {
+		name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		f := fs.Lookup(name)
+		if slices.Contains(ownFlags, name) {
+			continue
+		}
+		d := Default()
+		one := pflag.NewFlagSet("", pflag.ContinueOnError)
+		d.Bind(one)
+		theirs := one.Lookup(name)
+		if theirs != nil && !hasValue {
+			value = theirs.NoOptDefVal
+		}
+		if f == nil || theirs == nil || strings.Contains(value, "$(") || one.Set(name, value) != nil {
+			out.Unread = append(out.Unread, "--"+name)
+			continue
+		}
+		text := settable(theirs)
+		switch mine := settable(f); {
+		case mine == text:
+		case f.Changed && name == GatesFlag:
+			// Gates that were given count, and the others are those of the controller.
+			_ = f.Value.Set(text)
+			_ = f.Value.Set(mine)
+			if settable(f) != text {
+				out.Differing = append(out.Differing, fmt.Sprintf("--%s=%s", name, text))
+			}
+		case f.Changed:
+			out.Differing = append(out.Differing, fmt.Sprintf("--%s=%s", name, text))
+		case f.Value.Set(text) == nil:
+			out.Flags = append(out.Flags, fmt.Sprintf("--%s=%s", name, text))
+		}
+	}
+	return out
+}
+
+// joined writes arguments in which a flag and its value are two words as one.
+func joined(args []string) []string {
+	var out []string
+	for _, a := range args {
+		last := len(out) - 1
+		if !strings.HasPrefix(a, "-") && last >= 0 && !strings.Contains(out[last], "=") {
+			out[last] += "=" + a
+		} else if strings.HasPrefix(a, "--") {
+			out = append(out, a)
+		}
+	}
+	return out
+}

@@ -1,0 +1,89 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+// other are values that are not the default, by type of the flag.
+var other = map[string]string{
+	"string": "internet-facing", "bool": "", "int": "77", "duration": "77s", "stringSlice": "a,b", "stringToString": `a=b,c=d`,
+	"mapStringBool": "ListenerRulesTagging=false,NLBGatewayAPI=false",
+}
+
+// What a controller publishes makes a command decide as it does, whatever its flags are. The flags of the process itself
+// are neither published nor taken over.
+func TestPublishedFlagsAreTakenOver(t *testing.T) {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	d := Default()
+	d.Bind(all)
+	for _, name := range ownFlags {
+		if all.Lookup(name) == nil {
+			t.Errorf("--%s is no flag", name)
+		}
+	}
+	all.VisitAll(func(f *pflag.Flag) {
+		theirs := Default()
+		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+		theirs.Bind(fs)
+		value := other[f.Value.Type()]
+		if f.Value.Type() == "bool" {
+			value = map[string]string{"true": "false", "false": "true"}[f.DefValue]
+		}
+		if err := fs.Set(f.Name, value); err != nil {
+			t.Fatalf("--%s=%s: %v", f.Name, value, err)
+		}
+		published := theirs.Published()
+		if slices.Contains(ownFlags, f.Name) {
+			if len(published) > 0 {
+				t.Errorf("published: %q", published)
+			}
+			return
+		}
+		mine := Default()
+		of := pflag.NewFlagSet("", pflag.ContinueOnError)
+		mine.Bind(of)
+		took := TakeOver(of, published)
+		if d := cmp.Diff(theirs.Published(), mine.Published()); d != "" || len(took.Flags) != 1 || len(published) != 1 {
+			t.Errorf("%q: %+v %s", published, took, d)
+		}
+	})
+}
+
+func TestTakeOver(t *testing.T) {
+	for name, tc := range map[string]struct {
+		given, args []string
+		want        TakenOver
+		is          string // published flags in the end
+	}{
+		"two words":          {nil, []string{"--cluster-name", "prod", "--enable-waf=false"}, TakenOver{Flags: []string{"--cluster-name=prod", "--enable-waf=false"}}, "--cluster-name=prod --enable-waf=false"},
+		"switch":             {nil, []string{"--strict-groups", "--cluster-name=c"}, TakenOver{Flags: []string{"--strict-groups=true", "--cluster-name=c"}}, "--cluster-name=c --strict-groups=true"},
+		"given":              {[]string{"--cluster-name=mine"}, []string{"--cluster-name=prod"}, TakenOver{Differing: []string{"--cluster-name=prod"}}, "--cluster-name=mine"},
+		"given the same":     {[]string{"--cluster-name=prod"}, []string{"--cluster-name=prod"}, TakenOver{}, "--cluster-name=prod"},
+		"given the default":  {[]string{"--default-target-type=instance"}, []string{"--default-target-type=ip"}, TakenOver{Differing: []string{"--default-target-type=ip"}}, ""},
+		"not known":          {nil, []string{"--future=1", "--sync-period=soon"}, TakenOver{Unread: []string{"--future", "--sync-period"}}, ""},
+		"of the environment": {nil, []string{"--cluster-name=$(CLUSTER)"}, TakenOver{Unread: []string{"--cluster-name"}}, ""},
+		"of the process":     {nil, []string{"--aws-api-endpoints=EC2=http://elsewhere", "--kubeconfig", "/x", "--log-level=debug"}, TakenOver{}, ""},
+		"gates":              {[]string{"--feature-gates=ALBSingleSubnet=true"}, []string{"--feature-gates=ALBSingleSubnet=false,NLBGatewayAPI=false"}, TakenOver{Differing: []string{"--feature-gates=ALBSingleSubnet=false,NLBGatewayAPI=false"}}, "--feature-gates=ALBSingleSubnet=true,NLBGatewayAPI=false"},
+		"no flags":           {nil, []string{"controller", "-v", "2"}, TakenOver{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := Default()
+			fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+			c.Bind(fs)
+			if err := fs.Parse(tc.given); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tc.want, TakeOver(fs, tc.args)); d != "" {
+				t.Error(d)
+			}
+			if got := strings.Join(c.Published(), " "); got != tc.is {
+				t.Errorf("%s, want %s", got, tc.is)
+			}
+		})
+	}
+}
