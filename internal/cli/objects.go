@@ -80,6 +80,10 @@ func (d *drafting) readFiles(stdin io.Reader, notes io.Writer) ([]fromFile, erro
 			}
 		}
 	}
+	if len(d.files) > 0 && len(out) == 0 {
+		return nil, fmt.Errorf("--filename %s has no object of a kind that is read; nothing is shown; give files with one of %s, or what these refer to",
+			few(d.files), strings.ToLower(joinKinds(shownKinds())))
+	}
 	return out, nil
 }
 

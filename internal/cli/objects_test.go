@@ -403,20 +403,27 @@ func TestFilesThatHoldNothingToPlanForAreNamed(t *testing.T) {
 		code int
 		want string
 	}{
-		"mistyped kind": {"apiVersion: networking.k8s.io/v1\nkind: Ingres\nmetadata: {name: x}\n", 0, `# -: networking.k8s.io/v1 Ingres x is not used (did you mean "Ingress"?)`},
-		"old version":   {"apiVersion: extensions/v1beta1\nkind: Ingress\nmetadata: {name: x}\n", 0, `# -: extensions/v1beta1 Ingress x is not used; kind Ingress is read with apiVersion "networking.k8s.io/v1"`},
-		"other kind":    {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n", 0, "# -: apps/v1 Deployment x is not used\n"},
-		"nothing":       {"# a comment\n", 0, "# - holds no object\n"},
+		"mistyped kind": {"apiVersion: networking.k8s.io/v1\nkind: Ingres\nmetadata: {name: x}\n", 1, `# -: networking.k8s.io/v1 Ingres x is not used (did you mean "Ingress"?)`},
+		"old version":   {"apiVersion: extensions/v1beta1\nkind: Ingress\nmetadata: {name: x}\n", 1, `# -: extensions/v1beta1 Ingress x is not used; kind Ingress is read with apiVersion "networking.k8s.io/v1"`},
+		"other kind":    {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n", 1, "# -: apps/v1 Deployment x is not used\n"},
+		"nothing":       {"# a comment\n", 1, "# - holds no object\n"},
 		"no object":     {"module example.com/x\n", 1, "Error: -: document 1: not a Kubernetes object; it needs apiVersion, kind and metadata\n"},
 		"no YAML":       {"text\n`quoted`: {\n", 1, "Error: -: document 1: not valid YAML: line 2: "},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			code, out, stderr := with(t, tc.text, nil, slices.Concat([]string{"plan", "--files-only", "-f", "-"}, flags)...)
-			if code != tc.code || !strings.Contains(out+stderr, tc.want) {
+			if code != tc.code || !strings.Contains(out+stderr, tc.want) || strings.Contains(out, "plan:") {
 				t.Errorf("exit %d: %s%s", code, out, stderr)
 			}
 		})
+	}
+	_, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))
+	for _, command := range []string{"plan", "tree"} {
+		code, out, stderr := with(t, "# nothing\n", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{command, "--flags-from=none", "-f", "-"}, flags)...)
+		if code != exitFailed || strings.Contains(out, "shop/web") || !strings.HasPrefix(stderr, "Error: --filename - has no object of a kind that is read; nothing is shown; give files with one of ingress, service") {
+			t.Errorf("%s: exit %d: %s%s", command, code, out, stderr)
+		}
 	}
 }
 
