@@ -81,7 +81,7 @@ func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 				t.Errorf("exit %d: %s", code, plan)
 			}
 			_, tree := look("tree")
-			shared, _, _ := strings.Cut(tree, "Service shop/mail\n  of")
+			shared, _, _ := strings.Cut(tree, "\nService shop/mail\n")
 			want := 1
 			if tc.after > 15*time.Minute {
 				want = 0

@@ -141,7 +141,7 @@ type treeText struct{ w io.Writer }
 func showTree(w io.Writer, s treeStack) {
 	t := treeText{w}
 	fmt.Fprintf(w, "%s %s%s\n", kindText(s.Kind), s.ID, map[bool]string{true: ": held, nothing of it is changed"}[s.Held])
-	if len(s.Members) > 0 {
+	if len(s.Members) > 0 && !s.alone() {
 		var refs []string
 		for _, m := range s.Members {
 			refs = append(refs, finding.Ref(m).String())
@@ -159,6 +159,11 @@ func showTree(w io.Writer, s treeStack) {
 	some(s.TargetGroups, mostTargetGroups, t.targetGroup, func(n int) { t.line(live, 0, fmt.Sprintf("… and %d more target groups", n)) })
 	some(s.SecurityGroups, mostSecurityGroups, t.securityGroup, func(n int) { t.line(live, 0, fmt.Sprintf("… and %d more security groups", n)) })
 	fmt.Fprintln(w)
+}
+
+// alone reports whether the only member is the object whose name the stack has.
+func (s treeStack) alone() bool {
+	return len(s.Members) == 1 && finding.Ref(s.Members[0]).String() == kindText(s.Kind)+" "+s.ID
 }
 
 // some shows the first of a list, and how many more there are.
