@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -87,6 +87,9 @@ type requestAnswer struct {
 	DNSName      string `json:"dnsName,omitempty"`
 	Protocol     string `json:"protocol"`
 	Port         int32  `json:"port"`
+	// Named is what names the host of the request: the condition of the rule, the DNS name of the load balancer, or an
+	// annotation. It is missing where any host is taken.
+	Named string `json:"named,omitempty"`
 	// Rule answers; it is null where the default action does.
 	Rule *explainedRule `json:"rule"`
 	// Does is what is done with the request, and Location where a redirect leads.
@@ -102,6 +105,7 @@ type requestAnswer struct {
 	Targets []requestTargets `json:"targets,omitempty"`
 
 	groups []string // ids of these target groups
+	host   string   // the pattern of the rule that takes the host of the request
 }
 
 type requestTargets struct {
@@ -167,7 +171,7 @@ func (r *requesting) run(cmd *cobra.Command, target string) error {
 		return err
 	}
 	ctx := cmd.Context()
-	a := answering{webRequest: req, drafting: &r.drafting, behind: behindOf(store, r.cfg)}
+	a := answering{webRequest: req, drafting: &r.drafting, store: store, behind: behindOf(store, r.cfg)}
 	if err := r.each(ctx, store, func(d engine.Draft) error {
 		return a.ask(ctx, d)
 	}); err != nil {
@@ -187,6 +191,7 @@ type answering struct {
 	webRequest
 	*drafting
 	behind
+	store   *cluster.Memory
 	answers []requestAnswer
 	// exact reports that the host is the DNS name of one of the load balancers.
 	exact *requestAnswer
@@ -220,7 +225,9 @@ func (a *answering) ask(ctx context.Context, d engine.Draft) error {
 			if lb.Live != nil {
 				one.LoadBalancer, one.DNSName = lb.Live.Name, lb.Live.DNSName
 			}
+			one.Named = a.named(one, d)
 			if one.DNSName != "" && strings.EqualFold(one.DNSName, a.Host) {
+				one.Named = "the DNS name of the load balancer"
 				a.exact = &one
 			}
 			if err := a.addTargets(ctx, d, &one); err != nil {
@@ -230,6 +237,48 @@ func (a *answering) ask(ctx context.Context, d engine.Draft) error {
 		}
 	}
 	return nil
+}
+
+// hostnameAnnotation is read by external-dns, which makes records for load balancers.
+const hostnameAnnotation = "external-dns.alpha.kubernetes.io/hostname"
+
+// named is what names the host of the request, "" where any host is taken.
+func (a *answering) named(one requestAnswer, d engine.Draft) string {
+	if one.host != "" {
+		return finding.Printable("host " + one.host)
+	}
+	for _, m := range d.Stack.Members {
+		obj, err := a.store.Get(cluster.Ref{Kind: cluster.Kind(m.Ref.Kind), Namespace: m.Ref.Namespace, Name: m.Ref.Name})
+		if err != nil || obj == nil {
+			continue
+		}
+		for name := range strings.SplitSeq(obj.GetAnnotations()[hostnameAnnotation], ",") {
+			if name = strings.TrimSuffix(strings.TrimSpace(name), "."); name != "" && strings.EqualFold(name, a.Host) {
+				return fmt.Sprintf("annotation %s of %s", hostnameAnnotation, m.Ref)
+			}
+		}
+	}
+	return ""
+}
+
+// hostOf is the pattern of a rule for the host of a request, "" if the rule takes any.
+func hostOf(r model.Rule, req model.Request) string {
+	for _, c := range r.Conditions {
+		h, ok := c.(model.HostHeader)
+		if !ok {
+			continue
+		}
+		for _, pattern := range h.Values {
+			if _, matches := model.Evaluate([]model.Rule{{Conditions: []model.Condition{model.HostHeader{Values: []string{pattern}}}}}, req); matches {
+				if pattern == "*" {
+					return ""
+				}
+				return pattern
+			}
+		}
+		return strings.Join(append(slices.Clone(h.Values), h.Regex...), ", ")
+	}
+	return ""
 }
 
 // addTargets adds the health of the targets that an answer leads to.
@@ -268,7 +317,7 @@ func (a *answering) answer(l plan.ListenerChoices, c *comparer) requestAnswer {
 			out.Shadowed = append(out.Shadowed, rule)
 			continue
 		}
-		out.Rule, out.From, actions = &rule, rule.From, l.Rules[i].Actions
+		out.Rule, out.From, actions, out.host = &rule, rule.From, l.Rules[i].Actions, hostOf(l.Rules[i].Rule, a.Request)
 	}
 	out.Shadowed = append(out.Shadowed, a.covered(l, listener)...)
 	out.groups = c.forwardsTo(actions)
@@ -389,48 +438,3 @@ func (a *answering) document() requestDocument {
 
 // networkType is AWS's word for the type of load balancers that have no rules.
 const networkType = string(model.Network)
-
-// mostAnswers are shown.
-const mostAnswers = 20
-
-func showAnswers(w io.Writer, doc requestDocument) {
-	fmt.Fprintln(w, finding.Printable(doc.Request))
-	some(doc.Answers, mostAnswers, func(a requestAnswer) { showAnswer(w, a) },
-		func(n int) { fmt.Fprintf(w, "… and %d more load balancers\n", n) })
-	for _, n := range doc.Notes {
-		fmt.Fprintf(w, "# %s\n", n)
-	}
-}
-
-func showAnswer(w io.Writer, a requestAnswer) {
-	fmt.Fprintf(w, "\n%s %s: %s load balancer %s, listener %s:%d\n", kindText(a.Kind), a.ID, a.Type, a.LoadBalancer, a.Protocol, a.Port)
-	switch {
-	case a.Rule != nil:
-		fmt.Fprintf(w, "  rule %d %s   from %s\n", a.Rule.Priority, a.Rule.Conditions, a.From)
-		if a.Rule.Note != "" {
-			fmt.Fprintf(w, "    %s\n", a.Rule.Note)
-		}
-	case a.From != "":
-		fmt.Fprintf(w, "  default action   from %s\n", a.From)
-	default:
-		fmt.Fprintln(w, "  default action")
-	}
-	fmt.Fprintf(w, "    -> %s\n", a.Does)
-	for _, t := range a.Targets {
-		fmt.Fprintf(w, "       %s: %s\n", t.TargetGroup, t.Health)
-		if t.Note != "" {
-			fmt.Fprintf(w, "# %s\n", t.Note)
-		}
-	}
-	if a.Location != "" {
-		fmt.Fprintf(w, "    Location: %s\n", a.Location)
-	}
-	if a.Now != "" {
-		fmt.Fprintf(w, "  in AWS now, until the plan is carried out: %s\n", a.Now)
-	}
-	if len(a.Shadowed) > 0 {
-		fmt.Fprintln(w, "  these rules match too and never get the request")
-	}
-	some(a.Shadowed, mostRules, func(r explainedRule) { fmt.Fprintf(w, "   %s\n", ruleText(r)) },
-		func(n int) { fmt.Fprintf(w, "    … and %d more\n", n) })
-}

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What names the host of a request is shown; load balancers that take any host are one line, however many there are.
+func TestExplainRequestShowsWhatNamesTheHost(t *testing.T) {
+	_, flags := aws(t)
+	service := strings.Replace(serviceYAML, "ports: [{port: 80}]", "ports: [{port: 80, nodePort: 30080}]", 1)
+	objects := []string{classYAML, service, strings.Replace(ingressYAML, "  defaultBackend: {service: {name: web, port: {number: 80}}}",
+		"  rules: [{host: shop.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]", 1)}
+	nlb := func(i int, annotations string) string {
+		return fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: lb-%d, namespace: shop, annotations: {%s}}\nspec: {type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb, ports: [{port: 80, nodePort: %d}]}\n", i, annotations, 31000+i)
+	}
+	for i := range 12 {
+		objects = append(objects, nlb(i, ""))
+	}
+	objects = append(objects, nlb(12, "external-dns.alpha.kubernetes.io/hostname: 'a.example.com, Mail.example.com.'"))
+	for host, want := range map[string]struct {
+		blocks []string // their first two lines
+		line   string
+	}{
+		"shop.example.com": {[]string{"\nIngress shop/web: application load balancer k8s-shop-web-b4da647e1f, listener HTTP:80\n  named by host shop.example.com\n"}, "\n13 load balancers take any host on this port, among them Service shop/lb-0, Service shop/lb-1, Service shop/lb-10, and 10 more; for the answer"},
+		"mail.example.com": {[]string{"\nService shop/lb-12: network load balancer"}, "\n12 load balancers take any host on this port, "},
+		"none.example.com": {nil, "\n13 load balancers take any host on this port, "},
+	} {
+		code, out, stderr := with(t, strings.Join(objects, "---\n"), nil, slices.Concat([]string{"explain", "request", "http://" + host + "/", "-f=-"}, flags)...)
+		if code != 0 || !strings.Contains(out, want.line) || strings.Count(out, "load balancer k8s-") != len(want.blocks) {
+			t.Errorf("%s: exit %d: %s%s", host, code, stderr, out)
+		}
+		for _, b := range want.blocks {
+			if !strings.Contains(out, b) {
+				t.Errorf("%s: %q is missing in %s", host, b, out)
+			}
+		}
+	}
+	_, out, _ := with(t, strings.Join(append(objects[:3:3], nlb(0, "")), "---\n"), nil, slices.Concat([]string{"explain", "request", "http://none.example.com/", "-f=-"}, flags)...)
+	if !strings.Contains(out, "Service shop/lb-0: network load balancer") || strings.Contains(out, "any host") {
+		t.Errorf("the only one: %s", out)
+	}
+	if _, out, _ = with(t, strings.Join(objects, "---\n"), nil, slices.Concat([]string{"explain", "request", "http://mail.example.com/", "-f=-", "-o=json"}, flags)...); !strings.Contains(out, `"named": "annotation external-dns.alpha.kubernetes.io/hostname of Service shop/lb-12"`) {
+		t.Error(out)
+	}
+}
