@@ -32,7 +32,7 @@ held. A line that begins with # is a finding about an object or a note. "fulcrum
 	}
 	t.bind(cmd)
 	t.form.bind(cmd, env, "dot", "mermaid")
-	cmd.Flags().BoolVarP(&t.watch, "watch", "w", false, "look again and again, and show what has changed; Ctrl-C ends it")
+	cmd.Flags().BoolVarP(&t.watch, "watch", "w", false, "look again and again, and show what has changed, with the time; Ctrl-C ends it")
 	cmd.Flags().DurationVar(&t.every, "interval", 10*time.Second, "how often --watch looks, at least 2s")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return t.run(cmd, args) }
 	return cmd

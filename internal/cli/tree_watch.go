@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,9 +19,6 @@ const shortestInterval = 2 * time.Second
 // structureAge is how old load balancers, listeners and rules may be that a watch shows. The health of targets is
 // always that of the moment.
 const structureAge = time.Minute
-
-// clearScreen moves a terminal to its upper left corner and empties it.
-const clearScreen = "\x1b[H\x1b[2J"
 
 // follow shows the tree whenever it has changed, until the context ends.
 func (t *treeing) follow(cmd *cobra.Command) error {
@@ -45,7 +43,7 @@ func (t *treeing) follow(cmd *cobra.Command) error {
 			fmt.Fprintf(printable{cmd.ErrOrStderr()}, "# %v; looking again in %s\n", err, t.every)
 		}
 		if text != last {
-			if _, err := io.WriteString(cmd.OutOrStdout(), t.before(first)+text); err != nil {
+			if _, err := io.WriteString(cmd.OutOrStdout(), t.news(first, last, text)); err != nil {
 				return err
 			}
 			last = text
@@ -72,19 +70,70 @@ func (t *treeing) picture(ctx context.Context, stdin io.Reader) (string, error) 
 	return out.String(), err
 }
 
-// before separates a picture from the one before it.
-func (t *treeing) before(first bool) string {
+// news is what is shown of a picture: as a text all of the first one, and of each later one what has changed, with the
+// time; in other forms all of it.
+func (t *treeing) news(first bool, last, text string) string {
 	switch {
-	case t.env.Terminal && t.form.text():
-		return clearScreen
 	case first:
-		return ""
+		return text
 	case t.form.form == "yaml":
-		return "---\n"
+		return "---\n" + text
 	case t.form.text():
-		return "# changed\n"
+		return fmt.Sprintf("# %s\n%s\n", t.env.now().UTC().Format(time.RFC3339), changed(last, text))
 	}
-	return ""
+	return text
+}
+
+// changed has, for each load balancer of two pictures, the lines that are in one of them alone.
+func changed(last, text string) string {
+	before, after := sectionsOf(last), sectionsOf(text)
+	var out strings.Builder
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.names, after.names)))) {
+		was, is := before.lines[name], after.lines[name]
+		gone, come := without(was, is), without(is, was)
+		if len(gone)+len(come) == 0 {
+			continue
+		}
+		fmt.Fprintln(&out, name)
+		for _, l := range gone {
+			fmt.Fprintf(&out, "  was %s\n", l)
+		}
+		for _, l := range come {
+			fmt.Fprintf(&out, "  now %s\n", l)
+		}
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// sections are the parts of a picture, each of which begins with a name and ends with an empty line.
+type sections struct {
+	names []string
+	lines map[string][]string
+}
+
+func sectionsOf(text string) sections {
+	out := sections{lines: map[string][]string{}}
+	for part := range strings.SplitSeq(strings.TrimSuffix(text, "\n\n"), "\n\n") {
+		name, rest, _ := strings.Cut(part, "\n")
+		out.names = append(out.names, name)
+		out.lines[name] = append(out.lines[name], strings.Split(rest, "\n")...)
+	}
+	return out
+}
+
+// without are the lines that others does not have, or has less often.
+func without(lines, others []string) []string {
+	count := map[string]int{}
+	for _, l := range others {
+		count[l]++
+	}
+	var out []string
+	for _, l := range lines {
+		if count[l]--; count[l] < 0 {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 func (t *treeing) pause(ctx context.Context) error {

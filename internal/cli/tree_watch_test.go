@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ func TestAWatchShowsWhatChanges(t *testing.T) {
 		var out, errs bytes.Buffer
 		var shown []int // pictures after each look
 		var calls []int
-		now := time.Now()
+		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		code := Run(ctx, Environment{
 			Args: append([]string{"tree", "--watch", "--interval=5s", "-f", objects}, flags...), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" },
 			Now: func() time.Time { return now },
@@ -44,8 +45,19 @@ func TestAWatchShowsWhatChanges(t *testing.T) {
 		if code != 0 || errs.Len() > 0 {
 			t.Fatalf("exit %d: %s", code, errs.String())
 		}
-		if len(shown) != 4 || shown[1] != shown[0] || shown[2] <= shown[1] || shown[3] != shown[2] || strings.Count(out.String(), "# changed\n") != 1 {
+		if len(shown) != 4 || shown[1] != shown[0] || shown[2] <= shown[1] || shown[3] != shown[2] || strings.Count(out.String(), "security group") != 1 {
 			t.Errorf("pictures after each look: %v\n%s", shown, out.String())
+		}
+		_, change, _ := strings.Cut(out.String(), "\n\n")
+		change = strings.TrimSpace(change)
+		want := regexp.MustCompile(`^# 2026-01-02T03:04:15Z
+Ingress shop/web
+  was   target group shop/web-web:80 .*
+  now   target group shop/web-web:80 .*
+  now     10\.0\.132\.10:8080 draining: .*
+  now \+   10\.0\.132\.10:8080 not registered, an endpoint of its Service$`)
+		if !want.MatchString(change) {
+			t.Errorf("%s, want %s", change, want)
 		}
 		if calls[0] < 5 || calls[1] > 2 || calls[3] > 2 {
 			t.Errorf("calls of AWS for each look: %v", calls)
