@@ -23,6 +23,7 @@ var documents = []struct {
 	value          any
 }{
 	{"fulcrum plan", "The steps that the controller would take.", planDocument{}},
+	{"fulcrum get", "The load balancers, one by one.", getDocument{}},
 	{"fulcrum tree", "What AWS has, and how it compares with the desired state.", treeDocument{}},
 	{"fulcrum explain KIND/NAME", "What was decided about an object and why.", explainDocument{}},
 	{"fulcrum explain request URL", "Which rule answers a request.", requestDocument{}},

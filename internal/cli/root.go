@@ -98,6 +98,6 @@ func newRoot(env Environment) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(wrongFlag)
 	root.SetHelpCommand(newHelp(root))
-	root.AddCommand(newVersion(env), newPlan(env), newTree(env), newOrphans(env), newExplain(env), newDoctor(env))
+	root.AddCommand(newVersion(env), newPlan(env), newTree(env), newGet(env), newOrphans(env), newExplain(env), newDoctor(env))
 	return root
 }

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
+)
+
+// Each load balancer is one line, whatever it is made from, and whether it is there.
+func TestGetListsLoadBalancers(t *testing.T) {
+	w := lived(t, func(t *testing.T, r *harness.Harness) {
+		r.Apply(sharer("web", "public", 443, 0), sharer("mail", "public", 25, 1), sharer("dns", "", 53, 2))
+		r.Settle(10 * time.Minute)
+		time.Sleep(26 * time.Hour) // virtual
+		r.Apply(classYAML, serviceYAML, ingressYAML)
+	})
+	_, config := serveCluster(t, w.objects)
+	flags := flagsOf(t, w.em, w.vpc)
+	look := func(args ...string) (int, string) {
+		var out, errs bytes.Buffer
+		code := Run(t.Context(), Environment{
+			Args: slices.Concat([]string{"get", "--kubeconfig=" + config, "--flags-from=none"}, args, flags), Stdout: &out, Stderr: &errs,
+			Getenv: func(string) string { return "" }, Now: func() time.Time { return w.now.Add(time.Minute) },
+		})
+		return code, errs.String() + out.String()
+	}
+	code, out := look()
+	want := `OF                          DNS NAME   STATE     TARGETS       FINDINGS   AGE
+Ingress shop/web            -          missing   0/0 healthy   1 error    60s
+Service shop/dns            NAME       active    1/1 healthy   -          26h
+Service shop/group.public   NAME       active    2/2 healthy   -          26h
+`
+	var got []string
+	for line := range strings.Lines(out) {
+		words := strings.Fields(line)
+		for i, word := range words {
+			if strings.HasSuffix(word, ".amazonaws.com") {
+				words[i] = "NAME"
+			}
+		}
+		got = append(got, strings.Join(words, " "))
+	}
+	var wanted []string
+	for line := range strings.Lines(want) {
+		wanted = append(wanted, strings.Join(strings.Fields(line), " "))
+	}
+	if d := cmp.Diff(wanted, got); d != "" || code != 0 {
+		t.Errorf("exit %d: %s", code, d)
+	}
+	var doc getDocument
+	if _, out := look("-o=json", "service/mail", "-n=shop"); json.Unmarshal([]byte(out), &doc) != nil || len(doc.LoadBalancers) != 1 || *doc.LoadBalancers[0].Healthy != 2 || doc.LoadBalancers[0].Created == "" {
+		t.Error(out)
+	}
+	if code, out := look("-n=none"); code != 0 || out != fmt.Sprintln(noStacks) {
+		t.Errorf("exit %d: %s", code, out)
+	}
+}
