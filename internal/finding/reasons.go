@@ -106,7 +106,7 @@ var Reasons = []Explanation{
 	{AnnotationConflict, "Members of an IngressGroup give different values for a setting that the load balancer has once. The value in AWS stays while a class or an accepted member sets it; otherwise the first member in the order of the IngressGroup decides.", "Give all members the same value, or remove it from all but one.", BlocksNothing},
 	{AnnotationInvalid, "An annotation, class parameter or selector does not have the expected form.", "Write the value in the form that the message shows.", BlocksMember},
 	{BackendKindUnknown, "A backend of a route is of a kind that load balancers cannot forward to. It gets no requests.", "Name a Service, or a TargetGroupName.", BlocksNothing},
-	{BackendNotFound, "A backend names a Service that does not exist, and missing Services are not tolerated.", "Create the Service or correct its name.", BlocksRule},
+	{BackendNotFound, "A backend names a Service that does not exist. Requests for its rule are answered with 503; with --tolerate-non-existent-backend-service=false a live rule stays as it is.", "Create the Service or correct its name.", BlocksRule},
 	{BackendPortNotFound, "A backend names a port that its Service does not have.", "Use a port number or port name of the Service.", BlocksRule},
 	{BackendTypeUnsupported, "Instance targets need a Service of type NodePort or LoadBalancer.", "Change the Service's type, or use target type ip.", BlocksRule},
 	{BackendUnsupported, "A backend is something other than a Service.", "Use a Service backend or an action annotation.", BlocksRule},
