@@ -48,6 +48,7 @@ func TestExitCodes(t *testing.T) {
 		"no cluster to reach":    {[]string{"--cluster-name=c"}, 1, "no cluster"},
 		"no such kubeconfig":     {[]string{"--cluster-name=c", "--kubeconfig=testdata/none"}, 1, "testdata/none"},
 		"version":                {[]string{"version"}, 0, ""},
+		"version flag":           {[]string{"--version"}, 0, ""},
 		"flags of a command":     {[]string{"plan", "--bogus"}, 1, `unknown flag: --bogus; run "fulcrum plan --help"`},
 		"plan of nothing":        {[]string{"plan", "--cluster-name=c"}, 1, "give objects with -f or a cluster"},
 		"plan of a missing file": {[]string{"plan", "--cluster-name=c", "-f", "testdata/none"}, 1, "testdata/none"},
@@ -131,5 +132,25 @@ func TestTheNameOfTheClusterMayBeInTheEnvironment(t *testing.T) {
 	}
 	if code, _, _ = with(t, "", map[string]string{"FULCRUM_CLUSTER_NAME": "prod"}); code != 1 {
 		t.Errorf("the controller: exit %d", code)
+	}
+}
+
+// The flag that most programs have says what the command says.
+func TestVersionFlag(t *testing.T) {
+	_, command, _ := run(t, "version")
+	code, flag, stderr := run(t, "--version")
+	if code != 0 || flag != command || !strings.HasPrefix(flag, "fulcrum ") {
+		t.Errorf("exit %d: %s%s, want %s", code, flag, stderr, command)
+	}
+}
+
+// Help says where a command looks, which is not always where the controller does.
+func TestHelpOfCommandsSaysWhereTheyLook(t *testing.T) {
+	_, of, _ := run(t, "plan", "--help")
+	_, controller, _ := run(t, "--help")
+	for _, want := range []string{"then ~/.kube/config", "FULCRUM_CLUSTER_NAME"} {
+		if !strings.Contains(of, want) || strings.Contains(controller, want) {
+			t.Errorf("%q: %s", want, of)
+		}
 	}
 }

@@ -83,6 +83,9 @@ var shownControllerFlags = []string{"cluster-name", "aws-region", "aws-vpc-id", 
 
 func hideControllerFlags(fs *pflag.FlagSet) {
 	fs.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shownControllerFlags, f.Name) })
+	// Where commands look, the controller does not.
+	fs.Lookup("kubeconfig").Usage = "path of a kubeconfig; if empty, the environment variable KUBECONFIG, then the pod's own cluster, then ~/.kube/config"
+	fs.Lookup("cluster-name").Usage = "name of the cluster; if empty, the environment variable " + clusterNameVariable + ", then the flag of the controller that runs"
 }
 
 // each makes the plan of every stack that the command is about, in order, and passes it on.

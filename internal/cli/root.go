@@ -96,6 +96,8 @@ func newRoot(env Environment) *cobra.Command {
 	} else {
 		cfg.Bind(root.Flags())
 	}
+	root.Version = thisBuild().version
+	root.SetVersionTemplate(thisBuild().text())
 	root.SetFlagErrorFunc(wrongFlag)
 	root.SetHelpCommand(newHelp(root))
 	root.AddCommand(newVersion(env), newPlan(env), newTree(env), newGet(env), newOrphans(env), newExplain(env), newDoctor(env))

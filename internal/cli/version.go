@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -40,6 +41,11 @@ func thisBuild() build {
 	return build{cmp.Or(b.version, "development"), cmp.Or(b.commit, "unknown"), cmp.Or(b.date, "unknown")}
 }
 
+// text is what version and --version print.
+func (b build) text() string {
+	return fmt.Sprintf("fulcrum %s\ncommit %s\nbuilt %s\n", b.version, b.commit, b.date)
+}
+
 // versionDocument is what version prints for tools.
 type versionDocument struct {
 	Version string `json:"version"`
@@ -60,7 +66,7 @@ func newVersion(env Environment) *cobra.Command {
 		if !form.text() {
 			return form.document(versionDocument{b.version, b.commit, b.date})
 		}
-		_, err := fmt.Fprintf(form.out(), "fulcrum %s\ncommit %s\nbuilt %s\n", b.version, b.commit, b.date)
+		_, err := io.WriteString(form.out(), b.text())
 		return err
 	}
 	return cmd
