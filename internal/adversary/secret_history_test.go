@@ -162,7 +162,7 @@ func (w *secretWorld) start() {
 	w.Harness = harness.New(w.rec, harness.Options{
 		Gateway: func(o *gateways.Options) { o.DefaultTargetType, o.ImportCertificates = "ip", true },
 		Ingress: func(o *ingress.Options) { o.ImportCertificates = true },
-		Plan:    func(o *plan.Options) { o.ImportCertificates, o.SkipManagedCertificates = true, true },
+		Plan:    func(o *plan.Options) { o.ImportCertificates = true },
 		Cloud:   func(c *cloud.Config) { c.ImportedCertificates = true },
 		Log:     funcr.New(w.said.say, funcr.Options{Verbosity: 10}),
 		Ran: func(what string, err error) {

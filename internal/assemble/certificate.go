@@ -81,9 +81,9 @@ func (b *Builder) ManagedCertificates() {
 	slices.SortFunc(b.Stack.Certificates, func(a, b model.ManagedCertificate) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// certificates are a member's contribution to a secure listener: those that it names, otherwise those of its
+// certificates are a member's contribution to the secure listener of a port: those that it names, otherwise those of its
 // own, and those that are found for its other hosts.
-func certificates(m *members.Member) []model.CertChoice {
+func certificates(m *members.Member, port int32) []model.CertChoice {
 	if c := m.Set.Certificates; len(c.Value) > 0 {
 		return []model.CertChoice{model.CertARNs{Member: m.Ref, ARNs: c.Value, Field: members.FieldOn(m.Ref, c.Origin)}}
 	}
@@ -99,6 +99,9 @@ func certificates(m *members.Member) []model.CertChoice {
 			}
 		}
 		out = append(out, own)
+	}
+	if held := m.HeldCertificates[port]; len(held) > 0 {
+		out = append(out, model.CertARNs{Member: m.Ref, ARNs: held, Field: m.HeldField, Live: true})
 	}
 	found := model.CertHosts{Member: m.Ref}
 	for i, h := range m.Hosts {

@@ -58,7 +58,7 @@ func (b *Builder) TLS(p *members.Port) *model.TLS {
 		})
 	}
 	for _, m := range order {
-		out.Certificates = append(out.Certificates, certificates(m)...)
+		out.Certificates = append(out.Certificates, certificates(m, p.Number)...)
 	}
 	return out
 }

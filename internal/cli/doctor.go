@@ -19,8 +19,8 @@ func newDoctor(env Environment) *cobra.Command {
 		Use: "doctor", Short: "Check credentials, permissions, discovery, definitions, webhooks, quotas and orphans", Args: noArguments,
 		Long: `doctor checks what the controller needs, with the credentials of the shell it runs in, and says what is wrong
 and how to put it right: the API server, custom resource definitions, the lease of the controller, webhooks,
-credentials and region, VPC and subnets, permissions in AWS, quotas, and resources that no object owns. It
-changes nothing: permissions are tried by calls that read and by dry runs.
+credentials and region, VPC and subnets, permissions in AWS, quotas, imported certificates, and resources that no
+object owns. It changes nothing: permissions are tried by calls that read and by dry runs.
 
 Each line begins with ok, warning or error. Exit codes: 0 no error, 1 an error.`,
 		Example: `  fulcrum doctor --cluster-name=prod --aws-vpc-id=vpc-0123`,
@@ -56,7 +56,7 @@ const (
 // check is what was looked at and what was found.
 type check struct {
 	// Area is what the check is about: kubernetes, definitions, controller, webhooks, classes, credentials, discovery,
-	// permissions, quotas or orphans.
+	// permissions, quotas, certificates or orphans.
 	Area string `json:"area"`
 	// Result is ok, warning or error.
 	Result  string `json:"result"`

@@ -36,6 +36,45 @@ func (d *doctor) cloud(ctx context.Context) {
 	d.subnets(ctx)
 	d.permissions(ctx, who)
 	d.quotas(ctx)
+	d.imports(ctx)
+}
+
+// mostImportsRead bounds the calls that look for imported certificates.
+const mostImportsRead = 500
+
+// imports names the certificates that were imported from TLS Secrets and are not renewed without the flag. Who may not
+// read the tags of certificates has imported none.
+func (d *doctor) imports(ctx context.Context) {
+	const area = "certificates"
+	of, unseen, err := d.aws.ImportedCertificates(ctx, mostImportsRead)
+	if err != nil {
+		if !cloud.Denied(err) {
+			d.say(area, warned, "run doctor again later", "imported certificates cannot be read: %v", cloud.Explain(err))
+		}
+		return
+	}
+	for _, secrets := range []struct {
+		flag, of string
+		kinds    []model.Kind
+	}{
+		{config.IngressSecrets, "Ingresses", []model.Kind{model.Ingress}},
+		{config.GatewaySecrets, "Gateways", []model.Kind{model.ALBGateway, model.NLBGateway}},
+	} {
+		n := 0
+		for _, k := range secrets.kinds {
+			n += of[k]
+		}
+		switch {
+		case n > 0 && !d.cfg.Imports(secrets.flag):
+			d.say(area, warned, fmt.Sprintf("start the controller with --import-tls-secrets=%s, or delete those that no listener has", secrets.flag),
+				"%s of TLS Secrets of %s are not renewed, because --import-tls-secrets does not name %q", amount(n, "imported certificate"), secrets.of, secrets.flag)
+		case n > 0:
+			d.say(area, healthy, "", "%s of TLS Secrets of %s", amount(n, "imported certificate"), secrets.of)
+		}
+	}
+	if unseen > 0 {
+		d.say(area, healthy, "", "%d certificates were not looked at, so that the calls stay few", unseen)
+	}
 }
 
 // subnets chooses subnets for load balancers of each scheme, as a plan does.

@@ -71,6 +71,8 @@ func (f *facts) answer(ctx context.Context, id model.StackID, out *observed.Stac
 	case model.AskOwnCertificates:
 		facts.OwnCertificates, err = f.certificates.askOwnCertificates(ctx, id)
 		facts.OwnCertificatesAsked, facts.Imports = err == nil, f.certificates.imports(id)
+	case model.AskCertificateOwner:
+		return answered(facts.CertificateOwners, q.ARN)(f.certificates.askCertificateOwner(ctx, q))
 	case model.AskHostedZones:
 		facts.Zones, err = f.certificates.askHostedZones(ctx, q)
 	case model.AskValidation:

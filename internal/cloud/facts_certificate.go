@@ -12,7 +12,6 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -61,6 +60,8 @@ type certificateCache struct {
 type certificateDetail struct {
 	domains []string
 	ca      string
+	kind    acmtypes.CertificateType
+	ends    time.Time
 	until   time.Time
 }
 
@@ -123,7 +124,10 @@ func (c *certificates) readCertificates(ctx context.Context) ([]observed.Certifi
 // certificate completes what the list says. The list has the domains, unless there are many, and
 // lacks only the authority of private certificates.
 func (c *certificates) certificate(ctx context.Context, s acmtypes.CertificateSummary) (observed.Certificate, error) {
-	out := observed.Certificate{ARN: aws.ToString(s.CertificateArn), Status: string(acmtypes.CertificateStatusIssued), Domains: s.SubjectAlternativeNameSummaries}
+	out := observed.Certificate{
+		ARN: aws.ToString(s.CertificateArn), Status: string(acmtypes.CertificateStatusIssued), Domains: s.SubjectAlternativeNameSummaries,
+		Imported: s.Type == acmtypes.CertificateTypeImported,
+	}
 	if s.Status != "" {
 		out.Status = string(s.Status)
 	}
@@ -137,11 +141,13 @@ func (c *certificates) certificate(ctx context.Context, s acmtypes.CertificateSu
 	if !c.cfg.ManagedCertificates && !c.cfg.manages(s.Type) {
 		return out, nil
 	}
-	managed, err := c.certificateManaged(ctx, out.ARN)
-	out.Managed = managed
+	tags, err := c.certificateTags(ctx, out.ARN)
+	owner := certificateOwner(tags)
+	out.Owner = &owner
 	return out, err
 }
 
+// certificateDetail describes a certificate; kind is empty where it is not known.
 func (c *certificates) certificateDetail(ctx context.Context, arn string, kind acmtypes.CertificateType) (certificateDetail, error) {
 	var d certificateDetail
 	c.with(func() { d = c.certs.details[arn] })
@@ -155,26 +161,15 @@ func (c *certificates) certificateDetail(ctx context.Context, arn string, kind a
 	if err != nil {
 		return d, fmt.Errorf("read certificate %s: %w", arn, err)
 	}
-	d = certificateDetail{until: now.Add(issuedDomainsFor)}
-	if kind == acmtypes.CertificateTypeImported {
-		d.until = now.Add(importedDomainsFor)
-	}
+	d = certificateDetail{kind: kind, until: now.Add(issuedDomainsFor)}
 	if x := out.Certificate; x != nil {
-		d.domains, d.ca = x.SubjectAlternativeNames, aws.ToString(x.CertificateAuthorityArn)
+		d.domains, d.ca, d.kind, d.ends = x.SubjectAlternativeNames, aws.ToString(x.CertificateAuthorityArn), x.Type, aws.ToTime(x.NotAfter)
+	}
+	if d.kind == acmtypes.CertificateTypeImported {
+		d.until = now.Add(importedDomainsFor)
 	}
 	c.with(func() { c.certs.details[arn] = d })
 	return d, nil
-}
-
-// certificateManaged reports whether a certificate was requested or imported by a controller for a stack of any kind.
-func (c *certificates) certificateManaged(ctx context.Context, arn string) (bool, error) {
-	tags, err := c.certificateTags(ctx, arn)
-	_, cluster := tags[naming.ClusterTag]
-	stack := slices.ContainsFunc(model.Kinds, func(k model.Kind) bool {
-		_, is := tags[naming.StackTag(k)]
-		return is
-	})
-	return cluster && stack, err
 }
 
 // certificateTags reads the tags of a certificate.

@@ -156,7 +156,7 @@ func (r *reader) snapshot(id model.StackID, since time.Time) observed.Stack {
 		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{},
 		TargetGroups: map[string]string{}, TargetGroupOwners: map[string]string{}, Health: map[string]observed.Health{},
 		ALBTargets: map[string][]observed.Target{}, AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{},
-		Validations: map[string]observed.Validation{},
+		Validations: map[string]observed.Validation{}, CertificateOwners: map[string]observed.CertificateOwner{},
 	}}
 	key := naming.ResourceTag(id.Kind)
 	r.inv.read(func() {

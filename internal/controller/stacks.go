@@ -103,7 +103,7 @@ func PlanOptions(c config.Config, vpc string) plan.Options {
 		StrictGroups:       c.StrictGroups,
 		AllowedCAs:         c.Ingress.CertificateAuthorities,
 		ManageCertificates: c.Gates.On(config.EnableCertificateManagement), ImportCertificates: len(c.ImportTLSSecrets) > 0,
-		SkipManagedCertificates: c.Gates.On(config.EnableCertificateManagement) || len(c.ImportTLSSecrets) > 0,
+		SkipManagedCertificates: c.Gates.On(config.EnableCertificateManagement),
 		CreateFirst:             c.Replacement.Order == config.CreateFirst, DeletionDelay: c.Replacement.DeletionDelay,
 		Propagation: propagation, Stabilization: max(c.AWS.Stabilization, 0),
 	}

@@ -20,6 +20,8 @@ const (
 	CertificateNotFound    Reason = "CertificateNotFound"
 	CertificateMissing     Reason = "CertificateMissing"
 	CertificateInvalid     Reason = "CertificateInvalid"
+	CertificateNotOwned    Reason = "CertificateNotOwned"
+	ImportsDisabled        Reason = "ImportsDisabled"
 	ImportsLimited         Reason = "ImportsLimited"
 	HeldRuleLeftOut        Reason = "HeldRuleLeftOut"
 	HostedZoneNotFound     Reason = "HostedZoneNotFound"
@@ -114,6 +116,7 @@ var Reasons = []Explanation{
 	{CertificateInvalid, "The certificate in a TLS Secret cannot be imported into ACM: it does not belong to the key, is not valid now, or is not one that load balancers accept. The certificate that was imported last stays.", "Correct the Secret as the message says.", BlocksNothing},
 	{CertificateMissing, "A listener serves TLS, but no certificate is set and no rule has a host by which to find one.", "Set certificate-arn, or give the rules hosts.", BlocksMember},
 	{CertificateNotFound, "A certificate does not exist, or no issued certificate covers a host.", "Request or import the certificate in ACM, or correct certificate-arn.", BlocksMember},
+	{CertificateNotOwned, "A listener has a certificate that was imported from a TLS Secret for another load balancer. One of a Secret of another namespace is taken away.", "Name a Secret of the namespace, or a certificate by its ARN, or request one in ACM for the host.", BlocksNothing},
 	{CertificatePending, "A requested certificate is not issued yet, and something prevents it.", "Create the DNS records that the message names, or give the controller the right to make them in Route 53.", BlocksNothing},
 	{DeletionProtected, "The load balancer would have to be deleted but is protected.", "Switch the protection off first.", BlocksStack},
 	{DriftFound, "Others have changed something in AWS, and --drift=report leaves it. The message names what was changed, from what to what.", "Restore it in AWS, or edit the object, which carries the whole desired state out.", BlocksNothing},
@@ -130,6 +133,7 @@ var Reasons = []Explanation{
 	{HeldRuleLeftOut, "A rule cannot be created as its object specifies, and a valid rule of the listener has the same conditions; the valid rule serves the requests.", "Correct the rule as its other finding describes, or remove it.", BlocksRule},
 	{HostNotOwned, "In isolated tenancy a host belongs to the namespace whose Ingress used it first, and this rule is of another namespace. It is held.", "Use another host, or another IngressGroup.", BlocksRule},
 	{HostedZoneNotFound, "A certificate is to be requested for a host for which the account has no public hosted zone, so that it could not be validated.", "Create the hosted zone, or import a certificate and name it in certificate-arn.", BlocksMember},
+	{ImportsDisabled, "A certificate was imported from a TLS Secret that the object names, and --import-tls-secrets does not have this kind of object any more. What was imported serves on and is not renewed.", "Restore the flag, or remove the reference to the Secret.", BlocksNothing},
 	{ImportsLimited, "A TLS Secret changes so often, or a namespace has so many imports, that a certificate is not imported into ACM yet, as the account has a quota of imports. The certificate that was imported last stays.", "Find out which Secrets change or are added all the time; the certificate is imported at the time that the message names.", BlocksNothing},
 	{IngressClassInvalid, "The IngressClass or its parameters do not exist or do not fit.", "Create or correct the class.", BlocksMember},
 	{IngressTooLarge, "An Ingress specifies more listeners or rules than the operator allows one namespace in an IngressGroup, or more target groups of others or client ranges than AWS accepts.", "Name fewer ports or paths, or split the Ingress over several IngressGroups.", BlocksMember},

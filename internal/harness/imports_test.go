@@ -30,7 +30,7 @@ import (
 // importing has a controller import TLS Secrets of Ingresses.
 func importing(opt Options) Options {
 	opt.Ingress = func(o *ingress.Options) { o.ImportCertificates = true }
-	opt.Plan = func(o *plan.Options) { o.ImportCertificates, o.SkipManagedCertificates = true, true }
+	opt.Plan = func(o *plan.Options) { o.ImportCertificates = true }
 	opt.Cloud = func(c *cloud.Config) { c.ImportedCertificates = true }
 	return opt
 }

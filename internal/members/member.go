@@ -1,6 +1,7 @@
 package members
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -48,11 +49,28 @@ type Member struct {
 	// Imports are certificates of TLS Secrets that it names, Imported the names that they are for.
 	Imports  []model.ManagedCertificate
 	Imported []string
+	// HeldCertificates are live certificates that were imported or requested for it, by the port that they are on, while
+	// the flag for that is missing, and HeldField the field that asked for them.
+	HeldCertificates map[int32][]string
+	HeldField        string
 }
 
 // ByClass reports whether something that the member asks for comes from its class.
 func (m *Member) ByClass(o finding.Origin) bool {
 	return !o.Object.IsZero() && o.Object == m.Set.Class.Origin.Object
+}
+
+// HoldCertificates adds live certificates of a port that are held.
+func (m *Member) HoldCertificates(port int32, arns []string, field string) {
+	if m.HeldCertificates == nil {
+		m.HeldCertificates = map[int32][]string{}
+	}
+	m.HeldField = field
+	for _, arn := range arns {
+		if !slices.Contains(m.HeldCertificates[port], arn) {
+			m.HeldCertificates[port] = append(m.HeldCertificates[port], arn)
+		}
+	}
 }
 
 // Translation is one translation of a stack, as far as its members share it.

@@ -35,6 +35,12 @@ type AskOwnCertificates struct{}
 // Key implements Question.
 func (AskOwnCertificates) Key() string { return "own certificates" }
 
+// AskCertificateOwner asks for which stack a controller requested or imported a certificate, if one did.
+type AskCertificateOwner struct{ ARN string }
+
+// Key implements Question.
+func (q AskCertificateOwner) Key() string { return "certificate owner " + q.ARN }
+
 // AskHostedZones asks for the account's zones of DNS. Recent asks for those made a short
 // while ago.
 type AskHostedZones struct{ Recent bool }

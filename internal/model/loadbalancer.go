@@ -255,6 +255,8 @@ type CertARNs struct {
 	Member finding.Ref
 	ARNs   []string
 	Field  string
+	// Live is set for those that are held as they are live, and which Field does not name itself.
+	Live bool
 }
 
 // CertHosts asks for all issued certificates that cover the hosts.

@@ -30,6 +30,21 @@ type OwnCertificate struct {
 	Unnamed bool
 }
 
+// CertificateOwner is for whom a controller requested or imported a certificate, by its tags.
+type CertificateOwner struct {
+	// Managed is set if it carries the tags of a controller. Nothing else is known of one that does not.
+	Managed bool
+	// Cluster, Kind and Stack are those of the stack; Stack is the value of its tag.
+	Cluster string
+	Kind    model.Kind
+	Stack   string
+	// ResourceID is the logical id of the certificate.
+	ResourceID string
+	// Names and NotAfter are those of an imported one, zero if they are not known.
+	Names    []string
+	NotAfter time.Time
+}
+
 // DNSRecord is a CNAME record that validates a domain.
 type DNSRecord struct {
 	Domain      string // without "*.", which shares the record

@@ -45,6 +45,8 @@ type Facts struct {
 	// OwnCertificates are those that the controller requested or imported for the stack, ascending by ARN.
 	OwnCertificates      []OwnCertificate
 	OwnCertificatesAsked bool
+	// CertificateOwners by ARN, for those asked.
+	CertificateOwners map[string]CertificateOwner
 	// Imports count certificates, once OwnCertificates were asked for.
 	Imports Imports
 	// Zones of DNS; nil if not asked.
@@ -148,5 +150,8 @@ type Certificate struct {
 	Domains []string
 	Status  string // ISSUED, …
 	CA      string // ARN of a private CA
-	Managed bool   // carries our tracking tags
+	// Imported reports whether it was imported into ACM, by a controller or anybody else.
+	Imported bool
+	// Owner is for whom a controller requested or imported it; nil if its tags were not read.
+	Owner *CertificateOwner
 }

@@ -22,6 +22,8 @@ type certificates struct {
 	// Unread reports whether something is not known, so that the live ones stay; AttachedUnread that it is
 	// not even known which ones are attached.
 	Unread, AttachedUnread bool
+	// NotOwned are live ones that were imported for another stack, and that nothing here may serve any more.
+	NotOwned []string
 	// sources note how certificates were found.
 	sources []CertificateSource
 }
@@ -75,7 +77,11 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 				}
 				all = append(all, arn)
 			}
-			out.note(CertificateSource{Member: c.Member, Field: c.Field, How: CertificateNamed, ARNs: slices.Clone(all[before:])})
+			how := CertificateNamed
+			if c.Live {
+				how = CertificateKept
+			}
+			out.note(CertificateSource{Member: c.Member, Field: c.Field, How: how, ARNs: slices.Clone(all[before:])})
 		case model.CertManaged:
 			if f := cc.unread(model.AskOwnCertificates{}); f != nil {
 				cc.keepUnreadCertificates(&out, l, live, c, *f)
@@ -96,21 +102,24 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 				cc.keepUnreadCertificates(&out, l, live, c, *f)
 				continue
 			}
-			found, missing := cc.discover(c.Hosts, func(host string, arns []string) {
-				out.note(CertificateSource{Member: c.Member, Field: c.Field(host), Host: host, How: CertificateByHost, ARNs: arns})
-			})
-			for _, host := range missing {
+			of := cc.discover(c, live)
+			if of.unread != nil {
+				cc.keepUnreadCertificates(&out, l, live, c, *of.unread)
+				continue
+			}
+			out.sources, out.NotOwned = append(out.sources, of.sources...), append(out.NotOwned, of.notOwned...)
+			for _, host := range of.missing {
 				lacking.Add(finding.Finding{
 					Object: c.Member, Field: c.Field(host), Reason: finding.CertificateNotFound,
 					Message: fmt.Sprintf("no issued certificate in ACM covers host %q", host),
 					Fix:     "request one in ACM, or " + certificateWay(cc.want.ID), Blocks: finding.BlocksMember,
 				})
 			}
-			if len(missing) > 0 {
+			if len(of.missing) > 0 {
 				out.Blocked = append(out.Blocked, c.Member)
 				continue
 			}
-			all = append(all, found...)
+			all = append(all, of.arns...)
 		}
 		if len(all) > before {
 			choices = append(choices, all[before:])
@@ -138,8 +147,15 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 			out.Extra = append(out.Extra, arn)
 		}
 	}
+	if len(out.NotOwned) > 0 && out.Default == "" && !slices.Contains(out.NotOwned, live.Certificate) {
+		out.Default, out.Extra = live.Certificate, []string{live.Certificate} // it stays without the others
+	}
 	for _, f := range lacking {
-		f.Message += "; " + withoutCertificate(l, live, out.Default != "")
+		kept := live
+		if out.withdrawn() {
+			kept = nil
+		}
+		f.Message += "; " + withoutCertificate(l, kept, out.Default != "")
 		cc.found.Add(f)
 	}
 	return out
@@ -180,11 +196,17 @@ func defaultCertificate(choices [][]string, first string, live *observed.Listene
 // keptCertificates are the live certificates, the default first, that serve hosts of held members and
 // that no member asks for. Of one whose domains are not known it is not known.
 func (cc *certificateChoice) keptCertificates(l model.Listener, live *observed.Listener, certs certificates, asked []string) []string {
-	if certs.Unread && live != nil && live.Certificate != "" {
-		return append([]string{live.Certificate}, live.Certificates...)
+	if live == nil {
+		return nil
+	}
+	attached := slices.DeleteFunc(append([]string{live.Certificate}, live.Certificates...), func(arn string) bool {
+		return arn == "" || slices.Contains(certs.NotOwned, arn)
+	})
+	if certs.Unread && live.Certificate != "" {
+		return attached
 	}
 	hosts := cc.heldHosts(l, live, certs.Blocked)
-	if live == nil || len(hosts) == 0 {
+	if len(hosts) == 0 {
 		return nil
 	}
 	if !cc.have.Facts.CertificatesAsked && cc.unread(model.AskCertificates{}) == nil {
@@ -202,10 +224,10 @@ func (cc *certificateChoice) keptCertificates(l model.Listener, live *observed.L
 		return h == "" && len(asked) > 0 || slices.ContainsFunc(asked, func(arn string) bool { return serves(arn, h) })
 	})
 	var kept []string
-	for _, arn := range append([]string{live.Certificate}, live.Certificates...) {
+	for _, arn := range attached {
 		_, isKnown := known[arn]
 		serving := slices.ContainsFunc(hosts, func(h string) bool { return h == "" || serves(arn, h) })
-		if arn != "" && !slices.Contains(asked, arn) && (serving || !isKnown && len(hosts) > 0) {
+		if !slices.Contains(asked, arn) && (serving || !isKnown && len(hosts) > 0) {
 			kept = append(kept, arn)
 		}
 	}
@@ -277,45 +299,6 @@ func (cc *certificateChoice) certificateMissing(arn string, live *observed.Liste
 		return false
 	}
 	return !slices.ContainsFunc(facts.Certificates, func(c observed.Certificate) bool { return c.ARN == arn })
-}
-
-// discover finds the certificates that cover the hosts, in order of their ARNs.
-func (cc *certificateChoice) discover(hosts []string, note func(host string, arns []string)) (arns, missing []string) {
-	if !cc.have.Facts.CertificatesAsked {
-		cc.ask(model.AskCertificates{})
-		return nil, nil
-	}
-	for _, host := range hosts {
-		n := len(arns)
-		for _, c := range cc.have.Facts.Certificates {
-			if c.Status != "ISSUED" || c.Managed && cc.opt.SkipManagedCertificates ||
-				len(cc.opt.AllowedCAs) > 0 && !slices.Contains(cc.opt.AllowedCAs, c.CA) {
-				continue
-			}
-			if slices.ContainsFunc(c.Domains, func(d string) bool { return Covers(d, host) }) {
-				arns = append(arns, c.ARN)
-			}
-		}
-		if len(arns) == n {
-			missing = append(missing, host)
-		}
-		note(host, slices.Clone(arns[n:]))
-	}
-	return sortedUnique(arns), missing
-}
-
-// Covers reports whether a certificate's domain covers a host: equal, or a wildcard for exactly one
-// label.
-func Covers(domain, host string) bool {
-	if domain == host {
-		return true
-	}
-	rest, wild := strings.CutPrefix(domain, "*.")
-	if !wild {
-		return false
-	}
-	_, parent, ok := strings.Cut(host, ".")
-	return ok && parent == rest
 }
 
 // certificateWay is how a certificate is named.

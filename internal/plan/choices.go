@@ -102,7 +102,7 @@ const (
 	CertificateNamed  CertificateSearch = "named"   // by an object, by ARN
 	CertificateByHost CertificateSearch = "by host" // in ACM
 	CertificateOwn    CertificateSearch = "managed" // requested or imported for an object
-	CertificateKept   CertificateSearch = "kept"    // as it is live, for hosts of held members or for want of an answer
+	CertificateKept   CertificateSearch = "kept"    // as it is live, for hosts of held members, for want of an answer or of a flag
 )
 
 // Choose makes the plan of a stack and returns what it has chosen.

@@ -126,6 +126,14 @@ func (b *builder) deleteListeners(lb *loadBalancerPlan, after []StepID) {
 	}
 }
 
+// noListener is why there is no listener on a port.
+func (lb *loadBalancerPlan) noListener(port int32) string {
+	if slices.Contains(lb.withdrawn, port) {
+		return "its certificate was imported for another load balancer"
+	}
+	return "no object listens on this port any more"
+}
+
 // listenerSteps are the steps planned so far that make the listener of a port.
 func (b *builder) listenerSteps(lb *loadBalancerPlan, port int32) []StepID {
 	if id := stepID("create", lb.listenerAddress(port)); port != 0 && b.planned(id) {
@@ -153,7 +161,7 @@ func (b *builder) deleteListener(l observed.Listener, after []StepID) StepID {
 	id := b.add(Step{
 		ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteListener{ARN: l.ARN},
 		Changes: []Change{{Path: "port", From: fmt.Sprint(l.Port)}},
-		Why:     "no object listens on this port any more", Impact: DeleteImpact, After: after, Blames: b.members(),
+		Why:     b.noListener(l.Port), Impact: DeleteImpact, After: after, Blames: b.members(),
 	})
 	b.freedListener(l, id)
 	return id

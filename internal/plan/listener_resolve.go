@@ -15,7 +15,12 @@ import (
 func (b *builder) resolveListeners() {
 	resolver := b.listenerResolver()
 	for _, w := range b.desired.Listeners {
-		b.listeners = append(b.listeners, resolver.resolve(&b.loadBalancerPlan, w))
+		l := resolver.resolve(&b.loadBalancerPlan, w)
+		if l.certs.withdrawn() {
+			b.withdrawn = append(b.withdrawn, w.Port) // it is deleted with those that no object asks for
+			continue
+		}
+		b.listeners = append(b.listeners, l)
 	}
 	stopDanglingRedirects(b.listeners)
 	for _, l := range b.listeners {
@@ -49,7 +54,7 @@ func (lr *listenerResolver) resolve(lb *loadBalancerPlan, w model.Listener) list
 		blocked = l.certs.Blocked
 		if l.certs.Default == "" {
 			l.make = false
-			if !l.certs.Coming {
+			if !l.certs.Coming && !l.certs.withdrawn() {
 				lr.uncertified(w, l.live, blocked)
 			}
 		}

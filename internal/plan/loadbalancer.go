@@ -27,6 +27,8 @@ type loadBalancerPlan struct {
 	groups    []GroupID
 	listeners []listenerPlan
 	shares    map[string]share // of its rules, by namespace
+	// withdrawn are ports whose listeners must not serve any more, as their only certificate is another's.
+	withdrawn []int32
 	replacement
 
 	// subnetChoices and groupsKept note how subnets and security groups were found.

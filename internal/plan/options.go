@@ -22,7 +22,8 @@ type Options struct {
 	StrictGroups bool
 	// AllowedCAs limits certificate discovery to these private CAs; empty admits all.
 	AllowedCAs []string
-	// SkipManagedCertificates leaves certificates with our tracking tags out of discovery.
+	// SkipManagedCertificates leaves requested certificates with our tracking tags out of discovery; imported ones
+	// are left out always.
 	SkipManagedCertificates bool
 	// ManageCertificates requests and deletes certificates where members ask for it.
 	ManageCertificates bool

@@ -46,7 +46,7 @@ func (a *AWS) Observe(_ context.Context, id model.StackID, questions []model.Que
 		Region: testRegion, Account: testAccount, VPC: "vpc-1", BackendGroup: a.backend,
 		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{}, TargetGroups: map[string]string{},
 		AddOns: f.AddOns, WebACLs: map[string]observed.WebACL{}, TrustStores: map[string]string{}, ALBTargets: f.ALBTargets,
-		OwnCertificates: f.OwnCertificates, Validations: map[string]observed.Validation{}, Health: map[string]observed.Health{},
+		OwnCertificates: f.OwnCertificates, Validations: map[string]observed.Validation{}, CertificateOwners: map[string]observed.CertificateOwner{}, Health: map[string]observed.Health{},
 	}
 	if f.AddOns == nil {
 		f.AddOns, f.ALBTargets = map[string]observed.AddOn{}, map[string][]observed.Target{}
@@ -84,6 +84,8 @@ func (a *AWS) answer(have *observed.Stack, q model.Question) {
 			})
 		}
 		slices.SortFunc(f.Certificates, func(a, b observed.Certificate) int { return strings.Compare(a.ARN, b.ARN) })
+	case model.AskCertificateOwner:
+		f.CertificateOwners[q.ARN] = observed.CertificateOwner{}
 	case model.AskOwnCertificates:
 		f.OwnCertificatesAsked = true
 	case model.AskHostedZones:

@@ -25,7 +25,9 @@ func (t *translation) certificates(p *port) []model.CertChoice {
 	covered := map[string]bool{}
 	for _, l := range p.listeners {
 		h := l.Hostname()
-		if secrets := t.secretsOf(l); len(secrets) > 0 {
+		if held := t.held[l]; len(held) > 0 {
+			out = append(out, model.CertARNs{Member: l.Parent, ARNs: held, Field: t.secretsOf(l)[0].By.Field, Live: true})
+		} else if secrets := t.secretsOf(l); t.opt.ImportCertificates && len(secrets) > 0 {
 			own := model.CertManaged{Member: l.Parent, Field: secrets[0].By.Field}
 			for _, s := range secrets {
 				if !t.refused[assemble.TLSSecretUse{ID: s.ID(), By: s.By}] {
@@ -59,7 +61,7 @@ func (t *translation) certificates(p *port) []model.CertChoice {
 
 // named reports whether a listener names its certificates, so that none are looked for.
 func (t *translation) named(l *attach.Listener) bool {
-	return t.opt.ImportCertificates && l.Spec.TLS != nil && len(l.Spec.TLS.CertificateRefs) > 0
+	return t.opt.ImportCertificates && l.Spec.TLS != nil && len(l.Spec.TLS.CertificateRefs) > 0 || len(t.held[l]) > 0
 }
 
 // servedByName reports whether a hostname of a route is one of a listener that names its certificates.
@@ -70,11 +72,8 @@ func (t *translation) servedByName(p *port, host string) bool {
 	})
 }
 
-// secretsOf are the TLS Secrets of a listener that are imported.
+// secretsOf are the TLS Secrets of a listener that may be imported.
 func (t *translation) secretsOf(l *attach.Listener) []assemble.TLSSecret {
-	if !t.opt.ImportCertificates {
-		return nil
-	}
 	var out []assemble.TLSSecret
 	for _, s := range l.Certificates {
 		out = append(out, assemble.TLSSecret{
@@ -85,7 +84,22 @@ func (t *translation) secretsOf(l *attach.Listener) []assemble.TLSSecret {
 	return out
 }
 
-// importCertificates imports the certificates of all listeners with TLS whose configuration names none.
+// secretsFlag is what --import-tls-secrets calls Gateways.
+const secretsFlag = "gateway"
+
+// holdImports holds what was imported from the Secrets of the listeners of a port.
+func (t *translation) holdImports(p *port) {
+	// A port for which the configuration names certificates has no others.
+	of := t.HeldCertificates(secretsFlag, func(string) bool { return false })
+	for _, l := range p.listeners {
+		if held := of.Imports(p.Number, t.secretsOf(l)); len(held.ARNs) > 0 {
+			t.held[l] = held.ARNs
+		}
+	}
+}
+
+// importCertificates imports the certificates of all listeners with TLS whose configuration names none, or holds what was
+// imported.
 func (t *translation) importCertificates(ports []*port) {
 	var all []assemble.TLSSecret
 	claims := &assemble.HostClaims{}
@@ -95,6 +109,10 @@ func (t *translation) importCertificates(ports []*port) {
 	}
 	for _, p := range ports {
 		if !p.TLS || len(p.arns()) > 0 {
+			continue
+		}
+		if !t.opt.ImportCertificates {
+			t.holdImports(p)
 			continue
 		}
 		for _, l := range p.listeners {

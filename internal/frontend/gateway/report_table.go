@@ -59,6 +59,8 @@ var conditionTable = map[finding.Reason]conditionRow{
 	finding.ActionNotFound:           incompatible,
 	finding.CertificateInvalid:       unsupportedValue,
 	finding.ImportsLimited:           advice,
+	finding.ImportsDisabled:          advice,
+	finding.CertificateNotOwned:      advice,
 	finding.RouteFieldIgnored:        advice,
 	finding.RuleUnreachable:          advice,
 	finding.HeldRuleLeftOut:          advice,

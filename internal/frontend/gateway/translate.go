@@ -77,6 +77,8 @@ type translation struct {
 	fixed, first map[int]string
 	// refused are TLS Secrets that may not be used where they are named, but elsewhere.
 	refused map[assemble.TLSSecretUse]bool
+	// held are live certificates that were imported for a listener, while TLS Secrets are not imported.
+	held map[*attach.Listener][]string
 	// rules counts the rules of each namespace.
 	rules map[string]int
 }
@@ -97,6 +99,7 @@ func (t *translation) preserveHost() {
 // load reads the configuration.
 func (t *translation) load(class *gwv1.GatewayClass) {
 	t.targets, t.encrypted, t.parsed, t.rules = map[backendKey]gatewayconfig.Targets{}, map[int]bool{}, map[int]*parsed{}, map[string]int{}
+	t.held = map[*attach.Listener][]string{}
 	t.strict = class.Spec.ControllerName == gatewayconfig.AnyController
 	config, faults := gatewayconfig.Of(t.view, t.gw, class)
 	t.config, t.set = config, config.Settings(t.ref, t.ID.Kind)

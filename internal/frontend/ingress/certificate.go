@@ -39,19 +39,54 @@ func hostFields(ing *networkingv1.Ingress, hosts []string) []string {
 // them.
 func (t *translation) defaultPorts(m *member) []settings.ListenPort {
 	if len(m.set.Certificates.Value) > 0 || m.Secure {
-		return []settings.ListenPort{{Port: 443, TLS: true}}
+		return []settings.ListenPort{{Port: securePort, TLS: true}}
+	}
+	if held := t.heldCertificates().Requests(securePort, m.Member); len(held) > 0 {
+		m.HoldCertificates(securePort, held, members.FieldOn(m.Ref, m.set.CreateCertificate.Origin))
+		m.Imported = m.Hosts // none is looked for
+		return []settings.ListenPort{{Port: securePort, TLS: true}}
 	}
 	ports := []settings.ListenPort{{Port: 80}}
-	if len(t.tlsSecrets(m)) > 0 {
-		ports = append(ports, settings.ListenPort{Port: 443, TLS: true})
+	if t.opt.ImportCertificates && len(t.tlsSecrets(m)) > 0 || t.holdsImports(m) {
+		ports = append(ports, settings.ListenPort{Port: securePort, TLS: true})
 	}
 	return ports
 }
 
-// tlsSecrets are the Secrets in spec.tls whose certificates are to be imported: those of a member that names
+// securePort is the port of a member that names no ports and has a certificate.
+const securePort = 443
+
+// holdsImports reports whether a member that names no ports keeps the one that it has for the certificates of TLS
+// Secrets, while these are not imported.
+func (t *translation) holdsImports(m *member) bool {
+	secrets, of := t.tlsSecrets(m), t.heldCertificates()
+	held := of.Imports(securePort, secrets)
+	if len(held.ARNs) == 0 && held.Fault != nil && of.ServesOn(securePort, m.Member) {
+		of.ReportUnread(securePort, secrets[0], *held.Fault)
+		m.HoldCertificates(securePort, held.Unread, secrets[0].By.Field)
+		m.Imported = append(m.Imported, held.Names...)
+		return true
+	}
+	return len(held.ARNs) > 0
+}
+
+// secretsFlag is what --import-tls-secrets calls Ingresses.
+const secretsFlag = "ingress"
+
+// heldCertificates finds what is held while a flag is missing.
+func (t *translation) heldCertificates() assemble.HeldCertificates {
+	return t.HeldCertificates(secretsFlag, t.namesCertificate)
+}
+
+// namesCertificate reports whether a member names a certificate by ARN.
+func (t *translation) namesCertificate(arn string) bool {
+	return slices.ContainsFunc(t.Members, func(m *members.Member) bool { return slices.Contains(m.Set.Certificates.Value, arn) })
+}
+
+// tlsSecrets are the Secrets in spec.tls whose certificates may be imported: those of a member that names
 // no certificate and does not request one.
 func (t *translation) tlsSecrets(m *member) []assemble.TLSSecret {
-	if !t.opt.ImportCertificates || m.set.Certificates.Fault != nil || len(m.set.Certificates.Value) > 0 || m.Secure || m.Lost {
+	if m.set.Certificates.Fault != nil || len(m.set.Certificates.Value) > 0 || m.Secure || m.Lost {
 		return nil
 	}
 	var out []assemble.TLSSecret
@@ -66,11 +101,15 @@ func (t *translation) tlsSecrets(m *member) []assemble.TLSSecret {
 	return out
 }
 
-// importCertificates imports the certificates of a member that serves TLS.
+// importCertificates imports the certificates of a member that serves TLS, or holds what was imported.
 func (t *translation) importCertificates(m *member) {
 	if slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.TLS }) {
 		secrets := t.tlsSecrets(m)
 		if len(secrets) == 0 {
+			return
+		}
+		if !t.opt.ImportCertificates {
+			t.holdImports(m, secrets)
 			return
 		}
 		claims, rank := t.claims()
@@ -78,6 +117,19 @@ func (t *translation) importCertificates(m *member) {
 			secrets[i].Rank = rank[m]
 		}
 		assemble.ImportTLSSecrets(&t.Builder, m.Member, secrets, claims, t.secret)
+	}
+}
+
+// holdImports holds what was imported from Secrets.
+func (t *translation) holdImports(m *member, secrets []assemble.TLSSecret) {
+	for _, p := range m.Ports {
+		if !p.TLS {
+			continue
+		}
+		if held := t.heldCertificates().Imports(p.Port, secrets); len(held.ARNs) > 0 {
+			m.HoldCertificates(p.Port, held.ARNs, secrets[0].By.Field)
+			m.Imported = append(m.Imported, held.Names...)
+		}
 	}
 }
 

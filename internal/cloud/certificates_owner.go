@@ -1,0 +1,100 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// tagsOfCertificates is the key under which the reading of tags fails, as a permission is missing for all of them.
+const tagsOfCertificates = "tags of certificates"
+
+// certificateOwner returns for whom a controller requested or imported a certificate with these tags.
+func certificateOwner(tags map[string]string) (out observed.CertificateOwner) {
+	cluster, of := tags[naming.ClusterTag]
+	for _, k := range model.Kinds {
+		if stack, is := tags[naming.StackTag(k)]; of && is {
+			return observed.CertificateOwner{Managed: true, Cluster: cluster, Kind: k, Stack: stack, ResourceID: tags[naming.ResourceTag(k)]}
+		}
+	}
+	return out
+}
+
+// askCertificateOwner reads for whom a controller requested or imported a certificate. Where its tags may not be read, it
+// is at least known that no controller has imported one that ACM has issued.
+func (c *certificates) askCertificateOwner(ctx context.Context, q model.AskCertificateOwner) (observed.CertificateOwner, error) {
+	err := c.flight.do(ctx, q.Key(), func() error {
+		return c.gated(ctx, tagsOfCertificates, func() error {
+			_, err := c.certificateTags(ctx, q.ARN)
+			return err
+		})
+	})
+	switch {
+	case isGone(err):
+		return observed.CertificateOwner{}, nil
+	case faultIn(err) != nil && classify(err) == engine.Denied:
+		if d, e := c.certificateDetail(ctx, q.ARN, ""); e == nil && d.kind != "" && d.kind != acmtypes.CertificateTypeImported {
+			return observed.CertificateOwner{}, nil
+		}
+		return observed.CertificateOwner{}, err
+	case err != nil:
+		return observed.CertificateOwner{}, err
+	}
+	tags, err := c.certificateTags(ctx, q.ARN)
+	if err != nil {
+		return observed.CertificateOwner{}, err
+	}
+	out := certificateOwner(tags)
+	if _, imported := naming.NamespaceOfImport(out.ResourceID); imported {
+		if d, err := c.certificateDetail(ctx, q.ARN, acmtypes.CertificateTypeImported); err == nil {
+			out.Names, out.NotAfter = d.domains, d.ends
+		}
+	}
+	return out, nil
+}
+
+// ImportedCertificates counts the certificates that the cluster has imported from TLS Secrets, by the kinds of their
+// stacks. It reads the tags of the first most certificates that were imported into the account, and returns how many it
+// left out.
+func (c *Cloud) ImportedCertificates(ctx context.Context, most int) (of map[model.Kind]int, unseen int, err error) {
+	of = map[model.Kind]int{}
+	pages := acm.NewListCertificatesPaginator(c.api.acm, &acm.ListCertificatesInput{
+		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
+	})
+	read := 0
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, 0, fmt.Errorf("list certificates: %w", err)
+		}
+		for _, s := range page.CertificateSummaryList {
+			if s.Type != acmtypes.CertificateTypeImported {
+				continue
+			}
+			if read++; read > most {
+				unseen++
+				continue
+			}
+			tags, err := c.facts.certificates.certificateTags(ctx, aws.ToString(s.CertificateArn))
+			if isGone(err) {
+				continue
+			}
+			if err != nil {
+				return nil, 0, err
+			}
+			o := certificateOwner(tags)
+			if _, imported := naming.NamespaceOfImport(o.ResourceID); imported && o.Cluster == c.cfg.Cluster {
+				of[o.Kind]++
+			}
+		}
+	}
+	return of, unseen, nil
+}

@@ -1,0 +1,152 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// discovery is what is found for the hosts of a member.
+type discovery struct {
+	arns, missing []string
+	// notOwned are live certificates that cover the hosts and must not serve them any more.
+	notOwned []string
+	sources  []CertificateSource
+	// unread is why it is not known whether a certificate may be used.
+	unread *observed.Fault
+}
+
+// discover finds the certificates that cover the hosts of a member, in order of their ARNs.
+func (cc *certificateChoice) discover(c model.CertHosts, live *observed.Listener) (out discovery) {
+	if !cc.have.Facts.CertificatesAsked {
+		cc.ask(model.AskCertificates{})
+		return out
+	}
+	for _, host := range c.Hosts {
+		n := len(out.arns)
+		for _, known := range cc.have.Facts.Certificates {
+			if known.Status != observed.Issued || len(cc.opt.AllowedCAs) > 0 && !slices.Contains(cc.opt.AllowedCAs, known.CA) ||
+				!slices.ContainsFunc(known.Domains, func(d string) bool { return Covers(d, host) }) {
+				continue
+			}
+			switch right, unread := cc.rightTo(known, c.Member, c.Field(host), live); {
+			case unread != nil:
+				out.unread = unread
+			case right == mayServe:
+				out.arns = append(out.arns, known.ARN)
+			case right == noLongerServes:
+				out.notOwned = append(out.notOwned, known.ARN)
+			}
+		}
+		if len(out.arns) == n {
+			out.missing = append(out.missing, host)
+		}
+		out.sources = append(out.sources, CertificateSource{Member: c.Member, Field: c.Field(host), Host: host, How: CertificateByHost, ARNs: slices.Clone(out.arns[n:])})
+	}
+	out.arns, out.notOwned = sortedUnique(out.arns), sortedUnique(out.notOwned)
+	return out
+}
+
+// certificateRight is whether a certificate that covers a host may be found for it.
+type certificateRight int
+
+const (
+	mayServe certificateRight = iota
+	isNotFound
+	noLongerServes // it is live
+)
+
+// rightTo decides whether a certificate may be found for a host of a member.
+//
+// One that was imported was given by a Secret to the stack of those who name that Secret, so it is found for no other
+// stack, and not for that one either, which has it as long as it names the Secret. Its private key is of the namespace
+// of the Secret: where a listener of another namespace has it, put there by a version that did not know the difference,
+// it goes at once. A member of the namespace of the Secret could name the Secret as well, so that what it has serves on,
+// with a finding.
+//
+// One that was requested is left out as the feature gate for it says. Without the gate no tags are read of certificates
+// that ACM has issued, as their permission is not among those of a cluster without the gate.
+func (cc *certificateChoice) rightTo(c observed.Certificate, member finding.Ref, field string, live *observed.Listener) (certificateRight, *observed.Fault) {
+	attached := live != nil && (live.Certificate == c.ARN || slices.Contains(live.Certificates, c.ARN))
+	owner := c.Owner
+	if owner == nil && c.Imported {
+		var unread *observed.Fault
+		if owner, unread = cc.ownerOf(c.ARN); owner == nil && !attached {
+			return isNotFound, unread // who cannot be read is asked again
+		}
+	}
+	if owner == nil || !owner.Managed {
+		return mayServe, nil
+	}
+	namespace, imported := naming.NamespaceOfImport(owner.ResourceID)
+	switch {
+	case !imported && cc.opt.SkipManagedCertificates:
+		return isNotFound, nil
+	case !imported:
+		return mayServe, nil
+	case !attached || IsOwner(*owner, cc.opt.Cluster, cc.want.ID):
+		return isNotFound, nil
+	}
+	text := fmt.Sprintf("certificate %q was imported from a Secret of namespace %q for another load balancer", c.ARN, namespace)
+	if owner.Cluster != cc.opt.Cluster {
+		text = fmt.Sprintf("certificate %q was imported by cluster %q", c.ARN, owner.Cluster)
+	} else if namespace == member.Namespace {
+		cc.found.Add(finding.Finding{
+			Object: member, Field: field, Reason: finding.CertificateNotOwned, Severity: finding.Warning,
+			Message: text + ", and is deleted with that; it serves this object until then",
+			Fix:     "name the Secret here as well, or " + certificateWay(cc.want.ID),
+		})
+		return mayServe, nil
+	}
+	cc.found.Add(finding.Finding{
+		Object: member, Field: field, Reason: finding.CertificateNotOwned, Severity: finding.Error,
+		Message: text + "; it does not serve this object any more",
+		Fix:     "request a certificate for the host in ACM, or " + certificateWay(cc.want.ID),
+	})
+	return noLongerServes, nil
+}
+
+// ownerOf returns for whom a certificate was imported; nil if that is not known yet, with the fault if AWS gives no
+// answer. Who may not read tags has never imported certificates: then there are none.
+func (cc *certificateChoice) ownerOf(arn string) (*observed.CertificateOwner, *observed.Fault) {
+	if owner, known := cc.have.Facts.CertificateOwners[arn]; known {
+		return &owner, nil
+	}
+	q := model.AskCertificateOwner{ARN: arn}
+	if f := cc.have.Facts.Fault(q); f != nil && f.Reason == finding.AccessDenied {
+		return &observed.CertificateOwner{}, nil
+	}
+	if f := cc.unread(q); f != nil {
+		return nil, f
+	}
+	cc.ask(q)
+	return nil, nil
+}
+
+// IsOwner reports whether a certificate was requested or imported for a stack.
+func IsOwner(o observed.CertificateOwner, cluster string, id model.StackID) bool {
+	return o.Managed && o.Cluster == cluster && o.Kind == id.Kind && o.Stack == naming.StackTagValue(id)
+}
+
+// withdrawn reports whether the live certificate of a listener must not serve any more, and there is no other one. The
+// listener then ends, as it cannot be there without.
+func (c *certificates) withdrawn() bool { return len(c.NotOwned) > 0 && c.Default == "" && !c.Coming }
+
+// Covers reports whether a certificate's domain covers a host: equal, or a wildcard for exactly one
+// label.
+func Covers(domain, host string) bool {
+	if domain == host {
+		return true
+	}
+	rest, wild := strings.CutPrefix(domain, "*.")
+	if !wild {
+		return false
+	}
+	_, parent, ok := strings.Cut(host, ".")
+	return ok && parent == rest
+}
