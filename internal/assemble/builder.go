@@ -3,6 +3,7 @@ package assemble
 import (
 	"cmp"
 
+	"github.com/fulcrum-lb/fulcrum/internal/certificate"
 	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -57,6 +58,9 @@ type Options struct {
 	// AllowMassRemoval lets load balancers go of objects that the controller's own flags or many classes at
 	// once exclude.
 	AllowMassRemoval bool
+
+	// certificates parses the TLS Secrets of all stacks of a frontend.
+	certificates *certificate.Reader
 }
 
 // Filled are the options with their defaults.
@@ -64,6 +68,7 @@ func (o Options) Filled() Options {
 	o.DefaultScheme = cmp.Or(o.DefaultScheme, model.Internal)
 	o.DefaultTargetType = cmp.Or(o.DefaultTargetType, model.InstanceTargets)
 	o.DefaultSSLPolicy = cmp.Or(o.DefaultSSLPolicy, "ELBSecurityPolicy-2016-08")
+	o.certificates = cmp.Or(o.certificates, &certificate.Reader{})
 	return o
 }
 

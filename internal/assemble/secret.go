@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/fulcrum-lb/fulcrum/internal/certificate"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -160,7 +159,7 @@ func (o Options) tlsSecret(s TLSSecret, found *finding.List, get func(namespace,
 			return nil
 		}
 	}
-	content, why := certificate.Parse(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey], secret.Data[caKey])
+	content, why := o.certificates.Parse(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey], secret.Data[caKey])
 	if why != nil {
 		fault(finding.CertificateInvalid, fmt.Sprintf("Secret %q: %s", name, why.Message), why.Fix)
 		return nil

@@ -28,6 +28,8 @@ const (
 	maxCertificates = 10        // with the chain; more is no chain but a bundle of authorities
 	maxNames        = 100       // that load balancers look at
 	minRSA          = 2048
+	maxRSA          = 4096
+	maxExponent     = 1<<31 - 1 // of RSA; ACM names no limit, and this is the largest that is verified
 )
 
 // Fault is why a certificate cannot be imported.
@@ -37,14 +39,23 @@ func fault(fix, format string, args ...any) *Fault {
 	return &Fault{Message: fmt.Sprintf(format, args...), Fix: fix}
 }
 
-// Parse reads a certificate with its chain, the private key, and certificates of authorities, of which one
+// parse reads a certificate with its chain, the private key, and certificates of authorities, of which one
 // stands for a chain that is missing. Of a chain in another order the order is restored if there is only one.
-func Parse(certificates, key, authorities []byte) (*model.CertificateContent, *Fault) {
+func parse(certificates, key, authorities []byte) (*model.CertificateContent, *Fault) {
 	all, f := readCertificates("tls.crt", certificates)
 	if f != nil {
 		return nil, f
 	}
-	signer, block, f := readKey(key)
+	for i, c := range all {
+		if f := boundedKey(fmt.Sprintf("certificate %d of tls.crt", i+1), c); f != nil {
+			return nil, f
+		}
+	}
+	block, f := keyBlock(key)
+	if f != nil {
+		return nil, f
+	}
+	signer, f := readKey(block)
 	if f != nil {
 		return nil, f
 	}
@@ -55,10 +66,6 @@ func Parse(certificates, key, authorities []byte) (*model.CertificateContent, *F
 	if f := usable(leaf); f != nil {
 		return nil, f
 	}
-	body := string(pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: leaf.Raw}))
-	if len(body) > maxBody {
-		return nil, fault("issue a certificate with fewer names or extensions", "the certificate has %d bytes, and ACM takes %d", len(body), maxBody)
-	}
 	chain, f := chainOf(leaf, all)
 	if f == nil && len(chain) == 0 && !selfSigned(leaf) {
 		chain, f = issuerOf(leaf, authorities)
@@ -66,7 +73,9 @@ func Parse(certificates, key, authorities []byte) (*model.CertificateContent, *F
 	if f != nil {
 		return nil, f
 	}
-	return &model.CertificateContent{Body: body, Chain: chainText(chain), Key: model.Secret(block), Is: identity(leaf, chain)}, nil
+	return &model.CertificateContent{
+		Body: chainText([]*x509.Certificate{leaf}), Chain: chainText(chain), Key: model.Secret(pem.EncodeToMemory(block)), Is: identity(leaf, chain),
+	}, nil
 }
 
 // Identify returns what is public of a certificate that was imported.
@@ -117,6 +126,9 @@ func readCertificates(where string, text []byte) ([]*x509.Certificate, *Fault) {
 		if len(out) == maxCertificates {
 			return nil, fault(fix, "%s has more than %d certificates", where, maxCertificates)
 		}
+		if n := len(pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: block.Bytes})); n > maxBody {
+			return nil, fault("issue a certificate with fewer names or extensions", "certificate %d of %s has %d bytes, and ACM takes %d", len(out)+1, where, n, maxBody)
+		}
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			return nil, fault(fixPEM, "certificate %d of %s cannot be read", len(out)+1, where)
@@ -129,41 +141,64 @@ func readCertificates(where string, text []byte) ([]*x509.Certificate, *Fault) {
 	return out, nil
 }
 
-// readKey reads a private key, and returns its PEM block without what stands around it.
-func readKey(text []byte) (crypto.Signer, string, *Fault) {
+// boundedKey refuses a key that ACM takes in no size, or of more bits than ACM takes: what a signature costs to verify
+// grows with the key of the issuer, which whoever writes a Secret chooses. So it is asked before any signature is
+// verified. Issuers may have smaller keys than load balancers take of the certificate itself.
+func boundedKey(which string, c *x509.Certificate) *Fault {
+	k, isRSA := c.PublicKey.(*rsa.PublicKey)
+	if isRSA && k.N.BitLen() <= maxRSA && k.E <= maxExponent || !isRSA && algorithmOf(c.PublicKey) != "" {
+		return nil
+	}
+	return fault(fixKey, "the key of %s is %s, which load balancers do not accept", which, keyText(c.PublicKey))
+}
+
+// keyBlock finds a private key, and returns its PEM block without what stands around it.
+func keyBlock(text []byte) (*pem.Block, *Fault) {
 	if len(text) > maxInput {
-		return nil, "", fault("store one private key in tls.key", "tls.key has %d bytes, more than the %d that are read", len(text), maxInput)
+		return nil, fault("store one private key in tls.key", "tls.key has %d bytes, more than the %d that are read", len(text), maxInput)
 	}
 	for rest := text; ; {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {
-			return nil, "", fault(fixPEM, "tls.key has no private key in PEM format")
+			return nil, fault(fixPEM, "tls.key has no private key in PEM format")
 		}
-		var key any
-		var err error
 		switch {
 		case block.Type == "ENCRYPTED PRIVATE KEY", block.Headers["DEK-Info"] != "":
-			return nil, "", fault("store the key without a passphrase", "the private key in tls.key is encrypted")
-		case block.Type == "PRIVATE KEY":
-			key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
-		case block.Type == "RSA PRIVATE KEY":
-			key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
-		case block.Type == "EC PRIVATE KEY":
-			key, err = x509.ParseECPrivateKey(block.Bytes)
-		default:
+			return nil, fault("store the key without a passphrase", "the private key in tls.key is encrypted")
+		case !slices.Contains([]string{keyPKCS8, keyPKCS1, keySEC1}, block.Type):
 			continue // such as the parameters of an elliptic curve
 		}
-		signer, ok := key.(crypto.Signer)
-		if err != nil || !ok {
-			return nil, "", fault(fixPEM, "the private key in tls.key cannot be read")
-		}
 		block.Headers = nil
-		out := string(pem.EncodeToMemory(block))
-		if len(out) > maxKey {
-			return nil, "", fault(fixKey, "the private key has %d bytes, and ACM takes %d", len(out), maxKey)
+		if n := len(pem.EncodeToMemory(block)); n > maxKey {
+			return nil, fault(fixKey, "the private key has %d bytes, and ACM takes %d", n, maxKey)
 		}
-		return signer, out, nil
+		return block, nil
 	}
+}
+
+// The types of PEM blocks with private keys.
+const (
+	keyPKCS8 = "PRIVATE KEY"
+	keyPKCS1 = "RSA PRIVATE KEY"
+	keySEC1  = "EC PRIVATE KEY"
+)
+
+func readKey(block *pem.Block) (crypto.Signer, *Fault) {
+	var key any
+	var err error
+	switch block.Type {
+	case keyPKCS8:
+		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	case keyPKCS1:
+		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	case keySEC1:
+		key, err = x509.ParseECPrivateKey(block.Bytes)
+	}
+	signer, ok := key.(crypto.Signer)
+	if err != nil || !ok {
+		return nil, fault(fixPEM, "the private key in tls.key cannot be read")
+	}
+	return signer, nil
 }
 
 const fixKey = "issue the certificate for an RSA key of 2048, 3072 or 4096 bits, or an ECDSA key on P-256, P-384 or P-521"
@@ -173,7 +208,7 @@ func algorithmOf(key any) string {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
 		switch bits := k.N.BitLen(); bits {
-		case minRSA, 3072, 4096:
+		case minRSA, 3072, maxRSA:
 			return fmt.Sprintf("RSA_%d", bits)
 		}
 	case *ecdsa.PublicKey:
@@ -193,6 +228,9 @@ func algorithmOf(key any) string {
 func keyText(key any) string {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
+		if k.E > maxExponent {
+			return fmt.Sprintf("RSA with the exponent %d", k.E)
+		}
 		return fmt.Sprintf("RSA with %d bits", k.N.BitLen())
 	case *ecdsa.PublicKey:
 		return "ECDSA on " + k.Curve.Params().Name
@@ -295,8 +333,15 @@ func selfSigned(c *x509.Certificate) bool {
 func issuerOf(leaf *x509.Certificate, authorities []byte) ([]*x509.Certificate, *Fault) {
 	all, f := readCertificates("ca.crt", authorities)
 	if f == nil {
+		// A bundle may hold others than the issuer.
+		all = slices.DeleteFunc(all, func(c *x509.Certificate) bool { return !bytes.Equal(leaf.RawIssuer, c.RawSubject) })
+		for _, c := range all {
+			if f := boundedKey("the issuer in ca.crt", c); f != nil {
+				return nil, f
+			}
+		}
 		all = slices.DeleteFunc(all, func(c *x509.Certificate) bool {
-			return !bytes.Equal(leaf.RawIssuer, c.RawSubject) || leaf.CheckSignatureFrom(c) != nil
+			return leaf.CheckSignatureFrom(c) != nil
 		})
 	}
 	if len(all) != 1 {

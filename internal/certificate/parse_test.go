@@ -31,7 +31,7 @@ type signed struct {
 var serials int64
 
 // issue makes a certificate by an issuer; nil: by itself.
-func issue(t *testing.T, by *signed, key crypto.Signer, edit func(*x509.Certificate)) *signed {
+func issue(t testing.TB, by *signed, key crypto.Signer, edit func(*x509.Certificate)) *signed {
 	t.Helper()
 	serials++
 	c := &x509.Certificate{
@@ -57,13 +57,13 @@ func issue(t *testing.T, by *signed, key crypto.Signer, edit func(*x509.Certific
 	return &signed{out, key}
 }
 
-func authority(t *testing.T, by *signed, name string, key crypto.Signer) *signed {
+func authority(t testing.TB, by *signed, name string, key crypto.Signer) *signed {
 	return issue(t, by, key, func(c *x509.Certificate) {
 		c.Subject.CommonName, c.DNSNames, c.IsCA, c.BasicConstraintsValid, c.KeyUsage = name, nil, true, true, x509.KeyUsageCertSign
 	})
 }
 
-func ecKey(t *testing.T, curve elliptic.Curve) crypto.Signer {
+func ecKey(t testing.TB, curve elliptic.Curve) crypto.Signer {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(curve, rand.Reader)
 	if err != nil {
@@ -72,7 +72,7 @@ func ecKey(t *testing.T, curve elliptic.Curve) crypto.Signer {
 	return k
 }
 
-func rsaKey(t *testing.T, bits int) *rsa.PrivateKey {
+func rsaKey(t testing.TB, bits int) *rsa.PrivateKey {
 	t.Helper()
 	k, err := rsa.GenerateKey(rand.Reader, bits)
 	if err != nil {
@@ -89,7 +89,7 @@ func bundle(certs ...*signed) []byte {
 	return out
 }
 
-func pkcs8(t *testing.T, key crypto.Signer) []byte {
+func pkcs8(t testing.TB, key crypto.Signer) []byte {
 	t.Helper()
 	raw, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
@@ -98,7 +98,7 @@ func pkcs8(t *testing.T, key crypto.Signer) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
 }
 
-func sec1(t *testing.T, key crypto.Signer) []byte {
+func sec1(t testing.TB, key crypto.Signer) []byte {
 	t.Helper()
 	raw, err := x509.MarshalECPrivateKey(key.(*ecdsa.PrivateKey))
 	if err != nil {
@@ -131,7 +131,7 @@ func TestCertificatesThatCanBeImported(t *testing.T) {
 		"by itself, RSA":         {bundle(self), pkcs1, nil, nil, "RSA_2048"},
 		"with text around":       {append([]byte("subject=CN = x\n"), bundle(self)...), append([]byte("Bag Attributes\n"), pkcs1...), nil, nil, "RSA_2048"},
 	} {
-		got, f := certificate.Parse(c.crt, c.key, c.ca)
+		got, f := new(certificate.Reader).Parse(c.crt, c.key, c.ca)
 		if f != nil {
 			t.Errorf("%s: %s", name, f.Message)
 			continue
@@ -188,7 +188,7 @@ func TestCertificatesThatCannotBeImported(t *testing.T) {
 		"two for the key":    {append(bundle(leaf), named(nil)...), pkcs8(t, key), "two certificates in tls.crt belong to the private key", nil},
 		"a gap in the chain": {bundle(leaf, root), pkcs8(t, key), "the chain in tls.crt is not complete: 1 of its certificates did not issue the one before them", nil},
 		"two chains":         {bundle(leaf, low, twin), pkcs8(t, key), "the chain in tls.crt has more than one order, as two certificates issued the same one", nil},
-		"Ed25519":            {bundle(issue(t, low, edwards, nil)), pkcs8(t, edwards), "the key is Ed25519, which load balancers do not accept", nil},
+		"Ed25519":            {bundle(issue(t, low, edwards, nil)), pkcs8(t, edwards), "the key of certificate 1 of tls.crt is Ed25519, which load balancers do not accept", nil},
 		"a short key":        {bundle(issue(t, low, small, nil)), pkcs8(t, small), "the key is RSA with 1024 bits, which load balancers do not accept", nil},
 		"an odd key":         {bundle(issue(t, low, odd, nil)), pkcs8(t, odd), "the key is RSA with 2560 bits, which load balancers do not accept", nil},
 		"no names":           {named(func(c *x509.Certificate) { c.DNSNames, c.Subject.CommonName = nil, "my shop" }), pkcs8(t, key), "the certificate has no DNS name", nil},
@@ -203,7 +203,7 @@ func TestCertificatesThatCannotBeImported(t *testing.T) {
 		"no issuer":      {bundle(leaf), pkcs8(t, key), "has the one certificate of its issuer, which ACM demands", nil},
 		"another issuer": {bundle(leaf), pkcs8(t, key), "has the one certificate of its issuer, which ACM demands", bundle(root)},
 	} {
-		got, f := certificate.Parse(c.crt, c.key, c.ca)
+		got, f := new(certificate.Reader).Parse(c.crt, c.key, c.ca)
 		if f == nil {
 			t.Errorf("%s: taken", name)
 			continue
@@ -243,7 +243,7 @@ func TestWhatTakesThePlaceOfWhat(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), []byte("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"))
 	f.Fuzz(func(t *testing.T, crt, key []byte) {
-		_, fault := certificate.Parse(crt, key, crt)
+		_, fault := new(certificate.Reader).Parse(crt, key, crt)
 		if fault == nil {
 			return
 		}

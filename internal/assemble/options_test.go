@@ -1,0 +1,11 @@
+package assemble
+
+import "testing"
+
+// Options are copied into each translation, and the memory of TLS Secrets is that of the frontend.
+func TestTranslationsShareTheMemoryOfTLSSecrets(t *testing.T) {
+	o := Options{}.Filled()
+	if again := o.Filled(); o.certificates == nil || again.certificates != o.certificates {
+		t.Error("what was parsed once is parsed again")
+	}
+}

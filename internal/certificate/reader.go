@@ -1,0 +1,99 @@
+package certificate
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/pem"
+	"sync"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// maxRemembered is how many bytes of certificates a generation of a Reader's memory holds.
+const maxRemembered = 8 << 20
+
+// Reader parses what TLS Secrets hold, each version once: the objects of a stack are translated whenever one of them
+// changes. It remembers what is public of a certificate, or what is wrong with it, and never the key.
+// It is safe for concurrent use. The zero value is ready.
+type Reader struct {
+	mu sync.Mutex
+	// recent are the outcomes of late, older those before them. What is asked for again moves to recent; when that is
+	// full it becomes older, and what was not asked for since is forgotten.
+	recent, older map[version]outcome
+	size          int // of recent
+
+	parsed int // for tests
+}
+
+// version is a hash of everything that is read of a Secret.
+type version [sha256.Size]byte
+
+// outcome is what parsing a version gave: a certificate without its key, or a fault.
+type outcome struct {
+	public model.CertificateContent
+	fault  *Fault
+}
+
+func (o outcome) size() int { return 1024 + len(o.public.Body) + len(o.public.Chain) }
+
+// Parse reads a certificate with its chain, the private key, and certificates of authorities, of which one
+// stands for a chain that is missing. Of a chain in another order the order is restored if there is only one.
+func (r *Reader) Parse(certificates, key, authorities []byte) (*model.CertificateContent, *Fault) {
+	is := versionOf(certificates, key, authorities)
+	known, ok := r.recall(is)
+	if !ok {
+		content, f := parse(certificates, key, authorities)
+		if known.fault = f; f == nil {
+			known.public = *content
+			known.public.Key = ""
+		}
+		r.remember(is, known)
+	}
+	if known.fault != nil {
+		return nil, known.fault
+	}
+	block, f := keyBlock(key)
+	if f != nil {
+		return nil, f
+	}
+	out := known.public
+	out.Key = model.Secret(pem.EncodeToMemory(block))
+	return &out, nil
+}
+
+func versionOf(parts ...[]byte) (out version) {
+	sum := sha256.New()
+	for _, p := range parts {
+		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(p))))
+		sum.Write(p)
+	}
+	return version(sum.Sum(nil))
+}
+
+func (r *Reader) recall(is version) (outcome, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if out, ok := r.recent[is]; ok {
+		return out, true
+	}
+	out, ok := r.older[is]
+	if ok {
+		r.put(is, out)
+	}
+	return out, ok
+}
+
+func (r *Reader) remember(is version, out outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.parsed++
+	r.put(is, out)
+}
+
+func (r *Reader) put(is version, out outcome) {
+	if r.recent == nil || r.size+out.size() > maxRemembered {
+		r.older, r.recent, r.size = r.recent, map[version]outcome{}, 0
+	}
+	r.recent[is] = out
+	r.size += out.size()
+}
