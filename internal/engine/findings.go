@@ -25,11 +25,12 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 	}
 	members := map[group][]FailedStep{}
 	for _, f := range failed {
-		together := f.Class == Quota || f.Class == Denied
+		_, imports := f.Step.Do.(plan.ImportCertificate) // each tells until when its certificate serves
+		together := (f.Class == Quota || f.Class == Denied) && !imports
 		switch {
 		case (f.Class == InUse || f.Class == NotReady) && f.Row < worthTelling, f.Class == Throttled, failure.Turn(f.Err) > 0:
 			// It passes.
-		case f.kubernetes() || !together && !f.PutOff:
+		case f.kubernetes() || imports || !together && !f.PutOff:
 			out.Add(f.findings(1, r.out.Plan)...)
 		default:
 			for _, ref := range f.Step.Blames {
@@ -96,12 +97,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	case plan.SetPriorities:
 		message = fmt.Sprintf("AWS refuses to reorder the rules of %s: %s; no rule is moved, and those that would have to be stay as they are", f.Step.Address, failure.Because(f.Err))
 	case plan.ImportCertificate:
-		if (f.Class == Invalid || f.Class == Quota) && !f.PutOff {
-			message = fmt.Sprintf("AWS refuses to import the certificate of Secret %q: %s; a certificate that was imported before stays", do.Secret, failure.Because(f.Err))
-		}
-		if f.Class == Invalid {
-			fix = "correct the certificate in the Secret"
-		}
+		return f.refusedImport(do, reason, fix)
 	case plan.ReleaseFinalizer:
 		if errors.As(f.Err, new(StatusError)) {
 			field = FieldStatus
@@ -128,6 +124,25 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	for _, ref := range f.Step.Blames {
 		out.Add(finding.Finding{
 			Object: ref, Field: field, Reason: reason, Severity: finding.Error, Message: message, Fix: fix, Blocks: reach,
+		})
+	}
+	return out
+}
+
+// refusedImport reports a certificate that is not imported where its Secret is named, with what serves meanwhile.
+func (f FailedStep) refusedImport(do plan.ImportCertificate, reason finding.Reason, fix string) (out finding.List) {
+	message := fmt.Sprintf("AWS refuses to import the certificate of Secret %q: %s", do.Secret, failure.Because(f.Err))
+	switch {
+	case f.PutOff:
+		message = fmt.Sprintf("the certificate of Secret %q is not imported now, because AWS refuses others: %s", do.Secret, failure.Because(f.Err))
+	case f.Class != Invalid && f.Class != Quota:
+		message = fmt.Sprintf("the certificate of Secret %q is not imported: %s", do.Secret, strings.TrimPrefix(failure.Plainly(f.Err), attempted(f.Step)))
+	case f.Class == Invalid:
+		fix = "correct the certificate in the Secret"
+	}
+	for _, use := range do.Uses {
+		out.Add(finding.Finding{
+			Object: use.Object, Field: use.Field, Reason: reason, Severity: finding.Error, Message: message + "; " + do.Meanwhile, Fix: fix,
 		})
 	}
 	return out

@@ -110,30 +110,37 @@ func (m *imports) shareSpent(owner importOwner, now time.Time) time.Duration {
 	return min(time.Duration(float64(importYear)/have), 24*time.Hour)
 }
 
-// paused returns for how long certificates of a stack are not imported.
-func (m *imports) paused(stack model.Stack, now time.Time) map[string]time.Duration {
+// paused returns for how long certificates of a stack are not imported. Before the one that serves ends, only the share
+// of the year counts, which is what ACM's own quota leaves to the owner, and that no certificate is imported more often
+// than those of an owner are in the long run.
+func (m *imports) paused(stack model.Stack, now time.Time) map[string]plan.ImportPause {
 	if now.IsZero() {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var out map[string]time.Duration
+	var out map[string]plan.ImportPause
 	for _, c := range stack.Certificates {
 		if c.Import == nil {
 			continue
 		}
 		owner := ownerOfImport(c.Import.Members(), c.Import.Secret)
-		rest := m.shareSpent(owner, now)
+		share := m.shareSpent(owner, now)
+		pause := plan.ImportPause{For: share, Expiring: share}
 		for _, b := range importBudgets(stack.ID, c.ID, owner) {
 			most, every := b.limits()
-			over := m.spent[b].after(b, now) + 1 - most
-			rest = max(rest, time.Duration(over*float64(every)))
-		}
-		if rest > 0 {
-			if out == nil {
-				out = map[string]time.Duration{}
+			spent := m.spent[b]
+			over := spent.after(b, now) + 1 - most
+			pause.For = max(pause.For, time.Duration(over*float64(every)))
+			if b.owner == (importOwner{}) && !spent.at.IsZero() {
+				pause.Expiring = max(pause.Expiring, ownerImportsEvery-now.Sub(spent.at))
 			}
-			out[c.ID] = rest
+		}
+		if pause.For > 0 {
+			if out == nil {
+				out = map[string]plan.ImportPause{}
+			}
+			out[c.ID] = pause
 		}
 	}
 	return out

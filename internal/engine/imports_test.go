@@ -30,6 +30,53 @@ func (m *imports) tryImport(user, name, secret string, now time.Time) bool {
 	return true
 }
 
+// tryRenewal imports the certificate of a Secret if it is admitted for what ends at once.
+func (m *imports) tryRenewal(user, name, secret string, now time.Time) bool {
+	stack, step := importing(user, name, secret)
+	if m.paused(stack, now)["imported/"+secret].Expiring > 0 {
+		return false
+	}
+	m.note(stack.ID, step, now)
+	return true
+}
+
+// What would end is renewed before other limits, and that is no way to spend more than the share of a year: neither with
+// one certificate that is always about to end, nor with many.
+func TestCertificatesThatAreAboutToEndSpendNoMoreThanAShare(t *testing.T) {
+	t.Parallel()
+	for _, namespaces := range []int{1, 3, 10} {
+		for _, secrets := range []int{1, 25} {
+			m := &imports{}
+			begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+			total, within := 0, 0
+			for minute := range 24 * 60 {
+				now := begin.Add(time.Duration(minute) * time.Minute)
+				for n := range namespaces {
+					for i := range secrets {
+						if !m.tryRenewal(fmt.Sprint("evil", n), "edge", fmt.Sprintf("evil%d/tls%d", n, i), now) {
+							continue
+						}
+						if total++; n == 0 && i == 0 && minute < 60 {
+							within++
+						}
+					}
+				}
+			}
+			if total > yearlyImports+yearlyImports/100 { // a little fades within a day
+				t.Errorf("%d namespaces with %d Secrets: %d imports within a day", namespaces, secrets, total)
+			}
+			if within > importsAtOnce+12 {
+				t.Errorf("%d namespaces with %d Secrets: a certificate is imported %d times within an hour", namespaces, secrets, within)
+			}
+			for i := range 6 {
+				if !m.tryImport("shop", "edge", fmt.Sprint("shop/tls", i), begin.AddDate(0, 0, 1)) {
+					t.Errorf("%d namespaces with %d Secrets: the victim has no import left", namespaces, secrets)
+				}
+			}
+		}
+	}
+}
+
 // ACM counts the imports of a year for the whole account. Tenants that spend what they can, in one namespace or in
 // many, leave room for the renewals and the new certificates of others, and for the quota.
 func TestNoTenantSpendsTheImportsOfTheAccount(t *testing.T) {

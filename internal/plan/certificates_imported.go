@@ -18,15 +18,30 @@ type ImportCertificate struct {
 	Secret  string // namespace and name
 	Content model.CertificateContent
 	Tags    Tags // of a new one
+
+	Uses []finding.Origin // that name the Secret
+	// Meanwhile is what serves without the import, in words.
+	Meanwhile string
 }
 
 func (ImportCertificate) action() {}
+
+// ImportPause is for how long a certificate is not imported: at all, and if the validity of the one that serves would be
+// over by then.
+type ImportPause struct{ For, Expiring time.Duration }
+
+// wait is for how long a certificate is not imported, in whose place one serves until a time.
+func (p ImportPause) wait(now, ends time.Time) time.Duration {
+	return min(p.For, max(ends.Add(-renewBefore).Sub(now), p.Expiring))
+}
 
 const (
 	// importedWait is when to look again for a certificate that was imported a moment ago.
 	importedWait = 2 * time.Second
 	// longestImport is how long a new listener waits for a certificate that is imported.
 	longestImport = 10 * time.Second
+	// renewBefore is how long before the end of what serves a limit of imports no longer counts.
+	renewBefore = 15 * time.Minute
 	// fullWait is when to look again where the account has no room for a certificate.
 	fullWait = time.Hour
 	// maxImports is how many certificates AWS attaches to a load balancer.
@@ -78,13 +93,22 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 		m.again(min(begins.Sub(now), time.Hour))
 		return
 	}
-	if rest := m.opt.ImportsPaused[w.ID]; rest > 0 {
+	pause := m.opt.ImportsPaused[w.ID]
+	rest := pause.For
+	if serves := serving(live); serves != nil && serves.NotAfter < content.Is.NotAfter {
+		rest = pause.wait(now, time.Unix(serves.NotAfter, 0))
+	}
+	if rest > 0 {
+		next := now.Add(rest)
+		if rest > time.Hour { // it is said in the same words for a while
+			next = next.Add(time.Hour - time.Second).Truncate(time.Hour)
+		}
 		m.tellImport(w, finding.ImportsLimited,
-			"there were so many imports of it, or for its namespace, that its certificate is not imported before "+at(now.Add(rest)), "find out which Secrets change or are added all the time")
+			"there were so many imports of it, or for its namespace, that its certificate is not imported before "+at(next), "find out which Secrets change or are added all the time")
 		m.awaitImport(w, a, Wait{For: "its turn to be imported", Again: rest})
 		return
 	}
-	do := ImportCertificate{Secret: w.Import.Secret, Content: *content}
+	do := ImportCertificate{Secret: w.Import.Secret, Content: *content, Uses: w.Import.Uses, Meanwhile: meanwhileServes(live)}
 	why, verb := "from "+w.Of.String(), Create
 	i := slices.IndexFunc(live, func(c observed.OwnCertificate) bool { return content.Is.TakesPlaceOf(*c.Imported) })
 	change := Change{Path: "certificate", To: identityText(content.Is)}
@@ -150,6 +174,26 @@ func (m *managedCertificates) imported(w model.ManagedCertificate) []observed.Ow
 	return out
 }
 
+// serving is the certificate of a Secret that serves, of those that are live; nil if there is none.
+func serving(live []observed.OwnCertificate) *model.CertificateIdentity {
+	if len(live) == 0 {
+		return nil
+	}
+	return live[0].Imported
+}
+
+// meanwhileServes says what serves while a certificate is not imported.
+func meanwhileServes(live []observed.OwnCertificate) string {
+	switch serves := serving(live); {
+	case serves == nil:
+		return "nothing serves it yet"
+	case serves.NotAfter == 0: // it could not be read
+		return "the certificate that was imported before stays"
+	default:
+		return "the certificate that was imported before stays, and is valid until " + time.Unix(serves.NotAfter, 0).UTC().Format(time.RFC3339)
+	}
+}
+
 // attached is 1 if a live listener of the stack has a certificate.
 func (m *managedCertificates) attached(arn string) int {
 	for _, lb := range m.have.LoadBalancers {
@@ -185,10 +229,7 @@ func (m *managedCertificates) limitImports(all []model.ManagedCertificate) []mod
 
 // tellImport reports why the certificate of a Secret is not imported to all who name the Secret.
 func (m *managedCertificates) tellImport(w model.ManagedCertificate, reason finding.Reason, what, fix string) {
-	now := "nothing serves it yet"
-	if m.own[w.ID] != "" {
-		now = "the certificate that was imported before stays"
-	}
+	now := meanwhileServes(m.imported(w))
 	for _, use := range w.Import.Uses {
 		m.found.Add(finding.Finding{
 			Object: use.Object, Field: use.Field, Reason: reason, Severity: finding.Error,

@@ -55,6 +55,10 @@ func TestImportsByState(t *testing.T) {
 	expired, early := fit, fit
 	expired.NotAfter = now.Add(-time.Minute).Unix()
 	early.NotBefore = now.Add(time.Minute).Unix()
+	longer, ending := fit, certificateFor("old", "EC")
+	longer.NotAfter, ending.NotAfter = now.Add(2*time.Hour).Unix(), now.Add(10*time.Minute).Unix()
+	shorter := ending
+	shorter.Fingerprint = "another"
 	live := func(arn string, is model.CertificateIdentity) observed.OwnCertificate {
 		return observed.OwnCertificate{ARN: arn, ResourceID: importedID, Status: observed.Issued, Imported: &is}
 	}
@@ -63,11 +67,13 @@ func TestImportsByState(t *testing.T) {
 		is     *model.CertificateIdentity
 		own    []observed.OwnCertificate
 		paused time.Duration
-		counts observed.Imports
-		steps  []string // about certificates
-		in     string   // ARN in whose place it is imported
-		serves string
-		found  finding.Reason
+		// expiring is the pause of what would end before.
+		expiring time.Duration
+		counts   observed.Imports
+		steps    []string // about certificates
+		in       string   // ARN in whose place it is imported
+		serves   string
+		found    finding.Reason
 	}{
 		"none is imported":                 {is: &fit, steps: []string{"import", "await"}},
 		"it is there":                      {is: &fit, own: []observed.OwnCertificate{live("1", fit)}, serves: "1"},
@@ -81,6 +87,10 @@ func TestImportsByState(t *testing.T) {
 		"expired and live":                 {is: &expired, own: []observed.OwnCertificate{live("1", expired)}, serves: "1", found: finding.CertificateInvalid},
 		"not valid yet":                    {is: &early, own: []observed.OwnCertificate{live("1", old)}, serves: "1", found: finding.CertificateInvalid},
 		"too often":                        {is: &fit, own: []observed.OwnCertificate{live("1", old)}, serves: "1", paused: time.Hour, steps: []string{"await"}, found: finding.ImportsLimited},
+		"too often, ends before that":      {is: &longer, own: []observed.OwnCertificate{live("1", ending)}, serves: "1", paused: 2 * time.Hour, steps: []string{"import"}, in: "1"},
+		"too often, later is in time":      {is: &longer, own: []observed.OwnCertificate{live("1", old)}, serves: "1", paused: 2 * time.Hour, steps: []string{"await"}, found: finding.ImportsLimited},
+		"too often for all":                {is: &longer, own: []observed.OwnCertificate{live("1", ending)}, serves: "1", paused: 2 * time.Hour, expiring: time.Minute, steps: []string{"await"}, found: finding.ImportsLimited},
+		"too often, and ends no later":     {is: &ending, own: []observed.OwnCertificate{live("1", shorter)}, serves: "1", paused: 2 * time.Hour, steps: []string{"await"}, found: finding.ImportsLimited},
 		"others have nearly all":           {is: &fit, counts: observed.Imports{All: 2499}, steps: []string{"import", "await"}},
 		"there is no room":                 {is: &fit, counts: observed.Imports{All: 2500}, steps: []string{"await"}, found: finding.QuotaReached},
 		"it has as many as are left":       {is: &fit, counts: observed.Imports{All: 1250, Of: map[string]int{"ns": 1250}}, steps: []string{"await"}, found: finding.QuotaReached},
@@ -88,7 +98,7 @@ func TestImportsByState(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			opt := importing
-			opt.ImportsPaused = map[string]time.Duration{importedID: c.paused}
+			opt.ImportsPaused = map[string]plan.ImportPause{importedID: {For: c.paused, Expiring: c.expiring}}
 			facts := ownFacts(c.own...)
 			facts.Imports = c.counts
 			p, found := plan.Make(imported(claimed(desiredOf(ruleTo("/*", "g1"))), c.is), observed.Stack{Facts: facts}, opt)

@@ -31,9 +31,8 @@ type Options struct {
 	ImportCertificates bool
 	// AccountImports is how many imported certificates an account has; 0: 2,500, which is AWS's default.
 	AccountImports int
-	// ImportsPaused are certificates, by id, that were imported so often that they are not imported for so
-	// long.
-	ImportsPaused map[string]time.Duration
+	// ImportsPaused are certificates, by id, that were imported so often that they are not imported now.
+	ImportsPaused map[string]ImportPause
 	// Propagation is how long a change of listeners and rules takes to reach the nodes of a load
 	// balancer. Until then they send requests the old way, so what was in use is left alone.
 	Propagation time.Duration

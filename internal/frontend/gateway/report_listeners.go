@@ -64,10 +64,15 @@ func (r *report) judgeListeners() {
 func (r *report) onListener(l *attach.Listener, v *listenerVerdict) (stops bool) {
 	field := fmt.Sprintf("spec.listeners[%d]", l.Index)
 	for _, x := range r.found[l.Parent] {
-		if rest, ok := strings.CutPrefix(x.Field, field); !ok || rest != "" && rest[0] != '.' {
+		rest, here := strings.CutPrefix(x.Field, field)
+		if !here || rest != "" && rest[0] != '.' {
 			continue
 		}
-		if reason, ok := listenerReasons[x.Reason]; ok && v.resolved.Reason == "" {
+		reason, ok := listenerReasons[x.Reason]
+		if !ok && x.Severity == finding.Error && strings.HasPrefix(rest, ".tls.certificateRefs") {
+			reason, ok = string(x.Reason), true // such as a quota, which keeps what serves from being renewed
+		}
+		if ok && v.resolved.Reason == "" {
 			v.resolved = attach.Problem{Reason: reason, Message: x.Text()}
 		}
 		if x.Blocks >= finding.BlocksListener {
