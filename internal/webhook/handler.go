@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// maxReview is room for two objects of the largest size that the API server accepts.
-	maxReview = 7 << 20
+	// MaxReview is room for two objects of the largest size that the API server accepts.
+	MaxReview = 7 << 20
 	// answerTimeout is how long an answer may take. The API server waits ten seconds.
 	answerTimeout = 9 * time.Second
 )
@@ -40,7 +40,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "an AdmissionReview as application/json is expected", http.StatusUnsupportedMediaType)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxReview))
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, MaxReview))
 	if err != nil {
 		code := http.StatusBadRequest
 		if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {

@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -8,13 +9,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
@@ -39,12 +45,22 @@ type Options struct {
 	// Own makes a certificate while there is none in files.
 	Own *Keeper
 	Log logr.Logger
+
+	limits limits // usualLimits if zero
 }
 
-// Server is a TLS server that keeps its own certificate.
+// Server is a TLS server that keeps its own certificate, and bounds what callers take up.
 type Server struct {
+	// The paths and their metrics are those of controller-runtime, whose server has no read deadlines.
 	webhook.Server
-	certs *certificates
+	certs   *certificates
+	log     logr.Logger
+	address string
+	tls     *tls.Config
+	limits  limits
+
+	connections, bytes shares
+	started            atomic.Bool
 }
 
 // NewServer returns a server, which needs its paths and has to be started.
@@ -67,21 +83,25 @@ func NewServer(o Options) (*Server, error) {
 			return nil, fmt.Errorf("CA of webhook callers: %s holds no certificate", o.ClientCA)
 		}
 	}
-	server := webhook.NewServer(webhook.Options{Host: o.Host, Port: o.Port, TLSOpts: []func(*tls.Config){func(c *tls.Config) {
-		c.MinVersion = tls.VersionTLS12
-		c.NextProtos = []string{"h2", "http/1.1"}
-		c.CipherSuites = []uint16{
+	config := &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2", "http/1.1"},
+		CipherSuites: []uint16{
 			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
 			tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
 			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 			tls.TLS_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_RSA_WITH_AES_256_GCM_SHA384,
-		}
-		c.GetCertificate = certs.get
-		if callers != nil {
-			c.ClientCAs, c.ClientAuth = callers, tls.RequireAndVerifyClientCert
-		}
-	}}})
-	return &Server{server, certs}, nil
+		},
+		GetCertificate: certs.get,
+	}
+	if callers != nil {
+		config.ClientCAs, config.ClientAuth = callers, tls.RequireAndVerifyClientCert
+	}
+	most := cmp.Or(o.limits, usualLimits)
+	return &Server{
+		Server: webhook.NewServer(webhook.Options{}), certs: certs, log: o.Log, address: net.JoinHostPort(o.Host, strconv.Itoa(o.Port)), tls: config,
+		limits: most, connections: shares{most: most.connections}, bytes: shares{most: most.bytes},
+	}, nil
 }
 
 // Start serves until the context ends.
@@ -92,10 +112,66 @@ func (s *Server) Start(ctx context.Context) error {
 		defer close(ended)
 		s.certs.keep(ctx)
 	}()
-	err := s.Server.Start(ctx)
+	err := s.serve(ctx)
 	cancel()
 	<-ended
 	return err
+}
+
+// serve answers requests until the context ends, and then those that are open.
+func (s *Server) serve(ctx context.Context) error {
+	plain, err := net.Listen("tcp", s.address)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{
+		Handler:     &bodies{mux: s.WebhookMux(), shares: &s.bytes, read: s.limits.read},
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ReadTimeout: s.limits.read, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		HTTP2:    &http.HTTP2Config{MaxReceiveBufferPerConnection: window, MaxReceiveBufferPerStream: window},
+		ErrorLog: log.New(debugLog{s.log}, "", 0),
+	}
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		<-ctx.Done()
+		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		if err := server.Shutdown(limit); err != nil {
+			s.log.Error(err, "stopping webhook server failed")
+		}
+	}()
+	s.log.Info("serving webhooks", "address", s.address)
+	s.started.Store(true)
+	if err := server.Serve(tls.NewListener(&listener{plain, &s.connections}, s.tls)); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	<-drained
+	return nil
+}
+
+// debugLog takes what the server says about connections. Whoever connects could fill the log.
+type debugLog struct{ logr.Logger }
+
+// Write implements io.Writer.
+func (l debugLog) Write(line []byte) (int, error) {
+	l.V(1).Info("webhook connection failed", "err", string(bytes.TrimSpace(line)))
+	return len(line), nil
+}
+
+// StartedChecker returns a check that passes when the server answers.
+func (s *Server) StartedChecker() healthz.Checker {
+	return func(*http.Request) error {
+		if !s.started.Load() {
+			return errors.New("the webhook server is not started")
+		}
+		dialer := &tls.Dialer{NetDialer: &net.Dialer{Timeout: 10 * time.Second}, Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // it asks itself
+		conn, err := dialer.Dial("tcp", s.address)
+		if err != nil {
+			return fmt.Errorf("the webhook server does not answer: %w", err)
+		}
+		return conn.Close()
+	}
 }
 
 // certificates chooses the certificate to serve: that of the files once they exist, before that the

@@ -32,12 +32,19 @@ func freePort(t *testing.T) int {
 // run starts a server with one path and waits until it is ready.
 func run(t *testing.T, o Options) (address string) {
 	t.Helper()
+	address, _ = serve(t, o, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	return address
+}
+
+// serve starts a server with a handler and waits until it is ready.
+func serve(t *testing.T, o Options, handle http.HandlerFunc) (address string, s *Server) {
+	t.Helper()
 	o.Host, o.Port, o.Log = "127.0.0.1", freePort(t), logr.Discard()
 	s, err := NewServer(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Register("/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	s.Register("/", handle)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Start(ctx) }()
@@ -53,7 +60,7 @@ func run(t *testing.T, o Options) (address string) {
 			t.Fatal("the server does not become ready")
 		}
 	}
-	return net.JoinHostPort(o.Host, strconv.Itoa(o.Port))
+	return net.JoinHostPort(o.Host, strconv.Itoa(o.Port)), s
 }
 
 // call asks the server as the API server does.
