@@ -45,6 +45,7 @@ const (
 	NameTaken              Reason = "NameTaken"
 	DriftRepaired          Reason = "DriftRepaired"
 	DriftFound             Reason = "DriftFound"
+	WriteUndone            Reason = "WriteUndone"
 	DeletionProtected      Reason = "DeletionProtected"
 	FeatureDisabled        Reason = "FeatureDisabled"
 	Unsupported            Reason = "Unsupported"
@@ -188,4 +189,5 @@ var Reasons = []Explanation{
 	{WaitingForTargets, "Traffic stays where it is until the new targets are healthy.", "Check the pods and the health check if this does not pass.", BlocksNothing},
 	{WaitingToDelete, "An Ingress that is deleted, or leaves its IngressGroup, waits until the targets of its target group have closed their connections.", "Nothing. A lower deregistration_delay.timeout_seconds in target-group-attributes makes it quicker the next time.", BlocksNothing},
 	{WebACLNotFound, "A web ACL given by name or ARN does not exist. A new load balancer is not made, or not opened to traffic, without it; an existing one keeps what it has.", "Correct the name or ARN, or create the web ACL.", BlocksStack},
+	{WriteUndone, "Another client changes an object in Kubernetes back after each write of the controller. The write is repeated with exponential back-off, at most ten times a minute for an object and at last every 15 minutes. The message names the field, and the client as `metadata.managedFields` has it.", "Have the client leave the field alone.", BlocksNothing},
 }

@@ -69,7 +69,7 @@ func (c *Cluster) annotateLive(ctx context.Context, p cluster.Annotation, obj cl
 	if err != nil {
 		return err
 	}
-	return c.api.Patch(ctx, obj, cluster.Main, types.MergePatchType, data)
+	return c.write(ctx, obj, "annotation "+p.Key, p.Value, func() error { return c.api.Patch(ctx, obj, cluster.Main, types.MergePatchType, data) })
 }
 
 func annotationsSize(obj cluster.Object) (n int) {

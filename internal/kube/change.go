@@ -73,7 +73,7 @@ func (c *Cluster) completeSpec(ctx context.Context, w bindings.CompleteSpec) err
 		return err
 	}
 	s := w.Spec
-	err = c.patch(ctx, b, cluster.Main, map[string]any{
+	err = c.patch(ctx, b, cluster.Main, "spec", s, map[string]any{
 		"metadata": map[string]any{"resourceVersion": w.Version},
 		"spec": map[string]any{
 			"targetGroupARN": s.TargetGroupARN, "targetType": s.TargetType, "targetGroupProtocol": s.TargetGroupProtocol,
@@ -92,7 +92,7 @@ func (c *Cluster) setCheckpoint(ctx context.Context, w bindings.SetCheckpoint) e
 		return err
 	}
 	want := map[string]string{checkpointAnnotation: w.Value, checkpointTimeAnnotation: strconv.FormatInt(w.Time, 10)}
-	return c.patch(ctx, b, cluster.Main, map[string]any{"metadata": map[string]any{"annotations": want}})
+	return c.patch(ctx, b, cluster.Main, "annotation "+checkpointAnnotation, w.Value, map[string]any{"metadata": map[string]any{"annotations": want}})
 }
 
 func (c *Cluster) setStatus(ctx context.Context, w bindings.SetStatus) error {
@@ -110,15 +110,21 @@ func (c *Cluster) setStatus(ctx context.Context, w bindings.SetStatus) error {
 	if len(status) == 0 {
 		return nil
 	}
-	return c.patch(ctx, b, cluster.Status, map[string]any{"status": status})
+	content, err := steady(status)
+	if err != nil {
+		return err
+	}
+	return c.patch(ctx, b, cluster.Status, "status", content, map[string]any{"status": status})
 }
 
-func (c *Cluster) patch(ctx context.Context, obj cluster.Object, part cluster.Part, body map[string]any) error {
+func (c *Cluster) patch(ctx context.Context, obj cluster.Object, part cluster.Part, field string, content any, body map[string]any) error {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	return ignoreNotFound(c.api.Patch(ctx, obj, part, types.MergePatchType, data))
+	return c.write(ctx, obj, field, content, func() error {
+		return ignoreNotFound(c.api.Patch(ctx, obj, part, types.MergePatchType, data))
+	})
 }
 
 func (c *Cluster) setPodCondition(ctx context.Context, w bindings.SetPodCondition) error {
@@ -146,7 +152,9 @@ func (c *Cluster) setPodCondition(ctx context.Context, w bindings.SetPodConditio
 	if err != nil {
 		return err
 	}
-	err = c.api.Patch(ctx, obj, cluster.Status, types.StrategicMergePatchType, data)
+	err = c.write(ctx, obj, "status.conditions["+w.Type+"]", []string{w.Status, w.Reason, w.Message}, func() error {
+		return c.api.Patch(ctx, obj, cluster.Status, types.StrategicMergePatchType, data)
+	})
 	if apierrors.IsConflict(err) {
 		// Another pod may have taken the name; otherwise the write is lost and has to be repeated.
 		live := &corev1.Pod{}

@@ -27,6 +27,7 @@ type Cluster struct {
 	api    API
 	now    func() time.Time
 	events events
+	fights fights
 	serial atomic.Uint64
 
 	// Members are what Ingresses are and were part of. Its Saw must be called with each event.
@@ -102,7 +103,7 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 		switch p := p.(type) {
 		case cluster.ObjectStatus:
 			err := c.writeStatus(ctx, p)
-			if err != nil && ctx.Err() == nil {
+			if err != nil && ctx.Err() == nil && !isUndone(err) {
 				c.writeEvent(ctx, cluster.Event{Ref: p.Ref,
 					Warning: true, Reason: eventStatus, Message: string(finding.CallFailed) + ": " + err.Error()})
 			}
@@ -112,7 +113,9 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 		case cluster.StatusEdit:
 			errs = append(errs, c.editStatus(ctx, p))
 		case cluster.Annotation:
-			if err := c.annotate(ctx, p); err != nil {
+			if err := c.annotate(ctx, p); isUndone(err) {
+				errs = append(errs, err)
+			} else if err != nil {
 				log.FromContext(ctx).Info("failed to write annotation", "object", p.Ref.String(), "annotation", p.Key, "err", err.Error())
 			}
 		case cluster.Event:

@@ -69,6 +69,7 @@ const maxRaised = 500
 // same Event with its count and time raised. It is to be called about every minute, and does nothing
 // while nothing is due.
 func (c *Cluster) RaiseEvents(ctx context.Context) {
+	c.endFights()
 	for _, r := range c.events.due(c.now(), maxRaised) {
 		if ctx.Err() != nil {
 			return

@@ -31,7 +31,11 @@ func (c *Cluster) editStatus(ctx context.Context, p cluster.StatusEdit) error {
 		if err != nil {
 			return err
 		}
-		err = c.api.Patch(ctx, obj, cluster.Status, types.MergePatchType, data)
+		content, err := steady(fields)
+		if err != nil {
+			return err
+		}
+		err = c.write(ctx, obj, "status", content, func() error { return c.api.Patch(ctx, obj, cluster.Status, types.MergePatchType, data) })
 		if err == nil || apierrors.IsNotFound(err) {
 			return nil
 		}

@@ -24,8 +24,8 @@ import (
 const attempts = 5
 
 // editFinalizers changes the finalizers of an object by a fresh read and a patch that fails if
-// another client wrote meanwhile.
-func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, edit func(obj cluster.Object) ([]string, error)) error {
+// another client wrote meanwhile. what names the change.
+func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, what string, edit func(obj cluster.Object) ([]string, error)) error {
 	typ, ok := cluster.TypeOf(ref.Kind)
 	if !ok {
 		return fmt.Errorf("%s cannot have finalizers of the controller", ref)
@@ -47,7 +47,9 @@ func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, edit func
 		if err != nil {
 			return err
 		}
-		err = c.api.Patch(ctx, obj, cluster.Main, types.MergePatchType, data)
+		err = c.write(ctx, obj, "metadata.finalizers", what, func() error {
+			return c.api.Patch(ctx, obj, cluster.Main, types.MergePatchType, data)
+		})
 		if err == nil || !apierrors.IsConflict(err) || n == attempts {
 			return err
 		}
@@ -56,7 +58,7 @@ func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, edit func
 
 // setFinalizer puts a finalizer on an object that is not being deleted, or takes it off.
 func (c *Cluster) setFinalizer(ctx context.Context, p cluster.Finalizer) error {
-	err := c.editFinalizers(ctx, p.Ref, func(obj cluster.Object) ([]string, error) {
+	err := c.editFinalizers(ctx, p.Ref, fmt.Sprint(p.Name, p.Remove), func(obj cluster.Object) ([]string, error) {
 		have := slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool { return p.Remove && f == p.Name })
 		if p.Remove || obj.GetDeletionTimestamp() != nil || slices.Contains(have, p.Name) {
 			return have, nil
@@ -71,7 +73,7 @@ func (c *Cluster) setFinalizer(ctx context.Context, p cluster.Finalizer) error {
 
 func (c *Cluster) claim(ctx context.Context, do plan.ClaimFinalizer) error {
 	ref := refOf(do.Ref)
-	err := c.editFinalizers(ctx, ref, func(obj cluster.Object) ([]string, error) {
+	err := c.editFinalizers(ctx, ref, fmt.Sprint(do.Finalizer, false), func(obj cluster.Object) ([]string, error) {
 		have := obj.GetFinalizers()
 		if slices.Contains(have, do.Finalizer) {
 			return have, nil
@@ -99,7 +101,7 @@ func (c *Cluster) release(ctx context.Context, do plan.ReleaseFinalizer) error {
 		}
 	}
 	c.Members.Releasing(ref, do.Finalizer)
-	err := ignoreNotFound(c.editFinalizers(ctx, ref, func(obj cluster.Object) ([]string, error) {
+	err := ignoreNotFound(c.editFinalizers(ctx, ref, fmt.Sprint(do.Finalizer, true), func(obj cluster.Object) ([]string, error) {
 		return slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool { return f == do.Finalizer }), nil
 	}))
 	c.Members.Released(ref, do.Finalizer, err == nil)
@@ -160,7 +162,13 @@ func (c *Cluster) patchStatus(ctx context.Context, obj cluster.Object, fields an
 	if err != nil {
 		return err
 	}
-	return ignoreNotFound(c.api.Patch(ctx, obj, cluster.Status, types.MergePatchType, data))
+	content, err := steady(fields)
+	if err != nil {
+		return err
+	}
+	return c.write(ctx, obj, "status", content, func() error {
+		return ignoreNotFound(c.api.Patch(ctx, obj, cluster.Status, types.MergePatchType, data))
+	})
 }
 
 // putBinding creates or updates a TargetGroupBinding.
@@ -171,7 +179,7 @@ func (c *Cluster) putBinding(ctx context.Context, do plan.PutBinding, known plan
 	}
 	res := plan.Result{ID: want.Namespace + "/" + want.Name}
 	if do.Existing == nil {
-		err := c.api.Create(ctx, want.DeepCopy())
+		err := c.write(ctx, want, "the object", want.Spec, func() error { return c.api.Create(ctx, want.DeepCopy()) })
 		if !apierrors.IsAlreadyExists(err) {
 			return res, err
 		}
@@ -218,7 +226,9 @@ func (c *Cluster) updateBinding(ctx context.Context, want *elbv2.TargetGroupBind
 	if err != nil {
 		return err
 	}
-	return c.api.Patch(ctx, live, cluster.Main, types.MergePatchType, data)
+	return c.write(ctx, live, "spec", []any{want.Spec, want.Labels, want.Annotations}, func() error {
+		return c.api.Patch(ctx, live, cluster.Main, types.MergePatchType, data)
+	})
 }
 
 func refOf(r finding.Ref) cluster.Ref {

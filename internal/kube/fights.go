@@ -1,0 +1,296 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// fights remembers what was written last to each object. The same content for the same field once more means that
+// another client has undone the write; again and again, it would be written at the speed of the API server. So repeated
+// writes of an object have an exponential back-off, and all writes of it, such as those that report what was undone, are ten
+// a minute. An object of which no write was repeated is never slowed down, however often it is written.
+type fights struct {
+	mu sync.Mutex
+	of map[fightKey]*fight
+}
+
+// fightKey is an object; one that is made has no UID yet.
+type fightKey struct {
+	ref cluster.Ref
+	uid types.UID
+}
+
+type fight struct {
+	last map[string]version // what was written, by field
+	row  int                // repeated writes, of any field
+	at   time.Time          // of the last repeated write, or else of the last one
+	told bool               // an event names the one who undoes
+	// lately are the last writes, at most as many as a minute has.
+	lately []time.Time
+}
+
+// version is a hash of what was written.
+type version [sha256.Size]byte
+
+const (
+	// freeRepeats is how many repeated writes are not delayed: a user may undo what is written, and others may restore an
+	// older state of an object.
+	freeRepeats = 3
+	// writesPerMinute are those of an object while others undo some.
+	writesPerMinute = 10
+	// Waits before further ones, each twice the one before.
+	firstFightWait, longestFightWait = 3 * time.Second, 15 * time.Minute
+	// fightOver is how long after it could have been written again a write is no part of the fight any more.
+	fightOver = time.Minute
+)
+
+// wait is between a repeated write and the next one.
+func (f *fight) wait() time.Duration {
+	if f.row < freeRepeats {
+		return 0
+	}
+	return min(firstFightWait<<min(f.row-freeRepeats, 20), longestFightWait)
+}
+
+func (f *fight) over(now time.Time) bool { return now.Sub(f.at) > 2*f.wait()+fightOver }
+
+// left returns for how long a write is delayed, and whether others have undone the same one.
+func (m *fights) left(k fightKey, field string, content version, now time.Time) (left time.Duration, repeated bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := m.of[k]
+	if f == nil || f.over(now) {
+		return 0, false
+	}
+	last, written := f.last[field]
+	if repeated = written && last == content; repeated {
+		left = f.at.Add(f.wait()).Sub(now)
+	}
+	if f.row > 0 && len(f.lately) == writesPerMinute {
+		left = max(left, f.lately[0].Add(time.Minute).Sub(now))
+	}
+	return left, repeated
+}
+
+// wrote notes a write.
+func (m *fights) wrote(k fightKey, field string, content version, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.of) > maxRemembered {
+		m.of = nil // what others undo all the time is slowed down a few writes later
+	}
+	if m.of == nil {
+		m.of = map[fightKey]*fight{}
+	}
+	f := m.of[k]
+	if f == nil || f.over(now) {
+		f = &fight{last: map[string]version{}}
+		m.of[k] = f
+	}
+	last, written := f.last[field]
+	repeated := written && last == content
+	if repeated {
+		f.row++
+	}
+	if repeated || f.row == 0 {
+		f.at = now
+	}
+	f.last[field] = content
+	if len(f.lately) == writesPerMinute {
+		f.lately = f.lately[1:]
+	}
+	f.lately = append(f.lately, now)
+}
+
+// tell reports whether the fight is to be reported, once.
+func (m *fights) tell(k fightKey) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := m.of[k]
+	if f == nil || f.told {
+		return false
+	}
+	f.told = true
+	return true
+}
+
+// ended forgets the fights that are over, and returns those that were reported.
+func (m *fights) ended(now time.Time) (out []cluster.Ref) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for k, f := range m.of {
+		if f.over(now) {
+			delete(m.of, k)
+			if f.told {
+				out = append(out, k.ref)
+			}
+		}
+	}
+	return out
+}
+
+// undone is the error of a write that is delayed, as others have undone the same one again and again.
+type undone struct {
+	ref   cluster.Ref
+	field string
+	left  time.Duration
+}
+
+// Error implements error.
+func (u undone) Error() string {
+	return fmt.Sprintf("writes to %[2]s are undone by others; %[1]s is written in %[3]s", u.field, u.ref, u.left.Round(time.Second))
+}
+
+// RetryAfter is when to try again: nothing has failed.
+func (u undone) RetryAfter() time.Duration { return u.left }
+
+func isUndone(err error) bool {
+	var u undone
+	return errors.As(err, &u)
+}
+
+// write writes a field of an object, unless others have undone the same write again and again and its next turn has not
+// come. content is what the field is to have, without what changes by itself, such as times.
+func (c *Cluster) write(ctx context.Context, obj cluster.Object, field string, content any, do func() error) error {
+	text, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	ref, is := cluster.RefOf(obj), version(sha256.Sum256(text))
+	k := fightKey{ref, obj.GetUID()}
+	left, repeated := c.fights.left(k, field, is, c.now())
+	if left > 0 {
+		if repeated && c.fights.tell(k) {
+			c.tellFight(ctx, ref, field)
+		}
+		return undone{ref, field, left}
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	c.fights.wrote(k, field, is, c.now())
+	return nil
+}
+
+// tellFight reports that others undo what is written, as long as they do.
+func (c *Cluster) tellFight(ctx context.Context, ref cluster.Ref, field string) {
+	who := c.lastManager(ctx, ref, field)
+	reason := string(finding.WriteUndone)
+	ev := cluster.Event{Ref: ref, Warning: true, Reason: reason, Message: fmt.Sprintf(
+		"%s: %s is changed back by %s after each write; it is written again ever more rarely, every 15 minutes at last; have %s leave it alone",
+		reason, field, who, who)}
+	c.writeEvent(ctx, ev)
+	if obj, err := c.source.Get(ref); err == nil && obj != nil {
+		c.events.last(fightOf(ref), []lasting{{uid: obj.GetUID(), ev: ev}})
+	}
+}
+
+// fightOf is what the warning about a fight is about.
+func fightOf(ref cluster.Ref) string { return "writes to " + ref.String() }
+
+// endFights lets the warnings about fights that are over not be raised any more.
+func (c *Cluster) endFights() {
+	for _, ref := range c.fights.ended(c.now()) {
+		c.events.last(fightOf(ref), nil)
+	}
+}
+
+// lastManager names the client, other than this one, that the API server notes as the last to change an object, or the
+// part of it that a field is of.
+func (c *Cluster) lastManager(ctx context.Context, ref cluster.Ref, field string) string {
+	const unknown = "another client"
+	typ, ok := cluster.TypeOf(ref.Kind)
+	if !ok {
+		return unknown
+	}
+	obj := typ.New()
+	obj.SetNamespace(ref.Namespace)
+	obj.SetName(ref.Name)
+	if err := c.api.Read(ctx, obj); err != nil {
+		return unknown
+	}
+	part := ""
+	if strings.HasPrefix(field, "status") {
+		part = "status"
+	}
+	var last metav1.ManagedFieldsEntry
+	for _, e := range obj.GetManagedFields() {
+		if e.Manager == "" || e.Manager == ownManager() || e.Time == nil {
+			continue
+		}
+		before := last.Manager != "" && cmp.Or(rank(last, part)-rank(e, part), last.Time.Compare(e.Time.Time)) >= 0
+		if !before {
+			last = e
+		}
+	}
+	if last.Manager == "" {
+		return unknown
+	}
+	return fmt.Sprintf("%q", finding.Cut(last.Manager))
+}
+
+// rank is higher for who has changed the part.
+func rank(e metav1.ManagedFieldsEntry, part string) int {
+	if e.Subresource == part {
+		return 1
+	}
+	return 0
+}
+
+// ownController reports whether entries of a status with this name are written here.
+func ownController(name string) bool {
+	return strings.HasPrefix(name, "gateway.k8s.aws/") || strings.HasPrefix(name, "gateway.fulcrum.dev/")
+}
+
+// ownManager is the name that the API server gives a client which names none: that of its program.
+func ownManager() string { return filepath.Base(os.Args[0]) }
+
+// steady returns the fields of a status without times, and without the entries of other controllers, which others change.
+func steady(fields any) (any, error) {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	var out any
+	if err := json.Unmarshal(text, &out); err != nil {
+		return nil, err
+	}
+	return strip(out), nil
+}
+
+func strip(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		delete(v, "lastTransitionTime")
+		for k := range v {
+			v[k] = strip(v[k])
+		}
+	case []any:
+		var own []any
+		for _, e := range v {
+			if m, ok := e.(map[string]any); ok {
+				if name, ok := m["controllerName"].(string); ok && !ownController(name) {
+					continue
+				}
+			}
+			own = append(own, strip(e))
+		}
+		return own
+	}
+	return v
+}
