@@ -16,6 +16,7 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/harness"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -29,6 +30,8 @@ type history struct {
 	sick bool // the attacker's pods do not get healthy
 	// denied is a read that AWS denies to the controller as long as the attacker is there; "": none.
 	denied string
+	// undoes reports that the attacker undoes what the controller writes to its objects.
+	undoes bool
 }
 
 // historyOf makes the history of a seed.
@@ -36,6 +39,7 @@ func historyOf(seed uint64) history {
 	r := rand.New(rand.NewPCG(seed, 7))
 	h := history{seed: seed, setup: setup{access: access(seed % 3), scenario: int(seed/3) % randomScenarios}}
 	h.isolated = seed/12%2 == 1
+	h.undoes = rand.New(rand.NewPCG(seed, 11)).IntN(8) == 0 // a choice that leaves the others as they were
 	h.sick = r.IntN(4) == 0
 	if r.IntN(8) == 0 {
 		h.denied = optionalReads[r.IntN(len(optionalReads))]
@@ -86,7 +90,7 @@ func (g *grammar) workload() move {
 
 func (h history) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: %v, pods of the attacker healthy: %t, denied: %q\n", h.seed, h.setup, !h.sick, h.denied)
+	fmt.Fprintf(&b, "seed %d: %v, pods of the attacker healthy: %t, denied: %q, undoes writes: %t\n", h.seed, h.setup, !h.sick, h.denied, h.undoes)
 	h.each(func(m move) { fmt.Fprintf(&b, "--- the attacker: %v\n", m) }, func(a act) { fmt.Fprintf(&b, "--- %s\n", a.name) })
 	return b.String()
 }
@@ -126,7 +130,11 @@ const quiet = 20 * time.Minute
 func play(t *testing.T, h history) []string {
 	t.Helper()
 	c := undisturbed(t, h.setup)
-	return inWorld(t, h.setup, harness.Options{}, func(w *testCluster) {
+	u := &undoing{writes: map[cluster.Ref][]time.Time{}}
+	return inWorld(t, h.setup, harness.Options{API: func(api kube.API) kube.API { u.API = api; return u }}, func(w *testCluster) {
+		if h.undoes {
+			u.from(w.Store)
+		}
 		if h.sick {
 			w.sick = func(string) bool { return true }
 		}
@@ -134,7 +142,7 @@ func play(t *testing.T, h history) []string {
 		if h.denied != "" {
 			w.deny(h.denied)
 		}
-		stripped := false
+		stripped := h.undoes
 		h.each(func(m move) {
 			if w.wrong() {
 				return
@@ -153,12 +161,20 @@ func play(t *testing.T, h history) []string {
 			func() { w.drive(changeWithin) },
 			func() { w.drive(quiet) },
 			func() { w.checkCalls(c, len(h.moves)); w.checkInFront() },
-			func() { w.Emulator.Faults().ClearRules(); w.leave(); w.drive(cleanWithin + w.longestDraining()) },
+			func() {
+				u.from(nil)
+				w.Emulator.Faults().ClearRules()
+				w.leave()
+				w.drive(cleanWithin + w.longestDraining())
+			},
 			func() { w.checkLeft(c, stripped) },
 		} {
 			if !w.wrong() {
 				step()
 			}
+		}
+		if len(u.over) > 0 {
+			w.rec.Errorf("%s is written more than ten times in a minute", u.over[0])
 		}
 		w.rec.failures = append(w.rec.failures, w.judge.verdict...)
 		w.rec.failures = append(w.rec.failures, w.log.checkTexts()...)

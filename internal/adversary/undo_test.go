@@ -1,0 +1,69 @@
+package adversary
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+// undoing is an API server behind which the attacker undoes each write of the controller to its own objects at once:
+// finalizers and status.
+type undoing struct {
+	kube.API
+	mu     sync.Mutex
+	store  *cluster.Memory // nil: nothing is undone
+	writes map[cluster.Ref][]time.Time
+	over   []string // objects that were written more than ten times in a minute
+}
+
+// from undoes writes from now on; nil: no more.
+func (u *undoing) from(store *cluster.Memory) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.store = store
+}
+
+func (u *undoing) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	err := u.API.Patch(ctx, obj, part, kind, data)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if ref := cluster.RefOf(obj); err == nil && u.store != nil && ref.Namespace == attackerNamespace {
+		u.undo(ref)
+	}
+	return err
+}
+
+func (u *undoing) undo(ref cluster.Ref) {
+	cur, err := u.store.Get(ref)
+	if err != nil || cur == nil {
+		return
+	}
+	next := cur.DeepCopyObject().(cluster.Object)
+	switch o := next.(type) {
+	case *networkingv1.Ingress:
+		o.Status = networkingv1.IngressStatus{}
+	case *corev1.Service:
+		o.Status = corev1.ServiceStatus{}
+	case *elbv2.TargetGroupBinding:
+		o.Status = elbv2.TargetGroupBindingStatus{}
+	default:
+		return
+	}
+	all := append(u.writes[ref], time.Now())
+	if u.writes[ref] = all; len(all) > 10 && all[len(all)-1].Sub(all[len(all)-11]) < time.Minute {
+		u.over = append(u.over, ref.String())
+	}
+	next.SetFinalizers(nil)
+	next.SetResourceVersion("")
+	if _, err := u.store.Update(next, cluster.Main); err == nil {
+		_, _ = u.store.Update(next, cluster.Status) // an object that is being deleted is gone by now
+	}
+}
