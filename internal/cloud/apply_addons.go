@@ -28,9 +28,7 @@ func (w *writer) tie(ctx context.Context, known plan.Known, a plan.Address, of m
 		return err
 	}
 	q := model.AskAddOn{Of: of, ARN: arn}
-	short, cancel := context.WithTimeout(ctx, optionalTimeout)
-	defer cancel()
-	got, err := write(short, arn)
+	got, err := brief(ctx, func(ctx context.Context) (observed.AddOn, error) { return write(ctx, arn) })
 	if err != nil {
 		w.addOns.forgetTie(q)
 		return w.tieFailure(of, what, err, owned.made)

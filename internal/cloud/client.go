@@ -60,19 +60,16 @@ func sdkConfig(ctx context.Context, c Config) (aws.Config, error) {
 			o.RateLimiter = ratelimit.None
 		})
 	}
-	client := bounded(c.HTTP, c.AttemptTimeout)
+	client := bounded(c.HTTP, c.CallTimeout)
 	if c.Credentials != nil {
-		out := aws.Config{Region: c.Region, Credentials: c.Credentials, Retryer: retryer, HTTPClient: client}
-		if c.HTTP != nil {
-			out.HTTPClient = c.HTTP // each attempt has its deadline
-		}
-		return out, nil
+		return aws.Config{Region: c.Region, Credentials: c.Credentials, Retryer: retryer, HTTPClient: unbounded(client)}, nil
 	}
 	out, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithRegion(c.Region), awsconfig.WithRetryer(retryer), awsconfig.WithHTTPClient(client),
 		awsconfig.WithLogger(logging.Nop{})) // what the SDK warns of is in its errors, and lines of text break a log of JSON
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("load the SDK's configuration: %w", err)
 	}
+	out.HTTPClient = unbounded(out.HTTPClient)
 	return out, nil
 }
 

@@ -58,10 +58,13 @@ type Config struct {
 	MaxAttempts int
 	// MaxBackoff between attempts, 20 s if zero.
 	MaxBackoff time.Duration
-	// AttemptTimeout is how long one attempt of a call may take, from finding credentials to the end
-	// of the answer; 30 s if zero. CallTimeout bounds the call with all of its attempts and the
-	// back-off between them; 1 min if zero. Calls for facts that a run can do without have 10 s.
+	// AttemptTimeout is how long one attempt of a call may take at first, from finding credentials to the
+	// end of the answer; 30 s if zero. CallTimeout bounds the call with all of its attempts and the
+	// back-off between them; 1 min if zero, or the deadline of an attempt that has grown. A call for a
+	// fact that a run can do without ends with an attempt that misses its deadline.
 	AttemptTimeout, CallTimeout time.Duration
+	// deadlines are those of attempts, which grow where AWS answers late.
+	deadlines *deadlines
 	// TokenBuckets is the client-side throttle table; nil means DefaultTokenBuckets, an empty one none.
 	TokenBuckets []TokenBucket
 	// MaxWait is how long a call waits for its turn; 1 s if zero. One that would have to wait for
@@ -156,6 +159,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	c.deadlines = newDeadlines(c.AttemptTimeout, c.Now)
 	if c.Env == nil {
 		c.Env = func(string) string { return "" }
 	}

@@ -12,6 +12,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // The defaults of Config.AttemptTimeout and Config.CallTimeout.
@@ -20,32 +21,106 @@ const (
 	callTimeout    = time.Minute
 )
 
-// optionalTimeout bounds each call for a fact that a run can do without, retries included. Such a
-// fact is reported as a fault, so that a service that hangs does not hold a worker for long.
-const optionalTimeout = 10 * time.Second
+// mostGrowth is how many times the first deadline of an attempt the grown one is at most.
+const mostGrowth = 4
 
-// brief makes one call for a fact that a run can do without.
+// deadlines are how long AWS may take for an attempt of an operation: at first Config.AttemptTimeout.
+// A deadline that was missed is doubled for the next attempt, and where AWS has answered late, attempts
+// have twice the time of that answer, at other operations of the service too, until answers were quick
+// for a while. Only one attempt of an operation at a time has a deadline that grows because it was
+// missed, so that an operation that hangs holds no more than one worker for longer than the first one.
+type deadlines struct {
+	guard
+	first time.Duration
+	now   func() time.Time
+	by    map[string]*answers // by operation and by service
+}
+
+// answers are what was seen of how long AWS takes.
+type answers struct {
+	slowest  time.Duration // of the last ones: quick answers let it fade
+	missed   time.Duration // the deadline that no answer has met since; 0: AWS answers
+	missedAt time.Time
+	probing  bool // an attempt with a deadline that has grown is under way
+}
+
+func newDeadlines(first time.Duration, now func() time.Time) *deadlines {
+	return &deadlines{first: first, now: now, by: map[string]*answers{}}
+}
+
+// of is what is known of an operation or a service. The lock is held.
+func (d *deadlines) of(key string) *answers {
+	if d.by[key] == nil {
+		d.by[key] = &answers{}
+	}
+	return d.by[key]
+}
+
+// usual is the deadline of attempts that are no probe. The lock is held.
+func (d *deadlines) usual(service, operation string) time.Duration {
+	return min(max(d.first, 2*d.of(service).slowest, 2*d.of(service+" "+operation).slowest), mostGrowth*d.first)
+}
+
+// grown is the deadline of a probe. The lock is held.
+func (d *deadlines) grown(service, operation string) time.Duration {
+	return min(max(d.usual(service, operation), 2*d.of(service+" "+operation).missed), mostGrowth*d.first)
+}
+
+// call returns the longest deadline that an attempt of an operation may have now. The error is that of
+// a call that a run can do without: an operation that has missed its deadline is left alone by such
+// calls while one tries it, and then for as long as it was waited for.
+func (d *deadlines) call(service, operation string, spare bool) (limit time.Duration, err error) {
+	d.with(func() {
+		a := d.of(service + " " + operation)
+		if spare && a.missed > 0 && (a.probing || d.now().Before(a.missedAt.Add(a.missed))) {
+			err = &timeoutError{after: a.missed}
+		}
+		limit = d.grown(service, operation)
+	})
+	return limit, err
+}
+
+// begin returns the deadline of an attempt, and end takes what became of it: how long it took, and
+// whether AWS has answered or the deadline was missed; neither counts nothing.
+func (d *deadlines) begin(service, operation string) (limit time.Duration, end func(answered, missed bool)) {
+	start, probe := d.now(), false
+	d.with(func() {
+		a := d.of(service + " " + operation)
+		if limit = d.usual(service, operation); a.missed > 0 && !a.probing {
+			a.probing, probe = true, true
+			limit = d.grown(service, operation)
+		}
+	})
+	return limit, func(answered, missed bool) {
+		took := d.now().Sub(start)
+		d.with(func() {
+			a := d.of(service + " " + operation)
+			if probe {
+				a.probing = false
+			}
+			switch {
+			case answered:
+				a.missed = 0
+				for _, a := range []*answers{a, d.of(service)} {
+					a.slowest = max(took, a.slowest*7/8)
+				}
+			case missed:
+				a.missed, a.missedAt = max(a.missed, took), d.now()
+			}
+		})
+	}
+}
+
+type spareKey struct{}
+
+// brief makes calls for something that a run can do without: an attempt that misses its deadline ends
+// the call. Such a fact is reported as a fault, so that a service that hangs does not hold a worker for
+// long.
 func brief[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, optionalTimeout, &timeoutError{after: optionalTimeout})
-	defer cancel()
-	out, err := call(ctx)
-	return out, named(ctx, err)
+	return call(context.WithValue(ctx, spareKey{}, true))
 }
 
-// named returns the timeout that ended a context in place of an error that only says that the
-// context ended. Who waits for the same reading would take that for a caller that gave up, and
-// would wait for the whole deadline again.
-func named(ctx context.Context, err error) error {
-	var timeout *timeoutError
-	if err == nil || !interrupted(err) || !errors.As(context.Cause(ctx), &timeout) {
-		return err
-	}
-	var operation *smithy.OperationError
-	if errors.As(err, &operation) {
-		return &smithy.OperationError{ServiceID: operation.ServiceID, OperationName: operation.OperationName, Err: timeout}
-	}
-	return timeout
-}
+func isSpare(ctx context.Context) bool { return ctx.Value(spareKey{}) != nil }
 
 // timeoutError says that AWS gave no answer in time.
 type timeoutError struct {
@@ -93,22 +168,29 @@ func boundCall(ctx context.Context, limit time.Duration, call func(context.Conte
 
 // boundAttempt runs one attempt under its deadline. It covers all that an attempt does: finding
 // credentials, connecting, sending, and reading the answer to its end.
-func boundAttempt(ctx context.Context, limit time.Duration, attempt func(context.Context) error) error {
-	short, cancel := context.WithTimeout(ctx, limit)
+func (d *deadlines) boundAttempt(ctx context.Context, service, operation string, attempt func(context.Context) error) error {
+	limit, end := d.begin(service, operation)
+	short, cancel := context.WithTimeoutCause(ctx, limit, &timeoutError{after: limit})
 	defer cancel()
 	err := attempt(short)
-	if err != nil && expired(ctx, short) {
-		return &timeoutError{after: limit}
+	var timeout *timeoutError
+	missed := err != nil && short.Err() != nil && errors.As(context.Cause(short), &timeout)
+	end(!missed && (err == nil || answeredWith(err)), missed)
+	if missed && ctx.Err() == nil {
+		return timeout
 	}
 	return err
 }
 
-// expired reports whether a context ended by its own deadline and not with the one around it.
-func expired(outer, inner context.Context) bool { return inner.Err() != nil && outer.Err() == nil }
+// answeredWith reports whether an error is an answer of AWS.
+func answeredWith(err error) bool {
+	var response *smithyhttp.ResponseError
+	return errors.As(err, &response) && response.HTTPStatusCode() > 0
+}
 
 // bounded is an HTTP client whose requests have a deadline. The SDK finds credentials with requests
 // that pass none of our own steps, and for all callers together, so that one that hangs would hold
-// every call. The deadline is a little later than that of an attempt, whose error says more.
+// every call. The deadline is a little later than that of a call, whose error says more.
 func bounded(c *http.Client, limit time.Duration) aws.HTTPClient {
 	limit += time.Second
 	if c == nil {
@@ -120,4 +202,17 @@ func bounded(c *http.Client, limit time.Duration) aws.HTTPClient {
 	own := *c
 	own.Timeout = limit
 	return &own
+}
+
+// unbounded is the client that calls are made with: each of their attempts has its own deadline.
+func unbounded(c aws.HTTPClient) aws.HTTPClient {
+	switch c := c.(type) {
+	case *awshttp.BuildableClient:
+		return c.WithTimeout(0)
+	case *http.Client:
+		own := *c
+		own.Timeout = 0
+		return &own
+	}
+	return c
 }

@@ -163,9 +163,7 @@ func (c *certificates) changeRecord(ctx context.Context, what string, action dns
 	if locked != nil {
 		return &Error{What: what, class: engine.Denied, reason: finding.CertificatePending, err: errors.New(locked.Message)}
 	}
-	short, cancel := context.WithTimeout(ctx, optionalTimeout)
-	defer cancel()
-	_, err := c.api.dns.ChangeResourceRecordSets(short, &route53.ChangeResourceRecordSetsInput{
+	_, err := c.api.dns.ChangeResourceRecordSets(ctx, &route53.ChangeResourceRecordSetsInput{
 		HostedZoneId: aws.String(r.Zone), ChangeBatch: &dnstypes.ChangeBatch{Changes: []dnstypes.Change{{
 			Action: action, ResourceRecordSet: &dnstypes.ResourceRecordSet{
 				Name: aws.String(r.Name), Type: dnstypes.RRTypeCname, TTL: aws.Int64(r.TTL), ResourceRecords: []dnstypes.ResourceRecord{{Value: aws.String(r.Value)}},

@@ -205,7 +205,7 @@ func faultFrom(err error) observed.Fault {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		f.Reason, f.Message = finding.ServiceUnavailable, "AWS has no endpoint for "+named+" in this region"
 	case interrupted(err):
-		f.Message = fmt.Sprintf("AWS does not answer %s within %s", named, optionalTimeout)
+		f.Message = fmt.Sprintf("AWS does not answer %s", named)
 	case action == "":
 		f.Message = err.Error()
 	default:

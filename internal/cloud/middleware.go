@@ -27,6 +27,13 @@ func instrument(s *middleware.Stack, c Config, l *limiter) error {
 		if err := c.admit(operation); err != nil {
 			return out, meta, err
 		}
+		limit, err := c.deadlines.call(service, operation, isSpare(ctx))
+		if err != nil {
+			return out, meta, err
+		}
+		if !isSpare(ctx) {
+			limit = max(limit, c.CallTimeout)
+		}
 		start := c.Now()
 		turn, err := l.begin(ctx, service, operation)
 		if err != nil {
@@ -35,7 +42,7 @@ func instrument(s *middleware.Stack, c Config, l *limiter) error {
 		defer turn.end()
 		drift.Count(ctx)
 		ctx = context.WithValue(ctx, limitedKey{}, turn)
-		err = boundCall(ctx, c.CallTimeout, func(ctx context.Context) (middleware.Metadata, error) {
+		err = boundCall(ctx, limit, func(ctx context.Context) (middleware.Metadata, error) {
 			out, meta, err = next.HandleInitialize(ctx, in)
 			return meta, err
 		})
@@ -51,19 +58,19 @@ func instrument(s *middleware.Stack, c Config, l *limiter) error {
 		return out, meta, err
 	})
 	attempt := middleware.FinalizeMiddlewareFunc("fulcrum.attempt", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, meta middleware.Metadata, err error) {
-		operation := awsmiddleware.GetOperationName(ctx)
+		service, operation := awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx)
 		turn := ctx.Value(limitedKey{}).(*limited)
 		if err := turn.attempt(ctx); err != nil {
 			return out, meta, err
 		}
 		start := c.Now()
-		err = boundAttempt(ctx, c.AttemptTimeout, func(ctx context.Context) error {
+		err = c.deadlines.boundAttempt(ctx, service, operation, func(ctx context.Context) error {
 			out, meta, err = next.HandleFinalize(ctx, in)
 			return err
 		})
 		err = turn.answered(err)
 		if c.OnRequest != nil {
-			r := report(awsmiddleware.GetServiceID(ctx), operation, start, c.Now(), meta, err)
+			r := report(service, operation, start, c.Now(), meta, err)
 			r.Attempts = 1
 			c.OnRequest(r)
 		}
