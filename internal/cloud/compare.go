@@ -104,7 +104,8 @@ func (r *reader) confirm(ctx context.Context, id model.StackID, b model.AskCompa
 const describedBatch = 20
 
 // inHalves reads resources in batches. One that does not exist makes AWS refuse its whole batch,
-// which is then read in halves.
+// which is then read in halves. What a batch has shown is entered at once, so that a reading that is cut
+// short goes on where it was.
 func inHalves(arns []string, size int, read func(batch []string) error) error {
 	var halves func(batch []string) error
 	halves = func(batch []string) error {
@@ -131,41 +132,39 @@ func inHalves(arns []string, size int, read func(batch []string) error) error {
 }
 
 func (r *reader) readLoadBalancers(ctx context.Context, arns []string) error {
-	start, seen := r.cfg.Now(), map[string]foundLoadBalancer{}
-	err := inHalves(arns, describedBatch, func(batch []string) error {
+	return inHalves(arns, describedBatch, func(batch []string) error {
+		start, seen := r.cfg.Now(), map[string]foundLoadBalancer{}
 		out, err := r.api.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: batch})
+		if isGone(err) && len(batch) == 1 {
+			out, err = &elb.DescribeLoadBalancersOutput{}, nil
+		}
 		if err != nil {
 			return err
 		}
 		for _, lb := range out.LoadBalancers {
 			seen[aws.ToString(lb.LoadBalancerArn)] = foundLoadBalancer{loadBalancerFromAWS(lb), aws.ToTime(lb.CreatedTime)}
 		}
+		r.inv.write(func() { r.inv.enterLoadBalancers(seen, slices.Values(batch), start) })
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	r.inv.write(func() { r.inv.enterLoadBalancers(seen, slices.Values(arns), start) })
-	return nil
 }
 
 func (r *reader) readTargetGroups(ctx context.Context, arns []string) error {
-	start, seen := r.cfg.Now(), map[string]foundTargetGroup{}
-	err := inHalves(arns, describedBatch, func(batch []string) error {
+	return inHalves(arns, describedBatch, func(batch []string) error {
+		start, seen := r.cfg.Now(), map[string]foundTargetGroup{}
 		out, err := r.api.elb.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: batch})
+		if isGone(err) && len(batch) == 1 {
+			out, err = &elb.DescribeTargetGroupsOutput{}, nil
+		}
 		if err != nil {
 			return err
 		}
 		for _, g := range out.TargetGroups {
 			seen[aws.ToString(g.TargetGroupArn)] = foundTargetGroup{targetGroupFromAWS(g), aws.ToString(g.VpcId)}
 		}
+		r.inv.write(func() { r.inv.enterTargetGroups(seen, slices.Values(batch), start) })
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	r.inv.write(func() { r.inv.enterTargetGroups(seen, slices.Values(arns), start) })
-	return nil
 }
 
 func (r *reader) readSecurityGroups(ctx context.Context, ids []string) error {

@@ -34,7 +34,7 @@ func (r *reader) detail(ctx context.Context, arn string, b model.AskComparison) 
 			return nil
 		}
 		known, at := r.ruleTags(arn, b.TagsSince)
-		return r.readDetail(ctx, arn, known, at)
+		return r.readDetail(ctx, arn, b.Since, known, at)
 	})
 	if err != nil {
 		return fmt.Errorf("read listeners of %s: %w", arn, err)
@@ -42,10 +42,41 @@ func (r *reader) detail(ctx context.Context, arn string, b model.AskComparison) 
 	return nil
 }
 
-// readDetail reads them. Tags that are known, which were read at a time, are kept.
-func (r *reader) readDetail(ctx context.Context, arn string, known map[string]map[string]string, tagsAt time.Time) error {
-	start := r.cfg.Now()
-	listeners := map[string]*listenerEntry{}
+// partialDetail is what a reading of listeners that was cut short has seen since its start. The next one
+// goes on from there.
+type partialDetail struct {
+	start     time.Time
+	listeners map[string]*listenerEntry
+	done      map[string]bool // listeners with rules and certificates
+}
+
+// readDetail reads them, if they were not read since a time by a reading that was cut short. Tags that
+// are known, which were read at a time, are kept.
+func (r *reader) readDetail(ctx context.Context, arn string, since time.Time, known map[string]map[string]string, tagsAt time.Time) error {
+	var seen *partialDetail
+	r.inv.read(func() {
+		if e := r.inv.lbs.get(arn); e != nil && e.partial != nil && r.current(e.partial.start, since, arn) && !e.written.After(e.partial.start) && !e.distrusted {
+			seen = e.partial
+		}
+	})
+	if seen == nil {
+		seen = &partialDetail{start: r.cfg.Now(), listeners: map[string]*listenerEntry{}, done: map[string]bool{}}
+		if err := r.describeListeners(ctx, arn, seen.listeners); err != nil {
+			return err
+		}
+	}
+	err := r.readListeners(ctx, arn, seen, known, tagsAt)
+	r.inv.write(func() {
+		if e := r.inv.lbs.get(arn); e != nil {
+			if e.partial = nil; err != nil && !isGone(err) {
+				e.partial = seen
+			}
+		}
+	})
+	return err
+}
+
+func (r *reader) describeListeners(ctx context.Context, arn string, listeners map[string]*listenerEntry) error {
 	pages := elb.NewDescribeListenersPaginator(r.api.elb, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -57,7 +88,16 @@ func (r *reader) readDetail(ctx context.Context, arn string, known map[string]ma
 			listeners[x.ARN] = &listenerEntry{l: x}
 		}
 	}
+	return nil
+}
+
+// readListeners reads what is on the listeners that were seen, and enters them.
+func (r *reader) readListeners(ctx context.Context, arn string, seen *partialDetail, known map[string]map[string]string, tagsAt time.Time) error {
+	start, listeners := seen.start, seen.listeners
 	for _, id := range slices.Sorted(maps.Keys(listeners)) {
+		if seen.done[id] {
+			continue
+		}
 		le := listeners[id]
 		if le.l.Protocol == string(elbtypes.ProtocolEnumHttp) || le.l.Protocol == string(elbtypes.ProtocolEnumHttps) {
 			rules, err := r.describeRules(ctx, id)
@@ -73,6 +113,7 @@ func (r *reader) readDetail(ctx context.Context, arn string, known map[string]ma
 				return err
 			}
 		}
+		seen.done[id] = true
 	}
 	tagsDue := r.cfg.RuleTags
 	if tagsDue {

@@ -168,7 +168,7 @@ func (n *networkFacts) subnets(ctx context.Context, maxAge time.Duration) ([]obs
 		n.with(func() { out, ok = n.list, n.younger(n.listAt, maxAge) })
 		return out, ok
 	}
-	return asked(ctx, n.client, "subnets", cached, func() error {
+	all, err := asked(ctx, n.client, "subnets", cached, func() error {
 		start := n.cfg.Now()
 		all, err := n.readSubnets(ctx, "vpc-id", n.vpc)
 		if err != nil {
@@ -177,6 +177,10 @@ func (n *networkFacts) subnets(ctx context.Context, maxAge time.Duration) ([]obs
 		n.with(func() { n.list, n.listAt = all, start })
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	return n.withZoneTypes(ctx, all)
 }
 
 func (n *networkFacts) readSubnets(ctx context.Context, name, value string) ([]observed.Subnet, error) {
@@ -192,7 +196,7 @@ func (n *networkFacts) readSubnets(ctx context.Context, name, value string) ([]o
 		}
 	}
 	slices.SortFunc(out, func(a, b observed.Subnet) int { return strings.Compare(a.ID, b.ID) })
-	return out, n.setZoneTypes(ctx, out)
+	return out, nil
 }
 
 // foreignSubnet looks for a subnet outside the VPC, nil if there is none.
@@ -208,7 +212,7 @@ func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.
 		})
 		return s, ok
 	}
-	return asked(ctx, n.client, "subnet "+id, cached, func() error {
+	s, err := asked(ctx, n.client, "subnet "+id, cached, func() error {
 		found := foundSubnet{at: n.cfg.Now()}
 		got, err := n.readSubnets(ctx, "subnet-id", id)
 		if err != nil {
@@ -222,20 +226,31 @@ func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.
 		})
 		return nil
 	})
+	if err != nil || s == nil {
+		return nil, err
+	}
+	typed, err := n.withZoneTypes(ctx, []observed.Subnet{*s})
+	if err != nil {
+		return nil, err
+	}
+	return &typed[0], nil
 }
 
-// setZoneTypes fills in the types of the subnets' zones; those of zones seen for the first time
-// are read.
-func (n *networkFacts) setZoneTypes(ctx context.Context, subnets []observed.Subnet) error {
-	var unknown []string
-	n.with(func() {
-		for _, s := range subnets {
-			if _, ok := n.zoneTypes[s.ZoneID]; !ok && s.ZoneID != "" {
-				unknown = append(unknown, s.ZoneID)
+// withZoneTypes returns subnets with the types of their zones; those of zones seen for the first time
+// are read. The subnets are kept meanwhile, whatever becomes of this reading.
+func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Subnet) ([]observed.Subnet, error) {
+	unknown := func() (out []string, ok bool) {
+		n.with(func() {
+			for _, s := range subnets {
+				if _, ok := n.zoneTypes[s.ZoneID]; !ok && s.ZoneID != "" {
+					out = append(out, s.ZoneID)
+				}
 			}
-		}
-	})
-	if unknown = unique(unknown); len(unknown) > 0 {
+		})
+		return unique(out), len(out) == 0
+	}
+	_, err := asked(ctx, n.client, "zones", unknown, func() error {
+		unknown, _ := unknown()
 		out, err := brief(ctx, func(ctx context.Context) (*ec2.DescribeAvailabilityZonesOutput, error) {
 			return n.api.ec2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{Filters: filters("zone-id", unknown...)})
 		})
@@ -247,13 +262,18 @@ func (n *networkFacts) setZoneTypes(ctx context.Context, subnets []observed.Subn
 				n.zoneTypes[aws.ToString(z.ZoneId)] = aws.ToString(z.ZoneType)
 			}
 		})
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
+	typed := slices.Clone(subnets)
 	n.with(func() {
-		for i := range subnets {
-			subnets[i].ZoneType = n.zoneTypes[subnets[i].ZoneID]
+		for i := range typed {
+			typed[i].ZoneType = n.zoneTypes[typed[i].ZoneID]
 		}
 	})
-	return nil
+	return typed, nil
 }
 
 // publicSubnets determines which subnets have a route to an internet gateway: by the route table that

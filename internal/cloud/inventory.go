@@ -47,6 +47,7 @@ type lbEntry struct {
 	at           time.Time             // when it was read; zero: not to be trusted
 	tagsAt       time.Time
 	detailAt     time.Time // of the listeners with all that is on them
+	partial      *partialDetail
 	attributesAt time.Time
 	capacityAt   time.Time
 	stateAt      time.Time // when its state was read for itself

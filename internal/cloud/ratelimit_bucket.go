@@ -18,7 +18,9 @@ import "time"
 // Blind multiplicative decrease and additive increase would waste a fifth of what AWS gives, and
 // would be throttled at each turn; measuring costs one throttled call at each turn.
 const (
-	minScale = 1.0 / 16
+	// minScale is large enough that of calls of which AWS takes one in ten, however rare they are,
+	// a fortieth of the documented rate is taken.
+	minScale = 1.0 / 4
 	maxScale = 128.0
 
 	// someTrials may be in flight, and one more for each manyTaken that AWS took in a row, up to

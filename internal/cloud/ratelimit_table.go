@@ -41,6 +41,11 @@ func DefaultTokenBuckets() []TokenBucket {
 		p(serviceWAFRegional, "^AssociateWebACL|DisassociateWebACL", 0.5, 1),
 		p(serviceWAFRegional, "^GetWebACLForResource|ListResourcesForWebACL", 1, 1),
 		p(serviceACM, "^ImportCertificate", 1, 1),
+		p(serviceACM, "^RequestCertificate", 5, 5),
+		p(serviceACM, "^Describe|^Get|^List", 8, 8),
+		p(serviceEC2, "^Describe", 20, 100),
+		p(serviceEC2, "^Authorize|^Create|^Delete|^Modify|^Revoke", 5, 50),
+		p(serviceTagging, ".*", 15, 15),
 		p(serviceRoute53, ".*", 3, 5), // AWS takes 5 a second, from all of the account together
 	}
 }

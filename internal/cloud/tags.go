@@ -64,12 +64,15 @@ const tagBatch = 20
 // readTags reads the tags of load balancers and target groups into the inventory.
 func (r *reader) readTags(ctx context.Context, arns []string) error {
 	slices.Sort(arns)
-	start := r.cfg.Now()
-	got, err := r.describeTags(ctx, arns)
-	if err != nil {
-		return err
+	// Each batch is entered, so that a reading that is cut short goes on where it was.
+	for batch := range slices.Chunk(arns, tagBatch) {
+		start := r.cfg.Now()
+		got, err := r.describeTags(ctx, batch)
+		if err != nil {
+			return err
+		}
+		r.enterTags(got, batch, start)
 	}
-	r.enterTags(got, arns, start)
 	return nil
 }
 

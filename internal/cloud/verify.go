@@ -119,7 +119,7 @@ func (v *verifier) verifyDetail(ctx context.Context, arn string) error {
 	ctx = verifying(ctx)
 	err := v.essential(ctx, "detail "+arn, func() error {
 		known, at := v.lastRuleTags(arn)
-		return v.readDetail(ctx, arn, known, at)
+		return v.readDetail(ctx, arn, time.Time{}, known, at)
 	})
 	if isGone(err) { // the load balancer, or one of its listeners a moment ago
 		err = v.readLoadBalancers(ctx, []string{arn})

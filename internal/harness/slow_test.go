@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,23 +10,106 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-func TestSlowExperiment(t *testing.T) {
-	for _, slow := range []time.Duration{time.Second, 11 * time.Second, 25 * time.Second, 50 * time.Second} {
+// untilServed lets time pass until the Ingress is served with its targets, the Service has a load
+// balancer, and their status shows it.
+func (r *Harness) untilServed(limit time.Duration) time.Duration {
+	begun := time.Now()
+	for time.Since(begun) < limit {
+		r.during(5 * time.Second)
+		if hasRule(r.State(), "/*") && len(statusNames(r, "web")) > 0 && len(r.active()) == 3 {
+			return time.Since(begun)
+		}
+	}
+	r.T.Fatalf("not served after %s: %v, warnings %v", limit, r.Emulator.Calls().Counts(), warnings(r))
+	return limit
+}
+
+// Answers may take as long as they do: an Ingress is served when each call takes 50 seconds, and edits of
+// it take effect.
+func TestWhatIsAskedForIsServedWhereAWSAnswersSlowly(t *testing.T) {
+	t.Parallel()
+	for _, slow := range []time.Duration{11 * time.Second, 25 * time.Second, 50 * time.Second} {
 		t.Run(fmt.Sprint(slow), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := shopWith(t, Options{Workers: 3})
 				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: slow} })
 				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
-				begin := time.Now()
-				for time.Since(begin) < 3*time.Hour && (!hasRule(r.State(), "/*") || len(statusNames(r, "web")) == 0) {
-					r.during(10*time.Second)
+				took := r.untilServed(30 * slow)
+				t.Logf("BENCH served after %s where each of %d calls takes %s", took, r.Emulator.Calls().Total(), slow)
+				r.Apply(ingressOf("", "/=web", "/new=web"))
+				begun := time.Now()
+				for !hasRule(r.State(), "/new") {
+					if r.during(5 * time.Second); time.Since(begun) > 10*slow {
+						t.Fatalf("the edit has not taken effect after %s", time.Since(begun))
+					}
 				}
-				t.Log("served after", time.Since(begin), r.Emulator.Calls().Counts())
-				for _, e := range r.Emulator.Calls().Entries() {
-					t.Log(e.Time.Sub(begin), e.Operation, e.Fault, e.Code)
-				}
-				t.Log(warnings(r))
 			})
 		})
 	}
+}
+
+// documentedRate is how many calls of an operation a second AWS documents.
+func documentedRate(service, operation string) float64 {
+	for _, b := range fault.Documented(1).Buckets {
+		for _, pattern := range b.Operations {
+			if b.Service == service && !b.Shared && !b.UnfilteredOnly && (pattern == "*" || pattern == operation ||
+				strings.HasSuffix(pattern, "*") && strings.HasPrefix(operation, strings.TrimSuffix(pattern, "*"))) {
+				return b.Refill
+			}
+		}
+	}
+	return 1
+}
+
+// Where AWS admits one call in ten of each operation, an Ingress is served within three times what the
+// calls take that it needs, at a tenth of the documented rates.
+func TestATenthOfTheCallsIsEnough(t *testing.T) {
+	t.Parallel()
+	serve := func(t *testing.T, admits func(fault.Call) bool) (took time.Duration, calls map[string]int) {
+		synctest.Test(t, func(t *testing.T) {
+			r := shopWith(t, Options{Workers: 3})
+			r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action { return fault.Action{Throttle: !admits(c), Latency: latency} })
+			r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+			took, calls = r.untilServed(time.Hour), r.Emulator.Calls().Counts()
+		})
+		return took, calls
+	}
+	_, needed := serve(t, func(fault.Call) bool { return true })
+	var floor time.Duration
+	for op, n := range needed {
+		service, operation, _ := strings.Cut(op, ":")
+		floor += time.Duration(float64(n) * 10 / documentedRate(service, operation) * float64(time.Second))
+	}
+	took, calls := serve(t, func(c fault.Call) bool { return c.Number%10 == 0 })
+	t.Logf("BENCH served after %s with a tenth of the calls admitted, floor %s: %v", took, floor, calls)
+	if took > 3*floor {
+		t.Errorf("served after %s, more than three times %s", took, floor)
+	}
+}
+
+// A service that does not answer what some load balancers ask of it holds no worker for long: the edits of
+// others take effect as before.
+func TestAServiceThatHangsHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{Workers: 3})
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+		r.untilServed(5 * time.Minute)
+		r.Emulator.Faults().Add(fault.Rule{Service: "waf*", Action: fault.Action{Hang: true}})
+		for i := range 12 {
+			doc := ingressOf(annotated("wafv2-acl-arn", r.World.WebACL), "/=web")
+			r.Apply(strings.Replace(doc, "name: web\n", fmt.Sprintf("name: hangs%d\n", i), 1))
+		}
+		for n := range 20 {
+			r.during(time.Minute)
+			path := fmt.Sprintf("/new%d", n)
+			r.Apply(ingressOf("", "/=web", path+"=web"))
+			begun := time.Now()
+			for !hasRule(r.State(), path) {
+				if r.during(time.Second); time.Since(begun) > 40*time.Second {
+					t.Fatalf("edit %d has not taken effect after %s", n, time.Since(begun))
+				}
+			}
+		}
+	})
 }

@@ -1,0 +1,63 @@
+package cloud
+
+import (
+	"testing"
+	"time"
+)
+
+// A deadline that is missed doubles for the next attempt, one that AWS has met late stays above that, and
+// quick answers bring it back. Only one attempt at a time has a deadline that has grown.
+func TestDeadlinesFollowWhatIsSeen(t *testing.T) {
+	now := time.Unix(0, 0)
+	d := newDeadlines(30*time.Second, func() time.Time { return now })
+	attempt := func(operation string, takes time.Duration) time.Duration {
+		limit, end := d.begin("ELB", operation)
+		missed := takes > limit
+		now = now.Add(min(takes, limit))
+		end(!missed, missed)
+		return limit
+	}
+	const slow = 50 * time.Second
+	for i, want := range []time.Duration{30 * time.Second, time.Minute, 100 * time.Second} {
+		if got := attempt("Describe", slow); got != want {
+			t.Errorf("attempt %d has %v, want %v", i, got, want)
+		}
+	}
+	if got := attempt("Create", slow); got != 100*time.Second {
+		t.Errorf("another operation of the slow service has %v", got)
+	}
+	if limit, end := d.begin("EC2", "Describe"); limit != 30*time.Second {
+		t.Errorf("another service has %v", limit)
+	} else {
+		end(true, false)
+	}
+	for range 10 {
+		attempt("Describe", time.Second)
+		attempt("Create", time.Second)
+	}
+	if got := attempt("Describe", time.Second); got != 30*time.Second {
+		t.Errorf("after quick answers it has %v", got)
+	}
+	for i, want := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 2 * time.Minute} {
+		if got := attempt("Hangs", time.Hour); got != want {
+			t.Errorf("attempt %d that hangs has %v, want %v", i, got, want)
+		}
+	}
+	probe, endProbe := d.begin("ELB", "Hangs")
+	beside, endBeside := d.begin("ELB", "Hangs")
+	if probe != 2*time.Minute || beside != 30*time.Second {
+		t.Errorf("the probe has %v, an attempt beside it %v", probe, beside)
+	}
+	if _, err := d.call("ELB", "Hangs", true); err == nil {
+		t.Error("a call that a run can do without is made beside the probe")
+	}
+	endProbe(false, true)
+	endBeside(false, true)
+	if _, err := d.call("ELB", "Hangs", true); err == nil {
+		t.Error("a call that a run can do without is made right after the probe")
+	}
+	now = now.Add(2 * time.Minute)
+	if _, err := d.call("ELB", "Hangs", true); err != nil {
+		t.Errorf("after the rest: %v", err)
+	}
+}

@@ -1,0 +1,77 @@
+package cloud_test
+
+import (
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// A reading that is cut short goes on where it was.
+func TestAReadingThatIsCutShortIsResumed(t *testing.T) {
+	const listeners = 5
+	cases := map[string]struct {
+		operation string
+		calls     map[string]int // of both readings, but for the one that failed
+	}{
+		"among the rules of listeners": {"DescribeRules", map[string]int{"elasticloadbalancing:DescribeListeners": 1, "elasticloadbalancing:DescribeRules": listeners}},
+		"at the tags":                  {"DescribeTags", map[string]int{"elasticloadbalancing:DescribeLoadBalancers": 1, "elasticloadbalancing:DescribeTargetGroups": 1}},
+		"at the zones of subnets":      {"DescribeAvailabilityZones", map[string]int{"ec2:DescribeSubnets": 1}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := newHarness(t, func(c *cloud.Config) { c.Now = nil })
+			want := desired(web, func(s *model.Stack) {
+				for port := range listeners - 1 {
+					l := s.LoadBalancer.Listeners[0]
+					l.Port = int32(8080 + port)
+					s.LoadBalancer.Listeners = append(s.LoadBalancer.Listeners, l)
+				}
+			})
+			if err := r.converge(want); err != nil {
+				t.Fatal(err)
+			}
+			r.restart()
+			r.em.Calls().Reset()
+			refused := &store.Error{Code: "InternalFailure", Message: "no", Status: 500}
+			skip := 0
+			if c.operation == "DescribeRules" {
+				skip = 3
+			}
+			r.em.Faults().Add(fault.Rule{Operation: c.operation, Skip: skip, Count: 1, Action: fault.Action{Error: refused}})
+			ask := []model.Question{model.AskSubnets{Choice: model.SubnetsTagged{}}}
+			first, err := r.cloud.Observe(r.ctx, web, ask)
+			if err == nil && len(first.Facts.Faults) == 0 {
+				t.Fatal("the first reading did not fail")
+			}
+			for key := range first.Facts.Faults {
+				t.Log("fault in", key)
+			}
+			r.em.Faults().Reset()
+			have, err := r.cloud.Observe(r.ctx, web, ask)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(have.LoadBalancers); n != 1 || len(have.LoadBalancers[0].Listeners) != listeners {
+				t.Fatalf("the second reading shows %d load balancers", n)
+			}
+			for _, l := range have.LoadBalancers[0].Listeners {
+				if len(l.Rules) != 2 {
+					t.Errorf("the second reading shows %d rules on port %d", len(l.Rules), l.Port)
+				}
+			}
+			got := r.em.Calls().Counts()
+			got["elasticloadbalancing:DescribeRules"]-- // the one that failed
+			if c.operation != "DescribeRules" {
+				delete(got, "elasticloadbalancing:DescribeRules")
+			}
+			for op, n := range c.calls {
+				if got[op] != n {
+					t.Errorf("%d calls of %s, want %d", got[op], op, n)
+				}
+			}
+		})
+	}
+}
