@@ -110,9 +110,12 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 	if entry.Mutating {
 		em.rememberFirst()
 	}
-	resp, failure := em.execute(req.service, op, call, in, act.Stale)
-	if act.Stale > 0 {
+	resp, failure := em.execute(req.service, op, call, in, act)
+	switch {
+	case act.Stale > 0:
 		entry.Fault = "stale"
+	case len(act.Distort) > 0:
+		entry.Fault = "distorted"
 	}
 	if failure != nil {
 		resp = fail(failure)
@@ -133,12 +136,12 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 
 // execute runs an operation under the lock and renders its output there, for
 // outputs may share memory with the state.
-func (em *Emulator) execute(s *service, op wire.Operation, call store.Call, in any, stale time.Duration) (resp wire.Response, failure *store.Error) {
+func (em *Emulator) execute(s *service, op wire.Operation, call store.Call, in any, act fault.Action) (resp wire.Response, failure *store.Error) {
 	w := em.store
 	w.Lock()
 	defer w.Unlock()
-	if stale > 0 && !Mutating(s.name, op.Name) {
-		if past := em.past(stale); past != nil {
+	if act.Stale > 0 && !Mutating(s.name, op.Name) {
+		if past := em.past(act.Stale); past != nil {
 			w, op = past.store, past.operation(s.name, op.Name)
 		}
 	}
@@ -157,6 +160,9 @@ func (em *Emulator) execute(s *service, op wire.Operation, call store.Call, in a
 	out, err := op.Call(&call, in)
 	if err != nil {
 		return wire.Response{}, asError(err)
+	}
+	for _, d := range act.Distort {
+		out = d.Of(out)
 	}
 	resp, err = s.codec.Encode(op.Name, out, call.RequestID)
 	if err != nil {

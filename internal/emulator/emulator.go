@@ -3,6 +3,7 @@ package emulator
 import (
 	"maps"
 	"net/http"
+	"reflect"
 	"sync"
 	"time"
 
@@ -76,6 +77,16 @@ func (em *Emulator) Calls() *Calls { return em.calls }
 
 // IMDS is the instance metadata service.
 func (em *Emulator) IMDS() *imds.Server { return em.imds }
+
+// AnswerOf is the type of the answers to an operation, nil if there is no such operation.
+func (em *Emulator) AnswerOf(service, operation string) reflect.Type {
+	for _, s := range em.services {
+		if s.name == service {
+			return s.operations[operation].Output
+		}
+	}
+	return nil
+}
 
 // Permissions counts the permissions that callers with policies were allowed calls by.
 func (em *Emulator) Permissions() map[authz.Used]int {

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,6 +46,8 @@ type Action struct {
 	Lose bool `json:",omitempty"`
 	// Stale makes a read show the state at that time before now. See Set.KeepHistory.
 	Stale time.Duration `json:",omitempty"`
+	// Distort changes members of the answer, which shows something else than there is.
+	Distort []Distortion `json:",omitempty"`
 	// After runs once the call has taken its effect (or has failed), before the answer
 	// is sent. It must not block.
 	After func() `json:"-"`
@@ -222,6 +225,7 @@ func (s *Set) Decide(c Call) Action {
 func merge(a, b Action) Action {
 	b.Latency += a.Latency
 	b.Stale = max(a.Stale, b.Stale)
+	b.Distort = append(slices.Clone(a.Distort), b.Distort...)
 	if b.After == nil {
 		b.After = a.After
 	}

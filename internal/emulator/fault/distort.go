@@ -1,0 +1,188 @@
+package fault
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// How a member of an answer is distorted.
+type How string
+
+// The distortions. What a member has no room for changes nothing.
+const (
+	Drop    How = "dropped"        // it is not there
+	Reorder How = "reordered"      // a list comes the other way round
+	Case    How = "in other case"  // upper case is lower and lower upper
+	Default How = "default filled" // a member that is not there has a value
+)
+
+// Distortion changes one member of the answers to an operation. The state stays as it is.
+type Distortion struct {
+	// Member is its path in the answer, through lists and structures: "Rules.Conditions.Values".
+	Member string
+	How    How
+}
+
+// Of returns the answer with the member distorted. The answer itself is not changed.
+func (d Distortion) Of(answer any) any {
+	out := copyOf(reflect.ValueOf(answer))
+	d.apply(out, strings.Split(d.Member, "."))
+	return out.Interface()
+}
+
+func (d Distortion) apply(v reflect.Value, path []string) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			d.apply(v.Elem(), path)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			d.apply(v.Index(i), path)
+		}
+	case reflect.Struct:
+		f := v.FieldByName(path[0])
+		switch {
+		case !f.IsValid():
+		case len(path) > 1:
+			d.apply(f, path[1:])
+		default:
+			d.member(f)
+		}
+	}
+}
+
+func (d Distortion) member(f reflect.Value) {
+	switch d.How {
+	case Drop:
+		f.SetZero()
+	case Reorder:
+		if f.Kind() == reflect.Slice {
+			for i, j := 0, f.Len()-1; i < j; i, j = i+1, j-1 {
+				x := reflect.ValueOf(f.Index(i).Interface())
+				f.Index(i).Set(f.Index(j))
+				f.Index(j).Set(x)
+			}
+		}
+	case Case:
+		eachText(f, func(s string) string {
+			return strings.Map(func(r rune) rune {
+				if unicode.IsUpper(r) {
+					return unicode.ToLower(r)
+				}
+				return unicode.ToUpper(r)
+			}, s)
+		})
+	case Default:
+		if f.IsZero() || f.Kind() == reflect.Slice && f.Len() == 0 {
+			fill(f)
+		}
+	}
+}
+
+// eachText changes the texts of a member.
+func eachText(f reflect.Value, change func(string) string) {
+	switch f.Kind() {
+	case reflect.String:
+		f.SetString(change(f.String()))
+	case reflect.Pointer:
+		if !f.IsNil() {
+			eachText(f.Elem(), change)
+		}
+	case reflect.Slice:
+		for i := range f.Len() {
+			eachText(f.Index(i), change)
+		}
+	}
+}
+
+// fill gives a member a value.
+func fill(f reflect.Value) {
+	switch f.Kind() {
+	case reflect.String:
+		f.SetString("default")
+	case reflect.Int32, reflect.Int64:
+		f.SetInt(1)
+	case reflect.Bool:
+		f.SetBool(true)
+	case reflect.Pointer:
+		f.Set(reflect.New(f.Type().Elem()))
+		fill(f.Elem())
+	case reflect.Slice:
+		f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+		fill(f.Index(0))
+	}
+}
+
+// copyOf copies a value with all that it leads to.
+func copyOf(v reflect.Value) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			out.Set(reflect.New(v.Type().Elem()))
+			out.Elem().Set(copyOf(v.Elem()))
+		}
+	case reflect.Slice:
+		if !v.IsNil() {
+			out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+			for i := range v.Len() {
+				out.Index(i).Set(copyOf(v.Index(i)))
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() && out.Field(i).CanSet() {
+				out.Field(i).Set(copyOf(v.Field(i)))
+			}
+		}
+	}
+	return out
+}
+
+// Distortions are all that change something of an answer of the type, at each of its members.
+func Distortions(answer reflect.Type) []Distortion {
+	var out []Distortion
+	eachMember(answer, "", nil, func(path string, t reflect.Type) {
+		hows := []How{Drop}
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		switch {
+		case t.Kind() == reflect.Slice:
+			hows = append(hows, Reorder)
+			if e := t.Elem(); e.Kind() == reflect.String {
+				hows = append(hows, Case, Default)
+			}
+		case t.Kind() == reflect.String:
+			hows = append(hows, Case, Default)
+		case t.Kind() != reflect.Struct && t.Kind() != reflect.Map:
+			hows = append(hows, Default)
+		}
+		for _, how := range hows {
+			out = append(out, Distortion{Member: path, How: how})
+		}
+	})
+	return out
+}
+
+func eachMember(t reflect.Type, path string, above []reflect.Type, do func(string, reflect.Type)) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || slices.Contains(above, t) {
+		return
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if !f.IsExported() || f.Name == "ResultMetadata" {
+			continue
+		}
+		name := strings.TrimPrefix(path+"."+f.Name, ".")
+		do(name, f.Type)
+		eachMember(f.Type, name, append(slices.Clone(above), t), do)
+	}
+}
