@@ -52,6 +52,8 @@ type Options struct {
 	ImportCertificates bool
 	// SecretLabel, if its key is set, must be on every Secret that is read.
 	SecretLabel Label
+	// ServiceAccount is that of the controller as namespace:name, for messages; "" if it is not known.
+	ServiceAccount string
 
 	// StrictGroups lets one fault stop the whole load balancer.
 	StrictGroups bool

@@ -26,7 +26,7 @@ func (o Options) ReadSecret(namespace, name string, get func(namespace, name str
 	}
 	s, exists := get(namespace, name)
 	if !exists {
-		fault(finding.SecretNotFound, NoSecret(namespace, name), "create the Secret")
+		fault(finding.SecretNotFound, finding.NoSecret(namespace, name), finding.ProvideSecret(o.ServiceAccount, namespace, name))
 		return nil, false
 	}
 	if l := o.SecretLabel; l.Key != "" && s.Labels[l.Key] != l.Value {
@@ -34,11 +34,6 @@ func (o Options) ReadSecret(namespace, name string, get func(namespace, name str
 		return nil, false
 	}
 	return s, true
-}
-
-// NoSecret is how the message about a Secret begins that is not there.
-func NoSecret(namespace, name string) string {
-	return fmt.Sprintf("Secret %s/%s does not exist", namespace, name)
 }
 
 // caKey is the key of the issuer's certificate in TLS Secrets, as cert-manager stores it.

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -82,6 +81,6 @@ func (s *namedSecrets) correct(found finding.List) finding.List {
 
 // isAbout reports whether a message begins with that the Secret does not exist.
 func isAbout(message string, ref cluster.Ref) bool {
-	rest, ok := strings.CutPrefix(message, assemble.NoSecret(ref.Namespace, ref.Name))
+	rest, ok := strings.CutPrefix(message, finding.NoSecret(ref.Namespace, ref.Name))
 	return ok && (rest == "" || rest[0] == ';')
 }

@@ -55,7 +55,7 @@ func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence func() erro
 	key, value, _ := c.SecretsLabel()
 	s := &classes{cluster: cl, metrics: m, fence: fence, now: now, versions: versions, cleared: map[cluster.Ref]time.Time{}, opt: gatewayclass.Options{
 		ALB: c.Gates.On(config.ALBGatewayAPI), NLB: c.Gates.On(config.NLBGatewayAPI), ListenerSets: c.Gates.On(config.GatewayListenerSet),
-		SecretKey: key, SecretValue: value,
+		SecretKey: key, SecretValue: value, ServiceAccount: c.Kubernetes.ServiceAccount,
 	}}
 	s.triggers = NewTriggers(cl.View, nil, classOf)
 	return s

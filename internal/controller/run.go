@@ -67,6 +67,7 @@ const pruneEvery = 5 * time.Minute
 func Run(ctx context.Context, s Setup) error {
 	// Requests are limited by the API server's own fairness, not here.
 	s.REST.QPS = -1
+	s.Config.Kubernetes.ServiceAccount = serviceAccount(s.REST)
 	probes := &Probes{LogLevel: s.LogLevel}
 	for address, h := range map[string]http.Handler{s.Config.Serving.Probes: probes.Handler(), s.Config.Serving.Profiling: profiles()} {
 		stop, err := serve(address, h)
@@ -264,7 +265,7 @@ func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source,
 	if err != nil {
 		return nil, nil, fmt.Errorf("client of secrets: %w", err)
 	}
-	secrets := kube.NewSecrets(ctx, core)
+	secrets := kube.NewSecrets(ctx, core, s.Log.WithName("secrets"))
 	source, err := kube.NewSource(ctx, mgr.GetCache(), s.Config.Kubernetes.WatchNamespace, withEndpoints(s.Config, kinds), secrets)
 	if meta.IsNoMatchError(err) {
 		return nil, nil, fmt.Errorf("the custom resource definitions of elbv2.k8s.aws are not installed: %w", err)

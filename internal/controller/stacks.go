@@ -45,6 +45,7 @@ func sharedOptions(c config.Config) assemble.Options {
 	key, value, _ := c.SecretsLabel()
 	return assemble.Options{
 		SecretLabel:       assemble.Label{Key: key, Value: value},
+		ServiceAccount:    c.Kubernetes.ServiceAccount,
 		Cluster:           c.ClusterName,
 		DefaultScheme:     model.Scheme(c.Defaults.Scheme),
 		DefaultTargetType: model.TargetType(c.Defaults.TargetType),

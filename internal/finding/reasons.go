@@ -166,7 +166,7 @@ var Reasons = []Explanation{
 	{RulesRevoked, "A security group that the controller owns has rules that were added by others; they are removed.", "Set inbound-cidrs or security-group-prefix-lists, or give the load balancer security groups of your own.", BlocksNothing},
 	{SchemeKept, "No object sets the scheme, and the load balancer in AWS has another one than the default; it keeps its scheme, because a change would replace the load balancer.", "Set the scheme annotation.", BlocksNothing},
 	{SecretInvalid, "A Secret lacks a required key or label, or its name is not valid for a Secret.", "Add the key or label, or correct the name.", BlocksRule},
-	{SecretNotFound, "A Secret does not exist.", "Create the Secret in the namespace of the Ingress.", BlocksRule},
+	{SecretNotFound, "A Secret does not exist, or the controller may not read it; which of the two is not said.", "Create the Secret in the namespace of the object that names it, or give the service account of the controller get, list and watch of it by a Role and a RoleBinding, as the message shows.", BlocksRule},
 	{SecurityGroupNotFound, "A security group given by id or name does not exist in the VPC.", "Correct the id or name.", BlocksStack},
 	{ServerIDMissing, "A pod of a QUIC target group has no QUIC server id, by which connections would find it; it is not registered.", "Name its containers in the annotation service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers; ids are injected when pods are made.", BlocksNothing},
 	{ServiceTooLarge, "A Service has more ports than one Service may have, or more client ranges or attributes than AWS accepts. Its load balancer stays as it is.", "Use several Services, or name fewer ranges.", BlocksMember},

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
@@ -170,11 +171,14 @@ func secretFault(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Opt
 		}
 		name := a.AuthenticateOIDCConfig.Secret.Name
 		where := fmt.Sprintf("Secret %q", o.Namespace+"/"+finding.Cut(name))
+		if len(validation.IsDNS1123Subdomain(name)) > 0 {
+			return where + " is not the name of a Secret; rules with this configuration do not change; name a Secret of this namespace"
+		}
 		const now = "; rules with this configuration do not change; "
 		secret, ok := cluster.Get[*corev1.Secret](v, cluster.KindSecret, o.Namespace, name)
 		switch {
 		case !ok:
-			return where + " does not exist or may not be read" + now + "create it with the keys clientID and clientSecret, and let the controller read it"
+			return finding.NoSecret(o.Namespace, name) + now + finding.ProvideSecret(opt.ServiceAccount, o.Namespace, name)
 		case opt.SecretKey != "" && secret.Labels[opt.SecretKey] != opt.SecretValue:
 			return where + " has not the label that --required-secrets-label asks for" + now + "set the label " + opt.SecretKey + "=" + opt.SecretValue
 		}

@@ -31,6 +31,8 @@ type Options struct {
 	Versions map[string]string
 	// SecretKey and SecretValue are a label that every Secret that is read must have, if the key is set.
 	SecretKey, SecretValue string
+	// ServiceAccount is that of the controller as namespace:name, for messages; "" if it is not known.
+	ServiceAccount string
 }
 
 // Kinds are the kinds that Patches is for.

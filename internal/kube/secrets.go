@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,7 @@ import (
 type Secrets struct {
 	ctx    context.Context
 	client corev1client.SecretsGetter
+	log    logr.Logger
 
 	mu        sync.Mutex
 	watched   map[cluster.Ref]*oneSecret
@@ -33,13 +35,14 @@ type oneSecret struct {
 	informer toolscache.SharedIndexInformer
 	stop     context.CancelFunc
 	idle     bool // not read between the last two calls of Retain
+	refused  bool // may not be read, which was logged
 }
 
 type listener struct{ notify func(Event) }
 
 // NewSecrets returns a reader whose watches end with ctx.
-func NewSecrets(ctx context.Context, c corev1client.SecretsGetter) *Secrets {
-	return &Secrets{ctx: ctx, client: c, watched: map[cluster.Ref]*oneSecret{}}
+func NewSecrets(ctx context.Context, c corev1client.SecretsGetter, log logr.Logger) *Secrets {
+	return &Secrets{ctx: ctx, client: c, log: log, watched: map[cluster.Ref]*oneSecret{}}
 }
 
 // Get reads one Secret and watches it from then on; nil if there is none, or none that may be read.
@@ -81,11 +84,15 @@ func (s *Secrets) watchOne(ref cluster.Ref) *oneSecret {
 	w := &oneSecret{stop: stop, informer: toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.FieldSelector = only
-			return s.client.Secrets(ref.Namespace).List(ctx, o)
+			list, err := s.client.Secrets(ref.Namespace).List(ctx, o)
+			s.noteRefusal(ref, err)
+			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			o.FieldSelector = only
-			return s.client.Secrets(ref.Namespace).Watch(ctx, o)
+			changes, err := s.client.Secrets(ref.Namespace).Watch(ctx, o)
+			s.noteRefusal(ref, err)
+			return changes, err
 		},
 	}, &corev1.Secret{}, 0, nil)}
 	// These calls fail only on an informer that has been started.
@@ -104,6 +111,25 @@ func (s *Secrets) watchOne(ref cluster.Ref) *oneSecret {
 	s.watched[ref] = w
 	go w.informer.RunWithContext(ctx)
 	return w
+}
+
+// noteRefusal logs that a Secret may not be read, or may be read again, when it has changed. err is the answer to listing or
+// watching it.
+func (s *Secrets) noteRefusal(ref cluster.Ref, err error) {
+	refused := apierrors.IsForbidden(err)
+	s.mu.Lock()
+	w, ok := s.watched[ref]
+	changed := ok && w.refused != refused && (refused || err == nil)
+	if changed {
+		w.refused = refused
+	}
+	s.mu.Unlock()
+	switch {
+	case changed && refused:
+		s.log.Info("secret may not be read", "namespace", ref.Namespace, "name", ref.Name, "err", err.Error())
+	case changed:
+		s.log.Info("secret may be read again", "namespace", ref.Namespace, "name", ref.Name)
+	}
 }
 
 // Retain ends the watches of Secrets that were not read since its last call, so that one which a

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -10,8 +11,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -88,7 +93,7 @@ func newSecrets(t *testing.T, s *secretServer) *Secrets {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewSecrets(ctx, c)
+	return NewSecrets(ctx, c, logr.Discard())
 }
 
 func TestASecretIsWatchedByItsNameOnceItWasRead(t *testing.T) {
@@ -143,10 +148,35 @@ func TestASecretIsWatchedByItsNameOnceItWasRead(t *testing.T) {
 }
 
 func TestASecretThatMayNotBeReadIsNone(t *testing.T) {
-	s := newSecrets(t, &secretServer{})
+	s, logged := newSecrets(t, &secretServer{}), make(chan string, 10)
+	s.log = funcr.New(func(_, args string) { logged <- args }, funcr.Options{})
 	o, err := s.Get(t.Context(), cluster.Ref{Kind: cluster.KindSecret, Namespace: "n", Name: "s"})
 	if o != nil || err != nil {
 		t.Errorf("%v %v", o, err)
+	}
+	if line := <-logged; !strings.Contains(line, "secret may not be read") {
+		t.Error(line)
+	}
+}
+
+// That a Secret may not be read is logged when it changes, however often it is tried.
+func TestRefusedSecretsAreLoggedOncePerChange(t *testing.T) {
+	var lines []string
+	s := NewSecrets(t.Context(), nil, funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+	ref := cluster.Ref{Kind: cluster.KindSecret, Namespace: "n", Name: "s"}
+	s.watched[ref] = &oneSecret{}
+	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "s", errors.New("no right"))
+	for _, err := range []error{refused, refused, errors.New("connection refused"), refused, nil, nil, refused} {
+		s.noteRefusal(ref, err)
+	}
+	want := []string{"secret may not be read", "secret may be read again", "secret may not be read"}
+	if len(lines) != len(want) {
+		t.Fatalf("want %d lines, got %q", len(want), lines)
+	}
+	for i, line := range lines {
+		if !strings.Contains(line, want[i]) || !strings.Contains(line, `"namespace"="n" "name"="s"`) {
+			t.Errorf("want %q, got %s", want[i], line)
+		}
 	}
 }
 

@@ -126,7 +126,8 @@ func (t *translation) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) 
 	name := o.Value.SecretName
 	fault := func(reason finding.Reason, message, fix string) {
 		t.Found.Add(finding.Finding{
-			Object: o.Origin.Object, Field: o.Origin.Field, Reason: reason, Message: message, Fix: fix, Blocks: finding.BlocksRule,
+			Object: o.Origin.Object, Field: o.Origin.Field, Reason: reason,
+			Message: message + "; a live rule stays as it is, and requests for a new one are answered 503", Fix: fix, Blocks: finding.BlocksRule,
 		})
 	}
 	s, ok := t.opt.ReadSecret(m.Ref.Namespace, name, t.secret, fault)

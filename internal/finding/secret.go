@@ -1,0 +1,32 @@
+package finding
+
+import (
+	"fmt"
+	"strings"
+)
+
+// NoSecret is how the message about a Secret begins that the controller did not get. It is the same whether the Secret
+// does not exist or may not be read, so that it says nothing about Secrets to whom does not own them.
+func NoSecret(namespace, name string) string {
+	return fmt.Sprintf("Secret %q does not exist, or the controller may not read it", namespace+"/"+name)
+}
+
+// ProvideSecret is the way out of it. account is the service account of the controller as namespace:name, "" if not known.
+func ProvideSecret(account, namespace, name string) string {
+	where, unknown := account, ""
+	if account == "" {
+		where, unknown = "NAMESPACE:NAME", ", with the service account in the Deployment of the controller"
+	}
+	return fmt.Sprintf("create it, or allow the controller to read it: "+
+		"kubectl create role -n %[1]s read-%[2]s --verb=get,list,watch --resource=secrets --resource-name=%[2]s && "+
+		"kubectl create rolebinding -n %[1]s read-%[2]s --role=read-%[2]s --serviceaccount=%[3]s%[4]s", namespace, name, where, unknown)
+}
+
+// ServiceAccount is the service account of a user name of Kubernetes, as namespace:name; "" if it is another user.
+func ServiceAccount(user string) string {
+	account, is := strings.CutPrefix(user, "system:serviceaccount:")
+	if namespace, name, ok := strings.Cut(account, ":"); !is || !ok || namespace == "" || name == "" {
+		return ""
+	}
+	return account
+}
