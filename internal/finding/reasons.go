@@ -38,6 +38,7 @@ const (
 	RulesRevoked           Reason = "RulesRevoked"
 	SchemeKept             Reason = "SchemeKept"
 	SecretInvalid          Reason = "SecretInvalid"
+	TLSNotServed           Reason = "TLSNotServed"
 	TagReserved            Reason = "TagReserved"
 	TagInvalid             Reason = "TagInvalid"
 	LoadBalancerDoubled    Reason = "LoadBalancerDoubled"
@@ -175,6 +176,7 @@ var Reasons = []Explanation{
 	{SettingOfClass, "In isolated tenancy the IngressClass alone decides what the load balancer of an IngressGroup has once; the annotation has no effect.", "Remove the annotation, or ask the owner of the IngressClassParams to set it there.", BlocksNothing},
 	{SubnetsNotFound, "No subnet fits, or a subnet given by id or name does not exist.", "Tag subnets for load balancers, or name existing subnets.", BlocksStack},
 	{SubnetsUnsuitable, "The subnets that were given or found cannot carry the load balancer.", "Choose subnets in different zones with enough free addresses.", BlocksStack},
+	{TLSNotServed, "spec.tls of an Ingress names Secrets or hosts, and no HTTPS port comes of it: TLS Secrets are not imported, no certificate is named, and listen-ports is not set. It is served over HTTP alone.", "Name a certificate in certificate-arn, set listen-ports to have certificates in ACM found by host, or start the controller with --import-tls-secrets=ingress. To serve HTTP alone on purpose, set listen-ports to [{\"HTTP\": 80}] or remove spec.tls.", BlocksNothing},
 	{TagInvalid, "A tag is longer than AWS allows or uses a reserved prefix, or there are more tags than AWS has room for.", "Correct the tag, or use fewer.", BlocksNothing},
 	{TagReserved, "A tag key is managed by the controller or by another owner.", "Remove the tag.", BlocksNothing},
 	{TargetGroupDiffers, "A field of a TargetGroupBinding contradicts its target group in AWS. The targets stay as they are; a wrong protocol is only reported.", "Make the field equal to the target group, or leave it out.", BlocksStack},

@@ -245,6 +245,8 @@ type TLS struct {
 	// Certificates by member in group order; the plan merges them into one list.
 	Certificates []CertChoice
 	MutualAuth   *MutualAuth
+	// NotImported reports that members name TLS Secrets, which are not imported.
+	NotImported bool
 }
 
 // CertChoice is one member's contribution to a listener's certificates: CertARNs or CertHosts.

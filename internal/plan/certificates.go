@@ -112,7 +112,7 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 				lacking.Add(finding.Finding{
 					Object: c.Member, Field: c.Field(host), Reason: finding.CertificateNotFound,
 					Message: fmt.Sprintf("no issued certificate in ACM covers host %q", host),
-					Fix:     "request one in ACM, or " + certificateWay(cc.want.ID), Blocks: finding.BlocksMember,
+					Fix:     "request one in ACM, or " + certificateWay(cc.want.ID, l.TLS), Blocks: finding.BlocksMember,
 				})
 			}
 			if len(of.missing) > 0 {
@@ -302,10 +302,14 @@ func (cc *certificateChoice) certificateMissing(arn string, live *observed.Liste
 }
 
 // certificateWay is how a certificate is named.
-func certificateWay(id model.StackID) string {
+func certificateWay(id model.StackID, tls *model.TLS) string {
 	name := naming.SettingName(id.Kind, "certificate-arn")
+	way, kind := "set the "+name+" annotation", "ingress"
 	if ofGateway(id) {
-		return "set " + name + " of the port in spec.listenerConfigurations of a LoadBalancerConfiguration of the Gateway"
+		way, kind = "set "+name+" of the port in spec.listenerConfigurations of a LoadBalancerConfiguration of the Gateway", "gateway"
 	}
-	return "set the " + name + " annotation"
+	if tls != nil && tls.NotImported {
+		way += ", or ask the operator for --import-tls-secrets=" + kind + ", without which TLS Secrets are not used"
+	}
+	return way
 }

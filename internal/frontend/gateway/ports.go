@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"slices"
+
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
@@ -66,6 +68,7 @@ func (t *translation) listener(p *port) model.Listener {
 	l := model.Listener{Port: p.Number, Base: p.Base, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{t.ref}}
 	if p.TLS {
 		l.TLS = &model.TLS{Policy: t.opt.DefaultSSLPolicy, Certificates: t.certificates(p)}
+		l.TLS.NotImported = !t.opt.ImportCertificates && slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return len(l.Certificates) > 0 })
 		if p.entry != nil && p.entry.SSLPolicy != nil && *p.entry.SSLPolicy != "" {
 			l.TLS.Policy = *p.entry.SSLPolicy
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/members"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -81,6 +82,31 @@ func (t *translation) heldCertificates() assemble.HeldCertificates {
 // namesCertificate reports whether a member names a certificate by ARN.
 func (t *translation) namesCertificate(arn string) bool {
 	return slices.ContainsFunc(t.Members, func(m *members.Member) bool { return slices.Contains(m.Set.Certificates.Value, arn) })
+}
+
+// namesSecret reports whether spec.tls names a Secret.
+func namesSecret(ing *networkingv1.Ingress) bool {
+	return slices.ContainsFunc(ing.Spec.TLS, func(s networkingv1.IngressTLS) bool { return s.SecretName != "" })
+}
+
+// reportNoTLS reports a member that asks for TLS in spec.tls alone, which brings no HTTPS listener about. Who names its ports
+// has chosen.
+func (t *translation) reportNoTLS(m *member) {
+	if m.Lost || m.set.ListenPorts.Set || len(m.ing.Spec.TLS) == 0 || slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.TLS }) {
+		return
+	}
+	f := finding.Finding{
+		Object: m.Ref, Field: "spec.tls", Reason: finding.TLSNotServed, Severity: finding.Warning,
+		Message: "spec.tls adds no HTTPS port; the Ingress is served over HTTP alone",
+		Fix:     "set " + naming.SettingName(t.ID.Kind, "certificate-arn") + " to a certificate in ACM, or " + naming.SettingName(t.ID.Kind, "listen-ports") + ` to [{"HTTP": 80}, {"HTTPS": 443}] to have certificates in ACM found by host`,
+	}
+	if i := slices.IndexFunc(m.ing.Spec.TLS, func(s networkingv1.IngressTLS) bool { return s.SecretName != "" }); i >= 0 && !t.opt.ImportCertificates {
+		f.Field = fmt.Sprintf("spec.tls[%d].secretName", i)
+		f.Message = fmt.Sprintf("Secret %q is not used, because --import-tls-secrets is off, so that spec.tls adds no HTTPS port; the Ingress is served over HTTP alone",
+			m.Ref.Namespace+"/"+finding.Cut(m.ing.Spec.TLS[i].SecretName))
+		f.Fix += ", or ask the operator for --import-tls-secrets=ingress"
+	}
+	t.Found.Add(f)
 }
 
 // tlsSecrets are the Secrets in spec.tls whose certificates may be imported: those of a member that names

@@ -24,6 +24,7 @@ func (t *translation) listener(p *members.Port) model.Listener {
 	}
 	if p.TLS {
 		l.TLS = t.TLS(p)
+		l.TLS.NotImported = !t.opt.ImportCertificates && slices.ContainsFunc(p.Members, func(m *members.Member) bool { return namesSecret(t.of[m].ing) })
 	}
 	if t.redirects(l) {
 		l.Default = []model.Action{model.Redirect{Protocol: "HTTPS", Port: fmt.Sprint(t.Redirect.Value), Status: "HTTP_301"}}

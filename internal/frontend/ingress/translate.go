@@ -132,6 +132,7 @@ func (t *translation) prepare(m *member) {
 	}
 	t.limitSize(m)
 	t.importCertificates(m)
+	t.reportNoTLS(m)
 	for _, key := range slices.Sorted(maps.Keys(m.set.ListenerAttributes)) {
 		used := slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.Key() == key })
 		t.Block(m.Member, m.set.ListenerAttributes[key].Check(), used)
