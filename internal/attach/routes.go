@@ -153,6 +153,9 @@ func (e *evaluation) ask(i int, namespace string, kind cluster.Kind, hosts []str
 	case !e.admits(e.namespaces[i], namespace):
 		return answer{problem: Problem{string(gatewayv1.RouteReasonNotAllowedByListeners), fmt.Sprintf(
 			"listener %q does not admit routes of namespace %q; the route is not attached to it; ask the owner of %s to admit the namespace in spec.listeners[%d].allowedRoutes.namespaces", l.Spec.Name, namespace, l.Parent, l.Index)}}
+	case !allows(l.Kinds, kind) && kind == cluster.KindGRPCRoute && l.Spec.Protocol == gatewayv1.HTTPProtocolType:
+		return answer{problem: Problem{string(gatewayv1.RouteReasonNotAllowedByListeners), fmt.Sprintf(
+			"listener %q has protocol %q, and load balancers serve gRPC over HTTPS alone; the route is not attached to it; attach it to a listener with protocol \"HTTPS\"", l.Spec.Name, l.Spec.Protocol)}}
 	case !allows(l.Kinds, kind):
 		return answer{problem: Problem{string(gatewayv1.RouteReasonNotAllowedByListeners), fmt.Sprintf(
 			"listener %q does not admit routes of kind %q; the route is not attached to it; use another listener", l.Spec.Name, kind)}}

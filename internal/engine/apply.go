@@ -23,9 +23,8 @@ type run struct {
 	e    *Engine
 	out  *Outcome
 	v    *cluster.View
-	did  []string             // the steps that were carried out, as text
-	made map[plan.StepID]bool // the same by id, over all plans of the run
-	held []FailedStep         // refused steps that the plan goes on without
+	did  []string     // the steps that were carried out, as text
+	held []FailedStep // refused steps that the plan goes on without
 
 	// quiet reports whether the stack was as desired before the run, and is compared because of what others
 	// may have changed.
@@ -181,8 +180,8 @@ func (r *run) live(a plan.Address, lb Live) {
 func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	known := maps.Clone(p.Known)
 	done := p.Begin()
-	if r.made == nil {
-		r.made = map[plan.StepID]bool{}
+	if r.out.Made == nil {
+		r.out.Made = map[plan.StepID]bool{}
 	}
 	again := time.Duration(0) // 0: nothing waits
 	wait := func(due time.Duration) {
@@ -220,7 +219,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		}
 		if carried {
 			done.Done(s.ID)
-			r.made[s.ID] = true
+			r.out.Made[s.ID] = true
 		}
 	}
 	for _, s := range late {
@@ -259,7 +258,7 @@ func (r *run) failed(steps []plan.StepID) bool {
 func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack model.Stack, known plan.Known) (bool, error) {
 	key := keyOf(s, stack)
 	freed := slices.ContainsFunc(s.After, func(id plan.StepID) bool {
-		return r.made[id] || slices.ContainsFunc(p.Joins[id], func(id plan.StepID) bool { return r.made[id] })
+		return r.out.Made[id] || slices.ContainsFunc(p.Joins[id], func(id plan.StepID) bool { return r.out.Made[id] })
 	})
 	f, put := r.e.refused.before(r.out.ID, key, s, freed, r.e.now())
 	if !put {
@@ -305,12 +304,13 @@ func (r *run) call(ctx context.Context, p plan.Plan, s plan.Step, key stepKey, k
 	if _, ok := s.Do.(plan.ClaimFinalizer); ok {
 		r.e.past.made(r.out.Stack, r.e.now())
 	}
-	if res.ID != "" {
-		known[s.Address] = res.ID
+	if res.ID == "" {
+		return FailedStep{}, nil
 	}
+	known[s.Address] = res.ID
 	if slices.Contains(p.LoadBalancers, s.Address) && p.Shown[s.Address] == "" {
 		r.name(s.Address, res.DNSName)
-		r.live(s.Address, Live{ARN: known[s.Address]})
+		r.live(s.Address, Live{ARN: res.ID})
 	}
 	return FailedStep{}, nil
 }

@@ -91,6 +91,8 @@ type Outcome struct {
 	// refused reports whether steps are held which AWS has refused. They are called again, which is then no
 	// sign that others have changed something.
 	refused bool
+	// Made are the steps that were carried out, over all plans of the run.
+	Made map[plan.StepID]bool
 	// Changed reports whether at least one step was carried out.
 	Changed bool
 	// Deferred reports whether the stack's desired state is the one that was carried out before this process

@@ -85,7 +85,10 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	reason, fix := reasonOf(f)
 	message := strings.TrimPrefix(failure.Plainly(f.Err), attempted(f.Step)) // the field of the finding says it
 	field := string(f.Step.Address.Kind)
-	reach := finding.BlocksNothing
+	reach, port := finding.BlocksNothing, int32(0)
+	if n == 1 {
+		port = f.Step.Rule.Port
+	}
 	if f.held() && isRule(f.Step) {
 		reach = finding.BlocksRule
 	}
@@ -103,6 +106,9 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 			field = FieldStatus
 		}
 	default:
+		if listener, ok := do.(plan.CreateListener); ok && n == 1 {
+			port = listener.Settings.Port
+		}
 		refused, ofAWS := refusedValueOf(p.Stack.Kind, f.Step, f.Err)
 		ingress, sources := do.(plan.ChangeIngress)
 		switch {
@@ -123,7 +129,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	}
 	for _, ref := range f.Step.Blames {
 		out.Add(finding.Finding{
-			Object: ref, Field: field, Reason: reason, Severity: finding.Error, Message: message, Fix: fix, Blocks: reach,
+			Object: ref, Field: field, Reason: reason, Severity: finding.Error, Message: message, Fix: fix, Blocks: reach, Port: port,
 		})
 	}
 	return out

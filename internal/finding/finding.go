@@ -97,6 +97,8 @@ type Finding struct {
 	Message  string   // what is wrong, with the offending value
 	Fix      string   // what to do, in the imperative
 	Blocks   Reach
+	// Port is that of the listener which the finding is limited to; 0 if it is not.
+	Port int32
 }
 
 // String is one line: severity, reason, object, field, message and fix.

@@ -155,7 +155,7 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 		if out.withdrawn() {
 			kept = nil
 		}
-		f.Message += "; " + withoutCertificate(l, kept, out.Default != "")
+		f.Message, f.Port = f.Message+"; "+withoutCertificate(l, kept, out.Default != ""), l.Port
 		cc.found.Add(f)
 	}
 	return out

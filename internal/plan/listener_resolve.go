@@ -93,7 +93,7 @@ func (lr *listenerResolver) uncertified(w model.Listener, live *observed.Listene
 	lr.found.Add(finding.Finding{
 		Object: w.Members[0], Field: naming.SettingName(lr.want.ID.Kind, "certificate-arn"), Reason: finding.CertificateMissing,
 		Message: fmt.Sprintf("port %d serves %s, but no certificate is given and there is no host to find one by; %s", w.Port, w.Protocol(), withoutCertificate(w, live, false)),
-		Fix:     certificateWay(lr.want.ID, w.TLS) + ", or give the rules a host", Blocks: finding.BlocksMember,
+		Fix:     certificateWay(lr.want.ID, w.TLS) + ", or give the rules a host", Blocks: finding.BlocksMember, Port: w.Port,
 	})
 }
 

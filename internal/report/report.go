@@ -166,33 +166,11 @@ func elsewhere(o engine.Outcome, ref finding.Ref) bool {
 		slices.ContainsFunc(o.Stack.Departing, func(d model.Departure) bool { return d.Member == ref })
 }
 
-// unmade reports whether a listener is to be made and was not: AWS refuses it, or the web ACL that it
-// comes after.
+// unmade reports whether a listener is to be made and was not: AWS refuses it or something that comes before it, or it
+// waits.
 func unmade(o engine.Outcome, port int32) bool {
-	for _, f := range o.Failed {
-		switch do := f.Step.Do.(type) {
-		case plan.CreateListener:
-			if do.Settings.Port == port && do.LoadBalancer.ID != model.FrontendNLBID {
-				return true
-			}
-		case plan.SetWebACL, plan.SetClassicACL:
-			if awaits(o.Plan, port, f.Step.ID) {
-				return true
-			}
-		}
-	}
-	for _, s := range o.Plan.Steps {
-		if s.Waits() && awaits(o.Plan, port, s.ID) {
-			return true
-		}
-	}
-	return false
-}
-
-// awaits reports whether the listener of a port is made after a step.
-func awaits(p plan.Plan, port int32, id plan.StepID) bool {
-	return slices.ContainsFunc(p.Steps, func(s plan.Step) bool {
+	return slices.ContainsFunc(o.Plan.Steps, func(s plan.Step) bool {
 		do, ok := s.Do.(plan.CreateListener)
-		return ok && do.Settings.Port == port && do.LoadBalancer.ID != model.FrontendNLBID && slices.Contains(s.After, id)
+		return ok && do.Settings.Port == port && do.LoadBalancer.ID != model.FrontendNLBID && !o.Made[s.ID]
 	})
 }

@@ -30,7 +30,6 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	r.attached = attach.Of(v, l.gw, o.ID.Kind, attach.Options{ListenerSets: f.opt.ListenerSets})
 	r.config, _ = gatewayconfig.Of(v, l.gw, l.class)
 	r.ports = shared.Listens(o)
-	r.judgeRoutes()
 	r.judgeListeners()
 	out := append(r.routeEdits(), r.setEdits()...)
 	out = append(out, planNote(l.gw, o)...)
@@ -68,7 +67,6 @@ type report struct {
 	// found are the findings by object.
 	found map[finding.Ref]finding.List
 
-	routes    []routeVerdict    // by place in attached.Routes
 	listeners []listenerVerdict // by place in attached.Listeners
 }
 
@@ -80,9 +78,12 @@ func (r *report) live() (engine.Live, bool) {
 	return lb, ok
 }
 
+// blocksGateway reports whether a finding on a Gateway holds all of it, and not a listener alone.
+func blocksGateway(x finding.Finding) bool { return x.Blocks >= finding.BlocksMember && x.Port == 0 }
+
 // blocked reports whether the Gateway is held as a whole, because what it asks for cannot be determined.
 func (r *report) blocked() bool {
-	return r.found[r.ref()].Reach() >= finding.BlocksMember
+	return slices.ContainsFunc(r.found[r.ref()], blocksGateway)
 }
 
 // events are those of the findings on the Gateway, and of a success. What is wrong with routes and ListenerSets is in

@@ -54,7 +54,7 @@ func (r *report) accepted() metav1.Condition {
 	const of = gwv1.GatewayConditionAccepted
 	generation := r.gw.Generation
 	for _, x := range r.found[r.ref()] {
-		if x.Blocks >= finding.BlocksMember {
+		if blocksGateway(x) {
 			return condition(of, metav1.ConditionFalse, gatewayReason(x.Reason), x.Text(), generation)
 		}
 	}
@@ -100,7 +100,10 @@ func (r *report) accepted() metav1.Condition {
 func (r *report) programmed() (metav1.Condition, bool) {
 	const of = gwv1.GatewayConditionProgrammed
 	lb, live := r.live()
+	unserved := r.servesNothing()
 	switch {
+	case unserved.Reason != "":
+		return condition(of, metav1.ConditionFalse, unserved.Reason, unserved.Message, r.gw.Generation), true
 	case live && r.blocked() && r.isProgrammed():
 		return metav1.Condition{}, false // it serves what was asked for before, as its observedGeneration shows
 	case live && lb.Active:
@@ -128,7 +131,7 @@ func (r *report) isProgrammed() bool {
 // becomesProgrammed reports whether the load balancer is active, and the status does not show it yet.
 func (r *report) becomesProgrammed() bool {
 	lb, live := r.live()
-	return live && lb.Active && !r.blocked() && !r.isProgrammed()
+	return live && lb.Active && !r.blocked() && !r.isProgrammed() && r.servesNothing().Reason == ""
 }
 
 // attachedSets counts the ListenerSets that contribute a valid listener; nil where ListenerSets are not read.

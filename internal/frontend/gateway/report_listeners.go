@@ -13,11 +13,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/gatewayconfig"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/ownership"
 )
 
 // listenerVerdict is what is wrong with a listener. Zero problems are none.
 type listenerVerdict struct {
 	accepted, resolved, programmed attach.Problem
+	// stopped is why it cannot serve, though it is as it should be and so is what it refers to.
+	stopped attach.Problem
 	// valid reports that the listener takes part in the load balancer, though perhaps not with all it refers to.
 	valid bool
 	// attached counts the routes that are attached and accepted.
@@ -26,20 +29,18 @@ type listenerVerdict struct {
 
 // wrong is what is wrong with a listener, "" if nothing is.
 func (v listenerVerdict) wrong() string {
-	return firstProblem(v.accepted, v.resolved).Message
+	return firstProblem(v.accepted, v.resolved, v.stopped).Message
 }
 
 // judgeListeners says of each listener what is wrong with it, once that is known of routes.
 func (r *report) judgeListeners() {
 	r.listeners = make([]listenerVerdict, len(r.attached.Listeners))
 	for i, route := range r.attached.Routes {
-		if r.routes[i].accepted.Reason != "" {
-			continue
-		}
 		counted := map[int]bool{}
 		for _, p := range route.Parents {
-			for _, a := range p.Attachments {
-				if !counted[a.Listener] {
+			for k, port := range r.portsOf(p) {
+				a := p.Attachments[k]
+				if !counted[a.Listener] && r.verdictOn(i, []int32{port}).accepted.Reason == "" {
 					counted[a.Listener] = true
 					r.listeners[a.Listener].attached++
 				}
@@ -65,7 +66,8 @@ func (r *report) onListener(l *attach.Listener, v *listenerVerdict) (stops bool)
 	field := fmt.Sprintf("spec.listeners[%d]", l.Index)
 	for _, x := range r.found[l.Parent] {
 		rest, here := strings.CutPrefix(x.Field, field)
-		if !here || rest != "" && rest[0] != '.' {
+		here = here && (rest == "" || rest[0] == '.')
+		if ofPort := x.Port == int32(l.Spec.Port) && !strings.HasPrefix(x.Field, "spec.listeners["); !here && !ofPort {
 			continue
 		}
 		reason, ok := listenerReasons[x.Reason]
@@ -77,6 +79,7 @@ func (r *report) onListener(l *attach.Listener, v *listenerVerdict) (stops bool)
 		}
 		if x.Blocks >= finding.BlocksListener {
 			stops = true
+			v.stopped = firstProblem(v.stopped, attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: x.Text()})
 			v.programmed = firstProblem(v.programmed, attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: x.Text()})
 		}
 	}
@@ -128,7 +131,41 @@ func (r *report) unprogrammed(l *attach.Listener, v *listenerVerdict) attach.Pro
 		return attach.Problem{}
 	case len(r.attached.OnPort(l.Spec.Port)) > 0 && !slices.Contains(r.ports, int32(l.Spec.Port)):
 		return attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: fmt.Sprintf(
-			"the load balancer does not listen on port %d; requests to it are not answered; see the events of the Gateway and the status of the routes", l.Spec.Port)}
+			"the load balancer does not listen on port %d; requests to it are not answered; %s", l.Spec.Port, r.cause(int32(l.Spec.Port)))}
+	}
+	return attach.Problem{}
+}
+
+// cause is the first error on the Gateway or on a route of the port, which may be why the load balancer does not listen there.
+func (r *report) cause(port int32) string {
+	refs := []finding.Ref{r.ref()}
+	for _, a := range r.attached.OnPort(gwv1.PortNumber(port)) {
+		refs = append(refs, ownership.RefOf(r.attached.Routes[a.Route].Object))
+	}
+	for _, ref := range refs {
+		for _, x := range r.found[ref] {
+			switch {
+			case x.Severity != finding.Error || x.Reason == finding.GatewayFieldIgnored || x.Port != 0 && x.Port != port:
+			case ref.Namespace != r.gw.Namespace: // its details are not for the owner of the Gateway
+				return "see the status of " + ref.String()
+			default:
+				return x.Located()
+			}
+		}
+	}
+	return "see the events of the Gateway and the status of the routes"
+}
+
+// servesNothing is why none of the listeners is in service, though AWS has the load balancer. It is none if one is, or if
+// none is to be, as none has a route.
+func (r *report) servesNothing() attach.Problem {
+	if lb, live := r.live(); !live || !lb.Active || len(r.ports) > 0 || r.o.Stack.Held.Everything {
+		return attach.Problem{}
+	}
+	for i, v := range r.listeners {
+		if v.programmed.Reason != "" {
+			return attach.Problem{Reason: string(gwv1.GatewayReasonInvalid), Message: fmt.Sprintf("listener %q: %s", r.attached.Listeners[i].Spec.Name, v.programmed.Message)}
+		}
 	}
 	return attach.Problem{}
 }

@@ -29,15 +29,41 @@ type routeVerdict struct {
 	advice string
 }
 
-// judgeRoutes sorts the findings on routes into conditions.
-func (r *report) judgeRoutes() {
-	for _, route := range r.attached.Routes {
-		verdict := routeVerdictOf(r.found[ownership.RefOf(route.Object)])
-		if r.controller == gatewayconfig.AnyController {
-			verdict.divide(r.found[ownership.RefOf(route.Object)], ruleCount(route.Object))
+// verdictOn sorts the findings on a route into conditions, as far as they concern listeners of the ports. What some of them
+// do not serve and others do is advice.
+func (r *report) verdictOn(i int, ports []int32) routeVerdict {
+	route := r.attached.Routes[i].Object
+	found := r.found[ownership.RefOf(route)]
+	served := slices.ContainsFunc(ports, func(port int32) bool {
+		return !slices.ContainsFunc(found, func(x finding.Finding) bool { return x.Port == port && conditionOf(x).of == onAccepted })
+	})
+	var all finding.List
+	aside := ""
+	for _, x := range found {
+		switch {
+		case x.Port == 0:
+			all = append(all, x)
+		case !slices.Contains(ports, x.Port):
+		case served && conditionOf(x).of == onAccepted:
+			aside = cmp.Or(aside, x.Located())
+		default:
+			all = append(all, x)
 		}
-		r.routes = append(r.routes, verdict)
 	}
+	out := routeVerdictOf(all)
+	if r.controller == gatewayconfig.AnyController {
+		out.divide(all, ruleCount(route))
+	}
+	out.advice = cmp.Or(aside, out.advice)
+	return out
+}
+
+// portsOf are those of the listeners that a parent attaches a route to.
+func (r *report) portsOf(p attach.Parent) (out []int32) {
+	for _, a := range p.Attachments {
+		out = append(out, int32(r.attached.Listeners[a.Listener].Spec.Port))
+	}
+	return out
 }
 
 // ruleCount is the number of rules of a route.
@@ -187,7 +213,7 @@ func (r *report) entries(i int) []gwv1.RouteParentStatus {
 		}
 		named[key] = true
 		out = append(out, gwv1.RouteParentStatus{
-			ParentRef: refs[p.Index], ControllerName: r.controller, Conditions: routeConditions(route, p, r.routes[i]),
+			ParentRef: refs[p.Index], ControllerName: r.controller, Conditions: routeConditions(route, p, r.verdictOn(i, r.portsOf(p))),
 		})
 	}
 	return out

@@ -150,7 +150,8 @@ func TestReport(t *testing.T) {
 			[]cluster.Patch{faultEvent}},
 		"a listener that could not be made is not shown": {with(func(o *engine.Outcome) {
 			o.Done = false
-			o.Failed = []engine.FailedStep{{Step: plan.Step{Do: plan.CreateListener{Settings: plan.ListenerSettings{Port: 443}}, Blames: []finding.Ref{good}}}}
+			step := plan.Step{ID: "listener 443", Do: plan.CreateListener{Settings: plan.ListenerSettings{Port: 443}}, Blames: []finding.Ref{good}}
+			o.Plan.Steps, o.Failed = []plan.Step{step}, []engine.FailedStep{{Step: step}}
 		}), []cluster.Patch{faultEvent, status("good", 80)}},
 		"waiting for targets is news only when something moved": {with(func(o *engine.Outcome) {
 			o.Findings = finding.List{{Object: good, Reason: finding.WaitingForTargets, Message: "m"}}
