@@ -367,7 +367,13 @@ func (e *Engine) trouble(stack model.Stack, err error) finding.List {
 	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
 		f := FailedStep{Step: plan.Step{Blames: []finding.Ref{m.Ref}}, Class: class, Err: err}
 		reason, fix := reasonOf(f)
-		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Severity: finding.Error, Message: failure.Plainly(err), Fix: fix})
+		message := failure.Plainly(err)
+		// The same words at each attempt, so that they are one event.
+		if failure.NoAnswer(err) {
+			message = "AWS does not answer; what is live stays as it is, and changes are made when AWS answers again"
+			fix = "see the AWS Health Dashboard and the network of the controller; no object has to be changed"
+		}
+		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Severity: finding.Error, Message: message, Fix: fix})
 	}
 	return out
 }

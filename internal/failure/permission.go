@@ -15,6 +15,16 @@ var policyPrefixes = map[string]string{
 // a resource that is made with tags needs the right to tag as well.
 var deniedAction = regexp.MustCompile(`not authorized to perform: ([a-z0-9-]{2,40}:[A-Za-z0-9]{2,80})`)
 
+// NoAnswer reports whether a call of AWS was made that got no answer.
+func NoAnswer(err error) bool {
+	var answer Coded
+	var of interface {
+		Service() string
+		Operation() string
+	}
+	return err != nil && !errors.As(err, &answer) && errors.As(err, &of) && Turn(err) == 0
+}
+
 // Permission is the name by which a policy allows the call that failed, such as
 // "elasticloadbalancing:CreateRule"; "" if the error is not one of a call.
 func Permission(err error) string {

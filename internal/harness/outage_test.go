@@ -82,3 +82,33 @@ func TestNothingIsLostWhileAWSIsOutOfReach(t *testing.T) {
 		})
 	}
 }
+
+// While AWS is out of reach, the event on an edited object says so in plain words, once however often it is tried, and names
+// nothing that its owner could mend.
+func TestEventSaysThatAWSDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	for name, outage := range outages {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := beforeOutage(t)
+				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return outage })
+				r.Apply(everything(r, "/=web", "/edited=api"))
+				r.during(5 * time.Minute)
+				texts := map[string]bool{}
+				for _, text := range driftEvents(r, "FailedDeployModel") {
+					if strings.HasPrefix(text, "Ingress ") {
+						texts[text] = true
+					}
+				}
+				if len(texts) != 1 {
+					t.Errorf("%d texts: %q", len(texts), texts)
+				}
+				for text := range texts {
+					if !strings.Contains(text, "AWS does not answer") || !strings.Contains(text, "what is live stays as it is") || strings.Contains(text, "operation error") {
+						t.Error(text)
+					}
+				}
+			})
+		})
+	}
+}
