@@ -56,7 +56,7 @@ spec: {parentRefs: [{name: edge}], %s rules: [{backendRefs: [{name: web, port: 8
 `, kind, rest)
 }
 
-func edgeOf(r *Harness) *gwv1.Gateway {
+func edgeStatus(r *Harness) *gwv1.Gateway {
 	gw, _ := cluster.Get[*gwv1.Gateway](cluster.NewView(r.Store), cluster.KindGateway, "shop", "edge")
 	return gw
 }
@@ -98,7 +98,7 @@ func TestGatewayWithoutAnyListenerIsNotProgrammed(t *testing.T) {
 				})
 				r.Apply(truthGateway(c.class, c.listeners, c.routes), pods("web", podAddresses[:2]...))
 				r.Settle(5 * time.Minute)
-				gw := edgeOf(r)
+				gw := edgeStatus(r)
 				p := conditionNamed(gw.Status.Conditions, "Programmed")
 				if p.Status != metav1.ConditionFalse || p.Reason != "Invalid" || !strings.Contains(p.Message, c.says) {
 					t.Errorf("the Gateway: %s %s %s, want False Invalid with %q", p.Status, p.Reason, p.Message, c.says)
@@ -115,7 +115,7 @@ func TestGatewayWithoutAnyListenerIsNotProgrammed(t *testing.T) {
 					r.Apply(truthGateway(c.class, c.mended, c.routes))
 				}
 				r.Settle(20 * time.Minute)
-				gw = edgeOf(r)
+				gw = edgeStatus(r)
 				if p := conditionNamed(gw.Status.Conditions, "Programmed"); p.Status != metav1.ConditionTrue || len(gw.Status.Addresses) != 1 {
 					t.Errorf("mended, the Gateway: %s %s %s, addresses %v", p.Status, p.Reason, p.Message, gw.Status.Addresses)
 				}
@@ -136,7 +136,7 @@ func TestListenersSayEachHowTheyAre(t *testing.T) {
 		r.Apply(truthGateway(albClass, "{name: http, port: 80, protocol: HTTP}, {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: a}]}}",
 			truthRoute("HTTPRoute", "hostnames: [no.such.test],")), pods("web", podAddresses[:2]...))
 		r.Settle(5 * time.Minute)
-		gw := edgeOf(r)
+		gw := edgeStatus(r)
 		if p := conditionNamed(gw.Status.Conditions, "Programmed"); p.Status != metav1.ConditionTrue || len(gw.Status.Addresses) != 1 {
 			t.Errorf("the Gateway: %s %s %s, addresses %v", p.Status, p.Reason, p.Message, gw.Status.Addresses)
 		}
@@ -188,7 +188,7 @@ func TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive(t *testing.T
 				r.Apply(strings.Replace(truthGateway(class, listener, route), "  listeners:",
 					"  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: c}}\n  listeners:", 1), capacityOf, pods("web", podAddresses[:2]...))
 				begin := time.Now()
-				for time.Since(begin) < 20*time.Minute && conditionNamed(edgeOf(r).Status.Conditions, "Programmed").Status != metav1.ConditionTrue {
+				for time.Since(begin) < 20*time.Minute && conditionNamed(edgeStatus(r).Status.Conditions, "Programmed").Status != metav1.ConditionTrue {
 					r.during(time.Second)
 				}
 				if took := time.Since(begin); took > takes+30*time.Second {
@@ -201,7 +201,7 @@ func TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive(t *testing.T
 				// Neither does an edit of the load balancer make it wait for what is there.
 				r.Apply(strings.Replace(capacityOf, "500}", "600}", 1))
 				r.Settle(5 * time.Minute)
-				if p := conditionNamed(edgeOf(r).Status.Conditions, "Programmed"); p.Status != metav1.ConditionTrue || reserved(r) != 600 {
+				if p := conditionNamed(edgeStatus(r).Status.Conditions, "Programmed"); p.Status != metav1.ConditionTrue || reserved(r) != 600 {
 					t.Errorf("after an edit: %s %s %s, %d units", p.Status, p.Reason, p.Message, reserved(r))
 				}
 			})
