@@ -12,6 +12,10 @@ import (
 type Options struct {
 	// ListenerSets reports whether ListenerSets are read.
 	ListenerSets bool
+	// Serves reports whether a route has a part of what a port serves now: the port as a whole if it is one of a network
+	// load balancer, otherwise one of some hostnames, of which "" is any. It is asked only where listeners of several
+	// owners want the same; what is live stays with who has it. nil: nothing is known to be live.
+	Serves func(port int32, route finding.Ref, hosts []string) bool
 }
 
 // Result is what is attached to a Gateway.
@@ -41,10 +45,14 @@ type Listener struct {
 	Spec   gatewayv1.Listener
 	// Problem puts the listener out of service.
 	Problem Problem
+	// Repeats reports that it is out of service because another listener has its port and protocol, or its hostname there.
+	Repeats bool
 	// Refs is why not all that the listener refers to is usable. It may serve without.
 	Refs Problem
 	// Kinds are the kinds of routes that may attach.
 	Kinds []gatewayv1.RouteGroupKind
+	// Admits says which namespaces routes may be of, so that it can be compared with another listener of the Gateway.
+	Admits string
 	// Certificates are the Secrets that the listener refers to and may read, in order.
 	Certificates []Secret
 	// Attached counts the routes that are attached, each once.
@@ -97,14 +105,14 @@ type Attachment struct {
 
 // Of evaluates a Gateway whose load balancer is of a kind of stack.
 func Of(v *cluster.View, gw *gatewayv1.Gateway, kind model.Kind, opt Options) Result {
-	e := &evaluation{view: v, gateway: gw, kinds: kindsOf(kind), protocols: protocolsOf(kind), byParent: map[parentKey][]int{}, rejected: map[parentKey]bool{}}
+	e := &evaluation{view: v, gateway: gw, kind: kind, serves: opt.Serves, kinds: kindsOf(kind), protocols: protocolsOf(kind), byParent: map[parentKey][]int{}, rejected: map[parentKey]bool{}}
 	e.out.Grants = NewGrants(v)
 	if opt.ListenerSets {
 		e.loadSets()
 	}
 	e.loadListeners()
-	e.validate()
 	e.loadRoutes()
+	e.validate()
 	e.out.ports = e.portRoutes()
 	e.out.rights = &rights{e}
 	return e.out
@@ -114,6 +122,8 @@ func Of(v *cluster.View, gw *gatewayv1.Gateway, kind model.Kind, opt Options) Re
 type evaluation struct {
 	view      *cluster.View
 	gateway   *gatewayv1.Gateway
+	kind      model.Kind
+	serves    func(port int32, route finding.Ref, hosts []string) bool
 	kinds     []cluster.Kind // of routes that the load balancer can serve
 	protocols []gatewayv1.ProtocolType
 	out       Result

@@ -45,6 +45,7 @@ func (e *evaluation) addListener(of parentKey, index int, spec gatewayv1.Listene
 	if a := spec.AllowedRoutes; a != nil && a.Namespaces != nil {
 		sel = selectionOf(a.Namespaces.From, gatewayv1.NamespacesFromSame, of.namespace, a.Namespaces.Selector)
 	}
+	l.Admits = sel.String()
 	l.Kinds, l.Refs = e.routeKinds(spec)
 	l.Certificates = e.certificates(&l)
 	e.byParent[of] = append(e.byParent[of], len(e.out.Listeners))
@@ -133,52 +134,6 @@ func (e *evaluation) certificates(l *Listener) []Secret {
 	return out
 }
 
-// portHost is a hostname on a port.
-type portHost struct {
-	port int32
-	host string
-}
-
-// validate says which listeners are out of service. Of two that conflict, the later one is.
-func (e *evaluation) validate() {
-	protocols := map[int32]string{}
-	hosts := map[portHost]bool{}
-	for i := range e.out.Listeners {
-		l := &e.out.Listeners[i]
-		l.Problem = e.ownProblem(i, l)
-		port, protocol, host := l.Spec.Port, shown(l.Spec), l.Hostname()
-		first, taken := protocols[port]
-		conflict := Problem{}
-		if taken && !together(first, protocol) {
-			conflict = Problem{string(gatewayv1.ListenerReasonProtocolConflict), fmt.Sprintf(
-				"port %d has protocol %q of an earlier listener, and this listener has %q; it is not served; use another port", port, first, protocol)}
-		}
-		switch l.Problem.Reason {
-		case "":
-			l.Problem = conflict
-		case string(gatewayv1.ListenerReasonUnsupportedProtocol):
-			// The standard names the conflict also where no listener could have the protocol.
-			if conflict.Reason != "" {
-				l.Problem = conflict
-			}
-			continue
-		default:
-			continue
-		}
-		if !taken {
-			protocols[port] = protocol
-		}
-		if host == "" {
-			continue
-		}
-		if hosts[portHost{port, host}] {
-			l.Problem = Problem{string(gatewayv1.ListenerReasonHostnameConflict), fmt.Sprintf(
-				"an earlier listener has hostname %q on port %d; this listener is not served; use another hostname or port", host, port)}
-		}
-		hosts[portHost{port, host}] = true
-	}
-}
-
 // ownProblem is what is wrong with a listener whatever the others are.
 func (e *evaluation) ownProblem(i int, l *Listener) Problem {
 	spec := l.Spec
@@ -202,20 +157,6 @@ func (e *evaluation) ownProblem(i int, l *Listener) Problem {
 			"%q is an IP address or has a label of more than 63 characters; the listener is not served; use a hostname", l.Hostname())}
 	}
 	return Problem{}
-}
-
-// shown is the protocol of a listener for people. What passes TLS through cannot share a port with what terminates it.
-func shown(l gatewayv1.Listener) string {
-	if l.Protocol == gatewayv1.TLSProtocolType && l.TLS != nil && l.TLS.Mode != nil && *l.TLS.Mode == gatewayv1.TLSModePassthrough {
-		return "TLS passthrough"
-	}
-	return string(l.Protocol)
-}
-
-// together reports whether listeners of two protocols can share a port.
-func together(a, b string) bool {
-	tcp, udp := string(gatewayv1.TCPProtocolType), string(gatewayv1.UDPProtocolType)
-	return a == b || a == tcp && b == udp || a == udp && b == tcp
 }
 
 // hostnameValid reports whether requests can name a host, which may be a wildcard.

@@ -38,6 +38,17 @@ func selectionOf(from *gatewayv1.FromNamespaces, def gatewayv1.FromNamespaces, o
 	return s
 }
 
+// String is the same for selections that mean the same namespaces, whatever these are.
+func (s selection) String() string {
+	switch s.from {
+	case gatewayv1.NamespacesFromSame:
+		return "namespace " + s.own
+	case gatewayv1.NamespacesFromSelector:
+		return "selector " + s.selector.String()
+	}
+	return string(s.from)
+}
+
 // admits reports whether a namespace is meant. The labels of a namespace are read where a selector decides.
 func (e *evaluation) admits(s selection, namespace string) bool {
 	switch s.from {

@@ -10,6 +10,8 @@ import (
 type PortRoute struct {
 	// Route is its place in Result.Routes.
 	Route int
+	// Listeners are the places in Result.Listeners of the valid listeners of the port that it is attached to, in order.
+	Listeners []int
 	// Hostnames are those of requests that the route serves on the port, in order; "" is any hostname. There is at least
 	// one.
 	Hostnames []string
@@ -149,7 +151,7 @@ func (t *hostTable) below(host string) []string {
 
 // portRoute says what of the hostnames of a route belongs to other listeners of the port.
 func (e *evaluation) portRoute(n int, s *served, t *hostTable) PortRoute {
-	out := PortRoute{Route: n, Hostnames: slices.Sorted(maps.Keys(s.hosts))}
+	out := PortRoute{Route: n, Listeners: slices.Sorted(slices.Values(s.listeners)), Hostnames: slices.Sorted(maps.Keys(s.hosts))}
 	attached := map[string]bool{"": true} // hostnames of the listeners that the route is attached to
 	for _, i := range s.listeners {
 		attached[e.out.Listeners[i].Hostname()] = true

@@ -338,16 +338,20 @@ func (s *scene) valid(all []sceneListener, i int) bool {
 	if !s.servable(l) {
 		return false
 	}
-	first := true
-	for _, o := range all[:i] {
-		if o.spec.Port != l.spec.Port || !s.servable(o) {
+	for j, o := range all[:i] {
+		if o.spec.Port != l.spec.Port || !s.valid(all, j) {
 			continue
 		}
+		layer4 := l.spec.Protocol == "TCP" || l.spec.Protocol == "UDP"
 		pair := name(o) + name(l)
-		if first && name(o) != name(l) && pair != "TCPUDP" && pair != "UDPTCP" || l.host() != "" && o.host() == l.host() {
+		switch {
+		case s.kind == model.NLBGateway && (o.kind != l.kind || o.namespace != l.namespace || o.parent != l.parent):
+			return false // a network load balancer has one route for each port
+		case name(o) != name(l) && pair != "TCPUDP" && pair != "UDPTCP":
 			return false
+		case name(o) == name(l) && (layer4 || o.host() == l.host()):
+			return false // not distinct
 		}
-		first = false
 	}
 	return true
 }

@@ -16,22 +16,21 @@ import (
 // networkPorts are the ports of a network load balancer.
 func (t *translation) networkPorts() []*port {
 	out := t.portsOf(settleProtocol)
-	t.outvoted = map[int]int{}
+	t.outvoted = map[int][]*port{}
 	t.fixed, t.first = map[int]string{}, map[int]string{}
 	for _, p := range out {
 		t.upgrade(p)
-		if len(p.routes) == 0 {
+		t.choose(p)
+		if p.route < 0 {
 			continue
 		}
-		route := p.routes[0].Route
-		if _, known := t.first[route]; !known {
-			t.first[route] = quicProtocol(p)
+		if _, known := t.first[p.route]; !known {
+			t.first[p.route] = quicProtocol(p)
 		}
 		// AWS takes a target group of both protocols behind a listener of one of them, and not the other way round.
 		if p.Base == model.TCPUDP {
-			t.fixed[route] = p.Listens().Protocol()
+			t.fixed[p.route] = p.Listens().Protocol()
 		}
-		t.outvote(p)
 	}
 	t.reportOutvoted(out)
 	return out
@@ -80,76 +79,9 @@ func quicProtocol(p *port) string {
 	return ""
 }
 
-// outvote counts the ports on which a route gets nothing, because an older one has the port. One with the same backends
-// loses nothing.
-func (t *translation) outvote(p *port) {
-	won := p.routes[0].Route
-	for _, r := range p.routes[1:] {
-		if r.Route != won && !sameBackends(t.attached.Routes[won].Object, t.attached.Routes[r.Route].Object) {
-			t.outvoted[r.Route]++
-		}
-	}
-}
-
-// sameBackends reports whether two routes of one namespace name the same backends.
-func sameBackends(a, b cluster.Object) bool {
-	if a.GetNamespace() != b.GetNamespace() {
-		return false
-	}
-	type backend struct {
-		kind, namespace, name string
-		port                  int32
-	}
-	of := func(route cluster.Object) map[backend]bool {
-		out := map[backend]bool{}
-		for _, ref := range cluster.RouteBackends(route) {
-			out[backend{backendKind(ref), backendNamespace(finding.Ref{Namespace: route.GetNamespace()}, ref), string(ref.Name), int32(or(ref.Port, 0))}] = true
-		}
-		return out
-	}
-	x, y := of(a), of(b)
-	if len(x) != len(y) {
-		return false
-	}
-	for k := range x {
-		if !y[k] {
-			return false
-		}
-	}
-	return true
-}
-
-// reportOutvoted says which routes get nothing from ports that they are attached to.
-func (t *translation) reportOutvoted(ports []*port) {
-	for n := range t.attached.Routes {
-		lost := t.outvoted[n]
-		if lost == 0 {
-			continue
-		}
-		attached, first := 0, int32(0)
-		for _, p := range ports {
-			if slices.ContainsFunc(p.routes, func(r attach.PortRoute) bool { return r.Route == n }) {
-				attached++
-				if first == 0 && p.routes[0].Route != n {
-					first = p.Number
-				}
-			}
-		}
-		f := finding.Finding{
-			Object: t.routeRef(n), Field: "spec.parentRefs", Reason: finding.RouteValueUnsupported, Severity: finding.Error, Blocks: finding.BlocksNothing,
-			Message: fmt.Sprintf("an older route has port %d, and a network load balancer takes the backends of one route for each port; this route gets no connections there", first),
-			Fix:     "attach the route to a listener of another port, or name the backends in one route",
-		}
-		if lost < attached || t.strict { // the standard accepts routes that get nothing
-			f.Reason, f.Severity = finding.RouteFieldIgnored, finding.Warning
-		}
-		t.Found.Add(f)
-	}
-}
-
 // networkListener builds one port; false where nothing gets its connections.
 func (t *translation) networkListener(p *port) (model.Listener, bool) {
-	if len(p.routes) == 0 {
+	if p.route < 0 {
 		return model.Listener{}, false
 	}
 	l := t.listener(p)
@@ -159,8 +91,8 @@ func (t *translation) networkListener(p *port) (model.Listener, bool) {
 			l.TLS.ALPN = string(*p.entry.ALPNPolicy)
 		}
 	}
-	route := t.attached.Routes[p.routes[0].Route]
-	l.DefaultOf = finding.Origin{Object: t.routeRef(p.routes[0].Route), Field: "spec.rules[0].backendRefs"}
+	route := t.attached.Routes[p.route]
+	l.DefaultOf = finding.Origin{Object: t.routeRef(p.route), Field: "spec.rules[0].backendRefs"}
 	if quicProtocol(p) != "" && t.Stack.LoadBalancer.SecurityGroups != nil {
 		t.Found.Add(finding.Finding{
 			Object: p.at.Object, Field: p.at.Field, Reason: finding.ParametersInvalid, Blocks: finding.BlocksListener,
@@ -190,7 +122,7 @@ func (t *translation) networkListener(p *port) (model.Listener, bool) {
 func (t *translation) networkForward(p *port, route attach.Route) (out model.Forward, serving, held bool) {
 	refs := cluster.RouteBackends(route.Object)
 	weight := weights(refs)
-	ref := t.routeRef(p.routes[0].Route)
+	ref := t.routeRef(p.route)
 	for i, b := range refs {
 		at := finding.Origin{Object: ref, Field: fmt.Sprintf("spec.rules[0].backendRefs[%d]", i)}
 		group, ok, fault := t.networkBackend(p, route, b, at)
@@ -225,7 +157,7 @@ func (t *translation) networkBackend(p *port, route attach.Route, ref gwv1.Backe
 			return model.GroupRef{}, false, fault != 0
 		}
 		a.protocol, a.fixed = t.targetProtocol(p, route)
-		if quicProtocol(p) != t.first[p.routes[0].Route] {
+		if quicProtocol(p) != t.first[p.route] {
 			a.variant = a.protocol
 		}
 		handle, ok := t.group(a)
@@ -242,7 +174,7 @@ func (t *translation) networkBackend(p *port, route attach.Route, ref gwv1.Backe
 
 // targetProtocol is the protocol of the target groups of a route, and whether the listener fixes it.
 func (t *translation) targetProtocol(p *port, route attach.Route) (protocol string, fixed bool) {
-	if protocol := cmp.Or(quicProtocol(p), t.fixed[p.routes[0].Route]); protocol != "" {
+	if protocol := cmp.Or(quicProtocol(p), t.fixed[p.route]); protocol != "" {
 		return protocol, true
 	}
 	switch route.Kind {

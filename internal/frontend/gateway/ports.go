@@ -20,6 +20,10 @@ type port struct {
 	listeners []*attach.Listener
 	// routes are those that the listeners serve, oldest first.
 	routes []attach.PortRoute
+	// route is the one that has a port of a network load balancer, by its place in attach.Result.Routes; -1 if there is none.
+	// owner is the listener of the port that it is attached to; where there is none, the first one of the port.
+	route int
+	owner *attach.Listener
 	// entry is what the configuration says of the listener, and at where; nil if it says nothing.
 	entry *gwconfig.ListenerConfiguration
 	at    finding.Origin

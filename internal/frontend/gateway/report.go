@@ -23,11 +23,17 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	if l.class == nil {
 		return append(events(o, l.gw, f.source(o.ID.Kind), false), f.forget(v, o.ID, l)...)
 	}
+	if o.Err != nil && o.FailedIn == engine.Observing && o.Stack.Contested {
+		// What is live decides between listeners, and is not known. What is said of them stays.
+		return events(o, l.gw, f.source(o.ID.Kind), false)
+	}
 	r := &report{v: v, o: o, gw: l.gw, controller: l.class.Spec.ControllerName, sets: f.opt.ListenerSets, imports: f.opt.ImportCertificates, found: map[finding.Ref]finding.List{}}
 	for _, x := range o.Findings {
 		r.found[x.Object] = append(r.found[x.Object], x)
 	}
-	r.attached = attach.Of(v, l.gw, o.ID.Kind, attach.Options{ListenerSets: f.opt.ListenerSets})
+	r.attached = attach.Of(v, l.gw, o.ID.Kind, attach.Options{ListenerSets: f.opt.ListenerSets, Serves: func(port int32, route finding.Ref, hosts []string) bool {
+		return desires(o.Stack, port, route, hosts)
+	}})
 	r.config, _ = gatewayconfig.Of(v, l.gw, l.class)
 	r.ports = shared.Listens(o)
 	r.judgeListeners()

@@ -70,8 +70,8 @@ type translation struct {
 	encrypted map[int]bool
 	// parsed are routes by their number.
 	parsed map[int]*parsed
-	// outvoted counts the ports of a network load balancer that each route loses to an older one.
-	outvoted map[int]int
+	// outvoted are the ports of a network load balancer that each route loses to another one.
+	outvoted map[int][]*port
 	// fixed has the protocol of target groups where the listeners of a route leave no choice, and first the protocol of
 	// QUIC of its first port, "" for others.
 	fixed, first map[int]string
@@ -79,6 +79,8 @@ type translation struct {
 	refused map[assemble.TLSSecretUse]bool
 	// held are live certificates that were imported for a listener, while TLS Secrets are not imported.
 	held map[*attach.Listener][]string
+	// liveGroups are the ids of live target groups by their ARNs.
+	liveGroups map[string]string
 	// rules counts the rules of each namespace.
 	rules map[string]int
 }
@@ -148,7 +150,8 @@ func (t *translation) reportIgnored() {
 func (t *translation) build() {
 	if !t.member.Blocked {
 		t.MemberTags(t.member)
-		t.attached = attach.Of(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets})
+		t.attached = attach.Of(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets, Serves: t.serves})
+		t.holdRepeated()
 		t.balance()
 	}
 	var blocked bool

@@ -1,0 +1,178 @@
+package attach
+
+import (
+	"fmt"
+	"slices"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// validate says which listeners are out of service. Of two that conflict, the later one is: those of the Gateway come
+// before those of ListenerSets, and of these the older first. What is live stays with who has it: a listener of a
+// ListenerSet that serves a hostname comes before an older one that does not, and on a network load balancer, where a
+// port has one route, whoever serves the port comes first.
+func (e *evaluation) validate() {
+	all := make([]int, len(e.out.Listeners))
+	for i := range all {
+		all[i] = i
+	}
+	contested := e.settle(all)
+	if len(contested) == 0 || e.serves == nil {
+		return
+	}
+	rank := e.ranks(contested)
+	slices.SortStableFunc(all, func(a, b int) int { return rank[a] - rank[b] })
+	e.settle(all)
+}
+
+// slot is what one listener alone can have.
+type slot struct {
+	port     int32
+	protocol gatewayv1.ProtocolType // of those without hostnames
+	host     string
+}
+
+func slotOf(l gatewayv1.Listener, host string) slot {
+	switch l.Protocol {
+	case gatewayv1.TCPProtocolType, gatewayv1.UDPProtocolType:
+		return slot{port: l.Port, protocol: l.Protocol}
+	}
+	return slot{port: l.Port, host: host}
+}
+
+// settle goes through the listeners in an order, and returns the ports on which what is live could decide otherwise.
+func (e *evaluation) settle(order []int) (contested map[int32]bool) {
+	contested = map[int32]bool{}
+	first := map[int32]*Listener{} // of a port
+	taken := map[slot]*Listener{}
+	for _, i := range order {
+		l := &e.out.Listeners[i]
+		l.Repeats, l.Problem = false, e.ownProblem(i, l)
+		of := slotOf(l.Spec, l.Hostname())
+		holder, conflict, repeats := e.conflict(l, first[l.Spec.Port], taken[of])
+		switch l.Problem.Reason {
+		case "":
+		case string(gatewayv1.ListenerReasonUnsupportedProtocol):
+			// The standard names the conflict also where no listener could have the protocol.
+			if conflict.Reason == string(gatewayv1.ListenerReasonProtocolConflict) {
+				l.Problem = conflict
+			}
+			continue
+		default:
+			continue
+		}
+		if holder != nil {
+			l.Problem, l.Repeats = conflict, repeats
+			if holder.Parent != l.Parent && (e.kind == model.NLBGateway || !e.own(holder)) {
+				contested[l.Spec.Port] = true
+			}
+			continue
+		}
+		taken[of] = l
+		if first[l.Spec.Port] == nil {
+			first[l.Spec.Port] = l
+		}
+	}
+	return contested
+}
+
+// own reports whether a listener is one of the Gateway itself.
+func (e *evaluation) own(l *Listener) bool { return l.Parent.Kind == string(cluster.KindGateway) }
+
+// conflict returns the listener that a listener is in conflict with, and whether it wants what that has; nil if there is
+// none. first is the one that decides about the port, and taken has the same hostname. Messages name no other object,
+// which may be another tenant's.
+func (e *evaluation) conflict(l, first, taken *Listener) (holder *Listener, why Problem, repeats bool) {
+	if first == nil {
+		return nil, Problem{}, false
+	}
+	port, protocol, host := l.Spec.Port, shown(l.Spec), l.Hostname()
+	network, foreign := e.kind == model.NLBGateway, first.Parent != l.Parent
+	switch {
+	case !together(shown(first.Spec), protocol) || network && foreign && first.Spec.Protocol != l.Spec.Protocol:
+		return first, Problem{string(gatewayv1.ListenerReasonProtocolConflict), fmt.Sprintf(
+			"port %d has protocol %q of an earlier listener, and this listener has %q; it is not served; use another port", port, shown(first.Spec), protocol)}, false
+	case network && foreign && protocol == string(gatewayv1.TLSProtocolType), network && foreign && protocol == passthrough:
+		return first, Problem{string(gatewayv1.ListenerReasonHostnameConflict), fmt.Sprintf(
+			"port %d is that of an earlier listener of another owner, and a network load balancer cannot tell hostname %q from others; this listener is not served; use another port", port, host)}, true
+	case network && foreign:
+		return first, Problem{string(gatewayv1.ListenerReasonProtocolConflict), fmt.Sprintf(
+			"port %d with protocol %q is that of an earlier listener of another owner; this listener is not served; use another port", port, protocol)}, true
+	case taken == nil:
+		return nil, Problem{}, false
+	case slotOf(l.Spec, host).protocol != "":
+		return taken, Problem{string(gatewayv1.ListenerReasonProtocolConflict), fmt.Sprintf(
+			"an earlier listener has port %d with protocol %q; this listener is not served; use another port", port, protocol)}, true
+	case host == "":
+		return taken, Problem{string(gatewayv1.ListenerReasonHostnameConflict), fmt.Sprintf(
+			"an earlier listener without hostname has port %d; this listener is not served; give it a hostname, or use another port", port)}, true
+	}
+	return taken, Problem{string(gatewayv1.ListenerReasonHostnameConflict), fmt.Sprintf(
+		"an earlier listener has hostname %q on port %d; this listener is not served; use another hostname or port", host, port)}, true
+}
+
+// ranks say which listeners of contested ports come before others. Those of the Gateway itself come first, but for ports
+// of a network load balancer that others serve.
+func (e *evaluation) ranks(contested map[int32]bool) map[int]int {
+	live := map[int]bool{}            // listeners whose routes serve
+	owners := map[parentOfPort]bool{} // who has ports of a network load balancer
+	for _, r := range e.out.Routes {
+		ref := finding.Ref{Kind: string(r.Kind), Namespace: r.Object.GetNamespace(), Name: r.Object.GetName()}
+		for _, p := range r.Parents {
+			for _, a := range p.Attachments {
+				l := &e.out.Listeners[a.Listener]
+				if !contested[l.Spec.Port] || live[a.Listener] {
+					continue
+				}
+				hosts := a.Hostnames
+				if len(hosts) == 0 {
+					hosts = []string{""}
+				}
+				if e.serves(l.Spec.Port, ref, hosts) {
+					live[a.Listener] = true
+					owners[parentOfPort{l.Parent, l.Spec.Port}] = true
+				}
+			}
+		}
+	}
+	out := map[int]int{}
+	for i := range e.out.Listeners {
+		l := &e.out.Listeners[i]
+		network := e.kind == model.NLBGateway
+		switch {
+		case !contested[l.Spec.Port], network && owners[parentOfPort{l.Parent, l.Spec.Port}], !network && e.own(l):
+		case live[i], e.own(l):
+			out[i] = 1
+		default:
+			out[i] = 2
+		}
+	}
+	return out
+}
+
+// parentOfPort is a Gateway or ListenerSet with one of its ports.
+type parentOfPort struct {
+	parent finding.Ref
+	port   int32
+}
+
+// passthrough is how people are shown the protocol of a listener that passes TLS through.
+const passthrough = "TLS passthrough"
+
+// shown is the protocol of a listener for people. What passes TLS through cannot share a port with what terminates it.
+func shown(l gatewayv1.Listener) string {
+	if l.Protocol == gatewayv1.TLSProtocolType && l.TLS != nil && l.TLS.Mode != nil && *l.TLS.Mode == gatewayv1.TLSModePassthrough {
+		return passthrough
+	}
+	return string(l.Protocol)
+}
+
+// together reports whether listeners of two protocols can share a port.
+func together(a, b string) bool {
+	tcp, udp := string(gatewayv1.TCPProtocolType), string(gatewayv1.UDPProtocolType)
+	return a == b || a == tcp && b == udp || a == udp && b == tcp
+}
