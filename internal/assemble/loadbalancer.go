@@ -17,7 +17,12 @@ import (
 // LoadBalancer merges what the members say about the load balancer as a whole.
 func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	live := b.LiveLoadBalancer()
-	scheme := members.Agree(&b.Translation, b.Members, b.name("scheme"), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.Scheme }, members.Equal[model.Scheme],
+	agreeScheme, silent := members.Agree[model.Scheme], model.IPv4
+	if b.Guest != nil && live != nil {
+		// It changes its scheme when each member names another, and its address type when the owner names one.
+		agreeScheme, silent = members.AgreeAll[model.Scheme], live.AddressType
+	}
+	scheme := agreeScheme(&b.Translation, b.Members, b.name("scheme"), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.Scheme }, members.Equal[model.Scheme],
 		members.FieldOf(live, func(lb *observed.LoadBalancer) model.Scheme { return lb.Scheme }))
 	address := members.Agree(&b.Translation, b.Members, b.name("ip-address-type"), func(m *members.Member) settings.Opt[model.AddressType] { return m.Set.AddressType }, members.Equal[model.AddressType],
 		members.FieldOf(live, func(lb *observed.LoadBalancer) model.AddressType { return lb.AddressType }))
@@ -26,7 +31,7 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	alb := &model.LoadBalancer{
 		Type:        b.Type,
 		Scheme:      scheme.Or(b.DefaultScheme),
-		AddressType: address.Or(model.IPv4),
+		AddressType: address.Or(silent),
 		CoIPPool:    pool.Value,
 		Tags:        b.sharedTags(b.Members, live),
 		Origins:     map[string]finding.Origin{},

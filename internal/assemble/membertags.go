@@ -130,14 +130,33 @@ func (b *Builder) ListenerTags(p *members.Port) map[string]string {
 	})
 }
 
-// sharedTags are the tags of the load balancer.
+// sharedTags are the tags of the load balancer. Those of guests are on what is theirs, and here where they are live.
 func (b *Builder) sharedTags(sharing []*members.Member, live *observed.LoadBalancer) map[string]string {
-	return b.mergeTags(sharing, func() map[string]string {
+	have := func() map[string]string {
 		if live == nil {
 			return nil
 		}
 		return members.LiveTags(live.Tags)
-	})
+	}
+	return b.mergeTags(b.withoutGuestTags(sharing, have()), have)
+}
+
+// withoutGuestTags are the members with those tags of guests left out that the load balancer has not.
+func (b *Builder) withoutGuestTags(sharing []*members.Member, live map[string]string) []*members.Member {
+	if b.Guest == nil {
+		return sharing
+	}
+	out := make([]*members.Member, len(sharing))
+	for i, m := range sharing {
+		if out[i] = m; b.Guest(m) && len(m.Tags) > 0 {
+			b.Stack.Contested = true
+			less := *m
+			less.Tags = maps.Clone(m.Tags)
+			maps.DeleteFunc(less.Tags, func(k, v string) bool { return live[k] != v })
+			out[i] = &less
+		}
+	}
+	return out
 }
 
 // mergeTags are the tags of what several members share.

@@ -45,6 +45,17 @@ type asked[T any] struct {
 // Agree merges a setting over members in their order; those that disagree get a finding. What is live
 // is read only where something is contested.
 func Agree[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() Incumbent[T]) Merged[T] {
+	return agree(t, members, t.guestsAmong(members), what, get, same, current)
+}
+
+// AgreeAll is Agree where guests count like others.
+func AgreeAll[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() Incumbent[T]) Merged[T] {
+	return agree(t, members, false, what, get, same, current)
+}
+
+// agree is Agree over the members that may say something. guests reports whether some of those that share the setting are
+// guests of the others.
+func agree[T any](t *Translation, members []*Member, guests bool, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() Incumbent[T]) Merged[T] {
 	var asks []asked[T]
 	var unread *asked[T]
 	for _, m := range members {
@@ -62,6 +73,9 @@ func Agree[T any](t *Translation, members []*Member, what string, get func(*Memb
 			live = current()
 		}
 		asks, unread = fromClass(t, what, asks, live), nil
+	}
+	if guests {
+		asks, unread = withoutGuests(t, what, asks, unread, same, current)
 	}
 	if unread == nil && t.missingClass != nil {
 		unread = &asked[T]{t.missingClass, settings.Opt[T]{Origin: finding.Origin{Object: t.missingClass.Ref, Field: t.ClassField}}}

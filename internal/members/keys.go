@@ -24,7 +24,7 @@ func AgreeKeys(t *Translation, members []*Member, what string, get func(*Member)
 	for k := range decided {
 		by.ofKey[k] = append([]*Member(nil), by.ofKey[k]...)
 	}
-	out := map[string]string{}
+	out, guests := map[string]string{}, t.guestsAmong(members)
 	for _, k := range slices.Sorted(maps.Keys(by.ofKey)) {
 		incumbent := liveKey(k, live, same)
 		if v, ok := decided[k]; ok {
@@ -32,7 +32,7 @@ func AgreeKeys(t *Translation, members []*Member, what string, get func(*Member)
 			continue
 		}
 		byClass := t.classAsks(by.classes, k, class, incumbent)
-		won := Agree(t, by.of(k, byClass), what+": "+k, func(m *Member) settings.Opt[string] {
+		won := agree(t, by.of(k, byClass), guests, what+": "+k, func(m *Member) settings.Opt[string] {
 			if v, ok := byClass[m]; ok {
 				return settings.Of(v, m.Set.Class.Origin)
 			}

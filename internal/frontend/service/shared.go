@@ -161,6 +161,25 @@ func (t *translation) lose(p, to *port) {
 	})
 }
 
+// findGuests finds the members that do not decide what the load balancer has once, where Services of other namespaces
+// share it: those of other namespaces than the one that it is named after. Where that has none, nobody decides about a
+// load balancer of several namespaces that is live, and the oldest Service about a new one.
+func (t *translation) findGuests() {
+	strange := func(m *member) bool { return m.Ref.Namespace != t.ID.Namespace }
+	if !t.shared || !slices.ContainsFunc(t.services, strange) {
+		return
+	}
+	t.Stack.Contested = true // what is live counts where nobody speaks
+	host := t.services[0].Ref.Namespace
+	switch other := func(m *member) bool { return m.Ref.Namespace != host }; {
+	case slices.ContainsFunc(t.services, func(m *member) bool { return !strange(m) }):
+		host = t.ID.Namespace
+	case t.LiveLoadBalancer() != nil && slices.ContainsFunc(t.services, other):
+		host = ""
+	}
+	t.Guest = func(m *members.Member) bool { return m.Ref.Namespace != host }
+}
+
 // keepScheme lets members that name no scheme ask for the live one. Otherwise one newcomer could open an internal load
 // balancer of others to the internet.
 func (t *translation) keepScheme() {

@@ -77,6 +77,7 @@ func (t *translation) build() {
 	for _, p := range ports {
 		t.Ports = append(t.Ports, p.Port)
 	}
+	t.findGuests()
 	t.keepScheme()
 	lb := t.LoadBalancer()
 	t.MemberFaults()
