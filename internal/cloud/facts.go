@@ -64,6 +64,8 @@ func (f *facts) answer(ctx context.Context, id model.StackID, out *observed.Stac
 			facts.TargetGroupOwners[arn] = namespace
 		}
 		return err
+	case model.AskScheme:
+		facts.Schemes[q.Key()] = f.inv.schemeOf(q)
 	case model.AskBackendGroup:
 		f.reader.backendGroup(out)
 	case model.AskHealth:

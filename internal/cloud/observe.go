@@ -148,13 +148,25 @@ func (v *inventory) loadBalancersOf(id model.StackID) (out []string) {
 	return out
 }
 
+// schemeOf is the scheme of the load balancer of a stack that has a DNS name, "" if there is none.
+func (v *inventory) schemeOf(q model.AskScheme) (out model.Scheme) {
+	v.read(func() {
+		for _, e := range v.stackLoadBalancers(q.Of) {
+			if strings.EqualFold(e.lb.DNSName, q.DNSName) {
+				out = e.lb.Scheme
+			}
+		}
+	})
+	return out
+}
+
 // snapshot is what the inventory holds of a stack, with the facts that need no asking, and with the
 // attributes that were read since a time.
 func (r *reader) snapshot(id model.StackID, since time.Time) observed.Stack {
 	out := observed.Stack{Facts: observed.Facts{
 		Region: r.cfg.Region, VPC: r.vpc, Now: r.cfg.Now(),
 		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{},
-		TargetGroups: map[string]string{}, TargetGroupOwners: map[string]string{}, Health: map[string]observed.Health{},
+		TargetGroups: map[string]string{}, TargetGroupOwners: map[string]string{}, Schemes: map[string]model.Scheme{}, Health: map[string]observed.Health{},
 		ALBTargets: map[string][]observed.Target{}, AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{},
 		Validations: map[string]observed.Validation{}, CertificateOwners: map[string]observed.CertificateOwner{},
 	}}

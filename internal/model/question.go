@@ -35,6 +35,15 @@ type AskCertificates struct{}
 // AskTargetGroup asks for a target group of any owner, by name or by ARN.
 type AskTargetGroup struct{ Ref string }
 
+// AskScheme asks for the scheme of a load balancer of another stack, by its DNS name.
+type AskScheme struct {
+	Of      StackID
+	DNSName string
+}
+
+// Key implements Question.
+func (q AskScheme) Key() string { return "scheme of " + q.Of.String() + " at " + q.DNSName }
+
 // AskVPC asks for the address ranges of the VPC of the cluster.
 type AskVPC struct{}
 

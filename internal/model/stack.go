@@ -152,6 +152,8 @@ type Departure struct {
 // Arrival is a member on its way from another stack.
 type Arrival struct {
 	Member finding.Ref
+	// From is the scheme of the load balancer that it comes from, "" if that is not known.
+	From Scheme
 	// Partial reports that this stack does not serve all of its ports, so that it stays where it is.
 	Partial bool
 }

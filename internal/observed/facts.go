@@ -31,6 +31,8 @@ type Facts struct {
 	// BackendGroupUsers are the load balancers of the cluster, other than the stack's own, that
 	// use the shared backend security group.
 	BackendGroupUsers int
+	// Schemes are those of load balancers of other stacks, by question key; "" if there is none of that name.
+	Schemes map[string]model.Scheme
 	// AddOns by question key, for those asked.
 	AddOns map[string]AddOn
 	// WebACLs of WAFv2 that were asked for by name.

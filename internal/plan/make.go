@@ -28,6 +28,7 @@ func makePlan(want model.Stack, have observed.Stack, opt Options) *builder {
 	} else if want.Held.Replacement {
 		b.tellReplacementHeld(want.LoadBalancer, "the new one cannot be made, as another finding says")
 	}
+	b.tellDepartures()
 	if again > 0 && (b.plan.Again == 0 || again < b.plan.Again) {
 		b.plan.Again = again
 	}

@@ -86,6 +86,29 @@ func (b *builder) tellProtected() {
 	}
 }
 
+// tellDepartures reports to members whose status shows another load balancer until when this one serves them, and that it
+// does not any more.
+func (b *builder) tellDepartures() {
+	old := Serving(b.have, model.LoadBalancerID)
+	if old == nil || b.want.Held.Everything {
+		return
+	}
+	for _, d := range b.want.Departing {
+		x := finding.Finding{Object: d.Member, Reason: finding.LoadBalancerMoved}
+		until := d.Since.Add(b.opt.DeletionDelay)
+		switch stays := slices.ContainsFunc(b.want.Members, func(m model.Member) bool { return m.Ref == d.Member }); {
+		case !stays:
+			x.Message = fmt.Sprintf("this %s has left load balancer %q, which does not serve it any more", d.Member.Kind, old.Name)
+		case d.Since.IsZero() || !until.After(b.have.Facts.Now):
+			continue // it is shown, or another finding says why it stays
+		default:
+			x.Message = fmt.Sprintf("the move is complete, and the status shows the new load balancer; the former one %q serves on until %s, for clients that still have its addresses", old.Name, until.UTC().Format(time.RFC3339))
+			x.Fix = "to go back, restore the annotation"
+		}
+		b.found.Add(x)
+	}
+}
+
 // planArrivals says which members that come from another stack are not shown here yet.
 func (b *builder) planArrivals() {
 	for _, a := range b.want.Arriving {
@@ -100,9 +123,13 @@ func (b *builder) planArrivals() {
 		if again := cmp.Or(wait.Again, firstPoll); !a.Partial && (b.plan.Again == 0 || again < b.plan.Again) {
 			b.plan.Again = again
 		}
+		other := ""
+		if a.From != "" && a.From != b.want.LoadBalancer.Scheme {
+			other = fmt.Sprintf("; it is %q, and the former one %q", b.want.LoadBalancer.Scheme, a.From)
+		}
 		b.found.Add(finding.Finding{
 			Object: a.Member, Reason: finding.LoadBalancerMoved,
-			Message: fmt.Sprintf("load balancer %q is to serve this %s; the status shows the former load balancer until the new one has %s", b.want.LoadBalancer.Name, a.Member.Kind, wait.For),
+			Message: fmt.Sprintf("load balancer %q is to serve this %s%s; the status shows the former load balancer until the new one has %s", b.want.LoadBalancer.Name, a.Member.Kind, other, wait.For),
 			Fix:     "to stay with the former load balancer, restore the annotation",
 		})
 	}

@@ -44,7 +44,7 @@ func (a *AWS) Observe(_ context.Context, id model.StackID, questions []model.Que
 	f := &have.Facts
 	*f = observed.Facts{
 		Region: testRegion, Account: testAccount, VPC: "vpc-1", BackendGroup: a.backend,
-		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{}, TargetGroups: map[string]string{},
+		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{}, Schemes: map[string]model.Scheme{}, TargetGroups: map[string]string{},
 		AddOns: f.AddOns, WebACLs: map[string]observed.WebACL{}, TrustStores: map[string]string{}, ALBTargets: f.ALBTargets,
 		OwnCertificates: f.OwnCertificates, Validations: map[string]observed.Validation{}, CertificateOwners: map[string]observed.CertificateOwner{}, Health: map[string]observed.Health{},
 	}
@@ -62,6 +62,12 @@ func (a *AWS) answer(have *observed.Stack, q model.Question) {
 	f := &have.Facts
 	switch q := q.(type) {
 	case model.AskBackendGroup, model.AskComparison, model.AskListings, model.AskSecurityGroups, model.AskAttributes:
+	case model.AskScheme:
+		for _, lb := range a.stacks[q.Of].LoadBalancers {
+			if lb.DNSName == q.DNSName {
+				f.Schemes[q.Key()] = lb.Scheme
+			}
+		}
 	case model.AskVPC:
 		f.VPCRanges = []string{"10.0.0.0/16", "2001:db8::/56"}
 	case model.AskSubnets:

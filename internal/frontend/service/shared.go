@@ -197,13 +197,61 @@ func (t *translation) keepScheme() {
 	}
 }
 
+// keepFormerScheme lets a member that names no scheme and comes from another stack ask for the one of the load balancer
+// that serves it, where a new one is made for it: clients that reach it are to reach it there as well. Once made, the
+// load balancer keeps its scheme as any does that names none.
+func (t *translation) keepFormerScheme() {
+	if t.LiveLoadBalancer() != nil {
+		return
+	}
+	for _, m := range t.services {
+		if m.departing || m.Set.Scheme.Present() || t.Guest != nil && t.Guest(m.Member) {
+			continue
+		}
+		if scheme := t.formerScheme(m); scheme != "" && scheme != t.opt.DefaultScheme {
+			m.Set.Scheme = settings.Of(scheme, finding.Origin{Object: m.Ref, Field: schemeAnnotation})
+			t.Found.Add(finding.Finding{
+				Object: m.Ref, Field: schemeAnnotation, Reason: finding.SchemeKept, Severity: finding.Warning,
+				Message: fmt.Sprintf("scheme of the load balancer is not set; it gets %q, as the one that serves this Service now (default %q)", scheme, t.opt.DefaultScheme),
+				Fix:     "set the annotation " + schemeAnnotation,
+			})
+		}
+	}
+}
+
+// formerScheme is the scheme of the load balancer of another stack that the status of a member shows; "" if there is
+// none, or if it is not known yet.
+func (t *translation) formerScheme(m *member) model.Scheme {
+	for _, id := range ownership.Claims(t.view, m.svc) {
+		shows := m.shows()
+		if id == t.ID || shows == "" {
+			continue
+		}
+		t.Stack.Contested = true
+		if t.Live == nil {
+			continue
+		}
+		q := model.AskScheme{Of: id, DNSName: shows}
+		scheme, known := t.Live.Facts.Schemes[q.Key()]
+		if t.Compare(q, known) && scheme != "" {
+			return scheme
+		}
+	}
+	return ""
+}
+
+// shows is the load balancer in the status of a Service, "" if there is none.
+func (m *member) shows() string {
+	if at := m.svc.Status.LoadBalancer.Ingress; len(at) > 0 {
+		return at[0].Hostname
+	}
+	return ""
+}
+
 // moves notes the members that come from another stack, and those that go to one.
 func (t *translation) moves() {
 	for _, m := range t.services {
-		shows := ""
-		if at := m.svc.Status.LoadBalancer.Ingress; len(at) > 0 {
-			shows = at[0].Hostname
-		}
+		shows := m.shows()
 		elsewhere := slices.ContainsFunc(ownership.Claims(t.view, m.svc), func(o model.StackID) bool { return o != t.ID })
 		switch {
 		case m.departing:
@@ -220,7 +268,7 @@ func (t *translation) moves() {
 			t.Stack.Contested = true
 			if t.Live != nil && !t.isOurs(shows) {
 				partial := m.lost || m.Blocked || slices.ContainsFunc(m.ports, func(p *port) bool { return p.held })
-				t.Stack.Arriving = append(t.Stack.Arriving, model.Arrival{Member: m.Ref, Partial: partial})
+				t.Stack.Arriving = append(t.Stack.Arriving, model.Arrival{Member: m.Ref, From: t.formerScheme(m), Partial: partial})
 			}
 		}
 	}

@@ -79,6 +79,7 @@ func (t *translation) build() {
 	}
 	t.findGuests()
 	t.keepScheme()
+	t.keepFormerScheme()
 	lb := t.LoadBalancer()
 	t.MemberFaults()
 	t.unreachable(lb)
