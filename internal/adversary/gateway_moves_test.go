@@ -97,9 +97,9 @@ func (w *gatewayWorld) parents() string {
 		case 0, 1, 2:
 			out = append(out, "{name: edge, namespace: infra}")
 		case 3:
-			out = append(out, fmt.Sprintf("{name: edge, namespace: infra, sectionName: %s}", w.any("shop", "api", "open", "alt", "none")))
+			out = append(out, fmt.Sprintf("{name: edge, namespace: infra, sectionName: %s}", w.any("shop", "api", "open", "alt", "closed", "none")))
 		case 4:
-			out = append(out, fmt.Sprintf("{name: tcp, namespace: infra, sectionName: %s}", w.any("db", "open")))
+			out = append(out, fmt.Sprintf("{name: tcp, namespace: infra, sectionName: %s}", w.any("db", "open", "secure", "theirs", "theirs")))
 		case 5:
 			out = append(out, fmt.Sprintf("{name: %s, namespace: infra, port: %d}", w.any("edge", "tcp"), 80+w.IntN(4)*100+i))
 		case 6:
@@ -180,8 +180,12 @@ func (w *gatewayWorld) setOfEvil() string {
 		w.IntN(3), w.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), w.any("edge", "edge", "tcp"))
 	for i := range n {
 		host := w.any("", ", hostname: shop.pay.com", ", hostname: api.pay.com", `, hostname: "*.com"`, `, hostname: "*.pay.com"`, ", hostname: evil.com", ", hostname: 10.0.0.1")
-		out += fmt.Sprintf("  - {name: l%d, port: %d, protocol: %s%s, allowedRoutes: {namespaces: {from: All}}}\n", i,
-			[]int{80, 80, 8080, 81 + i, 9000, 9001}[w.IntN(6)], w.any("HTTP", "HTTP", "HTTPS", "TCP", "UDP", "TLS", "ODD"), host)
+		port := []int{80, 80, 8080, 8081, 81 + i, 9000, 9001, 9443}[w.IntN(8)]
+		if port == 8081 {
+			host = "" // a more specific hostname than none has its requests, by the standard
+		}
+		out += fmt.Sprintf("  - {name: l%d, port: %d, protocol: %s%s, allowedRoutes: {namespaces: {from: All}}}\n", i, port,
+			w.any("HTTP", "HTTP", "HTTPS", "TCP", "UDP", "TLS", "TLS, tls: {mode: Passthrough}", "ODD"), host)
 	}
 	return out
 }

@@ -53,7 +53,7 @@ metadata: {name: blog, labels: {trusted: "yes"}}
 ---
 apiVersion: v1
 kind: Namespace
-metadata: {name: evil}
+metadata: {name: evil, labels: {tenant: evil}}
 ---
 apiVersion: gateway.k8s.aws/v1
 kind: LoadBalancerConfiguration
@@ -72,6 +72,7 @@ spec:
   - {name: api, port: 80, protocol: HTTP, hostname: api.pay.com, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
   - {name: open, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}
   - {name: alt, port: 8080, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}
+  - {name: closed, port: 8081, protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -82,6 +83,8 @@ spec:
   listeners:
   - {name: db, port: 9000, protocol: TCP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
   - {name: open, port: 9001, protocol: TCP, allowedRoutes: {namespaces: {from: All}}}
+  - {name: secure, port: 9443, protocol: TLS, hostname: shop.pay.com, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
+  - {name: theirs, port: 9443, protocol: TLS, hostname: evil.com, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {tenant: evil}}}}}
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
@@ -110,6 +113,21 @@ kind: TCPRoute
 metadata: {name: db, namespace: pay, creationTimestamp: "2000-01-01T00:00:00Z"}
 spec:
   parentRefs: [{name: tcp, namespace: infra, sectionName: db}]
+  rules: [{backendRefs: [{name: web, port: 80}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TLSRoute
+metadata: {name: secure, namespace: pay, creationTimestamp: "2000-01-01T00:00:00Z"}
+spec:
+  parentRefs: [{name: tcp, namespace: infra, sectionName: secure}]
+  rules: [{backendRefs: [{name: web, port: 80}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: closed, namespace: pay, creationTimestamp: "2000-01-01T00:00:00Z"}
+spec:
+  parentRefs: [{name: edge, namespace: infra, sectionName: closed}]
+  hostnames: [closed.pay.com]
   rules: [{backendRefs: [{name: web, port: 80}]}]
 ---
 `
@@ -232,7 +250,7 @@ func (w *gatewayWorld) begin() {
 		w.rec.Fatalf("the victims have %d load balancers", len(w.lbs))
 	}
 	w.facts = w.look()
-	for key, want := range map[string]string{"shop.pay.com/": "forward to pay/web", "shop.pay.com/x/y": "forward to pay/web", "api.pay.com/": "forward to blog/blog", "db": "pay/web"} {
+	for key, want := range map[string]string{"shop.pay.com/": "forward to pay/web", "shop.pay.com/x/y": "forward to pay/web", "api.pay.com/": "forward to blog/blog", "db": "pay/web", "secure": "pay/web", "closed.pay.com/": "forward to pay/web"} {
 		if w.facts[key] != want {
 			w.rec.Fatalf("at the beginning %s is %q", key, w.facts[key])
 		}
@@ -258,12 +276,13 @@ func (w *gatewayWorld) look() map[string]string {
 		out["settings of "+lb.Name] = fmt.Sprint(lb.Type, lb.Scheme, lb.SecurityGroups, lb.Zones, lb.Attributes, lb.Tags)
 	}
 	for _, l := range p.ELB.Listeners {
-		if l.Port == 9000 && slices.Contains(w.lbs, l.LoadBalancer) {
+		if name := map[int32]string{9000: "db", 9443: "secure"}[l.Port]; name != "" && slices.Contains(w.lbs, l.LoadBalancer) && strings.Contains(l.LoadBalancer, "/net/") {
+			out["protocol of "+name] = string(l.Protocol)
 			for _, r := range p.ELB.Rules {
 				if r.Listener == l.ARN && r.IsDefault() {
 					a := &awsReading{w: w.asCluster(), p: p}
-					if rules := a.rules(func(arn string) bool { return arn == l.LoadBalancer })[endpoint{l.LoadBalancer, 9000}]; len(rules) == 1 {
-						out["db"] = strings.TrimPrefix(a.textOf(rules[0].then), "forward to ")
+					if rules := a.rules(func(arn string) bool { return arn == l.LoadBalancer })[endpoint{l.LoadBalancer, l.Port}]; len(rules) == 1 {
+						out[name] = strings.TrimPrefix(a.textOf(rules[0].then), "forward to ")
 					}
 				}
 			}
@@ -278,6 +297,9 @@ func (w *gatewayWorld) look() map[string]string {
 			host, path, _ := strings.Cut(r, "/")
 			out[r] = w.asCluster().ask(arn, 80, host, "/"+path).text
 		}
+		for _, host := range []string{"closed.pay.com", "none.pay.com"} {
+			out[host+"/"] = w.asCluster().ask(arn, 8081, host, "/").text
+		}
 	}
 	v := cluster.NewView(w.Store)
 	for _, name := range []string{"edge", "tcp"} {
@@ -289,13 +311,13 @@ func (w *gatewayWorld) look() map[string]string {
 		}
 		for _, l := range gw.Status.Listeners {
 			for _, c := range l.Conditions {
-				if c.Type != "ResolvedRefs" && l.Name != "open" && l.Name != "alt" {
+				if c.Type != "ResolvedRefs" && l.Name != "open" && l.Name != "alt" && l.Name != "theirs" {
 					out[fmt.Sprintf("listener %s of %s: %s", l.Name, name, c.Type)] = string(c.Status)
 				}
 			}
 		}
 	}
-	for kind, names := range map[cluster.Kind][]string{cluster.KindHTTPRoute: {"shop", "api"}, cluster.KindTCPRoute: {"db"}} {
+	for kind, names := range map[cluster.Kind][]string{cluster.KindHTTPRoute: {"shop", "api", "closed"}, cluster.KindTCPRoute: {"db"}, cluster.KindTLSRoute: {"secure"}} {
 		for _, name := range names {
 			obj, err := w.Store.Get(cluster.Ref{Kind: kind, Namespace: "pay", Name: name})
 			if err != nil {
