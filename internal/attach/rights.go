@@ -24,7 +24,8 @@ func (r Result) MayServe(namespace string, kind cluster.Kind, port int32, host s
 	owner := table.owner(host)
 	for i := range e.out.Listeners {
 		l := &e.out.Listeners[i]
-		if l.Valid() && int32(l.Spec.Port) == port && l.Hostname() == owner && r.admits(i, namespace, kind) {
+		// What is live of a listener that repeats one without hostname is held, see Listener.Repeats.
+		if (l.Valid() || l.Repeats && owner == "") && int32(l.Spec.Port) == port && l.Hostname() == owner && r.admits(i, namespace, kind) {
 			return true
 		}
 	}

@@ -223,7 +223,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		}
 	}
 	for _, s := range late {
-		if !done.Ready(s) || !slices.ContainsFunc(p.Steps, func(o plan.Step) bool { return r.made[o.ID] && slices.Contains(o.After, s.ID) }) {
+		if !done.Ready(s) || !slices.ContainsFunc(p.Steps, func(o plan.Step) bool { return r.out.Made[o.ID] && slices.Contains(o.After, s.ID) }) {
 			continue
 		}
 		carried, err := r.carryOut(ctx, p, s, stack, known)
@@ -231,7 +231,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 			return err
 		}
 		if carried {
-			r.made[s.ID] = true
+			r.out.Made[s.ID] = true
 		}
 	}
 	r.out.RetryAfter = again

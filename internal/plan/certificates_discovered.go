@@ -99,14 +99,14 @@ func (cc *certificateChoice) rightTo(c observed.Certificate, member finding.Ref,
 		cc.found.Add(finding.Finding{
 			Object: member, Field: field, Reason: finding.CertificateNotOwned, Severity: finding.Warning,
 			Message: text + ", and is deleted with that; it serves this object until then",
-			Fix:     "name the Secret here as well, or " + certificateWay(cc.want.ID),
+			Fix:     "name the Secret here as well, or " + certificateWay(cc.want.ID, nil),
 		})
 		return mayServe, nil
 	}
 	cc.found.Add(finding.Finding{
 		Object: member, Field: field, Reason: finding.CertificateNotOwned, Severity: finding.Error,
 		Message: text + "; it does not serve this object any more",
-		Fix:     "request a certificate for the host in ACM, or " + certificateWay(cc.want.ID),
+		Fix:     "request a certificate for the host in ACM, or " + certificateWay(cc.want.ID, nil),
 	})
 	return noLongerServes, nil
 }

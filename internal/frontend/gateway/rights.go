@@ -8,9 +8,11 @@ import (
 
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/attach"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -26,10 +28,15 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	if !ok || gw.DeletionTimestamp != nil || !f.installed(v) {
 		return model.Withdrawn{}, nil
 	}
+	// Which listeners are valid depends on what is live, as in a translation.
+	t := &translation{Builder: assemble.Builder{Translation: members.Translation{ID: id, Live: &have}}, view: v, gw: gw}
+	if id.Kind == model.NLBGateway {
+		t.Type = model.Network
+	}
 	r := &rights{
 		have: have, gateway: ownership.RefOf(gw), network: id.Kind == model.NLBGateway,
 		listeners: !f.lacksSets(v, gw), grants: v.Installed(cluster.KindReferenceGrant),
-		attached: attach.Of(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet)}),
+		attached: attach.Of(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet), Serves: t.serves}),
 		owners:   map[string][]finding.Ref{},
 		out: model.Withdrawn{
 			Rules: map[string]model.Withdrawal{}, TargetGroups: map[string]model.Withdrawal{}, Certificates: map[model.ListenerCertificate]model.Withdrawal{},
