@@ -92,6 +92,7 @@ var AWS = []Statement{
 		Actions: []Action{
 			{"acm:DescribeCertificate", "read the names of certificates that have more than a list shows, to find those for a host", Certificates},
 			{"acm:ListCertificates", "find certificates for a host", Certificates},
+			{"acm:ListTagsForCertificate", "present no certificate that was imported for another load balancer", Certificates},
 			{"ec2:DescribeAvailabilityZones", "choose subnets: one of each zone, and none of a zone that the load balancer cannot be in", Ingress},
 			{"ec2:DescribeInstances", "find the security groups of nodes, also for the pods on them", Nodes},
 			{"ec2:DescribeNetworkInterfaces", "find the security groups of pods with ENIs of their own", PodNetworks},
@@ -262,7 +263,6 @@ var AWS = []Statement{
 		Sid: "WithEnableCertificateManagement", Feature: gateCertificates,
 		Actions: []Action{
 			{"acm:AddTagsToCertificate", "tag certificates when they are requested", OwnCertificates},
-			{"acm:ListTagsForCertificate", "know the certificates of the cluster", OwnCertificates},
 			{"route53:ChangeResourceRecordSets", "make and remove the records that validate certificates", OwnCertificates},
 			{"route53:ListHostedZones", "find the zone of a host", OwnCertificates},
 		},
@@ -287,10 +287,6 @@ var AWS = []Statement{
 			{"acm-pca:GetCertificate", "let ACM fetch the certificates that a private CA has issued", PrivateCA},
 			{"acm-pca:ListPermissions", "let ACM see whether it may renew certificates of a private CA", PrivateCA},
 		},
-	},
-	{
-		Sid: "ReadWithImportTLSSecrets", Feature: flagImports,
-		Actions: []Action{{"acm:ListTagsForCertificate", "know the certificates that were imported from Secrets", Imports}},
 	},
 	{
 		Sid: "ImportWithImportTLSSecrets", Feature: flagImports, Condition: []Condition{requested},

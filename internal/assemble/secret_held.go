@@ -29,8 +29,8 @@ type HeldCertificates struct {
 	named func(arn string) bool
 }
 
-// HeldCertificates returns what finds held certificates; see its fields.
-func (b *Builder) HeldCertificates(kind string, named func(arn string) bool) HeldCertificates {
+// HeldCertificatesOf returns what finds held certificates; see its fields.
+func HeldCertificatesOf(b *Builder, kind string, named func(arn string) bool) HeldCertificates {
 	return HeldCertificates{b, kind, named}
 }
 

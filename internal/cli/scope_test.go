@@ -185,7 +185,7 @@ func TestShellsComplete(t *testing.T) {
 		"plan|--context|":                 "c other shop",
 		"plan|--context=other|ingress/":   "",
 		"plan|-o|":                        "json text yaml",
-		"explain|certificaten":            "CertificateNotFound",
+		"explain|certificaten":            "CertificateNotFound CertificateNotOwned",
 		"plan|--kubeconfig=none|ingress/": "",
 	} {
 		t.Run(args, func(t *testing.T) {

@@ -316,10 +316,6 @@ func (c *comparer) named(actions []model.Action) []model.Action {
 				f.Groups[j].Group = model.GroupRef{ID: id}
 			}
 		}
-		// AWS gives them in an order of its own, which means nothing.
-		slices.SortStableFunc(f.Groups, func(a, b model.WeightedGroup) int {
-			return cmp.Or(cmp.Compare(a.Group.ID, b.Group.ID), cmp.Compare(a.Group.ARN, b.Group.ARN), cmp.Compare(a.Group.Name, b.Group.Name))
-		})
 		out[i] = f
 	}
 	return out

@@ -108,6 +108,9 @@ func (c *Cloud) reads() map[string]func(context.Context) error {
 		"acm:ListCertificates": func(ctx context.Context) error {
 			return errorOf(c.api.acm.ListCertificates(ctx, &acm.ListCertificatesInput{MaxItems: aws.Int32(1)}))
 		},
+		"acm:ListTagsForCertificate": func(ctx context.Context) error {
+			return errorOf(c.api.acm.ListTagsForCertificate(ctx, &acm.ListTagsForCertificateInput{CertificateArn: certificate}))
+		},
 		"acm:DescribeCertificate": func(ctx context.Context) error {
 			return errorOf(c.api.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: certificate}))
 		},

@@ -265,7 +265,7 @@ func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source,
 	if err != nil {
 		return nil, nil, fmt.Errorf("client of secrets: %w", err)
 	}
-	secrets := kube.NewSecrets(ctx, core, s.Log.WithName("secrets"))
+	secrets := kube.NewSecrets(ctx, core, s.Log.WithName("secrets").Info)
 	source, err := kube.NewSource(ctx, mgr.GetCache(), s.Config.Kubernetes.WatchNamespace, withEndpoints(s.Config, kinds), secrets)
 	if meta.IsNoMatchError(err) {
 		return nil, nil, fmt.Errorf("the custom resource definitions of elbv2.k8s.aws are not installed: %w", err)

@@ -32,8 +32,11 @@ func (r *run) onTrial(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
 		return known
 	}
 	dependents := map[plan.StepID]int{} // how many are not in doubt; none if there is no entry
+	closed := map[plan.StepID]bool{}    // ports that AWS refuses to open; their listeners are not made
 	for _, s := range p.Steps {
-		doubtful[s.ID] = slices.ContainsFunc(s.After, inDoubt) || r.e.refused.known(r.out.ID, keyOf(s, stack))
+		refused := r.e.refused.known(r.out.ID, keyOf(s, stack))
+		closed[s.ID] = refused && opens(s)
+		doubtful[s.ID] = slices.ContainsFunc(s.After, inDoubt) || refused && !opens(s)
 		for _, id := range s.After {
 			n := 0
 			if !doubtful[s.ID] {
@@ -44,7 +47,7 @@ func (r *run) onTrial(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
 	}
 	out := map[plan.StepID]bool{}
 	for _, s := range p.Steps {
-		if n, prepares := dependents[s.ID]; prepares && n == 0 && opens(s) {
+		if n, prepares := dependents[s.ID]; prepares && n == 0 && opens(s) && !closed[s.ID] {
 			out[s.ID] = true
 		}
 	}

@@ -101,7 +101,7 @@ func TestEventSaysThatAWSDoesNotAnswer(t *testing.T) {
 					}
 				}
 				if len(texts) != 1 {
-					t.Errorf("%d texts: %q", len(texts), texts)
+					t.Errorf("%d texts: %v", len(texts), texts)
 				}
 				for text := range texts {
 					if !strings.Contains(text, "AWS does not answer") || !strings.Contains(text, "what is live stays as it is") || strings.Contains(text, "operation error") {

@@ -146,12 +146,12 @@ func TestAReadThatHangsDelaysOthersByItsDeadline(t *testing.T) {
 			doc := ingressOf(a, fmt.Sprintf("/=web%d", i), fmt.Sprintf("/new=api%d", i))
 			r.Apply(strings.Replace(doc, "name: web\n", fmt.Sprintf("name: ing%d\n", i), 1))
 		}
-		time.Sleep(15 * time.Second)
+		time.Sleep(35 * time.Second) // a read has 30 s
 		for i := range n {
 			if !slices.ContainsFunc(r.State(), func(l string) bool {
 				return strings.HasPrefix(l, "rule ") && strings.Contains(l, `"/new"`) && strings.Contains(l, fmt.Sprintf("k8s-shop-api%d", i))
 			}) {
-				t.Errorf("ing%d is not served on its new path after 15 s", i)
+				t.Errorf("ing%d is not served on its new path after 35 s", i)
 			}
 		}
 		// The queue of the controller does not end while an item is due.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +23,8 @@ import (
 type Secrets struct {
 	ctx    context.Context
 	client corev1client.SecretsGetter
-	log    logr.Logger
+	// log writes an entry of the log: a message, and keys with values.
+	log func(message string, keysAndValues ...any)
 
 	mu        sync.Mutex
 	watched   map[cluster.Ref]*oneSecret
@@ -41,7 +41,7 @@ type oneSecret struct {
 type listener struct{ notify func(Event) }
 
 // NewSecrets returns a reader whose watches end with ctx.
-func NewSecrets(ctx context.Context, c corev1client.SecretsGetter, log logr.Logger) *Secrets {
+func NewSecrets(ctx context.Context, c corev1client.SecretsGetter, log func(message string, keysAndValues ...any)) *Secrets {
 	return &Secrets{ctx: ctx, client: c, log: log, watched: map[cluster.Ref]*oneSecret{}}
 }
 
@@ -126,9 +126,9 @@ func (s *Secrets) noteRefusal(ref cluster.Ref, err error) {
 	s.mu.Unlock()
 	switch {
 	case changed && refused:
-		s.log.Info("secret may not be read", "namespace", ref.Namespace, "name", ref.Name, "err", err.Error())
+		s.log("secret may not be read", "namespace", ref.Namespace, "name", ref.Name, "err", err.Error())
 	case changed:
-		s.log.Info("secret may be read again", "namespace", ref.Namespace, "name", ref.Name)
+		s.log("secret may be read again", "namespace", ref.Namespace, "name", ref.Name)
 	}
 }
 

@@ -93,7 +93,7 @@ func newSecrets(t *testing.T, s *secretServer) *Secrets {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewSecrets(ctx, c, logr.Discard())
+	return NewSecrets(ctx, c, logr.Discard().Info)
 }
 
 func TestASecretIsWatchedByItsNameOnceItWasRead(t *testing.T) {
@@ -149,7 +149,7 @@ func TestASecretIsWatchedByItsNameOnceItWasRead(t *testing.T) {
 
 func TestASecretThatMayNotBeReadIsNone(t *testing.T) {
 	s, logged := newSecrets(t, &secretServer{}), make(chan string, 10)
-	s.log = funcr.New(func(_, args string) { logged <- args }, funcr.Options{})
+	s.log = funcr.New(func(_, args string) { logged <- args }, funcr.Options{}).Info
 	o, err := s.Get(t.Context(), cluster.Ref{Kind: cluster.KindSecret, Namespace: "n", Name: "s"})
 	if o != nil || err != nil {
 		t.Errorf("%v %v", o, err)
@@ -162,7 +162,7 @@ func TestASecretThatMayNotBeReadIsNone(t *testing.T) {
 // That a Secret may not be read is logged when it changes, however often it is tried.
 func TestRefusedSecretsAreLoggedOncePerChange(t *testing.T) {
 	var lines []string
-	s := NewSecrets(t.Context(), nil, funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+	s := NewSecrets(t.Context(), nil, funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}).Info)
 	ref := cluster.Ref{Kind: cluster.KindSecret, Namespace: "n", Name: "s"}
 	s.watched[ref] = &oneSecret{}
 	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "s", errors.New("no right"))

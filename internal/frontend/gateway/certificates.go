@@ -90,7 +90,7 @@ const secretsFlag = "gateway"
 // holdImports holds what was imported from the Secrets of the listeners of a port.
 func (t *translation) holdImports(p *port) {
 	// A port for which the configuration names certificates has no others.
-	of := t.HeldCertificates(secretsFlag, func(string) bool { return false })
+	of := assemble.HeldCertificatesOf(&t.Builder, secretsFlag, func(string) bool { return false })
 	for _, l := range p.listeners {
 		if held := of.Imports(p.Number, t.secretsOf(l)); len(held.ARNs) > 0 {
 			t.held[l] = held.ARNs

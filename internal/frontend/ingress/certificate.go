@@ -76,7 +76,7 @@ const secretsFlag = "ingress"
 
 // heldCertificates finds what is held while a flag is missing.
 func (t *translation) heldCertificates() assemble.HeldCertificates {
-	return t.HeldCertificates(secretsFlag, t.namesCertificate)
+	return assemble.HeldCertificatesOf(&t.Builder, secretsFlag, t.namesCertificate)
 }
 
 // namesCertificate reports whether a member names a certificate by ARN.

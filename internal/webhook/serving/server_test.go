@@ -16,9 +16,6 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// hang is how long something may take: only a hang misses it.
-const hang = 2 * time.Minute
-
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
