@@ -40,7 +40,7 @@ func TestPermissionsToReadAreTried(t *testing.T) {
 // behind are rights that AWS asks of the caller for what it does on its own behind a call of ours:
 // load balancers in a VPC, their certificates, web ACLs and user pools.
 var behind = []string{
-	"acm:AddTagsToCertificate", // of RequestCertificate and ImportCertificate with tags
+	"acm:AddTagsToCertificate",                                                      // of RequestCertificate and ImportCertificate with tags
 	"acm-pca:GetCertificate", "acm-pca:IssueCertificate", "acm-pca:ListPermissions", // of RequestCertificate with a private CA
 	"cognito-idp:DescribeUserPoolClient", "ec2:DescribeAccountAttributes", "ec2:DescribeAddresses", "ec2:DescribeCoipPools",
 	"ec2:DescribeInternetGateways", "ec2:DescribeIpamPools", "ec2:DescribeVpcPeeringConnections", "ec2:GetCoipPoolUsage",

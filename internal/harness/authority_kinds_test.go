@@ -80,14 +80,6 @@ var setAuthority = authority{
 	},
 }
 
-const tcpWorld = `
-apiVersion: gateway.networking.k8s.io/v1
-kind: GatewayClass
-metadata: {name: alb}
-spec: {controllerName: gateway.k8s.aws/nlb}
----
-`
-
 func tcpRoute(backends string) string {
 	return `
 apiVersion: gateway.networking.k8s.io/v1

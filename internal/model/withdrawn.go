@@ -1,6 +1,10 @@
 package model
 
-import "github.com/fulcrum-lb/fulcrum/internal/finding"
+import (
+	"fmt"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
 
 // Withdrawn are the parts of what is live to which its members have no right any more: a class or a listener does not
 // admit their namespace, or no ReferenceGrant permits what they refer to. They stop serving at once, whether or not the
@@ -19,6 +23,17 @@ type Withdrawn struct {
 type ListenerCertificate struct {
 	Port int32
 	ARN  string
+}
+
+// MarshalText makes it a key of a JSON object: port and ARN.
+func (c ListenerCertificate) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "%d %s", c.Port, c.ARN), nil
+}
+
+// UnmarshalText reads what MarshalText returns.
+func (c *ListenerCertificate) UnmarshalText(text []byte) error {
+	_, err := fmt.Sscanf(string(text), "%d %s", &c.Port, &c.ARN)
+	return err
 }
 
 // Withdrawal is whose right was withdrawn, and why, for people.

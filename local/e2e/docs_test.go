@@ -33,6 +33,7 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"docs/commands.md", "fulcrum explain", "TestExamplesOfThePagesAreOutput in internal/cli"},
 	{"docs/commands.md", "fulcrum orphans", "TestExamplesOfThePagesAreOutput in internal/cli"},
 	{"docs/commands.md", "fulcrum doctor", "TestExamplesOfThePagesAreOutput in internal/cli"},
+	{"docs/commands.md", "fulcrum get", "TestGetListsLoadBalancers in internal/cli"},
 	{"docs/conformance.md", "make conformance", "they run the conformance suite"},
 	{"docs/drift.md", "aws ", "needs the AWS command line; TestDriftIsFoundWithinAQuarterOfAnHour in internal/harness makes the same change"},
 	{"docs/emulator.md", "bin/fulcrum-local up -f examples/shop", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
@@ -46,6 +47,9 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"docs/process.md", "kubectl -n kube-system port-forward", "pods of a local world have no kubelet that forwards ports"},
 	{"docs/process.md", "curl ", "TestLogLevelIsChangedAtRunTime in internal/cli"},
 	{"docs/process.md", "go tool pprof", "TestServeEndsWhenItIsStopped in internal/controller reads the same server"},
+	{"docs/targets-only.md", "aws ", "needs an account of AWS; the policy is tested by internal/harness"},
+	{"docs/targets-only.md", "kubectl apply -f -", "TestThePolicyForTargetsIsEnoughForBindings in internal/harness applies a binding"},
+	{"docs/tls-secrets.md", "kubectl get deployment -A", "needs a Deployment of the chart; the commands that follow it are tested by internal/controller"},
 	{"local/README.md", "make ", "it builds what all tests here are run with"},
 	{"local/README.md", "bin/", "TestPrintedCommandsWork in local/cmd/fulcrum-local, and make demo"},
 }

@@ -71,7 +71,7 @@ func install(t *testing.T, s *stage, sh *shell) {
 	sh.follow("docs/install.md", map[string]func(command, output string){
 		"kubectl -n kube-system rollout status": func(string, string) { startAsDeployed(t, s) },
 		"fulcrum plan": func(_, output string) {
-			if output != "no object belongs to a load balancer of this controller\n" {
+			if !strings.HasSuffix(output, "\nno object belongs to a load balancer of this controller\n") || !strings.HasPrefix(output, "# with the flags of the controller that holds Lease ") {
 				t.Errorf("the plan of an empty cluster is\n%s", output)
 			}
 		},

@@ -163,7 +163,9 @@ func (r *report) servesNothing() attach.Problem {
 		return attach.Problem{}
 	}
 	for i, v := range r.listeners {
-		if v.programmed.Reason != "" {
+		// The standard has a Gateway programmed whose listeners only lack what they refer to; these say so themselves.
+		standard := r.controller == gatewayconfig.AnyController && v.resolved.Reason != ""
+		if v.programmed.Reason != "" && !standard {
 			return attach.Problem{Reason: string(gwv1.GatewayReasonInvalid), Message: fmt.Sprintf("listener %q: %s", r.attached.Listeners[i].Spec.Name, v.programmed.Message)}
 		}
 	}

@@ -250,7 +250,7 @@ func TestEndOfTheControllerIsReported(t *testing.T) {
 		r := up(t, "--controller="+fulcrum)
 		kill(r)
 		r.prints("controller has ended: signal: killed")
-		r.prints("--enable-leader-election=false\n")
+		r.prints("--leader-election-namespace=kube-system\n")
 		_, command, _ := strings.Cut(r.String(), "(or use up --restart):\n")
 		r.becomesReady(t, command)
 	})
