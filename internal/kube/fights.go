@@ -40,8 +40,8 @@ type fight struct {
 	row  int                // repeated writes, of any field
 	at   time.Time          // of the last repeated write, or else of the last one
 	told bool               // an event names the one who undoes
-	// lately are the last writes, at most as many as a minute has.
-	lately []time.Time
+	// recent are the last writes, at most as many as a minute has.
+	recent []time.Time
 }
 
 // version is a hash of what was written.
@@ -81,8 +81,8 @@ func (m *fights) left(k fightKey, field string, content version, now time.Time) 
 	if repeated = written && last == content; repeated {
 		left = f.at.Add(f.wait()).Sub(now)
 	}
-	if f.row > 0 && len(f.lately) == writesPerMinute {
-		left = max(left, f.lately[0].Add(time.Minute).Sub(now))
+	if f.row > 0 && len(f.recent) == writesPerMinute {
+		left = max(left, f.recent[0].Add(time.Minute).Sub(now))
 	}
 	return left, repeated
 }
@@ -111,10 +111,10 @@ func (m *fights) wrote(k fightKey, field string, content version, now time.Time)
 		f.at = now
 	}
 	f.last[field] = content
-	if len(f.lately) == writesPerMinute {
-		f.lately = f.lately[1:]
+	if len(f.recent) == writesPerMinute {
+		f.recent = f.recent[1:]
 	}
-	f.lately = append(f.lately, now)
+	f.recent = append(f.recent, now)
 }
 
 // tell reports whether the fight is to be reported, once.
