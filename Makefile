@@ -7,8 +7,10 @@ SHELL := /bin/bash
 
 TOOLS := $(CURDIR)/bin/tools
 GO_FILES := $(shell git ls-files '*.go')
+# A Go that is older than go.mod asks for fetches this one, also where it is set up to fetch none.
+export GOTOOLCHAIN ?= go1.27.3
 # Without the folder in them, a clone in another folder finds what Go has built and checked.
-export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
+export GOFLAGS := $(filter-out -trimpath,$(shell GOTOOLCHAIN=$(GOTOOLCHAIN) go env GOFLAGS)) -trimpath
 # Tests make much garbage and need little memory, so that the default spends a third of the time on collecting it.
 export GOGC ?= 400
 # Packages in which goroutines meet; the race detector runs there. Property tests of bindings with one goroutine and

@@ -113,7 +113,7 @@ func TestOldKubernetes(t *testing.T) {
 	if v := find(t, old, "HorizontalPodAutoscaler", "").GetAPIVersion(); v != "autoscaling/v2beta2" {
 		t.Errorf("the HorizontalPodAutoscaler has the version %s", v)
 	}
-	for _, version := range []string{"v1.22.17", "v1.27.9", "v1.28.0-eks-1234567", "v1.36.0"} {
+	for _, version := range []string{"v1.22.17", "v1.27.9", "v1.28.0-eks-1234567", "v1.37.0"} {
 		conditions := 0
 		for _, w := range as[admissionv1.ValidatingWebhookConfiguration](t, find(t, with(t, "{}", options{kubernetes: version}), "ValidatingWebhookConfiguration", "")).Webhooks {
 			conditions += len(w.MatchConditions)

@@ -30,7 +30,7 @@ const (
 	release   = "aws-load-balancer-controller"
 	namespace = "kube-system"
 	// kubernetes is the version that charts are rendered for where the version is not the subject.
-	kubernetes = "v1.36.0"
+	kubernetes = "v1.37.0"
 )
 
 // valuesFiles are the names of the values files that installations of different shape have.

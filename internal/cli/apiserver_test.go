@@ -92,7 +92,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
 	case r.URL.Path == "/version":
-		a.answer(w, map[string]string{"major": "1", "minor": "36", "gitVersion": "v1.36.3"})
+		a.answer(w, map[string]string{"major": "1", "minor": "37", "gitVersion": "v1.37.2"})
 	case r.URL.Path == "/api":
 		a.answer(w, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}, Versions: []string{"v1"}})
 	case r.URL.Path == "/apis":

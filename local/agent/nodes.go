@@ -67,7 +67,7 @@ func (a *agent) nodeObject(n layout.Node) *corev1.Node {
 				Architecture:            "amd64",
 				OperatingSystem:         "linux",
 				OSImage:                 "fulcrum-local",
-				KubeletVersion:          "v1.36.3",
+				KubeletVersion:          "v1.37.2",
 				ContainerRuntimeVersion: "fulcrum-local://1",
 			},
 		},

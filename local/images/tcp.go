@@ -9,7 +9,7 @@ import (
 	"net"
 	"strconv"
 
-	"sigs.k8s.io/gateway-api/conformance/echo-basic/tcpserver"
+	"sigs.k8s.io/gateway-api-conformance-images/echo-basic/tcpserver"
 )
 
 func echoTCP(p *Program, cfg Config) error {
