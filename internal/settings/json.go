@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -87,13 +88,20 @@ func after(raw string, offset int64) string {
 	return " after " + quoted(string(before))
 }
 
-// fieldPath spells the path of Go fields as users do.
+// fieldPath spells the path of Go fields and indexes as users do.
 func fieldPath(path string) string {
-	parts := strings.Split(path, ".")
-	for i, p := range parts {
-		parts[i] = lowerFirst(p)
+	var out strings.Builder
+	for _, p := range strings.Split(path, ".") {
+		if _, err := strconv.Atoi(p); err == nil {
+			out.WriteString("[" + p + "]")
+			continue
+		}
+		if out.Len() > 0 {
+			out.WriteString(".")
+		}
+		out.WriteString(lowerFirst(p))
 	}
-	return strings.Join(parts, ".")
+	return out.String()
 }
 
 func jsonKind(t reflect.Type) string {

@@ -88,7 +88,7 @@ func TestFaultsOfJSONAreSaidForPeople(t *testing.T) {
 		{action, `type: fixed-response`, `not the expected JSON: it does not begin with { or [; write it like {"type":`},
 		{action, ``, "not the expected JSON: it is empty; "},
 		{action, `{"type":"forward"`, "not the expected JSON: it ends too early after `{\"type\":\"forward\"`; "},
-		{action, `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":"http","weight":"10"}]}}`, "forwardConfig.targetGroups.weight must be a whole number without quotes, not a string after "},
+		{action, `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":"http","weight":"10"}]}}`, "forwardConfig.targetGroups[0].weight must be a whole number without quotes, not a string after "},
 		{action, `{"type":"fixed-response","fixedResponseConfig":{"statusCode":200}}`, "fixedResponseConfig.statusCode must be a string in quotes, not a number"},
 		{action, `[]`, "a value must be an object in { }, not an array"},
 		{action, `{"type":"fixed-respons"}`, `type "fixed-respons" is not one of forward, redirect, fixed-response (did you mean "fixed-response"?)`},
