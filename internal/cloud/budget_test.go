@@ -35,7 +35,7 @@ func (r *harness) run(ctx context.Context, want model.Stack) error {
 			if err != nil {
 				return err
 			}
-			if p, _ = plan.Make(want, have, r.options()); len(p.Asks) == 0 {
+			if p, _ = plan.Make(want, have, r.options(), plan.Memory{}); len(p.Asks) == 0 {
 				break
 			}
 			questions = append(questions, p.Asks...)

@@ -63,7 +63,7 @@ func (r *harness) converge(want model.Stack) error {
 				last = err
 				break
 			}
-			if p, _ = plan.Make(want, have, r.options()); len(p.Asks) == 0 {
+			if p, _ = plan.Make(want, have, r.options(), plan.Memory{}); len(p.Asks) == 0 {
 				ok = true
 				break
 			}

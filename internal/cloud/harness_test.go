@@ -152,7 +152,7 @@ func (r *harness) draft(want model.Stack) (plan.Plan, observed.Stack, finding.Li
 		if err != nil {
 			r.t.Fatalf("observe: %v", err)
 		}
-		p, found := plan.Make(want, have, r.options())
+		p, found := plan.Make(want, have, r.options(), plan.Memory{})
 		if err := r.cloud.CheckIndexes(); err != nil {
 			r.t.Fatal(err)
 		}

@@ -23,6 +23,7 @@ type run struct {
 	e    *Engine
 	out  *Outcome
 	v    *cluster.View
+	mem  *memory
 	did  []string     // the steps that were carried out, as text
 	held []FailedStep // refused steps that the plan goes on without
 
@@ -37,7 +38,7 @@ type run struct {
 // bring decides what is contested by what is live, and converges.
 func (r *run) bring(ctx context.Context, stack model.Stack, found finding.List) (model.Stack, finding.List, error) {
 	for {
-		settled, all, by, err := r.e.settle(ctx, r.v, stack, found)
+		settled, all, by, err := r.settleContested(ctx, stack, found)
 		if err != nil {
 			r.out.FailedIn = Observing
 			return settled, all, err
@@ -52,26 +53,21 @@ func (r *run) bring(ctx context.Context, stack model.Stack, found finding.List) 
 // converge drafts and applies. What AWS refuses is held, and the rest goes on without it. Where the
 // plan turns out to come from an old view, it is made again.
 func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts) error {
-	options := r.e.Options
-	options.Unfinished = r.e.past.unfinished(r.out.ID)
 	stack = r.holdKnown(stack)
 	for n := 0; ; n++ {
-		options.Unsettled = r.e.routes.unsettled(r.out.ID, r.e.now(), options.Propagation)
-		options.ImportsPaused = r.e.imports.paused(stack, r.e.now())
-		options.Waited = r.e.deadlines.waited(r.out.ID, r.e.now())
-		d, err := r.e.draft(ctx, r.v, stack, found, by, options)
+		d, err := r.draft(ctx, stack, found, by)
 		if err != nil {
 			r.out.FailedIn = Observing
 			return err
 		}
-		if n == 0 && !r.leavesAll(d.Plan) && r.e.comparisons.lacks(r.out.ID, d.Plan, r.e.now()) {
+		if n == 0 && !r.leavesAll(d.Plan) && r.mem.comparison.lacks(d.Plan, r.e.now()) {
 			return errUncompared
 		}
 		if n == 0 {
 			r.drifted(d)
-			r.e.drifts.judge(r.out.ID, d.Have.Facts.Now)
+			r.mem.drift.compared = d.Have.Facts.Now
 		}
-		r.e.deadlines.note(r.out.ID, d.Plan.Waiting, r.e.now())
+		r.mem.waits = r.mem.waits.after(d.Plan.Waiting, r.e.now())
 		r.out.Stack, r.out.Plan = d.Stack, d.Plan
 		if d.Stack.Describe {
 			r.out.Document = d.Describe()
@@ -94,7 +90,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			return err
 		}
 		if r.out.Done && stack.Empty() {
-			r.e.refused.forget(r.out.ID)
+			r.mem.refused = refusals{}
 			if r.e.Secrets != nil {
 				r.e.Secrets.Keep(r.out.ID, nil)
 			}
@@ -134,7 +130,7 @@ func (r *run) holdKnown(stack model.Stack) model.Stack {
 	h := &holding{stack: stack}
 	for range maxReplans {
 		changed := false
-		for _, f := range r.e.refused.pending(h.stack, r.e.now()) {
+		for _, f := range r.mem.refused.pending(h.stack, r.e.now()) {
 			if f.held() && h.hold(f) {
 				changed = true
 				r.held = append(r.held, f)
@@ -206,7 +202,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 			}
 			continue
 		}
-		if d := r.e.past.holds(r.out.Stack, s.Do, r.e.now()); d > 0 {
+		if d := r.mem.releaseWait(r.out.Stack, s.Do, r.e.now()); d > 0 {
 			wait(d)
 			continue
 		}
@@ -260,7 +256,7 @@ func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	freed := slices.ContainsFunc(s.After, func(id plan.StepID) bool {
 		return r.out.Made[id] || slices.ContainsFunc(p.Joins[id], func(id plan.StepID) bool { return r.out.Made[id] })
 	})
-	f, put := r.e.refused.before(r.out.ID, key, s, freed, r.e.now())
+	f, put := r.mem.refused.before(key, s, freed, r.e.now())
 	if !put {
 		var err error
 		if f, err = r.call(ctx, p, s, key, known); err != nil || f.Err == nil {
@@ -297,12 +293,12 @@ func (r *run) call(ctx context.Context, p plan.Plan, s plan.Step, key stepKey, k
 		return f, nil
 	}
 	r.stepped(p.Stack, res, FailedStep{Step: s})
-	r.e.refused.taken(r.out.ID, key, r.e.now())
+	r.mem.refused.taken(key, r.e.now())
 	r.out.Changed = true
 	r.did = append(r.did, fmt.Sprint(s.ID, s.Changes))
 	r.give(s, res, known)
 	if _, ok := s.Do.(plan.ClaimFinalizer); ok {
-		r.e.past.made(r.out.Stack, r.e.now())
+		r.mem.claimed(r.out.Stack)
 	}
 	if res.ID == "" {
 		return FailedStep{}, nil
@@ -341,7 +337,7 @@ func (r *run) fail(ctx context.Context, f FailedStep) FailedStep {
 	if failure.Turn(f.Err) > 0 || ctx.Err() != nil {
 		return f
 	}
-	return r.e.refused.refused(r.out.ID, f.key, f, r.e.now())
+	return r.mem.refused.refused(f.key, f, r.e.now())
 }
 
 // phaseOf is the name under which a step is measured.
@@ -365,12 +361,12 @@ func (r *run) step(ctx context.Context, s plan.Step, known plan.Known) (plan.Res
 	}
 	if plan.Reroutes(s.Do) {
 		// Also after an error: the answer may be lost and the effect be there.
-		r.e.routes.note(r.out.ID, r.e.now(), r.e.Options.Propagation)
+		r.mem.rerouted = r.e.now()
 	}
 	if err != nil {
 		return res, fmt.Errorf("%s%w", attempted(s), err)
 	}
-	r.e.imports.note(r.out.ID, s, r.e.now())
+	r.e.memories.noteImport(r.out.ID, s, r.e.now())
 	return res, nil
 }
 
@@ -386,7 +382,7 @@ func (r *run) class(s plan.Step, err error) Class {
 
 // slowDown sees to it that a change which AWS does not keep is not made every few seconds for ever.
 func (r *run) slowDown() {
-	wait := r.e.repeats.count(r.out.ID, strings.Join(r.did, "; "))
+	wait := r.mem.repeats.count(strings.Join(r.did, "; "))
 	if wait == 0 {
 		return
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"hash/fnv"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -31,18 +30,11 @@ func ResyncAge(period time.Duration) time.Duration { return period / 10 }
 // load balancers are read once for all stacks.
 const firstAge = time.Minute
 
-// comparisons remembers since when what is compared of each stack must have been read. Between two
+// comparison is since when what is compared of a stack must have been read. Between two
 // comparisons the inventory may answer. A comparison is due when the desired state has changed, when
 // the resync period is over, and when there is something to do although the desired state has not
 // changed: then what else is missing is found as well. So who sees a success knows that AWS
 // was compared after the change.
-type comparisons struct {
-	period time.Duration
-
-	mu sync.Mutex
-	of map[model.StackID]comparison
-}
-
 type comparison struct {
 	desired string
 	// known is when this process saw the stack first, last when it was last compared in full; zero if
@@ -56,39 +48,35 @@ type comparison struct {
 	lookedAt time.Time
 }
 
+// seen reports whether this process has run the stack before.
+func (x *comparison) seen() bool { return !x.known.IsZero() }
+
 // putOff is for how long a stack is left alone that may be for so long by its checkpoint. One that this
-// process has compared is not, and the resync period bounds it.
-func (c *comparisons) putOff(id model.StackID, desired string, may time.Duration, now time.Time) time.Duration {
+// process has compared is not, and the resync period bounds it; after is how long that is for this stack.
+func (x *comparison) putOff(desired string, may, after time.Duration, now time.Time) time.Duration {
 	if may <= 0 || now.IsZero() {
 		return may
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	x, ok := c.of[id]
-	if !ok {
-		x = comparison{desired: desired, known: now}
-		c.put(id, x)
+	if !x.seen() {
+		*x = comparison{desired: desired, known: now}
 	}
 	if !x.last.IsZero() || x.desired != desired {
 		return 0
 	}
-	return min(may, x.known.Add(ResyncAfter(c.period, id.String())).Sub(now))
+	return min(may, x.known.Add(after).Sub(now))
 }
 
 // begin notes that a run of a stack begins, and sets how old what it compares may be. It reports whether
 // the desired state has changed. What is to be
 // emptied is deleted as it was last read: what is gone already is no fault.
-func (c *comparisons) begin(stack model.Stack, desired string, now time.Time) (changed bool) {
+func (x *comparison) begin(empty bool, desired string, period, after time.Duration, now time.Time) (changed bool) {
 	if now.IsZero() {
 		return false
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	x, ok := c.of[stack.ID]
-	changed = ok && x.desired != desired
-	if due := x.last.IsZero() || !now.Before(x.last.Add(ResyncAfter(c.period, stack.ID.String()))); due {
-		age := ResyncAge(c.period)
-		if !ok {
+	changed = x.seen() && x.desired != desired
+	if due := x.last.IsZero() || !now.Before(x.last.Add(after)); due {
+		age := ResyncAge(period)
+		if !x.seen() {
 			age, x.known = min(age, firstAge), now
 		}
 		x.last, x.bound = now, model.AskComparison{Since: now.Add(-age), TagsSince: now.Add(-age)}
@@ -96,32 +84,22 @@ func (c *comparisons) begin(stack model.Stack, desired string, now time.Time) (c
 	if changed {
 		x.bound.Since = now
 	}
-	if stack.Empty() {
+	if empty {
 		x.bound = model.AskComparison{}
 	}
 	x.desired = desired
 	if changed {
 		x.done, x.looks = false, 0
 	}
-	c.put(stack.ID, x)
 	return changed
 }
 
-func (c *comparisons) put(id model.StackID, x comparison) {
-	if c.of == nil {
-		c.of = map[model.StackID]comparison{}
-	}
-	c.of[id] = x
-}
-
 // ask adds how old what is compared may be to questions about a stack.
-func (c *comparisons) ask(id model.StackID, questions []model.Question) []model.Question {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if b := c.of[id].bound; b != (model.AskComparison{}) {
-		return append(slices.Clone(questions), b)
+func (x *comparison) ask(questions []model.Question) []model.Question {
+	if x.bound == (model.AskComparison{}) {
+		return questions
 	}
-	return questions
+	return append(slices.Clone(questions), x.bound)
 }
 
 // errUncompared is why a plan is not carried out but made again from a comparison.
@@ -129,18 +107,11 @@ var errUncompared = errors.New("the stack has to be compared with AWS first")
 
 // lacks reports whether a stack has to be compared before a plan is carried out: there was nothing left
 // to do and the desired state is the same, so the plan comes from something that others have changed.
-func (c *comparisons) lacks(id model.StackID, p plan.Plan, now time.Time) bool {
-	if !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() }) {
-		return false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	x, ok := c.of[id]
-	if !ok || !x.done || !x.bound.Since.Before(now) {
+func (x *comparison) lacks(p plan.Plan, now time.Time) bool {
+	if !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() }) || !x.done || !x.bound.Since.Before(now) {
 		return false
 	}
 	x.bound.Since, x.done = now, false
-	c.of[id] = x
 	return true
 }
 
@@ -150,61 +121,41 @@ const manyLooks = 10
 
 // lookAgain is in how long what is missing in AWS is looked for again: a wrong reference that nothing
 // corrects costs less and less. lacks says that something is missing.
-func (c *comparisons) lookAgain(id model.StackID, lacks bool, now time.Time) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	x, ok := c.of[id]
-	if !ok {
-		return lacking
-	}
+func (x *comparison) lookAgain(lacks bool, now time.Time) time.Duration {
 	switch {
+	case !x.seen():
+		return lacking
 	case !lacks:
 		x.looks = 0
 	case now.Sub(x.lookedAt) >= lacking:
 		x.looks, x.lookedAt = x.looks+1, now
 	}
-	c.of[id] = x
 	return min(lacking<<min(max(x.looks-manyLooks, 0), 10), longestBackOff)
 }
 
 // end notes how a run ended, and returns in how long the stack is compared again.
-func (c *comparisons) end(id model.StackID, done bool, now time.Time) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	x, ok := c.of[id]
-	if !ok {
+func (x *comparison) end(done bool, after time.Duration, now time.Time) time.Duration {
+	if !x.seen() {
 		return 0
 	}
 	x.done = done
-	c.of[id] = x
-	return max(x.last.Add(ResyncAfter(c.period, id.String())).Sub(now), time.Second)
+	return max(x.last.Add(after).Sub(now), time.Second)
 }
 
 // Compared reports whether this process has compared a stack with AWS and left nothing to do, so that
 // what differs from then on is the work of others.
 func (e *Engine) Compared(id model.StackID) bool {
-	c := e.comparisons
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	x, ok := c.of[id]
-	return ok && x.done && !x.last.IsZero()
-}
-
-// forget drops a stack of which nothing is left.
-func (c *comparisons) forget(id model.StackID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.of, id)
+	x := e.memories.recall(id).comparison
+	return x.done && !x.last.IsZero()
 }
 
 // resync sees to it that a stack is looked at again when it is to be compared with AWS.
-func (e *Engine) resync(out *Outcome, now time.Time) {
-	if out.Stack.Empty() && out.Done && len(out.Stack.Leaving) == 0 {
-		e.comparisons.forget(out.ID)
-		e.drifts.forget(out.ID)
+func (r *run) resync(now time.Time) {
+	out := r.out
+	if out.Over() {
 		return
 	}
-	due := e.comparisons.end(out.ID, out.Done && !out.refused, now)
+	due := r.mem.comparison.end(out.Done && !out.refused, r.e.resyncAfter(out.ID), now)
 	switch {
 	case due == 0:
 	case out.RetryAfter == 0:
@@ -212,4 +163,8 @@ func (e *Engine) resync(out *Outcome, now time.Time) {
 	default:
 		out.RetryAfter = min(out.RetryAfter, due)
 	}
+}
+
+func (e *Engine) resyncAfter(id model.StackID) time.Duration {
+	return ResyncAfter(e.Resync, id.String())
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -24,64 +23,34 @@ const (
 	IgnoreDrift DriftMode = "off"    // not looked for; restored without a report where a comparison finds it
 )
 
-// drifts remembers what was reported and left, by the text of the steps that would restore it.
+// drifts are what was reported of a stack as changed by others and left.
 type drifts struct {
-	mu   sync.Mutex
-	left map[model.StackID]map[string]bool
-	// judged is since when changes of others count: those before were part of a plan already.
-	judged map[model.StackID]time.Time
+	// left are the texts of the steps that would restore it.
+	left map[string]bool
+	// compared is since when changes of others count: those before were part of a plan already.
+	compared time.Time
 }
 
 // textOf identifies a step with what it changes.
 func textOf(s plan.Step) string { return fmt.Sprint(s.ID, s.Changes) }
 
 // leaves reports whether a step would restore what was reported and left.
-func (d *drifts) leaves(id model.StackID, s plan.Step) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.left[id][textOf(s)]
-}
+func (d *drifts) leaves(s plan.Step) bool { return d.left[textOf(s)] }
 
 // leave remembers the steps that are left, in place of those that were.
-func (d *drifts) leave(id model.StackID, steps []plan.Step) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(steps) == 0 {
-		delete(d.left, id)
-		return
-	}
-	if d.left == nil {
-		d.left = map[model.StackID]map[string]bool{}
-	}
-	d.left[id] = map[string]bool{}
+func (d *drifts) leave(steps []plan.Step) {
+	d.left = nil
 	for _, s := range steps {
-		d.left[id][textOf(s)] = true
+		if d.left == nil {
+			d.left = map[string]bool{}
+		}
+		d.left[textOf(s)] = true
 	}
-}
-
-// judge notes when a plan was made from an observation.
-func (d *drifts) judge(id model.StackID, at time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.judged == nil {
-		d.judged = map[model.StackID]time.Time{}
-	}
-	d.judged[id] = at
 }
 
 // news are the changes of others that no plan was made from yet.
-func (d *drifts) news(id model.StackID, all []observed.Foreign) []observed.Foreign {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	at := d.judged[id]
-	return slices.DeleteFunc(slices.Clone(all), func(f observed.Foreign) bool { return !f.At.After(at) })
-}
-
-func (d *drifts) forget(id model.StackID) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.left, id)
-	delete(d.judged, id)
+func (d *drifts) news(all []observed.Foreign) []observed.Foreign {
+	return slices.DeleteFunc(slices.Clone(all), func(f observed.Foreign) bool { return !f.At.After(d.compared) })
 }
 
 // restores reports whether a step restores a resource of a kind that others have changed.
@@ -103,10 +72,10 @@ func (r *run) drifted(d Draft) {
 	if mode == IgnoreDrift {
 		return
 	}
-	foreign := r.e.drifts.news(r.out.ID, d.Have.Facts.Foreign)
+	foreign := r.mem.drift.news(d.Have.Facts.Foreign)
 	var found, left []plan.Step
 	for _, s := range d.Plan.Steps {
-		was := r.e.drifts.leaves(r.out.ID, s)
+		was := r.mem.drift.leaves(s)
 		now := r.quiet && restores(s, foreign)
 		if now && !was {
 			found = append(found, s)
@@ -120,7 +89,7 @@ func (r *run) drifted(d Draft) {
 	for _, s := range left {
 		r.left[s.ID] = true
 	}
-	r.e.drifts.leave(r.out.ID, left)
+	r.mem.drift.leave(left)
 	for _, s := range found {
 		if r.e.Drifted != nil {
 			r.e.Drifted(r.out.ID, s.Address.Kind, mode)
@@ -145,7 +114,7 @@ func withoutParts(steps []plan.Step) (out []plan.Step) {
 
 // leavesAll reports whether nothing is to be carried out but what was reported and left.
 func (r *run) leavesAll(p plan.Plan) bool {
-	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() && !r.e.drifts.leaves(r.out.ID, s) })
+	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() && !r.mem.drift.leaves(s) })
 }
 
 // mostDrift is how many changed resources of a run are named.

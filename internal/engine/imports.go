@@ -3,7 +3,6 @@ package engine
 import (
 	"math"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -16,7 +15,6 @@ import (
 // namespace, and the share that these have of a year. It outlives the stack, which can be made again. After a restart
 // all counts begin at zero.
 type imports struct {
-	mu    sync.Mutex
 	spent map[importBudget]spentImports
 	// years are the imports of a year by their owners, year those of all of them.
 	years map[importOwner]fadingImports
@@ -117,8 +115,6 @@ func (m *imports) paused(stack model.Stack, now time.Time) map[string]plan.Impor
 	if now.IsZero() {
 		return nil
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	var out map[string]plan.ImportPause
 	for _, c := range stack.Certificates {
 		if c.Import == nil {
@@ -152,8 +148,6 @@ func (m *imports) note(id model.StackID, s plan.Step, now time.Time) {
 	if !ok || now.IsZero() {
 		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.forget(now)
 	owner := ownerOfImport(s.Blames, do.Secret)
 	for _, b := range importBudgets(id, s.Address.ID, owner) {

@@ -18,7 +18,7 @@ func (r *run) onTrial(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
 		do, ok := s.Do.(plan.ChangeIngress)
 		return ok && len(do.Revoke) == 0
 	}
-	if !slices.ContainsFunc(p.Steps, opens) || !r.e.refused.any(r.out.ID) {
+	if !slices.ContainsFunc(p.Steps, opens) || r.mem.refused.none() {
 		return nil
 	}
 	doubtful := map[plan.StepID]bool{}
@@ -34,7 +34,7 @@ func (r *run) onTrial(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
 	dependents := map[plan.StepID]int{} // how many are not in doubt; none if there is no entry
 	closed := map[plan.StepID]bool{}    // ports that AWS refuses to open; their listeners are not made
 	for _, s := range p.Steps {
-		refused := r.e.refused.known(r.out.ID, keyOf(s, stack))
+		refused := r.mem.refused.known(keyOf(s, stack))
 		closed[s.ID] = refused && opens(s)
 		doubtful[s.ID] = slices.ContainsFunc(s.After, inDoubt) || refused && !opens(s)
 		for _, id := range s.After {
@@ -54,20 +54,7 @@ func (r *run) onTrial(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
 	return out
 }
 
-// any reports whether AWS has refused something of a stack.
-func (m *refusals) any(id model.StackID) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.stacks[id] != nil
-}
-
 // known reports whether AWS has refused a step when it was called last, or others of its kind.
-func (m *refusals) known(id model.StackID, k stepKey) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.stacks[id]
-	if s == nil {
-		return false
-	}
+func (s *refusals) known(k stepKey) bool {
 	return s.steps[k] != nil || slices.ContainsFunc(k.scopes(), func(sc scope) bool { return sc.closes && s.scopes[sc] != nil })
 }

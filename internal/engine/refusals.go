@@ -3,7 +3,6 @@ package engine
 import (
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -57,13 +56,8 @@ const (
 	unknownHold = 3 // failures in a row after which the steps that need a step go on without it
 )
 
-// refusals remember what AWS has refused, by stack.
+// refusals are what AWS has refused of one stack.
 type refusals struct {
-	mu     sync.Mutex
-	stacks map[model.StackID]*stackRefusals
-}
-
-type stackRefusals struct {
 	run    int // counts runs, to forget what is not in them any more
 	steps  map[stepKey]*refusal
 	scopes map[scope]*closure
@@ -112,26 +106,19 @@ func backOff(f FailedStep, row int) time.Duration {
 	return min(first<<min(row-1, 20), most)
 }
 
+// none reports whether AWS has refused nothing.
+func (s *refusals) none() bool { return len(s.steps) == 0 && len(s.scopes) == 0 }
+
 // begin notes that a run begins. Without a clock nothing is remembered.
-func (m *refusals) begin(id model.StackID, now time.Time) {
+func (s *refusals) begin(now time.Time) {
 	if now.IsZero() {
 		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s := m.stacks[id]; s != nil {
-		s.run++
-	}
+	s.run++
 }
 
 // end forgets the steps that did not occur in the run.
-func (m *refusals) end(id model.StackID, now time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.stacks[id]
-	if s == nil {
-		return
-	}
+func (s *refusals) end(now time.Time) {
 	used := map[scope]bool{}
 	for k, r := range s.steps {
 		if r.run < s.run {
@@ -149,28 +136,12 @@ func (m *refusals) end(id model.StackID, now time.Time) {
 			delete(s.scopes, sc)
 		}
 	}
-	if len(s.steps) == 0 && len(s.scopes) == 0 {
-		delete(m.stacks, id)
-	}
-}
-
-// forget drops all of a stack that is gone.
-func (m *refusals) forget(id model.StackID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.stacks, id)
 }
 
 // before returns how a step failed, if it is not to be called yet. Freed says that something has just
 // been done that the step was waiting for.
-func (m *refusals) before(id model.StackID, k stepKey, step plan.Step, freed bool, now time.Time) (FailedStep, bool) {
+func (s *refusals) before(k stepKey, step plan.Step, freed bool, now time.Time) (FailedStep, bool) {
 	if now.IsZero() {
-		return FailedStep{}, false
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.stacks[id]
-	if s == nil {
 		return FailedStep{}, false
 	}
 	known := s.steps[k]
@@ -211,11 +182,8 @@ func (c *closure) putOff(k stepKey, step plan.Step, run int) {
 }
 
 // putOff reports whether a step was put off and has not been called since.
-func (m *refusals) putOff(id model.StackID, k stepKey) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.stacks[id]
-	return s != nil && slices.ContainsFunc(k.scopes(), func(sc scope) bool {
+func (s *refusals) putOff(k stepKey) bool {
+	return slices.ContainsFunc(k.scopes(), func(sc scope) bool {
 		c := s.scopes[sc]
 		return c != nil && c.waiting[k] != nil
 	})
@@ -223,11 +191,8 @@ func (m *refusals) putOff(id model.StackID, k stepKey) bool {
 
 // pending returns how steps failed that would be planned for the rules and target groups of a stack,
 // and are not to be called yet.
-func (m *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.stacks[stack.ID]
-	if s == nil || stack.LoadBalancer == nil || now.IsZero() {
+func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) {
+	if s.none() || stack.LoadBalancer == nil || now.IsZero() {
 		return nil
 	}
 	look := func(k stepKey) {
@@ -308,20 +273,13 @@ func (c *closure) wait(sc scope, k stepKey, repeat bool, run int, now time.Time)
 }
 
 // refused remembers that AWS refused a step, and returns the failure with the time of the next call.
-func (m *refusals) refused(id model.StackID, k stepKey, f FailedStep, now time.Time) FailedStep {
+func (s *refusals) refused(k stepKey, f FailedStep, now time.Time) FailedStep {
 	f.Row, f.Wait = 1, backOff(f, 1)
 	if now.IsZero() {
 		return f
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.stacks == nil {
-		m.stacks = map[model.StackID]*stackRefusals{}
-	}
-	s := m.stacks[id]
-	if s == nil {
-		s = &stackRefusals{steps: map[stepKey]*refusal{}, scopes: map[scope]*closure{}}
-		m.stacks[id] = s
+	if s.steps == nil {
+		s.steps, s.scopes = map[stepKey]*refusal{}, map[scope]*closure{}
 	}
 	r := s.steps[k]
 	repeat := r != nil
@@ -347,7 +305,7 @@ func (m *refusals) refused(id model.StackID, k stepKey, f FailedStep, now time.T
 }
 
 // close notes a refusal in its scope.
-func (s *stackRefusals) close(sc scope, k stepKey, f FailedStep, repeat bool, now time.Time) {
+func (s *refusals) close(sc scope, k stepKey, f FailedStep, repeat bool, now time.Time) {
 	c := s.scopes[sc]
 	if c == nil {
 		if len(s.scopes) >= mostScopes {
@@ -377,7 +335,7 @@ func (s *stackRefusals) close(sc scope, k stepKey, f FailedStep, repeat bool, no
 }
 
 // makeRoom forgets the step that is due first where too many are remembered.
-func (s *stackRefusals) makeRoom() {
+func (s *refusals) makeRoom() {
 	if len(s.steps) < mostSteps {
 		return
 	}
@@ -393,13 +351,7 @@ func (s *stackRefusals) makeRoom() {
 
 // taken forgets the refusals that a successful call shows to be over: those of the step itself with any
 // content, those of its scope, and where it frees room those at a quota.
-func (m *refusals) taken(id model.StackID, k stepKey, now time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.stacks[id]
-	if s == nil {
-		return
-	}
+func (s *refusals) taken(k stepKey, now time.Time) {
 	delete(s.steps, k)
 	// A rule that takes the place of another need not be created any more.
 	over := func(other stepKey) bool {

@@ -69,22 +69,10 @@ type Secrets interface {
 	Keep(id model.StackID, arns []string)
 }
 
-// Engine runs stacks. It keeps little from one run to the next: when it changed routes and which
-// stacks it made, where what it does not know counts as recent and as another's; and how often in a
-// row a run waited for the same or did the same, which only sets the pace.
+// Engine runs stacks. What it keeps from one run to the next is in its memories.
 type Engine struct {
 	Config
-	routes  *routes
-	past    *past
-	repeats *repeats
-	refused *refusals
-	imports *imports
-	// deadlines are since when what is waited for.
-	deadlines *deadlines
-	// comparisons are since when what is compared must have been read.
-	comparisons *comparisons
-	// drifts are what was reported as changed by others.
-	drifts *drifts
+	memories memories
 }
 
 // New returns an engine.
@@ -95,10 +83,7 @@ func New(c Config) *Engine {
 	if c.Drift == "" {
 		c.Drift = RepairDrift
 	}
-	return &Engine{
-		Config: c, routes: &routes{}, past: &past{}, repeats: &repeats{}, refused: &refusals{}, imports: &imports{}, deadlines: &deadlines{},
-		comparisons: &comparisons{period: c.Resync}, drifts: &drifts{},
-	}
+	return &Engine{Config: c}
 }
 
 // Draft is a plan that was made and not carried out.
@@ -112,13 +97,14 @@ type Draft struct {
 	Lacking bool
 
 	options plan.Options // of the plan
+	memory  plan.Memory
 }
 
 // Describe returns what the stack becomes; nil if that is not known.
-func (d Draft) Describe() *plan.Document { return plan.Describe(d.Stack, d.Have, d.options) }
+func (d Draft) Describe() *plan.Document { return plan.Describe(d.Stack, d.Have, d.options, d.memory) }
 
 // Choices returns what the plan has chosen and how.
-func (d Draft) Choices() plan.Choices { return plan.Choose(d.Stack, d.Have, d.options) }
+func (d Draft) Choices() plan.Choices { return plan.Choose(d.Stack, d.Have, d.options, d.memory) }
 
 // How soon a run is repeated that waits for something.
 const (
@@ -134,16 +120,17 @@ var errStopped = errors.New("another process may have taken over; nothing more i
 
 // Draft makes the plan of a stack without carrying anything out.
 func (e *Engine) Draft(ctx context.Context, id model.StackID) (Draft, error) {
-	v := e.Cluster.View()
-	stack, found, err := e.translate(v, id, nil)
+	mem := e.memories.recall(id)
+	r := run{e: e, out: &Outcome{ID: id}, v: e.Cluster.View(), mem: &mem}
+	stack, found, err := e.translate(r.v, id, nil)
 	var by observed.Facts
 	if err == nil {
-		stack, found, by, err = e.settle(ctx, v, stack, found)
+		stack, found, by, err = r.settleContested(ctx, stack, found)
 	}
 	if err != nil {
 		return Draft{}, err
 	}
-	return e.draft(ctx, v, stack, found, by, e.Options)
+	return r.draft(ctx, stack, found, by)
 }
 
 // Frontend returns the frontend of a kind of stack, nil if the kind is switched off.
@@ -171,20 +158,20 @@ func (e *Engine) translate(v *cluster.View, id model.StackID, live *observed.Sta
 	return stack, found, nil
 }
 
-// settle decides what the members of a stack disagree on by what is live: it observes and translates
+// settleContested decides what the members of a stack disagree on by what is live: it observes and translates
 // again, until nothing more has to be compared. It returns by which facts it decided; none if nothing was
 // contested.
-func (e *Engine) settle(ctx context.Context, v *cluster.View, stack model.Stack, found finding.List) (_ model.Stack, _ finding.List, by observed.Facts, _ error) {
+func (r *run) settleContested(ctx context.Context, stack model.Stack, found finding.List) (_ model.Stack, _ finding.List, by observed.Facts, _ error) {
 	if !stack.Contested {
 		return stack, found, by, nil
 	}
 	questions := stack.Questions()
 	for range maxAsks {
-		have, err := e.observe(ctx, v, stack.ID, questions)
+		have, err := r.observe(ctx, questions)
 		if err != nil {
 			return stack, found, by, err
 		}
-		if stack, found, err = e.translate(v, stack.ID, &have); err != nil {
+		if stack, found, err = r.e.translate(r.v, stack.ID, &have); err != nil {
 			return stack, found, by, err
 		}
 		var news bool
@@ -218,14 +205,14 @@ const maxGone = 3
 
 // observe reads what is there, in AWS and in Kubernetes, with what this process remembers of it. Where something is gone that was there a moment ago, all of the stack is
 // read again, so that the plan makes it; a run that does not come to an end so is tried again later.
-func (e *Engine) observe(ctx context.Context, v *cluster.View, id model.StackID, questions []model.Question) (have observed.Stack, err error) {
-	start := e.now()
+func (r *run) observe(ctx context.Context, questions []model.Question) (have observed.Stack, err error) {
+	e, id, start := r.e, r.out.ID, r.e.now()
 	defer func() { e.phase(id.Kind, Observing, start) }()
-	questions = e.comparisons.ask(id, questions)
+	questions = r.mem.comparison.ask(questions)
 	for range maxGone {
 		have, err = e.Cloud.Observe(ctx, id, questions)
 		if err == nil {
-			have.Bindings = e.Cluster.Bindings(v, id)
+			have.Bindings = e.Cluster.Bindings(r.v, id)
 			have.Facts.Secrets = e.given(id, have)
 			return have, nil
 		}
@@ -239,33 +226,35 @@ func (e *Engine) observe(ctx context.Context, v *cluster.View, id model.StackID,
 // draft observes and plans until the plan asks nothing more. Where members disagreed and a fact
 // was unread, so that the observed state did not decide between them, the fact stays unread for the plan, which
 // holds what depends on it.
-func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, found finding.List, by observed.Facts, options plan.Options) (Draft, error) {
+func (r *run) draft(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts) (Draft, error) {
+	e, options := r.e, r.e.Options
+	memory := r.mem.of(e.now(), options.Propagation, e.memories.importsPaused(stack, e.now()))
 	questions := stack.Questions()
-	if since := e.past.since(stack, e.now()); !since.IsZero() && !e.now().Before(since) {
+	if since := r.mem.listedSince(stack, e.now()); !since.IsZero() && !e.now().Before(since) {
 		questions = append(questions, model.AskListings{Since: since})
 	}
-	d := Draft{Stack: stack, options: options}
+	d := Draft{Stack: stack, options: options, memory: memory}
 	for range maxAsks {
-		have, err := e.observe(ctx, v, stack.ID, questions)
+		have, err := r.observe(ctx, questions)
 		if err != nil {
 			return d, err
 		}
 		have.Facts.KeepFaults(by)
 		start := e.now()
-		p, more := plan.Make(stack, have, options)
+		p, more := plan.Make(stack, have, options, memory)
 		if options.StrictGroups && !stack.Held.Everything && slices.ContainsFunc(append(slices.Clone(found), more...), isError) {
 			stack.Held.Everything = true
-			p, _ = plan.Make(stack, have, options)
+			p, _ = plan.Make(stack, have, options, memory)
 		}
 		var rights []model.Question
 		if p.Retains {
-			if rights, err = e.authorize(v, stack.ID, &have); err != nil {
+			if rights, err = e.authorize(r.v, stack.ID, &have); err != nil {
 				return d, err
 			}
 		}
 		if !have.Facts.Withdrawn.Empty() {
 			var told finding.List
-			p, told = plan.Make(stack, have, options)
+			p, told = plan.Make(stack, have, options, memory)
 			more = append(more, told...)
 		}
 		e.phase(stack.ID.Kind, Planning, start)
@@ -273,7 +262,7 @@ func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, 
 		d.Findings, d.Lacking = append(slices.Clone(found), more...).Sorted(), slices.ContainsFunc(more, isError)
 		var news bool
 		if questions, news = union(questions, append(p.Asks, rights...)); !news {
-			return d, v.Err()
+			return d, r.v.Err()
 		}
 	}
 	return d, fmt.Errorf("plan %s: the plan keeps asking for facts", stack.ID)
@@ -307,8 +296,8 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 		}
 	}()
 	start := e.now()
-	e.routes.begin(start)
-	e.past.begin(start)
+	e.memories.begin(start)
+	mem := e.memories.recall(id)
 	v := e.Cluster.View()
 	stack, found, err := e.translate(v, id, nil)
 	out.Read = v
@@ -318,18 +307,20 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	}
 	desired := desired(stack, found)
 	digest := e.digest(v, stack, desired)
-	if d := e.comparisons.putOff(id, desired, e.putOff(stack, digest), start); d > 0 {
+	if d := mem.comparison.putOff(desired, e.putOff(stack, digest), e.resyncAfter(id), start); d > 0 {
+		e.memories.store(id, mem)
 		out.Stack, out.Findings, out.Deferred, out.RetryAfter = stack, found.Sorted(), true, d
 		return out, nil
 	}
-	if e.comparisons.begin(stack, desired, start) {
-		e.drifts.leave(id, nil)
+	if mem.comparison.begin(stack.Empty(), desired, e.Resync, e.resyncAfter(id), start) {
+		mem.drift.leave(nil)
 	}
-	e.refused.begin(id, start)
+	mem.refused.begin(start)
+	e.memories.store(id, mem)
+	defer func() { e.remember(out, mem) }()
 	reported := false
 	defer func() { e.note(out, reported, found, digest) }()
-	defer func() { e.past.ended(out) }()
-	run := run{e: e, out: &out, v: v}
+	run := run{e: e, out: &out, v: v, mem: &mem}
 	stack, found, err = run.bring(ctx, stack, found)
 	if err != nil {
 		out.Stack, out.Findings = stack, append(found, out.Findings...)
@@ -347,8 +338,18 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 		return e.failed(out, Reporting, err)
 	}
 	reported = true
-	e.resync(&out, start)
+	run.resync(start)
 	return out, nil
+}
+
+// remember keeps the memory that a run leaves, and forgets a stack of which nothing is left.
+func (e *Engine) remember(out Outcome, mem memory) {
+	if out.Over() {
+		e.memories.forget(out.ID)
+		return
+	}
+	mem.finished = out.Err == nil && out.Done
+	e.memories.store(out.ID, mem)
 }
 
 // trouble reports a run that failed as a whole to its members, unless it only waits for its turn or

@@ -12,14 +12,14 @@ const worthTelling = 7
 
 // settle turns what failed at last into findings, and sets when to look again.
 func (r *run) settle(lacksFacts bool) {
-	if again := r.e.comparisons.lookAgain(r.out.ID, lacksFacts, r.e.now()); lacksFacts {
+	if again := r.mem.comparison.lookAgain(lacksFacts, r.e.now()); lacksFacts {
 		r.retry(again)
 	}
 	for i := range r.out.Failed {
 		f := &r.out.Failed[i]
 		if f.Called && (f.Class == Gone || f.Class == Conflict) {
 			// It was planned again and again, so the view is not old.
-			*f = r.e.refused.refused(r.out.ID, f.key, *f, r.e.now())
+			*f = r.mem.refused.refused(f.key, *f, r.e.now())
 		}
 	}
 	// A rule that has the place of another of its namespace lacks nothing.
@@ -33,7 +33,7 @@ func (r *run) settle(lacksFacts bool) {
 	r.out.refused = len(r.held) > 0
 	r.out.Done = r.out.Done && !slices.ContainsFunc(r.held, func(f FailedStep) bool { return f.Class != Invalid })
 	r.out.Findings = append(r.out.Findings, r.findings(failed)...).Sorted()
-	r.e.refused.end(r.out.ID, r.e.now())
+	r.mem.refused.end(r.e.now())
 	r.slowDown()
 }
 

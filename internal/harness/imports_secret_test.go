@@ -115,7 +115,7 @@ func TestPrivateKeysAreNowhere(t *testing.T) {
 			}
 			said.forms("what is there", have)
 			have.Facts.OwnCertificates = nil // as before the import
-			p, more := plan.Make(stack, have, engine.Options)
+			p, more := plan.Make(stack, have, engine.Options, plan.Memory{})
 			said.forms("the plan", p)
 			said.forms("findings of the plan", more)
 			said.say("the plan as text", p.Text())
@@ -123,7 +123,7 @@ func TestPrivateKeysAreNowhere(t *testing.T) {
 				said.forms("a step", s)
 				said.forms("the fields of a step", s.Fields())
 			}
-			said.forms("the description", plan.Describe(stack, have, engine.Options))
+			said.forms("the description", plan.Describe(stack, have, engine.Options, plan.Memory{}))
 			for _, kind := range []cluster.Kind{"Event", cluster.KindIngress, cluster.KindBinding, cluster.KindSecret} {
 				for _, o := range r.Store.All(kind) {
 					if s, is := o.(*corev1.Secret); is && s.Type == corev1.SecretTypeTLS {

@@ -16,20 +16,20 @@ func TestGatewaysAwaitTheirLoadBalancer(t *testing.T) {
 	want.ID.Kind = model.ALBGateway
 	want.LoadBalancer.Listeners, want.TargetGroups = nil, nil
 	have := observed.Stack{Facts: testFacts()}
-	p, _ := plan.Make(want, have, testOptions)
+	p, _ := plan.Make(want, have, testOptions, plan.Memory{})
 	answer(&have, p.Asks, func(string) string { return "healthy" })
-	p, _ = plan.Make(want, have, testOptions)
+	p, _ = plan.Make(want, have, testOptions, plan.Memory{})
 	if p.Again == 0 || !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { _, ok := s.Do.(plan.CreateLoadBalancer); return ok }) {
 		t.Fatalf("steps %v, again %s", p.Steps, p.Again)
 	}
 	have = liveOf(want)
 	have.LoadBalancers[0].State = observed.Provisioning
-	p, _ = plan.Make(want, have, testOptions)
+	p, _ = plan.Make(want, have, testOptions, plan.Memory{})
 	if p.Again == 0 || !slices.Contains(p.Asks, model.Question(model.AskState{ARN: have.LoadBalancers[0].ARN})) {
 		t.Errorf("provisioning: asks %v, again %s", p.Asks, p.Again)
 	}
 	have.LoadBalancers[0].State = "active"
-	if p, _ = plan.Make(want, have, testOptions); p.Again != 0 {
+	if p, _ = plan.Make(want, have, testOptions, plan.Memory{}); p.Again != 0 {
 		t.Errorf("active: again %s", p.Again)
 	}
 }

@@ -115,7 +115,7 @@ func TestAddOnsOfOthers(t *testing.T) {
 			}
 			want := claimed(desiredOf(ruleTo("/*", "g1")))
 			want.LoadBalancer.AddOns = c.desired
-			p, _ := plan.Make(want, have, testOptions)
+			p, _ := plan.Make(want, have, testOptions, plan.Memory{})
 			if diff := cmp.Diff(c.steps, stepIDs(p)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -140,12 +140,12 @@ func TestTrustStoreByName(t *testing.T) {
 	if diff := cmp.Diff(&model.MutualAuth{Mode: "verify", TrustStore: "arn:clients"}, got); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	p, found := plan.Make(desired("missing"), have, testOptions)
+	p, found := plan.Make(desired("missing"), have, testOptions, plan.Memory{})
 	if len(runnable(p)) > 0 || found.Reach() != finding.BlocksListener {
 		t.Errorf("an unknown trust store is not held: %v\n%s", found, p.Text())
 	}
 	open := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: addOnFacts()})
-	p, _ = plan.Make(desired("missing"), open, testOptions)
+	p, _ = plan.Make(desired("missing"), open, testOptions, plan.Memory{})
 	if len(runnable(p)) > 0 {
 		t.Errorf("a listener without mutual authentication changes:\n%s", p.Text())
 	}

@@ -59,7 +59,7 @@ func wildPath(i int) []model.Condition {
 func liveOf(s model.Stack) observed.Stack {
 	have := observed.Stack{Facts: testFacts()}
 	for range 4 {
-		p, _ := plan.Make(s, have, testOptions)
+		p, _ := plan.Make(s, have, testOptions, plan.Memory{})
 		answer(&have, p.Asks, func(string) string { return "healthy" })
 		if len(p.Asks) == 0 && len(p.Steps) == 0 {
 			break
@@ -143,7 +143,7 @@ func BenchmarkPlan(b *testing.B) {
 					runtime.GC()
 					begun := cpuTime()
 					for b.Loop() {
-						if p, _ := plan.Make(c.want, c.have, testOptions); len(p.Asks) > 0 {
+						if p, _ := plan.Make(c.want, c.have, testOptions, plan.Memory{}); len(p.Asks) > 0 {
 							b.Fatal("the plan asks")
 						}
 					}

@@ -93,7 +93,7 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 		m.again(min(begins.Sub(now), time.Hour))
 		return
 	}
-	pause := m.opt.ImportsPaused[w.ID]
+	pause := m.memory.ImportsPaused[w.ID]
 	rest := pause.For
 	if serves := serving(live); serves != nil && serves.NotAfter < content.Is.NotAfter {
 		rest = pause.wait(now, time.Unix(serves.NotAfter, 0))

@@ -97,11 +97,10 @@ func TestImportsByState(t *testing.T) {
 		"it has as many and is renewed":    {is: &fit, own: []observed.OwnCertificate{live("1", old)}, counts: observed.Imports{All: 1250, Of: map[string]int{"ns": 1250}}, serves: "1", steps: []string{"import"}, in: "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			opt := importing
-			opt.ImportsPaused = map[string]plan.ImportPause{importedID: {For: c.paused, Expiring: c.expiring}}
+			memory := plan.Memory{ImportsPaused: map[string]plan.ImportPause{importedID: {For: c.paused, Expiring: c.expiring}}}
 			facts := ownFacts(c.own...)
 			facts.Imports = c.counts
-			p, found := plan.Make(imported(claimed(desiredOf(ruleTo("/*", "g1"))), c.is), observed.Stack{Facts: facts}, opt)
+			p, found := plan.Make(imported(claimed(desiredOf(ruleTo("/*", "g1"))), c.is), observed.Stack{Facts: facts}, importing, memory)
 			var got []string
 			serves := ""
 			for _, s := range p.Steps {
@@ -163,10 +162,8 @@ func TestImportsFollowTheirSecret(t *testing.T) {
 			waited := map[string]time.Duration{}
 			for range 12 {
 				forget(&have)
-				opt := importing
-				opt.Waited = waited
 				for range 5 {
-					p, _ = plan.Make(want, have, opt)
+					p, _ = plan.Make(want, have, importing, plan.Memory{Waited: waited})
 					answerCertificates(&have, p.Asks)
 					answer(&have, p.Asks, func(string) string { return "healthy" })
 				}

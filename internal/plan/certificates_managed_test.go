@@ -92,11 +92,11 @@ func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
 			}
 			for range 10 {
 				forget(&have)
-				p, _ := plan.Make(want, have, managing)
+				p, _ := plan.Make(want, have, managing, plan.Memory{})
 				for range 5 {
 					answerCertificates(&have, p.Asks)
 					answer(&have, p.Asks, func(string) string { return "healthy" })
-					p, _ = plan.Make(want, have, managing)
+					p, _ = plan.Make(want, have, managing, plan.Memory{})
 				}
 				have = plantest.Simulate(have, p.Known, runnable(p))
 			}
@@ -114,10 +114,10 @@ func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
 		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 		for range 4 {
 			forget(&have)
-			p, _ := plan.Make(empty, have, managing)
+			p, _ := plan.Make(empty, have, managing, plan.Memory{})
 			answerCertificates(&have, p.Asks)
 			answer(&have, p.Asks, func(string) string { return "healthy" })
-			p, _ = plan.Make(empty, have, managing)
+			p, _ = plan.Make(empty, have, managing, plan.Memory{})
 			have = plantest.Simulate(have, p.Known, runnable(p))
 		}
 		if len(have.Facts.OwnCertificates) > 0 {
@@ -153,9 +153,9 @@ func TestManagedCertificatesByState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := certified(claimed(desiredOf(ruleTo("/*", "g1"))), "a")
 			have := observed.Stack{Facts: ownFacts(c.own...)}
-			p, _ := plan.Make(want, have, managing)
+			p, _ := plan.Make(want, have, managing, plan.Memory{})
 			answerCertificates(&have, p.Asks)
-			p, _ = plan.Make(want, have, managing)
+			p, _ = plan.Make(want, have, managing, plan.Memory{})
 			var got []string
 			made := false
 			for _, s := range p.Steps {

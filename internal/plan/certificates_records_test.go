@@ -99,7 +99,7 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 				forget(&have)
 				var p plan.Plan
 				for range 6 {
-					if p, _ = plan.Make(want, have, managing); len(p.Asks) == 0 {
+					if p, _ = plan.Make(want, have, managing, plan.Memory{}); len(p.Asks) == 0 {
 						break
 					}
 					answer(&have, p.Asks, func(string) string { return "healthy" })
@@ -224,7 +224,7 @@ func TestRecordsOfAPendingCertificate(t *testing.T) {
 			if c.asks {
 				have.Facts.Zones = nil
 			}
-			p, found := plan.Make(want, have, managing)
+			p, found := plan.Make(want, have, managing, plan.Memory{})
 			if diff := cmp.Diff(c.steps, about(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
@@ -270,7 +270,7 @@ func TestNothingIsRequestedWithoutAZone(t *testing.T) {
 			want.Certificates[0].CA = c.ca
 			have := observed.Stack{Facts: ownFacts(c.own...)}
 			have.Facts.Zones = c.zones
-			p, found := plan.Make(want, have, managing)
+			p, found := plan.Make(want, have, managing, plan.Memory{})
 			if diff := cmp.Diff(c.steps, about(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
@@ -322,7 +322,7 @@ func TestRemovalOfACertificate(t *testing.T) {
 			if have.Facts.Zones = nil; c.zones != nil {
 				have.Facts.Zones = c.zones
 			}
-			p, _ := plan.Make(want, have, managing)
+			p, _ := plan.Make(want, have, managing, plan.Memory{})
 			if c.own[0].Public && slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Address.Kind == plan.Certificate || s.Address.Kind == plan.Record }) {
 				t.Errorf("steps before all is known:\n%s", p.Text())
 			}
@@ -333,7 +333,7 @@ func TestRemovalOfACertificate(t *testing.T) {
 				v.InUse = true
 				have.Facts.Validations["1"] = v
 			}
-			p, _ = plan.Make(want, have, managing)
+			p, _ = plan.Make(want, have, managing, plan.Memory{})
 			if diff := cmp.Diff(c.steps, about(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
@@ -350,7 +350,7 @@ func TestARecordThatCannotBeMadeHoldsNothingElseUp(t *testing.T) {
 	pending := observed.OwnCertificate{ARN: "1", ResourceID: want.Certificates[0].ID, Status: observed.PendingValidation, Domains: []string{"a"},
 		Public: true, Records: plantest.Records([]string{"a"})}
 	old := observed.OwnCertificate{ARN: "0", ResourceID: want.Certificates[0].ID, Status: observed.Issued, Domains: []string{"b"}, Public: true}
-	p, _ := plan.Make(want, observed.Stack{Facts: ownFacts(old, pending)}, managing)
+	p, _ := plan.Make(want, observed.Stack{Facts: ownFacts(old, pending)}, managing, plan.Memory{})
 	var makes plan.StepID
 	for _, s := range p.Steps {
 		if _, ok := s.Do.(plan.CreateRecord); ok {

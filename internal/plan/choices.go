@@ -106,8 +106,8 @@ const (
 )
 
 // Choose makes the plan of a stack and returns what it has chosen.
-func Choose(want model.Stack, have observed.Stack, opt Options) Choices {
-	b := makePlan(want, have, opt)
+func Choose(want model.Stack, have observed.Stack, opt Options, memory Memory) Choices {
+	b := makePlan(want, have, opt, memory)
 	out := Choices{Desired: b.want}
 	for _, lb := range []*loadBalancerPlan{&b.loadBalancerPlan, &b.frontend.loadBalancerPlan} {
 		if lb.desired != nil {

@@ -48,8 +48,8 @@ const (
 // target groups that only held rules use by their ARN. A listener that cannot be made is left out,
 // and so are a web ACL, networking rules of bindings and tags of others that stay because a desired state
 // cannot be read. A certificate that is still on its way counts as issued.
-func Describe(want model.Stack, have observed.Stack, opt Options) *Document {
-	b := newBuilder(want, have, opt)
+func Describe(want model.Stack, have observed.Stack, opt Options, memory Memory) *Document {
+	b := newBuilder(want, have, opt, memory)
 	doc := &Document{ID: want.ID.String(), Resources: map[ResourceType]map[string]any{}}
 	switch {
 	case want.Held.Everything:

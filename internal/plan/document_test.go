@@ -77,7 +77,7 @@ func TestADocumentHasWhatIsHeldAsItIsKept(t *testing.T) {
 	var doc struct {
 		Resources map[plan.ResourceType]map[string]json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(plan.Describe(heldStack(), heldWorld(), testOptions).JSON()), &doc); err != nil {
+	if err := json.Unmarshal([]byte(plan.Describe(heldStack(), heldWorld(), testOptions, plan.Memory{}).JSON()), &doc); err != nil {
 		t.Fatal(err)
 	}
 	short := strings.NewReplacer(`{"$ref":"#/resources/AWS::ElasticLoadBalancingV2::`, `{"`, `{"$ref":"#/resources/AWS::EC2::`, `{"`)
@@ -119,7 +119,7 @@ func TestADocumentOfNothing(t *testing.T) {
 		"something has to be asked first": {strange, heldWorld(), ""},
 	} {
 		text := ""
-		if d := plan.Describe(c.want, c.have, testOptions); d != nil {
+		if d := plan.Describe(c.want, c.have, testOptions, plan.Memory{}); d != nil {
 			text = d.JSON()
 		}
 		if diff := cmp.Diff(c.text, text); diff != "" {
@@ -130,15 +130,15 @@ func TestADocumentOfNothing(t *testing.T) {
 
 func TestTheSharedGroupIsNamedUntilItIsMade(t *testing.T) {
 	want, have := heldStack(), heldWorld()
-	if text := plan.Describe(want, have, testOptions).JSON(); !strings.Contains(text, `status/groupID"},"k8s-traffic-rig-`) {
+	if text := plan.Describe(want, have, testOptions, plan.Memory{}).JSON(); !strings.Contains(text, `status/groupID"},"k8s-traffic-rig-`) {
 		t.Error(text)
 	}
 	have.Facts.BackendGroup = &observed.SecurityGroup{ID: "sg-backend"}
-	if text := plan.Describe(want, have, testOptions).JSON(); !strings.Contains(text, `status/groupID"},"sg-backend"]`) {
+	if text := plan.Describe(want, have, testOptions, plan.Memory{}).JSON(); !strings.Contains(text, `status/groupID"},"sg-backend"]`) {
 		t.Error(text)
 	}
 	want.BackendGroup.Given = "sg-given"
-	if text := plan.Describe(want, have, testOptions).JSON(); !strings.Contains(text, `status/groupID"},"sg-given"]`) {
+	if text := plan.Describe(want, have, testOptions, plan.Memory{}).JSON(); !strings.Contains(text, `status/groupID"},"sg-given"]`) {
 		t.Error(text)
 	}
 }
@@ -151,7 +151,7 @@ func TestBindingsOfADocumentAreObjects(t *testing.T) {
 		Namespace: "shop", Name: "g1", Service: "web", MultiCluster: true, Managed: true,
 		Networking: []model.BindingRule{{From: []model.Peer{{BackendGroup: true}, {ManagedGroup: true}, {CIDR: "10.0.0.0/8"}}, Ports: []model.PeerPort{{Protocol: "TCP"}}}},
 	}
-	data, err := json.Marshal(plan.Describe(want, heldWorld(), testOptions).Resources[plan.TypeBinding]["g1"])
+	data, err := json.Marshal(plan.Describe(want, heldWorld(), testOptions, plan.Memory{}).Resources[plan.TypeBinding]["g1"])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,10 +13,11 @@ import (
 // desired state only want.Held changes, when a choice cannot be made.
 type draft struct {
 	*steps
-	want  model.Stack
-	have  observed.Stack
-	opt   Options
-	known Known
+	want   model.Stack
+	have   observed.Stack
+	opt    Options
+	memory Memory
+	known  Known
 }
 
 // members are those who answer for what concerns the whole stack: its objects, or, once it has none,

@@ -31,10 +31,10 @@ const (
 
 // LiveGroups are the ARNs of the live target groups that stay, by the ids of the desired ones.
 func LiveGroups(want model.Stack, have observed.Stack, opt Options) map[string]string {
-	return newBuilder(want, have, opt).groupARN
+	return newBuilder(want, have, opt, Memory{}).groupARN
 }
 
 // TargetsDeadline is for how long a plan waits until targets of target groups are healthy.
 func TargetsDeadline(want model.Stack, have observed.Stack, opt Options, groups []model.GroupRef) time.Duration {
-	return newBuilder(want, have, opt).traffic.targetsDeadline(groups)
+	return newBuilder(want, have, opt, Memory{}).traffic.targetsDeadline(groups)
 }

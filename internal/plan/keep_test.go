@@ -33,11 +33,11 @@ func TestASchemeThatNobodyNamesStays(t *testing.T) {
 	desired.LoadBalancer.Scheme = model.InternetFacing
 	have := converge(t, desired, observed.Stack{Facts: publicFacts()})
 	desired = claimed(desiredOf(ruleTo("/*", "g1")))
-	p, found := plan.Make(desired, have, testOptions)
+	p, found := plan.Make(desired, have, testOptions, plan.Memory{})
 	if !p.Empty() || reported(found) != "SchemeKept" {
 		t.Errorf("findings %q, steps\n%s", reported(found), p.Text())
 	}
-	if p, found := plan.Make(named(desired), have, testOptions); !has(p, "create load-balancer/LoadBalancer") || reported(found) != "" {
+	if p, found := plan.Make(named(desired), have, testOptions, plan.Memory{}); !has(p, "create load-balancer/LoadBalancer") || reported(found) != "" {
 		t.Errorf("it is named: findings %q, steps\n%s", reported(found), p.Text())
 	}
 }
@@ -49,7 +49,7 @@ func TestAnotherLoadBalancerOfTheSameTagsIsLeftAlone(t *testing.T) {
 	double := have.LoadBalancers[0]
 	double.ARN, double.Listeners, double.SecurityGroups = "a-double", nil, []string{"sg-other"}
 	have.LoadBalancers = append([]observed.LoadBalancer{double}, have.LoadBalancers...)
-	p, found := plan.Make(desired, have, testOptions)
+	p, found := plan.Make(desired, have, testOptions, plan.Memory{})
 	if !p.Empty() || reported(found) != "LoadBalancerDoubled" || p.Known[plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}] == double.ARN {
 		t.Errorf("findings %q, steps\n%s", reported(found), p.Text())
 	}
@@ -61,22 +61,21 @@ func TestRulesOfOthersAreNamedWhenTheyGo(t *testing.T) {
 	// A range that was desired before is not one of others.
 	own := model.IngressRule{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, own)
-	if _, found := plan.Make(desired, have, testOptions); reported(found) != "" {
+	if _, found := plan.Make(desired, have, testOptions, plan.Memory{}); reported(found) != "" {
 		t.Errorf("findings %v", found)
 	}
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 22, To: 22, CIDR: "10.1.0.0/16"})
-	p, found := plan.Make(desired, have, testOptions)
+	p, found := plan.Make(desired, have, testOptions, plan.Memory{})
 	if reported(found) != "RulesRevoked" || !strings.Contains(found[0].Message, "tcp 22-22 10.1.0.0/16") || strings.Contains(found[0].Message, own.CIDR) {
 		t.Errorf("findings %v, steps\n%s", found, p.Text())
 	}
 	// After a change that was cut short it may be a rule for a listener that was never made.
-	unfinished := testOptions
-	unfinished.Unfinished = true
-	if p, found := plan.Make(desired, have, unfinished); reported(found) != "" || p.Empty() {
+	unfinished := plan.Memory{Unfinished: true}
+	if p, found := plan.Make(desired, have, testOptions, unfinished); reported(found) != "" || p.Empty() {
 		t.Errorf("findings %v, steps\n%s", found, p.Text())
 	}
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 23, To: 23, CIDR: "10.1.0.0/16", Description: "telnet"})
-	if _, found := plan.Make(desired, have, unfinished); reported(found) != "RulesRevoked" || strings.Contains(found[0].Message, "22-22") {
+	if _, found := plan.Make(desired, have, testOptions, unfinished); reported(found) != "RulesRevoked" || strings.Contains(found[0].Message, "22-22") {
 		t.Errorf("findings %v", found)
 	}
 }
@@ -86,7 +85,7 @@ func TestSettingsThatAWSDoesNotChangeAreReported(t *testing.T) {
 	desired.LoadBalancer.CoIPPool = "pool-1"
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	desired.LoadBalancer.CoIPPool = "pool-2"
-	p, found := plan.Make(desired, have, testOptions)
+	p, found := plan.Make(desired, have, testOptions, plan.Memory{})
 	if !p.Empty() || reported(found) != "SettingFixed" {
 		t.Errorf("findings %q, steps\n%s", reported(found), p.Text())
 	}
@@ -124,7 +123,7 @@ func TestANetworkLoadBalancerKeepsWhetherItHasSecurityGroups(t *testing.T) {
 	without.LoadBalancer.SecurityGroups = nil
 	for _, c := range [][2]model.Stack{{with, without}, {without, with}} {
 		have := converge(t, c[0], observed.Stack{Facts: frontendFacts()})
-		p, found := plan.Make(c[1], have, testOptions)
+		p, found := plan.Make(c[1], have, testOptions, plan.Memory{})
 		if slices.ContainsFunc(p.Steps, func(s plan.Step) bool { _, ok := s.Do.(plan.SetSecurityGroups); return ok }) || reported(found) != "SettingFixed" {
 			t.Errorf("findings %q, steps\n%s", reported(found), p.Text())
 		}

@@ -20,7 +20,7 @@ func TestGroupsGivenByNameReachTheStepsAsARNs(t *testing.T) {
 	have := observed.Stack{Facts: testFacts()}
 	have.Facts.TargetGroups = map[string]string{"external": "arn:external"}
 
-	p, found := plan.Make(claimed(want), have, testOptions)
+	p, found := plan.Make(claimed(want), have, testOptions, plan.Memory{})
 	if len(found) > 0 {
 		t.Fatalf("findings: %v", found)
 	}
@@ -60,14 +60,14 @@ func TestClientCertificatesThatNobodyAsksForAnyMore(t *testing.T) {
 	second.LoadBalancer.Listeners[0].Port = 443
 	second.LoadBalancer.Listeners[0].TLS = &model.TLS{Policy: "p", Certificates: l.TLS.Certificates}
 	t.Run("stay on", func(t *testing.T) {
-		if p, _ := plan.Make(second, have, testOptions); !p.Empty() {
+		if p, _ := plan.Make(second, have, testOptions, plan.Memory{}); !p.Empty() {
 			t.Errorf("want no steps, got\n%s", p.Text())
 		}
 	})
 	t.Run("are switched off where that is asked for", func(t *testing.T) {
 		opt := testOptions
 		opt.EnhancedDefaults = true
-		p, _ := plan.Make(second, have, opt)
+		p, _ := plan.Make(second, have, opt, plan.Memory{})
 		if len(p.Steps) != 1 {
 			t.Fatalf("want one step, got\n%s", p.Text())
 		}

@@ -13,16 +13,16 @@ import (
 // Make computes what has to be done to reach the desired state, in an order in which every
 // prefix leaves a working load balancer. Findings are faults that only AWS facts could show. A
 // plan with Asks is preliminary: answer them and make it again.
-func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.List) {
-	b := makePlan(want, have, opt)
+func Make(want model.Stack, have observed.Stack, opt Options, memory Memory) (Plan, finding.List) {
+	b := makePlan(want, have, opt, memory)
 	return b.plan, b.found
 }
 
 // makePlan is Make with all that the plan was made of.
-func makePlan(want model.Stack, have observed.Stack, opt Options) *builder {
+func makePlan(want model.Stack, have observed.Stack, opt Options, memory Memory) *builder {
 	have, withdrawn := revoke(have)
 	want, again := departed(want, have, opt)
-	b := planOf(want, have, opt)
+	b := planOf(want, have, opt, memory)
 	if why := b.irreplaceable(); why != "" && len(b.plan.Asks) == 0 {
 		b = b.heldReplacement(want, have, why)
 	} else if want.Held.Replacement {
@@ -39,8 +39,8 @@ func makePlan(want model.Stack, have observed.Stack, opt Options) *builder {
 }
 
 // planOf is a builder with its plan.
-func planOf(want model.Stack, have observed.Stack, opt Options) *builder {
-	b := newBuilder(want, have, opt)
+func planOf(want model.Stack, have observed.Stack, opt Options, memory Memory) *builder {
+	b := newBuilder(want, have, opt, memory)
 	b.claim(b.steps)
 	switch {
 	case want.Held.Everything || b.guarded():
@@ -112,11 +112,11 @@ type builder struct {
 	securityGroups *securityGroups
 }
 
-func newBuilder(want model.Stack, have observed.Stack, opt Options) *builder {
+func newBuilder(want model.Stack, have observed.Stack, opt Options, memory Memory) *builder {
 	have.Bindings = ownBindings(want, have)
 	d := &draft{
-		steps: newSteps(want.ID, opt.Waited),
-		want:  holdReplacements(withLiveSchemes(want, have), have), have: have, opt: opt,
+		steps: newSteps(want.ID, memory.Waited),
+		want:  holdReplacements(withLiveSchemes(want, have), have), have: have, opt: opt, memory: memory,
 		known: Known{},
 	}
 	b := &builder{

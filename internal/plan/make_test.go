@@ -68,7 +68,7 @@ func stepIDs(p plan.Plan) string {
 }
 
 func TestFirstPlanClaimsThenMakesEverythingInOrder(t *testing.T) {
-	p, found := plan.Make(desiredOf(ruleTo("/*", "g1")), observed.Stack{Facts: testFacts()}, testOptions)
+	p, found := plan.Make(desiredOf(ruleTo("/*", "g1")), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
 	if len(found) > 0 {
 		t.Fatalf("findings: %v", found)
 	}
@@ -90,7 +90,7 @@ func TestFirstPlanClaimsThenMakesEverythingInOrder(t *testing.T) {
 
 func TestNothingIsDeletedWhenNobodyAsksForIt(t *testing.T) {
 	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
-	if p, _ := plan.Make(model.Stack{ID: testStack}, have, testOptions); !p.Empty() {
+	if p, _ := plan.Make(model.Stack{ID: testStack}, have, testOptions, plan.Memory{}); !p.Empty() {
 		t.Errorf("want no steps, got\n%s", p.Text())
 	}
 }
@@ -98,7 +98,7 @@ func TestNothingIsDeletedWhenNobodyAsksForIt(t *testing.T) {
 func TestDeletionGoesByDependencyAndReleasesLast(t *testing.T) {
 	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	gone := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
-	p, _ := plan.Make(gone, have, testOptions)
+	p, _ := plan.Make(gone, have, testOptions, plan.Memory{})
 	order := []string{"delete load-balancer/", "unbind binding/", "delete target-group/", "delete security-group/", "delete backend-security-group/", "release finalizer/"}
 	at := -1
 	ids := stepIDs(p)
@@ -120,7 +120,7 @@ func TestProtectionOfADeletedMemberKeepsTheLoadBalancer(t *testing.T) {
 	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	guard := finding.Finding{Object: testMember, Reason: finding.DeletionProtected, Blocks: finding.BlocksStack}
 	gone := model.Stack{ID: testStack, DeletionGuard: &guard, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
-	p, found := plan.Make(gone, have, testOptions)
+	p, found := plan.Make(gone, have, testOptions, plan.Memory{})
 	if !p.Empty() || len(found) != 1 || found[0].Reason != finding.DeletionProtected {
 		t.Errorf("want no steps and one finding, got %v and\n%s", found, p.Text())
 	}
@@ -141,7 +141,7 @@ func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 	facts := testFacts()
 	facts.Region, facts.Account, facts.CertificatesAsked = "us-west-2", "1", true
 	facts.Certificates = []observed.Certificate{{ARN: "arn:aws:acm:us-west-2:1:certificate/good", Status: "ISSUED"}}
-	p, found := plan.Make(desired, observed.Stack{Facts: facts}, testOptions)
+	p, found := plan.Make(desired, observed.Stack{Facts: facts}, testOptions, plan.Memory{})
 	if len(found) != 1 || found[0].Object != other || found[0].Reason != finding.CertificateNotFound {
 		t.Fatalf("want one finding on %s, got %v", other, found)
 	}
@@ -160,7 +160,7 @@ func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 func TestNothingIsMadeWhenEveryRuleIsHeld(t *testing.T) {
 	bad := ruleTo("/b", "g2")
 	bad.Held = model.HeldInvalid
-	p, _ := plan.Make(desiredOf(bad), observed.Stack{Facts: testFacts()}, testOptions)
+	p, _ := plan.Make(desiredOf(bad), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
 	if got, want := stepIDs(p), "claim finalizer/Ingress shop/web"; got != want {
 		t.Errorf("want\n%s\ngot\n%s", want, got)
 	}
@@ -169,7 +169,7 @@ func TestNothingIsMadeWhenEveryRuleIsHeld(t *testing.T) {
 func TestNoTargetGroupIsMadeForAHeldRuleAlone(t *testing.T) {
 	bad := ruleTo("/b", "g2")
 	bad.Held = model.HeldInvalid
-	p, _ := plan.Make(claimed(desiredOf(ruleTo("/a", "g1"), bad)), observed.Stack{Facts: testFacts()}, testOptions)
+	p, _ := plan.Make(claimed(desiredOf(ruleTo("/a", "g1"), bad)), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
 	if ids := stepIDs(p); strings.Contains(ids, "g2") || !strings.Contains(ids, "create target-group/g1") {
 		t.Errorf("want g1 and not g2, got\n%s", ids)
 	}

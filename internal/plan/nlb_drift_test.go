@@ -96,7 +96,7 @@ func TestDriftOfNetworkLoadBalancers(t *testing.T) {
 			if c.options != nil {
 				c.options(&options)
 			}
-			p, found := plan.Make(want, have, options)
+			p, found := plan.Make(want, have, options, plan.Memory{})
 			if got := stepIDs(p); got != c.steps || reported(found) != c.found {
 				t.Errorf("want %q and finding %q, got %q and %q\n%s", c.steps, c.found, got, reported(found), p.Text())
 			}
@@ -126,11 +126,11 @@ func TestHealthChecksReplaceTargetGroupsWithoutTheGate(t *testing.T) {
 		options := testOptions
 		options.ReplaceForHealthChecks = replace
 		want.TargetGroups[0].HealthCheck.HealthyThreshold = 4
-		if p, _ := plan.Make(want, have, options); stepIDs(p) != "health-check target-group/shop/web:80" {
+		if p, _ := plan.Make(want, have, options, plan.Memory{}); stepIDs(p) != "health-check target-group/shop/web:80" {
 			t.Errorf("replace %t: want the health check changed, got\n%s", replace, p.Text())
 		}
 		want.TargetGroups[0].HealthCheck.IntervalSeconds = 30
-		p, _ := plan.Make(want, have, options)
+		p, _ := plan.Make(want, have, options, plan.Memory{})
 		if got := has(p, "create target-group/shop/web:80"); got != replace {
 			t.Errorf("replace %t: got\n%s", replace, p.Text())
 		}
@@ -148,7 +148,7 @@ func TestRulesForICMP(t *testing.T) {
 	have := converge(t, want, observed.Stack{Facts: serviceFacts()})
 	managed.Group.Ingress = plain
 	want.LoadBalancer.SecurityGroups = managed
-	p, found := plan.Make(want, have, testOptions)
+	p, found := plan.Make(want, have, testOptions, plan.Memory{})
 	if stepIDs(p) != "rules security-group/ManagedLBSecurityGroup" || reported(found) != "" {
 		t.Errorf("got %s and %v", stepIDs(p), found)
 	}
@@ -177,16 +177,16 @@ func TestPeersAreResolvedByFacts(t *testing.T) {
 			t.Fatalf("%s: got %+v", family, rules)
 		}
 		slices.Reverse(rules[1].CIDRs)
-		if p, _ := plan.Make(want, have, testOptions); !p.Empty() {
+		if p, _ := plan.Make(want, have, testOptions, plan.Memory{}); !p.Empty() {
 			t.Errorf("%s: want nothing to do, got\n%s", family, p.Text())
 		}
 		// What is not known is asked for, and keeps the rules until then.
 		have.Facts.VPCRanges = nil
-		if p, _ := plan.Make(want, have, testOptions); !p.Empty() || len(p.Asks) != 1 || p.Asks[0] != (model.AskVPC{}) {
+		if p, _ := plan.Make(want, have, testOptions, plan.Memory{}); !p.Empty() || len(p.Asks) != 1 || p.Asks[0] != (model.AskVPC{}) {
 			t.Errorf("%s: asks %v\n%s", family, p.Asks, p.Text())
 		}
 		have.Facts.Faults = map[string]observed.Fault{model.AskVPC{}.Key(): {Reason: finding.AccessDenied, Message: "denied"}}
-		if p, found := plan.Make(want, have, testOptions); !p.Empty() || len(p.Asks) > 0 || reported(found) != "AccessDenied" {
+		if p, found := plan.Make(want, have, testOptions, plan.Memory{}); !p.Empty() || len(p.Asks) > 0 || reported(found) != "AccessDenied" {
 			t.Errorf("%s: asks %v, findings %v\n%s", family, p.Asks, found, p.Text())
 		}
 	}
@@ -227,7 +227,7 @@ func TestSharedAddressesCostAGap(t *testing.T) {
 			have.Facts.Health = map[string]observed.Health{}
 			targets := registrations{}
 			targets.look(&have)
-			p, found := plan.Make(want, have, options)
+			p, found := plan.Make(want, have, options, plan.Memory{})
 			first := plan.Verb("")
 			for _, s := range p.Steps {
 				if s.Address.Kind == plan.LoadBalancer && s.Verb != plan.Update && first == "" && !s.Waits() {
@@ -257,7 +257,7 @@ func TestNoReplacementWhileProtectionIsAskedFor(t *testing.T) {
 	have.LoadBalancers[0].Attributes = map[string]string{"deletion_protection.enabled": "false"}
 	want := networkStack(model.InternetFacing, map[int32]model.Base{80: model.TCP})
 	want.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "true"}
-	p, found := plan.Make(want, have, options)
+	p, found := plan.Make(want, have, options, plan.Memory{})
 	if stepIDs(p) != "attributes load-balancer/LoadBalancer" || reported(found) != "ReplacementHeld" {
 		t.Errorf("findings %q, steps\n%s", reported(found), p.Text())
 	}

@@ -230,7 +230,7 @@ func becomes(t *testing.T, name string, want model.Stack, have *observed.Stack, 
 	t.Helper()
 	for range 40 {
 		targets.look(have)
-		p, found := plan.Make(want, *have, options)
+		p, found := plan.Make(want, *have, options, plan.Memory{})
 		for _, q := range p.Asks {
 			if h, ok := q.(model.AskHealth); !ok || h.ARN == "" {
 				t.Fatalf("%s: asks %s", name, q.Key())
@@ -251,6 +251,6 @@ func becomes(t *testing.T, name string, want model.Stack, have *observed.Stack, 
 		*have = plantest.Simulate(*have, p.Known, steps)
 		have.Facts.Now = have.Facts.Now.Add(options.DeletionDelay + 1)
 	}
-	p, _ := plan.Make(want, *have, options)
+	p, _ := plan.Make(want, *have, options, plan.Memory{})
 	t.Fatalf("%s: no end of the plan:\n%s", name, p.Text())
 }

@@ -188,7 +188,7 @@ func TestAddressesGoToTheSubnetsOfTheirRanges(t *testing.T) {
 		{[]string{"10.0.2.9", "10.0.3.9"}, nil},
 	} {
 		want.LoadBalancer.PrivateIPv4 = c.addresses
-		p, found := plan.Make(want, observed.Stack{Facts: facts}, testOptions)
+		p, found := plan.Make(want, observed.Stack{Facts: facts}, testOptions, plan.Memory{})
 		var got []plan.SubnetMapping
 		for _, s := range p.Steps {
 			if do, ok := s.Do.(plan.CreateLoadBalancer); ok {

@@ -15,7 +15,7 @@ func TestRulesAreRenumberedAfterNewOnesAreMade(t *testing.T) {
 	have := converge(t, claimed(desiredOf(ruleTo("/a", "g1"), ruleTo("/b", "g1"))), observed.Stack{Facts: testFacts()})
 	desired := claimed(desiredOf(ruleTo("/new", "g1"), ruleTo("/a", "g1"), ruleTo("/b", "g1")))
 	desired.LoadBalancer.Listeners[0].Rules[2].Tags = map[string]string{"team": "a"}
-	p, _ := plan.Make(desired, have, testOptions)
+	p, _ := plan.Make(desired, have, testOptions, plan.Memory{})
 	var created plan.StepID
 	tagged := 0
 	for _, s := range p.Steps {

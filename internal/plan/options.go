@@ -31,8 +31,6 @@ type Options struct {
 	ImportCertificates bool
 	// AccountImports is how many imported certificates an account has; 0: 2,500, which is AWS's default.
 	AccountImports int
-	// ImportsPaused are certificates, by id, that were imported so often that they are not imported now.
-	ImportsPaused map[string]ImportPause
 	// Propagation is how long a change of listeners and rules takes to reach the nodes of a load
 	// balancer. Until then they send requests the old way, so what was in use is left alone.
 	Propagation time.Duration
@@ -43,6 +41,13 @@ type Options struct {
 	// Stabilization is when to look again at a load balancer that is still provisioning, if its
 	// capacity has to be set; 0: as soon as is usual.
 	Stabilization time.Duration
+}
+
+// Memory is what is remembered of earlier runs of the stack. The zero value is that of a stack whose last change was
+// carried out in full, long ago.
+type Memory struct {
+	// ImportsPaused are certificates, by id, that were imported so often that they are not imported now.
+	ImportsPaused map[string]ImportPause
 	// Unsettled is for how long earlier changes of the stack may not have reached all nodes yet.
 	Unsettled time.Duration
 	// Waited is for how long what has been waited for, by the keys of Plan.Waiting.

@@ -131,13 +131,13 @@ func answer(have *observed.Stack, asks []model.Question, state func(arn string) 
 func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(string) string) plan.Plan {
 	t.Helper()
 	for range 10 {
-		p, _ := plan.Make(want, *have, testOptions)
+		p, _ := plan.Make(want, *have, testOptions, plan.Memory{})
 		if len(p.Asks) == 0 {
 			return p
 		}
 		answer(have, p.Asks, state)
 	}
-	p, _ := plan.Make(want, *have, testOptions)
+	p, _ := plan.Make(want, *have, testOptions, plan.Memory{})
 	t.Fatalf("the plan keeps asking %#v", p.Asks)
 	return plan.Plan{}
 }

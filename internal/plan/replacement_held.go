@@ -58,7 +58,7 @@ func (b *builder) undeletable(old *observed.LoadBalancer) string {
 // serve, and everything else is carried out on it.
 func (b *builder) heldReplacement(want model.Stack, have observed.Stack, why string) *builder {
 	want.Held.Replacement = true
-	held := planOf(want, have, b.opt)
+	held := planOf(want, have, b.opt, b.memory)
 	for _, f := range b.found {
 		if f.Severity == finding.Error {
 			f.Blocks = finding.BlocksNothing

@@ -44,13 +44,13 @@ func (r *replacing) plan(t *testing.T, want model.Stack) plan.Plan {
 	t.Helper()
 	opt := testOptions
 	opt.CreateFirst, opt.DeletionDelay = true, deletionDelay
-	opt.Waited = map[string]time.Duration{}
+	memory := plan.Memory{Waited: map[string]time.Duration{}}
 	for k, at := range r.since {
-		opt.Waited[k] = r.have.Facts.Now.Sub(at)
+		memory.Waited[k] = r.have.Facts.Now.Sub(at)
 	}
 	r.have.Facts.Health = map[string]observed.Health{}
 	for range 10 {
-		p, found := plan.Make(want, r.have, opt)
+		p, found := plan.Make(want, r.have, opt, memory)
 		if len(p.Asks) == 0 {
 			next := map[string]time.Time{}
 			for _, k := range p.Waiting {

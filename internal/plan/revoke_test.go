@@ -90,7 +90,7 @@ func TestWithdrawnPartsStopServing(t *testing.T) {
 			have.Facts.Withdrawn = &c.withdrawn
 			want := claimed(desiredOf(ruleTo("/a", "g1")))
 			want.LoadBalancer, want.TargetGroups, want.Held.Everything = nil, nil, true
-			p, found := plan.Make(want, have, testOptions)
+			p, found := plan.Make(want, have, testOptions, plan.Memory{})
 			if diff := cmp.Diff(c.steps, revocations(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}

@@ -41,7 +41,7 @@ func TestRulesArePairedAsIfEachWasComparedWithEach(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 5000, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 6))
-		b := newBuilder(model.Stack{}, observed.Stack{}, Options{})
+		b := newBuilder(model.Stack{}, observed.Stack{}, Options{}, Memory{})
 		ro := &ruleRollout{traffic: b.traffic, keys: b.keys}
 		action := func() []model.Action {
 			switch r.IntN(4) {

@@ -218,7 +218,7 @@ func (sg *securityGroups) makes(r model.IngressRule, ports map[int32]bool) bool 
 	case isICMP(r):
 		return network && (r.Protocol == "icmp" && r.From == 3 && r.To == 4 || r.Protocol == "icmpv6" && r.From == 2 && r.To == 0)
 	}
-	return (r.Protocol == "tcp" || r.Protocol == "udp" && network) && r.From == r.To && (ports[r.From] || sg.opt.Unfinished)
+	return (r.Protocol == "tcp" || r.Protocol == "udp" && network) && r.From == r.To && (ports[r.From] || sg.memory.Unfinished)
 }
 
 // isICMP reports whether the numbers of a rule are a type and a code of ICMP rather than ports.

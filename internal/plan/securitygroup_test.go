@@ -16,13 +16,13 @@ func TestTheSharedGroupGetsDefaultTagsAndLosesNone(t *testing.T) {
 	desired.BackendGroup.Tags = map[string]string{"team": "a"}
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	have.Facts.BackendGroup.Tags["foreign"] = "x"
-	if p, _ := plan.Make(desired, have, testOptions); !p.Empty() {
+	if p, _ := plan.Make(desired, have, testOptions, plan.Memory{}); !p.Empty() {
 		t.Errorf("want no steps, got\n%s", p.Text())
 	}
 	desired.BackendGroup.Tags = map[string]string{"team": "b", "cost": "1", "elsewhere": "set"}
 	opt := testOptions
 	opt.ExternalTags = []string{"elsewhere"}
-	p, _ := plan.Make(desired, have, opt)
+	p, _ := plan.Make(desired, have, opt, plan.Memory{})
 	have = plantest.Simulate(have, p.Known, p.Steps)
 	want := map[string]string{"team": "b", "cost": "1", "foreign": "x", "elbv2.k8s.aws/cluster": "rig", "elbv2.k8s.aws/resource": model.BackendGroupTag}
 	if d := cmp.Diff(want, have.Facts.BackendGroup.Tags); d != "" || len(p.Steps) != 1 {
@@ -100,7 +100,7 @@ func TestAPortIsOpenedTogetherWithItsListener(t *testing.T) {
 	if d := cmp.Diff(map[int32]int{80: 1}, sourcesOf(have)); d != "" {
 		t.Errorf("port 443 has no listener yet: %s", d)
 	}
-	if p, found := plan.Make(plain, have, testOptions); !p.Empty() || reported(found) != "" {
+	if p, found := plan.Make(plain, have, testOptions, plan.Memory{}); !p.Empty() || reported(found) != "" {
 		t.Errorf("the port is given up: findings %q, steps\n%s", reported(found), p.Text())
 	}
 
@@ -108,7 +108,7 @@ func TestAPortIsOpenedTogetherWithItsListener(t *testing.T) {
 	early := have
 	early.SecurityGroups = append([]observed.SecurityGroup{}, have.SecurityGroups...)
 	early.SecurityGroups[0].Ingress = withTLS(gone).LoadBalancer.SecurityGroups.(model.GroupsManaged).Group.Ingress
-	if p, found := plan.Make(withTLS(gone), early, testOptions); !has(p, "rules security-group/ManagedLBSecurityGroup") || reported(found) != "CertificateNotFound" {
+	if p, found := plan.Make(withTLS(gone), early, testOptions, plan.Memory{}); !has(p, "rules security-group/ManagedLBSecurityGroup") || reported(found) != "CertificateNotFound" {
 		t.Errorf("opened early: findings %q, steps\n%s", reported(found), p.Text())
 	}
 

@@ -11,10 +11,10 @@ import (
 )
 
 // planned plans with all targets healthy until the plan asks nothing more.
-func planned(t *testing.T, want model.Stack, have *observed.Stack, opt plan.Options) plan.Plan {
+func planned(t *testing.T, want model.Stack, have *observed.Stack, opt plan.Options, memory plan.Memory) plan.Plan {
 	t.Helper()
 	for range 10 {
-		p, _ := plan.Make(want, *have, opt)
+		p, _ := plan.Make(want, *have, opt, memory)
 		if len(p.Asks) == 0 {
 			return p
 		}
@@ -37,10 +37,10 @@ func TestTargetsStayUntilAllNodesKnowTheNewRoutes(t *testing.T) {
 	want := claimed(desiredOf(ruleTo("/*", "g2")))
 	opt := testOptions
 	opt.Propagation = 10 * time.Second
-	rerouted := false
+	rerouted, memory := false, plan.Memory{}
 	for {
 		have.Facts.Health = map[string]observed.Health{}
-		p := planned(t, want, &have, opt)
+		p := planned(t, want, &have, opt, memory)
 		steps := runnable(p)
 		if len(steps) == 0 {
 			break
@@ -50,7 +50,7 @@ func TestTargetsStayUntilAllNodesKnowTheNewRoutes(t *testing.T) {
 				t.Fatalf("%s is carried out too early:\n%s", s.ID, p.Text())
 			}
 			if plan.Reroutes(s.Do) {
-				rerouted, opt.Unsettled = true, 10*time.Second
+				rerouted, memory.Unsettled = true, 10*time.Second
 			}
 		}
 		have = plantest.Simulate(have, p.Known, steps)
@@ -58,8 +58,8 @@ func TestTargetsStayUntilAllNodesKnowTheNewRoutes(t *testing.T) {
 	if !rerouted {
 		t.Fatal("the rule does not lead to the new targets")
 	}
-	opt.Unsettled = 4 * time.Second
-	p := planned(t, want, &have, opt)
+	memory.Unsettled = 4 * time.Second
+	p := planned(t, want, &have, opt, memory)
 	waiting := 0
 	for _, s := range p.Steps {
 		if frees(s) && s.Wait.Again == 4*time.Second {
@@ -69,8 +69,8 @@ func TestTargetsStayUntilAllNodesKnowTheNewRoutes(t *testing.T) {
 	if waiting == 0 || len(runnable(p)) > 0 {
 		t.Errorf("want the end of the old targets to wait 4s:\n%s", p.Text())
 	}
-	opt.Unsettled = 0
-	if p := planned(t, want, &have, opt); len(runnable(p)) == 0 || !frees(runnable(p)[0]) {
+	memory.Unsettled = 0
+	if p := planned(t, want, &have, opt, memory); len(runnable(p)) == 0 || !frees(runnable(p)[0]) {
 		t.Errorf("want the end of the old targets:\n%s", p.Text())
 	}
 }
@@ -79,8 +79,8 @@ func TestDeletionOfALoadBalancerDoesNotWaitForItsNodes(t *testing.T) {
 	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	gone := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 	opt := testOptions
-	opt.Propagation, opt.Unsettled = 10*time.Second, 10*time.Second
-	for _, s := range planned(t, gone, &have, opt).Steps {
+	opt.Propagation = 10 * time.Second
+	for _, s := range planned(t, gone, &have, opt, plan.Memory{Unsettled: opt.Propagation}).Steps {
 		if s.Wait.For == plan.Settling {
 			t.Errorf("%s waits %s", s.ID, s.Wait.Again)
 		}

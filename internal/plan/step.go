@@ -100,7 +100,7 @@ type Plan struct {
 	// Joins are ids that stand for several steps, which are done when all of these are.
 	Joins map[StepID][]StepID
 	// Waiting identifies what steps wait for until a deadline, or would wait for had it not passed.
-	// Options.Waited is to hold, in the next plan, since when these are in the plans of the stack.
+	// Memory.Waited is to hold, in the next plan, since when these are in the plans of the stack.
 	Waiting []string
 	// Unplaced are rules that are left out because AWS has no room for them.
 	Unplaced map[model.RuleKey]bool

@@ -15,7 +15,7 @@ type steps struct {
 	stepIDs map[StepID]bool
 	asked   map[string]bool          // keys of questions
 	waiting map[string]bool          // keys of waits
-	waited  map[string]time.Duration // see Options.Waited
+	waited  map[string]time.Duration // see Memory.Waited
 	later   []Step                   // that wait for something, and that nothing depends on
 }
 

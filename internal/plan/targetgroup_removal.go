@@ -70,10 +70,10 @@ func (r *groupRemoval) settled(arn string, after []StepID) Wait {
 	switch {
 	case len(after) > 0 && r.opt.Propagation > 0:
 		return Wait{For: settling, Again: r.opt.Propagation}
-	case r.opt.Unsettled > 0:
+	case r.memory.Unsettled > 0:
 		wait := r.wait("settle "+arn, settling, max(r.opt.Propagation, time.Second))
 		if wait.For != "" {
-			wait.Again = min(r.opt.Unsettled, wait.Deadline-r.opt.Waited["settle "+arn])
+			wait.Again = min(r.memory.Unsettled, wait.Deadline-r.memory.Waited["settle "+arn])
 		}
 		return wait
 	}
@@ -98,7 +98,7 @@ func (r *groupRemoval) remove(g observed.TargetGroup, bindings []*observed.Bindi
 			s.After = append(s.After, unbind.ID)
 		}
 		s.Wait = r.wait("unbind "+g.ARN, "binding "+h.Namespace+"/"+h.Name+" to deregister its targets", longestWait)
-		if s.Waits() && r.opt.Waited["unbind "+g.ARN] >= reportAfter {
+		if s.Waits() && r.memory.Waited["unbind "+g.ARN] >= reportAfter {
 			r.waitToDelete(g, s.Wait)
 		}
 		if !s.Waits() {

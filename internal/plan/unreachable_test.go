@@ -33,7 +33,7 @@ func TestTheSameConditionsTwiceAreReported(t *testing.T) {
 		"the first is held":         {held(at(ruleTo("/a", "g1"), testMember, "one")), at(ruleTo("/a", "g2"), testMember, "two"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, found := plan.Make(claimed(desiredOf(c.first, c.second)), observed.Stack{Facts: testFacts()}, testOptions)
+			_, found := plan.Make(claimed(desiredOf(c.first, c.second)), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
 			var got []string
 			for _, f := range found {
 				if f.Reason == finding.RuleUnreachable {

@@ -64,11 +64,11 @@ func TestTargetsOfTheFrontendNLBThatCannotBeReadStay(t *testing.T) {
 	t.Run("where its port moves", func(t *testing.T) {
 		moved := fronted(claimed(desiredOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{81: 8080})
 		moved.LoadBalancer.Listeners[0].Port = 8080
-		p, found := plan.Make(moved, denied, testOptions)
+		p, found := plan.Make(moved, denied, testOptions, plan.Memory{})
 		heldBack(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "delete listener/"+have.Live(model.LoadBalancerID).Listeners[0].ARN, "deregister", "delete target-group/"+arn)
 	})
 	t.Run("where all goes", func(t *testing.T) {
-		p, found := plan.Make(leaving, denied, testOptions)
+		p, found := plan.Make(leaving, denied, testOptions, plan.Memory{})
 		heldBack(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "release", "delete target-group/"+arn)
 	})
 }
@@ -83,18 +83,18 @@ func TestSecurityGroupsThatCannotBeReadStay(t *testing.T) {
 		g := next.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 		g.Group.Ingress = []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}}
 		next.LoadBalancer.SecurityGroups = g
-		p, found := plan.Make(next, denied, testOptions)
+		p, found := plan.Make(next, denied, testOptions, plan.Memory{})
 		heldBack(t, p, found, "ec2:DescribeSecurityGroups", forbidden...)
 		if !strings.Contains(stepIDs(p), "create target-group/g2") {
 			t.Errorf("the new rule is held too:\n%s", p.Text())
 		}
 	})
 	t.Run("where nothing is live", func(t *testing.T) {
-		p, found := plan.Make(want, unanswered(observed.Stack{Facts: frontendFacts()}, "ec2:DescribeSecurityGroups", model.AskSecurityGroups{}), testOptions)
+		p, found := plan.Make(want, unanswered(observed.Stack{Facts: frontendFacts()}, "ec2:DescribeSecurityGroups", model.AskSecurityGroups{}), testOptions, plan.Memory{})
 		heldBack(t, p, found, "ec2:DescribeSecurityGroups", append(forbidden, "create load-balancer")...)
 	})
 	t.Run("where all goes", func(t *testing.T) {
-		p, found := plan.Make(leaving, denied, testOptions)
+		p, found := plan.Make(leaving, denied, testOptions, plan.Memory{})
 		heldBack(t, p, found, "ec2:DescribeSecurityGroups", append(forbidden, "release")...)
 		if !strings.Contains(stepIDs(p), "delete load-balancer/") {
 			t.Errorf("the load balancer stays:\n%s", p.Text())
@@ -109,7 +109,7 @@ func TestTrafficDoesNotMoveToTargetsWhoseHealthCannotBeRead(t *testing.T) {
 	for _, g := range have.TargetGroups {
 		questions = append(questions, model.AskHealth{ARN: g.ARN})
 	}
-	p, found := plan.Make(claimed(desiredOf(ruleTo("/*", "g2"))), unanswered(have, "elasticloadbalancing:DescribeTargetHealth", questions...), testOptions)
+	p, found := plan.Make(claimed(desiredOf(ruleTo("/*", "g2"))), unanswered(have, "elasticloadbalancing:DescribeTargetHealth", questions...), testOptions, plan.Memory{})
 	heldBack(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "delete target-group")
 }
 
@@ -117,6 +117,6 @@ func TestCertificatesThatCannotBeReadAreNotForgotten(t *testing.T) {
 	opt := testOptions
 	opt.ManageCertificates = true
 	have := unanswered(observed.Stack{Facts: frontendFacts()}, "acm:ListCertificates", model.AskOwnCertificates{})
-	p, found := plan.Make(leaving, have, opt)
+	p, found := plan.Make(leaving, have, opt, plan.Memory{})
 	heldBack(t, p, found, "acm:ListCertificates", "release")
 }

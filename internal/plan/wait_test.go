@@ -28,14 +28,13 @@ type clock struct {
 // plan answers all questions with the health of each target group.
 func (c *clock) plan(t *testing.T, want model.Stack, have *observed.Stack, state func(arn string) string) plan.Plan {
 	t.Helper()
-	opt := testOptions
-	opt.Waited = map[string]time.Duration{}
+	memory := plan.Memory{Waited: map[string]time.Duration{}}
 	for key, since := range c.since {
-		opt.Waited[key] = c.now - since
+		memory.Waited[key] = c.now - since
 	}
 	have.Facts.Health = map[string]observed.Health{}
 	for range 6 { // as often as the engine
-		p, found := plan.Make(want, *have, opt)
+		p, found := plan.Make(want, *have, testOptions, memory)
 		if len(p.Asks) == 0 {
 			next := map[string]time.Duration{}
 			for _, key := range p.Waiting {

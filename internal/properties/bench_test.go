@@ -95,8 +95,8 @@ func BenchmarkDraft(b *testing.B) {
 					b.Fatalf("%d rules of %d", len(s.LoadBalancer.Listeners[0].Rules), n)
 				}
 				answer(&have, s.Questions(), healthy)
-				phase(1, func() { plan.Make(s, have, options) })
-				phase(2, func() { plan.Describe(s, have, options) })
+				phase(1, func() { plan.Make(s, have, options, plan.Memory{}) })
+				phase(2, func() { plan.Describe(s, have, options, plan.Memory{}) })
 				phase(3, func() { checkpoint.Digest(s, nil, options, nil) })
 			}
 			for i, name := range []string{"translate", "plan", "describe", "digest"} {

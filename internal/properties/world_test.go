@@ -95,7 +95,7 @@ func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(st
 	t.Helper()
 	answer(have, want.Questions(), state)
 	for range 10 {
-		p, _ := plan.Make(want, *have, options)
+		p, _ := plan.Make(want, *have, options, plan.Memory{})
 		if len(p.Asks) == 0 {
 			return p
 		}

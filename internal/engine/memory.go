@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// memory is what a process remembers of one stack from one run to the next. It sets the pace and saves calls: what a
+// restart forgets is found out again, and where it matters, what is not known counts as recent and as another's.
+type memory struct {
+	// begun is when the process ran its first stack.
+	begun time.Time
+	// rerouted is when listeners or rules were changed last; zero: not by this process.
+	rerouted time.Time
+	// own reports that nothing existed of the stack when this process claimed its objects.
+	own bool
+	// finished reports that the last run carried everything out.
+	finished   bool
+	repeats    repeats
+	refused    refusals
+	waits      waits
+	comparison comparison
+	drift      drifts
+}
+
+// memories are those of all stacks. A run takes the memory of its stack as a value and puts it back; no two runs of
+// a stack overlap.
+type memories struct {
+	mu    sync.Mutex
+	begun time.Time
+	of    map[model.StackID]memory
+	// imports are counted over all stacks, and outlive them.
+	imports imports
+}
+
+// recall returns the memory of a stack, a new one if nothing is remembered.
+func (m *memories) recall(id model.StackID) memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := m.of[id]
+	out.begun = m.begun
+	return out
+}
+
+// begin notes the time of the first run; later calls do nothing.
+func (m *memories) begin(now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.begun.IsZero() {
+		m.begun = now
+	}
+}
+
+// store remembers a stack as a run leaves it.
+func (m *memories) store(id model.StackID, of memory) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.of == nil {
+		m.of = map[model.StackID]memory{}
+	}
+	m.of[id] = of
+}
+
+// forget drops a stack of which nothing is left.
+func (m *memories) forget(id model.StackID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.of, id)
+}
+
+// importsPaused returns for how long certificates of a stack are not imported.
+func (m *memories) importsPaused(stack model.Stack, now time.Time) map[string]plan.ImportPause {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.imports.paused(stack, now)
+}
+
+// noteImport counts a step that has imported a certificate.
+func (m *memories) noteImport(id model.StackID, s plan.Step, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.imports.note(id, s, now)
+}
+
+// of is what a plan needs of the memory.
+func (m memory) of(now time.Time, propagation time.Duration, imports map[string]plan.ImportPause) plan.Memory {
+	return plan.Memory{
+		Unfinished: !m.finished, Unsettled: m.unsettled(now, propagation), Waited: m.waits.waited(now), ImportsPaused: imports,
+	}
+}
+
+// unsettled is for how long nodes of the stack's load balancer may not know its routes; 0: they do. What another
+// process did before this one counts as changed when this one ran its first stack. Without a clock nothing is known,
+// and nothing is waited for.
+func (m memory) unsettled(now time.Time, propagation time.Duration) time.Duration {
+	if now.IsZero() {
+		return 0
+	}
+	at := m.rerouted
+	if at.IsZero() {
+		at = m.begun
+	}
+	return max(at.Add(propagation).Sub(now), 0)
+}

@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+func TestUnknownRoutesCountAsChangedAtTheBeginning(t *testing.T) {
+	const propagation = 10 * time.Second
+	start := time.Unix(1000, 0)
+	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
+	var all memories
+	all.begin(start)
+	all.begin(at(5)) // has no effect
+	a := all.recall(model.StackID{Name: "a"})
+	check := func(s int, want time.Duration) {
+		t.Helper()
+		if got := a.unsettled(at(s), propagation); got != want {
+			t.Errorf("after %d s it is unsettled for %s, want %s", s, got, want)
+		}
+	}
+	check(4, 6*time.Second)
+	check(10, 0)
+	a.rerouted = at(20)
+	check(23, 7*time.Second)
+	check(41, 0)
+	if got := a.unsettled(time.Time{}, propagation); got != 0 {
+		t.Errorf("without a clock there is nothing to wait for, got %s", got)
+	}
+}
+
+// What is remembered of a stack is forgotten when nothing is left of it, whatever it was.
+func TestAStackThatIsGoneIsForgotten(t *testing.T) {
+	e := New(Config{})
+	id := model.StackID{Kind: model.Ingress, Name: "a"}
+	mem := memory{own: true, rerouted: time.Unix(1, 0), waits: waits{"x": time.Unix(1, 0)}}
+	e.remember(Outcome{ID: id, Stack: model.Stack{Members: []model.Member{{}}}}, mem)
+	if !e.memories.recall(id).own {
+		t.Fatal("a stack with members is forgotten")
+	}
+	e.remember(Outcome{ID: id, Done: true}, mem)
+	if len(e.memories.of) > 0 {
+		t.Errorf("%d stacks are remembered", len(e.memories.of))
+	}
+}

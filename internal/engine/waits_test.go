@@ -1,0 +1,31 @@
+package engine
+
+import (
+	"maps"
+	"testing"
+	"time"
+)
+
+func TestWhatIsWaitedForIsRememberedWhileItIs(t *testing.T) {
+	start := time.Unix(1000, 0)
+	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
+	var w waits
+	for _, step := range []struct {
+		at   int
+		keys []string
+		want map[string]time.Duration // 10 s later
+	}{
+		{0, []string{"x", "y"}, map[string]time.Duration{"x": 10 * time.Second, "y": 10 * time.Second}},
+		{10, []string{"x", "z"}, map[string]time.Duration{"x": 20 * time.Second, "z": 10 * time.Second}},
+		{30, []string{"y"}, map[string]time.Duration{"y": 10 * time.Second}},
+		{40, nil, map[string]time.Duration{}},
+	} {
+		w = w.after(step.keys, at(step.at))
+		if got := w.waited(at(step.at + 10)); !maps.Equal(step.want, got) {
+			t.Errorf("after %d s: %v, want %v", step.at+10, got, step.want)
+		}
+	}
+	if w = w.after([]string{"x"}, time.Time{}); len(w) > 0 {
+		t.Errorf("%v is remembered without a clock", w)
+	}
+}
