@@ -1,0 +1,205 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// caller calls steps as runs do, and remembers in refusals what AWS refuses.
+type caller struct {
+	t       *testing.T
+	refused refusals
+	now     time.Time
+	calls   []string
+	aws     map[string]Class // what refuses a step with the content; none: it is carried out
+}
+
+func newCaller(t *testing.T) *caller {
+	return &caller{t: t, now: time.Unix(1000, 0), aws: map[string]Class{}}
+}
+
+// deletion is a step of a namespace that nothing but its content tells from others.
+func deletion(namespace, content string) (stepKey, plan.Step) {
+	k := stepKey{what: "delete", do: "DeleteRule", address: plan.Address{Kind: plan.Rule, ID: content}, tenant: namespace, content: content}
+	return k, plan.Step{ID: plan.StepID("delete " + content), Address: k.address, Verb: plan.Delete}
+}
+
+// creation is a step that makes a rule.
+func creation(namespace, content string) (stepKey, plan.Step) {
+	k := stepKey{what: "create", do: "CreateRule", address: plan.Address{Kind: plan.Rule}, rule: model.RuleKey{Port: 80, Of: finding.Origin{Field: content}}, tenant: namespace, content: content}
+	return k, plan.Step{ID: plan.StepID("create " + content), Address: k.address, Verb: plan.Create, Do: plan.CreateRule{}}
+}
+
+// run is one run over steps; it returns what was called.
+func (c *caller) run(steps ...func() (stepKey, plan.Step)) []string {
+	c.calls = nil
+	c.refused.begin(c.now)
+	for _, make := range steps {
+		k, s := make()
+		if _, put := c.refused.before(k, s, false, c.now); put {
+			continue
+		}
+		c.calls = append(c.calls, k.content)
+		if class, refused := c.aws[k.content]; refused {
+			c.refused.refused(k, FailedStep{Step: s, Class: class, Err: errors.New("refused"), Called: true}, c.now)
+		} else {
+			c.refused.taken(k, c.now)
+		}
+	}
+	c.refused.end(c.now)
+	return c.calls
+}
+
+func of(f func(namespace, content string) (stepKey, plan.Step), namespace, content string) func() (stepKey, plan.Step) {
+	return func() (stepKey, plan.Step) { return f(namespace, content) }
+}
+
+func (c *caller) want(what string, got []string, want ...string) {
+	c.t.Helper()
+	if !slices.Equal(got, want) {
+		c.t.Errorf("%s: called %q, want %q", what, got, want)
+	}
+}
+
+// Each class of refusal has a back-off that doubles up to a bound.
+func TestARefusedStepIsCalledEverMoreRarely(t *testing.T) {
+	for class, want := range map[Class][3]time.Duration{ // after one, two and thirty refusals in a row
+		Invalid:  {5 * time.Second, 10 * time.Second, 15 * time.Minute},
+		Denied:   {5 * time.Second, 10 * time.Second, 15 * time.Minute},
+		Quota:    {5 * time.Second, 10 * time.Second, 15 * time.Minute},
+		InUse:    {2 * time.Second, 4 * time.Second, 5 * time.Minute},
+		NotReady: {2 * time.Second, 4 * time.Second, 5 * time.Minute},
+		Unknown:  {time.Second, 2 * time.Second, 5 * time.Minute},
+		Conflict: {time.Minute, 2 * time.Minute, 15 * time.Minute},
+	} {
+		f := FailedStep{Class: class}
+		if got := [3]time.Duration{backOff(f, 1), backOff(f, 2), backOff(f, 30)}; got != want {
+			t.Errorf("%v: %v, want %v", class, got, want)
+		}
+	}
+	inKubernetes := FailedStep{Class: Unknown, Step: plan.Step{Do: plan.ClaimFinalizer{}}}
+	if got := backOff(inKubernetes, 30); got != time.Minute {
+		t.Errorf("in Kubernetes: %s", got)
+	}
+}
+
+func TestAStepWithAnotherContentIsCalledAtOnce(t *testing.T) {
+	c := newCaller(t)
+	c.aws["bad"] = Invalid
+	c.want("first", c.run(of(deletion, "shop", "bad")), "bad")
+	c.want("in its back-off", c.run(of(deletion, "shop", "bad")))
+	c.want("corrected", c.run(of(deletion, "shop", "good")), "good")
+	c.now = c.now.Add(firstBackOff)
+	c.want("wrong again", c.run(of(deletion, "shop", "bad")), "bad")
+}
+
+// What does not occur in a run any more is forgotten, so that memory follows what the stack asks for.
+func TestRefusalsOfStepsThatAreNotPlannedAnyMoreAreForgotten(t *testing.T) {
+	c := newCaller(t)
+	c.aws["bad"] = NotReady // which belongs to no scope
+	c.run(of(deletion, "shop", "bad"))
+	c.run()
+	if !c.refused.none() {
+		t.Errorf("%d steps and %d scopes are remembered", len(c.refused.steps), len(c.refused.scopes))
+	}
+}
+
+// A missing permission refuses every call of a kind: the first refusal puts the others off, a few new ones excepted,
+// and the first success admits all again.
+func TestOneDeniedCallStandsForTheOthersOfItsNamespace(t *testing.T) {
+	c := newCaller(t)
+	var all []func() (stepKey, plan.Step)
+	for i := range 10 {
+		name := fmt.Sprint("r", i)
+		c.aws[name] = Denied
+		all = append(all, of(deletion, "shop", name))
+	}
+	c.want("denied", c.run(all...), "r0")
+	c.want("in the back-off", c.run(all...))
+	c.want("of another namespace", c.run(append(all, of(deletion, "bank", "other"))...), "other")
+	late := append(slices.Clone(all), of(deletion, "shop", "corrected"))
+	c.want("new after the refusal", c.run(late...), "corrected")
+	c.want("the scope is open again", c.run(all...), "r1")
+	clear(c.aws)
+	c.now = c.now.Add(time.Hour)
+	if got := c.run(all...); len(got) != 8 {
+		t.Errorf("with the permission, those that were not called yet are first; called %q", got)
+	}
+	c.now = c.now.Add(time.Hour)
+	c.want("then the others", c.run(all[0], all[1]), "r0", "r1")
+}
+
+// Values have nothing in common, but one who writes many bad ones has a budget for the calls.
+func TestANamespaceHasABudgetOfRefusedValues(t *testing.T) {
+	c := newCaller(t)
+	var all []func() (stepKey, plan.Step)
+	for i := range 3 * refusedAtOnce {
+		name := fmt.Sprint("v", i)
+		c.aws[name] = Invalid
+		all = append(all, of(deletion, "evil", name))
+	}
+	if got := len(c.run(all...)); got != refusedAtOnce {
+		t.Errorf("%d refused calls at once", got)
+	}
+	c.want("of another namespace", c.run(append(all, of(deletion, "shop", "good"))...), "good")
+	c.now = c.now.Add(5 * refusedEvery)
+	if got := len(c.run(all...)); got > 5 {
+		t.Errorf("%d refused calls after the time of 5", got)
+	}
+}
+
+// At a quota of what the steps make, all share one back-off: the order of the plan decides who gets a free place.
+func TestAFreePlaceGoesToTheFirstOfThePlan(t *testing.T) {
+	c := newCaller(t)
+	c.aws["a"], c.aws["b"] = Quota, Quota
+	c.run(of(creation, "shop", "a"))
+	for range 6 { // the back-off of a is longer than that of b would be
+		c.now = c.now.Add(mostBackOff)
+		c.run(of(creation, "shop", "a"), of(creation, "evil", "b"))
+	}
+	delete(c.aws, "a")
+	c.want("a place is freed", c.run(of(deletion, "bank", "gone"), of(creation, "shop", "a"), of(creation, "evil", "b"))[:2], "gone", "a")
+}
+
+// What takes a right away is not put off by what AWS refuses to others of its kind.
+func TestWhatTakesARightAwayIsNotPutOff(t *testing.T) {
+	c := newCaller(t)
+	c.aws["other"] = Denied
+	c.run(of(deletion, "shop", "other"))
+	c.want("others", c.run(of(deletion, "shop", "other")))
+	for i := range newInClosed + 2 {
+		name := fmt.Sprint("more", i)
+		c.aws[name] = Denied
+		c.run(of(deletion, "shop", "other"), of(deletion, "shop", name))
+	}
+	c.want("a new one", c.run(of(deletion, "shop", "other"), of(deletion, "shop", "new")))
+	revoke := func() (stepKey, plan.Step) {
+		k, s := deletion("shop", "revoked")
+		s.Revokes = true
+		return k, s
+	}
+	c.want("revokes", c.run(of(deletion, "shop", "other"), revoke), "revoked")
+}
+
+// The steps of what a stack asks for that are not to be called yet are held from the start of a run.
+func TestWhatIsRefusedIsHeldFromTheStart(t *testing.T) {
+	rule := model.Rule{Member: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}}
+	stack := model.Stack{LoadBalancer: &model.LoadBalancer{Listeners: []model.Listener{{Port: 80, Rules: []model.Rule{rule}}}}}
+	k := ruleKeys(rule, 80)[0]
+	var m refusals
+	now := time.Unix(1000, 0)
+	m.refused(k, FailedStep{Class: Invalid, Err: errors.New("refused"), Called: true}, now)
+	if got := m.pending(stack, now.Add(time.Second)); len(got) != 1 || got[0].Called || got[0].Wait != firstBackOff-time.Second {
+		t.Errorf("%+v", got)
+	}
+	if got := m.pending(stack, now.Add(firstBackOff)); len(got) != 0 {
+		t.Errorf("when it is due: %+v", got)
+	}
+}
