@@ -189,3 +189,9 @@ func Hostnames(obj cluster.Object) []string {
 	}
 	return out
 }
+
+// Claims reports whether a route names a hostname, or leaves it to its listeners. "" stands for all hostnames.
+func Claims(obj cluster.Object, host string) bool {
+	names := Hostnames(obj)
+	return len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return n == host || covers(n, host) })
+}

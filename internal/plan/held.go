@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -139,6 +140,21 @@ func (p *rulePlan) conditions() string {
 // Refuses reports whether actions are the 503 of a held rule.
 func Refuses(actions []model.Action) bool {
 	return len(actions) == 1 && actions[0] == model.Action(unavailable)
+}
+
+// OnlyRefuses reports whether actions do nothing but refuse requests, which needs no right.
+func OnlyRefuses(actions []model.Action) bool {
+	if len(actions) != 1 {
+		return false
+	}
+	a, ok := actions[0].(model.FixedResponse)
+	return ok && a.Body == "" && (strings.HasPrefix(a.Status, "4") || strings.HasPrefix(a.Status, "5")) || Refuses(actions)
+}
+
+// ForwardsTo reports whether actions forward to a target group.
+func ForwardsTo(actions []model.Action, arn string) bool {
+	f := forwardOf(actions)
+	return f != nil && slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool { return g.Group.ARN == arn })
 }
 
 // isPlaceholder reports whether a live rule is the 503 of a held rule, which is worth less than any

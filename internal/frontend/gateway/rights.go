@@ -25,7 +25,7 @@ import (
 // What a missing kind would have to say is not known, and withdraws nothing.
 func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
 	gw, ok := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, id.Namespace, id.Name)
-	if !ok || gw.DeletionTimestamp != nil || !f.installed(v) {
+	if !ok || !f.installed(v) { // one that is being deleted may be kept by its deletion protection
 		return model.Withdrawn{}, nil
 	}
 	// Which listeners are valid depends on what is live, as in a translation.
@@ -118,17 +118,14 @@ func (r *rights) networkListener(l *observed.Listener) {
 	}
 }
 
-// mayServe reports whether one of those whose rule it may be may serve a hostname on a port, and otherwise whose it is. A
-// rule that forwards nowhere may be of any route.
+// mayServe reports whether one of those whose rule it may be may serve a hostname on a port, and otherwise whose it is.
 func (r *rights) mayServe(port int32, actions []model.Action, host string) (finding.Ref, bool) {
 	owners := r.ownersOf(actions)
 	if len(owners) == 0 {
-		if harmless(actions) {
+		if plan.OnlyRefuses(actions) {
 			return finding.Ref{}, true
 		}
-		for n := range r.attached.Routes {
-			owners = append(owners, ownership.RefOf(r.attached.Routes[n].Object))
-		}
+		owners = r.claimantsOf(host)
 	}
 	for _, o := range owners {
 		if r.attached.MayServe(o.Namespace, cluster.Kind(o.Kind), port, host) {
@@ -141,13 +138,22 @@ func (r *rights) mayServe(port int32, actions []model.Action, host string) (find
 	return r.shown(owners), false
 }
 
-// harmless reports whether actions only refuse requests.
-func harmless(actions []model.Action) bool {
-	if len(actions) != 1 {
-		return false
+// claimantsOf are the routes of which a rule for a hostname may be that shows no owner in AWS, such as a redirect: those
+// that name the hostname, or any where none does. Without the first, the redirect of a route that has lost the hostname
+// would stay because another route has it now.
+func (r *rights) claimantsOf(host string) (out []finding.Ref) {
+	var all []finding.Ref
+	for n := range r.attached.Routes {
+		obj := r.attached.Routes[n].Object
+		all = append(all, ownership.RefOf(obj))
+		if attach.Claims(obj, host) {
+			out = append(out, ownership.RefOf(obj))
+		}
 	}
-	a, ok := actions[0].(model.FixedResponse)
-	return ok && a.Body == "" && (strings.HasPrefix(a.Status, "4") || strings.HasPrefix(a.Status, "5")) || plan.Refuses(actions)
+	if len(out) == 0 {
+		return all
+	}
+	return out
 }
 
 func forwardsNowhere(actions []model.Action) bool {
