@@ -25,6 +25,7 @@ func answersOn(port int32, host, path string) func(r *Harness) []string {
 func init() {
 	authorities["HTTPRoute that redirects"] = redirectAuthority
 	authorities["Gateway that is being deleted"] = deletedAuthority
+	authorities["Gateway that is gone"] = goneAuthority
 	for name, action := range map[string]string{
 		"redirects":          `{"type":"redirect","redirectConfig":{"host":"evil.example.net","statusCode":"HTTP_302"}}`,
 		"answers":            `{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200","messageBody":"evil"}}`,
@@ -86,6 +87,13 @@ var deletedAuthority = authority{
 		},
 	},
 	edges: some(withdrawals, "ReferenceGrant", "ReferenceGrant for another name", "label of the namespace"),
+}
+
+// goneAuthority is one whose finalizer somebody has taken off.
+var goneAuthority = authority{
+	docs: deletedAuthority.docs, serving: deletedAuthority.serving,
+	ways:  map[string]func(r *Harness){"finalizer taken off": func(r *Harness) { r.lose(cluster.KindGateway, "shop", "edge") }},
+	edges: some(withdrawals, "ReferenceGrant", "ReferenceGrant for another name"),
 }
 
 func answeringAuthority(action string) authority {

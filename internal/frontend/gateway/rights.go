@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
@@ -24,9 +25,13 @@ import (
 // namespaces and kinds for hostnames, and by the ReferenceGrants. No route or configuration has to be readable for that.
 // What a missing kind would have to say is not known, and withdraws nothing.
 func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
-	gw, ok := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, id.Namespace, id.Name)
-	if !ok || !f.installed(v) { // one that is being deleted may be kept by its deletion protection
+	if !f.installed(v) {
 		return model.Withdrawn{}, nil
+	}
+	// The load balancer of a Gateway that is being deleted, or is gone, may be kept by its deletion protection.
+	gw, ok := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, id.Namespace, id.Name)
+	if !ok {
+		gw = &gwv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name}}
 	}
 	// Which listeners are valid depends on what is live, as in a translation.
 	t := &translation{Builder: assemble.Builder{Translation: members.Translation{ID: id, Live: &have}}, view: v, gw: gw}
@@ -35,7 +40,7 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	}
 	r := &rights{
 		have: have, gateway: ownership.RefOf(gw), network: id.Kind == model.NLBGateway,
-		listeners: !f.lacksSets(v, gw), grants: v.Installed(cluster.KindReferenceGrant),
+		listeners: ok && !f.lacksSets(v, gw), grants: v.Installed(cluster.KindReferenceGrant),
 		attached: attach.Of(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet), Serves: t.serves}),
 		owners:   map[string][]finding.Ref{},
 		out: model.Withdrawn{
