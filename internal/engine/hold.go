@@ -102,6 +102,9 @@ func (h *holding) hold(f FailedStep) bool {
 			its = ownDefault(s.Address)
 		}
 		return holdDefaults(lb, its)
+	case plan.AddCertificate:
+		its := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) && l.TLS != nil }
+		return changeListeners(lb, its, func(l *model.Listener) bool { return refuseCertificate(l, do.ARN) })
 	case plan.SetPriorities:
 		its := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) }
 		return changeListeners(lb, its, func(l *model.Listener) bool { return raise(&l.OrderHeld, model.HeldRefused) })
@@ -152,6 +155,17 @@ func (h *holding) changeRules(which func(port int32, r model.Rule) bool, change 
 		changed = changed || here
 	}
 	return changed
+}
+
+// refuseCertificate goes on without a certificate, so that the removal of others does not wait for it.
+func refuseCertificate(l *model.Listener, arn string) bool {
+	if slices.Contains(l.TLS.Refused, arn) {
+		return false
+	}
+	tls := *l.TLS
+	tls.Refused = append(slices.Clone(tls.Refused), arn)
+	l.TLS = &tls
+	return true
 }
 
 func holdDefaults(lb *model.LoadBalancer, refused func(model.Listener) bool) bool {

@@ -66,6 +66,10 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 		switch c := c.(type) {
 		case model.CertARNs:
 			for _, arn := range c.ARNs {
+				if refuses(l, live, arn) {
+					out.Blocked = append(out.Blocked, c.Member)
+					continue
+				}
 				if cc.certificateMissing(arn, live) {
 					out.Blocked = append(out.Blocked, c.Member)
 					lacking.Add(finding.Finding{
@@ -88,7 +92,7 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 				continue
 			}
 			for _, id := range c.IDs {
-				if arn := cc.own[id]; arn != "" {
+				if arn := cc.own[id]; arn != "" && !refuses(l, live, arn) {
 					all = append(all, arn)
 				}
 				out.Coming = out.Coming || live == nil && cc.coming[id]
@@ -119,7 +123,13 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 				out.Blocked = append(out.Blocked, c.Member)
 				continue
 			}
-			all = append(all, of.arns...)
+			for _, arn := range of.arns {
+				if refuses(l, live, arn) {
+					out.Blocked = append(out.Blocked, c.Member)
+					continue
+				}
+				all = append(all, arn)
+			}
 		}
 		if len(all) > before {
 			choices = append(choices, all[before:])
@@ -191,6 +201,11 @@ func defaultCertificate(choices [][]string, first string, live *observed.Listene
 		}
 	}
 	return first
+}
+
+// refuses reports whether AWS refuses to attach a certificate to a listener.
+func refuses(l model.Listener, live *observed.Listener, arn string) bool {
+	return slices.Contains(l.TLS.Refused, arn) && (live == nil || live.Certificate != arn && !slices.Contains(live.Certificates, arn))
 }
 
 // keptCertificates are the live certificates, the default first, that serve hosts of held members and

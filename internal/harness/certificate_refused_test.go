@@ -1,0 +1,83 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+)
+
+// imported is a new certificate in ACM.
+func imported(r *Harness, host string) string {
+	r.T.Helper()
+	cert, key, err := selfSigned(host)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	out, err := acm.NewFromConfig(AWSConfig(r.Emulator)).ImportCertificate(r.T.Context(), &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return *out.CertificateArn
+}
+
+// attachedCertificates are the certificates of all listeners.
+func attachedCertificates(r *Harness) (out []string) {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	for _, l := range w.Partition(Account, Region).ELB.Listeners {
+		out = append(append(out, l.SNI...), l.Certificate)
+	}
+	return out
+}
+
+func secureMember(namespace, name, order, host string, arns ...string) string {
+	return inGroup(namespace, name, "alb", host, "", "group.name", "edge", "group.order", order, "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", strings.Join(arns, ","))
+}
+
+// The certificates of a load balancer are used up, and a neighbour in front has more that AWS refuses. A certificate that
+// a member does not name any more, as its key is known to others, is not presented any more. One that it replaces is
+// presented until AWS takes its successor.
+func TestACertificateLeavesWhereANeighbourWaitsForOne(t *testing.T) {
+	t.Parallel()
+	for _, replaced := range []bool{false, true} {
+		t.Run(fmt.Sprint("replaced ", replaced), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				quota(r, "certificates-per-application-load-balancer", 4)
+				first, old, successor := imported(r, "first.example.org"), imported(r, "victim.example.org"), imported(r, "victim.example.org")
+				var theirs []string
+				for i := range 6 {
+					theirs = append(theirs, imported(r, fmt.Sprintf("t%d.example.org", i)))
+				}
+				r.Apply(shop, pods("web", podAddresses[:3]...), neighbourNamespace, secureMember("shop", "other", "1", "first.example.org", first))
+				settled(t, r)
+				r.Apply(secureMember("shop", "victim", "10", "victim.example.org", old))
+				settled(t, r)
+				r.Apply(secureMember("team", "front", "-1000", "team.example.org", theirs...))
+				r.Settle(time.Hour)
+				if !slices.Contains(attachedCertificates(r), old) || slices.Contains(attachedCertificates(r), theirs[5]) {
+					t.Fatalf("attached are %s", attachedCertificates(r))
+				}
+				next := first
+				if replaced {
+					next = successor
+				}
+				r.Apply(secureMember("shop", "victim", "10", "victim.example.org", next))
+				r.Settle(time.Minute)
+				for range 2 {
+					if got := attachedCertificates(r); !slices.Contains(got, first) || slices.Contains(got, old) != (replaced && !slices.Contains(got, successor)) {
+						t.Errorf("old %s and successor %s; attached are %s", old, successor, got)
+					}
+					r.Settle(time.Hour)
+				}
+			})
+		})
+	}
+}
