@@ -15,7 +15,16 @@ func main() {
 	// The first signal stops in order, the second at once.
 	ctx := signals.SetupSignalHandler()
 	os.Exit(cli.Run(ctx, cli.Environment{
-		Program: os.Args[0], Terminal: term.IsTerminal(int(os.Stdout.Fd())),
+		Program: os.Args[0], Terminal: term.IsTerminal(int(os.Stdout.Fd())), Width: width,
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
 	}))
+}
+
+// width is that of the terminal, 0 if it is not known.
+func width() int {
+	columns, _, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
 }

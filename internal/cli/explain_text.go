@@ -59,7 +59,7 @@ func showExplainedStack(w io.Writer, s explainedStack) {
 	for _, lb := range s.LoadBalancers {
 		showExplainedLoadBalancer(w, lb)
 	}
-	some(s.TargetGroups, mostTargetGroups, treeText{w}.targetGroup, func(n int) { fmt.Fprintf(w, "  … and %d more target groups\n", n) })
+	some(s.TargetGroups, mostTargetGroups, treeText{w: w}.targetGroup, func(n int) { fmt.Fprintf(w, "  … and %d more target groups\n", n) })
 }
 
 // String is the finding in one line.

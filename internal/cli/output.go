@@ -38,13 +38,13 @@ func (o *output) check() error {
 
 func (o *output) text() bool { return o.form == "text" }
 
-// out is where the answer goes, in colours if it is text for a terminal.
+// out is where the answer goes, in colours and wrapped if it is text for a terminal.
 func (o *output) out() io.Writer { return o.to(o.command.OutOrStdout()) }
 
 // to is w for an answer.
 func (o *output) to(w io.Writer) io.Writer {
-	if o.text() && o.env.coloured() {
-		w = &painter{w: w}
+	if width := o.env.width(); o.text() && (o.env.coloured() || width > 0) {
+		w = &painter{w: w, coloured: o.env.coloured(), width: width}
 	}
 	return printable{w}
 }

@@ -64,12 +64,12 @@ func (p *planning) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	all := planDocument{Cluster: p.cfg.ClusterName, Stacks: []planStack{}, Bindings: []bindingDocument{}}
+	all := planDocument{Cluster: p.cfg.ClusterName, Stacks: []planStack{}, Bindings: []bindingDocument{}, seen: map[plan.StepID]bool{}}
 	err = p.each(ctx, store, func(draft engine.Draft) error {
 		left := leaving(draft, p.cfg, p.env.now())
-		all.add(draft, left)
+		own, shared := all.add(draft, left)
 		if p.form.text() {
-			showSteps(out, draft, left)
+			showSteps(out, draft, own, shared, left)
 		}
 		return nil
 	})
@@ -99,11 +99,19 @@ func (p *planning) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-func showSteps(w io.Writer, d engine.Draft, left []leavingDocument) {
+// showSteps prints the plan of a load balancer: its own steps, and which others share and were shown with another.
+func showSteps(w io.Writer, d engine.Draft, own plan.Plan, shared []plan.StepID, left []leavingDocument) {
 	fmt.Fprintf(w, "# %s %s\n", kindText(string(d.Stack.ID.Kind)), d.Stack.ID)
 	showFindings(w, d.Findings)
 	showLeaving(w, left)
-	fmt.Fprintln(w, d.Plan.Text())
+	for _, id := range shared {
+		fmt.Fprintf(w, "# %s is shown above; load balancers share it\n", id)
+	}
+	if len(shared) > 0 && own.Empty() {
+		fmt.Fprintln(w)
+		return
+	}
+	fmt.Fprintln(w, own.TextWith(plan.NamesOf(d.Have)))
 }
 
 func showSummary(w io.Writer, all planDocument, program string) {

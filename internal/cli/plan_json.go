@@ -27,9 +27,13 @@ type planDocument struct {
 	Rules    []stepDocument    `json:"rules"`
 	Targets  targetsSummary    `json:"targets"`
 	// Summary, Errors and Warnings are those of all stacks.
+	// What several stacks share counts once.
 	Summary  plan.Summary `json:"summary"`
 	Errors   int          `json:"errors"`
 	Warnings int          `json:"warnings"`
+
+	// seen are the steps about what load balancers share.
+	seen map[plan.StepID]bool
 }
 
 type planStack struct {
@@ -79,6 +83,8 @@ type stepDocument struct {
 	Kind string `json:"kind"`
 	// Resource is the id or ARN within the stack.
 	Resource string `json:"resource"`
+	// Name is what text has in place of an ARN or id.
+	Name string `json:"name,omitempty"`
 	// In is the target group of a target, or the security group of a rule.
 	In      string          `json:"in,omitempty"`
 	Changes []fieldDocument `json:"changes"`
@@ -103,8 +109,10 @@ func (f fieldDocument) text() string {
 	return plan.Change{Path: f.Field, From: f.From, To: f.To}.String()
 }
 
-// add takes a draft up.
-func (all *planDocument) add(d engine.Draft, left []leavingDocument) {
+// add takes a draft up. It returns the plan without the steps about what load balancers share and an earlier draft has too,
+// and these.
+func (all *planDocument) add(d engine.Draft, left []leavingDocument) (own plan.Plan, shared []plan.StepID) {
+	names := plan.NamesOf(d.Have)
 	s := planStack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Findings: findingDocuments(d.Findings), Steps: []stepDocument{},
 		Joins: d.Plan.Joins, Summary: d.Plan.Summary(d.Have), Leaving: left, Result: d.Describe(),
@@ -114,13 +122,17 @@ func (all *planDocument) add(d engine.Draft, left []leavingDocument) {
 			ID: step.ID, Verb: step.Verb, Kind: string(step.Address.Kind), Resource: step.Address.ID, Changes: []fieldDocument{},
 			Why: step.Why, Impact: step.Impact, After: step.After, WaitsFor: step.Wait.For,
 		}
+		if name := names.In(step.Address.ID); name != step.Address.ID {
+			doc.Name = name
+		}
 		for _, f := range step.Fields() {
 			doc.Changes = append(doc.Changes, fieldDocument{f.Path, f.From, f.To})
 		}
 		s.Steps = append(s.Steps, doc)
 	}
 	all.Stacks = append(all.Stacks, s)
-	all.Summary = all.Summary.Add(s.Summary)
+	own, shared = all.unseen(d.Plan)
+	all.Summary = all.Summary.Add(own.Summary(d.Have))
 	for _, f := range d.Findings {
 		if f.Severity == finding.Error {
 			all.Errors++
@@ -128,6 +140,25 @@ func (all *planDocument) add(d engine.Draft, left []leavingDocument) {
 			all.Warnings++
 		}
 	}
+	return own, shared
+}
+
+// unseen is a plan without the steps about what load balancers share that an earlier plan has, and these.
+func (all *planDocument) unseen(p plan.Plan) (own plan.Plan, shared []plan.StepID) {
+	own = p
+	own.Steps = nil
+	for _, s := range p.Steps {
+		switch {
+		case s.Address.Kind != plan.BackendGroup:
+			own.Steps = append(own.Steps, s)
+		case all.seen[s.ID]:
+			shared = append(shared, s.ID)
+		default:
+			all.seen[s.ID] = true
+			own.Steps = append(own.Steps, s)
+		}
+	}
+	return own, shared
 }
 
 func findingDocuments(found finding.List) []findingDocument {

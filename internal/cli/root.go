@@ -25,11 +25,21 @@ type Environment struct {
 	Program string
 	// Terminal reports that Stdout is one.
 	Terminal bool
+	// Width returns the width of the terminal now, 0 if it is not known; nil if Stdout is none.
+	Width func() int
 	// Wait waits between two looks at the same thing; nil waits by the clock. It returns an error if the context
 	// has ended.
 	Wait func(ctx context.Context, d time.Duration) error
 	// Now is the clock by which answers of AWS grow old; time.Now if nil.
 	Now func() time.Time
+}
+
+// width is that of the terminal, 0 if there is none.
+func (e Environment) width() int {
+	if !e.Terminal || e.Width == nil {
+		return 0
+	}
+	return e.Width()
 }
 
 func (e Environment) now() time.Time {

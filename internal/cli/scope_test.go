@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
@@ -201,5 +202,52 @@ func TestShellsComplete(t *testing.T) {
 				t.Errorf("exit %d: %q: %s", code, got, stderr)
 			}
 		})
+	}
+}
+
+// On a terminal lines are broken at spaces, under their text; what is piped is not, nor are words that may be copied.
+func TestLinesAreWrappedAtTheWidthOfTheTerminal(t *testing.T) {
+	_, flags := aws(t)
+	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
+	show := func(terminal bool, width int) string {
+		var out, errs bytes.Buffer
+		Run(t.Context(), Environment{
+			Args: slices.Concat([]string{"plan", "-f=-"}, flags), Stdin: strings.NewReader(text), Stdout: &out, Stderr: &errs,
+			Terminal: terminal, Width: func() int { return width }, Getenv: func(k string) string { return map[string]string{"NO_COLOR": "1"}[k] },
+		})
+		return out.String()
+	}
+	piped := show(false, 60)
+	if show(true, 0) != piped || show(true, 10000) != piped {
+		t.Error("lines are wrapped without need")
+	}
+	narrow := show(true, 60)
+	if narrow == piped || strings.Join(strings.Fields(narrow), " ") != strings.Join(strings.Fields(piped), " ") {
+		t.Errorf("other words: %s", cmp.Diff(piped, narrow))
+	}
+	for line := range strings.Lines(narrow) {
+		line = strings.TrimSuffix(line, "\n")
+		if n := utf8.RuneCountInString(line); n > 60 && strings.Contains(strings.TrimLeft(line, " +#~-."), " ") {
+			t.Errorf("%d characters: %s", n, line)
+		}
+	}
+	for _, tc := range []struct{ line, want string }{
+		{"+ create rule/80:1   # from spec.rules[0].http.paths[0] of", "+ create rule/80:1   # from\n      spec.rules[0].http.paths[0] of"},
+		{"    tags: aaaaaaaaaaaaaa bbbbbbbbbbbbbbb cccccccccc ddd", "    tags: aaaaaaaaaaaaaa bbbbbbbbbbbbbbb\n        cccccccccc ddd"},
+		{"    arn:aws:elasticloadbalancing:us-west-2:123456789012:x y", "    arn:aws:elasticloadbalancing:us-west-2:123456789012:x\n        y"},
+	} {
+		if got := strings.Join(wrapped(tc.line, 40), "\n"); got != tc.want {
+			t.Errorf("%q, want %q", got, tc.want)
+		}
+	}
+}
+
+// What load balancers share is shown and counted once.
+func TestWhatLoadBalancersShareIsPlannedOnce(t *testing.T) {
+	_, flags := aws(t)
+	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML, strings.Replace(ingressYAML, "{name: web,", "{name: other,", 1)}, "---\n")
+	code, out, stderr := with(t, text, nil, slices.Concat([]string{"plan", "-f=-"}, flags)...)
+	if code != exitChanges || strings.Count(out, "+ create backend-security-group/") != 1 || strings.Count(out, "# create backend-security-group/backend-sg is shown above; load balancers share it\n") != 1 {
+		t.Errorf("exit %d: %s%s", code, stderr, out)
 	}
 }

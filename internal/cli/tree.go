@@ -15,6 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 func newTree(env Environment) *cobra.Command {
@@ -136,10 +137,13 @@ const (
 )
 
 // treeText writes one stack.
-type treeText struct{ w io.Writer }
+type treeText struct {
+	w     io.Writer
+	names plan.Names
+}
 
 func showTree(w io.Writer, s treeStack) {
-	t := treeText{w}
+	t := treeText{w, s.names}
 	fmt.Fprintf(w, "%s %s%s\n", kindText(s.Kind), s.ID, map[bool]string{true: ": held, nothing of it is changed"}[s.Held])
 	if len(s.Members) > 0 && !s.alone() {
 		var refs []string
@@ -196,7 +200,7 @@ func (t treeText) compared(c compared, depth int, text string) {
 	}
 	t.line(c.State, depth, text)
 	some(c.Changes, mostChanges,
-		func(f fieldDocument) { t.line(live, depth+2, f.text()) },
+		func(f fieldDocument) { t.line(live, depth+2, t.names.In(f.text())) },
 		func(n int) { t.line(live, depth+2, fmt.Sprintf("… and %d more differences", n)) })
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // state is how a resource compares with the desired state.
@@ -36,6 +37,7 @@ type (
 		SecurityGroups []treeSecurityGroup `json:"securityGroups"`
 
 		found finding.List
+		names plan.Names
 	}
 	treeSecurityGroup struct {
 		compared

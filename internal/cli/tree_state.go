@@ -29,7 +29,7 @@ type comparer struct {
 func compare(d engine.Draft, facts observed.Facts, of behind) treeStack {
 	c := newComparer(d, facts, of)
 	return treeStack{
-		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Findings: findingDocuments(d.Findings), found: d.Findings,
+		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Findings: findingDocuments(d.Findings), found: d.Findings, names: plan.NamesOf(d.Have),
 		Members:       membersOf(d.Stack),
 		LoadBalancers: c.loadBalancers(), TargetGroups: c.targetGroups(), SecurityGroups: c.securityGroups(),
 	}

@@ -43,7 +43,11 @@ func (t *treeing) follow(cmd *cobra.Command) error {
 			fmt.Fprintf(printable{cmd.ErrOrStderr()}, "# %v; looking again in %s\n", err, t.every)
 		}
 		if text != last {
-			if _, err := io.WriteString(cmd.OutOrStdout(), t.news(first, last, text)); err != nil {
+			out := cmd.OutOrStdout()
+			if t.form.text() {
+				out = t.form.to(out)
+			}
+			if _, err := io.WriteString(out, t.news(first, last, text)); err != nil {
 				return err
 			}
 			last = text
@@ -54,11 +58,11 @@ func (t *treeing) follow(cmd *cobra.Command) error {
 	}
 }
 
-// picture is what tree shows now.
+// picture is what tree shows now, without colours and not wrapped, to be compared.
 func (t *treeing) picture(ctx context.Context, stdin io.Reader) (string, error) {
 	var out bytes.Buffer
-	w := t.form.to(&out)
-	notes := w
+	w := printable{&out}
+	var notes io.Writer = w
 	if !t.form.text() {
 		notes = io.Discard
 	}

@@ -1,0 +1,50 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// People read names; ARNs and ids stay only for what has no name.
+func TestTextHasNamesInPlaceOfARNs(t *testing.T) {
+	have := observed.Stack{
+		LoadBalancers: []observed.LoadBalancer{{ARN: "arn:lb/1", Name: "k8s-web", Listeners: []observed.Listener{{
+			ARN: "arn:listener/1", Protocol: "HTTP", Port: 80, Rules: []observed.Rule{
+				{ARN: "arn:rule/1", Priority: 3, Conditions: []model.Condition{model.HostHeader{Values: []string{"a.example.com"}}}},
+				{ARN: "arn:rule/11", Priority: 4, Conditions: []model.Condition{model.PathPattern{Values: []string{"/" + strings.Repeat("x", 100)}}}},
+			},
+		}}}},
+		TargetGroups:   []observed.TargetGroup{{ARN: "arn:group/1", ResourceID: "shop/web:80", Name: "k8s-shop"}},
+		SecurityGroups: []observed.SecurityGroup{{ID: "sg-1", Name: "k8s-web-sg"}},
+		Facts:          observed.Facts{BackendGroup: &observed.SecurityGroup{ID: "sg-2", Name: "shared"}},
+	}
+	p := Plan{Steps: []Step{{
+		ID: "tag rule/arn:rule/1", Verb: Update, Why: "arn:lb/1 differs",
+		Changes: []Change{{Path: "priority of arn:rule/11", To: "2"}, {Path: "groups", From: "arn:group/1, arn:group/other", To: "sg-1, sg-2"}},
+	}}}
+	want := `~ tag rule/HTTP:80/3 (host a.example.com)   # k8s-web differs
+    priority of HTTP:80/4 (path /` + strings.Repeat("x", 74) + `… (106 characters)): 2
+    groups: shop/web:80 (k8s-shop), arn:group/other -> k8s-web-sg (sg-1), shared (sg-2)
+`
+	if got := p.TextWith(NamesOf(have)); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := p.Text(); !strings.Contains(got, "arn:rule/11") {
+		t.Error(got)
+	}
+	have.LoadBalancers = append(have.LoadBalancers, observed.LoadBalancer{ARN: "arn:lb/2", Name: "before"})
+	if got := NamesOf(have).In("listener/arn:listener/1"); got != "listener/k8s-web/HTTP:80" {
+		t.Error(got)
+	}
+}
+
+// A change of the order of rules alone is a change.
+func TestAnOrderOfRulesIsCounted(t *testing.T) {
+	p := Plan{Steps: []Step{{ID: "order listener/80", Address: Address{Listener, "80"}, Verb: Update, Do: SetPriorities{}}}}
+	if got := p.Summary(observed.Stack{}); got != (Summary{Change: 1}) {
+		t.Errorf("%+v", got)
+	}
+}
