@@ -7,7 +7,7 @@ import (
 
 // The bounds of what is compared, because tenants choose the names.
 const (
-	mostNearestWord  = 64
+	mostNearestWord  = 96
 	mostNearestKnown = 500
 )
 

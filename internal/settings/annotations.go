@@ -64,6 +64,7 @@ func (a Annotations) Advice(annotations map[string]string, object finding.Ref) f
 	for _, f := range a.unknownFields(annotations) {
 		advise(f.Annotation, fmt.Sprintf("there is no field %q%s; it has no effect", f.Field, f.Meant), "correct its name or remove it")
 	}
+	found.Add(a.attributeAdvice(annotations, object)...)
 	for _, key := range a.endingInComma(annotations) {
 		advise(key, "the comma at the end is taken for a part of the last value", "remove it")
 	}

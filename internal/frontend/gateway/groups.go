@@ -119,6 +119,7 @@ func (t *translation) groupRequest(a target, of gatewayconfig.Targets, at findin
 		Type:       opt(of.TargetType, at, func(v gwconfig.TargetType) model.TargetType { return model.TargetType(v) }),
 		Attributes: settings.Opt[map[string]string]{Value: gatewayconfig.Attributes(of.TargetGroupAttributes), Set: len(of.TargetGroupAttributes) > 0, Origin: at},
 	}
+	t.Found.Add(settings.TargetGroupAttributeKeys.Advice(set.Attributes.Value, a.route, at.Field, finding.ParametersInvalid)...)
 	out := assemble.GroupRequest{
 		Kind: t.ID.Kind, Service: a.svc, Port: intstr.FromInt32(a.port.Port), DefaultType: t.opt.DefaultTargetType,
 		LoadBalancer: t.Stack.LoadBalancer.AddressType, Origin: a.at,

@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/gatewayconfig"
 	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
 // port is one port of valid listeners.
@@ -80,6 +81,7 @@ func (t *translation) listener(p *port) model.Listener {
 	if p.entry != nil && (p.Base == model.HTTP || !p.TLS) && len(p.entry.ListenerAttributes) > 0 {
 		l.Attributes = gatewayconfig.Attributes(p.entry.ListenerAttributes)
 		l.AttributesOf = []finding.Origin{p.at}
+		t.Found.Add(settings.ListenerAttributeKeys.Advice(l.Attributes, p.at.Object, p.at.Field, finding.ParametersInvalid)...)
 	}
 	return l
 }

@@ -87,6 +87,8 @@ var listenerReasons = map[finding.Reason]string{
 func conditionOf(x finding.Finding) conditionRow {
 	row, ok := conditionTable[x.Reason]
 	switch {
+	case x.Reason == finding.ParametersInvalid && x.Severity != finding.Error:
+		return advice // such as a probable spelling mistake, which AWS judges
 	case ok:
 		return row
 	case x.Severity != finding.Error:

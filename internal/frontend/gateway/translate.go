@@ -119,6 +119,12 @@ func (t *translation) load(class *gwv1.GatewayClass) {
 	}
 	t.member.Blocked = len(faults) > 0
 	t.NoClients = t.set.NoClients
+	known := settings.ALBAttributeKeys
+	if t.Type == model.Network {
+		known = settings.NLBAttributeKeys
+	}
+	attributes := t.set.Shared.LoadBalancer.Attributes
+	t.Found.Add(known.Advice(attributes.Value, t.ref, attributes.Origin.Field, finding.ParametersInvalid)...)
 	t.reportIgnored()
 }
 

@@ -1,0 +1,52 @@
+package settings
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// Each key is found again with a letter less, by the keys of its own kind of resource.
+func TestMistypedAttributeKeys(t *testing.T) {
+	for _, known := range []AttributeKeys{ALBAttributeKeys, NLBAttributeKeys, ListenerAttributeKeys, TargetGroupAttributeKeys} {
+		for _, key := range known {
+			if found := known.Advice(map[string]string{key: ""}, webService, "f", finding.AnnotationInvalid); len(found) > 0 {
+				t.Errorf("%s: %v", key, found)
+			}
+			mistyped := key[:len(key)-1]
+			found := known.Advice(map[string]string{mistyped: ""}, webService, "f", finding.AnnotationInvalid)
+			want := "attribute key " + strconv.Quote(mistyped) + " is not one that AWS documents (did you mean " + strconv.Quote(key) + "?); AWS refuses the keys that it does not know"
+			if len(found) != 1 || found[0].Message != want || found[0].Blocks != finding.BlocksNothing {
+				t.Errorf("%v, want %s", found, want)
+			}
+		}
+	}
+	if slices.Contains(ALBAttributeKeys, "dns_record.client_routing_policy") || slices.Contains(NLBAttributeKeys, "idle_timeout.timeout_seconds") {
+		t.Error("kinds of load balancers have keys of each other")
+	}
+	if found := ALBAttributeKeys.Advice(map[string]string{"brand.new": "1"}, webService, "f", finding.AnnotationInvalid); len(found) > 0 {
+		t.Errorf("a key that may be new: %v", found)
+	}
+}
+
+// However many keys there are, few are looked at.
+func TestAdviceAboutAttributesIsBounded(t *testing.T) {
+	many := map[string]string{}
+	for i := range 1000 {
+		many["idle_timeout.timeout_second"+strconv.Itoa(i)] = "1"
+	}
+	if found := ALBAttributeKeys.Advice(many, webService, "f", finding.AnnotationInvalid); len(found) > mostMistypedKeys {
+		t.Errorf("%d findings", len(found))
+	}
+}
+
+// Rows that begin with attributes have keys to compare with.
+func TestAttributeRowsExist(t *testing.T) {
+	for key := range attributeRows {
+		if !slices.ContainsFunc(slices.Concat(IngressAnnotations.Rows(), ServiceAnnotations.Rows()), func(r Row) bool { return r.Key == key && r.Type == "map" }) {
+			t.Errorf("no annotation has the key %q", key)
+		}
+	}
+}
