@@ -78,6 +78,11 @@ func TestUnsupportedSettingsAreLogged(t *testing.T) {
 
 func TestExplainKnowsEveryReason(t *testing.T) {
 	_, list, _ := run(t, "explain")
+	for _, s := range finding.Subjects {
+		if !strings.Contains("\n\n"+list, "\n\n"+s.Name+"\n  "+string(s.Reasons[0])) {
+			t.Errorf("%s is no heading of its reasons", s.Name)
+		}
+	}
 	for _, r := range finding.Reasons {
 		if !strings.Contains(list, string(r.Reason)) {
 			t.Errorf("%s is not listed", r.Reason)

@@ -23,7 +23,7 @@ in the object's events and conditions. It changes nothing.
 A rule that comes from the object, or that forwards to the Service, is marked with >.
 
 explain REASON says what the first word of an event or condition means; without an argument it lists all
-reasons. "fulcrum explain request" says which rule answers a request.`,
+reasons by what they are about. "fulcrum explain request" says which rule answers a request.`,
 		Example: `  fulcrum explain ingress/web -n shop --cluster-name=prod --aws-vpc-id=vpc-0123
   fulcrum explain httproute/pay -n bank --cluster-name=prod --aws-vpc-id=vpc-0123 -o json
   fulcrum explain CertificateNotFound`,
@@ -43,7 +43,7 @@ reasons. "fulcrum explain request" says which rule answers a request.`,
 		}
 		switch {
 		case len(args) == 0:
-			return e.reasons(finding.Reasons, true)
+			return e.allReasons()
 		case len(args) == 1 && !strings.Contains(args[0], "/"):
 			return e.reason(cmd, args[0])
 		}
@@ -56,8 +56,10 @@ reasons. "fulcrum explain request" says which rule answers a request.`,
 // reasonDocument is a reason for tools.
 type reasonDocument struct {
 	Reason finding.Reason `json:"reason"`
-	Means  string         `json:"means"`
-	WayOut string         `json:"wayOut"`
+	// Subject is what reasons of its kind are about.
+	Subject string `json:"subject,omitempty"`
+	Means   string `json:"means"`
+	WayOut  string `json:"wayOut"`
 	// Blocks is what a finding of the reason usually holds: nothing, rule, listener, member or stack.
 	Blocks string `json:"blocks"`
 }
@@ -85,7 +87,7 @@ func (e *explaining) reason(cmd *cobra.Command, word string) error {
 		return fmt.Errorf("unknown reason %q%s; run \"%s explain\" for the list, or \"%s explain KIND/NAME\" about an object",
 			word, finding.DidYouMean(word, known), program, program)
 	}
-	return e.reasons(finding.Reasons[i:i+1], false)
+	return e.reasons(finding.Reasons[i : i+1])
 }
 
 // outerReasons are reasons of events and conditions that stand for many findings, in lower case.
@@ -117,18 +119,37 @@ const (
 	conditionOfFinding = "A reason of the Gateway API, which many faults share. The message of the condition names the field, what happens and the way out; explain KIND/NAME shows the finding."
 )
 
-func (e *explaining) reasons(all []finding.Explanation, list bool) error {
+// allReasons lists them by subject; for tools they are in alphabetical order.
+func (e *explaining) allReasons() error {
+	if !e.form.text() {
+		return e.reasons(finding.Reasons)
+	}
+	means := map[finding.Reason]string{}
+	for _, r := range finding.Reasons {
+		means[r.Reason] = r.Means
+	}
+	out := e.form.out()
+	for i, s := range finding.Subjects {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintln(out, s.Name)
+		for _, r := range s.Reasons {
+			fmt.Fprintf(out, "  %-24s %s\n", r, means[r])
+		}
+	}
+	return nil
+}
+
+func (e *explaining) reasons(all []finding.Explanation) error {
 	doc := reasonsDocument{Reasons: []reasonDocument{}}
 	out := e.form.out()
 	for _, r := range all {
-		switch {
-		case !e.form.text():
-			doc.Reasons = append(doc.Reasons, reasonDocument{r.Reason, r.Means, r.WayOut, r.Reaches.String()})
-		case list:
-			fmt.Fprintf(out, "%-24s %s\n", r.Reason, r.Means)
-		default:
+		if e.form.text() {
 			fmt.Fprintf(out, "%s\n  %s\n  Way out: %s\n  Usually holds: %s\n", r.Reason, r.Means, r.WayOut, r.Reaches)
+			continue
 		}
+		doc.Reasons = append(doc.Reasons, reasonDocument{r.Reason, finding.SubjectOf(r.Reason), r.Means, r.WayOut, r.Reaches.String()})
 	}
 	if e.form.text() {
 		return nil

@@ -1,0 +1,56 @@
+package finding
+
+// Subject is what reasons are about, for lists that people read.
+type Subject struct {
+	Name    string
+	Reasons []Reason
+}
+
+// Subjects have each reason once, in the order in which a user comes across them.
+var Subjects = []Subject{
+	{"Classes and who may use them", []Reason{
+		IngressClassInvalid, NamespaceNotAllowed, GatewayClassInvalid, HostNotOwned, ReferenceNotPermitted, RouteNotAdmitted, SettingOfClass,
+		FeatureDisabled, Unsupported,
+	}},
+	{"Annotations, parameters and tags", []Reason{
+		AnnotationInvalid, AnnotationConflict, GroupNameInvalid, GroupOrderInvalid, ParametersInvalid, SettingFixed, TagInvalid, TagReserved,
+	}},
+	{"Backends and target groups", []Reason{
+		BackendNotFound, BackendPortNotFound, BackendTypeUnsupported, BackendUnsupported, BackendKindUnknown, ActionNotFound,
+		TargetGroupNotFound, TargetGroupNotOwned, TargetGroupShared, TargetGroupDiffers, TargetsConfiguredTwice,
+	}},
+	{"Targets: pods and nodes", []Reason{
+		EndpointIgnored, EndpointMissing, NodeUnusable, ServerIDMissing, TargetsCapped, EndpointGroupUnclear, NetworkingInvalid,
+	}},
+	{"Rules and routes", []Reason{
+		PathInvalid, RuleTooLarge, RuleUnreachable, HeldRuleLeftOut, RedirectPortInvalid, RouteValueUnsupported, RouteFieldIgnored,
+		RouteFiltersIncompatible, GatewayFieldIgnored, IngressTooLarge, GatewayTooLarge, ServiceTooLarge,
+	}},
+	{"Listeners, TLS and certificates", []Reason{
+		ListenerConflict, TLSNotServed, CertificateMissing, CertificateNotFound, CertificateInvalid, CertificateNotOwned, CertificatePending,
+		HostedZoneNotFound, SecretNotFound, SecretInvalid, ImportsDisabled, ImportsLimited, TrustStoreNotFound,
+	}},
+	{"Load balancers, subnets and security groups", []Reason{
+		SubnetsNotFound, SubnetsUnsuitable, SecurityGroupNotFound, RulesRevoked, NameTaken, LoadBalancerDoubled, WebACLNotFound,
+	}},
+	{"Changes that replace, move or delete", []Reason{
+		SchemeKept, LoadBalancerReplaced, LoadBalancerMoved, ReplacedWithGap, ReplacementHeld, DeletionProtected, RemovalNotTrusted,
+		WaitingForTargets, WaitingToDelete, WaitExpired,
+	}},
+	{"Answers of AWS and other writers", []Reason{
+		AccessDenied, RejectedByAWS, QuotaReached, ServiceUnavailable, CallFailed, DriftFound, DriftRepaired, WriteUndone,
+	}},
+	{"Reports themselves", []Reason{MoreFindings, PlanTooLarge}},
+}
+
+// SubjectOf is the name of that of a reason; "" for one that is not known.
+func SubjectOf(reason Reason) string {
+	for _, s := range Subjects {
+		for _, r := range s.Reasons {
+			if r == reason {
+				return s.Name
+			}
+		}
+	}
+	return ""
+}
