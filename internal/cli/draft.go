@@ -38,6 +38,9 @@ type drafting struct {
 	filesOnly bool
 	// observed and record name files with recorded answers of AWS, to read and to write.
 	observed, record string
+	// offline does without AWS and without a cluster, and assumed is what takes the place of AWS then.
+	offline bool
+	assumed *assumed
 	// aws remembers what was asked.
 	aws *recorder
 	// connected is AWS, live or recorded, and vpc the one that it is about.
@@ -71,6 +74,13 @@ func (d *drafting) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&d.observed, "observed", "", "file with recorded answers of AWS, to be used instead of AWS")
 	cmd.Flags().StringVar(&d.record, "record", "", "file to record the answers of AWS in")
 	cmd.MarkFlagsMutuallyExclusive("observed", "record")
+}
+
+// bindOffline registers the flag of the commands that can do without AWS and without a cluster.
+func (d *drafting) bindOffline(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&d.offline, "offline", false, "take the objects of -f alone, and assume what AWS and the cluster would say; what is assumed is shown")
+	cmd.MarkFlagsMutuallyExclusive("offline", "observed")
+	cmd.MarkFlagsMutuallyExclusive("offline", "record")
 }
 
 // clusterNameVariable names the cluster for the commands where --cluster-name is not given. The controller does not read
@@ -110,6 +120,7 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(en
 		Fence: func() error { return errReadOnly },
 	})
 	d.chosen = d.of(store, frontends)
+	defer func() { d.assumed.show(printable{d.env.Stderr}) }()
 	for _, id := range d.chosen.stacks {
 		draft, err := eng.Draft(ctx, id)
 		if err != nil {

@@ -36,6 +36,7 @@ reasons by what they are about. "fulcrum explain request" says which rule answer
 		Args: cobra.ArbitraryArgs,
 	}
 	e.bind(cmd)
+	e.bindOffline(cmd)
 	e.form.bind(cmd, env)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := e.form.check(); err != nil {

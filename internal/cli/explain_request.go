@@ -41,6 +41,7 @@ that is the DNS name of a load balancer chooses it.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	r.bind(cmd)
+	r.bindOffline(cmd)
 	r.form.bind(cmd, env)
 	fs := cmd.Flags()
 	fs.StringArrayVarP(&r.headers, "header", "H", nil, "header as 'Name: value'; may be repeated")

@@ -27,6 +27,7 @@ surplus for one that the controller deletes.`,
 		ValidArgsFunction: g.completeObjects,
 	}
 	g.bind(cmd)
+	g.bindOffline(cmd)
 	g.form.bind(cmd, env)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return g.run(cmd, args) }
 	return cmd

@@ -26,6 +26,10 @@ import (
 // objects returns what to plan for: what the cluster has, with the objects of the files in place of
 // those of the same name, as if they had been applied. Files alone do without a cluster.
 func (d *drafting) objects(ctx context.Context, stdin io.Reader, notes io.Writer) (*cluster.Memory, error) {
+	if d.offline && len(d.files) == 0 {
+		return nil, errors.New("--offline needs the objects of files; name them with -f")
+	}
+	d.filesOnly = d.filesOnly || d.offline
 	files, err := d.readFiles(stdin, notes)
 	if err != nil {
 		return nil, err
@@ -40,6 +44,11 @@ func (d *drafting) objects(ctx context.Context, stdin io.Reader, notes io.Writer
 	touched, err := apply(store, files, notes)
 	if err != nil {
 		return nil, err
+	}
+	if d.offline {
+		if err := d.assume(store); err != nil {
+			return nil, err
+		}
 	}
 	if d.live {
 		d.touched = touched // without a cluster there is nothing else

@@ -28,15 +28,20 @@ about an object or a note.
 Exit codes: 0 nothing to change, 2 something to change, 1 no plan was made. Findings about objects do not
 count.
 
+--offline is for pipelines that reach neither AWS nor a cluster: it plans for the objects of -f as if AWS were
+empty, and shows what it assumes. Exit codes then: 0 no finding is an error, 3 some are, 1 no plan was made.
+
 AWS is found by AWS_PROFILE, AWS_REGION or AWS_DEFAULT_REGION, AWS_ENDPOINT_URL and
 AWS_ENDPOINT_URL_SERVICE as by AWS's own tools; flags win.`,
 		Example: `  fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123               everything
   fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123 -n shop       the load balancers of a namespace
   fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123 -f web.yaml   what applying web.yaml would change
-  fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123 -f shop/ --files-only -o json`,
+  fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123 -f shop/ --files-only -o json
+  fulcrum plan -f shop/ --offline                                      in a pipeline, without AWS and cluster`,
 		ValidArgsFunction: p.completeObjects,
 	}
 	p.bind(cmd)
+	p.bindOffline(cmd)
 	p.form.bind(cmd, env)
 	fs := cmd.Flags()
 	fs.BoolVar(&p.all, "all", false, "the same as --all-namespaces")
@@ -88,15 +93,26 @@ func (p *planning) run(cmd *cobra.Command, args []string) error {
 		}
 		targets.show(out)
 	} else {
+		if p.assumed != nil {
+			all.Assumed = p.assumed.facts
+		}
 		for _, n := range targets.notes {
 			fmt.Fprintf(notes, "# %s\n", finding.Printable(n))
 		}
 		err = p.form.document(all)
 	}
-	if err == nil && (all.Summary != (plan.Summary{}) || all.Targets != (targetsSummary{})) {
-		err = errChanges
+	switch {
+	case err != nil:
+		return err
+	case p.offline && all.Errors > 0:
+		return errFaulty
+	case p.offline:
+		return nil // that everything is to be created says nothing
 	}
-	return err
+	if all.Summary != (plan.Summary{}) || all.Targets != (targetsSummary{}) {
+		return errChanges
+	}
+	return nil
 }
 
 // showSteps prints the plan of a load balancer: its own steps, and which others share and were shown with another.

@@ -19,6 +19,8 @@ import (
 type planDocument struct {
 	// Cluster is the value of --cluster-name.
 	Cluster string `json:"cluster"`
+	// Assumed are the facts that --offline takes for granted.
+	Assumed []string `json:"assumed,omitempty"`
 	// Stacks are load balancers with all that belongs to them.
 	Stacks []planStack `json:"stacks"`
 	// Bindings are the TargetGroupBindings that exist, Rules those of the security groups of nodes and pods for all of

@@ -71,6 +71,8 @@ func Run(ctx context.Context, env Environment) int {
 		return 0
 	case errors.Is(err, errChanges):
 		return exitChanges
+	case errors.Is(err, errFaulty):
+		return exitFaulty
 	case errors.Is(err, errReported):
 		return exitFailed
 	case errors.As(err, &usage):
@@ -86,6 +88,9 @@ var errReported = errors.New("failed")
 
 // errChanges ends a plan that has changes.
 var errChanges = errors.New("there are changes")
+
+// errFaulty ends a plan without AWS whose objects have errors.
+var errFaulty = errors.New("objects have errors")
 
 func newRoot(env Environment) *cobra.Command {
 	cfg := config.Default()

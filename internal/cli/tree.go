@@ -32,6 +32,7 @@ held. A line that begins with # is a finding about an object or a note. "fulcrum
 		ValidArgsFunction: t.completeObjects,
 	}
 	t.bind(cmd)
+	t.bindOffline(cmd)
 	t.form.bind(cmd, env, "dot", "mermaid")
 	cmd.Flags().BoolVarP(&t.watch, "watch", "w", false, "look again and again, and show what has changed, with the time; Ctrl-C ends it")
 	cmd.Flags().DurationVar(&t.every, "interval", 10*time.Second, "how often --watch looks, at least 2s")

@@ -22,6 +22,7 @@ const (
 	exitFailed  = 1
 	exitUsage   = 2 // the controller has an unknown flag, or one whose value cannot be parsed
 	exitChanges = 2 // plan found something to change
+	exitFaulty  = 3 // plan --offline found errors in objects
 )
 
 // noArguments refuses arguments: of a command because it has none, without a command because the
