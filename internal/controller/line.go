@@ -32,6 +32,8 @@ type Line[K comparable] struct {
 	Run func(ctx context.Context, k K) (Next, error)
 	// Label names an item in logs.
 	Label func(k K) []any
+	// Controller is the one that logs about an item name, where a line works for several; nil: Name.
+	Controller func(k K) string
 	// Tenant says to whose share an item counts; nil: there is one tenant.
 	Tenant func(k K) string
 
@@ -101,16 +103,20 @@ func (l Line[K]) Start(ctx context.Context, src Source, kinds []cluster.Kind, lo
 }
 
 func (l Line[K]) options(log logr.Logger) controller.TypedOptions[K] {
-	log = log.WithName(l.Name).WithValues("controller", l.Name)
+	as := func(name string) logr.Logger { return log.WithName(name).WithValues("controller", name) }
 	return controller.TypedOptions[K]{
 		MaxConcurrentReconciles: max(l.Workers, 1),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[K](firstDelay, max(l.MaxDelay, firstDelay)),
 		Reconciler:              reconcile.TypedFunc[K](l.reconcile),
 		LogConstructor: func(k *K) logr.Logger {
 			if k == nil {
-				return log
+				return as(l.Name)
 			}
-			log := log
+			name := l.Name
+			if l.Controller != nil {
+				name = l.Controller(*k)
+			}
+			log := as(name)
 			if sink := log.GetSink(); sink != nil {
 				log = log.WithSink(noting{LogSink: sink, news: func(err error) bool { return l.failures.news(*k, err) }})
 			}

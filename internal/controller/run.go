@@ -186,7 +186,7 @@ func Run(ctx context.Context, s Setup) error {
 			return FindOrphans(ctx, aws, cl.View, frontends, s.Config.Kubernetes.WatchNamespace)
 		}
 		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-			return watchOrphans(ctx, source.WaitForSync, find, metrics, lines.WithName(ingressController))
+			return watchOrphans(ctx, source.WaitForSync, find, metrics, lines.WithName("orphans"))
 		})); err != nil {
 			return err
 		}

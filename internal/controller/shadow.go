@@ -67,7 +67,7 @@ func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, Line[
 	return s,
 		Line[model.StackID]{
 			Name: ingressController, MaxDelay: maxDelay, Triggers: triggers, Tenant: tenantOf,
-			Label: (&stacks{}).label, Run: func(ctx context.Context, id model.StackID) (Next, error) { return s.stack(ctx, id, triggers) },
+			Label: (&stacks{}).label, Controller: loggedAs, Run: func(ctx context.Context, id model.StackID) (Next, error) { return s.stack(ctx, id, triggers) },
 		},
 		Line[bindings.Key]{
 			Name: bindingController, MaxDelay: maxDelay, Triggers: bound, Tenant: func(k bindings.Key) string { return k.Namespace },

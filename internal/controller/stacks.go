@@ -128,7 +128,7 @@ type stacks struct {
 func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) Line[model.StackID] {
 	s := newStacks(cfg, cl, m, log)
 	return Line[model.StackID]{
-		Name: ingressController, MaxDelay: maxDelay, Triggers: s.triggers, Run: s.run, Label: s.label, Tenant: tenantOf, pokes: s.pokes, Waited: m.waited(ingressController),
+		Name: ingressController, MaxDelay: maxDelay, Triggers: s.triggers, Run: s.run, Label: s.label, Controller: loggedAs, Tenant: tenantOf, pokes: s.pokes, Waited: m.waited(ingressController),
 	}
 }
 
@@ -287,6 +287,9 @@ const fencedDelay = kube.RetryPeriod
 
 // tenantOf says whose a stack is: that of its namespace, or a group that members share.
 func tenantOf(id model.StackID) string { return cmp.Or(id.Namespace, "group "+id.Name) }
+
+// loggedAs is the controller that logs about a stack name.
+func loggedAs(id model.StackID) string { return controllerOf(id.Kind) }
 
 // label names a stack in logs.
 func (s *stacks) label(id model.StackID) []any {

@@ -1,0 +1,41 @@
+package controller
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// One queue works on the load balancers of all kinds of objects; each kind has its own controller in the log.
+func TestEachKindHasItsControllerInTheLog(t *testing.T) {
+	var lines []string
+	log := funcr.New(func(prefix, args string) { lines = append(lines, prefix+" "+args) }, funcr.Options{})
+	store, err := cluster.NewMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cl := kube.New(store, kube.InMemory{Store: store}, time.Now)
+	_, shadow, _ := NewShadow(engine.Config{Cluster: cl}, bindings.Config{Cluster: cl}, NewMetrics(time.Now))
+	for kind, want := range map[model.Kind]string{
+		model.Ingress: "ingress", model.Service: "service", model.ALBGateway: "gateway.k8s.aws/alb", model.NLBGateway: "gateway.k8s.aws/nlb",
+	} {
+		id := model.StackID{Kind: kind, Namespace: "shop", Name: "web"}
+		for _, l := range []Line[model.StackID]{StackLine(engine.Config{}, cl, NewMetrics(time.Now), log), shadow} {
+			lines = nil
+			l.failures = &failures[model.StackID]{}
+			l.options(log).LogConstructor(&id).Info("applied plan")
+			got := strings.Join(lines, "\n")
+			if !strings.HasPrefix(got, want+" ") || !strings.Contains(got, `"controller"="`+want+`"`) || strings.Count(got, `"controller"`) != 1 {
+				t.Errorf("%s: %s", kind, got)
+			}
+		}
+	}
+}
