@@ -26,6 +26,16 @@ import (
 type LoadBalancer struct {
 	ARN, Name, DNSName, Scheme, State string
 	Listeners                         []Listener
+	Rules                             []Rule // by port, in order of precedence
+}
+
+// Rule is what a request has to be like for a rule of a listener.
+type Rule struct {
+	Port         int
+	Hosts, Paths []string // as patterns of AWS
+	Other        bool     // there are other conditions too
+	Action       string   // such as forward
+	GRPC         bool     // gRPC is forwarded
 }
 
 // Listener is one port of a load balancer.
@@ -52,7 +62,7 @@ func (w *World) LoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
 	}
 	var out []LoadBalancer
 	for _, s := range served {
-		lb := LoadBalancer{ARN: s.ARN, Name: s.Name, DNSName: s.DNSName, Scheme: s.Scheme, State: s.State}
+		lb := LoadBalancer{ARN: s.ARN, Name: s.Name, DNSName: s.DNSName, Scheme: s.Scheme, State: s.State, Rules: s.Rules}
 		byPort := map[int]*Listener{}
 		for _, e := range s.Endpoints {
 			port := int(e.Node.Port())
@@ -82,6 +92,7 @@ type servedBalancer struct {
 		Node, Address netip.AddrPort
 		UDP           bool
 	}
+	Rules []Rule
 }
 
 func (w *World) served(ctx context.Context) ([]servedBalancer, error) {

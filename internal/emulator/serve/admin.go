@@ -1,10 +1,14 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
@@ -46,6 +50,58 @@ type servedLoadBalancer struct {
 	ARN, Name, DNSName string
 	Scheme, State      string
 	Endpoints          []servedEndpoint
+	Rules              []servedRule // by port and priority, without default rules
+}
+
+// servedRule is what a request has to be like for a rule.
+type servedRule struct {
+	Port         int32
+	Hosts, Paths []string
+	// Other reports that the rule has other conditions too, or regular expressions.
+	Other bool
+	// Action is the type of the last action, such as forward. GRPC reports that it forwards to gRPC.
+	Action string
+	GRPC   bool
+}
+
+// servedRules are those of a load balancer.
+func servedRules(p *store.Partition, arn string) []servedRule {
+	out := []servedRule{}
+	var rules []*store.Rule
+	port := map[string]int32{}
+	for _, r := range p.ELB.Rules {
+		if l := p.ELB.Listeners[r.Listener]; l != nil && l.LoadBalancer == arn && !r.IsDefault() {
+			rules, port[r.Listener] = append(rules, r), l.Port
+		}
+	}
+	slices.SortFunc(rules, func(a, b *store.Rule) int {
+		return cmp.Or(cmp.Compare(port[a.Listener], port[b.Listener]), cmp.Compare(a.Priority, b.Priority))
+	})
+	for _, r := range rules {
+		one := servedRule{Port: port[r.Listener]}
+		for _, c := range r.Conditions {
+			switch {
+			case c.HostHeaderConfig != nil && len(c.HostHeaderConfig.RegexValues) == 0:
+				one.Hosts = c.HostHeaderConfig.Values
+			case c.PathPatternConfig != nil && len(c.PathPatternConfig.RegexValues) == 0:
+				one.Paths = c.PathPatternConfig.Values
+			default:
+				one.Other = true
+			}
+		}
+		if n := len(r.Actions); n > 0 {
+			last := r.Actions[n-1]
+			one.Action = string(last.Type)
+			if last.ForwardConfig != nil {
+				for _, to := range last.ForwardConfig.TargetGroups {
+					g := p.ELB.TargetGroups[aws.ToString(to.TargetGroupArn)]
+					one.GRPC = one.GRPC || g != nil && g.ProtocolVersion == "GRPC"
+				}
+			}
+		}
+		out = append(out, one)
+	}
+	return out
 }
 
 // servedEndpoint is a listener of one node.
@@ -89,7 +145,7 @@ func (s *Server) served() []servedLoadBalancer {
 			lb := p.ELB.LoadBalancers[arn]
 			state, _ := lb.State(now)
 			item := servedLoadBalancer{
-				ARN: arn, Name: lb.Name, DNSName: lb.DNSName, Scheme: string(lb.Scheme), State: string(state), Endpoints: []servedEndpoint{},
+				ARN: arn, Name: lb.Name, DNSName: lb.DNSName, Scheme: string(lb.Scheme), State: string(state), Endpoints: []servedEndpoint{}, Rules: servedRules(p, arn),
 			}
 			for _, e := range endpoints[arn] {
 				shown := servedEndpoint{Listener: e.Listener, Zone: e.Zone, Node: e.Node, Address: e.Real, UDP: e.UDP}

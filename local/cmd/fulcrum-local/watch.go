@@ -91,9 +91,10 @@ func (x *watcher) loadBalancers(ctx context.Context) {
 	if err != nil {
 		return
 	}
+	ca := certificateAuthority{x.w.CA(), x.w.RootCAs()}
 	now := map[string]string{}
 	for _, lb := range balancers {
-		now[lb.Name] = curlLines(x.w, lb, hostsOf(ctx, x.w, lb.DNSName))
+		now[lb.Name] = curlLines(lb, ca)
 		if text := now[lb.Name]; text != "" && x.shown[lb.Name] != text {
 			fmt.Fprintf(x.out, "\nload balancer %s\n%s", lb.Name, text)
 		}
