@@ -12,6 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
@@ -124,6 +125,8 @@ type explainedCertificate struct {
 	How  plan.CertificateSearch `json:"how"`
 	Host string                 `json:"host,omitempty"`
 	From string                 `json:"from,omitempty"`
+	// Secret is the one that it was imported from.
+	Secret string `json:"secret,omitempty"`
 }
 
 type explainedRule struct {
@@ -240,7 +243,7 @@ func explainStack(d engine.Draft, object finding.Ref) explainedStack {
 	}
 	own := ownRules(d.Stack, object)
 	for _, lb := range d.Choices().LoadBalancers {
-		out.LoadBalancers = append(out.LoadBalancers, explainLoadBalancer(lb, own))
+		out.LoadBalancers = append(out.LoadBalancers, explainLoadBalancer(lb, own, d.Have.Facts))
 	}
 	return out
 }
@@ -297,7 +300,7 @@ func explainFindings(found finding.List) []explainedFinding {
 	return out
 }
 
-func explainLoadBalancer(c plan.LoadBalancerChoices, own func(model.Rule) bool) explainedLoadBalancer {
+func explainLoadBalancer(c plan.LoadBalancerChoices, own func(model.Rule) bool, facts observed.Facts) explainedLoadBalancer {
 	w := c.Desired
 	out := explainedLoadBalancer{
 		ID: c.ID, Name: w.Name, Type: w.Type.String(), Scheme: w.Scheme, SchemeFrom: finding.Printable(w.Origins["scheme"].String()),
@@ -315,7 +318,7 @@ func explainLoadBalancer(c plan.LoadBalancerChoices, own func(model.Rule) bool) 
 		out.SecurityGroups = append(out.SecurityGroups, one)
 	}
 	for _, l := range c.Listeners {
-		out.Listeners = append(out.Listeners, explainListener(l, own))
+		out.Listeners = append(out.Listeners, explainListener(l, own, facts))
 	}
 	return out
 }
@@ -346,7 +349,7 @@ func explainSubnets(c plan.LoadBalancerChoices) explainedSubnets {
 // heldAnswer is said of a rule that answers 503 because it is held and not in AWS.
 const heldAnswer = "held: this answers in its place"
 
-func explainListener(c plan.ListenerChoices, own func(model.Rule) bool) explainedListener {
+func explainListener(c plan.ListenerChoices, own func(model.Rule) bool, facts observed.Facts) explainedListener {
 	l := c.Desired
 	out := explainedListener{
 		Port: l.Port, Protocol: l.Protocol(), InAWS: c.Live != nil, Made: c.Made, Members: []objectDocument{}, Rules: []explainedRule{},
@@ -356,7 +359,7 @@ func explainListener(c plan.ListenerChoices, own func(model.Rule) bool) explaine
 		out.Members = append(out.Members, objectDocument(m))
 	}
 	for _, s := range c.Certificates {
-		out.Certificates = append(out.Certificates, explainCertificate(s, c.Certificate)...)
+		out.Certificates = append(out.Certificates, explainCertificate(s, c.Certificate, facts)...)
 	}
 	made := map[model.RuleKey]bool{}
 	for i, r := range c.Rules {
@@ -392,7 +395,7 @@ func explainRule(r model.Rule, priority int32, own func(model.Rule) bool, note s
 	}
 }
 
-func explainCertificate(s plan.CertificateSource, byDefault string) []explainedCertificate {
+func explainCertificate(s plan.CertificateSource, byDefault string, facts observed.Facts) []explainedCertificate {
 	from := ""
 	if !s.Member.IsZero() {
 		from = originText(finding.Origin{Object: s.Member, Field: s.Field})
@@ -403,7 +406,7 @@ func explainCertificate(s plan.CertificateSource, byDefault string) []explainedC
 	}
 	var out []explainedCertificate
 	for _, arn := range arns {
-		out = append(out, explainedCertificate{ARN: arn, Default: arn != "" && arn == byDefault, How: s.How, Host: s.Host, From: from})
+		out = append(out, explainedCertificate{ARN: arn, Default: arn != "" && arn == byDefault, How: s.How, Host: s.Host, From: from, Secret: importedFrom(facts, arn)})
 	}
 	return out
 }

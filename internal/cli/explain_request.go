@@ -310,7 +310,7 @@ func (a *answering) addTargets(ctx context.Context, d engine.Draft, one *request
 func (a *answering) answer(l plan.ListenerChoices, c *comparer) requestAnswer {
 	out := requestAnswer{Protocol: l.Desired.Protocol(), Port: l.Desired.Port, Shadowed: []explainedRule{}, From: originText(l.Desired.DefaultOf)}
 	actions := l.Default
-	listener := explainListener(l, func(model.Rule) bool { return false })
+	listener := explainListener(l, func(model.Rule) bool { return false }, c.facts)
 	matching := model.Matching(rulesOf(l.Rules), a.Request)
 	for n, i := range matching {
 		rule := listener.Rules[i]

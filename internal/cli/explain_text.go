@@ -156,6 +156,9 @@ func certificateText(c explainedCertificate) string {
 		}
 		return fmt.Sprintf("%s, found in ACM for host %s   from %s", text, c.Host, c.From)
 	case plan.CertificateOwn:
+		if c.Secret != "" {
+			return fmt.Sprintf("%s, imported from Secret %s   from %s", text, c.Secret, c.From)
+		}
 		return text + ", requested or imported   from " + c.From
 	case plan.CertificateKept:
 		return text + ", kept for what is held"

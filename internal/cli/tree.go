@@ -234,6 +234,9 @@ func (t treeText) certificate(c treeCertificate) {
 	if c.Status != "" {
 		text += ", " + c.Status
 	}
+	if c.Secret != "" {
+		text += ", imported from Secret " + c.Secret
+	}
 	t.line(c.State, 2, text)
 }
 

@@ -77,6 +77,8 @@ type (
 		Default bool     `json:"default"`
 		Domains []string `json:"domains,omitempty"`
 		Status  string   `json:"status,omitempty"`
+		// Secret is the one that it was imported from.
+		Secret string `json:"secret,omitempty"`
 	}
 	treeRule struct {
 		compared

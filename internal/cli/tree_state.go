@@ -8,6 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -383,7 +384,25 @@ func (c *comparer) certificate(arn string, s state, byDefault bool) treeCertific
 			out.Domains, out.Status = known.Domains, known.Status
 		}
 	}
+	out.Secret = importedFrom(c.facts, arn)
 	return out
+}
+
+// importedFrom is the Secret that a controller imported a certificate from, as namespace/name; "" if none is known.
+func importedFrom(f observed.Facts, arn string) string {
+	id := f.CertificateOwners[arn].ResourceID
+	for _, own := range f.OwnCertificates {
+		if own.ARN == arn {
+			id = own.ResourceID
+		}
+	}
+	for _, known := range f.Certificates {
+		if known.ARN == arn && known.Owner != nil {
+			id = cmp.Or(id, known.Owner.ResourceID)
+		}
+	}
+	secret, _ := naming.SecretOfImport(id)
+	return secret
 }
 
 func (c *comparer) targetGroups() []treeTargetGroup {

@@ -126,6 +126,12 @@ func ImportedCertificateID(namespace, name string) string {
 	return fit(importedCertificate+namespace+"/"+name, tagValueLimit)
 }
 
+// SecretOfImport returns namespace and name, with a slash between them, of the Secret that a certificate was imported from,
+// by its logical id. A name that is too long for an id is cut.
+func SecretOfImport(id string) (secret string, ok bool) {
+	return strings.CutPrefix(id, importedCertificate)
+}
+
 // NamespaceOfImport returns the namespace of the Secret that a certificate was imported from, by its logical id.
 func NamespaceOfImport(id string) (namespace string, ok bool) {
 	rest, ok := strings.CutPrefix(id, importedCertificate)
