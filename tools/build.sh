@@ -11,6 +11,11 @@ cd "$(dirname "$0")/../$module"
 
 what="Fulcrum" first="about 3 minutes"
 ldflags=()
+if [ "$module" = . ] && git rev-parse HEAD >/dev/null 2>&1; then
+	# What "fulcrum version" prints. Sources without git, such as an archive, are a development version.
+	at=github.com/fulcrum-lb/fulcrum/internal/cli
+	ldflags=(-ldflags="-X $at.gitVersion=$(git describe --tags --always --dirty) -X $at.gitCommit=$(git rev-parse HEAD) -X $at.buildDate=$(git log -1 --format=%cI)")
+fi
 if [ "$module" = charts ]; then
 	what="helm and kubectl" first="about 1 minute"
 	ldflags=(-ldflags="-s -w")
