@@ -80,6 +80,7 @@ func (d *doctor) imports(ctx context.Context) {
 // subnets chooses subnets for load balancers of each scheme, as a plan does.
 func (d *doctor) subnets(ctx context.Context) {
 	const area = "discovery"
+	told := false
 	for _, scheme := range []model.Scheme{model.Internal, model.InternetFacing} {
 		q := model.SubnetQuestion(model.SubnetsDiscovered{}, scheme, false)
 		have, err := d.aws.Observe(ctx, model.StackID{Kind: model.Ingress, Namespace: "fulcrum", Name: "doctor"}, []model.Question{q})
@@ -93,6 +94,10 @@ func (d *doctor) subnets(ctx context.Context) {
 			continue
 		}
 		answer := have.Facts.Subnets[q.Key()]
+		if unknown := unknownCluster(d.cfg.ClusterName, have.Facts.Subnets); unknown != "" && !told {
+			told = true
+			d.say(area, warned, nameCluster, "%s", unknown)
+		}
 		chosen, fault := network.ChooseSubnets(network.SubnetRequest{
 			Choice: model.SubnetsDiscovered{}, Scheme: scheme, AddressType: model.IPv4, ALB: true, Cluster: d.cfg.ClusterName,
 			ClusterTagCheck: d.cfg.Gates.On(config.SubnetsClusterTagCheck), SingleSubnet: d.cfg.Gates.On(config.ALBSingleSubnet),

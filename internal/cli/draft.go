@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,13 +121,20 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(en
 		Fence: func() error { return errReadOnly },
 	})
 	d.chosen = d.of(store, frontends)
-	defer func() { d.assumed.show(printable{d.env.Stderr}) }()
+	unknown := ""
+	defer func() {
+		if unknown != "" {
+			fmt.Fprintf(printable{d.env.Stderr}, "# %s; %s\n", unknown, nameCluster)
+		}
+		d.assumed.show(printable{d.env.Stderr})
+	}()
 	for _, id := range d.chosen.stacks {
 		draft, err := eng.Draft(ctx, id)
 		if err != nil {
 			return cloud.Explain(err)
 		}
 		draft.Findings = secrets.correct(draft.Findings)
+		unknown = cmp.Or(unknown, unknownCluster(d.cfg.ClusterName, draft.Have.Facts.Subnets))
 		if err := show(draft); err != nil {
 			return err
 		}

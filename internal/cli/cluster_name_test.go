@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/harness"
+)
+
+// tagSubnets gives each subnet of an emulator the tag of a cluster.
+func tagSubnets(em *emulator.Emulator, cluster string) {
+	w := em.Store()
+	w.Lock()
+	defer w.Unlock()
+	p := w.Partition(harness.Account, harness.Region)
+	for id := range p.Subnets {
+		if p.Tags[id] == nil {
+			p.Tags[id] = map[string]string{}
+		}
+		p.Tags[id][clusterTag+cluster] = "shared"
+	}
+}
+
+// A name of a cluster that the account does not know is the reason for all that is missing, and is said first.
+func TestAWrongClusterNameIsSaid(t *testing.T) {
+	em, flags := aws(t)
+	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
+	said := func(command ...string) string {
+		_, out, stderr := with(t, text, nil, slices.Concat(command, flags, []string{"--cluster-name=rog"})...)
+		return out + stderr
+	}
+	const unknown = `--cluster-name "rog" fits no subnet of the VPC; their tags name `
+	if _, out, stderr := with(t, text, nil, slices.Concat([]string{"plan", "-f=-"}, flags)...); strings.Contains(out+stderr, "fits no subnet") {
+		t.Errorf("the name is right: %s%s", out, stderr)
+	}
+	tagSubnets(em, "elsewhere")
+	for _, command := range [][]string{{"plan", "-f=-"}, {"tree", "-f=-"}, {"get", "-f=-"}} {
+		if got := said(command...); !strings.Contains(got, unknown+`elsewhere, rig (did you mean "rig"?)`) || strings.Count(got, unknown) != 1 {
+			t.Errorf("%s: %s", command, got)
+		}
+	}
+	server, config := serveCluster(t, classYAML)
+	server.whole(t)
+	if _, out := examined(t, config, append(flags, "--cluster-name=rog")); strings.Count(out, unknown) != 1 || !strings.Contains(out, "warning discovery") {
+		t.Error(out)
+	}
+	tagSubnets(em, "rog")
+	if got := said("plan", "-f=-"); strings.Contains(got, unknown) {
+		t.Error(got)
+	}
+}
