@@ -77,11 +77,11 @@ func TestAdmission(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a world")
 	}
-	dir := t.TempDir()
-	ca := selfSigned(t, dir)
 	w := worldtest.Start(t, world.Options{Cluster: "hooks", Nodes: 1})
-	port := w.WebhookPort()
-	args := []string{"--webhook-cert-dir=" + dir}
+	args, err := w.WebhookArgs()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := w.StartController(worldtest.Controller(t), args...); err != nil {
 		t.Fatal(err)
 	}
@@ -108,14 +108,7 @@ func TestAdmission(t *testing.T) {
 			t.Errorf("%s: got %v, want a refusal with %q", what, err, c.want)
 		}
 	}
-	hooks, err := manifest.Load("../../config/webhook/manifests.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, h := range hooks {
-		reachLocally(t, h, port, ca)
-	}
-	if err := applier.Apply(t.Context(), hooks); err != nil {
+	if err := w.InstallWebhooks(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ingress := func(annotations string) string {

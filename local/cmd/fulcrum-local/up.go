@@ -27,6 +27,7 @@ type upFlags struct {
 	controller     string
 	controllerArgs []string
 	restart        bool
+	webhooks       bool
 }
 
 // newUpCommand starts a world and keeps it until it is interrupted.
@@ -51,6 +52,7 @@ func newUpCommand() *cobra.Command {
 	fl.StringArrayVarP(&f.opts.Manifests, "filename", "f", nil, "file or directory of YAML to apply; may be repeated")
 	fl.StringVar(&f.controller, "controller", "", `path of the controller, or "none" (default: fulcrum beside this program)`)
 	fl.StringArrayVar(&f.controllerArgs, "controller-args", nil, "argument for the controller; may be repeated")
+	fl.BoolVar(&f.webhooks, "webhooks", true, "have the API server ask the webhooks of Fulcrum; not those of another controller")
 	fl.BoolVar(&f.restart, "restart", false, "start the controller again when it ends, each time later, up to half a minute")
 	fl.StringVar(&f.opts.Cluster, "cluster-name", "local", "name of the cluster in tags")
 	fl.StringVar(&f.opts.Region, "region", "us-west-2", "region of the emulated AWS")
@@ -85,6 +87,14 @@ func (f *upFlags) up(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer w.Close()
+	f.webhooks = f.webhooks && path != "" && !f.opts.AdminController
+	if f.webhooks {
+		args, err := w.WebhookArgs()
+		if err != nil {
+			return err
+		}
+		f.controllerArgs = append(args, f.controllerArgs...)
+	}
 	if path != "" {
 		if err := w.StartController(path, f.controllerArgs...); err != nil {
 			return err
@@ -95,6 +105,12 @@ func (f *upFlags) up(ctx context.Context, out io.Writer) error {
 			return err
 		}
 		progress(world.Step{Name: filepath.Base(path) + " is ready", Took: time.Since(began)})
+	}
+	if f.webhooks {
+		if err := w.InstallWebhooks(ctx); err != nil {
+			return err
+		}
+		progress(world.Step{Name: "the API server asks the webhooks", Took: time.Since(began)})
 	}
 	watch := newWatcher(out, w, controller{path: path, args: f.controllerArgs, restart: f.restart})
 	printAccess(out, w, besideOf(binary))
