@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -182,6 +183,17 @@ func (s Stack) Questions() []Question {
 		for _, r := range l.Rules {
 			for _, a := range r.Actions {
 				askGroups(a, add)
+			}
+		}
+	}
+	for _, m := range s.Held.Members { // what stays is known by the ARNs that live rules show
+		for _, r := range m.Rules {
+			for _, a := range r.Actions {
+				askGroups(a, func(q Question) {
+					if !strings.HasPrefix(q.(AskTargetGroup).Ref, "arn:") {
+						add(q)
+					}
+				})
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 		t.Type = model.Network
 	}
 	r := &rights{
-		have: have, gateway: ownership.RefOf(gw), network: id.Kind == model.NLBGateway,
+		view: v, have: have, gateway: ownership.RefOf(gw), network: id.Kind == model.NLBGateway,
 		listeners: ok && !f.lacksSets(v, gw), grants: v.Installed(cluster.KindReferenceGrant),
 		attached: attach.Of(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet), Serves: t.serves}),
 		owners:   map[string][]finding.Ref{},
@@ -47,18 +47,17 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 			Rules: map[string]model.Withdrawal{}, TargetGroups: map[string]model.Withdrawal{}, Certificates: map[model.ListenerCertificate]model.Withdrawal{},
 		},
 	}
-	var ask []model.Question
 	for _, lb := range have.LoadBalancers {
 		for i := range lb.Listeners {
 			l := &lb.Listeners[i]
 			r.listener(l)
 			if f.opt.ImportCertificates && l.Certificate != "" {
-				ask = []model.Question{model.AskOwnCertificates{}}
+				r.ask = append(r.ask, model.AskOwnCertificates{})
 				r.certificates(l)
 			}
 		}
 	}
-	return r.out, ask
+	return r.out, r.ask
 }
 
 // lacksSets reports whether the Gateway had listeners of ListenerSets, and the kind is not served now.
@@ -69,6 +68,7 @@ func (f *Frontend) lacksSets(v *cluster.View, gw *gwv1.Gateway) bool {
 
 // rights compares what is live with what listeners and grants permit.
 type rights struct {
+	view    *cluster.View
 	have    observed.Stack
 	gateway finding.Ref
 	network bool
@@ -78,6 +78,8 @@ type rights struct {
 	// owners are the routes that target groups, by ARN, were made for, or may have been.
 	owners map[string][]finding.Ref
 	out    model.Withdrawn
+	// ask is what else has to be known.
+	ask []model.Question
 }
 
 // listener compares a live listener with its rules.
@@ -194,7 +196,7 @@ func (r *rights) ownersOfGroup(arn string) []finding.Ref {
 		return out
 	}
 	var out []finding.Ref
-	id := r.idOf(arn)
+	id := r.group(arn).ResourceID
 	for n := range r.attached.Routes {
 		if ref := ownership.RefOf(r.attached.Routes[n].Object); naming.MayBeOfRoute(id, r.gateway, ref) {
 			out = append(out, ref)
@@ -208,13 +210,13 @@ func (r *rights) ownersOfGroup(arn string) []finding.Ref {
 	return out
 }
 
-func (r *rights) idOf(arn string) string {
+func (r *rights) group(arn string) observed.TargetGroup {
 	for _, g := range r.have.TargetGroups {
 		if g.ARN == arn {
-			return g.ResourceID
+			return g
 		}
 	}
-	return ""
+	return observed.TargetGroup{}
 }
 
 // targets compares the target groups of actions with the grants.
@@ -244,7 +246,8 @@ func (r *rights) targets(actions []model.Action) {
 }
 
 // mayForward reports whether the route of a target group may refer to its backend, and otherwise to which one not. The
-// TargetGroupBinding shows the backend; without one it is any that the id may mean.
+// TargetGroupBinding shows the backend, or the load balancer in the target group; without these it is any that the id may
+// mean.
 func (r *rights) mayForward(arn string) (finding.Ref, bool) {
 	owners := r.ownersOfGroup(arn)
 	bound := false
@@ -258,23 +261,46 @@ func (r *rights) mayForward(arn string) (finding.Ref, bool) {
 			return to, false
 		}
 	}
-	parts, ok := naming.PartsOf(r.idOf(arn))
+	g := r.group(arn)
+	parts, ok := naming.PartsOf(g.ResourceID)
 	if bound || !ok {
 		return finding.Ref{}, true
 	}
+	kind, group := serviceBackend, ""
+	if g.Type == model.ALBTargets {
+		kind, group = gatewayBackend, gwv1.GroupName
+		parts.Backends = r.leadingTo(arn, parts.Backends)
+	}
 	var first finding.Ref
 	for _, to := range parts.Backends {
-		to.Kind = serviceBackend
-		if r.permits(owners, "", to) {
+		to.Kind = kind
+		if r.permits(owners, group, to) {
 			return finding.Ref{}, true
 		}
-		if to.Kind = gatewayBackend; r.permits(owners, gwv1.GroupName, to) {
-			return finding.Ref{}, true
-		}
-		to.Kind = serviceBackend
 		first = cmp.Or(first, to)
 	}
 	return first, len(parts.Backends) == 0
+}
+
+// leadingTo are those of several Gateways whose load balancer is the target of a group; all of them while that is not
+// known.
+func (r *rights) leadingTo(group string, of []finding.Ref) []finding.Ref {
+	targets, asked := r.have.Facts.ALBTargets[group]
+	if len(of) < 2 {
+		return of
+	}
+	if !asked {
+		r.ask = append(r.ask, model.AskALBTargets{ARN: group})
+		return of
+	}
+	out := slices.DeleteFunc(slices.Clone(of), func(ref finding.Ref) bool {
+		gw, ok := cluster.Get[*gwv1.Gateway](r.view, cluster.KindGateway, ref.Namespace, ref.Name)
+		return !ok || !slices.ContainsFunc(targets, func(t observed.Target) bool { return t.ID == applicationARN(gw) })
+	})
+	if len(out) == 0 {
+		return of
+	}
+	return out
 }
 
 // permits reports whether one of several routes may refer to an object.

@@ -2,8 +2,7 @@ package ingress
 
 import (
 	"slices"
-
-	networkingv1 "k8s.io/api/networking/v1"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -36,62 +35,125 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 			owner[t.ARN] = m.Ref
 		}
 	}
-	check := func(arn string, actions []model.Action, host []string) {
-		if ref, gone := g.withoutRight(refused, have, actions, host); gone {
-			out.Rules[arn] = notAdmitted(ref)
+	withdraw := func(arn string, ref finding.Ref) {
+		out.Rules[arn] = model.Withdrawal{
+			Object: ref, Field: classNameField, Reason: finding.NamespaceNotAllowed,
+			Message: "the class does not admit Ingresses of this namespace", Fix: "use another class, or label the namespace as the class demands",
 		}
-		for _, a := range actions {
-			forward, ok := a.(model.Forward)
-			if !ok {
-				continue
-			}
-			for _, t := range forward.Groups {
-				if ref, gone := owner[t.Group.ARN]; gone {
-					out.Rules[arn] = notAdmitted(ref)
-				}
+	}
+	check := func(arn string, actions []model.Action) {
+		for _, g := range groupsOf(actions) {
+			if ref, gone := owner[g]; gone {
+				withdraw(arn, ref)
 			}
 		}
 	}
+	t := &untagged{own: map[string]bool{}}
+	for _, g := range have.TargetGroups {
+		t.own[g.ARN] = true
+	}
+	for _, m := range append(slices.Clone(g.members), g.former...) {
+		if !m.refused {
+			t.admitted = append(t.admitted, m)
+		}
+	}
 	for _, lb := range have.LoadBalancers {
+		if lb.Type == model.Network.String() {
+			continue // a frontend NLB
+		}
 		for i := range lb.Listeners {
 			l := &lb.Listeners[i]
-			check(l.ARN, l.Default, nil)
+			check(l.ARN, l.Default)
+			if !t.mayBeDefaultOfAdmitted(l.Default) {
+				withdraw(l.ARN, refused[0].Ref)
+			}
 			for j := range l.Rules {
-				check(l.Rules[j].ARN, l.Rules[j].Actions, model.Rule{Conditions: l.Rules[j].Conditions}.Hosts())
+				r := &l.Rules[j]
+				check(r.ARN, r.Actions)
+				if !t.mayBeOfAdmitted(r) {
+					withdraw(r.ARN, blamed(refused, r))
+				}
 			}
 		}
 	}
 	return out, nil
 }
 
-func notAdmitted(ref finding.Ref) model.Withdrawal {
-	return model.Withdrawal{
-		Object: ref, Field: classNameField, Reason: finding.NamespaceNotAllowed,
-		Message: "the class does not admit Ingresses of this namespace", Fix: "use another class, or label the namespace as the class demands",
+// groupsOf are the ARNs of the target groups that actions forward to.
+func groupsOf(actions []model.Action) (out []string) {
+	for _, a := range actions {
+		if forward, ok := a.(model.Forward); ok {
+			for _, g := range forward.Groups {
+				out = append(out, g.Group.ARN)
+			}
+		}
 	}
+	return out
 }
 
-// withoutRight reports whether actions that forward to no target group of the stack, and so show no owner in AWS, are of
-// an Ingress that is not admitted: one of those names the hosts, and no other Ingress does; or there is no other.
-func (g *group) withoutRight(refused []*member, have observed.Stack, actions []model.Action, hosts []string) (finding.Ref, bool) {
-	if plan.OnlyRefuses(actions) || slices.ContainsFunc(have.TargetGroups, func(t observed.TargetGroup) bool { return plan.ForwardsTo(actions, t.ARN) }) {
-		return finding.Ref{}, false
-	}
-	names := func(m *member) bool { return m.names(hosts) }
-	other := slices.DeleteFunc(append(slices.Clone(g.members), g.former...), func(m *member) bool { return m.refused })
-	i := slices.IndexFunc(refused, names)
-	if i >= 0 && !slices.ContainsFunc(other, names) {
-		return refused[i].Ref, true
-	}
-	return refused[0].Ref, len(other) == 0
+// untagged says whose the live rules may be that forward to no target group of the stack: redirects, fixed responses and
+// target groups of others. No tag shows it, and an Ingress that is not admitted can be edited so that it does not name
+// them any more. So such a rule has a right if an admitted Ingress has an action for its host and path, however its
+// annotations read.
+type untagged struct {
+	own      map[string]bool // target groups of the stack
+	admitted []*member
 }
 
-// names reports whether an Ingress has rules for hosts, or a default backend where they are none.
-func (m *member) names(hosts []string) bool {
-	if len(hosts) == 0 {
-		return m.ing.Spec.DefaultBackend != nil || slices.ContainsFunc(m.ing.Spec.Rules, func(r networkingv1.IngressRule) bool { return r.Host == "" })
+func (t *untagged) mayBeOfAdmitted(r *observed.Rule) bool {
+	return t.tagged(r.Actions) || plan.Refuses(r.Actions) || slices.ContainsFunc(t.admitted, func(m *member) bool { return m.hasAction(r) })
+}
+
+// mayBeDefaultOfAdmitted is the same for default actions. What only refuses requests, and what ssl-redirect makes, may be
+// of anybody.
+func (t *untagged) mayBeDefaultOfAdmitted(actions []model.Action) bool {
+	if len(actions) == 0 || t.tagged(actions) {
+		return true
 	}
-	return !slices.ContainsFunc(hosts, func(h string) bool {
-		return !slices.ContainsFunc(m.ing.Spec.Rules, func(r networkingv1.IngressRule) bool { return r.Host == h })
+	switch a := actions[0].(type) {
+	case model.FixedResponse:
+		if a.Body == "" && (strings.HasPrefix(a.Status, "4") || strings.HasPrefix(a.Status, "5")) {
+			return true
+		}
+	case model.Redirect:
+		if a.Protocol == "HTTPS" && (a.Host == "" || a.Host == "#{host}") {
+			return true
+		}
+	}
+	return slices.ContainsFunc(t.admitted, func(m *member) bool { return m.ing.Spec.DefaultBackend != nil })
+}
+
+// tagged reports whether the target groups of actions show whose they are.
+func (t *untagged) tagged(actions []model.Action) bool {
+	return slices.ContainsFunc(groupsOf(actions), func(arn string) bool { return t.own[arn] })
+}
+
+// hasAction reports whether an Ingress has a path with an action of an annotation whose host and path a live rule has.
+// Annotations can add to these.
+func (m *member) hasAction(r *observed.Rule) bool {
+	var hosts, paths []string
+	for _, c := range r.Conditions {
+		switch c := c.(type) {
+		case model.HostHeader:
+			hosts = append(hosts, c.Values...)
+		case model.PathPattern:
+			paths = append(append(paths, c.Values...), c.Regex...)
+		}
+	}
+	return slices.ContainsFunc(pathsOf(m.ing), func(p rulePath) bool {
+		raw := p.path.Path
+		return p.path.Backend.Service != nil && p.path.Backend.Service.Port.Name == useAnnotation &&
+			(p.host == "" || slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, p.host) })) &&
+			(raw == "" || slices.ContainsFunc(paths, func(s string) bool {
+				return s == raw || s == strings.TrimSuffix(raw, "/") || s == strings.TrimSuffix(raw, "/")+"/*" || s == raw[1:]
+			}))
 	})
+}
+
+// blamed is to whom it is reported that a rule goes: the Ingress that has it, or the first that is not admitted.
+func blamed(refused []*member, r *observed.Rule) finding.Ref {
+	if i := slices.IndexFunc(refused, func(m *member) bool { return m.hasAction(r) }); i >= 0 {
+		return refused[i].Ref
+	}
+	return refused[0].Ref
 }
