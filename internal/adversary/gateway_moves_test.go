@@ -26,6 +26,18 @@ func (w *gatewayWorld) step() {
 		}
 		return
 	}
+	if w.chance(10) {
+		if w.given {
+			w.takeHostBack()
+		} else {
+			w.giveHost()
+		}
+		return
+	}
+	if w.chance(15) {
+		w.write(w.claimHost())
+		return
+	}
 	switch w.IntN(10) {
 	case 0, 1, 2, 3:
 		w.write(w.routeOfEvil())

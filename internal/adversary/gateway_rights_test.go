@@ -51,3 +51,60 @@ func (w *gatewayWorld) checkRights(when string) {
 		}
 	}
 }
+
+// givenHost is a host that the Gateway's owner gives to a listener which only trusted namespaces may attach to, and takes
+// back. In between it belongs to the open listener.
+const givenHost = "new.pay.com"
+
+const givenListener = `  - {name: new, port: 80, protocol: HTTP, hostname: ` + givenHost + `, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
+`
+
+// edgeDoc is the Gateway with the ALB.
+func edgeDoc() string {
+	for doc := range strings.SplitSeq(victimGateways, "---\n") {
+		if strings.Contains(doc, "kind: Gateway\nmetadata: {name: edge, namespace: infra") {
+			return doc
+		}
+	}
+	panic("no Gateway edge")
+}
+
+func (w *gatewayWorld) giveHost() {
+	w.moves, w.given = append(w.moves, "infra gives "+givenHost+" to a listener for trusted namespaces"), true
+	w.Apply(edgeDoc() + givenListener)
+}
+
+func (w *gatewayWorld) takeHostBack() {
+	w.moves, w.given = append(w.moves, "infra removes the listener for "+givenHost), false
+	w.Apply(edgeDoc())
+}
+
+// claimHost is a route of the attacker for that host, which some writes make too large, or such that AWS or the
+// controller does not take it.
+func (w *gatewayWorld) claimHost() string {
+	out := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: given%d, namespace: evil, creationTimestamp: \"1999-01-01T00:00:00Z\"}\nspec:\n  parentRefs: [{name: edge, namespace: infra}]\n  hostnames: [%s]\n  rules:\n",
+		w.IntN(2), w.any(givenHost, givenHost, `"*.pay.com"`))
+	what := w.any("backendRefs: [{name: e0, port: 80}]", "backendRefs: [{name: e0, port: 80}]", "filters: [{type: RequestRedirect, requestRedirect: {hostname: evil.com}}]")
+	match := w.any("", "", ", headers: [{name: x, value: "+strings.Repeat("x", 200)+"}]")
+	out += "  - {matches: [{path: {type: PathPrefix, value: /}" + match + "}], " + what + "}\n"
+	if w.chance(40) { // more than a route may have
+		for i := range 15 {
+			out += strings.Repeat(fmt.Sprintf("  - {matches: [{path: {type: PathPrefix, value: /p%d}}, {path: {type: Exact, value: /e%d}}, {path: {type: Exact, value: /f%d}}], backendRefs: [{name: e0, port: 80}]}\n", i, i, i), 1)
+		}
+	}
+	return out
+}
+
+// checkHost looks who answers for the host while its listener is not for the attacker.
+func (w *gatewayWorld) checkHost(when string) {
+	if !w.given {
+		return
+	}
+	for _, arn := range w.lbs {
+		if strings.Contains(arn, "/app/") {
+			if got := w.asCluster().ask(arn, 80, givenHost, "/").text; strings.Contains(got, "evil") || strings.Contains(got, "redirect") {
+				w.rec.Errorf("%s%s belongs to a listener that the attacker may not attach to, and is answered with %q", when, givenHost, got)
+			}
+		}
+	}
+}

@@ -142,6 +142,7 @@ type gatewayWorld struct {
 	moves []string
 	runs  int
 	lent  bool // blog permits routes of the attacker to use its Service
+	given bool // a host of the open listener belongs to one for trusted namespaces
 }
 
 // TestGatewayHistories runs random histories of a tenant who may write everything in its namespace: routes, ListenerSets,
@@ -311,7 +312,7 @@ func (w *gatewayWorld) look() map[string]string {
 		}
 		for _, l := range gw.Status.Listeners {
 			for _, c := range l.Conditions {
-				if c.Type != "ResolvedRefs" && l.Name != "open" && l.Name != "alt" && l.Name != "theirs" {
+				if c.Type != "ResolvedRefs" && l.Name != "open" && l.Name != "alt" && l.Name != "theirs" && l.Name != "new" {
 					out[fmt.Sprintf("listener %s of %s: %s", l.Name, name, c.Type)] = string(c.Status)
 				}
 			}
@@ -350,6 +351,7 @@ func (w *gatewayWorld) check(when string) {
 		}
 	}
 	w.checkRights(when)
+	w.checkHost(when)
 }
 
 // leave deletes all that the attacker has: nothing of it stays, in AWS or in what Gateways show.

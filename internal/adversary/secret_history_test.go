@@ -106,6 +106,9 @@ type secretWorld struct {
 	serving map[string]string
 	serials map[string]int64
 	begun   time.Time
+	// without reports that the controller runs without --import-tls-secrets; late are the serials that wait for it.
+	without bool
+	late    map[string]int64
 	// after looks at what an attack must not have done; nil: nothing more.
 	after func()
 }
@@ -129,6 +132,10 @@ func playSecrets(t *testing.T, seed uint64) *secretWorld {
 		for n := range 25 {
 			w.stepSecrets()
 			w.Settle(time.Duration(1+w.IntN(90)) * time.Second)
+			if w.chance(12) {
+				w.restart()
+				w.Settle(2 * time.Minute)
+			}
 			if n%8 == 7 {
 				secret := []string{"infra/api", "pay/shop", "pay/www"}[w.IntN(3)]
 				w.moves = append(w.moves, "the victims renew "+secret)
@@ -146,7 +153,7 @@ func playSecrets(t *testing.T, seed uint64) *secretWorld {
 // inSecretWorld runs what happens to the victims.
 func inSecretWorld(t *testing.T, seed uint64, run func(w *secretWorld)) *secretWorld {
 	t.Helper()
-	w := &secretWorld{gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 11))}, pool: map[string][]certified{}, serving: map[string]string{}, serials: map[string]int64{}}
+	w := &secretWorld{gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 11))}, pool: map[string][]certified{}, serving: map[string]string{}, serials: map[string]int64{}, late: map[string]int64{}}
 	synctest.Test(t, func(t *testing.T) {
 		w.rec = &recorder{TB: t}
 		defer stopped()
@@ -160,10 +167,10 @@ func inSecretWorld(t *testing.T, seed uint64, run func(w *secretWorld)) *secretW
 func (w *secretWorld) start() {
 	w.authority = newAuthority()
 	w.Harness = harness.New(w.rec, harness.Options{
-		Gateway: func(o *gateways.Options) { o.DefaultTargetType, o.ImportCertificates = "ip", true },
-		Ingress: func(o *ingress.Options) { o.ImportCertificates = true },
-		Plan:    func(o *plan.Options) { o.ImportCertificates = true },
-		Cloud:   func(c *cloud.Config) { c.ImportedCertificates = true },
+		Gateway: func(o *gateways.Options) { o.DefaultTargetType, o.ImportCertificates = "ip", !w.without },
+		Ingress: func(o *ingress.Options) { o.ImportCertificates = !w.without },
+		Plan:    func(o *plan.Options) { o.ImportCertificates = !w.without },
+		Cloud:   func(c *cloud.Config) { c.ImportedCertificates = !w.without },
 		Log:     funcr.New(w.said.say, funcr.Options{Verbosity: 10}),
 		Ran: func(what string, err error) {
 			if w.runs++; w.runs > 20000 {
@@ -192,8 +199,22 @@ func (w *secretWorld) start() {
 func (w *secretWorld) renew(secret string) {
 	namespace, name, _ := strings.Cut(secret, "/")
 	c := w.issue(-1, 90, victimNames[secret])
-	w.serials[secret] = c.serial
+	w.late[secret] = c.serial
+	if !w.without {
+		maps.Copy(w.serials, w.late)
+	}
 	w.Apply(secretOf(namespace, name, "kubernetes.io/tls", c.body, c.key, w.root))
+}
+
+// restart ends the controller, and starts it without --import-tls-secrets, or with it again.
+func (w *secretWorld) restart() {
+	w.without = !w.without
+	w.moves = append(w.moves, fmt.Sprintf("the controller is started again, imports: %t", !w.without))
+	time.Sleep(time.Second)
+	w.Start()
+	if !w.without {
+		maps.Copy(w.serials, w.late)
+	}
 }
 
 // imported are the certificates in ACM by the Secret they came from, of stacks of the victims or of the attacker.
@@ -244,6 +265,11 @@ func (w *secretWorld) checkSecrets(when string) {
 	}
 	secure := 0
 	for _, l := range p.ELB.Listeners {
+		for secret, arn := range w.serving {
+			if !slices.Contains(w.lbs, l.LoadBalancer) && slices.Contains(append([]string{l.Certificate}, l.SNI...), arn) {
+				w.rec.Errorf("%sport %d of %s has the certificate of %s", when, l.Port, l.LoadBalancer, secret)
+			}
+		}
 		if l.Port != 443 || !slices.Contains(w.lbs, l.LoadBalancer) {
 			continue
 		}
@@ -307,6 +333,9 @@ func (w *secretWorld) checkKeys(when string) {
 
 // leaveSecrets deletes all that the attacker has: its certificates leave ACM.
 func (w *secretWorld) leaveSecrets() {
+	if w.without {
+		w.restart()
+	}
 	w.moves = append(w.moves, "the attacker leaves")
 	w.removeAll()
 	if failed := w.Settle(2 * time.Hour); len(failed) > 0 {

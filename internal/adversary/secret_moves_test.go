@@ -12,7 +12,9 @@ func (w *secretWorld) stepSecrets() {
 		w.withdraw()
 		return
 	}
-	switch w.IntN(9) {
+	switch w.IntN(10) {
+	case 9:
+		w.write(w.discoveryOfEvil())
 	case 0, 1, 2:
 		w.write(w.tlsSecretOfEvil())
 	case 3, 4:
@@ -140,4 +142,19 @@ spec:
 func (w *secretWorld) grantOfSecrets() string {
 	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1beta1\nkind: ReferenceGrant\nmetadata: {name: t%d, namespace: evil}\nspec: {from: [{group: gateway.networking.k8s.io, kind: %s, namespace: %s}], to: [{group: \"\", kind: Secret%s}]}\n",
 		w.IntN(2), w.any("Gateway", "ListenerSet"), w.any("evil", "pay", "infra"), w.any("", ", name: t0"))
+}
+
+// discoveryOfEvil are listeners of the attacker without a certificate, for hosts of the victims: one is to be discovered.
+func (w *secretWorld) discoveryOfEvil() string {
+	host := w.any("www.pay.com", "shop.pay.com", "api.pay.com")
+	if w.chance(50) {
+		return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: g%d, namespace: evil}\nspec:\n  gatewayClassName: alb\n  listeners:\n  - {name: l, port: 443, protocol: HTTPS, hostname: %s, allowedRoutes: {namespaces: {from: All}}}\n", w.IntN(8), host)
+	}
+	return fmt.Sprintf(`apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: i%d, namespace: evil, annotations: {alb.ingress.kubernetes.io/listen-ports: '[{"HTTPS":443}]', alb.ingress.kubernetes.io/target-type: ip, alb.ingress.kubernetes.io/scheme: internal}}
+spec:
+  ingressClassName: alb
+  rules: [{host: %s, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: e0, port: {number: 80}}}}]}}]
+`, w.IntN(3), host)
 }
