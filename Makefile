@@ -113,6 +113,7 @@ soak-seeds:
 	FULCRUM_SEEDS=100 go test -count=1 -timeout 24h -run 'TestHistoryDecidesNothing$$|TestRefusedPriorities' ./internal/harness
 	cd local && FULCRUM_SEEDS=100 go test -count=1 -timeout 24h -run 'TestLongScripts$$' ./e2e
 	FULCRUM_ADVERSARY=20000 go test -count=1 -timeout 24h -v -run 'TestHistories$$' ./internal/adversary
+	FULCRUM_ADVERSARY=1000 go test -count=1 -timeout 24h -run 'Test(Gateway|Secret|Shared)Histories$$' ./internal/adversary
 
 ## bench: benchmarks, with AWS calls counted, and CPU and latencies beside a real API server
 .PHONY: bench

@@ -27,15 +27,11 @@ func (w *gatewayWorld) step() {
 		return
 	}
 	if w.chance(10) {
-		if w.given {
-			w.takeHostBack()
-		} else {
-			w.giveHost()
-		}
+		w.toggleHost()
 		return
 	}
 	if w.chance(15) {
-		w.write(w.claimHost())
+		w.claimHost()
 		return
 	}
 	switch w.IntN(10) {

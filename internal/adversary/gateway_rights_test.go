@@ -2,7 +2,12 @@ package adversary
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"testing"
+	"time"
+
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
@@ -59,14 +64,17 @@ const givenHost = "new.pay.com"
 const givenListener = `  - {name: new, port: 80, protocol: HTTP, hostname: ` + givenHost + `, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
 `
 
-// edgeDoc is the Gateway with the ALB.
-func edgeDoc() string {
+// edgeDoc is the Gateway with the ALB, edgeConfiguration its configuration.
+func edgeDoc() string           { return victimDoc("kind: Gateway\nmetadata: {name: edge, namespace: infra") }
+func edgeConfiguration() string { return victimDoc("kind: LoadBalancerConfiguration") }
+
+func victimDoc(with string) string {
 	for doc := range strings.SplitSeq(victimGateways, "---\n") {
-		if strings.Contains(doc, "kind: Gateway\nmetadata: {name: edge, namespace: infra") {
+		if strings.Contains(doc, with) {
 			return doc
 		}
 	}
-	panic("no Gateway edge")
+	panic("no document with " + with)
 }
 
 func (w *gatewayWorld) giveHost() {
@@ -79,20 +87,54 @@ func (w *gatewayWorld) takeHostBack() {
 	w.Apply(edgeDoc())
 }
 
-// claimHost is a route of the attacker for that host, which some writes make too large, or such that AWS or the
-// controller does not take it.
-func (w *gatewayWorld) claimHost() string {
-	out := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: given%d, namespace: evil, creationTimestamp: \"1999-01-01T00:00:00Z\"}\nspec:\n  parentRefs: [{name: edge, namespace: infra}]\n  hostnames: [%s]\n  rules:\n",
-		w.IntN(2), w.any(givenHost, givenHost, `"*.pay.com"`))
-	what := w.any("backendRefs: [{name: e0, port: 80}]", "backendRefs: [{name: e0, port: 80}]", "filters: [{type: RequestRedirect, requestRedirect: {hostname: evil.com}}]")
-	match := w.any("", "", ", headers: [{name: x, value: "+strings.Repeat("x", 200)+"}]")
-	out += "  - {matches: [{path: {type: PathPrefix, value: /}" + match + "}], " + what + "}\n"
-	if w.chance(40) { // more than a route may have
-		for i := range 15 {
-			out += strings.Repeat(fmt.Sprintf("  - {matches: [{path: {type: PathPrefix, value: /p%d}}, {path: {type: Exact, value: /e%d}}, {path: {type: Exact, value: /f%d}}], backendRefs: [{name: e0, port: 80}]}\n", i, i, i), 1)
-		}
+// claimHost has the attacker serve that host, while it may, and break the route then: it makes it too large, or such that
+// AWS does not take it. The host may go to the other listener before or after that.
+func (w *gatewayWorld) claimHost() {
+	name := fmt.Sprint("given", w.IntN(2))
+	host := w.any(givenHost, givenHost, `"*.pay.com"`)
+	w.write(strings.NewReplacer("e1", "e0", "ExternalName", "ClusterIP", "IPv6", "IPv4").Replace(w.serviceOfEvil()))
+	w.write(routeForHost(name, host, "", 0))
+	w.Settle(time.Minute)
+	if w.chance(50) {
+		w.toggleHost()
+		w.Settle(time.Duration(w.IntN(20)) * time.Second)
+	}
+	switch w.IntN(3) {
+	case 0:
+		w.write(routeForHost(name, host, "", 15)) // more than it may have
+	case 1:
+		w.write(routeForHost(name, host, ", headers: [{name: x, value: "+strings.Repeat("x", 200)+"}]", 0))
+	}
+}
+
+// routeForHost is a route of the attacker with one rule for all paths, a further condition and more rules.
+func routeForHost(name, host, match string, more int) string {
+	out := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: %s, namespace: evil, creationTimestamp: \"1999-01-01T00:00:00Z\"}\nspec:\n  parentRefs: [{name: edge, namespace: infra}]\n  hostnames: [%s]\n  rules:\n  - {matches: [{path: {type: PathPrefix, value: /}%s}], backendRefs: [{name: e0, port: 80}]}\n", name, host, match)
+	for i := range more {
+		out += fmt.Sprintf("  - {matches: [{path: {type: PathPrefix, value: /p%[1]d}}, {path: {type: Exact, value: /e%[1]d}}, {path: {type: Exact, value: /f%[1]d}}], backendRefs: [{name: e0, port: 80}]}\n", i)
 	}
 	return out
+}
+
+// toggleHost gives the host away or takes it back. Sometimes the owner of the Gateway makes a mistake in the same minute,
+// so that all of the load balancer is held.
+func (w *gatewayWorld) toggleHost() {
+	if w.chance(30) {
+		w.moves = append(w.moves, "infra writes a configuration that cannot be read")
+		w.Apply(strings.Replace(edgeConfiguration(), "scheme: internal", "scheme: nonsense", 1))
+		defer func() {
+			w.Settle(20 * time.Second)
+			w.checkNamed("while the configuration cannot be read: ")
+			w.moves = append(w.moves, "infra corrects the configuration")
+			w.Apply(edgeConfiguration())
+			w.Settle(time.Minute)
+		}()
+	}
+	if w.given {
+		w.takeHostBack()
+	} else {
+		w.giveHost()
+	}
 }
 
 // checkHost looks who answers for the host while its listener is not for the attacker.
@@ -102,9 +144,61 @@ func (w *gatewayWorld) checkHost(when string) {
 	}
 	for _, arn := range w.lbs {
 		if strings.Contains(arn, "/app/") {
-			if got := w.asCluster().ask(arn, 80, givenHost, "/").text; strings.Contains(got, "evil") || strings.Contains(got, "redirect") {
+			if got := w.asCluster().ask(arn, 80, givenHost, "/").text; strings.Contains(got, "attacker") {
 				w.rec.Errorf("%s%s belongs to a listener that the attacker may not attach to, and is answered with %q", when, givenHost, got)
 			}
+		}
+	}
+}
+
+// checkNamed looks for rules of the attacker that name the host. Those for all hosts, or with wildcards, it may have: what
+// is in front of them for this host is not made while all is held.
+func (w *gatewayWorld) checkNamed(when string) {
+	if !w.given {
+		return
+	}
+	p, unlock := w.partition()
+	defer unlock()
+	for _, r := range p.ELB.Rules {
+		if l := p.ELB.Listeners[r.Listener]; l == nil || l.Port != 80 || !slices.Contains(w.lbs, l.LoadBalancer) {
+			continue
+		}
+		named := slices.ContainsFunc(r.Conditions, func(c elbtypes.RuleCondition) bool {
+			return c.HostHeaderConfig != nil && slices.Contains(c.HostHeaderConfig.Values, givenHost)
+		})
+		for _, a := range r.Actions {
+			if a.ForwardConfig == nil || !named {
+				continue
+			}
+			for _, g := range a.ForwardConfig.TargetGroups {
+				if tags := fmt.Sprint(p.ELB.TargetGroups[*g.TargetGroupArn].Tags); strings.Contains(tags, ":evil-") {
+					w.rec.Errorf("%srule %s forwards %s to the attacker", when, r.ARN, givenHost)
+				}
+			}
+		}
+	}
+}
+
+// The attacker serves a host and the Gateway's owner gives it away, while all is held.
+func TestAHostThatIsGivenAwayIsNotKept(t *testing.T) {
+	t.Parallel()
+	for name, hold := range map[string]string{"held": "scheme: nonsense", "not held": "scheme: internal"} {
+		w := inGatewayWorld(t, 1, func(w *gatewayWorld) {
+			w.write(strings.NewReplacer("e1", "e0", "ExternalName", "ClusterIP", "IPv6", "IPv4").Replace(w.serviceOfEvil()))
+			w.write(routeForHost("given0", givenHost, "", 0))
+			w.Settle(5 * time.Minute)
+			w.given = true
+			if w.checkHost(""); !w.rec.Failed() {
+				t.Errorf("%s: the attacker is not served at first: %q", name, w.asCluster().ask(w.lbs[0], 80, givenHost, "/").text+w.asCluster().ask(w.lbs[1], 80, givenHost, "/").text)
+			}
+			w.rec.failures = nil
+			w.Apply(strings.Replace(edgeConfiguration(), "scheme: internal", hold, 1))
+			w.giveHost()
+			w.Settle(20 * time.Second)
+			w.checkHost("")
+		})
+		if w.rec.Failed() {
+			t.Errorf("%s: %v", name, w.rec.failures)
 		}
 	}
 }

@@ -181,6 +181,31 @@ func stopped() {
 
 func playGateways(t *testing.T, seed uint64) *gatewayWorld {
 	t.Helper()
+	return inGatewayWorld(t, seed, func(w *gatewayWorld) {
+		for range 25 {
+			w.step()
+			w.Settle(time.Duration(1+w.IntN(90)) * time.Second)
+			w.check("")
+			if w.rec.Failed() {
+				return
+			}
+		}
+		w.Settle(5 * time.Minute)
+		// A change of a victim takes effect within a bound, whatever the attacker has there.
+		w.moves = append(w.moves, "the victim moves shop to its other Service")
+		w.Apply(strings.Replace(victimShop(), "{name: web, port: 80}", "{name: blog, namespace: blog, port: 80}", 1))
+		w.Settle(2 * time.Minute)
+		w.expectShop("forward to blog/blog")
+		w.check("after the victim's change: ")
+		w.Apply(victimShop())
+		w.Settle(10 * time.Minute)
+		w.leave()
+	})
+}
+
+// inGatewayWorld runs what happens to the victims.
+func inGatewayWorld(t *testing.T, seed uint64, run func(w *gatewayWorld)) *gatewayWorld {
+	t.Helper()
 	w := &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 9))}
 	synctest.Test(t, func(t *testing.T) {
 		w.rec = &recorder{TB: t}
@@ -203,24 +228,7 @@ func playGateways(t *testing.T, seed uint64) *gatewayWorld {
 		w.Settle(10 * time.Minute)
 		w.lend()
 		w.begin()
-		for range 25 {
-			w.step()
-			w.Settle(time.Duration(1+w.IntN(90)) * time.Second)
-			w.check("")
-			if w.rec.Failed() {
-				return
-			}
-		}
-		w.Settle(5 * time.Minute)
-		// A change of a victim takes effect within a bound, whatever the attacker has there.
-		w.moves = append(w.moves, "the victim moves shop to its other Service")
-		w.Apply(strings.Replace(victimShop(), "{name: web, port: 80}", "{name: blog, namespace: blog, port: 80}", 1))
-		w.Settle(2 * time.Minute)
-		w.expectShop("forward to blog/blog")
-		w.check("after the victim's change: ")
-		w.Apply(victimShop())
-		w.Settle(10 * time.Minute)
-		w.leave()
+		run(w)
 	})
 	return w
 }

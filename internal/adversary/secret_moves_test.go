@@ -8,6 +8,7 @@ import (
 
 // stepSecrets is one move of the attacker.
 func (w *secretWorld) stepSecrets() {
+	w.orphaned = w.orphaned || w.without
 	if w.chance(15) {
 		w.withdraw()
 		return
