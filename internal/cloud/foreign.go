@@ -49,10 +49,30 @@ func settled(now time.Time, writes ...time.Time) bool {
 // note notes that others have changed a resource, which has tags. The time is that of the note and not of the reading,
 // which may have begun long before: a plan that was made in between does not know of the change.
 func (v *foreign) note(tags map[string]string, kind plan.ResourceKind, id string) {
+	v.add(tags, observed.Foreign{Kind: string(kind), ID: id})
+}
+
+// gone notes that others have deleted a resource with tags.
+func (v *foreign) gone(tags map[string]string, kind plan.ResourceKind, id string) {
+	v.add(tags, observed.Foreign{Kind: string(kind), ID: id, Deleted: resourceOf(tags)})
+}
+
+// resourceOf is the id of a resource in its stack, as its tags name it.
+func resourceOf(tags map[string]string) string {
+	for _, k := range model.Kinds {
+		if id := tags[naming.ResourceTag(k)]; id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+func (v *foreign) add(tags map[string]string, f observed.Foreign) {
 	if !ours(v.cluster, tags) {
 		return
 	}
 	now := v.now()
+	f.At = now
 	if now.Sub(v.dropped) > foreignKept {
 		v.dropOld(now)
 		v.dropped = now
@@ -63,13 +83,13 @@ func (v *foreign) note(tags map[string]string, kind plan.ResourceKind, id string
 			continue
 		}
 		of := foreignOf{k, value}
-		list := slices.DeleteFunc(slices.Clone(v.of[of]), func(f observed.Foreign) bool {
-			return now.Sub(f.At) > foreignKept || f.Kind == string(kind) && f.ID == id
+		list := slices.DeleteFunc(slices.Clone(v.of[of]), func(o observed.Foreign) bool {
+			return now.Sub(o.At) > foreignKept || o.Kind == f.Kind && o.ID == f.ID
 		})
 		if len(list) >= mostForeign {
 			list = list[1:]
 		}
-		v.of[of] = append(list, observed.Foreign{Kind: string(kind), ID: id, At: now})
+		v.of[of] = append(list, f)
 		if v.changed != nil {
 			v.changed(stackOf(k, value))
 		}
@@ -129,11 +149,10 @@ func (v *foreign) listeners(e *lbEntry, now map[string]*listenerEntry, at time.T
 	if e.detailAt.IsZero() && !e.distrusted || !settled(at, e.made, e.written) {
 		return
 	}
-	note := func(kind plan.ResourceKind, id string) { v.note(e.lb.Tags, kind, id) }
 	for arn, was := range e.listeners {
 		le := now[arn]
 		if le == nil {
-			note(plan.Listener, arn)
+			v.add(e.lb.Tags, observed.Foreign{Kind: string(plan.Listener), ID: arn, Deleted: listenerID(e.lb, was.l.Port)})
 			continue
 		}
 		l := le.l
@@ -145,37 +164,52 @@ func (v *foreign) listeners(e *lbEntry, now map[string]*listenerEntry, at time.T
 			l.Tags = was.l.Tags
 		}
 		if !same(was.l, l) {
-			note(plan.Listener, arn)
+			v.note(e.lb.Tags, plan.Listener, arn)
 		}
-		v.rules(e, was, le, note)
+		v.rules(e, was, le)
 	}
 	for arn := range now {
 		if e.listeners[arn] == nil {
-			note(plan.Listener, arn)
+			v.add(e.lb.Tags, observed.Foreign{Kind: string(plan.Listener), ID: arn, Added: true})
 		}
 	}
 }
 
-func (v *foreign) rules(e *lbEntry, was, now *listenerEntry, note func(plan.ResourceKind, string)) {
+// listenerID is the id in the address of the listener on a port.
+func listenerID(lb observed.LoadBalancer, port int32) string {
+	if resourceOf(lb.Tags) == model.FrontendNLBID {
+		return naming.FrontendListenerID(port)
+	}
+	return naming.ListenerID(port)
+}
+
+func (v *foreign) rules(e *lbEntry, was, now *listenerEntry) {
 	for arn, old := range was.rules {
 		r, there := now.rules[arn]
 		if e.ruleTagsAt.IsZero() || r.Tags == nil {
 			r.Tags = old.Tags
 		}
-		if !there || !same(old, r) {
-			note(plan.Rule, arn)
+		switch {
+		case !there:
+			v.add(e.lb.Tags, observed.Foreign{Kind: string(plan.Rule), ID: arn, Deleted: observed.RuleText(was.l.Port, old.Conditions)})
+		case !same(old, r):
+			v.note(e.lb.Tags, plan.Rule, arn)
 		}
 	}
 	for arn := range now.rules {
 		if _, there := was.rules[arn]; !there {
-			note(plan.Rule, arn)
+			v.add(e.lb.Tags, observed.Foreign{Kind: string(plan.Rule), ID: arn, Added: true})
 		}
 	}
 }
 
-// tags compares the tags of a resource with how they were known.
-func (v *foreign) tags(kind plan.ResourceKind, arn string, was, tags map[string]string, at, now time.Time, writes ...time.Time) {
-	if !at.IsZero() && settled(now, writes...) && !maps.Equal(was, tags) {
+// tags compares the tags of a resource, which is there or not, with how they were known.
+func (v *foreign) tags(kind plan.ResourceKind, arn string, was, tags map[string]string, there bool, at, now time.Time, writes ...time.Time) {
+	switch {
+	case at.IsZero() || !settled(now, writes...) || maps.Equal(was, tags):
+	case !there:
+		v.gone(was, kind, arn)
+	default:
 		v.note(was, kind, arn)
 	}
 }

@@ -145,7 +145,7 @@ func (v *inventory) enterLoadBalancers(seen map[string]foundLoadBalancer, asked 
 	for arn := range asked {
 		e := v.lbs.get(arn)
 		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.made) > settleWindow {
-			v.foreign.note(e.lb.Tags, plan.LoadBalancer, arn)
+			v.foreign.gone(e.lb.Tags, plan.LoadBalancer, arn)
 			v.dropLoadBalancer(arn)
 		}
 	}
@@ -196,7 +196,7 @@ func (v *inventory) enterTargetGroups(seen map[string]foundTargetGroup, asked it
 	for arn := range asked {
 		e := v.groups.get(arn)
 		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.made) > settleWindow {
-			v.foreign.note(e.g.Tags, plan.TargetGroup, arn)
+			v.foreign.gone(e.g.Tags, plan.TargetGroup, arn)
 			v.groups.drop(arn)
 		}
 	}
@@ -265,7 +265,7 @@ func (v *inventory) enterSecurityGroups(seen map[string]observed.SecurityGroup, 
 	for id := range asked {
 		e := v.sgs.get(id)
 		if _, ok := seen[id]; !ok && e != nil && start.Sub(e.made) > settleWindow {
-			v.foreign.note(e.g.Tags, plan.SecurityGroup, id)
+			v.foreign.gone(e.g.Tags, plan.SecurityGroup, id)
 			v.sgs.drop(id)
 		}
 	}

@@ -33,6 +33,8 @@ type run struct {
 	// left are steps that are reported and not carried out, leftFindings what is said about them.
 	left         map[plan.StepID]bool
 	leftFindings finding.List
+	// told reports that findings about drift say which rules others have added to a security group.
+	told bool
 }
 
 // bring decides what is contested by what is live, and converges.
@@ -72,7 +74,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		if d.Stack.Describe {
 			r.out.Document = d.Describe()
 		}
-		r.out.Findings = append(d.Findings, r.leftFindings...).Sorted()
+		r.out.Findings = append(r.withoutTold(d.Findings), r.leftFindings...).Sorted()
 		if d.Stack.DryRun {
 			r.out.Done = true
 			return nil

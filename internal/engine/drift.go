@@ -65,8 +65,34 @@ func restores(s plan.Step, foreign []observed.Foreign) bool {
 	return slices.ContainsFunc(foreign, func(f observed.Foreign) bool { return f.Kind == string(kind) })
 }
 
-// drifted finds the steps of a plan that restore what others have changed, and decides about them. It is
-// called where the stack was as desired and has been compared since; all else is no drift.
+// restoresBeside reports whether a step of a plan that also carries out an edit, or goes on with something, restores what
+// others have changed: it is about that very resource.
+func restoresBeside(p plan.Plan, s plan.Step, foreign []observed.Foreign) bool {
+	if s.Revokes {
+		return false
+	}
+	kind, id := string(s.Address.Kind), cmp.Or(p.Known[s.Address], s.Address.ID)
+	if s.Address.Kind == plan.BackendGroup {
+		kind = string(plan.SecurityGroup)
+	}
+	known := s.Address.ID
+	if do, ok := s.Do.(plan.CreateRule); ok {
+		known = observed.RuleText(s.Rule.Port, do.Rule.Conditions)
+	}
+	return slices.ContainsFunc(foreign, func(f observed.Foreign) bool {
+		switch {
+		case f.Kind != kind:
+			return false
+		case s.Verb == plan.Create:
+			return f.Deleted == known
+		}
+		return f.Deleted == "" && f.ID == id && f.Added == (s.Verb == plan.Delete)
+	})
+}
+
+// drifted finds the steps of a plan that restore what others have changed, and decides about them. Where the stack was
+// as desired and has been compared since, the rest of the plan is drift too. Where it was edited, or has not come to rest,
+// everything is carried out, also what --drift=report would leave.
 func (r *run) drifted(d Draft) {
 	mode := r.e.Drift
 	if mode == IgnoreDrift {
@@ -77,30 +103,63 @@ func (r *run) drifted(d Draft) {
 	for _, s := range d.Plan.Steps {
 		was := r.mem.drift.leaves(s)
 		now := r.quiet && restores(s, foreign)
-		if now && !was {
+		if !was && (now || !r.quiet && restoresBeside(d.Plan, s, foreign)) {
 			found = append(found, s)
 		}
 		if mode == ReportDrift && (now || was) {
 			left = append(left, s)
 		}
 	}
-	found = withoutParts(found)
 	r.left = map[plan.StepID]bool{}
 	for _, s := range left {
 		r.left[s.ID] = true
 	}
 	r.mem.drift.leave(left)
+	does := mode
+	if !r.quiet {
+		does = RepairDrift
+	}
+	found, left = eachOnce(found), eachOnce(left)
 	for _, s := range found {
 		if r.e.Drifted != nil {
-			r.e.Drifted(r.out.ID, s.Address.Kind, mode)
+			r.e.Drifted(r.out.ID, s.Address.Kind, does)
 		}
 	}
-	switch mode {
-	case ReportDrift:
-		r.leftFindings = driftFindings(d.Stack, withoutParts(left), mode)
-	default:
-		r.out.Drift = driftFindings(d.Stack, found, mode)
+	text := drifting{stack: d.Stack, mode: does, beside: !r.quiet}
+	if i := slices.IndexFunc(d.Findings, func(f finding.Finding) bool { return f.Reason == finding.RulesRevoked }); i >= 0 {
+		text.revoked = d.Findings[i]
 	}
+	if does == RepairDrift {
+		r.out.Drift = text.findings(found)
+		text.mode, text.beside = mode, false
+	}
+	r.leftFindings = text.findings(left)
+	r.told = slices.ContainsFunc(slices.Concat(found, left), ofSecurityGroup)
+}
+
+// withoutTold leaves out what findings about drift say too.
+func (r *run) withoutTold(found finding.List) finding.List {
+	return slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool { return r.told && f.Reason == finding.RulesRevoked })
+}
+
+func ofSecurityGroup(s plan.Step) bool { return s.Address.Kind == plan.SecurityGroup }
+
+// eachOnce has each resource once: changes of what is made again as a whole are left out, and those of one resource are
+// joined.
+func eachOnce(steps []plan.Step) (out []plan.Step) {
+	at := map[plan.Address]int{}
+	for _, s := range withoutParts(steps) {
+		i, known := at[s.Address]
+		if !known || s.Verb != plan.Update || out[i].Verb != plan.Update {
+			at[s.Address] = len(out)
+			out = append(out, s)
+			continue
+		}
+		o := &out[i]
+		o.Changes = slices.Concat(o.Changes, s.Changes)
+		o.Blames = slices.Compact(slices.SortedFunc(slices.Values(slices.Concat(o.Blames, s.Blames)), finding.Ref.Compare))
+	}
+	return out
 }
 
 // withoutParts leaves out changes of what is made again as a whole.
@@ -120,37 +179,56 @@ func (r *run) leavesAll(p plan.Plan) bool {
 // mostDrift is how many changed resources of a run are named.
 const mostDrift = 5
 
-// driftFindings say what others have changed, on the objects that ask for what is restored.
-func driftFindings(stack model.Stack, steps []plan.Step, mode DriftMode) (out finding.List) {
-	more := 0
-	for i, s := range steps {
-		if i >= mostDrift {
-			more++
-			continue
-		}
-		out.Add(driftFinding(stack, s, driftText(s), mode)...)
+// drifting is how drift is reported.
+type drifting struct {
+	stack model.Stack
+	mode  DriftMode
+	// beside: the steps carry an edit out as well, so that their values are not those of others.
+	beside bool
+	// revoked is what the plan says of rules that others added to a security group, if anything.
+	revoked finding.Finding
+}
+
+// findings say what others have changed, on the objects that ask for what is restored.
+func (d drifting) findings(steps []plan.Step) (out finding.List) {
+	for _, s := range steps[:min(len(steps), mostDrift)] {
+		out.Add(d.finding(s, d.text(s))...)
 	}
-	if more > 0 {
-		out.Add(driftFinding(stack, steps[mostDrift], fmt.Sprintf("%d more resources of the load balancer were changed by others", more), mode)...)
+	if more := len(steps) - mostDrift; more > 0 {
+		out.Add(d.finding(steps[mostDrift], fmt.Sprintf("%d more resources of the load balancer were changed by others", more))...)
 	}
 	return out
 }
 
-func driftFinding(stack model.Stack, s plan.Step, text string, mode DriftMode) (out finding.List) {
+func (d drifting) finding(s plan.Step, text string) (out finding.List) {
 	reason, does := finding.DriftRepaired, "the controller restores it"
 	fix := "edit the object to change it for good; CloudTrail shows who changed it"
-	if mode == ReportDrift {
+	if d.revoked.Fix != "" && ofSecurityGroup(s) {
+		fix = d.revoked.Fix + "; CloudTrail shows who changed it"
+	}
+	if d.mode == ReportDrift {
 		reason, does = finding.DriftFound, "it stays, because of --drift=report"
 		fix = "restore it in AWS, or edit the object, which carries the whole desired state out"
 	}
 	blames := s.Blames
-	if len(blames) == 0 && len(stack.Members) > 0 {
-		blames = []finding.Ref{stack.Members[0].Ref}
+	if len(blames) == 0 && len(d.stack.Members) > 0 {
+		blames = []finding.Ref{d.stack.Members[0].Ref}
 	}
 	for _, ref := range blames[:min(len(blames), mostDrift)] {
 		out.Add(finding.Finding{Object: ref, Reason: reason, Severity: finding.Warning, Message: text + "; " + does, Fix: fix})
 	}
 	return out
+}
+
+// text says what others have done. A step that carries out an edit too says it without values.
+func (d drifting) text(s plan.Step) string {
+	switch {
+	case !d.beside || s.Verb != plan.Update:
+		return driftText(s)
+	case d.revoked.Message != "" && ofSecurityGroup(s):
+		return d.revoked.Message
+	}
+	return fmt.Sprintf("%s %q was changed by others", strings.ReplaceAll(string(s.Address.Kind), "-", " "), s.Address.ID)
 }
 
 // driftText says what others have done: the other way round than the step that restores it.

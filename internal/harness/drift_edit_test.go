@@ -1,0 +1,118 @@
+package harness
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+)
+
+// notOfTheEdit are drifts that an edit of the Ingress has no part in: targets and rules of nodes are the business of
+// bindings, and tags wait for the sync period.
+func notOfTheEdit(name string) bool {
+	return unwatched[name] || strings.HasPrefix(name, "target deregistered") || strings.HasPrefix(name, "target without") ||
+		strings.HasPrefix(name, "rule of the nodes") || strings.HasPrefix(name, "tag of")
+}
+
+// driftTotal is the sum of fulcrum_drift_total, by mode.
+func driftTotal(t *testing.T, m *controller.Metrics) map[string]float64 {
+	t.Helper()
+	reg := prometheus.NewRegistry()
+	if err := m.Register(reg); err != nil {
+		t.Fatal(err)
+	}
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, f := range families {
+		for _, x := range f.GetMetric() {
+			for _, l := range x.GetLabel() {
+				if f.GetName() == "fulcrum_drift_total" && l.GetName() == "mode" {
+					out[l.GetValue()] += x.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return out
+}
+
+// What an edit restores along with what it asks for is reported and counted as drift, also where drift is only reported.
+func TestDriftThatAnEditRestoresIsReported(t *testing.T) {
+	t.Parallel()
+	for name, drift := range drifts {
+		if notOfTheEdit(name) {
+			continue
+		}
+		for _, mode := range []engine.DriftMode{engine.RepairDrift, engine.ReportDrift} {
+			t.Run(name+", "+string(mode), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					metrics := controller.NewMetrics(time.Now)
+					r := driftShop(t, Options{DriftMode: mode, Workers: 3, Checkpoints: true, Metrics: metrics})
+					drift(newSomeone(t, r))
+					r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
+					r.during(time.Minute)
+					reported := driftEvents(r, "DriftRepaired")
+					t.Logf("%q", reported)
+					switch total := driftTotal(t, metrics); {
+					case len(reported) == 0:
+						t.Error("nothing is reported")
+					case total["repair"] == 0 || total["report"] != 0:
+						t.Errorf("counted as %v", total)
+					}
+					for _, text := range reported {
+						if strings.Contains(text, `"80:3"`) || strings.Contains(text, `"443:3"`) { // the rule of /v3
+							t.Errorf("what the edit asks for is taken for drift: %s", text)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// An edit alone is no drift, whatever it changes.
+func TestAnEditIsNoDrift(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		metrics := controller.NewMetrics(time.Now)
+		r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true, Metrics: metrics})
+		for _, edit := range []string{
+			everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"),
+			everything(r, "/=api", "/v3=web"),
+			ingressOf(annotated("listen-ports", `[{"HTTP":81}]`, "inbound-cidrs", "10.0.0.0/8", "load-balancer-attributes", "idle_timeout.timeout_seconds=78"), "/=web"),
+			everything(r, "/=web"),
+		} {
+			r.Apply(edit)
+			r.during(5 * time.Second)
+			r.Apply(shop) // nothing of it changes
+			r.during(8 * time.Minute)
+		}
+		if reported := driftEvents(r, "DriftRepaired"); len(reported) > 0 || len(driftTotal(t, metrics)) > 0 {
+			t.Errorf("%q %v", reported, driftTotal(t, metrics))
+		}
+	})
+}
+
+// A source that others add to the managed security group is one event, which says how to admit it.
+func TestAnAddedSourceIsOneEvent(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []engine.DriftMode{engine.RepairDrift, engine.ReportDrift} {
+		synctest.Test(t, func(t *testing.T) {
+			r := driftShop(t, Options{Drift: true, DriftMode: mode, Workers: 3, Checkpoints: true})
+			before := len(warnings(r)["web"])
+			drifts["source added to the managed security group"](newSomeone(t, r))
+			r.during(15 * time.Minute)
+			said := warnings(r)["web"][before:]
+			if len(said) != 1 || !strings.Contains(said[0], "tcp 22-22 0.0.0.0/0") || mode == engine.RepairDrift && !strings.Contains(said[0], "inbound-cidrs") {
+				t.Errorf("%s: %q", mode, said)
+			}
+		})
+	}
+}
