@@ -63,6 +63,22 @@ func (t targetGroups) MadeFor(ctx context.Context, arn string, read bool) ([]str
 	return out.namespaces, err
 }
 
+// MadeOf implements bindings.TargetGroups.
+func (t targetGroups) MadeOf(arn string) (id model.StackID, group string, ok bool) {
+	t.inv.read(func() {
+		e := t.inv.groups.get(arn)
+		if e == nil || !t.ours(e.g.Tags) {
+			return
+		}
+		for _, k := range model.Kinds {
+			if value := e.g.Tags[naming.StackTag(k)]; value != "" && e.g.Tags[naming.ResourceTag(k)] != "" {
+				id, group, ok = stackOf(k, value), e.g.Tags[naming.ResourceTag(k)], true
+			}
+		}
+	})
+	return id, group, ok
+}
+
 // madeFor are the namespaces of which one has the Service that a target group with these tags was made for, none
 // if this cluster's controller did not make it.
 func (c *client) madeFor(tags map[string]string) []string {

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -8,8 +9,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
 // notOfTheEdit are drifts that an edit of the Ingress has no part in: targets and rules of nodes are the business of
@@ -115,4 +118,47 @@ func TestAnAddedSourceIsOneEvent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What others change of targets, and of the rules in front of them, is reported on the Ingress, Service or Gateway whose
+// users look for it. A change of one security group is one event, however many target groups it admits traffic to.
+func TestDriftBehindALoadBalancerIsReportedOnItsOwner(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][]string{
+		"target deregistered":                       {"Ingress web", "TargetGroupBinding"},
+		"target without a pod registered":           {"Ingress web", "TargetGroupBinding"},
+		"rule of the nodes' security group revoked": {"Ingress web"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
+				drifts[name](newSomeone(t, r))
+				r.during(10 * time.Minute)
+				said := driftEvents(r, "DriftRepaired")
+				slices.Sort(said)
+				if !slices.EqualFunc(said, want, strings.HasPrefix) {
+					t.Errorf("%q, not on %q", said, want)
+				}
+			})
+		})
+	}
+}
+
+// Who names the target group of another namespace in a binding has nothing written on its Ingress.
+func TestDriftIsNotReportedOnOwnersOfOtherNamespaces(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
+		arn := newSomeone(t, r).group("web")
+		b := &elbv2.TargetGroupBinding{Spec: elbv2.TargetGroupBindingSpec{TargetGroupARN: arn}}
+		b.Namespace, b.Name, b.Spec.ServiceRef.Name = "shop", "own", "web"
+		owners := bindings.New(r.process.fill).Owners
+		if got := owners(b); len(got) != 1 || got[0].String() != "Ingress shop/web" {
+			t.Errorf("the owner is %v", got)
+		}
+		b.Namespace = "evil"
+		if got := owners(b); len(got) > 0 {
+			t.Errorf("the owner for another namespace is %v", got)
+		}
+	})
 }

@@ -48,6 +48,9 @@ type TargetGroups interface {
 	// none if it has not made it, as the controller's own rights show. Without read it makes no call, and the answer
 	// may be none for want of knowledge.
 	MadeFor(ctx context.Context, arn string, read bool) (namespaces []string, err error)
+	// MadeOf returns the stack that the controller has made a target group for, and the id of the group in it, as its tags
+	// show; false if that is not known. It makes no call.
+	MadeOf(arn string) (id model.StackID, group string, ok bool)
 	// Register adds at most MaxTargets targets. It is idempotent. Where AWS's limits do not admit the
 	// call now, nothing is sent, and the error has a method RetryAfter that says when it has its turn.
 	Register(ctx context.Context, arn string, turn Turn, targets []Target) error

@@ -117,6 +117,8 @@ func (a *aws) MadeFor(_ context.Context, arn string, _ bool) ([]string, error) {
 	return nil, nil
 }
 
+func (a *aws) MadeOf(string) (model.StackID, string, bool) { return model.StackID{}, "", false }
+
 func (a *aws) TargetHealth(_ context.Context, arn string, maxAge time.Duration) (observed.Health, error) {
 	list, ok := a.groups[arn]
 	if !ok {

@@ -192,7 +192,11 @@ func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBindin
 	if r.Drifted != nil {
 		r.Drifted("targets", r.Drift)
 	}
-	return r.write(ctx, []cluster.Patch{r.driftEvent(targets.Ref(b), text)})
+	var patches []cluster.Patch
+	for _, of := range append([]finding.Ref{targets.Ref(b)}, r.Owners(b)...) {
+		patches = append(patches, r.driftEvent(of, text))
+	}
+	return r.write(ctx, patches)
 }
 
 // driftEvent says what others have changed.
@@ -239,15 +243,39 @@ func (r *Reconciler) VerifyRules(ctx context.Context) error {
 	if r.Drifted != nil {
 		r.Drifted("endpoint-security-group", r.Drift)
 	}
+	text := "rules of security group " + someOf(changed) + " that admit traffic to targets were changed by others"
 	var patches []cluster.Patch
-	for _, key := range r.rules.openedIn(changed) {
-		patches = append(patches, r.driftEvent(finding.Ref{Kind: string(cluster.KindBinding), Namespace: key.Namespace, Name: key.Name},
-			"rules of security group "+someOf(changed)+" that admit traffic to targets were changed by others"))
+	for _, of := range r.concerned(r.rules.openedIn(changed)) {
+		patches = append(patches, r.driftEvent(of, text))
 	}
 	return r.write(ctx, patches)
 }
 
-// openedIn are some of the bindings that have rules in security groups.
+// concerned are some of the owners of bindings, each once, and of those without an owner the bindings.
+func (r *Reconciler) concerned(keys []Key) (out []finding.Ref) {
+	v := r.Cluster.View().Unsubscribed()
+	for _, key := range keys {
+		b, there := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, key.Namespace, key.Name)
+		if !there {
+			continue
+		}
+		of := r.Owners(b)
+		if len(of) == 0 {
+			of = []finding.Ref{targets.Ref(b)}
+		}
+		for _, ref := range of {
+			if !slices.Contains(out, ref) {
+				out = append(out, ref)
+			}
+		}
+		if len(out) >= mostNamed {
+			break
+		}
+	}
+	return out[:min(len(out), mostNamed)]
+}
+
+// openedIn are the bindings that have rules in security groups.
 func (m *ruleMemory) openedIn(groups []string) (out []Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -260,5 +288,5 @@ func (m *ruleMemory) openedIn(groups []string) (out []Key) {
 		}
 	}
 	slices.SortFunc(out, func(a, b Key) int { return strings.Compare(a.String(), b.String()) })
-	return out[:min(len(out), mostNamed)]
+	return out
 }

@@ -1,0 +1,52 @@
+package bindings
+
+import (
+	"slices"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/ownership"
+)
+
+// Owners are the objects whose users look for what is said of a binding: those of its stack that ask for its target
+// group. The tags of the target group name them, as who writes a binding writes its labels too; and the target group must
+// have been made for the namespace of the binding, as anybody can name its ARN.
+func (r *Reconciler) Owners(b *elbv2.TargetGroupBinding) []finding.Ref {
+	if b == nil || b.Spec.TargetGroupARN == "" {
+		return nil
+	}
+	id, group, ok := r.Cloud.As(Account{}).MadeOf(b.Spec.TargetGroupARN)
+	if !ok {
+		return nil
+	}
+	root := ownership.Root(id.Kind)
+	if root == cluster.KindGateway {
+		parts, _ := naming.PartsOf(group)
+		if !slices.Contains(parts.Backends, finding.Ref{Namespace: b.Namespace, Name: b.Spec.ServiceRef.Name}) {
+			return nil
+		}
+		return []finding.Ref{{Kind: string(root), Namespace: id.Namespace, Name: id.Name}}
+	}
+	v := r.Cluster.View().Unsubscribed()
+	var out []finding.Ref
+	for _, obj := range cluster.List[cluster.Object](v, cluster.Query{Kind: root, Namespace: b.Namespace, Index: cluster.ByFinalizer, Value: naming.Finalizer(id)}) {
+		if ref := ownership.RefOf(obj); naming.IsTargetGroupOf(group, ref) && asksFor(obj, id) {
+			out = append(out, ref)
+		}
+	}
+	if v.Err() != nil {
+		return nil
+	}
+	return out[:min(len(out), mostNamed)]
+}
+
+// asksFor reports whether an object may be of a stack that has its finalizer, which stacks of one object share.
+func asksFor(obj cluster.Object, id model.StackID) bool {
+	if _, shared := naming.SharedName(id); shared || id.Namespace == "" {
+		return true
+	}
+	return obj.GetNamespace() == id.Namespace && obj.GetName() == id.Name
+}
