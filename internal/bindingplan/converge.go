@@ -33,10 +33,13 @@ func (p *planner) converge() {
 	}
 	p.findings.Add(p.Found.Findings...)
 	p.do(Known, "")
-	if p.unchanged() && p.Memory.DueIn > 0 {
+	if p.unchanged() && p.Memory.DueIn > 0 && !p.reportsNoEndpoints() {
 		p.do(Settled, "")
 		p.Deferred = true
 		p.again(p.Memory.DueIn, "to compare it with AWS")
+		if wait, ok := p.noEndpointsIn(); ok {
+			p.again(wait, "pods may become endpoints")
+		}
 		p.end = withMissingEndpoints
 		return
 	}

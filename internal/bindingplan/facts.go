@@ -37,6 +37,8 @@ type Facts struct {
 	// Found are the endpoints, and Want is the checkpoint that goes with them.
 	Found targets.Resolution
 	Want  string
+	// Owners are the objects whose users look for what is said of the Service, where no pod serves behind it.
+	Owners []finding.Ref
 	// GatedPods are those with the gate of the binding that were not released.
 	GatedPods []*corev1.Pod
 

@@ -18,6 +18,8 @@ type moves struct {
 	retained []*observed.Target // old targets that serve on for now
 	owned    bool               // the own targets of a shared group are recorded
 	attempt  *Attempt           // what is known of targets that are not registered, nil if all are
+	// deselected: the Service has no endpoint any more, and pods that it took still run.
+	deselected bool
 }
 
 // comparison is a difference and what it was made from.
@@ -41,7 +43,7 @@ func (p *planner) moveTargets(maxAge time.Duration) {
 		return
 	}
 	m := &moves{Diff: d, owned: p.Record.Shared}
-	if ok := p.retain(m); !ok {
+	if ok := p.retain(m) && p.deselected(m); !ok {
 		return
 	}
 	if p.Attempt != nil {

@@ -202,6 +202,7 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 		r.Pods, r.Said.Pods = true, true
 	}
 	r.explainMissingEndpoints()
+	r.reportNoEndpoints(m.deselected)
 	if failed != nil {
 		r.stoppedAfter(*failed, a)
 		return

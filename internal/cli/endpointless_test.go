@@ -14,7 +14,7 @@ func TestEndpointlessIsNotDeceived(t *testing.T) {
 apiVersion: v1
 kind: Service
 metadata: {namespace: NS, name: "web"}
-spec: {selector: {app: web}}
+spec: {selector: {app: web}, ports: [{port: 80}]}
 ---
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice

@@ -7,6 +7,7 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -305,6 +306,8 @@ func specOf(obj Object) any {
 		return o.Spec
 	case *corev1.Pod:
 		return o.Spec
+	case *discoveryv1.EndpointSlice:
+		return []any{o.Endpoints, o.Ports}
 	}
 	return gatewaySpecOf(obj)
 }

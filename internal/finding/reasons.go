@@ -93,6 +93,10 @@ const (
 	GatewayFieldIgnored      Reason = "GatewayFieldIgnored"
 	GatewayTooLarge          Reason = "GatewayTooLarge"
 	TargetsConfiguredTwice   Reason = "TargetsConfiguredTwice"
+
+	SelectorMatchesNoPod    Reason = "SelectorMatchesNoPod"
+	ServiceWithoutEndpoints Reason = "ServiceWithoutEndpoints"
+	TargetPortNotFound      Reason = "TargetPortNotFound"
 )
 
 // Explanation documents one reason. The findings page of the documentation is made from it.
@@ -169,9 +173,11 @@ var Reasons = []Explanation{
 	{SecretInvalid, "A Secret lacks a required key or label, or its name is not valid for a Secret.", "Add the key or label, or correct the name.", BlocksRule},
 	{SecretNotFound, "A Secret does not exist, or the controller may not read it; which of the two is not said.", "Create the Secret in the namespace of the object that names it, or give the service account of the controller get, list and watch of it by a Role and a RoleBinding, as the message shows.", BlocksRule},
 	{SecurityGroupNotFound, "A security group given by id or name does not exist in the VPC.", "Correct the id or name.", BlocksStack},
+	{SelectorMatchesNoPod, "The selector of a Service behind a load balancer matches no pod that has an address. It is reported where the Service never had one for a minute, or where pods still run that it took before; a Service whose pods were scaled to zero is not reported.", "Correct spec.selector, or start pods with these labels.", BlocksNothing},
 	{ServerIDMissing, "A pod of a QUIC target group has no QUIC server id, by which connections would find it; it is not registered.", "Name its containers in the annotation service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers; ids are injected when pods are made.", BlocksNothing},
 	{ServiceTooLarge, "A Service has more ports than one Service may have, or more client ranges or attributes than AWS accepts. Its load balancer stays as it is.", "Use several Services, or name fewer ranges.", BlocksMember},
 	{ServiceUnavailable, "Another service of AWS that a setting needs gives no answer, or the account has not subscribed to it.", "Check the service in the account and region, or remove the setting.", BlocksNothing},
+	{ServiceWithoutEndpoints, "No pod of a Service behind a load balancer has been ready for five minutes, or the Service has neither a selector nor EndpointSlices with addresses.", "Look at the pods and their readiness probes.", BlocksNothing},
 	{SettingFixed, "A setting that AWS accepts only when a load balancer is created differs from the load balancer in AWS; it has no effect.", "Restore the former value, or create a new load balancer in another IngressGroup.", BlocksNothing},
 	{SettingOfClass, "In isolated tenancy the IngressClass alone decides what the load balancer of an IngressGroup has once; the annotation has no effect.", "Remove the annotation, or ask the owner of the IngressClassParams to set it there.", BlocksNothing},
 	{SubnetsNotFound, "No subnet fits, or a subnet given by id or name does not exist.", "Tag subnets for load balancers, or name existing subnets.", BlocksStack},
@@ -183,6 +189,7 @@ var Reasons = []Explanation{
 	{TargetGroupNotFound, "A target group given by name or ARN does not exist.", "Correct the name, or create the target group.", BlocksRule},
 	{TargetGroupNotOwned, "An action names a target group that was made for an object of another namespace. The rule, or the listener of a Service, is held.", "Forward to a Service of the namespace, or to a target group that no other object owns.", BlocksRule},
 	{TargetGroupShared, "Another TargetGroupBinding fills the same target group, or the target group was created for an object of another namespace. The binding of that namespace is served, otherwise the older one.", "Delete the other binding, or give each a target group of its own.", BlocksStack},
+	{TargetPortNotFound, "The targetPort of a Service behind a load balancer is a name that no container port of its pods has.", "Correct the name in the Service or in the pods.", BlocksNothing},
 	{TargetsCapped, "A target group has as many targets as the operator allows; the other endpoints are not registered.", "Raise --max-targets-per-target-group, or run fewer pods.", BlocksNothing},
 	{TargetsConfiguredTwice, "Two TargetGroupConfigurations are about one Service. The older one counts.", "Delete one of them.", BlocksNothing},
 	{TrustStoreNotFound, "A trust store given by name does not exist.", "Correct the name, or create the trust store.", BlocksListener},

@@ -104,8 +104,10 @@ type Resolution struct {
 	Blind bool
 	// Unsure is set if an endpoint was omitted because the view is not consistent yet. The view
 	// has been asked for what is missing, so its appearance triggers another run.
-	Unsure   bool
-	Findings finding.List
+	Unsure bool
+	// NoEndpoints is why there is no endpoint, nil if there is one or that is not known.
+	NoEndpoints *NoEndpoints
+	Findings    finding.List
 }
 
 // Endpoints are the endpoints in ascending order of identity. One identity may appear more than once. They are not to be

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -58,6 +59,15 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 		chosen = set.unknown
 	}
 	r.Nodes, r.NodePort = chosen, port.NodePort
+	if !r.Faulty && !o.Endpoints {
+		// Nodes are targets whatever pods there are, so that no run is due when these change, unless one is to say that
+		// the fault is over.
+		silent := v.Unsubscribed()
+		q := slicesOf(svc)
+		if r.NoEndpoints = WhyNoEndpoints(svc, port, cluster.List[*discoveryv1.EndpointSlice](silent, q), podIn(silent, b.Namespace)); r.NoEndpoints != nil {
+			v.SubscribeList(q)
+		}
+	}
 }
 
 // judge finds out whether a node can forward to node ports. The status is empty if it is left out.

@@ -46,6 +46,17 @@ func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Servi
 	if len(ready) == 0 && o.FailOpen {
 		r.endpoints = unknown
 	}
+	if len(r.endpoints) == 0 && !r.Unsure && !o.Endpoints {
+		r.NoEndpoints = WhyNoEndpoints(svc, port, found, podIn(v, b.Namespace))
+	}
+}
+
+// podIn finds the pods of a namespace by name.
+func podIn(v *cluster.View, namespace string) func(name string) *corev1.Pod {
+	return func(name string) *corev1.Pod {
+		p, _ := cluster.Get[*corev1.Pod](v, cluster.KindPod, namespace, name)
+		return p
+	}
 }
 
 // endpointSlices are those of the Service with addresses of the target group's family. Kubernetes
@@ -55,9 +66,7 @@ func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Se
 	if t := b.Spec.IPAddressType; t != nil && *t == elbv2.TargetGroupIPAddressTypeIPv6 {
 		family = discoveryv1.AddressTypeIPv6
 	}
-	all := cluster.List[*discoveryv1.EndpointSlice](v, cluster.Query{
-		Kind: cluster.KindEndpointSlice, Namespace: b.Namespace, Index: cluster.SliceByService, Value: svc.Namespace + "/" + svc.Name,
-	})
+	all := cluster.List[*discoveryv1.EndpointSlice](v, slicesOf(svc))
 	if len(all) == 0 && len(svc.Spec.Selector) > 0 {
 		message := fmt.Sprintf("Service %s/%s has no EndpointSlice, not even an empty one", svc.Namespace, svc.Name)
 		fix := "check the EndpointSlice controller of Kubernetes and who deletes EndpointSlices"
@@ -68,6 +77,11 @@ func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Se
 		r.blind(b, message+"; registered addresses stay registered while their pods exist", fix)
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(s *discoveryv1.EndpointSlice) bool { return s.AddressType != family })
+}
+
+// slicesOf asks for the slices of a Service.
+func slicesOf(svc *corev1.Service) cluster.Query {
+	return cluster.Query{Kind: cluster.KindEndpointSlice, Namespace: svc.Namespace, Index: cluster.SliceByService, Value: svc.Namespace + "/" + svc.Name}
 }
 
 // portNumbers are the ports of a slice that belong to the Service's port. They are resolved: a

@@ -12,6 +12,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/network"
 )
 
+// portOf is the port of a Service by its name or number.
+func portOf(svc *corev1.Service, want intstr.IntOrString) (corev1.ServicePort, bool) {
+	for _, p := range svc.Spec.Ports {
+		if want.Type == intstr.String && p.Name == want.StrVal || want.Type == intstr.Int && p.Port == want.IntVal {
+			return p, true
+		}
+	}
+	return corev1.ServicePort{}, false
+}
+
 // servicePort finds the binding's Service and port, or records in the resolution what is missing.
 func servicePort(v *cluster.View, b *elbv2.TargetGroupBinding, r *Resolution) (*corev1.Service, corev1.ServicePort, bool) {
 	name := b.Spec.ServiceRef.Name
@@ -25,10 +35,8 @@ func servicePort(v *cluster.View, b *elbv2.TargetGroupBinding, r *Resolution) (*
 		return nil, corev1.ServicePort{}, false
 	}
 	want := b.Spec.ServiceRef.Port
-	for _, p := range svc.Spec.Ports {
-		if want.Type == intstr.String && p.Name == want.StrVal || want.Type == intstr.Int && p.Port == want.IntVal {
-			return svc, p, true
-		}
+	if p, ok := portOf(svc, want); ok {
+		return svc, p, true
 	}
 	v.Confirm(svc, b)
 	r.NotFound = true

@@ -69,6 +69,9 @@ func (p *run) resolve(ctx context.Context, f *bindingplan.Facts) error {
 	if f.Undescribed == nil {
 		f.Found = targets.Resolve(p.v, f.Described, p.r.Targets)
 		p.demand = targets.Ask(p.v, f.Described, f.Found)
+		if f.Found.NoEndpoints != nil {
+			f.Owners = p.r.Owners(f.Described)
+		}
 	}
 	p.r.viewed(p.key, p.v)
 	if err := p.v.Err(); err != nil {
