@@ -94,6 +94,7 @@ const (
 	GatewayTooLarge          Reason = "GatewayTooLarge"
 	TargetsConfiguredTwice   Reason = "TargetsConfiguredTwice"
 
+	AllWeightsZero          Reason = "AllWeightsZero"
 	SelectorMatchesNoPod    Reason = "SelectorMatchesNoPod"
 	ServiceWithoutEndpoints Reason = "ServiceWithoutEndpoints"
 	TargetPortNotFound      Reason = "TargetPortNotFound"
@@ -111,6 +112,7 @@ type Explanation struct {
 var Reasons = []Explanation{
 	{AccessDenied, "AWS denies a call because a permission is missing. What depends on the call stays as it is in AWS.", "Add the named permission to the controller's IAM policy.", BlocksNothing},
 	{ActionNotFound, "A backend has the port use-annotation, but the actions annotation of that name does not exist, and missing actions are not tolerated.", "Add the annotation or change the backend.", BlocksRule},
+	{AllWeightsZero, "All backends of a forward have weight 0, so that none gets requests: they are answered with an error, or a port of a network load balancer is not listened on.", "Give a backend a weight above 0.", BlocksNothing},
 	{AnnotationConflict, "Members of an IngressGroup give different values for a setting that the load balancer has once. The value in AWS stays while a class or an accepted member sets it; otherwise the first member in the order of the IngressGroup decides. Of a load balancer that Services of several namespaces share, the namespace that it is named after decides.", "Give all members the same value, or remove it from all but one.", BlocksNothing},
 	{AnnotationInvalid, "An annotation, class parameter or selector does not have the expected form.", "Write the value in the form that the message shows.", BlocksMember},
 	{BackendKindUnknown, "A backend of a route is of a kind that load balancers cannot forward to. It gets no requests.", "Name a Service, or a TargetGroupName.", BlocksNothing},

@@ -229,7 +229,11 @@ func TestTrafficMovesAtTheDeadline(t *testing.T) {
 					sick = pods("api", podAddresses[3:5]...)
 				}
 				each := func() { r.neverHealthy("api") }
-				r.Apply(shop, pods("web", podAddresses[:2]...), sick, teamIngress("mine", "10", "/a=web"), teamIngress("theirs", "20", "/b=web"))
+				r.Apply(shop, pods("api", podAddresses[3:5]...))
+				if !fails {
+					r.deletePods("api", 2)
+				}
+				r.Apply(pods("web", podAddresses[:2]...), sick, teamIngress("mine", "10", "/a=web"), teamIngress("theirs", "20", "/b=web"))
 				r.pass(10*time.Minute, each, func() bool { return false })
 				r.Emulator.Calls().Reset()
 				r.Apply(teamIngress("mine", "10", "/a=api"))

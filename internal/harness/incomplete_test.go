@@ -234,7 +234,7 @@ func TestAnHonestRemovalIsCarriedOut(t *testing.T) {
 			gone: "ingress.k8s.aws/stack",
 		},
 		"a Service is scaled to nothing": {
-			remove: func(r *Harness) { r.Apply(pods("web")) },
+			remove: func(r *Harness) { r.deletePods("web", 3); r.Apply(pods("web")) },
 			gone:   podAddresses[0], stays: "shop/weba",
 		},
 		"a backend is taken out of an Ingress": {

@@ -49,6 +49,10 @@ type ServicePorts struct {
 // BackendTLS is the value of BackendProtocol that has a meaning.
 const BackendTLS = "ssl"
 
+// BackendProtocols are the values of BackendProtocol that are written on purpose: the others are those of classic load
+// balancers, where targets of a network load balancer are reached without TLS.
+var BackendProtocols = []string{BackendTLS, "tcp", "http", "https"}
+
 // NetworkTargets are settings of the target groups of a Service.
 type NetworkTargets struct {
 	TargetGroup

@@ -82,6 +82,8 @@ func WhyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discov
 	case len(waiting) > 0:
 		out.Emptied, out.Normal = false, startNormal
 		f = NoneReady(svc, endpoints)
+	case endpoints > 0 && port.TargetPort.Type == intstr.Int:
+		return nil // every pod has every number, so the slices are not as Kubernetes makes them
 	case endpoints > 0:
 		out.Emptied = false
 		f.Reason, f.Field = finding.TargetPortNotFound, targetPortField(svc, port)

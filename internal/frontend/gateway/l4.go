@@ -137,6 +137,9 @@ func (t *translation) networkForward(p *port, route attach.Route) (out model.For
 		out.Groups = append(out.Groups, w)
 		serving = serving || weight[i] > 0
 	}
+	if len(out.Groups) > 0 && !serving {
+		t.Found.Add(finding.AllZero(finding.Origin{Object: ref, Field: "spec.rules[0].backendRefs"}, fmt.Sprintf("port %d is not listened on", p.Number)))
+	}
 	if len(out.Groups) > mostGroups {
 		t.Found.Add(finding.Finding{
 			Object: ref, Field: "spec.rules[0].backendRefs", Reason: finding.RouteValueUnsupported, Blocks: finding.BlocksRule,

@@ -200,6 +200,11 @@ func (b *ruleBuilder) forward() (*model.Forward, model.Held) {
 	case held != 0:
 		return nil, held
 	case !serving:
+		if len(out.Groups) > 0 {
+			at := b.at
+			at.Field += ".backendRefs"
+			b.Found.Add(finding.AllZero(at, "requests are answered with 500"))
+		}
 		return nil, 0
 	case len(out.Groups) > mostGroups:
 		b.unsupported(fmt.Sprintf("%d backends are more than the %d target groups that AWS takes in one rule", len(out.Groups), mostGroups), "name fewer backends")

@@ -62,6 +62,7 @@ var conditionTable = map[finding.Reason]conditionRow{
 	finding.ImportsDisabled:          advice,
 	finding.CertificateNotOwned:      advice,
 	finding.RouteFieldIgnored:        advice,
+	finding.AllWeightsZero:           advice,
 	finding.RuleUnreachable:          advice,
 	finding.HeldRuleLeftOut:          advice,
 	finding.TargetsConfiguredTwice:   advice,

@@ -151,6 +151,13 @@ func (t *translation) protocol(p *port) {
 	if p.TLS && set.BackendProtocol.Value == settings.BackendTLS {
 		p.targets = "TLS"
 	}
+	if b := set.BackendProtocol; b.Value != "" && !slices.Contains(settings.BackendProtocols, b.Value) {
+		t.Found.Add(finding.Finding{
+			Object: p.of.Ref, Field: b.Origin.Field, Reason: finding.AnnotationInvalid, Severity: finding.Warning,
+			Message: fmt.Sprintf("%q is no protocol%s; targets are reached without TLS", finding.Cut(b.Value), finding.DidYouMean(b.Value, settings.BackendProtocols)),
+			Fix:     fmt.Sprintf("set %q for TLS towards the targets, or remove the annotation", settings.BackendTLS),
+		})
+	}
 	if quic && t.typeOf(p.of) == model.InstanceTargets && !p.held {
 		t.fault(p, set.QUICPorts.Origin.Field, finding.BackendTypeUnsupported, fmt.Sprintf("port %d is QUIC, which needs ip targets", p.Number), "set "+targetTypeAnnotation+" to ip, or remove the port from the list")
 	}

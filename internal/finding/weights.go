@@ -1,0 +1,9 @@
+package finding
+
+// AllZero is the finding about a forward of which no backend has a weight above 0. what becomes of what it would serve.
+func AllZero(at Origin, what string) Finding {
+	return Finding{
+		Object: at.Object, Field: at.Field, Reason: AllWeightsZero, Severity: Warning,
+		Message: "all weights are 0; " + what, Fix: "give a backend a weight above 0",
+	}
+}
