@@ -59,6 +59,7 @@ var layers = map[string]layer{
 	"internal/assemble":          {pure: true, own: append([]string{"internal/certificate", "internal/members", "internal/settings"}, core...)},
 	"internal/ownership":         {pure: true, own: append([]string{"internal/cluster"}, core...)},
 	"internal/gatewayconfig":     {pure: true, api: true, own: append([]string{"internal/cluster", "internal/settings"}, core...)},
+	"internal/unserved":          {pure: true, api: true, own: append([]string{"internal/cluster", "internal/gatewayconfig", "internal/settings"}, core...)},
 	"internal/gatewayclass":      {pure: true, api: true, own: []string{"internal/attach", "internal/cluster", "internal/finding", "internal/gatewayconfig", "internal/ownership"}},
 	"internal/attach":            {pure: true, own: append([]string{"internal/cluster"}, core[:2]...)},
 	"internal/targets":           {pure: true, api: true, own: append([]string{"internal/cluster"}, core...)},

@@ -16,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/gatewayconfig"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
+	unservedpkg "github.com/fulcrum-lb/fulcrum/internal/unserved"
 )
 
 // unserved finds out why no load balancer of this controller serves an object.
@@ -39,6 +40,9 @@ func (u unserved) why(ref cluster.Ref) string {
 	if err != nil || obj == nil {
 		return ""
 	}
+	if f, ok := unservedpkg.Of(cluster.NewView(u.store), obj, u.options()); ok {
+		return finding.Printable(finding.CutTo(longestWarning, f.Located()))
+	}
 	text := ""
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
@@ -56,6 +60,14 @@ func (u unserved) why(ref cluster.Ref) string {
 		}
 	}
 	return finding.Printable(finding.CutTo(longestWarning, text))
+}
+
+// options are those of the controller.
+func (u unserved) options() unservedpkg.Options {
+	return unservedpkg.Options{
+		IngressClass: u.cfg.Ingress.Class, Gateways: true,
+		Services: &settings.ServiceSelection{Class: u.cfg.Service.Class, LoadBalancersOnly: u.cfg.Gates.On(config.ServiceTypeLoadBalancerOnly)},
+	}
 }
 
 func (u unserved) ingress(ing *networkingv1.Ingress) string {

@@ -12,17 +12,22 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/config"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/gatewayclass"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/report"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
+	"github.com/fulcrum-lb/fulcrum/internal/unserved"
 )
 
 // classController is the name of what works on GatewayClasses and configurations of Gateways.
 const classController = "aws-lbc-gateway-class-controller"
 
-// classes is the line of what belongs to Gateways and is no load balancer.
+// classes is the line of what belongs to Gateways and is no load balancer, and of what was probably meant for this controller.
 type classes struct {
 	cluster  *kube.Cluster
 	opt      gatewayclass.Options
+	unserved unserved.Options
 	triggers *Triggers[cluster.Ref]
 	metrics  *Metrics
 	fence    func() error
@@ -57,24 +62,47 @@ func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence func() erro
 		ALB: c.Gates.On(config.ALBGatewayAPI), NLB: c.Gates.On(config.NLBGatewayAPI), ListenerSets: c.Gates.On(config.GatewayListenerSet),
 		SecretKey: key, SecretValue: value, ServiceAccount: c.Kubernetes.ServiceAccount,
 	}}
-	s.triggers = NewTriggers(cl.View, nil, classOf)
+	s.unserved = unserved.Options{IngressClass: c.Ingress.Class, Gateways: servesGateways(c.Gates)}
+	if c.Gates.On(config.EnableServiceController) {
+		s.unserved.Services = &settings.ServiceSelection{Class: c.Service.Class, LoadBalancersOnly: c.Gates.On(config.ServiceTypeLoadBalancerOnly)}
+	}
+	s.triggers = NewTriggers(cl.View, nil, s.itemsOf)
 	return s
 }
 
 // ClassKinds are the kinds that the line of classes reads.
 func ClassKinds() []cluster.Kind {
-	return append([]cluster.Kind{cluster.KindSecret, cluster.KindService}, gatewayKinds()...)
+	return append([]cluster.Kind{cluster.KindSecret, cluster.KindService, cluster.KindIngress, cluster.KindIngressClass}, gatewayKinds()...)
 }
 
-// classOf are the items of an object.
-func classOf(_ *cluster.View, obj cluster.Object) []cluster.Ref { return gatewayclass.Items(obj) }
+// itemsOf are the items of an object.
+func (s *classes) itemsOf(v *cluster.View, obj cluster.Object) []cluster.Ref {
+	out := unserved.Items(v, obj, s.unserved)
+	if s.unserved.Gateways {
+		out = append(out, gatewayclass.Items(obj)...)
+	}
+	return out
+}
+
+// events are those of findings, which last.
+func events(ref cluster.Ref, found finding.List) []cluster.Patch {
+	var out []cluster.Patch
+	for _, f := range found.Sorted() {
+		out = append(out, cluster.Event{Ref: report.RefTo(f.Object), Warning: true, Reason: string(f.Reason), Message: string(f.Reason) + ": " + f.Located()})
+	}
+	return append(out, cluster.Lasting{Of: ref.String()})
+}
 
 // run writes what is due to one object. What goes wrong with it is tried again with back-off, and concerns no other.
 func (s *classes) run(ctx context.Context, ref cluster.Ref) (Next, error) {
 	v := s.cluster.View()
 	opt := s.opt
 	opt.Versions = s.versions()
-	patches := gatewayclass.Patches(v, ref, opt, s.now())
+	var patches []cluster.Patch
+	if s.unserved.Gateways {
+		patches = gatewayclass.Patches(v, ref, opt, s.now())
+	}
+	found, due := unserved.Report(v, ref, s.unserved, s.now())
 	if err := v.Err(); err != nil {
 		return Next{}, err
 	}
@@ -87,6 +115,10 @@ func (s *classes) run(ctx context.Context, ref cluster.Ref) (Next, error) {
 	var errs []error
 	for _, p := range patches {
 		errs = append(errs, s.cluster.Write(ctx, []cluster.Patch{p}))
+	}
+	errs = append(errs, s.cluster.Write(ctx, events(ref, found)))
+	if due > 0 && (wait == 0 || due < wait) {
+		wait = due
 	}
 	err := errors.Join(errs...)
 	if err != nil {

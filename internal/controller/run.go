@@ -147,19 +147,21 @@ func Run(ctx context.Context, s Setup) error {
 	if err := tg.Add(mgr, source, withEndpoints(s.Config, BindingKinds()), lines); err != nil {
 		return err
 	}
-	asked := st.Triggers.Asked
+	var asked func(cluster.Ref) bool
+	versionsOf := func() map[string]string { return nil }
 	if servesGateways(s.Config.Gates) {
 		versions, err := addVersions(ctx, s, mgr, source)
 		if err != nil {
 			return err
 		}
-		gc := ClassLine(s.Config, cl, metrics, fence, time.Now, versions.Get)
-		gc.Workers = config.AtLeastOne(s.Config.Workers.GatewayClass)
-		if err := gc.Add(mgr, source, ClassKinds(), lines); err != nil {
-			return err
-		}
-		asked = func(r cluster.Ref) bool { return st.Triggers.Asked(r) || gc.Triggers.Asked(r) }
+		versionsOf = versions.Get
 	}
+	gc := ClassLine(s.Config, cl, metrics, fence, time.Now, versionsOf)
+	gc.Workers = config.AtLeastOne(s.Config.Workers.GatewayClass)
+	if err := gc.Add(mgr, source, ClassKinds(), lines); err != nil {
+		return err
+	}
+	asked = func(r cluster.Ref) bool { return st.Triggers.Asked(r) || gc.Triggers.Asked(r) }
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		return tidyRules(ctx, afterQuiet(source.WaitForSync), reg.reconciler.SyncRules, lines.WithName(bindingController))
 	})); err != nil {

@@ -95,6 +95,7 @@ const (
 	TargetsConfiguredTwice   Reason = "TargetsConfiguredTwice"
 
 	AllWeightsZero          Reason = "AllWeightsZero"
+	NotServed               Reason = "NotServed"
 	SelectorMatchesNoPod    Reason = "SelectorMatchesNoPod"
 	ServiceWithoutEndpoints Reason = "ServiceWithoutEndpoints"
 	TargetPortNotFound      Reason = "TargetPortNotFound"
@@ -154,6 +155,7 @@ var Reasons = []Explanation{
 	{NamespaceNotAllowed, "The class does not admit Ingresses of this namespace.", "Use another class, or label the namespace as the class demands.", BlocksMember},
 	{NetworkingInvalid, "A networking rule of a TargetGroupBinding cannot be turned into security group rules.", "Correct the peer or the port that the message names.", BlocksNothing},
 	{NodeUnusable, "A node is not an EC2 instance, so it cannot be an instance target; it is not registered.", "Exclude the node by label, or use target type ip.", BlocksNothing},
+	{NotServed, "An object was probably meant for this controller, which does not serve it: the controller of its class, its loadBalancerClass or its aws-load-balancer-type is nearly one that is served, or an Ingress with annotations for this controller has no class.", "Correct the name as the message says. Nothing is to be done where another controller is meant to serve the object.", BlocksNothing},
 	{ParametersInvalid, "The LoadBalancerConfiguration or TargetGroupConfiguration that a Gateway, a route or a Service uses does not exist, or has a value that cannot be used. What is live stays.", "Correct the reference or the value that the message names.", BlocksMember},
 	{PathInvalid, "A path has wildcards where its type does not allow them, or a path type is unknown.", "Use ImplementationSpecific for wildcards.", BlocksRule},
 	{PlanTooLarge, "The plan does not fit into the annotations of the Ingress, which Kubernetes limits to 256 KiB in all.", "Read it with fulcrum plan -o json, or split the IngressGroup.", BlocksNothing},

@@ -48,6 +48,8 @@ type Options struct {
 	Service func(*services.Options)
 	Gateway func(*gateways.Options)
 	Plan    func(*plan.Options)
+	// Classes changes the configuration of the line of classes likewise.
+	Classes func(*config.Config)
 	Cloud   func(*cloud.Config)
 	// Frontends take the place of those of their kinds.
 	Frontends map[model.Kind]engine.Frontend
@@ -255,7 +257,11 @@ func (r *Harness) Start() {
 	maps.Copy(frontends, r.opt.Frontends)
 	p.stacks = controller.StackTriggers(k8s.View, frontends)
 	p.stacks.Saw = k8s.Members.Saw
-	p.classes = controller.ClassLine(config.Default(), k8s, controller.NewMetrics(time.Now), r.opt.Fence, time.Now, versions)
+	classes := config.Default()
+	if r.opt.Classes != nil {
+		r.opt.Classes(&classes)
+	}
+	p.classes = controller.ClassLine(classes, k8s, controller.NewMetrics(time.Now), r.opt.Fence, time.Now, versions)
 	p.tracked = controller.NewTriggers(k8s.View, []cluster.Kind{cluster.KindBinding}, controller.BindingOf)
 	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute,
 		CreateFirst: true, DeletionDelay: 15 * time.Minute}

@@ -8,6 +8,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
+// ServiceTypes are the values of aws-load-balancer-type by which a Service asks for a load balancer; with the first it
+// needs a type of targets as well.
+var ServiceTypes = []string{typeExternal, typeNLBIP}
+
 // ServiceSelection is what the operator says about which Services get a load balancer.
 type ServiceSelection struct {
 	// Class is that of the Services that are served.
