@@ -90,7 +90,7 @@ func events(ref cluster.Ref, found finding.List) []cluster.Patch {
 	for _, f := range found.Sorted() {
 		out = append(out, cluster.Event{Ref: report.RefTo(f.Object), Warning: true, Reason: string(f.Reason), Message: string(f.Reason) + ": " + f.Located()})
 	}
-	return append(out, cluster.Lasting{Of: ref.String()})
+	return append(out, cluster.Lasting{Of: "unserved " + ref.String()})
 }
 
 // run writes what is due to one object. What goes wrong with it is tried again with back-off, and concerns no other.
