@@ -107,6 +107,20 @@ var onPurpose = map[string][]difference{
 			})
 		},
 	}},
+	"gateway-http-weights": {{
+		what: "the route says that all weights of a rule are 0",
+		why:  "nothing else shows why its requests are answered with 500",
+		change: func(r Record) {
+			walk(r[objects]["HTTPRoute gateway-http-weights/w"], func(m map[string]any) {
+				if m["type"] == "Accepted" {
+					m["message"] = "spec.rules[1].backendRefs: all weights are 0; requests are answered with 500; give a backend a weight above 0"
+				}
+				if list, ok := m["conditions"].([]any); ok {
+					slices.Reverse(list) // they are in the order of their texts
+				}
+			})
+		},
+	}},
 	"gateway-rule-auth": {{
 		what: "rules that authenticate are not served on HTTP, and the route says so",
 		why:  "AWS authenticates on HTTPS alone, and backends that are to be reached with authentication must not be reached without it",

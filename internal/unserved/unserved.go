@@ -193,7 +193,7 @@ func service(svc *corev1.Service, opt Options) finding.List {
 	switch kind := svc.Annotations[typeAnnotation]; {
 	case mistyped(kind, settings.ServiceTypes...):
 		return finding.List{notServed(svc, typeAnnotation, quoted(kind, settings.ServiceTypes...)+nothing, "correct the annotation")}
-	case kind == settings.ServiceTypes[0]:
+	case kind == settings.ServiceTypes[0] && svc.Annotations[targetTypeAnnotation] != "":
 		known := []string{string(model.IPTargets), string(model.InstanceTargets)}
 		value := svc.Annotations[targetTypeAnnotation]
 		return finding.List{notServed(svc, targetTypeAnnotation, fmt.Sprintf("%q is neither ip nor instance%s%s", finding.Cut(value), finding.DidYouMean(value, known), nothing), "set the annotation to ip or instance")}
