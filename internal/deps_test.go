@@ -43,6 +43,7 @@ var core = []string{"internal/finding", "internal/model", "internal/observed", "
 var layers = map[string]layer{
 	"internal/finding":  {pure: true},
 	"internal/failure":  {pure: true, own: core[:1]},
+	"internal/repeat":   {pure: true},
 	"internal/model":    {pure: true, own: core[:1]},
 	"internal/observed": {pure: true, own: core[:2]},
 	"internal/naming":   {pure: true, own: core[:3]},
@@ -65,7 +66,7 @@ var layers = map[string]layer{
 	"internal/targets":           {pure: true, api: true, own: append([]string{"internal/cluster"}, core...)},
 	"internal/bindingplan":       {pure: true, api: true, own: append([]string{"internal/cluster", "internal/failure", "internal/targets"}, core...)},
 	"internal/engine/checkpoint": {pure: true, own: core[:2]},
-	"internal/engine":            {pure: true, own: append([]string{"internal/cluster", "internal/engine/checkpoint", "internal/failure"}, core...)},
+	"internal/engine":            {pure: true, own: append([]string{"internal/cluster", "internal/engine/checkpoint", "internal/failure", "internal/repeat"}, core...)},
 	"internal/engine/bindings":   {pure: true, api: true, own: append([]string{"internal/bindingplan", "internal/cluster", "internal/engine", "internal/failure", "internal/ownership", "internal/targets"}, core...)},
 	"internal/report":            {pure: true, own: append([]string{"internal/cluster", "internal/engine"}, core...)},
 	"internal/frontend/*": {pure: true, api: true,
@@ -73,7 +74,7 @@ var layers = map[string]layer{
 
 	"internal/drift": {},
 	"internal/cloud": {own: append([]string{"internal/certificate", "internal/drift", "internal/engine", "internal/engine/bindings", "internal/failure"}, core...), libraries: []string{"github.com/aws/"}},
-	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings"}, core...),
+	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings", "internal/repeat"}, core...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/"}},
 	"internal/config": {own: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},
 	"internal/controller": {api: true, own: []string{"internal/*", "internal/engine/bindings", "internal/engine/checkpoint", "internal/frontend/*", "internal/webhook/serving"},

@@ -43,6 +43,8 @@ type lasting struct {
 	uid types.UID
 	ev  cluster.Event
 	key said
+	// apart is set if a normal event does not show that it is over: it is about the writes of an object, whose runs go well.
+	apart bool
 }
 
 // requestID is the part of AWS's answers that differs each time.
@@ -144,11 +146,25 @@ func (e *events) record(uid types.UID, key said) *record {
 	return nil
 }
 
-// forget lets all warnings about an object be written again.
+// forget lets the warnings about an object be written again, as a normal event shows that something has happened.
 func (e *events) forget(uid types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.said, uid)
+	h := e.said[uid]
+	if h == nil {
+		return
+	}
+	kept := map[said]*record{}
+	for _, all := range e.lasts {
+		for _, l := range all {
+			if r := h.said[l.key]; r != nil && l.apart && l.uid == uid {
+				kept[l.key] = r
+			}
+		}
+	}
+	if h.said = kept; len(kept) == 0 {
+		delete(e.said, uid)
+	}
 }
 
 // unrecord removes the record of an event that could not be written.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/repeat"
 )
 
 // fights remembers what was written last to each object. The same content for the same field once more means that
@@ -37,9 +38,9 @@ type fightKey struct {
 
 type fight struct {
 	last map[string]version // what was written, by field
-	row  int                // repeated writes, of any field
-	at   time.Time          // of the last repeated write, or else of the last one
-	told bool               // an event names the one who undoes
+	// row are the repeated writes, of any field. Before the first of these, its time is that of the last write.
+	row  repeat.Row
+	told bool // an event names the one who undoes
 	// recent are the last writes, at most as many as a minute has.
 	recent []time.Time
 }
@@ -47,27 +48,21 @@ type fight struct {
 // version is a hash of what was written.
 type version [sha256.Size]byte
 
-const (
-	// freeRepeats is how many repeated writes are not delayed: a user may undo what is written, and others may restore an
-	// older state of an object.
-	freeRepeats = 3
-	// writesPerMinute are those of an object while others undo some.
-	writesPerMinute = 10
-	// Waits before further ones, each twice the one before.
-	firstFightWait, longestFightWait = 3 * time.Second, 15 * time.Minute
-	// fightOver is how long after it could have been written again a write is no part of the fight any more.
-	fightOver = time.Minute
-)
+// writesPerMinute are those of an object while others undo some.
+const writesPerMinute = 10
 
-// wait is between a repeated write and the next one.
-func (f *fight) wait() time.Duration {
-	if f.row < freeRepeats {
-		return 0
+// paceOfFights is that of repeated writes of one object.
+var paceOfFights = repeat.Pace{Free: 3, First: 3 * time.Second, Longest: 15 * time.Minute, Rest: time.Minute}
+
+// toldRest is how long after its next turn a fight that was reported is over. Who comes back sooner is not reported again.
+const toldRest = 15 * time.Minute
+
+func (f *fight) over(now time.Time) bool {
+	if f.told {
+		now = now.Add(-toldRest)
 	}
-	return min(firstFightWait<<min(f.row-freeRepeats, 20), longestFightWait)
+	return paceOfFights.Over(f.row, now)
 }
-
-func (f *fight) over(now time.Time) bool { return now.Sub(f.at) > 2*f.wait()+fightOver }
 
 // left returns for how long a write is delayed, and whether others have undone the same one.
 func (m *fights) left(k fightKey, field string, content version, now time.Time) (left time.Duration, repeated bool) {
@@ -79,9 +74,9 @@ func (m *fights) left(k fightKey, field string, content version, now time.Time) 
 	}
 	last, written := f.last[field]
 	if repeated = written && last == content; repeated {
-		left = f.at.Add(f.wait()).Sub(now)
+		left = paceOfFights.Left(f.row, now)
 	}
-	if f.row > 0 && len(f.recent) == writesPerMinute {
+	if f.row.Times > 0 && len(f.recent) == writesPerMinute {
 		left = max(left, f.recent[0].Add(time.Minute).Sub(now))
 	}
 	return left, repeated
@@ -105,10 +100,10 @@ func (m *fights) wrote(k fightKey, field string, content version, now time.Time)
 	last, written := f.last[field]
 	repeated := written && last == content
 	if repeated {
-		f.row++
+		f.row.Times++
 	}
-	if repeated || f.row == 0 {
-		f.at = now
+	if repeated || f.row.Times == 0 {
+		f.row.At = now
 	}
 	f.last[field] = content
 	if len(f.recent) == writesPerMinute {
@@ -196,7 +191,7 @@ func (c *Cluster) tellFight(ctx context.Context, ref cluster.Ref, field string) 
 		reason, field, who, who)}
 	c.writeEvent(ctx, ev)
 	if obj, err := c.source.Get(ref); err == nil && obj != nil {
-		c.events.last(fightOf(ref), []lasting{{uid: obj.GetUID(), ev: ev}})
+		c.events.last(fightOf(ref), []lasting{{uid: obj.GetUID(), ev: ev, apart: true}})
 	}
 }
 

@@ -82,10 +82,10 @@ func TestRepeatedWritesBackOff(t *testing.T) {
 		if n := len(at); n < 50 || n > 80 {
 			t.Errorf("%s: %d writes in twelve hours", name, n)
 		}
-		if gap := at[len(at)-1].Sub(at[len(at)-2]); gap != longestFightWait {
+		if gap := at[len(at)-1].Sub(at[len(at)-2]); gap != paceOfFights.Longest {
 			t.Errorf("%s: at last every %s", name, gap)
 		}
-		w.now = at[len(at)-1].Add(2*longestFightWait + 2*fightOver)
+		w.now = at[len(at)-1].Add(2*paceOfFights.Longest + 2*paceOfFights.Rest)
 		for n := range 3 {
 			if !w.try("status", 1) {
 				t.Errorf("%s: when it is over, write %d is delayed", name, n)
@@ -107,6 +107,11 @@ func TestFightsAreForgotten(t *testing.T) {
 	}
 	if out := w.m.ended(w.now); len(out) > 0 {
 		t.Errorf("%v has ended", out)
+	}
+	w.now = w.now.Add(10 * time.Minute) // it rests
+	w.try("status", 1)
+	if w.m.tell(fought) {
+		t.Error("it is reported again when it goes on")
 	}
 	w.now = w.now.Add(time.Hour)
 	if out := w.m.ended(w.now); len(out) != 1 || len(w.m.of) > 0 {
