@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -24,7 +23,6 @@ type run struct {
 	out  *Outcome
 	v    *cluster.View
 	mem  *memory
-	did  []string     // the steps that were carried out, as text
 	held []FailedStep // refused steps that the plan goes on without
 
 	// quiet reports whether the stack was as desired before the run, and is compared because of what others
@@ -33,8 +31,14 @@ type run struct {
 	// left are steps that are reported and not carried out, leftFindings what is said about them.
 	left         map[plan.StepID]bool
 	leftFindings finding.List
-	// told reports that findings about drift say which rules others have added to a security group.
-	told bool
+	// driftOfGroup reports that findings about drift say which rules others have added to a security group.
+	driftOfGroup bool
+
+	// edited reports whether the desired state is another one than in the run before.
+	edited bool
+	// rests are steps that were made so often that they are not made now, reported those that findings name, with those
+	// that come after them.
+	rests, reported map[plan.StepID]bool
 }
 
 // bring decides what is contested by what is live, and converges.
@@ -62,6 +66,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			r.out.FailedIn = Observing
 			return err
 		}
+		r.pace(d, stack)
 		if n == 0 && !r.leavesAll(d.Plan) && r.mem.comparison.lacks(d.Plan, r.e.now()) {
 			return errUncompared
 		}
@@ -74,7 +79,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		if d.Stack.Describe {
 			r.out.Document = d.Describe()
 		}
-		r.out.Findings = append(r.withoutTold(d.Findings), r.leftFindings...).Sorted()
+		r.out.Findings = append(r.withoutReported(d.Findings), r.leftFindings...).Sorted()
 		if d.Stack.DryRun {
 			r.out.Done = true
 			return nil
@@ -190,7 +195,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	trial := r.onTrial(p, stack)
 	var late []plan.Step // that prepare what AWS has taken now
 	for _, s := range p.Steps {
-		if r.left[s.ID] {
+		if r.left[s.ID] || r.rests[s.ID] {
 			continue
 		}
 		if trial[s.ID] {
@@ -233,7 +238,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		}
 	}
 	r.out.RetryAfter = again
-	r.out.Done = again == 0 && p.Again == 0 && len(r.out.Failed) == 0
+	r.out.Done = again == 0 && p.Again == 0 && len(r.out.Failed) == 0 && !(stack.Empty() && len(r.rests) > 0)
 	return nil
 }
 
@@ -261,7 +266,7 @@ func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	f, put := r.mem.refused.before(key, s, freed, r.e.now())
 	if !put {
 		var err error
-		if f, err = r.call(ctx, p, s, key, known); err != nil || f.Err == nil {
+		if f, err = r.call(ctx, p, s, stack, key, known); err != nil || f.Err == nil {
 			return err == nil, err
 		}
 	}
@@ -273,7 +278,7 @@ func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 }
 
 // call carries out a step, and returns how it failed if it did. The error ends the run.
-func (r *run) call(ctx context.Context, p plan.Plan, s plan.Step, key stepKey, known plan.Known) (FailedStep, error) {
+func (r *run) call(ctx context.Context, p plan.Plan, s plan.Step, stack model.Stack, key stepKey, known plan.Known) (FailedStep, error) {
 	if err := ctx.Err(); err != nil {
 		return FailedStep{}, err
 	}
@@ -296,8 +301,10 @@ func (r *run) call(ctx context.Context, p plan.Plan, s plan.Step, key stepKey, k
 	}
 	r.stepped(p.Stack, res, FailedStep{Step: s})
 	r.mem.refused.taken(key, r.e.now())
-	r.out.Changed = true
-	r.did = append(r.did, fmt.Sprint(s.ID, s.Changes))
+	r.out.Changed = r.out.Changed || !r.reported[s.ID] // what AWS does not keep is no success
+	if !plan.InKubernetes(s.Do) {
+		r.mem.repeats.made(changeKey(p, s, stack), res.ID, r.e.now())
+	}
 	r.give(s, res, known)
 	if _, ok := s.Do.(plan.ClaimFinalizer); ok {
 		r.mem.claimed(r.out.Stack)
@@ -382,23 +389,12 @@ func (r *run) class(s plan.Step, err error) Class {
 	return r.e.Cloud.Class(err)
 }
 
-// slowDown sees to it that a change which AWS does not keep is not made every few seconds for ever.
-func (r *run) slowDown() {
-	wait := r.mem.repeats.count(strings.Join(r.did, "; "))
-	if wait == 0 {
-		return
+// paced reports what AWS does not keep, and looks at it again when it may be made again.
+func (r *run) paced() {
+	r.out.Findings = append(r.out.Findings, r.mem.repeats.findings()...).Sorted()
+	if _, next := r.mem.repeats.due(r.e.now()); next > 0 {
+		r.retry(next)
 	}
-	if r.out.RetryAfter > 0 {
-		r.out.RetryAfter = max(r.out.RetryAfter, wait)
-	}
-	for _, m := range r.out.Stack.Members {
-		r.out.Findings.Add(finding.Finding{
-			Object: m.Ref, Reason: finding.CallFailed, Severity: finding.Warning,
-			Message: fmt.Sprintf("a change is applied more than %d times in a row and AWS does not keep it: %s; it is repeated with back-off", tooOften, r.did[0]),
-			Fix:     "look in CloudTrail for another controller or user who changes the load balancer; if there is none, report this as a fault of the controller",
-		})
-	}
-	r.out.Findings = r.out.Findings.Sorted()
 }
 
 // retry looks again after d at the latest.

@@ -67,9 +67,9 @@ func (x *comparison) putOff(desired string, may, after time.Duration, now time.T
 }
 
 // begin notes that a run of a stack begins, and sets how old what it compares may be. It reports whether
-// the desired state has changed. What is to be
+// the desired state has changed. again asks for a comparison now. What is to be
 // emptied is deleted as it was last read: what is gone already is no fault.
-func (x *comparison) begin(empty bool, desired string, period, after time.Duration, now time.Time) (changed bool) {
+func (x *comparison) begin(empty bool, desired string, again bool, period, after time.Duration, now time.Time) (changed bool) {
 	if now.IsZero() {
 		return false
 	}
@@ -81,8 +81,11 @@ func (x *comparison) begin(empty bool, desired string, period, after time.Durati
 		}
 		x.last, x.bound = now, model.AskComparison{Since: now.Add(-age), TagsSince: now.Add(-age)}
 	}
-	if changed {
+	if changed || again {
 		x.bound.Since = now
+	}
+	if again {
+		x.bound.TagsSince = now
 	}
 	if empty {
 		x.bound = model.AskComparison{}

@@ -103,7 +103,7 @@ func (r *run) drifted(d Draft) {
 	for _, s := range d.Plan.Steps {
 		was := r.mem.drift.leaves(s)
 		now := r.quiet && restores(s, foreign)
-		if !was && (now || !r.quiet && restoresBeside(d.Plan, s, foreign)) {
+		if !was && !r.reported[s.ID] && !r.rests[s.ID] && (now || !r.quiet && restoresBeside(d.Plan, s, foreign)) {
 			found = append(found, s)
 		}
 		if mode == ReportDrift && (now || was) {
@@ -134,12 +134,12 @@ func (r *run) drifted(d Draft) {
 		text.mode, text.beside = mode, false
 	}
 	r.leftFindings = text.findings(left)
-	r.told = slices.ContainsFunc(slices.Concat(found, left), ofSecurityGroup)
+	r.driftOfGroup = slices.ContainsFunc(slices.Concat(found, left), ofSecurityGroup)
 }
 
-// withoutTold leaves out what findings about drift say too.
-func (r *run) withoutTold(found finding.List) finding.List {
-	return slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool { return r.told && f.Reason == finding.RulesRevoked })
+// withoutReported leaves out what findings about drift say too.
+func (r *run) withoutReported(found finding.List) finding.List {
+	return slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool { return r.driftOfGroup && f.Reason == finding.RulesRevoked })
 }
 
 func ofSecurityGroup(s plan.Step) bool { return s.Address.Kind == plan.SecurityGroup }
@@ -171,9 +171,9 @@ func withoutParts(steps []plan.Step) (out []plan.Step) {
 	return slices.DeleteFunc(slices.Clone(steps), func(s plan.Step) bool { return made[s.Address] && s.Verb != plan.Create })
 }
 
-// leavesAll reports whether nothing is to be carried out but what was reported and left.
+// leavesAll reports whether nothing is to be carried out but what was reported and left, or made so often that it rests.
 func (r *run) leavesAll(p plan.Plan) bool {
-	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() && !r.mem.drift.leaves(s) })
+	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() && !r.rests[s.ID] && !r.mem.drift.leaves(s) })
 }
 
 // mostDrift is how many changed resources of a run are named.

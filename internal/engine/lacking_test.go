@@ -11,7 +11,7 @@ func TestWrongReferencesAreLookedUpMoreAndMoreRarely(t *testing.T) {
 	var c comparison
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	const period = DefaultResync
-	c.begin(false, "a", period, period, now)
+	c.begin(false, "a", false, period, period, now)
 	looks, start := 0, now
 	for now.Sub(start) < 24*time.Hour {
 		again := c.lookAgain(true, now)
@@ -29,7 +29,7 @@ func TestWrongReferencesAreLookedUpMoreAndMoreRarely(t *testing.T) {
 	if looks > 24*4+20 {
 		t.Errorf("%d looks in a day", looks)
 	}
-	c.begin(false, "b", period, period, now)
+	c.begin(false, "b", false, period, period, now)
 	if again := c.lookAgain(true, now); again != lacking {
 		t.Errorf("after an edit: again after %s", again)
 	}

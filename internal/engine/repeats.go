@@ -1,31 +1,236 @@
 package engine
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
 
-// repeats counts how often in a row a stack was given the very same changes with success. Once more
-// may be the change of another; again and again means that AWS shows something else than what it was
-// given, and it would be given for ever.
-type repeats struct {
-	what string
-	row  int
+	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/repeat"
+)
+
+// repeats are the changes that a stack was given with success, by their keys. Once more may be because others have undone it; again and
+// again means that AWS shows something else than it was given, or that others undo it all the time, and it would be given
+// for ever. So what is repeated has an exponential back-off and a finding, and everything else of the stack goes on.
+//
+// A change is known by what it does to what, and by its content. Its row is over when a comparison shows that AWS has kept it.
+type repeats map[string]*change
+
+// change is what is known of one change.
+type change struct {
+	row  repeat.Row
+	made string    // what it has created last, if anything
+	look time.Time // when the stack is compared because of it, if it is reported
+	// reported are its findings, once it was to be repeated more often than is usual.
+	reported finding.List
 }
 
-// tooOften is how many times in a row the same changes are made at the usual pace.
-const tooOften = 4
+// paceOfChanges is that of the repetition of one change.
+var paceOfChanges = repeat.Pace{Free: 2, First: 2 * time.Minute, Longest: longestBackOff, Rest: 6 * time.Hour}
 
-// count notes what a run has done, "" if nothing, and says how long to wait before the next run at
-// least. A run that does nothing ends the row.
-func (r *repeats) count(what string) (wait time.Duration) {
-	switch {
-	case what == "":
+// shownAfter is how long AWS may take to show what it was given.
+const shownAfter = time.Minute
+
+// changeKey identifies a change over runs. What the load balancer of the stack is belongs to it: another one is given the
+// same as the one before.
+func changeKey(p plan.Plan, s plan.Step, stack model.Stack) string {
+	k := keyOf(s, stack)
+	content := k.content
+	if s.Rule.IsZero() {
+		content = checkpoint.Digest(s.Do)
+		if do, ok := s.Do.(plan.CreateTargetGroup); ok {
+			do.Group.Name = "" // the plan takes the first one that is free
+			content = checkpoint.Digest(do)
+		}
+	}
+	lb := p.Known[plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}]
+	return checkpoint.Digest(k.what, k.do, k.address, k.rule, content, lb)
+}
+
+// made notes a change that was carried out, and what it has created. Without a clock nothing is remembered.
+func (r *repeats) made(key, created string, now time.Time) {
+	if now.IsZero() {
+		return
+	}
+	if *r == nil {
 		*r = repeats{}
-		return 0
-	case r.what != what:
-		*r = repeats{what: what}
 	}
-	r.row++
-	if r.row < tooOften {
-		return 0
+	c := (*r)[key]
+	if c == nil || paceOfChanges.Over(c.row, now) {
+		(*r)[key] = &change{row: repeat.Row{At: now}, made: created}
+		return
 	}
-	return min(soon<<min(r.row-tooOften+1, 10), longestBackOff)
+	c.row.Times++
+	c.row.At, c.made = now, created
+	c.look = now.Add(paceOfChanges.Wait(c.row))
+}
+
+// due reports whether a stack is to be compared because of what was repeated, and when that is due otherwise; 0: never.
+func (r repeats) due(now time.Time) (due bool, next time.Duration) {
+	for _, c := range r {
+		left := c.look.Sub(now)
+		switch {
+		case len(c.reported) == 0:
+		case left <= 0:
+			due = true
+		case next == 0 || left < next:
+			next = left
+		}
+	}
+	return due, next
+}
+
+// findings are those about what is repeated.
+func (r repeats) findings() (out finding.List) {
+	for _, c := range r {
+		out = append(out, c.reported...)
+	}
+	return out.Sorted()
+}
+
+// inRow finds the steps of a plan that repeat a change, and which of them are not carried out yet. Changes that the plan does
+// not have any more, although what it comes from was read long enough after they were made, were kept and are forgotten.
+// edited says that the desired state has changed, so that what is not in the plan is not asked for any more.
+func (r repeats) inRow(d Draft, stack model.Stack, read time.Time, edited bool, now time.Time) (rests, reported map[plan.StepID]bool) {
+	if len(r) == 0 {
+		return nil, nil
+	}
+	rests, reported = map[plan.StepID]bool{}, map[plan.StepID]bool{}
+	planned := map[string]bool{}
+	for _, s := range d.Plan.Steps {
+		key := changeKey(d.Plan, s, stack)
+		planned[key] = true
+		if edited && s.Verb == plan.Create {
+			delete(r, key) // what takes the place of something that was made the same is asked for once more
+		}
+		c := r[key]
+		if c == nil || s.Revokes || paceOfChanges.Over(c.row, now) {
+			continue
+		}
+		left := paceOfChanges.Left(c.row, now)
+		if s.Verb == plan.Create {
+			// The answer to the call or the next listing shows it otherwise. It is there all the same.
+			left = max(left, c.row.At.Add(shownAfter).Sub(now))
+		}
+		there := standsThere(s.Do, c.made, d.Have)
+		rests[s.ID] = left > 0 || there
+		if paceOfChanges.Delays(c.row) || there {
+			reported[s.ID] = true
+			c.reported = notKept(d, stack, s, *c)
+		}
+		if c.look = c.row.At.Add(paceOfChanges.Wait(c.row)); !c.look.After(now) {
+			c.look = now.Add(paceOfChanges.Wait(c.row)) // it is repeated now, or something else keeps it from that
+		}
+	}
+	for key, c := range r {
+		if !planned[key] && (edited || !read.Before(c.row.At.Add(shownAfter))) || paceOfChanges.Over(c.row, now) {
+			delete(r, key)
+		}
+	}
+	return rests, reported
+}
+
+// standsThere reports whether what an action has made is there, and is of a kind of which nobody can change what AWS shows
+// otherwise. Another one would be shown in the same way.
+func standsThere(do plan.Action, made string, have observed.Stack) bool {
+	switch do.(type) {
+	case plan.CreateTargetGroup:
+		return slices.ContainsFunc(have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == made })
+	case plan.CreateLoadBalancer:
+		return slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return lb.ARN == made })
+	}
+	return false
+}
+
+// notKept reports a change that AWS does not show, with what it shows in its place.
+func notKept(d Draft, stack model.Stack, s plan.Step, c change) (out finding.List) {
+	what := fmt.Sprintf("%s %q", strings.ReplaceAll(string(s.Address.Kind), "-", " "), s.Address.ID)
+	if rule, ok := ruleOf(stack, s.Rule); ok {
+		what = rule.Text(s.Rule.Port)
+	}
+	changes := s.Changes
+	if s.Verb == plan.Create {
+		changes = plan.ShownOtherwise(s.Do, c.made, d.Have)
+	}
+	var texts []string
+	for i, c := range changes {
+		if i == mostDrift {
+			texts = append(texts, fmt.Sprintf("%d more", len(changes)-i))
+			break
+		}
+		texts = append(texts, c.AskedAndShown())
+	}
+	switch {
+	case len(texts) > 0:
+	case s.Verb == plan.Create:
+		texts = []string{"asked for, but AWS does not show it"}
+	case s.Verb == plan.Delete:
+		texts = []string{"deleted, but AWS still shows it"}
+	default:
+		texts = []string{strings.TrimPrefix(string(s.ID), s.Address.String()+" ")}
+	}
+	blames := s.Blames
+	if len(blames) == 0 && len(stack.Members) > 0 {
+		blames = []finding.Ref{stack.Members[0].Ref}
+	}
+	times, again := fmt.Sprintf("%d times", paceOfChanges.Free+1), "it is applied again ever more rarely, every 15 minutes at last"
+	if !paceOfChanges.Delays(c.row) {
+		times, again = "once", "it is not made a second time"
+	}
+	for _, ref := range blames[:min(len(blames), mostDrift)] {
+		out.Add(finding.Finding{
+			Object: ref, Reason: finding.ChangeNotKept, Severity: finding.Warning,
+			Message: fmt.Sprintf("change applied %s but not persisted by AWS: %s: %s; %s", times, what, strings.Join(texts, ", "), again),
+			Fix:     "another controller or user may be modifying this resource, which CloudTrail shows; if not, change the value to one that AWS keeps",
+		})
+	}
+	return out
+}
+
+// pace finds the steps of a plan that repeat a change again and again.
+func (r *run) pace(d Draft, stack model.Stack) {
+	rests, reported := r.mem.repeats.inRow(d, stack, r.mem.comparison.bound.Since, r.edited, r.e.now())
+	r.rests, r.reported = withPreparations(d.Plan, rests), withDependents(d.Plan, reported)
+}
+
+// withPreparations adds the steps of a plan that only prepare others which are not carried out, such as the deletion of
+// what would be made again.
+func withPreparations(p plan.Plan, rests map[plan.StepID]bool) map[plan.StepID]bool {
+	if len(rests) == 0 {
+		return nil
+	}
+	resting, going := map[plan.StepID]bool{}, map[plan.StepID]bool{} // that have dependents which rest, and others
+	for _, s := range slices.Backward(p.Steps) {
+		if resting[s.ID] && !going[s.ID] && !s.Revokes {
+			rests[s.ID] = true
+		}
+		for _, id := range s.After {
+			for _, before := range append(p.Joins[id], id) {
+				if rests[s.ID] {
+					resting[before] = true
+				} else {
+					going[before] = true
+				}
+			}
+		}
+	}
+	return rests
+}
+
+// withDependents adds the steps of a plan that come after others.
+func withDependents(p plan.Plan, of map[plan.StepID]bool) map[plan.StepID]bool {
+	if len(of) == 0 {
+		return nil
+	}
+	for _, s := range p.Steps {
+		of[s.ID] = of[s.ID] || slices.ContainsFunc(s.After, func(id plan.StepID) bool {
+			return of[id] || slices.ContainsFunc(p.Joins[id], func(id plan.StepID) bool { return of[id] })
+		})
+	}
+	return of
 }

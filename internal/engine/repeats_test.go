@@ -2,52 +2,170 @@ package engine
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-func TestTheSameChangeIsNotMadeForEver(t *testing.T) {
-	var r repeats
-	var got []time.Duration
-	for range 7 {
-		got = append(got, r.count("modify x"))
-	}
-	want := []time.Duration{0, 0, 0, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second}
-	if !slices.Equal(want, got) {
-		t.Errorf("waits %s, want %s", got, want)
-	}
-	for range 20 {
-		if w := r.count("modify x"); w > longestBackOff {
-			t.Errorf("waits %s", w)
-		}
-	}
-	if w := r.count("modify y"); w != 0 {
-		t.Errorf("another change waits %s", w)
+// undone is a stack whose plan has the same step at each look.
+type undone struct {
+	repeats
+	stack model.Stack
+	now   time.Time
+	read  time.Time // since when what the plan comes from was read; zero: now
+}
+
+func newUndone() *undone {
+	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
+	member := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
+	return &undone{stack: model.Stack{ID: id, Members: []model.Member{{Ref: member}}}, now: time.Unix(1000, 0)}
+}
+
+func idle(verb plan.Verb, seconds string) plan.Step {
+	return plan.Step{
+		ID: "update load-balancer/lb attributes", Verb: verb, Address: plan.Address{Kind: plan.LoadBalancer, ID: "lb"},
+		Changes: []plan.Change{{Path: "idle", From: "60", To: seconds}}, Do: plan.SetAddressType{Type: model.AddressType(seconds)},
 	}
 }
 
-func TestAChangeThatIsNotKeptIsReportedAndMadeMoreRarely(t *testing.T) {
-	e, mem := New(Config{}), &memory{}
-	member := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
-	var last Outcome
-	for range tooOften + 5 {
-		out := Outcome{
-			ID: model.StackID{Kind: model.Ingress, Name: "a"}, RetryAfter: polling,
-			Stack: model.Stack{Members: []model.Member{{Ref: member}}},
+// look looks at the stack, and reports which steps were made.
+func (u *undone) look(edited bool, steps ...plan.Step) (made, reported int) {
+	d := Draft{Plan: plan.Plan{Steps: steps}}
+	read := u.read
+	if read.IsZero() {
+		read = u.now
+	}
+	rests, named := u.inRow(d, u.stack, read, edited, u.now)
+	for _, s := range steps {
+		if named[s.ID] {
+			reported++
 		}
-		r := run{e: e, mem: mem, out: &out, did: []string{"modify rule/80:1"}}
-		r.slowDown()
-		last = out
+		if !rests[s.ID] {
+			u.made(changeKey(d.Plan, s, u.stack), "", u.now)
+			made++
+		}
 	}
-	if last.RetryAfter != soon<<6 || len(last.Findings.On(member)) != 1 {
-		t.Errorf("looks again after %s, findings %v", last.RetryAfter, last.Findings)
+	return made, reported
+}
+
+func TestAChangeThatIsNotKeptIsMadeMoreRarely(t *testing.T) {
+	t.Parallel()
+	u := newUndone()
+	var at []time.Duration
+	begun := u.now
+	for ; u.now.Sub(begun) < 3*time.Hour; u.now = u.now.Add(10 * time.Second) {
+		made, reported := u.look(false, idle(plan.Update, "77"))
+		if made > 0 {
+			at = append(at, u.now.Sub(begun))
+		}
+		if (reported > 0) != (len(at) > paceOfChanges.Free+made) {
+			t.Fatalf("after %d times: reported %d", len(at)-made, reported)
+		}
 	}
-	rest := Outcome{ID: last.ID}
-	(&run{e: e, mem: mem, out: &rest, did: []string{"modify rule/80:1"}}).slowDown()
-	if rest.RetryAfter != 0 || len(rest.Findings) > 0 {
-		t.Errorf("what waits for nothing is looked at after %s, findings %v", rest.RetryAfter, rest.Findings)
+	want := []time.Duration{0, 10 * time.Second, 20 * time.Second, 2*time.Minute + 20*time.Second, 6*time.Minute + 20*time.Second, 14*time.Minute + 20*time.Second, 29*time.Minute + 20*time.Second, 44*time.Minute + 20*time.Second}
+	if !slices.Equal(at[:len(want)], want) {
+		t.Errorf("made after %s, want %s", at, want)
+	}
+	found := u.findings()
+	if len(found) != 1 || found[0].Reason != finding.ChangeNotKept || !strings.Contains(found[0].Message, `change applied 3 times but not persisted by AWS: load balancer "lb": idle: asked "77", AWS shows "60"`) {
+		t.Errorf("found %v", found)
+	}
+	if due, next := u.due(u.now); due || next <= 0 || next > 15*time.Minute {
+		t.Errorf("due %t, or in %s", due, next)
+	}
+	if due, _ := u.due(u.now.Add(16*time.Minute)); !due {
+		t.Error("it is not looked at again")
+	}
+}
+
+// What was read before AWS shows the change says nothing; later, a plan without it shows that it was kept.
+func TestAChangeThatWasKeptEndsItsRow(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		read   time.Duration // after the last change
+		edited bool
+		ends   bool
+	}{
+		{"what is known of before", 0, false, false},
+		{"a listing that may be behind", 30 * time.Second, false, false},
+		{"a comparison", time.Minute, false, true},
+		{"an edit that does not ask for it", 0, true, true},
+	} {
+		u := newUndone()
+		for range 4 {
+			u.look(false, idle(plan.Update, "77"))
+		}
+		u.read = u.now.Add(c.read)
+		u.now = u.now.Add(90 * time.Second)
+		u.look(c.edited)
+		if found := u.findings(); (len(found) == 0) != c.ends {
+			t.Errorf("%s: %v", c.name, found)
+		}
+		u.read = time.Time{}
+		if made, _ := u.look(false, idle(plan.Update, "77")); (made == 1) != c.ends {
+			t.Errorf("%s: made again %d times", c.name, made)
+		}
+	}
+}
+
+// Another change is made at once, and so is one that takes the place of another each time.
+func TestOtherChangesAreNotDelayed(t *testing.T) {
+	t.Parallel()
+	u := newUndone()
+	for range 10 {
+		u.look(false, idle(plan.Update, "77"))
+	}
+	if made, _ := u.look(false, idle(plan.Update, "78")); made != 1 {
+		t.Errorf("%d were made", made)
+	}
+	u = newUndone()
+	for n := range 50 {
+		if made, reported := u.look(true, idle(plan.Update, []string{"77", "78"}[n%2])); made != 1 || reported > 0 {
+			t.Fatalf("edit %d: %d were made, %d reported", n, made, reported)
+		}
+		u.now = u.now.Add(time.Second)
+	}
+}
+
+// Nothing is made twice within a minute: the answer to a call, or a listing, that shows it otherwise is not believed.
+func TestNothingIsMadeTwiceWithinAMinute(t *testing.T) {
+	t.Parallel()
+	u := newUndone()
+	total := 0
+	for range 59 {
+		made, _ := u.look(false, idle(plan.Create, "77"))
+		total += made
+		u.now = u.now.Add(time.Second)
+	}
+	if total != 1 {
+		t.Errorf("made %d times", total)
+	}
+}
+
+// What only prepares a step that rests, rests with it; what others need is made.
+func TestPreparationsRestWithTheirSteps(t *testing.T) {
+	t.Parallel()
+	p := plan.Plan{
+		Joins: map[plan.StepID][]plan.StepID{"both": {"delete b", "open"}},
+		Steps: []plan.Step{
+			{ID: "open"}, {ID: "delete a"}, {ID: "delete b"}, {ID: "revoke", Revokes: true}, {ID: "alone"},
+			{ID: "create", After: []plan.StepID{"both", "delete a", "revoke"}}, {ID: "other", After: []plan.StepID{"open"}},
+			{ID: "after", After: []plan.StepID{"create"}},
+		},
+	}
+	rests := withPreparations(p, map[plan.StepID]bool{"create": true})
+	reported := withDependents(p, map[plan.StepID]bool{"create": true})
+	for _, s := range p.Steps {
+		if want := s.ID == "create" || s.ID == "delete a" || s.ID == "delete b"; rests[s.ID] != want {
+			t.Errorf("%s rests: %t", s.ID, rests[s.ID])
+		}
+		if want := s.ID == "create" || s.ID == "after"; reported[s.ID] != want {
+			t.Errorf("%s is reported: %t", s.ID, reported[s.ID])
+		}
 	}
 }

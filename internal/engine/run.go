@@ -253,9 +253,9 @@ func (r *run) draft(ctx context.Context, stack model.Stack, found finding.List, 
 			}
 		}
 		if !have.Facts.Withdrawn.Empty() {
-			var told finding.List
-			p, told = plan.Make(stack, have, options, memory)
-			more = append(more, told...)
+			var without finding.List
+			p, without = plan.Make(stack, have, options, memory)
+			more = append(more, without...)
 		}
 		e.phase(stack.ID.Kind, Planning, start)
 		d.Stack, d.Have, d.Plan = stack, have, p
@@ -312,7 +312,9 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 		out.Stack, out.Findings, out.Deferred, out.RetryAfter = stack, found.Sorted(), true, d
 		return out, nil
 	}
-	if mem.comparison.begin(stack.Empty(), desired, e.Resync, e.resyncAfter(id), start) {
+	again, _ := mem.repeats.due(start)
+	edited := mem.comparison.begin(stack.Empty(), desired, again, e.Resync, e.resyncAfter(id), start)
+	if edited {
 		mem.drift.leave(nil)
 	}
 	mem.refused.begin(start)
@@ -320,7 +322,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	defer func() { e.remember(out, mem) }()
 	reported := false
 	defer func() { e.note(out, reported, found, digest) }()
-	run := run{e: e, out: &out, v: v, mem: &mem}
+	run := run{e: e, out: &out, v: v, mem: &mem, edited: edited}
 	stack, found, err = run.bring(ctx, stack, found)
 	if err != nil {
 		out.Stack, out.Findings = stack, append(found, out.Findings...)

@@ -34,7 +34,7 @@ func (r *run) settle(lacksFacts bool) {
 	r.out.Done = r.out.Done && !slices.ContainsFunc(r.held, func(f FailedStep) bool { return f.Class != Invalid })
 	r.out.Findings = append(r.out.Findings, r.findings(failed)...).Sorted()
 	r.mem.refused.end(r.e.now())
-	r.slowDown()
+	r.paced()
 }
 
 // retryFailed looks again when a failed step may be called again.

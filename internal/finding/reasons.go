@@ -47,6 +47,7 @@ const (
 	DriftRepaired          Reason = "DriftRepaired"
 	DriftFound             Reason = "DriftFound"
 	WriteUndone            Reason = "WriteUndone"
+	ChangeNotKept          Reason = "ChangeNotKept"
 	DeletionProtected      Reason = "DeletionProtected"
 	FeatureDisabled        Reason = "FeatureDisabled"
 	Unsupported            Reason = "Unsupported"
@@ -127,6 +128,7 @@ var Reasons = []Explanation{
 	{CertificateNotFound, "A certificate does not exist, or no issued certificate covers a host.", "Request or import the certificate in ACM, or correct certificate-arn.", BlocksMember},
 	{CertificateNotOwned, "A listener has a certificate that was imported from a TLS Secret for another load balancer. One of a Secret of another namespace is taken away.", "Name a Secret of the namespace, or a certificate by its ARN, or request one in ACM for the host.", BlocksNothing},
 	{CertificatePending, "A requested certificate is not issued yet, and something prevents it.", "Create the DNS records that the message names, or give the controller the right to make them in Route 53.", BlocksNothing},
+	{ChangeNotKept, "AWS shows something else than it was given, time after time, or others change it back each time. The message names what was asked and what AWS shows. The change is repeated with exponential back-off, at last every 15 minutes; everything else goes on.", "Look in CloudTrail for who changes it. If nobody does, change the value to one that AWS keeps.", BlocksNothing},
 	{DeletionProtected, "The load balancer would have to be deleted but is protected.", "Switch the protection off first.", BlocksStack},
 	{DriftFound, "Others have changed something in AWS, and --drift=report leaves it. The message names what was changed, from what to what.", "Restore it in AWS, or edit the object, which carries the whole desired state out.", BlocksNothing},
 	{DriftRepaired, "Others have changed something in AWS, and the controller restores it. The message names what was changed, from what to what.", "Edit the object to change it for good. CloudTrail shows who changed it.", BlocksNothing},

@@ -119,7 +119,8 @@ spec:
 `, name, namespace, year, gateway, listener)
 }
 
-// reached is the route that gets a request or connection, as namespace-name, or what else becomes of it.
+// reached is the route that gets a request or connection, as namespace-name, or the backend of an Ingress, or what else becomes
+// of it.
 func reached(r *Harness, kind string, port int32, host, path string) string {
 	r.T.Helper()
 	s := r.Emulator.Store()
@@ -157,8 +158,12 @@ func reached(r *Harness, kind string, port int32, host, path string) string {
 			return fmt.Sprintf("%T", then.Then)
 		}
 		for k, v := range p.ELB.TargetGroups[f.Groups[0].ARN].Tags {
-			if parts := strings.Split(v, ":"); strings.HasSuffix(k, "/resource") && len(parts) > 2 {
+			switch parts := strings.Split(v, ":"); {
+			case !strings.HasSuffix(k, "/resource"):
+			case len(parts) > 2:
 				return parts[1]
+			default:
+				return v
 			}
 		}
 	}

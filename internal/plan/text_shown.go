@@ -1,0 +1,125 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// AskedAndShown is a change that AWS does not show, for people.
+func (c Change) AskedAndShown() string {
+	value := func(v string) string {
+		if v == "" {
+			return "nothing"
+		}
+		return fmt.Sprintf("%q", clip(v))
+	}
+	return clip(c.Path) + ": asked " + value(c.To) + ", AWS shows " + value(c.From)
+}
+
+// ShownOtherwise is what AWS shows of something that an action has created, where that is not what was asked for. It is
+// empty if AWS does not show it.
+func ShownOtherwise(do Action, arn string, have observed.Stack) (out []Change) {
+	differ := func(path, asked, shown string) {
+		if asked != shown {
+			out = append(out, Change{Path: path, From: shown, To: asked})
+		}
+	}
+	switch do := do.(type) {
+	case CreateRule:
+		shown, ok := liveRule(have, arn)
+		if !ok {
+			return nil
+		}
+		asked, has := conditionTexts(do.Rule.Conditions), conditionTexts(shown.Conditions)
+		only := func(of, other []string) string {
+			return strings.Join(slices.DeleteFunc(slices.Clone(of), func(c string) bool { return slices.Contains(other, c) }), ", ")
+		}
+		differ("conditions", only(asked, has), only(has, asked))
+		if !sameActions(do.Rule.Actions, shown.Actions, func(g model.GroupRef) string { return liveGroup(have, g) }) {
+			differ("actions", actionsText(do.Rule.Actions), actionsText(withIDs(shown.Actions, have)))
+		}
+		var ask, show fields
+		ask.transforms(do.Rule.Transforms)
+		show.transforms(shown.Transforms)
+		differ("transforms", fmt.Sprint(ask), fmt.Sprint(show))
+	case CreateTargetGroup:
+		i := slices.IndexFunc(have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == arn })
+		if i < 0 {
+			return nil
+		}
+		w, g := do.Group, have.TargetGroups[i]
+		differ("target type", string(w.Type), string(g.Type))
+		differ("protocol", w.Protocol, g.Protocol)
+		differ("protocol version", w.ProtocolVersion, g.ProtocolVersion)
+		differ("port", number(w.Port), number(g.Port))
+		differ("address type", string(w.AddressType), string(g.AddressType))
+		port := func(n *int32) string {
+			if n == nil {
+				return ""
+			}
+			return number(*n)
+		}
+		differ("target control port", port(w.ControlPort), port(g.ControlPort))
+	}
+	return out
+}
+
+func liveRule(have observed.Stack, arn string) (observed.Rule, bool) {
+	for _, lb := range have.LoadBalancers {
+		for _, l := range lb.Listeners {
+			for _, r := range l.Rules {
+				if r.ARN == arn {
+					return r, true
+				}
+			}
+		}
+	}
+	return observed.Rule{}, false
+}
+
+// liveGroup is the ARN of the target group that an action names.
+func liveGroup(have observed.Stack, g model.GroupRef) string {
+	switch {
+	case g.ARN != "":
+		return g.ARN
+	case g.Name != "":
+		return have.Facts.TargetGroups[g.Name]
+	}
+	for _, t := range have.TargetGroups {
+		if t.ResourceID == g.ID {
+			return t.ARN
+		}
+	}
+	return ""
+}
+
+func conditionTexts(conditions []model.Condition) (out []string) {
+	for _, c := range conditions {
+		out = append(out, ConditionsText([]model.Condition{c}))
+	}
+	return out
+}
+
+// withIDs names the target groups of live actions as desired ones do.
+func withIDs(actions []model.Action, have observed.Stack) []model.Action {
+	out := slices.Clone(actions)
+	for i, a := range out {
+		f, ok := a.(model.Forward)
+		if !ok {
+			continue
+		}
+		f.Groups = slices.Clone(f.Groups)
+		for j, g := range f.Groups {
+			at := slices.IndexFunc(have.TargetGroups, func(t observed.TargetGroup) bool { return t.ARN == g.Group.ARN && t.ResourceID != "" })
+			if at >= 0 {
+				f.Groups[j].Group = model.GroupRef{ID: have.TargetGroups[at].ResourceID}
+			}
+		}
+		out[i] = f
+	}
+	return out
+}
