@@ -82,6 +82,9 @@ func (d *doctor) say(area, result, fix, format string, args ...any) {
 
 // fail says that a check could not be made.
 func (d *doctor) fail(area string, err error, fix string) {
+	if cloud.Silent(err) {
+		fix = "wait until AWS answers: see the AWS Health Dashboard and the network; credentials and permissions cannot be checked before that"
+	}
 	d.say(area, broken, fix, "%v", cloud.Explain(err))
 }
 

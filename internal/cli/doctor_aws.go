@@ -26,6 +26,10 @@ func (d *doctor) cloud(ctx context.Context) {
 		return
 	}
 	who, err := aws.Identity(ctx)
+	if cloud.Silent(err) {
+		d.fail("discovery", err, "")
+		return
+	}
 	if err != nil {
 		d.fail("credentials", err, "set AWS_PROFILE, or give the controller a role by IRSA or pod identity")
 		return

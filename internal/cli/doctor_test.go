@@ -98,6 +98,32 @@ func TestDoctorOfAHealthyCluster(t *testing.T) {
 	}
 }
 
+// While AWS is out of reach or fails, doctor says so, and does not advise to change credentials or rights.
+func TestDoctorDuringAnOutage(t *testing.T) {
+	for name, outage := range map[string]fault.Action{
+		"refused": {Reset: true},
+		"fails":   {Error: store.Errorf(store.Own, "ServiceUnavailable", "unavailable").WithStatus(503)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			em, flags := aws(t)
+			_, config := serveCluster(t, classYAML)
+			em.Faults().SetHook(func(fault.Call) fault.Action { return outage })
+			code, out := examined(t, config, flags)
+			if code == 0 || !strings.Contains(out, "AWS does not answer") || !strings.Contains(out, "wait until AWS answers") {
+				t.Errorf("exit %d", code)
+			}
+			for _, advice := range []string{"AWS_PROFILE", "grant it to the role", "grant ec2:", "--aws-vpc-id"} {
+				if strings.Contains(out, advice) {
+					t.Errorf("it advises %q", advice)
+				}
+			}
+			if t.Failed() {
+				t.Log(out)
+			}
+		})
+	}
+}
+
 // Each thing that is wrong has a line of its own that says how to put it right.
 func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	em, flags := aws(t)

@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/aws/smithy-go"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 )
 
 // Explain returns an error of a call to AWS as one sentence for a person at a terminal, without the
@@ -27,6 +30,8 @@ func Explain(err error) error {
 	switch {
 	case strings.Contains(operation.Err.Error(), "get credentials"):
 		return fmt.Errorf("no AWS credentials; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (%s)", innermost(operation.Err))
+	case errors.As(err, &api) && Silent(err):
+		return fmt.Errorf("AWS does not answer the call %q: it fails itself: %s: %s", call, api.ErrorCode(), api.ErrorMessage())
 	case errors.As(err, &api):
 		return fmt.Errorf("AWS refuses the call %q: %s: %s", call, api.ErrorCode(), api.ErrorMessage())
 	case errors.As(err, &unanswered) && !errors.Is(err, context.Canceled):
@@ -35,6 +40,11 @@ func Explain(err error) error {
 		return fmt.Errorf("AWS does not answer the call %q within %s; check the network, the region, --aws-api-endpoints and AWS_ENDPOINT_URL", call, timeout.after)
 	}
 	return fmt.Errorf("call %q: %w", call, operation.Err)
+}
+
+// Silent reports whether AWS does not answer: it cannot be reached, is late, or fails itself. What it puts off is an answer.
+func Silent(err error) bool {
+	return failure.NoAnswer(err) && !errors.Is(err, context.Canceled) && classify(err) != engine.Throttled
 }
 
 // innermost is the cause of the causes.

@@ -24,6 +24,8 @@ type memory struct {
 	waits      waits
 	comparison comparison
 	drift      drifts
+	// silentSince is when the first run began of those to which AWS has not answered; zero: it answered the last one.
+	silentSince time.Time
 }
 
 // memories are those of all stacks. A run takes the memory of its stack as a value and puts it back; no two runs of

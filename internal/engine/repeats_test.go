@@ -77,7 +77,7 @@ func TestAChangeThatIsNotKeptIsMadeMoreRarely(t *testing.T) {
 	if due, next := u.due(u.now); due || next <= 0 || next > 15*time.Minute {
 		t.Errorf("due %t, or in %s", due, next)
 	}
-	if due, _ := u.due(u.now.Add(16*time.Minute)); !due {
+	if due, _ := u.due(u.now.Add(16 * time.Minute)); !due {
 		t.Error("it is not looked at again")
 	}
 }

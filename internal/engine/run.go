@@ -326,13 +326,14 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	stack, found, err = run.bring(ctx, stack, found)
 	if err != nil {
 		out.Stack, out.Findings = stack, append(found, out.Findings...)
-		out.Findings.Add(e.trouble(stack, err)...)
+		out.Findings.Add(run.trouble(stack, err, start)...)
 		out.Findings = out.Findings.Sorted()
 		out, err = e.failed(out, out.FailedIn, err)
 		reported := out
 		reported.DNSNames, reported.Live, reported.Changed = nil, nil, false // a run that was cut short shows only what is wrong
 		return out, errors.Join(err, e.report(ctx, v, reported))
 	}
+	mem.silentSince = time.Time{}
 	start = e.now()
 	err = e.report(ctx, v, out)
 	e.phase(id.Kind, Reporting, start)
@@ -356,8 +357,8 @@ func (e *Engine) remember(out Outcome, mem memory) {
 
 // trouble reports a run that failed as a whole to its members, unless it only waits for its turn or
 // this process is to stop.
-func (e *Engine) trouble(stack model.Stack, err error) finding.List {
-	class := e.Cloud.Class(err)
+func (r *run) trouble(stack model.Stack, err error, start time.Time) finding.List {
+	class := r.e.Cloud.Class(err)
 	if class == Gone {
 		class = Unknown // all was read again, and AWS still contradicts itself
 	}
@@ -373,7 +374,11 @@ func (e *Engine) trouble(stack model.Stack, err error) finding.List {
 		message := failure.Plainly(err)
 		// The same words at each attempt, so that they are one event.
 		if failure.NoAnswer(err) {
-			message = "AWS does not answer; what is live stays as it is, and changes are made when AWS answers again"
+			if r.mem.silentSince.IsZero() {
+				r.mem.silentSince = start
+			}
+			since := r.mem.silentSince.UTC().Format(time.DateTime)
+			message = "AWS does not answer since " + since + " UTC; what is live stays as it is, and changes are made when AWS answers again"
 			fix = "see the AWS Health Dashboard and the network of the controller; no object has to be changed"
 		}
 		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Severity: finding.Error, Message: message, Fix: fix})

@@ -3,6 +3,7 @@ package failure
 import (
 	"errors"
 	"regexp"
+	"strings"
 )
 
 // policyPrefixes are the prefixes of the names of permissions, by the service id of the SDK.
@@ -15,14 +16,19 @@ var policyPrefixes = map[string]string{
 // a resource that is made with tags needs the right to tag as well.
 var deniedAction = regexp.MustCompile(`not authorized to perform: ([a-z0-9-]{2,40}:[A-Za-z0-9]{2,80})`)
 
-// NoAnswer reports whether a call of AWS was made that got no answer.
+// NoAnswer reports whether a call of AWS was made that got no answer, or only that AWS itself fails. A call for which no
+// credentials were found was not made.
 func NoAnswer(err error) bool {
 	var answer Coded
 	var of interface {
 		Service() string
 		Operation() string
 	}
-	return err != nil && !errors.As(err, &answer) && errors.As(err, &of) && Turn(err) == 0
+	if err == nil || !errors.As(err, &of) || Turn(err) > 0 || strings.Contains(err.Error(), "get credentials") {
+		return false
+	}
+	var status interface{ HTTPStatusCode() int }
+	return !errors.As(err, &answer) || errors.As(err, &status) && status.HTTPStatusCode() >= 500
 }
 
 // Permission is the name by which a policy allows the call that failed, such as

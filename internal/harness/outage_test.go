@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"maps"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // outages are ways in which AWS is out of reach.
@@ -18,6 +20,9 @@ var outages = map[string]fault.Action{
 	"connections are refused": {Reset: true},
 	"no call is answered":     {Hang: true},
 }
+
+// failing is an AWS that fails itself.
+var failing = fault.Action{Error: store.Errorf(store.Own, "ServiceUnavailable", "unavailable").WithStatus(503)}
 
 // whileAway is what users do while AWS is out of reach: an Ingress is made, one edited, one deleted, and
 // pods are replaced.
@@ -87,11 +92,14 @@ func TestNothingIsLostWhileAWSIsOutOfReach(t *testing.T) {
 // nothing that its owner could mend.
 func TestEventSaysThatAWSDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	for name, outage := range outages {
+	ways := maps.Clone(outages)
+	ways["each call fails"] = failing
+	for name, outage := range ways {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := beforeOutage(t)
 				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return outage })
+				since := "since " + time.Now().UTC().Format(time.DateTime) + " UTC"
 				r.Apply(everything(r, "/=web", "/edited=api"))
 				r.during(5 * time.Minute)
 				texts := map[string]bool{}
@@ -104,7 +112,7 @@ func TestEventSaysThatAWSDoesNotAnswer(t *testing.T) {
 					t.Errorf("%d texts: %v", len(texts), texts)
 				}
 				for text := range texts {
-					if !strings.Contains(text, "AWS does not answer") || !strings.Contains(text, "what is live stays as it is") || strings.Contains(text, "operation error") {
+					if !strings.Contains(text, "AWS does not answer "+since) || !strings.Contains(text, "what is live stays as it is") || strings.Contains(text, "operation error") {
 						t.Error(text)
 					}
 				}
