@@ -378,7 +378,7 @@ func (r *run) trouble(stack model.Stack, err error, start time.Time) finding.Lis
 				r.mem.silentSince = start
 			}
 			since := r.mem.silentSince.UTC().Format(time.DateTime)
-			message = "AWS does not answer since " + since + " UTC; what is live stays as it is, and changes are made when AWS answers again"
+			message = "AWS has not answered since " + since + " UTC; what is live stays as it is, and changes are made when AWS answers again"
 			fix = "see the AWS Health Dashboard and the network of the controller; no object has to be changed"
 		}
 		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Severity: finding.Error, Message: message, Fix: fix})

@@ -462,7 +462,7 @@ func TestDriftThatComesAgainIsReported(t *testing.T) {
 			if diff := cmp.Diff(clean, r.whole()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			reported := strings.Contains(strings.Join(warnings(r)["web"], "\n"), "CallFailed")
+			reported := strings.Contains(strings.Join(warnings(r)["web"], "\n"), "ChangeNotKept")
 			if want := n >= 4; reported != want {
 				t.Errorf("after %d times: reported %t, want %t", n+1, reported, want)
 			}

@@ -112,7 +112,7 @@ func TestEventSaysThatAWSDoesNotAnswer(t *testing.T) {
 					t.Errorf("%d texts: %v", len(texts), texts)
 				}
 				for text := range texts {
-					if !strings.Contains(text, "AWS does not answer "+since) || !strings.Contains(text, "what is live stays as it is") || strings.Contains(text, "operation error") {
+					if !strings.Contains(text, "AWS has not answered "+since) || !strings.Contains(text, "what is live stays as it is") || strings.Contains(text, "operation error") {
 						t.Error(text)
 					}
 				}
