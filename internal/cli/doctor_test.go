@@ -180,7 +180,7 @@ func TestDoctorWithoutAnything(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL", "http://"+refused(t))
 	t.Setenv("AWS_REGION", os.Getenv("AWS_REGION"))
 	code, out := examined(t, config, flags, "--aws-max-retries=1")
-	if code != 1 || !strings.Contains(out, "error   kubernetes   the API server at ") || !strings.Contains(out, "error   credentials  AWS does not answer at ") {
+	if code != 1 || !strings.Contains(out, "error   kubernetes   the API server at ") || !strings.Contains(out, "error   discovery    AWS does not answer at ") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 }

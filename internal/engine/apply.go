@@ -61,7 +61,7 @@ func (r *run) bring(ctx context.Context, stack model.Stack, found finding.List) 
 func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts) error {
 	stack = r.holdKnown(stack)
 	for n := 0; ; n++ {
-		d, err := r.draft(ctx, stack, found, by)
+		d, err := r.draft(ctx, stack, found, by, r.mem.of(r.e.now(), r.e.Options.Propagation, r.e.memories.importsPaused(stack, r.e.now())))
 		if err != nil {
 			r.out.FailedIn = Observing
 			return err

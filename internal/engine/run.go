@@ -130,7 +130,7 @@ func (e *Engine) Draft(ctx context.Context, id model.StackID) (Draft, error) {
 	if err != nil {
 		return Draft{}, err
 	}
-	return r.draft(ctx, stack, found, by)
+	return r.draft(ctx, stack, found, by, plan.Memory{})
 }
 
 // Frontend returns the frontend of a kind of stack, nil if the kind is switched off.
@@ -226,9 +226,8 @@ func (r *run) observe(ctx context.Context, questions []model.Question) (have obs
 // draft observes and plans until the plan asks nothing more. Where members disagreed and a fact
 // was unread, so that the observed state did not decide between them, the fact stays unread for the plan, which
 // holds what depends on it.
-func (r *run) draft(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts) (Draft, error) {
+func (r *run) draft(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts, memory plan.Memory) (Draft, error) {
 	e, options := r.e, r.e.Options
-	memory := r.mem.of(e.now(), options.Propagation, e.memories.importsPaused(stack, e.now()))
 	questions := stack.Questions()
 	if since := r.mem.listedSince(stack, e.now()); !since.IsZero() && !e.now().Before(since) {
 		questions = append(questions, model.AskListings{Since: since})

@@ -9,7 +9,7 @@ type Subject struct {
 // Subjects have each reason once, in the order in which a user comes across them.
 var Subjects = []Subject{
 	{"Classes and who may use them", []Reason{
-		IngressClassInvalid, NamespaceNotAllowed, GatewayClassInvalid, HostNotOwned, ReferenceNotPermitted, RouteNotAdmitted, SettingOfClass,
+		IngressClassInvalid, NamespaceNotAllowed, GatewayClassInvalid, HostNotOwned, ReferenceNotPermitted, RouteNotAdmitted, SettingOfClass, NotServed,
 		FeatureDisabled, Unsupported,
 	}},
 	{"Annotations, parameters and tags", []Reason{
@@ -17,9 +17,10 @@ var Subjects = []Subject{
 	}},
 	{"Backends and target groups", []Reason{
 		BackendNotFound, BackendPortNotFound, BackendTypeUnsupported, BackendUnsupported, BackendKindUnknown, ActionNotFound,
-		TargetGroupNotFound, TargetGroupNotOwned, TargetGroupShared, TargetGroupDiffers, TargetsConfiguredTwice,
+		TargetGroupNotFound, TargetGroupNotOwned, TargetGroupShared, TargetGroupDiffers, TargetsConfiguredTwice, AllWeightsZero,
 	}},
 	{"Targets: pods and nodes", []Reason{
+		ServiceWithoutEndpoints, SelectorMatchesNoPod, TargetPortNotFound,
 		EndpointIgnored, EndpointMissing, NodeUnusable, ServerIDMissing, TargetsCapped, EndpointGroupUnclear, NetworkingInvalid,
 	}},
 	{"Rules and routes", []Reason{
@@ -38,7 +39,7 @@ var Subjects = []Subject{
 		WaitingForTargets, WaitingToDelete, WaitExpired,
 	}},
 	{"Answers of AWS and other writers", []Reason{
-		AccessDenied, RejectedByAWS, QuotaReached, ServiceUnavailable, CallFailed, DriftFound, DriftRepaired, WriteUndone,
+		AccessDenied, RejectedByAWS, QuotaReached, ServiceUnavailable, CallFailed, DriftFound, DriftRepaired, ChangeNotKept, WriteUndone,
 	}},
 	{"Reports themselves", []Reason{MoreFindings, PlanTooLarge}},
 }
