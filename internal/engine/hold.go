@@ -104,7 +104,7 @@ func (h *holding) hold(f FailedStep) bool {
 		return holdDefaults(lb, its)
 	case plan.AddCertificate:
 		its := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) && l.TLS != nil }
-		return changeListeners(lb, its, func(l *model.Listener) bool { return refuseCertificate(l, do.ARN) })
+		return changeListeners(lb, its, func(l *model.Listener) bool { return refuseCertificate(l, do.ARN, f.Class == Quota) })
 	case plan.SetPriorities:
 		its := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) }
 		return changeListeners(lb, its, func(l *model.Listener) bool { return raise(&l.OrderHeld, model.HeldRefused) })
@@ -158,12 +158,16 @@ func (h *holding) changeRules(which func(port int32, r model.Rule) bool, change 
 }
 
 // refuseCertificate goes on without a certificate, so that the removal of others does not wait for it.
-func refuseCertificate(l *model.Listener, arn string) bool {
-	if slices.Contains(l.TLS.Refused, arn) {
+func refuseCertificate(l *model.Listener, arn string, lacksRoom bool) bool {
+	if slices.Contains(l.TLS.Refused, arn) || slices.Contains(l.TLS.NoRoom, arn) {
 		return false
 	}
 	tls := *l.TLS
-	tls.Refused = append(slices.Clone(tls.Refused), arn)
+	to := &tls.Refused
+	if lacksRoom {
+		to = &tls.NoRoom
+	}
+	*to = append(slices.Clone(*to), arn)
 	l.TLS = &tls
 	return true
 }

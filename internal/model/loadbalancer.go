@@ -244,9 +244,10 @@ type TLS struct {
 	ALPN string
 	// Certificates by member in group order; the plan merges them into one list.
 	Certificates []CertChoice
-	// Refused are ARNs of certificates that AWS refuses to attach. Who names them keeps what is live for its hosts.
-	Refused    []string
-	MutualAuth *MutualAuth
+	// Refused are ARNs of certificates that AWS refuses to attach, NoRoom those for which it has no room. Who names them keeps
+	// what is live for its hosts.
+	Refused, NoRoom []string
+	MutualAuth      *MutualAuth
 	// NotImported reports that members name TLS Secrets, which are not imported.
 	NotImported bool
 }

@@ -24,6 +24,8 @@ type certificates struct {
 	Unread, AttachedUnread bool
 	// NotOwned are live ones that were imported for another stack, and that nothing here may serve any more.
 	NotOwned []string
+	// places are live certificates that are removed for others just before these are attached, as AWS has no room for both.
+	places map[string]string
 	// sources note how certificates were found.
 	sources []CertificateSource
 }
@@ -49,6 +51,7 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 	var all []string
 	var choices [][]string   // of members, in group order
 	var lacking finding.List // what happens for want of them is said when all is known
+	turn := certificateTurn{l: l, live: live, shares: map[string]share{}}
 	if live != nil && live.Protocol == l.Protocol() {
 		if f := cc.unread(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
 			for _, c := range l.TLS.Certificates {
@@ -66,10 +69,6 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 		switch c := c.(type) {
 		case model.CertARNs:
 			for _, arn := range c.ARNs {
-				if refuses(l, live, arn) {
-					out.Blocked = append(out.Blocked, c.Member)
-					continue
-				}
 				if cc.certificateMissing(arn, live) {
 					out.Blocked = append(out.Blocked, c.Member)
 					lacking.Add(finding.Finding{
@@ -77,6 +76,10 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 						Message: fmt.Sprintf("certificate %q does not exist in ACM", arn),
 						Fix:     "correct the ARN, or request or import the certificate", Blocks: finding.BlocksMember,
 					})
+					continue
+				}
+				if !turn.takes(c.Member, arn, nil) {
+					out.Blocked = append(out.Blocked, c.Member)
 					continue
 				}
 				all = append(all, arn)
@@ -92,7 +95,7 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 				continue
 			}
 			for _, id := range c.IDs {
-				if arn := cc.own[id]; arn != "" && !refuses(l, live, arn) {
+				if arn := cc.own[id]; arn != "" && turn.takes(c.Member, arn, cc.managedHosts(id)) {
 					all = append(all, arn)
 				}
 				out.Coming = out.Coming || live == nil && cc.coming[id]
@@ -124,7 +127,7 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 				continue
 			}
 			for _, arn := range of.arns {
-				if refuses(l, live, arn) {
+				if !turn.takes(c.Member, arn, c.Hosts) {
 					out.Blocked = append(out.Blocked, c.Member)
 					continue
 				}
@@ -134,6 +137,14 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 		if len(all) > before {
 			choices = append(choices, all[before:])
 		}
+	}
+	if left := cc.place(&turn, &out, all); len(left) > 0 {
+		without := func(arn string) bool { return slices.Contains(left, arn) }
+		for i, c := range choices {
+			choices[i] = slices.DeleteFunc(slices.Clone(c), without)
+		}
+		choices = slices.DeleteFunc(choices, func(c []string) bool { return len(c) == 0 })
+		all = slices.DeleteFunc(all, without)
 	}
 	if kept := cc.keptCertificates(l, live, out, all); len(kept) > 0 {
 		if slices.Contains(kept, live.Certificate) {
@@ -201,11 +212,6 @@ func defaultCertificate(choices [][]string, first string, live *observed.Listene
 		}
 	}
 	return first
-}
-
-// refuses reports whether AWS refuses to attach a certificate to a listener.
-func refuses(l model.Listener, live *observed.Listener, arn string) bool {
-	return slices.Contains(l.TLS.Refused, arn) && (live == nil || live.Certificate != arn && !slices.Contains(live.Certificates, arn))
 }
 
 // keptCertificates are the live certificates, the default first, that serve hosts of held members and

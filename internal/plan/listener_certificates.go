@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -16,16 +17,21 @@ func (p *listenerPlanner) addCertificates(a Address, after []StepID) []StepID {
 	if p.l.live != nil {
 		live = p.l.live.Certificates
 	}
+	placed := slices.Collect(maps.Values(p.l.certs.places))
 	var steps []StepID
 	for _, arn := range p.l.certs.Extra {
-		if !slices.Contains(live, arn) {
-			steps = append(steps, p.add(Step{
-				ID: stepID("certificate", a, arn), Address: a, Verb: Update, Do: AddCertificate{Listener: a, ARN: arn},
-				Changes: []Change{{Path: "certificates", To: arn}}, Why: "hosts of the listener need it", After: after, Blames: p.certificateOwners(arn),
-			}))
+		if !slices.Contains(live, arn) && !slices.Contains(placed, arn) {
+			steps = append(steps, p.addCertificate("certificate", a, arn, "hosts of the listener need it", after))
 		}
 	}
 	return steps
+}
+
+func (p *listenerPlanner) addCertificate(what string, a Address, arn, why string, after []StepID) StepID {
+	return p.add(Step{
+		ID: stepID(what, a, arn), Address: a, Verb: Update, Do: AddCertificate{Listener: a, ARN: arn},
+		Changes: []Change{{Path: "certificates", To: arn}}, Why: why, After: after, Blames: p.certificateOwners(arn),
+	})
 }
 
 // removeCertificates detaches certificates, once others are in their place. The default one is not
@@ -40,10 +46,15 @@ func (p *listenerPlanner) removeCertificates(a Address, after []StepID) []StepID
 	var steps []StepID
 	for _, arn := range p.l.live.Certificates {
 		if !slices.Contains(p.l.certs.Extra, arn) {
-			steps = append(steps, p.add(Step{
+			id := p.add(Step{
 				ID: stepID("uncertificate", a, arn), Address: a, Verb: Update, Do: RemoveCertificate{Listener: a, ARN: arn},
 				Changes: []Change{{Path: "certificates", From: arn}}, Why: "no object asks for it any more", After: after, Blames: p.l.desired.Members,
-			}))
+			})
+			steps = append(steps, id)
+			if next := p.l.certs.places[arn]; next != "" {
+				// It is another step than the one that AWS has refused, and so does not wait for its turn.
+				steps = append(steps, p.addCertificate("succeed", a, next, "AWS has no room for both; it takes the place of "+arn, []StepID{id}))
+			}
 		}
 	}
 	return steps
