@@ -1,6 +1,8 @@
 package attach
 
 import (
+	"slices"
+
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -42,11 +44,12 @@ func (r Result) MayUsePort(namespace string, kind cluster.Kind, port int32) bool
 	return false
 }
 
-// MayUseSecret reports whether a valid listener of a port may refer to a Secret.
-func (r Result) MayUseSecret(port int32, secret Secret) bool {
+// MayUseSecret reports whether a valid listener of a port may refer to a Secret with a certificate for domains, of which
+// one is in its hostname. Where the domains are not known, any may be.
+func (r Result) MayUseSecret(port int32, secret Secret, domains []string) bool {
 	for i := range r.Listeners {
 		l := &r.Listeners[i]
-		if !l.Valid() || int32(l.Spec.Port) != port {
+		if !l.Valid() || int32(l.Spec.Port) != port || len(domains) > 0 && !slices.ContainsFunc(domains, func(d string) bool { return meets(l.Hostname(), d) }) {
 			continue
 		}
 		from := From{gatewayv1.GroupName, l.Parent.Kind, l.Parent.Namespace}
@@ -55,6 +58,12 @@ func (r Result) MayUseSecret(port int32, secret Secret) bool {
 		}
 	}
 	return false
+}
+
+// meets reports whether requests for the hostname of a listener may be for a domain.
+func meets(hostname, domain string) bool {
+	_, ok := compatible(hostname, []string{domain})
+	return ok
 }
 
 // admits reports whether a listener admits routes of a kind and namespace. A namespace that is not there has routes all

@@ -317,7 +317,7 @@ func (r *rights) certificates(l *observed.Listener) {
 		return
 	}
 	for _, c := range r.have.Facts.OwnCertificates {
-		if c.Imported == nil || c.ARN != l.Certificate && !slices.Contains(l.Certificates, c.ARN) || r.mayPresent(l.Port, c.ResourceID) {
+		if c.Imported == nil || c.ARN != l.Certificate && !slices.Contains(l.Certificates, c.ARN) || r.mayPresent(l.Port, c.ResourceID, c.Domains) {
 			continue
 		}
 		namespace, _ := naming.NamespaceOfImport(c.ResourceID)
@@ -329,8 +329,9 @@ func (r *rights) certificates(l *observed.Listener) {
 	}
 }
 
-// mayPresent reports whether a listener of a port may use the certificate of a Secret, by the logical id of the certificate.
-func (r *rights) mayPresent(port int32, id string) bool {
+// mayPresent reports whether a listener of a port may use the certificate of a Secret for domains, by the logical id of the
+// certificate. One that no listener names any more may be held for those whose hostname it covers.
+func (r *rights) mayPresent(port int32, id string, domains []string) bool {
 	for i := range r.attached.Listeners {
 		l := &r.attached.Listeners[i]
 		if l.Valid() && int32(l.Spec.Port) == port && slices.ContainsFunc(l.Certificates, func(s attach.Secret) bool {
@@ -344,5 +345,5 @@ func (r *rights) mayPresent(port int32, id string) bool {
 		return true
 	}
 	_, name, _ := strings.Cut(strings.TrimPrefix(id, naming.ImportedCertificateID(namespace, "")), "/")
-	return r.attached.MayUseSecret(port, attach.Secret{Namespace: namespace, Name: name})
+	return r.attached.MayUseSecret(port, attach.Secret{Namespace: namespace, Name: name}, domains)
 }
