@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -234,6 +235,17 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 	}
 	for _, g := range stack.TargetGroups {
 		look(groupKey(g))
+	}
+	// Which certificates a listener is given is not known before its plan. They are looked at as long as they are refused.
+	var certificates []stepKey
+	for k, r := range s.steps {
+		if _, ok := r.failed.Step.Do.(plan.AddCertificate); ok {
+			certificates = append(certificates, k)
+		}
+	}
+	slices.SortFunc(certificates, func(a, b stepKey) int { return cmp.Compare(a.address.ID+a.content, b.address.ID+b.content) })
+	for _, k := range certificates {
+		look(k)
 	}
 	return out
 }
