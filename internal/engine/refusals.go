@@ -367,7 +367,8 @@ func (s *refusals) taken(k stepKey, now time.Time) {
 	delete(s.steps, k)
 	// A rule that takes the place of another need not be created any more.
 	over := func(other stepKey) bool {
-		return other.rule == k.rule && other.address == k.address && (other.what == k.what || !k.rule.IsZero() && other.what == "create")
+		same := other.what == k.what || !k.rule.IsZero() && other.what == "create" || other.do == k.do && other.content == k.content
+		return other.rule == k.rule && other.address == k.address && same
 	}
 	maps.DeleteFunc(s.steps, func(other stepKey, _ *refusal) bool { return over(other) })
 	for _, c := range s.scopes {

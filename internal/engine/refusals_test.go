@@ -203,3 +203,27 @@ func TestWhatIsRefusedIsHeldFromTheStart(t *testing.T) {
 		t.Errorf("when it is due: %+v", got)
 	}
 }
+
+// A certificate that AWS refuses to attach is held from the start of the next run, until it is attached in another way.
+func TestARefusedCertificateIsHeldUntilItIsAttached(t *testing.T) {
+	stack := model.Stack{LoadBalancer: &model.LoadBalancer{}}
+	a := plan.Address{Kind: plan.Listener, ID: "HTTPS:443"}
+	step := func(what string) plan.Step {
+		return plan.Step{ID: plan.StepID(what + " listener/HTTPS:443"), Address: a, Do: plan.AddCertificate{Listener: a, ARN: "b"}}
+	}
+	now := time.Unix(1000, 0)
+	var m refusals
+	m.refused(keyOf(step("certificate"), stack), FailedStep{Step: step("certificate"), Class: Quota, Err: errors.New("refused"), Called: true}, now)
+	for run := range 3 {
+		now = now.Add(time.Second)
+		m.begin(now)
+		if got := m.pending(stack, now); len(got) != 1 {
+			t.Errorf("run %d: %+v", run, got)
+		}
+		m.end(now)
+	}
+	m.taken(keyOf(step("succeed"), stack), now)
+	if got := m.pending(stack, now); len(got) != 0 {
+		t.Errorf("once it is attached: %+v", got)
+	}
+}
