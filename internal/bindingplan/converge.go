@@ -43,11 +43,11 @@ func (p *planner) converge() {
 		p.end = withMissingEndpoints
 		return
 	}
-	if p.Rival == nil {
-		p.ask(AskRival{})
+	if p.Conflict == nil {
+		p.ask(AskConflict{})
 		return
 	}
-	if !p.Rival.lost() { // the ARN is for the binding that fills the target group, see before
+	if !p.Conflict.exists() { // the ARN is for the binding that fills the target group, see before
 		p.complete()
 		if !p.claimed() && !p.Claimed {
 			p.do(AddFinalizer{}, "the targets are to be taken out before the binding goes")
@@ -58,14 +58,14 @@ func (p *planner) converge() {
 			return
 		}
 	}
-	p.do(NoOldServe, "")
+	p.do(OldTargetsGone, "")
 	switch {
-	case p.Rival.lost():
-		if o := p.Rival.First; o != nil { // its going is noticed at once
+	case p.Conflict.exists():
+		if o := p.Conflict.First; o != nil { // its going is noticed at once
 			p.Watch = append(p.Watch, cluster.Ref{Kind: cluster.KindBinding, Namespace: o.Namespace, Name: o.Name})
 		}
 		p.again(LongestBackOff, "")
-		p.stop(p.Rival.finding(p.Described))
+		p.stop(p.Conflict.finding(p.Described))
 	case p.Found.NotFound:
 		p.withdraw()
 	case p.Found.Blind:

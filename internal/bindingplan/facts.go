@@ -42,12 +42,12 @@ type Facts struct {
 	// GatedPods are those with the gate of the binding that were not released.
 	GatedPods []*corev1.Pod
 
-	Rival   *Rival
-	Record  *Record
-	Health  *Health
-	Serving *Serving
-	Network *Network
-	InUse   *InUse
+	Conflict *Conflict
+	Record   *Record
+	Health   *Health
+	Serving  *Serving
+	Network  *Network
+	InUse    *InUse
 	// Wanted: the stack that the binding was made for is to stay.
 	Wanted *bool
 	Gone   *Gone
@@ -58,8 +58,8 @@ type Facts struct {
 	// Attempt is what became of registering the targets of an earlier plan from these facts.
 	Attempt *Attempt
 
-	// Said is what this run has reported already.
-	Said Said
+	// Reported is what this run has reported already.
+	Reported Reported
 
 	compared *comparison
 }
@@ -79,16 +79,16 @@ type Memory struct {
 	DueIn     time.Duration // until it is compared with AWS although nothing changed
 	Done      string        // the checkpoint that was set last
 	HasDone   bool
-	LetGo     bool          // it has taken back what it put in
+	Released  bool          // it has taken back what it put in
 	AbsentFor time.Duration // since when the binding, or what its endpoints are read from, is not there
 	// Registered are the targets that this process knows to be registered for it; nil if it has not looked.
 	Registered *targets.IdentitySet
 	// Refused are the targets that AWS has refused and that are not sent again yet, by identity.
 	Refused map[string]RefusedTarget
-	// Unreported: an earlier run has changed AWS, and success is not reported yet as a call waited.
-	Unreported bool
-	// Reworded is when the text of a fault was last written.
-	Reworded time.Time
+	// SuccessPending: an earlier run has changed AWS, and success is not reported yet as a call waited.
+	SuccessPending bool
+	// TextReported is when the text of a fault was last written.
+	TextReported time.Time
 }
 
 // RefusedTarget is a target that AWS has refused and would refuse again.
@@ -191,8 +191,8 @@ type Refusal struct {
 	Because, Run Failure
 }
 
-// Said is what a run has reported.
-type Said struct {
+// Reported is what a run has reported.
+type Reported struct {
 	Findings finding.List
 	Fault    bool // the status has a fault of this run
 	Pods     bool // pods show the health of their targets
@@ -210,8 +210,8 @@ type AskDescribed struct{}
 // AskGroup asks for the target group as AWS has it.
 type AskGroup struct{}
 
-// AskRival asks for another binding of the target group.
-type AskRival struct{}
+// AskConflict asks for another binding of the target group.
+type AskConflict struct{}
 
 // AskRecord asks for what may be taken out; of a binding that is Leaving, also for what its successor wants.
 type AskRecord struct{ Leaving bool }
@@ -236,7 +236,7 @@ type AskGone struct{ Targets []*observed.Target }
 
 func (AskDescribed) ask() {}
 func (AskGroup) ask()     {}
-func (AskRival) ask()     {}
+func (AskConflict) ask()  {}
 func (AskRecord) ask()    {}
 func (AskHealth) ask()    {}
 func (AskServing) ask()   {}

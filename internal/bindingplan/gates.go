@@ -29,7 +29,7 @@ type showing struct {
 
 // showHealth plans the conditions of the pods that wait for the gate: how their targets are, or why there are none. It
 // returns for how long the latest of them has waited.
-func (f *Facts) showHealth(steps *[]Step, matched []targets.Pair, registered []targets.Endpoint, left []unplaced) time.Duration {
+func (f *Facts) showHealth(steps *[]Step, matched []targets.Pair, registered []targets.Endpoint, left []unregistered) time.Duration {
 	waiting := noGate
 	for _, s := range f.showings(matched, registered, left) {
 		shown, since, ok := targets.Shown(s.pod, f.gate())
@@ -62,7 +62,7 @@ func (f *Facts) setGate(steps *[]Step, s showing, why string) {
 
 // showings has each pod with the gate once. A pod with several targets is ready when all of them are
 // healthy.
-func (f *Facts) showings(matched []targets.Pair, registered []targets.Endpoint, left []unplaced) []showing {
+func (f *Facts) showings(matched []targets.Pair, registered []targets.Endpoint, left []unregistered) []showing {
 	var out []showing
 	at := map[string]int{}
 	add := func(s showing) {
@@ -105,7 +105,7 @@ func closed(f finding.Finding) targets.Condition {
 // before it could see their targets. Who watches a Deployment that does not go on looks at its pods.
 func (r *reporter) explainWaiting() {
 	why, ok := firstError(r.Findings)
-	if r.Said.Pods || !ok {
+	if r.Reported.Pods || !ok {
 		return
 	}
 	for _, pod := range r.GatedPods {

@@ -17,7 +17,7 @@ func (f *Facts) leaving() bool { return f.Absent || f.Stored.DeletionTimestamp !
 // out meanwhile would stop the traffic.
 func (p *planner) leave() {
 	if !p.claimed() {
-		if p.Memory.LetGo {
+		if p.Memory.Released {
 			p.do(Settled, "")
 		}
 		return
@@ -38,15 +38,15 @@ func (p *planner) leave() {
 			Message: "the binding is deleted while its load balancer still sends requests to the target group; the targets stay, and the binding is created again",
 			Fix:     "to end the traffic, delete the object that sends it, or its backend",
 		})
-		p.do(OldServe, "")
-		p.do(Left, "")
+		p.do(OldTargetsServe, "")
+		p.do(Departed, "")
 		p.do(p.events(p.findings, ""), "")
 		p.do(RemoveFinalizer{}, "its targets stay for the binding that is made again")
 		return
 	}
 	if p.cleanUp("the binding is deleted") {
 		p.do(RemoveFinalizer{}, "nothing of it is left in AWS")
-		p.do(LetGo, "")
+		p.do(Released, "")
 	}
 }
 
@@ -71,7 +71,7 @@ func (p *planner) cleanUp(why string) bool {
 		p.do(DropRecord{}, why)
 	}
 	p.do(RulesForgotten, "")
-	p.do(NoOldServe, "")
+	p.do(OldTargetsGone, "")
 	p.do(SyncRules{Leaving: true}, why)
 	p.release(why)
 	return true
@@ -88,11 +88,11 @@ func (p *planner) release(why string) {
 // that several clusters fill, it is what this one has registered. A binding that goes leaves what
 // its successor wants. It reports whether the plan goes on.
 func (p *planner) empty(why string, mayWait bool) bool {
-	if p.Rival == nil {
-		p.ask(AskRival{})
+	if p.Conflict == nil {
+		p.ask(AskConflict{})
 		return false
 	}
-	if p.Rival.lost() {
+	if p.Conflict.exists() {
 		return true
 	}
 	if !p.recordAndHealth(HealthAge) {
@@ -136,8 +136,8 @@ func (p *planner) gone() {
 	} else {
 		p.release("there is no such binding")
 	}
-	if m.Known && !m.LetGo && m.AbsentFor < comeback {
-		p.do(OldServe, "")
+	if m.Known && !m.Released && m.AbsentFor < comeback {
+		p.do(OldTargetsServe, "")
 		p.again(comeback-m.AbsentFor, "the binding may come back")
 		p.Remove = true
 		return
@@ -161,13 +161,13 @@ func (p *planner) gone() {
 		return
 	}
 	// One that went without letting go, as when its finalizer is removed by hand, leaves its targets.
-	if p.Stored != nil && !m.LetGo && p.Stored.Spec.TargetGroupARN != "" && !p.empty("the binding is gone", true) {
+	if p.Stored != nil && !m.Released && p.Stored.Spec.TargetGroupARN != "" && !p.empty("the binding is gone", true) {
 		if p.failed == nil || p.failed.Turn <= 0 {
 			return
 		}
 		p.putOff, p.failed = p.failed.Turn, nil
 	}
-	p.do(NoOldServe, "")
+	p.do(OldTargetsGone, "")
 	p.do(SyncRules{Leaving: true}, "the binding is gone")
 }
 
@@ -182,14 +182,14 @@ func MakeRemoval(f *Facts) Plan {
 }
 
 func (p *planner) removeGone() {
-	if p.Rival == nil {
-		p.ask(AskRival{})
+	if p.Conflict == nil {
+		p.ask(AskConflict{})
 		return
 	}
 	known := p.Memory.Registered
 	// In a group that is another's, or that this binding cannot fill, it is not known who registered
 	// the rest.
-	limited := p.Rival.lost() || p.Described.Spec.TargetType != nil && Impossible(p.Described) != nil
+	limited := p.Conflict.exists() || p.Described.Spec.TargetType != nil && Impossible(p.Described) != nil
 	if limited && known == nil || !p.recordAndHealth(HealthAge) {
 		return
 	}

@@ -75,7 +75,7 @@ func (p *planner) moveTargets(maxAge time.Duration) {
 func (p *planner) prepare(m *moves, maxAge time.Duration) {
 	p.do(NoteRegistered{m.Stay()}, "")
 	if len(m.retained) > 0 {
-		p.do(OldServe, "")
+		p.do(OldTargetsServe, "")
 	}
 	p.do(SyncRules{Keeps: len(m.retained) > 0, MaxAge: maxAge}, "")
 	pending := !targets.IsInstance(p.Described) && slices.ContainsFunc(m.Matched, func(x targets.Pair) bool {

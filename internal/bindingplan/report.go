@@ -66,7 +66,7 @@ type Report struct {
 	AllRegistered bool
 	// NoServerID is how many endpoints were left out for want of a QUIC server id.
 	NoServerID int
-	// Fault, Pods: see Said.
+	// Fault, Pods: see Reported.
 	Fault, Pods bool
 	// Err ends the run, which is repeated with back-off.
 	Err error
@@ -81,10 +81,10 @@ type reporter struct {
 // Report says what is to be reported after the steps of a plan were carried out.
 func (p Plan) Report(f *Facts, d Done) Report {
 	r := &reporter{Facts: f, done: d}
-	r.Findings.Add(f.Said.Findings...)
+	r.Findings.Add(f.Reported.Findings...)
 	r.Findings.Add(p.findings...)
-	r.Fault, r.Pods, r.RetryAfter = f.Said.Fault, f.Said.Pods, f.Said.RetryAfter
-	r.done.Changed = d.Changed || f.Said.Changed || f.Memory.Unreported
+	r.Fault, r.Pods, r.RetryAfter = f.Reported.Fault, f.Reported.Pods, f.Reported.RetryAfter
+	r.done.Changed = d.Changed || f.Reported.Changed || f.Memory.SuccessPending
 	if p.Err != nil || d.Err != nil {
 		r.Err = cmp.Or(p.Err, d.Err)
 		return r.Report
@@ -195,11 +195,11 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 		refused = a.Refused
 	}
 	r.Findings.Add(r.done.Rules.Findings...)
-	left := r.leftOut(m, a)
+	left := r.addUnregistered(m, a)
 	waiting := noGate
 	if !targets.IsInstance(r.Described) {
 		waiting = r.showHealth(&r.Steps, m.Matched, without(m.Register, refused), left)
-		r.Pods, r.Said.Pods = true, true
+		r.Pods, r.Reported.Pods = true, true
 	}
 	r.explainMissingEndpoints()
 	r.reportNoEndpoints(m.deselected)
@@ -302,10 +302,10 @@ func (r *reporter) uncleaned(f Failure) {
 // it has its turn.
 func (r *reporter) noteReported(reported bool) {
 	switch {
-	case reported && r.Memory.Unreported:
-		r.do(Reported)
-	case !reported && r.Waiting && r.done.Changed && !r.Memory.Unreported:
-		r.do(Unreported)
+	case reported && r.Memory.SuccessPending:
+		r.do(SuccessReported)
+	case !reported && r.Waiting && r.done.Changed && !r.Memory.SuccessPending:
+		r.do(SuccessPending)
 	}
 }
 

@@ -35,7 +35,7 @@ func (r *reporter) status(reason string, observed bool) {
 	if !changed {
 		return
 	}
-	if s.Rewords = s.Observed == nil && sameFault(b.Status.Conditions, c); s.Rewords && r.Now.Sub(r.Memory.Reworded) < LongestBackOff {
+	if s.OnlyText = s.Observed == nil && sameFault(b.Status.Conditions, c); s.OnlyText && r.Now.Sub(r.Memory.TextReported) < LongestBackOff {
 		// Each write brings another run about, so that two texts which take turns would go on for ever.
 		return
 	}

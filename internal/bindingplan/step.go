@@ -81,8 +81,8 @@ type SetGate struct {
 type SetStatus struct {
 	Conditions []metav1.Condition
 	Observed   *int64 // generation; left as it is if nil
-	// Rewords: nothing changes but the text of a fault.
-	Rewords bool
+	// OnlyText: nothing changes but the text of a fault.
+	OnlyText bool
 }
 
 // WriteEvents records events.
@@ -93,19 +93,19 @@ type Note int
 
 // The notes.
 const (
-	Known          Note = iota // the binding was seen
-	BackendSeen                // what endpoints are read from is there
-	BackendMissing             // it is not, or the binding is not
-	OldServe                   // old targets serve on and need their rules
-	NoOldServe
-	RulesForgotten // the rules of the binding are about to be taken away
-	Left           // it goes while its target group is in use
-	LetGo          // it has taken back what it put in
-	Forgotten      // nothing is left of it
-	Compared       // it was compared with AWS and is complete
-	Unreported     // AWS was changed, of which success is reported once no call waits
-	Reported       // success is reported
-	Settled        // the target group needs no look for targets whose pods are gone
+	Known           Note = iota // the binding was seen
+	BackendSeen                 // what endpoints are read from is there
+	BackendMissing              // it is not, or the binding is not
+	OldTargetsServe             // old targets serve on and need their rules
+	OldTargetsGone
+	RulesForgotten  // the rules of the binding are about to be taken away
+	Departed        // it goes while its target group is in use
+	Released        // it has taken back what it put in
+	Forgotten       // nothing is left of it
+	Compared        // it was compared with AWS and is complete
+	SuccessPending  // AWS was changed, of which success is reported once no call waits
+	SuccessReported // success is reported
+	Settled         // the target group needs no look for targets whose pods are gone
 )
 
 // NoteRegistered remembers targets that are registered.

@@ -132,9 +132,9 @@ func nounOf(k plan.ResourceKind) string {
 	return string(k)
 }
 
-// logDeed writes a line per change of targets, and of the rules in front of them.
-func logDeed(log logr.Logger) func(bindings.Deed) {
-	return func(d bindings.Deed) {
+// logChange writes a line per change of targets, and of the rules in front of them.
+func logChange(log logr.Logger) func(bindings.Change) {
+	return func(d bindings.Change) {
 		switch d.Kind {
 		case bindings.Registered:
 			log.Info("registered targets", "arn", d.On, "targets", d.Items)

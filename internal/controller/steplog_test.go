@@ -58,11 +58,11 @@ func messageOf(line string) string {
 	return message
 }
 
-func TestDeedsAreLogged(t *testing.T) {
+func TestChangesAreLogged(t *testing.T) {
 	var got []string
 	log := funcr.New(func(_, line string) { got = append(got, line) }, funcr.Options{})
 	for k := bindings.Registered; k <= bindings.Revoked; k++ {
-		logDeed(log)(bindings.Deed{Kind: k, On: "arn", Items: []string{fmt.Sprint("item ", int(k))}})
+		logChange(log)(bindings.Change{Kind: k, On: "arn", Items: []string{fmt.Sprint("item ", int(k))}})
 	}
 	want := []string{
 		`"level"=0 "msg"="registered targets" "arn"="arn" "targets"=["item 0"]`,

@@ -91,10 +91,10 @@ func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log log
 	cfg.NoServerID = func(k bindings.Key, n int) {
 		m.noServerID.WithLabelValues(k.Namespace, k.Name).Add(float64(n))
 	}
-	cfg.Did = logDeed(log)
+	cfg.Changed = logChange(log)
 	cfg.Drifted, cfg.Again = m.drifted, r.pokes.poke
 	r.reconciler = bindings.New(cfg)
-	r.triggers.Ignores = r.reconciler.Echo
+	r.triggers.Ignores = r.reconciler.OwnCheckpoint
 	return r
 }
 

@@ -307,7 +307,7 @@ func (r *Harness) Start() {
 		return
 	}
 	p.engine, p.bindings = engine.New(line), bindings.New(fill)
-	p.tracked.Ignores = p.bindings.Echo
+	p.tracked.Ignores = p.bindings.OwnCheckpoint
 	p.watchDrift()
 	p.loadMemberships()
 	p.listAll()

@@ -48,8 +48,8 @@ type Config struct {
 	// NoServerID is called with how many endpoints of a QUIC target group were left out for want of a
 	// server id. Nil to ignore.
 	NoServerID func(binding Key, endpoints int)
-	// Did is called with each change of AWS that was carried out. Nil to ignore.
-	Did func(Deed)
+	// Changed is called with each change of AWS that was carried out. Nil to ignore.
+	Changed func(Change)
 	// Drift says what happens to what others have changed; empty: engine.RepairDrift.
 	Drift engine.DriftMode
 	// Drifted is called with each kind of thing that others have changed. Nil to ignore.

@@ -13,8 +13,12 @@ import (
 func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Draft, bool, error) {
 	p := &run{r: r, key: key, out: &Outcome{}}
 	f, err := p.facts()
-	if err != nil || f.Absent {
+	if err != nil {
 		return bindingplan.Draft{}, false, err
+	}
+	if f.Absent {
+		r.memory.forget(key) // since when drafts wait for other bindings
+		return bindingplan.Draft{}, false, nil
 	}
 	f.Memory.DueIn, f.Memory.AbsentFor = 0, time.Hour
 	if f.Stored.DeletionTimestamp == nil {

@@ -1,22 +1,363 @@
 package bindings
 
 import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
+
+var (
+	start = time.Unix(1000000, 0)
+	errNo = errors.New("AWS says no")
+	first = boundTo("arn/a")
+)
+
+func boundTo(arn string) *elbv2.TargetGroupBinding {
+	return &elbv2.TargetGroupBinding{Spec: elbv2.TargetGroupBindingSpec{TargetGroupARN: arn}}
+}
+
+func endpoints(numbers ...int) (out []targets.Endpoint) {
+	for _, i := range numbers {
+		out = append(out, targets.Endpoint{ID: fmt.Sprintf("10.0.0.%d", i), Port: 80})
+	}
+	return out
+}
+
+func listed(numbers ...int) (out []*observed.Target) {
+	for _, i := range numbers {
+		out = append(out, &observed.Target{ID: fmt.Sprintf("10.0.0.%d", i), Port: 80})
+	}
+	return out
+}
+
+// at is a minute of the tests, as seen by a binding that is compared each hour, and first after a minute.
+func at(minute int) moment {
+	return moment{now: start.Add(time.Duration(minute) * time.Minute), key: Key{Name: "a"}, firstLook: time.Minute, resync: time.Hour, number: minute}
+}
+
+// after is what is remembered when notes come a minute apart.
+func after(notes ...note) (e entry) {
+	for i, n := range notes {
+		e = n(e, at(i))
+	}
+	return e
+}
+
+func nothing(e entry, _ moment) entry { return e }
+
+func plans(n bindingplan.Note) note { return noteCarriedOut(n, first) }
+
+func refusal(class engine.Class, numbers ...int) note {
+	return noteRefused(bindingplan.Refusal{Endpoints: endpoints(numbers...), Because: bindingplan.Failure{Err: errNo, Class: class}})
+}
+
+// TestNotesOfPlans looks at what the next plan knows of what earlier ones have noted, a minute after the last note.
+func TestNotesOfPlans(t *testing.T) {
+	checkpoint := func(v string) note { return noteCheckpointSet(v) }
+	for name, x := range map[string]struct {
+		notes []note
+		want  func(*bindingplan.Memory)
+	}{
+		"nothing": {nil, func(*bindingplan.Memory) {}},
+		"a binding that was seen is due when it was said first": {[]note{plans(bindingplan.Known), plans(bindingplan.Known), nothing}, func(m *bindingplan.Memory) {
+			m.Known, m.DueIn = true, at(0).firstDue().Sub(at(3).now)
+		}},
+		"one that was compared is due later": {[]note{plans(bindingplan.Known), plans(bindingplan.Compared)}, func(m *bindingplan.Memory) {
+			m.Known, m.DueIn = true, at(1).nextDue().Sub(at(2).now)
+		}},
+		"what changed during the run that compared is due": {[]note{plans(bindingplan.Known), noteBegan, noteDueNow, plans(bindingplan.Compared)}, func(m *bindingplan.Memory) {
+			m.Known, m.DueIn = true, -time.Minute
+		}},
+		"a run sees what changed before it": {[]note{plans(bindingplan.Known), noteDueNow, noteBegan, plans(bindingplan.Compared)}, func(m *bindingplan.Memory) {
+			m.Known, m.DueIn = true, at(3).nextDue().Sub(at(4).now)
+		}},
+		"what was never seen is not made due": {[]note{noteDueNow}, func(*bindingplan.Memory) {}},
+		"absence lasts from the first note": {[]note{plans(bindingplan.BackendMissing), plans(bindingplan.BackendMissing)}, func(m *bindingplan.Memory) {
+			m.AbsentFor = 2 * time.Minute
+		}},
+		"what is there again is not absent": {[]note{plans(bindingplan.BackendMissing), plans(bindingplan.Released), plans(bindingplan.BackendSeen)}, func(*bindingplan.Memory) {}},
+		"one that has released is looked at once more": {[]note{plans(bindingplan.BackendMissing), plans(bindingplan.Released)}, func(m *bindingplan.Memory) {
+			m.Released = true
+		}},
+		"success is pending": {[]note{plans(bindingplan.SuccessPending)}, func(m *bindingplan.Memory) { m.SuccessPending = true }},
+		"success is reported": {[]note{plans(bindingplan.SuccessPending), plans(bindingplan.SuccessReported)}, func(*bindingplan.Memory) {
+		}},
+		"the text of a fault": {[]note{noteTextReported}, func(m *bindingplan.Memory) { m.TextReported = at(0).now }},
+		"an empty checkpoint is one": {[]note{checkpoint("x"), checkpoint("")}, func(m *bindingplan.Memory) {
+			m.HasDone = true
+		}},
+		"refused targets": {[]note{refusal(engine.Invalid, 1)}, func(m *bindingplan.Memory) {
+			m.Refused = map[string]bindingplan.RefusedTarget{endpoints(1)[0].Identity(): {
+				Because: bindingplan.Failure{Err: errNo, Class: engine.Invalid}, Until: at(0).now.Add(firstRefusal),
+			}}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := at(len(x.notes))
+			got, want := after(x.notes...).planned(now), bindingplan.Memory{DueIn: now.firstDue().Sub(now.now)}
+			if x.want(&want); !reflect.DeepEqual(got, want) {
+				t.Errorf("got  %+v\nwant %+v", got, want)
+			}
+		})
+	}
+}
+
+// TestAnEntryStaysAsItWasRead makes every note about an entry that has all.
+func TestAnEntryStaysAsItWasRead(t *testing.T) {
+	full := func() entry {
+		return after(noteRegistered(first, endpoints(1, 2)), refusal(engine.Invalid, 1, 2), noteLeaving(listed(1, 2)),
+			noteSent("arn/a", 3, errNo, true), noteCheckpointSet("x"), noteCheckpointWritten("x", 1))
+	}
+	e, want := full(), full()
+	notes := []note{noteRegistered(first, endpoints(3)), noteFound(first, listed(3)), noteDeregistered(first, listed(1)), noteEmptied,
+		refusal(engine.Invalid, 1, 3), noteOnlyRefused(endpoints(1)), noteLeaving(listed(2, 3)), noteSent("arn/a", 1, nil, false), noteUnsure,
+		noteCheckpointSet("y"), noteCheckpointWritten("y", 2), noteZonesWanted, noteTextReported, noteBegan, noteEnded(true), noteDueNow, noteWaits}
+	for n := bindingplan.Known; n <= bindingplan.Settled; n++ {
+		notes = append(notes, plans(n))
+	}
+	for i, n := range notes {
+		if n(e, at(9)); !reflect.DeepEqual(e, want) {
+			t.Fatalf("note %d has changed the entry to %+v\nwant %+v", i, e, want)
+		}
+	}
+}
+
+func TestWhatIsRegistered(t *testing.T) {
+	for name, x := range map[string]struct {
+		notes []note
+		has   []int
+	}{
+		"registered and found":      {[]note{noteRegistered(first, endpoints(1)), noteFound(first, listed(2))}, []int{1, 2}},
+		"taken out":                 {[]note{noteRegistered(first, endpoints(1, 2)), noteDeregistered(first, listed(1))}, []int{2}},
+		"in another target group":   {[]note{noteRegistered(first, endpoints(1)), noteRegistered(boundTo("arn/b"), endpoints(2))}, []int{2}},
+		"taken out of another":      {[]note{noteRegistered(first, endpoints(1)), noteDeregistered(boundTo("arn/b"), listed(1))}, []int{1}},
+		"the target group was left": {[]note{noteRegistered(first, endpoints(1)), noteEmptied}, nil},
+		"nothing is found":          {[]note{noteFound(first, nil)}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := after(x.notes...)
+			var has []int
+			for i := range 4 {
+				if e.registration.targets != nil && e.registration.targets.Has(listed(i)[0]) {
+					has = append(has, i)
+				}
+			}
+			if !slices.Equal(has, x.has) || (e.lastKnown() != nil) != (len(x.has) > 0) {
+				t.Errorf("%v are registered, want %v; last known: %v", has, x.has, e.lastKnown())
+			}
+		})
+	}
+	b := boundTo("arn/gone")
+	if e := after(noteRegistered(first, endpoints(1)), noteCarriedOut(bindingplan.Departed, b)); e.lastKnown() != b {
+		t.Errorf("a binding that departed is last known as %v", e.lastKnown())
+	}
+}
+
+// A target that is refused again waits twice as long, and one that is not wanted meanwhile begins again.
+func TestRefusalsOfATargetBackOff(t *testing.T) {
+	again, id := refusal(engine.Invalid, 1), endpoints(1)[0].Identity()
+	for name, x := range map[string]struct {
+		notes []note
+		want  time.Duration
+	}{
+		"once":                          {[]note{again}, firstRefusal},
+		"three times":                   {[]note{again, again, again}, 4 * firstRefusal},
+		"up to a limit":                 {slices.Repeat([]note{again}, 20), bindingplan.LongestBackOff},
+		"for want of permission":        {[]note{refusal(engine.Denied, 1)}, firstRefusal},
+		"what may pass is not counted":  {[]note{refusal(engine.Throttled, 1)}, 0},
+		"with another, which is wanted": {[]note{refusal(engine.Invalid, 1, 2), noteOnlyRefused(endpoints(1)), again}, 2 * firstRefusal},
+		"not wanted meanwhile":          {[]note{again, noteOnlyRefused(endpoints(2)), again}, firstRefusal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := after(x.notes...).refused[id]
+			if last := at(len(x.notes) - 1).now; got.delay != x.want || x.want > 0 && got.Until != last.Add(x.want) {
+				t.Errorf("waits %v until %v, want %v from %v", got.delay, got.Until, x.want, last)
+			}
+		})
+	}
+}
+
+func TestAFullTargetGroupIsNotSentWhatItRefused(t *testing.T) {
+	full := noteSent("arn/a", 100, errNo, true)
+	for name, x := range map[string]struct {
+		notes []note
+		arn   string
+		n     int
+		wait  time.Duration
+		fits  bool
+	}{
+		"as many":                       {[]note{full}, "arn/a", 100, 0, false},
+		"fewer":                         {[]note{full}, "arn/a", 99, 0, true},
+		"another target group":          {[]note{full}, "arn/b", 100, 0, true},
+		"as many as do not fit besides": {[]note{full, noteSent("arn/a", 60, nil, false)}, "arn/a", 40, 0, false},
+		"none fits besides":             {[]note{full, noteSent("arn/a", 200, nil, false)}, "arn/a", 1, 0, false},
+		"once targets have left":        {[]note{full, noteDeregistered(first, nil)}, "arn/a", 100, 0, true},
+		"after a while":                 {[]note{full}, "arn/a", 100, bindingplan.LongestBackOff, true},
+		"a call that failed otherwise":  {[]note{noteSent("arn/a", 100, errNo, false)}, "arn/a", 100, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := after(x.notes...).overCapacity.refuses(x.arn, x.n, start.Add(x.wait)); (err == nil) != x.fits {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
 
 // A target that is wanted again, and later not, has waited since then.
 func TestATargetThatIsWantedAgainDoesNotWait(t *testing.T) {
-	now := time.Unix(1000, 0)
+	for name, x := range map[string]struct {
+		notes []note
+		want  map[string]time.Time
+	}{
+		"since the first note":   {[]note{noteLeaving(listed(1)), noteLeaving(listed(1))}, map[string]time.Time{"10.0.0.1": at(0).now}},
+		"wanted in between":      {[]note{noteLeaving(listed(1)), noteLeaving(listed(2)), noteLeaving(listed(1, 2))}, map[string]time.Time{"10.0.0.1": at(2).now, "10.0.0.2": at(1).now}},
+		"taken out":              {[]note{noteLeaving(listed(1, 2)), noteDeregistered(first, listed(1))}, map[string]time.Time{"10.0.0.2": at(0).now}},
+		"nothing is left to do":  {[]note{noteLeaving(listed(1)), plans(bindingplan.Compared)}, nil},
+		"nothing waits any more": {[]note{noteLeaving(listed(1)), noteLeaving(nil)}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := after(x.notes...).leavingSince; !maps.Equal(got, x.want) {
+				t.Errorf("waiting since %v, want %v", got, x.want)
+			}
+		})
+	}
+}
+
+// Only what was registered completely, and a while ago, can have been changed by others.
+func TestWhichBindingsAreVerifiable(t *testing.T) {
+	register, done := noteRegistered(first, endpoints(1)), noteEnded(true)
+	for name, x := range map[string]struct {
+		notes []note
+		wait  time.Duration // after the last note
+		want  bool
+	}{
+		"after a complete run":      {[]note{noteBegan, register, done}, writesShown, true},
+		"a moment after a call":     {[]note{noteBegan, done, register}, writesShown, false},
+		"after one that takes out":  {[]note{noteBegan, register, done, noteDeregistered(first, listed(1))}, writesShown, false},
+		"after an incomplete run":   {[]note{noteBegan, register, noteEnded(false)}, time.Hour, false},
+		"during the next run":       {[]note{noteBegan, register, done, noteBegan}, time.Hour, false},
+		"nothing was registered":    {[]note{noteBegan, done}, time.Hour, false},
+		"the target group was left": {[]note{noteBegan, register, done, noteEmptied}, time.Hour, false},
+		"an end without a begin":    {[]note{register, done, noteBegan, done}, writesShown, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := after(x.notes...).verifiable(at(len(x.notes) - 1).now.Add(x.wait)); got != x.want {
+				t.Errorf("verifiable: %v", got)
+			}
+		})
+	}
+}
+
+func TestWhatOthersHaveChanged(t *testing.T) {
+	shared := boundTo("arn/a")
+	shared.Spec.MultiClusterTargetGroup = true
+	draining := listed(1, 2)
+	draining[1].State = "draining"
+	for name, x := range map[string]struct {
+		notes []note
+		live  []*observed.Target
+		want  string
+	}{
+		"nothing":                          {[]note{noteRegistered(first, endpoints(1, 2))}, listed(1, 2), "|"},
+		"one is missing, another is added": {[]note{noteRegistered(first, endpoints(1, 2))}, listed(1, 3), "10.0.0.2:80|10.0.0.3:80"},
+		"one that drains is missing":       {[]note{noteRegistered(first, endpoints(1, 2))}, draining, "10.0.0.2:80|"},
+		"others may add to a shared group": {[]note{noteRegistered(shared, endpoints(1, 2))}, listed(1, 3), "10.0.0.2:80|"},
+		"what had no answer may be ours":   {[]note{noteRegistered(first, endpoints(1)), noteUnsure}, listed(1, 3), "|"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := after(x.notes...).registration.driftIn(x.live).String(); got != x.want {
+				t.Errorf("got %q, want %q", got, x.want)
+			}
+		})
+	}
+	of, rest := targetDrift{missing: []string{"a", "b"}, added: []string{"c"}}.split([]string{"b", "c", "d"})
+	if of.String() != "b|c" || rest.String() != "a|" {
+		t.Errorf("restored %q, and not %q", of, rest)
+	}
+}
+
+func TestOwnCheckpointsAreTheLastTwo(t *testing.T) {
+	e := after(noteCheckpointWritten("x", 1), noteCheckpointWritten("y", 2), noteCheckpointWritten("z", 3))
+	for _, x := range []struct {
+		value, at string
+		want      bool
+	}{{"x", "1", false}, {"y", "2", true}, {"z", "3", true}, {"z", "2", false}, {"", "", false}} {
+		if got := e.written.has([2]string{x.value, x.at}); got != x.want {
+			t.Errorf("%s at %s: %v", x.value, x.at, got)
+		}
+	}
+	if (writtenCheckpoints{}).has([2]string{}) {
+		t.Error("a binding without a checkpoint has one that was written")
+	}
+}
+
+// Runs wait for the Services of other bindings for half a minute, and not again for some minutes: who edits bindings all the
+// time keeps no rule from going.
+func TestRunsWaitForOthersForALimitedTime(t *testing.T) {
+	now := start
 	m := newMemory(Config{Now: func() time.Time { return now }})
-	key, first, second := Key{Name: "a"}, []*observed.Target{{ID: "10.0.0.1"}}, []*observed.Target{{ID: "10.0.0.2"}}
-	m.noteLeaving(key, first)
-	now = now.Add(time.Minute)
-	m.noteLeaving(key, second)
-	m.noteLeaving(key, append(first, second...))
-	if since := m.leavingSince(key); !since["10.0.0.1"].Equal(now) || !since["10.0.0.2"].Equal(now) {
-		t.Errorf("waiting since %v at %s", since, now)
+	for _, x := range []struct {
+		after time.Duration
+		want  bool
+	}{{0, true}, {29 * time.Second, true}, {30 * time.Second, false}, {299 * time.Second, false}, {5 * time.Minute, true}, {329 * time.Second, true}, {330 * time.Second, false}} {
+		if now = start.Add(x.after); m.mayWait(Key{Name: "a"}) != x.want {
+			t.Errorf("after %v: not %v", x.after, x.want)
+		}
+	}
+}
+
+// An hour after AWS has asked for zones it may not want them any more.
+func TestZonesAreWantedForAWhile(t *testing.T) {
+	e := after(noteZonesWanted)
+	if (entry{}).wantsZones(start) || !e.wantsZones(start.Add(59*time.Minute)) || e.wantsZones(start.Add(time.Hour)) {
+		t.Error("zones are wanted at the wrong times")
+	}
+}
+
+// A Service that a run has missed for some seconds does not exist, nor does that of a binding that has released its targets.
+func TestAbsenceIsBelievedAfterAMoment(t *testing.T) {
+	missing := after(plans(bindingplan.BackendMissing))
+	if (entry{}).absent(start) || missing.absent(start.Add(4*time.Second)) || !missing.absent(start.Add(5*time.Second)) {
+		t.Error("absence is believed at the wrong times")
+	}
+	if !after(plans(bindingplan.Released)).absent(start) {
+		t.Error("a binding that has released its targets has a Service")
+	}
+}
+
+// A run may end after its binding was forgotten.
+func TestAForgottenBindingIsNotRemembered(t *testing.T) {
+	m := newMemory(Config{Now: func() time.Time { return start }})
+	key := Key{Name: "a"}
+	m.note(key, noteBegan)
+	m.note(key, noteRegistered(first, endpoints(1)))
+	m.forget(key)
+	m.noteKnown(key, noteEnded(true))
+	m.noteKnown(key, noteDueNow)
+	if len(m.entries) > 0 || m.get(key).lastKnown() != nil {
+		t.Errorf("remembered: %+v", m.entries)
+	}
+}
+
+// Who has read an entry sees that a run came in between, even if the binding was forgotten and comes back.
+func TestARunIsNotTakenForAnother(t *testing.T) {
+	m := newMemory(Config{Now: func() time.Time { return start }})
+	key := Key{Name: "a"}
+	m.note(key, noteBegan)
+	before := m.note(key, noteEnded(true))
+	m.forget(key)
+	m.note(key, noteBegan)
+	if e := m.note(key, noteEnded(true)); e.run == before.run {
+		t.Errorf("both are run %d", e.run)
 	}
 }

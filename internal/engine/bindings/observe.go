@@ -31,10 +31,10 @@ func (p *run) facts() (*bindingplan.Facts, error) {
 	if ok {
 		p.checkpoint = b.Annotations[targets.CheckpointAnnotation]
 	} else {
-		f.Stored = r.memory.lastKnown(p.key)
+		f.Stored = r.memory.get(p.key).lastKnown()
 		f.Described = f.Stored
 	}
-	f.Now, f.Memory = r.Now(), r.memory.of(p.key)
+	f.Now, f.Memory = r.Now(), r.memory.planned(p.key)
 	var err error
 	f.GatedPods, err = p.gatedPods()
 	return f, err
@@ -121,8 +121,8 @@ func (p *run) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Ask)
 		p.describe(ctx, f)
 	case bindingplan.AskGroup:
 		f.Group = p.readGroup(ctx, f)
-	case bindingplan.AskRival:
-		f.Rival, err = p.readRival(ctx, f)
+	case bindingplan.AskConflict:
+		f.Conflict, err = p.readConflict(ctx, f)
 	case bindingplan.AskRecord:
 		f.Record = p.readRecord(ctx, f, a.Leaving)
 		return f.Record.Failure == nil, nil
@@ -231,9 +231,9 @@ func (p *run) readGone(a bindingplan.AskGone) (*bindingplan.Gone, error) {
 	return &bindingplan.Gone{Targets: targets.Gone(v, p.key.Namespace, a.Targets)}, v.Err()
 }
 
-// readRival finds another binding that fills the same target group. One that
+// readConflict finds another binding that fills the same target group. One that
 // is about to go gives way at once, so that the group does not become empty in between.
-func (p *run) readRival(ctx context.Context, f *bindingplan.Facts) (*bindingplan.Rival, error) {
+func (p *run) readConflict(ctx context.Context, f *bindingplan.Facts) (*bindingplan.Conflict, error) {
 	b, w := f.Stored, f.Described
 	if w == nil {
 		w = b
@@ -250,7 +250,7 @@ func (p *run) readRival(ctx context.Context, f *bindingplan.Facts) (*bindingplan
 	}
 	// Without knowledge the first comes first, as where the target group was not made by the controller.
 	owners, _ := p.r.Cloud.As(Account{}).MadeFor(ctx, w.Spec.TargetGroupARN, len(others) > 0)
-	out := bindingplan.RivalOf(b, others, owners)
+	out := bindingplan.ConflictOf(b, others, owners)
 	return &out, nil
 }
 
@@ -263,7 +263,7 @@ func withTargetGroup(v *cluster.View, b *elbv2.TargetGroupBinding) []*elbv2.Targ
 
 // readNetwork finds out which addresses are not of the VPC, and where their nodes are.
 func (p *run) readNetwork(ctx context.Context, f *bindingplan.Facts, endpoints []targets.Endpoint) (*bindingplan.Network, error) {
-	n := &bindingplan.Network{VPC: f.Described.Spec.VpcID, Zones: map[string]string{}, ZonesWanted: p.r.memory.wantsZones(p.key)}
+	n := &bindingplan.Network{VPC: f.Described.Spec.VpcID, Zones: map[string]string{}, ZonesWanted: p.r.memory.get(p.key).wantsZones(p.r.Now())}
 	if n.VPC == "" {
 		n.VPC = p.r.VPC
 	}

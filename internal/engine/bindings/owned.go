@@ -53,7 +53,7 @@ func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBin
 			continue // it cannot register anything either
 		}
 		key, found := Key{Namespace: o.Namespace, Name: o.Name}, targets.Resolve(v, w, r.Targets)
-		if found.NotFound && leaving && !r.memory.isMissing(key) && r.rules.mayWait(Key{Namespace: b.Namespace, Name: b.Name}, r.Now()) {
+		if found.NotFound && leaving && !r.memory.get(key).absent(r.Now()) && r.memory.mayWait(Key{Namespace: b.Namespace, Name: b.Name}) {
 			return nil, unclearError{key} // it may take the targets over
 		}
 		for _, e := range found.Endpoints() {

@@ -23,12 +23,12 @@ const fixedAge = time.Hour
 
 // run is one run over a binding.
 type run struct {
-	r      *Reconciler
-	key    Key
-	v      *cluster.View
-	out    *Outcome
-	said   bindingplan.Said
-	demand targets.Demand
+	r        *Reconciler
+	key      Key
+	v        *cluster.View
+	out      *Outcome
+	reported bindingplan.Reported
+	demand   targets.Demand
 	// checkpoint is as last written.
 	checkpoint string
 
@@ -45,8 +45,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 			err = fmt.Errorf("reconcile binding %s: panic: %v\n%s", key, p, debug.Stack())
 		}
 	}()
-	defer r.memory.begin(key)()
-	defer func() { r.memory.noteComplete(key, err == nil && (out.Idle || out.Deferred)) }()
+	r.memory.note(key, noteBegan)
+	defer func() { r.memory.noteKnown(key, noteEnded(err == nil && (out.Idle || out.Deferred))) }() // it may be forgotten
 	p := &run{r: r, key: key, out: &out}
 	start := r.Now()
 	f, err := p.facts()
@@ -88,14 +88,14 @@ func (p *run) carryOut(ctx context.Context, f *bindingplan.Facts, plan *bindingp
 	done := p.steps(ctx, f, plan)
 	p.unread, p.out.Deferred = plan.Unread, plan.Deferred
 	f.Now = p.r.Now()
-	f.Said = p.said
+	f.Reported = p.reported
 	return p.report(ctx, f, plan.Report(f, done))
 }
 
 // leaveOldGroup empties the target group that the binding has filled before its spec named another, and reports whether
 // that waits for its turn. It would be forgotten once the other has targets.
 func (p *run) leaveOldGroup(ctx context.Context, f *bindingplan.Facts) (waits bool, err error) {
-	old := p.r.memory.filledBy(p.key)
+	old := p.r.memory.get(p.key).registration.binding
 	if old == nil || bindingplan.SameTargetGroup(old, f.Stored) && accountOf(old) == accountOf(f.Stored) {
 		return false, nil
 	}
@@ -103,12 +103,12 @@ func (p *run) leaveOldGroup(ctx context.Context, f *bindingplan.Facts) (waits bo
 	failed := p.takeOut(ctx, was, bindingplan.MakeEmptying)
 	switch {
 	case failed == nil:
-		p.r.memory.dropFilling(p.key)
+		p.r.memory.note(p.key, noteEmptied)
 	case failed.Turn > 0:
 		p.putOff(failed.Turn)
 		return true, nil
 	default:
-		f.Said = p.said
+		f.Reported = p.reported
 		return false, p.report(ctx, f, bindingplan.Failed(f, *failed))
 	}
 	return false, nil
@@ -121,7 +121,7 @@ func (p *run) removeGone(ctx context.Context, f *bindingplan.Facts, run error) e
 	if w == nil {
 		w = f.Stored
 	}
-	if old := p.r.memory.filledBy(p.key); old != nil && w != nil && w.Spec.TargetGroupARN == "" {
+	if old := p.r.memory.get(p.key).registration.binding; old != nil && w != nil && w.Spec.TargetGroupARN == "" {
 		w = old // a group given by name that cannot be looked up now
 	}
 	if p.settled || p.unread || p.v.Err() != nil || w == nil || w.Spec.TargetGroupARN == "" || p.r.fence() != nil {
@@ -136,7 +136,7 @@ func (p *run) removeGone(ctx context.Context, f *bindingplan.Facts, run error) e
 		p.putOff(failed.Turn)
 		return run
 	case run == nil:
-		g.GatedPods, g.Said = f.GatedPods, p.said
+		g.GatedPods, g.Reported = f.GatedPods, p.reported
 		return p.report(ctx, g, bindingplan.Failed(g, *failed))
 	}
 	return errors.Join(run, failed.Err)
@@ -165,8 +165,8 @@ func missing(f *bindingplan.Failure) bool {
 // other are facts about another target group than that of the run, or for another plan.
 func (p *run) other(stored, described *elbv2.TargetGroupBinding, absent bool) *bindingplan.Facts {
 	return &bindingplan.Facts{
-		Now: p.r.Now(), Key: p.key, Options: p.r.planOptions(), Memory: p.r.memory.of(p.key),
-		Stored: stored, Described: described, Absent: absent, Said: p.said,
+		Now: p.r.Now(), Key: p.key, Options: p.r.planOptions(), Memory: p.r.memory.planned(p.key),
+		Stored: stored, Described: described, Absent: absent, Reported: p.reported,
 	}
 }
 
@@ -182,7 +182,7 @@ func (p *run) retry(after time.Duration) {
 	if p.out.RetryAfter == 0 || after < p.out.RetryAfter {
 		p.out.RetryAfter = after
 	}
-	p.said.RetryAfter = p.out.RetryAfter
+	p.reported.RetryAfter = p.out.RetryAfter
 }
 
 func (r *Reconciler) failure(err error) *bindingplan.Failure {

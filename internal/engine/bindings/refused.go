@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"maps"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
@@ -18,37 +19,33 @@ type refusedTarget struct {
 	delay time.Duration
 }
 
-// noteRefused remembers that AWS has refused endpoints, where only a change of input helps.
-func (m *memory) noteRefused(key Key, x bindingplan.Refusal) {
-	switch x.Because.Class {
-	case engine.Invalid, engine.Denied:
-	default:
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	all := m.refused[key]
-	if all == nil {
-		all = map[string]refusedTarget{}
-		m.refused[key] = all
-	}
-	for _, e := range x.Endpoints {
-		delay := min(max(2*all[e.Identity()].delay, firstRefusal), bindingplan.LongestBackOff)
-		all[e.Identity()] = refusedTarget{bindingplan.RefusedTarget{Because: x.Because, Run: x.Run, Until: m.now().Add(delay)}, delay}
+// noteRefused is for endpoints that AWS has refused, where only a change of input helps.
+func noteRefused(x bindingplan.Refusal) note {
+	return func(e entry, at moment) entry {
+		if x.Because.Class != engine.Invalid && x.Because.Class != engine.Denied {
+			return e
+		}
+		all := map[string]refusedTarget{}
+		maps.Copy(all, e.refused)
+		for _, t := range x.Endpoints {
+			delay := min(max(2*all[t.Identity()].delay, firstRefusal), bindingplan.LongestBackOff)
+			all[t.Identity()] = refusedTarget{bindingplan.RefusedTarget{Because: x.Because, Run: x.Run, Until: at.now.Add(delay)}, delay}
+		}
+		e.refused = all
+		return e
 	}
 }
 
-// keepRefusals forgets the refusals of other endpoints.
-func (m *memory) keepRefusals(key Key, of []targets.Endpoint) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	wanted := map[string]bool{}
-	for _, e := range of {
-		wanted[e.Identity()] = true
-	}
-	for id := range m.refused[key] {
-		if !wanted[id] {
-			delete(m.refused[key], id)
+// noteOnlyRefused forgets the refusals of other endpoints.
+func noteOnlyRefused(of []targets.Endpoint) note {
+	return func(e entry, _ moment) entry {
+		all := map[string]refusedTarget{}
+		for _, t := range of {
+			if x, ok := e.refused[t.Identity()]; ok {
+				all[t.Identity()] = x
+			}
 		}
+		e.refused = all
+		return e
 	}
 }

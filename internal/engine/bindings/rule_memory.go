@@ -30,13 +30,12 @@ type ruleMemory struct {
 	epoch    int                 // see currentEpoch
 	changing bool                // rules are being changed
 	groups   map[string]bool     // security groups that have carried rules
-	waits    map[Key]time.Time   // since when runs of a binding have waited for unclear ones
 
 	nodes map[string]*bindingplan.NodeGroups // by selector
 }
 
 func newRuleMemory() *ruleMemory {
-	return &ruleMemory{token: make(chan struct{}, 1), planning: make(chan struct{}, 1), opened: map[Key]openedRules{}, groups: map[string]bool{}, waits: map[Key]time.Time{}, nodes: map[string]*bindingplan.NodeGroups{}}
+	return &ruleMemory{token: make(chan struct{}, 1), planning: make(chan struct{}, 1), opened: map[Key]openedRules{}, groups: map[string]bool{}, nodes: map[string]*bindingplan.NodeGroups{}}
 }
 
 // nodesOf are the security groups of the nodes that a selector takes, as they were found last; nil if none were.
@@ -114,26 +113,6 @@ func (m *ruleMemory) forgetOpened(keys []Key) {
 	for _, key := range keys {
 		delete(m.opened, key)
 	}
-}
-
-const (
-	// longestWait is how long runs of a binding take unclear ones for such. Then a Service that is not here does not exist:
-	// who edits bindings all the time does not keep rules from going.
-	longestWait = 30 * time.Second
-	// waitsAgain is after what time they may wait once more.
-	waitsAgain = 5 * time.Minute
-)
-
-// mayWait reports whether the runs of a binding may still wait for unclear ones.
-func (m *ruleMemory) mayWait(me Key, now time.Time) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	since, waits := m.waits[me]
-	if !waits || now.Sub(since) >= waitsAgain {
-		maps.DeleteFunc(m.waits, func(_ Key, since time.Time) bool { return now.Sub(since) >= waitsAgain })
-		m.waits[me], since = now, now
-	}
-	return now.Sub(since) < longestWait
 }
 
 // currentEpoch identifies a time during which no rule was changed by this process and none was forgotten; below

@@ -100,7 +100,7 @@ func (r *Reconciler) updateRules(ctx context.Context, me Key, leaving bool, age 
 	if epoch := r.rules.currentEpoch(); epoch >= 0 {
 		u, err := r.planRules(ctx, me, leaving, age, false)
 		u.epoch = epoch
-		if err != nil || len(u.changes) == 0 && r.rules.noteAll(u.Known, epoch, r.memory.isServing) {
+		if err != nil || len(u.changes) == 0 && r.rules.noteAll(u.Known, epoch, r.oldServe) {
 			r.runUnclear(u.unclear, me)
 			return u, u.settled(me, leaving, err)
 		}
@@ -120,7 +120,7 @@ func (r *Reconciler) updateRules(ctx context.Context, me Key, leaving bool, age 
 	}
 	err = r.changeGroups(ctx, &u)
 	if err == nil && !u.Opening.Again {
-		r.rules.noteAll(u.Known, epoch, r.memory.isServing)
+		r.rules.noteAll(u.Known, epoch, r.oldServe)
 	}
 	return u, u.settled(me, leaving, err)
 }
@@ -167,7 +167,7 @@ func (r *Reconciler) runAgain(keys []Key, me Key) {
 		if key == me {
 			continue
 		}
-		r.memory.compareNow(key)
+		r.memory.noteKnown(key, noteDueNow)
 		if r.Again != nil {
 			r.Again(key)
 		}
@@ -201,7 +201,7 @@ func (r *Reconciler) planRules(ctx context.Context, me Key, leaving bool, age ti
 	if err != nil {
 		return u, err
 	}
-	if len(unclear) > 0 && !draft && r.rules.mayWait(me, r.Now()) {
+	if len(unclear) > 0 && !draft && r.memory.mayWait(me) {
 		for _, i := range unclear {
 			asks[i].Lost = true
 			u.unclear = append(u.unclear, asks[i].Key)
@@ -216,7 +216,7 @@ func (r *Reconciler) planRules(ctx context.Context, me Key, leaving bool, age ti
 	if age > 0 {
 		r.rules.forgetNodes() // the groups of ENIs were read again
 	}
-	u.RuleDemand = bindingplan.DemandOf(me, asks, found, r.memory.anyServing(), r.ruleOptions())
+	u.RuleDemand = bindingplan.DemandOf(me, asks, found, len(r.memory.those(func(e entry) bool { return e.oldServe })) > 0, r.ruleOptions())
 	groups, err := r.Cloud.EndpointGroups(ctx, r.rules.remember(u.Asked), age)
 	if err != nil {
 		return u, fmt.Errorf("read security groups of nodes and pods: %w", err)
@@ -224,6 +224,9 @@ func (r *Reconciler) planRules(ctx context.Context, me Key, leaving bool, age ti
 	u.changes = bindingplan.PlanRules(u.RuleDemand, groups, r.ruleOptions())
 	return u, nil
 }
+
+// oldServe reports whether old targets of a binding serve on.
+func (r *Reconciler) oldServe(key Key) bool { return r.memory.get(key).oldServe }
 
 func (r *Reconciler) ruleOptions() bindingplan.RuleOptions {
 	return bindingplan.RuleOptions{ClusterName: r.ClusterName, GroupTags: r.GroupTags, Unmerged: r.UnmergedRules, Now: r.Now()}
@@ -297,7 +300,7 @@ func (r *Reconciler) collectDemands(ctx context.Context, me Key, leaving bool) (
 		a.Demand = targets.Ask(v, w, found)
 		a.Faulty = a.Faulty || found.Faulty
 		a.Lost = a.Lost || found.Blind
-		if found.NotFound && key != me && claimed && !a.Leaving && !r.memory.isMissing(key) {
+		if found.NotFound && key != me && claimed && !a.Leaving && !r.memory.get(key).absent(r.Now()) {
 			unclear = append(unclear, len(out))
 		}
 		out = append(out, a)
@@ -319,8 +322,8 @@ func (r *Reconciler) changeGroup(ctx context.Context, c bindingplan.GroupChange)
 			return fmt.Errorf("change rules of security group %s: %w", c.Group, err)
 		}
 		changed = true
-		r.did(Authorized, c.Group, ruleNames(authorize))
-		r.did(Revoked, c.Group, ruleNames(revoke))
+		r.noteChange(Authorized, c.Group, ruleNames(authorize))
+		r.noteChange(Revoked, c.Group, ruleNames(revoke))
 		return nil
 	}
 	if err = send(c.Authorize, c.Revoke); err == nil {

@@ -30,7 +30,7 @@ func (p *run) registerTurn() Turn { return Turn{Tenant: p.key.Namespace, Within:
 // another pod's already.
 func (p *run) deregisterTurn(list []*observed.Target) Turn {
 	t := Turn{Tenant: p.key.Namespace, Within: runningWithin, Yields: true}
-	switch targets.DepartureOf(p.r.Cluster.View().Unsubscribed(), p.key.Namespace, list, p.r.memory.leavingSince(p.key)) {
+	switch targets.DepartureOf(p.r.Cluster.View().Unsubscribed(), p.key.Namespace, list, p.r.memory.get(p.key).leavingSince) {
 	case targets.GivenAway:
 		t.Within, t.Yields = registerWithin, false
 	case targets.Ended:
@@ -56,16 +56,15 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 		switch {
 		case err == nil:
 			p.changed()
-			p.r.memory.noteRoom(p.key)
-			p.r.memory.noteDeregistered(p.key, f.Described, chunk)
-			p.r.did(Deregistered, arn, namesOf(chunk))
+			p.r.memory.note(p.key, noteDeregistered(f.Described, chunk))
+			p.r.noteChange(Deregistered, arn, namesOf(chunk))
 			p.reportRestored(ctx, f.Stored, namesOf(chunk))
 		case failure.Turn(err) > 0:
 			// Should one of the pods end meanwhile, or its address be another's, the call is more urgent.
 			late := slices.Concat(append(queue, chunk)...)
 			targets.DepartureOf(p.v, p.key.Namespace, late, nil)
 			p.r.viewed(p.key, p.v)
-			p.r.memory.noteLeaving(p.key, late)
+			p.r.memory.note(p.key, noteLeaving(late))
 			return err
 		case p.r.Cloud.Class(err) != engine.Invalid:
 			return fmt.Errorf("deregister %d targets of %s: %w", len(chunk), arn, err)
@@ -104,12 +103,12 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			refuse(slices.Concat(queue...), err, err)
 			return a, refused
 		}
-		if err = p.r.memory.overfull(p.key, arn, len(chunk)); err == nil {
+		if err = p.r.memory.get(p.key).overCapacity.refuses(arn, len(chunk), p.r.Now()); err == nil {
 			err = p.groups(f).Register(ctx, arn, p.registerTurn(), list)
-			p.r.memory.noteSent(p.key, arn, len(chunk), err, err != nil && p.r.Cloud.Class(err) == engine.Quota)
+			p.r.memory.note(p.key, noteSent(arn, len(chunk), err, err != nil && p.r.Cloud.Class(err) == engine.Quota))
 		}
 		if errors.Is(err, ErrZoneNeeded) && accountOf(f.Stored) == (Account{}) && !f.Network.ZonesWanted {
-			p.r.memory.noteZones(p.key)
+			p.r.memory.note(p.key, noteZonesWanted)
 			f.Network.ZonesWanted = true
 			continue
 		}
@@ -118,14 +117,14 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			p.changed()
 			p.out.Registered += len(chunk)
 			p.out.RegisteredAt = p.r.Now()
-			p.r.memory.noteRegistered(p.key, f.Described, chunk)
-			p.r.did(Registered, arn, endpointNames(chunk))
+			p.r.memory.note(p.key, noteRegistered(f.Described, chunk))
+			p.r.noteChange(Registered, arn, endpointNames(chunk))
 			p.reportRestored(ctx, f.Stored, endpointNames(chunk))
 			continue
 		}
 		class := p.r.Cloud.Class(err)
 		if class == engine.Unknown {
-			p.r.memory.noteUnsure(p.key)
+			p.r.memory.note(p.key, noteUnsure)
 		}
 		half := len(chunk) / 2
 		if class == engine.Invalid && half > 0 {
@@ -140,10 +139,10 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			chunk, queue = slices.Concat(chunk, slices.Concat(queue...)), nil // there is no room for one
 		}
 		refuse(chunk, err, fmt.Errorf("register %s and %d more targets in %s: %w", chunk[0].ID, len(chunk)-1, arn, err))
-		p.r.memory.noteRefused(p.key, a.Refused[len(a.Refused)-1])
+		p.r.memory.note(p.key, noteRefused(a.Refused[len(a.Refused)-1]))
 	}
 	return a, refused
 }
 
 // changed notes that AWS was changed.
-func (p *run) changed() { p.out.Changed, p.said.Changed = true, true }
+func (p *run) changed() { p.out.Changed, p.reported.Changed = true, true }

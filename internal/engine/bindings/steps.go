@@ -114,13 +114,16 @@ func (p *run) completeSpec(ctx context.Context, f *bindingplan.Facts, do binding
 }
 
 func (p *run) note(f *bindingplan.Facts, n bindingplan.Note) {
-	if n == bindingplan.Forgotten {
+	switch n {
+	case bindingplan.Forgotten:
 		p.r.viewed(p.key, nil)
-	}
-	if n == bindingplan.Forgotten || n == bindingplan.RulesForgotten {
 		p.r.rules.forget(p.key)
+		p.r.memory.forget(p.key)
+	case bindingplan.RulesForgotten:
+		p.r.rules.forget(p.key)
+	default:
+		p.r.memory.note(p.key, noteCarriedOut(n, f.Stored))
 	}
-	p.r.memory.note(p.key, f.Stored, n)
 }
 
 // write carries out a step that changes Kubernetes or the memory.
@@ -156,9 +159,9 @@ func (p *run) write(ctx context.Context, f *bindingplan.Facts, do bindingplan.Ac
 		}
 		return p.r.write(ctx, do.Patches)
 	case bindingplan.KeepRefusals:
-		p.r.memory.keepRefusals(p.key, do.Of)
+		p.r.memory.note(p.key, noteOnlyRefused(do.Of))
 	case bindingplan.NoteRegistered:
-		p.r.memory.noteFound(p.key, f.Described, do.Targets)
+		p.r.memory.note(p.key, noteFound(f.Described, do.Targets))
 	default:
 		return fmt.Errorf("no step of type %T is known", do)
 	}
@@ -167,12 +170,12 @@ func (p *run) write(ctx context.Context, f *bindingplan.Facts, do bindingplan.Ac
 
 // setCheckpoint writes the checkpoint unless it is so already.
 func (p *run) setCheckpoint(ctx context.Context, value string) error {
-	p.r.memory.noteDone(p.key, value)
+	p.r.memory.note(p.key, noteCheckpointSet(value))
 	if p.checkpoint == value {
 		return nil
 	}
 	at := p.r.Now().Unix()
-	p.r.memory.noteWritten(p.key, value, at)
+	p.r.memory.note(p.key, noteCheckpointWritten(value, at))
 	if err := p.r.change(ctx, SetCheckpoint{p.key, value, at}); err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
@@ -197,8 +200,8 @@ func (p *run) setGate(ctx context.Context, g bindingplan.SetGate) error {
 }
 
 func (p *run) setStatus(ctx context.Context, f *bindingplan.Facts, s bindingplan.SetStatus) error {
-	if s.Rewords {
-		p.r.memory.noteReworded(p.key)
+	if s.OnlyText {
+		p.r.memory.note(p.key, noteTextReported)
 	}
 	start := p.r.Now()
 	err := p.r.change(ctx, SetStatus{Binding: p.key, ObservedGeneration: s.Observed, Conditions: s.Conditions})
@@ -217,7 +220,7 @@ func (p *run) setStatus(ctx context.Context, f *bindingplan.Facts, s bindingplan
 func (p *run) report(ctx context.Context, f *bindingplan.Facts, rep bindingplan.Report) error {
 	p.out.Findings, p.out.RetryAfter, p.out.Waiting = rep.Findings, rep.RetryAfter, p.out.Waiting || rep.Waiting
 	p.out.AllRegistered = rep.AllRegistered
-	p.said.Findings, p.said.Fault, p.said.Pods, p.said.RetryAfter = rep.Findings, rep.Fault, rep.Pods, rep.RetryAfter
+	p.reported.Findings, p.reported.Fault, p.reported.Pods, p.reported.RetryAfter = rep.Findings, rep.Fault, rep.Pods, rep.RetryAfter
 	if rep.NoServerID > 0 && p.r.NoServerID != nil {
 		p.r.NoServerID(p.key, rep.NoServerID)
 	}
@@ -227,7 +230,7 @@ func (p *run) report(ctx context.Context, f *bindingplan.Facts, rep bindingplan.
 	}
 	if rep.Complete {
 		p.out.Idle = p.out.RetryAfter == 0
-		p.retry(p.r.memory.dueIn(p.key))
+		p.retry(p.r.memory.get(p.key).due.Sub(p.r.Now()))
 	}
 	return rep.Err
 }

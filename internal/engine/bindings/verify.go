@@ -11,7 +11,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
@@ -22,145 +21,62 @@ import (
 // writesShown is how long AWS may take to show a change of targets.
 const writesShown = time.Minute
 
-// suspicion is what others seem to have changed of a target group, by identity.
-type suspicion struct{ missing, added []string }
+// targetDrift is what others seem to have changed of a target group, by identity.
+type targetDrift struct{ missing, added []string }
 
-func (s suspicion) empty() bool { return len(s.missing)+len(s.added) == 0 }
+func (d targetDrift) empty() bool { return len(d.missing)+len(d.added) == 0 }
 
-func (s suspicion) String() string {
-	return strings.Join(s.missing, " ") + "|" + strings.Join(s.added, " ")
+func (d targetDrift) String() string {
+	return strings.Join(d.missing, " ") + "|" + strings.Join(d.added, " ")
 }
 
 // Verifiable are the bindings whose targets may be compared now with what was registered for them.
 func (r *Reconciler) Verifiable() []Key {
-	m := r.memory
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.now()
-	var out []Key
-	for key := range m.fillings {
-		if m.verifiable(key, now) {
-			out = append(out, key)
-		}
-	}
-	return out
+	now := r.Now()
+	return r.memory.those(func(e entry) bool { return e.verifiable(now) })
 }
 
-// verifiable reports whether all is registered that this process wants to be, and AWS shows it. The lock is held.
-func (m *memory) verifiable(key Key, now time.Time) bool {
-	f := m.fillings[key]
-	return f != nil && f.complete && f.running == 0 && now.Sub(f.written) > writesShown
+// verifiable reports whether all is registered that this process wants to be, and AWS shows it.
+func (e entry) verifiable(now time.Time) bool {
+	return e.registration.binding != nil && e.complete && e.running == 0 && now.Sub(e.registration.written) > writesShown
 }
 
 // Verify reads the targets of a binding, and compares them with those that were registered for it. Where
 // others have changed them, the binding is due for a comparison, or what they did is reported.
 func (r *Reconciler) Verify(ctx context.Context, key Key) error {
-	m := r.memory
-	m.mu.Lock()
-	f := m.fillings[key]
-	if !m.verifiable(key, m.now()) {
-		m.mu.Unlock()
+	before := r.memory.get(key)
+	if !before.verifiable(r.Now()) {
 		return nil
 	}
-	b, runs := f.binding, f.runs
-	m.mu.Unlock()
+	b := before.registration.binding
 	h, err := r.Cloud.As(accountOf(b)).TargetHealth(ctx, b.Spec.TargetGroupARN, 0)
 	if err != nil {
 		return fmt.Errorf("list targets of %s: %w", b.Spec.TargetGroupARN, err)
 	}
-	m.mu.Lock()
-	if m.fillings[key] != f || f.runs != runs || !m.verifiable(key, m.now()) {
-		m.mu.Unlock()
-		return nil // a run has changed them meanwhile
-	}
-	s := f.compare(h.Targets)
-	news := s.String() != f.suspected.String()
-	f.suspected = s
-	if !s.empty() && r.Drift != engine.ReportDrift {
-		m.due[key] = m.now()
-	}
-	m.mu.Unlock()
+	var d targetDrift
+	news := false
+	r.memory.noteKnown(key, func(e entry, at moment) entry {
+		if e.run != before.run || !e.verifiable(at.now) {
+			return e // a run has changed them meanwhile
+		}
+		d = e.registration.driftIn(h.Targets)
+		news = d.String() != e.registration.drift.String()
+		e.registration.drift = d
+		if !d.empty() && r.Drift != engine.ReportDrift {
+			e.due = at.now
+		}
+		return e
+	})
 	switch {
-	case s.empty() || !news && r.Drift == engine.ReportDrift:
+	case d.empty() || !news && r.Drift == engine.ReportDrift:
 		return nil
 	case r.Drift == engine.ReportDrift:
-		return r.reportDrift(ctx, b, s)
+		return r.reportDrift(ctx, b, d)
 	}
 	if r.Again != nil {
 		r.Again(key)
 	}
 	return nil
-}
-
-// compare finds what others have changed. Others may fill a shared target group.
-func (f *filling) compare(live []*observed.Target) (s suspicion) {
-	live = slices.DeleteFunc(slices.Clone(live), func(t *observed.Target) bool { return t.State == "draining" })
-	s.missing = f.registered.Missing(live)
-	if !f.binding.Spec.MultiClusterTargetGroup && !f.unsure {
-		for _, t := range live {
-			if !f.registered.Has(t) {
-				s.added = append(s.added, targets.CanonicalIdentity(targets.IdentityOf(t)))
-			}
-		}
-	}
-	slices.Sort(s.added)
-	return s
-}
-
-// begin notes that a run of a binding begins, which sees all that has happened before, and returns what ends it.
-func (m *memory) begin(key Key) (end func()) {
-	count := func(n int) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if f := m.fillings[key]; f != nil {
-			f.running = max(f.running+n, 0)
-			f.runs++
-		}
-	}
-	m.mu.Lock()
-	delete(m.outdated, key)
-	m.mu.Unlock()
-	count(1)
-	return func() { count(-1) }
-}
-
-// noteComplete notes whether a run has left nothing to do.
-func (m *memory) noteComplete(key Key, complete bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if f := m.fillings[key]; f != nil {
-		f.complete = complete
-	}
-}
-
-// noteUnsure notes that a registration may have taken effect although it failed.
-func (m *memory) noteUnsure(key Key) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if f := m.fillings[key]; f != nil {
-		f.unsure = true
-	}
-}
-
-// restored are those of the identities that others were seen to have taken out or added, and forgets them.
-func (m *memory) restored(key Key, identities []string) suspicion {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	f := m.fillings[key]
-	if f == nil || f.suspected.empty() {
-		return suspicion{}
-	}
-	take := func(list *[]string) (out []string) {
-		*list = slices.DeleteFunc(slices.Clone(*list), func(s string) bool {
-			has := slices.Contains(identities, s)
-			if has {
-				out = append(out, s)
-			}
-			return has
-		})
-		return out
-	}
-	return suspicion{take(&f.suspected.missing), take(&f.suspected.added)}
 }
 
 // reportRestored reports targets that others have changed and that are as they were.
@@ -169,13 +85,18 @@ func (p *run) reportRestored(ctx context.Context, b *elbv2.TargetGroupBinding, i
 	for _, id := range identities {
 		canonical = append(canonical, targets.CanonicalIdentity(id))
 	}
-	if s := p.r.memory.restored(p.key, canonical); !s.empty() {
-		_ = p.r.reportDrift(ctx, b, s) // the targets count, not the event
+	var d targetDrift
+	p.r.memory.noteKnown(p.key, func(e entry, _ moment) entry {
+		d, e.registration.drift = e.registration.drift.split(canonical)
+		return e
+	})
+	if !d.empty() {
+		_ = p.r.reportDrift(ctx, b, d) // the targets count, not the event
 	}
 }
 
 // reportDrift writes the event of targets that others have changed, and counts them.
-func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBinding, s suspicion) error {
+func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBinding, d targetDrift) error {
 	if r.Drift == engine.IgnoreDrift {
 		return nil
 	}
@@ -183,7 +104,7 @@ func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBindin
 	for _, x := range []struct {
 		list     []string
 		from, to string
-	}{{s.missing, "registered", "not registered"}, {s.added, "not registered", "registered"}} {
+	}{{d.missing, "registered", "not registered"}, {d.added, "not registered", "registered"}} {
 		if len(x.list) > 0 {
 			what = append(what, fmt.Sprintf("%s: %s -> %s", someOf(x.list), x.from, x.to))
 		}

@@ -25,16 +25,16 @@ func (f *Facts) gatesClosed() bool {
 	return !targets.IsInstance(f.Described) && targets.Waiting(f.registrable(), f.gate())
 }
 
-// unplaced are endpoints that could not be registered, and what their pods show about it.
-type unplaced struct {
+// unregistered are endpoints that could not be registered, and what their pods show about it.
+type unregistered struct {
 	endpoints []targets.Endpoint
 	because   targets.Condition
 }
 
-// leftOut reports the endpoints that are not registered although they should be. What pods show
+// addUnregistered reports the endpoints that are not registered although they should be. What pods show
 // does not depend on how many they are, so that it is written once.
-func (r *reporter) leftOut(m *moves, a *Attempt) []unplaced {
-	var out []unplaced
+func (r *reporter) addUnregistered(m *moves, a *Attempt) []unregistered {
+	var out []unregistered
 	note := func(endpoints []targets.Endpoint, many, each string, f finding.Finding) {
 		if len(endpoints) == 0 {
 			return
@@ -42,7 +42,7 @@ func (r *reporter) leftOut(m *moves, a *Attempt) []unplaced {
 		f.Object, f.Severity, f.Message = targets.Ref(r.Stored), finding.Warning, fmt.Sprintf("%d endpoints %s", len(endpoints), many)
 		r.Findings.Add(f)
 		f.Message = each
-		out = append(out, unplaced{endpoints, closed(f)})
+		out = append(out, unregistered{endpoints, closed(f)})
 	}
 	var nameless []targets.Endpoint
 	if targets.IsQUIC(r.Described) {
@@ -62,7 +62,7 @@ func (r *reporter) leftOut(m *moves, a *Attempt) []unplaced {
 	}
 	for _, x := range a.Refused { // what is to be said of them all ends the run
 		if f, ok := findingOf(r.Stored, x.Because); ok {
-			out = append(out, unplaced{x.Endpoints, closed(f)})
+			out = append(out, unregistered{x.Endpoints, closed(f)})
 		}
 	}
 	return out

@@ -11,20 +11,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
-// Rival is why a binding may not fill its target group. The zero value: it may.
-type Rival struct {
+// Conflict is why a binding may not fill its target group. The zero value: it may.
+type Conflict struct {
 	First *elbv2.TargetGroupBinding // fills the group already
 	Owned bool                      // the group was made for an object of another namespace
 }
 
-func (r Rival) lost() bool { return r.First != nil || r.Owned }
+func (c Conflict) exists() bool { return c.First != nil || c.Owned }
 
-// RivalOf finds, among the other bindings of a target group, one that was there first. Two bindings
+// ConflictOf finds, among the other bindings of a target group, one that was there first. Two bindings
 // would take each other's targets out for ever, unless both know that the group is shared. A group that
 // the controller has made for an object of one of the owners, which are namespaces, is for bindings of these: its
 // name can be foretold, so that anybody could be there first.
-func RivalOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding, owners []string) Rival {
-	var out Rival
+func ConflictOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding, owners []string) Conflict {
+	var out Conflict
 	agreed := false // a binding of the owner shares the group
 	for _, o := range others {
 		if o.Spec.MultiClusterTargetGroup && b.Spec.MultiClusterTargetGroup {
@@ -66,14 +66,14 @@ func hasFound(b *elbv2.TargetGroupBinding) bool {
 
 // finding is reported about a binding that may not fill its target group. Of another namespace it says no more
 // than that.
-func (r Rival) finding(b *elbv2.TargetGroupBinding) finding.Finding {
+func (c Conflict) finding(b *elbv2.TargetGroupBinding) finding.Finding {
 	f := finding.Finding{
 		Object: targets.Ref(b), Field: "spec.targetGroupARN", Reason: finding.TargetGroupShared, Severity: finding.Error,
 		Message: fmt.Sprintf("target group %q was made for an object of another namespace; this binding registers nothing", b.Spec.TargetGroupARN),
 		Fix:     "delete the binding, or name a target group of its own",
 	}
-	if !r.Owned {
-		f.Message = fmt.Sprintf("target group %s%s is filled by TargetGroupBinding %s/%s already", b.Spec.TargetGroupARN, b.Spec.TargetGroupName, r.First.Namespace, r.First.Name)
+	if !c.Owned {
+		f.Message = fmt.Sprintf("target group %s%s is filled by TargetGroupBinding %s/%s already", b.Spec.TargetGroupARN, b.Spec.TargetGroupName, c.First.Namespace, c.First.Name)
 		f.Fix = "delete one of the two"
 	}
 	return f

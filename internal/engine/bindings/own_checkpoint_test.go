@@ -15,17 +15,17 @@ import (
 // a moment ago needs no run.
 func TestOwnCheckpointsNeedNoRun(t *testing.T) {
 	w := ipHarness(t)
-	echoes := 0
+	own := 0
 	defer w.store.Watch(func(old, new cluster.Object) {
-		if b, ok := new.(*elbv2.TargetGroupBinding); ok && old != nil && w.rec.Echo(old, b) {
-			echoes++
+		if b, ok := new.(*elbv2.TargetGroupBinding); ok && old != nil && w.rec.OwnCheckpoint(old, b) {
+			own++
 		}
 	})()
 	w.put(podDocs("web", p1))
 	w.run("a")
 	w.aws.setAll("arn/a", "healthy")
 	w.run("a")
-	if echoes == 0 {
+	if own == 0 {
 		t.Error("no checkpoint was written")
 	}
 	for name, change := range map[string]func(b *elbv2.TargetGroupBinding){
@@ -43,19 +43,19 @@ func TestOwnCheckpointsNeedNoRun(t *testing.T) {
 		old := w.binding("a")
 		new := old.DeepCopy()
 		change(new)
-		if w.rec.Echo(old, new) {
+		if w.rec.OwnCheckpoint(old, new) {
 			t.Errorf("%s has changed, and no run is needed", name)
 		}
 	}
 	same := w.binding("a")
-	if w.rec.Echo(nil, same) || w.rec.Echo(same, nil) {
+	if w.rec.OwnCheckpoint(nil, same) || w.rec.OwnCheckpoint(same, nil) {
 		t.Error("a binding that comes or goes needs no run")
 	}
 	w.now = w.now.Add(time.Second)
 	w.restart()
 	old := same.DeepCopy()
 	old.Annotations[targets.CheckpointAnnotation] = ""
-	if w.rec.Echo(old, same) {
+	if w.rec.OwnCheckpoint(old, same) {
 		t.Error("a checkpoint of another process needs no run")
 	}
 }

@@ -6,29 +6,29 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
-// DeedKind says what was done.
-type DeedKind int
+// ChangeKind says what was done.
+type ChangeKind int
 
 // The kinds.
 const (
-	Registered   DeedKind = iota // targets in a target group
-	Deregistered                 // targets of a target group
-	Authorized                   // rules of a security group
-	Revoked                      // rules of a security group
+	Registered   ChangeKind = iota // targets in a target group
+	Deregistered                   // targets of a target group
+	Authorized                     // rules of a security group
+	Revoked                        // rules of a security group
 )
 
-// Deed is one change of AWS that was carried out.
-type Deed struct {
-	Kind DeedKind
+// Change is one change of AWS that was carried out.
+type Change struct {
+	Kind ChangeKind
 	// On is the ARN of the target group, or the id of the security group.
 	On string
 	// Items are the targets or rules, as text.
 	Items []string
 }
 
-func (r *Reconciler) did(k DeedKind, on string, items []string) {
-	if r.Did != nil && len(items) > 0 {
-		r.Did(Deed{k, on, items})
+func (r *Reconciler) noteChange(k ChangeKind, on string, items []string) {
+	if r.Changed != nil && len(items) > 0 {
+		r.Changed(Change{k, on, items})
 	}
 }
 

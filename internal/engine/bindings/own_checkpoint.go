@@ -1,0 +1,48 @@
+package bindings
+
+import (
+	"strconv"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// writtenCheckpoints are the annotations of the checkpoints that were written last, newest first: the first may be
+// notified after the second was written.
+type writtenCheckpoints [2][2]string
+
+func (w writtenCheckpoints) has(c [2]string) bool {
+	return c[1] != "" && (w[0] == c || w[1] == c)
+}
+
+func checkpointOf(b *elbv2.TargetGroupBinding) [2]string {
+	return [2]string{b.Annotations[targets.CheckpointAnnotation], b.Annotations[targets.CheckpointTimeAnnotation]}
+}
+
+// OwnCheckpoint reports whether nothing but the checkpoint of a binding has changed, to one that this process wrote a moment
+// ago. The run that wrote it needs no other.
+func (r *Reconciler) OwnCheckpoint(old, new cluster.Object) bool {
+	a, ok := old.(*elbv2.TargetGroupBinding)
+	b, ok2 := new.(*elbv2.TargetGroupBinding)
+	if !ok || !ok2 || a == nil || b == nil || !targets.OnlyCheckpointDiffers(a, b) {
+		return false
+	}
+	return r.memory.get(Key{Namespace: b.Namespace, Name: b.Name}).written.has(checkpointOf(b))
+}
+
+// noteCheckpointSet is for a checkpoint that a run sets, though it may be so already.
+func noteCheckpointSet(value string) note {
+	return func(e entry, _ moment) entry {
+		e.checkpoint = &value
+		return e
+	}
+}
+
+// noteCheckpointWritten is for the annotations of a checkpoint that is about to be written.
+func noteCheckpointWritten(value string, at int64) note {
+	return func(e entry, _ moment) entry {
+		e.written = writtenCheckpoints{{value, strconv.FormatInt(at, 10)}, e.written[0]}
+		return e
+	}
+}
