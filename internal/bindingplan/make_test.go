@@ -44,6 +44,13 @@ func TestPlans(t *testing.T) {
 		"a target group that is full gives up old targets first": {edit: func(f *Facts) { f.Health = registeredAs("1 healthy", "3 healthy"); refuse(f, full) },
 			plan:   "known; backend seen; settled; deregister 10.0.0.3 or later; register 10.0.0.2 as many as fit",
 			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
+		"also those that would serve on": {edit: func(f *Facts) {
+			f.Health = registeredAs("1 initial", "3 healthy")
+			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
+			refuse(f, full)
+		},
+			plan:   "known; backend seen; settled; deregister 10.0.0.3 or later; register 10.0.0.2 as many as fit",
+			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
 		"a refused endpoint keeps no other out": {edit: func(f *Facts) { f.Health = registeredAs("1 healthy", "3 healthy"); refuse(f, invalid) },
 			plan:   "known; backend seen; settled; deregister 10.0.0.3 or later",
 			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
