@@ -103,7 +103,8 @@ func New(c Config) *Reconciler {
 	if c.Targets.Nodes == nil {
 		c.Targets.Nodes = &targets.NodeSets{}
 	}
-	return &Reconciler{Config: c, memory: newMemory(c), rules: newRuleMemory()}
+	m := newMemory(c)
+	return &Reconciler{Config: c, memory: m, rules: newRuleMemory(m)}
 }
 
 func (r *Reconciler) viewed(key Key, v *cluster.View) {

@@ -31,6 +31,8 @@ type entry struct {
 	// waitingSince is since when its runs wait for the Services of other bindings, as far as they still may.
 	waitingSince time.Time
 
+	// opened are its rules that are there, nil if that is not known.
+	opened       *openedRules
 	registration registration
 	overCapacity overCapacity
 	// refused are the targets that AWS has refused, by identity.

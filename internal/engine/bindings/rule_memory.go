@@ -12,30 +12,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// openedRules are rules of a binding that are there. While it asks for no others, the rules of the cluster
-// need not be computed again on the binding's behalf.
-type openedRules struct {
-	rules bindingplan.RuleSet
-	// partial: not all that the binding asked for was known, so that no rule was taken away.
-	partial bool
-}
-
 // ruleMemory is what a process remembers of rules.
 type ruleMemory struct {
 	token    chan struct{} // holds one: who has it may change rules
 	planning chan struct{} // likewise, while these changes are planned
 
+	memory *memory // which has the rules of each binding
+
 	mu       sync.Mutex
-	opened   map[Key]openedRules // the rules that are there
-	epoch    int                 // see currentEpoch
-	changing bool                // rules are being changed
-	groups   map[string]bool     // security groups that have carried rules
+	epoch    int             // see currentEpoch
+	changing bool            // rules are being changed
+	groups   map[string]bool // security groups that have carried rules
 
 	nodes map[string]*bindingplan.NodeGroups // by selector
 }
 
-func newRuleMemory() *ruleMemory {
-	return &ruleMemory{token: make(chan struct{}, 1), planning: make(chan struct{}, 1), opened: map[Key]openedRules{}, groups: map[string]bool{}, nodes: map[string]*bindingplan.NodeGroups{}}
+func newRuleMemory(of *memory) *ruleMemory {
+	return &ruleMemory{memory: of, token: make(chan struct{}, 1), planning: make(chan struct{}, 1), groups: map[string]bool{}, nodes: map[string]*bindingplan.NodeGroups{}}
 }
 
 // nodesOf are the security groups of the nodes that a selector takes, as they were found last; nil if none were.
@@ -64,37 +57,12 @@ func (m *ruleMemory) forgetNodes() {
 	clear(m.nodes)
 }
 
-// openedEnough reports whether a computation for all bindings would change nothing on behalf of this one: the
-// rules that are known to be asked for are there, and where one more is not known yet, none would be taken
-// away either.
-func (m *ruleMemory) openedEnough(key Key, a bindingplan.AskedRules) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	o, ok := m.opened[key]
-	switch {
-	case !ok || !a.Rules.Within(o.rules):
-		return false
-	case a.Complete:
-		return !o.partial && len(a.Rules) == len(o.rules)
-	}
-	return a.Absent || len(a.Rules) == len(o.rules)
-}
-
-// has reports whether any rules of a binding are remembered.
-func (m *ruleMemory) has(key Key) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_, ok := m.opened[key]
-	return ok
-}
-
-// note remembers the rules of a binding that are there, and whether they are all that it asks for. It does nothing if the
-// epoch is over in which they were found.
-func (m *ruleMemory) note(key Key, rules bindingplan.RuleSet, all bool, epoch int) {
+// noteOpened remembers the rules of a binding that are there. It does nothing if the epoch is over in which they were found.
+func (m *ruleMemory) noteOpened(key Key, o openedRules, epoch int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.epoch == epoch {
-		m.opened[key] = openedRules{rules, !all}
+		m.memory.note(key, noteOpened(o))
 	}
 }
 
@@ -102,17 +70,8 @@ func (m *ruleMemory) note(key Key, rules bindingplan.RuleSet, all bool, epoch in
 func (m *ruleMemory) forget(key Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.opened, key)
+	m.memory.noteKnown(key, noteNotOpened)
 	m.epoch++
-}
-
-// forgetOpened forgets the rules of bindings, so that their next runs plan those of all.
-func (m *ruleMemory) forgetOpened(keys []Key) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, key := range keys {
-		delete(m.opened, key)
-	}
 }
 
 // currentEpoch identifies a time during which no rule was changed by this process and none was forgotten; below
@@ -153,8 +112,8 @@ func (m *ruleMemory) endPlanning(known map[Key]bindingplan.RuleSet) (forgotten [
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, rules := range known {
-		if o, ok := m.opened[key]; ok && !o.rules.Within(rules) {
-			delete(m.opened, key)
+		if o := m.memory.get(key).opened; o != nil && !o.rules.Within(rules) {
+			m.memory.noteKnown(key, noteNotOpened)
 			forgotten = append(forgotten, key)
 		}
 	}
@@ -184,16 +143,14 @@ func (m *ruleMemory) awaitPlanning(ctx context.Context) error {
 // each of them need not repeat it. It does nothing if the epoch is over, because then the rules may not be
 // there any more, and reports whether it lasts. A binding with old targets that serve on is left out, as their rules are
 // still to go.
-func (m *ruleMemory) noteAll(all map[Key]bindingplan.RuleSet, epoch int, serving func(Key) bool) bool {
+func (m *ruleMemory) noteAll(all map[Key]bindingplan.RuleSet, epoch int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.epoch != epoch {
 		return false
 	}
 	for key, rules := range all {
-		if !serving(key) {
-			m.opened[key] = openedRules{rules: rules}
-		}
+		m.memory.note(key, noteFoundOpened(rules))
 	}
 	return true
 }

@@ -56,7 +56,7 @@ func (p *run) syncRules(ctx context.Context, f *bindingplan.Facts, do bindingpla
 
 // openRules brings about the rules of the endpoints before targets are registered.
 func (p *run) openRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules) (bindingplan.Opening, error) {
-	if do.MaxAge == 0 && p.r.rules.has(p.key) {
+	if do.MaxAge == 0 && p.r.memory.get(p.key).opened != nil {
 		asked, err := p.r.rulesAsked(ctx, bindingplan.Demand{Key: p.key, Ref: targets.Ref(f.Stored), Demand: p.demand})
 		if err != nil {
 			return bindingplan.Opening{}, err
@@ -64,7 +64,7 @@ func (p *run) openRules(ctx context.Context, f *bindingplan.Facts, do bindingpla
 		if err := p.r.rules.awaitPlanning(ctx); err != nil {
 			return bindingplan.Opening{}, err
 		}
-		if p.r.rules.openedEnough(p.key, asked) { // other endpoints behind the same groups
+		if p.r.memory.get(p.key).opened.enough(asked) { // other endpoints behind the same groups
 			o := bindingplan.Opening{Done: asked.Complete, Faulty: p.demand.Faulty}
 			if !asked.Complete {
 				o.Findings, o.Unseen = asked.Findings, asked.Unseen
@@ -80,7 +80,7 @@ func (p *run) openRules(ctx context.Context, f *bindingplan.Facts, do bindingpla
 		p.changed()
 	}
 	if !do.Keeps {
-		p.r.rules.note(p.key, u.Rules, u.Opening.Done, u.epoch)
+		p.r.rules.noteOpened(p.key, openedRules{u.Rules, !u.Opening.Done}, u.epoch)
 	}
 	return u.Opening, nil
 }
@@ -100,7 +100,7 @@ func (r *Reconciler) updateRules(ctx context.Context, me Key, leaving bool, age 
 	if epoch := r.rules.currentEpoch(); epoch >= 0 {
 		u, err := r.planRules(ctx, me, leaving, age, false)
 		u.epoch = epoch
-		if err != nil || len(u.changes) == 0 && r.rules.noteAll(u.Known, epoch, r.oldServe) {
+		if err != nil || len(u.changes) == 0 && r.rules.noteAll(u.Known, epoch) {
 			r.runUnclear(u.unclear, me)
 			return u, u.settled(me, leaving, err)
 		}
@@ -120,7 +120,7 @@ func (r *Reconciler) updateRules(ctx context.Context, me Key, leaving bool, age 
 	}
 	err = r.changeGroups(ctx, &u)
 	if err == nil && !u.Opening.Again {
-		r.rules.noteAll(u.Known, epoch, r.oldServe)
+		r.rules.noteAll(u.Known, epoch)
 	}
 	return u, u.settled(me, leaving, err)
 }
@@ -156,7 +156,9 @@ func (r *Reconciler) planChange(ctx context.Context, me Key, leaving bool, age t
 
 // runUnclear brings about runs of unclear bindings, which take away what this one has left.
 func (r *Reconciler) runUnclear(unclear []Key, me Key) {
-	r.rules.forgetOpened(unclear)
+	for _, key := range unclear {
+		r.memory.noteKnown(key, noteNotOpened) // so that their next runs plan those of all
+	}
 	r.runAgain(unclear, me)
 }
 
@@ -224,9 +226,6 @@ func (r *Reconciler) planRules(ctx context.Context, me Key, leaving bool, age ti
 	u.changes = bindingplan.PlanRules(u.RuleDemand, groups, r.ruleOptions())
 	return u, nil
 }
-
-// oldServe reports whether old targets of a binding serve on.
-func (r *Reconciler) oldServe(key Key) bool { return r.memory.get(key).oldServe }
 
 func (r *Reconciler) ruleOptions() bindingplan.RuleOptions {
 	return bindingplan.RuleOptions{ClusterName: r.ClusterName, GroupTags: r.GroupTags, Unmerged: r.UnmergedRules, Now: r.Now()}

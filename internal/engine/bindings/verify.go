@@ -166,7 +166,7 @@ func (r *Reconciler) VerifyRules(ctx context.Context) error {
 	}
 	text := "rules of security group " + someOf(changed) + " that admit traffic to targets were changed by others"
 	var patches []cluster.Patch
-	for _, of := range r.concerned(r.rules.openedIn(changed)) {
+	for _, of := range r.concerned(r.openedIn(changed)) {
 		patches = append(patches, r.driftEvent(of, text))
 	}
 	return r.write(ctx, patches)
@@ -197,17 +197,17 @@ func (r *Reconciler) concerned(keys []Key) (out []finding.Ref) {
 }
 
 // openedIn are the bindings that have rules in security groups.
-func (m *ruleMemory) openedIn(groups []string) (out []Key) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for key, o := range m.opened {
-		for r := range o.rules {
-			if slices.Contains(groups, r.Group) {
-				out = append(out, key)
-				break
+func (r *Reconciler) openedIn(groups []string) []Key {
+	out := r.memory.those(func(e entry) bool {
+		if e.opened != nil {
+			for rule := range e.opened.rules {
+				if slices.Contains(groups, rule.Group) {
+					return true
+				}
 			}
 		}
-	}
+		return false
+	})
 	slices.SortFunc(out, func(a, b Key) int { return strings.Compare(a.String(), b.String()) })
 	return out
 }
