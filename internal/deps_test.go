@@ -72,8 +72,10 @@ var layers = map[string]layer{
 	"internal/frontend/*": {pure: true, api: true,
 		own: append([]string{"internal/assemble", "internal/attach", "internal/cluster", "internal/engine", "internal/gatewayconfig", "internal/members", "internal/ownership", "internal/plan/overlap", "internal/report", "internal/settings"}, core...)},
 
-	"internal/drift": {},
-	"internal/cloud": {own: append([]string{"internal/certificate", "internal/drift", "internal/engine", "internal/engine/bindings", "internal/failure"}, core...), libraries: []string{"github.com/aws/"}},
+	"internal/drift":         {},
+	"internal/cloud/convert": {pure: true, own: core[:3], libraries: []string{"github.com/aws/"}},
+	"internal/cloud": {own: append([]string{"internal/certificate", "internal/cloud/*", "internal/drift", "internal/engine", "internal/engine/bindings", "internal/failure"}, core...),
+		libraries: []string{"github.com/aws/"}},
 	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings", "internal/repeat"}, core...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/"}},
 	"internal/config": {own: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -113,6 +114,23 @@ func lookup(known plan.Known, a plan.Address) (string, error) {
 	return "", failed(engine.Conflict, a.String(), "its id is not known, since what makes it was not carried out")
 }
 
+// groupARNs finds the target groups that actions name.
+func groupARNs(known plan.Known) convert.GroupARNOf {
+	return func(r model.GroupRef) (string, error) { return groupARN(r, known) }
+}
+
+func groupARN(r model.GroupRef, known plan.Known) (string, error) {
+	switch {
+	case r.ARN != "":
+		return r.ARN, nil
+	case r.ID != "":
+		return lookup(known, plan.GroupAddress(r.ID))
+	}
+	return "", fmt.Errorf("target group %s was not resolved to an ARN", r.Name)
+}
+
+// actionsFromAWS converts what AWS shows of a rule's or listener's actions, in their order. An
+// action that the model cannot carry is kept as an opaque one that equals nothing.
 // failure settles a failed write on a resource. forget is run under the lock of the inventory if
 // what is known of the resource cannot be trusted any more; made is when it was made from here.
 func (w *writer) failure(what string, err error, made time.Time, forget func(v *inventory)) error {

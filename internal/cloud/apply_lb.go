@@ -10,6 +10,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -42,8 +43,8 @@ func subnetMappings(subnets []plan.SubnetMapping) []elbtypes.SubnetMapping {
 	var out []elbtypes.SubnetMapping
 	for _, m := range subnets {
 		out = append(out, elbtypes.SubnetMapping{
-			SubnetId: aws.String(m.Subnet), AllocationId: optional(m.Allocation), PrivateIPv4Address: optional(m.PrivateIPv4), IPv6Address: optional(m.IPv6),
-			SourceNatIpv6Prefix: optional(m.SourceNATPrefix),
+			SubnetId: aws.String(m.Subnet), AllocationId: convert.Optional(m.Allocation), PrivateIPv4Address: convert.Optional(m.PrivateIPv4), IPv6Address: convert.Optional(m.IPv6),
+			SourceNatIpv6Prefix: convert.Optional(m.SourceNATPrefix),
 		})
 	}
 	return out
@@ -57,7 +58,7 @@ func (w *writer) createLoadBalancer(ctx context.Context, id model.StackID, a pla
 	in := &elb.CreateLoadBalancerInput{
 		Name: aws.String(a.Name), Type: elbtypes.LoadBalancerTypeEnum(a.Type.String()), Scheme: elbtypes.LoadBalancerSchemeEnum(a.Scheme),
 		IpAddressType: elbtypes.IpAddressType(a.AddressType), SecurityGroups: groups,
-		CustomerOwnedIpv4Pool: optional(a.CoIPPool), Tags: tagsToAWS(a.Tags), EnablePrefixForIpv6SourceNat: elbtypes.EnablePrefixForIpv6SourceNatEnum(a.SourceNAT),
+		CustomerOwnedIpv4Pool: convert.Optional(a.CoIPPool), Tags: convert.TagsToAWS(a.Tags), EnablePrefixForIpv6SourceNat: elbtypes.EnablePrefixForIpv6SourceNatEnum(a.SourceNAT),
 	}
 	in.SubnetMappings = subnetMappings(a.Subnets)
 	if a.IPAMPool != "" {
@@ -75,7 +76,7 @@ func (w *writer) createLoadBalancer(ctx context.Context, id model.StackID, a pla
 		return plan.Result{}, failed(engine.Unknown, what, "AWS returned %d load balancers", len(out.LoadBalancers))
 	}
 	made := out.LoadBalancers[0]
-	lb := loadBalancerFromAWS(made)
+	lb := convert.LoadBalancerFromAWS(made)
 	// AWS gives the existing load balancer if one has the name and all the same settings.
 	if err := w.checkLoadBalancer(ctx, id, lb.ARN, aws.ToTime(made.CreatedTime), what); err != nil {
 		return plan.Result{}, err
@@ -216,9 +217,9 @@ func (w *writer) setSubnets(ctx context.Context, a plan.SetSubnets, known plan.K
 			EnablePrefixForIpv6SourceNat: elbtypes.EnablePrefixForIpv6SourceNatEnum(a.SourceNAT), IpAddressType: elbtypes.IpAddressType(a.AddressType),
 		})
 		return func(e *lbEntry) {
-			e.lb.Subnets, e.lb.Addresses = subnetsFromAWS(out.AvailabilityZones), addressesFromAWS(out.AvailabilityZones)
+			e.lb.Subnets, e.lb.Addresses = convert.SubnetsFromAWS(out.AvailabilityZones), convert.AddressesFromAWS(out.AvailabilityZones)
 			if e.lb.Type == model.Network.String() {
-				e.lb.Mappings = mappingsFromAWS(out.AvailabilityZones)
+				e.lb.Mappings = convert.MappingsFromAWS(out.AvailabilityZones)
 			}
 			e.lb.SourceNAT, e.lb.AddressType = cmp.Or(a.SourceNAT, e.lb.SourceNAT), cmp.Or(a.AddressType, e.lb.AddressType)
 		}, err

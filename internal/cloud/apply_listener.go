@@ -9,6 +9,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -40,15 +41,15 @@ func (w *writer) createListener(ctx context.Context, a plan.CreateListener, know
 	if err != nil {
 		return plan.Result{}, err
 	}
-	actions, err := actionsToAWS(a.Settings.Default, known)
+	actions, err := convert.ActionsToAWS(a.Settings.Default, groupARNs(known))
 	if err != nil {
 		return plan.Result{}, err
 	}
 	what := "create a listener on " + lb
 	out, err := w.api.elb.CreateListener(ctx, &elb.CreateListenerInput{
 		LoadBalancerArn: aws.String(lb), Port: aws.Int32(a.Settings.Port), Protocol: elbtypes.ProtocolEnum(a.Settings.Protocol),
-		SslPolicy: optional(a.Settings.Policy), AlpnPolicy: alpnPolicy(a.Settings.ALPN), Certificates: certificateList(a.Settings.Certificate),
-		MutualAuthentication: mutualAuthToAWS(a.Settings.MutualAuth), DefaultActions: actions, Tags: tagsToAWS(a.Tags),
+		SslPolicy: convert.Optional(a.Settings.Policy), AlpnPolicy: alpnPolicy(a.Settings.ALPN), Certificates: certificateList(a.Settings.Certificate),
+		MutualAuthentication: convert.MutualAuthToAWS(a.Settings.MutualAuth), DefaultActions: actions, Tags: convert.TagsToAWS(a.Tags),
 	})
 	if err != nil {
 		forget := forgetDetail(lb)
@@ -60,7 +61,7 @@ func (w *writer) createListener(ctx context.Context, a plan.CreateListener, know
 	if len(out.Listeners) != 1 {
 		return plan.Result{}, failed(engine.Unknown, what, "AWS returned %d listeners", len(out.Listeners))
 	}
-	l := listenerFromAWS(out.Listeners[0])
+	l := convert.ListenerFromAWS(out.Listeners[0])
 	if a.Tags != nil {
 		l.Tags = a.Tags
 	}
@@ -119,14 +120,14 @@ func (w *writer) modifyListener(ctx context.Context, a plan.ModifyListener, know
 	if err != nil {
 		return err
 	}
-	actions, err := actionsToAWS(a.Settings.Default, known)
+	actions, err := convert.ActionsToAWS(a.Settings.Default, groupARNs(known))
 	if err != nil {
 		return err
 	}
 	in := &elb.ModifyListenerInput{
 		ListenerArn: aws.String(arn), Port: aws.Int32(a.Settings.Port), Protocol: elbtypes.ProtocolEnum(a.Settings.Protocol),
-		SslPolicy: optional(a.Settings.Policy), AlpnPolicy: alpnPolicy(a.Settings.ALPN), Certificates: certificateList(a.Settings.Certificate),
-		MutualAuthentication: mutualAuthToAWS(a.Settings.MutualAuth), DefaultActions: actions,
+		SslPolicy: convert.Optional(a.Settings.Policy), AlpnPolicy: alpnPolicy(a.Settings.ALPN), Certificates: certificateList(a.Settings.Certificate),
+		MutualAuthentication: convert.MutualAuthToAWS(a.Settings.MutualAuth), DefaultActions: actions,
 	}
 	out, err := w.api.elb.ModifyListener(ctx, in)
 	if err != nil {
@@ -138,7 +139,7 @@ func (w *writer) modifyListener(ctx context.Context, a plan.ModifyListener, know
 		if le == nil || len(out.Listeners) != 1 {
 			return
 		}
-		l := listenerFromAWS(out.Listeners[0])
+		l := convert.ListenerFromAWS(out.Listeners[0])
 		l.Certificates, l.Tags, l.Attributes = le.l.Certificates, le.l.Tags, le.l.Attributes
 		if l.Protocol != le.l.Protocol {
 			// Certificates come or go with the protocol, and attributes with them.

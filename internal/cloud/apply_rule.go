@@ -10,6 +10,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -23,14 +24,14 @@ func (w *writer) createRule(ctx context.Context, a plan.CreateRule, known plan.K
 	if err != nil {
 		return plan.Result{}, err
 	}
-	in := &elb.CreateRuleInput{ListenerArn: aws.String(listener), Priority: aws.Int32(a.Priority), Tags: tagsToAWS(a.Tags)}
-	if in.Conditions, err = conditionsToAWS(a.Rule.Conditions); err != nil {
+	in := &elb.CreateRuleInput{ListenerArn: aws.String(listener), Priority: aws.Int32(a.Priority), Tags: convert.TagsToAWS(a.Tags)}
+	if in.Conditions, err = convert.ConditionsToAWS(a.Rule.Conditions); err != nil {
 		return plan.Result{}, err
 	}
-	if in.Transforms, err = transformsToAWS(a.Rule.Transforms); err != nil {
+	if in.Transforms, err = convert.TransformsToAWS(a.Rule.Transforms); err != nil {
 		return plan.Result{}, err
 	}
-	if in.Actions, err = actionsToAWS(a.Rule.Actions, known); err != nil {
+	if in.Actions, err = convert.ActionsToAWS(a.Rule.Actions, groupARNs(known)); err != nil {
 		return plan.Result{}, err
 	}
 	what := "create a rule on " + listener
@@ -41,7 +42,7 @@ func (w *writer) createRule(ctx context.Context, a plan.CreateRule, known plan.K
 	if len(out.Rules) != 1 {
 		return plan.Result{}, failed(engine.Unknown, what, "AWS returned %d rules", len(out.Rules))
 	}
-	r, err := ruleFromAWS(out.Rules[0])
+	r, err := convert.RuleFromAWS(out.Rules[0])
 	if err != nil {
 		w.inv.write(func() { forgetListener(listener)(w.inv) })
 		return plan.Result{}, err
@@ -67,13 +68,13 @@ func (w *writer) modifyRule(ctx context.Context, a plan.ModifyRule, known plan.K
 		return err
 	}
 	in := &elb.ModifyRuleInput{RuleArn: aws.String(arn)}
-	if in.Conditions, err = conditionsToAWS(a.Conditions); err != nil {
+	if in.Conditions, err = convert.ConditionsToAWS(a.Conditions); err != nil {
 		return err
 	}
-	if in.Actions, err = actionsToAWS(a.Actions, known); err != nil {
+	if in.Actions, err = convert.ActionsToAWS(a.Actions, groupARNs(known)); err != nil {
 		return err
 	}
-	if in.Transforms, err = transformsToAWS(a.Transforms); err != nil {
+	if in.Transforms, err = convert.TransformsToAWS(a.Transforms); err != nil {
 		return err
 	}
 	if len(in.Transforms) == 0 {
@@ -89,7 +90,7 @@ func (w *writer) modifyRule(ctx context.Context, a plan.ModifyRule, known plan.K
 // enterRules enters what AWS returns of rules after a change; their tags stay.
 func (w *writer) enterRules(rules []elbtypes.Rule) error {
 	for _, x := range rules {
-		r, err := ruleFromAWS(x)
+		r, err := convert.RuleFromAWS(x)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -19,7 +20,7 @@ func (w *writer) createSecurityGroup(ctx context.Context, a plan.CreateSecurityG
 	what := "create security group " + a.Name
 	out, err := w.api.ec2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
 		GroupName: aws.String(a.Name), Description: aws.String(a.Description), VpcId: aws.String(w.vpc),
-		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: ec2TagsToAWS(a.Tags)}},
+		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: convert.EC2TagsToAWS(a.Tags)}},
 	})
 	if code(err) == "InvalidGroup.Duplicate" {
 		return plan.Result{}, w.groupNameTaken(ctx, a, what)
@@ -45,7 +46,7 @@ func (w *writer) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup,
 	if len(out.SecurityGroups) == 0 {
 		return failed(engine.Conflict, what, "the name was taken a moment ago")
 	}
-	g := groupFromAWS(out.SecurityGroups[0])
+	g := convert.SecurityGroupFromAWS(out.SecurityGroups[0])
 	known, fresh := false, false
 	w.inv.read(func() {
 		if e := w.inv.sgs.get(g.ID); e != nil {
@@ -133,7 +134,7 @@ func (w *writer) authorize(ctx context.Context, id string, rules []model.Ingress
 	if len(rules) == 0 {
 		return nil
 	}
-	_, err := w.api.ec2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: ingressToAWS(rules)})
+	_, err := w.api.ec2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: convert.IngressToAWS(rules)})
 	return w.ingressChanged(id, "admit sources to "+id, err, func(have []model.IngressRule) []model.IngressRule {
 		return append(slices.Clone(have), rules...)
 	})
@@ -143,10 +144,10 @@ func (w *writer) revoke(ctx context.Context, id string, rules []model.IngressRul
 	if len(rules) == 0 {
 		return nil
 	}
-	_, err := w.api.ec2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: ingressToAWS(rules)})
+	_, err := w.api.ec2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: convert.IngressToAWS(rules)})
 	return w.ingressChanged(id, "shut sources out of "+id, err, func(have []model.IngressRule) []model.IngressRule {
 		return slices.DeleteFunc(slices.Clone(have), func(h model.IngressRule) bool {
-			return slices.ContainsFunc(rules, func(r model.IngressRule) bool { return compareIngress(h, r) == 0 })
+			return slices.ContainsFunc(rules, func(r model.IngressRule) bool { return convert.CompareIngressRules(h, r) == 0 })
 		})
 	})
 }
@@ -162,7 +163,7 @@ func (w *writer) ingressChanged(id, what string, err error, next func([]model.In
 		made = e.made
 		if err == nil {
 			e.g.Ingress = next(e.g.Ingress)
-			slices.SortFunc(e.g.Ingress, compareIngress)
+			slices.SortFunc(e.g.Ingress, convert.CompareIngressRules)
 			e.written = w.cfg.Now()
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -78,9 +79,9 @@ func (v *inventory) owned(kind plan.ResourceKind, id string) error {
 func (w *writer) putTags(ctx context.Context, kind plan.ResourceKind, id string, put plan.Tags) error {
 	var err error
 	if kind == plan.SecurityGroup || kind == plan.BackendGroup {
-		_, err = w.api.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: ec2TagsToAWS(put)})
+		_, err = w.api.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: convert.EC2TagsToAWS(put)})
 	} else {
-		_, err = w.api.elb.AddTags(ctx, &elb.AddTagsInput{ResourceArns: []string{id}, Tags: tagsToAWS(put)})
+		_, err = w.api.elb.AddTags(ctx, &elb.AddTagsInput{ResourceArns: []string{id}, Tags: convert.TagsToAWS(put)})
 	}
 	return w.tagsChanged(kind, id, "put tags on "+id, err, put, nil)
 }

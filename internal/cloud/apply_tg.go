@@ -9,6 +9,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -19,12 +20,12 @@ func (w *writer) createTargetGroup(ctx context.Context, id model.StackID, a plan
 	g, h := a.Group, a.Group.HealthCheck
 	in := &elb.CreateTargetGroupInput{
 		Name: aws.String(g.Name), TargetType: elbtypes.TargetTypeEnum(g.Type), Port: aws.Int32(g.Port),
-		Protocol: elbtypes.ProtocolEnum(g.Protocol), ProtocolVersion: optional(g.ProtocolVersion), VpcId: aws.String(w.vpc),
-		TargetControlPort: g.ControlPort, Tags: tagsToAWS(a.Tags),
-		HealthCheckEnabled: aws.Bool(true), HealthCheckPort: optional(h.Port), HealthCheckProtocol: elbtypes.ProtocolEnum(h.Protocol),
-		HealthCheckPath: optional(h.Path), HealthCheckIntervalSeconds: optionalNumber(h.IntervalSeconds),
-		HealthCheckTimeoutSeconds: optionalNumber(h.TimeoutSeconds), HealthyThresholdCount: optionalNumber(h.HealthyThreshold),
-		UnhealthyThresholdCount: optionalNumber(h.UnhealthyThreshold), Matcher: matcherToAWS(h),
+		Protocol: elbtypes.ProtocolEnum(g.Protocol), ProtocolVersion: convert.Optional(g.ProtocolVersion), VpcId: aws.String(w.vpc),
+		TargetControlPort: g.ControlPort, Tags: convert.TagsToAWS(a.Tags),
+		HealthCheckEnabled: aws.Bool(true), HealthCheckPort: convert.Optional(h.Port), HealthCheckProtocol: elbtypes.ProtocolEnum(h.Protocol),
+		HealthCheckPath: convert.Optional(h.Path), HealthCheckIntervalSeconds: convert.OptionalNumber(h.IntervalSeconds),
+		HealthCheckTimeoutSeconds: convert.OptionalNumber(h.TimeoutSeconds), HealthyThresholdCount: convert.OptionalNumber(h.HealthyThreshold),
+		UnhealthyThresholdCount: convert.OptionalNumber(h.UnhealthyThreshold), Matcher: convert.MatcherToAWS(h),
 	}
 	if g.AddressType != "" && g.AddressType != model.IPv4 {
 		in.IpAddressType = elbtypes.TargetGroupIpAddressTypeEnum(g.AddressType)
@@ -45,7 +46,7 @@ func (w *writer) createTargetGroup(ctx context.Context, id model.StackID, a plan
 	if len(out.TargetGroups) != 1 {
 		return plan.Result{}, failed(engine.Unknown, what, "AWS returned %d target groups", len(out.TargetGroups))
 	}
-	made := targetGroupFromAWS(out.TargetGroups[0])
+	made := convert.TargetGroupFromAWS(out.TargetGroups[0])
 	seen, err := w.checkTargetGroup(ctx, id, made.ARN, what)
 	if err != nil {
 		return plan.Result{}, err
@@ -137,17 +138,17 @@ func (w *writer) setHealthCheck(ctx context.Context, a plan.SetHealthCheck, know
 	}
 	h := a.Check
 	out, err := w.api.elb.ModifyTargetGroup(ctx, &elb.ModifyTargetGroupInput{
-		TargetGroupArn: aws.String(arn), HealthCheckPort: optional(h.Port), HealthCheckProtocol: elbtypes.ProtocolEnum(h.Protocol),
-		HealthCheckPath: optional(h.Path), HealthCheckIntervalSeconds: optionalNumber(h.IntervalSeconds),
-		HealthCheckTimeoutSeconds: optionalNumber(h.TimeoutSeconds), HealthyThresholdCount: optionalNumber(h.HealthyThreshold),
-		UnhealthyThresholdCount: optionalNumber(h.UnhealthyThreshold), Matcher: matcherToAWS(h),
+		TargetGroupArn: aws.String(arn), HealthCheckPort: convert.Optional(h.Port), HealthCheckProtocol: elbtypes.ProtocolEnum(h.Protocol),
+		HealthCheckPath: convert.Optional(h.Path), HealthCheckIntervalSeconds: convert.OptionalNumber(h.IntervalSeconds),
+		HealthCheckTimeoutSeconds: convert.OptionalNumber(h.TimeoutSeconds), HealthyThresholdCount: convert.OptionalNumber(h.HealthyThreshold),
+		UnhealthyThresholdCount: convert.OptionalNumber(h.UnhealthyThreshold), Matcher: convert.MatcherToAWS(h),
 	})
 	if err != nil {
 		return w.failure("set the health check of "+arn, err, owned.made, forgetTargetGroups)
 	}
 	w.inv.write(func() {
 		if e := w.inv.groups.get(arn); e != nil && len(out.TargetGroups) == 1 {
-			e.g.HealthCheck = targetGroupFromAWS(out.TargetGroups[0]).HealthCheck
+			e.g.HealthCheck = convert.TargetGroupFromAWS(out.TargetGroups[0]).HealthCheck
 			e.written = w.cfg.Now()
 		}
 	})

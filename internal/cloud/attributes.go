@@ -9,6 +9,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -187,7 +188,7 @@ func (r *reader) readState(ctx context.Context, arn string) error {
 	}
 	r.inv.write(func() {
 		if e := r.inv.lbs.get(arn); e != nil && len(out.LoadBalancers) == 1 {
-			e.lb.State, e.stateAt = loadBalancerFromAWS(out.LoadBalancers[0]).State, start
+			e.lb.State, e.stateAt = convert.LoadBalancerFromAWS(out.LoadBalancers[0]).State, start
 		}
 	})
 	return nil

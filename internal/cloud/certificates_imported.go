@@ -14,6 +14,7 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/certificate"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -91,14 +92,14 @@ func (c *certificates) withWritten(own []ownCertificate, begun time.Time) []ownC
 func (c *certificates) importCertificate(ctx context.Context, a plan.ImportCertificate) (plan.Result, error) {
 	what := "import the certificate of Secret " + a.Secret
 	in := &acm.ImportCertificateInput{
-		Certificate: []byte(a.Content.Body), PrivateKey: []byte(a.Content.Key.Reveal()), CertificateArn: optional(a.ARN),
+		Certificate: []byte(a.Content.Body), PrivateKey: []byte(a.Content.Key.Reveal()), CertificateArn: convert.Optional(a.ARN),
 	}
 	if a.Content.Chain != "" {
 		in.CertificateChain = []byte(a.Content.Chain)
 	}
 	w := writtenCertificate{ownCertificate: ownCertificate{tags: a.Tags, OwnCertificate: observed.OwnCertificate{Status: observed.Issued, Created: c.cfg.Now()}}}
 	if a.ARN == "" {
-		for _, t := range tagsToAWS(a.Tags) {
+		for _, t := range convert.TagsToAWS(a.Tags) {
 			in.Tags = append(in.Tags, acmtypes.Tag{Key: t.Key, Value: t.Value})
 		}
 	} else {

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -177,10 +178,10 @@ func (c *certificates) forgetOwnCertificates() {
 func (c *certificates) requestCertificate(ctx context.Context, a plan.RequestCertificate) (plan.Result, error) {
 	sum := sha256.Sum256([]byte(c.cfg.Cluster + " " + a.Token))
 	in := &acm.RequestCertificateInput{
-		DomainName: aws.String(a.Domain), SubjectAlternativeNames: a.Hosts, CertificateAuthorityArn: optional(a.CA),
+		DomainName: aws.String(a.Domain), SubjectAlternativeNames: a.Hosts, CertificateAuthorityArn: convert.Optional(a.CA),
 		ValidationMethod: acmtypes.ValidationMethodDns, IdempotencyToken: aws.String(hex.EncodeToString(sum[:16])),
 	}
-	for _, t := range tagsToAWS(a.Tags) {
+	for _, t := range convert.TagsToAWS(a.Tags) {
 		in.Tags = append(in.Tags, acmtypes.Tag{Key: t.Key, Value: t.Value})
 	}
 	out, err := c.api.acm.RequestCertificate(ctx, in)

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -142,7 +143,7 @@ func (r *reader) readLoadBalancers(ctx context.Context, arns []string) error {
 			return err
 		}
 		for _, lb := range out.LoadBalancers {
-			seen[aws.ToString(lb.LoadBalancerArn)] = foundLoadBalancer{loadBalancerFromAWS(lb), aws.ToTime(lb.CreatedTime)}
+			seen[aws.ToString(lb.LoadBalancerArn)] = foundLoadBalancer{convert.LoadBalancerFromAWS(lb), aws.ToTime(lb.CreatedTime)}
 		}
 		r.inv.write(func() { r.inv.enterLoadBalancers(seen, slices.Values(batch), start) })
 		return nil
@@ -160,7 +161,7 @@ func (r *reader) readTargetGroups(ctx context.Context, arns []string) error {
 			return err
 		}
 		for _, g := range out.TargetGroups {
-			seen[aws.ToString(g.TargetGroupArn)] = foundTargetGroup{targetGroupFromAWS(g), aws.ToString(g.VpcId)}
+			seen[aws.ToString(g.TargetGroupArn)] = foundTargetGroup{convert.TargetGroupFromAWS(g), aws.ToString(g.VpcId)}
 		}
 		r.inv.write(func() { r.inv.enterTargetGroups(seen, slices.Values(batch), start) })
 		return nil

@@ -11,6 +11,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -84,7 +85,7 @@ func (r *reader) describeListeners(ctx context.Context, arn string, listeners ma
 			return err
 		}
 		for _, l := range page.Listeners {
-			x := listenerFromAWS(l)
+			x := convert.ListenerFromAWS(l)
 			listeners[x.ARN] = &listenerEntry{l: x}
 		}
 	}
@@ -281,7 +282,7 @@ func (r *reader) describeRules(ctx context.Context, listener string) (map[string
 			if aws.ToBool(r.IsDefault) {
 				continue
 			}
-			x, err := ruleFromAWS(r)
+			x, err := convert.RuleFromAWS(r)
 			if err != nil {
 				return nil, err
 			}

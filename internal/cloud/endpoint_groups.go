@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -92,10 +93,10 @@ func (p *endpoints) readEndpointGroups(ctx context.Context, f []ec2types.Filter,
 			return err
 		}
 		for _, g := range page.SecurityGroups {
-			tag := ec2TagsFromAWS(g.Tags)["kubernetes.io/cluster/"+p.cfg.Cluster]
+			tag := convert.EC2TagsFromAWS(g.Tags)["kubernetes.io/cluster/"+p.cfg.Cluster]
 			found[aws.ToString(g.GroupId)] = foundRules{
 				exists: true, tagged: (tag == "owned" || tag == "shared") && aws.ToString(g.VpcId) == p.vpc,
-				rules: ingressFromAWS(g.IpPermissions), at: start,
+				rules: convert.IngressFromAWS(g.IpPermissions), at: start,
 			}
 		}
 	}
@@ -158,20 +159,20 @@ func (p *endpoints) ChangedEndpointGroups(ctx context.Context) ([]string, error)
 // ChangeEndpointRules implements bindings.EndpointGroups.
 func (p *endpoints) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {
 	if len(authorize) > 0 {
-		_, err := p.api.ec2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: ingressToAWS(sortedRules(authorize))})
+		_, err := p.api.ec2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: convert.IngressToAWS(sortedRules(authorize))})
 		if err != nil {
 			return p.endpointRulesFailed(group, fmt.Errorf("admit sources to %s: %w", group, err))
 		}
 		p.endpointRulesChanged(group, func(have []model.IngressRule) []model.IngressRule { return append(have, authorize...) })
 	}
 	if len(revoke) > 0 {
-		_, err := p.api.ec2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: ingressToAWS(sortedRules(revoke))})
+		_, err := p.api.ec2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: convert.IngressToAWS(sortedRules(revoke))})
 		if err != nil {
 			return p.endpointRulesFailed(group, fmt.Errorf("shut sources out of %s: %w", group, err))
 		}
 		p.endpointRulesChanged(group, func(have []model.IngressRule) []model.IngressRule {
 			return slices.DeleteFunc(have, func(h model.IngressRule) bool {
-				return slices.ContainsFunc(revoke, func(r model.IngressRule) bool { return compareIngress(h, r) == 0 })
+				return slices.ContainsFunc(revoke, func(r model.IngressRule) bool { return convert.CompareIngressRules(h, r) == 0 })
 			})
 		})
 	}
@@ -180,7 +181,7 @@ func (p *endpoints) ChangeEndpointRules(ctx context.Context, group string, autho
 
 func sortedRules(in []model.IngressRule) []model.IngressRule {
 	out := slices.Clone(in)
-	slices.SortFunc(out, compareIngress)
+	slices.SortFunc(out, convert.CompareIngressRules)
 	return out
 }
 

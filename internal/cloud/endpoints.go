@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/network"
 )
@@ -317,7 +318,7 @@ func (p *endpoints) setGroupTags(ctx context.Context, found map[string][]network
 			}
 			p.with(func() {
 				for _, g := range page.SecurityGroups {
-					p.cache.tags[aws.ToString(g.GroupId)] = foundTags{ec2TagsFromAWS(g.Tags), start}
+					p.cache.tags[aws.ToString(g.GroupId)] = foundTags{convert.EC2TagsFromAWS(g.Tags), start}
 				}
 			})
 		}

@@ -12,6 +12,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -135,7 +136,7 @@ func (n *nameFacts) readGroups(ctx context.Context, q model.AskGroups) (observed
 		}
 	}
 	if len(names) > 0 {
-		f := append(filters("vpc-id", n.vpc), filter("tag:"+nameTag, unique(names)...))
+		f := append(filters("vpc-id", n.vpc), filter("tag:"+convert.NameTag, unique(names)...))
 		found := map[string]map[string]bool{} // distinct names by reference
 		err := n.eachGroup(ctx, f, func(id, name string) {
 			// AWS reads the wildcards * and ? in names that it is asked for.
@@ -179,7 +180,7 @@ func (n *nameFacts) eachGroup(ctx context.Context, f []ec2types.Filter, do func(
 			return fmt.Errorf("find security groups: %w", err)
 		}
 		for _, g := range page.SecurityGroups {
-			do(aws.ToString(g.GroupId), ec2TagsFromAWS(g.Tags)[nameTag])
+			do(aws.ToString(g.GroupId), convert.EC2TagsFromAWS(g.Tags)[convert.NameTag])
 		}
 	}
 	return nil

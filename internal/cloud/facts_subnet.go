@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -192,7 +193,7 @@ func (n *networkFacts) readSubnets(ctx context.Context, name, value string) ([]o
 			return nil, fmt.Errorf("read subnets: %w", err)
 		}
 		for _, s := range page.Subnets {
-			out = append(out, subnetFromAWS(s))
+			out = append(out, convert.SubnetFromAWS(s))
 		}
 	}
 	slices.SortFunc(out, func(a, b observed.Subnet) int { return strings.Compare(a.ID, b.ID) })

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -109,7 +110,7 @@ func (r *reader) listLoadBalancers(ctx context.Context) error {
 			return err
 		}
 		for _, lb := range page.LoadBalancers {
-			seen[aws.ToString(lb.LoadBalancerArn)] = foundLoadBalancer{loadBalancerFromAWS(lb), aws.ToTime(lb.CreatedTime)}
+			seen[aws.ToString(lb.LoadBalancerArn)] = foundLoadBalancer{convert.LoadBalancerFromAWS(lb), aws.ToTime(lb.CreatedTime)}
 		}
 	}
 	r.inv.write(func() {
@@ -161,7 +162,7 @@ func (r *reader) listTargetGroups(ctx context.Context) error {
 			return err
 		}
 		for _, g := range page.TargetGroups {
-			seen[aws.ToString(g.TargetGroupArn)] = foundTargetGroup{targetGroupFromAWS(g), aws.ToString(g.VpcId)}
+			seen[aws.ToString(g.TargetGroupArn)] = foundTargetGroup{convert.TargetGroupFromAWS(g), aws.ToString(g.VpcId)}
 		}
 	}
 	r.inv.write(func() {
@@ -238,7 +239,7 @@ func (r *reader) describeSecurityGroups(ctx context.Context, in *ec2.DescribeSec
 			return err
 		}
 		for _, g := range page.SecurityGroups {
-			if x := groupFromAWS(g); r.ours(x.Tags) {
+			if x := convert.SecurityGroupFromAWS(g); r.ours(x.Tags) {
 				seen[x.ID] = x
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
@@ -87,7 +88,7 @@ func (t *targets) assume(ctx context.Context, a bindings.Account) (*elb.Client, 
 func (t *targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 	what := "assume role " + a.Role
 	out, err := t.api.sts.AssumeRole(ctx, &sts.AssumeRoleInput{
-		RoleArn: aws.String(a.Role), RoleSessionName: aws.String(sessionName(t.cfg.Cluster)), ExternalId: optional(string(a.ExternalID)),
+		RoleArn: aws.String(a.Role), RoleSessionName: aws.String(sessionName(t.cfg.Cluster)), ExternalId: convert.Optional(string(a.ExternalID)),
 	})
 	if interrupted(err) {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
@@ -108,7 +109,7 @@ func (c *client) describeTags(ctx context.Context, arns []string) (map[string]ma
 			return err
 		}
 		for _, d := range res.TagDescriptions {
-			out[aws.ToString(d.ResourceArn)] = tagsFromAWS(d.Tags)
+			out[aws.ToString(d.ResourceArn)] = convert.TagsFromAWS(d.Tags)
 		}
 		return nil
 	})

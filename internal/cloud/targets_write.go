@@ -12,6 +12,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -34,7 +35,7 @@ func (t targetGroups) Register(ctx context.Context, arn string, turn bindings.Tu
 	in := &elb.RegisterTargetsInput{TargetGroupArn: aws.String(arn)}
 	for _, n := range targets {
 		in.Targets = append(in.Targets, elbtypes.TargetDescription{
-			Id: aws.String(n.ID), Port: optionalNumber(n.Port), AvailabilityZone: optional(n.Zone), QuicServerId: optional(n.ServerID),
+			Id: aws.String(n.ID), Port: convert.OptionalNumber(n.Port), AvailabilityZone: convert.Optional(n.Zone), QuicServerId: convert.Optional(n.ServerID),
 		})
 	}
 	if _, err = api.RegisterTargets(call.with(ctx), in); err != nil {
@@ -72,7 +73,7 @@ func (t targetGroups) Deregister(ctx context.Context, arn string, turn bindings.
 	in := &elb.DeregisterTargetsInput{TargetGroupArn: aws.String(arn)}
 	for _, o := range targets {
 		in.Targets = append(in.Targets, elbtypes.TargetDescription{
-			Id: aws.String(o.ID), Port: optionalNumber(o.Port), AvailabilityZone: optional(o.Zone), QuicServerId: optional(o.ServerID),
+			Id: aws.String(o.ID), Port: convert.OptionalNumber(o.Port), AvailabilityZone: convert.Optional(o.Zone), QuicServerId: convert.Optional(o.ServerID),
 		})
 	}
 	if _, err = api.DeregisterTargets(call.with(ctx), in); err != nil {

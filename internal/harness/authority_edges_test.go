@@ -16,7 +16,7 @@ import (
 
 func init() {
 	maps.Copy(authorities, map[string]authority{
-		"Gateway as backend": chainAuthority,
+		"Gateway as backend": ambiguousChainAuthority,
 		"external HTTPRoute": externalRouteAuthority,
 		"redirect HTTPRoute": redirectRouteAuthority,
 		"external Ingress":   answerAuthority(`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupName":"external"}]}}`),
@@ -49,9 +49,9 @@ func outcomes(port int32, host string) func(r *Harness) []string {
 	}
 }
 
-// chainAuthority is a network load balancer in front of that of another Gateway. The id of its target group can mean a
+// ambiguousChainAuthority is a network load balancer in front of that of another Gateway. The id of its target group can mean a
 // Gateway of namespace "my" as well, which permits everything.
-var chainAuthority = authority{
+var ambiguousChainAuthority = authority{
 	docs: func(*testing.T) []string {
 		in := func(docs string) string { return strings.ReplaceAll(docs, "namespace: shop", "namespace: my-shop") }
 		return []string{

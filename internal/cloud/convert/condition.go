@@ -1,4 +1,4 @@
-package cloud
+package convert
 
 import (
 	"fmt"
@@ -22,7 +22,8 @@ const (
 	sourceField = "source-ip"
 )
 
-func conditionsToAWS(cs []model.Condition) ([]elbtypes.RuleCondition, error) {
+// ConditionsToAWS converts the conditions of a rule.
+func ConditionsToAWS(cs []model.Condition) ([]elbtypes.RuleCondition, error) {
 	out := make([]elbtypes.RuleCondition, 0, len(cs))
 	for _, c := range cs {
 		x, err := conditionToAWS(c)
@@ -49,7 +50,7 @@ func conditionToAWS(c model.Condition) (elbtypes.RuleCondition, error) {
 	case model.QueryString:
 		q := &elbtypes.QueryStringConditionConfig{}
 		for _, p := range c.Pairs {
-			q.Values = append(q.Values, elbtypes.QueryStringKeyValuePair{Key: optional(p.Key), Value: aws.String(p.Value)})
+			q.Values = append(q.Values, elbtypes.QueryStringKeyValuePair{Key: Optional(p.Key), Value: aws.String(p.Value)})
 		}
 		return elbtypes.RuleCondition{Field: aws.String(queryField), QueryStringConfig: q}, nil
 	case model.SourceIP:
@@ -113,7 +114,8 @@ func list(in []string) []string {
 	return slices.Clone(in)
 }
 
-func transformsToAWS(ts []model.Transform) ([]elbtypes.RuleTransform, error) {
+// TransformsToAWS converts the transforms of a rule.
+func TransformsToAWS(ts []model.Transform) ([]elbtypes.RuleTransform, error) {
 	var out []elbtypes.RuleTransform
 	for _, t := range ts {
 		var rewrites []elbtypes.RewriteConfig
@@ -153,9 +155,9 @@ func transformsFromAWS(ts []elbtypes.RuleTransform) []model.Transform {
 	return out
 }
 
-// ruleFromAWS converts a rule; tags are read apart from it. The default rule has no number for a
+// RuleFromAWS converts a rule; tags are read apart from it. The default rule has no number for a
 // priority and must not be given.
-func ruleFromAWS(r elbtypes.Rule) (observed.Rule, error) {
+func RuleFromAWS(r elbtypes.Rule) (observed.Rule, error) {
 	p, err := strconv.ParseInt(aws.ToString(r.Priority), 10, 32)
 	if err != nil {
 		return observed.Rule{}, fmt.Errorf("rule %s has priority %q", aws.ToString(r.RuleArn), aws.ToString(r.Priority))

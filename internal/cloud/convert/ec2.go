@@ -1,4 +1,4 @@
-package cloud
+package convert
 
 import (
 	"cmp"
@@ -12,17 +12,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// groupFromAWS converts a security group with its ingress rules.
-func groupFromAWS(g ec2types.SecurityGroup) observed.SecurityGroup {
+// SecurityGroupFromAWS converts a security group with its ingress rules.
+func SecurityGroupFromAWS(g ec2types.SecurityGroup) observed.SecurityGroup {
 	return observed.SecurityGroup{
 		ID: aws.ToString(g.GroupId), Name: aws.ToString(g.GroupName), VPC: aws.ToString(g.VpcId),
-		Tags: ec2TagsFromAWS(g.Tags), Ingress: ingressFromAWS(g.IpPermissions),
+		Tags: EC2TagsFromAWS(g.Tags), Ingress: IngressFromAWS(g.IpPermissions),
 	}
 }
 
-// ingressFromAWS splits permissions, which EC2 groups by protocol and ports, into one rule per
+// IngressFromAWS splits permissions, which EC2 groups by protocol and ports, into one rule per
 // source, in a fixed order.
-func ingressFromAWS(ps []ec2types.IpPermission) []model.IngressRule {
+func IngressFromAWS(ps []ec2types.IpPermission) []model.IngressRule {
 	var out []model.IngressRule
 	for _, p := range ps {
 		r := model.IngressRule{Protocol: aws.ToString(p.IpProtocol), From: aws.ToInt32(p.FromPort), To: aws.ToInt32(p.ToPort)}
@@ -47,21 +47,22 @@ func ingressFromAWS(ps []ec2types.IpPermission) []model.IngressRule {
 			out = append(out, n)
 		}
 	}
-	slices.SortFunc(out, compareIngress)
+	slices.SortFunc(out, CompareIngressRules)
 	return out
 }
 
-func compareIngress(a, b model.IngressRule) int {
+// CompareIngressRules orders ingress rules by all of their fields.
+func CompareIngressRules(a, b model.IngressRule) int {
 	return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To),
 		cmp.Compare(a.CIDR, b.CIDR), cmp.Compare(a.PrefixList, b.PrefixList), cmp.Compare(a.Group, b.Group))
 }
 
-// ingressToAWS writes one permission for each rule.
-func ingressToAWS(rules []model.IngressRule) []ec2types.IpPermission {
+// IngressToAWS writes one permission for each rule.
+func IngressToAWS(rules []model.IngressRule) []ec2types.IpPermission {
 	out := make([]ec2types.IpPermission, 0, len(rules))
 	for _, r := range rules {
 		p := ec2types.IpPermission{IpProtocol: aws.String(r.Protocol), FromPort: aws.Int32(r.From), ToPort: aws.Int32(r.To)}
-		d := optional(r.Description)
+		d := Optional(r.Description)
 		switch {
 		case r.Group != "":
 			p.UserIdGroupPairs = []ec2types.UserIdGroupPair{{GroupId: aws.String(r.Group), Description: d}}
@@ -92,7 +93,8 @@ func isIPv6(cidr string) bool {
 	return false
 }
 
-func ec2TagsToAWS(tags map[string]string) []ec2types.Tag {
+// EC2TagsToAWS is sorted by key.
+func EC2TagsToAWS(tags map[string]string) []ec2types.Tag {
 	var out []ec2types.Tag
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		out = append(out, ec2types.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
@@ -100,7 +102,8 @@ func ec2TagsToAWS(tags map[string]string) []ec2types.Tag {
 	return out
 }
 
-func ec2TagsFromAWS(tags []ec2types.Tag) map[string]string {
+// EC2TagsFromAWS is never nil, so that no tags differ from tags that were not read.
+func EC2TagsFromAWS(tags []ec2types.Tag) map[string]string {
 	out := make(map[string]string, len(tags))
 	for _, t := range tags {
 		out[aws.ToString(t.Key)] = aws.ToString(t.Value)
@@ -108,14 +111,14 @@ func ec2TagsFromAWS(tags []ec2types.Tag) map[string]string {
 	return out
 }
 
-// subnetFromAWS converts a subnet; zone types are filled in by the caller.
-func subnetFromAWS(s ec2types.Subnet) observed.Subnet {
+// SubnetFromAWS converts a subnet; zone types are filled in by the caller.
+func SubnetFromAWS(s ec2types.Subnet) observed.Subnet {
 	out := observed.Subnet{
 		ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), ZoneID: aws.ToString(s.AvailabilityZoneId),
 		Outpost: aws.ToString(s.OutpostArn), FreeIPs: aws.ToInt32(s.AvailableIpAddressCount), CIDR: aws.ToString(s.CidrBlock),
-		Tags: ec2TagsFromAWS(s.Tags), VPC: aws.ToString(s.VpcId),
+		Tags: EC2TagsFromAWS(s.Tags), VPC: aws.ToString(s.VpcId),
 	}
-	out.Name = out.Tags[nameTag]
+	out.Name = out.Tags[NameTag]
 	for _, a := range s.Ipv6CidrBlockAssociationSet {
 		if a.Ipv6CidrBlockState != nil && a.Ipv6CidrBlockState.State == ec2types.SubnetCidrBlockStateCodeAssociated {
 			out.IPv6CIDRs = append(out.IPv6CIDRs, aws.ToString(a.Ipv6CidrBlock))
@@ -125,5 +128,5 @@ func subnetFromAWS(s ec2types.Subnet) observed.Subnet {
 	return out
 }
 
-// nameTag is what people name EC2 resources by.
-const nameTag = "Name"
+// NameTag is what people name EC2 resources by.
+const NameTag = "Name"

@@ -1,4 +1,4 @@
-package cloud
+package convert
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // AWS shows redirect fields that keep the request's value by these placeholders.
@@ -23,10 +22,14 @@ const (
 
 // actionsToAWS converts the actions of a rule or a listener. Target groups of the stack are
 // looked up in known.
-func actionsToAWS(actions []model.Action, known plan.Known) ([]elbtypes.Action, error) {
+// GroupARNOf returns the ARN of a target group that an action names.
+type GroupARNOf func(model.GroupRef) (string, error)
+
+// ActionsToAWS converts the actions of a rule or a listener, in their order.
+func ActionsToAWS(actions []model.Action, arnOf GroupARNOf) ([]elbtypes.Action, error) {
 	out := make([]elbtypes.Action, 0, len(actions))
 	for i, a := range actions {
-		x, err := actionToAWS(a, known)
+		x, err := actionToAWS(a, arnOf)
 		if err != nil {
 			return nil, err
 		}
@@ -36,15 +39,15 @@ func actionsToAWS(actions []model.Action, known plan.Known) ([]elbtypes.Action, 
 	return out, nil
 }
 
-func actionToAWS(a model.Action, known plan.Known) (elbtypes.Action, error) {
+func actionToAWS(a model.Action, arnOf GroupARNOf) (elbtypes.Action, error) {
 	switch a := a.(type) {
 	case model.Forward:
-		return forwardToAWS(a, known)
+		return forwardToAWS(a, arnOf)
 	case model.Redirect:
 		c := &elbtypes.RedirectActionConfig{
 			StatusCode: elbtypes.RedirectActionStatusCodeEnum(a.Status),
-			Host:       optional(a.Host), Path: optional(a.Path), Port: optional(a.Port),
-			Protocol: optional(a.Protocol), Query: optional(a.Query),
+			Host:       Optional(a.Host), Path: Optional(a.Path), Port: Optional(a.Port),
+			Protocol: Optional(a.Protocol), Query: Optional(a.Query),
 		}
 		if a.DropQuery {
 			c.Query = aws.String("")
@@ -52,7 +55,7 @@ func actionToAWS(a model.Action, known plan.Known) (elbtypes.Action, error) {
 		return elbtypes.Action{Type: elbtypes.ActionTypeEnumRedirect, RedirectConfig: c}, nil
 	case model.FixedResponse:
 		return elbtypes.Action{Type: elbtypes.ActionTypeEnumFixedResponse, FixedResponseConfig: &elbtypes.FixedResponseActionConfig{
-			StatusCode: aws.String(a.Status), ContentType: optional(a.ContentType), MessageBody: optional(a.Body),
+			StatusCode: aws.String(a.Status), ContentType: Optional(a.ContentType), MessageBody: Optional(a.Body),
 		}}, nil
 	case model.AuthOIDC:
 		return elbtypes.Action{Type: elbtypes.ActionTypeEnumAuthenticateOidc, AuthenticateOidcConfig: oidcToAWS(a)}, nil
@@ -61,8 +64,8 @@ func actionToAWS(a model.Action, known plan.Known) (elbtypes.Action, error) {
 			UserPoolArn: aws.String(a.UserPoolARN), UserPoolClientId: aws.String(a.ClientID), UserPoolDomain: aws.String(a.Domain),
 			AuthenticationRequestExtraParams: maps.Clone(a.ExtraParams),
 			OnUnauthenticatedRequest:         elbtypes.AuthenticateCognitoActionConditionalBehaviorEnum(a.OnUnauthenticated),
-			Scope:                            optional(a.Scope), SessionCookieName: optional(a.SessionCookie),
-			SessionTimeout: optionalNumber(a.SessionTimeout),
+			Scope:                            Optional(a.Scope), SessionCookieName: Optional(a.SessionCookie),
+			SessionTimeout: OptionalNumber(a.SessionTimeout),
 		}}, nil
 	case model.ValidateJWT:
 		c := &elbtypes.JwtValidationActionConfig{JwksEndpoint: aws.String(a.JWKSEndpoint), Issuer: aws.String(a.Issuer)}
@@ -83,8 +86,8 @@ func oidcToAWS(a model.AuthOIDC) *elbtypes.AuthenticateOidcActionConfig {
 		ClientId:                         aws.String(a.ClientID.Reveal()),
 		AuthenticationRequestExtraParams: maps.Clone(a.ExtraParams),
 		OnUnauthenticatedRequest:         elbtypes.AuthenticateOidcActionConditionalBehaviorEnum(a.OnUnauthenticated),
-		Scope:                            optional(a.Scope), SessionCookieName: optional(a.SessionCookie),
-		SessionTimeout: optionalNumber(a.SessionTimeout),
+		Scope:                            Optional(a.Scope), SessionCookieName: Optional(a.SessionCookie),
+		SessionTimeout: OptionalNumber(a.SessionTimeout),
 	}
 	// A live action that is written back as it was read has no secret: AWS never returns it, but
 	// keeps the one that it has.
@@ -97,10 +100,10 @@ func oidcToAWS(a model.AuthOIDC) *elbtypes.AuthenticateOidcActionConfig {
 }
 
 // forwardToAWS always writes a forward config, never the older top-level target group.
-func forwardToAWS(a model.Forward, known plan.Known) (elbtypes.Action, error) {
+func forwardToAWS(a model.Forward, arnOf GroupARNOf) (elbtypes.Action, error) {
 	c := &elbtypes.ForwardActionConfig{}
 	for _, g := range a.Groups {
-		arn, err := groupARN(g.Group, known)
+		arn, err := arnOf(g.Group)
 		if err != nil {
 			return elbtypes.Action{}, err
 		}
@@ -119,18 +122,6 @@ func forwardToAWS(a model.Forward, known plan.Known) (elbtypes.Action, error) {
 }
 
 // groupARN resolves a reference to a target group.
-func groupARN(r model.GroupRef, known plan.Known) (string, error) {
-	switch {
-	case r.ARN != "":
-		return r.ARN, nil
-	case r.ID != "":
-		return lookup(known, plan.GroupAddress(r.ID))
-	}
-	return "", fmt.Errorf("target group %s was not resolved to an ARN", r.Name)
-}
-
-// actionsFromAWS converts what AWS shows of a rule's or listener's actions, in their order. An
-// action that the model cannot carry is kept as an opaque one that equals nothing.
 func actionsFromAWS(actions []elbtypes.Action) []model.Action {
 	sorted := slices.Clone(actions)
 	slices.SortStableFunc(sorted, func(a, b elbtypes.Action) int {
@@ -227,15 +218,16 @@ func params(m map[string]string) map[string]string {
 	return maps.Clone(m)
 }
 
-// optional is nil for an empty text, so that it is not sent.
-func optional(s string) *string {
+// Optional is nil for an empty text, so that it is not sent.
+func Optional(s string) *string {
 	if s == "" {
 		return nil
 	}
 	return &s
 }
 
-func optionalNumber[T int32 | int64](n T) *T {
+// OptionalNumber is nil for zero, so that it is not sent.
+func OptionalNumber[T int32 | int64](n T) *T {
 	if n == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package cloud
+package convert
 
 import (
 	"testing"
@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // What is written and read back must be what was desired.
@@ -51,10 +50,15 @@ func TestActionsComeBackAsDesired(t *testing.T) {
 		},
 		"jwt": {desired: model.ValidateJWT{JWKSEndpoint: "j", Issuer: "i", Claims: []model.JWTClaim{{Format: "string-array", Name: "n", Values: []string{"v"}}}}},
 	}
-	known := plan.Known{plan.GroupAddress("api"): "arn-api"}
+	arnOf := func(r model.GroupRef) (string, error) {
+		if r.ID == "api" {
+			return "arn-api", nil
+		}
+		return r.ARN, nil
+	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			sent, err := actionsToAWS([]model.Action{c.desired}, known)
+			sent, err := ActionsToAWS([]model.Action{c.desired}, arnOf)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,13 +100,6 @@ func TestActionsAreReadAsAWSShowsThem(t *testing.T) {
 	}
 }
 
-func TestForwardToAGroupThatIsNotMadeIsAConflict(t *testing.T) {
-	_, err := actionsToAWS([]model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "missing"}}}}}, nil)
-	if err == nil {
-		t.Fatal("no error")
-	}
-}
-
 func TestConditionsAndTransformsComeBackAsDesired(t *testing.T) {
 	desired := []model.Condition{
 		model.HostHeader{Values: []string{"*.example.com"}}, model.HostHeader{Regex: []string{"^a"}},
@@ -112,7 +109,7 @@ func TestConditionsAndTransformsComeBackAsDesired(t *testing.T) {
 		model.QueryString{Pairs: []model.QueryPair{{Key: "a", Value: "1"}, {Value: "2"}}},
 		model.SourceIP{CIDRs: []string{"10.0.0.0/8"}},
 	}
-	sent, err := conditionsToAWS(desired)
+	sent, err := ConditionsToAWS(desired)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +121,7 @@ func TestConditionsAndTransformsComeBackAsDesired(t *testing.T) {
 	transforms := []model.Transform{
 		{Kind: model.HostRewrite, Rewrites: []model.Rewrite{{Regex: "a", Replace: "b"}}}, {Kind: model.URLRewrite, Rewrites: []model.Rewrite{{Regex: "c", Replace: "$1"}}},
 	}
-	sentTransforms, err := transformsToAWS(transforms)
+	sentTransforms, err := TransformsToAWS(transforms)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,12 +148,12 @@ func TestMutualAuthenticationThatIsOffIsNone(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := listenerFromAWS(elbtypes.Listener{MutualAuthentication: c.aws}).MutualAuth
+			got := ListenerFromAWS(elbtypes.Listener{MutualAuthentication: c.aws}).MutualAuth
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			if got != nil {
-				back := listenerFromAWS(elbtypes.Listener{MutualAuthentication: mutualAuthToAWS(got)}).MutualAuth
+				back := ListenerFromAWS(elbtypes.Listener{MutualAuthentication: MutualAuthToAWS(got)}).MutualAuth
 				if diff := cmp.Diff(c.want, back); diff != "" {
 					t.Errorf("sent and read: -want +got:\n%s", diff)
 				}
@@ -174,11 +171,11 @@ func TestIngressRulesComeBackOnePerSource(t *testing.T) {
 		{Protocol: "tcp", From: 80, To: 80, CIDR: "0.0.0.0/0"},
 		{Protocol: "tcp", From: 80, To: 80, CIDR: "::/0"},
 	}
-	if diff := cmp.Diff(rules, ingressFromAWS(ingressToAWS(rules))); diff != "" {
+	if diff := cmp.Diff(rules, IngressFromAWS(IngressToAWS(rules))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	// EC2 puts sources of the same ports together.
-	got := ingressFromAWS([]ec2types.IpPermission{{
+	got := IngressFromAWS([]ec2types.IpPermission{{
 		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(80), ToPort: aws.Int32(80),
 		IpRanges:         []ec2types.IpRange{{CidrIp: aws.String("10.0.0.0/8")}, {CidrIp: aws.String("0.0.0.0/0")}},
 		UserIdGroupPairs: []ec2types.UserIdGroupPair{{GroupId: aws.String("sg-1"), UserId: aws.String("1")}},
@@ -188,19 +185,5 @@ func TestIngressRulesComeBackOnePerSource(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func TestGlob(t *testing.T) {
-	for _, c := range []struct {
-		pattern, text string
-		want          bool
-	}{
-		{"", "", true}, {"", "a", false}, {"*", "", true}, {"a*c", "abbc", true}, {"a*c", "abb", false}, {"a?c", "abc", true}, {"a?c", "ac", false},
-		{`a\*`, "a*", true}, {`a\*`, "ab", false}, {"A", "a", false},
-	} {
-		if got := glob(c.pattern, c.text); got != c.want {
-			t.Errorf("glob(%q, %q) is %v", c.pattern, c.text, got)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package cloud
+package convert
 
 import (
 	"cmp"
@@ -13,18 +13,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// loadBalancerFromAWS converts a load balancer without tags, attributes and listeners, which are
+// LoadBalancerFromAWS converts a load balancer without tags, attributes and listeners, which are
 // read apart from it.
-func loadBalancerFromAWS(lb elbtypes.LoadBalancer) observed.LoadBalancer {
+func LoadBalancerFromAWS(lb elbtypes.LoadBalancer) observed.LoadBalancer {
 	out := observed.LoadBalancer{
 		ARN: aws.ToString(lb.LoadBalancerArn), Name: aws.ToString(lb.LoadBalancerName), Type: string(lb.Type),
 		Scheme: model.Scheme(lb.Scheme), AddressType: model.AddressType(lb.IpAddressType),
 		DNSName: strings.ToLower(aws.ToString(lb.DNSName)), VPC: aws.ToString(lb.VpcId),
 		SecurityGroups: slices.Sorted(slices.Values(lb.SecurityGroups)), CoIPPool: aws.ToString(lb.CustomerOwnedIpv4Pool),
-		Subnets: subnetsFromAWS(lb.AvailabilityZones), Addresses: addressesFromAWS(lb.AvailabilityZones),
+		Subnets: SubnetsFromAWS(lb.AvailabilityZones), Addresses: AddressesFromAWS(lb.AvailabilityZones),
 	}
 	if lb.Type == elbtypes.LoadBalancerTypeEnumNetwork {
-		out.Mappings = mappingsFromAWS(lb.AvailabilityZones)
+		out.Mappings = MappingsFromAWS(lb.AvailabilityZones)
 		out.SourceNAT = string(lb.EnablePrefixForIpv6SourceNat)
 		out.PrivateLinkRules = aws.ToString(lb.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic)
 	}
@@ -37,7 +37,8 @@ func loadBalancerFromAWS(lb elbtypes.LoadBalancer) observed.LoadBalancer {
 	return out
 }
 
-func subnetsFromAWS(zones []elbtypes.AvailabilityZone) []string {
+// SubnetsFromAWS are the subnets of a load balancer in order.
+func SubnetsFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	var out []string
 	for _, z := range zones {
 		out = append(out, aws.ToString(z.SubnetId))
@@ -46,7 +47,8 @@ func subnetsFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	return out
 }
 
-func addressesFromAWS(zones []elbtypes.AvailabilityZone) []string {
+// AddressesFromAWS are the allocations of the elastic addresses of a load balancer in order.
+func AddressesFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	var out []string
 	for _, z := range zones {
 		for _, a := range z.LoadBalancerAddresses {
@@ -59,9 +61,9 @@ func addressesFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	return out
 }
 
-// mappingsFromAWS are the subnets of a network load balancer with the first address of each kind, ascending by
+// MappingsFromAWS are the subnets of a network load balancer with the first address of each kind, ascending by
 // subnet.
-func mappingsFromAWS(zones []elbtypes.AvailabilityZone) []model.SubnetMapping {
+func MappingsFromAWS(zones []elbtypes.AvailabilityZone) []model.SubnetMapping {
 	var out []model.SubnetMapping
 	for _, z := range zones {
 		m := model.SubnetMapping{Subnet: aws.ToString(z.SubnetId)}
@@ -79,10 +81,10 @@ func mappingsFromAWS(zones []elbtypes.AvailabilityZone) []model.SubnetMapping {
 	return out
 }
 
-// listenerFromAWS converts a listener without rules, additional certificates, tags and
+// ListenerFromAWS converts a listener without rules, additional certificates, tags and
 // attributes. Mutual authentication that is off is none; settings that only count in mode verify
 // are left out in others.
-func listenerFromAWS(l elbtypes.Listener) observed.Listener {
+func ListenerFromAWS(l elbtypes.Listener) observed.Listener {
 	out := observed.Listener{
 		ARN: aws.ToString(l.ListenerArn), Port: aws.ToInt32(l.Port), Protocol: string(l.Protocol),
 		Policy: aws.ToString(l.SslPolicy), Default: actionsFromAWS(l.DefaultActions),
@@ -110,21 +112,22 @@ const (
 	mutualVerify = "verify"
 )
 
-func mutualAuthToAWS(m *model.MutualAuth) *elbtypes.MutualAuthenticationAttributes {
+// MutualAuthToAWS is nil where nothing is desired, so that it is not sent.
+func MutualAuthToAWS(m *model.MutualAuth) *elbtypes.MutualAuthenticationAttributes {
 	if m == nil {
 		return nil
 	}
 	out := &elbtypes.MutualAuthenticationAttributes{Mode: aws.String(m.Mode)}
 	if m.Mode == mutualVerify {
-		out.TrustStoreArn = optional(m.TrustStore)
+		out.TrustStoreArn = Optional(m.TrustStore)
 		out.IgnoreClientCertificateExpiry = m.IgnoreExpiry
 		out.AdvertiseTrustStoreCaNames = elbtypes.AdvertiseTrustStoreCaNamesEnum(m.AdvertiseCA)
 	}
 	return out
 }
 
-// targetGroupFromAWS converts a target group without tags and attributes.
-func targetGroupFromAWS(g elbtypes.TargetGroup) observed.TargetGroup {
+// TargetGroupFromAWS converts a target group without tags and attributes.
+func TargetGroupFromAWS(g elbtypes.TargetGroup) observed.TargetGroup {
 	out := observed.TargetGroup{
 		ARN: aws.ToString(g.TargetGroupArn), Name: aws.ToString(g.TargetGroupName), Type: model.TargetType(g.TargetType),
 		Port: aws.ToInt32(g.Port), Protocol: string(g.Protocol), ProtocolVersion: aws.ToString(g.ProtocolVersion),
@@ -143,15 +146,16 @@ func targetGroupFromAWS(g elbtypes.TargetGroup) observed.TargetGroup {
 	return out
 }
 
-func matcherToAWS(h model.HealthCheck) *elbtypes.Matcher {
+// MatcherToAWS is nil where no codes are desired, so that it is not sent.
+func MatcherToAWS(h model.HealthCheck) *elbtypes.Matcher {
 	if h.HTTPCodes == "" && h.GRPCCodes == "" {
 		return nil
 	}
-	return &elbtypes.Matcher{HttpCode: optional(h.HTTPCodes), GrpcCode: optional(h.GRPCCodes)}
+	return &elbtypes.Matcher{HttpCode: Optional(h.HTTPCodes), GrpcCode: Optional(h.GRPCCodes)}
 }
 
-// tagsToAWS is sorted by key.
-func tagsToAWS(tags map[string]string) []elbtypes.Tag {
+// TagsToAWS is sorted by key.
+func TagsToAWS(tags map[string]string) []elbtypes.Tag {
 	var out []elbtypes.Tag
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		out = append(out, elbtypes.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
@@ -159,8 +163,8 @@ func tagsToAWS(tags map[string]string) []elbtypes.Tag {
 	return out
 }
 
-// tagsFromAWS is never nil, so that no tags differ from tags that were not read.
-func tagsFromAWS(tags []elbtypes.Tag) map[string]string {
+// TagsFromAWS is never nil, so that no tags differ from tags that were not read.
+func TagsFromAWS(tags []elbtypes.Tag) map[string]string {
 	out := make(map[string]string, len(tags))
 	for _, t := range tags {
 		out[aws.ToString(t.Key)] = aws.ToString(t.Value)

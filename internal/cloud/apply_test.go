@@ -1,0 +1,16 @@
+package cloud
+
+import (
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+func TestForwardToAGroupThatIsNotMadeIsAConflict(t *testing.T) {
+	_, err := convert.ActionsToAWS([]model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "missing"}}}}}, groupARNs(nil))
+	if classify(err) != engine.Conflict {
+		t.Fatal(err)
+	}
+}
