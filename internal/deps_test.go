@@ -72,8 +72,11 @@ var layers = map[string]layer{
 	"internal/frontend/*": {pure: true, api: true,
 		own: append([]string{"internal/assemble", "internal/attach", "internal/cluster", "internal/engine", "internal/gatewayconfig", "internal/members", "internal/ownership", "internal/plan/overlap", "internal/report", "internal/settings"}, core...)},
 
-	"internal/drift":         {},
-	"internal/cloud/convert": {pure: true, own: core[:3], libraries: []string{"github.com/aws/"}},
+	"internal/drift": {},
+
+	"internal/cloud/services":  {pure: true},
+	"internal/cloud/ratelimit": {own: []string{"internal/cloud/services"}},
+	"internal/cloud/convert":   {pure: true, own: core[:3], libraries: []string{"github.com/aws/"}},
 	"internal/cloud": {own: append([]string{"internal/certificate", "internal/cloud/*", "internal/drift", "internal/engine", "internal/engine/bindings", "internal/failure"}, core...),
 		libraries: []string{"github.com/aws/"}},
 	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings", "internal/repeat"}, core...),
@@ -81,7 +84,7 @@ var layers = map[string]layer{
 	"internal/config": {own: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},
 	"internal/controller": {api: true, own: []string{"internal/*", "internal/engine/bindings", "internal/engine/checkpoint", "internal/frontend/*", "internal/webhook/serving"},
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/prometheus/"}},
-	"internal/cli": {api: true, own: []string{"config/crd", "config/rights", "internal/*", "internal/engine/bindings", "internal/frontend/*"},
+	"internal/cli": {api: true, own: []string{"config/crd", "config/rights", "internal/*", "internal/cloud/*", "internal/engine/bindings", "internal/frontend/*"},
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "k8s.io/klog/", "go.uber.org/zap", "github.com/spf13/"}},
 
 	// Admission makes no call to AWS and reads no secret; its serving part has clients.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/config"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 )
@@ -24,7 +25,7 @@ func cloudConfig(c config.Config, env Environment) (cloud.Config, error) {
 		out.MaxAttempts = 3 // what the SDK does where nothing is said
 	}
 	if c.AWS.Throttle != "" {
-		limits, err := cloud.ParseTokenBuckets(c.AWS.Throttle)
+		limits, err := ratelimit.ParseTokenBuckets(c.AWS.Throttle)
 		if err != nil {
 			return out, fmt.Errorf("--aws-api-throttle: %w", err)
 		}

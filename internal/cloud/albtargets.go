@@ -10,6 +10,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -107,12 +108,12 @@ func (w *writer) registerALB(ctx context.Context, a plan.RegisterALB, known plan
 	}
 	what := "register the application load balancer in"
 	err := w.changeALBTargets(known, a.Group, what, func(group string) error {
-		call, err := w.targets.own().takeTurn(registerTargets, group, bindings.Turn{}, 1)
+		call, err := w.targets.own().admit(ratelimit.RegisterTargets, group, bindings.Turn{}, 1)
 		if err != nil {
 			return err
 		}
-		defer func() { call.end(err) }()
-		_, err = w.api.elb.RegisterTargets(call.with(ctx), &elb.RegisterTargetsInput{
+		defer func() { call.End(sentAgain(err)) }()
+		_, err = w.api.elb.RegisterTargets(call.With(ctx), &elb.RegisterTargetsInput{
 			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(lb), Port: aws.Int32(a.Port)}},
 		})
 		return err
@@ -129,12 +130,12 @@ func (w *writer) registerALB(ctx context.Context, a plan.RegisterALB, known plan
 // deregisterALB takes a load balancer out; a group that is gone is a success.
 func (w *writer) deregisterALB(ctx context.Context, a plan.DeregisterALB, known plan.Known) error {
 	err := w.changeALBTargets(known, a.Group, "deregister the application load balancer from", func(group string) error {
-		call, err := w.targets.own().takeTurn(deregisterTargets, group, bindings.Turn{}, 1)
+		call, err := w.targets.own().admit(ratelimit.DeregisterTargets, group, bindings.Turn{}, 1)
 		if err != nil {
 			return err
 		}
-		defer func() { call.end(err) }()
-		_, err = w.api.elb.DeregisterTargets(call.with(ctx), &elb.DeregisterTargetsInput{
+		defer func() { call.End(sentAgain(err)) }()
+		_, err = w.api.elb.DeregisterTargets(call.With(ctx), &elb.DeregisterTargetsInput{
 			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(a.ARN), Port: aws.Int32(a.Port)}},
 		})
 		return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -128,7 +129,7 @@ func TestRestartOverManyLoadBalancers(t *testing.T) {
 		r.em.Store().Config.Quotas["application-load-balancers"] = 1000
 		r.em.Store().Unlock()
 		r.em.Faults().SetLimits(fault.Limits{})
-		r.cfg.TokenBuckets = []cloud.TokenBucket{}
+		r.cfg.TokenBuckets = []ratelimit.TokenBucket{}
 		r.restart()
 		stacks := many(n)
 		r.runAll(stacks)

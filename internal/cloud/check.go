@@ -193,7 +193,7 @@ func errorOf[T any](_ T, err error) error { return err }
 func (c *Cloud) dryRuns() map[string]func(context.Context) error {
 	cfg := c.cfg
 	cfg.Fence = nil
-	api := newClients(c.base, cfg, c.targets.limits.own.limiter).ec2
+	api := newClients(c.base, cfg, c.targets.limits.own.Limiter).ec2
 	tag := ec2types.Tag{Key: aws.String(naming.ClusterTag), Value: aws.String(c.cfg.Cluster)}
 	ours := func(ctx context.Context) (*string, error) {
 		out, err := api.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{filter("tag:"+naming.ClusterTag, c.cfg.Cluster)}, MaxResults: aws.Int32(5)})

@@ -2,11 +2,12 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	sdkratelimit "github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/acm"
@@ -21,6 +22,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
 // client is how AWS is called, with what all readings have in common: the clock, the sharing of
@@ -57,7 +61,7 @@ func sdkConfig(ctx context.Context, c Config) (aws.Config, error) {
 			o.MaxAttempts = c.MaxAttempts
 			o.MaxBackoff = c.MaxBackoff
 			o.Backoff = backOff{retry.NewExponentialJitterBackoff(c.MaxBackoff)}
-			o.RateLimiter = ratelimit.None
+			o.RateLimiter = sdkratelimit.None
 		})
 	}
 	client := bounded(c.HTTP, c.CallTimeout)
@@ -73,8 +77,20 @@ func sdkConfig(ctx context.Context, c Config) (aws.Config, error) {
 	return out, nil
 }
 
+// backOff is the SDK's own, but none where the rate limiter decides.
+type backOff struct{ sdk retry.BackoffDelayer }
+
+// BackoffDelay implements retry.BackoffDelayer.
+func (b backOff) BackoffDelay(attempt int, err error) (time.Duration, error) {
+	var throttled *ratelimit.ThrottledError
+	if errors.As(err, &throttled) {
+		return 0, nil
+	}
+	return b.sdk.BackoffDelay(attempt, err)
+}
+
 // newClients makes the clients. Every call goes through the same stack: fence, rate limiter, report.
-func newClients(base aws.Config, c Config, l *limiter) clients {
+func newClients(base aws.Config, c Config, l *ratelimit.Limiter) clients {
 	base = base.Copy()
 	base.APIOptions = append(base.APIOptions, func(s *middleware.Stack) error { return instrument(s, c, l) })
 	endpoint := func(service string) *string {
@@ -85,52 +101,52 @@ func newClients(base aws.Config, c Config, l *limiter) clients {
 	}
 	return clients{
 		elb: elasticloadbalancingv2.NewFromConfig(base, func(o *elasticloadbalancingv2.Options) {
-			if e := endpoint(serviceELB); e != nil {
+			if e := endpoint(services.ELB); e != nil {
 				o.BaseEndpoint = e
 			}
 		}),
 		ec2: ec2.NewFromConfig(base, func(o *ec2.Options) {
-			if e := endpoint(serviceEC2); e != nil {
+			if e := endpoint(services.EC2); e != nil {
 				o.BaseEndpoint = e
 			}
 		}),
 		sts: sts.NewFromConfig(base, func(o *sts.Options) {
-			if e := endpoint(serviceSTS); e != nil {
+			if e := endpoint(services.STS); e != nil {
 				o.BaseEndpoint = e
 			}
 		}),
 		iam: iam.NewFromConfig(base, func(o *iam.Options) {
-			if e := endpoint(serviceIAM); e != nil {
+			if e := endpoint(services.IAM); e != nil {
 				o.BaseEndpoint = e
 			}
 		}),
 		acm: acm.NewFromConfig(base, func(o *acm.Options) {
-			if e := endpoint(serviceACM); e != nil {
+			if e := endpoint(services.ACM); e != nil {
 				o.BaseEndpoint = e
 			}
 		}),
 		dns: route53.NewFromConfig(base, func(o *route53.Options) {
-			if e := endpoint(serviceRoute53); e != nil {
+			if e := endpoint(services.Route53); e != nil {
 				o.BaseEndpoint = e
 			}
 		}),
 		wafv2: wafv2.NewFromConfig(base, func(o *wafv2.Options) {
-			if e := endpoint(serviceWAFv2); e != nil {
+			if e := endpoint(services.WAFv2); e != nil {
 				o.BaseEndpoint = e
 			}
 		}),
 		waf: wafregional.NewFromConfig(base, func(o *wafregional.Options) {
-			if e := endpoint(serviceWAFRegional); e != nil {
+			if e := endpoint(services.WAFRegional); e != nil {
 				o.BaseEndpoint = e
 			}
 		}),
 		shield: shield.NewFromConfig(base, func(o *shield.Options) {
-			if e := endpoint(serviceShield); e != nil {
+			if e := endpoint(services.Shield); e != nil {
 				o.BaseEndpoint = e
 			}
 		}),
 		tagging: resourcegroupstaggingapi.NewFromConfig(base, func(o *resourcegroupstaggingapi.Options) {
-			if e := endpoint(serviceTagging); e != nil {
+			if e := endpoint(services.Tagging); e != nil {
 				o.BaseEndpoint = e
 			}
 		}),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -43,8 +44,8 @@ func New(ctx context.Context, cfg Config) (*Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := newSchedule(newLimiter(cfg.TokenBuckets, cfg.Now, cfg.MaxWait))
-	at := &client{cfg: cfg, base: base, api: newClients(base, cfg, own.limiter)}
+	own := ratelimit.NewSchedule(ratelimit.NewLimiter(cfg.TokenBuckets, cfg.Now, cfg.MaxWait))
+	at := &client{cfg: cfg, base: base, api: newClients(base, cfg, own.Limiter)}
 	if at.vpc, err = findVPC(ctx, cfg, at.api.ec2); err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func New(ctx context.Context, cfg Config) (*Cloud, error) {
 }
 
 // compose puts the parts together.
-func compose(at *client, own *schedule) *Cloud {
+func compose(at *client, own *ratelimit.Schedule) *Cloud {
 	inv := newInventory(at.cfg.Cluster, at.vpc, at.cfg.Refresh, at.cfg.Now)
 	r, t := &reader{client: at, inv: inv}, &targets{client: at, inv: inv}
 	t.limits.own = own
@@ -103,6 +104,9 @@ func (c *Cloud) ChangedEndpointGroups(ctx context.Context) ([]string, error) {
 func (c *Cloud) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {
 	return c.endpoints.ChangeEndpointRules(ctx, group, authorize, revoke)
 }
+
+// RateLimits of the controller's own account.
+func (c *Cloud) RateLimits() []ratelimit.Limit { return c.targets.limits.own.Limiter.Rates() }
 
 // Forget drops all that was read, as a restart would.
 func (c *Cloud) Forget() {

@@ -10,30 +10,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
-)
 
-// Service ids as the SDK spells them. They are the keys of endpoint overrides and throttle tables
-// and the labels of metrics.
-const (
-	serviceELB         = "Elastic Load Balancing v2"
-	serviceEC2         = "EC2"
-	serviceACM         = "ACM"
-	serviceWAFv2       = "WAFV2"
-	serviceWAFRegional = "WAF Regional"
-	serviceShield      = "Shield"
-	serviceTagging     = "Resource Groups Tagging API"
-	serviceSTS         = "STS"
-	serviceIAM         = "IAM"
-	serviceRoute53     = "Route 53"
-	serviceGlobal      = "Global Accelerator"
-	serviceIMDS        = "ec2imds"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
-
-// services are the ids that a configuration may name.
-var services = []string{
-	serviceELB, serviceEC2, serviceACM, serviceWAFv2, serviceWAFRegional, serviceShield, serviceTagging,
-	serviceSTS, serviceIAM, serviceRoute53, serviceGlobal, serviceIMDS,
-}
 
 // Config is what New needs to know. Only Cluster is required.
 type Config struct {
@@ -66,7 +46,7 @@ type Config struct {
 	// deadlines are those of attempts, which grow where AWS answers late.
 	deadlines *deadlines
 	// TokenBuckets is the client-side throttle table; nil means DefaultTokenBuckets, an empty one none.
-	TokenBuckets []TokenBucket
+	TokenBuckets []ratelimit.TokenBucket
 	// MaxWait is how long a call waits for its turn; 1 s if zero. One that would have to wait for
 	// longer fails at once with class Throttled and an Error that says when to try again, so that
 	// no worker is held up.
@@ -119,7 +99,7 @@ type Call struct {
 // UnknownServices lists the ids of an endpoint table that name no service that is called here, in
 // order. Such entries have no effect.
 func UnknownServices(endpoints map[string]string) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(endpoints)), func(id string) bool { return slices.Contains(services, id) })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(endpoints)), func(id string) bool { return slices.Contains(services.All, id) })
 }
 
 // withDefaults fills in what was left out and refuses what cannot be meant.
@@ -148,7 +128,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.CallTimeout = callTimeout
 	}
 	if c.TokenBuckets == nil {
-		c.TokenBuckets = DefaultTokenBuckets()
+		c.TokenBuckets = ratelimit.DefaultTokenBuckets()
 	}
 	if c.MaxWait == 0 {
 		c.MaxWait = time.Second

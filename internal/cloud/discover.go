@@ -14,13 +14,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
 // metadata is the client of the instance metadata service. On a host that has no IPv4 address but
 // loopback it is asked over IPv6.
 func metadata(c Config) *imds.Client {
 	// Without a client of its own each operation has the SDK's deadline of 5 s.
-	o := imds.Options{Endpoint: c.Endpoints[serviceIMDS]}
+	o := imds.Options{Endpoint: c.Endpoints[services.IMDS]}
 	if c.HTTP != nil {
 		o.HTTPClient = bounded(c.HTTP, c.AttemptTimeout)
 	}

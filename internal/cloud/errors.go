@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
@@ -21,9 +21,7 @@ type Error struct {
 	class engine.Class
 	// reason is the finding for users, "" if there is none beside the class.
 	reason finding.Reason
-	// after is when to try again, 0 if not known.
-	after time.Duration
-	err   error
+	err    error
 }
 
 // Error implements error.
@@ -37,9 +35,6 @@ func (e *Error) Class() engine.Class { return e.class }
 
 // Reason is the finding for users about the error, "" if the class says it all.
 func (e *Error) Reason() finding.Reason { return e.reason }
-
-// RetryAfter is when a call that had to be put off can be made, 0 if not known.
-func (e *Error) RetryAfter() time.Duration { return e.after }
 
 // failed builds an Error of a class.
 func failed(class engine.Class, what, format string, args ...any) *Error {
@@ -61,6 +56,7 @@ func (c *Cloud) Class(err error) engine.Class { return classify(err) }
 
 func classify(err error) engine.Class {
 	var own *Error
+	var postponed *ratelimit.Postponed
 	var api smithy.APIError
 	var response *smithyhttp.ResponseError
 	switch {
@@ -70,6 +66,8 @@ func classify(err error) engine.Class {
 		return engine.Fenced
 	case errors.As(err, &own):
 		return own.class
+	case errors.As(err, &postponed):
+		return engine.Throttled
 	case errors.As(err, &api):
 		if class, ok := codes[api.ErrorCode()]; ok {
 			return class
@@ -104,8 +102,7 @@ func mayHaveHappened(err error) bool {
 	if errors.As(err, &timeout) {
 		return true
 	}
-	var own *Error
-	if errors.As(err, &own) && own.class == engine.Throttled {
+	if putOff(err) {
 		return false
 	}
 	var api smithy.APIError
@@ -121,6 +118,17 @@ func mayHaveHappened(err error) bool {
 		return true
 	}
 	return false
+}
+
+// outcomeOf is what an attempt teaches the rate limiter.
+func outcomeOf(err error) ratelimit.Outcome {
+	switch c := code(err); {
+	case codes[c] == engine.Throttled && c != "PriorRequestNotComplete":
+		return ratelimit.Throttled
+	case err == nil, answeredWith(err):
+		return ratelimit.Taken
+	}
+	return ratelimit.Unanswered
 }
 
 // interrupted reports whether an error only means that the caller gave up.

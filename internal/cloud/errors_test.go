@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 )
 
@@ -65,7 +65,7 @@ func TestMayHaveHappened(t *testing.T) {
 		"no answer": {errors.New("connection reset"), true},
 		"given up":  {context.DeadlineExceeded, true},
 		"fenced":    {fmt.Errorf("x: %w", errFenced), false},
-		"put off":   {&Error{What: "w", class: engine.Throttled, err: errors.New("e")}, false},
+		"put off":   {&ratelimit.Postponed{Operation: "w"}, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -76,53 +76,20 @@ func TestMayHaveHappened(t *testing.T) {
 	}
 }
 
-func TestParseTokenBuckets(t *testing.T) {
-	got, err := ParseTokenBuckets("Elastic Load Balancing v2:^Create=1:2, EC2:Describe=0.5:3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var text []string
-	for _, p := range got {
-		text = append(text, p.String())
-	}
-	want := []string{
-		"ACM:^ImportCertificate=1:1", "ACM:^RequestCertificate=5:5", "ACM:^Describe|^Get|^List=8:8", "EC2:Describe=0.5:3",
-		"Elastic Load Balancing v2:^Create=1:2", "Resource Groups Tagging API:.*=15:15",
-		"Route 53:.*=3:5", "WAF Regional:^AssociateWebACL|DisassociateWebACL=0.5:1", "WAF Regional:^GetWebACLForResource|ListResourcesForWebACL=1:1",
-		"WAFV2:^AssociateWebACL|DisassociateWebACL=0.5:1", "WAFV2:^GetWebACLForResource|ListResourcesForWebACL=1:1",
-	}
-	if fmt.Sprint(text) != fmt.Sprint(want) {
-		t.Errorf("got %q, want %q", text, want)
-	}
-	for _, bad := range []string{"EC2:^A=NaN:2", "EC2:^A=+Inf:2", "EC2:^A=1e-300:2", "x", "EC2:a", "EC2:a=1", "EC2:a=x:1", "EC2:a=1:0", "EC2:(=1:1", "Nobody:a=1:1", ":a=1:1"} {
-		if _, err := ParseTokenBuckets(bad); err == nil {
-			t.Errorf("%q is taken", bad)
+// An answer that is not about limits shows that AWS took the call.
+func TestWhatAttemptsTeachTheRateLimiter(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want ratelimit.Outcome
+	}{
+		"answered":                 {nil, ratelimit.Taken},
+		"refused":                  {apiError("ValidationError", 400), ratelimit.Taken},
+		"throttled":                {apiError("ThrottlingException", 400), ratelimit.Throttled},
+		"another change under way": {apiError("PriorRequestNotComplete", 400), ratelimit.Taken},
+		"no answer":                {errors.New("connection reset"), ratelimit.Unanswered},
+	} {
+		if got := outcomeOf(c.err); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
-	}
-}
-
-func TestRateLimits(t *testing.T) {
-	now := time.Unix(0, 0)
-	table, err := ParseTokenBuckets("EC2:^Describe=2:2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newLimiter(table, func() time.Time { return now }, 0)
-	for i := range 2 {
-		if _, err := p.wait(t.Context(), "EC2", "DescribeVpcs"); err != nil {
-			t.Fatalf("call %d: %v", i, err)
-		}
-	}
-	_, err = p.wait(t.Context(), "EC2", "DescribeSubnets")
-	var e *Error
-	if !errors.As(err, &e) || e.Class() != engine.Throttled || e.RetryAfter() != 505*time.Millisecond {
-		t.Fatalf("got %v, want to be put off for half a second", err)
-	}
-	if _, err := p.wait(t.Context(), "EC2", "CreateTags"); err != nil {
-		t.Errorf("another operation: %v", err)
-	}
-	now = now.Add(505 * time.Millisecond)
-	if _, err := p.wait(t.Context(), "EC2", "DescribeSubnets"); err != nil {
-		t.Errorf("after the wait: %v", err)
 	}
 }

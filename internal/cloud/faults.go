@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/smithy-go"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -167,10 +168,10 @@ func (c *client) noteFault(ctx context.Context, key string, err error) error {
 	return &faultError{f, err}
 }
 
-// putOff reports whether a call was not sent because its pace is used up.
+// putOff reports whether a call was not sent, to keep below AWS's limits.
 func putOff(err error) bool {
-	var own *Error
-	return errors.As(err, &own) && own.class == engine.Throttled && own.after > 0
+	var postponed *ratelimit.Postponed
+	return errors.As(err, &postponed)
 }
 
 // faultFrom says in words why AWS gave no answer. The id of the request is left out, so that the

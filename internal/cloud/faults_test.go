@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -91,7 +92,7 @@ func TestAnEssentialReadThatIsDeniedFailsTheRun(t *testing.T) {
 // A call that the own rate limiter puts off is no fault: the run comes back when it has its turn.
 func TestAReadThatIsPutOffIsNoFault(t *testing.T) {
 	r := newHarness(t, func(c *cloud.Config) {
-		paces, err := cloud.ParseTokenBuckets("ACM:.*=0.001:1")
+		paces, err := ratelimit.ParseTokenBuckets("ACM:.*=0.001:1")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -138,7 +139,7 @@ func TestNoAttemptIsSentOnceTheFenceHasFallen(t *testing.T) {
 			r.em.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Throttle: true, After: l.lose}})
 		}, 1},
 		"while the call waits for its turn": {func(r *harness, l *lease) {
-			paces, err := cloud.ParseTokenBuckets(elbService + ":^Create=0.2:1")
+			paces, err := ratelimit.ParseTokenBuckets(elbService + ":^Create=0.2:1")
 			if err != nil {
 				r.t.Fatal(err)
 			}

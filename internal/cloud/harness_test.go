@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -71,7 +72,7 @@ func newHarnessOn(t testing.TB, clock store.Clock, edit ...func(*cloud.Config)) 
 	r.seed()
 	r.cfg = cloud.Config{
 		Cluster: cluster, Region: region, VPC: r.vpc, Credentials: cfg.Credentials, HTTP: em.Client(),
-		Reachability: true, RuleTags: true, MaxAttempts: 1, TokenBuckets: []cloud.TokenBucket{}, Version: "test",
+		Reachability: true, RuleTags: true, MaxAttempts: 1, TokenBuckets: []ratelimit.TokenBucket{}, Version: "test",
 	}
 	for _, e := range edit {
 		e(&r.cfg)

@@ -13,14 +13,17 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/drift"
 )
 
 // userAgent takes the place of the SDK's whole user agent.
 const userAgent = "elbv2.k8s.aws/"
 
+type limitedKey struct{}
+
 // instrument puts our own steps into an operation's stack.
-func instrument(s *middleware.Stack, c Config, l *limiter) error {
+func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 	call := middleware.InitializeMiddlewareFunc("fulcrum.call", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, meta middleware.Metadata, err error) {
 		service, operation := awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx)
 		// A call that cannot be made takes no token.
@@ -35,13 +38,13 @@ func instrument(s *middleware.Stack, c Config, l *limiter) error {
 			limit = max(limit, c.CallTimeout)
 		}
 		start := c.Now()
-		turn, err := l.begin(ctx, service, operation)
+		limited, err := l.Begin(ctx, service, operation)
 		if err != nil {
 			return out, meta, err
 		}
-		defer turn.end()
+		defer limited.End()
 		drift.Count(ctx)
-		ctx = context.WithValue(ctx, limitedKey{}, turn)
+		ctx = context.WithValue(ctx, limitedKey{}, limited)
 		err = boundCall(ctx, limit, func(ctx context.Context) (middleware.Metadata, error) {
 			out, meta, err = next.HandleInitialize(ctx, in)
 			return meta, err
@@ -49,7 +52,7 @@ func instrument(s *middleware.Stack, c Config, l *limiter) error {
 		err = withDoubt(meta, err)
 		if c.OnCall != nil {
 			r := report(service, operation, start, c.Now(), meta, err)
-			r.Cause = callerOf(ctx).cause
+			r.Cause = ratelimit.CallerOf(ctx).Cause
 			if a, ok := retry.GetAttemptResults(meta); ok {
 				r.Attempts = len(a.Results)
 			}
@@ -59,8 +62,8 @@ func instrument(s *middleware.Stack, c Config, l *limiter) error {
 	})
 	attempt := middleware.FinalizeMiddlewareFunc("fulcrum.attempt", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, meta middleware.Metadata, err error) {
 		service, operation := awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx)
-		turn := ctx.Value(limitedKey{}).(*limited)
-		if err := turn.attempt(ctx); err != nil {
+		call := ctx.Value(limitedKey{}).(*ratelimit.Call)
+		if err := call.Attempt(ctx); err != nil {
 			return out, meta, err
 		}
 		start := c.Now()
@@ -68,7 +71,7 @@ func instrument(s *middleware.Stack, c Config, l *limiter) error {
 			out, meta, err = next.HandleFinalize(ctx, in)
 			return err
 		})
-		err = turn.answered(err)
+		err = call.Answered(err, outcomeOf(err))
 		if c.OnRequest != nil {
 			r := report(service, operation, start, c.Now(), meta, err)
 			r.Attempts = 1

@@ -114,7 +114,7 @@ func (t *targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 	base := t.base.Copy()
 	base.Credentials = credentials.NewStaticCredentialsProvider(
 		aws.ToString(out.Credentials.AccessKeyId), aws.ToString(out.Credentials.SecretAccessKey), aws.ToString(out.Credentials.SessionToken))
-	api := newClients(base, t.cfg, t.limitsOf(a).limiter).elb
+	api := newClients(base, t.cfg, t.limitsOf(a).Limiter).elb
 	t.roles.put(a, roleClient{elb: api, until: until}, t.cfg.Now())
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -27,18 +28,18 @@ func (t targetGroups) Register(ctx context.Context, arn string, turn bindings.Tu
 	if err != nil {
 		return err
 	}
-	call, err := t.takeTurn(registerTargets, arn, turn, len(targets))
+	call, err := t.admit(ratelimit.RegisterTargets, arn, turn, len(targets))
 	if err != nil {
 		return err
 	}
-	defer func() { call.end(err) }()
+	defer func() { call.End(sentAgain(err)) }()
 	in := &elb.RegisterTargetsInput{TargetGroupArn: aws.String(arn)}
 	for _, n := range targets {
 		in.Targets = append(in.Targets, elbtypes.TargetDescription{
 			Id: aws.String(n.ID), Port: convert.OptionalNumber(n.Port), AvailabilityZone: convert.Optional(n.Zone), QuicServerId: convert.Optional(n.ServerID),
 		})
 	}
-	if _, err = api.RegisterTargets(call.with(ctx), in); err != nil {
+	if _, err = api.RegisterTargets(call.With(ctx), in); err != nil {
 		if code(err) == "ValidationError" && strings.Contains(err.Error(), zoneNeeded) {
 			err = errors.Join(bindings.ErrZoneNeeded, err)
 		}
@@ -65,18 +66,18 @@ func (t targetGroups) Deregister(ctx context.Context, arn string, turn bindings.
 	if err != nil {
 		return err
 	}
-	call, err := t.takeTurn(deregisterTargets, arn, turn, len(targets))
+	call, err := t.admit(ratelimit.DeregisterTargets, arn, turn, len(targets))
 	if err != nil {
 		return err
 	}
-	defer func() { call.end(err) }()
+	defer func() { call.End(sentAgain(err)) }()
 	in := &elb.DeregisterTargetsInput{TargetGroupArn: aws.String(arn)}
 	for _, o := range targets {
 		in.Targets = append(in.Targets, elbtypes.TargetDescription{
 			Id: aws.String(o.ID), Port: convert.OptionalNumber(o.Port), AvailabilityZone: convert.Optional(o.Zone), QuicServerId: convert.Optional(o.ServerID),
 		})
 	}
-	if _, err = api.DeregisterTargets(call.with(ctx), in); err != nil {
+	if _, err = api.DeregisterTargets(call.With(ctx), in); err != nil {
 		return t.targetsFailed(arn, fmt.Errorf("deregister targets of %s: %w", arn, err))
 	}
 	t.changeHealth(arn, func(have []*observed.Target) []*observed.Target {

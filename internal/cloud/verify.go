@@ -1,12 +1,14 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 	"github.com/fulcrum-lb/fulcrum/internal/drift"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -29,16 +31,7 @@ type verifier struct {
 // ReadRate is how many reading calls per second the rate limiter admits now to the load balancing
 // service.
 func (c *Cloud) ReadRate() float64 {
-	rate := 50.0 // as AWS documents
-	l := c.targets.limits.own.limiter
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, b := range l.of(serviceELB, "DescribeLoadBalancers") {
-		if r := b.rate(); i == 0 || r < rate {
-			rate = r
-		}
-	}
-	return rate
+	return cmp.Or(c.targets.limits.own.Limiter.Rate(services.ELB, "DescribeLoadBalancers"), 50) // as AWS documents
 }
 
 // Checks are what there is to read again now.

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
@@ -36,7 +37,7 @@ func newHerd(t *testing.T, groups, each int, opt Options) *herd {
 	free := true
 	opt.Cloud = func(c *cloud.Config) {
 		if free {
-			c.TokenBuckets = []cloud.TokenBucket{}
+			c.TokenBuckets = []ratelimit.TokenBucket{}
 		}
 	}
 	r := New(t, opt)

@@ -18,6 +18,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
@@ -128,7 +129,7 @@ func TestCost(t *testing.T) {
 			var emulated atomic.Int64
 			r := fleetOf(t, n, Options{
 				StacksOnly: true,
-				Cloud:      func(c *cloud.Config) { c.TokenBuckets = []cloud.TokenBucket{} },
+				Cloud:      func(c *cloud.Config) { c.TokenBuckets = []ratelimit.TokenBucket{} },
 				Transport:  func(next http.RoundTripper) http.RoundTripper { return metered{t, next, &emulated} },
 			})
 			r.Emulator.Faults().SetLimits(fault.Limits{})

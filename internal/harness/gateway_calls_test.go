@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	gateways "github.com/fulcrum-lb/fulcrum/internal/frontend/gateway"
@@ -173,7 +174,7 @@ func TestGatewayRestart(t *testing.T) {
 		opt.Checkpoints, opt.Workers = true, 3
 		opt.Cloud = func(c *cloud.Config) {
 			if free {
-				c.TokenBuckets = []cloud.TokenBucket{}
+				c.TokenBuckets = []ratelimit.TokenBucket{}
 			}
 		}
 		r := New(t, opt)

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
@@ -136,7 +137,7 @@ func TestTheLogOfAnOutageIsOneErrorForEachItem(t *testing.T) {
 func TestTheOwnRateLimiterIsNoErrorInTheLog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		limits, err := cloud.ParseTokenBuckets("Elastic Load Balancing v2:.*=2:2,EC2:.*=2:2")
+		limits, err := ratelimit.ParseTokenBuckets("Elastic Load Balancing v2:.*=2:2,EC2:.*=2:2")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
@@ -93,7 +94,7 @@ func TestRateLimitsBeyondTheDocumentedLimits(t *testing.T) {
 			if limits.Name != "" {
 				name = "ten times AWS's buckets"
 			}
-			unlimited := create(t, n, limits, Options{Workers: 3, Cloud: func(c *cloud.Config) { c.TokenBuckets = []cloud.TokenBucket{} }})
+			unlimited := create(t, n, limits, Options{Workers: 3, Cloud: func(c *cloud.Config) { c.TokenBuckets = []ratelimit.TokenBucket{} }})
 			made := create(t, n, limits, Options{Workers: 3})
 			ratio := made.took.Seconds() / unlimited.took.Seconds()
 			t.Logf("BENCH creating %d at %s: %v, a client without limits of its own %v: ratio %.2f, goal 1.5; %d of %d calls throttled, %.1f%%, goal 1%% (%.1f%%)",

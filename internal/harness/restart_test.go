@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
@@ -39,7 +40,7 @@ func fleetOf(t *testing.T, n int, opt Options) *Harness {
 			edit(c)
 		}
 		if free {
-			c.TokenBuckets = []cloud.TokenBucket{}
+			c.TokenBuckets = []ratelimit.TokenBucket{}
 		}
 	}
 	r := New(t, opt)

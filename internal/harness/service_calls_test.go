@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
@@ -124,7 +125,7 @@ func TestServiceRestart(t *testing.T) {
 		free := true
 		r := New(t, Options{Workers: 3, Checkpoints: true, Cloud: func(c *cloud.Config) {
 			if free {
-				c.TokenBuckets = []cloud.TokenBucket{}
+				c.TokenBuckets = []ratelimit.TokenBucket{}
 			}
 		}})
 		r.Emulator.Store().Lock()

@@ -1,4 +1,4 @@
-package cloud
+package ratelimit
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
 // TokenBucket limits the calls of one service whose operation matches, so that AWS has no reason to
@@ -32,21 +34,21 @@ func DefaultTokenBuckets() []TokenBucket {
 		return TokenBucket{Service: service, Operation: regexp.MustCompile(op), Rate: rate, Burst: burst}
 	}
 	return []TokenBucket{
-		p(serviceELB, "^RegisterTargets|^DeregisterTargets", 4, 20),
-		p(serviceELB, "^Describe.*", 50, 200),
-		p(serviceELB, "^CreateLoadBalancer|^SetSubnets", 0.2, 10),
-		p(serviceELB, "^Modify|^Delete|^CreateListener|^CreateRule|^CreateTargetGroup|^SetIpAddressType|^SetSecurityGroups|^SetRulePriorities|^Add|^Remove", 3, 20),
-		p(serviceWAFv2, "^AssociateWebACL|DisassociateWebACL", 0.5, 1),
-		p(serviceWAFv2, "^GetWebACLForResource|ListResourcesForWebACL", 1, 1),
-		p(serviceWAFRegional, "^AssociateWebACL|DisassociateWebACL", 0.5, 1),
-		p(serviceWAFRegional, "^GetWebACLForResource|ListResourcesForWebACL", 1, 1),
-		p(serviceACM, "^ImportCertificate", 1, 1),
-		p(serviceACM, "^RequestCertificate", 5, 5),
-		p(serviceACM, "^Describe|^Get|^List", 8, 8),
-		p(serviceEC2, "^Describe", 20, 100),
-		p(serviceEC2, "^Authorize|^Create|^Delete|^Modify|^Revoke", 5, 50),
-		p(serviceTagging, ".*", 15, 15),
-		p(serviceRoute53, ".*", 3, 5), // AWS takes 5 a second, from all of the account together
+		p(services.ELB, "^RegisterTargets|^DeregisterTargets", 4, 20),
+		p(services.ELB, "^Describe.*", 50, 200),
+		p(services.ELB, "^CreateLoadBalancer|^SetSubnets", 0.2, 10),
+		p(services.ELB, "^Modify|^Delete|^CreateListener|^CreateRule|^CreateTargetGroup|^SetIpAddressType|^SetSecurityGroups|^SetRulePriorities|^Add|^Remove", 3, 20),
+		p(services.WAFv2, "^AssociateWebACL|DisassociateWebACL", 0.5, 1),
+		p(services.WAFv2, "^GetWebACLForResource|ListResourcesForWebACL", 1, 1),
+		p(services.WAFRegional, "^AssociateWebACL|DisassociateWebACL", 0.5, 1),
+		p(services.WAFRegional, "^GetWebACLForResource|ListResourcesForWebACL", 1, 1),
+		p(services.ACM, "^ImportCertificate", 1, 1),
+		p(services.ACM, "^RequestCertificate", 5, 5),
+		p(services.ACM, "^Describe|^Get|^List", 8, 8),
+		p(services.EC2, "^Describe", 20, 100),
+		p(services.EC2, "^Authorize|^Create|^Delete|^Modify|^Revoke", 5, 50),
+		p(services.Tagging, ".*", 15, 15),
+		p(services.Route53, ".*", 3, 5), // AWS takes 5 a second, from all of the account together
 	}
 }
 
@@ -86,7 +88,7 @@ func parseTokenBucket(entry string) (TokenBucket, error) {
 	if !ok || !ok1 || !ok2 || service == "" {
 		return TokenBucket{}, bad("a part is missing")
 	}
-	if !slices.Contains(services, service) {
+	if !slices.Contains(services.All, service) {
 		return TokenBucket{}, bad("no service has the id " + service)
 	}
 	re, err := regexp.Compile(op)

@@ -1,4 +1,4 @@
-package cloud
+package ratelimit
 
 import "time"
 
@@ -16,7 +16,7 @@ import "time"
 //     throttled call there is none for two minutes, and for longer if that was too early.
 //
 // Blind multiplicative decrease and additive increase would waste a fifth of what AWS gives, and
-// would be throttled at each turn; measuring costs one throttled call at each turn.
+// would be throttled in each cycle; measuring costs one throttled call in each cycle.
 const (
 	// minScale is large enough that of calls of which AWS takes one in ten, however rare they are,
 	// a fortieth of the documented rate is taken.

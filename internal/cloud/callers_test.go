@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
@@ -39,21 +41,21 @@ func TestEveryReadThatIsPutOffKeepsItsPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, err := New(t.Context(), Config{
 				Cluster: "c", Region: "us-west-2", VPC: "vpc-1", MaxWait: time.Nanosecond, Env: func(string) string { return "" },
-				TokenBuckets: []TokenBucket{{Service: serviceELB, Operation: regexp.MustCompile(".*"), Rate: 0.001, Burst: 1, Fixed: true}},
+				TokenBuckets: []ratelimit.TokenBucket{{Service: services.ELB, Operation: regexp.MustCompile(".*"), Rate: 0.001, Burst: 1, Fixed: true}},
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := c.targets.limits.own.limiter
-			if _, err := l.begin(t.Context(), serviceELB, "DescribeRules"); err != nil { // the only token
+			l := c.targets.limits.own.Limiter
+			if _, err := l.Begin(t.Context(), services.ELB, "DescribeRules"); err != nil { // the only token
 				t.Fatal(err)
 			}
-			var put *Error
+			var put *ratelimit.Postponed
 			if err := read(c, c.As(bindings.Account{})); !errors.As(err, &put) || put.RetryAfter() == 0 {
 				t.Fatalf("the read is not put off: %v", err)
 			}
-			if len(l.away) != 1 {
-				t.Errorf("%d places are kept, want 1", len(l.away))
+			if !put.Reserved {
+				t.Error("its position is not kept")
 			}
 		})
 	}

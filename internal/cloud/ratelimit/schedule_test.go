@@ -1,4 +1,4 @@
-package cloud
+package ratelimit
 
 import (
 	"errors"
@@ -7,41 +7,41 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// turns is a schedule with a clock that stands still between steps.
-type turns struct {
-	*schedule
+// testSchedule is a schedule with a clock that stands still between steps.
+type testSchedule struct {
+	*Schedule
 	at time.Time
 }
 
-func newTurns(rate float64, burst int) *turns {
-	t := &turns{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	t.schedule = newSchedule(newLimiter([]TokenBucket{{Service: serviceELB, Operation: regexp.MustCompile("Targets$"), Rate: rate, Burst: burst, Fixed: true}}, func() time.Time { return t.at }, 0))
+func newTestSchedule(rate float64, burst int) *testSchedule {
+	t := &testSchedule{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	t.Schedule = NewSchedule(NewLimiter([]TokenBucket{{Service: services.ELB, Operation: regexp.MustCompile("Targets$"), Rate: rate, Burst: burst, Fixed: true}}, func() time.Time { return t.at }, 0))
 	return t
 }
 
 // ask asks for a call and returns how long it has to wait; zero: it is sent.
-func (t *turns) ask(operation, tenant, group string) time.Duration {
+func (t *testSchedule) ask(operation, tenant, group string) time.Duration {
 	within := time.Second
-	if operation == deregisterTargets {
+	if operation == DeregisterTargets {
 		within = 25 * time.Second
 	}
-	_, err := t.take(targetCall{operation: operation, group: group, turn: bindings.Turn{Tenant: tenant, Within: within, Yields: operation == deregisterTargets}})
-	var put *Error
+	_, err := t.take(TargetCall{Operation: operation, Group: group, Tenant: tenant, Within: within, LowPriority: operation == DeregisterTargets})
+	var put *Postponed
 	if errors.As(err, &put) {
 		return put.RetryAfter()
 	}
-	t.answered(callKey{operation, group}, nil)
+	t.answered(callKey{operation, group}, false)
 	return 0
 }
 
 // drain uses up the bucket.
-func (t *turns) drain(tenant string) {
+func (t *testSchedule) drain(tenant string) {
 	for i := range 1000 {
-		if t.ask(registerTargets, tenant, fmt.Sprint("drain", i)) > 0 {
-			delete(t.waiting, callKey{registerTargets, fmt.Sprint("drain", i)})
+		if t.ask(RegisterTargets, tenant, fmt.Sprint("drain", i)) > 0 {
+			delete(t.waiting, callKey{RegisterTargets, fmt.Sprint("drain", i)})
 			return
 		}
 	}
@@ -49,7 +49,7 @@ func (t *turns) drain(tenant string) {
 
 // sent runs callers that ask until their calls are sent, each when it has to come, and returns
 // when the calls were sent after the start, in order.
-func (t *turns) sent(calls ...[3]string) []string {
+func (t *testSchedule) sent(calls ...[3]string) []string {
 	type caller struct {
 		call [3]string
 		due  time.Duration
@@ -79,17 +79,17 @@ func (t *turns) sent(calls ...[3]string) []string {
 }
 
 func TestADeregistrationThatIsOverdueGoesFirst(t *testing.T) {
-	s := newTurns(4, 20)
+	s := newTestSchedule(4, 20)
 	s.drain("shop")
-	s.ask(deregisterTargets, "shop", "old")
+	s.ask(DeregisterTargets, "shop", "old")
 	s.at = s.at.Add(10 * time.Second)
 	s.drain("shop")
-	s.ask(deregisterTargets, "shop", "late")
+	s.ask(DeregisterTargets, "shop", "late")
 	s.at = s.at.Add(14900 * time.Millisecond) // the old one is all but due
 	s.drain("shop")
-	s.ask(deregisterTargets, "shop", "old")
+	s.ask(DeregisterTargets, "shop", "old")
 	s.at = s.at.Add(200 * time.Millisecond)
-	got := s.sent([3]string{deregisterTargets, "shop", "late"}, [3]string{registerTargets, "shop", "new"}, [3]string{deregisterTargets, "shop", "old"})
+	got := s.sent([3]string{DeregisterTargets, "shop", "late"}, [3]string{RegisterTargets, "shop", "new"}, [3]string{DeregisterTargets, "shop", "old"})
 	if fmt.Sprint(got) != "[old new late]" {
 		t.Errorf("sent in the order %v", got)
 	}
@@ -97,23 +97,23 @@ func TestADeregistrationThatIsOverdueGoesFirst(t *testing.T) {
 
 // New targets find half of the bucket, and those that are gone leave in time all the same.
 func TestDeregistrationsYieldUntilTheyAreDue(t *testing.T) {
-	s := newTurns(4, 20)
+	s := newTestSchedule(4, 20)
 	for i := range 10 {
-		if wait := s.ask(deregisterTargets, "shop", fmt.Sprint(i)); wait > 0 {
+		if wait := s.ask(DeregisterTargets, "shop", fmt.Sprint(i)); wait > 0 {
 			t.Fatalf("the first half of the bucket is free, but call %d waits for %v", i, wait)
 		}
 	}
-	gone := s.ask(deregisterTargets, "shop", "gone")
+	gone := s.ask(DeregisterTargets, "shop", "gone")
 	if gone == 0 {
 		t.Fatal("a deregistration that is not due takes what is left for new targets")
 	}
 	start, late := s.at, time.Duration(0)
 	for i := range 240 { // a minute of all that AWS admits
 		s.at = start.Add(time.Duration(i) * 250 * time.Millisecond)
-		if gone > 0 && s.ask(deregisterTargets, "shop", "gone") == 0 {
+		if gone > 0 && s.ask(DeregisterTargets, "shop", "gone") == 0 {
 			gone, late = 0, s.at.Sub(start)
 		}
-		if wait := s.ask(registerTargets, "shop", fmt.Sprint("new", i)); wait > time.Second {
+		if wait := s.ask(RegisterTargets, "shop", fmt.Sprint("new", i)); wait > time.Second {
 			t.Fatalf("a registration waits for %v", wait)
 		}
 	}
@@ -123,21 +123,21 @@ func TestDeregistrationsYieldUntilTheyAreDue(t *testing.T) {
 }
 
 func TestATenantThatFloodsDelaysNoOther(t *testing.T) {
-	s := newTurns(4, 20)
+	s := newTestSchedule(4, 20)
 	start := s.at
 	for i := range 4 * 60 {
 		s.at = start.Add(time.Duration(i) * 250 * time.Millisecond)
 		for j := range 50 {
-			s.ask(registerTargets, "flood", fmt.Sprint("f", i%7, j))
-			s.ask(deregisterTargets, "flood", fmt.Sprint("f", i%7, j))
+			s.ask(RegisterTargets, "flood", fmt.Sprint("f", i%7, j))
+			s.ask(DeregisterTargets, "flood", fmt.Sprint("f", i%7, j))
 		}
 		if i%8 != 0 { // the victim has a call of each kind every two seconds
 			continue
 		}
-		if wait := s.ask(registerTargets, "victim", fmt.Sprint("v", i)); wait > 300*time.Millisecond {
+		if wait := s.ask(RegisterTargets, "victim", fmt.Sprint("v", i)); wait > 300*time.Millisecond {
 			t.Errorf("after %v a registration waits for %v", s.at.Sub(start), wait)
 		}
-		if wait := s.ask(deregisterTargets, "victim", fmt.Sprint("v", i)); wait > 25*time.Second {
+		if wait := s.ask(DeregisterTargets, "victim", fmt.Sprint("v", i)); wait > 25*time.Second {
 			t.Errorf("after %v a deregistration waits for %v", s.at.Sub(start), wait)
 		}
 	}
@@ -146,12 +146,12 @@ func TestATenantThatFloodsDelaysNoOther(t *testing.T) {
 // The rate that AWS admits is used in full, whoever asks.
 func TestNothingOfTheBucketIsLeftUnused(t *testing.T) {
 	for name, tenants := range map[string]int{"one tenant": 1, "two tenants": 2, "thirty tenants": 30} {
-		s := newTurns(4, 20)
+		s := newTestSchedule(4, 20)
 		start, sent := s.at, 0
 		for i := range 4 * 60 {
 			s.at = start.Add(time.Duration(i) * 250 * time.Millisecond)
 			for j := range 60 {
-				if s.ask(registerTargets, fmt.Sprint("t", j%tenants), fmt.Sprint("g", j)) == 0 {
+				if s.ask(RegisterTargets, fmt.Sprint("t", j%tenants), fmt.Sprint("g", j)) == 0 {
 					sent++
 				}
 			}
@@ -164,20 +164,20 @@ func TestNothingOfTheBucketIsLeftUnused(t *testing.T) {
 
 // Calls for one target group come together while the bucket is not full.
 func TestCallsForOneTargetGroupAreSpaced(t *testing.T) {
-	s := newTurns(4, 20)
+	s := newTestSchedule(4, 20)
 	s.drain("shop")
 	start, sent := s.at, 0
 	for i := range 50 {
 		s.at = start.Add(time.Duration(i) * 100 * time.Millisecond)
-		if s.ask(registerTargets, "shop", "one") == 0 {
+		if s.ask(RegisterTargets, "shop", "one") == 0 {
 			sent++
 		}
 	}
 	if sent != 10 {
 		t.Errorf("%d calls in five seconds for one target group", sent)
 	}
-	s.sent([3]string{registerTargets, "shop", "one"})
-	full := targetCall{operation: registerTargets, group: "large", turn: bindings.Turn{Tenant: "shop", Within: time.Second}, full: true}
+	s.sent([3]string{RegisterTargets, "shop", "one"})
+	full := TargetCall{Operation: RegisterTargets, Group: "large", Tenant: "shop", Within: time.Second, Full: true}
 	for i := range 5 {
 		if _, err := s.take(full); err != nil {
 			t.Errorf("part %d of a change that one call cannot carry waits: %v", i, err)
@@ -185,45 +185,29 @@ func TestCallsForOneTargetGroupAreSpaced(t *testing.T) {
 	}
 }
 
-// Who does not come when its call has its turn holds up no other.
+// A caller that does not come back holds up no other.
 func TestACallThatNeverComesIsPassedOver(t *testing.T) {
-	s := newTurns(1, 1)
+	s := newTestSchedule(1, 1)
 	s.drain("shop")
 	for i := range 5 {
-		s.ask(registerTargets, "shop", fmt.Sprint("lost", i))
+		s.ask(RegisterTargets, "shop", fmt.Sprint("lost", i))
 	}
 	start := s.at
-	s.sent([3]string{registerTargets, "shop", "here"})
+	s.sent([3]string{RegisterTargets, "shop", "here"})
 	if took := s.at.Sub(start); took > 9*time.Second {
 		t.Errorf("sent after %v", took)
 	}
 }
 
 func TestEveryCallIsSentInTheEnd(t *testing.T) {
-	for name, s := range map[string]*turns{"a small bucket": newTurns(0.5, 1), "the usual one": newTurns(4, 20)} {
+	for name, s := range map[string]*testSchedule{"a small bucket": newTestSchedule(0.5, 1), "the usual one": newTestSchedule(4, 20)} {
 		s.drain("a")
 		var calls [][3]string
 		for i := range 40 {
-			calls = append(calls, [3]string{registerTargets, fmt.Sprint("t", i%3), fmt.Sprint("r", i)}, [3]string{deregisterTargets, fmt.Sprint("t", i%3), fmt.Sprint("d", i)})
+			calls = append(calls, [3]string{RegisterTargets, fmt.Sprint("t", i%3), fmt.Sprint("r", i)}, [3]string{DeregisterTargets, fmt.Sprint("t", i%3), fmt.Sprint("d", i)})
 		}
 		if got := s.sent(calls...); len(got) != 80 {
 			t.Errorf("%s: %d calls were sent", name, len(got))
 		}
-	}
-}
-
-// AWS's limits are those of an account, whichever role calls.
-func TestRolesOfOneAccountShareItsBucket(t *testing.T) {
-	cfg := Config{TokenBuckets: DefaultTokenBuckets(), Now: time.Now}
-	c := compose(&client{cfg: cfg}, newSchedule(newLimiter(cfg.TokenBuckets, cfg.Now, 0)))
-	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/a/0123456789abcdef"
-	of := func(role string) *schedule {
-		return targetGroups{c.targets, bindings.Account{Role: role}}.schedule(arn)
-	}
-	if of("") != c.targets.limits.own || of("arn:aws:iam::111122223333:role/x") != c.targets.limits.own {
-		t.Error("a role of the controller's own account has a bucket of its own")
-	}
-	if of("arn:aws:iam::444455556666:role/x") != of("arn:aws:iam::444455556666:role/y") || of("arn:aws:iam::444455556666:role/x") == c.targets.limits.own {
-		t.Error("another account does not have one bucket")
 	}
 }

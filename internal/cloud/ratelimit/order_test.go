@@ -1,4 +1,4 @@
-package cloud
+package ratelimit
 
 import (
 	"errors"
@@ -10,20 +10,19 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
-	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// crowdOfCalls are callers that come when their calls have their turn, in virtual time.
-type crowdOfCalls struct {
+// manyCallers are callers that come back when they are told to, in virtual time.
+type manyCallers struct {
 	t *testing.T
-	*schedule
+	*Schedule
 	random *rand.Rand
 	faulty bool // AWS throttles one call in five
 
 	mu     sync.Mutex
 	passed int                    // calls sent since a deregistration that is late was sent
-	asked  map[callKey]targetCall // not sent yet
+	asked  map[callKey]TargetCall // not sent yet
 	since  map[callKey]time.Time
 	late   time.Duration // the longest that a deregistration was overdue
 	waited time.Duration // the longest wait of a registration
@@ -34,16 +33,16 @@ type crowdOfCalls struct {
 
 const callsRate, callsBurst = 4.0, 20
 
-func newCrowdOfCalls(t *testing.T, seed uint64, faulty bool) *crowdOfCalls {
-	pace := TokenBucket{Service: serviceELB, Operation: regexp.MustCompile("Targets$"), Rate: callsRate, Burst: callsBurst, Fixed: true}
-	return &crowdOfCalls{
-		t: t, schedule: newSchedule(newLimiter([]TokenBucket{pace}, time.Now, 0)), random: rand.New(rand.NewPCG(seed, 1)), faulty: faulty,
-		asked: map[callKey]targetCall{}, since: map[callKey]time.Time{},
+func newManyCallers(t *testing.T, seed uint64, faulty bool) *manyCallers {
+	pace := TokenBucket{Service: services.ELB, Operation: regexp.MustCompile("Targets$"), Rate: callsRate, Burst: callsBurst, Fixed: true}
+	return &manyCallers{
+		t: t, Schedule: NewSchedule(NewLimiter([]TokenBucket{pace}, time.Now, 0)), random: rand.New(rand.NewPCG(seed, 1)), faulty: faulty,
+		asked: map[callKey]TargetCall{}, since: map[callKey]time.Time{},
 	}
 }
 
-// make makes a call as soon as it has its turn, and again until AWS takes it.
-func (c *crowdOfCalls) make(call targetCall) {
+// make makes a call as soon as it is admitted, and again until AWS takes it.
+func (c *manyCallers) make(call TargetCall) {
 	c.mu.Lock()
 	c.asked[call.key()], c.since[call.key()] = call, time.Now()
 	c.mu.Unlock()
@@ -55,7 +54,7 @@ func (c *crowdOfCalls) make(call targetCall) {
 		}
 		fails := c.faulty && c.random.IntN(5) == 0
 		c.mu.Unlock()
-		var put *Error
+		var put *Postponed
 		switch {
 		case errors.As(err, &put):
 			time.Sleep(put.RetryAfter())
@@ -65,15 +64,15 @@ func (c *crowdOfCalls) make(call targetCall) {
 			return
 		}
 		time.Sleep(30 * time.Millisecond)
-		p.settle(unanswered)
+		p.settle(Unanswered)
 		if !fails {
-			c.answered(call.key(), nil)
+			c.answered(call.key(), false)
 			c.mu.Lock()
 			c.calls++
 			c.mu.Unlock()
 			return
 		}
-		c.answered(call.key(), &Error{class: engine.Throttled, err: errors.New("rate exceeded")})
+		c.answered(call.key(), true)
 		c.mu.Lock()
 		c.asked[call.key()] = call
 		c.mu.Unlock()
@@ -82,26 +81,26 @@ func (c *crowdOfCalls) make(call targetCall) {
 }
 
 // sent checks the order in which a call is sent. The lock is held.
-func (c *crowdOfCalls) sent(call targetCall) {
+func (c *manyCallers) sent(call TargetCall) {
 	delete(c.asked, call.key())
 	now, wait := time.Now(), 0
 	for key, o := range c.asked {
-		c.schedule.mu.Lock()
+		c.Schedule.mu.Lock()
 		w, put := c.waiting[key]
-		c.schedule.mu.Unlock()
-		if put && !o.turn.Yields && !now.After(w.at.Add(claimWithin)) && !now.Before(c.since[key].Add(100*time.Millisecond)) {
+		c.Schedule.mu.Unlock()
+		if put && !o.LowPriority && !now.After(w.at.Add(claimWithin)) && !now.Before(c.since[key].Add(100*time.Millisecond)) {
 			wait++
 		}
 	}
 	age := now.Sub(c.since[call.key()])
-	if !call.turn.Yields {
+	if !call.LowPriority {
 		c.waited = max(c.waited, age)
 		c.passed++
 		return
 	}
-	over := age - call.turn.Within
+	over := age - call.Within
 	c.late = max(c.late, over)
-	tokens := c.buckets[call.operation][0].tokens // the call's own is taken
+	tokens := c.buckets[call.Operation][0].tokens // the call's own is taken
 	if tokens < float64(wait) {
 		if over < -time.Second { // a registration that comes now is due in a second
 			c.t.Errorf("a deregistration that is not due is sent while %d registrations wait and %.1f tokens are left", wait, tokens)
@@ -125,19 +124,19 @@ func TestRegistrationsOvertakeDeregistrations(t *testing.T) {
 	for _, faulty := range []bool{false, true} {
 		for seed := range uint64(5) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newCrowdOfCalls(t, seed, faulty)
+				c := newManyCallers(t, seed, faulty)
 				var all sync.WaitGroup
 				registrations, deregistrations := 0, 0
 				for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
-					call := targetCall{operation: registerTargets, turn: bindings.Turn{Tenant: "shop", Within: time.Second}}
+					call := TargetCall{Operation: RegisterTargets, Tenant: "shop", Within: time.Second}
 					if c.random.IntN(2) == 0 {
 						within := []time.Duration{25 * time.Second, 45 * time.Second}[c.random.IntN(2)]
-						call = targetCall{operation: deregisterTargets, turn: bindings.Turn{Tenant: "shop", Within: within, Yields: true}}
+						call = TargetCall{Operation: DeregisterTargets, Tenant: "shop", Within: within, LowPriority: true}
 						deregistrations++
 					} else {
 						registrations++
 					}
-					call.group = fmt.Sprint(call.operation, registrations, deregistrations)
+					call.Group = fmt.Sprint(call.Operation, registrations, deregistrations)
 					all.Go(func() { c.make(call) })
 					time.Sleep(time.Duration(c.random.ExpFloat64() * float64(time.Second) / 6.5))
 				}
@@ -145,8 +144,8 @@ func TestRegistrationsOvertakeDeregistrations(t *testing.T) {
 				if c.calls != registrations+deregistrations {
 					t.Errorf("seed %d: %d of %d calls were sent", seed, c.calls, registrations+deregistrations)
 				}
-				// In the worst case each deregistration waits for its turn behind all others.
-				bound := time.Duration(float64(deregistrations*lateEach)/callsRate*float64(time.Second)) + lateAfter + longestYield
+				// In the worst case each deregistration waits behind all others.
+				bound := time.Duration(float64(deregistrations*lateEach)/callsRate*float64(time.Second)) + lateAfter + longestRecheck
 				if c.late > bound {
 					t.Errorf("seed %d: a deregistration was overdue for %v, more than %v", seed, c.late, bound)
 				}
@@ -159,28 +158,21 @@ func TestRegistrationsOvertakeDeregistrations(t *testing.T) {
 
 // A call that AWS throttled is as urgent as it was.
 func TestACallThatFailedKeepsItsDeadline(t *testing.T) {
-	for name, c := range map[string]struct {
-		err  error
-		kept bool
-	}{
-		"throttled": {&Error{class: engine.Throttled, err: errors.New("rate exceeded")}, true},
-		"refused":   {&Error{class: engine.Invalid, err: errors.New("no such target")}, false},
-		"taken":     {nil, false},
-	} {
-		s := newTurns(4, 20)
-		call := targetCall{operation: deregisterTargets, group: "a", turn: bindings.Turn{Tenant: "shop", Within: 25 * time.Second, Yields: true}}
-		due := s.at.Add(call.turn.Within)
+	for _, again := range []bool{true, false} {
+		s := newTestSchedule(4, 20)
+		call := TargetCall{Operation: DeregisterTargets, Group: "a", Tenant: "shop", Within: 25 * time.Second, LowPriority: true}
+		due := s.at.Add(call.Within)
 		if _, err := s.take(call); err != nil {
-			t.Fatal(name, err)
+			t.Fatal(err)
 		}
-		s.answered(call.key(), c.err)
+		s.answered(call.key(), again)
 		s.at = s.at.Add(20 * time.Second)
 		s.drain("shop")
 		if _, err := s.take(call); err == nil {
-			t.Fatal(name, "it has its turn although the bucket is empty")
+			t.Fatal("it has its turn although the bucket is empty")
 		}
-		if got := s.waiting[call.key()].due.Equal(due); got != c.kept {
-			t.Errorf("%s: keeps its deadline: %v", name, got)
+		if got := s.waiting[call.key()].due.Equal(due); got != again {
+			t.Errorf("sent again %v: keeps its deadline: %v", again, got)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package cloud
+package ratelimit
 
 import (
 	"cmp"
@@ -6,22 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"regexp"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/smithy-go"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
-
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
-// shop is AWS with its token buckets, behind a rate limiter.
-type shop struct {
-	limiter *limiter
+// limitedAWS is AWS with its token buckets, behind a rate limiter.
+type limitedAWS struct {
+	limiter *Limiter
 	aws     *fault.Set
 	mu      sync.Mutex
 	taken   map[string][]time.Time // by operation
@@ -35,34 +32,30 @@ const (
 	answerIn = 30 * time.Millisecond
 )
 
-func newShop(limits fault.Limits, table []TokenBucket) *shop {
-	s := &shop{limiter: newLimiter(table, time.Now, time.Second), aws: fault.NewSet(), taken: map[string][]time.Time{}, refused: map[string][]time.Time{}}
+func newLimitedAWS(limits fault.Limits, table []TokenBucket) *limitedAWS {
+	s := &limitedAWS{limiter: NewLimiter(table, time.Now, time.Second), aws: fault.NewSet(), taken: map[string][]time.Time{}, refused: map[string][]time.Time{}}
 	s.aws.SetLimits(limits)
 	return s
 }
 
 // call makes one call as the SDK does, with its attempts, and comes back when it is put off.
-func (s *shop) call(ctx context.Context, operation string) error {
+func (s *limitedAWS) call(ctx context.Context, operation string) error {
 	for ctx.Err() == nil {
-		c, err := s.limiter.begin(ctx, serviceELB, operation)
+		c, err := s.limiter.Begin(ctx, services.ELB, operation)
 		for range 10 {
 			if err != nil {
 				break
 			}
-			if err = c.attempt(ctx); err != nil {
+			if err = c.Attempt(ctx); err != nil {
 				break
 			}
-			if err = c.answered(s.send(operation)); err == nil {
-				c.end()
+			if err, o := s.send(operation); c.Answered(err, o) == nil {
+				c.End()
 				return nil
 			}
-			if !rateExceeded(err) {
-				break
-			}
-			err = nil
 		}
-		c.end()
-		var put *Error
+		c.End()
+		var put *Postponed
 		if errors.As(err, &put) {
 			time.Sleep(put.RetryAfter())
 		} else if err != nil {
@@ -73,7 +66,7 @@ func (s *shop) call(ctx context.Context, operation string) error {
 }
 
 // send is one attempt.
-func (s *shop) send(operation string) error {
+func (s *limitedAWS) send(operation string) (error, Outcome) {
 	time.Sleep(answerIn / 2)
 	now := time.Now()
 	refused := s.aws.Decide(fault.Call{Service: "elasticloadbalancing", Operation: operation, Account: "1", Region: "x", Time: now}).Error
@@ -82,14 +75,14 @@ func (s *shop) send(operation string) error {
 	defer s.mu.Unlock()
 	if refused == nil {
 		s.taken[operation] = append(s.taken[operation], now)
-		return nil
+		return nil, Taken
 	}
 	s.refused[operation] = append(s.refused[operation], now)
-	return &smithy.GenericAPIError{Code: refused.Code, Message: refused.Message}
+	return errors.New(refused.Message), Throttled
 }
 
 // demand has so many callers that call all the time, and returns how many calls AWS took and refused.
-func (s *shop) demand(t *testing.T, d time.Duration, callers int, operation string) (taken, refused int) {
+func (s *limitedAWS) demand(t *testing.T, d time.Duration, callers int, operation string) (taken, refused int) {
 	t.Helper()
 	was, before := len(s.taken[operation]), len(s.refused[operation])
 	ctx, stop := context.WithTimeout(t.Context(), d)
@@ -107,7 +100,7 @@ func (s *shop) demand(t *testing.T, d time.Duration, callers int, operation stri
 }
 
 // check sees to what holds whatever AWS answers, when no call is on its way.
-func (s *shop) check(t *testing.T) {
+func (s *limitedAWS) check(t *testing.T) {
 	t.Helper()
 	l := s.limiter
 	l.mu.Lock()
@@ -122,15 +115,17 @@ func (s *shop) check(t *testing.T) {
 	}
 }
 
-func (s *shop) rate(operation string) float64 { return s.limiter.of(serviceELB, operation)[0].rate() }
+func (s *limitedAWS) rate(operation string) float64 {
+	return s.limiter.bucketsFor(services.ELB, operation)[0].rate()
+}
 
 func inVirtualTime(t *testing.T, run func(t *testing.T)) { t.Helper(); synctest.Test(t, run) }
 
 // A limit that the operator sets is never exceeded, and AWS's answers do not change it.
 func TestAFixedLimitIsKept(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
-		table := []TokenBucket{{Service: serviceELB, Operation: regexp.MustCompile(".*"), Rate: 5, Burst: 10, Fixed: true}}
-		s := newShop(fault.Limits{}, table)
+		table := []TokenBucket{{Service: services.ELB, Operation: regexp.MustCompile(".*"), Rate: 5, Burst: 10, Fixed: true}}
+		s := newLimitedAWS(fault.Limits{}, table)
 		s.demand(t, time.Minute, 5, read)
 		sent := s.taken[read]
 		for i := range sent {
@@ -151,28 +146,28 @@ func TestAFixedLimitIsKept(t *testing.T) {
 // A call that AWS throttles although it was within the limit lowers the rate at once, and all that
 // were on their way at the same time lower it once.
 func TestAThrottledFlightLowersTheRateOnce(t *testing.T) {
-	l := newLimiter(DefaultTokenBuckets(), func() time.Time { return time.Unix(0, 0) }, 0)
-	b := l.of(serviceELB, register)[0]
+	l := NewLimiter(DefaultTokenBuckets(), func() time.Time { return time.Unix(0, 0) }, 0)
+	b := l.bucketsFor(services.ELB, register)[0]
 	var flight []*permit
 	for range 10 {
-		p, err := l.wait(t.Context(), serviceELB, register)
+		p, err := l.wait(t.Context(), services.ELB, register)
 		if err != nil {
 			t.Fatal(err)
 		}
 		flight = append(flight, p)
 	}
 	for i, p := range flight {
-		p.settle(throttled)
-		p.settle(taken) // only the first report counts
+		p.settle(Throttled)
+		p.settle(Taken) // only the first report counts
 		if got := b.rate(); got != 2 {
 			t.Fatalf("after %d throttled calls of one flight the rate is %v, want half of 4", i+1, got)
 		}
 	}
-	if p, err := l.wait(t.Context(), serviceELB, register); err == nil {
-		p.settle(throttled)
+	if p, err := l.wait(t.Context(), services.ELB, register); err == nil {
+		p.settle(Throttled)
 		t.Error("the next call is sent at once")
 	}
-	if got := l.of(serviceELB, read)[0].rate(); got != 50 {
+	if got := l.bucketsFor(services.ELB, read)[0].rate(); got != 50 {
 		t.Errorf("another bucket has the rate %v", got)
 	}
 }
@@ -181,7 +176,7 @@ func TestAThrottledFlightLowersTheRateOnce(t *testing.T) {
 // throttled, with pauses between.
 func TestWhatWasThrottledIsRemembered(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
-		s := newShop(fault.Documented(1), DefaultTokenBuckets())
+		s := newLimitedAWS(fault.Documented(1), DefaultTokenBuckets())
 		taken, refused := s.demand(t, time.Hour, 3, register)
 		if want := 20 + 4*3600; float64(taken) < 0.95*float64(want) {
 			t.Errorf("%d calls in an hour, AWS takes %d", taken, want)
@@ -212,7 +207,7 @@ func TestTheRateFollowsAWS(t *testing.T) {
 		t.Run(c.operation, func(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, func(t *testing.T) {
-				s := newShop(fault.Limits{}, DefaultTokenBuckets())
+				s := newLimitedAWS(fault.Limits{}, DefaultTokenBuckets())
 				for _, factor := range c.factors {
 					limits := fault.Documented(factor)
 					for i := range limits.Buckets {
@@ -239,14 +234,14 @@ func TestTheRateFollowsAWS(t *testing.T) {
 // Calls are served in the order in which they come, also those that AWS has throttled.
 func TestNoCallStarves(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
-		s := newShop(fault.Documented(0.5), DefaultTokenBuckets())
+		s := newLimitedAWS(fault.Documented(0.5), DefaultTokenBuckets())
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer stop()
 		longest := make([]time.Duration, 30)
 		var wg sync.WaitGroup
 		for i := range longest {
 			wg.Go(func() {
-				ctx := withCaller(ctx, "", fmt.Sprint(i), "")
+				ctx := WithCaller(ctx, Caller{Name: fmt.Sprint(i)})
 				for {
 					start := time.Now()
 					if s.call(ctx, register) != nil {
@@ -268,7 +263,7 @@ func TestNoCallStarves(t *testing.T) {
 // What AWS throttles of one operation delays no other.
 func TestABucketDelaysNoOther(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
-		s := newShop(fault.Limits{}, DefaultTokenBuckets())
+		s := newLimitedAWS(fault.Limits{}, DefaultTokenBuckets())
 		s.aws.Add(fault.Rule{Operation: create, Action: fault.Action{Throttle: true}})
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
@@ -300,7 +295,7 @@ func TestTheRateLimiterRecovers(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			inVirtualTime(t, func(t *testing.T) {
 				r := rand.New(rand.NewPCG(seed, 0))
-				s := newShop(fault.Limits{}, DefaultTokenBuckets())
+				s := newLimitedAWS(fault.Limits{}, DefaultTokenBuckets())
 				for range 8 {
 					limits := fault.Documented([]float64{0.02, 0.3, 1, 2, 30}[r.IntN(5)])
 					limits.OtherClient = []float64{0, 0, 0.5, 0.9}[r.IntN(4)]
@@ -315,7 +310,7 @@ func TestTheRateLimiterRecovers(t *testing.T) {
 				s.aws.SetLimits(fault.Documented(1))
 				s.demand(t, 20*time.Minute, 3, register)
 				if taken, _ := s.demand(t, 10*time.Minute, 3, register); float64(taken) < 0.9*4*600 {
-					t.Errorf("%d calls in ten minutes, AWS takes %d; %+v", taken, 4*600, s.limiter.of(serviceELB, register)[0])
+					t.Errorf("%d calls in ten minutes, AWS takes %d; %+v", taken, 4*600, s.limiter.bucketsFor(services.ELB, register)[0])
 				}
 			})
 		})
@@ -325,33 +320,71 @@ func TestTheRateLimiterRecovers(t *testing.T) {
 // An attempt without an answer teaches nothing and keeps no other call.
 func TestALostAnswerTeachesNothing(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
-		l := newLimiter(DefaultTokenBuckets(), time.Now, time.Second)
+		l := NewLimiter(DefaultTokenBuckets(), time.Now, time.Second)
 		for i := range 21 { // the last one is a trial
-			c, err := l.begin(t.Context(), serviceELB, register)
+			c, err := l.Begin(t.Context(), services.ELB, register)
 			if err != nil {
 				t.Fatalf("call %d: %v", i, err)
 			}
-			if err := cmp.Or(c.attempt(t.Context()), c.answered(errors.New("connection reset"))); err == nil || errors.As(err, new(*inTurn)) {
+			if err := cmp.Or(c.Attempt(t.Context()), c.Answered(errors.New("connection reset"), Unanswered)); err == nil || errors.As(err, new(*ThrottledError)) {
 				t.Errorf("the error is now %v", err)
 			}
-			c.end()
+			c.End()
 		}
-		b := l.of(serviceELB, register)[0]
+		b := l.bucketsFor(services.ELB, register)[0]
 		if b.scale != 1 || b.trying != 0 || b.trials != 1 {
 			t.Errorf("the bucket has learned: %+v", b)
 		}
 	})
 }
 
-// An answer that is not about limits shows that AWS took the call.
-func TestARefusalWasTaken(t *testing.T) {
-	l := newLimiter(DefaultTokenBuckets(), time.Now, 0)
-	refusal := &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 400}}, Err: &smithy.GenericAPIError{Code: "ValidationError"}}
-	c, err := l.begin(t.Context(), serviceELB, register)
+func TestRateLimits(t *testing.T) {
+	now := time.Unix(0, 0)
+	table, err := ParseTokenBuckets("EC2:^Describe=2:2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.answered(refusal); got != error(refusal) {
-		t.Errorf("the error is now %v", got)
+	p := NewLimiter(table, func() time.Time { return now }, 0)
+	for i := range 2 {
+		if _, err := p.wait(t.Context(), "EC2", "DescribeVpcs"); err != nil {
+			t.Fatalf("call %d: %v", i, err)
+		}
+	}
+	_, err = p.wait(t.Context(), "EC2", "DescribeSubnets")
+	var e *Postponed
+	if !errors.As(err, &e) || e.RetryAfter() != 505*time.Millisecond {
+		t.Fatalf("got %v, want to be put off for half a second", err)
+	}
+	if _, err := p.wait(t.Context(), "EC2", "CreateTags"); err != nil {
+		t.Errorf("another operation: %v", err)
+	}
+	now = now.Add(505 * time.Millisecond)
+	if _, err := p.wait(t.Context(), "EC2", "DescribeSubnets"); err != nil {
+		t.Errorf("after the wait: %v", err)
+	}
+}
+
+func TestParseTokenBuckets(t *testing.T) {
+	got, err := ParseTokenBuckets("Elastic Load Balancing v2:^Create=1:2, EC2:Describe=0.5:3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text []string
+	for _, p := range got {
+		text = append(text, p.String())
+	}
+	want := []string{
+		"ACM:^ImportCertificate=1:1", "ACM:^RequestCertificate=5:5", "ACM:^Describe|^Get|^List=8:8", "EC2:Describe=0.5:3",
+		"Elastic Load Balancing v2:^Create=1:2", "Resource Groups Tagging API:.*=15:15",
+		"Route 53:.*=3:5", "WAF Regional:^AssociateWebACL|DisassociateWebACL=0.5:1", "WAF Regional:^GetWebACLForResource|ListResourcesForWebACL=1:1",
+		"WAFV2:^AssociateWebACL|DisassociateWebACL=0.5:1", "WAFV2:^GetWebACLForResource|ListResourcesForWebACL=1:1",
+	}
+	if fmt.Sprint(text) != fmt.Sprint(want) {
+		t.Errorf("got %q, want %q", text, want)
+	}
+	for _, bad := range []string{"EC2:^A=NaN:2", "EC2:^A=+Inf:2", "EC2:^A=1e-300:2", "x", "EC2:a", "EC2:a=1", "EC2:a=x:1", "EC2:a=1:0", "EC2:(=1:1", "Nobody:a=1:1", ":a=1:1"} {
+		if _, err := ParseTokenBuckets(bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
 	}
 }

@@ -1,0 +1,314 @@
+package ratelimit
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Limiter holds calls back until AWS has a token for them, and learns from their answers what AWS admits. Each AWS
+// account has its own, as AWS's limits are those of an account. Tenants share the queue: a call counts from as late
+// as its tenant's calls before it would have taken at the present rate, so that whoever makes many does
+// not keep others waiting for all of them (as in fair queueing).
+type Limiter struct {
+	now   func() time.Time
+	limit time.Duration // the longest wait
+
+	buckets []*bucket
+	found   sync.Map // from service and operation to the buckets of it
+
+	mu       sync.Mutex
+	queue    []*waiter                // by since
+	reserved map[queueKey]reservation // of calls that were put off
+	eligible map[queueKey]time.Time   // from when the next call of a tenant counts, if that is not now
+	changed  chan struct{}            // closed when a call that waits may be sent earlier
+}
+
+// waiter is a call that waits.
+type waiter struct {
+	buckets []*bucket
+	since   time.Time // when it came first, or later by what its tenant has used
+}
+
+// queueKey names the calls that share a position in the queue, which is kept while they are put off.
+type queueKey struct{ caller, operation string }
+
+// longestDelay bounds how much later a call of a tenant counts than it came.
+const longestDelay = 5 * time.Minute
+
+// reservation is when a call that was put off is expected back.
+type reservation struct {
+	waiter
+	at time.Time
+}
+
+// longestReservation is when a call that was put off is to ask again at the latest, as it may be
+// admitted earlier than it seemed.
+const longestReservation = 15 * time.Second
+
+// NewLimiter starts with the rates of a throttle table. A call that would have to wait for longer than the limit is postponed.
+func NewLimiter(table []TokenBucket, now func() time.Time, limit time.Duration) *Limiter {
+	l := &Limiter{now: now, limit: limit, changed: make(chan struct{}), reserved: map[queueKey]reservation{}, eligible: map[queueKey]time.Time{}}
+	for _, e := range table {
+		l.buckets = append(l.buckets, newBucket(e, now()))
+	}
+	return l
+}
+
+// bucketsFor are the buckets that an operation takes tokens from.
+func (l *Limiter) bucketsFor(service, operation string) []*bucket {
+	call := [2]string{service, operation}
+	if known, ok := l.found.Load(call); ok {
+		return known.([]*bucket)
+	}
+	var out []*bucket
+	for _, b := range l.buckets {
+		if b.Service == service && b.Operation.MatchString(operation) {
+			out = append(out, b)
+		}
+	}
+	l.found.Store(call, out)
+	return out
+}
+
+// wait waits until the call may be made. A call that would have to wait for longer than the limit
+// is not made; its error says when to try again.
+func (l *Limiter) wait(ctx context.Context, service, operation string) (*permit, error) {
+	buckets := l.bucketsFor(service, operation)
+	if len(buckets) == 0 {
+		return nil, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	of := CallerOf(ctx)
+	at := queueKey{of.Name, operation}
+	w := l.enqueue(buckets, at, queueKey{of.Tenant, operation})
+	defer l.dequeue(w)
+	end := l.now().Add(l.limit)
+	for {
+		now := l.now()
+		wait := l.until(w, now)
+		if wait <= 0 {
+			return l.send(buckets, now), nil
+		}
+		left := end.Sub(now)
+		if wait > left && (left <= 0 || !slices.ContainsFunc(buckets, func(b *bucket) bool { return b.undecided(now) })) {
+			wait = min(wait, longestReservation)
+			if at.caller != "" {
+				l.reserved[at] = reservation{*w, now.Add(wait)}
+			}
+			return nil, &Postponed{Operation: operation, After: wait, Reserved: at.caller != ""}
+		}
+		changed := l.changed
+		l.mu.Unlock()
+		err := pause(ctx, min(wait, left), changed)
+		l.mu.Lock()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Postponed is the error of a call that was not sent, to keep below AWS's limits.
+type Postponed struct {
+	Operation string
+	// After is how long it takes until the call may be sent.
+	After time.Duration
+	// Reserved reports whether the caller keeps its position in the queue until it comes back.
+	Reserved bool
+}
+
+// Error implements error.
+func (e *Postponed) Error() string { return e.Operation + ": put off, to keep below AWS's limits" }
+
+// RetryAfter is when the call can be made.
+func (e *Postponed) RetryAfter() time.Duration { return e.After }
+
+// pause ends after a time, when something changes, or when the caller gives up.
+func pause(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+	case <-changed:
+	}
+	return nil
+}
+
+// until is how long a call that waits has to wait. The lock is held.
+func (l *Limiter) until(w *waiter, now time.Time) time.Duration {
+	var longest time.Duration
+	for _, b := range w.buckets {
+		here, away := 0, 0
+		for _, other := range l.queue {
+			if other == w {
+				break
+			}
+			if slices.Contains(other.buckets, b) {
+				here++
+			}
+		}
+		for _, other := range l.reserved {
+			if other.since.Before(w.since) && !now.After(other.at.Add(claimWithin)) && slices.Contains(other.buckets, b) {
+				away++
+			}
+		}
+		longest = max(longest, b.until(now, here, away))
+	}
+	return longest
+}
+
+// enqueue puts a call into the queue, at the position that it has kept if it was put off. The lock is held.
+func (l *Limiter) enqueue(buckets []*bucket, at, tenant queueKey) *waiter {
+	now := l.now()
+	maps.DeleteFunc(l.reserved, func(_ queueKey, a reservation) bool { return now.Sub(a.at) > waitingKept })
+	w := &waiter{buckets, now}
+	if a, ok := l.reserved[at]; ok {
+		w.since = a.since
+		delete(l.reserved, at)
+	} else if tenant.caller != "" {
+		w.since = l.eligibleAt(buckets, tenant, now)
+	}
+	i := len(l.queue)
+	for i > 0 && w.since.Before(l.queue[i-1].since) {
+		i--
+	}
+	l.queue = slices.Insert(l.queue, i, w)
+	return w
+}
+
+// eligibleAt is the time from which a tenant's call counts. The lock is held.
+func (l *Limiter) eligibleAt(buckets []*bucket, tenant queueKey, now time.Time) time.Time {
+	maps.DeleteFunc(l.eligible, func(_ queueKey, next time.Time) bool { return next.Before(now) })
+	since := now
+	if next, ok := l.eligible[tenant]; ok {
+		since = next
+	}
+	var each time.Duration
+	for _, b := range buckets {
+		each = max(each, time.Duration(float64(time.Second)/b.rate()))
+	}
+	next := since.Add(each)
+	if last := now.Add(longestDelay); next.After(last) {
+		next = last
+	}
+	l.eligible[tenant] = next
+	return since
+}
+
+// dequeue takes a call out of the queue. The lock is held.
+func (l *Limiter) dequeue(w *waiter) {
+	l.queue = slices.DeleteFunc(l.queue, func(o *waiter) bool { return o == w })
+	l.wake()
+}
+
+// wake lets all that wait look again. The lock is held.
+func (l *Limiter) wake() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// send takes what one attempt of a call needs. The lock is held.
+func (l *Limiter) send(buckets []*bucket, now time.Time) *permit {
+	p := &permit{limiter: l}
+	for _, b := range buckets {
+		flight := b.flight
+		p.parts = append(p.parts, part{b, flight, b.send(now)})
+		p.learns = p.learns || !b.Fixed
+	}
+	return p
+}
+
+// permit is the right to send one attempt of a call. Nil is that of a call that is not limited.
+type permit struct {
+	limiter *Limiter
+	parts   []part
+	learns  bool // from the answer
+	used    bool // by a call
+	settled bool
+}
+
+// part is what a permit has of one bucket.
+type part struct {
+	bucket *bucket
+	flight int
+	trial  bool
+}
+
+// An Outcome is what became of an attempt.
+type Outcome int
+
+// What may become of an attempt.
+const (
+	Unanswered Outcome = iota // nothing is known
+	Taken                     // AWS has handled it, whatever it answered
+	Throttled                 // AWS has refused it, because there were too many
+)
+
+// settle reports what became of the attempt. Only the first report counts. Each permit is settled,
+// as otherwise the trials in flight would seem to last.
+func (p *permit) settle(o Outcome) {
+	if p == nil {
+		return
+	}
+	p.limiter.mu.Lock()
+	defer p.limiter.mu.Unlock()
+	if p.settled {
+		return
+	}
+	p.settled = true
+	now := p.limiter.now()
+	for _, x := range p.parts {
+		if x.trial {
+			x.bucket.trying--
+		}
+		switch {
+		case o == Taken:
+			x.bucket.taken(now, x.trial, x.flight == x.bucket.flight)
+		case o == Throttled && x.flight == x.bucket.flight:
+			x.bucket.throttled(now, x.trial)
+		}
+	}
+	p.limiter.wake()
+}
+
+// Limit is what a token bucket admits now.
+type Limit struct {
+	// Service and Operations are the service id and the expression as in the throttle table.
+	Service, Operations string
+	// Rate is in calls per second.
+	Rate float64
+}
+
+// Rate is how many calls of an operation per second are admitted now; 0 if they are not limited.
+func (l *Limiter) Rate(service, operation string) (rate float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, b := range l.bucketsFor(service, operation) {
+		if r := b.rate(); i == 0 || r < rate {
+			rate = r
+		}
+	}
+	return rate
+}
+
+// Rates are what the token buckets admit now, in the order of the throttle table. Of equal entries the slowest counts.
+func (l *Limiter) Rates() []Limit {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []Limit
+	for _, b := range l.buckets {
+		x := Limit{b.Service, b.Operation.String(), b.rate()}
+		i := slices.IndexFunc(out, func(o Limit) bool { return o.Service == x.Service && o.Operations == x.Operations })
+		if i < 0 {
+			out = append(out, x)
+			continue
+		}
+		out[i].Rate = min(out[i].Rate, x.Rate)
+	}
+	return out
+}

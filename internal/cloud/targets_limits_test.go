@@ -1,0 +1,39 @@
+package cloud
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+)
+
+// AWS's limits are those of an account, whichever role calls.
+func TestRolesOfOneAccountShareItsBucket(t *testing.T) {
+	cfg := Config{TokenBuckets: ratelimit.DefaultTokenBuckets(), Now: time.Now}
+	c := compose(&client{cfg: cfg}, ratelimit.NewSchedule(ratelimit.NewLimiter(cfg.TokenBuckets, cfg.Now, 0)))
+	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/a/0123456789abcdef"
+	of := func(role string) *ratelimit.Schedule {
+		return targetGroups{c.targets, bindings.Account{Role: role}}.schedule(arn)
+	}
+	if of("") != c.targets.limits.own || of("arn:aws:iam::111122223333:role/x") != c.targets.limits.own {
+		t.Error("a role of the controller's own account has a bucket of its own")
+	}
+	if of("arn:aws:iam::444455556666:role/x") != of("arn:aws:iam::444455556666:role/y") || of("arn:aws:iam::444455556666:role/x") == c.targets.limits.own {
+		t.Error("another account does not have one bucket")
+	}
+}
+
+func TestWhatAWSMayTakeTheNextTimeIsSentAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"taken": {nil, false}, "throttled": {apiError("Throttling", 400), true}, "no answer": {errors.New("connection reset"), true}, "refused": {apiError("InvalidTarget", 400), false},
+	} {
+		if got := sentAgain(c.err); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
