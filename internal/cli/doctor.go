@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
@@ -82,10 +83,10 @@ func (d *doctor) say(area, result, fix, format string, args ...any) {
 
 // fail says that a check could not be made.
 func (d *doctor) fail(area string, err error, fix string) {
-	if cloud.Silent(err) {
+	if sdk.Silent(err) {
 		fix = "wait until AWS answers: see the AWS Health Dashboard and the network; credentials and permissions cannot be checked before that"
 	}
-	d.say(area, broken, fix, "%v", cloud.Explain(err))
+	d.say(area, broken, fix, "%v", sdk.Explain(err))
 }
 
 func (d *doctor) run(cmd *cobra.Command) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/config"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/network"
@@ -26,7 +27,7 @@ func (d *doctor) cloud(ctx context.Context) {
 		return
 	}
 	who, err := aws.Identity(ctx)
-	if cloud.Silent(err) {
+	if sdk.Silent(err) {
 		d.fail("discovery", err, "")
 		return
 	}
@@ -53,7 +54,7 @@ func (d *doctor) imports(ctx context.Context) {
 	of, unseen, err := d.aws.ImportedCertificates(ctx, mostImportsRead)
 	if err != nil {
 		if !cloud.Denied(err) {
-			d.say(area, warned, "run doctor again later", "imported certificates cannot be read: %v", cloud.Explain(err))
+			d.say(area, warned, "run doctor again later", "imported certificates cannot be read: %v", sdk.Explain(err))
 		}
 		return
 	}
@@ -138,7 +139,7 @@ func (d *doctor) permissions(ctx context.Context, who cloud.Identity) {
 			case p == cloud.PermissionGranted:
 				granted++
 			case err != nil:
-				d.say(area, warned, "", "%s could not be tried: %v", a.Name, cloud.Explain(err))
+				d.say(area, warned, "", "%s could not be tried: %v", a.Name, sdk.Explain(err))
 			default:
 				unknown = append(unknown, a.Name)
 			}
@@ -181,7 +182,7 @@ func (d *doctor) quotas(ctx context.Context) {
 		if cloud.Denied(err) {
 			fix = "grant whoever runs doctor the actions that describe resources, see config/iam/policy.json"
 		}
-		d.say(area, warned, fix, "quotas cannot be read: %v", cloud.Explain(err))
+		d.say(area, warned, fix, "quotas cannot be read: %v", sdk.Explain(err))
 		return
 	}
 	for _, u := range usage {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
 // simulate has IAM judge the actions that can be tried only by a change, with a call for each statement of the table and each
@@ -71,6 +72,6 @@ func (d *doctor) unsimulated(err error, actions []string) {
 	case errors.Is(err, cloud.ErrNoPrincipal):
 		d.say(area, healthy, "run doctor with a role without a path to have them simulated", "%d actions can be tried only by a change, and were not: %s; %v", len(actions), list, err)
 	default:
-		d.say(area, warned, "run doctor again later, or look at the policies in IAM", "%d actions can be tried only by a change, and their policies could not be simulated: %s; %v", len(actions), list, cloud.Explain(err))
+		d.say(area, warned, "run doctor again later, or look at the policies in IAM", "%d actions can be tried only by a change, and their policies could not be simulated: %s; %v", len(actions), list, sdk.Explain(err))
 	}
 }

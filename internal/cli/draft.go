@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/config"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
@@ -131,7 +132,7 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(en
 	for _, id := range d.chosen.stacks {
 		draft, err := eng.Draft(ctx, id)
 		if err != nil {
-			return cloud.Explain(err)
+			return sdk.Explain(err)
 		}
 		draft.Findings = secrets.correct(draft.Findings)
 		unknown = cmp.Or(unknown, unknownCluster(d.cfg.ClusterName, draft.Have.Facts.Subnets))
@@ -155,7 +156,7 @@ func (d *drafting) validate() error {
 func (d *drafting) askMore(ctx context.Context, id model.StackID, more []model.Question) (observed.Stack, error) {
 	have, err := d.aws.Observe(ctx, id, append(slices.Clone(d.aws.asked[id]), more...))
 	if err != nil {
-		return have, cloud.Explain(err)
+		return have, sdk.Explain(err)
 	}
 	return have, nil
 }
@@ -173,7 +174,7 @@ func (d *drafting) connect(ctx context.Context) (engine.Cloud, string, error) {
 	}
 	aws, err := cloud.New(ctx, cc)
 	if err != nil {
-		return nil, "", cloud.Explain(err)
+		return nil, "", sdk.Explain(err)
 	}
 	return aws, aws.VPC(), nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -89,7 +89,7 @@ func (d *drafting) find(ctx context.Context, aws engine.Cloud, store *cluster.Me
 	view := kube.New(store, kube.InMemory{Store: store}, time.Now).View
 	found, err := controller.FindOrphans(ctx, counted, view, controller.Frontends(d.cfg), d.cfg.Kubernetes.WatchNamespace)
 	if err != nil {
-		return doc, cloud.Explain(err)
+		return doc, sdk.Explain(err)
 	}
 	doc.Stacks = counted.stacks
 	for _, f := range found {

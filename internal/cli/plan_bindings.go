@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
-	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
@@ -58,7 +58,7 @@ func (d *drafting) planBindings(ctx context.Context, store *cluster.Memory) (bin
 		case ctx.Err() != nil:
 			return out, ctx.Err()
 		case err != nil:
-			out.notes = append(out.notes, fmt.Sprintf("no plan of TargetGroupBinding %s: %v", key, cloud.Explain(err)))
+			out.notes = append(out.notes, fmt.Sprintf("no plan of TargetGroupBinding %s: %v", key, sdk.Explain(err)))
 		case ok:
 			out.bindings = append(out.bindings, bindingPlan{key, draft.Findings(), shown(draft.AWSItems())})
 		}
@@ -71,7 +71,7 @@ func (d *drafting) planBindings(ctx context.Context, store *cluster.Memory) (bin
 	}
 	changes, err := r.DraftRules(ctx)
 	if err != nil {
-		out.notes = append(out.notes, fmt.Sprintf("no plan of the rules of TargetGroupBindings: %v", cloud.Explain(err)))
+		out.notes = append(out.notes, fmt.Sprintf("no plan of the rules of TargetGroupBindings: %v", sdk.Explain(err)))
 	}
 	for _, c := range changes {
 		out.rules = append(out.rules, shown(c.Items())...)

@@ -3,7 +3,7 @@ package cli
 import (
 	"context"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/config"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 )
@@ -28,7 +28,7 @@ func runController(ctx context.Context, env Environment, cfg config.Config) erro
 	for _, s := range cfg.Unsupported() {
 		setup.Info("ignored unsupported setting", "setting", s)
 	}
-	for _, id := range cloud.UnknownServices(cfg.AWS.Endpoints) {
+	for _, id := range sdk.UnknownServices(cfg.AWS.Endpoints) {
 		setup.Info("unknown AWS service ID in --aws-api-endpoints, ignored", "setting", "--aws-api-endpoints="+id+"="+cfg.AWS.Endpoints[id])
 	}
 	restConfig, err := restConfig(cfg.Kubernetes.Kubeconfig, env)
@@ -36,7 +36,7 @@ func runController(ctx context.Context, env Environment, cfg config.Config) erro
 		return fail("the API server is not known", err)
 	}
 	if err := controller.Run(ctx, controller.Setup{Config: cfg, REST: restConfig, Log: log, Connect: connect(cfg, env),
-		Unreached: cloud.Unreached, LogLevel: levelHandler(level, setup)}); err != nil {
+		Unreached: sdk.Unreached, LogLevel: levelHandler(level, setup)}); err != nil {
 		return fail("the controller has stopped", err)
 	}
 	setup.Info("stopped")

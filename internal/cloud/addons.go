@@ -14,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 	waftypes "github.com/aws/aws-sdk-go-v2/service/wafv2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -33,14 +35,14 @@ const (
 
 // addOns reads what load balancers are tied to in other services.
 type addOns struct {
-	*client
+	*sdk.Client
 	inv *inventory
 
-	guard
+	cache.Guard
 	cache addOnCache
 }
 
-func (a *addOns) reset() { a.with(func() { a.cache = newAddOnCache() }) }
+func (a *addOns) reset() { a.With(func() { a.cache = newAddOnCache() }) }
 
 // addOnCache keeps what other services have said.
 type addOnCache struct {
@@ -69,10 +71,10 @@ func newAddOnCache() addOnCache {
 // otherFault is the fault that stands in an answer about another service. Its message is empty
 // where only the pace of calls is kept. An error is given back where it is the caller's.
 func otherFault(err error) (*observed.Fault, error) {
-	if putOff(err) {
+	if sdk.PutOff(err) {
 		return &observed.Fault{Again: putOffFor}, nil // its turn will come
 	}
-	f := faultIn(err)
+	f := sdk.FaultOf(err)
 	if f == nil {
 		return nil, err
 	}
@@ -89,16 +91,16 @@ func (a *addOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 		return observed.AddOn{}, nil
 	}
 	cached := func() (out observed.AddOn, ok bool) {
-		a.with(func() {
+		a.With(func() {
 			e, there := a.cache.ties[q.Key()]
-			out, ok = e.tie, there && a.current(e.at, since, q.Key())
+			out, ok = e.tie, there && a.Current(e.at, since, q.Key())
 		})
 		return out, ok
 	}
-	out, err := asked(ctx, a.client, q.Key(), cached, func() error {
-		tie, err := brief(ctx, func(ctx context.Context) (observed.AddOn, error) { return a.readAddOn(ctx, q) })
-		if code(err) == "WAFNonexistentItemException" && !a.younger(a.inv.madeAt(plan.LoadBalancer, q.ARN), settleWindow) {
-			return &Error{What: "read " + q.Key(), class: engine.Gone, err: err}
+	out, err := sdk.Asked(ctx, a.Client, q.Key(), cached, func() error {
+		tie, err := sdk.Brief(ctx, func(ctx context.Context) (observed.AddOn, error) { return a.readAddOn(ctx, q) })
+		if sdk.Code(err) == "WAFNonexistentItemException" && !a.Younger(a.inv.madeAt(plan.LoadBalancer, q.ARN), settleWindow) {
+			return sdk.Wrap(engine.Gone, "read "+q.Key(), err)
 		}
 		if err == nil {
 			a.setTie(q, tie)
@@ -113,8 +115,8 @@ func (a *addOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 
 // setTie notes what a load balancer is tied to, and forgets what was not asked for in a while.
 func (a *addOns) setTie(q model.AskAddOn, tie observed.AddOn) {
-	now := a.cfg.Now()
-	a.with(func() {
+	now := a.Config.Now()
+	a.With(func() {
 		ties := a.cache.ties
 		for k, e := range ties {
 			if now.Sub(e.at) > addOnsKept {
@@ -126,26 +128,26 @@ func (a *addOns) setTie(q model.AskAddOn, tie observed.AddOn) {
 }
 
 func (a *addOns) forgetTie(q model.AskAddOn) {
-	a.with(func() { delete(a.cache.ties, q.Key()) })
+	a.With(func() { delete(a.cache.ties, q.Key()) })
 }
 
 func (a *addOns) readAddOn(ctx context.Context, q model.AskAddOn) (out observed.AddOn, err error) {
 	switch q.Of {
 	case model.WAFv2:
-		res, err := a.api.wafv2.GetWebACLForResource(ctx, &wafv2.GetWebACLForResourceInput{ResourceArn: aws.String(q.ARN)})
+		res, err := a.API.WAFv2.GetWebACLForResource(ctx, &wafv2.GetWebACLForResourceInput{ResourceArn: aws.String(q.ARN)})
 		if err == nil && res.WebACL != nil {
 			out.ID, out.Name = aws.ToString(res.WebACL.ARN), aws.ToString(res.WebACL.Name)
 		}
 		return out, err
 	case model.WAFClassic:
-		res, err := a.api.waf.GetWebACLForResource(ctx, &waf.GetWebACLForResourceInput{ResourceArn: aws.String(q.ARN)})
+		res, err := a.API.WAF.GetWebACLForResource(ctx, &waf.GetWebACLForResourceInput{ResourceArn: aws.String(q.ARN)})
 		if err == nil && res.WebACLSummary != nil {
 			out.ID, out.Name = aws.ToString(res.WebACLSummary.WebACLId), aws.ToString(res.WebACLSummary.Name)
 		}
 		return out, err
 	case model.ShieldPlan:
-		res, err := a.api.shield.DescribeProtection(ctx, &shield.DescribeProtectionInput{ResourceArn: aws.String(q.ARN)})
-		if isGone(err) {
+		res, err := a.API.Shield.DescribeProtection(ctx, &shield.DescribeProtectionInput{ResourceArn: aws.String(q.ARN)})
+		if sdk.IsGone(err) {
 			return out, nil
 		}
 		if err == nil && res.Protection != nil {
@@ -153,29 +155,29 @@ func (a *addOns) readAddOn(ctx context.Context, q model.AskAddOn) (out observed.
 		}
 		return out, err
 	}
-	return out, failed(engine.Unknown, q.Key(), "there is no such service")
+	return out, sdk.Failed(engine.Unknown, q.Key(), "there is no such service")
 }
 
 // askWebACL finds a web ACL by name among those of the region. One listing answers for all names.
 func (a *addOns) askWebACL(ctx context.Context, name string) (observed.WebACL, error) {
 	cached := func() (out observed.WebACL, ok bool) {
-		a.with(func() {
+		a.With(func() {
 			l := a.cache.acls
 			age := noneFor
 			if out.ARN = l.arns[name]; out.ARN != "" {
 				age = webACLNameFor
 			}
-			ok = a.younger(l.at, age)
+			ok = a.Younger(l.at, age)
 		})
 		return out, ok
 	}
-	out, err := asked(ctx, a.client, "web acls", cached, func() error {
-		start := a.cfg.Now()
+	out, err := sdk.Asked(ctx, a.Client, "web acls", cached, func() error {
+		start := a.Config.Now()
 		all, err := a.listWebACLs(ctx)
 		if err != nil {
 			return err
 		}
-		a.with(func() { a.cache.acls = aclList{all, start} })
+		a.With(func() { a.cache.acls = aclList{all, start} })
 		return nil
 	})
 	if f, err := otherFault(err); f != nil || err != nil {
@@ -188,7 +190,7 @@ func (a *addOns) listWebACLs(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
 	in := &wafv2.ListWebACLsInput{Scope: waftypes.ScopeRegional, Limit: aws.Int32(100)}
 	for {
-		page, err := brief(ctx, func(ctx context.Context) (*wafv2.ListWebACLsOutput, error) { return a.api.wafv2.ListWebACLs(ctx, in) })
+		page, err := sdk.Brief(ctx, func(ctx context.Context) (*wafv2.ListWebACLsOutput, error) { return a.API.WAFv2.ListWebACLs(ctx, in) })
 		if err != nil {
 			return nil, err
 		}
@@ -205,21 +207,21 @@ func (a *addOns) listWebACLs(ctx context.Context) (map[string]string, error) {
 // askSubscription reads whether the account has Shield Advanced.
 func (a *addOns) askSubscription(ctx context.Context) (*observed.Subscription, error) {
 	cached := func() (out *observed.Subscription, ok bool) {
-		a.with(func() {
+		a.With(func() {
 			out = a.cache.subscription
-			ok = out != nil && a.younger(a.cache.subscribedAt, subscriptionFor)
+			ok = out != nil && a.Younger(a.cache.subscribedAt, subscriptionFor)
 		})
 		return out, ok
 	}
-	out, err := asked(ctx, a.client, model.AskSubscription{}.Key(), cached, func() error {
-		res, err := brief(ctx, func(ctx context.Context) (*shield.GetSubscriptionStateOutput, error) {
-			return a.api.shield.GetSubscriptionState(ctx, &shield.GetSubscriptionStateInput{})
+	out, err := sdk.Asked(ctx, a.Client, model.AskSubscription{}.Key(), cached, func() error {
+		res, err := sdk.Brief(ctx, func(ctx context.Context) (*shield.GetSubscriptionStateOutput, error) {
+			return a.API.Shield.GetSubscriptionState(ctx, &shield.GetSubscriptionStateInput{})
 		})
 		if err != nil {
 			return err
 		}
 		got := &observed.Subscription{Active: res.SubscriptionState == shieldtypes.SubscriptionStateActive}
-		a.with(func() { a.cache.subscription, a.cache.subscribedAt = got, a.cfg.Now() })
+		a.With(func() { a.cache.subscription, a.cache.subscribedAt = got, a.Config.Now() })
 		return nil
 	})
 	if f, err := otherFault(err); f != nil || err != nil {
@@ -233,10 +235,10 @@ func (a *addOns) askSubscription(ctx context.Context) (*observed.Subscription, e
 func (a *addOns) askTrustStores(ctx context.Context, names []string) (map[string]string, error) {
 	unknown := func() (out map[string]string, rest []string) {
 		out = map[string]string{}
-		a.with(func() {
+		a.With(func() {
 			for _, n := range names {
 				f := a.cache.stores[n]
-				if out[n] = f.arn; !a.younger(f.at, f.age(a.cache.stores, trustStoreFor)) {
+				if out[n] = f.arn; !a.Younger(f.at, f.age(a.cache.stores, trustStoreFor)) {
 					rest = append(rest, n)
 				}
 			}
@@ -247,7 +249,7 @@ func (a *addOns) askTrustStores(ctx context.Context, names []string) (map[string
 	if len(rest) == 0 {
 		return out, nil
 	}
-	err := a.optional(ctx, "trust stores "+strings.Join(rest, ","), func() error {
+	err := a.Optional(ctx, "trust stores "+strings.Join(rest, ","), func() error {
 		err := a.readTrustStores(ctx, rest)
 		if isMissingStore(err) && len(rest) == 1 {
 			return nil
@@ -267,20 +269,20 @@ func (a *addOns) askTrustStores(ctx context.Context, names []string) (map[string
 }
 
 // isMissingStore reports whether AWS knows no trust store of a name, or takes it for none.
-func isMissingStore(err error) bool { return err != nil && classify(err) == engine.Invalid }
+func isMissingStore(err error) bool { return err != nil && sdk.ClassOf(err) == engine.Invalid }
 
 func (a *addOns) readTrustStores(ctx context.Context, names []string) error {
-	start := a.cfg.Now()
+	start := a.Config.Now()
 	found := map[string]foundName{}
 	for _, n := range names {
 		found[n] = foundName{at: start}
 	}
-	pages := elb.NewDescribeTrustStoresPaginator(a.api.elb, &elb.DescribeTrustStoresInput{Names: names})
+	pages := elb.NewDescribeTrustStoresPaginator(a.API.ELB, &elb.DescribeTrustStoresInput{Names: names})
 	for pages.HasMorePages() {
-		page, err := brief(ctx, func(ctx context.Context) (*elb.DescribeTrustStoresOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.Brief(ctx, func(ctx context.Context) (*elb.DescribeTrustStoresOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			if isMissingStore(err) && len(names) == 1 {
-				a.with(func() { put(a.cache.stores, names[0], found[names[0]], a.outdated) })
+				a.With(func() { put(a.cache.stores, names[0], found[names[0]], outdated(a.Client)) })
 			}
 			return fmt.Errorf("find trust stores: %w", err)
 		}
@@ -288,9 +290,9 @@ func (a *addOns) readTrustStores(ctx context.Context, names []string) error {
 			found[aws.ToString(s.Name)] = foundName{aws.ToString(s.TrustStoreArn), start}
 		}
 	}
-	a.with(func() {
+	a.With(func() {
 		for n, f := range found {
-			put(a.cache.stores, n, f, a.outdated)
+			put(a.cache.stores, n, f, outdated(a.Client))
 		}
 	})
 	return nil

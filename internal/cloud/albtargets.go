@@ -11,6 +11,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -30,13 +31,13 @@ func (t *targets) askALBTargets(ctx context.Context, q model.AskALBTargets, sinc
 		return nil, nil
 	}
 	at := func() (at time.Time) {
-		t.with(func() { at = t.albTargets[q.ARN].at })
+		t.With(func() { at = t.albTargets[q.ARN].at })
 		return at
 	}
-	err := t.once(ctx, q.Key(), q.ARN, since, at, func() error {
-		start := t.cfg.Now()
-		out, err := brief(ctx, func(ctx context.Context) (*elb.DescribeTargetHealthOutput, error) {
-			return t.api.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(q.ARN)})
+	err := t.Once(ctx, q.Key(), q.ARN, since, at, func() error {
+		start := t.Config.Now()
+		out, err := sdk.Brief(ctx, func(ctx context.Context) (*elb.DescribeTargetHealthOutput, error) {
+			return t.API.ELB.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(q.ARN)})
 		})
 		if err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
@@ -49,31 +50,31 @@ func (t *targets) askALBTargets(ctx context.Context, q model.AskALBTargets, sinc
 			targets = append(targets, observed.Target{ID: aws.ToString(d.Target.Id), Port: aws.ToInt32(d.Target.Port)})
 		}
 		slices.SortFunc(targets, func(a, b observed.Target) int { return compareTargets(&a, &b) })
-		t.with(func() { t.albTargets[q.ARN] = albTargetsEntry{targets, start} })
+		t.With(func() { t.albTargets[q.ARN] = albTargetsEntry{targets, start} })
 		return nil
 	})
 	var out []observed.Target
-	t.with(func() { out = t.albTargets[q.ARN].targets })
+	t.With(func() { out = t.albTargets[q.ARN].targets })
 	return out, err
 }
 
 // changeALB lays an own write over the remembered targets of a target group of type alb. Made reports
 // whether the group was made from here a moment ago.
 func (t *targets) changeALB(arn string, made bool, next func([]observed.Target) []observed.Target) {
-	t.with(func() {
+	t.With(func() {
 		e, ok := t.albTargets[arn]
 		if !ok && !made {
 			return
 		}
 		if !ok {
-			e.at = t.cfg.Now() // nothing else is in it
+			e.at = t.Config.Now() // nothing else is in it
 		}
 		t.albTargets[arn] = albTargetsEntry{next(slices.Clone(e.targets)), e.at}
 	})
 }
 
 // forgetALB forgets the targets of a target group of type alb.
-func (t *targets) forgetALB(arn string) { t.with(func() { delete(t.albTargets, arn) }) }
+func (t *targets) forgetALB(arn string) { t.With(func() { delete(t.albTargets, arn) }) }
 
 // changeALBTargets runs a write on the targets of a target group of type alb.
 func (w *writer) changeALBTargets(known plan.Known, a plan.Address, what string, write func(group string) error, next func([]observed.Target) []observed.Target) error {
@@ -89,7 +90,7 @@ func (w *writer) changeALBTargets(known plan.Known, a plan.Address, what string,
 		w.targets.forgetALB(arn)
 		return w.failure(what+" "+arn, err, owned.made, forgetTargetGroups)
 	}
-	w.targets.changeALB(arn, w.younger(owned.made, settleWindow), next)
+	w.targets.changeALB(arn, w.Younger(owned.made, settleWindow), next)
 	return nil
 }
 
@@ -113,16 +114,16 @@ func (w *writer) registerALB(ctx context.Context, a plan.RegisterALB, known plan
 			return err
 		}
 		defer func() { call.End(sentAgain(err)) }()
-		_, err = w.api.elb.RegisterTargets(call.With(ctx), &elb.RegisterTargetsInput{
+		_, err = w.API.ELB.RegisterTargets(call.With(ctx), &elb.RegisterTargetsInput{
 			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(lb), Port: aws.Int32(a.Port)}},
 		})
 		return err
 	}, func(have []observed.Target) []observed.Target {
 		return append(have, observed.Target{ID: lb, Port: a.Port})
 	})
-	if code(err) == "InvalidTarget" && (a.ARN != "" || w.younger(made, newborn)) {
+	if sdk.Code(err) == "InvalidTarget" && (a.ARN != "" || w.Younger(made, newborn)) {
 		// A load balancer that is being made is not accepted yet.
-		return &Error{What: what, class: engine.NotReady, err: err}
+		return sdk.Wrap(engine.NotReady, what, err)
 	}
 	return err
 }
@@ -135,14 +136,14 @@ func (w *writer) deregisterALB(ctx context.Context, a plan.DeregisterALB, known 
 			return err
 		}
 		defer func() { call.End(sentAgain(err)) }()
-		_, err = w.api.elb.DeregisterTargets(call.With(ctx), &elb.DeregisterTargetsInput{
+		_, err = w.API.ELB.DeregisterTargets(call.With(ctx), &elb.DeregisterTargetsInput{
 			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(a.ARN), Port: aws.Int32(a.Port)}},
 		})
 		return err
 	}, func(have []observed.Target) []observed.Target {
 		return slices.DeleteFunc(have, func(t observed.Target) bool { return t.ID == a.ARN && t.Port == a.Port })
 	})
-	if isGone(err) {
+	if sdk.IsGone(err) {
 		return nil
 	}
 	return err

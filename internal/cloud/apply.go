@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -13,7 +14,7 @@ import (
 
 // writer carries out the steps of plans, and enters in the inventory what they bring about.
 type writer struct {
-	*client
+	*sdk.Client
 	inv          *inventory
 	reader       *reader
 	certificates *certificates
@@ -26,7 +27,7 @@ type writer struct {
 // brought about something the resource is forgotten, so that the next look reads it.
 func (c *Cloud) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
 	res, err := c.writer.apply(callerForStack(ctx, id), id, s, known)
-	return res, withoutSecrets(err, s.Do)
+	return res, sdk.WithoutSecrets(err, secretsIn(s.Do))
 }
 
 func (w *writer) apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
@@ -103,7 +104,7 @@ func (w *writer) apply(ctx context.Context, id model.StackID, s plan.Step, known
 	case plan.Unprotect:
 		return none(w.unprotect(ctx, a, known))
 	}
-	return none(failed(engine.Unknown, string(s.ID), "AWS has no part in a step of type %T", s.Do))
+	return none(sdk.Failed(engine.Unknown, string(s.ID), "AWS has no part in a step of type %T", s.Do))
 }
 
 // lookup finds the id of something that an earlier step made or that was there before.
@@ -111,7 +112,7 @@ func lookup(known plan.Known, a plan.Address) (string, error) {
 	if id := known[a]; id != "" {
 		return id, nil
 	}
-	return "", failed(engine.Conflict, a.String(), "its id is not known, since what makes it was not carried out")
+	return "", sdk.Failed(engine.Conflict, a.String(), "its id is not known, since what makes it was not carried out")
 }
 
 // groupARNs finds the target groups that actions name.
@@ -134,11 +135,11 @@ func groupARN(r model.GroupRef, known plan.Known) (string, error) {
 // failure settles a failed write on a resource. forget is run under the lock of the inventory if
 // what is known of the resource cannot be trusted any more; made is when it was made from here.
 func (w *writer) failure(what string, err error, made time.Time, forget func(v *inventory)) error {
-	class := classify(err)
-	if class == engine.Gone && w.younger(made, settleWindow) {
-		return &Error{What: what, class: engine.NotReady, err: err}
+	class := sdk.ClassOf(err)
+	if class == engine.Gone && w.Younger(made, settleWindow) {
+		return sdk.Wrap(engine.NotReady, what, err)
 	}
-	if forget != nil && (mayHaveHappened(err) || class == engine.Gone || class == engine.Conflict) {
+	if forget != nil && (sdk.MayHaveHappened(err) || class == engine.Gone || class == engine.Conflict) {
 		w.inv.write(func() { forget(w.inv) })
 	}
 	return fmt.Errorf("%s: %w", what, err)
@@ -151,11 +152,11 @@ func (v *inventory) ownedLoadBalancer(arn string) (e lbEntry, err error) {
 	v.read(func() {
 		x := v.lbs.get(arn)
 		if x == nil {
-			err = failed(engine.Gone, arn, "the load balancer is not there any more")
+			err = sdk.Failed(engine.Gone, arn, "the load balancer is not there any more")
 			return
 		}
 		if e = *x; !ours(v.cluster, e.lb.Tags) {
-			err = failed(engine.Invalid, arn, "the load balancer does not carry the tag of cluster %s, so it is left alone", v.cluster)
+			err = sdk.Failed(engine.Invalid, arn, "the load balancer does not carry the tag of cluster %s, so it is left alone", v.cluster)
 		}
 	})
 	return e, err
@@ -165,11 +166,11 @@ func (v *inventory) ownedGroup(arn string) (e groupEntry, err error) {
 	v.read(func() {
 		x := v.groups.get(arn)
 		if x == nil {
-			err = failed(engine.Gone, arn, "the target group is not there any more")
+			err = sdk.Failed(engine.Gone, arn, "the target group is not there any more")
 			return
 		}
 		if e = *x; !ours(v.cluster, e.g.Tags) {
-			err = failed(engine.Invalid, arn, "the target group does not carry the tag of cluster %s, so it is left alone", v.cluster)
+			err = sdk.Failed(engine.Invalid, arn, "the target group does not carry the tag of cluster %s, so it is left alone", v.cluster)
 		}
 	})
 	return e, err
@@ -180,7 +181,7 @@ func (v *inventory) ownedSecurityGroup(id string) (e sgEntry, err error) {
 		x := v.sgs.get(id)
 		if x == nil {
 			// Only groups of the cluster are in the inventory.
-			err = failed(engine.Gone, id, "no security group of cluster %s has this id", v.cluster)
+			err = sdk.Failed(engine.Gone, id, "no security group of cluster %s has this id", v.cluster)
 			return
 		}
 		e = *x
@@ -194,9 +195,9 @@ func (v *inventory) ownedListener(arn string) (made time.Time, err error) {
 		e, le := v.listener(arn)
 		switch {
 		case le == nil:
-			err = failed(engine.Gone, arn, "the listener is not there any more")
+			err = sdk.Failed(engine.Gone, arn, "the listener is not there any more")
 		case !ours(v.cluster, e.lb.Tags):
-			err = failed(engine.Invalid, arn, "the listener's load balancer does not carry the tag of cluster %s, so it is left alone", v.cluster)
+			err = sdk.Failed(engine.Invalid, arn, "the listener's load balancer does not carry the tag of cluster %s, so it is left alone", v.cluster)
 		default:
 			made = le.made
 		}
@@ -209,9 +210,9 @@ func (v *inventory) ownedRule(arn string) (err error) {
 		e, le := v.rule(arn)
 		switch {
 		case le == nil:
-			err = failed(engine.Gone, arn, "the rule is not there any more")
+			err = sdk.Failed(engine.Gone, arn, "the rule is not there any more")
 		case !ours(v.cluster, e.lb.Tags):
-			err = failed(engine.Invalid, arn, "the rule's load balancer does not carry the tag of cluster %s, so it is left alone", v.cluster)
+			err = sdk.Failed(engine.Invalid, arn, "the rule's load balancer does not carry the tag of cluster %s, so it is left alone", v.cluster)
 		}
 	})
 	return err

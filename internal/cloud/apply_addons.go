@@ -9,6 +9,7 @@ import (
 	waf "github.com/aws/aws-sdk-go-v2/service/wafregional"
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -28,7 +29,7 @@ func (w *writer) tie(ctx context.Context, known plan.Known, a plan.Address, of m
 		return err
 	}
 	q := model.AskAddOn{Of: of, ARN: arn}
-	got, err := brief(ctx, func(ctx context.Context) (observed.AddOn, error) { return write(ctx, arn) })
+	got, err := sdk.Brief(ctx, func(ctx context.Context) (observed.AddOn, error) { return write(ctx, arn) })
 	if err != nil {
 		w.addOns.forgetTie(q)
 		return w.tieFailure(of, what, err, owned.made)
@@ -40,16 +41,16 @@ func (w *writer) tie(ctx context.Context, known plan.Known, a plan.Address, of m
 // tieFailure distinguishes what a new load balancer, which the other service has not heard of yet,
 // makes look alike.
 func (w *writer) tieFailure(of model.AddOn, what string, err error, made time.Time) error {
-	switch code(err) {
+	switch sdk.Code(err) {
 	case "WAFNonexistentItemException", "ResourceNotFoundException":
-		if w.younger(made, settleWindow) {
-			return &Error{What: what, class: engine.NotReady, err: err}
+		if w.Younger(made, settleWindow) {
+			return sdk.Wrap(engine.NotReady, what, err)
 		}
 		var reason finding.Reason
 		if of == model.WAFv2 {
 			reason = finding.WebACLNotFound
 		}
-		return &Error{What: what, class: engine.Invalid, reason: reason, err: err}
+		return sdk.Wrap(engine.Invalid, what, err).WithReason(reason)
 	}
 	return w.failure(what, err, made, nil)
 }
@@ -62,9 +63,9 @@ func (w *writer) setWebACL(ctx context.Context, a plan.SetWebACL, known plan.Kno
 	return w.tie(ctx, known, a.LoadBalancer, model.WAFv2, what, func(ctx context.Context, arn string) (observed.AddOn, error) {
 		var err error
 		if a.ARN == "" {
-			_, err = w.api.wafv2.DisassociateWebACL(ctx, &wafv2.DisassociateWebACLInput{ResourceArn: aws.String(arn)})
+			_, err = w.API.WAFv2.DisassociateWebACL(ctx, &wafv2.DisassociateWebACLInput{ResourceArn: aws.String(arn)})
 		} else {
-			_, err = w.api.wafv2.AssociateWebACL(ctx, &wafv2.AssociateWebACLInput{ResourceArn: aws.String(arn), WebACLArn: aws.String(a.ARN)})
+			_, err = w.API.WAFv2.AssociateWebACL(ctx, &wafv2.AssociateWebACLInput{ResourceArn: aws.String(arn), WebACLArn: aws.String(a.ARN)})
 		}
 		return observed.AddOn{ID: a.ARN}, err
 	})
@@ -78,9 +79,9 @@ func (w *writer) setClassicACL(ctx context.Context, a plan.SetClassicACL, known 
 	return w.tie(ctx, known, a.LoadBalancer, model.WAFClassic, what, func(ctx context.Context, arn string) (observed.AddOn, error) {
 		var err error
 		if a.ID == "" {
-			_, err = w.api.waf.DisassociateWebACL(ctx, &waf.DisassociateWebACLInput{ResourceArn: aws.String(arn)})
+			_, err = w.API.WAF.DisassociateWebACL(ctx, &waf.DisassociateWebACLInput{ResourceArn: aws.String(arn)})
 		} else {
-			_, err = w.api.waf.AssociateWebACL(ctx, &waf.AssociateWebACLInput{ResourceArn: aws.String(arn), WebACLId: aws.String(a.ID)})
+			_, err = w.API.WAF.AssociateWebACL(ctx, &waf.AssociateWebACLInput{ResourceArn: aws.String(arn), WebACLId: aws.String(a.ID)})
 		}
 		return observed.AddOn{ID: a.ID}, err
 	})
@@ -89,7 +90,7 @@ func (w *writer) setClassicACL(ctx context.Context, a plan.SetClassicACL, known 
 func (w *writer) protect(ctx context.Context, a plan.Protect, known plan.Known) (plan.Result, error) {
 	var id string
 	err := w.tie(ctx, known, a.LoadBalancer, model.ShieldPlan, "protect the load balancer", func(ctx context.Context, arn string) (observed.AddOn, error) {
-		out, err := w.api.shield.CreateProtection(ctx, &shield.CreateProtectionInput{Name: aws.String(a.Name), ResourceArn: aws.String(arn)})
+		out, err := w.API.Shield.CreateProtection(ctx, &shield.CreateProtectionInput{Name: aws.String(a.Name), ResourceArn: aws.String(arn)})
 		if err != nil {
 			return observed.AddOn{}, err
 		}
@@ -102,8 +103,8 @@ func (w *writer) protect(ctx context.Context, a plan.Protect, known plan.Known) 
 // unprotect takes a protection away; one that is gone already is a success.
 func (w *writer) unprotect(ctx context.Context, a plan.Unprotect, known plan.Known) error {
 	return w.tie(ctx, known, a.LoadBalancer, model.ShieldPlan, "end the protection of the load balancer", func(ctx context.Context, _ string) (observed.AddOn, error) {
-		_, err := w.api.shield.DeleteProtection(ctx, &shield.DeleteProtectionInput{ProtectionId: aws.String(a.ID)})
-		if isGone(err) {
+		_, err := w.API.Shield.DeleteProtection(ctx, &shield.DeleteProtectionInput{ProtectionId: aws.String(a.ID)})
+		if sdk.IsGone(err) {
 			err = nil
 		}
 		return observed.AddOn{}, err

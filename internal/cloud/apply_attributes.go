@@ -10,6 +10,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -31,11 +32,11 @@ func (w *writer) modifyAttributes(ctx context.Context, a plan.SetAttributes, kno
 	q := model.AskAttributes{Of: string(a.Of.Kind), ARN: id}
 	keys := slices.Sorted(maps.Keys(a.Values))
 	for batch := range slices.Chunk(keys, attributeBatch) {
-		now := w.cfg.Now()
+		now := w.Config.Now()
 		all, err := w.sendAttributes(ctx, q, batch, a.Values)
 		if err != nil {
 			w.inv.forgetAttributes(q)
-			if isGone(err) {
+			if sdk.IsGone(err) {
 				w.inv.forgetResource(q)
 			}
 			return w.failure("set attributes of "+id, err, w.inv.madeAt(a.Of.Kind, id), nil)
@@ -52,7 +53,7 @@ func (w *writer) sendAttributes(ctx context.Context, q model.AskAttributes, keys
 		for _, k := range keys {
 			in.Attributes = append(in.Attributes, elbtypes.LoadBalancerAttribute{Key: aws.String(k), Value: aws.String(values[k])})
 		}
-		out, err := w.api.elb.ModifyLoadBalancerAttributes(ctx, in)
+		out, err := w.API.ELB.ModifyLoadBalancerAttributes(ctx, in)
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +63,7 @@ func (w *writer) sendAttributes(ctx context.Context, q model.AskAttributes, keys
 		for _, k := range keys {
 			in.Attributes = append(in.Attributes, elbtypes.ListenerAttribute{Key: aws.String(k), Value: aws.String(values[k])})
 		}
-		out, err := w.api.elb.ModifyListenerAttributes(ctx, in)
+		out, err := w.API.ELB.ModifyListenerAttributes(ctx, in)
 		if err != nil {
 			return nil, err
 		}
@@ -72,13 +73,13 @@ func (w *writer) sendAttributes(ctx context.Context, q model.AskAttributes, keys
 		for _, k := range keys {
 			in.Attributes = append(in.Attributes, elbtypes.TargetGroupAttribute{Key: aws.String(k), Value: aws.String(values[k])})
 		}
-		out, err := w.api.elb.ModifyTargetGroupAttributes(ctx, in)
+		out, err := w.API.ELB.ModifyTargetGroupAttributes(ctx, in)
 		if err != nil {
 			return nil, err
 		}
 		return groupAttributes(out.Attributes), nil
 	}
-	return nil, failed(engine.Unknown, q.ARN, "a %s has no attributes", q.Of)
+	return nil, sdk.Failed(engine.Unknown, q.ARN, "a %s has no attributes", q.Of)
 }
 
 // madeAt is when a resource was made from here, zero if it was not.

@@ -11,6 +11,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -65,15 +66,15 @@ func (w *writer) createLoadBalancer(ctx context.Context, id model.StackID, a pla
 		in.IpamPools = &elbtypes.IpamPools{Ipv4IpamPoolId: aws.String(a.IPAMPool)}
 	}
 	what := "create load balancer " + a.Name
-	out, err := w.api.elb.CreateLoadBalancer(ctx, in)
-	if code(err) == "DuplicateLoadBalancerName" {
+	out, err := w.API.ELB.CreateLoadBalancer(ctx, in)
+	if sdk.Code(err) == "DuplicateLoadBalancerName" {
 		return plan.Result{}, w.loadBalancerNameTaken(ctx, id, a.Name, what)
 	}
 	if err != nil {
 		return plan.Result{}, w.failure(what, err, time.Time{}, forgetLoadBalancers)
 	}
 	if len(out.LoadBalancers) != 1 {
-		return plan.Result{}, failed(engine.Unknown, what, "AWS returned %d load balancers", len(out.LoadBalancers))
+		return plan.Result{}, sdk.Failed(engine.Unknown, what, "AWS returned %d load balancers", len(out.LoadBalancers))
 	}
 	made := out.LoadBalancers[0]
 	lb := convert.LoadBalancerFromAWS(made)
@@ -81,7 +82,7 @@ func (w *writer) createLoadBalancer(ctx context.Context, id model.StackID, a pla
 	if err := w.checkLoadBalancer(ctx, id, lb.ARN, aws.ToTime(made.CreatedTime), what); err != nil {
 		return plan.Result{}, err
 	}
-	now := w.cfg.Now()
+	now := w.Config.Now()
 	lb.Tags = a.Tags
 	w.inv.write(func() {
 		if e := w.inv.lbs.get(lb.ARN); e != nil && e.lb.Tags != nil {
@@ -102,10 +103,10 @@ func (w *writer) checkLoadBalancer(ctx context.Context, id model.StackID, arn st
 		}
 	})
 	if tags == nil {
-		if w.cfg.Now().Sub(created) < newborn {
+		if w.Config.Now().Sub(created) < newborn {
 			return nil
 		}
-		got, err := w.describeTags(ctx, []string{arn})
+		got, err := describeTags(ctx, w.Client, []string{arn})
 		if err != nil {
 			w.inv.write(func() { forgetLoadBalancers(w.inv) })
 			return err
@@ -113,7 +114,7 @@ func (w *writer) checkLoadBalancer(ctx context.Context, id model.StackID, arn st
 		tags = got[arn]
 		w.inv.write(func() { forgetLoadBalancers(w.inv) }) // it has listeners that are not known
 	}
-	if !carries(tags, naming.StackTags(w.cfg.Cluster, id)) {
+	if !carries(tags, naming.StackTags(w.Config.Cluster, id)) {
 		return nameTaken(what, "a load balancer of this name exists and belongs to %s", ownerOf(tags))
 	}
 	return nil
@@ -122,22 +123,22 @@ func (w *writer) checkLoadBalancer(ctx context.Context, id model.StackID, arn st
 // loadBalancerNameTaken finds out who has the name. If the stack has it already, a lost answer
 // is the cause, and a new plan will see it.
 func (w *writer) loadBalancerNameTaken(ctx context.Context, id model.StackID, name, what string) error {
-	out, err := w.api.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Names: []string{name}})
+	out, err := w.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Names: []string{name}})
 	if err != nil {
 		return w.failure(what, err, time.Time{}, forgetLoadBalancers)
 	}
 	if len(out.LoadBalancers) != 1 {
-		return failed(engine.Conflict, what, "the name was taken a moment ago")
+		return sdk.Failed(engine.Conflict, what, "the name was taken a moment ago")
 	}
 	arn := aws.ToString(out.LoadBalancers[0].LoadBalancerArn)
-	tags, err := w.describeTags(ctx, []string{arn})
+	tags, err := describeTags(ctx, w.Client, []string{arn})
 	if err != nil {
 		return err
 	}
-	known, stack := false, naming.StackTags(w.cfg.Cluster, id)
+	known, stack := false, naming.StackTags(w.Config.Cluster, id)
 	w.inv.write(func() {
 		e := w.inv.lbs.get(arn)
-		known = e != nil && (e.lb.VPC != w.vpc || carries(e.lb.Tags, stack))
+		known = e != nil && (e.lb.VPC != w.VPC || carries(e.lb.Tags, stack))
 		if e != nil && !known {
 			// They were not read, or have changed.
 			w.inv.lbs.edit(arn, func(e *lbEntry) { e.tagsAt = time.Time{} })
@@ -145,15 +146,13 @@ func (w *writer) loadBalancerNameTaken(ctx context.Context, id model.StackID, na
 	})
 	if !known && carries(tags[arn], stack) {
 		w.inv.write(func() { forgetLoadBalancers(w.inv) })
-		return failed(engine.Conflict, what, "it exists already")
+		return sdk.Failed(engine.Conflict, what, "it exists already")
 	}
 	return nameTaken(what, "a load balancer of this name exists and belongs to %s", ownerOf(tags[arn]))
 }
 
 func nameTaken(what, format string, args ...any) error {
-	err := failed(engine.Invalid, what, format, args...)
-	err.reason = finding.NameTaken
-	return err
+	return sdk.Failed(engine.Invalid, what, format, args...).WithReason(finding.NameTaken)
 }
 
 // ownerOf says in words whose a resource is by its tags.
@@ -187,7 +186,7 @@ func (w *writer) changeLoadBalancer(known plan.Known, a plan.Address, what strin
 	w.inv.write(func() {
 		w.inv.lbs.edit(arn, func(e *lbEntry) {
 			enter(e)
-			e.written = w.cfg.Now()
+			e.written = w.Config.Now()
 		})
 	})
 	return nil
@@ -199,7 +198,7 @@ func (w *writer) setSecurityGroups(ctx context.Context, a plan.SetSecurityGroups
 		return err
 	}
 	return w.changeLoadBalancer(known, a.LoadBalancer, "set the security groups", func(arn string) (func(*lbEntry), error) {
-		_, err := w.api.elb.SetSecurityGroups(ctx, &elb.SetSecurityGroupsInput{
+		_, err := w.API.ELB.SetSecurityGroups(ctx, &elb.SetSecurityGroupsInput{
 			LoadBalancerArn: aws.String(arn), SecurityGroups: groups,
 			EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic: elbtypes.EnforceSecurityGroupInboundRulesOnPrivateLinkTrafficEnum(a.PrivateLinkRules),
 		})
@@ -212,7 +211,7 @@ func (w *writer) setSecurityGroups(ctx context.Context, a plan.SetSecurityGroups
 
 func (w *writer) setSubnets(ctx context.Context, a plan.SetSubnets, known plan.Known) error {
 	return w.changeLoadBalancer(known, a.LoadBalancer, "set the subnets", func(arn string) (func(*lbEntry), error) {
-		out, err := w.api.elb.SetSubnets(ctx, &elb.SetSubnetsInput{
+		out, err := w.API.ELB.SetSubnets(ctx, &elb.SetSubnetsInput{
 			LoadBalancerArn: aws.String(arn), SubnetMappings: subnetMappings(a.Subnets),
 			EnablePrefixForIpv6SourceNat: elbtypes.EnablePrefixForIpv6SourceNatEnum(a.SourceNAT), IpAddressType: elbtypes.IpAddressType(a.AddressType),
 		})
@@ -228,7 +227,7 @@ func (w *writer) setSubnets(ctx context.Context, a plan.SetSubnets, known plan.K
 
 func (w *writer) setAddressType(ctx context.Context, a plan.SetAddressType, known plan.Known) error {
 	return w.changeLoadBalancer(known, a.LoadBalancer, "set the address type", func(arn string) (func(*lbEntry), error) {
-		_, err := w.api.elb.SetIpAddressType(ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: aws.String(arn), IpAddressType: elbtypes.IpAddressType(a.Type)})
+		_, err := w.API.ELB.SetIpAddressType(ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: aws.String(arn), IpAddressType: elbtypes.IpAddressType(a.Type)})
 		return func(e *lbEntry) {
 			e.lb.AddressType = a.Type
 			if !a.Type.HasIPv6() {
@@ -255,7 +254,7 @@ func (w *writer) setIPAMPool(ctx context.Context, a plan.SetIPAMPool, known plan
 		} else {
 			in.IpamPools = &elbtypes.IpamPools{Ipv4IpamPoolId: aws.String(a.Pool)}
 		}
-		_, err := w.api.elb.ModifyIpPools(ctx, in)
+		_, err := w.API.ELB.ModifyIpPools(ctx, in)
 		return func(e *lbEntry) { e.lb.IPAMPool = a.Pool }, err
 	})
 }
@@ -269,7 +268,7 @@ func (w *writer) modifyCapacity(ctx context.Context, a plan.SetCapacity, known p
 		} else {
 			in.MinimumLoadBalancerCapacity = &elbtypes.MinimumLoadBalancerCapacity{CapacityUnits: aws.Int32(units)}
 		}
-		_, err := w.api.elb.ModifyCapacityReservation(ctx, in)
+		_, err := w.API.ELB.ModifyCapacityReservation(ctx, in)
 		if err != nil {
 			w.inv.write(func() {
 				if e := w.inv.lbs.get(arn); e != nil {
@@ -277,7 +276,7 @@ func (w *writer) modifyCapacity(ctx context.Context, a plan.SetCapacity, known p
 				}
 			})
 		}
-		return func(e *lbEntry) { e.lb.Capacity, e.capacityAt = &units, w.cfg.Now() }, err
+		return func(e *lbEntry) { e.lb.Capacity, e.capacityAt = &units, w.Config.Now() }, err
 	})
 }
 
@@ -285,23 +284,23 @@ func (w *writer) modifyCapacity(ctx context.Context, a plan.SetCapacity, known p
 // already is a success.
 func (w *writer) deleteLoadBalancer(ctx context.Context, a plan.DeleteLoadBalancer) error {
 	if _, err := w.inv.ownedLoadBalancer(a.ARN); err != nil {
-		if isGone(err) {
+		if sdk.IsGone(err) {
 			return nil
 		}
 		return err
 	}
 	what := "delete load balancer " + a.ARN
-	_, err := w.api.elb.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: aws.String(a.ARN)})
+	_, err := w.API.ELB.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: aws.String(a.ARN)})
 	switch {
-	case code(err) == "OperationNotPermitted":
-		e := &Error{What: what, class: engine.Invalid, reason: finding.DeletionProtected, err: err}
+	case sdk.Code(err) == "OperationNotPermitted":
+		e := sdk.Wrap(engine.Invalid, what, err).WithReason(finding.DeletionProtected)
 		return e
-	case err != nil && !isGone(err):
+	case err != nil && !sdk.IsGone(err):
 		return w.failure(what, err, time.Time{}, forgetLoadBalancers)
 	}
 	w.inv.write(func() {
 		w.inv.dropLoadBalancer(a.ARN)
-		w.inv.bury(a.ARN, w.cfg.Now())
+		w.inv.bury(a.ARN, w.Config.Now())
 	})
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -46,26 +47,26 @@ func (w *writer) createListener(ctx context.Context, a plan.CreateListener, know
 		return plan.Result{}, err
 	}
 	what := "create a listener on " + lb
-	out, err := w.api.elb.CreateListener(ctx, &elb.CreateListenerInput{
+	out, err := w.API.ELB.CreateListener(ctx, &elb.CreateListenerInput{
 		LoadBalancerArn: aws.String(lb), Port: aws.Int32(a.Settings.Port), Protocol: elbtypes.ProtocolEnum(a.Settings.Protocol),
 		SslPolicy: convert.Optional(a.Settings.Policy), AlpnPolicy: alpnPolicy(a.Settings.ALPN), Certificates: certificateList(a.Settings.Certificate),
 		MutualAuthentication: convert.MutualAuthToAWS(a.Settings.MutualAuth), DefaultActions: actions, Tags: convert.TagsToAWS(a.Tags),
 	})
 	if err != nil {
 		forget := forgetDetail(lb)
-		if isGone(err) {
+		if sdk.IsGone(err) {
 			forget = forgetBoth(lb)
 		}
 		return plan.Result{}, w.failure(what, err, w.inv.latest(owned.made, a.Settings.Default, known), forget)
 	}
 	if len(out.Listeners) != 1 {
-		return plan.Result{}, failed(engine.Unknown, what, "AWS returned %d listeners", len(out.Listeners))
+		return plan.Result{}, sdk.Failed(engine.Unknown, what, "AWS returned %d listeners", len(out.Listeners))
 	}
 	l := convert.ListenerFromAWS(out.Listeners[0])
 	if a.Tags != nil {
 		l.Tags = a.Tags
 	}
-	now := w.cfg.Now()
+	now := w.Config.Now()
 	w.inv.write(func() {
 		e := w.inv.lbs.get(lb)
 		if e == nil {
@@ -129,11 +130,11 @@ func (w *writer) modifyListener(ctx context.Context, a plan.ModifyListener, know
 		SslPolicy: convert.Optional(a.Settings.Policy), AlpnPolicy: alpnPolicy(a.Settings.ALPN), Certificates: certificateList(a.Settings.Certificate),
 		MutualAuthentication: convert.MutualAuthToAWS(a.Settings.MutualAuth), DefaultActions: actions,
 	}
-	out, err := w.api.elb.ModifyListener(ctx, in)
+	out, err := w.API.ELB.ModifyListener(ctx, in)
 	if err != nil {
 		return w.failure("modify listener "+arn, err, w.inv.latest(made, a.Settings.Default, known), forgetListener(arn))
 	}
-	now := w.cfg.Now()
+	now := w.Config.Now()
 	w.inv.write(func() {
 		e, le := w.inv.listener(arn)
 		if le == nil || len(out.Listeners) != 1 {
@@ -167,7 +168,7 @@ func (w *writer) changeCertificates(known plan.Known, a plan.Address, what strin
 	w.inv.write(func() {
 		if e, le := w.inv.listener(arn); le != nil {
 			le.l.Certificates = next(le.l.Certificates)
-			e.written = w.cfg.Now()
+			e.written = w.Config.Now()
 		}
 	})
 	return nil
@@ -175,14 +176,14 @@ func (w *writer) changeCertificates(known plan.Known, a plan.Address, what strin
 
 func (w *writer) addCertificate(ctx context.Context, a plan.AddCertificate, known plan.Known) error {
 	return w.changeCertificates(known, a.Listener, "attach certificate "+a.ARN, func(arn string) error {
-		_, err := w.api.elb.AddListenerCertificates(ctx, &elb.AddListenerCertificatesInput{ListenerArn: aws.String(arn), Certificates: certificateList(a.ARN)})
+		_, err := w.API.ELB.AddListenerCertificates(ctx, &elb.AddListenerCertificatesInput{ListenerArn: aws.String(arn), Certificates: certificateList(a.ARN)})
 		return err
 	}, func(have []string) []string { return unique(append(slices.Clone(have), a.ARN)) })
 }
 
 func (w *writer) removeCertificate(ctx context.Context, a plan.RemoveCertificate, known plan.Known) error {
 	return w.changeCertificates(known, a.Listener, "detach certificate "+a.ARN, func(arn string) error {
-		_, err := w.api.elb.RemoveListenerCertificates(ctx, &elb.RemoveListenerCertificatesInput{ListenerArn: aws.String(arn), Certificates: certificateList(a.ARN)})
+		_, err := w.API.ELB.RemoveListenerCertificates(ctx, &elb.RemoveListenerCertificatesInput{ListenerArn: aws.String(arn), Certificates: certificateList(a.ARN)})
 		return err
 	}, func(have []string) []string {
 		return slices.DeleteFunc(slices.Clone(have), func(s string) bool { return s == a.ARN })
@@ -192,13 +193,13 @@ func (w *writer) removeCertificate(ctx context.Context, a plan.RemoveCertificate
 // deleteListener deletes a listener with its rules; one that is gone already is a success.
 func (w *writer) deleteListener(ctx context.Context, a plan.DeleteListener) error {
 	if _, err := w.inv.ownedListener(a.ARN); err != nil {
-		if isGone(err) {
+		if sdk.IsGone(err) {
 			return nil
 		}
 		return err
 	}
-	_, err := w.api.elb.DeleteListener(ctx, &elb.DeleteListenerInput{ListenerArn: aws.String(a.ARN)})
-	if err != nil && !isGone(err) {
+	_, err := w.API.ELB.DeleteListener(ctx, &elb.DeleteListenerInput{ListenerArn: aws.String(a.ARN)})
+	if err != nil && !sdk.IsGone(err) {
 		return w.failure("delete listener "+a.ARN, err, time.Time{}, forgetListener(a.ARN))
 	}
 	w.inv.write(func() {
@@ -207,7 +208,7 @@ func (w *writer) deleteListener(ctx context.Context, a plan.DeleteListener) erro
 			return
 		}
 		w.inv.dropListener(e, le)
-		e.written = w.cfg.Now()
+		e.written = w.Config.Now()
 	})
 	return nil
 }

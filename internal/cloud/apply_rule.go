@@ -11,6 +11,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -35,12 +36,12 @@ func (w *writer) createRule(ctx context.Context, a plan.CreateRule, known plan.K
 		return plan.Result{}, err
 	}
 	what := "create a rule on " + listener
-	out, err := w.api.elb.CreateRule(ctx, in)
+	out, err := w.API.ELB.CreateRule(ctx, in)
 	if err != nil {
 		return plan.Result{}, w.failure(what, err, w.inv.latest(made, a.Rule.Actions, known), forgetListener(listener))
 	}
 	if len(out.Rules) != 1 {
-		return plan.Result{}, failed(engine.Unknown, what, "AWS returned %d rules", len(out.Rules))
+		return plan.Result{}, sdk.Failed(engine.Unknown, what, "AWS returned %d rules", len(out.Rules))
 	}
 	r, err := convert.RuleFromAWS(out.Rules[0])
 	if err != nil {
@@ -53,7 +54,7 @@ func (w *writer) createRule(ctx context.Context, a plan.CreateRule, known plan.K
 	w.inv.write(func() {
 		if e, le := w.inv.listener(listener); le != nil {
 			w.inv.putRule(e, le, r)
-			e.written = w.cfg.Now()
+			e.written = w.Config.Now()
 		}
 	})
 	return plan.Result{ID: r.ARN}, nil
@@ -80,7 +81,7 @@ func (w *writer) modifyRule(ctx context.Context, a plan.ModifyRule, known plan.K
 	if len(in.Transforms) == 0 {
 		in.ResetTransforms = aws.Bool(true)
 	}
-	out, err := w.api.elb.ModifyRule(ctx, in)
+	out, err := w.API.ELB.ModifyRule(ctx, in)
 	if err != nil {
 		return w.failure("modify rule "+arn, err, w.inv.latest(time.Time{}, a.Actions, known), forgetRule(arn))
 	}
@@ -98,7 +99,7 @@ func (w *writer) enterRules(rules []elbtypes.Rule) error {
 			if e, le := w.inv.rule(r.ARN); le != nil {
 				r.Tags = le.rules[r.ARN].Tags
 				w.inv.putRule(e, le, r)
-				e.written = w.cfg.Now()
+				e.written = w.Config.Now()
 			}
 		})
 	}
@@ -125,7 +126,7 @@ func (w *writer) setPriorities(ctx context.Context, a plan.SetPriorities, known 
 	if first == "" {
 		return nil
 	}
-	out, err := w.api.elb.SetRulePriorities(ctx, in)
+	out, err := w.API.ELB.SetRulePriorities(ctx, in)
 	if err != nil {
 		return w.failure("set rule priorities", err, time.Time{}, forgetRule(first))
 	}
@@ -135,13 +136,13 @@ func (w *writer) setPriorities(ctx context.Context, a plan.SetPriorities, known 
 // deleteRule deletes a rule; one that is gone already is a success.
 func (w *writer) deleteRule(ctx context.Context, a plan.DeleteRule) error {
 	if err := w.inv.ownedRule(a.ARN); err != nil {
-		if isGone(err) {
+		if sdk.IsGone(err) {
 			return nil
 		}
 		return err
 	}
-	_, err := w.api.elb.DeleteRule(ctx, &elb.DeleteRuleInput{RuleArn: aws.String(a.ARN)})
-	if err != nil && !isGone(err) {
+	_, err := w.API.ELB.DeleteRule(ctx, &elb.DeleteRuleInput{RuleArn: aws.String(a.ARN)})
+	if err != nil && !sdk.IsGone(err) {
 		return w.failure("delete rule "+a.ARN, err, time.Time{}, forgetRule(a.ARN))
 	}
 	w.inv.write(func() {
@@ -150,7 +151,7 @@ func (w *writer) deleteRule(ctx context.Context, a plan.DeleteRule) error {
 			return
 		}
 		w.inv.dropRule(e, le, a.ARN)
-		e.written = w.cfg.Now()
+		e.written = w.Config.Now()
 	})
 	return nil
 }

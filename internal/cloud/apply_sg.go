@@ -10,6 +10,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -18,18 +19,18 @@ import (
 
 func (w *writer) createSecurityGroup(ctx context.Context, a plan.CreateSecurityGroup) (plan.Result, error) {
 	what := "create security group " + a.Name
-	out, err := w.api.ec2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
-		GroupName: aws.String(a.Name), Description: aws.String(a.Description), VpcId: aws.String(w.vpc),
+	out, err := w.API.EC2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
+		GroupName: aws.String(a.Name), Description: aws.String(a.Description), VpcId: aws.String(w.VPC),
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: convert.EC2TagsToAWS(a.Tags)}},
 	})
-	if code(err) == "InvalidGroup.Duplicate" {
+	if sdk.Code(err) == "InvalidGroup.Duplicate" {
 		return plan.Result{}, w.groupNameTaken(ctx, a, what)
 	}
 	if err != nil {
 		return plan.Result{}, w.failure(what, err, time.Time{}, forgetSecurityGroups)
 	}
-	g := observed.SecurityGroup{ID: aws.ToString(out.GroupId), Name: a.Name, VPC: w.vpc, Tags: a.Tags}
-	now := w.cfg.Now()
+	g := observed.SecurityGroup{ID: aws.ToString(out.GroupId), Name: a.Name, VPC: w.VPC, Tags: a.Tags}
+	now := w.Config.Now()
 	w.inv.write(func() { w.inv.sgs.put(g.ID, &sgEntry{g: g, at: now, made: now, written: now}) })
 	return plan.Result{ID: g.ID}, nil
 }
@@ -37,27 +38,27 @@ func (w *writer) createSecurityGroup(ctx context.Context, a plan.CreateSecurityG
 // groupNameTaken finds out who has the name. If it is the group that was to be made, a lost
 // answer is the cause, and a new plan will see it.
 func (w *writer) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup, what string) error {
-	out, err := w.api.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
-		Filters: append(filters("vpc-id", w.vpc), filter("group-name", a.Name)),
+	out, err := w.API.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
+		Filters: append(sdk.Filters("vpc-id", w.VPC), sdk.Filter("group-name", a.Name)),
 	})
 	if err != nil {
 		return w.failure(what, err, time.Time{}, forgetSecurityGroups)
 	}
 	if len(out.SecurityGroups) == 0 {
-		return failed(engine.Conflict, what, "the name was taken a moment ago")
+		return sdk.Failed(engine.Conflict, what, "the name was taken a moment ago")
 	}
 	g := convert.SecurityGroupFromAWS(out.SecurityGroups[0])
 	known, fresh := false, false
 	w.inv.read(func() {
 		if e := w.inv.sgs.get(g.ID); e != nil {
-			known, fresh = true, w.younger(e.made, settleWindow) // another worker made it meanwhile
+			known, fresh = true, w.Younger(e.made, settleWindow) // another worker made it meanwhile
 		}
 	})
 	if (!known || fresh) && carries(g.Tags, tracking(a.Tags)) {
 		if !known {
-			w.inv.write(func() { w.inv.sgs.put(g.ID, &sgEntry{g: g, at: w.cfg.Now(), written: w.cfg.Now()}) })
+			w.inv.write(func() { w.inv.sgs.put(g.ID, &sgEntry{g: g, at: w.Config.Now(), written: w.Config.Now()}) })
 		}
-		return failed(engine.Conflict, what, "it exists already")
+		return sdk.Failed(engine.Conflict, what, "it exists already")
 	}
 	return nameTaken(what, "a security group of this name exists and belongs to %s", ownerOf(g.Tags))
 }
@@ -82,7 +83,7 @@ func (w *writer) changeIngress(ctx context.Context, a plan.ChangeIngress, known 
 		return err
 	}
 	err = w.authorize(ctx, id, authorize)
-	if code(err) == "RulesPerSecurityGroupLimitExceeded" && len(revoke) > 0 {
+	if sdk.Code(err) == "RulesPerSecurityGroupLimitExceeded" && len(revoke) > 0 {
 		if err := w.revoke(ctx, id, revoke); err != nil {
 			return err
 		}
@@ -97,7 +98,7 @@ func (w *writer) changeIngress(ctx context.Context, a plan.ChangeIngress, known 
 // authorizeSome admits all sources, or those of the beginning for which there is room.
 func (w *writer) authorizeSome(ctx context.Context, id string, rules []model.IngressRule) error {
 	err := w.authorize(ctx, id, rules)
-	for len(rules) > 1 && code(err) == "RulesPerSecurityGroupLimitExceeded" {
+	for len(rules) > 1 && sdk.Code(err) == "RulesPerSecurityGroupLimitExceeded" {
 		half := len(rules) / 2
 		if err = w.authorize(ctx, id, rules[:half]); err == nil {
 			// The rest is over the limit as a whole, but not each of it.
@@ -134,7 +135,7 @@ func (w *writer) authorize(ctx context.Context, id string, rules []model.Ingress
 	if len(rules) == 0 {
 		return nil
 	}
-	_, err := w.api.ec2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: convert.IngressToAWS(rules)})
+	_, err := w.API.EC2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: convert.IngressToAWS(rules)})
 	return w.ingressChanged(id, "admit sources to "+id, err, func(have []model.IngressRule) []model.IngressRule {
 		return append(slices.Clone(have), rules...)
 	})
@@ -144,7 +145,7 @@ func (w *writer) revoke(ctx context.Context, id string, rules []model.IngressRul
 	if len(rules) == 0 {
 		return nil
 	}
-	_, err := w.api.ec2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: convert.IngressToAWS(rules)})
+	_, err := w.API.EC2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: convert.IngressToAWS(rules)})
 	return w.ingressChanged(id, "shut sources out of "+id, err, func(have []model.IngressRule) []model.IngressRule {
 		return slices.DeleteFunc(slices.Clone(have), func(h model.IngressRule) bool {
 			return slices.ContainsFunc(rules, func(r model.IngressRule) bool { return convert.CompareIngressRules(h, r) == 0 })
@@ -164,7 +165,7 @@ func (w *writer) ingressChanged(id, what string, err error, next func([]model.In
 		if err == nil {
 			e.g.Ingress = next(e.g.Ingress)
 			slices.SortFunc(e.g.Ingress, convert.CompareIngressRules)
-			e.written = w.cfg.Now()
+			e.written = w.Config.Now()
 		}
 	})
 	if err != nil {
@@ -177,18 +178,18 @@ func (w *writer) ingressChanged(id, what string, err error, next func([]model.In
 // interfaces of a deleted load balancer linger AWS answers that it is in use.
 func (w *writer) deleteSecurityGroup(ctx context.Context, a plan.DeleteSecurityGroup) error {
 	if _, err := w.inv.ownedSecurityGroup(a.GroupID); err != nil {
-		if isGone(err) {
+		if sdk.IsGone(err) {
 			return nil
 		}
 		return err
 	}
-	_, err := w.api.ec2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: aws.String(a.GroupID)})
-	if err != nil && !isGone(err) {
+	_, err := w.API.EC2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: aws.String(a.GroupID)})
+	if err != nil && !sdk.IsGone(err) {
 		return w.failure("delete security group "+a.GroupID, err, time.Time{}, forgetSecurityGroups)
 	}
 	w.inv.write(func() {
 		w.inv.sgs.drop(a.GroupID)
-		w.inv.bury(a.GroupID, w.cfg.Now())
+		w.inv.bury(a.GroupID, w.Config.Now())
 	})
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -71,7 +72,7 @@ func (v *inventory) owned(kind plan.ResourceKind, id string) error {
 	case plan.SecurityGroup, plan.BackendGroup:
 		_, err = v.ownedSecurityGroup(id)
 	default:
-		err = failed(engine.Unknown, id, "a %s is not a resource of AWS", kind)
+		err = sdk.Failed(engine.Unknown, id, "a %s is not a resource of AWS", kind)
 	}
 	return err
 }
@@ -79,9 +80,9 @@ func (v *inventory) owned(kind plan.ResourceKind, id string) error {
 func (w *writer) putTags(ctx context.Context, kind plan.ResourceKind, id string, put plan.Tags) error {
 	var err error
 	if kind == plan.SecurityGroup || kind == plan.BackendGroup {
-		_, err = w.api.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: convert.EC2TagsToAWS(put)})
+		_, err = w.API.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: convert.EC2TagsToAWS(put)})
 	} else {
-		_, err = w.api.elb.AddTags(ctx, &elb.AddTagsInput{ResourceArns: []string{id}, Tags: convert.TagsToAWS(put)})
+		_, err = w.API.ELB.AddTags(ctx, &elb.AddTagsInput{ResourceArns: []string{id}, Tags: convert.TagsToAWS(put)})
 	}
 	return w.tagsChanged(kind, id, "put tags on "+id, err, put, nil)
 }
@@ -93,16 +94,16 @@ func (w *writer) removeTags(ctx context.Context, kind plan.ResourceKind, id stri
 		for _, k := range keys {
 			in.Tags = append(in.Tags, ec2types.Tag{Key: aws.String(k)})
 		}
-		_, err = w.api.ec2.DeleteTags(ctx, in)
+		_, err = w.API.EC2.DeleteTags(ctx, in)
 	} else {
-		_, err = w.api.elb.RemoveTags(ctx, &elb.RemoveTagsInput{ResourceArns: []string{id}, TagKeys: keys})
+		_, err = w.API.ELB.RemoveTags(ctx, &elb.RemoveTagsInput{ResourceArns: []string{id}, TagKeys: keys})
 	}
 	return w.tagsChanged(kind, id, "remove tags from "+id, err, nil, keys)
 }
 
 // tagsChanged enters a change of tags, or settles its failure.
 func (w *writer) tagsChanged(kind plan.ResourceKind, id, what string, err error, put map[string]string, remove []string) error {
-	now := w.cfg.Now()
+	now := w.Config.Now()
 	var made time.Time
 	w.inv.write(func() {
 		v := w.inv

@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 func TestForwardToAGroupThatIsNotMadeIsAConflict(t *testing.T) {
 	_, err := convert.ActionsToAWS([]model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "missing"}}}}}, groupARNs(nil))
-	if classify(err) != engine.Conflict {
+	if sdk.ClassOf(err) != engine.Conflict {
 		t.Fatal(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -20,7 +21,7 @@ func (w *writer) createTargetGroup(ctx context.Context, id model.StackID, a plan
 	g, h := a.Group, a.Group.HealthCheck
 	in := &elb.CreateTargetGroupInput{
 		Name: aws.String(g.Name), TargetType: elbtypes.TargetTypeEnum(g.Type), Port: aws.Int32(g.Port),
-		Protocol: elbtypes.ProtocolEnum(g.Protocol), ProtocolVersion: convert.Optional(g.ProtocolVersion), VpcId: aws.String(w.vpc),
+		Protocol: elbtypes.ProtocolEnum(g.Protocol), ProtocolVersion: convert.Optional(g.ProtocolVersion), VpcId: aws.String(w.VPC),
 		TargetControlPort: g.ControlPort, Tags: convert.TagsToAWS(a.Tags),
 		HealthCheckEnabled: aws.Bool(true), HealthCheckPort: convert.Optional(h.Port), HealthCheckProtocol: elbtypes.ProtocolEnum(h.Protocol),
 		HealthCheckPath: convert.Optional(h.Path), HealthCheckIntervalSeconds: convert.OptionalNumber(h.IntervalSeconds),
@@ -31,20 +32,20 @@ func (w *writer) createTargetGroup(ctx context.Context, id model.StackID, a plan
 		in.IpAddressType = elbtypes.TargetGroupIpAddressTypeEnum(g.AddressType)
 	}
 	what := "create target group " + g.Name
-	start := w.cfg.Now()
+	start := w.Config.Now()
 	// The list is read again at most once a minute, however many target groups are made.
-	if err := w.reader.refresh(ctx, w.reader.targetGroups(), start.Add(-settleWindow), w.essential); err != nil {
+	if err := w.reader.refresh(ctx, w.reader.targetGroups(), start.Add(-settleWindow), w.Essential); err != nil {
 		return plan.Result{}, fmt.Errorf("%s: list target groups: %w", what, err)
 	}
-	out, err := w.api.elb.CreateTargetGroup(ctx, in)
-	if code(err) == "DuplicateTargetGroupName" {
+	out, err := w.API.ELB.CreateTargetGroup(ctx, in)
+	if sdk.Code(err) == "DuplicateTargetGroupName" {
 		return plan.Result{}, w.targetGroupNameTaken(ctx, id, g.Name, what)
 	}
 	if err != nil {
 		return plan.Result{}, w.failure(what, err, time.Time{}, forgetTargetGroups)
 	}
 	if len(out.TargetGroups) != 1 {
-		return plan.Result{}, failed(engine.Unknown, what, "AWS returned %d target groups", len(out.TargetGroups))
+		return plan.Result{}, sdk.Failed(engine.Unknown, what, "AWS returned %d target groups", len(out.TargetGroups))
 	}
 	made := convert.TargetGroupFromAWS(out.TargetGroups[0])
 	seen, err := w.checkTargetGroup(ctx, id, made.ARN, what)
@@ -54,14 +55,14 @@ func (w *writer) createTargetGroup(ctx context.Context, id model.StackID, a plan
 	if !seen {
 		w.targets.noteEmpty(made.ARN, start)
 	}
-	now := w.cfg.Now()
+	now := w.Config.Now()
 	made.Tags = a.Tags
 	w.inv.write(func() {
 		e := w.inv.groups.get(made.ARN)
 		switch {
 		case e == nil:
 			w.inv.setAccount(made.ARN)
-			w.inv.groups.put(made.ARN, &groupEntry{g: made, vpc: w.vpc, at: now, tagsAt: now, made: now, written: now})
+			w.inv.groups.put(made.ARN, &groupEntry{g: made, vpc: w.VPC, at: now, tagsAt: now, made: now, written: now})
 		case e.g.Tags == nil: // it was there, with load balancers that the answer does not have
 			w.inv.groups.edit(made.ARN, func(e *groupEntry) { e.g.Tags, e.tagsAt, e.written = a.Tags, now, now })
 		}
@@ -84,14 +85,14 @@ func (w *writer) checkTargetGroup(ctx context.Context, id model.StackID, arn, wh
 		return false, nil
 	}
 	if tags == nil {
-		got, err := w.describeTags(ctx, []string{arn})
+		got, err := describeTags(ctx, w.Client, []string{arn})
 		if err != nil {
 			w.inv.write(func() { forgetTargetGroups(w.inv) })
 			return seen, err
 		}
 		tags = got[arn]
 	}
-	if !carries(tags, naming.StackTags(w.cfg.Cluster, id)) {
+	if !carries(tags, naming.StackTags(w.Config.Cluster, id)) {
 		return seen, nameTaken(what, "a target group of this name exists and belongs to %s", ownerOf(tags))
 	}
 	return seen, nil
@@ -99,22 +100,22 @@ func (w *writer) checkTargetGroup(ctx context.Context, id model.StackID, arn, wh
 
 // targetGroupNameTaken finds out who has the name.
 func (w *writer) targetGroupNameTaken(ctx context.Context, id model.StackID, name, what string) error {
-	out, err := w.api.elb.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{Names: []string{name}})
+	out, err := w.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{Names: []string{name}})
 	if err != nil {
 		return w.failure(what, err, time.Time{}, forgetTargetGroups)
 	}
 	if len(out.TargetGroups) != 1 {
-		return failed(engine.Conflict, what, "the name was taken a moment ago")
+		return sdk.Failed(engine.Conflict, what, "the name was taken a moment ago")
 	}
 	arn := aws.ToString(out.TargetGroups[0].TargetGroupArn)
-	tags, err := w.describeTags(ctx, []string{arn})
+	tags, err := describeTags(ctx, w.Client, []string{arn})
 	if err != nil {
 		return err
 	}
-	known, stack := false, naming.StackTags(w.cfg.Cluster, id)
+	known, stack := false, naming.StackTags(w.Config.Cluster, id)
 	w.inv.write(func() {
 		e := w.inv.groups.get(arn)
-		known = e != nil && (e.vpc != w.vpc || carries(e.g.Tags, stack))
+		known = e != nil && (e.vpc != w.VPC || carries(e.g.Tags, stack))
 		if e != nil && !known {
 			// They were not read, or have changed.
 			w.inv.groups.edit(arn, func(e *groupEntry) { e.tagsAt = time.Time{} })
@@ -122,7 +123,7 @@ func (w *writer) targetGroupNameTaken(ctx context.Context, id model.StackID, nam
 	})
 	if !known && carries(tags[arn], stack) {
 		w.inv.write(func() { forgetTargetGroups(w.inv) })
-		return failed(engine.Conflict, what, "it exists already")
+		return sdk.Failed(engine.Conflict, what, "it exists already")
 	}
 	return nameTaken(what, "a target group of this name exists with other settings and belongs to %s", ownerOf(tags[arn]))
 }
@@ -137,7 +138,7 @@ func (w *writer) setHealthCheck(ctx context.Context, a plan.SetHealthCheck, know
 		return err
 	}
 	h := a.Check
-	out, err := w.api.elb.ModifyTargetGroup(ctx, &elb.ModifyTargetGroupInput{
+	out, err := w.API.ELB.ModifyTargetGroup(ctx, &elb.ModifyTargetGroupInput{
 		TargetGroupArn: aws.String(arn), HealthCheckPort: convert.Optional(h.Port), HealthCheckProtocol: elbtypes.ProtocolEnum(h.Protocol),
 		HealthCheckPath: convert.Optional(h.Path), HealthCheckIntervalSeconds: convert.OptionalNumber(h.IntervalSeconds),
 		HealthCheckTimeoutSeconds: convert.OptionalNumber(h.TimeoutSeconds), HealthyThresholdCount: convert.OptionalNumber(h.HealthyThreshold),
@@ -149,7 +150,7 @@ func (w *writer) setHealthCheck(ctx context.Context, a plan.SetHealthCheck, know
 	w.inv.write(func() {
 		if e := w.inv.groups.get(arn); e != nil && len(out.TargetGroups) == 1 {
 			e.g.HealthCheck = convert.TargetGroupFromAWS(out.TargetGroups[0]).HealthCheck
-			e.written = w.cfg.Now()
+			e.written = w.Config.Now()
 		}
 	})
 	return nil
@@ -158,18 +159,18 @@ func (w *writer) setHealthCheck(ctx context.Context, a plan.SetHealthCheck, know
 // deleteTargetGroup deletes a target group; one that is gone already is a success.
 func (w *writer) deleteTargetGroup(ctx context.Context, a plan.DeleteTargetGroup) error {
 	if _, err := w.inv.ownedGroup(a.ARN); err != nil {
-		if isGone(err) {
+		if sdk.IsGone(err) {
 			return nil
 		}
 		return err
 	}
-	_, err := w.api.elb.DeleteTargetGroup(ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: aws.String(a.ARN)})
-	if err != nil && !isGone(err) {
+	_, err := w.API.ELB.DeleteTargetGroup(ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: aws.String(a.ARN)})
+	if err != nil && !sdk.IsGone(err) {
 		return w.failure("delete target group "+a.ARN, err, time.Time{}, forgetTargetGroups)
 	}
 	w.inv.write(func() {
 		w.inv.groups.drop(a.ARN)
-		w.inv.bury(a.ARN, w.cfg.Now())
+		w.inv.bury(a.ARN, w.Config.Now())
 	})
 	w.targets.forgetALB(a.ARN)
 	w.targets.own().forget(a.ARN)

@@ -10,6 +10,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -20,9 +21,9 @@ func (r *reader) askAttributes(ctx context.Context, q model.AskAttributes, since
 	if !r.inv.knows(q.ARN) {
 		return nil
 	}
-	return r.once(ctx, q.Key(), q.ARN, since, func() time.Time { return r.inv.attributesAt(q) }, func() error {
-		start := r.cfg.Now()
-		got, err := brief(ctx, func(ctx context.Context) (map[string]string, error) { return r.describeAttributes(ctx, q) })
+	return r.Once(ctx, q.Key(), q.ARN, since, func() time.Time { return r.inv.attributesAt(q) }, func() error {
+		start := r.Config.Now()
+		got, err := sdk.Brief(ctx, func(ctx context.Context) (map[string]string, error) { return r.describeAttributes(ctx, q) })
 		if err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}
@@ -35,19 +36,19 @@ func (r *reader) askAttributes(ctx context.Context, q model.AskAttributes, since
 func (r *reader) describeAttributes(ctx context.Context, q model.AskAttributes) (map[string]string, error) {
 	switch plan.ResourceKind(q.Of) {
 	case plan.LoadBalancer:
-		out, err := r.api.elb.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: aws.String(q.ARN)})
+		out, err := r.API.ELB.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: aws.String(q.ARN)})
 		if err != nil {
 			return nil, err
 		}
 		return lbAttributes(out.Attributes), nil
 	case plan.Listener:
-		out, err := r.api.elb.DescribeListenerAttributes(ctx, &elb.DescribeListenerAttributesInput{ListenerArn: aws.String(q.ARN)})
+		out, err := r.API.ELB.DescribeListenerAttributes(ctx, &elb.DescribeListenerAttributesInput{ListenerArn: aws.String(q.ARN)})
 		if err != nil {
 			return nil, err
 		}
 		return listenerAttributes(out.Attributes), nil
 	case plan.TargetGroup:
-		out, err := r.api.elb.DescribeTargetGroupAttributes(ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: aws.String(q.ARN)})
+		out, err := r.API.ELB.DescribeTargetGroupAttributes(ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: aws.String(q.ARN)})
 		if err != nil {
 			return nil, err
 		}
@@ -121,11 +122,11 @@ func (v *inventory) forgetResource(q model.AskAttributes) {
 const provisioningFor = 10 * time.Second
 
 // capacityCurrent reports whether the capacity may be compared with what was read since a time.
-func (e *lbEntry) capacityCurrent(c *client, since time.Time) bool {
+func (e *lbEntry) capacityCurrent(c *sdk.Client, since time.Time) bool {
 	if e.lb.State == observed.Provisioning {
-		return c.younger(e.capacityAt, provisioningFor)
+		return c.Younger(e.capacityAt, provisioningFor)
 	}
-	return c.current(e.capacityAt, since, e.lb.ARN)
+	return c.Current(e.capacityAt, since, e.lb.ARN)
 }
 
 // askCapacity reads a capacity reservation; 0 stands for none. Of a load balancer that was being
@@ -137,7 +138,7 @@ func (r *reader) askCapacity(ctx context.Context, q model.AskCapacity, since tim
 	known := func() (fresh, provisioning bool) {
 		r.inv.read(func() {
 			if e := r.inv.lbs.get(q.ARN); e != nil {
-				fresh, provisioning = e.capacityCurrent(r.client, since), e.lb.State == observed.Provisioning
+				fresh, provisioning = e.capacityCurrent(r.Client, since), e.lb.State == observed.Provisioning
 			}
 		})
 		return fresh, provisioning
@@ -145,7 +146,7 @@ func (r *reader) askCapacity(ctx context.Context, q model.AskCapacity, since tim
 	if fresh, _ := known(); fresh {
 		return nil
 	}
-	return r.optional(ctx, q.Key(), func() error {
+	return r.Optional(ctx, q.Key(), func() error {
 		fresh, provisioning := known()
 		if fresh {
 			return nil
@@ -162,14 +163,14 @@ func (r *reader) askState(ctx context.Context, q model.AskState) error {
 	provisioning := func() (is bool) {
 		r.inv.read(func() {
 			e := r.inv.lbs.get(q.ARN)
-			is = e != nil && e.lb.State == observed.Provisioning && !r.younger(e.stateAt, provisioningFor)
+			is = e != nil && e.lb.State == observed.Provisioning && !r.Younger(e.stateAt, provisioningFor)
 		})
 		return is
 	}
 	if !provisioning() {
 		return nil
 	}
-	return r.optional(ctx, q.Key(), func() error {
+	return r.Optional(ctx, q.Key(), func() error {
 		if !provisioning() {
 			return nil
 		}
@@ -181,8 +182,8 @@ func (r *reader) askState(ctx context.Context, q model.AskState) error {
 }
 
 func (r *reader) readState(ctx context.Context, arn string) error {
-	start := r.cfg.Now()
-	out, err := r.api.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{arn}})
+	start := r.Config.Now()
+	out, err := r.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{arn}})
 	if err != nil {
 		return err
 	}
@@ -195,14 +196,14 @@ func (r *reader) readState(ctx context.Context, arn string) error {
 }
 
 func (r *reader) readCapacity(ctx context.Context, arn string, provisioning bool) error {
-	start := r.cfg.Now()
+	start := r.Config.Now()
 	if provisioning {
 		if err := r.readState(ctx, arn); err != nil {
 			return err
 		}
 	}
-	out, err := brief(ctx, func(ctx context.Context) (*elb.DescribeCapacityReservationOutput, error) {
-		return r.api.elb.DescribeCapacityReservation(ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: aws.String(arn)})
+	out, err := sdk.Brief(ctx, func(ctx context.Context) (*elb.DescribeCapacityReservationOutput, error) {
+		return r.API.ELB.DescribeCapacityReservation(ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: aws.String(arn)})
 	})
 	if err != nil {
 		return err

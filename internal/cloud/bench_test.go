@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -35,8 +36,8 @@ func BenchmarkObserve(b *testing.B) {
 // fullInventory knows n load balancers with two target groups, a security group and two rules each.
 func fullInventory(n int) (*Cloud, []model.StackID) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	cfg := Config{Cluster: "rig", Refresh: 10 * time.Minute, Now: func() time.Time { return now }, RuleTags: true}
-	c := compose(&client{cfg: cfg, vpc: "vpc"}, nil)
+	cfg := sdk.Config{Cluster: "rig", Refresh: 10 * time.Minute, Now: func() time.Time { return now }, RuleTags: true}
+	c := compose(&sdk.Client{Config: cfg, VPC: "vpc"})
 	v := c.inv
 	v.lbsAt, v.groupsAt, v.sgsAt = now, now, now
 	v.sgs.put("sg-backend", &sgEntry{g: observed.SecurityGroup{ID: "sg-backend", Tags: naming.BackendGroupTags("rig", nil)}, at: now})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -39,7 +40,7 @@ func TestEveryReadThatIsPutOffKeepsItsPlace(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := New(t.Context(), Config{
+			c, err := New(t.Context(), sdk.Config{
 				Cluster: "c", Region: "us-west-2", VPC: "vpc-1", MaxWait: time.Nanosecond, Env: func(string) string { return "" },
 				TokenBuckets: []ratelimit.TokenBucket{{Service: services.ELB, Operation: regexp.MustCompile(".*"), Rate: 0.001, Burst: 1, Fixed: true}},
 			})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/certificate"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -44,11 +45,11 @@ func (c *certificates) readImported(ctx context.Context, s acmtypes.CertificateS
 		ARN: aws.ToString(s.CertificateArn), Status: string(s.Status), Domains: s.SubjectAlternativeNameSummaries, Created: aws.ToTime(s.CreatedAt),
 	}}
 	var known importedCertificate
-	c.with(func() { known = c.certs.imported[out.ARN] })
-	now := c.cfg.Now()
+	c.With(func() { known = c.certs.imported[out.ARN] })
+	now := c.Config.Now()
 	if shown := summaryOf(s); known.shown != shown || !now.Before(known.until) {
-		res, err := brief(ctx, func(ctx context.Context) (*acm.GetCertificateOutput, error) {
-			return c.api.acm.GetCertificate(ctx, &acm.GetCertificateInput{CertificateArn: s.CertificateArn})
+		res, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.GetCertificateOutput, error) {
+			return c.API.ACM.GetCertificate(ctx, &acm.GetCertificateInput{CertificateArn: s.CertificateArn})
 		})
 		if err != nil {
 			return out, fmt.Errorf("read certificate %s: %w", out.ARN, err)
@@ -56,7 +57,7 @@ func (c *certificates) readImported(ctx context.Context, s acmtypes.CertificateS
 		known = importedCertificate{shown: shown, until: now.Add(issuedDomainsFor)}
 		// One that cannot be read is another one than any that is desired.
 		known.is, _ = certificate.Identify(aws.ToString(res.Certificate), aws.ToString(res.CertificateChain))
-		c.with(func() { c.certs.imported[out.ARN] = known })
+		c.With(func() { c.certs.imported[out.ARN] = known })
 	}
 	out.Imported = &known.is
 	return out, nil
@@ -72,7 +73,7 @@ type writtenCertificate struct {
 // withWritten lays what was written a short while ago over the certificates of a list that was begun at
 // a time.
 func (c *certificates) withWritten(own []ownCertificate, begun time.Time) []ownCertificate {
-	c.with(func() {
+	c.With(func() {
 		for arn, w := range c.certs.written {
 			if begun.Sub(w.at) > settleWindow {
 				delete(c.certs.written, arn)
@@ -97,33 +98,33 @@ func (c *certificates) importCertificate(ctx context.Context, a plan.ImportCerti
 	if a.Content.Chain != "" {
 		in.CertificateChain = []byte(a.Content.Chain)
 	}
-	w := writtenCertificate{ownCertificate: ownCertificate{tags: a.Tags, OwnCertificate: observed.OwnCertificate{Status: observed.Issued, Created: c.cfg.Now()}}}
+	w := writtenCertificate{ownCertificate: ownCertificate{tags: a.Tags, OwnCertificate: observed.OwnCertificate{Status: observed.Issued, Created: c.Config.Now()}}}
 	if a.ARN == "" {
 		for _, t := range convert.TagsToAWS(a.Tags) {
 			in.Tags = append(in.Tags, acmtypes.Tag{Key: t.Key, Value: t.Value})
 		}
 	} else {
 		known := false
-		c.with(func() {
+		c.With(func() {
 			i := slices.IndexFunc(c.certs.own, func(o ownCertificate) bool { return o.ARN == a.ARN && o.Imported != nil })
 			if known = i >= 0; known {
 				w.ownCertificate = c.certs.own[i]
 			}
 		})
 		if !known {
-			return plan.Result{}, failed(engine.Conflict, what, "certificate %s is not known as one that cluster %s imported", a.ARN, c.cfg.Cluster)
+			return plan.Result{}, sdk.Failed(engine.Conflict, what, "certificate %s is not known as one that cluster %s imported", a.ARN, c.Config.Cluster)
 		}
 	}
 	// One attempt: ACM has no token by which a second one would find what the first has made, and AWS's SDK
 	// takes a full quota for one that passes. The next run sees what is there.
-	out, err := c.api.acm.ImportCertificate(ctx, in, func(o *acm.Options) { o.Retryer = aws.NopRetryer{} })
+	out, err := c.API.ACM.ImportCertificate(ctx, in, func(o *acm.Options) { o.Retryer = aws.NopRetryer{} })
 	if err != nil {
-		if class := classify(err); mayHaveHappened(err) || class == engine.Gone || class == engine.Conflict {
+		if class := sdk.ClassOf(err); sdk.MayHaveHappened(err) || class == engine.Gone || class == engine.Conflict {
 			c.forgetOwnCertificates()
 		}
 		return plan.Result{}, fmt.Errorf("%s: %w", what, err)
 	}
-	w.ARN, w.Domains, w.Imported, w.at = aws.ToString(out.CertificateArn), a.Content.Is.Names, &a.Content.Is, c.cfg.Now()
+	w.ARN, w.Domains, w.Imported, w.at = aws.ToString(out.CertificateArn), a.Content.Is.Names, &a.Content.Is, c.Config.Now()
 	c.write(w)
 	return plan.Result{ID: w.ARN}, nil
 }
@@ -131,7 +132,7 @@ func (c *certificates) importCertificate(ctx context.Context, a plan.ImportCerti
 // imports counts the certificates that are imported, those of all and those of who has a stack.
 func (c *certificates) imports(id model.StackID) observed.Imports {
 	out := observed.Imports{Of: map[string]int{}}
-	c.with(func() {
+	c.With(func() {
 		out.All = c.certs.foreign
 		for _, o := range c.certs.own {
 			if o.Imported == nil {
@@ -157,12 +158,12 @@ func ownerOfStack(tag string) string {
 // write notes an import or its deletion.
 func (c *certificates) write(w writtenCertificate) {
 	var own []ownCertificate
-	c.with(func() {
+	c.With(func() {
 		c.certs.written[w.ARN] = w
 		own = slices.Clone(c.certs.own)
 	})
-	own = c.withWritten(own, c.cfg.Now())
-	c.with(func() { c.certs.own = own })
+	own = c.withWritten(own, c.Config.Now())
+	c.With(func() { c.certs.own = own })
 }
 
 // keyTexts are the forms in which an error might quote a private key.

@@ -13,6 +13,7 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -38,8 +39,8 @@ type ownCertificate struct {
 // are read at once.
 func (c *certificates) askOwnCertificates(ctx context.Context, id model.StackID) ([]observed.OwnCertificate, error) {
 	fresh := func() (ok bool) {
-		c.with(func() {
-			age := c.cfg.Refresh
+		c.With(func() {
+			age := c.Config.Refresh
 			for _, o := range c.certs.own {
 				switch {
 				case o.Status != observed.PendingValidation:
@@ -49,21 +50,21 @@ func (c *certificates) askOwnCertificates(ctx context.Context, id model.StackID)
 					age = min(age, pendingFor)
 				}
 			}
-			ok = c.younger(c.certs.ownAt, age)
+			ok = c.Younger(c.certs.ownAt, age)
 		})
 		return ok
 	}
 	if !fresh() {
-		err := c.optional(ctx, model.AskOwnCertificates{}.Key(), func() error {
+		err := c.Optional(ctx, model.AskOwnCertificates{}.Key(), func() error {
 			if fresh() {
 				return nil
 			}
-			start := c.cfg.Now()
+			start := c.Config.Now()
 			own, foreign, err := c.readOwnCertificates(ctx)
 			if err != nil {
 				return err
 			}
-			c.with(func() { c.certs.own, c.certs.foreign, c.certs.ownAt = own, foreign, start })
+			c.With(func() { c.certs.own, c.certs.foreign, c.certs.ownAt = own, foreign, start })
 			return nil
 		})
 		if err != nil {
@@ -71,9 +72,9 @@ func (c *certificates) askOwnCertificates(ctx context.Context, id model.StackID)
 		}
 	}
 	var out []observed.OwnCertificate
-	c.with(func() {
+	c.With(func() {
 		for _, o := range c.certs.own {
-			if belongs(c.cfg.Cluster, id, o.tags) {
+			if belongs(c.Config.Cluster, id, o.tags) {
 				o.ResourceID = o.tags[naming.ResourceTag(id.Kind)]
 				o.Records = slices.Clone(o.Records)
 				for i := range o.Records {
@@ -88,24 +89,24 @@ func (c *certificates) askOwnCertificates(ctx context.Context, id model.StackID)
 
 // readOwnCertificates reads the certificates of the cluster, and counts those that others have imported.
 func (c *certificates) readOwnCertificates(ctx context.Context) (out []ownCertificate, foreign int, err error) {
-	begun := c.cfg.Now()
-	pages := acm.NewListCertificatesPaginator(c.api.acm, &acm.ListCertificatesInput{
+	begun := c.Config.Now()
+	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{
 		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
 	})
 	for pages.HasMorePages() {
-		page, err := brief(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, 0, fmt.Errorf("list certificates: %w", err)
 		}
 		for _, s := range page.CertificateSummaryList {
-			if !c.cfg.manages(s.Type) {
+			if !c.Config.Manages(s.Type) {
 				continue
 			}
 			tags, err := c.certificateTags(ctx, aws.ToString(s.CertificateArn))
-			if err == nil && !c.ours(tags) && s.Type == acmtypes.CertificateTypeImported {
+			if err == nil && !ours(c.Config.Cluster, tags) && s.Type == acmtypes.CertificateTypeImported {
 				foreign++
 			}
-			if isGone(err) || err == nil && !c.ours(tags) {
+			if sdk.IsGone(err) || err == nil && !ours(c.Config.Cluster, tags) {
 				continue
 			}
 			if err != nil {
@@ -116,7 +117,7 @@ func (c *certificates) readOwnCertificates(ctx context.Context) (out []ownCertif
 				read = c.readImported
 			}
 			x, err := read(ctx, s)
-			if isGone(err) {
+			if sdk.IsGone(err) {
 				continue
 			}
 			if err != nil {
@@ -140,17 +141,17 @@ func (c *certificates) readOwnCertificate(ctx context.Context, s acmtypes.Certif
 		return out, nil
 	}
 	var known ownCertificate
-	c.with(func() {
+	c.With(func() {
 		if i := slices.IndexFunc(c.certs.own, func(o ownCertificate) bool { return o.ARN == out.ARN }); i >= 0 {
 			known = c.certs.own[i]
 		}
 	})
-	if known.Status == out.Status && !known.Unnamed && c.younger(known.at, pendingFor) {
+	if known.Status == out.Status && !known.Unnamed && c.Younger(known.at, pendingFor) {
 		return known, nil
 	}
-	out.at = c.cfg.Now()
-	res, err := brief(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
-		return c.api.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: s.CertificateArn})
+	out.at = c.Config.Now()
+	res, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
+		return c.API.ACM.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: s.CertificateArn})
 	})
 	if err != nil {
 		return out, fmt.Errorf("read certificate %s: %w", out.ARN, err)
@@ -167,7 +168,7 @@ func (c *certificates) readOwnCertificate(ctx context.Context, s acmtypes.Certif
 }
 
 func (c *certificates) forgetOwnCertificates() {
-	c.with(func() {
+	c.With(func() {
 		f := &c.certs
 		f.ownAt, f.listAt, f.public.at = time.Time{}, time.Time{}, time.Time{}
 	})
@@ -176,7 +177,7 @@ func (c *certificates) forgetOwnCertificates() {
 // requestCertificate asks for a certificate. The token makes ACM give the same one where the answer
 // to the same request was lost.
 func (c *certificates) requestCertificate(ctx context.Context, a plan.RequestCertificate) (plan.Result, error) {
-	sum := sha256.Sum256([]byte(c.cfg.Cluster + " " + a.Token))
+	sum := sha256.Sum256([]byte(c.Config.Cluster + " " + a.Token))
 	in := &acm.RequestCertificateInput{
 		DomainName: aws.String(a.Domain), SubjectAlternativeNames: a.Hosts, CertificateAuthorityArn: convert.Optional(a.CA),
 		ValidationMethod: acmtypes.ValidationMethodDns, IdempotencyToken: aws.String(hex.EncodeToString(sum[:16])),
@@ -184,7 +185,7 @@ func (c *certificates) requestCertificate(ctx context.Context, a plan.RequestCer
 	for _, t := range convert.TagsToAWS(a.Tags) {
 		in.Tags = append(in.Tags, acmtypes.Tag{Key: t.Key, Value: t.Value})
 	}
-	out, err := c.api.acm.RequestCertificate(ctx, in)
+	out, err := c.API.ACM.RequestCertificate(ctx, in)
 	c.forgetOwnCertificates()
 	if err != nil {
 		return plan.Result{}, fmt.Errorf("request a certificate for %s: %w", a.Domain, err)
@@ -195,21 +196,21 @@ func (c *certificates) requestCertificate(ctx context.Context, a plan.RequestCer
 // deleteCertificate deletes a certificate of the cluster; one that is gone is a success.
 func (c *certificates) deleteCertificate(ctx context.Context, a plan.DeleteCertificate) error {
 	ours := false
-	c.with(func() {
+	c.With(func() {
 		ours = slices.ContainsFunc(c.certs.own, func(o ownCertificate) bool { return o.ARN == a.ARN })
 	})
 	if !ours {
-		return failed(engine.Conflict, "delete certificate "+a.ARN, "it is not known as one that cluster %s requested or imported", c.cfg.Cluster)
+		return sdk.Failed(engine.Conflict, "delete certificate "+a.ARN, "it is not known as one that cluster %s requested or imported", c.Config.Cluster)
 	}
-	_, err := c.api.acm.DeleteCertificate(ctx, &acm.DeleteCertificateInput{CertificateArn: aws.String(a.ARN)})
-	if err != nil && !isGone(err) {
-		if classify(err) != engine.InUse {
+	_, err := c.API.ACM.DeleteCertificate(ctx, &acm.DeleteCertificateInput{CertificateArn: aws.String(a.ARN)})
+	if err != nil && !sdk.IsGone(err) {
+		if sdk.ClassOf(err) != engine.InUse {
 			c.forgetOwnCertificates()
 		}
 		return fmt.Errorf("delete certificate %s: %w", a.ARN, err)
 	}
 	c.forgetOwnCertificates()
-	c.write(writtenCertificate{ownCertificate: ownCertificate{OwnCertificate: observed.OwnCertificate{ARN: a.ARN}}, deleted: true, at: c.cfg.Now()})
-	c.with(func() { delete(c.certs.validations, a.ARN) })
+	c.write(writtenCertificate{ownCertificate: ownCertificate{OwnCertificate: observed.OwnCertificate{ARN: a.ARN}}, deleted: true, at: c.Config.Now()})
+	c.With(func() { delete(c.certs.validations, a.ARN) })
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -31,16 +32,16 @@ func certificateOwner(tags map[string]string) (out observed.CertificateOwner) {
 // askCertificateOwner reads for whom a controller requested or imported a certificate. Where its tags may not be read, it
 // is at least known that no controller has imported one that ACM has issued.
 func (c *certificates) askCertificateOwner(ctx context.Context, q model.AskCertificateOwner) (observed.CertificateOwner, error) {
-	err := c.flight.do(ctx, q.Key(), func() error {
-		return c.gated(ctx, tagsOfCertificates, func() error {
+	err := c.Share(ctx, q.Key(), func() error {
+		return c.Gated(ctx, tagsOfCertificates, func() error {
 			_, err := c.certificateTags(ctx, q.ARN)
 			return err
 		})
 	})
 	switch {
-	case isGone(err):
+	case sdk.IsGone(err):
 		return observed.CertificateOwner{}, nil
-	case faultIn(err) != nil && classify(err) == engine.Denied:
+	case sdk.FaultOf(err) != nil && sdk.ClassOf(err) == engine.Denied:
 		if d, e := c.certificateDetail(ctx, q.ARN, ""); e == nil && d.kind != "" && d.kind != acmtypes.CertificateTypeImported {
 			return observed.CertificateOwner{}, nil
 		}
@@ -66,7 +67,7 @@ func (c *certificates) askCertificateOwner(ctx context.Context, q model.AskCerti
 // left out.
 func (c *Cloud) ImportedCertificates(ctx context.Context, most int) (of map[model.Kind]int, unseen int, err error) {
 	of = map[model.Kind]int{}
-	pages := acm.NewListCertificatesPaginator(c.api.acm, &acm.ListCertificatesInput{
+	pages := acm.NewListCertificatesPaginator(c.client.API.ACM, &acm.ListCertificatesInput{
 		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
 	})
 	read := 0
@@ -84,14 +85,14 @@ func (c *Cloud) ImportedCertificates(ctx context.Context, most int) (of map[mode
 				continue
 			}
 			tags, err := c.facts.certificates.certificateTags(ctx, aws.ToString(s.CertificateArn))
-			if isGone(err) {
+			if sdk.IsGone(err) {
 				continue
 			}
 			if err != nil {
 				return nil, 0, err
 			}
 			o := certificateOwner(tags)
-			if _, imported := naming.NamespaceOfImport(o.ResourceID); imported && o.Cluster == c.cfg.Cluster {
+			if _, imported := naming.NamespaceOfImport(o.ResourceID); imported && o.Cluster == c.client.Config.Cluster {
 				of[o.Kind]++
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -54,25 +55,25 @@ func validationRecords(d *acmtypes.CertificateDetail) (out []observed.DNSRecord,
 // none.
 func (c *certificates) askValidation(ctx context.Context, q model.AskValidation) (observed.Validation, error) {
 	cached := func() (out observed.Validation, ok bool) {
-		c.with(func() {
+		c.With(func() {
 			e := c.certs.validations[q.ARN]
-			out, ok = e.Validation, c.younger(e.at, validationFor)
+			out, ok = e.Validation, c.Younger(e.at, validationFor)
 		})
 		return out, ok
 	}
-	return asked(ctx, c.client, q.Key(), cached, func() error {
-		e := validationEntry{at: c.cfg.Now()}
-		out, err := brief(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
-			return c.api.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String(q.ARN)})
+	return sdk.Asked(ctx, c.Client, q.Key(), cached, func() error {
+		e := validationEntry{at: c.Config.Now()}
+		out, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
+			return c.API.ACM.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String(q.ARN)})
 		})
-		if err != nil && !isGone(err) {
+		if err != nil && !sdk.IsGone(err) {
 			return fmt.Errorf("read certificate %s: %w", q.ARN, err)
 		}
 		if err == nil && out.Certificate != nil {
 			e.Records, _ = validationRecords(out.Certificate)
 			e.InUse = len(out.Certificate.InUseBy) > 0
 		}
-		c.with(func() { c.certs.validations[q.ARN] = e })
+		c.With(func() { c.certs.validations[q.ARN] = e })
 		return nil
 	})
 }
@@ -81,30 +82,30 @@ func (c *certificates) askValidation(ctx context.Context, q model.AskValidation)
 // is about to.
 func (c *certificates) askPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
 	cached := func() (out []observed.PublicCertificate, ok bool) {
-		c.with(func() { out, ok = c.certs.public.list, c.younger(c.certs.public.at, publicFor) })
+		c.With(func() { out, ok = c.certs.public.list, c.Younger(c.certs.public.at, publicFor) })
 		return out, ok
 	}
-	return asked(ctx, c.client, model.AskPublicCertificates{}.Key(), cached, func() error {
-		start := c.cfg.Now()
+	return sdk.Asked(ctx, c.Client, model.AskPublicCertificates{}.Key(), cached, func() error {
+		start := c.Config.Now()
 		list, err := c.readPublicCertificates(ctx)
 		if err != nil {
 			return err
 		}
-		c.with(func() { c.certs.public = publicList{list, start} })
+		c.With(func() { c.certs.public = publicList{list, start} })
 		return nil
 	})
 }
 
 func (c *certificates) readPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
 	var out []observed.PublicCertificate
-	pages := acm.NewListCertificatesPaginator(c.api.acm, &acm.ListCertificatesInput{
+	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{
 		// Those that failed are never looked at again by ACM.
 		CertificateStatuses: []acmtypes.CertificateStatus{acmtypes.CertificateStatusIssued, acmtypes.CertificateStatusPendingValidation,
 			acmtypes.CertificateStatusExpired, acmtypes.CertificateStatusInactive},
 		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
 	})
 	for pages.HasMorePages() {
-		page, err := brief(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, fmt.Errorf("list certificates: %w", err)
 		}
@@ -115,7 +116,7 @@ func (c *certificates) readPublicCertificates(ctx context.Context) ([]observed.P
 			x := observed.PublicCertificate{ARN: aws.ToString(s.CertificateArn), Domains: s.SubjectAlternativeNameSummaries}
 			if len(x.Domains) == 0 || aws.ToBool(s.HasAdditionalSubjectAlternativeNames) {
 				d, err := c.certificateDetail(ctx, x.ARN, s.Type)
-				if isGone(err) {
+				if sdk.IsGone(err) {
 					continue
 				}
 				if err != nil {

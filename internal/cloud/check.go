@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 	wafv2types "github.com/aws/aws-sdk-go-v2/service/wafv2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
@@ -26,7 +27,7 @@ type Identity struct{ Account, ARN string }
 
 // Identity asks AWS whose credentials are in use.
 func (c *Cloud) Identity(ctx context.Context) (Identity, error) {
-	out, err := c.api.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	out, err := c.client.API.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
 		return Identity{}, err
 	}
@@ -54,7 +55,7 @@ func (c *Cloud) Permission(ctx context.Context, action string) (Permission, erro
 		return PermissionUnknown, nil
 	}
 	err := try(ctx)
-	if code(err) == "DryRunOperation" {
+	if sdk.Code(err) == "DryRunOperation" {
 		return PermissionGranted, nil
 	} else if p, err := permissionOf(err); p == PermissionRefused {
 		return p, err
@@ -66,9 +67,9 @@ func permissionOf(err error) (Permission, error) {
 	switch {
 	case err == nil:
 		return PermissionGranted, nil
-	case code(err) == "":
+	case sdk.Code(err) == "":
 		return PermissionUnknown, err // no answer
-	case classify(err) == engine.Denied:
+	case sdk.ClassOf(err) == engine.Denied:
 		return PermissionRefused, err
 	}
 	return PermissionGranted, nil // AWS looked at the values, which name nothing
@@ -83,7 +84,7 @@ var partitions = map[string]string{
 // Partition is that of the region.
 func (c *Cloud) Partition() string {
 	for prefix, name := range partitions {
-		if strings.HasPrefix(c.cfg.Region, prefix) {
+		if strings.HasPrefix(c.client.Config.Region, prefix) {
 			return name
 		}
 	}
@@ -91,11 +92,11 @@ func (c *Cloud) Partition() string {
 }
 
 // Denied reports whether an error is that of a caller without the permission.
-func Denied(err error) bool { return classify(err) == engine.Denied }
+func Denied(err error) bool { return sdk.ClassOf(err) == engine.Denied }
 
 // arn names something of a service that does not exist.
 func (c *Cloud) arn(service, resource string) *string {
-	return aws.String(fmt.Sprintf("arn:%s:%s:%s:000000000000:%s", c.Partition(), service, c.cfg.Region, resource))
+	return aws.String(fmt.Sprintf("arn:%s:%s:%s:000000000000:%s", c.Partition(), service, c.client.Config.Region, resource))
 }
 
 // reads are calls that read, by the permission that they need.
@@ -106,82 +107,82 @@ func (c *Cloud) reads() map[string]func(context.Context) error {
 	certificate := c.arn("acm", "certificate/00000000-0000-0000-0000-000000000000")
 	return map[string]func(context.Context) error{
 		"acm:ListCertificates": func(ctx context.Context) error {
-			return errorOf(c.api.acm.ListCertificates(ctx, &acm.ListCertificatesInput{MaxItems: aws.Int32(1)}))
+			return errorOf(c.client.API.ACM.ListCertificates(ctx, &acm.ListCertificatesInput{MaxItems: aws.Int32(1)}))
 		},
 		"acm:ListTagsForCertificate": func(ctx context.Context) error {
-			return errorOf(c.api.acm.ListTagsForCertificate(ctx, &acm.ListTagsForCertificateInput{CertificateArn: certificate}))
+			return errorOf(c.client.API.ACM.ListTagsForCertificate(ctx, &acm.ListTagsForCertificateInput{CertificateArn: certificate}))
 		},
 		"acm:DescribeCertificate": func(ctx context.Context) error {
-			return errorOf(c.api.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: certificate}))
+			return errorOf(c.client.API.ACM.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: certificate}))
 		},
 		"ec2:DescribeAvailabilityZones": func(ctx context.Context) error {
-			return errorOf(c.api.ec2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{}))
+			return errorOf(c.client.API.EC2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{}))
 		},
 		"ec2:DescribeInstances": func(ctx context.Context) error {
-			return errorOf(c.api.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{MaxResults: aws.Int32(5)}))
+			return errorOf(c.client.API.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{MaxResults: aws.Int32(5)}))
 		},
 		"ec2:DescribeNetworkInterfaces": func(ctx context.Context) error {
-			return errorOf(c.api.ec2.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{MaxResults: aws.Int32(5)}))
+			return errorOf(c.client.API.EC2.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{MaxResults: aws.Int32(5)}))
 		},
 		"ec2:DescribeRouteTables": func(ctx context.Context) error {
-			return errorOf(c.api.ec2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{MaxResults: aws.Int32(5)}))
+			return errorOf(c.client.API.EC2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{MaxResults: aws.Int32(5)}))
 		},
 		"ec2:DescribeSecurityGroups": func(ctx context.Context) error {
-			return errorOf(c.api.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{MaxResults: aws.Int32(5)}))
+			return errorOf(c.client.API.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{MaxResults: aws.Int32(5)}))
 		},
 		"ec2:DescribeSubnets": func(ctx context.Context) error {
-			return errorOf(c.api.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{MaxResults: aws.Int32(5)}))
+			return errorOf(c.client.API.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{MaxResults: aws.Int32(5)}))
 		},
 		"ec2:DescribeVpcs": func(ctx context.Context) error {
-			return errorOf(c.api.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{c.vpc}}))
+			return errorOf(c.client.API.EC2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{c.client.VPC}}))
 		},
 		"elasticloadbalancing:DescribeCapacityReservation": func(ctx context.Context) error {
-			return errorOf(c.api.elb.DescribeCapacityReservation(ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: balancer}))
+			return errorOf(c.client.API.ELB.DescribeCapacityReservation(ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: balancer}))
 		},
 		"elasticloadbalancing:DescribeListenerAttributes": func(ctx context.Context) error {
-			return errorOf(c.api.elb.DescribeListenerAttributes(ctx, &elb.DescribeListenerAttributesInput{ListenerArn: listener}))
+			return errorOf(c.client.API.ELB.DescribeListenerAttributes(ctx, &elb.DescribeListenerAttributesInput{ListenerArn: listener}))
 		},
 		"elasticloadbalancing:DescribeListenerCertificates": func(ctx context.Context) error {
-			return errorOf(c.api.elb.DescribeListenerCertificates(ctx, &elb.DescribeListenerCertificatesInput{ListenerArn: listener}))
+			return errorOf(c.client.API.ELB.DescribeListenerCertificates(ctx, &elb.DescribeListenerCertificatesInput{ListenerArn: listener}))
 		},
 		"elasticloadbalancing:DescribeListeners": func(ctx context.Context) error {
-			return errorOf(c.api.elb.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: balancer}))
+			return errorOf(c.client.API.ELB.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: balancer}))
 		},
 		"elasticloadbalancing:DescribeLoadBalancerAttributes": func(ctx context.Context) error {
-			return errorOf(c.api.elb.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: balancer}))
+			return errorOf(c.client.API.ELB.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: balancer}))
 		},
 		"elasticloadbalancing:DescribeLoadBalancers": func(ctx context.Context) error {
-			return errorOf(c.api.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{PageSize: aws.Int32(1)}))
+			return errorOf(c.client.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{PageSize: aws.Int32(1)}))
 		},
 		"elasticloadbalancing:DescribeRules": func(ctx context.Context) error {
-			return errorOf(c.api.elb.DescribeRules(ctx, &elb.DescribeRulesInput{ListenerArn: listener}))
+			return errorOf(c.client.API.ELB.DescribeRules(ctx, &elb.DescribeRulesInput{ListenerArn: listener}))
 		},
 		"elasticloadbalancing:DescribeTags": func(ctx context.Context) error {
-			return errorOf(c.api.elb.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: []string{*balancer}}))
+			return errorOf(c.client.API.ELB.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: []string{*balancer}}))
 		},
 		"elasticloadbalancing:DescribeTargetGroupAttributes": func(ctx context.Context) error {
-			return errorOf(c.api.elb.DescribeTargetGroupAttributes(ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: group}))
+			return errorOf(c.client.API.ELB.DescribeTargetGroupAttributes(ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: group}))
 		},
 		"elasticloadbalancing:DescribeTargetGroups": func(ctx context.Context) error {
-			return errorOf(c.api.elb.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{PageSize: aws.Int32(1)}))
+			return errorOf(c.client.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{PageSize: aws.Int32(1)}))
 		},
 		"elasticloadbalancing:DescribeTargetHealth": func(ctx context.Context) error {
-			return errorOf(c.api.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: group}))
+			return errorOf(c.client.API.ELB.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: group}))
 		},
 		"elasticloadbalancing:DescribeTrustStores": func(ctx context.Context) error {
-			return errorOf(c.api.elb.DescribeTrustStores(ctx, &elb.DescribeTrustStoresInput{PageSize: aws.Int32(1)}))
+			return errorOf(c.client.API.ELB.DescribeTrustStores(ctx, &elb.DescribeTrustStoresInput{PageSize: aws.Int32(1)}))
 		},
 		"shield:GetSubscriptionState": func(ctx context.Context) error {
-			return errorOf(c.api.shield.GetSubscriptionState(ctx, &shield.GetSubscriptionStateInput{}))
+			return errorOf(c.client.API.Shield.GetSubscriptionState(ctx, &shield.GetSubscriptionStateInput{}))
 		},
 		"waf-regional:GetWebACLForResource": func(ctx context.Context) error {
-			return errorOf(c.api.waf.GetWebACLForResource(ctx, &wafregional.GetWebACLForResourceInput{ResourceArn: balancer}))
+			return errorOf(c.client.API.WAF.GetWebACLForResource(ctx, &wafregional.GetWebACLForResourceInput{ResourceArn: balancer}))
 		},
 		"wafv2:GetWebACLForResource": func(ctx context.Context) error {
-			return errorOf(c.api.wafv2.GetWebACLForResource(ctx, &wafv2.GetWebACLForResourceInput{ResourceArn: balancer}))
+			return errorOf(c.client.API.WAFv2.GetWebACLForResource(ctx, &wafv2.GetWebACLForResourceInput{ResourceArn: balancer}))
 		},
 		"wafv2:ListWebACLs": func(ctx context.Context) error {
-			return errorOf(c.api.wafv2.ListWebACLs(ctx, &wafv2.ListWebACLsInput{Scope: wafv2types.ScopeRegional, Limit: aws.Int32(1)}))
+			return errorOf(c.client.API.WAFv2.ListWebACLs(ctx, &wafv2.ListWebACLsInput{Scope: wafv2types.ScopeRegional, Limit: aws.Int32(1)}))
 		},
 	}
 }
@@ -191,12 +192,10 @@ func errorOf[T any](_ T, err error) error { return err }
 // dryRuns are changes of EC2 that AWS only checks the permission for, by that permission. Each has DryRun set; the
 // fence, which does not know that, is left out for them.
 func (c *Cloud) dryRuns() map[string]func(context.Context) error {
-	cfg := c.cfg
-	cfg.Fence = nil
-	api := newClients(c.base, cfg, c.targets.limits.own.Limiter).ec2
-	tag := ec2types.Tag{Key: aws.String(naming.ClusterTag), Value: aws.String(c.cfg.Cluster)}
+	api := c.client.Unfenced().EC2
+	tag := ec2types.Tag{Key: aws.String(naming.ClusterTag), Value: aws.String(c.client.Config.Cluster)}
 	ours := func(ctx context.Context) (*string, error) {
-		out, err := api.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{filter("tag:"+naming.ClusterTag, c.cfg.Cluster)}, MaxResults: aws.Int32(5)})
+		out, err := api.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{sdk.Filter("tag:"+naming.ClusterTag, c.client.Config.Cluster)}, MaxResults: aws.Int32(5)})
 		if err != nil || len(out.SecurityGroups) == 0 {
 			return nil, errors.Join(err, errNothingToTry)
 		}
@@ -218,7 +217,7 @@ func (c *Cloud) dryRuns() map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"ec2:CreateSecurityGroup": func(ctx context.Context) error {
 			return errorOf(api.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
-				DryRun: aws.Bool(true), GroupName: aws.String("fulcrum-doctor"), Description: aws.String("dry run"), VpcId: aws.String(c.vpc),
+				DryRun: aws.Bool(true), GroupName: aws.String("fulcrum-doctor"), Description: aws.String("dry run"), VpcId: aws.String(c.client.VPC),
 				TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: []ec2types.Tag{tag}}},
 			}))
 		},

@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
 // Simulation is a question to IAM: whether actions are allowed on a resource under conditions.
@@ -36,9 +38,9 @@ func (c *Cloud) Simulate(ctx context.Context, who Identity, s Simulation) (map[s
 			ContextKeyName: aws.String(key), ContextKeyType: iamtypes.ContextKeyTypeEnumString, ContextKeyValues: []string{s.Keys[key]},
 		})
 	}
-	out, err := c.api.iam.SimulatePrincipalPolicy(ctx, in)
+	out, err := c.client.API.IAM.SimulatePrincipalPolicy(ctx, in)
 	switch {
-	case code(err) == "NoSuchEntity":
+	case sdk.Code(err) == "NoSuchEntity":
 		return nil, ErrNoPrincipal
 	case err != nil:
 		return nil, err

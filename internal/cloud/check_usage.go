@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -63,7 +64,7 @@ type usageOf struct {
 
 func (u *usageOf) limits(ctx context.Context) error {
 	u.max = map[string]int{}
-	pages := elb.NewDescribeAccountLimitsPaginator(u.c.api.elb, &elb.DescribeAccountLimitsInput{PageSize: aws.Int32(100)})
+	pages := elb.NewDescribeAccountLimitsPaginator(u.c.client.API.ELB, &elb.DescribeAccountLimitsInput{PageSize: aws.Int32(100)})
 	for range 5 {
 		if !pages.HasMorePages() {
 			break
@@ -105,13 +106,13 @@ func (u *usageOf) look(ctx context.Context) error {
 	u.c.inv.read(func() {
 		for _, e := range u.c.inv.lbs.all() {
 			count[e.lb.Type]++
-			if u.c.ours(e.lb.Tags) {
+			if ours(u.c.client.Config.Cluster, e.lb.Tags) {
 				balancers = append(balancers, e.lb)
 			}
 		}
 		for _, e := range u.c.inv.groups.all() {
 			all++
-			if u.c.ours(e.g.Tags) {
+			if ours(u.c.client.Config.Cluster, e.g.Tags) {
 				groups = append(groups, e.g)
 			}
 		}
@@ -142,8 +143,8 @@ func (u *usageOf) groups(ctx context.Context, groups []observed.TargetGroup) (of
 			u.unseen++
 			continue
 		}
-		out, err := u.c.api.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(g.ARN)})
-		if classify(err) == engine.Gone {
+		out, err := u.c.client.API.ELB.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(g.ARN)})
+		if sdk.ClassOf(err) == engine.Gone {
 			continue // deleted since the list
 		}
 		if err != nil {
@@ -177,7 +178,7 @@ func (u *usageOf) balancers(ctx context.Context, balancers []observed.LoadBalanc
 			u.unseen++
 			continue
 		}
-		if err := u.listeners(ctx, lb, kind); err != nil && classify(err) != engine.Gone {
+		if err := u.listeners(ctx, lb, kind); err != nil && sdk.ClassOf(err) != engine.Gone {
 			return err
 		}
 	}
@@ -187,7 +188,7 @@ func (u *usageOf) balancers(ctx context.Context, balancers []observed.LoadBalanc
 // listeners counts the listeners, rules and certificates of a load balancer, without default rules and default certificates.
 func (u *usageOf) listeners(ctx context.Context, lb observed.LoadBalancer, kind string) error {
 	u.calls++
-	out, err := u.c.api.elb.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(lb.ARN)})
+	out, err := u.c.client.API.ELB.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(lb.ARN)})
 	if err != nil {
 		return err
 	}
@@ -195,7 +196,7 @@ func (u *usageOf) listeners(ctx context.Context, lb observed.LoadBalancer, kind 
 	for _, l := range out.Listeners {
 		if lb.Type == model.Application.String() {
 			u.calls++
-			list, err := u.c.api.elb.DescribeRules(ctx, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
+			list, err := u.c.client.API.ELB.DescribeRules(ctx, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
 			if err != nil {
 				return err
 			}
@@ -207,7 +208,7 @@ func (u *usageOf) listeners(ctx context.Context, lb observed.LoadBalancer, kind 
 		}
 		if len(l.Certificates) > 0 {
 			u.calls++
-			list, err := u.c.api.elb.DescribeListenerCertificates(ctx, &elb.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
+			list, err := u.c.client.API.ELB.DescribeListenerCertificates(ctx, &elb.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
 			if err != nil {
 				return err
 			}

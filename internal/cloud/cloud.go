@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -13,7 +14,7 @@ import (
 // Cloud is AWS as the engine sees it, put together from its parts. It is safe for concurrent use; it
 // starts no goroutines.
 type Cloud struct {
-	*client
+	client *sdk.Client
 	inv    *inventory
 	reader *reader // fills the inventory
 	facts  *facts  // answers what a stack wants to know of things that are not its own
@@ -30,52 +31,47 @@ var (
 	_ bindings.Cloud = (*Cloud)(nil)
 )
 
+type (
+	// Config is what New needs to know.
+	Config = sdk.Config
+	// Call is one call to AWS, or one attempt at it.
+	Call = sdk.Call
+)
+
 // New finds the region and the VPC, where they are not given, and makes the clients. It makes no
 // call when both are given.
-func New(ctx context.Context, cfg Config) (*Cloud, error) {
-	cfg, err := cfg.withDefaults()
+func New(ctx context.Context, cfg sdk.Config) (*Cloud, error) {
+	at, err := sdk.New(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Region, err = findRegion(ctx, cfg); err != nil {
-		return nil, err
-	}
-	base, err := sdkConfig(ctx, cfg)
-	if err != nil {
-		return nil, err
-	}
-	own := ratelimit.NewSchedule(ratelimit.NewLimiter(cfg.TokenBuckets, cfg.Now, cfg.MaxWait))
-	at := &client{cfg: cfg, base: base, api: newClients(base, cfg, own.Limiter)}
-	if at.vpc, err = findVPC(ctx, cfg, at.api.ec2); err != nil {
-		return nil, err
-	}
-	return compose(at, own), nil
+	return compose(at), nil
 }
 
 // compose puts the parts together.
-func compose(at *client, own *ratelimit.Schedule) *Cloud {
-	inv := newInventory(at.cfg.Cluster, at.vpc, at.cfg.Refresh, at.cfg.Now)
-	r, t := &reader{client: at, inv: inv}, &targets{client: at, inv: inv}
-	t.limits.own = own
-	ends := &endpoints{client: at}
+func compose(at *sdk.Client) *Cloud {
+	inv := newInventory(at.Config.Cluster, at.VPC, at.Config.Refresh, at.Config.Now)
+	r, t := &reader{Client: at, inv: inv}, &targets{Client: at, inv: inv}
+	t.limits.own = at.Limits
+	ends := &endpoints{Client: at}
 	f := &facts{
-		client: at, endpoints: ends, inv: inv, reader: r, network: &networkFacts{client: at}, names: &nameFacts{client: at, inv: inv},
-		certificates: &certificates{client: at}, addOns: &addOns{client: at, inv: inv}, targets: t,
+		Client: at, endpoints: ends, inv: inv, reader: r, network: &networkFacts{Client: at}, names: &nameFacts{Client: at, inv: inv},
+		certificates: &certificates{Client: at}, addOns: &addOns{Client: at, inv: inv}, targets: t,
 	}
 	c := &Cloud{
 		client: at, inv: inv, reader: r, facts: f, targets: t, endpoints: ends,
 		verifier: &verifier{reader: r},
-		writer:   &writer{client: at, inv: inv, reader: r, certificates: f.certificates, addOns: f.addOns, targets: t},
+		writer:   &writer{Client: at, inv: inv, reader: r, certificates: f.certificates, addOns: f.addOns, targets: t},
 	}
 	c.Forget()
 	return c
 }
 
 // Region that the controller works in.
-func (c *Cloud) Region() string { return c.cfg.Region }
+func (c *Cloud) Region() string { return c.client.Config.Region }
 
 // VPC that the controller works in.
-func (c *Cloud) VPC() string { return c.vpc }
+func (c *Cloud) VPC() string { return c.client.VPC }
 
 // As implements bindings.Cloud.
 func (c *Cloud) As(a bindings.Account) bindings.TargetGroups { return targetGroups{c.targets, a} }
@@ -108,13 +104,13 @@ func (c *Cloud) ChangeEndpointRules(ctx context.Context, group string, authorize
 // RateLimits of the controller's own account.
 func (c *Cloud) RateLimits() []ratelimit.Limit { return c.targets.limits.own.Limiter.Rates() }
 
+// Class implements engine.Cloud.
+func (c *Cloud) Class(err error) engine.Class { return sdk.ClassOf(err) }
+
 // Forget drops all that was read, as a restart would.
 func (c *Cloud) Forget() {
 	c.inv.write(c.inv.reset)
-	c.failed.reset()
+	c.client.ForgetFaults()
 	c.facts.reset()
 	c.endpoints.reset()
 }
-
-// isGone reports whether AWS says that a thing does not exist.
-func isGone(err error) bool { return err != nil && classify(err) == engine.Gone }

@@ -11,6 +11,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -60,7 +61,7 @@ func (r *reader) unconfirmed(id model.StackID, b model.AskComparison) (out uncon
 			}
 		}
 		for sg, e := range r.inv.sgs.having(isBackend, "") {
-			if !belongs(r.cfg.Cluster, id, e.g.Tags) && old(e.at, e.made) {
+			if !belongs(r.Config.Cluster, id, e.g.Tags) && old(e.at, e.made) {
 				out.sgs = append(out.sgs, sg)
 			}
 		}
@@ -84,7 +85,7 @@ func (r *reader) confirm(ctx context.Context, id model.StackID, b model.AskCompa
 		if len(k.arns) == 0 {
 			continue
 		}
-		if err := r.essential(ctx, k.key+of, func() error { return k.read(ctx, k.arns) }); err != nil {
+		if err := r.Essential(ctx, k.key+of, func() error { return k.read(ctx, k.arns) }); err != nil {
 			return fmt.Errorf("read %s: %w", k.key, err)
 		}
 	}
@@ -92,8 +93,8 @@ func (r *reader) confirm(ctx context.Context, id model.StackID, b model.AskCompa
 		return nil
 	}
 	groups := model.AskSecurityGroups{}
-	err := r.flight.do(ctx, groups.Key()+of, func() error {
-		return r.gated(ctx, groups.Key(), func() error { return r.readSecurityGroups(ctx, old.sgs) })
+	err := r.Share(ctx, groups.Key()+of, func() error {
+		return r.Gated(ctx, groups.Key(), func() error { return r.readSecurityGroups(ctx, old.sgs) })
 	})
 	if err := faults.note(groups, err); err != nil {
 		return fmt.Errorf("read security groups: %w", err)
@@ -111,7 +112,7 @@ func inHalves(arns []string, size int, read func(batch []string) error) error {
 	var halves func(batch []string) error
 	halves = func(batch []string) error {
 		err := read(batch)
-		if !isGone(err) {
+		if !sdk.IsGone(err) {
 			return err
 		}
 		if len(batch) == 1 {
@@ -134,9 +135,9 @@ func inHalves(arns []string, size int, read func(batch []string) error) error {
 
 func (r *reader) readLoadBalancers(ctx context.Context, arns []string) error {
 	return inHalves(arns, describedBatch, func(batch []string) error {
-		start, seen := r.cfg.Now(), map[string]foundLoadBalancer{}
-		out, err := r.api.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: batch})
-		if isGone(err) && len(batch) == 1 {
+		start, seen := r.Config.Now(), map[string]foundLoadBalancer{}
+		out, err := r.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: batch})
+		if sdk.IsGone(err) && len(batch) == 1 {
 			out, err = &elb.DescribeLoadBalancersOutput{}, nil
 		}
 		if err != nil {
@@ -152,9 +153,9 @@ func (r *reader) readLoadBalancers(ctx context.Context, arns []string) error {
 
 func (r *reader) readTargetGroups(ctx context.Context, arns []string) error {
 	return inHalves(arns, describedBatch, func(batch []string) error {
-		start, seen := r.cfg.Now(), map[string]foundTargetGroup{}
-		out, err := r.api.elb.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: batch})
-		if isGone(err) && len(batch) == 1 {
+		start, seen := r.Config.Now(), map[string]foundTargetGroup{}
+		out, err := r.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: batch})
+		if sdk.IsGone(err) && len(batch) == 1 {
 			out, err = &elb.DescribeTargetGroupsOutput{}, nil
 		}
 		if err != nil {
@@ -169,10 +170,10 @@ func (r *reader) readTargetGroups(ctx context.Context, arns []string) error {
 }
 
 func (r *reader) readSecurityGroups(ctx context.Context, ids []string) error {
-	start, seen := r.cfg.Now(), map[string]observed.SecurityGroup{}
+	start, seen := r.Config.Now(), map[string]observed.SecurityGroup{}
 	// By filter, since one id that does not exist would make the whole call fail.
 	for batch := range slices.Chunk(unique(ids), filterBatch) {
-		if err := r.describeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: filters("group-id", batch...)}, seen); err != nil {
+		if err := r.describeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)}, seen); err != nil {
 			return err
 		}
 	}
@@ -184,7 +185,7 @@ func (r *reader) readSecurityGroups(ctx context.Context, ids []string) error {
 // does not exist. It reports whether something of it was made a moment ago, which AWS may not show
 // everywhere yet.
 func (r *reader) distrust(id model.StackID) (young bool) {
-	now := r.cfg.Now()
+	now := r.Config.Now()
 	r.inv.write(func() {
 		for _, e := range r.inv.stackLoadBalancers(id) {
 			young = young || now.Sub(e.made) < settleWindow

@@ -12,6 +12,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -22,7 +23,7 @@ func (r *reader) detail(ctx context.Context, arn string, b model.AskComparison) 
 	stale := func() (out bool) {
 		r.inv.read(func() {
 			e := r.inv.lbs.get(arn)
-			out = e != nil && (!r.current(e.detailAt, b.Since, arn) || r.cfg.RuleTags && !e.ruleTagsDue && e.ruleTagsAt.Before(b.TagsSince))
+			out = e != nil && (!r.Current(e.detailAt, b.Since, arn) || r.Config.RuleTags && !e.ruleTagsDue && e.ruleTagsAt.Before(b.TagsSince))
 		})
 		return out
 	}
@@ -30,7 +31,7 @@ func (r *reader) detail(ctx context.Context, arn string, b model.AskComparison) 
 		return nil
 	}
 	// Without the listeners and their rules it is not known what there is to change: essential.
-	err := r.essential(ctx, "detail "+arn, func() error {
+	err := r.Essential(ctx, "detail "+arn, func() error {
 		if !stale() {
 			return nil
 		}
@@ -56,12 +57,12 @@ type partialDetail struct {
 func (r *reader) readDetail(ctx context.Context, arn string, since time.Time, known map[string]map[string]string, tagsAt time.Time) error {
 	var seen *partialDetail
 	r.inv.read(func() {
-		if e := r.inv.lbs.get(arn); e != nil && e.partial != nil && r.current(e.partial.start, since, arn) && !e.written.After(e.partial.start) && !e.distrusted {
+		if e := r.inv.lbs.get(arn); e != nil && e.partial != nil && r.Current(e.partial.start, since, arn) && !e.written.After(e.partial.start) && !e.distrusted {
 			seen = e.partial
 		}
 	})
 	if seen == nil {
-		seen = &partialDetail{start: r.cfg.Now(), listeners: map[string]*listenerEntry{}, done: map[string]bool{}}
+		seen = &partialDetail{start: r.Config.Now(), listeners: map[string]*listenerEntry{}, done: map[string]bool{}}
 		if err := r.describeListeners(ctx, arn, seen.listeners); err != nil {
 			return err
 		}
@@ -69,7 +70,7 @@ func (r *reader) readDetail(ctx context.Context, arn string, since time.Time, kn
 	err := r.readListeners(ctx, arn, seen, known, tagsAt)
 	r.inv.write(func() {
 		if e := r.inv.lbs.get(arn); e != nil {
-			if e.partial = nil; err != nil && !isGone(err) {
+			if e.partial = nil; err != nil && !sdk.IsGone(err) {
 				e.partial = seen
 			}
 		}
@@ -78,7 +79,7 @@ func (r *reader) readDetail(ctx context.Context, arn string, since time.Time, kn
 }
 
 func (r *reader) describeListeners(ctx context.Context, arn string, listeners map[string]*listenerEntry) error {
-	pages := elb.NewDescribeListenersPaginator(r.api.elb, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})
+	pages := elb.NewDescribeListenersPaginator(r.API.ELB, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -110,16 +111,16 @@ func (r *reader) readListeners(ctx context.Context, arn string, seen *partialDet
 		if le.l.Policy != "" {
 			le.certificatesDue = true
 			err := r.readCertificatesOf(ctx, le)
-			if err != nil && faultIn(err) == nil {
+			if err != nil && sdk.FaultOf(err) == nil {
 				return err
 			}
 		}
 		seen.done[id] = true
 	}
-	tagsDue := r.cfg.RuleTags
+	tagsDue := r.Config.RuleTags
 	if tagsDue {
-		err := r.gated(ctx, model.AskRuleTags{ARN: arn}.Key(), func() error { return r.tagDetail(ctx, listeners, known) })
-		if err != nil && faultIn(err) == nil {
+		err := r.Gated(ctx, model.AskRuleTags{ARN: arn}.Key(), func() error { return r.tagDetail(ctx, listeners, known) })
+		if err != nil && sdk.FaultOf(err) == nil {
 			return err
 		}
 		tagsDue = err != nil
@@ -147,7 +148,7 @@ func (r *reader) readListeners(ctx context.Context, arn string, seen *partialDet
 // ruleTags are the tags of a load balancer's listeners and rules, by ARN, and when they were read; nil
 // if they may not be compared with.
 func (r *reader) ruleTags(lb string, since time.Time) (known map[string]map[string]string, at time.Time) {
-	if known, at = r.lastRuleTags(lb); !r.current(at, since, lb) {
+	if known, at = r.lastRuleTags(lb); !r.Current(at, since, lb) {
 		return nil, time.Time{}
 	}
 	return known, at
@@ -189,7 +190,7 @@ func (r *reader) complete(ctx context.Context, arn string, faults faults) error 
 	slices.Sort(due)
 	for _, id := range due {
 		q := model.AskListenerCertificates{ARN: id}
-		err := r.optional(ctx, q.Key(), func() error { return r.completeCertificates(ctx, id) })
+		err := r.Optional(ctx, q.Key(), func() error { return r.completeCertificates(ctx, id) })
 		if err := faults.note(q, err); err != nil {
 			return err
 		}
@@ -198,12 +199,12 @@ func (r *reader) complete(ctx context.Context, arn string, faults faults) error 
 		return nil
 	}
 	q := model.AskRuleTags{ARN: arn}
-	return faults.note(q, r.optional(ctx, q.Key(), func() error { return r.completeTags(ctx, arn) }))
+	return faults.note(q, r.Optional(ctx, q.Key(), func() error { return r.completeTags(ctx, arn) }))
 }
 
 // readCertificatesOf reads the additional certificates of a listener, where they are due.
 func (r *reader) readCertificatesOf(ctx context.Context, le *listenerEntry) error {
-	return r.gated(ctx, model.AskListenerCertificates{ARN: le.l.ARN}.Key(), func() error {
+	return r.Gated(ctx, model.AskListenerCertificates{ARN: le.l.ARN}.Key(), func() error {
 		certs, err := r.describeCertificates(ctx, le.l.ARN)
 		if err == nil {
 			le.l.Certificates, le.certificatesDue = certs, false
@@ -214,7 +215,7 @@ func (r *reader) readCertificatesOf(ctx context.Context, le *listenerEntry) erro
 
 // completeCertificates reads the certificates of a listener that is in the inventory.
 func (r *reader) completeCertificates(ctx context.Context, listener string) error {
-	start := r.cfg.Now()
+	start := r.Config.Now()
 	certs, err := r.describeCertificates(ctx, listener)
 	if err != nil {
 		return err
@@ -231,7 +232,7 @@ func (r *reader) completeCertificates(ctx context.Context, listener string) erro
 
 // completeTags reads the tags of listeners and rules that are in the inventory.
 func (r *reader) completeTags(ctx context.Context, lb string) error {
-	start := r.cfg.Now()
+	start := r.Config.Now()
 	listeners := map[string]*listenerEntry{}
 	r.inv.read(func() {
 		if e := r.inv.lbs.get(lb); e != nil {
@@ -272,7 +273,7 @@ func (r *reader) completeTags(ctx context.Context, lb string) error {
 // listener's own.
 func (r *reader) describeRules(ctx context.Context, listener string) (map[string]observed.Rule, error) {
 	out := map[string]observed.Rule{}
-	pages := elb.NewDescribeRulesPaginator(r.api.elb, &elb.DescribeRulesInput{ListenerArn: aws.String(listener)})
+	pages := elb.NewDescribeRulesPaginator(r.API.ELB, &elb.DescribeRulesInput{ListenerArn: aws.String(listener)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -296,9 +297,9 @@ func (r *reader) describeRules(ctx context.Context, listener string) (map[string
 // certificate a second time if it is among them.
 func (r *reader) describeCertificates(ctx context.Context, listener string) ([]string, error) {
 	var out []string
-	pages := elb.NewDescribeListenerCertificatesPaginator(r.api.elb, &elb.DescribeListenerCertificatesInput{ListenerArn: aws.String(listener)})
+	pages := elb.NewDescribeListenerCertificatesPaginator(r.API.ELB, &elb.DescribeListenerCertificatesInput{ListenerArn: aws.String(listener)})
 	for pages.HasMorePages() {
-		page, err := brief(ctx, func(ctx context.Context) (*elb.DescribeListenerCertificatesOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.Brief(ctx, func(ctx context.Context) (*elb.DescribeListenerCertificatesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, err
 		}
@@ -320,7 +321,7 @@ func (r *reader) tagDetail(ctx context.Context, listeners map[string]*listenerEn
 		arns = slices.AppendSeq(arns, maps.Keys(le.rules))
 	}
 	arns = slices.DeleteFunc(arns, func(arn string) bool { return known[arn] != nil })
-	tags, err := r.describeTags(ctx, arns)
+	tags, err := describeTags(ctx, r.Client, arns)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	dnstypes "github.com/aws/aws-sdk-go-v2/service/route53/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -45,39 +46,39 @@ func newDNSCache() dnsCache { return dnsCache{made: map[recordKey]time.Time{}} }
 // askHostedZones lists the zones of the account.
 func (c *certificates) askHostedZones(ctx context.Context, q model.AskHostedZones) (*observed.HostedZones, error) {
 	cached := func() (out observed.HostedZones, ok bool) {
-		c.with(func() {
+		c.With(func() {
 			d := &c.dns
 			out = d.zones
 			age := zonesFor
 			if q.Recent {
 				age = noneFor
 			}
-			ok = c.younger(out.At, age) && !d.stale
+			ok = c.Younger(out.At, age) && !d.stale
 			out.Locked = c.lock()
 		})
 		return out, ok
 	}
-	out, err := asked(ctx, c.client, q.Key(), cached, func() error {
+	out, err := sdk.Asked(ctx, c.Client, q.Key(), cached, func() error {
 		list, err := c.readHostedZones(ctx)
 		if err != nil {
 			return err
 		}
-		c.with(func() {
-			c.dns.zones, c.dns.stale = observed.HostedZones{List: list, At: c.cfg.Now()}, false
+		c.With(func() {
+			c.dns.zones, c.dns.stale = observed.HostedZones{List: list, At: c.Config.Now()}, false
 		})
 		return nil
 	})
 	f, err := otherFault(err)
 	if f != nil {
-		c.with(func() { out = observed.HostedZones{At: c.cfg.Now(), Fault: f, Locked: c.lock()} })
+		c.With(func() { out = observed.HostedZones{At: c.Config.Now(), Fault: f, Locked: c.lock()} })
 	}
 	return &out, err
 }
 
 func (c *certificates) readHostedZones(ctx context.Context) (out []observed.HostedZone, err error) {
-	pages := route53.NewListHostedZonesPaginator(c.api.dns, &route53.ListHostedZonesInput{})
+	pages := route53.NewListHostedZonesPaginator(c.API.Route53, &route53.ListHostedZonesInput{})
 	for pages.HasMorePages() {
-		page, err := brief(ctx, func(ctx context.Context) (*route53.ListHostedZonesOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.Brief(ctx, func(ctx context.Context) (*route53.ListHostedZonesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +96,7 @@ func (c *certificates) readHostedZones(ctx context.Context) (out []observed.Host
 // lock is why records cannot be changed, as AWS answered a short while ago. The lock of the facts
 // is held.
 func (c *certificates) lock() *observed.Fault {
-	if d := &c.dns; c.younger(d.lockedAt, lockedFor) {
+	if d := &c.dns; c.Younger(d.lockedAt, lockedFor) {
 		return d.locked
 	}
 	return nil
@@ -104,7 +105,7 @@ func (c *certificates) lock() *observed.Fault {
 // recordMade reports whether a record was made or found there a short while ago. The lock of the facts
 // is held.
 func (c *certificates) recordMade(name, value string) bool {
-	return c.younger(c.dns.made[recordKey{name, value}], madeFor)
+	return c.Younger(c.dns.made[recordKey{name, value}], madeFor)
 }
 
 // createRecord makes a record. One that is there is the desired one, or else ACM will not be
@@ -115,14 +116,14 @@ func (c *certificates) createRecord(ctx context.Context, a plan.CreateRecord) er
 	if err != nil && !batchRefused(err, "but it already exists") {
 		return err
 	}
-	c.with(func() {
+	c.With(func() {
 		d := &c.dns
 		for k, at := range d.made {
-			if !c.younger(at, madeFor) {
+			if !c.Younger(at, madeFor) {
 				delete(d.made, k)
 			}
 		}
-		d.made[recordKey{a.Name, a.Value}] = c.cfg.Now()
+		d.made[recordKey{a.Name, a.Value}] = c.Config.Now()
 	})
 	return nil
 }
@@ -132,15 +133,15 @@ func (c *certificates) createRecord(ctx context.Context, a plan.CreateRecord) er
 func (c *certificates) deleteRecord(ctx context.Context, a plan.DeleteRecord) (plan.Result, error) {
 	what := "remove DNS record " + a.Name
 	if !c.ownRecord(a) {
-		return plan.Result{}, failed(engine.Conflict, what, "it is not known as one of a certificate that cluster %s requested", c.cfg.Cluster)
+		return plan.Result{}, sdk.Failed(engine.Conflict, what, "it is not known as one of a certificate that cluster %s requested", c.Config.Cluster)
 	}
 	// Whoever still needs it makes it again.
-	c.with(func() { delete(c.dns.made, recordKey{a.Name, a.Value}) })
+	c.With(func() { delete(c.dns.made, recordKey{a.Name, a.Value}) })
 	err := c.changeRecord(ctx, what, dnstypes.ChangeActionDelete, a.CreateRecord)
 	switch {
 	case err == nil, batchRefused(err, "but it was not found"), batchRefused(err, "do not match the current values"):
 		return plan.Result{}, nil
-	case classify(err) == engine.Gone, classify(err) == engine.Denied:
+	case sdk.ClassOf(err) == engine.Gone, sdk.ClassOf(err) == engine.Denied:
 		return plan.Result{Note: a.Name + " stays: " + err.Error()}, nil
 	}
 	return plan.Result{}, err
@@ -148,7 +149,7 @@ func (c *certificates) deleteRecord(ctx context.Context, a plan.DeleteRecord) (p
 
 // ownRecord reports whether a record is one that a certificate of the cluster is validated by.
 func (c *certificates) ownRecord(a plan.DeleteRecord) (ok bool) {
-	c.with(func() {
+	c.With(func() {
 		ok = slices.ContainsFunc(c.certs.own, func(o ownCertificate) bool { return o.ARN == a.Certificate }) &&
 			slices.ContainsFunc(c.certs.validations[a.Certificate].Records, func(r observed.DNSRecord) bool { return r.Name == a.Name && r.Value == a.Value })
 	})
@@ -159,25 +160,25 @@ func (c *certificates) ownRecord(a plan.DeleteRecord) (ok bool) {
 // fails all of its batch.
 func (c *certificates) changeRecord(ctx context.Context, what string, action dnstypes.ChangeAction, r plan.CreateRecord) error {
 	var locked *observed.Fault
-	c.with(func() { locked = c.lock() })
+	c.With(func() { locked = c.lock() })
 	if locked != nil {
-		return &Error{What: what, class: engine.Denied, reason: finding.CertificatePending, err: errors.New(locked.Message)}
+		return sdk.Wrap(engine.Denied, what, errors.New(locked.Message)).WithReason(finding.CertificatePending)
 	}
-	_, err := c.api.dns.ChangeResourceRecordSets(ctx, &route53.ChangeResourceRecordSetsInput{
+	_, err := c.API.Route53.ChangeResourceRecordSets(ctx, &route53.ChangeResourceRecordSetsInput{
 		HostedZoneId: aws.String(r.Zone), ChangeBatch: &dnstypes.ChangeBatch{Changes: []dnstypes.Change{{
 			Action: action, ResourceRecordSet: &dnstypes.ResourceRecordSet{
 				Name: aws.String(r.Name), Type: dnstypes.RRTypeCname, TTL: aws.Int64(r.TTL), ResourceRecords: []dnstypes.ResourceRecord{{Value: aws.String(r.Value)}},
 			},
 		}}},
 	})
-	switch classify(err) {
+	switch sdk.ClassOf(err) {
 	case engine.Denied:
-		fault := faultFrom(err)
+		fault := sdk.FaultFrom(err)
 		fault.Message += " for hosted zone " + r.Zone
-		c.with(func() { c.dns.locked, c.dns.lockedAt = &fault, c.cfg.Now() })
-		return &Error{What: what, class: engine.Denied, reason: finding.CertificatePending, err: errors.New(fault.Message)}
+		c.With(func() { c.dns.locked, c.dns.lockedAt = &fault, c.Config.Now() })
+		return sdk.Wrap(engine.Denied, what, errors.New(fault.Message)).WithReason(finding.CertificatePending)
 	case engine.Gone:
-		c.with(func() { c.dns.stale = true })
+		c.With(func() { c.dns.stale = true })
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

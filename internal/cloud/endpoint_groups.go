@@ -12,6 +12,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -32,10 +33,10 @@ type foundRules struct {
 
 // EndpointGroups implements bindings.EndpointGroups.
 func (p *endpoints) EndpointGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]bindings.EndpointGroup, error) {
-	since := p.notBefore(maxAge)
-	old := func(at time.Time) bool { return !p.younger(at, p.cfg.Refresh) || at.Before(since) }
+	since := p.NotBefore(maxAge)
+	old := func(at time.Time) bool { return !p.Younger(at, p.Config.Refresh) || at.Before(since) }
 	stale := func() (tagged bool, missing []string) {
-		p.with(func() {
+		p.With(func() {
 			e := &p.cache
 			tagged = old(e.taggedAt)
 			for _, id := range ids {
@@ -46,22 +47,22 @@ func (p *endpoints) EndpointGroups(ctx context.Context, ids []string, maxAge tim
 		})
 		return tagged, missing
 	}
-	key := "tag:kubernetes.io/cluster/" + p.cfg.Cluster
+	key := "tag:kubernetes.io/cluster/" + p.Config.Cluster
 	for {
 		tagged, missing := stale()
 		if !tagged && len(missing) == 0 {
 			break
 		}
-		err := p.optional(ctx, "endpoint groups", func() error {
+		err := p.Optional(ctx, "endpoint groups", func() error {
 			tagged, missing := stale()
 			if tagged {
-				if err := p.readEndpointGroups(ctx, append(filters("vpc-id", p.vpc), filter(key, "owned", "shared")), nil); err != nil {
+				if err := p.readEndpointGroups(ctx, append(sdk.Filters("vpc-id", p.VPC), sdk.Filter(key, "owned", "shared")), nil); err != nil {
 					return err
 				}
 				_, missing = stale()
 			}
 			for batch := range slices.Chunk(unique(missing), filterBatch) {
-				if err := p.readEndpointGroups(ctx, filters("group-id", batch...), batch); err != nil {
+				if err := p.readEndpointGroups(ctx, sdk.Filters("group-id", batch...), batch); err != nil {
 					return err
 				}
 			}
@@ -72,7 +73,7 @@ func (p *endpoints) EndpointGroups(ctx context.Context, ids []string, maxAge tim
 		}
 	}
 	var out []bindings.EndpointGroup
-	p.with(func() {
+	p.With(func() {
 		for _, id := range slices.Sorted(maps.Keys(p.cache.groups)) {
 			if g := p.cache.groups[id]; g.exists && (g.tagged || slices.Contains(ids, id)) {
 				out = append(out, bindings.EndpointGroup{ID: id, Ingress: g.rules})
@@ -84,23 +85,23 @@ func (p *endpoints) EndpointGroups(ctx context.Context, ids []string, maxAge tim
 
 // readEndpointGroups reads groups by filter: those of the ids, or, without ids, the tagged ones.
 func (p *endpoints) readEndpointGroups(ctx context.Context, f []ec2types.Filter, ids []string) error {
-	start := p.cfg.Now()
+	start := p.Config.Now()
 	found := map[string]foundRules{}
-	pages := ec2.NewDescribeSecurityGroupsPaginator(p.api.ec2, &ec2.DescribeSecurityGroupsInput{Filters: f})
+	pages := ec2.NewDescribeSecurityGroupsPaginator(p.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: f})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return err
 		}
 		for _, g := range page.SecurityGroups {
-			tag := convert.EC2TagsFromAWS(g.Tags)["kubernetes.io/cluster/"+p.cfg.Cluster]
+			tag := convert.EC2TagsFromAWS(g.Tags)["kubernetes.io/cluster/"+p.Config.Cluster]
 			found[aws.ToString(g.GroupId)] = foundRules{
-				exists: true, tagged: (tag == "owned" || tag == "shared") && aws.ToString(g.VpcId) == p.vpc,
+				exists: true, tagged: (tag == "owned" || tag == "shared") && aws.ToString(g.VpcId) == p.VPC,
 				rules: convert.IngressFromAWS(g.IpPermissions), at: start,
 			}
 		}
 	}
-	p.with(func() {
+	p.With(func() {
 		e := &p.cache
 		for id, g := range found {
 			if old := e.groups[id]; !old.written.After(start) {
@@ -127,8 +128,8 @@ func (p *endpoints) readEndpointGroups(ctx context.Context, f []ec2types.Filter,
 
 // ChangedEndpointGroups implements bindings.EndpointGroups.
 func (p *endpoints) ChangedEndpointGroups(ctx context.Context) ([]string, error) {
-	was, start := map[string]foundRules{}, p.cfg.Now()
-	p.with(func() {
+	was, start := map[string]foundRules{}, p.Config.Now()
+	p.With(func() {
 		for id, g := range p.cache.groups {
 			if g.exists && !g.at.IsZero() && settled(start, g.written) {
 				was[id] = g
@@ -137,7 +138,7 @@ func (p *endpoints) ChangedEndpointGroups(ctx context.Context) ([]string, error)
 	})
 	ids := slices.Sorted(maps.Keys(was))
 	for batch := range slices.Chunk(ids, filterBatch) {
-		err := p.optional(ctx, "endpoint groups", func() error { return p.readEndpointGroups(ctx, filters("group-id", batch...), batch) })
+		err := p.Optional(ctx, "endpoint groups", func() error { return p.readEndpointGroups(ctx, sdk.Filters("group-id", batch...), batch) })
 		if err != nil {
 			return nil, err
 		}
@@ -146,7 +147,7 @@ func (p *endpoints) ChangedEndpointGroups(ctx context.Context) ([]string, error)
 		return slices.DeleteFunc(sortedRules(g.rules), func(r model.IngressRule) bool { return !network.OwnedEndpointRule(r) })
 	}
 	var out []string
-	p.with(func() {
+	p.With(func() {
 		for _, id := range ids {
 			if g := p.cache.groups[id]; !g.written.After(start) && !same(ownRules(was[id]), ownRules(g)) {
 				out = append(out, id)
@@ -159,14 +160,14 @@ func (p *endpoints) ChangedEndpointGroups(ctx context.Context) ([]string, error)
 // ChangeEndpointRules implements bindings.EndpointGroups.
 func (p *endpoints) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {
 	if len(authorize) > 0 {
-		_, err := p.api.ec2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: convert.IngressToAWS(sortedRules(authorize))})
+		_, err := p.API.EC2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: convert.IngressToAWS(sortedRules(authorize))})
 		if err != nil {
 			return p.endpointRulesFailed(group, fmt.Errorf("admit sources to %s: %w", group, err))
 		}
 		p.endpointRulesChanged(group, func(have []model.IngressRule) []model.IngressRule { return append(have, authorize...) })
 	}
 	if len(revoke) > 0 {
-		_, err := p.api.ec2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: convert.IngressToAWS(sortedRules(revoke))})
+		_, err := p.API.EC2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: convert.IngressToAWS(sortedRules(revoke))})
 		if err != nil {
 			return p.endpointRulesFailed(group, fmt.Errorf("shut sources out of %s: %w", group, err))
 		}
@@ -186,28 +187,28 @@ func sortedRules(in []model.IngressRule) []model.IngressRule {
 }
 
 func (p *endpoints) endpointRulesChanged(group string, change func([]model.IngressRule) []model.IngressRule) {
-	p.with(func() {
+	p.With(func() {
 		g, ok := p.cache.groups[group]
 		if !ok {
 			return
 		}
-		g.rules, g.written = sortedRules(change(slices.Clone(g.rules))), p.cfg.Now()
+		g.rules, g.written = sortedRules(change(slices.Clone(g.rules))), p.Config.Now()
 		p.cache.groups[group] = g
 	})
 }
 
 // endpointRulesFailed makes the security group be read again unless nothing can have changed.
 func (p *endpoints) endpointRulesFailed(group string, err error) error {
-	switch class := classify(err); {
-	case mayHaveHappened(err), class == engine.Conflict, class == engine.Gone, class == engine.Invalid, class == engine.Quota:
-		p.with(func() {
+	switch class := sdk.ClassOf(err); {
+	case sdk.MayHaveHappened(err), class == engine.Conflict, class == engine.Gone, class == engine.Invalid, class == engine.Quota:
+		p.With(func() {
 			e := &p.cache
 			if e.groups[group].tagged {
 				e.taggedAt = time.Time{}
 			}
 			delete(e.groups, group)
 			if class == engine.Gone {
-				e.groups[group] = foundRules{at: p.cfg.Now()}
+				e.groups[group] = foundRules{at: p.Config.Now()}
 			}
 		})
 	}

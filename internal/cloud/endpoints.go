@@ -11,7 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/network"
 )
@@ -27,15 +29,15 @@ const (
 
 // endpoints finds the network interfaces of nodes and pods, and changes the rules of their groups.
 type endpoints struct {
-	*client
+	*sdk.Client
 
-	guard
+	cache.Guard
 	cache  endpointCache
 	ranges map[string]vpcRanges
 }
 
 func (p *endpoints) reset() {
-	p.with(func() { p.cache, p.ranges = newEndpointCache(), map[string]vpcRanges{} })
+	p.With(func() { p.cache, p.ranges = newEndpointCache(), map[string]vpcRanges{} })
 }
 
 // endpointCache keeps network interfaces and the groups of nodes and pods.
@@ -84,14 +86,14 @@ func (p *endpoints) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (
 		{"addresses", q.Addresses, func(_ string, f foundInterfaces) bool { return len(f.list) == 0 },
 			func() map[string]foundInterfaces { return p.cache.addresses }, p.readAddresses},
 	}
-	since := p.notBefore(q.MaxAge)
+	since := p.NotBefore(q.MaxAge)
 	for _, k := range kinds {
-		start := p.cfg.Now().Add(-againAfter)
+		start := p.Config.Now().Add(-againAfter)
 		missing := func() (out []string) {
-			p.with(func() {
+			p.With(func() {
 				for _, key := range k.keys {
 					f := k.cache()[key]
-					if !p.younger(f.at, interfacesFor) || f.at.Before(since) || k.lacks(key, f) && !f.at.After(start) {
+					if !p.Younger(f.at, interfacesFor) || f.at.Before(since) || k.lacks(key, f) && !f.at.After(start) {
 						out = append(out, key)
 					}
 				}
@@ -99,19 +101,19 @@ func (p *endpoints) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (
 			return out
 		}
 		for len(missing()) > 0 {
-			err := p.flight.do(ctx, k.name, func() error {
+			err := p.Share(ctx, k.name, func() error {
 				keys := unique(missing())
 				if len(keys) == 0 {
 					return nil
 				}
-				at := p.cfg.Now()
+				at := p.Config.Now()
 				got, err := k.read(ctx, keys)
 				if err != nil {
 					return err
 				}
-				p.with(func() {
+				p.With(func() {
 					for key, f := range k.cache() {
-						if !p.younger(f.at, interfacesFor) {
+						if !p.Younger(f.at, interfacesFor) {
 							delete(k.cache(), key)
 						}
 					}
@@ -139,7 +141,7 @@ func carry(list []network.Interface, addresses []string) bool {
 
 func (p *endpoints) interfaceAnswer(q bindings.InterfaceQuery) bindings.Interfaces {
 	out := bindings.Interfaces{OfInstance: map[string][]network.Interface{}, ByID: map[string]network.Interface{}, ByAddress: map[string]network.Interface{}}
-	p.with(func() {
+	p.With(func() {
 		e := p.cache
 		for _, k := range q.Instances {
 			if l := e.instances[k].list; len(l) > 0 {
@@ -164,7 +166,7 @@ func (p *endpoints) interfaceAnswer(q bindings.InterfaceQuery) bindings.Interfac
 func (p *endpoints) readInstances(ctx context.Context, ids []string) (map[string][]network.Interface, error) {
 	out := map[string][]network.Interface{}
 	for batch := range slices.Chunk(ids, filterBatch) {
-		pages := ec2.NewDescribeInstancesPaginator(p.api.ec2, &ec2.DescribeInstancesInput{Filters: filters("instance-id", batch...)})
+		pages := ec2.NewDescribeInstancesPaginator(p.API.EC2, &ec2.DescribeInstancesInput{Filters: sdk.Filters("instance-id", batch...)})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
@@ -189,7 +191,7 @@ func (p *endpoints) readInstances(ctx context.Context, ids []string) (map[string
 func (p *endpoints) readInterfaces(ctx context.Context, ids []string) (map[string][]network.Interface, error) {
 	out := map[string][]network.Interface{}
 	for batch := range slices.Chunk(ids, filterBatch) {
-		err := p.eachInterface(ctx, filters("network-interface-id", batch...), func(i network.Interface) { out[i.ID] = []network.Interface{i} })
+		err := p.eachInterface(ctx, sdk.Filters("network-interface-id", batch...), func(i network.Interface) { out[i.ID] = []network.Interface{i} })
 		if err != nil {
 			return nil, err
 		}
@@ -209,7 +211,7 @@ func (p *endpoints) readAddresses(ctx context.Context, addresses []string) (map[
 	}
 	for _, name := range []string{"addresses.private-ip-address", "ipv6-addresses.ipv6-address"} {
 		for batch := range slices.Chunk(families[name], filterBatch) {
-			err := p.eachInterface(ctx, append(filters("vpc-id", p.vpc), filter(name, batch...)), func(i network.Interface) {
+			err := p.eachInterface(ctx, append(sdk.Filters("vpc-id", p.VPC), sdk.Filter(name, batch...)), func(i network.Interface) {
 				for _, a := range batch {
 					if i.Carries(a) {
 						out[a] = append(out[a], i)
@@ -228,7 +230,7 @@ func (p *endpoints) readAddresses(ctx context.Context, addresses []string) (map[
 }
 
 func (p *endpoints) eachInterface(ctx context.Context, f []ec2types.Filter, do func(network.Interface)) error {
-	pages := ec2.NewDescribeNetworkInterfacesPaginator(p.api.ec2, &ec2.DescribeNetworkInterfacesInput{Filters: f})
+	pages := ec2.NewDescribeNetworkInterfacesPaginator(p.API.EC2, &ec2.DescribeNetworkInterfacesInput{Filters: f})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -301,29 +303,29 @@ func (p *endpoints) setGroupTags(ctx context.Context, found map[string][]network
 		}
 	}
 	var unknown []string
-	p.with(func() {
+	p.With(func() {
 		each(func(g *network.InterfaceGroup) {
-			if !p.younger(p.cache.tags[g.ID].at, interfacesFor) {
+			if !p.Younger(p.cache.tags[g.ID].at, interfacesFor) {
 				unknown = append(unknown, g.ID)
 			}
 		})
 	})
 	for batch := range slices.Chunk(unique(unknown), filterBatch) {
-		start := p.cfg.Now()
-		pages := ec2.NewDescribeSecurityGroupsPaginator(p.api.ec2, &ec2.DescribeSecurityGroupsInput{Filters: filters("group-id", batch...)})
+		start := p.Config.Now()
+		pages := ec2.NewDescribeSecurityGroupsPaginator(p.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
 				return err
 			}
-			p.with(func() {
+			p.With(func() {
 				for _, g := range page.SecurityGroups {
 					p.cache.tags[aws.ToString(g.GroupId)] = foundTags{convert.EC2TagsFromAWS(g.Tags), start}
 				}
 			})
 		}
 	}
-	p.with(func() {
+	p.With(func() {
 		each(func(g *network.InterfaceGroup) { g.Tags = p.cache.tags[g.ID].tags })
 	})
 	return nil

@@ -38,16 +38,18 @@ func (r *reader) checkIndexes(due []string) error {
 	for id := range stacks {
 		found := [][]string{sortedIDs(r.inv.stackLoadBalancers(id)), sortedIDs(r.inv.stackTargetGroups(id)), sortedIDs(r.inv.stackSecurityGroups(id))}
 		scanned := [][]string{
-			sortedIDs(only(v.lbs.all(), func(e *lbEntry) bool { return e.lb.VPC == r.vpc && belongs(r.cfg.Cluster, id, e.lb.Tags) })),
-			sortedIDs(only(v.groups.all(), func(e *groupEntry) bool { return e.vpc == r.vpc && belongs(r.cfg.Cluster, id, e.g.Tags) })),
-			sortedIDs(only(v.sgs.all(), func(e *sgEntry) bool { return belongs(r.cfg.Cluster, id, e.g.Tags) })),
+			sortedIDs(only(v.lbs.all(), func(e *lbEntry) bool { return e.lb.VPC == r.VPC && belongs(r.Config.Cluster, id, e.lb.Tags) })),
+			sortedIDs(only(v.groups.all(), func(e *groupEntry) bool { return e.vpc == r.VPC && belongs(r.Config.Cluster, id, e.g.Tags) })),
+			sortedIDs(only(v.sgs.all(), func(e *sgEntry) bool { return belongs(r.Config.Cluster, id, e.g.Tags) })),
 		}
 		if d := cmp.Diff(scanned, found); d != "" {
 			return fmt.Errorf("stack %s (-scanned +found):\n%s", id, d)
 		}
 	}
 	for id := range v.sgs.all() {
-		users := sortedIDs(only(v.lbs.all(), func(e *lbEntry) bool { return r.ours(e.lb.Tags) && slices.Contains(e.lb.SecurityGroups, id) }))
+		users := sortedIDs(only(v.lbs.all(), func(e *lbEntry) bool {
+			return ours(r.Config.Cluster, e.lb.Tags) && slices.Contains(e.lb.SecurityGroups, id)
+		}))
 		if d := cmp.Diff(users, sortedIDs(v.lbs.having(bySecurityGroup, id))); d != "" {
 			return fmt.Errorf("users of security group %s (-scanned +found):\n%s", id, d)
 		}
@@ -108,14 +110,14 @@ func (v *inventory) checkUses() error {
 
 // scanUntagged is what untagged was before there was an index.
 func (r *reader) scanUntagged() (out []string) {
-	due := r.inv.tagsDue && (!r.cfg.TaggingAPI || r.failedBefore(tagsListed) != nil)
+	due := r.inv.tagsDue && (!r.Config.TaggingAPI || r.FailedBefore(tagsListed) != nil)
 	for arn, e := range r.inv.lbs.all() {
-		if e.lb.VPC == r.vpc && (e.tagsAt.IsZero() || due && !r.fresh(e.tagsAt.Add(r.cfg.Refresh), arn)) {
+		if e.lb.VPC == r.VPC && (e.tagsAt.IsZero() || due && !r.Fresh(e.tagsAt.Add(r.Config.Refresh), arn)) {
 			out = append(out, arn)
 		}
 	}
 	for arn, e := range r.inv.groups.all() {
-		if e.vpc == r.vpc && (e.tagsAt.IsZero() || due && !r.fresh(e.tagsAt.Add(r.cfg.Refresh), arn)) {
+		if e.vpc == r.VPC && (e.tagsAt.IsZero() || due && !r.Fresh(e.tagsAt.Add(r.Config.Refresh), arn)) {
 			out = append(out, arn)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -20,7 +21,7 @@ const (
 
 // facts answers the questions of a stack.
 type facts struct {
-	*client
+	*sdk.Client
 	inv    *inventory
 	reader *reader
 
@@ -51,7 +52,7 @@ func (f *facts) answer(ctx context.Context, id model.StackID, out *observed.Stac
 		}
 		return answered(facts.Subnets, q.Key())(f.network.askSubnets(ctx, q, f.maxAge(*out)))
 	case model.AskVPC:
-		facts.VPCRanges, err = f.endpoints.VPCRanges(ctx, f.vpc)
+		facts.VPCRanges, err = f.endpoints.VPCRanges(ctx, f.VPC)
 	case model.AskGroups:
 		return answered(facts.Groups, q.Key())(f.names.askGroups(ctx, q))
 	case model.AskCertificates:
@@ -128,7 +129,7 @@ func serves(s observed.Stack, q model.AskSubnets) bool {
 // what is there.
 func (f *facts) maxAge(s observed.Stack) time.Duration {
 	if s.Live(model.LoadBalancerID) != nil {
-		return f.cfg.Refresh
+		return f.Config.Refresh
 	}
 	return time.Minute
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -27,15 +29,15 @@ const (
 // certificates reads those of ACM, requests, imports and deletes those of the cluster, and makes the DNS records
 // that validate them.
 type certificates struct {
-	*client
+	*sdk.Client
 
-	guard
+	cache.Guard
 	certs certificateCache
 	dns   dnsCache
 }
 
 func (c *certificates) reset() {
-	c.with(func() { c.certs, c.dns = newCertificateCache(), newDNSCache() })
+	c.With(func() { c.certs, c.dns = newCertificateCache(), newDNSCache() })
 }
 
 type certificateCache struct {
@@ -80,16 +82,16 @@ func newCertificateCache() certificateCache {
 // askCertificates reads the issued certificates of the region with their domains.
 func (c *certificates) askCertificates(ctx context.Context) ([]observed.Certificate, error) {
 	cached := func() (out []observed.Certificate, ok bool) {
-		c.with(func() { out, ok = c.certs.list, c.younger(c.certs.listAt, certificatesFor) })
+		c.With(func() { out, ok = c.certs.list, c.Younger(c.certs.listAt, certificatesFor) })
 		return out, ok
 	}
-	return asked(ctx, c.client, model.AskCertificates{}.Key(), cached, func() error {
-		start := c.cfg.Now()
+	return sdk.Asked(ctx, c.Client, model.AskCertificates{}.Key(), cached, func() error {
+		start := c.Config.Now()
 		list, err := c.readCertificates(ctx)
 		if err != nil {
 			return err
 		}
-		c.with(func() { c.certs.list, c.certs.listAt = list, start })
+		c.With(func() { c.certs.list, c.certs.listAt = list, start })
 		return nil
 	})
 }
@@ -97,18 +99,18 @@ func (c *certificates) askCertificates(ctx context.Context) ([]observed.Certific
 func (c *certificates) readCertificates(ctx context.Context) ([]observed.Certificate, error) {
 	var out []observed.Certificate
 	// Without key types ACM lists only short RSA keys.
-	pages := acm.NewListCertificatesPaginator(c.api.acm, &acm.ListCertificatesInput{
+	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{
 		CertificateStatuses: []acmtypes.CertificateStatus{acmtypes.CertificateStatusIssued},
 		Includes:            &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
 	})
 	for pages.HasMorePages() {
-		page, err := brief(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, fmt.Errorf("list certificates: %w", err)
 		}
 		for _, s := range page.CertificateSummaryList {
 			x, err := c.certificate(ctx, s)
-			if isGone(err) {
+			if sdk.IsGone(err) {
 				continue // it went between the two calls
 			}
 			if err != nil {
@@ -138,7 +140,7 @@ func (c *certificates) certificate(ctx context.Context, s acmtypes.CertificateSu
 		}
 		out.Domains, out.CA = d.domains, d.ca
 	}
-	if !c.cfg.ManagedCertificates && !c.cfg.manages(s.Type) {
+	if !c.Config.ManagedCertificates && !c.Config.Manages(s.Type) {
 		return out, nil
 	}
 	tags, err := c.certificateTags(ctx, out.ARN)
@@ -150,13 +152,13 @@ func (c *certificates) certificate(ctx context.Context, s acmtypes.CertificateSu
 // certificateDetail describes a certificate; kind is empty where it is not known.
 func (c *certificates) certificateDetail(ctx context.Context, arn string, kind acmtypes.CertificateType) (certificateDetail, error) {
 	var d certificateDetail
-	c.with(func() { d = c.certs.details[arn] })
-	now := c.cfg.Now()
+	c.With(func() { d = c.certs.details[arn] })
+	now := c.Config.Now()
 	if now.Before(d.until) {
 		return d, nil
 	}
-	out, err := brief(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
-		return c.api.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String(arn)})
+	out, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
+		return c.API.ACM.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String(arn)})
 	})
 	if err != nil {
 		return d, fmt.Errorf("read certificate %s: %w", arn, err)
@@ -168,20 +170,20 @@ func (c *certificates) certificateDetail(ctx context.Context, arn string, kind a
 	if d.kind == acmtypes.CertificateTypeImported {
 		d.until = now.Add(importedDomainsFor)
 	}
-	c.with(func() { c.certs.details[arn] = d })
+	c.With(func() { c.certs.details[arn] = d })
 	return d, nil
 }
 
 // certificateTags reads the tags of a certificate.
 func (c *certificates) certificateTags(ctx context.Context, arn string) (map[string]string, error) {
 	var t certificateTags
-	c.with(func() { t = c.certs.tags[arn] })
-	if c.younger(t.at, certificateTagsFor) {
+	c.With(func() { t = c.certs.tags[arn] })
+	if c.Younger(t.at, certificateTagsFor) {
 		return t.tags, nil
 	}
-	t = certificateTags{tags: map[string]string{}, at: c.cfg.Now()}
-	out, err := brief(ctx, func(ctx context.Context) (*acm.ListTagsForCertificateOutput, error) {
-		return c.api.acm.ListTagsForCertificate(ctx, &acm.ListTagsForCertificateInput{CertificateArn: aws.String(arn)})
+	t = certificateTags{tags: map[string]string{}, at: c.Config.Now()}
+	out, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.ListTagsForCertificateOutput, error) {
+		return c.API.ACM.ListTagsForCertificate(ctx, &acm.ListTagsForCertificateInput{CertificateArn: aws.String(arn)})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read tags of certificate %s: %w", arn, err)
@@ -189,6 +191,6 @@ func (c *certificates) certificateTags(ctx context.Context, arn string) (map[str
 	for _, x := range out.Tags {
 		t.tags[aws.ToString(x.Key)] = aws.ToString(x.Value)
 	}
-	c.with(func() { c.certs.tags[arn] = t })
+	c.With(func() { c.certs.tags[arn] = t })
 	return t.tags, nil
 }

@@ -12,7 +12,9 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -63,20 +65,22 @@ func (f foundName) age(all map[string]foundName, found time.Duration) time.Durat
 }
 
 // outdated reports whether an answer can leave its cache.
-func (c *client) outdated(f foundName) bool { return !c.younger(f.at, nameKept) }
+func outdated(c *sdk.Client) func(foundName) bool {
+	return func(f foundName) bool { return !c.Younger(f.at, nameKept) }
+}
 
 // nameFacts finds security groups and target groups of any owner by what users call them.
 type nameFacts struct {
-	*client
+	*sdk.Client
 	inv *inventory
 
-	guard
+	cache.Guard
 	groups map[string]foundGroups // by question
 	names  map[string]foundName   // target groups by name or ARN
 }
 
 func (n *nameFacts) reset() {
-	n.with(func() { n.groups, n.names = map[string]foundGroups{}, map[string]foundName{} })
+	n.With(func() { n.groups, n.names = map[string]foundGroups{}, map[string]foundName{} })
 }
 
 type foundGroups struct {
@@ -87,30 +91,30 @@ type foundGroups struct {
 // askGroups resolves security groups by id or by their Name tag in the VPC.
 func (n *nameFacts) askGroups(ctx context.Context, q model.AskGroups) (observed.GroupAnswer, error) {
 	valid := func() (out observed.GroupAnswer, ok bool) {
-		n.with(func() {
+		n.With(func() {
 			f := n.groups[q.Key()]
-			age := n.cfg.Refresh
+			age := n.Config.Refresh
 			if len(f.answer.Missing) > 0 {
 				age = noneAge(count(n.groups, func(f foundGroups) bool { return len(f.answer.Missing) > 0 }))
 			}
-			out, ok = f.answer, n.younger(f.at, age)
+			out, ok = f.answer, n.Younger(f.at, age)
 		})
 		return out, ok
 	}
 	if out, ok := valid(); ok {
 		return out, nil
 	}
-	err := n.optional(ctx, q.Key(), func() error {
+	err := n.Optional(ctx, q.Key(), func() error {
 		if _, ok := valid(); ok {
 			return nil
 		}
-		start := n.cfg.Now()
+		start := n.Config.Now()
 		answer, err := n.readGroups(ctx, q)
 		if err != nil {
 			return err
 		}
-		n.with(func() {
-			put(n.groups, q.Key(), foundGroups{answer, start}, func(f foundGroups) bool { return !n.younger(f.at, nameKept) })
+		n.With(func() {
+			put(n.groups, q.Key(), foundGroups{answer, start}, func(f foundGroups) bool { return !n.Younger(f.at, nameKept) })
 		})
 		return nil
 	})
@@ -130,13 +134,13 @@ func (n *nameFacts) readGroups(ctx context.Context, q model.AskGroups) (observed
 	out := observed.GroupAnswer{ByName: map[string][]string{}}
 	// By filter, since one id that does not exist would make the whole call fail.
 	if len(ids) > 0 {
-		err := n.eachGroup(ctx, filters("group-id", unique(ids)...), func(id, _ string) { out.ByID = append(out.ByID, id) })
+		err := n.eachGroup(ctx, sdk.Filters("group-id", unique(ids)...), func(id, _ string) { out.ByID = append(out.ByID, id) })
 		if err != nil {
 			return out, err
 		}
 	}
 	if len(names) > 0 {
-		f := append(filters("vpc-id", n.vpc), filter("tag:"+convert.NameTag, unique(names)...))
+		f := append(sdk.Filters("vpc-id", n.VPC), sdk.Filter("tag:"+convert.NameTag, unique(names)...))
 		found := map[string]map[string]bool{} // distinct names by reference
 		err := n.eachGroup(ctx, f, func(id, name string) {
 			// AWS reads the wildcards * and ? in names that it is asked for.
@@ -173,9 +177,9 @@ func (n *nameFacts) readGroups(ctx context.Context, q model.AskGroups) (observed
 }
 
 func (n *nameFacts) eachGroup(ctx context.Context, f []ec2types.Filter, do func(id, name string)) error {
-	pages := ec2.NewDescribeSecurityGroupsPaginator(n.api.ec2, &ec2.DescribeSecurityGroupsInput{Filters: f})
+	pages := ec2.NewDescribeSecurityGroupsPaginator(n.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: f})
 	for pages.HasMorePages() {
-		page, err := brief(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.Brief(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return fmt.Errorf("find security groups: %w", err)
 		}
@@ -217,35 +221,35 @@ func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, err
 		if ok {
 			return arn, ok
 		}
-		n.with(func() {
+		n.With(func() {
 			f := n.names[ref]
-			arn, ok = f.arn, n.younger(f.at, f.age(n.names, noneFor))
+			arn, ok = f.arn, n.Younger(f.at, f.age(n.names, noneFor))
 		})
 		return arn, ok
 	}
 	if arn, ok := known(); ok {
 		return arn, nil
 	}
-	err := n.optional(ctx, "target group "+ref, func() error {
+	err := n.Optional(ctx, "target group "+ref, func() error {
 		if _, ok := known(); ok {
 			return nil
 		}
-		start := n.cfg.Now()
+		start := n.Config.Now()
 		in := &elb.DescribeTargetGroupsInput{Names: []string{ref}}
 		if strings.HasPrefix(ref, "arn:") {
 			in = &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{ref}}
 		}
-		out, err := brief(ctx, func(ctx context.Context) (*elb.DescribeTargetGroupsOutput, error) {
-			return n.api.elb.DescribeTargetGroups(ctx, in)
+		out, err := sdk.Brief(ctx, func(ctx context.Context) (*elb.DescribeTargetGroupsOutput, error) {
+			return n.API.ELB.DescribeTargetGroups(ctx, in)
 		})
-		if err != nil && !isGone(err) && classify(err) != engine.Invalid {
+		if err != nil && !sdk.IsGone(err) && sdk.ClassOf(err) != engine.Invalid {
 			return fmt.Errorf("find target group %s: %w", ref, err)
 		}
 		found := foundName{at: start}
 		if err == nil && len(out.TargetGroups) == 1 {
 			found.arn = aws.ToString(out.TargetGroups[0].TargetGroupArn)
 		}
-		n.with(func() { put(n.names, ref, found, n.outdated) })
+		n.With(func() { put(n.names, ref, found, outdated(n.Client)) })
 		return nil
 	})
 	arn, _ := known()

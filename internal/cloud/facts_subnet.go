@@ -10,7 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -23,9 +25,9 @@ const (
 
 // networkFacts reads subnets, their zones and routes.
 type networkFacts struct {
-	*client
+	*sdk.Client
 
-	guard
+	cache.Guard
 	list      []observed.Subnet // of the VPC
 	listAt    time.Time
 	zoneTypes map[string]string // by zone id; they never change
@@ -40,7 +42,7 @@ type foundSubnet struct {
 }
 
 func (n *networkFacts) reset() {
-	n.with(func() {
+	n.With(func() {
 		n.list, n.listAt, n.public, n.publicAt = nil, time.Time{}, nil, time.Time{}
 		n.zoneTypes, n.foreign = map[string]string{}, map[string]foundSubnet{}
 	})
@@ -85,7 +87,7 @@ func (n *networkFacts) matchSubnets(ctx context.Context, q model.AskSubnets, all
 			role = map[string][]string{roleInternal: {"", "1"}}
 		}
 		pick(func(s observed.Subnet) bool { return tagged(s.Tags, role) })
-		if len(out.Candidates) > 0 || !n.cfg.Reachability {
+		if len(out.Candidates) > 0 || !n.Config.Reachability {
 			return out, nil
 		}
 		public, err := n.publicSubnets(ctx, all, maxAge)
@@ -166,16 +168,16 @@ func glob(pattern, text string) bool {
 // subnets are all subnets of the VPC, by id, with the types of their zones.
 func (n *networkFacts) subnets(ctx context.Context, maxAge time.Duration) ([]observed.Subnet, error) {
 	cached := func() (out []observed.Subnet, ok bool) {
-		n.with(func() { out, ok = n.list, n.younger(n.listAt, maxAge) })
+		n.With(func() { out, ok = n.list, n.Younger(n.listAt, maxAge) })
 		return out, ok
 	}
-	all, err := asked(ctx, n.client, "subnets", cached, func() error {
-		start := n.cfg.Now()
-		all, err := n.readSubnets(ctx, "vpc-id", n.vpc)
+	all, err := sdk.Asked(ctx, n.Client, "subnets", cached, func() error {
+		start := n.Config.Now()
+		all, err := n.readSubnets(ctx, "vpc-id", n.VPC)
 		if err != nil {
 			return err
 		}
-		n.with(func() { n.list, n.listAt = all, start })
+		n.With(func() { n.list, n.listAt = all, start })
 		return nil
 	})
 	if err != nil {
@@ -186,9 +188,9 @@ func (n *networkFacts) subnets(ctx context.Context, maxAge time.Duration) ([]obs
 
 func (n *networkFacts) readSubnets(ctx context.Context, name, value string) ([]observed.Subnet, error) {
 	var out []observed.Subnet
-	pages := ec2.NewDescribeSubnetsPaginator(n.api.ec2, &ec2.DescribeSubnetsInput{Filters: filters(name, value)})
+	pages := ec2.NewDescribeSubnetsPaginator(n.API.EC2, &ec2.DescribeSubnetsInput{Filters: sdk.Filters(name, value)})
 	for pages.HasMorePages() {
-		page, err := brief(ctx, func(ctx context.Context) (*ec2.DescribeSubnetsOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.Brief(ctx, func(ctx context.Context) (*ec2.DescribeSubnetsOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, fmt.Errorf("read subnets: %w", err)
 		}
@@ -203,18 +205,18 @@ func (n *networkFacts) readSubnets(ctx context.Context, name, value string) ([]o
 // foreignSubnet looks for a subnet outside the VPC, nil if there is none.
 func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.Subnet, error) {
 	cached := func() (s *observed.Subnet, ok bool) {
-		n.with(func() {
+		n.With(func() {
 			f := n.foreign[id]
 			age := noneFor
 			if f.subnet == nil {
 				age = noneAge(count(n.foreign, func(f foundSubnet) bool { return f.subnet == nil }))
 			}
-			s, ok = f.subnet, n.younger(f.at, age)
+			s, ok = f.subnet, n.Younger(f.at, age)
 		})
 		return s, ok
 	}
-	s, err := asked(ctx, n.client, "subnet "+id, cached, func() error {
-		found := foundSubnet{at: n.cfg.Now()}
+	s, err := sdk.Asked(ctx, n.Client, "subnet "+id, cached, func() error {
+		found := foundSubnet{at: n.Config.Now()}
 		got, err := n.readSubnets(ctx, "subnet-id", id)
 		if err != nil {
 			return err
@@ -222,8 +224,8 @@ func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.
 		if len(got) == 1 {
 			found.subnet = &got[0]
 		}
-		n.with(func() {
-			put(n.foreign, id, found, func(f foundSubnet) bool { return !n.younger(f.at, nameKept) })
+		n.With(func() {
+			put(n.foreign, id, found, func(f foundSubnet) bool { return !n.Younger(f.at, nameKept) })
 		})
 		return nil
 	})
@@ -241,7 +243,7 @@ func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.
 // are read. The subnets are kept meanwhile, whatever becomes of this reading.
 func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Subnet) ([]observed.Subnet, error) {
 	unknown := func() (out []string, ok bool) {
-		n.with(func() {
+		n.With(func() {
 			for _, s := range subnets {
 				if _, ok := n.zoneTypes[s.ZoneID]; !ok && s.ZoneID != "" {
 					out = append(out, s.ZoneID)
@@ -250,15 +252,15 @@ func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Sub
 		})
 		return unique(out), len(out) == 0
 	}
-	_, err := asked(ctx, n.client, "zones", unknown, func() error {
+	_, err := sdk.Asked(ctx, n.Client, "zones", unknown, func() error {
 		unknown, _ := unknown()
-		out, err := brief(ctx, func(ctx context.Context) (*ec2.DescribeAvailabilityZonesOutput, error) {
-			return n.api.ec2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{Filters: filters("zone-id", unknown...)})
+		out, err := sdk.Brief(ctx, func(ctx context.Context) (*ec2.DescribeAvailabilityZonesOutput, error) {
+			return n.API.EC2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{Filters: sdk.Filters("zone-id", unknown...)})
 		})
 		if err != nil {
 			return fmt.Errorf("read availability zones: %w", err)
 		}
-		n.with(func() {
+		n.With(func() {
 			for _, z := range out.AvailabilityZones {
 				n.zoneTypes[aws.ToString(z.ZoneId)] = aws.ToString(z.ZoneType)
 			}
@@ -269,7 +271,7 @@ func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Sub
 		return nil, err
 	}
 	typed := slices.Clone(subnets)
-	n.with(func() {
+	n.With(func() {
 		for i := range typed {
 			typed[i].ZoneType = n.zoneTypes[typed[i].ZoneID]
 		}
@@ -281,16 +283,16 @@ func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Sub
 // is associated with the subnet, else by the VPC's main one.
 func (n *networkFacts) publicSubnets(ctx context.Context, all []observed.Subnet, maxAge time.Duration) (map[string]bool, error) {
 	cached := func() (out map[string]bool, ok bool) {
-		n.with(func() { out, ok = n.public, n.younger(n.publicAt, maxAge) })
+		n.With(func() { out, ok = n.public, n.Younger(n.publicAt, maxAge) })
 		return out, ok
 	}
-	return asked(ctx, n.client, "routes", cached, func() error {
-		start := n.cfg.Now()
+	return sdk.Asked(ctx, n.Client, "routes", cached, func() error {
+		start := n.Config.Now()
 		public, err := n.readRoutes(ctx, all)
 		if err != nil {
 			return err
 		}
-		n.with(func() { n.public, n.publicAt = public, start })
+		n.With(func() { n.public, n.publicAt = public, start })
 		return nil
 	})
 }
@@ -298,9 +300,9 @@ func (n *networkFacts) publicSubnets(ctx context.Context, all []observed.Subnet,
 func (n *networkFacts) readRoutes(ctx context.Context, all []observed.Subnet) (map[string]bool, error) {
 	explicit := map[string]bool{}
 	main, hasMain := false, false
-	pages := ec2.NewDescribeRouteTablesPaginator(n.api.ec2, &ec2.DescribeRouteTablesInput{Filters: filters("vpc-id", n.vpc)})
+	pages := ec2.NewDescribeRouteTablesPaginator(n.API.EC2, &ec2.DescribeRouteTablesInput{Filters: sdk.Filters("vpc-id", n.VPC)})
 	for pages.HasMorePages() {
-		page, err := brief(ctx, func(ctx context.Context) (*ec2.DescribeRouteTablesOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.Brief(ctx, func(ctx context.Context) (*ec2.DescribeRouteTablesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, fmt.Errorf("read route tables: %w", err)
 		}
@@ -327,7 +329,7 @@ func (n *networkFacts) readRoutes(ctx context.Context, all []observed.Subnet) (m
 		case hasMain:
 			out[s.ID] = main
 		default:
-			return nil, fmt.Errorf("VPC %s has no main route table, and subnet %s has none of its own", n.vpc, s.ID)
+			return nil, fmt.Errorf("VPC %s has no main route table, and subnet %s has none of its own", n.VPC, s.ID)
 		}
 	}
 	return out, nil

@@ -1,12 +1,12 @@
 package cloud
 
 import (
-	"hash/fnv"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -119,14 +119,6 @@ func (v *inventory) write(fn func()) {
 	fn()
 }
 
-// freshFor is the period for a resource.
-func freshFor(refresh time.Duration, key string) time.Duration {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(key))
-	part := time.Duration(h.Sum32()%201) * refresh / 1000 // 0 to 20%
-	return refresh*9/10 + part
-}
-
 // bury notes a deletion, and forgets old ones.
 func (v *inventory) bury(id string, now time.Time) {
 	for k, at := range v.buried {
@@ -144,9 +136,9 @@ func (v *inventory) isBuried(id string, now time.Time) bool {
 
 // view puts a load balancer together with its listeners and rules, in their order, and with what was
 // read since a time.
-func (e *lbEntry) view(c *client, since time.Time) observed.LoadBalancer {
+func (e *lbEntry) view(c *sdk.Client, since time.Time) observed.LoadBalancer {
 	out := e.lb
-	if !c.current(e.attributesAt, since, e.lb.ARN) {
+	if !c.Current(e.attributesAt, since, e.lb.ARN) {
 		out.Attributes = nil
 	}
 	if !e.capacityCurrent(c, since) {
@@ -154,7 +146,7 @@ func (e *lbEntry) view(c *client, since time.Time) observed.LoadBalancer {
 	}
 	for _, le := range e.listeners {
 		l := le.l
-		if !c.current(le.attributesAt, since, l.ARN) {
+		if !c.Current(le.attributesAt, since, l.ARN) {
 			l.Attributes = nil
 		}
 		for _, r := range le.rules {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
@@ -75,7 +76,7 @@ func (v *inventory) tagKeys(keys []tableKey, arn, vpc string, tagsAt time.Time) 
 
 // tagsUntil is when tags are to be read again that were read at a time.
 func (v *inventory) tagsUntil(at time.Time, arn string) time.Time {
-	return at.Add(v.refresh + freshFor(v.refresh, arn))
+	return at.Add(v.refresh + sdk.FreshFor(v.refresh, arn))
 }
 
 // noteTagsUntil keeps the earliest time at which any tags are to be read again. It may be too early,

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -26,8 +27,8 @@ type changes struct {
 func TestIndexesEqualScan(t *testing.T) {
 	for seed := range uint64(60) {
 		x := &changes{Rand: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-		cfg := Config{Cluster: "rig", Refresh: 10 * time.Minute, Now: func() time.Time { return x.now }}
-		x.c = compose(&client{cfg: cfg, vpc: "vpc-1"}, nil)
+		cfg := sdk.Config{Cluster: "rig", Refresh: 10 * time.Minute, Now: func() time.Time { return x.now }}
+		x.c = compose(&sdk.Client{Config: cfg, VPC: "vpc-1"})
 		for step := range 200 {
 			what := x.step()
 			if err := x.c.CheckIndexes(); err != nil {
@@ -74,7 +75,7 @@ func (x *changes) step() string {
 		}},
 		{"putting tags fails", func() {
 			kind, id := x.resource(lb, group, sg)
-			_ = x.c.writer.tagsChanged(kind, id, "", failed(engine.Gone, id, "it is gone"), x.tags(), nil)
+			_ = x.c.writer.tagsChanged(kind, id, "", sdk.Failed(engine.Gone, id, "it is gone"), x.tags(), nil)
 		}},
 		{"a load balancer is made", func() {
 			v.dropLoadBalancer(lb)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -20,8 +21,8 @@ import (
 // next look reads all of the stack again.
 func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
 	out, err := c.observe(callerForStack(ctx, id), id, questions)
-	if isGone(err) && c.reader.distrust(id) {
-		err = &Error{What: "observe", class: engine.NotReady, err: err}
+	if sdk.IsGone(err) && c.reader.distrust(id) {
+		err = sdk.Wrap(engine.NotReady, "observe", err)
 	}
 	return out, err
 }
@@ -72,7 +73,7 @@ type faults map[string]observed.Fault
 
 // note takes down a fault in place of an answer; it returns what else went wrong.
 func (f faults) note(q model.Question, err error) error {
-	if x := faultIn(err); x != nil {
+	if x := sdk.FaultOf(err); x != nil {
 		f[q.Key()] = *x
 		return nil
 	}
@@ -164,7 +165,7 @@ func (v *inventory) schemeOf(q model.AskScheme) (out model.Scheme) {
 // attributes that were read since a time.
 func (r *reader) snapshot(id model.StackID, since time.Time) observed.Stack {
 	out := observed.Stack{Facts: observed.Facts{
-		Region: r.cfg.Region, VPC: r.vpc, Now: r.cfg.Now(),
+		Region: r.Config.Region, VPC: r.VPC, Now: r.Config.Now(),
 		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{},
 		TargetGroups: map[string]string{}, TargetGroupOwners: map[string]string{}, Schemes: map[string]model.Scheme{}, Health: map[string]observed.Health{},
 		ALBTargets: map[string][]observed.Target{}, AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{},
@@ -175,14 +176,14 @@ func (r *reader) snapshot(id model.StackID, since time.Time) observed.Stack {
 		out.Facts.Account = r.inv.account
 		out.Facts.Foreign = r.inv.foreign.to(id, out.Facts.Now)
 		for _, e := range r.inv.stackLoadBalancers(id) {
-			lb := e.view(r.client, since)
+			lb := e.view(r.Client, since)
 			lb.ResourceID = lb.Tags[key]
 			out.LoadBalancers = append(out.LoadBalancers, lb)
 		}
 		for arn, e := range r.inv.stackTargetGroups(id) {
 			g := e.g
 			g.ResourceID = g.Tags[key]
-			if !r.current(e.attributesAt, since, arn) {
+			if !r.Current(e.attributesAt, since, arn) {
 				g.Attributes = nil
 			}
 			out.TargetGroups = append(out.TargetGroups, g)

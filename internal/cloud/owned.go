@@ -17,7 +17,7 @@ func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][
 	out := map[model.StackID][]string{}
 	note := func(id, vpc string, tags map[string]string) {
 		value := tags[naming.StackTag(kind)]
-		if vpc != c.vpc || value == "" || !c.ours(tags) || tags[naming.ResourceTag(kind)] == "" {
+		if vpc != c.client.VPC || value == "" || !ours(c.client.Config.Cluster, tags) || tags[naming.ResourceTag(kind)] == "" {
 			return
 		}
 		of := stackOf(kind, value)
@@ -31,7 +31,7 @@ func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][
 			note(arn, e.vpc, e.g.Tags)
 		}
 		for id, e := range c.inv.sgs.all() {
-			note(id, c.vpc, e.g.Tags) // only those of the VPC are listed
+			note(id, c.client.VPC, e.g.Tags) // only those of the VPC are listed
 		}
 	})
 	for _, ids := range out {

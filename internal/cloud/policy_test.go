@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"encoding/json"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,12 +15,13 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/config/iam"
 	"github.com/fulcrum-lb/fulcrum/config/rights"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
 // The command doctor tries every permission to read that the controller needs with default settings, and none that
 // it does not need.
 func TestPermissionsToReadAreTried(t *testing.T) {
-	c := &Cloud{client: &client{}}
+	c := &Cloud{client: &sdk.Client{}}
 	tried := c.reads()
 	needed := map[string]bool{}
 	for _, s := range rights.AWS {
@@ -48,42 +50,45 @@ var behind = []string{
 	"iam:ListServerCertificates", "waf-regional:GetWebACL", "wafv2:GetWebACL",
 }
 
-// The policies that are shipped hold the calls that are in this package, and what AWS asks for
+// The policies that are shipped hold the calls that are in this package and those below it, and what AWS asks for
 // behind them, and nothing else.
 func TestPoliciesHoldTheCallsOfThisPackage(t *testing.T) {
 	services := map[string]string{
 		"acm": "acm", "ec2": "ec2", "elb": "elasticloadbalancing", "shield": "shield", "sts": "sts", "waf": "waf-regional",
 		"wafv2": "wafv2", "tagging": "tag", "route53": "route53", "dns": "route53", "api": "elasticloadbalancing", // of the account of a role
 	}
-	call := regexp.MustCompile(`\b(?:api\.)?(\w+)\.((?:New)?[A-Z]\w+)\(`)
+	call := regexp.MustCompile(`\b(?:(?:api|API)\.)?(\w+)\.((?:New)?[A-Z]\w+)\(`)
 	used := map[string]bool{}
 	for _, a := range behind {
 		used[a] = true
 	}
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "check") {
-			continue // what the command doctor asks is asked with its user's rights
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() && name == "check" {
+			return fs.SkipDir // what the command doctor asks is asked with its user's rights
+		}
+		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "check") {
+			return err
 		}
 		source, err := os.ReadFile(name)
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
 		for _, m := range call.FindAllStringSubmatch(string(source), -1) {
 			operation, paged := strings.CutPrefix(m[2], "New")
 			operation = strings.TrimSuffix(operation, "Paginator")
-			if paged && !strings.HasSuffix(m[2], "Paginator") || !paged && !strings.Contains(m[0], "api.") || strings.HasPrefix(operation, "Error") {
+			if paged && !strings.HasSuffix(m[2], "Paginator") || !paged && !strings.Contains(strings.ToLower(m[0]), "api.") || strings.HasPrefix(operation, "Error") {
 				continue
 			}
-			service := services[m[1]]
+			service := services[strings.ToLower(m[1])]
 			if service == "" {
 				t.Errorf("%s: %s is of a service that is not known here", name, m[0])
 			}
 			used[service+":"+operation] = true
 		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	granted := map[string]bool{}
 	for _, p := range [][]byte{iam.Policy, iam.Optional} {

@@ -12,6 +12,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -20,7 +21,7 @@ import (
 
 // reader reads AWS into the inventory.
 type reader struct {
-	*client
+	*sdk.Client
 	inv *inventory
 }
 
@@ -28,8 +29,6 @@ type reader struct {
 const legacyClusterTag = "ingress.k8s.aws/cluster"
 
 // ours reports whether tags mark a resource of the cluster.
-func (c *client) ours(tags map[string]string) bool { return ours(c.cfg.Cluster, tags) }
-
 func ours(cluster string, tags map[string]string) bool {
 	return tags[naming.ClusterTag] == cluster || tags[legacyClusterTag] == cluster
 }
@@ -40,18 +39,18 @@ func ours(cluster string, tags map[string]string) bool {
 // while EC2 does not answer. So is the tagging service, which only spares calls.
 func (r *reader) list(ctx context.Context, since time.Time, faults faults) error {
 	for _, k := range []listing{{"load balancers", &r.inv.lbsAt, r.listLoadBalancers}, r.targetGroups()} {
-		if err := r.refresh(ctx, k, since, r.essential); err != nil {
+		if err := r.refresh(ctx, k, since, r.Essential); err != nil {
 			return fmt.Errorf("list %s: %w", k.key, err)
 		}
 	}
 	groups := model.AskSecurityGroups{}
-	err := r.refresh(ctx, listing{groups.Key(), &r.inv.sgsAt, r.listSecurityGroups}, since, r.optional)
+	err := r.refresh(ctx, listing{groups.Key(), &r.inv.sgsAt, r.listSecurityGroups}, since, r.Optional)
 	if err := faults.note(groups, err); err != nil {
 		return fmt.Errorf("list security groups: %w", err)
 	}
-	if r.cfg.TaggingAPI {
-		err := r.refresh(ctx, listing{tagsListed, &r.inv.taggedAt, r.listTagged}, since, r.optional)
-		if err != nil && faultIn(err) == nil {
+	if r.Config.TaggingAPI {
+		err := r.refresh(ctx, listing{tagsListed, &r.inv.taggedAt, r.listTagged}, since, r.Optional)
+		if err != nil && sdk.FaultOf(err) == nil {
 			return fmt.Errorf("list %s: %w", tagsListed, err)
 		}
 	}
@@ -59,7 +58,7 @@ func (r *reader) list(ctx context.Context, since time.Time, faults faults) error
 		return nil
 	}
 	// By its tags it is known who owns a resource: essential.
-	return r.essential(ctx, "tags", func() error {
+	return r.Essential(ctx, "tags", func() error {
 		err := r.readTags(ctx, r.untagged())
 		if err == nil {
 			r.inv.write(func() { r.inv.tagsDue = false })
@@ -86,7 +85,7 @@ func (r *reader) targetGroups() listing {
 // refresh reads a list that is not fresh, once for all who ask at the same time.
 func (r *reader) refresh(ctx context.Context, l listing, since time.Time, once func(context.Context, string, func() error) error) error {
 	stale := func() (out bool) {
-		r.inv.read(func() { out = !r.fresh(*l.at, l.key) || l.at.Before(since) })
+		r.inv.read(func() { out = !r.Fresh(*l.at, l.key) || l.at.Before(since) })
 		return out
 	}
 	if !stale() {
@@ -101,9 +100,9 @@ func (r *reader) refresh(ctx context.Context, l listing, since time.Time, once f
 }
 
 func (r *reader) listLoadBalancers(ctx context.Context) error {
-	start := r.cfg.Now()
+	start := r.Config.Now()
 	seen := map[string]foundLoadBalancer{}
-	pages := elb.NewDescribeLoadBalancersPaginator(r.api.elb, &elb.DescribeLoadBalancersInput{})
+	pages := elb.NewDescribeLoadBalancersPaginator(r.API.ELB, &elb.DescribeLoadBalancersInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -153,9 +152,9 @@ func (v *inventory) enterLoadBalancers(seen map[string]foundLoadBalancer, asked 
 }
 
 func (r *reader) listTargetGroups(ctx context.Context) error {
-	start := r.cfg.Now()
+	start := r.Config.Now()
 	seen := map[string]foundTargetGroup{}
-	pages := elb.NewDescribeTargetGroupsPaginator(r.api.elb, &elb.DescribeTargetGroupsInput{})
+	pages := elb.NewDescribeTargetGroupsPaginator(r.API.ELB, &elb.DescribeTargetGroupsInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -215,10 +214,10 @@ func (v *inventory) setAccount(arn string) {
 
 // listSecurityGroups reads all groups of the cluster, the shared backend group among them.
 func (r *reader) listSecurityGroups(ctx context.Context) error {
-	start := r.cfg.Now()
+	start := r.Config.Now()
 	seen := map[string]observed.SecurityGroup{}
 	err := r.describeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
-		Filters: append(filters("vpc-id", r.vpc), filter("tag-key", naming.ClusterTag, legacyClusterTag)),
+		Filters: append(sdk.Filters("vpc-id", r.VPC), sdk.Filter("tag-key", naming.ClusterTag, legacyClusterTag)),
 	}, seen)
 	if err != nil {
 		return err
@@ -232,14 +231,14 @@ func (r *reader) listSecurityGroups(ctx context.Context) error {
 
 // describeSecurityGroups adds the groups of the cluster among those that are described.
 func (r *reader) describeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput, seen map[string]observed.SecurityGroup) error {
-	pages := ec2.NewDescribeSecurityGroupsPaginator(r.api.ec2, in)
+	pages := ec2.NewDescribeSecurityGroupsPaginator(r.API.EC2, in)
 	for pages.HasMorePages() {
-		page, err := brief(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.Brief(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return err
 		}
 		for _, g := range page.SecurityGroups {
-			if x := convert.SecurityGroupFromAWS(g); r.ours(x.Tags) {
+			if x := convert.SecurityGroupFromAWS(g); ours(r.Config.Cluster, x.Tags) {
 				seen[x.ID] = x
 			}
 		}

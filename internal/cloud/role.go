@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
@@ -65,7 +66,7 @@ func (t *targets) assume(ctx context.Context, a bindings.Account) (*elb.Client, 
 	cached := func() (r roleClient, ok bool) {
 		t.roles.with(func() {
 			r = t.roles.clients[a]
-			ok = t.cfg.Now().Before(r.until)
+			ok = t.Config.Now().Before(r.until)
 		})
 		return r, ok
 	}
@@ -73,7 +74,7 @@ func (t *targets) assume(ctx context.Context, a bindings.Account) (*elb.Client, 
 		if r, ok := cached(); ok {
 			return r.elb, r.err
 		}
-		err := t.flight.do(ctx, "assume "+a.Role+" "+string(a.ExternalID), func() error {
+		err := t.Share(ctx, "assume "+a.Role+" "+string(a.ExternalID), func() error {
 			if _, ok := cached(); ok {
 				return nil
 			}
@@ -87,35 +88,33 @@ func (t *targets) assume(ctx context.Context, a bindings.Account) (*elb.Client, 
 
 func (t *targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 	what := "assume role " + a.Role
-	out, err := t.api.sts.AssumeRole(ctx, &sts.AssumeRoleInput{
-		RoleArn: aws.String(a.Role), RoleSessionName: aws.String(sessionName(t.cfg.Cluster)), ExternalId: convert.Optional(string(a.ExternalID)),
+	out, err := t.API.STS.AssumeRole(ctx, &sts.AssumeRoleInput{
+		RoleArn: aws.String(a.Role), RoleSessionName: aws.String(sessionName(t.Config.Cluster)), ExternalId: convert.Optional(string(a.ExternalID)),
 	})
-	if interrupted(err) {
+	if sdk.Interrupted(err) {
 		return err
 	}
 	if err != nil {
-		class := classify(err)
+		class := sdk.ClassOf(err)
 		if class == engine.Invalid || class == engine.Gone {
 			class = engine.Denied // says nothing about the target group, which may be there
 		}
-		err = &Error{What: what, class: class, err: withoutSecret(err, a.ExternalID)}
+		err = sdk.Wrap(class, what, withoutSecret(err, a.ExternalID))
 		if refused(err) {
-			t.roles.put(a, roleClient{err: err, until: t.cfg.Now().Add(refusalKept)}, t.cfg.Now())
+			t.roles.put(a, roleClient{err: err, until: t.Config.Now().Add(refusalKept)}, t.Config.Now())
 		}
 		return err
 	}
 	if out.Credentials == nil || out.Credentials.Expiration == nil {
-		return failed(engine.Unknown, what, "AWS gave no credentials")
+		return sdk.Failed(engine.Unknown, what, "AWS gave no credentials")
 	}
 	until := out.Credentials.Expiration.Add(-expiryMargin)
-	if !t.cfg.Now().Before(until) {
-		return failed(engine.Unknown, what, "the credentials end too soon")
+	if !t.Config.Now().Before(until) {
+		return sdk.Failed(engine.Unknown, what, "the credentials end too soon")
 	}
-	base := t.base.Copy()
-	base.Credentials = credentials.NewStaticCredentialsProvider(
-		aws.ToString(out.Credentials.AccessKeyId), aws.ToString(out.Credentials.SecretAccessKey), aws.ToString(out.Credentials.SessionToken))
-	api := newClients(base, t.cfg, t.limitsOf(a).Limiter).elb
-	t.roles.put(a, roleClient{elb: api, until: until}, t.cfg.Now())
+	api := t.ClientsOf(credentials.NewStaticCredentialsProvider(
+		aws.ToString(out.Credentials.AccessKeyId), aws.ToString(out.Credentials.SecretAccessKey), aws.ToString(out.Credentials.SessionToken)), t.limitsOf(a).Limiter).ELB
+	t.roles.put(a, roleClient{elb: api, until: until}, t.Config.Now())
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
@@ -19,8 +20,8 @@ import (
 // read that it leaves in doubt; where it does not answer they are read as without it.
 func (r *reader) untagged() []string {
 	var out []string
-	listed := r.cfg.TaggingAPI && r.failedBefore(tagsListed) == nil
-	now, due := r.cfg.Now(), false
+	listed := r.Config.TaggingAPI && r.FailedBefore(tagsListed) == nil
+	now, due := r.Config.Now(), false
 	r.inv.read(func() {
 		for arn := range r.inv.lbs.having(isUntagged, "") {
 			out = append(out, arn)
@@ -67,8 +68,8 @@ func (r *reader) readTags(ctx context.Context, arns []string) error {
 	slices.Sort(arns)
 	// Each batch is entered, so that a reading that is cut short goes on where it was.
 	for batch := range slices.Chunk(arns, tagBatch) {
-		start := r.cfg.Now()
-		got, err := r.describeTags(ctx, batch)
+		start := r.Config.Now()
+		got, err := describeTags(ctx, r.Client, batch)
 		if err != nil {
 			return err
 		}
@@ -101,10 +102,10 @@ func (r *reader) enterTags(got map[string]map[string]string, arns []string, star
 }
 
 // describeTags returns the tags of those resources that exist.
-func (c *client) describeTags(ctx context.Context, arns []string) (map[string]map[string]string, error) {
+func describeTags(ctx context.Context, c *sdk.Client, arns []string) (map[string]map[string]string, error) {
 	out := map[string]map[string]string{}
 	err := inHalves(arns, tagBatch, func(batch []string) error {
-		res, err := c.api.elb.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: batch})
+		res, err := c.API.ELB.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: batch})
 		if err != nil {
 			return err
 		}

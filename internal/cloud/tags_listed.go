@@ -9,6 +9,7 @@ import (
 	tagging "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
 	taggingtypes "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
@@ -25,16 +26,16 @@ const (
 // calls: what there is the load balancing service has said, and where the two disagree, or may be
 // about to, that one is asked for the tags.
 func (r *reader) listTagged(ctx context.Context) error {
-	start := r.cfg.Now()
+	start := r.Config.Now()
 	shown := map[string]map[string]string{}
 	for _, key := range []string{naming.ClusterTag, legacyClusterTag} {
-		pages := tagging.NewGetResourcesPaginator(r.api.tagging, &tagging.GetResourcesInput{
-			TagFilters:          []taggingtypes.TagFilter{{Key: aws.String(key), Values: []string{r.cfg.Cluster}}},
+		pages := tagging.NewGetResourcesPaginator(r.API.Tagging, &tagging.GetResourcesInput{
+			TagFilters:          []taggingtypes.TagFilter{{Key: aws.String(key), Values: []string{r.Config.Cluster}}},
 			ResourceTypeFilters: []string{"elasticloadbalancing:loadbalancer", "elasticloadbalancing:targetgroup"},
 			ResourcesPerPage:    aws.Int32(taggedPage),
 		})
 		for pages.HasMorePages() {
-			page, err := brief(ctx, func(ctx context.Context) (*tagging.GetResourcesOutput, error) { return pages.NextPage(ctx) })
+			page, err := sdk.Brief(ctx, func(ctx context.Context) (*tagging.GetResourcesOutput, error) { return pages.NextPage(ctx) })
 			if err != nil {
 				return err
 			}
@@ -50,14 +51,14 @@ func (r *reader) listTagged(ctx context.Context) error {
 	v := r.inv
 	v.write(func() {
 		for arn, e := range v.lbs.all() {
-			if e.lb.VPC == r.vpc && !e.written.After(start) {
-				v.lbs.edit(arn, func(e *lbEntry) { r.settleTags(shown[arn], e.young(r.client), &e.lb.Tags, &e.tagsAt, start) })
+			if e.lb.VPC == r.VPC && !e.written.After(start) {
+				v.lbs.edit(arn, func(e *lbEntry) { r.settleTags(shown[arn], e.young(r.Client), &e.lb.Tags, &e.tagsAt, start) })
 			}
 		}
 		for arn, e := range v.groups.all() {
-			if e.vpc == r.vpc && !e.written.After(start) {
+			if e.vpc == r.VPC && !e.written.After(start) {
 				v.groups.edit(arn, func(e *groupEntry) {
-					r.settleTags(shown[arn], !v.ofOthers(r.client, e, shown), &e.g.Tags, &e.tagsAt, start)
+					r.settleTags(shown[arn], !v.ofOthers(r.Client, e, shown), &e.g.Tags, &e.tagsAt, start)
 				})
 			}
 		}
@@ -76,7 +77,7 @@ func (r *reader) settleTags(shown map[string]string, young bool, tags *map[strin
 		*tags, *at = shown, now
 	case shown != nil && maps.Equal(shown, *tags):
 		*at = now
-	case shown == nil && unknown && !young, shown == nil && !unknown && !r.ours(*tags):
+	case shown == nil && unknown && !young, shown == nil && !unknown && !ours(r.Config.Cluster, *tags):
 		*at = now // of another owner, whose tags do not matter
 	default:
 		*at = time.Time{}
@@ -84,13 +85,13 @@ func (r *reader) settleTags(shown map[string]string, young bool, tags *map[strin
 }
 
 // young reports whether a load balancer may be too new for the tagging service.
-func (e *lbEntry) young(c *client) bool { return c.younger(e.created, tagLag) }
+func (e *lbEntry) young(c *sdk.Client) bool { return c.Younger(e.created, tagLag) }
 
 // ofOthers reports whether a target group is in use by an old load balancer that is not the
 // cluster's. AWS does not say when a target group was made.
-func (v *inventory) ofOthers(c *client, e *groupEntry, shown map[string]map[string]string) bool {
+func (v *inventory) ofOthers(c *sdk.Client, e *groupEntry, shown map[string]map[string]string) bool {
 	for _, arn := range e.g.LoadBalancers {
-		if lb := v.lbs.get(arn); lb != nil && shown[arn] == nil && !c.ours(lb.lb.Tags) && !lb.young(c) {
+		if lb := v.lbs.get(arn); lb != nil && shown[arn] == nil && !ours(c.Config.Cluster, lb.lb.Tags) && !lb.young(c) {
 			return true
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -30,10 +32,10 @@ const (
 
 // targets are those of target groups, whoever made the groups, with the rights that reach them.
 type targets struct {
-	*client
+	*sdk.Client
 	inv *inventory
 
-	guard
+	cache.Guard
 	described  map[string]describedGroup
 	health     map[string]observed.Health
 	writes     map[string]int             // number of own writes to a target group's targets
@@ -45,7 +47,7 @@ type targets struct {
 }
 
 func (t *targets) reset() {
-	t.with(func() {
+	t.With(func() {
 		t.described, t.health, t.writes = map[string]describedGroup{}, map[string]observed.Health{}, map[string]int{}
 		t.albTargets = map[string]albTargetsEntry{}
 	})
@@ -78,7 +80,7 @@ func (t targetGroups) key(arn string) string {
 // api is the client with the rights of the account.
 func (t targetGroups) api(ctx context.Context) (*elb.Client, error) {
 	if t.account.Role == "" {
-		return t.targets.api.elb, nil
+		return t.targets.API.ELB, nil
 	}
 	return t.assume(ctx, t.account)
 }
@@ -113,12 +115,12 @@ func (t targetGroups) TargetGroup(ctx context.Context, arn, name string, maxAge 
 		key = t.key("name " + name)
 	}
 	cached := func() (d describedGroup, ok bool) {
-		t.with(func() {
+		t.With(func() {
 			d = t.described[key]
-			ok = t.younger(d.at, maxAge)
+			ok = t.Younger(d.at, maxAge)
 			if d.err != nil {
 				refusals := count(t.described, func(d describedGroup) bool { return d.err != nil })
-				ok = t.younger(d.at, max(refusalKept, time.Duration(refusals)*noneEach))
+				ok = t.Younger(d.at, max(refusalKept, time.Duration(refusals)*noneEach))
 			}
 		})
 		return d, ok
@@ -126,11 +128,11 @@ func (t targetGroups) TargetGroup(ctx context.Context, arn, name string, maxAge 
 	if d, ok := cached(); ok {
 		return d.group, d.err
 	}
-	err := t.flight.do(ctx, "describe "+key, func() error {
+	err := t.Share(ctx, "describe "+key, func() error {
 		if _, ok := cached(); ok {
 			return nil
 		}
-		start := t.cfg.Now()
+		start := t.Config.Now()
 		in := &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{arn}}
 		if arn == "" {
 			in = &elb.DescribeTargetGroupsInput{Names: []string{name}}
@@ -144,7 +146,7 @@ func (t targetGroups) TargetGroup(ctx context.Context, arn, name string, maxAge 
 		case err != nil:
 			err = fmt.Errorf("find target group %s%s: %w", arn, name, err)
 		case len(out.TargetGroups) != 1:
-			err = failed(engine.Gone, "find target group "+arn+name, "it does not exist")
+			err = sdk.Failed(engine.Gone, "find target group "+arn+name, "it does not exist")
 		}
 		if err != nil {
 			if refused(err) {
@@ -184,9 +186,9 @@ func (t targetGroups) InUse(ctx context.Context, arn string) (bool, error) {
 // remember keeps a description, and drops those that are too old: users choose the names.
 func (t targetGroups) remember(key string, d describedGroup) {
 	f := t.targets
-	f.with(func() {
+	f.With(func() {
 		for k, old := range f.described {
-			if !t.younger(old.at, describedFor) {
+			if !t.Younger(old.at, describedFor) {
 				delete(f.described, k)
 			}
 		}
@@ -205,7 +207,7 @@ func (t targetGroups) forget(arn string) {
 		})
 	}
 	f := t.targets
-	f.with(func() {
+	f.With(func() {
 		delete(f.health, t.key(arn))
 		maps.DeleteFunc(f.described, func(_ string, d describedGroup) bool { return d.group.ARN == arn })
 	})
@@ -213,7 +215,7 @@ func (t targetGroups) forget(arn string) {
 
 // refused reports whether AWS will say the same if it is asked again at once.
 func refused(err error) bool {
-	switch classify(err) {
+	switch sdk.ClassOf(err) {
 	case engine.Gone, engine.Invalid, engine.Denied:
 		return true
 	}
@@ -224,20 +226,20 @@ func refused(err error) bool {
 func (t targetGroups) TargetHealth(ctx context.Context, arn string, maxAge time.Duration) (observed.Health, error) {
 	ctx = forTargetGroup(ctx, arn)
 	key := t.key(arn)
-	start := t.cfg.Now()
+	start := t.Config.Now()
 	cached := func() (h observed.Health) {
-		t.with(func() { h = t.health[key] })
+		t.With(func() { h = t.health[key] })
 		return h
 	}
-	if h := cached(); t.younger(h.At, maxAge) {
+	if h := cached(); t.Younger(h.At, maxAge) {
 		return h, nil
 	}
 	for {
-		if err := t.flight.do(ctx, "health "+key, func() error { return t.readHealth(ctx, arn) }); err != nil {
+		if err := t.Share(ctx, "health "+key, func() error { return t.readHealth(ctx, arn) }); err != nil {
 			return observed.Health{}, err
 		}
 		// Where another caller's reading was shared it may have begun too early.
-		if h := cached(); !h.At.Before(start) || t.younger(h.At, maxAge) {
+		if h := cached(); !h.At.Before(start) || t.Younger(h.At, maxAge) {
 			return h, nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -27,12 +28,12 @@ func (t targetGroups) readHealthOnce(ctx context.Context, arn string) (again boo
 	if err != nil {
 		return false, err
 	}
-	start := t.cfg.Now()
+	start := t.Config.Now()
 	writes := 0
-	t.with(func() { writes = t.writes[key] })
+	t.With(func() { writes = t.writes[key] })
 	out, err := api.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(arn)})
 	if err != nil {
-		if isGone(err) {
+		if sdk.IsGone(err) {
 			t.forget(arn)
 		}
 		return false, fmt.Errorf("read health of %s: %w", arn, err)
@@ -50,12 +51,12 @@ func (t targetGroups) readHealthOnce(ctx context.Context, arn string) (again boo
 		h.Targets = append(h.Targets, n)
 	}
 	slices.SortFunc(h.Targets, compareTargets)
-	t.with(func() {
+	t.With(func() {
 		if again = t.writes[key] != writes; again {
 			return
 		}
 		for k, old := range t.health {
-			if !t.younger(old.At, healthKept) {
+			if !t.Younger(old.At, healthKept) {
 				delete(t.health, k)
 				delete(t.writes, k)
 			}
@@ -69,15 +70,15 @@ func (t targetGroups) readHealthOnce(ctx context.Context, arn string) (again boo
 // ask at the same time share one call.
 func (t *targets) askHealth(ctx context.Context, arn string) (observed.Health, error) {
 	cached := func() (h observed.Health, ok bool) {
-		t.with(func() { h = t.health[arn] })
-		return h, t.younger(h.At, healthFor)
+		t.With(func() { h = t.health[arn] })
+		return h, t.Younger(h.At, healthFor)
 	}
-	h, err := asked(ctx, t.client, "health "+arn, cached, func() error {
-		_, err := brief(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, t.own().readHealth(ctx, arn) })
+	h, err := sdk.Asked(ctx, t.Client, "health "+arn, cached, func() error {
+		_, err := sdk.Brief(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, t.own().readHealth(ctx, arn) })
 		return err
 	})
-	if isGone(err) && !t.inv.knows(arn) {
-		return observed.Health{At: t.cfg.Now()}, nil // of another owner, or void
+	if sdk.IsGone(err) && !t.inv.knows(arn) {
+		return observed.Health{At: t.Config.Now()}, nil // of another owner, or void
 	}
 	return h, err
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
@@ -46,7 +47,7 @@ func (t *targets) limitsOf(a bindings.Account) *ratelimit.Schedule {
 		l.others = map[string]*ratelimit.Schedule{}
 	}
 	if l.others[id] == nil {
-		l.others[id] = ratelimit.NewSchedule(ratelimit.NewLimiter(t.cfg.TokenBuckets, t.cfg.Now, t.cfg.MaxWait))
+		l.others[id] = ratelimit.NewSchedule(ratelimit.NewLimiter(t.Config.TokenBuckets, t.Config.Now, t.Config.MaxWait))
 	}
 	return l.others[id]
 }
@@ -60,7 +61,7 @@ func (t targetGroups) admit(operation, arn string, turn bindings.Turn, targets i
 
 // sentAgain reports whether AWS may take the next time what failed so.
 func sentAgain(err error) bool {
-	class := classify(err)
+	class := sdk.ClassOf(err)
 	return err != nil && (class == engine.Throttled || class == engine.Unknown)
 }
 

@@ -5,14 +5,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/smithy-go"
+
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
 // AWS's limits are those of an account, whichever role calls.
 func TestRolesOfOneAccountShareItsBucket(t *testing.T) {
-	cfg := Config{TokenBuckets: ratelimit.DefaultTokenBuckets(), Now: time.Now}
-	c := compose(&client{cfg: cfg}, ratelimit.NewSchedule(ratelimit.NewLimiter(cfg.TokenBuckets, cfg.Now, 0)))
+	cfg := sdk.Config{TokenBuckets: ratelimit.DefaultTokenBuckets(), Now: time.Now}
+	c := compose(&sdk.Client{Config: cfg, Limits: ratelimit.NewSchedule(ratelimit.NewLimiter(cfg.TokenBuckets, cfg.Now, 0))})
 	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/a/0123456789abcdef"
 	of := func(role string) *ratelimit.Schedule {
 		return targetGroups{c.targets, bindings.Account{Role: role}}.schedule(arn)
@@ -30,7 +33,7 @@ func TestWhatAWSMayTakeTheNextTimeIsSentAgain(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"taken": {nil, false}, "throttled": {apiError("Throttling", 400), true}, "no answer": {errors.New("connection reset"), true}, "refused": {apiError("InvalidTarget", 400), false},
+		"taken": {nil, false}, "throttled": {&smithy.GenericAPIError{Code: "Throttling"}, true}, "no answer": {errors.New("connection reset"), true}, "refused": {&smithy.GenericAPIError{Code: "InvalidTarget"}, false},
 	} {
 		if got := sentAgain(c.err); got != c.want {
 			t.Errorf("%s: %v", name, got)

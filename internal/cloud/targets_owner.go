@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
@@ -32,7 +33,7 @@ func (t targetGroups) MadeFor(ctx context.Context, arn string, read bool) ([]str
 	t.inv.read(func() {
 		// What was read once will do: the tags that matter here do not change.
 		if e := t.inv.groups.get(arn); e != nil && (len(e.g.Tags) > 0 || !e.tagsAt.IsZero()) {
-			namespaces, found = t.madeFor(e.g.Tags), e.g.Tags != nil
+			namespaces, found = groupMadeFor(t.Client, e.g.Tags), e.g.Tags != nil
 		}
 	})
 	if found || !read {
@@ -43,21 +44,21 @@ func (t targetGroups) MadeFor(ctx context.Context, arn string, read bool) ([]str
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		out := o.of[arn]
-		return out, t.younger(out.at, describedFor)
+		return out, t.Younger(out.at, describedFor)
 	}
-	out, err := asked(ctx, t.client, "owner "+arn, known, func() error {
-		start := t.cfg.Now()
-		tags, err := t.describeTags(ctx, []string{arn})
+	out, err := sdk.Asked(ctx, t.Client, "owner "+arn, known, func() error {
+		start := t.Config.Now()
+		tags, err := describeTags(ctx, t.Client, []string{arn})
 		if err != nil && !refused(err) {
 			return fmt.Errorf("read tags of %s: %w", arn, err)
 		}
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		maps.DeleteFunc(o.of, func(_ string, old groupOwner) bool { return !t.younger(old.at, describedFor) })
+		maps.DeleteFunc(o.of, func(_ string, old groupOwner) bool { return !t.Younger(old.at, describedFor) })
 		if o.of == nil {
 			o.of = map[string]groupOwner{}
 		}
-		o.of[arn] = groupOwner{t.madeFor(tags[arn]), start}
+		o.of[arn] = groupOwner{groupMadeFor(t.Client, tags[arn]), start}
 		return nil
 	})
 	return out.namespaces, err
@@ -67,7 +68,7 @@ func (t targetGroups) MadeFor(ctx context.Context, arn string, read bool) ([]str
 func (t targetGroups) MadeOf(arn string) (id model.StackID, group string, ok bool) {
 	t.inv.read(func() {
 		e := t.inv.groups.get(arn)
-		if e == nil || !t.ours(e.g.Tags) {
+		if e == nil || !ours(t.Config.Cluster, e.g.Tags) {
 			return
 		}
 		for _, k := range model.Kinds {
@@ -79,10 +80,10 @@ func (t targetGroups) MadeOf(arn string) (id model.StackID, group string, ok boo
 	return id, group, ok
 }
 
-// madeFor are the namespaces of which one has the Service that a target group with these tags was made for, none
+// groupMadeFor are the namespaces of which one has the Service that a target group with these tags was made for, none
 // if this cluster's controller did not make it.
-func (c *client) madeFor(tags map[string]string) []string {
-	if !c.ours(tags) {
+func groupMadeFor(c *sdk.Client, tags map[string]string) []string {
+	if !ours(c.Config.Cluster, tags) {
 		return nil
 	}
 	for _, kind := range []model.Kind{model.Ingress, model.Service} {

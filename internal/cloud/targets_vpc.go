@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 )
 
@@ -28,23 +29,23 @@ type vpcRanges struct {
 // VPCRanges implements bindings.Cloud.
 func (p *endpoints) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 	cached := func() (f vpcRanges, ok bool) {
-		p.with(func() {
+		p.With(func() {
 			f = p.ranges[vpc]
-			ok = p.younger(f.at, rangesFor) && (!f.unseen || p.younger(f.at, unseenFor))
+			ok = p.Younger(f.at, rangesFor) && (!f.unseen || p.Younger(f.at, unseenFor))
 		})
 		return f, ok
 	}
 	answer := func(f vpcRanges) ([]string, error) {
 		if f.unseen {
-			return nil, failed(engine.Gone, "read VPC "+vpc, "it is not seen by this account")
+			return nil, sdk.Failed(engine.Gone, "read VPC "+vpc, "it is not seen by this account")
 		}
 		return f.ranges, nil
 	}
-	f, err := asked(ctx, p.client, "vpc "+vpc, cached, func() error {
-		start := p.cfg.Now()
-		out, err := p.api.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{vpc}})
-		if isGone(err) {
-			p.with(func() { p.ranges[vpc] = vpcRanges{unseen: true, at: start} })
+	f, err := sdk.Asked(ctx, p.Client, "vpc "+vpc, cached, func() error {
+		start := p.Config.Now()
+		out, err := p.API.EC2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{vpc}})
+		if sdk.IsGone(err) {
+			p.With(func() { p.ranges[vpc] = vpcRanges{unseen: true, at: start} })
 			return nil
 		}
 		if err != nil {
@@ -64,7 +65,7 @@ func (p *endpoints) VPCRanges(ctx context.Context, vpc string) ([]string, error)
 			}
 		}
 		slices.Sort(ranges)
-		p.with(func() { p.ranges[vpc] = vpcRanges{ranges: ranges, at: start} })
+		p.With(func() { p.ranges[vpc] = vpcRanges{ranges: ranges, at: start} })
 		return nil
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -40,7 +41,7 @@ func (t targetGroups) Register(ctx context.Context, arn string, turn bindings.Tu
 		})
 	}
 	if _, err = api.RegisterTargets(call.With(ctx), in); err != nil {
-		if code(err) == "ValidationError" && strings.Contains(err.Error(), zoneNeeded) {
+		if sdk.Code(err) == "ValidationError" && strings.Contains(err.Error(), zoneNeeded) {
 			err = errors.Join(bindings.ErrZoneNeeded, err)
 		}
 		return t.targetsFailed(arn, fmt.Errorf("register targets in %s: %w", arn, err))
@@ -97,8 +98,8 @@ func (t targetGroups) Deregister(ctx context.Context, arn string, turn bindings.
 
 // targetsFailed forgets the targets of a group where they cannot be trusted any more.
 func (t targetGroups) targetsFailed(arn string, err error) error {
-	class := classify(err)
-	if mayHaveHappened(err) || class == engine.Gone || class == engine.Conflict || class == engine.Invalid {
+	class := sdk.ClassOf(err)
+	if sdk.MayHaveHappened(err) || class == engine.Gone || class == engine.Conflict || class == engine.Invalid {
 		t.forget(arn)
 	}
 	return err
@@ -108,7 +109,7 @@ func (t targetGroups) targetsFailed(arn string, err error) error {
 // have too.
 func (t targetGroups) changeHealth(arn string, change func([]*observed.Target) []*observed.Target) {
 	f, key := t.targets, t.key(arn)
-	f.with(func() {
+	f.With(func() {
 		h, ok := f.health[key]
 		if !ok {
 			return
@@ -122,7 +123,7 @@ func (t targetGroups) changeHealth(arn string, change func([]*observed.Target) [
 // noteEmpty remembers that a target group was made a moment ago by this process, so that whoever
 // fills it need not ask what is in it.
 func (t *targets) noteEmpty(arn string, at time.Time) {
-	t.with(func() {
+	t.With(func() {
 		if _, known := t.health[arn]; !known {
 			t.health[arn] = observed.Health{At: at}
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 	"github.com/fulcrum-lb/fulcrum/internal/drift"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -24,7 +26,7 @@ type verifier struct {
 	*reader
 
 	// tagged is the last resource whose tags were verified: they are read in turn, in full batches.
-	guard
+	cache.Guard
 	tagged string
 }
 
@@ -36,7 +38,7 @@ func (c *Cloud) ReadRate() float64 {
 
 // Checks are what there is to read again now.
 func (c *Cloud) Checks() []drift.Check {
-	v, now := c.verifier, c.cfg.Now()
+	v, now := c.verifier, c.client.Config.Now()
 	var out []drift.Check
 	var resources int
 	c.inv.read(func() {
@@ -45,12 +47,12 @@ func (c *Cloud) Checks() []drift.Check {
 		}
 		out = append(out, v.lists()...)
 		for arn, e := range c.inv.lbs.all() {
-			if tracked(c.cfg.Cluster, e.lb.Tags) && settled(now, e.made, e.written) {
+			if tracked(c.client.Config.Cluster, e.lb.Tags) && settled(now, e.made, e.written) {
 				out = append(out, v.ofLoadBalancer(arn, e)...)
 			}
 		}
 		for arn, e := range c.inv.groups.all() {
-			if tracked(c.cfg.Cluster, e.g.Tags) && !e.attributesAt.IsZero() && settled(now, e.made, e.written, e.attributesAt) {
+			if tracked(c.client.Config.Cluster, e.g.Tags) && !e.attributesAt.IsZero() && settled(now, e.made, e.written, e.attributesAt) {
 				out = append(out, v.attributes(plan.TargetGroup, arn, e.attributesAt))
 			}
 		}
@@ -67,13 +69,13 @@ func (c *Cloud) Checks() []drift.Check {
 func (v *verifier) lists() []drift.Check {
 	return []drift.Check{
 		{Key: "load balancers", Every: drift.Often, At: v.inv.lbsAt, Read: func(ctx context.Context) error {
-			return v.essential(verifying(ctx), "load balancers", func() error { return v.listLoadBalancers(verifying(ctx)) })
+			return v.Essential(verifying(ctx), "load balancers", func() error { return v.listLoadBalancers(verifying(ctx)) })
 		}},
 		{Key: "target groups", Every: drift.Often, At: v.inv.groupsAt, Read: func(ctx context.Context) error {
-			return v.essential(verifying(ctx), "target groups", func() error { return v.listTargetGroups(verifying(ctx)) })
+			return v.Essential(verifying(ctx), "target groups", func() error { return v.listTargetGroups(verifying(ctx)) })
 		}},
 		{Key: "security groups", Every: drift.Often, At: v.inv.sgsAt, Read: func(ctx context.Context) error {
-			return v.optional(verifying(ctx), model.AskSecurityGroups{}.Key(), func() error { return v.listSecurityGroups(verifying(ctx)) })
+			return v.Optional(verifying(ctx), model.AskSecurityGroups{}.Key(), func() error { return v.listSecurityGroups(verifying(ctx)) })
 		}},
 	}
 }
@@ -89,7 +91,7 @@ func (v *verifier) ofLoadBalancer(arn string, e *lbEntry) []drift.Check {
 	if !e.detailAt.IsZero() {
 		out = append(out, drift.Check{Key: "listeners of " + arn, Every: drift.Seldom, At: e.detailAt, Read: func(ctx context.Context) error { return v.verifyDetail(ctx, arn) }})
 	}
-	now := v.cfg.Now()
+	now := v.Config.Now()
 	if !e.attributesAt.IsZero() && settled(now, e.attributesAt) {
 		out = append(out, v.attributes(plan.LoadBalancer, arn, e.attributesAt))
 	}
@@ -110,11 +112,11 @@ func (v *verifier) ofLoadBalancer(arn string, e *lbEntry) []drift.Check {
 // known stay as they are.
 func (v *verifier) verifyDetail(ctx context.Context, arn string) error {
 	ctx = verifying(ctx)
-	err := v.essential(ctx, "detail "+arn, func() error {
+	err := v.Essential(ctx, "detail "+arn, func() error {
 		known, at := v.lastRuleTags(arn)
 		return v.readDetail(ctx, arn, time.Time{}, known, at)
 	})
-	if isGone(err) { // the load balancer, or one of its listeners a moment ago
+	if sdk.IsGone(err) { // the load balancer, or one of its listeners a moment ago
 		err = v.readLoadBalancers(ctx, []string{arn})
 	}
 	if err != nil {
@@ -128,9 +130,9 @@ func (v *verifier) attributes(kind plan.ResourceKind, arn string, at time.Time) 
 	q := model.AskAttributes{Of: string(kind), ARN: arn}
 	return drift.Check{Key: q.Key(), Every: drift.Seldom, At: at, Read: func(ctx context.Context) error {
 		ctx = verifying(ctx)
-		start := v.cfg.Now()
-		got, err := brief(ctx, func(ctx context.Context) (map[string]string, error) { return v.describeAttributes(ctx, q) })
-		if isGone(err) {
+		start := v.Config.Now()
+		got, err := sdk.Brief(ctx, func(ctx context.Context) (map[string]string, error) { return v.describeAttributes(ctx, q) })
+		if sdk.IsGone(err) {
 			return v.verifyGone(ctx, kind, arn)
 		}
 		if err != nil {
@@ -168,11 +170,11 @@ func (v *verifier) verifyGone(ctx context.Context, kind plan.ResourceKind, arn s
 // taggable are the resources whose tags are verified, in no order. The lock is held.
 func (v *verifier) taggable() (out []string) {
 	for arn, e := range v.inv.lbs.all() {
-		if e.tagsAt.IsZero() || !tracked(v.cfg.Cluster, e.lb.Tags) {
+		if e.tagsAt.IsZero() || !tracked(v.Config.Cluster, e.lb.Tags) {
 			continue
 		}
 		out = append(out, arn)
-		if !v.cfg.RuleTags || e.ruleTagsAt.IsZero() {
+		if !v.Config.RuleTags || e.ruleTagsAt.IsZero() {
 			continue
 		}
 		for id, le := range e.listeners {
@@ -183,7 +185,7 @@ func (v *verifier) taggable() (out []string) {
 		}
 	}
 	for arn, e := range v.inv.groups.all() {
-		if !e.tagsAt.IsZero() && tracked(v.cfg.Cluster, e.g.Tags) {
+		if !e.tagsAt.IsZero() && tracked(v.Config.Cluster, e.g.Tags) {
 			out = append(out, arn)
 		}
 	}
@@ -198,7 +200,7 @@ func (v *verifier) verifyTags(ctx context.Context) error {
 	v.inv.read(func() { all = v.taggable() })
 	slices.Sort(all)
 	var batch []string
-	v.with(func() {
+	v.With(func() {
 		i, _ := slices.BinarySearch(all, v.tagged+"\x00")
 		batch = slices.Concat(all[i:], all[:i])
 		batch = batch[:min(tagBatch, len(batch))]
@@ -206,8 +208,8 @@ func (v *verifier) verifyTags(ctx context.Context) error {
 			v.tagged = batch[len(batch)-1]
 		}
 	})
-	start := v.cfg.Now()
-	got, err := v.describeTags(ctx, batch)
+	start := v.Config.Now()
+	got, err := describeTags(ctx, v.Client, batch)
 	if err != nil {
 		return err
 	}

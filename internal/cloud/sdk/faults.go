@@ -1,4 +1,4 @@
-package cloud
+package sdk
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 
 	"github.com/aws/smithy-go"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -34,6 +34,9 @@ const (
 	longestWait     = 4 * time.Minute
 )
 
+// faultKept is how long it is remembered that a read failed before.
+const faultKept = time.Hour
+
 // deniedFor is how long the denial of an essential read is believed.
 const deniedFor = 30 * time.Second
 
@@ -50,11 +53,12 @@ type faultEntry struct {
 
 // failedReads are the readings that failed, by their keys.
 type failedReads struct {
-	guard
+	cache.Guard
 	by map[string]faultEntry
 }
 
-func (f *failedReads) reset() { f.with(func() { f.by = map[string]faultEntry{} }) }
+// ForgetFaults lets reads that failed be tried again at once.
+func (c *Client) ForgetFaults() { c.failed.With(func() { c.failed.by = map[string]faultEntry{} }) }
 
 // faultError is the error of an optional read; the fault stands for the fact.
 type faultError struct {
@@ -68,8 +72,8 @@ func (e *faultError) Error() string { return e.err.Error() }
 // Unwrap gives the failure, by which the error is classified.
 func (e *faultError) Unwrap() error { return e.err }
 
-// faultIn finds the fault that an error stands for, nil if the run fails with it.
-func faultIn(err error) *observed.Fault {
+// FaultOf finds the fault that an error stands for, nil if the run fails with it.
+func FaultOf(err error) *observed.Fault {
 	var f *faultError
 	if errors.As(err, &f) {
 		return &f.fault
@@ -77,19 +81,24 @@ func faultIn(err error) *observed.Fault {
 	return nil
 }
 
-// optional reads something that a run can do without, once for all who ask at the same time.
-func (c *client) optional(ctx context.Context, key string, read func() error) error {
-	return c.flight.do(ctx, key, func() error { return c.gated(ctx, key, read) })
+// Share runs a read once for all who ask for it at the same time.
+func (c *Client) Share(ctx context.Context, key string, read func() error) error {
+	return c.flight.do(ctx, key, read)
 }
 
-// essential reads something that a run cannot do without, once for all who ask at the same time. A
+// Optional reads something that a run can do without, once for all who ask at the same time.
+func (c *Client) Optional(ctx context.Context, key string, read func() error) error {
+	return c.Share(ctx, key, func() error { return c.Gated(ctx, key, read) })
+}
+
+// Essential reads something that a run cannot do without, once for all who ask at the same time. A
 // denial is believed for a while, so that the runs of all load balancers, which fail with it, do not
 // repeat it.
-func (c *client) essential(ctx context.Context, key string, read func() error) error {
-	return c.flight.do(ctx, key, func() error {
+func (c *Client) Essential(ctx context.Context, key string, read func() error) error {
+	return c.Share(ctx, key, func() error {
 		var before error
-		now := c.cfg.Now()
-		c.failed.with(func() {
+		now := c.Config.Now()
+		c.failed.With(func() {
 			if e, ok := c.failed.by[key]; ok && now.Before(e.until) {
 				before = e.err
 			}
@@ -98,28 +107,28 @@ func (c *client) essential(ctx context.Context, key string, read func() error) e
 			return before
 		}
 		err := read()
-		c.failed.with(func() {
+		c.failed.With(func() {
 			delete(c.failed.by, key)
-			if classify(err) == engine.Denied {
-				c.failed.by[key] = faultEntry{err: err, until: c.cfg.Now().Add(deniedFor)}
+			if ClassOf(err) == failure.Denied {
+				c.failed.by[key] = faultEntry{err: err, until: c.Config.Now().Add(deniedFor)}
 			}
 		})
 		return err
 	})
 }
 
-// gated reads something optional as a part of a larger reading.
-func (c *client) gated(ctx context.Context, key string, read func() error) error {
-	if err := c.failedBefore(key); err != nil {
+// Gated reads something optional as a part of a larger reading.
+func (c *Client) Gated(ctx context.Context, key string, read func() error) error {
+	if err := c.FailedBefore(key); err != nil {
 		return err
 	}
 	return c.noteFault(ctx, key, read())
 }
 
-// failedBefore is the fault of a read that is not yet to be tried again, nil if there is none.
-func (c *client) failedBefore(key string) (err error) {
-	now := c.cfg.Now()
-	c.failed.with(func() {
+// FailedBefore is the fault of a read that is not yet to be tried again, nil if there is none.
+func (c *Client) FailedBefore(key string) (err error) {
+	now := c.Config.Now()
+	c.failed.With(func() {
 		if e, ok := c.failed.by[key]; ok && now.Before(e.until) {
 			e.fault.Again = e.until.Sub(now)
 			err = &faultError{e.fault, e.err}
@@ -130,24 +139,24 @@ func (c *client) failedBefore(key string) (err error) {
 
 // noteFault turns the failure of an optional read into a fault, and forgets the fault of one that
 // succeeded. What fails the run is given back as it is.
-func (c *client) noteFault(ctx context.Context, key string, err error) error {
-	if err == nil || isGone(err) || faultIn(err) != nil {
+func (c *Client) noteFault(ctx context.Context, key string, err error) error {
+	if err == nil || IsGone(err) || FaultOf(err) != nil {
 		if err == nil {
-			c.failed.with(func() { delete(c.failed.by, key) })
+			c.failed.With(func() { delete(c.failed.by, key) })
 		}
 		return err
 	}
-	if ctx.Err() != nil || putOff(err) || classify(err) == engine.Fenced {
+	if ctx.Err() != nil || PutOff(err) || ClassOf(err) == failure.Fenced {
 		return err
 	}
-	now := c.cfg.Now()
-	f := faultFrom(err)
+	now := c.Config.Now()
+	f := FaultFrom(err)
 	if f.Reason == finding.RejectedByAWS {
 		// What is wrong is in the question, and the next one may be another.
 		f.Again = firstDeniedWait
 		return &faultError{f, err}
 	}
-	c.failed.with(func() {
+	c.failed.With(func() {
 		e, again := c.failed.by[key]
 		if !again {
 			e.since = now
@@ -157,26 +166,26 @@ func (c *client) noteFault(ctx context.Context, key string, err error) error {
 			wait = firstDeniedWait
 		}
 		f.Again = min(wait<<min(e.failures, 10), longestWait)
-		if classify(err) == engine.Throttled && now.Sub(e.since) < quietFor {
+		if ClassOf(err) == failure.Throttled && now.Sub(e.since) < quietFor {
 			f.Message = ""
 		}
 		e.fault, e.err, e.until = f, err, now.Add(f.Again)
 		e.failures++
-		maps.DeleteFunc(c.failed.by, func(_ string, o faultEntry) bool { return now.Sub(o.until) > nameKept })
+		maps.DeleteFunc(c.failed.by, func(_ string, o faultEntry) bool { return now.Sub(o.until) > faultKept })
 		c.failed.by[key] = e
 	})
 	return &faultError{f, err}
 }
 
-// putOff reports whether a call was not sent, to keep below AWS's limits.
-func putOff(err error) bool {
+// PutOff reports whether a call was not sent, to keep below AWS's limits.
+func PutOff(err error) bool {
 	var postponed *ratelimit.Postponed
 	return errors.As(err, &postponed)
 }
 
-// faultFrom says in words why AWS gave no answer. The id of the request is left out, so that the
+// FaultFrom says in words why AWS gave no answer. The id of the request is left out, so that the
 // same trouble is reported in the same words.
-func faultFrom(err error) observed.Fault {
+func FaultFrom(err error) observed.Fault {
 	action := actionOf(err)
 	named := fmt.Sprintf("%q", action)
 	if action == "" {
@@ -187,7 +196,7 @@ func faultFrom(err error) observed.Fault {
 	var dns *net.DNSError
 	f := observed.Fault{Action: action, Reason: finding.CallFailed}
 	switch {
-	case classify(err) == engine.Denied:
+	case ClassOf(err) == failure.Denied:
 		f.Reason, f.Message = finding.AccessDenied, "AWS denies "+named
 		if errors.As(err, &api) {
 			f.Message += " (" + api.ErrorCode()
@@ -200,12 +209,12 @@ func faultFrom(err error) observed.Fault {
 		f.Message = fmt.Sprintf("AWS does not answer %s within %s", named, timeout.after)
 	case errors.As(err, &api):
 		f.Message = fmt.Sprintf("AWS answers %s with %q", named, api.ErrorCode()+": "+api.ErrorMessage())
-		if classify(err) == engine.Invalid {
+		if ClassOf(err) == failure.Invalid {
 			f.Reason = finding.RejectedByAWS
 		}
 	case errors.As(err, &dns) && dns.IsNotFound:
 		f.Reason, f.Message = finding.ServiceUnavailable, "AWS has no endpoint for "+named+" in this region"
-	case interrupted(err):
+	case Interrupted(err):
 		f.Message = fmt.Sprintf("AWS does not answer %s", named)
 	case action == "":
 		f.Message = err.Error()

@@ -1,13 +1,10 @@
-package cloud
+package sdk
 
 import (
 	"errors"
 	"strings"
 
 	"github.com/aws/smithy-go"
-
-	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // Texts in place of secrets in errors. AWS quotes what it refuses.
@@ -19,13 +16,13 @@ const (
 // shortSecret is too short to be taken out of a text without taking out other things.
 const shortSecret = 4
 
-// withoutSecrets hides in an error what a step sends that must not be read.
-func withoutSecrets(err error, do plan.Action) error {
+// WithoutSecrets hides in an error what was sent and must not be read.
+func WithoutSecrets(err error, secrets []string) error {
 	if err == nil {
 		return nil
 	}
 	hidden := &redactedError{error: err, text: err.Error()}
-	for _, s := range secretsIn(do) {
+	for _, s := range secrets {
 		switch {
 		case s == "" || !strings.Contains(hidden.text, s):
 		case len(s) < shortSecret:
@@ -40,29 +37,6 @@ func withoutSecrets(err error, do plan.Action) error {
 	}
 	hidden.text = strings.NewReplacer(hidden.secrets...).Replace(hidden.text)
 	return hidden.asAWS()
-}
-
-// secretsIn are the client secrets and private keys that a step sends.
-func secretsIn(do plan.Action) (out []string) {
-	var actions []model.Action
-	switch do := do.(type) {
-	case plan.CreateRule:
-		actions = do.Rule.Actions
-	case plan.ModifyRule:
-		actions = do.Actions
-	case plan.CreateListener:
-		actions = do.Settings.Default
-	case plan.ModifyListener:
-		actions = do.Settings.Default
-	case plan.ImportCertificate:
-		return keyTexts(do.Content.Key)
-	}
-	for _, a := range actions {
-		if a, ok := a.(model.AuthOIDC); ok {
-			out = append(out, a.ClientSecret.Reveal(), a.ClientID.Reveal())
-		}
-	}
-	return out
 }
 
 // redactedError is an error with another text. What it wraps classifies it.

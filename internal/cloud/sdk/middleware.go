@@ -1,4 +1,4 @@
-package cloud
+package sdk
 
 import (
 	"context"
@@ -101,7 +101,7 @@ func (c Config) admit(operation string) error {
 		return nil
 	}
 	if err := c.Fence(); err != nil {
-		return fmt.Errorf("%s: %w: %w", operation, errFenced, err)
+		return fmt.Errorf("%s: %w: %w", operation, ErrFenced, err)
 	}
 	return nil
 }
@@ -152,13 +152,13 @@ func (b *fencedBody) Read(p []byte) (int, error) {
 // withDoubt marks the error of a call one of whose earlier attempts may have taken effect, which
 // the last answer does not show.
 func withDoubt(meta middleware.Metadata, err error) error {
-	if err == nil || mayHaveHappened(err) {
+	if err == nil || MayHaveHappened(err) {
 		return err
 	}
 	a, _ := retry.GetAttemptResults(meta)
 	for _, r := range a.Results[:max(len(a.Results)-1, 0)] {
-		if mayHaveHappened(r.Err) {
-			return &doubtful{err}
+		if MayHaveHappened(r.Err) {
+			return &uncertainError{err}
 		}
 	}
 	return err
@@ -187,7 +187,7 @@ func report(service, operation string, start, end time.Time, meta middleware.Met
 		}
 	}
 	if err != nil {
-		out.Code = code(err)
+		out.Code = Code(err)
 		if out.Code == "" {
 			out.Code = "internal"
 		}

@@ -1,4 +1,4 @@
-package cloud
+package sdk
 
 import (
 	"context"
@@ -84,7 +84,7 @@ func findVPC(ctx context.Context, c Config, cl *ec2.Client) (string, error) {
 func vpcByTags(ctx context.Context, cl *ec2.Client, tags map[string]string) (string, error) {
 	in := &ec2.DescribeVpcsInput{}
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
-		in.Filters = append(in.Filters, filter("tag:"+k, tags[k]))
+		in.Filters = append(in.Filters, Filter("tag:"+k, tags[k]))
 	}
 	out, err := cl.DescribeVpcs(ctx, in)
 	if err != nil {
@@ -132,11 +132,12 @@ func vpcByInstance(ctx context.Context, cl *ec2.Client, id string) (string, erro
 	return aws.ToString(out.Reservations[0].Instances[0].VpcId), nil
 }
 
-// filter of an EC2 describe call.
-func filter(name string, values ...string) ec2types.Filter {
+// Filter of an EC2 describe call.
+func Filter(name string, values ...string) ec2types.Filter {
 	return ec2types.Filter{Name: aws.String(name), Values: values}
 }
 
-func filters(name string, values ...string) []ec2types.Filter {
-	return []ec2types.Filter{filter(name, values...)}
+// Filters is one filter of an EC2 describe call.
+func Filters(name string, values ...string) []ec2types.Filter {
+	return []ec2types.Filter{Filter(name, values...)}
 }

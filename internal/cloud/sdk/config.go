@@ -1,4 +1,4 @@
-package cloud
+package sdk
 
 import (
 	"fmt"
@@ -146,8 +146,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// manages reports whether certificates of a type are requested or imported, and deleted.
-func (c Config) manages(t acmtypes.CertificateType) bool {
+// Manages reports whether certificates of a type are requested or imported, and deleted.
+func (c Config) Manages(t acmtypes.CertificateType) bool {
 	if t == acmtypes.CertificateTypeImported {
 		return c.ImportedCertificates
 	}

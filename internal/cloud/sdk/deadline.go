@@ -1,4 +1,4 @@
-package cloud
+package sdk
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 )
 
 // The defaults of Config.AttemptTimeout and Config.CallTimeout.
@@ -30,7 +32,7 @@ const mostGrowth = 4
 // for a while. Only one attempt of an operation at a time has a deadline that grows because it was
 // missed, so that an operation that hangs holds no more than one worker for longer than the first one.
 type deadlines struct {
-	guard
+	cache.Guard
 	first time.Duration
 	now   func() time.Time
 	by    map[string]*answers // by operation and by service
@@ -70,7 +72,7 @@ func (d *deadlines) grown(service, operation string) time.Duration {
 // a call that a run can do without: an operation that has missed its deadline is left alone by such
 // calls while one tries it, and then for as long as it was waited for.
 func (d *deadlines) call(service, operation string, spare bool) (limit time.Duration, err error) {
-	d.with(func() {
+	d.With(func() {
 		a := d.of(service + " " + operation)
 		if spare && a.missed > 0 && (a.probing || d.now().Before(a.missedAt.Add(a.missed))) {
 			err = &timeoutError{after: a.missed}
@@ -84,7 +86,7 @@ func (d *deadlines) call(service, operation string, spare bool) (limit time.Dura
 // whether AWS has answered or the deadline was missed; neither counts nothing.
 func (d *deadlines) begin(service, operation string) (limit time.Duration, end func(answered, missed bool)) {
 	start, probe := d.now(), false
-	d.with(func() {
+	d.With(func() {
 		a := d.of(service + " " + operation)
 		if limit = d.usual(service, operation); a.missed > 0 && !a.probing {
 			a.probing, probe = true, true
@@ -93,7 +95,7 @@ func (d *deadlines) begin(service, operation string) (limit time.Duration, end f
 	})
 	return limit, func(answered, missed bool) {
 		took := d.now().Sub(start)
-		d.with(func() {
+		d.With(func() {
 			a := d.of(service + " " + operation)
 			if probe {
 				a.probing = false
@@ -113,10 +115,10 @@ func (d *deadlines) begin(service, operation string) (limit time.Duration, end f
 
 type spareKey struct{}
 
-// brief makes calls for something that a run can do without: an attempt that misses its deadline ends
+// Brief makes calls for something that a run can do without: an attempt that misses its deadline ends
 // the call. Such a fact is reported as a fault, so that a service that hangs does not hold a worker for
 // long.
-func brief[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
+func Brief[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
 	return call(context.WithValue(ctx, spareKey{}, true))
 }
 

@@ -1,4 +1,4 @@
-package cloud
+package sdk
 
 import (
 	"context"
@@ -38,7 +38,7 @@ func (f *flight) do(ctx context.Context, key string, fn func() error) error {
 			return ctx.Err()
 		case <-c.done:
 		}
-		if interrupted(c.err) && ctx.Err() == nil {
+		if Interrupted(c.err) && ctx.Err() == nil {
 			continue
 		}
 		return c.err

@@ -1,4 +1,4 @@
-package cloud
+package sdk
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 )
 
 func apiError(code string, status int) error {
@@ -24,30 +24,30 @@ func apiError(code string, status int) error {
 func TestClass(t *testing.T) {
 	cases := map[string]struct {
 		err  error
-		want engine.Class
+		want failure.Class
 	}{
-		"throttled by ELB":           {apiError("Throttling", 400), engine.Throttled},
-		"throttled by EC2":           {apiError("RequestLimitExceeded", 503), engine.Throttled},
-		"denied by ELB":              {apiError("AccessDenied", 403), engine.Denied},
-		"denied by EC2":              {apiError("UnauthorizedOperation", 403), engine.Denied},
-		"denied with a code unheard": {apiError("Unheard", 403), engine.Denied},
-		"quota":                      {apiError("TooManyRules", 400), engine.Quota},
-		"rules of a group":           {apiError("RulesPerSecurityGroupLimitExceeded", 400), engine.Quota},
-		"not seen by the plan":       {apiError("PriorityInUse", 400), engine.Conflict},
-		"in use":                     {apiError("DependencyViolation", 400), engine.InUse},
-		"gone":                       {apiError("TargetGroupNotFound", 400), engine.Gone},
-		"refused":                    {apiError("ValidationError", 400), engine.Invalid},
-		"unheard":                    {apiError("Unheard", 400), engine.Unknown},
-		"no answer":                  {errors.New("connection reset"), engine.Unknown},
-		"fenced":                     {fmt.Errorf("x: %w", errFenced), engine.Fenced},
-		"own":                        {fmt.Errorf("x: %w", failed(engine.NotReady, "w", "e")), engine.NotReady},
+		"throttled by ELB":           {apiError("Throttling", 400), failure.Throttled},
+		"throttled by EC2":           {apiError("RequestLimitExceeded", 503), failure.Throttled},
+		"denied by ELB":              {apiError("AccessDenied", 403), failure.Denied},
+		"denied by EC2":              {apiError("UnauthorizedOperation", 403), failure.Denied},
+		"denied with a code unheard": {apiError("Unheard", 403), failure.Denied},
+		"quota":                      {apiError("TooManyRules", 400), failure.Quota},
+		"rules of a group":           {apiError("RulesPerSecurityGroupLimitExceeded", 400), failure.Quota},
+		"not seen by the plan":       {apiError("PriorityInUse", 400), failure.Conflict},
+		"in use":                     {apiError("DependencyViolation", 400), failure.InUse},
+		"gone":                       {apiError("TargetGroupNotFound", 400), failure.Gone},
+		"refused":                    {apiError("ValidationError", 400), failure.Invalid},
+		"unheard":                    {apiError("Unheard", 400), failure.Unknown},
+		"no answer":                  {errors.New("connection reset"), failure.Unknown},
+		"fenced":                     {fmt.Errorf("x: %w", ErrFenced), failure.Fenced},
+		"own":                        {fmt.Errorf("x: %w", Failed(failure.NotReady, "w", "e")), failure.NotReady},
 		"own wins over AWS's": {
-			&Error{What: "w", class: engine.NotReady, err: apiError("ListenerNotFound", 400)}, engine.NotReady,
+			Wrap(failure.NotReady, "w", apiError("ListenerNotFound", 400)), failure.NotReady,
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := classify(c.err); got != c.want {
+			if got := ClassOf(c.err); got != c.want {
 				t.Errorf("class %d, want %d", got, c.want)
 			}
 		})
@@ -64,12 +64,12 @@ func TestMayHaveHappened(t *testing.T) {
 		"broken":    {apiError("InternalFailure", 500), true},
 		"no answer": {errors.New("connection reset"), true},
 		"given up":  {context.DeadlineExceeded, true},
-		"fenced":    {fmt.Errorf("x: %w", errFenced), false},
+		"fenced":    {fmt.Errorf("x: %w", ErrFenced), false},
 		"put off":   {&ratelimit.Postponed{Operation: "w"}, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := mayHaveHappened(c.err); got != c.want {
+			if got := MayHaveHappened(c.err); got != c.want {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})

@@ -1,4 +1,4 @@
-package cloud
+package sdk
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/smithy-go"
 
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/failure"
 )
 
@@ -44,7 +43,7 @@ func Explain(err error) error {
 
 // Silent reports whether AWS does not answer: it cannot be reached, is late, or fails itself. What it puts off is an answer.
 func Silent(err error) bool {
-	return failure.NoAnswer(err) && !errors.Is(err, context.Canceled) && classify(err) != engine.Throttled
+	return failure.NoAnswer(err) && !errors.Is(err, context.Canceled) && ClassOf(err) != failure.Throttled
 }
 
 // innermost is the cause of the causes.

@@ -1,0 +1,256 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdkratelimit "github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+	"github.com/aws/aws-sdk-go-v2/service/shield"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/aws-sdk-go-v2/service/wafregional"
+	"github.com/aws/aws-sdk-go-v2/service/wafv2"
+	"github.com/aws/smithy-go/logging"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
+)
+
+// Client is how AWS is called, with what all readings have in common: the clock, the sharing of
+// readings among those who ask at the same time, and what is known of readings that failed.
+type Client struct {
+	Config Config // with its region
+	base   aws.Config
+	VPC    string
+	API    Clients
+	Limits *ratelimit.Schedule // of the controller's own account
+	flight flight
+	failed failedReads
+}
+
+// Clients are the service clients of one set of credentials.
+type Clients struct {
+	ELB     *elasticloadbalancingv2.Client
+	EC2     *ec2.Client
+	ACM     *acm.Client
+	Route53 *route53.Client
+	STS     *sts.Client
+	IAM     *iam.Client
+
+	WAFv2  *wafv2.Client
+	WAF    *wafregional.Client
+	Shield *shield.Client
+
+	Tagging *resourcegroupstaggingapi.Client
+}
+
+// New finds the region and the VPC, where they are not given, and makes the clients. It makes no
+// call when both are given.
+func New(ctx context.Context, cfg Config) (*Client, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Region, err = findRegion(ctx, cfg); err != nil {
+		return nil, err
+	}
+	base, err := loadConfig(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	own := ratelimit.NewSchedule(ratelimit.NewLimiter(cfg.TokenBuckets, cfg.Now, cfg.MaxWait))
+	c := &Client{Config: cfg, base: base, API: newClients(base, cfg, own.Limiter), Limits: own}
+	c.VPC, err = findVPC(ctx, cfg, c.API.EC2)
+	return c, err
+}
+
+// ClientsOf are clients with other credentials, for another account with a rate limiter of its own.
+func (c *Client) ClientsOf(credentials aws.CredentialsProvider, l *ratelimit.Limiter) Clients {
+	base := c.base.Copy()
+	base.Credentials = credentials
+	return newClients(base, c.Config, l)
+}
+
+// Unfenced are clients without a fence, for calls that change nothing although they seem to.
+func (c *Client) Unfenced() Clients {
+	cfg := c.Config
+	cfg.Fence = nil
+	return newClients(c.base, cfg, c.Limits.Limiter)
+}
+
+// loadConfig is the SDK's configuration for the region.
+func loadConfig(ctx context.Context, c Config) (aws.Config, error) {
+	retryer := func() aws.Retryer {
+		return retry.NewStandard(func(o *retry.StandardOptions) {
+			o.MaxAttempts = c.MaxAttempts
+			o.MaxBackoff = c.MaxBackoff
+			o.Backoff = backOff{retry.NewExponentialJitterBackoff(c.MaxBackoff)}
+			o.RateLimiter = sdkratelimit.None
+		})
+	}
+	client := bounded(c.HTTP, c.CallTimeout)
+	if c.Credentials != nil {
+		return aws.Config{Region: c.Region, Credentials: c.Credentials, Retryer: retryer, HTTPClient: unbounded(client)}, nil
+	}
+	out, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithRegion(c.Region), awsconfig.WithRetryer(retryer), awsconfig.WithHTTPClient(client),
+		awsconfig.WithLogger(logging.Nop{})) // what the SDK warns of is in its errors, and lines of text break a log of JSON
+	if err != nil {
+		return aws.Config{}, fmt.Errorf("load the SDK's configuration: %w", err)
+	}
+	out.HTTPClient = unbounded(out.HTTPClient)
+	return out, nil
+}
+
+// backOff is the SDK's own, but none where the rate limiter decides.
+type backOff struct{ sdk retry.BackoffDelayer }
+
+// BackoffDelay implements retry.BackoffDelayer.
+func (b backOff) BackoffDelay(attempt int, err error) (time.Duration, error) {
+	var throttled *ratelimit.ThrottledError
+	if errors.As(err, &throttled) {
+		return 0, nil
+	}
+	return b.sdk.BackoffDelay(attempt, err)
+}
+
+// newClients makes the clients. Every call goes through the same stack: fence, rate limiter, report.
+func newClients(base aws.Config, c Config, l *ratelimit.Limiter) Clients {
+	base = base.Copy()
+	base.APIOptions = append(base.APIOptions, func(s *middleware.Stack) error { return instrument(s, c, l) })
+	endpoint := func(service string) *string {
+		if u := c.Endpoints[service]; u != "" {
+			return aws.String(u)
+		}
+		return nil
+	}
+	return Clients{
+		ELB: elasticloadbalancingv2.NewFromConfig(base, func(o *elasticloadbalancingv2.Options) {
+			if e := endpoint(services.ELB); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		EC2: ec2.NewFromConfig(base, func(o *ec2.Options) {
+			if e := endpoint(services.EC2); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		STS: sts.NewFromConfig(base, func(o *sts.Options) {
+			if e := endpoint(services.STS); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		IAM: iam.NewFromConfig(base, func(o *iam.Options) {
+			if e := endpoint(services.IAM); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		ACM: acm.NewFromConfig(base, func(o *acm.Options) {
+			if e := endpoint(services.ACM); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		Route53: route53.NewFromConfig(base, func(o *route53.Options) {
+			if e := endpoint(services.Route53); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		WAFv2: wafv2.NewFromConfig(base, func(o *wafv2.Options) {
+			if e := endpoint(services.WAFv2); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		WAF: wafregional.NewFromConfig(base, func(o *wafregional.Options) {
+			if e := endpoint(services.WAFRegional); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		Shield: shield.NewFromConfig(base, func(o *shield.Options) {
+			if e := endpoint(services.Shield); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		Tagging: resourcegroupstaggingapi.NewFromConfig(base, func(o *resourcegroupstaggingapi.Options) {
+			if e := endpoint(services.Tagging); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+	}
+}
+
+// Younger reports whether something was read no longer ago than the age.
+func (c *Client) Younger(at time.Time, age time.Duration) bool {
+	return !at.IsZero() && c.Config.Now().Sub(at) < age
+}
+
+// Fresh reports whether what was read at a time is still taken as so. The period differs by up to a
+// tenth from resource to resource, so that not all is read again at once.
+func (c *Client) Fresh(at time.Time, key string) bool {
+	if at.IsZero() {
+		return false
+	}
+	return c.Config.Now().Sub(at) < FreshFor(c.Config.Refresh, key)
+}
+
+// FreshFor is the period for a resource.
+func FreshFor(refresh time.Duration, key string) time.Duration {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(key))
+	part := time.Duration(h.Sum32()%201) * refresh / 1000 // 0 to 20%
+	return refresh*9/10 + part
+}
+
+// Current reports whether what was read at a time is still taken as so, and may be compared with.
+func (c *Client) Current(at, since time.Time, key string) bool {
+	return c.Fresh(at, key) && !at.Before(since)
+}
+
+// NotBefore is when something must have been read that is not to be older than maxAge now; the zero time
+// if that bounds nothing.
+func (c *Client) NotBefore(maxAge time.Duration) time.Time {
+	if maxAge <= 0 {
+		return time.Time{}
+	}
+	return c.Config.Now().Add(-maxAge)
+}
+
+// Once reads something of the resource with the id unless it was read since a time and is fresh, shared
+// among those who ask at the same time.
+func (c *Client) Once(ctx context.Context, key, id string, since time.Time, at func() time.Time, read func() error) error {
+	if c.Current(at(), since, id) {
+		return nil
+	}
+	return c.Optional(ctx, key, func() error {
+		if c.Current(at(), since, id) {
+			return nil
+		}
+		return read()
+	})
+}
+
+// Asked gives what is known, or has it read first, once for all who ask at the same time. The read
+// is an optional one.
+func Asked[T any](ctx context.Context, c *Client, key string, known func() (T, bool), read func() error) (T, error) {
+	if out, ok := known(); ok {
+		return out, nil
+	}
+	err := c.Optional(ctx, key, func() error {
+		if _, ok := known(); ok {
+			return nil
+		}
+		return read()
+	})
+	out, _ := known()
+	return out, err
+}

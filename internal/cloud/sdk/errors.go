@@ -1,0 +1,297 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// Error is a failure whose class is known better than from AWS's code alone, or one that did not
+// come from AWS.
+type Error struct {
+	// What was attempted, such as "create load balancer k8s-shop".
+	What  string
+	class failure.Class
+	// reason is the finding for users, "" if there is none beside the class.
+	reason finding.Reason
+	err    error
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.What + ": " + e.err.Error() }
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.err }
+
+// Class is what to do about the error.
+func (e *Error) Class() failure.Class { return e.class }
+
+// Reason is the finding for users about the error, "" if the class says it all.
+func (e *Error) Reason() finding.Reason { return e.reason }
+
+// Failed builds an Error of a class.
+func Failed(class failure.Class, what, format string, args ...any) *Error {
+	return &Error{What: what, class: class, err: fmt.Errorf(format, args...)}
+}
+
+// Wrap gives an error a class.
+func Wrap(class failure.Class, what string, err error) *Error {
+	return &Error{What: what, class: class, err: err}
+}
+
+// WithReason is the error with a finding for users.
+func (e *Error) WithReason(r finding.Reason) *Error {
+	e.reason = r
+	return e
+}
+
+// ErrFenced is what a mutating call fails with when this process must not write any more.
+var ErrFenced = errors.New("this process must not write to AWS any more")
+
+// uncertainError is the error of a call that may have taken effect in an attempt before the one that
+// failed so.
+type uncertainError struct{ error }
+
+// Unwrap gives the error of the last attempt.
+func (e *uncertainError) Unwrap() error { return e.error }
+
+// ClassOf is what to do about an error.
+func ClassOf(err error) failure.Class {
+	var own *Error
+	var postponed *ratelimit.Postponed
+	var api smithy.APIError
+	var response *smithyhttp.ResponseError
+	switch {
+	case err == nil:
+		return failure.Unknown
+	case errors.Is(err, ErrFenced):
+		return failure.Fenced
+	case errors.As(err, &own):
+		return own.class
+	case errors.As(err, &postponed):
+		return failure.Throttled
+	case errors.As(err, &api):
+		if class, ok := codes[api.ErrorCode()]; ok {
+			return class
+		}
+		if errors.As(err, &response) && (response.HTTPStatusCode() == 401 || response.HTTPStatusCode() == 403) {
+			return failure.Denied
+		}
+	}
+	return failure.Unknown
+}
+
+// IsGone reports whether AWS says that a thing does not exist.
+func IsGone(err error) bool { return err != nil && ClassOf(err) == failure.Gone }
+
+// Code is AWS's code of an error, "" if the error is not AWS's.
+func Code(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+// MayHaveHappened reports whether a call that failed may have taken effect all the same: its answer
+// did not arrive, or AWS failed on the way.
+func MayHaveHappened(err error) bool {
+	var doubt *uncertainError
+	if errors.As(err, &doubt) {
+		return true
+	}
+	if err == nil || errors.Is(err, ErrFenced) {
+		return false
+	}
+	var timeout *timeoutError
+	if errors.As(err, &timeout) {
+		return true
+	}
+	if PutOff(err) {
+		return false
+	}
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		// A request that was given up before it left is reported by no answer.
+		return true
+	}
+	if api.ErrorFault() == smithy.FaultServer {
+		return true
+	}
+	switch api.ErrorCode() {
+	case "InternalFailure", "InternalError", "ServiceUnavailable", "RequestTimeout", "Unavailable":
+		return true
+	}
+	return false
+}
+
+// outcomeOf is what an attempt teaches the rate limiter.
+func outcomeOf(err error) ratelimit.Outcome {
+	switch c := Code(err); {
+	case codes[c] == failure.Throttled && c != "PriorRequestNotComplete":
+		return ratelimit.Throttled
+	case err == nil, answeredWith(err):
+		return ratelimit.Taken
+	}
+	return ratelimit.Unanswered
+}
+
+// Interrupted reports whether an error only means that the caller gave up.
+func Interrupted(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// codes sorts the codes of all services that are called. A code means the same in each of them,
+// or is not in the table.
+var codes = map[string]failure.Class{
+	"Throttling":                             failure.Throttled,
+	"ThrottlingException":                    failure.Throttled,
+	"ThrottledException":                     failure.Throttled,
+	"RequestThrottled":                       failure.Throttled,
+	"RequestThrottledException":              failure.Throttled,
+	"TooManyRequestsException":               failure.Throttled,
+	"RequestLimitExceeded":                   failure.Throttled,
+	"BandwidthLimitExceeded":                 failure.Throttled,
+	"EC2ThrottledException":                  failure.Throttled,
+	"SlowDown":                               failure.Throttled,
+	"PriorRequestNotComplete":                failure.Throttled,
+	"ProvisionedThroughputExceededException": failure.Throttled,
+
+	"AccessDenied":                        failure.Denied,
+	"AccessDeniedException":               failure.Denied,
+	"UnauthorizedOperation":               failure.Denied,
+	"UnauthorizedAccess":                  failure.Denied,
+	"AuthFailure":                         failure.Denied,
+	"OptInRequired":                       failure.Denied,
+	"InvalidClientTokenId":                failure.Denied,
+	"UnrecognizedClientException":         failure.Denied,
+	"SignatureDoesNotMatch":               failure.Denied,
+	"MissingAuthenticationToken":          failure.Denied,
+	"MissingAuthenticationTokenException": failure.Denied,
+	"ExpiredToken":                        failure.Denied,
+	"ExpiredTokenException":               failure.Denied,
+
+	"TooManyLoadBalancers":                     failure.Quota,
+	"TooManyTargetGroups":                      failure.Quota,
+	"TooManyListeners":                         failure.Quota,
+	"TooManyRules":                             failure.Quota,
+	"TooManyCertificates":                      failure.Quota,
+	"TooManyTargets":                           failure.Quota,
+	"TooManyRegistrationsForTargetId":          failure.Quota,
+	"TooManyUniqueTargetGroupsPerLoadBalancer": failure.Quota,
+	"TargetGroupAssociationLimit":              failure.Quota,
+	"TooManyTags":                              failure.Quota,
+	"TagLimitExceeded":                         failure.Quota,
+	"SecurityGroupLimitExceeded":               failure.Quota,
+	"RulesPerSecurityGroupLimitExceeded":       failure.Quota,
+	"SecurityGroupsPerInterfaceLimitExceeded":  failure.Quota,
+	"CapacityUnitsLimitExceeded":               failure.Quota,
+	"CapacityDecreaseRequestLimitExceeded":     failure.Quota,
+	"InsufficientCapacity":                     failure.Quota,
+	"LimitExceededException":                   failure.Quota,
+	"LimitsExceededException":                  failure.Quota,
+	"WAFLimitsExceededException":               failure.Quota,
+
+	"PriorityInUse":                  failure.Conflict,
+	"DuplicateListener":              failure.Conflict,
+	"ResourceAlreadyExistsException": failure.Conflict,
+	"OptimisticLockException":        failure.Conflict,
+	"DuplicateTagKeys":               failure.Invalid,
+	"InvalidGroup.Duplicate":         failure.Conflict,
+	"InvalidPermission.Duplicate":    failure.Conflict,
+	"InvalidPermission.NotFound":     failure.Conflict,
+	"InvalidGroup.InUse":             failure.InUse,
+
+	"ResourceInUse":              failure.InUse,
+	"ResourceInUseException":     failure.InUse,
+	"DependencyViolation":        failure.InUse,
+	"CapacityReservationPending": failure.InUse,
+
+	"LoadBalancerNotFound":            failure.Gone,
+	"TargetGroupNotFound":             failure.Gone,
+	"ListenerNotFound":                failure.Gone,
+	"RuleNotFound":                    failure.Gone,
+	"InvalidGroup.NotFound":           failure.Gone,
+	"InvalidGroupId.NotFound":         failure.Gone,
+	"InvalidSecurityGroupID.NotFound": failure.Gone,
+	"InvalidVpcID.NotFound":           failure.Gone,
+	"ResourceNotFoundException":       failure.Gone,
+	"NoSuchHostedZone":                failure.Gone,
+
+	"TrustStoreNotReady":            failure.NotReady,
+	"HealthUnavailable":             failure.NotReady,
+	"WAFUnavailableEntityException": failure.NotReady,
+	"InternalUnavailable":           failure.NotReady,
+
+	"ValidationError":                         failure.Invalid,
+	"ValidationException":                     failure.Invalid,
+	"InvalidConfigurationRequest":             failure.Invalid,
+	"InvalidLoadBalancerAction":               failure.Invalid,
+	"InvalidScheme":                           failure.Invalid,
+	"InvalidSecurityGroup":                    failure.Invalid,
+	"InvalidSubnet":                           failure.Invalid,
+	"SubnetNotFound":                          failure.Invalid,
+	"InvalidSubnetID.NotFound":                failure.Invalid,
+	"InvalidPrefixListID.NotFound":            failure.Invalid,
+	"InvalidPrefixListId.NotFound":            failure.Invalid,
+	"InvalidPrefixListId.Malformed":           failure.Invalid,
+	"AllocationIdNotFound":                    failure.Invalid,
+	"AvailabilityZoneNotSupported":            failure.Invalid,
+	"InvalidTarget":                           failure.Invalid,
+	"IncompatibleProtocols":                   failure.Invalid,
+	"UnsupportedProtocol":                     failure.Invalid,
+	"UnsupportedCertificate":                  failure.Invalid,
+	"CertificateNotFound":                     failure.Invalid,
+	"SSLPolicyNotFound":                       failure.Invalid,
+	"ALPNPolicyNotFound":                      failure.Invalid,
+	"TrustStoreNotFound":                      failure.Invalid,
+	"TooManyActions":                          failure.Invalid,
+	"OperationNotPermitted":                   failure.Invalid,
+	"InvalidParameterValue":                   failure.Invalid,
+	"InvalidParameterCombination":             failure.Invalid,
+	"MissingParameter":                        failure.Invalid,
+	"InvalidGroup.Reserved":                   failure.Invalid,
+	"InvalidParameter":                        failure.Invalid,
+	"InvalidArnException":                     failure.Invalid,
+	"DuplicateLoadBalancerName":               failure.Invalid,
+	"DuplicateTargetGroupName":                failure.Invalid,
+	"WAFNonexistentItemException":             failure.Invalid,
+	"WAFInvalidParameterException":            failure.Invalid,
+	"WAFInvalidOperationException":            failure.Invalid,
+	"WAFInvalidResourceException":             failure.Invalid,
+	"InvalidParameterException":               failure.Invalid,
+	"InvalidOperationException":               failure.Invalid,
+	"InvalidResourceException":                failure.Invalid,
+	"InvalidArgsException":                    failure.Invalid,
+	"InvalidTagException":                     failure.Invalid,
+	"InvalidDomainValidationOptionsException": failure.Invalid,
+	"TooManyTagsException":                    failure.Invalid,
+	"RequestInProgressException":              failure.NotReady,
+	"TagPolicyException":                      failure.Invalid,
+	"InvalidChangeBatch":                      failure.Invalid,
+	"InvalidInput":                            failure.Invalid,
+}
+
+// Unreached reports whether AWS did not answer, or not now, so that the same call may work later. What the
+// instance metadata does not have is missing for good: the error says which flag takes its place.
+func Unreached(err error) bool {
+	var missing *notSetError
+	if err == nil || errors.As(err, &missing) {
+		return false
+	}
+	switch ClassOf(err) {
+	case failure.Throttled:
+		return true
+	case failure.Unknown:
+		var operation *smithy.OperationError
+		return errors.As(err, &operation)
+	}
+	return false
+}
