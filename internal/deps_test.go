@@ -80,6 +80,7 @@ var layers = map[string]layer{
 	"internal/cloud/sdk": {own: []string{"internal/cloud/cache", "internal/cloud/ratelimit", "internal/cloud/services", "internal/drift",
 		"internal/failure", "internal/finding", "internal/observed"}, libraries: []string{"github.com/aws/"}},
 	"internal/cloud/convert": {pure: true, own: core[:3], libraries: []string{"github.com/aws/"}},
+	"internal/cloud/checks":  {own: append([]string{"internal/cloud", "internal/cloud/sdk", "internal/failure"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/cloud": {own: append([]string{"internal/certificate", "internal/cloud/*", "internal/drift", "internal/engine", "internal/engine/bindings", "internal/failure"}, core...),
 		libraries: []string{"github.com/aws/"}},
 	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings", "internal/repeat"}, core...),

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/checks"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -40,8 +41,9 @@ type doctor struct {
 	drafting
 	form output
 
-	checks []check
-	aws    *cloud.Cloud
+	checks  []check
+	aws     *cloud.Cloud
+	checker *checks.Checker
 	// api reads the cluster; nil without one. store is what it has; nil where that could not be read.
 	api   client.Client
 	store *cluster.Memory

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/checks"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/config"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -26,7 +27,8 @@ func (d *doctor) cloud(ctx context.Context) {
 		d.fail("discovery", err, "set --aws-region and --aws-vpc-id where the instance metadata does not have them")
 		return
 	}
-	who, err := aws.Identity(ctx)
+	d.checker = checks.New(aws)
+	who, err := d.checker.Identity(ctx)
 	if sdk.Silent(err) {
 		d.fail("discovery", err, "")
 		return
@@ -53,7 +55,7 @@ func (d *doctor) imports(ctx context.Context) {
 	const area = "certificates"
 	of, unseen, err := d.aws.ImportedCertificates(ctx, mostImportsRead)
 	if err != nil {
-		if !cloud.Denied(err) {
+		if !checks.Denied(err) {
 			d.say(area, warned, "run doctor again later", "imported certificates cannot be read: %v", sdk.Explain(err))
 		}
 		return
@@ -119,7 +121,7 @@ func (d *doctor) subnets(ctx context.Context) {
 }
 
 // permissions tries each action of the table of permissions.
-func (d *doctor) permissions(ctx context.Context, who cloud.Identity) {
+func (d *doctor) permissions(ctx context.Context, who checks.Identity) {
 	const area = "permissions"
 	granted, tried := 0, map[string]bool{}
 	var unknown []string
@@ -132,11 +134,11 @@ func (d *doctor) permissions(ctx context.Context, who cloud.Identity) {
 				continue
 			}
 			tried[a.Name] = true
-			p, err := d.aws.Permission(ctx, a.Name)
+			p, err := d.checker.Permission(ctx, a.Name)
 			switch {
-			case p == cloud.PermissionRefused:
+			case p == checks.PermissionRefused:
 				d.say(area, broken, "grant it to the role, see config/iam/policy.json", "%s may not call %s, which is needed to %s", who.ARN, a.Name, a.Why)
-			case p == cloud.PermissionGranted:
+			case p == checks.PermissionGranted:
 				granted++
 			case err != nil:
 				d.say(area, warned, "", "%s could not be tried: %v", a.Name, sdk.Explain(err))
@@ -176,10 +178,10 @@ const fullAt = 80
 
 func (d *doctor) quotas(ctx context.Context) {
 	const area = "quotas"
-	usage, unseen, err := d.aws.Usage(ctx)
+	usage, unseen, err := d.checker.Usage(ctx)
 	if err != nil {
 		fix := "run doctor again later"
-		if cloud.Denied(err) {
+		if checks.Denied(err) {
 			fix = "grant whoever runs doctor the actions that describe resources, see config/iam/policy.json"
 		}
 		d.say(area, warned, fix, "quotas cannot be read: %v", sdk.Explain(err))

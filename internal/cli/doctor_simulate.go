@@ -7,20 +7,20 @@ import (
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/config/rights"
-	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/checks"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
 // simulate has IAM judge the actions that can be tried only by a change, with a call for each statement of the table and each
 // of its resources.
-func (d *doctor) simulate(ctx context.Context, who cloud.Identity, actions []string) {
+func (d *doctor) simulate(ctx context.Context, who checks.Identity, actions []string) {
 	const area = "permissions"
 	refused, granted := map[string]bool{}, map[string]bool{}
 	for _, s := range rights.AWS {
 		if s.Feature != "" {
 			continue
 		}
-		q, why := cloud.Simulation{Keys: s.Example(d.cfg.ClusterName)}, map[string]string{}
+		q, why := checks.Simulation{Keys: s.Example(d.cfg.ClusterName)}, map[string]string{}
 		for _, a := range s.Actions {
 			if slices.Contains(actions, a.Name) {
 				q.Actions = append(q.Actions, a.Name)
@@ -30,17 +30,17 @@ func (d *doctor) simulate(ctx context.Context, who cloud.Identity, actions []str
 		if len(q.Actions) == 0 {
 			continue
 		}
-		for _, q.Resource = range s.ExampleResources(d.aws.Partition(), d.aws.Region(), who.Account) {
-			answers, err := d.aws.Simulate(ctx, who, q)
+		for _, q.Resource = range s.ExampleResources(d.checker.Partition(), d.aws.Region(), who.Account) {
+			answers, err := d.checker.Simulate(ctx, who, q)
 			if err != nil {
 				d.unsimulated(err, actions)
 				return
 			}
 			for _, a := range q.Actions {
 				switch answers[a] {
-				case cloud.PermissionGranted:
+				case checks.PermissionGranted:
 					granted[a] = true
-				case cloud.PermissionRefused:
+				case checks.PermissionRefused:
 					if !refused[a] {
 						d.say(area, warned, "grant it to the role, see config/iam/policy.json", "a simulation of its policies denies %s to %s, which is needed to %s", a, who.ARN, why[a])
 					}
@@ -67,9 +67,9 @@ func (d *doctor) unsimulated(err error, actions []string) {
 	const area = "permissions"
 	list := strings.Join(services(actions), ", ")
 	switch {
-	case cloud.Denied(err):
+	case checks.Denied(err):
 		d.say(area, healthy, "grant iam:SimulatePrincipalPolicy to whoever runs doctor to have them simulated", "%d actions can be tried only by a change, and were not: %s", len(actions), list)
-	case errors.Is(err, cloud.ErrNoPrincipal):
+	case errors.Is(err, checks.ErrNoPrincipal):
 		d.say(area, healthy, "run doctor with a role without a path to have them simulated", "%d actions can be tried only by a change, and were not: %s; %v", len(actions), list, err)
 	default:
 		d.say(area, warned, "run doctor again later, or look at the policies in IAM", "%d actions can be tried only by a change, and their policies could not be simulated: %s; %v", len(actions), list, sdk.Explain(err))

@@ -67,6 +67,9 @@ func compose(at *sdk.Client) *Cloud {
 	return c
 }
 
+// Client is how AWS is called.
+func (c *Cloud) Client() *sdk.Client { return c.client }
+
 // Region that the controller works in.
 func (c *Cloud) Region() string { return c.client.Config.Region }
 

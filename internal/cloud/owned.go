@@ -6,6 +6,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 // Owned lists the load balancers, target groups and security groups that carry the tags of the cluster and
@@ -37,5 +38,35 @@ func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][
 	for _, ids := range out {
 		slices.Sort(ids)
 	}
+	return out, nil
+}
+
+// Owns reports whether tags mark a resource of the cluster.
+func (c *Cloud) Owns(tags map[string]string) bool { return ours(c.client.Config.Cluster, tags) }
+
+// Resources are what there is in the VPC: all load balancers and target groups, and the ids of the security groups of the
+// cluster.
+type Resources struct {
+	LoadBalancers  []observed.LoadBalancer
+	TargetGroups   []observed.TargetGroup
+	SecurityGroups []string
+}
+
+// Resources lists what there is. It answers from the inventory as long as that is fresh.
+func (c *Cloud) Resources(ctx context.Context) (out Resources, err error) {
+	if err := c.reader.list(ctx, since(nil), faults{}); err != nil {
+		return Resources{}, err
+	}
+	c.inv.read(func() {
+		for _, e := range c.inv.lbs.all() {
+			out.LoadBalancers = append(out.LoadBalancers, e.lb)
+		}
+		for _, e := range c.inv.groups.all() {
+			out.TargetGroups = append(out.TargetGroups, e.g)
+		}
+		for id := range c.inv.sgs.all() {
+			out.SecurityGroups = append(out.SecurityGroups, id)
+		}
+	})
 	return out, nil
 }

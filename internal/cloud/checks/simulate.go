@@ -1,4 +1,4 @@
-package cloud
+package checks
 
 import (
 	"context"
@@ -28,7 +28,7 @@ var ErrNoPrincipal = errors.New("IAM does not find the role under this ARN, as f
 
 // Simulate asks IAM what the policies of a caller say, with one call. An action for which the answer depends on what was
 // not asked is left out.
-func (c *Cloud) Simulate(ctx context.Context, who Identity, s Simulation) (map[string]Permission, error) {
+func (c *Checker) Simulate(ctx context.Context, who Identity, s Simulation) (map[string]Permission, error) {
 	in := &iam.SimulatePrincipalPolicyInput{PolicySourceArn: aws.String(policySource(who.ARN)), ActionNames: s.Actions, MaxItems: aws.Int32(1000)}
 	if s.Resource != "" {
 		in.ResourceArns = []string{s.Resource}
@@ -38,7 +38,7 @@ func (c *Cloud) Simulate(ctx context.Context, who Identity, s Simulation) (map[s
 			ContextKeyName: aws.String(key), ContextKeyType: iamtypes.ContextKeyTypeEnumString, ContextKeyValues: []string{s.Keys[key]},
 		})
 	}
-	out, err := c.client.API.IAM.SimulatePrincipalPolicy(ctx, in)
+	out, err := c.API.IAM.SimulatePrincipalPolicy(ctx, in)
 	switch {
 	case sdk.Code(err) == "NoSuchEntity":
 		return nil, ErrNoPrincipal

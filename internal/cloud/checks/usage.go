@@ -1,4 +1,4 @@
-package cloud
+package checks
 
 import (
 	"context"
@@ -9,8 +9,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -35,15 +36,16 @@ const rulesPerGroup = 60
 
 // Usage reads the quotas that the controller can run into, and what of them is in use: in the account, and by what carries
 // the tag of the cluster. It returns how many load balancers and target groups were not looked at.
-func (c *Cloud) Usage(ctx context.Context) (used []Usage, unseen int, err error) {
+func (c *Checker) Usage(ctx context.Context) (used []Usage, unseen int, err error) {
 	u := &usageOf{c: c, most: map[string]Usage{}}
 	if err := u.limits(ctx); err != nil {
 		return nil, 0, err
 	}
-	if err := c.reader.list(ctx, since(nil), faults{}); err != nil {
+	all, err := c.cloud.Resources(ctx)
+	if err != nil {
 		return nil, 0, err
 	}
-	if err := u.look(ctx); err != nil {
+	if err := u.look(ctx, all); err != nil {
 		return nil, 0, err
 	}
 	for _, l := range u.most {
@@ -55,7 +57,7 @@ func (c *Cloud) Usage(ctx context.Context) (used []Usage, unseen int, err error)
 
 // usageOf gathers how much is in use.
 type usageOf struct {
-	c      *Cloud
+	c      *Checker
 	max    map[string]int
 	most   map[string]Usage
 	calls  int
@@ -64,7 +66,7 @@ type usageOf struct {
 
 func (u *usageOf) limits(ctx context.Context) error {
 	u.max = map[string]int{}
-	pages := elb.NewDescribeAccountLimitsPaginator(u.c.client.API.ELB, &elb.DescribeAccountLimitsInput{PageSize: aws.Int32(100)})
+	pages := elb.NewDescribeAccountLimitsPaginator(u.c.API.ELB, &elb.DescribeAccountLimitsInput{PageSize: aws.Int32(100)})
 	for range 5 {
 		if !pages.HasMorePages() {
 			break
@@ -96,33 +98,17 @@ func (u *usageOf) keep(x Usage) {
 	}
 }
 
-// look counts what the inventory has, and looks at what carries the tag of the cluster.
-func (u *usageOf) look(ctx context.Context) error {
-	var balancers []observed.LoadBalancer
-	var groups []observed.TargetGroup
+// look counts what there is, and looks at what carries the tag of the cluster.
+func (u *usageOf) look(ctx context.Context, all cloud.Resources) error {
 	count := map[string]int{}
-	all := 0
-	var own []string
-	u.c.inv.read(func() {
-		for _, e := range u.c.inv.lbs.all() {
-			count[e.lb.Type]++
-			if ours(u.c.client.Config.Cluster, e.lb.Tags) {
-				balancers = append(balancers, e.lb)
-			}
-		}
-		for _, e := range u.c.inv.groups.all() {
-			all++
-			if ours(u.c.client.Config.Cluster, e.g.Tags) {
-				groups = append(groups, e.g)
-			}
-		}
-		for id := range u.c.inv.sgs.all() {
-			own = append(own, id)
-		}
-	})
+	for _, lb := range all.LoadBalancers {
+		count[lb.Type]++
+	}
+	balancers := slices.DeleteFunc(slices.Clone(all.LoadBalancers), func(lb observed.LoadBalancer) bool { return !u.c.cloud.Owns(lb.Tags) })
+	groups := slices.DeleteFunc(slices.Clone(all.TargetGroups), func(g observed.TargetGroup) bool { return !u.c.cloud.Owns(g.Tags) })
 	u.note("application-load-balancers", "", count[model.Application.String()])
 	u.note("network-load-balancers", "", count[model.Network.String()])
-	u.note("target-groups", "", all)
+	u.note("target-groups", "", len(all.TargetGroups))
 	slices.SortFunc(balancers, func(a, b observed.LoadBalancer) int { return strings.Compare(a.ARN, b.ARN) })
 	slices.SortFunc(groups, func(a, b observed.TargetGroup) int { return strings.Compare(a.ARN, b.ARN) })
 	targets, err := u.groups(ctx, groups)
@@ -132,7 +118,7 @@ func (u *usageOf) look(ctx context.Context) error {
 	if err := u.balancers(ctx, balancers, groups, targets); err != nil {
 		return err
 	}
-	return u.rules(ctx, own)
+	return u.rules(ctx, all.SecurityGroups)
 }
 
 // groups counts the targets of target groups, and of all groups of a load balancer.
@@ -143,8 +129,8 @@ func (u *usageOf) groups(ctx context.Context, groups []observed.TargetGroup) (of
 			u.unseen++
 			continue
 		}
-		out, err := u.c.client.API.ELB.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(g.ARN)})
-		if sdk.ClassOf(err) == engine.Gone {
+		out, err := u.c.API.ELB.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(g.ARN)})
+		if sdk.ClassOf(err) == failure.Gone {
 			continue // deleted since the list
 		}
 		if err != nil {
@@ -178,7 +164,7 @@ func (u *usageOf) balancers(ctx context.Context, balancers []observed.LoadBalanc
 			u.unseen++
 			continue
 		}
-		if err := u.listeners(ctx, lb, kind); err != nil && sdk.ClassOf(err) != engine.Gone {
+		if err := u.listeners(ctx, lb, kind); err != nil && sdk.ClassOf(err) != failure.Gone {
 			return err
 		}
 	}
@@ -188,7 +174,7 @@ func (u *usageOf) balancers(ctx context.Context, balancers []observed.LoadBalanc
 // listeners counts the listeners, rules and certificates of a load balancer, without default rules and default certificates.
 func (u *usageOf) listeners(ctx context.Context, lb observed.LoadBalancer, kind string) error {
 	u.calls++
-	out, err := u.c.client.API.ELB.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(lb.ARN)})
+	out, err := u.c.API.ELB.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(lb.ARN)})
 	if err != nil {
 		return err
 	}
@@ -196,7 +182,7 @@ func (u *usageOf) listeners(ctx context.Context, lb observed.LoadBalancer, kind 
 	for _, l := range out.Listeners {
 		if lb.Type == model.Application.String() {
 			u.calls++
-			list, err := u.c.client.API.ELB.DescribeRules(ctx, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
+			list, err := u.c.API.ELB.DescribeRules(ctx, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
 			if err != nil {
 				return err
 			}
@@ -208,7 +194,7 @@ func (u *usageOf) listeners(ctx context.Context, lb observed.LoadBalancer, kind 
 		}
 		if len(l.Certificates) > 0 {
 			u.calls++
-			list, err := u.c.client.API.ELB.DescribeListenerCertificates(ctx, &elb.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
+			list, err := u.c.API.ELB.DescribeListenerCertificates(ctx, &elb.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
 			if err != nil {
 				return err
 			}
@@ -228,7 +214,7 @@ func (u *usageOf) listeners(ctx context.Context, lb observed.LoadBalancer, kind 
 // rules counts the rules of own security groups and of those of nodes and pods. AWS counts those of IPv4 and IPv6 apart, and
 // others for both.
 func (u *usageOf) rules(ctx context.Context, own []string) error {
-	groups, err := u.c.EndpointGroups(ctx, own, 0)
+	groups, err := u.c.cloud.EndpointGroups(ctx, own, 0)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package cloud
+package checks
 
 import (
 	"context"
@@ -17,17 +17,27 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 	wafv2types "github.com/aws/aws-sdk-go-v2/service/wafv2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
+
+// Checker tries what the controller may do.
+type Checker struct {
+	*sdk.Client
+	cloud *cloud.Cloud
+}
+
+// New checks with the credentials that cloud has.
+func New(c *cloud.Cloud) *Checker { return &Checker{c.Client(), c} }
 
 // Identity is whose credentials are in use.
 type Identity struct{ Account, ARN string }
 
 // Identity asks AWS whose credentials are in use.
-func (c *Cloud) Identity(ctx context.Context) (Identity, error) {
-	out, err := c.client.API.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+func (c *Checker) Identity(ctx context.Context) (Identity, error) {
+	out, err := c.API.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
 		return Identity{}, err
 	}
@@ -46,7 +56,7 @@ const (
 
 // Permission tries an action: a read with values that name nothing, and a change of EC2 as a dry run. Nothing
 // is changed. The error is that of AWS where it refuses the action, or of a call that proved nothing.
-func (c *Cloud) Permission(ctx context.Context, action string) (Permission, error) {
+func (c *Checker) Permission(ctx context.Context, action string) (Permission, error) {
 	if try := c.reads()[action]; try != nil {
 		return permissionOf(try(ctx))
 	}
@@ -69,7 +79,7 @@ func permissionOf(err error) (Permission, error) {
 		return PermissionGranted, nil
 	case sdk.Code(err) == "":
 		return PermissionUnknown, err // no answer
-	case sdk.ClassOf(err) == engine.Denied:
+	case sdk.ClassOf(err) == failure.Denied:
 		return PermissionRefused, err
 	}
 	return PermissionGranted, nil // AWS looked at the values, which name nothing
@@ -82,9 +92,9 @@ var partitions = map[string]string{
 }
 
 // Partition is that of the region.
-func (c *Cloud) Partition() string {
+func (c *Checker) Partition() string {
 	for prefix, name := range partitions {
-		if strings.HasPrefix(c.client.Config.Region, prefix) {
+		if strings.HasPrefix(c.Config.Region, prefix) {
 			return name
 		}
 	}
@@ -92,97 +102,97 @@ func (c *Cloud) Partition() string {
 }
 
 // Denied reports whether an error is that of a caller without the permission.
-func Denied(err error) bool { return sdk.ClassOf(err) == engine.Denied }
+func Denied(err error) bool { return sdk.ClassOf(err) == failure.Denied }
 
 // arn names something of a service that does not exist.
-func (c *Cloud) arn(service, resource string) *string {
-	return aws.String(fmt.Sprintf("arn:%s:%s:%s:000000000000:%s", c.Partition(), service, c.client.Config.Region, resource))
+func (c *Checker) arn(service, resource string) *string {
+	return aws.String(fmt.Sprintf("arn:%s:%s:%s:000000000000:%s", c.Partition(), service, c.Config.Region, resource))
 }
 
 // reads are calls that read, by the permission that they need.
-func (c *Cloud) reads() map[string]func(context.Context) error {
+func (c *Checker) reads() map[string]func(context.Context) error {
 	balancer := c.arn("elasticloadbalancing", "loadbalancer/app/none/0000000000000000")
 	listener := c.arn("elasticloadbalancing", "listener/app/none/0000000000000000/0000000000000000")
 	group := c.arn("elasticloadbalancing", "targetgroup/none/0000000000000000")
 	certificate := c.arn("acm", "certificate/00000000-0000-0000-0000-000000000000")
 	return map[string]func(context.Context) error{
 		"acm:ListCertificates": func(ctx context.Context) error {
-			return errorOf(c.client.API.ACM.ListCertificates(ctx, &acm.ListCertificatesInput{MaxItems: aws.Int32(1)}))
+			return errorOf(c.API.ACM.ListCertificates(ctx, &acm.ListCertificatesInput{MaxItems: aws.Int32(1)}))
 		},
 		"acm:ListTagsForCertificate": func(ctx context.Context) error {
-			return errorOf(c.client.API.ACM.ListTagsForCertificate(ctx, &acm.ListTagsForCertificateInput{CertificateArn: certificate}))
+			return errorOf(c.API.ACM.ListTagsForCertificate(ctx, &acm.ListTagsForCertificateInput{CertificateArn: certificate}))
 		},
 		"acm:DescribeCertificate": func(ctx context.Context) error {
-			return errorOf(c.client.API.ACM.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: certificate}))
+			return errorOf(c.API.ACM.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: certificate}))
 		},
 		"ec2:DescribeAvailabilityZones": func(ctx context.Context) error {
-			return errorOf(c.client.API.EC2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{}))
+			return errorOf(c.API.EC2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{}))
 		},
 		"ec2:DescribeInstances": func(ctx context.Context) error {
-			return errorOf(c.client.API.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{MaxResults: aws.Int32(5)}))
+			return errorOf(c.API.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{MaxResults: aws.Int32(5)}))
 		},
 		"ec2:DescribeNetworkInterfaces": func(ctx context.Context) error {
-			return errorOf(c.client.API.EC2.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{MaxResults: aws.Int32(5)}))
+			return errorOf(c.API.EC2.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{MaxResults: aws.Int32(5)}))
 		},
 		"ec2:DescribeRouteTables": func(ctx context.Context) error {
-			return errorOf(c.client.API.EC2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{MaxResults: aws.Int32(5)}))
+			return errorOf(c.API.EC2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{MaxResults: aws.Int32(5)}))
 		},
 		"ec2:DescribeSecurityGroups": func(ctx context.Context) error {
-			return errorOf(c.client.API.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{MaxResults: aws.Int32(5)}))
+			return errorOf(c.API.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{MaxResults: aws.Int32(5)}))
 		},
 		"ec2:DescribeSubnets": func(ctx context.Context) error {
-			return errorOf(c.client.API.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{MaxResults: aws.Int32(5)}))
+			return errorOf(c.API.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{MaxResults: aws.Int32(5)}))
 		},
 		"ec2:DescribeVpcs": func(ctx context.Context) error {
-			return errorOf(c.client.API.EC2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{c.client.VPC}}))
+			return errorOf(c.API.EC2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{c.VPC}}))
 		},
 		"elasticloadbalancing:DescribeCapacityReservation": func(ctx context.Context) error {
-			return errorOf(c.client.API.ELB.DescribeCapacityReservation(ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: balancer}))
+			return errorOf(c.API.ELB.DescribeCapacityReservation(ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: balancer}))
 		},
 		"elasticloadbalancing:DescribeListenerAttributes": func(ctx context.Context) error {
-			return errorOf(c.client.API.ELB.DescribeListenerAttributes(ctx, &elb.DescribeListenerAttributesInput{ListenerArn: listener}))
+			return errorOf(c.API.ELB.DescribeListenerAttributes(ctx, &elb.DescribeListenerAttributesInput{ListenerArn: listener}))
 		},
 		"elasticloadbalancing:DescribeListenerCertificates": func(ctx context.Context) error {
-			return errorOf(c.client.API.ELB.DescribeListenerCertificates(ctx, &elb.DescribeListenerCertificatesInput{ListenerArn: listener}))
+			return errorOf(c.API.ELB.DescribeListenerCertificates(ctx, &elb.DescribeListenerCertificatesInput{ListenerArn: listener}))
 		},
 		"elasticloadbalancing:DescribeListeners": func(ctx context.Context) error {
-			return errorOf(c.client.API.ELB.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: balancer}))
+			return errorOf(c.API.ELB.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: balancer}))
 		},
 		"elasticloadbalancing:DescribeLoadBalancerAttributes": func(ctx context.Context) error {
-			return errorOf(c.client.API.ELB.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: balancer}))
+			return errorOf(c.API.ELB.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: balancer}))
 		},
 		"elasticloadbalancing:DescribeLoadBalancers": func(ctx context.Context) error {
-			return errorOf(c.client.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{PageSize: aws.Int32(1)}))
+			return errorOf(c.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{PageSize: aws.Int32(1)}))
 		},
 		"elasticloadbalancing:DescribeRules": func(ctx context.Context) error {
-			return errorOf(c.client.API.ELB.DescribeRules(ctx, &elb.DescribeRulesInput{ListenerArn: listener}))
+			return errorOf(c.API.ELB.DescribeRules(ctx, &elb.DescribeRulesInput{ListenerArn: listener}))
 		},
 		"elasticloadbalancing:DescribeTags": func(ctx context.Context) error {
-			return errorOf(c.client.API.ELB.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: []string{*balancer}}))
+			return errorOf(c.API.ELB.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: []string{*balancer}}))
 		},
 		"elasticloadbalancing:DescribeTargetGroupAttributes": func(ctx context.Context) error {
-			return errorOf(c.client.API.ELB.DescribeTargetGroupAttributes(ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: group}))
+			return errorOf(c.API.ELB.DescribeTargetGroupAttributes(ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: group}))
 		},
 		"elasticloadbalancing:DescribeTargetGroups": func(ctx context.Context) error {
-			return errorOf(c.client.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{PageSize: aws.Int32(1)}))
+			return errorOf(c.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{PageSize: aws.Int32(1)}))
 		},
 		"elasticloadbalancing:DescribeTargetHealth": func(ctx context.Context) error {
-			return errorOf(c.client.API.ELB.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: group}))
+			return errorOf(c.API.ELB.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: group}))
 		},
 		"elasticloadbalancing:DescribeTrustStores": func(ctx context.Context) error {
-			return errorOf(c.client.API.ELB.DescribeTrustStores(ctx, &elb.DescribeTrustStoresInput{PageSize: aws.Int32(1)}))
+			return errorOf(c.API.ELB.DescribeTrustStores(ctx, &elb.DescribeTrustStoresInput{PageSize: aws.Int32(1)}))
 		},
 		"shield:GetSubscriptionState": func(ctx context.Context) error {
-			return errorOf(c.client.API.Shield.GetSubscriptionState(ctx, &shield.GetSubscriptionStateInput{}))
+			return errorOf(c.API.Shield.GetSubscriptionState(ctx, &shield.GetSubscriptionStateInput{}))
 		},
 		"waf-regional:GetWebACLForResource": func(ctx context.Context) error {
-			return errorOf(c.client.API.WAF.GetWebACLForResource(ctx, &wafregional.GetWebACLForResourceInput{ResourceArn: balancer}))
+			return errorOf(c.API.WAF.GetWebACLForResource(ctx, &wafregional.GetWebACLForResourceInput{ResourceArn: balancer}))
 		},
 		"wafv2:GetWebACLForResource": func(ctx context.Context) error {
-			return errorOf(c.client.API.WAFv2.GetWebACLForResource(ctx, &wafv2.GetWebACLForResourceInput{ResourceArn: balancer}))
+			return errorOf(c.API.WAFv2.GetWebACLForResource(ctx, &wafv2.GetWebACLForResourceInput{ResourceArn: balancer}))
 		},
 		"wafv2:ListWebACLs": func(ctx context.Context) error {
-			return errorOf(c.client.API.WAFv2.ListWebACLs(ctx, &wafv2.ListWebACLsInput{Scope: wafv2types.ScopeRegional, Limit: aws.Int32(1)}))
+			return errorOf(c.API.WAFv2.ListWebACLs(ctx, &wafv2.ListWebACLsInput{Scope: wafv2types.ScopeRegional, Limit: aws.Int32(1)}))
 		},
 	}
 }
@@ -191,11 +201,11 @@ func errorOf[T any](_ T, err error) error { return err }
 
 // dryRuns are changes of EC2 that AWS only checks the permission for, by that permission. Each has DryRun set; the
 // fence, which does not know that, is left out for them.
-func (c *Cloud) dryRuns() map[string]func(context.Context) error {
-	api := c.client.Unfenced().EC2
-	tag := ec2types.Tag{Key: aws.String(naming.ClusterTag), Value: aws.String(c.client.Config.Cluster)}
+func (c *Checker) dryRuns() map[string]func(context.Context) error {
+	api := c.Unfenced().EC2
+	tag := ec2types.Tag{Key: aws.String(naming.ClusterTag), Value: aws.String(c.Config.Cluster)}
 	ours := func(ctx context.Context) (*string, error) {
-		out, err := api.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{sdk.Filter("tag:"+naming.ClusterTag, c.client.Config.Cluster)}, MaxResults: aws.Int32(5)})
+		out, err := api.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{sdk.Filter("tag:"+naming.ClusterTag, c.Config.Cluster)}, MaxResults: aws.Int32(5)})
 		if err != nil || len(out.SecurityGroups) == 0 {
 			return nil, errors.Join(err, errNothingToTry)
 		}
@@ -217,7 +227,7 @@ func (c *Cloud) dryRuns() map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"ec2:CreateSecurityGroup": func(ctx context.Context) error {
 			return errorOf(api.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
-				DryRun: aws.Bool(true), GroupName: aws.String("fulcrum-doctor"), Description: aws.String("dry run"), VpcId: aws.String(c.client.VPC),
+				DryRun: aws.Bool(true), GroupName: aws.String("fulcrum-doctor"), Description: aws.String("dry run"), VpcId: aws.String(c.VPC),
 				TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: []ec2types.Tag{tag}}},
 			}))
 		},

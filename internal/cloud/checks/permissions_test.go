@@ -1,0 +1,29 @@
+package checks
+
+import (
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/config/rights"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+)
+
+// The command doctor tries every permission to read that the controller needs with default settings, and none that
+// it does not need.
+func TestPermissionsToReadAreTried(t *testing.T) {
+	c := &Checker{Client: &sdk.Client{}}
+	tried := c.reads()
+	needed := map[string]bool{}
+	for _, s := range rights.AWS {
+		for _, a := range s.Actions {
+			needed[a.Name] = true
+			if s.Sid == "Read" && tried[a.Name] == nil {
+				t.Errorf("%s is not tried", a.Name)
+			}
+		}
+	}
+	for name := range tried {
+		if !needed[name] {
+			t.Errorf("%s is tried and not needed", name)
+		}
+	}
+}
