@@ -99,7 +99,7 @@ func (a *addOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 	}
 	out, err := sdk.Asked(ctx, a.Client, q.Key(), cached, func() error {
 		tie, err := sdk.Brief(ctx, func(ctx context.Context) (observed.AddOn, error) { return a.readAddOn(ctx, q) })
-		if sdk.Code(err) == "WAFNonexistentItemException" && !a.Younger(a.inv.madeAt(plan.LoadBalancer, q.ARN), settleWindow) {
+		if sdk.Code(err) == "WAFNonexistentItemException" && !a.Younger(a.inv.madeAt(plan.LoadBalancer, q.ARN), cache.SettleWindow) {
 			return sdk.Wrap(engine.Gone, "read "+q.Key(), err)
 		}
 		if err == nil {

@@ -10,6 +10,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -90,7 +91,7 @@ func (w *writer) changeALBTargets(known plan.Known, a plan.Address, what string,
 		w.targets.forgetALB(arn)
 		return w.failure(what+" "+arn, err, owned.made, forgetTargetGroups)
 	}
-	w.targets.changeALB(arn, w.Younger(owned.made, settleWindow), next)
+	w.targets.changeALB(arn, w.Younger(owned.made, cache.SettleWindow), next)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -136,7 +137,7 @@ func groupARN(r model.GroupRef, known plan.Known) (string, error) {
 // what is known of the resource cannot be trusted any more; made is when it was made from here.
 func (w *writer) failure(what string, err error, made time.Time, forget func(v *inventory)) error {
 	class := sdk.ClassOf(err)
-	if class == engine.Gone && w.Younger(made, settleWindow) {
+	if class == engine.Gone && w.Younger(made, cache.SettleWindow) {
 		return sdk.Wrap(engine.NotReady, what, err)
 	}
 	if forget != nil && (sdk.MayHaveHappened(err) || class == engine.Gone || class == engine.Conflict) {

@@ -9,6 +9,7 @@ import (
 	waf "github.com/aws/aws-sdk-go-v2/service/wafregional"
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -43,7 +44,7 @@ func (w *writer) tie(ctx context.Context, known plan.Known, a plan.Address, of m
 func (w *writer) tieFailure(of model.AddOn, what string, err error, made time.Time) error {
 	switch sdk.Code(err) {
 	case "WAFNonexistentItemException", "ResourceNotFoundException":
-		if w.Younger(made, settleWindow) {
+		if w.Younger(made, cache.SettleWindow) {
 			return sdk.Wrap(engine.NotReady, what, err)
 		}
 		var reason finding.Reason

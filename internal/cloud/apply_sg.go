@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -51,7 +52,7 @@ func (w *writer) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup,
 	known, fresh := false, false
 	w.inv.read(func() {
 		if e := w.inv.sgs.get(g.ID); e != nil {
-			known, fresh = true, w.Younger(e.made, settleWindow) // another worker made it meanwhile
+			known, fresh = true, w.Younger(e.made, cache.SettleWindow) // another worker made it meanwhile
 		}
 	})
 	if (!known || fresh) && carries(g.Tags, tracking(a.Tags)) {

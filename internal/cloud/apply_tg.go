@@ -9,6 +9,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -34,7 +35,7 @@ func (w *writer) createTargetGroup(ctx context.Context, id model.StackID, a plan
 	what := "create target group " + g.Name
 	start := w.Config.Now()
 	// The list is read again at most once a minute, however many target groups are made.
-	if err := w.reader.refresh(ctx, w.reader.targetGroups(), start.Add(-settleWindow), w.Essential); err != nil {
+	if err := w.reader.refresh(ctx, w.reader.targetGroups(), start.Add(-cache.SettleWindow), w.Essential); err != nil {
 		return plan.Result{}, fmt.Errorf("%s: list target groups: %w", what, err)
 	}
 	out, err := w.API.ELB.CreateTargetGroup(ctx, in)

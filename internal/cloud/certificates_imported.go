@@ -14,6 +14,7 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/certificate"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -75,7 +76,7 @@ type writtenCertificate struct {
 func (c *certificates) withWritten(own []ownCertificate, begun time.Time) []ownCertificate {
 	c.With(func() {
 		for arn, w := range c.certs.written {
-			if begun.Sub(w.at) > settleWindow {
+			if begun.Sub(w.at) > cache.SettleWindow {
 				delete(c.certs.written, arn)
 				continue
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/enis"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -23,7 +24,7 @@ type Cloud struct {
 	verifier *verifier
 
 	targets   *targets   // of target groups, for bindings
-	endpoints *endpoints // network interfaces and security groups of nodes and pods, for bindings
+	endpoints *enis.ENIs // network interfaces and security groups of nodes and pods, for bindings
 }
 
 var (
@@ -53,7 +54,7 @@ func compose(at *sdk.Client) *Cloud {
 	inv := newInventory(at.Config.Cluster, at.VPC, at.Config.Refresh, at.Config.Now)
 	r, t := &reader{Client: at, inv: inv}, &targets{Client: at, inv: inv}
 	t.limits.own = at.Limits
-	ends := &endpoints{Client: at}
+	ends := &enis.ENIs{Client: at}
 	f := &facts{
 		Client: at, endpoints: ends, inv: inv, reader: r, network: &networkFacts{Client: at}, names: &nameFacts{Client: at, inv: inv},
 		certificates: &certificates{Client: at}, addOns: &addOns{Client: at, inv: inv}, targets: t,
@@ -115,5 +116,5 @@ func (c *Cloud) Forget() {
 	c.inv.write(c.inv.reset)
 	c.client.ForgetFaults()
 	c.facts.reset()
-	c.endpoints.reset()
+	c.endpoints.Reset()
 }

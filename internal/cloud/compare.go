@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -172,7 +173,7 @@ func (r *reader) readTargetGroups(ctx context.Context, arns []string) error {
 func (r *reader) readSecurityGroups(ctx context.Context, ids []string) error {
 	start, seen := r.Config.Now(), map[string]observed.SecurityGroup{}
 	// By filter, since one id that does not exist would make the whole call fail.
-	for batch := range slices.Chunk(unique(ids), filterBatch) {
+	for batch := range slices.Chunk(unique(ids), sdk.FilterBatch) {
 		if err := r.describeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)}, seen); err != nil {
 			return err
 		}
@@ -188,16 +189,16 @@ func (r *reader) distrust(id model.StackID) (young bool) {
 	now := r.Config.Now()
 	r.inv.write(func() {
 		for _, e := range r.inv.stackLoadBalancers(id) {
-			young = young || now.Sub(e.made) < settleWindow
+			young = young || now.Sub(e.made) < cache.SettleWindow
 			e.distrusted = e.distrusted || !e.detailAt.IsZero()
 			e.at, e.detailAt, e.attributesAt, e.capacityAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 			for _, le := range e.listeners {
-				young = young || now.Sub(le.made) < settleWindow
+				young = young || now.Sub(le.made) < cache.SettleWindow
 				le.attributesAt = time.Time{}
 			}
 		}
 		for _, e := range r.inv.stackTargetGroups(id) {
-			young = young || now.Sub(e.made) < settleWindow
+			young = young || now.Sub(e.made) < cache.SettleWindow
 			e.at, e.attributesAt = time.Time{}, time.Time{}
 		}
 		for _, e := range r.inv.stackSecurityGroups(id) {

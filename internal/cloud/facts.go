@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/enis"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -30,7 +31,7 @@ type facts struct {
 	certificates *certificates
 	addOns       *addOns
 	targets      *targets
-	endpoints    *endpoints
+	endpoints    *enis.ENIs
 }
 
 func (f *facts) reset() {

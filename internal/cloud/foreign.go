@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -39,11 +40,6 @@ type foreign struct {
 type foreignOf struct {
 	kind  model.Kind
 	value string
-}
-
-// settled reports whether AWS has shown for long what was last written from here.
-func settled(now time.Time, writes ...time.Time) bool {
-	return !slices.ContainsFunc(writes, func(at time.Time) bool { return now.Sub(at) <= settleWindow })
 }
 
 // note notes that others have changed a resource, which has tags. The time is that of the note and not of the reading,
@@ -131,7 +127,7 @@ func (c *Cloud) OnForeign(fn func(model.StackID)) { c.inv.write(func() { c.inv.f
 func (v *foreign) loadBalancer(arn string, e *lbEntry, now observed.LoadBalancer, at time.Time) {
 	was := e.lb
 	now.State, now.DNSName, now.Addresses, now.Mappings = was.State, was.DNSName, was.Addresses, was.Mappings
-	if was.State != observed.Provisioning && settled(at, e.made, e.written) && !same(was, now) {
+	if was.State != observed.Provisioning && cache.Settled(at, e.made, e.written) && !same(was, now) {
 		v.note(was.Tags, plan.LoadBalancer, arn)
 	}
 }
@@ -139,14 +135,14 @@ func (v *foreign) loadBalancer(arn string, e *lbEntry, now observed.LoadBalancer
 // targetGroup does so for a target group. Which load balancers use it depends on their rules.
 func (v *foreign) targetGroup(arn string, e *groupEntry, now observed.TargetGroup, at time.Time) {
 	now.LoadBalancers = e.g.LoadBalancers
-	if settled(at, e.made, e.written) && !same(e.g, now) {
+	if cache.Settled(at, e.made, e.written) && !same(e.g, now) {
 		v.note(e.g.Tags, plan.TargetGroup, arn)
 	}
 }
 
 // listeners compares the listeners of a load balancer with how they were known.
 func (v *foreign) listeners(e *lbEntry, now map[string]*listenerEntry, at time.Time) {
-	if e.detailAt.IsZero() && !e.distrusted || !settled(at, e.made, e.written) {
+	if e.detailAt.IsZero() && !e.distrusted || !cache.Settled(at, e.made, e.written) {
 		return
 	}
 	for arn, was := range e.listeners {
@@ -206,7 +202,7 @@ func (v *foreign) rules(e *lbEntry, was, now *listenerEntry) {
 // tags compares the tags of a resource, which is there or not, with how they were known.
 func (v *foreign) tags(kind plan.ResourceKind, arn string, was, tags map[string]string, there bool, at, now time.Time, writes ...time.Time) {
 	switch {
-	case at.IsZero() || !settled(now, writes...) || maps.Equal(was, tags):
+	case at.IsZero() || !cache.Settled(now, writes...) || maps.Equal(was, tags):
 	case !there:
 		v.gone(was, kind, arn)
 	default:
@@ -217,7 +213,7 @@ func (v *foreign) tags(kind plan.ResourceKind, arn string, was, tags map[string]
 // noteAttributes compares the attributes of a resource with how they were known.
 func noteAttributes(v *inventory, q model.AskAttributes, got map[string]string, now time.Time) {
 	note := func(tags, was map[string]string, at time.Time) {
-		if !at.IsZero() && settled(now, at) && !maps.Equal(was, got) {
+		if !at.IsZero() && cache.Settled(now, at) && !maps.Equal(was, got) {
 			v.foreign.note(tags, plan.ResourceKind(q.Of), q.ARN)
 		}
 	}
@@ -241,7 +237,7 @@ func noteAttributes(v *inventory, q model.AskAttributes, got map[string]string, 
 
 // capacity compares the capacity of a load balancer with how it was known.
 func (v *foreign) capacity(e *lbEntry, units int32, now time.Time) {
-	if e.lb.Capacity != nil && settled(now, e.written, e.capacityAt) && *e.lb.Capacity != units {
+	if e.lb.Capacity != nil && cache.Settled(now, e.written, e.capacityAt) && *e.lb.Capacity != units {
 		v.note(e.lb.Tags, plan.LoadBalancer, e.lb.ARN)
 	}
 }

@@ -6,13 +6,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
-
-// grace is how long AWS may take to show what was just made, or to stop showing what was just
-// deleted.
-const settleWindow = time.Minute
 
 // inventory is what is known of AWS. Values that have been handed out are never changed: an entry
 // gets new maps and slices instead. A zero time means "not read, or not to be trusted".
@@ -122,7 +119,7 @@ func (v *inventory) write(fn func()) {
 // bury notes a deletion, and forgets old ones.
 func (v *inventory) bury(id string, now time.Time) {
 	for k, at := range v.buried {
-		if now.Sub(at) > settleWindow {
+		if now.Sub(at) > cache.SettleWindow {
 			delete(v.buried, k)
 		}
 	}
@@ -131,7 +128,7 @@ func (v *inventory) bury(id string, now time.Time) {
 
 func (v *inventory) isBuried(id string, now time.Time) bool {
 	at, ok := v.buried[id]
-	return ok && now.Sub(at) <= settleWindow
+	return ok && now.Sub(at) <= cache.SettleWindow
 }
 
 // view puts a load balancer together with its listeners and rules, in their order, and with what was

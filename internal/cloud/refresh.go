@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -144,7 +145,7 @@ func (v *inventory) enterLoadBalancers(seen map[string]foundLoadBalancer, asked 
 	}
 	for arn := range asked {
 		e := v.lbs.get(arn)
-		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.made) > settleWindow {
+		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.made) > cache.SettleWindow {
 			v.foreign.gone(e.lb.Tags, plan.LoadBalancer, arn)
 			v.dropLoadBalancer(arn)
 		}
@@ -195,7 +196,7 @@ func (v *inventory) enterTargetGroups(seen map[string]foundTargetGroup, asked it
 	}
 	for arn := range asked {
 		e := v.groups.get(arn)
-		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.made) > settleWindow {
+		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.made) > cache.SettleWindow {
 			v.foreign.gone(e.g.Tags, plan.TargetGroup, arn)
 			v.groups.drop(arn)
 		}
@@ -256,7 +257,7 @@ func (v *inventory) enterSecurityGroups(seen map[string]observed.SecurityGroup, 
 		case e == nil:
 			v.sgs.put(id, &sgEntry{g: x, at: start})
 		case !e.written.After(start):
-			if settled(start, e.made, e.written) && !same(e.g, x) {
+			if cache.Settled(start, e.made, e.written) && !same(e.g, x) {
 				v.foreign.note(e.g.Tags, plan.SecurityGroup, id)
 			}
 			v.sgs.edit(id, func(e *sgEntry) { e.g, e.at = x, start })
@@ -264,7 +265,7 @@ func (v *inventory) enterSecurityGroups(seen map[string]observed.SecurityGroup, 
 	}
 	for id := range asked {
 		e := v.sgs.get(id)
-		if _, ok := seen[id]; !ok && e != nil && start.Sub(e.made) > settleWindow {
+		if _, ok := seen[id]; !ok && e != nil && start.Sub(e.made) > cache.SettleWindow {
 			v.foreign.gone(e.g.Tags, plan.SecurityGroup, id)
 			v.sgs.drop(id)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -84,14 +85,14 @@ func (r *reader) enterTags(got map[string]map[string]string, arns []string, star
 		for _, arn := range arns {
 			tags, there := got[arn]
 			if e := r.inv.lbs.get(arn); e != nil && !e.written.After(start) {
-				if r.inv.foreign.tags(plan.LoadBalancer, arn, e.lb.Tags, tags, there, e.tagsAt, start, e.made, e.written); !there && start.Sub(e.made) > settleWindow {
+				if r.inv.foreign.tags(plan.LoadBalancer, arn, e.lb.Tags, tags, there, e.tagsAt, start, e.made, e.written); !there && start.Sub(e.made) > cache.SettleWindow {
 					r.inv.dropLoadBalancer(arn)
 					continue
 				}
 				r.inv.lbs.edit(arn, func(e *lbEntry) { e.lb.Tags, e.tagsAt = tags, start })
 			}
 			if e := r.inv.groups.get(arn); e != nil && !e.written.After(start) {
-				if r.inv.foreign.tags(plan.TargetGroup, arn, e.g.Tags, tags, there, e.tagsAt, start, e.made, e.written); !there && start.Sub(e.made) > settleWindow {
+				if r.inv.foreign.tags(plan.TargetGroup, arn, e.g.Tags, tags, there, e.tagsAt, start, e.made, e.written); !there && start.Sub(e.made) > cache.SettleWindow {
 					r.inv.groups.drop(arn)
 					continue
 				}

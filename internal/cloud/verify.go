@@ -47,12 +47,12 @@ func (c *Cloud) Checks() []drift.Check {
 		}
 		out = append(out, v.lists()...)
 		for arn, e := range c.inv.lbs.all() {
-			if tracked(c.client.Config.Cluster, e.lb.Tags) && settled(now, e.made, e.written) {
+			if tracked(c.client.Config.Cluster, e.lb.Tags) && cache.Settled(now, e.made, e.written) {
 				out = append(out, v.ofLoadBalancer(arn, e)...)
 			}
 		}
 		for arn, e := range c.inv.groups.all() {
-			if tracked(c.client.Config.Cluster, e.g.Tags) && !e.attributesAt.IsZero() && settled(now, e.made, e.written, e.attributesAt) {
+			if tracked(c.client.Config.Cluster, e.g.Tags) && !e.attributesAt.IsZero() && cache.Settled(now, e.made, e.written, e.attributesAt) {
 				out = append(out, v.attributes(plan.TargetGroup, arn, e.attributesAt))
 			}
 		}
@@ -92,16 +92,16 @@ func (v *verifier) ofLoadBalancer(arn string, e *lbEntry) []drift.Check {
 		out = append(out, drift.Check{Key: "listeners of " + arn, Every: drift.Seldom, At: e.detailAt, Read: func(ctx context.Context) error { return v.verifyDetail(ctx, arn) }})
 	}
 	now := v.Config.Now()
-	if !e.attributesAt.IsZero() && settled(now, e.attributesAt) {
+	if !e.attributesAt.IsZero() && cache.Settled(now, e.attributesAt) {
 		out = append(out, v.attributes(plan.LoadBalancer, arn, e.attributesAt))
 	}
-	if c := e.lb.Capacity; c != nil && *c > 0 && e.lb.State != observed.Provisioning && settled(now, e.capacityAt) {
+	if c := e.lb.Capacity; c != nil && *c > 0 && e.lb.State != observed.Provisioning && cache.Settled(now, e.capacityAt) {
 		out = append(out, drift.Check{Key: "capacity of " + arn, Every: drift.Seldom, At: e.capacityAt, Read: func(ctx context.Context) error {
 			return v.readCapacity(verifying(ctx), arn, false)
 		}})
 	}
 	for id, le := range e.listeners {
-		if !le.attributesAt.IsZero() && settled(now, le.attributesAt) {
+		if !le.attributesAt.IsZero() && cache.Settled(now, le.attributesAt) {
 			out = append(out, v.attributes(plan.Listener, id, le.attributesAt))
 		}
 	}
@@ -233,7 +233,7 @@ func (v *verifier) enterPartTags(got map[string]map[string]string, arns []string
 				kind = plan.Rule
 				e, le = v.inv.rule(arn)
 			}
-			if le == nil || !settled(start, e.made, e.written) {
+			if le == nil || !cache.Settled(start, e.made, e.written) {
 				continue
 			}
 			tags, there := got[arn]

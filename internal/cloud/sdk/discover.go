@@ -141,3 +141,6 @@ func Filter(name string, values ...string) ec2types.Filter {
 func Filters(name string, values ...string) []ec2types.Filter {
 	return []ec2types.Filter{Filter(name, values...)}
 }
+
+// FilterBatch is how many values a filter takes, less one.
+const FilterBatch = 199

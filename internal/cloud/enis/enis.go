@@ -1,4 +1,4 @@
-package cloud
+package enis
 
 import (
 	"context"
@@ -23,25 +23,24 @@ const (
 	interfacesFor = 10 * time.Minute
 	// againAfter spares AWS the same question about what was not there a moment ago.
 	againAfter = 2 * time.Second
-	// filterBatch is how many values a filter takes, less one.
-	filterBatch = 199
 )
 
-// endpoints finds the network interfaces of nodes and pods, and changes the rules of their groups.
-type endpoints struct {
+// ENIs finds the network interfaces of nodes and pods, and changes the rules of their groups.
+type ENIs struct {
 	*sdk.Client
 
 	cache.Guard
-	cache  endpointCache
+	cache  memory
 	ranges map[string]vpcRanges
 }
 
-func (p *endpoints) reset() {
-	p.With(func() { p.cache, p.ranges = newEndpointCache(), map[string]vpcRanges{} })
+// Reset forgets what was read.
+func (p *ENIs) Reset() {
+	p.With(func() { p.cache, p.ranges = newMemory(), map[string]vpcRanges{} })
 }
 
-// endpointCache keeps network interfaces and the groups of nodes and pods.
-type endpointCache struct {
+// memory keeps network interfaces and the groups of nodes and pods.
+type memory struct {
 	instances  map[string]foundInterfaces
 	interfaces map[string]foundInterfaces // by id
 	addresses  map[string]foundInterfaces // by address
@@ -62,15 +61,15 @@ type foundTags struct {
 	at   time.Time
 }
 
-func newEndpointCache() endpointCache {
-	return endpointCache{
+func newMemory() memory {
+	return memory{
 		instances: map[string]foundInterfaces{}, interfaces: map[string]foundInterfaces{}, addresses: map[string]foundInterfaces{},
 		tags: map[string]foundTags{}, groups: map[string]foundRules{},
 	}
 }
 
 // Interfaces implements bindings.EndpointGroups.
-func (p *endpoints) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bindings.Interfaces, error) {
+func (p *ENIs) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bindings.Interfaces, error) {
 	kinds := []struct {
 		name string
 		keys []string
@@ -102,7 +101,7 @@ func (p *endpoints) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (
 		}
 		for len(missing()) > 0 {
 			err := p.Share(ctx, k.name, func() error {
-				keys := unique(missing())
+				keys := slices.Compact(slices.Sorted(slices.Values(missing())))
 				if len(keys) == 0 {
 					return nil
 				}
@@ -139,7 +138,7 @@ func carry(list []network.Interface, addresses []string) bool {
 	})
 }
 
-func (p *endpoints) interfaceAnswer(q bindings.InterfaceQuery) bindings.Interfaces {
+func (p *ENIs) interfaceAnswer(q bindings.InterfaceQuery) bindings.Interfaces {
 	out := bindings.Interfaces{OfInstance: map[string][]network.Interface{}, ByID: map[string]network.Interface{}, ByAddress: map[string]network.Interface{}}
 	p.With(func() {
 		e := p.cache
@@ -163,9 +162,9 @@ func (p *endpoints) interfaceAnswer(q bindings.InterfaceQuery) bindings.Interfac
 }
 
 // readInstances reads by filter, since one id that does not exist would make the whole call fail.
-func (p *endpoints) readInstances(ctx context.Context, ids []string) (map[string][]network.Interface, error) {
+func (p *ENIs) readInstances(ctx context.Context, ids []string) (map[string][]network.Interface, error) {
 	out := map[string][]network.Interface{}
-	for batch := range slices.Chunk(ids, filterBatch) {
+	for batch := range slices.Chunk(ids, sdk.FilterBatch) {
 		pages := ec2.NewDescribeInstancesPaginator(p.API.EC2, &ec2.DescribeInstancesInput{Filters: sdk.Filters("instance-id", batch...)})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
@@ -188,9 +187,9 @@ func (p *endpoints) readInstances(ctx context.Context, ids []string) (map[string
 	return out, p.setGroupTags(ctx, out)
 }
 
-func (p *endpoints) readInterfaces(ctx context.Context, ids []string) (map[string][]network.Interface, error) {
+func (p *ENIs) readInterfaces(ctx context.Context, ids []string) (map[string][]network.Interface, error) {
 	out := map[string][]network.Interface{}
-	for batch := range slices.Chunk(ids, filterBatch) {
+	for batch := range slices.Chunk(ids, sdk.FilterBatch) {
 		err := p.eachInterface(ctx, sdk.Filters("network-interface-id", batch...), func(i network.Interface) { out[i.ID] = []network.Interface{i} })
 		if err != nil {
 			return nil, err
@@ -199,7 +198,7 @@ func (p *endpoints) readInterfaces(ctx context.Context, ids []string) (map[strin
 	return out, p.setGroupTags(ctx, out)
 }
 
-func (p *endpoints) readAddresses(ctx context.Context, addresses []string) (map[string][]network.Interface, error) {
+func (p *ENIs) readAddresses(ctx context.Context, addresses []string) (map[string][]network.Interface, error) {
 	out := map[string][]network.Interface{}
 	families := map[string][]string{}
 	for _, a := range addresses {
@@ -210,7 +209,7 @@ func (p *endpoints) readAddresses(ctx context.Context, addresses []string) (map[
 		}
 	}
 	for _, name := range []string{"addresses.private-ip-address", "ipv6-addresses.ipv6-address"} {
-		for batch := range slices.Chunk(families[name], filterBatch) {
+		for batch := range slices.Chunk(families[name], sdk.FilterBatch) {
 			err := p.eachInterface(ctx, append(sdk.Filters("vpc-id", p.VPC), sdk.Filter(name, batch...)), func(i network.Interface) {
 				for _, a := range batch {
 					if i.Carries(a) {
@@ -229,7 +228,7 @@ func (p *endpoints) readAddresses(ctx context.Context, addresses []string) (map[
 	return out, p.setGroupTags(ctx, out)
 }
 
-func (p *endpoints) eachInterface(ctx context.Context, f []ec2types.Filter, do func(network.Interface)) error {
+func (p *ENIs) eachInterface(ctx context.Context, f []ec2types.Filter, do func(network.Interface)) error {
 	pages := ec2.NewDescribeNetworkInterfacesPaginator(p.API.EC2, &ec2.DescribeNetworkInterfacesInput{Filters: f})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -289,7 +288,7 @@ func interfaceGroups(groups []ec2types.GroupIdentifier) []network.InterfaceGroup
 
 // setGroupTags fills in the tags of the groups of interfaces that have several, as only there the
 // tags decide.
-func (p *endpoints) setGroupTags(ctx context.Context, found map[string][]network.Interface) error {
+func (p *ENIs) setGroupTags(ctx context.Context, found map[string][]network.Interface) error {
 	each := func(do func(*network.InterfaceGroup)) {
 		for _, l := range found {
 			for i := range l {
@@ -310,7 +309,7 @@ func (p *endpoints) setGroupTags(ctx context.Context, found map[string][]network
 			}
 		})
 	})
-	for batch := range slices.Chunk(unique(unknown), filterBatch) {
+	for batch := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(unknown))), sdk.FilterBatch) {
 		start := p.Config.Now()
 		pages := ec2.NewDescribeSecurityGroupsPaginator(p.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)})
 		for pages.HasMorePages() {

@@ -1,4 +1,4 @@
-package cloud
+package enis
 
 import (
 	"context"
@@ -11,10 +11,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/network"
 )
@@ -32,7 +33,7 @@ type foundRules struct {
 }
 
 // EndpointGroups implements bindings.EndpointGroups.
-func (p *endpoints) EndpointGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]bindings.EndpointGroup, error) {
+func (p *ENIs) EndpointGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]bindings.EndpointGroup, error) {
 	since := p.NotBefore(maxAge)
 	old := func(at time.Time) bool { return !p.Younger(at, p.Config.Refresh) || at.Before(since) }
 	stale := func() (tagged bool, missing []string) {
@@ -61,7 +62,7 @@ func (p *endpoints) EndpointGroups(ctx context.Context, ids []string, maxAge tim
 				}
 				_, missing = stale()
 			}
-			for batch := range slices.Chunk(unique(missing), filterBatch) {
+			for batch := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(missing))), sdk.FilterBatch) {
 				if err := p.readEndpointGroups(ctx, sdk.Filters("group-id", batch...), batch); err != nil {
 					return err
 				}
@@ -84,7 +85,7 @@ func (p *endpoints) EndpointGroups(ctx context.Context, ids []string, maxAge tim
 }
 
 // readEndpointGroups reads groups by filter: those of the ids, or, without ids, the tagged ones.
-func (p *endpoints) readEndpointGroups(ctx context.Context, f []ec2types.Filter, ids []string) error {
+func (p *ENIs) readEndpointGroups(ctx context.Context, f []ec2types.Filter, ids []string) error {
 	start := p.Config.Now()
 	found := map[string]foundRules{}
 	pages := ec2.NewDescribeSecurityGroupsPaginator(p.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: f})
@@ -127,17 +128,17 @@ func (p *endpoints) readEndpointGroups(ctx context.Context, f []ec2types.Filter,
 }
 
 // ChangedEndpointGroups implements bindings.EndpointGroups.
-func (p *endpoints) ChangedEndpointGroups(ctx context.Context) ([]string, error) {
+func (p *ENIs) ChangedEndpointGroups(ctx context.Context) ([]string, error) {
 	was, start := map[string]foundRules{}, p.Config.Now()
 	p.With(func() {
 		for id, g := range p.cache.groups {
-			if g.exists && !g.at.IsZero() && settled(start, g.written) {
+			if g.exists && !g.at.IsZero() && cache.Settled(start, g.written) {
 				was[id] = g
 			}
 		}
 	})
 	ids := slices.Sorted(maps.Keys(was))
-	for batch := range slices.Chunk(ids, filterBatch) {
+	for batch := range slices.Chunk(ids, sdk.FilterBatch) {
 		err := p.Optional(ctx, "endpoint groups", func() error { return p.readEndpointGroups(ctx, sdk.Filters("group-id", batch...), batch) })
 		if err != nil {
 			return nil, err
@@ -149,7 +150,7 @@ func (p *endpoints) ChangedEndpointGroups(ctx context.Context) ([]string, error)
 	var out []string
 	p.With(func() {
 		for _, id := range ids {
-			if g := p.cache.groups[id]; !g.written.After(start) && !same(ownRules(was[id]), ownRules(g)) {
+			if g := p.cache.groups[id]; !g.written.After(start) && !slices.Equal(ownRules(was[id]), ownRules(g)) {
 				out = append(out, id)
 			}
 		}
@@ -158,7 +159,7 @@ func (p *endpoints) ChangedEndpointGroups(ctx context.Context) ([]string, error)
 }
 
 // ChangeEndpointRules implements bindings.EndpointGroups.
-func (p *endpoints) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {
+func (p *ENIs) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {
 	if len(authorize) > 0 {
 		_, err := p.API.EC2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: convert.IngressToAWS(sortedRules(authorize))})
 		if err != nil {
@@ -186,7 +187,7 @@ func sortedRules(in []model.IngressRule) []model.IngressRule {
 	return out
 }
 
-func (p *endpoints) endpointRulesChanged(group string, change func([]model.IngressRule) []model.IngressRule) {
+func (p *ENIs) endpointRulesChanged(group string, change func([]model.IngressRule) []model.IngressRule) {
 	p.With(func() {
 		g, ok := p.cache.groups[group]
 		if !ok {
@@ -198,16 +199,16 @@ func (p *endpoints) endpointRulesChanged(group string, change func([]model.Ingre
 }
 
 // endpointRulesFailed makes the security group be read again unless nothing can have changed.
-func (p *endpoints) endpointRulesFailed(group string, err error) error {
+func (p *ENIs) endpointRulesFailed(group string, err error) error {
 	switch class := sdk.ClassOf(err); {
-	case sdk.MayHaveHappened(err), class == engine.Conflict, class == engine.Gone, class == engine.Invalid, class == engine.Quota:
+	case sdk.MayHaveHappened(err), class == failure.Conflict, class == failure.Gone, class == failure.Invalid, class == failure.Quota:
 		p.With(func() {
 			e := &p.cache
 			if e.groups[group].tagged {
 				e.taggedAt = time.Time{}
 			}
 			delete(e.groups, group)
-			if class == engine.Gone {
+			if class == failure.Gone {
 				e.groups[group] = foundRules{at: p.Config.Now()}
 			}
 		})

@@ -1,4 +1,4 @@
-package cloud
+package enis
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 )
 
 // How long the ranges of a VPC are kept, and that the controller's account does not see a VPC.
@@ -27,7 +27,7 @@ type vpcRanges struct {
 }
 
 // VPCRanges implements bindings.Cloud.
-func (p *endpoints) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
+func (p *ENIs) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 	cached := func() (f vpcRanges, ok bool) {
 		p.With(func() {
 			f = p.ranges[vpc]
@@ -37,7 +37,7 @@ func (p *endpoints) VPCRanges(ctx context.Context, vpc string) ([]string, error)
 	}
 	answer := func(f vpcRanges) ([]string, error) {
 		if f.unseen {
-			return nil, sdk.Failed(engine.Gone, "read VPC "+vpc, "it is not seen by this account")
+			return nil, sdk.Failed(failure.Gone, "read VPC "+vpc, "it is not seen by this account")
 		}
 		return f.ranges, nil
 	}
