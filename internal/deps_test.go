@@ -80,6 +80,8 @@ var layers = map[string]layer{
 	"internal/cloud/sdk": {own: []string{"internal/cloud/cache", "internal/cloud/ratelimit", "internal/cloud/services", "internal/drift",
 		"internal/failure", "internal/finding", "internal/observed"}, libraries: []string{"github.com/aws/"}},
 	"internal/cloud/convert": {pure: true, own: core[:3], libraries: []string{"github.com/aws/"}},
+	"internal/cloud/certificates": {own: append([]string{"internal/certificate", "internal/cloud/cache", "internal/cloud/convert", "internal/cloud/sdk",
+		"internal/failure"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/cloud/enis": {own: append([]string{"internal/cloud/cache", "internal/cloud/convert", "internal/cloud/sdk", "internal/engine/bindings",
 		"internal/failure"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/cloud/checks": {own: append([]string{"internal/cloud", "internal/cloud/sdk", "internal/failure"}, core...), libraries: []string{"github.com/aws/"}},

@@ -17,7 +17,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
-	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -29,7 +28,6 @@ const (
 	webACLNameFor   = time.Hour
 	subscriptionFor = 2 * time.Hour
 	trustStoreFor   = 10 * time.Minute
-	putOffFor       = 5 * time.Second // after which a call that was put off has its turn
 	addOnsKept      = 3 * time.Hour
 )
 
@@ -68,23 +66,6 @@ func newAddOnCache() addOnCache {
 	return addOnCache{ties: map[string]tieEntry{}, stores: map[string]foundName{}}
 }
 
-// otherFault is the fault that stands in an answer about another service. Its message is empty
-// where only the pace of calls is kept. An error is given back where it is the caller's.
-func otherFault(err error) (*observed.Fault, error) {
-	if sdk.PutOff(err) {
-		return &observed.Fault{Again: putOffFor}, nil // its turn will come
-	}
-	f := sdk.FaultOf(err)
-	if f == nil {
-		return nil, err
-	}
-	own := *f
-	if own.Reason == finding.CallFailed {
-		own.Reason = "" // it may pass soon
-	}
-	return &own, nil
-}
-
 // askAddOn reads what a load balancer is tied to.
 func (a *addOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time) (observed.AddOn, error) {
 	if !a.inv.knows(q.ARN) {
@@ -107,7 +88,7 @@ func (a *addOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 		}
 		return err
 	})
-	if f, err := otherFault(err); f != nil || err != nil {
+	if f, err := sdk.OtherFault(err); f != nil || err != nil {
 		return observed.AddOn{Fault: f}, err
 	}
 	return out, nil
@@ -163,7 +144,7 @@ func (a *addOns) askWebACL(ctx context.Context, name string) (observed.WebACL, e
 	cached := func() (out observed.WebACL, ok bool) {
 		a.With(func() {
 			l := a.cache.acls
-			age := noneFor
+			age := sdk.NoneFor
 			if out.ARN = l.arns[name]; out.ARN != "" {
 				age = webACLNameFor
 			}
@@ -180,7 +161,7 @@ func (a *addOns) askWebACL(ctx context.Context, name string) (observed.WebACL, e
 		a.With(func() { a.cache.acls = aclList{all, start} })
 		return nil
 	})
-	if f, err := otherFault(err); f != nil || err != nil {
+	if f, err := sdk.OtherFault(err); f != nil || err != nil {
 		return observed.WebACL{Fault: f}, err
 	}
 	return out, nil
@@ -224,7 +205,7 @@ func (a *addOns) askSubscription(ctx context.Context) (*observed.Subscription, e
 		a.With(func() { a.cache.subscription, a.cache.subscribedAt = got, a.Config.Now() })
 		return nil
 	})
-	if f, err := otherFault(err); f != nil || err != nil {
+	if f, err := sdk.OtherFault(err); f != nil || err != nil {
 		return &observed.Subscription{Fault: f}, err
 	}
 	return out, nil

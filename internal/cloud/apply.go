@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/certificates"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
@@ -18,7 +20,7 @@ type writer struct {
 	*sdk.Client
 	inv          *inventory
 	reader       *reader
-	certificates *certificates
+	certificates *certificates.Certificates
 	addOns       *addOns
 	targets      *targets
 }
@@ -83,15 +85,15 @@ func (w *writer) apply(ctx context.Context, id model.StackID, s plan.Step, known
 	case plan.DeleteRule:
 		return none(w.deleteRule(ctx, a))
 	case plan.RequestCertificate:
-		return w.certificates.requestCertificate(ctx, a)
+		return w.certificates.RequestCertificate(ctx, a)
 	case plan.ImportCertificate:
-		return w.certificates.importCertificate(ctx, a)
+		return w.certificates.ImportCertificate(ctx, a)
 	case plan.DeleteCertificate:
-		return none(w.certificates.deleteCertificate(ctx, a))
+		return none(w.certificates.DeleteCertificate(ctx, a))
 	case plan.CreateRecord:
-		return none(w.certificates.createRecord(ctx, a))
+		return none(w.certificates.Zones.CreateRecord(ctx, a))
 	case plan.DeleteRecord:
-		return w.certificates.deleteRecord(ctx, a)
+		return w.certificates.DeleteRecord(ctx, a)
 	case plan.RegisterALB:
 		return none(w.registerALB(ctx, a, known))
 	case plan.DeregisterALB:
@@ -156,7 +158,7 @@ func (v *inventory) ownedLoadBalancer(arn string) (e lbEntry, err error) {
 			err = sdk.Failed(engine.Gone, arn, "the load balancer is not there any more")
 			return
 		}
-		if e = *x; !ours(v.cluster, e.lb.Tags) {
+		if e = *x; !naming.Owns(v.cluster, e.lb.Tags) {
 			err = sdk.Failed(engine.Invalid, arn, "the load balancer does not carry the tag of cluster %s, so it is left alone", v.cluster)
 		}
 	})
@@ -170,7 +172,7 @@ func (v *inventory) ownedGroup(arn string) (e groupEntry, err error) {
 			err = sdk.Failed(engine.Gone, arn, "the target group is not there any more")
 			return
 		}
-		if e = *x; !ours(v.cluster, e.g.Tags) {
+		if e = *x; !naming.Owns(v.cluster, e.g.Tags) {
 			err = sdk.Failed(engine.Invalid, arn, "the target group does not carry the tag of cluster %s, so it is left alone", v.cluster)
 		}
 	})
@@ -197,7 +199,7 @@ func (v *inventory) ownedListener(arn string) (made time.Time, err error) {
 		switch {
 		case le == nil:
 			err = sdk.Failed(engine.Gone, arn, "the listener is not there any more")
-		case !ours(v.cluster, e.lb.Tags):
+		case !naming.Owns(v.cluster, e.lb.Tags):
 			err = sdk.Failed(engine.Invalid, arn, "the listener's load balancer does not carry the tag of cluster %s, so it is left alone", v.cluster)
 		default:
 			made = le.made
@@ -212,7 +214,7 @@ func (v *inventory) ownedRule(arn string) (err error) {
 		switch {
 		case le == nil:
 			err = sdk.Failed(engine.Gone, arn, "the rule is not there any more")
-		case !ours(v.cluster, e.lb.Tags):
+		case !naming.Owns(v.cluster, e.lb.Tags):
 			err = sdk.Failed(engine.Invalid, arn, "the rule's load balancer does not carry the tag of cluster %s, so it is left alone", v.cluster)
 		}
 	})

@@ -114,7 +114,7 @@ func (w *writer) checkLoadBalancer(ctx context.Context, id model.StackID, arn st
 		tags = got[arn]
 		w.inv.write(func() { forgetLoadBalancers(w.inv) }) // it has listeners that are not known
 	}
-	if !carries(tags, naming.StackTags(w.Config.Cluster, id)) {
+	if !naming.Carries(tags, naming.StackTags(w.Config.Cluster, id)) {
 		return nameTaken(what, "a load balancer of this name exists and belongs to %s", ownerOf(tags))
 	}
 	return nil
@@ -138,13 +138,13 @@ func (w *writer) loadBalancerNameTaken(ctx context.Context, id model.StackID, na
 	known, stack := false, naming.StackTags(w.Config.Cluster, id)
 	w.inv.write(func() {
 		e := w.inv.lbs.get(arn)
-		known = e != nil && (e.lb.VPC != w.VPC || carries(e.lb.Tags, stack))
+		known = e != nil && (e.lb.VPC != w.VPC || naming.Carries(e.lb.Tags, stack))
 		if e != nil && !known {
 			// They were not read, or have changed.
 			w.inv.lbs.edit(arn, func(e *lbEntry) { e.tagsAt = time.Time{} })
 		}
 	})
-	if !known && carries(tags[arn], stack) {
+	if !known && naming.Carries(tags[arn], stack) {
 		w.inv.write(func() { forgetLoadBalancers(w.inv) })
 		return sdk.Failed(engine.Conflict, what, "it exists already")
 	}

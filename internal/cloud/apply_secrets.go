@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/certificates"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -18,7 +19,7 @@ func secretsIn(do plan.Action) (out []string) {
 	case plan.ModifyListener:
 		actions = do.Settings.Default
 	case plan.ImportCertificate:
-		return keyTexts(do.Content.Key)
+		return certificates.KeyTexts(do.Content.Key)
 	}
 	for _, a := range actions {
 		if a, ok := a.(model.AuthOIDC); ok {

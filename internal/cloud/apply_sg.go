@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -55,7 +56,7 @@ func (w *writer) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup,
 			known, fresh = true, w.Younger(e.made, cache.SettleWindow) // another worker made it meanwhile
 		}
 	})
-	if (!known || fresh) && carries(g.Tags, tracking(a.Tags)) {
+	if (!known || fresh) && naming.Carries(g.Tags, tracking(a.Tags)) {
 		if !known {
 			w.inv.write(func() { w.inv.sgs.put(g.ID, &sgEntry{g: g, at: w.Config.Now(), written: w.Config.Now()}) })
 		}

@@ -93,7 +93,7 @@ func (w *writer) checkTargetGroup(ctx context.Context, id model.StackID, arn, wh
 		}
 		tags = got[arn]
 	}
-	if !carries(tags, naming.StackTags(w.Config.Cluster, id)) {
+	if !naming.Carries(tags, naming.StackTags(w.Config.Cluster, id)) {
 		return seen, nameTaken(what, "a target group of this name exists and belongs to %s", ownerOf(tags))
 	}
 	return seen, nil
@@ -116,13 +116,13 @@ func (w *writer) targetGroupNameTaken(ctx context.Context, id model.StackID, nam
 	known, stack := false, naming.StackTags(w.Config.Cluster, id)
 	w.inv.write(func() {
 		e := w.inv.groups.get(arn)
-		known = e != nil && (e.vpc != w.VPC || carries(e.g.Tags, stack))
+		known = e != nil && (e.vpc != w.VPC || naming.Carries(e.g.Tags, stack))
 		if e != nil && !known {
 			// They were not read, or have changed.
 			w.inv.groups.edit(arn, func(e *groupEntry) { e.tagsAt = time.Time{} })
 		}
 	})
-	if !known && carries(tags[arn], stack) {
+	if !known && naming.Carries(tags[arn], stack) {
 		w.inv.write(func() { forgetTargetGroups(w.inv) })
 		return sdk.Failed(engine.Conflict, what, "it exists already")
 	}

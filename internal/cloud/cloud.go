@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/certificates"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/enis"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
@@ -57,7 +58,7 @@ func compose(at *sdk.Client) *Cloud {
 	ends := &enis.ENIs{Client: at}
 	f := &facts{
 		Client: at, endpoints: ends, inv: inv, reader: r, network: &networkFacts{Client: at}, names: &nameFacts{Client: at, inv: inv},
-		certificates: &certificates{Client: at}, addOns: &addOns{Client: at, inv: inv}, targets: t,
+		certificates: certificates.New(at), addOns: &addOns{Client: at, inv: inv}, targets: t,
 	}
 	c := &Cloud{
 		client: at, inv: inv, reader: r, facts: f, targets: t, endpoints: ends,
@@ -110,6 +111,12 @@ func (c *Cloud) RateLimits() []ratelimit.Limit { return c.targets.limits.own.Lim
 
 // Class implements engine.Cloud.
 func (c *Cloud) Class(err error) engine.Class { return sdk.ClassOf(err) }
+
+// ImportedCertificates counts the certificates that the cluster has imported from TLS Secrets, by the kinds of their
+// stacks, and those that it has not looked at.
+func (c *Cloud) ImportedCertificates(ctx context.Context, most int) (of map[model.Kind]int, unseen int, err error) {
+	return c.facts.certificates.Imported(ctx, most)
+}
 
 // Forget drops all that was read, as a restart would.
 func (c *Cloud) Forget() {

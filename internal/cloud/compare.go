@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -62,7 +63,7 @@ func (r *reader) unconfirmed(id model.StackID, b model.AskComparison) (out uncon
 			}
 		}
 		for sg, e := range r.inv.sgs.having(isBackend, "") {
-			if !belongs(r.Config.Cluster, id, e.g.Tags) && old(e.at, e.made) {
+			if !naming.Belongs(r.Config.Cluster, id, e.g.Tags) && old(e.at, e.made) {
 				out.sgs = append(out.sgs, sg)
 			}
 		}

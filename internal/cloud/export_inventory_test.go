@@ -38,9 +38,9 @@ func (r *reader) checkIndexes(due []string) error {
 	for id := range stacks {
 		found := [][]string{sortedIDs(r.inv.stackLoadBalancers(id)), sortedIDs(r.inv.stackTargetGroups(id)), sortedIDs(r.inv.stackSecurityGroups(id))}
 		scanned := [][]string{
-			sortedIDs(only(v.lbs.all(), func(e *lbEntry) bool { return e.lb.VPC == r.VPC && belongs(r.Config.Cluster, id, e.lb.Tags) })),
-			sortedIDs(only(v.groups.all(), func(e *groupEntry) bool { return e.vpc == r.VPC && belongs(r.Config.Cluster, id, e.g.Tags) })),
-			sortedIDs(only(v.sgs.all(), func(e *sgEntry) bool { return belongs(r.Config.Cluster, id, e.g.Tags) })),
+			sortedIDs(only(v.lbs.all(), func(e *lbEntry) bool { return e.lb.VPC == r.VPC && naming.Belongs(r.Config.Cluster, id, e.lb.Tags) })),
+			sortedIDs(only(v.groups.all(), func(e *groupEntry) bool { return e.vpc == r.VPC && naming.Belongs(r.Config.Cluster, id, e.g.Tags) })),
+			sortedIDs(only(v.sgs.all(), func(e *sgEntry) bool { return naming.Belongs(r.Config.Cluster, id, e.g.Tags) })),
 		}
 		if d := cmp.Diff(scanned, found); d != "" {
 			return fmt.Errorf("stack %s (-scanned +found):\n%s", id, d)
@@ -48,7 +48,7 @@ func (r *reader) checkIndexes(due []string) error {
 	}
 	for id := range v.sgs.all() {
 		users := sortedIDs(only(v.lbs.all(), func(e *lbEntry) bool {
-			return ours(r.Config.Cluster, e.lb.Tags) && slices.Contains(e.lb.SecurityGroups, id)
+			return naming.Owns(r.Config.Cluster, e.lb.Tags) && slices.Contains(e.lb.SecurityGroups, id)
 		}))
 		if d := cmp.Diff(users, sortedIDs(v.lbs.having(bySecurityGroup, id))); d != "" {
 			return fmt.Errorf("users of security group %s (-scanned +found):\n%s", id, d)

@@ -7,18 +7,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/certificates"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/enis"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// How long answers are kept. An answer that says "there is none" is what a user is about to
-// mend, so it is kept for a short time.
-const (
-	noneFor   = 30 * time.Second
-	healthFor = time.Second
-)
+// healthFor is how long the health of targets is taken as read.
+const healthFor = time.Second
 
 // facts answers the questions of a stack.
 type facts struct {
@@ -28,7 +25,7 @@ type facts struct {
 
 	network      *networkFacts
 	names        *nameFacts
-	certificates *certificates
+	certificates *certificates.Certificates
 	addOns       *addOns
 	targets      *targets
 	endpoints    *enis.ENIs
@@ -37,7 +34,7 @@ type facts struct {
 func (f *facts) reset() {
 	f.network.reset()
 	f.names.reset()
-	f.certificates.reset()
+	f.certificates.Reset()
 	f.addOns.reset()
 	f.targets.reset()
 }
@@ -57,7 +54,7 @@ func (f *facts) answer(ctx context.Context, id model.StackID, out *observed.Stac
 	case model.AskGroups:
 		return answered(facts.Groups, q.Key())(f.names.askGroups(ctx, q))
 	case model.AskCertificates:
-		facts.Certificates, err = f.certificates.askCertificates(ctx)
+		facts.Certificates, err = f.certificates.AskCertificates(ctx)
 		facts.CertificatesAsked = err == nil
 	case model.AskTargetGroup:
 		err = answered(facts.TargetGroups, q.Ref)(f.names.askTargetGroup(ctx, q.Ref))
@@ -73,16 +70,16 @@ func (f *facts) answer(ctx context.Context, id model.StackID, out *observed.Stac
 	case model.AskHealth:
 		return answered(facts.Health, q.ARN)(f.targets.askHealth(ctx, q.ARN))
 	case model.AskOwnCertificates:
-		facts.OwnCertificates, err = f.certificates.askOwnCertificates(ctx, id)
-		facts.OwnCertificatesAsked, facts.Imports = err == nil, f.certificates.imports(id)
+		facts.OwnCertificates, err = f.certificates.AskOwnCertificates(ctx, id)
+		facts.OwnCertificatesAsked, facts.Imports = err == nil, f.certificates.Imports(id)
 	case model.AskCertificateOwner:
-		return answered(facts.CertificateOwners, q.ARN)(f.certificates.askCertificateOwner(ctx, q))
+		return answered(facts.CertificateOwners, q.ARN)(f.certificates.AskCertificateOwner(ctx, q))
 	case model.AskHostedZones:
-		facts.Zones, err = f.certificates.askHostedZones(ctx, q)
+		facts.Zones, err = f.certificates.Zones.AskHostedZones(ctx, q)
 	case model.AskValidation:
-		return answered(facts.Validations, q.ARN)(f.certificates.askValidation(ctx, q))
+		return answered(facts.Validations, q.ARN)(f.certificates.AskValidation(ctx, q))
 	case model.AskPublicCertificates:
-		facts.PublicCertificates, err = f.certificates.askPublicCertificates(ctx)
+		facts.PublicCertificates, err = f.certificates.AskPublicCertificates(ctx)
 		facts.PublicCertificatesAsked = err == nil
 	case model.AskALBTargets:
 		return answered(facts.ALBTargets, q.ARN)(f.targets.askALBTargets(ctx, q, since))

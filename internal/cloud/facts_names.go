@@ -26,7 +26,7 @@ const noneEach = 2 * time.Second
 
 // noneAge is for how long "there is none" is kept where so many names have that answer: they are
 // looked for one by one, and all together must not cost more than a call every two seconds.
-func noneAge(names int) time.Duration { return max(noneFor, time.Duration(names)*noneEach) }
+func noneAge(names int) time.Duration { return max(sdk.NoneFor, time.Duration(names)*noneEach) }
 
 // count is how many entries of a cache are so.
 func count[K comparable, V any](cache map[K]V, is func(V) bool) (n int) {
@@ -194,7 +194,7 @@ func (n *nameFacts) eachGroup(ctx context.Context, f []ec2types.Filter, do func(
 func (v *inventory) madeFor(arn string) (namespace string, known bool) {
 	v.read(func() {
 		e := v.groups.get(arn)
-		if e == nil || !ours(v.cluster, e.g.Tags) {
+		if e == nil || !naming.Owns(v.cluster, e.g.Tags) {
 			return
 		}
 		for _, k := range model.Kinds {
@@ -223,7 +223,7 @@ func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, err
 		}
 		n.With(func() {
 			f := n.names[ref]
-			arn, ok = f.arn, n.Younger(f.at, f.age(n.names, noneFor))
+			arn, ok = f.arn, n.Younger(f.at, f.age(n.names, sdk.NoneFor))
 		})
 		return arn, ok
 	}

@@ -60,10 +60,10 @@ func (n *networkFacts) askSubnets(ctx context.Context, q model.AskSubnets, maxAg
 		if err != nil {
 			return observed.SubnetAnswer{}, err
 		}
-		if (len(out.Missing) == 0 && len(out.Candidates) > 0) || maxAge <= noneFor {
+		if (len(out.Missing) == 0 && len(out.Candidates) > 0) || maxAge <= sdk.NoneFor {
 			return out, nil
 		}
-		maxAge = noneFor
+		maxAge = sdk.NoneFor
 	}
 }
 
@@ -207,7 +207,7 @@ func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.
 	cached := func() (s *observed.Subnet, ok bool) {
 		n.With(func() {
 			f := n.foreign[id]
-			age := noneFor
+			age := sdk.NoneFor
 			if f.subnet == nil {
 				age = noneAge(count(n.foreign, func(f foundSubnet) bool { return f.subnet == nil }))
 			}

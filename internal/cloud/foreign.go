@@ -64,7 +64,7 @@ func resourceOf(tags map[string]string) string {
 }
 
 func (v *foreign) add(tags map[string]string, f observed.Foreign) {
-	if !ours(v.cluster, tags) {
+	if !naming.Owns(v.cluster, tags) {
 		return
 	}
 	now := v.now()
@@ -244,7 +244,7 @@ func (v *foreign) capacity(e *lbEntry, units int32, now time.Time) {
 
 // tracked reports whether tags are those of a stack of the cluster.
 func tracked(cluster string, tags map[string]string) bool {
-	return ours(cluster, tags) && slices.ContainsFunc(model.Kinds, func(k model.Kind) bool {
+	return naming.Owns(cluster, tags) && slices.ContainsFunc(model.Kinds, func(k model.Kind) bool {
 		return tags[naming.StackTag(k)] != "" && tags[naming.ResourceTag(k)] != ""
 	})
 }

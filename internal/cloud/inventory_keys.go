@@ -25,7 +25,7 @@ func stackKind(k model.Kind) string { return byStack + " " + string(k) }
 
 // stackKeys are the keys of a resource by its tags.
 func (v *inventory) stackKeys(tags map[string]string) (out []tableKey) {
-	if !ours(v.cluster, tags) {
+	if !naming.Owns(v.cluster, tags) {
 		return nil
 	}
 	for _, k := range model.Kinds {
@@ -38,7 +38,7 @@ func (v *inventory) stackKeys(tags map[string]string) (out []tableKey) {
 
 func (v *inventory) loadBalancerKeys(arn string, e *lbEntry) []tableKey {
 	out := v.stackKeys(e.lb.Tags)
-	if ours(v.cluster, e.lb.Tags) {
+	if naming.Owns(v.cluster, e.lb.Tags) {
 		for _, id := range e.lb.SecurityGroups {
 			out = append(out, tableKey{bySecurityGroup, id})
 		}
@@ -56,7 +56,7 @@ func (v *inventory) targetGroupKeys(arn string, e *groupEntry) []tableKey {
 
 func (v *inventory) securityGroupKeys(_ string, e *sgEntry) []tableKey {
 	out := v.stackKeys(e.g.Tags)
-	if carries(e.g.Tags, map[string]string{naming.ClusterTag: v.cluster, naming.BackendTag: model.BackendGroupTag}) {
+	if naming.Carries(e.g.Tags, map[string]string{naming.ClusterTag: v.cluster, naming.BackendTag: model.BackendGroupTag}) {
 		out = append(out, tableKey{isBackend, ""})
 	}
 	return out

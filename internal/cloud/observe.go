@@ -90,38 +90,19 @@ func since(questions []model.Question) (t time.Time) {
 	return t
 }
 
-// belongs reports whether tags mark a resource of the stack, by today's tags or those of the first
-// generation. What has no resource id cannot be matched and does not count.
-func belongs(cluster string, id model.StackID, tags map[string]string) bool {
-	if tags[naming.ResourceTag(id.Kind)] == "" {
-		return false
-	}
-	return carries(tags, naming.StackTags(cluster, id)) || carries(tags, naming.LegacyStackTags(cluster, id))
-}
-
-// carries reports whether tags hold all of the wanted ones.
-func carries(tags, want map[string]string) bool {
-	for k, v := range want {
-		if have, ok := tags[k]; !ok || have != v {
-			return false
-		}
-	}
-	return true
-}
-
 // stackLoadBalancers are the load balancers of a stack, under the lock of the inventory.
 func (v *inventory) stackLoadBalancers(id model.StackID) iter.Seq2[string, *lbEntry] {
-	return only(ofStack(v.lbs, id), func(e *lbEntry) bool { return e.lb.VPC == v.vpc && belongs(v.cluster, id, e.lb.Tags) })
+	return only(ofStack(v.lbs, id), func(e *lbEntry) bool { return e.lb.VPC == v.vpc && naming.Belongs(v.cluster, id, e.lb.Tags) })
 }
 
 // stackTargetGroups are the target groups of a stack, under the lock of the inventory.
 func (v *inventory) stackTargetGroups(id model.StackID) iter.Seq2[string, *groupEntry] {
-	return only(ofStack(v.groups, id), func(e *groupEntry) bool { return e.vpc == v.vpc && belongs(v.cluster, id, e.g.Tags) })
+	return only(ofStack(v.groups, id), func(e *groupEntry) bool { return e.vpc == v.vpc && naming.Belongs(v.cluster, id, e.g.Tags) })
 }
 
 // stackSecurityGroups are the security groups of a stack, under the lock of the inventory.
 func (v *inventory) stackSecurityGroups(id model.StackID) iter.Seq2[string, *sgEntry] {
-	return only(ofStack(v.sgs, id), func(e *sgEntry) bool { return belongs(v.cluster, id, e.g.Tags) })
+	return only(ofStack(v.sgs, id), func(e *sgEntry) bool { return naming.Belongs(v.cluster, id, e.g.Tags) })
 }
 
 func ofStack[E any](t *table[E], id model.StackID) iter.Seq2[string, *E] {

@@ -18,7 +18,7 @@ func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][
 	out := map[model.StackID][]string{}
 	note := func(id, vpc string, tags map[string]string) {
 		value := tags[naming.StackTag(kind)]
-		if vpc != c.client.VPC || value == "" || !ours(c.client.Config.Cluster, tags) || tags[naming.ResourceTag(kind)] == "" {
+		if vpc != c.client.VPC || value == "" || !naming.Owns(c.client.Config.Cluster, tags) || tags[naming.ResourceTag(kind)] == "" {
 			return
 		}
 		of := stackOf(kind, value)
@@ -42,7 +42,7 @@ func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][
 }
 
 // Owns reports whether tags mark a resource of the cluster.
-func (c *Cloud) Owns(tags map[string]string) bool { return ours(c.client.Config.Cluster, tags) }
+func (c *Cloud) Owns(tags map[string]string) bool { return naming.Owns(c.client.Config.Cluster, tags) }
 
 // Resources are what there is in the VPC: all load balancers and target groups, and the ids of the security groups of the
 // cluster.

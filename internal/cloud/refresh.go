@@ -26,14 +26,6 @@ type reader struct {
 	inv *inventory
 }
 
-// legacyClusterTag marks resources of the first generation of controllers.
-const legacyClusterTag = "ingress.k8s.aws/cluster"
-
-// ours reports whether tags mark a resource of the cluster.
-func ours(cluster string, tags map[string]string) bool {
-	return tags[naming.ClusterTag] == cluster || tags[legacyClusterTag] == cluster
-}
-
 // list makes sure that it is known which load balancers, target groups and security groups there
 // are, and whose they are. It reads what is not known, too old, or older than since, once for all
 // who ask. The security groups are optional: load balancers serve, and their rules can be changed,
@@ -218,7 +210,7 @@ func (r *reader) listSecurityGroups(ctx context.Context) error {
 	start := r.Config.Now()
 	seen := map[string]observed.SecurityGroup{}
 	err := r.describeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
-		Filters: append(sdk.Filters("vpc-id", r.VPC), sdk.Filter("tag-key", naming.ClusterTag, legacyClusterTag)),
+		Filters: append(sdk.Filters("vpc-id", r.VPC), sdk.Filter("tag-key", naming.ClusterTag, naming.LegacyClusterTag)),
 	}, seen)
 	if err != nil {
 		return err
@@ -239,7 +231,7 @@ func (r *reader) describeSecurityGroups(ctx context.Context, in *ec2.DescribeSec
 			return err
 		}
 		for _, g := range page.SecurityGroups {
-			if x := convert.SecurityGroupFromAWS(g); ours(r.Config.Cluster, x.Tags) {
+			if x := convert.SecurityGroupFromAWS(g); naming.Owns(r.Config.Cluster, x.Tags) {
 				seen[x.ID] = x
 			}
 		}

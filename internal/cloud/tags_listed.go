@@ -28,7 +28,7 @@ const (
 func (r *reader) listTagged(ctx context.Context) error {
 	start := r.Config.Now()
 	shown := map[string]map[string]string{}
-	for _, key := range []string{naming.ClusterTag, legacyClusterTag} {
+	for _, key := range []string{naming.ClusterTag, naming.LegacyClusterTag} {
 		pages := tagging.NewGetResourcesPaginator(r.API.Tagging, &tagging.GetResourcesInput{
 			TagFilters:          []taggingtypes.TagFilter{{Key: aws.String(key), Values: []string{r.Config.Cluster}}},
 			ResourceTypeFilters: []string{"elasticloadbalancing:loadbalancer", "elasticloadbalancing:targetgroup"},
@@ -77,7 +77,7 @@ func (r *reader) settleTags(shown map[string]string, young bool, tags *map[strin
 		*tags, *at = shown, now
 	case shown != nil && maps.Equal(shown, *tags):
 		*at = now
-	case shown == nil && unknown && !young, shown == nil && !unknown && !ours(r.Config.Cluster, *tags):
+	case shown == nil && unknown && !young, shown == nil && !unknown && !naming.Owns(r.Config.Cluster, *tags):
 		*at = now // of another owner, whose tags do not matter
 	default:
 		*at = time.Time{}
@@ -91,7 +91,7 @@ func (e *lbEntry) young(c *sdk.Client) bool { return c.Younger(e.created, tagLag
 // cluster's. AWS does not say when a target group was made.
 func (v *inventory) ofOthers(c *sdk.Client, e *groupEntry, shown map[string]map[string]string) bool {
 	for _, arn := range e.g.LoadBalancers {
-		if lb := v.lbs.get(arn); lb != nil && shown[arn] == nil && !ours(c.Config.Cluster, lb.lb.Tags) && !lb.young(c) {
+		if lb := v.lbs.get(arn); lb != nil && shown[arn] == nil && !naming.Owns(c.Config.Cluster, lb.lb.Tags) && !lb.young(c) {
 			return true
 		}
 	}

@@ -68,7 +68,7 @@ func (t targetGroups) MadeFor(ctx context.Context, arn string, read bool) ([]str
 func (t targetGroups) MadeOf(arn string) (id model.StackID, group string, ok bool) {
 	t.inv.read(func() {
 		e := t.inv.groups.get(arn)
-		if e == nil || !ours(t.Config.Cluster, e.g.Tags) {
+		if e == nil || !naming.Owns(t.Config.Cluster, e.g.Tags) {
 			return
 		}
 		for _, k := range model.Kinds {
@@ -83,7 +83,7 @@ func (t targetGroups) MadeOf(arn string) (id model.StackID, group string, ok boo
 // groupMadeFor are the namespaces of which one has the Service that a target group with these tags was made for, none
 // if this cluster's controller did not make it.
 func groupMadeFor(c *sdk.Client, tags map[string]string) []string {
-	if !ours(c.Config.Cluster, tags) {
+	if !naming.Owns(c.Config.Cluster, tags) {
 		return nil
 	}
 	for _, kind := range []model.Kind{model.Ingress, model.Service} {

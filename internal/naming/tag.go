@@ -30,7 +30,7 @@ func StackTags(cluster string, id model.StackID) map[string]string {
 
 // LegacyStackTags are those by which resources of the first generation of controllers are found.
 func LegacyStackTags(cluster string, id model.StackID) map[string]string {
-	return map[string]string{legacyClusterTag: cluster, StackTag(id.Kind): StackTagValue(id)}
+	return map[string]string{LegacyClusterTag: cluster, StackTag(id.Kind): StackTagValue(id)}
 }
 
 // ResourceTags are all tags of a resource. Tracking tags win over tags of users.
@@ -51,7 +51,8 @@ func BackendGroupTags(cluster string, defaults map[string]string) map[string]str
 	return tags
 }
 
-const legacyClusterTag = "ingress.k8s.aws/cluster"
+// LegacyClusterTag marks resources of the first generation of controllers.
+const LegacyClusterTag = "ingress.k8s.aws/cluster"
 
 // MaxTags is how many tags AWS accepts on a resource. Those of AWS itself, aws:, do not
 // count. https://docs.aws.amazon.com/tag-editor/latest/userguide/tagging.html
@@ -77,7 +78,7 @@ func ReservedTag(key string) bool {
 func LegacyTag(cluster, key string) bool {
 	switch key {
 	case "kubernetes.io/cluster/" + cluster, "kubernetes.io/cluster-name", "kubernetes.io/namespace",
-		"kubernetes.io/ingress-name", "kubernetes.io/service-name", "kubernetes.io/service-port", legacyClusterTag:
+		"kubernetes.io/ingress-name", "kubernetes.io/service-name", "kubernetes.io/service-port", LegacyClusterTag:
 		return true
 	}
 	return false

@@ -37,6 +37,9 @@ const (
 // faultKept is how long it is remembered that a read failed before.
 const faultKept = time.Hour
 
+// NoneFor is how long an answer that says "there is none" is kept: it is what a user is about to mend.
+const NoneFor = 30 * time.Second
+
 // deniedFor is how long the denial of an essential read is believed.
 const deniedFor = 30 * time.Second
 
@@ -241,4 +244,21 @@ func actionOf(err error) string {
 		return ""
 	}
 	return failure.Permission(operation)
+}
+
+// OtherFault is the fault that stands in an answer about another service. Its message is empty
+// where the call was put off to keep below AWS's limits. An error is given back where it is the caller's.
+func OtherFault(err error) (*observed.Fault, error) {
+	if PutOff(err) {
+		return &observed.Fault{Again: firstFaultWait}, nil // it is admitted by then as a rule
+	}
+	f := FaultOf(err)
+	if f == nil {
+		return nil, err
+	}
+	own := *f
+	if own.Reason == finding.CallFailed {
+		own.Reason = "" // it may pass soon
+	}
+	return &own, nil
 }

@@ -1,4 +1,4 @@
-package cloud
+package certificates
 
 import (
 	"context"
@@ -51,9 +51,9 @@ func validationRecords(d *acmtypes.CertificateDetail) (out []observed.DNSRecord,
 	return out, complete
 }
 
-// askValidation reads the records of a certificate, and whether it is in use. One that is gone has
+// AskValidation reads the records of a certificate, and whether it is in use. One that is gone has
 // none.
-func (c *certificates) askValidation(ctx context.Context, q model.AskValidation) (observed.Validation, error) {
+func (c *Certificates) AskValidation(ctx context.Context, q model.AskValidation) (observed.Validation, error) {
 	cached := func() (out observed.Validation, ok bool) {
 		c.With(func() {
 			e := c.certs.validations[q.ARN]
@@ -78,9 +78,9 @@ func (c *certificates) askValidation(ctx context.Context, q model.AskValidation)
 	})
 }
 
-// askPublicCertificates lists the certificates of the account and region that Amazon has issued, or
+// AskPublicCertificates lists the certificates of the account and region that Amazon has issued, or
 // is about to.
-func (c *certificates) askPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
+func (c *Certificates) AskPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
 	cached := func() (out []observed.PublicCertificate, ok bool) {
 		c.With(func() { out, ok = c.certs.public.list, c.Younger(c.certs.public.at, publicFor) })
 		return out, ok
@@ -96,7 +96,7 @@ func (c *certificates) askPublicCertificates(ctx context.Context) ([]observed.Pu
 	})
 }
 
-func (c *certificates) readPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
+func (c *Certificates) readPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
 	var out []observed.PublicCertificate
 	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{
 		// Those that failed are never looked at again by ACM.

@@ -1,4 +1,4 @@
-package cloud
+package certificates
 
 import (
 	"context"
@@ -12,8 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	dnstypes "github.com/aws/aws-sdk-go-v2/service/route53/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -28,9 +29,12 @@ const (
 	madeFor = 10 * time.Minute
 )
 
-// dnsCache keeps the hosted zones and what was done to their records.
-type dnsCache struct {
-	zones observed.HostedZones
+// Zones are the hosted zones of the account, and what was done to their records.
+type Zones struct {
+	*sdk.Client
+
+	cache.Guard
+	known observed.HostedZones
 	stale bool // one of them has gone
 	// locked is why a record could not be changed for want of permission.
 	locked   *observed.Fault
@@ -41,19 +45,23 @@ type dnsCache struct {
 
 type recordKey struct{ name, value string }
 
-func newDNSCache() dnsCache { return dnsCache{made: map[recordKey]time.Time{}} }
+// Reset forgets what was read and done.
+func (c *Zones) Reset() {
+	c.With(func() {
+		c.known, c.stale, c.locked, c.lockedAt, c.made = observed.HostedZones{}, false, nil, time.Time{}, map[recordKey]time.Time{}
+	})
+}
 
-// askHostedZones lists the zones of the account.
-func (c *certificates) askHostedZones(ctx context.Context, q model.AskHostedZones) (*observed.HostedZones, error) {
+// AskHostedZones lists the zones of the account.
+func (c *Zones) AskHostedZones(ctx context.Context, q model.AskHostedZones) (*observed.HostedZones, error) {
 	cached := func() (out observed.HostedZones, ok bool) {
 		c.With(func() {
-			d := &c.dns
-			out = d.zones
+			out = c.known
 			age := zonesFor
 			if q.Recent {
-				age = noneFor
+				age = sdk.NoneFor
 			}
-			ok = c.Younger(out.At, age) && !d.stale
+			ok = c.Younger(out.At, age) && !c.stale
 			out.Locked = c.lock()
 		})
 		return out, ok
@@ -64,18 +72,18 @@ func (c *certificates) askHostedZones(ctx context.Context, q model.AskHostedZone
 			return err
 		}
 		c.With(func() {
-			c.dns.zones, c.dns.stale = observed.HostedZones{List: list, At: c.Config.Now()}, false
+			c.known, c.stale = observed.HostedZones{List: list, At: c.Config.Now()}, false
 		})
 		return nil
 	})
-	f, err := otherFault(err)
+	f, err := sdk.OtherFault(err)
 	if f != nil {
 		c.With(func() { out = observed.HostedZones{At: c.Config.Now(), Fault: f, Locked: c.lock()} })
 	}
 	return &out, err
 }
 
-func (c *certificates) readHostedZones(ctx context.Context) (out []observed.HostedZone, err error) {
+func (c *Zones) readHostedZones(ctx context.Context) (out []observed.HostedZone, err error) {
 	pages := route53.NewListHostedZonesPaginator(c.API.Route53, &route53.ListHostedZonesInput{})
 	for pages.HasMorePages() {
 		page, err := sdk.Brief(ctx, func(ctx context.Context) (*route53.ListHostedZonesOutput, error) { return pages.NextPage(ctx) })
@@ -93,62 +101,66 @@ func (c *certificates) readHostedZones(ctx context.Context) (out []observed.Host
 	return out, nil
 }
 
-// lock is why records cannot be changed, as AWS answered a short while ago. The lock of the facts
-// is held.
-func (c *certificates) lock() *observed.Fault {
-	if d := &c.dns; c.Younger(d.lockedAt, lockedFor) {
-		return d.locked
+// lock is why records cannot be changed, as AWS answered a short while ago. The lock is
+// held.
+func (c *Zones) lock() *observed.Fault {
+	if c.Younger(c.lockedAt, lockedFor) {
+		return c.locked
 	}
 	return nil
 }
 
-// recordMade reports whether a record was made or found there a short while ago. The lock of the facts
-// is held.
-func (c *certificates) recordMade(name, value string) bool {
-	return c.Younger(c.dns.made[recordKey{name, value}], madeFor)
+// recordMade reports whether a record was made or found there a short while ago.
+func (c *Zones) recordMade(name, value string) (made bool) {
+	c.With(func() { made = c.Younger(c.made[recordKey{name, value}], madeFor) })
+	return made
 }
 
-// createRecord makes a record. One that is there is the desired one, or else ACM will not be
+// forgetRecord lets a record be made again.
+func (c *Zones) forgetRecord(name, value string) {
+	c.With(func() { delete(c.made, recordKey{name, value}) })
+}
+
+// CreateRecord makes a record. One that is there is the desired one, or else ACM will not be
 // content with it and the finding says so.
-func (c *certificates) createRecord(ctx context.Context, a plan.CreateRecord) error {
+func (c *Zones) CreateRecord(ctx context.Context, a plan.CreateRecord) error {
 	what := "make DNS record " + a.Name + " CNAME " + a.Value
 	err := c.changeRecord(ctx, what, dnstypes.ChangeActionCreate, a)
 	if err != nil && !batchRefused(err, "but it already exists") {
 		return err
 	}
 	c.With(func() {
-		d := &c.dns
-		for k, at := range d.made {
+		for k, at := range c.made {
 			if !c.Younger(at, madeFor) {
-				delete(d.made, k)
+				delete(c.made, k)
 			}
 		}
-		d.made[recordKey{a.Name, a.Value}] = c.Config.Now()
+		c.made[recordKey{a.Name, a.Value}] = c.Config.Now()
 	})
 	return nil
 }
 
-// deleteRecord removes a record of a certificate of the cluster. One that is gone or that a user
+// DeleteRecord removes a record of a certificate of the cluster. One that is gone or that a user
 // has changed is a success, and so is one that this controller must not touch: it does no harm.
-func (c *certificates) deleteRecord(ctx context.Context, a plan.DeleteRecord) (plan.Result, error) {
+func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (plan.Result, error) {
 	what := "remove DNS record " + a.Name
 	if !c.ownRecord(a) {
-		return plan.Result{}, sdk.Failed(engine.Conflict, what, "it is not known as one of a certificate that cluster %s requested", c.Config.Cluster)
+		return plan.Result{}, sdk.Failed(failure.Conflict, what, "it is not known as one of a certificate that cluster %s requested", c.Config.Cluster)
 	}
 	// Whoever still needs it makes it again.
-	c.With(func() { delete(c.dns.made, recordKey{a.Name, a.Value}) })
-	err := c.changeRecord(ctx, what, dnstypes.ChangeActionDelete, a.CreateRecord)
+	c.Zones.forgetRecord(a.Name, a.Value)
+	err := c.Zones.changeRecord(ctx, what, dnstypes.ChangeActionDelete, a.CreateRecord)
 	switch {
 	case err == nil, batchRefused(err, "but it was not found"), batchRefused(err, "do not match the current values"):
 		return plan.Result{}, nil
-	case sdk.ClassOf(err) == engine.Gone, sdk.ClassOf(err) == engine.Denied:
+	case sdk.ClassOf(err) == failure.Gone, sdk.ClassOf(err) == failure.Denied:
 		return plan.Result{Note: a.Name + " stays: " + err.Error()}, nil
 	}
 	return plan.Result{}, err
 }
 
 // ownRecord reports whether a record is one that a certificate of the cluster is validated by.
-func (c *certificates) ownRecord(a plan.DeleteRecord) (ok bool) {
+func (c *Certificates) ownRecord(a plan.DeleteRecord) (ok bool) {
 	c.With(func() {
 		ok = slices.ContainsFunc(c.certs.own, func(o ownCertificate) bool { return o.ARN == a.Certificate }) &&
 			slices.ContainsFunc(c.certs.validations[a.Certificate].Records, func(r observed.DNSRecord) bool { return r.Name == a.Name && r.Value == a.Value })
@@ -158,11 +170,11 @@ func (c *certificates) ownRecord(a plan.DeleteRecord) (ok bool) {
 
 // changeRecord sends one change. Batches would be fewer calls, but one record that is there already
 // fails all of its batch.
-func (c *certificates) changeRecord(ctx context.Context, what string, action dnstypes.ChangeAction, r plan.CreateRecord) error {
+func (c *Zones) changeRecord(ctx context.Context, what string, action dnstypes.ChangeAction, r plan.CreateRecord) error {
 	var locked *observed.Fault
 	c.With(func() { locked = c.lock() })
 	if locked != nil {
-		return sdk.Wrap(engine.Denied, what, errors.New(locked.Message)).WithReason(finding.CertificatePending)
+		return sdk.Wrap(failure.Denied, what, errors.New(locked.Message)).WithReason(finding.CertificatePending)
 	}
 	_, err := c.API.Route53.ChangeResourceRecordSets(ctx, &route53.ChangeResourceRecordSetsInput{
 		HostedZoneId: aws.String(r.Zone), ChangeBatch: &dnstypes.ChangeBatch{Changes: []dnstypes.Change{{
@@ -172,13 +184,13 @@ func (c *certificates) changeRecord(ctx context.Context, what string, action dns
 		}}},
 	})
 	switch sdk.ClassOf(err) {
-	case engine.Denied:
+	case failure.Denied:
 		fault := sdk.FaultFrom(err)
 		fault.Message += " for hosted zone " + r.Zone
-		c.With(func() { c.dns.locked, c.dns.lockedAt = &fault, c.Config.Now() })
-		return sdk.Wrap(engine.Denied, what, errors.New(fault.Message)).WithReason(finding.CertificatePending)
-	case engine.Gone:
-		c.With(func() { c.dns.stale = true })
+		c.With(func() { c.locked, c.lockedAt = &fault, c.Config.Now() })
+		return sdk.Wrap(failure.Denied, what, errors.New(fault.Message)).WithReason(finding.CertificatePending)
+	case failure.Gone:
+		c.With(func() { c.stale = true })
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

@@ -1,4 +1,4 @@
-package cloud
+package certificates
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -35,9 +35,9 @@ type ownCertificate struct {
 	at   time.Time // when it was described
 }
 
-// askOwnCertificates reads the certificates that carry the tags of the stack. All of the cluster
+// AskOwnCertificates reads the certificates that carry the tags of the stack. All of the cluster
 // are read at once.
-func (c *certificates) askOwnCertificates(ctx context.Context, id model.StackID) ([]observed.OwnCertificate, error) {
+func (c *Certificates) AskOwnCertificates(ctx context.Context, id model.StackID) ([]observed.OwnCertificate, error) {
 	fresh := func() (ok bool) {
 		c.With(func() {
 			age := c.Config.Refresh
@@ -74,11 +74,11 @@ func (c *certificates) askOwnCertificates(ctx context.Context, id model.StackID)
 	var out []observed.OwnCertificate
 	c.With(func() {
 		for _, o := range c.certs.own {
-			if belongs(c.Config.Cluster, id, o.tags) {
+			if naming.Belongs(c.Config.Cluster, id, o.tags) {
 				o.ResourceID = o.tags[naming.ResourceTag(id.Kind)]
 				o.Records = slices.Clone(o.Records)
 				for i := range o.Records {
-					o.Records[i].Made = c.recordMade(o.Records[i].Name, o.Records[i].Value)
+					o.Records[i].Made = c.Zones.recordMade(o.Records[i].Name, o.Records[i].Value)
 				}
 				out = append(out, o.OwnCertificate)
 			}
@@ -88,7 +88,7 @@ func (c *certificates) askOwnCertificates(ctx context.Context, id model.StackID)
 }
 
 // readOwnCertificates reads the certificates of the cluster, and counts those that others have imported.
-func (c *certificates) readOwnCertificates(ctx context.Context) (out []ownCertificate, foreign int, err error) {
+func (c *Certificates) readOwnCertificates(ctx context.Context) (out []ownCertificate, foreign int, err error) {
 	begun := c.Config.Now()
 	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{
 		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
@@ -103,10 +103,10 @@ func (c *certificates) readOwnCertificates(ctx context.Context) (out []ownCertif
 				continue
 			}
 			tags, err := c.certificateTags(ctx, aws.ToString(s.CertificateArn))
-			if err == nil && !ours(c.Config.Cluster, tags) && s.Type == acmtypes.CertificateTypeImported {
+			if err == nil && !naming.Owns(c.Config.Cluster, tags) && s.Type == acmtypes.CertificateTypeImported {
 				foreign++
 			}
-			if sdk.IsGone(err) || err == nil && !ours(c.Config.Cluster, tags) {
+			if sdk.IsGone(err) || err == nil && !naming.Owns(c.Config.Cluster, tags) {
 				continue
 			}
 			if err != nil {
@@ -132,7 +132,7 @@ func (c *certificates) readOwnCertificates(ctx context.Context) (out []ownCertif
 
 // readOwnCertificate completes what the list says: what is missing for one that is not issued. Its
 // records never change, so that one whose records are known is described less often.
-func (c *certificates) readOwnCertificate(ctx context.Context, s acmtypes.CertificateSummary) (ownCertificate, error) {
+func (c *Certificates) readOwnCertificate(ctx context.Context, s acmtypes.CertificateSummary) (ownCertificate, error) {
 	out := ownCertificate{OwnCertificate: observed.OwnCertificate{
 		ARN: aws.ToString(s.CertificateArn), Status: string(s.Status), Domains: s.SubjectAlternativeNameSummaries, Created: aws.ToTime(s.CreatedAt),
 		Public: s.Type == acmtypes.CertificateTypeAmazonIssued,
@@ -167,16 +167,16 @@ func (c *certificates) readOwnCertificate(ctx context.Context, s acmtypes.Certif
 	return out, nil
 }
 
-func (c *certificates) forgetOwnCertificates() {
+func (c *Certificates) forgetOwnCertificates() {
 	c.With(func() {
 		f := &c.certs
 		f.ownAt, f.listAt, f.public.at = time.Time{}, time.Time{}, time.Time{}
 	})
 }
 
-// requestCertificate asks for a certificate. The token makes ACM give the same one where the answer
+// RequestCertificate asks for a certificate. The token makes ACM give the same one where the answer
 // to the same request was lost.
-func (c *certificates) requestCertificate(ctx context.Context, a plan.RequestCertificate) (plan.Result, error) {
+func (c *Certificates) RequestCertificate(ctx context.Context, a plan.RequestCertificate) (plan.Result, error) {
 	sum := sha256.Sum256([]byte(c.Config.Cluster + " " + a.Token))
 	in := &acm.RequestCertificateInput{
 		DomainName: aws.String(a.Domain), SubjectAlternativeNames: a.Hosts, CertificateAuthorityArn: convert.Optional(a.CA),
@@ -193,18 +193,18 @@ func (c *certificates) requestCertificate(ctx context.Context, a plan.RequestCer
 	return plan.Result{ID: aws.ToString(out.CertificateArn)}, nil
 }
 
-// deleteCertificate deletes a certificate of the cluster; one that is gone is a success.
-func (c *certificates) deleteCertificate(ctx context.Context, a plan.DeleteCertificate) error {
+// DeleteCertificate deletes a certificate of the cluster; one that is gone is a success.
+func (c *Certificates) DeleteCertificate(ctx context.Context, a plan.DeleteCertificate) error {
 	ours := false
 	c.With(func() {
 		ours = slices.ContainsFunc(c.certs.own, func(o ownCertificate) bool { return o.ARN == a.ARN })
 	})
 	if !ours {
-		return sdk.Failed(engine.Conflict, "delete certificate "+a.ARN, "it is not known as one that cluster %s requested or imported", c.Config.Cluster)
+		return sdk.Failed(failure.Conflict, "delete certificate "+a.ARN, "it is not known as one that cluster %s requested or imported", c.Config.Cluster)
 	}
 	_, err := c.API.ACM.DeleteCertificate(ctx, &acm.DeleteCertificateInput{CertificateArn: aws.String(a.ARN)})
 	if err != nil && !sdk.IsGone(err) {
-		if sdk.ClassOf(err) != engine.InUse {
+		if sdk.ClassOf(err) != failure.InUse {
 			c.forgetOwnCertificates()
 		}
 		return fmt.Errorf("delete certificate %s: %w", a.ARN, err)

@@ -1,4 +1,4 @@
-package cloud
+package certificates
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -29,9 +29,9 @@ func certificateOwner(tags map[string]string) (out observed.CertificateOwner) {
 	return out
 }
 
-// askCertificateOwner reads for whom a controller requested or imported a certificate. Where its tags may not be read, it
+// AskCertificateOwner reads for whom a controller requested or imported a certificate. Where its tags may not be read, it
 // is at least known that no controller has imported one that ACM has issued.
-func (c *certificates) askCertificateOwner(ctx context.Context, q model.AskCertificateOwner) (observed.CertificateOwner, error) {
+func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCertificateOwner) (observed.CertificateOwner, error) {
 	err := c.Share(ctx, q.Key(), func() error {
 		return c.Gated(ctx, tagsOfCertificates, func() error {
 			_, err := c.certificateTags(ctx, q.ARN)
@@ -41,7 +41,7 @@ func (c *certificates) askCertificateOwner(ctx context.Context, q model.AskCerti
 	switch {
 	case sdk.IsGone(err):
 		return observed.CertificateOwner{}, nil
-	case sdk.FaultOf(err) != nil && sdk.ClassOf(err) == engine.Denied:
+	case sdk.FaultOf(err) != nil && sdk.ClassOf(err) == failure.Denied:
 		if d, e := c.certificateDetail(ctx, q.ARN, ""); e == nil && d.kind != "" && d.kind != acmtypes.CertificateTypeImported {
 			return observed.CertificateOwner{}, nil
 		}
@@ -62,12 +62,12 @@ func (c *certificates) askCertificateOwner(ctx context.Context, q model.AskCerti
 	return out, nil
 }
 
-// ImportedCertificates counts the certificates that the cluster has imported from TLS Secrets, by the kinds of their
+// Imported counts the certificates that the cluster has imported from TLS Secrets, by the kinds of their
 // stacks. It reads the tags of the first most certificates that were imported into the account, and returns how many it
 // left out.
-func (c *Cloud) ImportedCertificates(ctx context.Context, most int) (of map[model.Kind]int, unseen int, err error) {
+func (c *Certificates) Imported(ctx context.Context, most int) (of map[model.Kind]int, unseen int, err error) {
 	of = map[model.Kind]int{}
-	pages := acm.NewListCertificatesPaginator(c.client.API.ACM, &acm.ListCertificatesInput{
+	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{
 		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
 	})
 	read := 0
@@ -84,7 +84,7 @@ func (c *Cloud) ImportedCertificates(ctx context.Context, most int) (of map[mode
 				unseen++
 				continue
 			}
-			tags, err := c.facts.certificates.certificateTags(ctx, aws.ToString(s.CertificateArn))
+			tags, err := c.certificateTags(ctx, aws.ToString(s.CertificateArn))
 			if sdk.IsGone(err) {
 				continue
 			}
@@ -92,7 +92,7 @@ func (c *Cloud) ImportedCertificates(ctx context.Context, most int) (of map[mode
 				return nil, 0, err
 			}
 			o := certificateOwner(tags)
-			if _, imported := naming.NamespaceOfImport(o.ResourceID); imported && o.Cluster == c.client.Config.Cluster {
+			if _, imported := naming.NamespaceOfImport(o.ResourceID); imported && o.Cluster == c.Config.Cluster {
 				of[o.Kind]++
 			}
 		}

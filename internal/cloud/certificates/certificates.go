@@ -1,4 +1,4 @@
-package cloud
+package certificates
 
 import (
 	"context"
@@ -26,18 +26,26 @@ const (
 	certificateTagsFor = 10 * time.Minute
 )
 
-// certificates reads those of ACM, requests, imports and deletes those of the cluster, and makes the DNS records
+// Certificates reads those of ACM, requests, imports and deletes those of the cluster, and makes the DNS records
 // that validate them.
-type certificates struct {
+type Certificates struct {
 	*sdk.Client
 
 	cache.Guard
 	certs certificateCache
-	dns   dnsCache
+
+	Zones *Zones // in which certificates are validated
 }
 
-func (c *certificates) reset() {
-	c.With(func() { c.certs, c.dns = newCertificateCache(), newDNSCache() })
+// New has read nothing yet.
+func New(at *sdk.Client) *Certificates {
+	return &Certificates{Client: at, Zones: &Zones{Client: at}}
+}
+
+// Reset forgets what was read.
+func (c *Certificates) Reset() {
+	c.With(func() { c.certs = newCertificateCache() })
+	c.Zones.Reset()
 }
 
 type certificateCache struct {
@@ -79,8 +87,8 @@ func newCertificateCache() certificateCache {
 	}
 }
 
-// askCertificates reads the issued certificates of the region with their domains.
-func (c *certificates) askCertificates(ctx context.Context) ([]observed.Certificate, error) {
+// AskCertificates reads the issued certificates of the region with their domains.
+func (c *Certificates) AskCertificates(ctx context.Context) ([]observed.Certificate, error) {
 	cached := func() (out []observed.Certificate, ok bool) {
 		c.With(func() { out, ok = c.certs.list, c.Younger(c.certs.listAt, certificatesFor) })
 		return out, ok
@@ -96,7 +104,7 @@ func (c *certificates) askCertificates(ctx context.Context) ([]observed.Certific
 	})
 }
 
-func (c *certificates) readCertificates(ctx context.Context) ([]observed.Certificate, error) {
+func (c *Certificates) readCertificates(ctx context.Context) ([]observed.Certificate, error) {
 	var out []observed.Certificate
 	// Without key types ACM lists only short RSA keys.
 	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{
@@ -125,7 +133,7 @@ func (c *certificates) readCertificates(ctx context.Context) ([]observed.Certifi
 
 // certificate completes what the list says. The list has the domains, unless there are many, and
 // lacks only the authority of private certificates.
-func (c *certificates) certificate(ctx context.Context, s acmtypes.CertificateSummary) (observed.Certificate, error) {
+func (c *Certificates) certificate(ctx context.Context, s acmtypes.CertificateSummary) (observed.Certificate, error) {
 	out := observed.Certificate{
 		ARN: aws.ToString(s.CertificateArn), Status: string(acmtypes.CertificateStatusIssued), Domains: s.SubjectAlternativeNameSummaries,
 		Imported: s.Type == acmtypes.CertificateTypeImported,
@@ -150,7 +158,7 @@ func (c *certificates) certificate(ctx context.Context, s acmtypes.CertificateSu
 }
 
 // certificateDetail describes a certificate; kind is empty where it is not known.
-func (c *certificates) certificateDetail(ctx context.Context, arn string, kind acmtypes.CertificateType) (certificateDetail, error) {
+func (c *Certificates) certificateDetail(ctx context.Context, arn string, kind acmtypes.CertificateType) (certificateDetail, error) {
 	var d certificateDetail
 	c.With(func() { d = c.certs.details[arn] })
 	now := c.Config.Now()
@@ -175,7 +183,7 @@ func (c *certificates) certificateDetail(ctx context.Context, arn string, kind a
 }
 
 // certificateTags reads the tags of a certificate.
-func (c *certificates) certificateTags(ctx context.Context, arn string) (map[string]string, error) {
+func (c *Certificates) certificateTags(ctx context.Context, arn string) (map[string]string, error) {
 	var t certificateTags
 	c.With(func() { t = c.certs.tags[arn] })
 	if c.Younger(t.at, certificateTagsFor) {

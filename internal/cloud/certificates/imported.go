@@ -1,4 +1,4 @@
-package cloud
+package certificates
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -41,7 +41,7 @@ func summaryOf(s acmtypes.CertificateSummary) importedSummary {
 
 // readImported completes what the list says about an imported certificate of the cluster. It reads the
 // certificate when the list shows another one, and now and then.
-func (c *certificates) readImported(ctx context.Context, s acmtypes.CertificateSummary) (ownCertificate, error) {
+func (c *Certificates) readImported(ctx context.Context, s acmtypes.CertificateSummary) (ownCertificate, error) {
 	out := ownCertificate{OwnCertificate: observed.OwnCertificate{
 		ARN: aws.ToString(s.CertificateArn), Status: string(s.Status), Domains: s.SubjectAlternativeNameSummaries, Created: aws.ToTime(s.CreatedAt),
 	}}
@@ -73,7 +73,7 @@ type writtenCertificate struct {
 
 // withWritten lays what was written a short while ago over the certificates of a list that was begun at
 // a time.
-func (c *certificates) withWritten(own []ownCertificate, begun time.Time) []ownCertificate {
+func (c *Certificates) withWritten(own []ownCertificate, begun time.Time) []ownCertificate {
 	c.With(func() {
 		for arn, w := range c.certs.written {
 			if begun.Sub(w.at) > cache.SettleWindow {
@@ -90,8 +90,8 @@ func (c *certificates) withWritten(own []ownCertificate, begun time.Time) []ownC
 	return own
 }
 
-// importCertificate imports a certificate, in place of one of the cluster or as a new one.
-func (c *certificates) importCertificate(ctx context.Context, a plan.ImportCertificate) (plan.Result, error) {
+// ImportCertificate imports a certificate, in place of one of the cluster or as a new one.
+func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCertificate) (plan.Result, error) {
 	what := "import the certificate of Secret " + a.Secret
 	in := &acm.ImportCertificateInput{
 		Certificate: []byte(a.Content.Body), PrivateKey: []byte(a.Content.Key.Reveal()), CertificateArn: convert.Optional(a.ARN),
@@ -113,14 +113,14 @@ func (c *certificates) importCertificate(ctx context.Context, a plan.ImportCerti
 			}
 		})
 		if !known {
-			return plan.Result{}, sdk.Failed(engine.Conflict, what, "certificate %s is not known as one that cluster %s imported", a.ARN, c.Config.Cluster)
+			return plan.Result{}, sdk.Failed(failure.Conflict, what, "certificate %s is not known as one that cluster %s imported", a.ARN, c.Config.Cluster)
 		}
 	}
 	// One attempt: ACM has no token by which a second one would find what the first has made, and AWS's SDK
 	// takes a full quota for one that passes. The next run sees what is there.
 	out, err := c.API.ACM.ImportCertificate(ctx, in, func(o *acm.Options) { o.Retryer = aws.NopRetryer{} })
 	if err != nil {
-		if class := sdk.ClassOf(err); sdk.MayHaveHappened(err) || class == engine.Gone || class == engine.Conflict {
+		if class := sdk.ClassOf(err); sdk.MayHaveHappened(err) || class == failure.Gone || class == failure.Conflict {
 			c.forgetOwnCertificates()
 		}
 		return plan.Result{}, fmt.Errorf("%s: %w", what, err)
@@ -130,8 +130,8 @@ func (c *certificates) importCertificate(ctx context.Context, a plan.ImportCerti
 	return plan.Result{ID: w.ARN}, nil
 }
 
-// imports counts the certificates that are imported, those of all and those of who has a stack.
-func (c *certificates) imports(id model.StackID) observed.Imports {
+// Imports counts the certificates that are imported, those of all and those of who has a stack.
+func (c *Certificates) Imports(id model.StackID) observed.Imports {
 	out := observed.Imports{Of: map[string]int{}}
 	c.With(func() {
 		out.All = c.certs.foreign
@@ -157,7 +157,7 @@ func ownerOfStack(tag string) string {
 }
 
 // write notes an import or its deletion.
-func (c *certificates) write(w writtenCertificate) {
+func (c *Certificates) write(w writtenCertificate) {
 	var own []ownCertificate
 	c.With(func() {
 		c.certs.written[w.ARN] = w
@@ -167,8 +167,8 @@ func (c *certificates) write(w writtenCertificate) {
 	c.With(func() { c.certs.own = own })
 }
 
-// keyTexts are the forms in which an error might quote a private key.
-func keyTexts(key model.Secret) []string {
+// KeyTexts are the forms in which an error might quote a private key.
+func KeyTexts(key model.Secret) []string {
 	text := key.Reveal()
 	out := []string{text, base64.StdEncoding.EncodeToString([]byte(text))}
 	for _, line := range strings.Split(text, "\n") {

@@ -1,0 +1,27 @@
+package naming
+
+import "github.com/fulcrum-lb/fulcrum/internal/model"
+
+// Owns reports whether tags mark a resource of the cluster.
+func Owns(cluster string, tags map[string]string) bool {
+	return tags[ClusterTag] == cluster || tags[LegacyClusterTag] == cluster
+}
+
+// Belongs reports whether tags mark a resource of the stack, by today's tags or those of the first
+// generation. What has no resource id cannot be matched and does not count.
+func Belongs(cluster string, id model.StackID, tags map[string]string) bool {
+	if tags[ResourceTag(id.Kind)] == "" {
+		return false
+	}
+	return Carries(tags, StackTags(cluster, id)) || Carries(tags, LegacyStackTags(cluster, id))
+}
+
+// Carries reports whether tags hold all of the wanted ones.
+func Carries(tags, want map[string]string) bool {
+	for k, v := range want {
+		if have, ok := tags[k]; !ok || have != v {
+			return false
+		}
+	}
+	return true
+}
