@@ -80,7 +80,7 @@ func (v *verifier) lists() []drift.Check {
 	}
 }
 
-// verifying names the caller of calls that look for drift, so that they take their turn behind those of tenants.
+// verifying names the caller of calls that look for drift, so that they count as those of one tenant.
 func verifying(ctx context.Context) context.Context {
 	return withCaller(ctx, "drift", "drift", forDrift)
 }

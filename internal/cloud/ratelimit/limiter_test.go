@@ -49,7 +49,7 @@ func (s *limitedAWS) call(ctx context.Context, operation string) error {
 			if err = c.Attempt(ctx); err != nil {
 				break
 			}
-			if err, o := s.send(operation); c.Answered(err, o) == nil {
+			if o, err := s.send(operation); c.Answered(err, o) == nil {
 				c.End()
 				return nil
 			}
@@ -66,7 +66,7 @@ func (s *limitedAWS) call(ctx context.Context, operation string) error {
 }
 
 // send is one attempt.
-func (s *limitedAWS) send(operation string) (error, Outcome) {
+func (s *limitedAWS) send(operation string) (Outcome, error) {
 	time.Sleep(answerIn / 2)
 	now := time.Now()
 	refused := s.aws.Decide(fault.Call{Service: "elasticloadbalancing", Operation: operation, Account: "1", Region: "x", Time: now}).Error
@@ -75,10 +75,10 @@ func (s *limitedAWS) send(operation string) (error, Outcome) {
 	defer s.mu.Unlock()
 	if refused == nil {
 		s.taken[operation] = append(s.taken[operation], now)
-		return nil, Taken
+		return Taken, nil
 	}
 	s.refused[operation] = append(s.refused[operation], now)
-	return errors.New(refused.Message), Throttled
+	return Throttled, errors.New(refused.Message)
 }
 
 // demand has so many callers that call all the time, and returns how many calls AWS took and refused.

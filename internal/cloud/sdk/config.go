@@ -47,7 +47,7 @@ type Config struct {
 	deadlines *deadlines
 	// TokenBuckets is the client-side throttle table; nil means DefaultTokenBuckets, an empty one none.
 	TokenBuckets []ratelimit.TokenBucket
-	// MaxWait is how long a call waits for its turn; 1 s if zero. One that would have to wait for
+	// MaxWait is how long a call waits for a token; 1 s if zero. One that would have to wait for
 	// longer fails at once with class Throttled and an Error that says when to try again, so that
 	// no worker is held up.
 	MaxWait time.Duration

@@ -24,7 +24,7 @@ import (
 // denies or does not answer becomes an observed.Fault in place of the fact, and the plan holds what
 // depends on it and nothing else.
 //
-// A read that the own rate limiter puts off is neither: the run is repeated when it has its turn.
+// A read that the own rate limiter puts off is neither: the run is repeated when it is admitted.
 
 // How long it takes until an optional read that failed is tried again: the first time, doubled with
 // each further failure, and at most.
@@ -43,7 +43,7 @@ const NoneFor = 30 * time.Second
 // deniedFor is how long the denial of an essential read is believed.
 const deniedFor = 30 * time.Second
 
-// quietFor is how long a throttled read is not reported: its turn comes by then as a rule.
+// quietFor is how long a throttled read is not reported: it is admitted by then as a rule.
 const quietFor = time.Minute
 
 // faultEntry is what is kept of a read that failed, so that it is not repeated at the pace of runs.
