@@ -49,7 +49,7 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	if b.Type != model.Network || !(networkBuilder{b}).withoutGroups() {
 		alb.SecurityGroups = b.securityGroups(alb)
 	}
-	b.unheardClasses(alb)
+	b.ignoredClassSettings(alb)
 	setOrigin(alb, "scheme", scheme.Origin)
 	setOrigin(alb, "addressType", address.Origin)
 	setOrigin(alb, "name", name.Origin)

@@ -133,8 +133,8 @@ func (h HeldCertificates) report(s TLSSecret, owner observed.CertificateOwner) {
 	})
 }
 
-// ReportUnread reports a listener that is held because AWS does not say whether its certificate was imported.
-func (h HeldCertificates) ReportUnread(port int32, s TLSSecret, f observed.Fault) {
+// ReportUnavailable reports a listener that is held because AWS does not say whether its certificate was imported.
+func (h HeldCertificates) ReportUnavailable(port int32, s TLSSecret, f observed.Fault) {
 	h.b.Found.Add(finding.Finding{
 		Object: s.By.Object, Field: s.By.Field, Reason: f.Reason, Severity: finding.Warning,
 		Message: fmt.Sprintf("%s, so that it is not known whether the certificate of port %d was imported from Secret \"%s/%s\"; the port keeps its certificate", f.Message, port, s.Namespace, s.Name),

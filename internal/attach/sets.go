@@ -58,8 +58,8 @@ func SetWaiting() []metav1.Condition {
 	return []metav1.Condition{waiting(gatewayv1.ListenerSetConditionAccepted), waiting(gatewayv1.ListenerSetConditionProgrammed)}
 }
 
-// SetJudged reports whether the status of a ListenerSet is a verdict of this controller.
-func SetJudged(s *gatewayv1.ListenerSet) bool {
+// SetCompared reports whether the status of a ListenerSet is a verdict of this controller.
+func SetCompared(s *gatewayv1.ListenerSet) bool {
 	said := func(of gatewayv1.ListenerSetConditionType, texts ...string) bool {
 		return slices.ContainsFunc(s.Status.Conditions, func(c metav1.Condition) bool { return c.Type == string(of) && slices.Contains(texts, c.Message) })
 	}

@@ -104,7 +104,7 @@ func (f *Facts) unchanged() bool {
 	if f.Memory.HasDone && f.Memory.Done != f.Want {
 		return false // who may edit the binding may write a checkpoint
 	}
-	if f.Found.NotFound || f.Found.Blind || f.Found.Faulty || f.Found.Unsure || f.checkpoint() != f.Want || !f.claimed() {
+	if f.Found.NotFound || f.Found.Blind || f.Found.Faulty || f.Found.Unknown || f.checkpoint() != f.Want || !f.claimed() {
 		return false
 	}
 	return f.specSeen() && !f.gatesClosed()

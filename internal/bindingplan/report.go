@@ -230,7 +230,7 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 	r.againIf(rules.Faulty, LongestBackOff, "")
 	r.againIf(waiting > noGate, r.Options.poll(waiting), "pods wait for their targets to become healthy")
 	r.againIf(len(m.retained) > 0, handover, "old targets serve on until new ones are healthy")
-	if r.Waiting || !rules.Done || len(m.Over) > 0 || waiting > noGate || len(m.retained) > 0 || r.Found.Unsure {
+	if r.Waiting || !rules.Done || len(m.Over) > 0 || waiting > noGate || len(m.retained) > 0 || r.Found.Unknown {
 		return
 	}
 	r.do(Compared)

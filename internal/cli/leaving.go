@@ -34,7 +34,7 @@ func showLeaving(w io.Writer, left []leavingDocument) {
 // leaving are the members of a stack that go to another one and are still served here: the plan has no step for them yet.
 func leaving(d engine.Draft, c config.Config, now time.Time) []leavingDocument {
 	var out []leavingDocument
-	for _, x := range d.Stack.Departing {
+	for _, x := range d.Stack.Leavers {
 		one := leavingDocument{Object: objectDocument(x.Member)}
 		until := x.Since.Add(c.Replacement.DeletionDelay)
 		switch {

@@ -122,7 +122,7 @@ func (w *writer) registerALB(ctx context.Context, a plan.RegisterALB, known plan
 	}, func(have []observed.Target) []observed.Target {
 		return append(have, observed.Target{ID: lb, Port: a.Port})
 	})
-	if sdk.Code(err) == "InvalidTarget" && (a.ARN != "" || w.Younger(made, newborn)) {
+	if sdk.Code(err) == "InvalidTarget" && (a.ARN != "" || w.Younger(made, newLoadBalancer)) {
 		// A load balancer that is being made is not accepted yet.
 		return sdk.Wrap(engine.NotReady, what, err)
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// newborn is how old a load balancer that AWS calls created may be, clocks apart.
-const newborn = 5 * time.Minute
+// newLoadBalancer is how old a load balancer that AWS calls created may be, clocks apart.
+const newLoadBalancer = 5 * time.Minute
 
 func groupIDs(groups []plan.GroupID, known plan.Known) ([]string, error) {
 	var out []string
@@ -103,7 +103,7 @@ func (w *writer) checkLoadBalancer(ctx context.Context, id model.StackID, arn st
 		}
 	})
 	if tags == nil {
-		if w.Config.Now().Sub(created) < newborn {
+		if w.Config.Now().Sub(created) < newLoadBalancer {
 			return nil
 		}
 		got, err := describeTags(ctx, w.Client, []string{arn})
@@ -300,7 +300,7 @@ func (w *writer) deleteLoadBalancer(ctx context.Context, a plan.DeleteLoadBalanc
 	}
 	w.inv.write(func() {
 		w.inv.dropLoadBalancer(a.ARN)
-		w.inv.bury(a.ARN, w.Config.Now())
+		w.inv.addTombstone(a.ARN, w.Config.Now())
 	})
 	return nil
 }

@@ -191,7 +191,7 @@ func (w *writer) deleteSecurityGroup(ctx context.Context, a plan.DeleteSecurityG
 	}
 	w.inv.write(func() {
 		w.inv.sgs.drop(a.GroupID)
-		w.inv.bury(a.GroupID, w.Config.Now())
+		w.inv.addTombstone(a.GroupID, w.Config.Now())
 	})
 	return nil
 }

@@ -171,7 +171,7 @@ func (w *writer) deleteTargetGroup(ctx context.Context, a plan.DeleteTargetGroup
 	}
 	w.inv.write(func() {
 		w.inv.groups.drop(a.ARN)
-		w.inv.bury(a.ARN, w.Config.Now())
+		w.inv.addTombstone(a.ARN, w.Config.Now())
 	})
 	w.targets.forgetALB(a.ARN)
 	w.targets.own().forget(a.ARN)

@@ -116,8 +116,8 @@ func (v *inventory) write(fn func()) {
 	fn()
 }
 
-// bury notes a deletion, and forgets old ones.
-func (v *inventory) bury(id string, now time.Time) {
+// addTombstone notes a deletion, and forgets old ones.
+func (v *inventory) addTombstone(id string, now time.Time) {
 	for k, at := range v.buried {
 		if now.Sub(at) > cache.SettleWindow {
 			delete(v.buried, k)

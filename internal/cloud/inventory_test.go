@@ -84,9 +84,9 @@ func (x *changes) step() string {
 		{"security groups are set", func() {
 			v.lbs.edit(lb, func(e *lbEntry) { e.lb.SecurityGroups = []string{sg} })
 		}},
-		{"a load balancer is deleted", func() { v.dropLoadBalancer(lb); v.bury(lb, x.now) }},
-		{"a target group is deleted", func() { v.groups.drop(group); v.bury(group, x.now) }},
-		{"a security group is deleted", func() { v.sgs.drop(sg); v.bury(sg, x.now) }},
+		{"a load balancer is deleted", func() { v.dropLoadBalancer(lb); v.addTombstone(lb, x.now) }},
+		{"a target group is deleted", func() { v.groups.drop(group); v.addTombstone(group, x.now) }},
+		{"a security group is deleted", func() { v.sgs.drop(sg); v.addTombstone(sg, x.now) }},
 		{"listeners are read", func() {
 			if e := v.lbs.get(lb); e != nil {
 				listeners := map[string]*listenerEntry{}

@@ -20,20 +20,20 @@ type Verifier interface {
 	OnForeign(fn func(model.StackID))
 }
 
-// pokes queue items that no event of the cluster names. Those that come before the queue is there are
+// enqueuer queue items that no event of the cluster names. Those that come before the queue is there are
 // dropped: everything is looked at then.
-type pokes[K comparable] struct {
+type enqueuer[K comparable] struct {
 	mu  sync.Mutex
 	add func(K)
 }
 
-func (p *pokes[K]) set(add func(K)) {
+func (p *enqueuer[K]) set(add func(K)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.add = add
 }
 
-func (p *pokes[K]) poke(k K) {
+func (p *enqueuer[K]) enqueue(k K) {
 	p.mu.Lock()
 	add := p.add
 	p.mu.Unlock()
@@ -69,11 +69,11 @@ func bindingChecks(r *bindings.Reconciler) []drift.Check {
 
 // watchForeign queues stacks of which others have changed something. What this process has not compared
 // yet cannot have been changed since.
-func watchForeign(cloud engine.Cloud, e *engine.Engine, p *pokes[model.StackID]) {
+func watchForeign(cloud engine.Cloud, e *engine.Engine, p *enqueuer[model.StackID]) {
 	if v, ok := cloud.(Verifier); ok && e.Drift != engine.IgnoreDrift {
 		v.OnForeign(func(id model.StackID) {
 			if e.Compared(id) {
-				p.poke(id)
+				p.enqueue(id)
 			}
 		})
 	}

@@ -37,11 +37,11 @@ type Line[K comparable] struct {
 	// Tenant says to whose share an item counts; nil: there is one tenant.
 	Tenant func(k K) string
 
-	// pokes queue items that no event names; nil: none do.
-	pokes *pokes[K]
+	// enqueuer queue items that no event names; nil: none do.
+	enqueuer *enqueuer[K]
 
-	// Waited is called with how long an item has waited for a worker in a lane. Nil to ignore.
-	Waited func(lane string, d time.Duration)
+	// Waited is called with how long an item has waited for a worker at a priority. Nil to ignore.
+	Waited func(priority string, d time.Duration)
 
 	shares   *shares[K]
 	failures *failures[K]
@@ -93,8 +93,8 @@ func (l Line[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log 
 // be in use elsewhere.
 func (l Line[K]) Start(ctx context.Context, src Source, kinds []cluster.Kind, log logr.Logger) error {
 	l.shares, l.failures, l.waits = newShares(l.Tenant), &failures[K]{}, newWaits[K](time.Now, l.Waited)
-	opts, lanes := l.options(log), true
-	opts.SkipNameValidation, opts.UsePriorityQueue = &lanes, &lanes
+	opts, priorities := l.options(log), true
+	opts.SkipNameValidation, opts.UsePriorityQueue = &priorities, &priorities
 	c, err := l.controller(src, kinds, opts, log)
 	if err != nil {
 		return err
@@ -166,25 +166,25 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 		next = Next{After: time.Nanosecond}
 	}
 	// What waits for something has been begun, and goes on before what has not changed at all.
-	lane := laneResync
+	priority := priorityResync
 	switch {
 	case next.Idle:
 		l.shares.settled(k)
 	case next.Turn:
-		lane = l.shares.lane(k, laneTargets)
+		priority = l.shares.priority(k, priorityTargets)
 	case next.After > 0 && next.After <= soonOpen:
-		lane = l.shares.lane(k, laneEdits)
+		priority = l.shares.priority(k, priorityEdits)
 	default:
 		l.shares.settled(k)
-		lane = laneEdits
+		priority = priorityEdits
 	}
 	if next.After > 0 {
-		l.waits.add(k, lane, next.After, false)
+		l.waits.add(k, priority, next.After, false)
 	}
 	if unanswered {
 		l.waits.putOff(k, since)
 	}
-	return reconcile.Result{RequeueAfter: next.After, Priority: &lane}, nil
+	return reconcile.Result{RequeueAfter: next.After, Priority: &priority}, nil
 }
 
 // feed turns events into items of the queue. It implements the source of a controller.
@@ -204,13 +204,13 @@ func (f *feed[K]) String() string { return "cluster events" }
 func (f *feed[K]) Start(ctx context.Context, q workqueue.TypedRateLimitingInterface[K]) error {
 	queue, ok := q.(priorityqueue.PriorityQueue[K])
 	if !ok {
-		return fmt.Errorf("the queue of %s has no lanes", f.line.Name)
+		return fmt.Errorf("the queue of %s has no priorities", f.line.Name)
 	}
-	if f.line.pokes != nil {
-		f.line.pokes.set(func(k K) {
-			lane := laneDrift
-			f.line.waits.add(k, lane, 0, true)
-			queue.AddWithOpts(priorityqueue.AddOpts{Priority: &lane}, k)
+	if f.line.enqueuer != nil {
+		f.line.enqueuer.set(func(k K) {
+			priority := priorityDrift
+			f.line.waits.add(k, priority, 0, true)
+			queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, k)
 		})
 	}
 	go func() {
@@ -247,8 +247,8 @@ func (f *feed[K]) take(queue priorityqueue.PriorityQueue[K], e kube.Event) {
 	if len(keys) == 0 {
 		return
 	}
-	at := laneOf(e)
-	if at == laneResync {
+	at := priorityOf(e)
+	if at == priorityResync {
 		for _, k := range keys {
 			f.line.waits.add(k, at, 0, false)
 		}
@@ -256,8 +256,8 @@ func (f *feed[K]) take(queue priorityqueue.PriorityQueue[K], e kube.Event) {
 		return
 	}
 	for _, k := range keys {
-		lane := f.line.shares.lane(k, at)
-		f.line.waits.add(k, lane, 0, true)
-		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &lane}, k)
+		priority := f.line.shares.priority(k, at)
+		f.line.waits.add(k, priority, 0, true)
+		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, k)
 	}
 }

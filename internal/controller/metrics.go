@@ -25,7 +25,7 @@ type Metrics struct {
 	drift, steps, causes  *prometheus.CounterVec
 	queue, registration   *prometheus.HistogramVec
 	orphans               *prometheus.GaugeVec // without a value before the first look
-	talkers               *talkers
+	topConsumers          *topConsumers
 	findings              *findings
 	rateLimits            rateLimits
 	shadow                shadowMetrics
@@ -34,10 +34,10 @@ type Metrics struct {
 
 // NewMetrics makes the metrics without registering them. now is the clock of their windows.
 func NewMetrics(now func() time.Time) *Metrics {
-	m := &Metrics{talkers: newTalkers(now), findings: newFindings()}
+	m := &Metrics{topConsumers: newTopConsumers(now), findings: newFindings()}
 	m.orphans = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fulcrum_orphans",
 		Help: "Load balancers, target groups and security groups with the tags of the cluster that no object asks for, as of the last look, which is every 6 hours."}, nil)
-	m.collectors = append(m.collectors, m.talkers, m.findings, m.orphans, &m.rateLimits, &m.shadow)
+	m.collectors = append(m.collectors, m.topConsumers, m.findings, m.orphans, &m.rateLimits, &m.shadow)
 	full := []string{"service", "operation", "status_code", "error_code"}
 	short := []string{"service", "operation"}
 	counter := func(subsystem, name, help string, labels []string) *prometheus.CounterVec {
@@ -174,8 +174,10 @@ func (m *Metrics) stepped(kind model.Kind, f engine.FailedStep) {
 }
 
 // waited measures the waiting for the workers of a controller.
-func (m *Metrics) waited(controller string) func(lane string, d time.Duration) {
-	return func(lane string, d time.Duration) { m.queue.WithLabelValues(controller, lane).Observe(d.Seconds()) }
+func (m *Metrics) waited(controller string) func(priority string, d time.Duration) {
+	return func(priority string, d time.Duration) {
+		m.queue.WithLabelValues(controller, priority).Observe(d.Seconds())
+	}
 }
 
 // caused counts a call by what it was made for.

@@ -38,7 +38,7 @@ var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "(.*)", un
 // metricsTable is the table of docs/metrics.md.
 func metricsTable(t *testing.T) string {
 	t.Helper()
-	r := &registry{collectors: []prometheus.Collector{census{}}}
+	r := &registry{collectors: []prometheus.Collector{objectCounts{}}}
 	if err := NewMetrics(time.Now).Register(r); err != nil {
 		t.Fatal(err)
 	}

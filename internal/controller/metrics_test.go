@@ -80,7 +80,7 @@ func TestCensusCountsTargetGroupsOfOurBindings(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := prometheus.NewRegistry()
-	if err := r.Register(census{m, func() bool { return true }}); err != nil {
+	if err := r.Register(objectCounts{m, func() bool { return true }}); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]float64{
@@ -99,7 +99,7 @@ func TestTopTalkersHaveTheNamesThatDashboardsKnow(t *testing.T) {
 	for kind, want := range map[model.Kind]string{
 		model.Ingress: "ingress", model.Service: "service", model.ALBGateway: "albgateway", model.NLBGateway: "nlbgateway",
 	} {
-		if got := talkerOf(kind); got != want {
+		if got := consumerOf(kind); got != want {
 			t.Errorf("%s is counted as %q, want %q", kind, got, want)
 		}
 	}
@@ -107,7 +107,7 @@ func TestTopTalkersHaveTheNamesThatDashboardsKnow(t *testing.T) {
 
 func TestTopTalkersOfTheLastWindow(t *testing.T) {
 	at := time.Unix(0, 0)
-	talk := newTalkers(func() time.Time { return at })
+	talk := newTopConsumers(func() time.Time { return at })
 	r := prometheus.NewRegistry()
 	if err := r.Register(talk); err != nil {
 		t.Fatal(err)

@@ -168,7 +168,7 @@ func Run(ctx context.Context, s Setup) error {
 		return err
 	}
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		return RaiseEvents(ctx, cl.RaiseEvents)
+		return RepeatEvents(ctx, cl.RepeatEvents)
 	})); err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func prepare(ctx context.Context, s Setup, fence func() error, lease *kube.Lease
 	if err := addGatewayKinds(ctx, s, mgr, source); err != nil {
 		return fail(err)
 	}
-	if err := ctrlmetrics.Registry.Register(census{source, source.Synced}); err != nil {
+	if err := ctrlmetrics.Registry.Register(objectCounts{source, source.Synced}); err != nil {
 		return fail(fmt.Errorf("register metrics: %w", err))
 	}
 	addProbes(probes, source)

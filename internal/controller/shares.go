@@ -6,7 +6,7 @@ import (
 )
 
 // shares counts the open items of each tenant: those that have changed, or wait for something that
-// comes soon. Within a lane, the more open items a tenant has, the later they come, so that one who
+// comes soon. At one priority, the more open items a tenant has, the later they come, so that one who
 // changes very much does not keep all others waiting.
 type shares[K comparable] struct {
 	tenant func(K) string
@@ -17,7 +17,7 @@ type shares[K comparable] struct {
 }
 
 const (
-	// maxShare is how far an item is put back within its lane at most. Lanes are further apart.
+	// maxShare is how far an item is put back within its priority at most. Priorities are further apart.
 	maxShare = 9
 	// soonOpen is how long an item may wait and be open all the same.
 	soonOpen = time.Minute
@@ -30,8 +30,8 @@ func newShares[K comparable](tenant func(K) string) *shares[K] {
 	return &shares[K]{tenant: tenant, open: map[K]struct{}{}, count: map[string]int{}}
 }
 
-// lane notes that an item is open, and says where it is queued.
-func (s *shares[K]) lane(k K, lane int) int {
+// priority notes that an item is open, and says where it is queued.
+func (s *shares[K]) priority(k K, priority int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.tenant(k)
@@ -39,7 +39,7 @@ func (s *shares[K]) lane(k K, lane int) int {
 		s.open[k] = struct{}{}
 		s.count[t]++
 	}
-	return lane - min(s.count[t]-1, maxShare)
+	return priority - min(s.count[t]-1, maxShare)
 }
 
 // settled notes that nothing is known to be left to do for an item.

@@ -121,14 +121,14 @@ type stacks struct {
 	triggers *Triggers[model.StackID]
 	metrics  *Metrics
 	fence    func() error
-	pokes    *pokes[model.StackID]
+	enqueuer *enqueuer[model.StackID]
 }
 
 // StackLine is the controller of load balancers. The line sets the functions of cfg that are called after runs.
 func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) Line[model.StackID] {
 	s := newStacks(cfg, cl, m, log)
 	return Line[model.StackID]{
-		Name: ingressController, MaxDelay: maxDelay, Triggers: s.triggers, Run: s.run, Label: s.label, Controller: loggedAs, Tenant: tenantOf, pokes: s.pokes, Waited: m.waited(ingressController),
+		Name: ingressController, MaxDelay: maxDelay, Triggers: s.triggers, Run: s.run, Label: s.label, Controller: loggedAs, Tenant: tenantOf, enqueuer: s.enqueuer, Waited: m.waited(ingressController),
 	}
 }
 
@@ -138,7 +138,7 @@ func StackKinds() []cluster.Kind {
 }
 
 func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stacks {
-	s := &stacks{cluster: cl, metrics: m, fence: cfg.Fence, pokes: &pokes[model.StackID]{}}
+	s := &stacks{cluster: cl, metrics: m, fence: cfg.Fence, enqueuer: &enqueuer[model.StackID]{}}
 	s.triggers = StackTriggers(cl.View, cfg.Frontends)
 	s.triggers.Saw = cl.Members.Saw
 	cfg.Viewed = s.triggers.Ran
@@ -150,7 +150,7 @@ func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 	}
 	cfg.Drifted = func(_ model.StackID, kind plan.ResourceKind, mode engine.DriftMode) { m.drifted(string(kind), mode) }
 	s.engine = engine.New(cfg)
-	watchForeign(cfg.Cloud, s.engine, s.pokes)
+	watchForeign(cfg.Cloud, s.engine, s.enqueuer)
 	return s
 }
 
@@ -188,7 +188,7 @@ func rootsOf(frontends map[model.Kind]engine.Frontend) []cluster.Kind {
 
 // run reconciles one stack.
 func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
-	s.metrics.talkers.ran(talkerOf(id.Kind), id.Namespace, id.Name)
+	s.metrics.topConsumers.ran(consumerOf(id.Kind), id.Namespace, id.Name)
 	if s.cluster.Keep != nil {
 		s.cluster.Keep(ctx) // what has left, before it is acted on
 	}

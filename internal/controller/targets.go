@@ -23,7 +23,7 @@ type registrations struct {
 	triggers   *Triggers[bindings.Key]
 	metrics    *Metrics
 	fence      func() error
-	pokes      *pokes[bindings.Key]
+	enqueuer   *enqueuer[bindings.Key]
 }
 
 // BindingConfig is what the configuration says about bindings; clients and hooks are to be added.
@@ -67,7 +67,7 @@ func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Log
 
 func (r *registrations) line() Line[bindings.Key] {
 	return Line[bindings.Key]{Name: bindingController, Triggers: r.triggers, Run: r.run, Label: r.label,
-		Tenant: func(k bindings.Key) string { return k.Namespace }, pokes: r.pokes, Waited: r.metrics.waited(bindingController),
+		Tenant: func(k bindings.Key) string { return k.Namespace }, enqueuer: r.enqueuer, Waited: r.metrics.waited(bindingController),
 	}
 }
 
@@ -75,7 +75,7 @@ func (r *registrations) line() Line[bindings.Key] {
 func BindingKinds() []cluster.Kind { return slices.Clone(kinds) }
 
 func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *registrations {
-	r := &registrations{metrics: m, fence: cfg.Fence, pokes: &pokes[bindings.Key]{}}
+	r := &registrations{metrics: m, fence: cfg.Fence, enqueuer: &enqueuer[bindings.Key]{}}
 	r.triggers = NewTriggers(cl.View, []cluster.Kind{cluster.KindBinding}, BindingOf)
 	cfg.Viewed = func(k bindings.Key, v *cluster.View) {
 		if v == nil {
@@ -92,7 +92,7 @@ func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log log
 		m.noServerID.WithLabelValues(k.Namespace, k.Name).Add(float64(n))
 	}
 	cfg.Changed = logChange(log)
-	cfg.Drifted, cfg.Again = m.drifted, r.pokes.poke
+	cfg.Drifted, cfg.Again = m.drifted, r.enqueuer.enqueue
 	r.reconciler = bindings.New(cfg)
 	r.triggers.Ignores = r.reconciler.OwnCheckpoint
 	return r
@@ -100,7 +100,7 @@ func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log log
 
 // run reconciles one binding.
 func (r *registrations) run(ctx context.Context, k bindings.Key) (Next, error) {
-	r.metrics.talkers.ran("targetgroupbinding", k.Namespace, k.Name)
+	r.metrics.topConsumers.ran("targetgroupbinding", k.Namespace, k.Name)
 	out, err := r.reconciler.Reconcile(ctx, k)
 	if since := sinceOf(ctx); out.Registered > 0 && !since.IsZero() {
 		r.metrics.registration.WithLabelValues().Observe(out.RegisteredAt.Sub(since).Seconds())

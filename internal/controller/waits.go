@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// waits measure how long items wait for a worker, by lane, and how old the change is that a run answers.
+// waits measure how long items wait for a worker, by priority, and how old the change is that a run answers.
 type waits[K comparable] struct {
 	now func() time.Time
 	// waited is called with how long an item has waited for a worker. Nil to ignore.
-	waited func(lane string, d time.Duration)
+	waited func(priority string, d time.Duration)
 
 	mu sync.Mutex
 	of map[K]waiting
 }
 
 type waiting struct {
-	due  time.Time // when it may be worked on
-	lane int
+	due      time.Time // when it may be worked on
+	priority int
 	// since is when the change came that it is queued for; zero if nothing has changed.
 	since time.Time
 }
@@ -29,13 +29,13 @@ func newWaits[K comparable](now func() time.Time, waited func(string, time.Durat
 
 // add notes that an item is queued, to be worked on after a time. The earliest counts. changed says that
 // something has changed.
-func (w *waits[K]) add(k K, lane int, after time.Duration, changed bool) {
+func (w *waits[K]) add(k K, priority int, after time.Duration, changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.now()
 	x, queued := w.of[k]
 	if due := now.Add(after); !queued || due.Before(x.due) {
-		x.due, x.lane = due, lane
+		x.due, x.priority = due, priority
 	}
 	if changed && x.since.IsZero() {
 		x.since = now
@@ -50,7 +50,7 @@ func (w *waits[K]) begin(k K) (since time.Time) {
 	delete(w.of, k)
 	w.mu.Unlock()
 	if queued && w.waited != nil {
-		w.waited(laneName(x.lane), max(w.now().Sub(x.due), 0))
+		w.waited(priorityName(x.priority), max(w.now().Sub(x.due), 0))
 	}
 	return x.since
 }
@@ -65,14 +65,14 @@ func (w *waits[K]) putOff(k K, since time.Time) {
 	}
 }
 
-// laneName is the lane that a priority is in. Items are put back within their lane by less than lanes are apart.
-func laneName(priority int) string {
+// priorityName is the name of the priority that an item was queued at. Items are put back by less than priorities are apart.
+func priorityName(priority int) string {
 	switch {
-	case priority > laneEdits:
+	case priority > priorityEdits:
 		return "targets"
-	case priority > laneDrift:
+	case priority > priorityDrift:
 		return "edits"
-	case priority > laneResync:
+	case priority > priorityResync:
 		return "drift"
 	}
 	return "resync"

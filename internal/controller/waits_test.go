@@ -14,31 +14,31 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// An item waits from when it is due, in the lane of what made it due first. The change that it answers may
+// An item waits from when it is due, at the priority of what made it due first. The change that it answers may
 // be older.
 func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []string
-		w := newWaits[string](time.Now, func(lane string, d time.Duration) { got = append(got, fmt.Sprint(lane, " ", d)) })
+		w := newWaits[string](time.Now, func(priority string, d time.Duration) { got = append(got, fmt.Sprint(priority, " ", d)) })
 		start := time.Now()
-		w.add("a", laneResync, time.Hour, false)
+		w.add("a", priorityResync, time.Hour, false)
 		time.Sleep(time.Minute)
-		w.add("a", laneTargets-3, 0, true)
-		w.add("a", laneEdits, 0, true)
+		w.add("a", priorityTargets-3, 0, true)
+		w.add("a", priorityEdits, 0, true)
 		time.Sleep(2 * time.Second)
 		since := w.begin("a")
 		if since != start.Add(time.Minute) {
 			t.Errorf("since %s", since)
 		}
-		w.add("a", laneTargets, 5*time.Second, false)
+		w.add("a", priorityTargets, 5*time.Second, false)
 		w.putOff("a", since)
 		time.Sleep(6 * time.Second)
 		if again := w.begin("a"); again != since {
 			t.Errorf("since %s", again)
 		}
-		w.add("b", laneEdits-9, 0, true)
-		w.add("c", laneDrift, 0, true)
-		w.add("d", laneResync, 0, false)
+		w.add("b", priorityEdits-9, 0, true)
+		w.add("c", priorityDrift, 0, true)
+		w.add("d", priorityResync, 0, false)
 		for _, k := range []string{"b", "c", "d", "unknown"} {
 			w.begin(k)
 		}
@@ -77,7 +77,7 @@ func TestARepeatedRunKeepsTheTimeOfItsChange(t *testing.T) {
 			return Next{After: time.Second, Turn: true}, nil
 		},
 	}
-	l.waits.add("a", laneTargets, 0, true)
+	l.waits.add("a", priorityTargets, 0, true)
 	for range 3 {
 		if _, err := l.reconcile(t.Context(), "a"); err != nil {
 			t.Fatal(err)

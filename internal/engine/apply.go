@@ -41,8 +41,8 @@ type run struct {
 	rests, reported map[plan.StepID]bool
 }
 
-// bring decides what is contested by what is live, and converges.
-func (r *run) bring(ctx context.Context, stack model.Stack, found finding.List) (model.Stack, finding.List, error) {
+// settleAndConverge decides what is contested by what is live, and converges.
+func (r *run) settleAndConverge(ctx context.Context, stack model.Stack, found finding.List) (model.Stack, finding.List, error) {
 	for {
 		settled, all, by, err := r.settleContested(ctx, stack, found)
 		if err != nil {
@@ -102,7 +102,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 				r.e.Secrets.Keep(r.out.ID, nil)
 			}
 		}
-		next, again := r.react(stack)
+		next, again := r.replan(stack)
 		if !again || n == maxReplans {
 			if d.Plan.Again > 0 {
 				r.retry(d.Plan.Again)
@@ -114,8 +114,8 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 	}
 }
 
-// react decides whether the plan is to be made again after its steps failed, and for which stack.
-func (r *run) react(stack model.Stack) (next model.Stack, again bool) {
+// replan decides whether the plan is to be made again after its steps failed, and for which stack.
+func (r *run) replan(stack model.Stack) (next model.Stack, again bool) {
 	h := &holding{stack: stack}
 	for _, f := range r.out.Failed {
 		switch {
@@ -270,7 +270,7 @@ func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 			return err == nil, err
 		}
 	}
-	if parts := apart(f); len(parts) > 1 {
+	if parts := splitStep(f); len(parts) > 1 {
 		return r.carryOutParts(ctx, p, parts, stack, known)
 	}
 	r.out.Failed = append(r.out.Failed, f)

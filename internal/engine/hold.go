@@ -107,7 +107,7 @@ func (h *holding) hold(f FailedStep) bool {
 		return changeListeners(lb, its, func(l *model.Listener) bool { return refuseCertificate(l, do.ARN, f.Class == Quota) })
 	case plan.SetPriorities:
 		its := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) }
-		return changeListeners(lb, its, func(l *model.Listener) bool { return raise(&l.OrderHeld, model.HeldRefused) })
+		return changeListeners(lb, its, func(l *model.Listener) bool { return markHeld(&l.OrderHeld, model.HeldRefused) })
 	}
 	return false
 }
@@ -119,15 +119,15 @@ func set(flag *bool) bool {
 	return !before
 }
 
-// raise adds a reason to hold, and reports whether it was not there.
-func raise(h *model.Held, why model.Held) bool {
+// markHeld adds a reason to hold, and reports whether it was not there.
+func markHeld(h *model.Held, why model.Held) bool {
 	before := *h
 	*h |= why
 	return *h != before
 }
 
 func (h *holding) holdRules(why model.Held, refused func(port int32, r model.Rule) bool) bool {
-	return h.changeRules(refused, func(r *model.Rule) bool { return raise(&r.Held, why) })
+	return h.changeRules(refused, func(r *model.Rule) bool { return markHeld(&r.Held, why) })
 }
 
 // changeInPlace lets rules change in one call, where AWS has no room for the stages between.
@@ -173,7 +173,7 @@ func refuseCertificate(l *model.Listener, arn string, lacksRoom bool) bool {
 }
 
 func holdDefaults(lb *model.LoadBalancer, refused func(model.Listener) bool) bool {
-	return changeListeners(lb, refused, func(l *model.Listener) bool { return raise(&l.DefaultHeld, model.HeldRefused) })
+	return changeListeners(lb, refused, func(l *model.Listener) bool { return markHeld(&l.DefaultHeld, model.HeldRefused) })
 }
 
 func defaultInPlace(lb *model.LoadBalancer, refused func(model.Listener) bool) bool {

@@ -322,7 +322,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	reported := false
 	defer func() { e.note(out, reported, found, digest) }()
 	run := run{e: e, out: &out, v: v, mem: &mem, edited: edited}
-	stack, found, err = run.bring(ctx, stack, found)
+	stack, found, err = run.settleAndConverge(ctx, stack, found)
 	if err != nil {
 		out.Stack, out.Findings = stack, append(found, out.Findings...)
 		out.Findings.Add(run.trouble(stack, err, start)...)

@@ -24,7 +24,7 @@ func (r *run) settle(lacksFacts bool) {
 	}
 	// A rule that has the place of another of its namespace lacks nothing.
 	r.held = slices.DeleteFunc(r.held, func(f FailedStep) bool {
-		return f.lacksRoom() && !f.Step.Staged && !r.out.Plan.Unplaced[f.Step.Rule]
+		return f.lacksRoom() && !f.Step.Staged && !r.out.Plan.OverCapacity[f.Step.Rule]
 	})
 	failed := append(slices.Clone(r.held), r.out.Failed...)
 	for _, f := range failed {

@@ -49,7 +49,7 @@ func listenerSet(v *cluster.View, ref cluster.Ref, opt Options) []cluster.Patch 
 		return nil
 	}
 	var out []cluster.Patch
-	if exists && attach.SetJudged(set) {
+	if exists && attach.SetCompared(set) {
 		out = append(out, cluster.StatusEdit{Ref: ref, Edit: unjudged})
 	}
 	mine := func(e gwv1.RouteParentStatus, namespace string) bool {
@@ -101,7 +101,7 @@ func names(p gwv1.ParentReference, namespace string, ref cluster.Ref) bool {
 // judged it since.
 func unjudged(obj cluster.Object, now metav1.Time) any {
 	set, ok := obj.(*gwv1.ListenerSet)
-	if !ok || !attach.SetJudged(set) {
+	if !ok || !attach.SetCompared(set) {
 		return nil
 	}
 	conditions := attach.SetWaiting()

@@ -236,7 +236,7 @@ func (r *Harness) Start() {
 	if r.opt.API != nil {
 		api = r.opt.API(api)
 	}
-	k8s := kube.New(&cluster.Reduced{Source: r.Store, QUICEnv: targets.DefaultQUICVariable}, mortal{p, api}, time.Now)
+	k8s := kube.New(&cluster.Reduced{Source: r.Store, QUICEnv: targets.DefaultQUICVariable}, killableServer{p, api}, time.Now)
 	in := ingress.Options{Options: assemble.Options{Cluster: ClusterName}, Class: "alb"}
 	if r.opt.Ingress != nil {
 		r.opt.Ingress(&in)
@@ -277,14 +277,14 @@ func (r *Harness) Start() {
 	book := checkpoint.New(time.Now)
 	line.Secrets = book
 	if r.opt.Checkpoints {
-		p.checkpoints = &controller.Checkpoints{Book: book, Store: kube.Checkpoints{API: mortal{p, api}, Namespace: "kube-system"}}
+		p.checkpoints = &controller.Checkpoints{Book: book, Store: kube.Checkpoints{API: killableServer{p, api}, Namespace: "kube-system"}}
 		if r.opt.Workers == 0 {
 			p.checkpoints.Load(ctx)
 		}
 		p.saved = time.Now()
 		line.Checkpoints = book
 		p.memberships = &controller.Memberships{
-			Memory: k8s.Members, Store: kube.Checkpoints{API: mortal{p, api}, Namespace: "kube-system", Name: kube.MembershipsName},
+			Memory: k8s.Members, Store: kube.Checkpoints{API: killableServer{p, api}, Namespace: "kube-system", Name: kube.MembershipsName},
 		}
 		k8s.Keep = p.memberships.Keep
 	}

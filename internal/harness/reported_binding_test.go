@@ -38,7 +38,7 @@ func TestEventsOfBindingsAreRaisedWhileTheyLast(t *testing.T) {
 			for range 3 * 60 {
 				time.Sleep(time.Minute)
 				r.Settle(0)
-				r.process.k8s.RaiseEvents(t.Context())
+				r.process.k8s.RepeatEvents(t.Context())
 			}
 		}
 		raised()

@@ -156,7 +156,7 @@ func restart(t *testing.T, n, limit int, how string, opt Options) {
 		time.Sleep(time.Minute)
 		most, before = max(most, r.Emulator.Calls().Total()-before), r.Emulator.Calls().Total()
 	}
-	logCalls(t, r, "the rest of the lane", n)
+	logCalls(t, r, "the rest of the slow ones", n)
 	if looked := r.Emulator.Calls().Counts()["elasticloadbalancing:DescribeListeners"]; looked < n-5 {
 		t.Errorf("only %d load balancers were looked at within 45 minutes", looked)
 	}

@@ -214,7 +214,7 @@ func (r *Harness) everyWrite(t *testing.T, rest func(time.Duration)) {
 	r.drop(cluster.KindService, "shop", "mail")
 	rest(10 * time.Minute)
 	time.Sleep(time.Hour)
-	r.process.k8s.RaiseEvents(t.Context())
+	r.process.k8s.RepeatEvents(t.Context())
 }
 
 // The roles that are shipped hold what the controller does, and nothing else. Leases and the rights

@@ -176,7 +176,7 @@ func TestServiceRestart(t *testing.T) {
 		}
 		r.Emulator.Calls().Reset()
 		time.Sleep(45 * time.Minute)
-		logCalls(t, r, "the rest of the lane", n)
+		logCalls(t, r, "the rest of the slow ones", n)
 		if m := r.Emulator.Calls().Mutating(); m > 0 {
 			t.Errorf("a restart makes %d mutating calls", m)
 		}

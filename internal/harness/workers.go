@@ -42,8 +42,8 @@ func (p *process) work(workers int) (stop func()) {
 			})
 		}
 	}
-	running.Go(func() { _ = controller.RaiseEvents(p.ctx, p.k8s.RaiseEvents) }) // it ends without an error
-	running.Go(func() {                                                         // as the controller does after its start
+	running.Go(func() { _ = controller.RepeatEvents(p.ctx, p.k8s.RepeatEvents) }) // it ends without an error
+	running.Go(func() {                                                           // as the controller does after its start
 		timer := time.NewTimer(checkpoint.Quiet)
 		defer timer.Stop()
 		select {

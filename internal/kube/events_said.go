@@ -57,10 +57,10 @@ const (
 	// annotation can hold thousands of faults, and each would be an event.
 	maxPerObject = 32
 	repeatAfter  = time.Hour
-	// raiseAfter is when the event of a warning that lasts is raised. API servers keep an event for an
+	// emitAfter is when the event of a warning that lasts is raised. API servers keep an event for an
 	// hour after its last write, unless configured otherwise.
-	raiseAfter = 40 * time.Minute
-	retryRaise = 5 * time.Minute // after the API server has rejected a write
+	emitAfter = 40 * time.Minute
+	retryEmit = 5 * time.Minute // after the API server has rejected a write
 )
 
 // fresh returns the event to write and its record, and records it; false if there is none.
@@ -215,7 +215,7 @@ func (e *events) due(at time.Time, most int) (out []raised) {
 			if len(out) == most {
 				return out
 			}
-			if r := e.raise(l, at); r != nil {
+			if r := e.emitAgain(l, at); r != nil {
 				out = append(out, raised{l, *r})
 			}
 		}
@@ -223,14 +223,14 @@ func (e *events) due(at time.Time, most int) (out []raised) {
 	return out
 }
 
-// raise counts a warning that lasts, nil if it is not to be written now.
-func (e *events) raise(l lasting, at time.Time) *record {
+// emitAgain counts a warning that lasts, nil if it is not to be written now.
+func (e *events) emitAgain(l lasting, at time.Time) *record {
 	h := e.said[l.uid]
 	if h == nil {
 		return nil
 	}
 	r := h.said[l.key]
-	if r != nil && at.Sub(r.last) < raiseAfter {
+	if r != nil && at.Sub(r.last) < emitAfter {
 		return nil
 	}
 	h.hour(at)
@@ -255,6 +255,6 @@ func (e *events) unraise(r raised) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if now := e.record(r.uid, r.key); now != nil {
-		now.count, now.last = now.count-1, r.last.Add(retryRaise-raiseAfter)
+		now.count, now.last = now.count-1, r.last.Add(retryEmit-emitAfter)
 	}
 }

@@ -65,14 +65,14 @@ func TestEventsOfLastingWarningsAreRaised(t *testing.T) {
 	}
 	for range 5 * 60 {
 		*now = now.Add(time.Minute)
-		c.RaiseEvents(t.Context())
+		c.RepeatEvents(t.Context())
 	}
 	events := m.All("Event")
 	if len(events) != 6 || api.writes != 6*(1+7) {
 		t.Errorf("%d events by %d writes in five hours", len(events), api.writes)
 	}
 	for _, o := range events {
-		if e := o.(*corev1.Event); e.Count != 8 || now.Sub(e.LastTimestamp.Time) > raiseAfter || !e.FirstTimestamp.Time.Before(e.LastTimestamp.Time) {
+		if e := o.(*corev1.Event); e.Count != 8 || now.Sub(e.LastTimestamp.Time) > emitAfter || !e.FirstTimestamp.Time.Before(e.LastTimestamp.Time) {
 			t.Errorf("count %d from %s to %s", e.Count, e.FirstTimestamp, e.LastTimestamp)
 		}
 	}
@@ -85,7 +85,7 @@ func TestEventsOfLastingWarningsAreRaised(t *testing.T) {
 		t.Fatal(err)
 	}
 	*now = now.Add(time.Hour)
-	c.RaiseEvents(t.Context())
+	c.RepeatEvents(t.Context())
 	if n := api.writes - before; n > 0 {
 		t.Errorf("%d writes about what is over", n)
 	}
@@ -99,7 +99,7 @@ func TestRaisedEventsAreBounded(t *testing.T) {
 		before := api.writes
 		for range 60 {
 			*now = now.Add(time.Minute)
-			c.RaiseEvents(t.Context())
+			c.RepeatEvents(t.Context())
 		}
 		perHour = append(perHour, api.writes-before)
 	}
@@ -115,8 +115,8 @@ func TestRaisedEventsAreBounded(t *testing.T) {
 
 func TestAnEventThatMayNotBeChangedIsWrittenAgain(t *testing.T) {
 	c, m, _, now := warned(t, 1, 1, true)
-	*now = now.Add(raiseAfter)
-	c.RaiseEvents(t.Context())
+	*now = now.Add(emitAfter)
+	c.RepeatEvents(t.Context())
 	if n := len(m.All("Event")); n != 2 {
 		t.Errorf("%d events", n)
 	}
@@ -128,16 +128,16 @@ func TestTenThousandWarningsAreRaisedInParts(t *testing.T) {
 		t.Skip("takes long with the race detector, and there is one goroutine")
 	}
 	c, _, api, now := warned(t, 10_000, 1, false)
-	*now = now.Add(raiseAfter)
+	*now = now.Add(emitAfter)
 	for range 19 {
 		before := api.writes
-		c.RaiseEvents(t.Context())
+		c.RepeatEvents(t.Context())
 		if n := api.writes - before; n > maxRaised {
 			t.Fatalf("%d writes at once", n)
 		}
 		*now = now.Add(time.Minute)
 	}
-	c.RaiseEvents(t.Context())
+	c.RepeatEvents(t.Context())
 	if api.writes != 20_000 {
 		t.Errorf("%d writes before the events are dropped", api.writes)
 	}

@@ -65,24 +65,24 @@ func (c *Cluster) lasting(patches []cluster.Patch) {
 // maxRaised is how many events one call of RaiseEvents writes.
 const maxRaised = 500
 
-// RaiseEvents writes the events of warnings that last once more, before the API server drops them: the
+// RepeatEvents writes the events of warnings that last once more, before the API server drops them: the
 // same Event with its count and time raised. It is to be called about every minute, and does nothing
 // while nothing is due.
-func (c *Cluster) RaiseEvents(ctx context.Context) {
+func (c *Cluster) RepeatEvents(ctx context.Context) {
 	c.endFights()
 	for _, r := range c.events.due(c.now(), maxRaised) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err := c.raiseEvent(ctx, r); err != nil {
+		if err := c.emitEventAgain(ctx, r); err != nil {
 			c.events.unraise(r)
 			log.FromContext(ctx).V(1).Info("event not raised", "object", r.ev.Ref.String(), "reason", r.ev.Reason, "err", err.Error())
 		}
 	}
 }
 
-// raiseEvent updates the event of a warning, or writes another if it is deleted or may not be changed.
-func (c *Cluster) raiseEvent(ctx context.Context, r raised) error {
+// emitEventAgain updates the event of a warning, or writes another if it is deleted or may not be changed.
+func (c *Cluster) emitEventAgain(ctx context.Context, r raised) error {
 	obj, err := c.source.Get(r.ev.Ref)
 	if err != nil || obj == nil || obj.GetUID() != r.uid {
 		return err

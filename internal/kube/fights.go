@@ -39,8 +39,8 @@ type fightKey struct {
 type fight struct {
 	last map[string]version // what was written, by field
 	// row are the repeated writes, of any field. Before the first of these, its time is that of the last write.
-	row  repeat.Row
-	told bool // an event names the one who undoes
+	row      repeat.Row
+	reported bool // an event names the one who undoes
 	// recent are the last writes, at most as many as a minute has.
 	recent []time.Time
 }
@@ -58,7 +58,7 @@ var paceOfFights = repeat.Pace{Free: 3, First: 3 * time.Second, Longest: 15 * ti
 const toldRest = 15 * time.Minute
 
 func (f *fight) over(now time.Time) bool {
-	if f.told {
+	if f.reported {
 		now = now.Add(-toldRest)
 	}
 	return paceOfFights.Over(f.row, now)
@@ -117,10 +117,10 @@ func (m *fights) tell(k fightKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := m.of[k]
-	if f == nil || f.told {
+	if f == nil || f.reported {
 		return false
 	}
-	f.told = true
+	f.reported = true
 	return true
 }
 
@@ -131,7 +131,7 @@ func (m *fights) ended(now time.Time) (out []cluster.Ref) {
 	for k, f := range m.of {
 		if f.over(now) {
 			delete(m.of, k)
-			if f.told {
+			if f.reported {
 				out = append(out, k.ref)
 			}
 		}
@@ -171,7 +171,7 @@ func (c *Cluster) write(ctx context.Context, obj cluster.Object, field string, c
 	left, repeated := c.fights.left(k, field, is, c.now())
 	if left > 0 {
 		if repeated && c.fights.tell(k) {
-			c.tellFight(ctx, ref, field)
+			c.reportFight(ctx, ref, field)
 		}
 		return undone{ref, field, left}
 	}
@@ -182,8 +182,8 @@ func (c *Cluster) write(ctx context.Context, obj cluster.Object, field string, c
 	return nil
 }
 
-// tellFight reports that others undo what is written, as long as they do.
-func (c *Cluster) tellFight(ctx context.Context, ref cluster.Ref, field string) {
+// reportFight reports that others undo what is written, as long as they do.
+func (c *Cluster) reportFight(ctx context.Context, ref cluster.Ref, field string) {
 	who := c.lastManager(ctx, ref, field)
 	reason := string(finding.WriteUndone)
 	ev := cluster.Event{Ref: ref, Warning: true, Reason: reason, Message: fmt.Sprintf(

@@ -171,7 +171,7 @@ func former(name string) func(*Translation) {
 	return func(t *Translation) {
 		m := member(name, "")
 		m.ClassMissing = true
-		t.Former = append(t.Former, m)
+		t.Previous = append(t.Previous, m)
 	}
 }
 

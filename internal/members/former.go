@@ -8,7 +8,7 @@ import (
 
 // FindMissingClass looks for a former member whose class cannot be read and that is served.
 func (t *Translation) FindMissingClass() {
-	for _, m := range t.Former {
+	for _, m := range t.Previous {
 		t.Stack.Contested = true // what is theirs depends on what is live
 		if t.missingClass == nil && m.ClassMissing && t.Serves(m) && !t.hearsTheClassBefore(m) {
 			t.missingClass = m
@@ -32,7 +32,7 @@ func (t *Translation) absentFrom(number int32) *Member {
 	if l == nil {
 		return nil
 	}
-	for _, m := range t.Former {
+	for _, m := range t.Previous {
 		if m.ClassMissing && (t.Owns(m.Ref, l.Default) || slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return t.Owns(m.Ref, r.Actions) })) {
 			return m
 		}

@@ -80,7 +80,7 @@ type Translation struct {
 	Live *observed.Stack
 	// Members in their order of precedence, and former ones: objects that carry the finalizer of the stack
 	// and are not accepted.
-	Members, Former []*Member
+	Members, Previous []*Member
 	// ClassField is the field of a member that names its class, ClassKind the kind of class parameters.
 	ClassField, ClassKind string
 	// Isolated keeps members of different namespaces apart: the class alone decides what the load balancer

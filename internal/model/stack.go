@@ -97,9 +97,9 @@ type Stack struct {
 	Members []Member
 	// Leaving are objects that carry the stack's finalizer but do not belong to it any more.
 	Leaving []Member
-	// Departing are members that ask for another stack by now. This one serves them on until clients know the
+	// Leavers are members that ask for another stack by now. This one serves them on until clients know the
 	// load balancer of the other.
-	Departing []Departure
+	Leavers []Departure
 	// Arriving are members whose status shows the load balancer of another stack. It shows that of this one when it
 	// serves them as well.
 	Arriving []Arrival

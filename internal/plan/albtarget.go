@@ -53,7 +53,7 @@ func (at *attachments) albTargets(group string) ([]observed.Target, bool) {
 		if at.want.FrontendNLB != nil {
 			of = []finding.Origin{at.want.FrontendNLB.Of}
 		}
-		at.tellUnread(*f, "the target groups of the frontend NLB stay as they are", finding.BlocksNothing, of...)
+		at.reportUnavailable(*f, "the target groups of the frontend NLB stay as they are", finding.BlocksNothing, of...)
 		return nil, false
 	}
 	at.ask(q)

@@ -21,7 +21,7 @@ type certificates struct {
 	Coming bool
 	// Unread reports whether something is not known, so that the live ones stay; AttachedUnread that it is
 	// not even known which ones are attached.
-	Unread, AttachedUnread bool
+	Unread, AttachedUnavailable bool
 	// NotOwned are live ones that were imported for another stack, and that nothing here may serve any more.
 	NotOwned []string
 	// places are live certificates that are removed for others just before these are attached, as AWS has no room for both.
@@ -60,7 +60,7 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 				}
 				cc.keepUnreadCertificates(&out, l, live, c, *f)
 			}
-			out.Default, out.AttachedUnread = live.Certificate, true
+			out.Default, out.AttachedUnavailable = live.Certificate, true
 			return out
 		}
 	}

@@ -70,7 +70,7 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 		return // the finding is the frontend's
 	}
 	if n := newlyClaimed(w.Import.Claimed, live); n != nil && same < 0 {
-		m.tellImport(w, finding.HostNotOwned, fmt.Sprintf("the certificate is for %q, and host %q is served by %s, which came first", n.Name, n.Host, n.By),
+		m.reportImport(w, finding.HostNotOwned, fmt.Sprintf("the certificate is for %q, and host %q is served by %s, which came first", n.Name, n.Host, n.By),
 			"issue the certificate for your own hosts alone")
 		return
 	}
@@ -78,7 +78,7 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 	begins, ends := time.Unix(content.Is.NotBefore, 0), time.Unix(content.Is.NotAfter, 0)
 	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 	if !now.IsZero() && now.After(ends) {
-		m.tellImport(w, finding.CertificateInvalid, "the certificate is valid until "+at(ends)+" only", "renew the certificate in the Secret")
+		m.reportImport(w, finding.CertificateInvalid, "the certificate is valid until "+at(ends)+" only", "renew the certificate in the Secret")
 	}
 	if same >= 0 {
 		return
@@ -89,7 +89,7 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 	case now.After(ends):
 		return
 	case now.Before(begins):
-		m.tellImport(w, finding.CertificateInvalid, "the certificate is not valid before "+at(begins), "wait until then, or correct the clock of who issues it")
+		m.reportImport(w, finding.CertificateInvalid, "the certificate is not valid before "+at(begins), "wait until then, or correct the clock of who issues it")
 		m.again(min(begins.Sub(now), time.Hour))
 		return
 	}
@@ -103,7 +103,7 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 		if rest > time.Hour { // it is said in the same words for a while
 			next = next.Add(time.Hour - time.Second).Truncate(time.Hour)
 		}
-		m.tellImport(w, finding.ImportsLimited,
+		m.reportImport(w, finding.ImportsLimited,
 			"there were so many imports of it, or for its namespace, that its certificate is not imported before "+at(next), "find out which Secrets change or are added all the time")
 		m.awaitImport(w, a, Wait{For: "its turn to be imported", Again: rest})
 		return
@@ -118,7 +118,7 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 		do.ARN, verb, change.From = live[i].ARN, Update, identityText(*live[i].Imported)
 		why = "the Secret has another certificate, " + why
 	case !m.roomForImport(w):
-		m.tellImport(w, finding.QuotaReached, fmt.Sprintf("of the %d certificates that an account imports, there are %d, and the ones of this namespace are as many as are left for all",
+		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("of the %d certificates that an account imports, there are %d, and the ones of this namespace are as many as are left for all",
 			m.accountImports(), m.have.Facts.Imports.All), "delete what is not needed, or use certificates by ARN")
 		m.awaitImport(w, a, Wait{For: "room for its certificate", Again: fullWait})
 		return
@@ -222,13 +222,13 @@ func (m *managedCertificates) limitImports(all []model.ManagedCertificate) []mod
 		if count++; count <= maxImports {
 			return false
 		}
-		m.tellImport(w, finding.QuotaReached, fmt.Sprintf("a load balancer has %d certificates at most", maxImports), "use fewer Secrets, or another load balancer")
+		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("a load balancer has %d certificates at most", maxImports), "use fewer Secrets, or another load balancer")
 		return true
 	})
 }
 
-// tellImport reports why the certificate of a Secret is not imported to all who name the Secret.
-func (m *managedCertificates) tellImport(w model.ManagedCertificate, reason finding.Reason, what, fix string) {
+// reportImport reports why the certificate of a Secret is not imported to all who name the Secret.
+func (m *managedCertificates) reportImport(w model.ManagedCertificate, reason finding.Reason, what, fix string) {
 	now := meanwhileServes(m.imported(w))
 	for _, use := range w.Import.Uses {
 		m.found.Add(finding.Finding{

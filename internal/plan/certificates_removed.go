@@ -23,7 +23,7 @@ func (m *managedCertificates) remove(listeners []listenerPlan, after []StepID) {
 		// There may be some. Once the objects are gone nothing would delete them.
 		m.awaitUnread(Address{Kind: Certificate, ID: m.want.ID.String()}, DeleteCertificate{}, *f)
 	}
-	if !m.allKnown() || slices.ContainsFunc(listeners, func(l listenerPlan) bool { return l.certs.AttachedUnread }) {
+	if !m.allKnown() || slices.ContainsFunc(listeners, func(l listenerPlan) bool { return l.certs.AttachedUnavailable }) {
 		return
 	}
 	used := map[string]bool{}
@@ -68,7 +68,7 @@ func (m *managedCertificates) removalKnown(c observed.OwnCertificate) bool {
 	facts := &m.have.Facts
 	for _, q := range []model.Question{model.AskValidation{ARN: c.ARN}, model.AskPublicCertificates{}} {
 		if f := m.unread(q); f != nil {
-			m.tellUnread(*f, fmt.Sprintf("certificate %q is not deleted yet", c.ARN), finding.BlocksNothing)
+			m.reportUnavailable(*f, fmt.Sprintf("certificate %q is not deleted yet", c.ARN), finding.BlocksNothing)
 			if m.want.Empty() {
 				m.awaitUnread(Address{Kind: Certificate, ID: c.ARN}, DeleteCertificate{ARN: c.ARN}, *f)
 			}

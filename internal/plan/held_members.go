@@ -204,7 +204,7 @@ func (b *builder) retainListeners() {
 		for j := range l.Rules {
 			r := &l.Rules[j]
 			if b.held.retains(r) == nil {
-				kept.strangers = append(kept.strangers, *r)
+				kept.foreignMembers = append(kept.foreignMembers, *r)
 				continue
 			}
 			b.keep(r.Actions)
@@ -249,7 +249,7 @@ func (rt *retention) retainsListener(l *observed.Listener) bool {
 func (l listenerPlan) staying() *observed.Listener {
 	out := *l.live
 	out.Rules = slices.DeleteFunc(slices.Clone(out.Rules), func(r observed.Rule) bool {
-		return slices.ContainsFunc(l.strangers, func(s observed.Rule) bool { return s.ARN == r.ARN })
+		return slices.ContainsFunc(l.foreignMembers, func(s observed.Rule) bool { return s.ARN == r.ARN })
 	})
 	if l.strangeDefault {
 		out.Default = []model.Action{notFound}
@@ -257,8 +257,8 @@ func (l listenerPlan) staying() *observed.Listener {
 	return &out
 }
 
-// removeStrangers deletes rules of a retained listener that are no retained object's.
-func (p *listenerPlanner) removeStrangers(after []StepID) {
+// removeForeignMembers deletes rules of a retained listener that are no retained object's.
+func (p *listenerPlanner) removeForeignMembers(after []StepID) {
 	if p.l.strangeDefault {
 		a := Address{Kind: Listener, ID: p.l.live.ARN}
 		to := []model.Action{notFound}
@@ -272,7 +272,7 @@ func (p *listenerPlanner) removeStrangers(after []StepID) {
 	}
 	// From the last one up, so that none of them gets requests that another one has answered until then.
 	var last StepID
-	for _, r := range slices.Backward(p.l.strangers) {
+	for _, r := range slices.Backward(p.l.foreignMembers) {
 		a := ruleAddress(r.ARN)
 		p.ruleOwners[r.ARN] = p.ownersOf(r.Actions)
 		last = p.add(Step{
@@ -315,7 +315,7 @@ func (b *builder) keepRetained() bool {
 			b.deleteListener(l, nil)
 			continue
 		}
-		b.listenerPlanner(&b.listeners[i], nil).removeStrangers(nil)
+		b.listenerPlanner(&b.listeners[i], nil).removeForeignMembers(nil)
 	}
 	b.removeSurplusGroups()
 	b.release().each()

@@ -23,8 +23,8 @@ type listenerPlan struct {
 	// defaults is the default action to set; the live one where it is held.
 	defaults []model.Action
 	rules    []rulePlan
-	// strangers are live rules to be deleted from a listener that stays for its other rules.
-	strangers []observed.Rule
+	// foreignMembers are live rules to be deleted from a listener that stays for its other rules.
+	foreignMembers []observed.Rule
 	// strangeDefault says so of its default action.
 	strangeDefault bool
 	// leftOut are held rules that have neither a live form to keep nor a placeholder.
@@ -103,7 +103,7 @@ func (b *builder) planListeners(lb *loadBalancerPlan, after []StepID, groups map
 		}
 	}
 	for i := range lb.listeners {
-		b.listenerPlanner(&lb.listeners[i], groups).removeStrangers(after)
+		b.listenerPlanner(&lb.listeners[i], groups).removeForeignMembers(after)
 	}
 	b.takeTurns(lb.shares, from)
 	b.rulePlaces(lb).planLate(groups)

@@ -10,7 +10,7 @@ import (
 
 // addCertificates attaches additional certificates, before anything relies on them.
 func (p *listenerPlanner) addCertificates(a Address, after []StepID) []StepID {
-	if p.l.desired.TLS == nil || p.l.certs.AttachedUnread {
+	if p.l.desired.TLS == nil || p.l.certs.AttachedUnavailable {
 		return nil
 	}
 	var live []string
@@ -37,7 +37,7 @@ func (p *listenerPlanner) addCertificate(what string, a Address, arn, why string
 // removeCertificates detaches certificates, once others are in their place. The default one is not
 // taken from the list before another is the default.
 func (p *listenerPlanner) removeCertificates(a Address, after []StepID) []StepID {
-	if p.l.desired.TLS == nil || p.l.live == nil || p.l.certs.AttachedUnread {
+	if p.l.desired.TLS == nil || p.l.live == nil || p.l.certs.AttachedUnavailable {
 		return nil
 	}
 	if modify := stepID("modify", a); p.l.live.Certificate != p.l.certs.Default && p.planned(modify) {

@@ -132,7 +132,7 @@ func (lr *listenerResolver) resolveRules(l *listenerPlan, blocked []finding.Ref)
 		l.rules[i].desired.Actions = lr.resolved(l.rules[i].desired.Actions)
 	}
 	lr.held.retainRules(l, taken)
-	lr.tellUnreachable(l)
+	lr.reportUnreachable(l)
 	lr.keep(l.defaults)
 	for _, r := range l.rules {
 		if r.held() {
@@ -155,7 +155,7 @@ func (lr *listenerResolver) unresolved(actions []model.Action, of finding.Origin
 			if f := lr.unread(q); f != nil {
 				if g.Group.Name != "" {
 					missing = true
-					lr.tellUnread(*f, fmt.Sprintf("target group %q is not found, and the rule stays as it is", q.Ref), finding.BlocksRule, of)
+					lr.reportUnavailable(*f, fmt.Sprintf("target group %q is not found, and the rule stays as it is", q.Ref), finding.BlocksRule, of)
 				}
 				continue
 			}

@@ -232,7 +232,7 @@ func (ls loadBalancerSettings) planCapacity(lb *loadBalancerPlan, after []StepID
 	if live != nil && live.Capacity == nil {
 		q := model.AskCapacity{ARN: live.ARN}
 		if f := ls.unread(q); f != nil {
-			ls.tellUnread(*f, "the load balancer keeps its capacity", finding.BlocksNothing, lb.desired.Origins["capacity"])
+			ls.reportUnavailable(*f, "the load balancer keeps its capacity", finding.BlocksNothing, lb.desired.Origins["capacity"])
 			return
 		}
 		ls.ask(q)
@@ -263,7 +263,7 @@ func (d *draft) planAttributes(a Address, arn string, want, have map[string]stri
 	if live && have == nil {
 		q := model.AskAttributes{Of: string(a.Kind), ARN: arn}
 		if f := d.unread(q); f != nil {
-			d.tellUnread(*f, fmt.Sprintf("%s keeps its attributes", a), finding.BlocksNothing, of...)
+			d.reportUnavailable(*f, fmt.Sprintf("%s keeps its attributes", a), finding.BlocksNothing, of...)
 			return
 		}
 		d.ask(q)

@@ -26,9 +26,9 @@ func makePlan(want model.Stack, have observed.Stack, opt Options, memory Memory)
 	if why := b.irreplaceable(); why != "" && len(b.plan.Asks) == 0 {
 		b = b.heldReplacement(want, have, why)
 	} else if want.Held.Replacement {
-		b.tellReplacementHeld(want.LoadBalancer, "the new one cannot be made, as another finding says")
+		b.reportReplacementHeld(want.LoadBalancer, "the new one cannot be made, as another finding says")
 	}
-	b.tellDepartures()
+	b.reportDepartures()
 	if again > 0 && (b.plan.Again == 0 || again < b.plan.Again) {
 		b.plan.Again = again
 	}
@@ -54,10 +54,10 @@ func planOf(want model.Stack, have observed.Stack, opt Options, memory Memory) *
 			b.tearDown()
 		}
 	default:
-		b.tellScheme(want)
+		b.reportScheme(want)
 		b.build()
 		b.planArrivals()
-		b.tellProtected()
+		b.reportProtected()
 		b.awaitActive()
 	}
 	b.plan.Known = b.known
@@ -150,7 +150,7 @@ func (b *builder) matchLive() {
 	}
 	if b.opt.CreateFirst && !b.want.Empty() {
 		b.surplus = slices.DeleteFunc(b.surplus, func(lb observed.LoadBalancer) bool {
-			return b.precede(b.have, lb) || b.frontend.precede(b.have, lb) || b.park(lb)
+			return b.precede(b.have, lb) || b.frontend.precede(b.have, lb) || b.retainBlocked(lb)
 		})
 	}
 	for _, lb := range []*loadBalancerPlan{&b.loadBalancerPlan, &b.frontend.loadBalancerPlan} {

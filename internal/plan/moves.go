@@ -23,7 +23,7 @@ import (
 func departed(want model.Stack, have observed.Stack, opt Options) (model.Stack, time.Duration) {
 	gone := map[finding.Ref]bool{}
 	var again time.Duration
-	for _, d := range want.Departing {
+	for _, d := range want.Leavers {
 		rest := d.Since.Add(opt.DeletionDelay).Sub(have.Facts.Now)
 		switch {
 		case !opt.CreateFirst || !d.Since.IsZero() && rest <= 0:
@@ -72,11 +72,11 @@ func lifts(desired *model.LoadBalancer, have observed.Stack) bool {
 	return named && live != nil && (live.Attributes == nil || live.Attributes[protectionAttribute] == "true")
 }
 
-// tellProtected reports that the last members cannot leave for another stack, as they ask for protection of the load
+// reportProtected reports that the last members cannot leave for another stack, as they ask for protection of the load
 // balancer that they do not share any more.
-func (b *builder) tellProtected() {
-	for _, d := range b.want.Departing {
-		if !d.Since.IsZero() && len(b.want.Departing) == len(b.want.Members) && b.want.LoadBalancer.Attributes[protectionAttribute] == "true" {
+func (b *builder) reportProtected() {
+	for _, d := range b.want.Leavers {
+		if !d.Since.IsZero() && len(b.want.Leavers) == len(b.want.Members) && b.want.LoadBalancer.Attributes[protectionAttribute] == "true" {
 			b.found.Add(finding.Finding{
 				Object: d.Member, Reason: finding.DeletionProtected, Severity: finding.Warning,
 				Message: fmt.Sprintf("the former load balancer %q is protected against deletion; it stays", b.want.LoadBalancer.Name),
@@ -86,14 +86,14 @@ func (b *builder) tellProtected() {
 	}
 }
 
-// tellDepartures reports to members whose status shows another load balancer until when this one serves them, and that it
+// reportDepartures reports to members whose status shows another load balancer until when this one serves them, and that it
 // does not any more.
-func (b *builder) tellDepartures() {
+func (b *builder) reportDepartures() {
 	old := Serving(b.have, model.LoadBalancerID)
 	if old == nil || b.want.Held.Everything {
 		return
 	}
-	for _, d := range b.want.Departing {
+	for _, d := range b.want.Leavers {
 		x := finding.Finding{Object: d.Member, Reason: finding.LoadBalancerMoved}
 		until := d.Since.Add(b.opt.DeletionDelay)
 		switch stays := slices.ContainsFunc(b.want.Members, func(m model.Member) bool { return m.Ref == d.Member }); {

@@ -50,7 +50,7 @@ func (lr *listenerResolver) resolveMutualAuth(l *listenerPlan) (blocked []findin
 	f := lr.unread(q)
 	switch {
 	case f != nil:
-		lr.tellUnread(*f, fmt.Sprintf("port %d keeps its client certificate settings", l.desired.Port), finding.BlocksListener, desired.Of)
+		lr.reportUnavailable(*f, fmt.Sprintf("port %d keeps its client certificate settings", l.desired.Port), finding.BlocksListener, desired.Of)
 	case !asked:
 		lr.ask(q)
 	default:

@@ -39,7 +39,7 @@ func (gp *groupPlanner) networking(w model.TargetGroup) ([]model.BindingRule, bo
 func (gp *groupPlanner) rangesOf(p model.Peer, w model.TargetGroup) (out []string, known bool) {
 	if p.VPC {
 		if f := gp.unread(model.AskVPC{}); f != nil {
-			gp.tellUnread(*f, "the rules of nodes and pods for target group "+w.ID+" stay as they are", finding.BlocksNothing, originsOf(w.Members)...)
+			gp.reportUnavailable(*f, "the rules of nodes and pods for target group "+w.ID+" stay as they are", finding.BlocksNothing, originsOf(w.Members)...)
 			return nil, false
 		}
 		if gp.have.Facts.VPCRanges == nil {
@@ -50,7 +50,7 @@ func (gp *groupPlanner) rangesOf(p model.Peer, w model.TargetGroup) (out []strin
 	}
 	subnets, known, fault := gp.subnetFacts(gp.lb)
 	if fault != nil {
-		gp.tellUnread(*fault, "the rules of nodes and pods for target group "+w.ID+" stay as they are", finding.BlocksNothing, originsOf(w.Members)...)
+		gp.reportUnavailable(*fault, "the rules of nodes and pods for target group "+w.ID+" stay as they are", finding.BlocksNothing, originsOf(w.Members)...)
 	}
 	for _, s := range subnets {
 		out = append(append(out, s.CIDR), s.IPv6CIDRs...)

@@ -418,7 +418,7 @@ func (b *builder) planPredecessors() {
 				Impact: ReplaceImpact, Wait: wait, Blames: b.members(),
 			})
 		}
-		b.tellReplacement(lb)
+		b.reportReplacement(lb)
 	}
 }
 
@@ -453,10 +453,10 @@ func (b *builder) keepServing(lb *loadBalancerPlan, old *observed.LoadBalancer) 
 			l.strangeDefault = left(l.live.Default)
 			for _, r := range l.live.Rules {
 				if left(r.Actions) {
-					l.strangers = append(l.strangers, r)
+					l.foreignMembers = append(l.foreignMembers, r)
 				}
 			}
-			b.listenerPlanner(&l, nil).removeStrangers(nil)
+			b.listenerPlanner(&l, nil).removeForeignMembers(nil)
 		}
 		stays := l.staying()
 		b.keep(stays.Default)
@@ -466,8 +466,8 @@ func (b *builder) keepServing(lb *loadBalancerPlan, old *observed.LoadBalancer) 
 	}
 }
 
-// tellReplacement reports that a load balancer is being replaced.
-func (b *builder) tellReplacement(lb *loadBalancerPlan) {
+// reportReplacement reports that a load balancer is being replaced.
+func (b *builder) reportReplacement(lb *loadBalancerPlan) {
 	old := lb.serving(b.have)
 	if lb.gap != "" && len(b.want.Members) > 0 {
 		b.found.Add(finding.Finding{

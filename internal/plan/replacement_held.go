@@ -65,16 +65,16 @@ func (b *builder) heldReplacement(want model.Stack, have observed.Stack, why str
 			held.found.Add(f)
 		}
 	}
-	held.tellReplacementHeld(b.desired, why)
+	held.reportReplacementHeld(b.desired, why)
 	if SameAttribute(b.desired.Attributes[protectionAttribute], "false") {
 		held.again(firstPoll) // this plan may lift the protection
 	}
 	return held
 }
 
-// park keeps a load balancer that was to take the place of another and lacks something that AWS refuses, and
+// retainBlocked keeps a load balancer that was to take the place of another and lacks something that AWS refuses, and
 // reports whether it is one. To make it again with each try would cost more than to keep it.
-func (b *builder) park(lb observed.LoadBalancer) bool {
+func (b *builder) retainBlocked(lb observed.LoadBalancer) bool {
 	if !b.want.Held.Replacement || lb.Tags[naming.SuccessorTag] == "" {
 		return false
 	}
@@ -82,8 +82,8 @@ func (b *builder) park(lb observed.LoadBalancer) bool {
 	return true
 }
 
-// tellReplacementHeld reports that a live load balancer stays although it is not as desired.
-func (b *builder) tellReplacementHeld(desired *model.LoadBalancer, why string) {
+// reportReplacementHeld reports that a live load balancer stays although it is not as desired.
+func (b *builder) reportReplacementHeld(desired *model.LoadBalancer, why string) {
 	if b.live == nil || desired == nil || b.live.Scheme == desired.Scheme {
 		return
 	}

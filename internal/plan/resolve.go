@@ -104,10 +104,10 @@ func (r *resolution) unreadPart(f observed.Fault, part string, of finding.Origin
 	}
 	if r.lb.live == nil {
 		r.holdCreation()
-		r.tellUnread(f, made, reach, of)
+		r.reportUnavailable(f, made, reach, of)
 		return
 	}
-	r.tellUnread(f, what+" keeps its "+part, finding.BlocksNothing, of)
+	r.reportUnavailable(f, what+" keeps its "+part, finding.BlocksNothing, of)
 }
 
 // holdCreation has a load balancer not made that is not there.

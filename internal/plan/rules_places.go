@@ -53,7 +53,7 @@ func (rp *rulePlaces) resolve() {
 		open := rp.count()
 		if full {
 			rp.find(open)
-			rp.leaveUnplaced()
+			rp.omitOverCapacity()
 		}
 	}
 }
@@ -231,9 +231,9 @@ func (rp *rulePlaces) ownersByGroup(actions []model.Action) (out []finding.Ref) 
 	return slices.Compact(out)
 }
 
-// leaveUnplaced takes the rules that have no place out of their listeners, and sets those apart that take one of
+// omitOverCapacity takes the rules that have no place out of their listeners, and sets those apart that take one of
 // another listener.
-func (rp *rulePlaces) leaveUnplaced() {
+func (rp *rulePlaces) omitOverCapacity() {
 	lb := rp.lb
 	for i := range lb.listeners {
 		l := &lb.listeners[i]
@@ -249,18 +249,18 @@ func (rp *rulePlaces) leaveUnplaced() {
 				l.late = append(l.late, p)
 			default:
 				l.leftOut = append(l.leftOut, p)
-				rp.unplaced(l, p)
+				rp.overCapacity(l, p)
 			}
 		}
 		l.rules = rest
 	}
 }
 
-func (rp *rulePlaces) unplaced(l *listenerPlan, p rulePlan) {
-	if rp.plan.Unplaced == nil {
-		rp.plan.Unplaced = map[model.RuleKey]bool{}
+func (rp *rulePlaces) overCapacity(l *listenerPlan, p rulePlan) {
+	if rp.plan.OverCapacity == nil {
+		rp.plan.OverCapacity = map[model.RuleKey]bool{}
 	}
-	rp.plan.Unplaced[p.desired.Key(l.desired.Port)] = true
+	rp.plan.OverCapacity[p.desired.Key(l.desired.Port)] = true
 }
 
 // vacate moves the rules whose places are taken to where the rules are to be that they become: below
@@ -321,7 +321,7 @@ func (rp *rulePlaces) planLate(groups map[string][]StepID) {
 		}
 		for _, p := range l.late {
 			if !rp.planned(p.place.goesBy) {
-				rp.unplaced(l, p)
+				rp.overCapacity(l, p)
 				continue
 			}
 			at := free(used, stagePriority)

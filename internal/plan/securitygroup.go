@@ -68,7 +68,7 @@ func (sg *securityGroups) planManaged(after []StepID) []StepID {
 	if len(authorize)+len(revoke) == 0 {
 		return made
 	}
-	sg.tellRevoked(live, revoke)
+	sg.reportRevoked(live, revoke)
 	sg.openPorts(authorize, revoke, len(have)+len(authorize)-len(revoke), append(slices.Clone(after), made...))
 	return made
 }
@@ -185,8 +185,8 @@ func (sg *securityGroups) keepsOpen(r model.IngressRule) bool {
 	return sg.opensKept(r) || sg.opensFrontend(r)
 }
 
-// tellRevoked names the rules that are taken away and that no controller has made.
-func (sg *securityGroups) tellRevoked(live *observed.SecurityGroup, revoke []model.IngressRule) {
+// reportRevoked names the rules that are taken away and that no controller has made.
+func (sg *securityGroups) reportRevoked(live *observed.SecurityGroup, revoke []model.IngressRule) {
 	ports := sg.livePorts()
 	for _, l := range slices.Concat(sg.lb.listeners, sg.frontend.listeners) {
 		ports[l.desired.Port] = true // opened by an earlier version for a listener that waits, or for one deleted by others

@@ -26,8 +26,8 @@ func refusedRule(path, group string) model.Rule {
 	return r
 }
 
-// unplaced is a held rule of which AWS refuses the 503 too.
-func unplaced(path string) model.Rule {
+// overCapacity is a held rule of which AWS refuses the 503 too.
+func overCapacity(path string) model.Rule {
 	r := heldRule(path)
 	r.Held |= model.HeldRefused
 	return r
@@ -81,7 +81,7 @@ func TestHeldRulesBesideOthersOfTheSamePlace(t *testing.T) {
 			[]string{"target-group/g2"},
 		},
 		"AWS refuses the 503 too": {
-			[]model.Rule{ruleTo("/b", "g2")}, []model.Rule{unplaced("/a"), ruleTo("/b", "g2")},
+			[]model.Rule{ruleTo("/b", "g2")}, []model.Rule{overCapacity("/a"), ruleTo("/b", "g2")},
 			[]string{"target-group/g2"},
 		},
 	} {

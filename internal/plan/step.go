@@ -102,8 +102,8 @@ type Plan struct {
 	// Waiting identifies what steps wait for until a deadline, or would wait for had it not passed.
 	// Memory.Waited is to hold, in the next plan, since when these are in the plans of the stack.
 	Waiting []string
-	// Unplaced are rules that are left out because AWS has no room for them.
-	Unplaced map[model.RuleKey]bool
+	// OverCapacity are rules that are left out because AWS has no room for them.
+	OverCapacity map[model.RuleKey]bool
 	// Asks are questions whose answers the plan still needs; the caller observes again with them
 	// and makes the plan again.
 	Asks []model.Question

@@ -87,7 +87,7 @@ func (lb *loadBalancerPlan) liveMapping(subnet string) *SubnetMapping {
 func (ls loadBalancerSettings) changeSubnets(lb *loadBalancerPlan, after []StepID) (StepID, bool) {
 	live, w, a := lb.live, lb.desired, lb.address()
 	changes := lb.subnetChanges()
-	ls.tellFixedAddresses(lb, len(changes) > 0)
+	ls.reportFixedAddresses(lb, len(changes) > 0)
 	if len(changes) == 0 {
 		return "", false
 	}
@@ -145,8 +145,8 @@ func sameRange(a, b string) bool {
 	return a == b || errX == nil && errY == nil && x == y
 }
 
-// tellFixedAddresses reports addresses that differ in subnets that stay.
-func (ls loadBalancerSettings) tellFixedAddresses(lb *loadBalancerPlan, changing bool) {
+// reportFixedAddresses reports addresses that differ in subnets that stay.
+func (ls loadBalancerSettings) reportFixedAddresses(lb *loadBalancerPlan, changing bool) {
 	if len(lb.addresses) > 0 && !changing && !sameSet(lb.addresses, lb.live.Addresses) {
 		ls.fixed("addresses", lb.desired.Origins, "the elastic addresses", strings.Join(lb.live.Addresses, ", "), strings.Join(lb.addresses, ", "))
 	}

@@ -45,7 +45,7 @@ func tagsOverLimit(put Tags, have map[string]string) int {
 // retagBelow plans the change of the tags of a listener or rule of a load balancer.
 func (d *draft) retagBelow(lb string, a Address, want Tags, have map[string]string, after []StepID, blames []finding.Ref) {
 	if f := d.unread(model.AskRuleTags{ARN: lb}); f != nil {
-		d.tellUnread(*f, "listeners and rules keep their tags", finding.BlocksNothing)
+		d.reportUnavailable(*f, "listeners and rules keep their tags", finding.BlocksNothing)
 		return
 	}
 	d.retag(a, want, have, false, after, blames)

@@ -141,7 +141,7 @@ func (r *groupRemoval) drains(g observed.TargetGroup) Wait {
 		wait := r.wait("drain "+g.ARN, "the state of its targets", drainDeadline(g.Attributes))
 		if wait.For != "" {
 			wait.Again = f.Again
-			r.tellUnread(*f, "target group "+g.Name+" is not deleted yet", finding.BlocksNothing)
+			r.reportUnavailable(*f, "target group "+g.Name+" is not deleted yet", finding.BlocksNothing)
 		}
 		return wait
 	}

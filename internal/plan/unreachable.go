@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// tellUnreachable reports rules of a listener that get no requests, because rules come first of other
+// reportUnreachable reports rules of a listener that get no requests, because rules come first of other
 // members, or with the very same conditions. One that is held answers as well, with what is live or with
 // 503.
-func (lr *listenerResolver) tellUnreachable(l *listenerPlan) {
+func (lr *listenerResolver) reportUnreachable(l *listenerPlan) {
 	rules := make([]model.Rule, 0, len(l.rules))
 	for _, p := range l.rules {
 		r := p.desired

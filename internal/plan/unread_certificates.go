@@ -35,7 +35,7 @@ func (cc *certificateChoice) keepUnreadCertificates(out *certificates, l model.L
 		out.Blocked = append(out.Blocked, of.Object)
 		now, reach = now+", and this object keeps its rules there", finding.BlocksMember
 	}
-	cc.tellUnread(f, now, reach, of)
+	cc.reportUnavailable(f, now, reach, of)
 }
 
 // hasNewHost reports whether a member has a rule for a host for which the listener has none.

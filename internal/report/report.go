@@ -163,7 +163,7 @@ func PlanTooLarge(ref finding.Ref, annotation string, size int, fix string) clus
 // or to which it goes.
 func elsewhere(o engine.Outcome, ref finding.Ref) bool {
 	return slices.Contains(o.Plan.Unshown, ref) ||
-		slices.ContainsFunc(o.Stack.Departing, func(d model.Departure) bool { return d.Member == ref })
+		slices.ContainsFunc(o.Stack.Leavers, func(d model.Departure) bool { return d.Member == ref })
 }
 
 // unmade reports whether a listener is to be made and was not: AWS refuses it or something that comes before it, or it

@@ -102,9 +102,9 @@ type Resolution struct {
 	// Blind is set if the objects that endpoints are read from are missing as a whole, so that the
 	// endpoints are unknown: what is registered stays while its pod or node exists.
 	Blind bool
-	// Unsure is set if an endpoint was omitted because the view is not consistent yet. The view
+	// Unknown is set if an endpoint was omitted because the view is not consistent yet. The view
 	// has been asked for what is missing, so its appearance triggers another run.
-	Unsure bool
+	Unknown bool
 	// NoEndpoints is why there is no endpoint, nil if there is one or that is not known.
 	NoEndpoints *NoEndpoints
 	Findings    finding.List

@@ -161,7 +161,7 @@ func resolutionText(r Resolution) string {
 	for _, e := range r.Endpoints() {
 		fmt.Fprintln(&b, e.Identity(), e.Node.Name, e.Node.ResourceVersion)
 	}
-	fmt.Fprintln(&b, r.NotFound, r.Faulty, r.Blind, r.Unsure)
+	fmt.Fprintln(&b, r.NotFound, r.Faulty, r.Blind, r.Unknown)
 	for _, f := range r.Findings.Sorted() {
 		fmt.Fprintln(&b, f)
 	}

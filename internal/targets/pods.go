@@ -46,7 +46,7 @@ func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Servi
 	if len(ready) == 0 && o.FailOpen {
 		r.endpoints = unknown
 	}
-	if len(r.endpoints) == 0 && !r.Unsure && !o.Endpoints {
+	if len(r.endpoints) == 0 && !r.Unknown && !o.Endpoints {
 		r.NoEndpoints = WhyNoEndpoints(svc, port, found, podIn(v, b.Namespace))
 	}
 }
@@ -123,21 +123,21 @@ func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint,
 	}
 	pod, ok := cluster.Get[*corev1.Pod](v, cluster.KindPod, b.Namespace, ref.Name)
 	if !ok || ref.UID != "" && pod.UID != ref.UID || cluster.PodFinished(pod) {
-		r.Unsure = true
+		r.Unknown = true
 		return nil, leftOut
 	}
 	addresses := Addresses(pod)
 	if len(addresses) == 0 {
-		r.Unsure = true
+		r.Unknown = true
 		return nil, leftOut
 	}
 	if !slices.Contains(addresses, canonicalIP(e.Addresses[0])) {
-		r.Unsure = true
+		r.Unknown = true
 		ignored(b, e, r, fmt.Sprintf("pod %s has another address", pod.Name))
 		return nil, leftOut
 	}
 	if superseded(v, pod, e.Addresses[0]) {
-		r.Unsure = true
+		r.Unknown = true
 		ignored(b, e, r, "a newer pod has this address")
 		return nil, leftOut
 	}

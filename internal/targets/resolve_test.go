@@ -43,7 +43,7 @@ func resolved(t *testing.T, o targets.Options, docs ...string) string {
 	if r.Faulty {
 		out = append(out, "faulty")
 	}
-	if r.Unsure {
+	if r.Unknown {
 		out = append(out, "unsure")
 	}
 	for _, f := range r.Findings {

@@ -62,7 +62,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	ctx, cancel := context.WithTimeout(req.Context(), answerTimeout)
 	defer cancel()
 	log := h.log.WithValues("namespace", q.Namespace, "name", q.Name, "resource", q.Resource.Resource, "operation", q.Operation)
-	a, err := h.judge(ctx, log, Request{Operation: q.Operation, Namespace: q.Namespace, Object: q.Object.Raw, Old: q.OldObject.Raw})
+	a, err := h.review(ctx, log, Request{Operation: q.Operation, Namespace: q.Namespace, Object: q.Object.Raw, Old: q.OldObject.Raw})
 	out := &admissionv1.AdmissionResponse{UID: q.UID, Warnings: a.Warnings}
 	var bad undecodable
 	switch {
@@ -92,8 +92,8 @@ func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_ = json.NewEncoder(w).Encode(admissionv1.AdmissionReview{TypeMeta: in.TypeMeta, Response: out})
 }
 
-// judge applies the rule to creations and updates. Other requests are allowed.
-func (h handler) judge(ctx context.Context, log logr.Logger, r Request) (a Answer, err error) {
+// review applies the rule to creations and updates. Other requests are allowed.
+func (h handler) review(ctx context.Context, log logr.Logger, r Request) (a Answer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = errors.New("internal error of the controller; see its log")

@@ -44,7 +44,7 @@ func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
 					if seed > 0 {
 						disturb(rand.New(rand.NewPCG(seed, uint64(len(path)))), ing)
 					}
-					if judge(t, filepath.Base(path), mem, o, ing) {
+					if review(t, filepath.Base(path), mem, o, ing) {
 						admitted++
 					} else {
 						denied++
@@ -58,9 +58,9 @@ func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
 	}
 }
 
-// judge validates an Ingress in place of the stored one, before it is stored, and compares the
+// review validates an Ingress in place of the stored one, before it is stored, and compares the
 // answer with the findings of the translation afterwards.
-func judge(t *testing.T, name string, mem *cluster.Memory, stored cluster.Object, ing *networkingv1.Ingress) bool {
+func review(t *testing.T, name string, mem *cluster.Memory, stored cluster.Object, ing *networkingv1.Ingress) bool {
 	t.Helper()
 	c := rules(mem)
 	data, err := json.Marshal(ing)

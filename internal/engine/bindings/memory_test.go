@@ -121,7 +121,7 @@ func TestAnEntryStaysAsItWasRead(t *testing.T) {
 	}
 	e, want := full(), full()
 	notes := []note{noteRegistered(first, endpoints(3)), noteFound(first, listed(3)), noteDeregistered(first, listed(1)), noteEmptied,
-		refusal(engine.Invalid, 1, 3), noteOnlyRefused(endpoints(1)), noteLeaving(listed(2, 3)), noteSent("arn/a", 1, nil, false), noteUnsure,
+		refusal(engine.Invalid, 1, 3), noteOnlyRefused(endpoints(1)), noteLeaving(listed(2, 3)), noteSent("arn/a", 1, nil, false), noteUnknown,
 		noteCheckpointSet("y"), noteCheckpointWritten("y", 2), noteZonesWanted, noteTextReported, noteBegan, noteEnded(true), noteDueNow, noteWaits, noteOpened(openedRules{}), noteFoundOpened(nil), noteNotOpened}
 	for n := bindingplan.Known; n <= bindingplan.Settled; n++ {
 		notes = append(notes, plans(n))
@@ -273,7 +273,7 @@ func TestWhatOthersHaveChanged(t *testing.T) {
 		"one is missing, another is added": {[]note{noteRegistered(first, endpoints(1, 2))}, listed(1, 3), "10.0.0.2:80|10.0.0.3:80"},
 		"one that drains is missing":       {[]note{noteRegistered(first, endpoints(1, 2))}, draining, "10.0.0.2:80|"},
 		"others may add to a shared group": {[]note{noteRegistered(shared, endpoints(1, 2))}, listed(1, 3), "10.0.0.2:80|"},
-		"what had no answer may be ours":   {[]note{noteRegistered(first, endpoints(1)), noteUnsure}, listed(1, 3), "|"},
+		"what had no answer may be ours":   {[]note{noteRegistered(first, endpoints(1)), noteUnknown}, listed(1, 3), "|"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := after(x.notes...).registration.driftIn(x.live).String(); got != x.want {

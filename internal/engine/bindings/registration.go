@@ -80,8 +80,8 @@ func noteEmptied(e entry, _ moment) entry {
 	return e
 }
 
-// noteUnsure is for a registration that may have taken effect although it failed.
-func noteUnsure(e entry, _ moment) entry {
+// noteUnknown is for a registration that may have taken effect although it failed.
+func noteUnknown(e entry, _ moment) entry {
 	e.registration.unsure = e.registration.binding != nil
 	return e
 }

@@ -124,7 +124,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 		}
 		class := p.r.Cloud.Class(err)
 		if class == engine.Unknown {
-			p.r.memory.note(p.key, noteUnsure)
+			p.r.memory.note(p.key, noteUnknown)
 		}
 		half := len(chunk) / 2
 		if class == engine.Invalid && half > 0 {

@@ -177,7 +177,7 @@ func parse(text string) (marks map[model.StackID]string, given map[model.StackID
 	return marks, given
 }
 
-// slot is a stack's place in the slow lane. It depends on the stack alone, so that a process that
+// slot is a stack's place among those that are looked at late. It depends on the stack alone, so that a process that
 // starts again and again keeps to it.
 func slot(id model.StackID) time.Duration {
 	h := fnv.New64a()

@@ -31,7 +31,7 @@ func (o *shownObjects) gateways(src *cluster.Memory) {
 			name := cluster.RefOf(obj).String()
 			switch obj := obj.(type) {
 			case *gwv1.Gateway:
-				if judged(obj.Status.Conditions) {
+				if compared(obj.Status.Conditions) {
 					s := o.of(name)
 					s.Finalizers, s.Conditions, s.Listeners = obj.Finalizers, conditions(obj.Status.Conditions), listeners(obj.Status.Listeners)
 					for _, a := range obj.Status.Addresses {
@@ -40,7 +40,7 @@ func (o *shownObjects) gateways(src *cluster.Memory) {
 					s.AttachedListenerSets = obj.Status.AttachedListenerSets
 				}
 			case *gwv1.ListenerSet:
-				if judged(obj.Status.Conditions) {
+				if compared(obj.Status.Conditions) {
 					s := o.of(name)
 					s.Conditions = conditions(obj.Status.Conditions)
 					for _, l := range obj.Status.Listeners {
@@ -58,8 +58,8 @@ func (o *shownObjects) gateways(src *cluster.Memory) {
 	}
 }
 
-// judged reports whether a controller has looked at an object.
-func judged(all []metav1.Condition) bool {
+// compared reports whether a controller has looked at an object.
+func compared(all []metav1.Condition) bool {
 	return slices.ContainsFunc(all, func(c metav1.Condition) bool { return c.Message != "Waiting for controller" })
 }
 

@@ -36,7 +36,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	}})
 	r.config, _ = gatewayconfig.Of(v, l.gw, l.class)
 	r.ports = shared.Listens(o)
-	r.judgeListeners()
+	r.reportListeners()
 	out := append(r.routeEdits(), r.setEdits()...)
 	out = append(out, planNote(l.gw, o)...)
 	if o.Stack.DryRun {

@@ -19,8 +19,8 @@ func (f *Frontend) served(v *cluster.View, gw *gwv1.Gateway) bool {
 	return ours
 }
 
-// formerControllers are the names under which the stack of a Gateway wrote statuses that nothing renews any more.
-func (f *Frontend) formerControllers(v *cluster.View, id model.StackID, gw *gwv1.Gateway) []gwv1.GatewayController {
+// previousControllers are the names under which the stack of a Gateway wrote statuses that nothing renews any more.
+func (f *Frontend) previousControllers(v *cluster.View, id model.StackID, gw *gwv1.Gateway) []gwv1.GatewayController {
 	own := gatewayconfig.ALBController
 	if id.Kind == model.NLBGateway {
 		own = gatewayconfig.NLBController

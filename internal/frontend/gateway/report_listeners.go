@@ -32,8 +32,8 @@ func (v listenerVerdict) wrong() string {
 	return firstProblem(v.accepted, v.resolved, v.stopped).Message
 }
 
-// judgeListeners says of each listener what is wrong with it, once that is known of routes.
-func (r *report) judgeListeners() {
+// reportListeners says of each listener what is wrong with it, once that is known of routes.
+func (r *report) reportListeners() {
 	r.listeners = make([]listenerVerdict, len(r.attached.Listeners))
 	for i, route := range r.attached.Routes {
 		counted := map[int]bool{}

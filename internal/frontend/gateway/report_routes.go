@@ -288,7 +288,7 @@ func (f *Frontend) forget(v *cluster.View, id model.StackID, l loaded) []cluster
 	if l.excluded {
 		return nil // what is live stays, and so does what is said of it
 	}
-	gone := f.formerControllers(v, id, l.gw)
+	gone := f.previousControllers(v, id, l.gw)
 	if len(gone) == 0 {
 		return nil
 	}

@@ -63,7 +63,7 @@ func (t *translation) holdsImports(m *member) bool {
 	secrets, of := t.tlsSecrets(m), t.heldCertificates()
 	held := of.Imports(securePort, secrets)
 	if len(held.ARNs) == 0 && held.Fault != nil && of.ServesOn(securePort, m.Member) {
-		of.ReportUnread(securePort, secrets[0], *held.Fault)
+		of.ReportUnavailable(securePort, secrets[0], *held.Fault)
 		m.HoldCertificates(securePort, held.Unread, secrets[0].By.Field)
 		m.Imported = append(m.Imported, held.Names...)
 		return true

@@ -75,7 +75,7 @@ func (f *Frontend) stacksOf(v *cluster.View, ing *networkingv1.Ingress) []model.
 // Asked reports whether any Ingress is part of a stack, or was and is not done with it.
 func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
 	g := f.load(v, id)
-	return len(g.members)+len(g.former)+len(g.leaving) > 0 || g.notAccepted
+	return len(g.members)+len(g.previous)+len(g.leaving) > 0 || g.notAccepted
 }
 
 func implicit(ing *networkingv1.Ingress) model.StackID {

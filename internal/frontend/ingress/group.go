@@ -63,11 +63,11 @@ type member struct {
 // group is what was found for a stack.
 type group struct {
 	members []*member // in group order
-	// former are Ingresses that carry the finalizer of the stack and are not accepted: their class is
+	// previous are Ingresses that carry the finalizer of the stack and are not accepted: their class is
 	// missing, or does not admit them. A finalizer proves nothing; at most their own rules stay.
-	former  []*member
-	leaving []model.Member
-	found   finding.List
+	previous []*member
+	leaving  []model.Member
+	found    finding.List
 	// guarded are those of the leaving that ask for deletion protection, guard what is said about the first.
 	guarded []*member
 	guard   *finding.Finding
@@ -88,7 +88,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) group {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Ref.Namespace+"/"+a.Ref.Name, b.Ref.Namespace+"/"+b.Ref.Name))
 	})
 	g.letOthersLeave()
-	slices.SortFunc(g.former, func(a, b *member) int { return a.Ref.Compare(b.Ref) })
+	slices.SortFunc(g.previous, func(a, b *member) int { return a.Ref.Compare(b.Ref) })
 	slices.SortFunc(g.leaving, func(a, b model.Member) int { return a.Ref.Compare(b.Ref) })
 	return g
 }
@@ -102,7 +102,7 @@ func (g *group) letOthersLeave() {
 	for _, m := range g.guarded {
 		g.leaving = slices.DeleteFunc(g.leaving, func(l model.Member) bool { return l.Ref == m.Ref })
 	}
-	g.former = append(g.former, g.guarded...)
+	g.previous = append(g.previous, g.guarded...)
 	g.guard.Blocks = finding.BlocksMember
 	g.found.Add(*g.guard)
 	g.guard = nil
@@ -165,7 +165,7 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 		m := newMember(ing, p)
 		m.Blocked, m.Lost, m.ClassMissing = true, true, p.fault.Reason == finding.IngressClassInvalid
 		m.refused = p.refused
-		g.former = append(g.former, m)
+		g.previous = append(g.previous, m)
 	case p.fault != nil:
 		if id == implicit(ing) && len(ownership.Claims(v, ing)) == 0 {
 			g.found.Add(*p.fault)

@@ -53,13 +53,13 @@ func (t *translation) listener(p *members.Port) model.Listener {
 	if len(l.Rules) < len(rules) {
 		l.Covered, l.Covering = rules, shadowing
 	}
-	t.tellDropped(rules, l.Rules)
+	t.reportDropped(rules, l.Rules)
 	return l
 }
 
-// tellDropped reports rules that are not made because redirects of other members answer their requests. Of
+// reportDropped reports rules that are not made because redirects of other members answer their requests. Of
 // rules that are made, the plan reports which get no requests.
-func (t *translation) tellDropped(all, made []model.Rule) {
+func (t *translation) reportDropped(all, made []model.Rule) {
 	if len(all) == len(made) {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 
 // retainFormer keeps what is left of Ingresses that carry the finalizer and are not accepted.
 func (t *translation) retainFormer() {
-	for _, m := range t.formerIngresses {
+	for _, m := range t.previousIngresses {
 		m.Ports = m.set.ListenPorts.Value
 		if len(m.Ports) == 0 {
 			m.Ports = t.defaultPorts(m)
@@ -39,7 +39,7 @@ func (t *translation) retainLost() {
 		if live == nil || l.DefaultHeld != 0 || !l.DefaultOf.Object.IsZero() || t.redirects(*l) {
 			continue
 		}
-		if slices.ContainsFunc(append(slices.Clone(t.ingresses), t.formerIngresses...), func(m *member) bool {
+		if slices.ContainsFunc(append(slices.Clone(t.ingresses), t.previousIngresses...), func(m *member) bool {
 			return m.Lost && m.ing.Spec.DefaultBackend != nil && t.Owns(m.Ref, live.Default)
 		}) {
 			l.DefaultHeld = model.HeldInvalid
@@ -88,7 +88,7 @@ func forwardsToStack(actions []model.Action) bool {
 	})
 }
 
-// retainUnplaced keeps the live rule of one path of a member for which no new rule can be made.
-func (t *translation) retainUnplaced(m *member, r model.Rule) {
+// retainUnmade keeps the live rule of one path of a member for which no new rule can be made.
+func (t *translation) retainUnmade(m *member, r model.Rule) {
 	t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, Rules: []model.Rule{r}, ForeignHosts: t.foreignHosts(m.Ref.Namespace)})
 }

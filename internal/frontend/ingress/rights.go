@@ -17,7 +17,7 @@ import (
 func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
 	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
 	g := f.load(v, id)
-	refused := slices.DeleteFunc(slices.Clone(g.former), func(m *member) bool { return !m.refused })
+	refused := slices.DeleteFunc(slices.Clone(g.previous), func(m *member) bool { return !m.refused })
 	if len(refused) == 0 {
 		return out, nil
 	}
@@ -52,7 +52,7 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	for _, g := range have.TargetGroups {
 		t.own[g.ARN] = true
 	}
-	for _, m := range append(slices.Clone(g.members), g.former...) {
+	for _, m := range append(slices.Clone(g.members), g.previous...) {
 		if !m.refused {
 			t.admitted = append(t.admitted, m)
 		}

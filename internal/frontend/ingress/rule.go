@@ -28,7 +28,7 @@ func (t *translation) rule(m *member, p *members.Port, path rulePath, held model
 		// A live rule of these conditions may stay; a new one has to be made of less.
 		r.Held, r.Instead = model.HeldInvalid, t.ownConditions(m, path)
 		if why, _ := t.limits().Excess(r.Instead); why != "" {
-			t.retainUnplaced(m, r)
+			t.retainUnmade(m, r)
 			return model.Rule{}, false
 		}
 		return r, true
@@ -38,7 +38,7 @@ func (t *translation) rule(m *member, p *members.Port, path rulePath, held model
 	} else if pathFault(path) != "" {
 		// A live rule of these patterns is kept, but no new one is put on paths that cannot
 		// be meant.
-		t.retainUnplaced(m, r)
+		t.retainUnmade(m, r)
 		return model.Rule{}, false
 	} else {
 		r.Held = model.HeldInvalid

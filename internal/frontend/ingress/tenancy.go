@@ -89,7 +89,7 @@ func (t *translation) hostClaims() []*hostClaim {
 	live := t.liveHosts()
 	byKey := map[[2]string]*hostClaim{}
 	claimants := slices.Clone(t.ingresses)
-	for _, m := range t.formerIngresses {
+	for _, m := range t.previousIngresses {
 		if m.ClassMissing { // and not turned away
 			claimants = append(claimants, m)
 		}

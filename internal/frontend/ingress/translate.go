@@ -21,7 +21,7 @@ import (
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	g := f.load(v, id)
 	t := newTranslation(f.opt, v, id, live)
-	t.with(g.members, g.former)
+	t.with(g.members, g.previous)
 	t.Found = g.found
 	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.guard, g.unprotected
 	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
@@ -29,7 +29,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	if len(t.Members) == 0 {
 		t.retainFormer()
 		// A load balancer of one Ingress alone stays as it is while that cannot be placed.
-		t.Stack.Held.Everything = g.notAccepted || len(t.Former) > 0 && id.Namespace != ""
+		t.Stack.Held.Everything = g.notAccepted || len(t.Previous) > 0 && id.Namespace != ""
 		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id)
 		return t.Stack, t.Found.Sorted()
 	}
@@ -44,8 +44,8 @@ type translation struct {
 	opt  Options
 	view *cluster.View
 	// ingresses and formerIngresses are Members and Former as the Ingresses that they are, of has each.
-	ingresses, formerIngresses []*member
-	of                         map[*members.Member]*member
+	ingresses, previousIngresses []*member
+	of                           map[*members.Member]*member
 	// owners is who owns which host in isolated tenancy; nil in cooperative tenancy.
 	owners *hostOwners
 	// rules counts the rules of each namespace.
@@ -74,13 +74,13 @@ func newTranslation(opt Options, v *cluster.View, id model.StackID, live *observ
 }
 
 // with sets the members, in group order, and the former ones.
-func (t *translation) with(ingresses, former []*member) {
-	t.ingresses, t.formerIngresses = ingresses, former
+func (t *translation) with(ingresses, previous []*member) {
+	t.ingresses, t.previousIngresses = ingresses, previous
 	for _, m := range ingresses {
 		t.Members, t.of[m.Member] = append(t.Members, m.Member), m
 	}
-	for _, m := range former {
-		t.Former, t.of[m.Member] = append(t.Former, m.Member), m
+	for _, m := range previous {
+		t.Previous, t.of[m.Member] = append(t.Previous, m.Member), m
 	}
 }
 

@@ -20,8 +20,8 @@ type member struct {
 	svc   *corev1.Service
 	set   settings.LoadBalancerService
 	ports []*port
-	// departing reports that it asks for another stack, and is served here until clients know that.
-	departing bool
+	// leavers reports that it asks for another stack, and is served here until clients know that.
+	leavers bool
 	// lost reports that another Service has one of its ports.
 	lost bool
 	// uninvited reports that only its finalizer says that it belongs to the load balancer of another namespace. Its
@@ -60,7 +60,7 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, svc *corev1.
 		at, fault := f.place(v, svc)
 		if at == id || claim.Carried {
 			m := f.newMember(svc)
-			m.departing = at != id
+			m.leavers = at != id
 			m.uninvited = id.Namespace != svc.Namespace && !f.opt.CrossNamespaceGroups
 			if fault != nil {
 				m.Faults, m.Blocked = append(m.Faults, *fault), true

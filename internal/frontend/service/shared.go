@@ -205,7 +205,7 @@ func (t *translation) keepFormerScheme() {
 		return
 	}
 	for _, m := range t.services {
-		if m.departing || m.Set.Scheme.Present() || t.Guest != nil && t.Guest(m.Member) {
+		if m.leavers || m.Set.Scheme.Present() || t.Guest != nil && t.Guest(m.Member) {
 			continue
 		}
 		if scheme := t.formerScheme(m); scheme != "" && scheme != t.opt.DefaultScheme {
@@ -254,7 +254,7 @@ func (t *translation) moves() {
 		shows := m.shows()
 		elsewhere := slices.ContainsFunc(ownership.Claims(t.view, m.svc), func(o model.StackID) bool { return o != t.ID })
 		switch {
-		case m.departing:
+		case m.leavers:
 			t.Stack.Contested = true // which load balancer the status shows depends on what is live
 			d := model.Departure{Member: m.Ref}
 			if t.Live != nil && !t.isOurs(shows) {
@@ -263,7 +263,7 @@ func (t *translation) moves() {
 					d.Since = time.Unix(0, 0)
 				}
 			}
-			t.Stack.Departing = append(t.Stack.Departing, d)
+			t.Stack.Leavers = append(t.Stack.Leavers, d)
 		case elsewhere && shows != "":
 			t.Stack.Contested = true
 			if t.Live != nil && !t.isOurs(shows) {

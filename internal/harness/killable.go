@@ -9,41 +9,41 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// mortal is an API server that a dead process does not reach.
-type mortal struct {
+// killableServer is an API server that a dead process does not reach.
+type killableServer struct {
 	p   *process
 	api kube.API
 }
 
-func (m mortal) Read(ctx context.Context, obj cluster.Object) error {
+func (m killableServer) Read(ctx context.Context, obj cluster.Object) error {
 	if err := m.p.ctx.Err(); err != nil {
 		return err
 	}
 	return m.api.Read(ctx, obj)
 }
 
-func (m mortal) Create(ctx context.Context, obj cluster.Object) error {
+func (m killableServer) Create(ctx context.Context, obj cluster.Object) error {
 	if err := m.p.ctx.Err(); err != nil {
 		return err
 	}
 	return m.api.Create(ctx, obj)
 }
 
-func (m mortal) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+func (m killableServer) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	if err := m.p.ctx.Err(); err != nil {
 		return err
 	}
 	return m.api.Patch(ctx, obj, part, kind, data)
 }
 
-func (m mortal) Update(ctx context.Context, obj cluster.Object) error {
+func (m killableServer) Update(ctx context.Context, obj cluster.Object) error {
 	if err := m.p.ctx.Err(); err != nil {
 		return err
 	}
 	return m.api.Update(ctx, obj)
 }
 
-func (m mortal) Delete(ctx context.Context, obj cluster.Object) error {
+func (m killableServer) Delete(ctx context.Context, obj cluster.Object) error {
 	if err := m.p.ctx.Err(); err != nil {
 		return err
 	}

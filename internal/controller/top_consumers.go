@@ -11,21 +11,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// talkers finds the items that are worked on most: a loop shows here before it shows in a bill.
+// topConsumers finds the items that are worked on most: a loop shows here before it shows in a bill.
 // Each window of time is counted separately; the last full one is shown.
-type talkers struct {
+type topConsumers struct {
 	now func() time.Time
 
 	mu     sync.Mutex
 	since  time.Time
-	counts map[talker]int
+	counts map[consumer]int
 	shown  []talk
 }
 
-type talker struct{ controller, namespace, name string }
+type consumer struct{ controller, namespace, name string }
 
 type talk struct {
-	talker
+	consumer
 	count int
 }
 
@@ -34,16 +34,16 @@ const (
 	talkTop    = 3 // of each controller
 )
 
-var talkersDesc = prometheus.NewDesc("awslbc_controller_top_talkers",
+var topConsumersDesc = prometheus.NewDesc("awslbc_controller_top_talkers",
 	"The items that were worked on most in the last three minutes.", []string{"controller", "namespace", "name"}, nil)
 
-func newTalkers(now func() time.Time) *talkers {
-	return &talkers{now: now, since: now(), counts: map[talker]int{}}
+func newTopConsumers(now func() time.Time) *topConsumers {
+	return &topConsumers{now: now, since: now(), counts: map[consumer]int{}}
 }
 
-// talkerOf is the name of what works on stacks of a kind. For Gateways it is not that of other metrics: dashboards
+// consumerOf is the name of what works on stacks of a kind. For Gateways it is not that of other metrics: dashboards
 // that were made for older controllers look for these.
-func talkerOf(k model.Kind) string {
+func consumerOf(k model.Kind) string {
 	switch k {
 	case model.ALBGateway:
 		return "albgateway"
@@ -54,15 +54,15 @@ func talkerOf(k model.Kind) string {
 }
 
 // ran counts a run.
-func (t *talkers) ran(controller, namespace, name string) {
+func (t *topConsumers) ran(controller, namespace, name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.turn()
-	t.counts[talker{controller, namespace, name}]++
+	t.counts[consumer{controller, namespace, name}]++
 }
 
 // turn begins a new window if the present one is over. The lock is held.
-func (t *talkers) turn() {
+func (t *topConsumers) turn() {
 	age := t.now().Sub(t.since)
 	if age < talkWindow {
 		return
@@ -71,10 +71,10 @@ func (t *talkers) turn() {
 	if age < 2*talkWindow { // otherwise nothing happened in the last window
 		t.shown = top(t.counts)
 	}
-	t.counts, t.since = map[talker]int{}, t.now()
+	t.counts, t.since = map[consumer]int{}, t.now()
 }
 
-func top(counts map[talker]int) []talk {
+func top(counts map[consumer]int) []talk {
 	var all []talk
 	for k, n := range counts {
 		all = append(all, talk{k, n})
@@ -91,14 +91,14 @@ func top(counts map[talker]int) []talk {
 }
 
 // Describe implements the collector.
-func (t *talkers) Describe(ch chan<- *prometheus.Desc) { ch <- talkersDesc }
+func (t *topConsumers) Describe(ch chan<- *prometheus.Desc) { ch <- topConsumersDesc }
 
 // Collect implements the collector.
-func (t *talkers) Collect(ch chan<- prometheus.Metric) {
+func (t *topConsumers) Collect(ch chan<- prometheus.Metric) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.turn()
 	for _, k := range t.shown {
-		ch <- prometheus.MustNewConstMetric(talkersDesc, prometheus.GaugeValue, float64(k.count), k.controller, k.namespace, k.name)
+		ch <- prometheus.MustNewConstMetric(topConsumersDesc, prometheus.GaugeValue, float64(k.count), k.controller, k.namespace, k.name)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// apart returns the parts of a step that AWS refuses for one of its values, none if it has only one:
+// splitStep returns the parts of a step that AWS refuses for one of its values, none if it has only one:
 // tags, attributes and sources come from several members, and the good ones of one must not wait for the
 // bad one of another.
-func apart(f FailedStep) (parts []plan.Step) {
+func splitStep(f FailedStep) (parts []plan.Step) {
 	if f.Class != Invalid {
 		return nil
 	}

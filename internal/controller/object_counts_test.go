@@ -29,7 +29,7 @@ func BenchmarkCensus(b *testing.B) {
 				}
 			}
 			r := prometheus.NewRegistry()
-			if err := r.Register(census{m, func() bool { return true }}); err != nil {
+			if err := r.Register(objectCounts{m, func() bool { return true }}); err != nil {
 				b.Fatal(err)
 			}
 			for b.Loop() {

@@ -5,20 +5,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// The lanes of a queue, higher first: traffic that would go to the wrong place does not wait for others,
+// The priorities of a queue, higher first: traffic that would go to the wrong place does not wait for others,
 // what others have changed in AWS comes behind what users change, and looking again at what has not changed
 // waits for everybody.
 const (
-	laneTargets = 10
-	laneEdits   = 0
-	laneDrift   = -50
-	laneResync  = -100
+	priorityTargets = 10
+	priorityEdits   = 0
+	priorityDrift   = -50
+	priorityResync  = -100
 )
 
-// laneOf is where the items that an event concerns are queued.
-func laneOf(e kube.Event) int {
+// priorityOf is where the items that an event concerns are queued.
+func priorityOf(e kube.Event) int {
 	if e.Stale {
-		return laneResync
+		return priorityResync
 	}
 	obj := e.New
 	if obj == nil {
@@ -26,7 +26,7 @@ func laneOf(e kube.Event) int {
 	}
 	switch k, _ := cluster.KindOf(obj); k {
 	case cluster.KindEndpointSlice, cluster.KindPod, cluster.KindNode:
-		return laneTargets
+		return priorityTargets
 	}
-	return laneEdits
+	return priorityEdits
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// census counts objects of the cluster when metrics are scraped, so there is nothing to keep up to
+// objectCounts counts objects of the cluster when metrics are scraped, so there is nothing to keep up to
 // date and series end with their objects.
-type census struct {
+type objectCounts struct {
 	source cluster.Source
 	synced func() bool
 }
@@ -24,10 +24,10 @@ var (
 )
 
 // Describe implements the collector.
-func (census) Describe(ch chan<- *prometheus.Desc) { ch <- objectsDesc; ch <- groupDesc }
+func (objectCounts) Describe(ch chan<- *prometheus.Desc) { ch <- objectsDesc; ch <- groupDesc }
 
 // Collect implements the collector.
-func (c census) Collect(ch chan<- prometheus.Metric) {
+func (c objectCounts) Collect(ch chan<- prometheus.Metric) {
 	if !c.synced() {
 		return
 	}
@@ -45,7 +45,7 @@ func (c census) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-func (c census) groups(ch chan<- prometheus.Metric, objs []cluster.Object) {
+func (c objectCounts) groups(ch chan<- prometheus.Metric, objs []cluster.Object) {
 	seen := map[[3]string]bool{}
 	for _, o := range objs {
 		b, ok := o.(*elbv2.TargetGroupBinding)

@@ -22,8 +22,8 @@ func (d *draft) unread(q model.Question) *observed.Fault {
 	return f
 }
 
-// tellUnread reports what happens for want of an answer to those who need it.
-func (d *draft) tellUnread(f observed.Fault, now string, reach finding.Reach, of ...finding.Origin) {
+// reportUnavailable reports what happens for want of an answer to those who need it.
+func (d *draft) reportUnavailable(f observed.Fault, now string, reach finding.Reach, of ...finding.Origin) {
 	if f.Message == "" {
 		return // it only waits for its turn
 	}
@@ -74,14 +74,14 @@ func (t *traffic) unreadHealth(arn string) bool {
 			of = originsOf(blameOf(w))
 		}
 	}
-	t.tellUnread(*f, "traffic stays where it is, because the health of the targets is not known", finding.BlocksNothing, of...)
+	t.reportUnavailable(*f, "traffic stays where it is, because the health of the targets is not known", finding.BlocksNothing, of...)
 	return true
 }
 
 // awaitUnread keeps the members of a stack that is torn down until an answer says what is left to
 // delete.
 func (d *draft) awaitUnread(a Address, do Action, f observed.Fault) {
-	d.tellUnread(f, "the finalizer stays until everything is deleted", finding.BlocksNothing)
+	d.reportUnavailable(f, "the finalizer stays until everything is deleted", finding.BlocksNothing)
 	d.add(Step{
 		ID: stepID("await", a), Address: a, Verb: Delete, Do: do, Wait: Wait{For: "an answer from AWS", Again: f.Again},
 		Why: "it is not known what there is to delete", Blames: d.members(),

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
-// unheardClasses reports to members whose classes say something about the load balancer that only the
+// ignoredClassSettings reports to members whose classes say something about the load balancer that only the
 // class of the first member can say.
-func (b *Builder) unheardClasses(alb *model.LoadBalancer) {
+func (b *Builder) ignoredClassSettings(alb *model.LoadBalancer) {
 	capacity := func(units *int32) map[string]string {
 		if units == nil || b.NoCapacity {
 			return nil
@@ -22,14 +22,14 @@ func (b *Builder) unheardClasses(alb *model.LoadBalancer) {
 		return map[string]string{"capacityUnits": fmt.Sprint(*units)}
 	}
 	pool := func(id string) map[string]string { return map[string]string{"ipv4IPAMPoolId": id} }
-	b.unheard(b.Members, "spec.loadBalancerAttributes", func(c settings.Class) map[string]string { return c.Attributes }, alb.Attributes, func() map[string]string { return b.LiveAttributes(b.LiveLoadBalancer()) })
-	b.unheard(b.Members, "spec.minimumLoadBalancerCapacity", func(c settings.Class) map[string]string { return capacity(c.Capacity) }, capacity(alb.Capacity), nil)
-	b.unheard(b.Members, "spec.ipamConfiguration", func(c settings.Class) map[string]string { return pool(c.IPAMPool) }, pool(alb.IPAMPool), nil)
+	b.ignoredClassSetting(b.Members, "spec.loadBalancerAttributes", func(c settings.Class) map[string]string { return c.Attributes }, alb.Attributes, func() map[string]string { return b.LiveAttributes(b.LiveLoadBalancer()) })
+	b.ignoredClassSetting(b.Members, "spec.minimumLoadBalancerCapacity", func(c settings.Class) map[string]string { return capacity(c.Capacity) }, capacity(alb.Capacity), nil)
+	b.ignoredClassSetting(b.Members, "spec.ipamConfiguration", func(c settings.Class) map[string]string { return pool(c.IPAMPool) }, pool(alb.IPAMPool), nil)
 }
 
-// unheard does so for one field of class parameters; done is the desired state. What is live anyway is not
+// ignoredClassSetting does so for one field of class parameters; done is the desired state. What is live anyway is not
 // worth telling.
-func (b *Builder) unheard(sharing []*members.Member, field string, of func(settings.Class) map[string]string, done map[string]string, live func() map[string]string) {
+func (b *Builder) ignoredClassSetting(sharing []*members.Member, field string, of func(settings.Class) map[string]string, done map[string]string, live func() map[string]string) {
 	for _, m := range sharing[1:] {
 		says := of(m.Set.Class)
 		for _, k := range slices.Sorted(maps.Keys(says)) {

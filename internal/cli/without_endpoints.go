@@ -14,17 +14,17 @@ import (
 // behind is what the objects say of the targets of target groups, by ARN.
 type behind struct {
 	bound   map[string][]targets.Endpoint // see boundTo
-	without map[string]string             // see endpointless
+	without map[string]string             // see withoutEndpoints
 }
 
 func behindOf(store *cluster.Memory, c config.Config) behind {
-	return behind{boundTo(store, c), endpointless(store)}
+	return behind{boundTo(store, c), withoutEndpoints(store)}
 }
 
-// endpointless says of target groups, by ARN, why no pod answers behind them. A Service without EndpointSlices is left
+// withoutEndpoints says of target groups, by ARN, why no pod answers behind them. A Service without EndpointSlices is left
 // out, because then nothing is known of its pods, and so is a target group of several bindings, because any user can write
 // another one.
-func endpointless(store *cluster.Memory) map[string]string {
+func withoutEndpoints(store *cluster.Memory) map[string]string {
 	out, bindings := map[string]string{}, map[string]int{}
 	for _, o := range store.All(cluster.KindBinding) {
 		bindings[o.(*elbv2.TargetGroupBinding).Spec.TargetGroupARN]++
