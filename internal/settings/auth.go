@@ -29,19 +29,10 @@ type Auth struct {
 }
 
 // Over overlays: each setting comes from a where it is present there, and otherwise from b.
-func (a Auth) Over(b Auth) Auth {
-	return Auth{
-		Type: First(a.Type, b.Type), Cognito: First(a.Cognito, b.Cognito), OIDC: First(a.OIDC, b.OIDC),
-		OnUnauthenticated: First(a.OnUnauthenticated, b.OnUnauthenticated), Scope: First(a.Scope, b.Scope),
-		SessionCookie: First(a.SessionCookie, b.SessionCookie), SessionTimeout: First(a.SessionTimeout, b.SessionTimeout),
-	}
-}
+func (a Auth) Over(b Auth) Auth { return over(a, b) }
 
 // Faults are the settings that could not be read.
-func (a Auth) Faults() []Fault {
-	return Faults(a.Type.Check(), a.Cognito.Check(), a.OIDC.Check(), a.OnUnauthenticated.Check(), a.Scope.Check(),
-		a.SessionCookie.Check(), a.SessionTimeout.Check())
-}
+func (a Auth) Faults() []Fault { return faultsOf(a) }
 
 // CognitoIDP is a user pool.
 type CognitoIDP struct {

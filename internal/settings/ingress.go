@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"maps"
+
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
@@ -128,34 +130,18 @@ type TargetGroup struct {
 // Over overlays: each setting, as a whole, comes from t where it is present there, and otherwise
 // from b. MultiCluster is on if either switches it on.
 func (t TargetGroup) Over(b TargetGroup) TargetGroup {
-	out := TargetGroup{
-		Type: First(t.Type, b.Type), NodeLabels: First(t.NodeLabels, b.NodeLabels),
-		Protocol: First(t.Protocol, b.Protocol), ProtocolVersion: First(t.ProtocolVersion, b.ProtocolVersion),
-		Attributes: First(t.Attributes, b.Attributes), MultiCluster: First(t.MultiCluster, b.MultiCluster),
-		ControlPorts: map[string]Opt[int32]{},
-		HealthPort:   First(t.HealthPort, b.HealthPort), HealthProtocol: First(t.HealthProtocol, b.HealthProtocol),
-		HealthPath: First(t.HealthPath, b.HealthPath), HealthInterval: First(t.HealthInterval, b.HealthInterval),
-		HealthTimeout: First(t.HealthTimeout, b.HealthTimeout), HealthyThreshold: First(t.HealthyThreshold, b.HealthyThreshold),
-		UnhealthyThreshold: First(t.UnhealthyThreshold, b.UnhealthyThreshold), SuccessCodes: First(t.SuccessCodes, b.SuccessCodes),
-	}
+	out := over(t, b)
 	if b.MultiCluster.Or(false) {
 		out.MultiCluster = b.MultiCluster
 	}
-	for _, from := range []map[string]Opt[int32]{b.ControlPorts, t.ControlPorts} {
-		for k, v := range from {
-			out.ControlPorts[k] = v
-		}
-	}
+	out.ControlPorts = map[string]Opt[int32]{}
+	maps.Copy(out.ControlPorts, b.ControlPorts)
+	maps.Copy(out.ControlPorts, t.ControlPorts)
 	return out
 }
 
 // Faults are the settings that could not be read, except control ports, which are read by port.
-func (t TargetGroup) Faults() []Fault {
-	return Faults(t.Type.Check(), t.NodeLabels.Check(), t.Protocol.Check(), t.ProtocolVersion.Check(),
-		t.Attributes.Check(), t.MultiCluster.Check(), t.HealthPort.Check(), t.HealthProtocol.Check(),
-		t.HealthPath.Check(), t.HealthInterval.Check(), t.HealthTimeout.Check(), t.HealthyThreshold.Check(),
-		t.UnhealthyThreshold.Check(), t.SuccessCodes.Check())
-}
+func (t TargetGroup) Faults() []Fault { return faultsOf(t) }
 
 // AddOns are associations with other AWS services.
 type AddOns struct {
@@ -186,11 +172,8 @@ type FrontendHealth struct {
 
 // Faults are the settings that could not be read, the switch itself left out.
 func (f Frontend) Faults() []Fault {
-	h := f.FrontendHealth
-	return Faults(f.FrontendScheme.Check(), f.FrontendSubnets.Check(), f.FrontendGroups.Check(), f.FrontendPorts.Check(),
-		f.FrontendAddresses.Check(), f.FrontendAttributes.Check(), f.FrontendTags.Check(),
-		h.Port.Check(), h.Protocol.Check(), h.Path.Check(), h.Codes.Check(),
-		h.Interval.Check(), h.Timeout.Check(), h.Healthy.Check(), h.Unhealthy.Check())
+	f.FrontendNLB = Opt[bool]{}
+	return append(faultsOf(f), faultsOf(f.FrontendHealth)...)
 }
 
 // Class holds class parameters that win per key, that win over Services as well, or that have no

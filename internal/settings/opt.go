@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -79,6 +80,35 @@ func (o Opt[T]) Check() *Fault {
 		return nil
 	}
 	return &Fault{Origin: o.Origin, Err: o.Fault}
+}
+
+// setting is an Opt of any type.
+type setting interface {
+	Present() bool
+	Check() *Fault
+}
+
+// over returns base with each setting, as a whole, of top where it is present there. Fields that are no settings are
+// those of base.
+func over[S any](top, base S) S {
+	from, to := reflect.ValueOf(top), reflect.ValueOf(&base).Elem()
+	for i := range from.NumField() {
+		if o, ok := from.Field(i).Interface().(setting); ok && o.Present() {
+			to.Field(i).Set(from.Field(i))
+		}
+	}
+	return base
+}
+
+// faultsOf collects the faults of the settings among the fields of a struct, in their order.
+func faultsOf[S any](s S) []Fault {
+	var out []Fault
+	for _, field := range reflect.ValueOf(s).Fields() {
+		if o, ok := field.Interface().(setting); ok {
+			out = append(out, Faults(o.Check())...)
+		}
+	}
+	return out
 }
 
 // Faults collects the faults among checks.

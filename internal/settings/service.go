@@ -66,7 +66,7 @@ type NetworkTargets struct {
 
 // Faults are the settings of all target groups that could not be read.
 func (t NetworkTargets) Faults() []Fault {
-	return append(t.TargetGroup.Faults(), Faults(t.ProxyProtocol.Check(), t.ProxyProtocolPorts.Check())...)
+	return append(t.TargetGroup.Faults(), faultsOf(t)...)
 }
 
 // ParseLoadBalancerService reads the annotations of a Service that has a load balancer of its own. Those of a

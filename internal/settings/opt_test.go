@@ -1,0 +1,85 @@
+package settings
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// written returns a struct whose settings are all present, or all unreadable.
+func written[S any](t *testing.T, field string, fault error) (out S) {
+	t.Helper()
+	n := 0
+	v := reflect.ValueOf(&out).Elem()
+	for i := range v.NumField() {
+		if _, ok := v.Field(i).Interface().(setting); ok {
+			n++
+			v.Field(i).FieldByName("Set").SetBool(fault == nil)
+			v.Field(i).FieldByName("Origin").Set(reflect.ValueOf(finding.Origin{Field: field}))
+			if fault != nil {
+				v.Field(i).FieldByName("Fault").Set(reflect.ValueOf(fault))
+			}
+		}
+	}
+	if n == 0 {
+		t.Fatalf("%T has no settings", out)
+	}
+	return out
+}
+
+// eachFrom checks that each setting comes from where it is expected.
+func eachFrom[S any](t *testing.T, what string, got S, want string) {
+	t.Helper()
+	v := reflect.ValueOf(got)
+	for i := range v.NumField() {
+		if _, ok := v.Field(i).Interface().(setting); !ok {
+			continue
+		}
+		if from := v.Field(i).FieldByName("Origin").Interface().(finding.Origin).Field; from != want {
+			t.Errorf("%s: %T.%s comes from %q, want %q", what, got, v.Type().Field(i).Name, from, want)
+		}
+	}
+}
+
+// overlays checks each setting of a struct that has Over: what is on top wins, also if it cannot be read, and what is not
+// there is the base's.
+func overlays[S any](t *testing.T, over func(top, base S) S) {
+	t.Helper()
+	var none S
+	top, base := written[S](t, "top", nil), written[S](t, "base", nil)
+	eachFrom(t, "both", over(top, base), "top")
+	eachFrom(t, "base alone", over(none, base), "base")
+	eachFrom(t, "top alone", over(top, none), "top")
+	eachFrom(t, "unreadable on top", over(written[S](t, "bad", errors.New("bad")), base), "bad")
+}
+
+// A new setting cannot be forgotten where those of a Service or of a class come over others.
+func TestEachSettingIsOverlaid(t *testing.T) {
+	overlays(t, TargetGroup.Over)
+	overlays(t, Auth.Over)
+}
+
+// faulty checks that each unreadable setting of a struct is reported.
+func faulty[S any](t *testing.T, faults func(S) []Fault, without int) {
+	t.Helper()
+	all := written[S](t, "bad", errors.New("bad"))
+	n := -without
+	for _, field := range reflect.ValueOf(all).Fields() {
+		if _, ok := field.Interface().(setting); ok {
+			n++
+		}
+	}
+	if got := len(faults(all)); got != n {
+		t.Errorf("%T: %d of %d faults are reported", all, got, n)
+	}
+}
+
+func TestEachFaultIsReported(t *testing.T) {
+	faulty(t, TargetGroup.Faults, 0)
+	faulty(t, Auth.Faults, 0)
+	faulty(t, NetworkTargets.Faults, 0)
+	faulty(t, Frontend.Faults, 1) // the switch itself
+	faulty(t, func(h FrontendHealth) []Fault { return Frontend{FrontendHealth: h}.Faults() }, 0)
+}
