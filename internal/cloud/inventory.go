@@ -24,6 +24,8 @@ type inventory struct {
 	sgs    *table[sgEntry]    // those of the cluster in its VPC, by id
 
 	lbsAt, groupsAt, sgsAt time.Time
+	// took is how much longer lists are taken as so because they took so long to read, by their keys.
+	took map[string]time.Duration
 	// taggedAt is when the tagging service last listed their tags, where it is used.
 	taggedAt time.Time
 	// tagsDue reports whether old tags may be read again, and nextTags before when there are none.
@@ -88,7 +90,7 @@ type sgEntry struct {
 }
 
 func newInventory(cluster, vpc string, refresh time.Duration, now func() time.Time) *inventory {
-	v := &inventory{cluster: cluster, vpc: vpc, refresh: refresh}
+	v := &inventory{cluster: cluster, vpc: vpc, refresh: refresh, took: map[string]time.Duration{}}
 	v.foreign.now = now
 	v.reset()
 	return v

@@ -78,7 +78,7 @@ func (r *reader) targetGroups() listing {
 // refresh reads a list that is not fresh, once for all who ask at the same time.
 func (r *reader) refresh(ctx context.Context, l listing, since time.Time, once func(context.Context, string, func() error) error) error {
 	stale := func() (out bool) {
-		r.inv.read(func() { out = !r.Fresh(*l.at, l.key) || l.at.Before(since) })
+		r.inv.read(func() { out = !r.Fresh(l.at.Add(r.inv.took[l.key]), l.key) || l.at.IsZero() || l.at.Before(since) })
 		return out
 	}
 	if !stale() {
@@ -88,9 +88,18 @@ func (r *reader) refresh(ctx context.Context, l listing, since time.Time, once f
 		if !stale() {
 			return nil
 		}
-		return l.read(ctx)
+		start := r.cfg.Now()
+		err := l.read(ctx)
+		if err == nil {
+			r.inv.write(func() { r.inv.took[l.key] = worthOf * r.cfg.Now().Sub(start) })
+		}
+		return err
 	})
 }
+
+// worthOf is how many times longer a list is taken as so than it took to read. Where AWS is slow the lists would otherwise
+// be old by the time that what is read besides is there, and be read again and again.
+const worthOf = 4
 
 func (r *reader) listLoadBalancers(ctx context.Context) error {
 	start := r.Config.Now()
