@@ -21,6 +21,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/frontend/gateway"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
 // undoing is an API server behind which another client undoes each write of the controller to one object at once.
@@ -126,6 +127,26 @@ var fightCases = map[string]struct {
 		*s = gwv1.GatewayStatus{}
 		return had
 	}},
+	"condition of a Gateway": {gatewayEdge, cluster.Status, "status", func(obj cluster.Object) bool {
+		return flip(obj.(*gwv1.Gateway).Status.Conditions)
+	}},
+	"condition of a route": {routeOne, cluster.Status, "status", func(obj cluster.Object) bool {
+		had := false
+		for _, p := range obj.(*gwv1.HTTPRoute).Status.Parents {
+			had = flip(p.Conditions) || had
+		}
+		return had
+	}},
+	"readiness gate of a Pod": {podWeb, cluster.Status, "status.conditions[target-health.elbv2.k8s.aws/k8s-shop-web-9ee2ceac59]", func(obj cluster.Object) bool {
+		had := false
+		s := &obj.(*corev1.Pod).Status
+		for i := range s.Conditions {
+			if c := &s.Conditions[i]; strings.HasPrefix(string(c.Type), "target-health") && c.Status == corev1.ConditionTrue {
+				c.Status, had = corev1.ConditionFalse, true
+			}
+		}
+		return had
+	}},
 	"finalizer of a Gateway": {gatewayEdge, cluster.Main, "metadata.finalizers", dropFinalizers},
 	"status of a route": {routeOne, cluster.Status, "status", func(obj cluster.Object) bool {
 		s := &obj.(*gwv1.HTTPRoute).Status
@@ -169,6 +190,26 @@ func routeOne(*Harness) cluster.Ref {
 	return cluster.Ref{Kind: cluster.KindHTTPRoute, Namespace: "shop", Name: "one"}
 }
 
+// flip changes the conditions that are true.
+func flip(conditions []metav1.Condition) (had bool) {
+	for i := range conditions {
+		if c := &conditions[i]; c.Status == metav1.ConditionTrue {
+			c.Status, had = metav1.ConditionFalse, true
+		}
+	}
+	return had
+}
+
+func podWeb(r *Harness) cluster.Ref {
+	for _, o := range r.Store.All(cluster.KindPod) {
+		if len(o.(*corev1.Pod).Spec.ReadinessGates) > 0 {
+			return cluster.RefOf(o)
+		}
+	}
+	r.T.Fatal("there is no pod with a readiness gate")
+	return cluster.Ref{}
+}
+
 func bindingWeb(r *Harness) cluster.Ref {
 	for _, o := range r.Store.All(cluster.KindBinding) {
 		if o.(*elbv2.TargetGroupBinding).Spec.ServiceRef.Name == "web" {
@@ -207,6 +248,14 @@ func TestWhoUndoesOurWritesIsAnsweredEverMoreRarely(t *testing.T) {
 					r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
 				}
 				time.Sleep(20 * time.Minute)
+				if strings.HasSuffix(name, "Pod") {
+					gate := targets.GatePrefix + bindingWeb(r).Name
+					for i := range 3 {
+						r.drop(cluster.KindPod, "shop", fmt.Sprintf("web-%d", i))
+					}
+					r.Apply(strings.NewReplacer("uid: web-", "uid: gated-", "spec: {nodeName", "spec: {readinessGates: [{conditionType: "+gate+"}], nodeName").Replace(pods("web", podAddresses[:3]...)))
+					time.Sleep(5 * time.Minute)
+				}
 				before := r.State()
 				r.Emulator.Calls().Reset()
 				u.mu.Lock()
