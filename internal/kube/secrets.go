@@ -53,7 +53,8 @@ func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, err
 		return nil, nil
 	}
 	w := s.watchOne(ref)
-	if w.informer.HasSynced() {
+	// What the watch has seen before the right to read was withdrawn is not used any more, as after a restart.
+	if w.informer.HasSynced() && !s.mayNotRead(w) {
 		obj, ok, err := w.informer.GetStore().GetByKey(ref.Namespace + "/" + ref.Name)
 		if err != nil || !ok {
 			return nil, err
@@ -113,8 +114,8 @@ func (s *Secrets) watchOne(ref cluster.Ref) *oneSecret {
 	return w
 }
 
-// noteRefusal logs that a Secret may not be read, or may be read again, when it has changed. err is the answer to listing or
-// watching it.
+// noteRefusal logs that a Secret may not be read, or may be read again, when it has changed. Then those who read it are
+// notified: for them it was missing meanwhile. err is the answer to listing or watching it.
 func (s *Secrets) noteRefusal(ref cluster.Ref, err error) {
 	refused := apierrors.IsForbidden(err)
 	s.mu.Lock()
@@ -129,7 +130,19 @@ func (s *Secrets) noteRefusal(ref cluster.Ref, err error) {
 		s.log("secret may not be read", "namespace", ref.Namespace, "name", ref.Name, "err", err.Error())
 	case changed:
 		s.log("secret may be read again", "namespace", ref.Namespace, "name", ref.Name)
+		if w.informer == nil {
+			return
+		}
+		if obj, ok, err := w.informer.GetStore().GetByKey(ref.Namespace + "/" + ref.Name); err == nil && ok {
+			s.fan(Event{New: obj.(*corev1.Secret)})
+		}
 	}
+}
+
+func (s *Secrets) mayNotRead(w *oneSecret) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return w.refused
 }
 
 // Retain ends the watches of Secrets that were not read since its last call, so that one which a

@@ -77,6 +77,9 @@ func (s *secretServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			case <-r.Context().Done():
 				return
 			case v := <-s.changes:
+				if v == "" {
+					return
+				}
 				answer(map[string]any{"type": "MODIFIED", "object": s.secret(v)})
 				w.(http.Flusher).Flush()
 			}
@@ -157,6 +160,42 @@ func TestASecretThatMayNotBeReadIsNone(t *testing.T) {
 	if line := <-logged; !strings.Contains(line, "secret may not be read") {
 		t.Error(line)
 	}
+}
+
+// A right that is withdrawn while the Secret is watched takes effect as after a restart, and so does one that is given back.
+func TestASecretThatMayNotBeReadAnyMoreIsNone(t *testing.T) {
+	server := &secretServer{allowed: true, present: true, changes: make(chan string)}
+	s, logged, events := newSecrets(t, server), make(chan string, 10), make(chan Event, 10)
+	s.log = funcr.New(func(_, args string) { logged <- args }, funcr.Options{}).Info
+	s.watch(t.Context(), func(e Event) { events <- e })
+	ref := cluster.Ref{Kind: cluster.KindSecret, Namespace: "n", Name: "s"}
+	may := func(allowed bool) {
+		server.mu.Lock()
+		server.allowed = allowed
+		server.mu.Unlock()
+	}
+	is := func(there bool) {
+		t.Helper()
+		if o, err := s.Get(t.Context(), ref); err != nil || (o != nil) != there {
+			t.Errorf("%v %v", o, err)
+		}
+	}
+	is(true)
+	<-events
+	for informer := s.watchOne(ref).informer; !informer.HasSynced(); {
+		runtime.Gosched()
+	}
+	server.changes <- "2"
+	<-events
+	may(false)
+	server.changes <- "" // the watch ends, as it does every few minutes
+	if line := <-logged; !strings.Contains(line, "secret may not be read") {
+		t.Error(line)
+	}
+	is(false)
+	may(true)
+	<-events // who reads it runs again
+	is(true)
 }
 
 // That a Secret may not be read is logged when it changes, however often it is tried.
