@@ -1,0 +1,83 @@
+package harness
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+func init() {
+	authorities["default backend"] = defaultAuthority
+	authorities["Ingress that moves at once"] = movingAuthority
+}
+
+// defaultBackend gives an Ingress a default backend besides its rules.
+func defaultBackend(notes ...string) string {
+	return strings.Replace(pinnedIngress(notes...), "  rules:", "  defaultBackend: {service: {name: web, port: {number: 80}}}\n  rules:", 1)
+}
+
+// defaultForwards lists the target groups of namespace team that default actions forward to.
+func defaultForwards(r *Harness) (out []string) {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	st := w.Partition(Account, Region).ELB
+	for _, l := range st.Listeners {
+		for _, a := range st.Rules[l.DefaultRule].Actions {
+			if a.ForwardConfig != nil {
+				for _, g := range a.ForwardConfig.TargetGroups {
+					if strings.HasPrefix(st.TargetGroups[*g.TargetGroupArn].Tags["ingress.k8s.aws/resource"], "team/") {
+						out = append(out, *g.TargetGroupArn)
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// defaultAuthority is an Ingress of an IngressGroup that has the default action.
+var defaultAuthority = func() authority {
+	a := ingressAuthority
+	ingress := ingressAuthority.docs
+	a.docs = func(t *testing.T) []string { return append(ingress(t), defaultBackend()) }
+	a.serving = defaultForwards
+	a.ways = some(ingressAuthority.ways, "not held", "alone")
+	a.ways["unreadable ports"] = func(r *Harness) { r.Apply(defaultBackend("listen-ports", "nonsense")) }
+	a.ways["unreadable order"] = func(r *Harness) { r.Apply(defaultBackend("group.order", "nonsense")) }
+	a.ways["refused by AWS"] = func(r *Harness) {
+		refusing("CreateTargetGroup")(r)
+		r.Apply(defaultBackend("backend-protocol", "HTTPS"))
+	}
+	a.kept = some(ingressAuthority.kept, "the class is gone", "the parameters are gone")
+	return a
+}()
+
+// movingAuthority is an Ingress whose order changes in the moment in which its right is withdrawn.
+var movingAuthority = func() authority {
+	a := ingressAuthority
+	a.kept, a.edges = nil, map[string]func(r *Harness){}
+	a.ways = some(ingressAuthority.ways, "not held", "too large", "unreadable value")
+	for edge, withdraw := range ingressAuthority.edges {
+		for order, notes := range map[string][]string{"first": {"group.order", "-5"}, "last": {"group.order", "900"}, "another group": {"group.name", "other"}} {
+			a.edges[edge+", "+order] = func(r *Harness) {
+				r.Apply(pinnedIngress(notes...))
+				withdraw(r)
+			}
+			a.edges[edge+", then "+order] = func(r *Harness) {
+				withdraw(r)
+				r.Apply(pinnedIngress(notes...))
+			}
+			a.edges["neighbour "+order+", "+edge] = func(r *Harness) {
+				if obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "a"}); obj != nil {
+					r.Apply(inGroup("shop", "a", "pinned", "a.example.com", "", notes...))
+				}
+				withdraw(r)
+			}
+		}
+	}
+	return a
+}()
