@@ -88,10 +88,10 @@ func (r *reader) refresh(ctx context.Context, l listing, since time.Time, once f
 		if !stale() {
 			return nil
 		}
-		start := r.cfg.Now()
+		start := r.Config.Now()
 		err := l.read(ctx)
 		if err == nil {
-			r.inv.write(func() { r.inv.took[l.key] = worthOf * r.cfg.Now().Sub(start) })
+			r.inv.write(func() { r.inv.took[l.key] = worthOf * r.Config.Now().Sub(start) })
 		}
 		return err
 	})
