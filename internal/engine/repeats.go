@@ -36,20 +36,46 @@ var paceOfChanges = repeat.Pace{Free: 2, First: 2 * time.Minute, Longest: longes
 // shownAfter is how long AWS may take to show what it was given.
 const shownAfter = time.Minute
 
-// changeKey identifies a change over runs. What the load balancer of the stack is belongs to it: another one is given the
-// same as the one before.
+// changeKey identifies a change over runs. What the load balancer of the stack is belongs to it, and so do the target groups
+// that it leads to: another one of the same id is given the same as the one before.
 func changeKey(p plan.Plan, s plan.Step, stack model.Stack) string {
 	k := keyOf(s, stack)
 	content := k.content
-	if s.Rule.IsZero() {
+	switch do := s.Do.(type) {
+	case plan.CreateRule: // its priority moves with the rules of others
+	case plan.ModifyRule: // traffic is moved in steps, each of other weights
+		content = checkpoint.Digest(do.Conditions, do.Actions, do.Transforms)
+	case plan.CreateTargetGroup:
+		do.Group.Name = "" // the plan takes the first one that is free
+		content = checkpoint.Digest(do)
+	default:
 		content = checkpoint.Digest(s.Do)
-		if do, ok := s.Do.(plan.CreateTargetGroup); ok {
-			do.Group.Name = "" // the plan takes the first one that is free
-			content = checkpoint.Digest(do)
-		}
 	}
 	lb := p.Known[plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}]
-	return checkpoint.Digest(k.what, k.do, k.address, k.rule, content, lb)
+	return checkpoint.Digest(k.what, k.do, k.address, k.rule, content, lb, groupsOf(p, s.Do))
+}
+
+// groupsOf are the ARNs of the target groups of the stack that an action leads to, as far as they are known.
+func groupsOf(p plan.Plan, do plan.Action) (out []string) {
+	var actions []model.Action
+	switch do := do.(type) {
+	case plan.CreateRule:
+		actions = do.Rule.Actions
+	case plan.ModifyRule:
+		actions = do.Actions
+	case plan.CreateListener:
+		actions = do.Settings.Default
+	case plan.ModifyListener:
+		actions = do.Settings.Default
+	}
+	for _, a := range actions {
+		if forward, ok := a.(model.Forward); ok {
+			for _, g := range forward.Groups {
+				out = append(out, p.Known[plan.GroupAddress(g.Group.ID)])
+			}
+		}
+	}
+	return out
 }
 
 // made notes a change that was carried out, and what it has created. Without a clock nothing is remembered.

@@ -169,3 +169,26 @@ func TestPreparationsRestWithTheirSteps(t *testing.T) {
 		}
 	}
 }
+
+// A rule that leads from one target group to another and back, each time in several steps, repeats nothing: the target
+// groups have the same id, but are others.
+func TestTrafficThatIsMovedBackIsNoRepetition(t *testing.T) {
+	t.Parallel()
+	u := newUndone()
+	for n, arn := range []string{"pods", "nodes", "pods again", "nodes again", "pods once more"} {
+		for weight := range int32(2) {
+			to := model.WeightedGroup{Group: model.GroupRef{ID: "web"}, Weight: &weight}
+			s := plan.Step{
+				ID: "modify rule/1", Verb: plan.Update, Address: plan.Address{Kind: plan.Rule, ID: "1"}, Rule: model.RuleKey{Port: 80},
+				Do: plan.ModifyRule{Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{to}}}},
+			}
+			p := plan.Plan{Steps: []plan.Step{s}, Known: plan.Known{plan.GroupAddress("web"): arn}}
+			rests, reported := u.inRow(Draft{Plan: p}, u.stack, time.Time{}, false, u.now)
+			if rests[s.ID] || reported[s.ID] {
+				t.Errorf("move %d to %s, weight %d: rests %t, reported %t", n, arn, weight, rests[s.ID], reported[s.ID])
+			}
+			u.made(changeKey(p, s, u.stack), "", u.now)
+			u.now = u.now.Add(time.Second)
+		}
+	}
+}
