@@ -37,8 +37,14 @@ var paceOfChanges = repeat.Pace{Free: 2, First: 2 * time.Minute, Longest: longes
 const shownAfter = time.Minute
 
 // changeKey identifies a change over runs. What the load balancer of the stack is belongs to it, and so do the target groups
-// that it leads to: another one of the same id is given the same as the one before.
+// that it leads to: another one of the same id is given the same as the one before. What is given to a resource that the same
+// plan creates is part of its creation and has no key.
 func changeKey(p plan.Plan, s plan.Step, stack model.Stack) string {
+	of := p.Known[s.Address]
+	created := func(o plan.Step) bool { return o.Verb == plan.Create && o.Address == s.Address }
+	if of == "" && s.Verb == plan.Update && slices.ContainsFunc(p.Steps, created) {
+		return ""
+	}
 	k := keyOf(s, stack)
 	content := k.content
 	switch do := s.Do.(type) {
@@ -52,7 +58,7 @@ func changeKey(p plan.Plan, s plan.Step, stack model.Stack) string {
 		content = checkpoint.Digest(s.Do)
 	}
 	lb := p.Known[plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}]
-	return checkpoint.Digest(k.what, k.do, k.address, k.rule, content, lb, groupsOf(p, s.Do))
+	return checkpoint.Digest(k.what, k.do, k.address, k.rule, content, of, lb, groupsOf(p, s.Do))
 }
 
 // groupsOf are the ARNs of the target groups of the stack that an action leads to, as far as they are known.
@@ -80,7 +86,7 @@ func groupsOf(p plan.Plan, do plan.Action) (out []string) {
 
 // made notes a change that was carried out, and what it has created. Without a clock nothing is remembered.
 func (r *repeats) made(key, created string, now time.Time) {
-	if now.IsZero() {
+	if now.IsZero() || key == "" {
 		return
 	}
 	if *r == nil {

@@ -192,3 +192,20 @@ func TestTrafficThatIsMovedBackIsNoRepetition(t *testing.T) {
 		}
 	}
 }
+
+// What a resource is given when it is created is no repetition of what another one of its id was given.
+func TestSettingsOfWhatIsCreatedAreNoRepetition(t *testing.T) {
+	t.Parallel()
+	u := newUndone()
+	a := plan.GroupAddress("web")
+	for n := range 5 {
+		steps := []plan.Step{
+			{ID: "create", Verb: plan.Create, Address: a, Do: plan.CreateTargetGroup{Group: model.TargetGroup{ID: "web", Port: int32(n)}}},
+			{ID: "attributes", Verb: plan.Update, Address: a, Do: plan.SetAttributes{Of: a, Values: map[string]string{"a": "b"}}},
+		}
+		if made, reported := u.look(false, steps...); made != 2 || reported > 0 {
+			t.Errorf("target group %d: %d steps were made, %d reported", n, made, reported)
+		}
+		u.now = u.now.Add(time.Second)
+	}
+}
