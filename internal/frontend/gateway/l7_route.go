@@ -79,10 +79,12 @@ func httpRules(o *gwv1.HTTPRoute) []routeRule {
 				x.ignored = append(x.ignored, fmt.Sprintf("backendRefs[%d].filters", j))
 			}
 		}
+		//lint:ignore SA1019 routes of earlier versions of the API have session persistence, which is reported to have no effect
+		persists := r.SessionPersistence != nil
 		for _, f := range []struct {
 			name string
 			set  bool
-		}{{"timeouts", r.Timeouts != nil}, {"retry", r.Retry != nil}, {"sessionPersistence", r.SessionPersistence != nil}} {
+		}{{"timeouts", r.Timeouts != nil}, {"retry", r.Retry != nil}, {"sessionPersistence", persists}} {
 			if f.set {
 				x.ignored = append(x.ignored, f.name)
 			}
@@ -144,6 +146,7 @@ func grpcRules(o *gwv1.GRPCRoute) []routeRule {
 				x.ignored = append(x.ignored, fmt.Sprintf("backendRefs[%d].filters", j))
 			}
 		}
+		//lint:ignore SA1019 as for an HTTPRoute
 		if r.SessionPersistence != nil {
 			x.ignored = append(x.ignored, "sessionPersistence")
 		}
