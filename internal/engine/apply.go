@@ -103,9 +103,12 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			}
 		}
 		next, again := r.replan(stack)
-		if !again || n == maxReplans {
+		if more := r.out.Observations+planObservations <= mostObservations; !again || !more {
 			if d.Plan.Again > 0 {
 				r.retry(d.Plan.Again)
+			}
+			if again {
+				r.retry(soon)
 			}
 			r.settle(d.Lacking)
 			return nil
@@ -135,7 +138,7 @@ func (r *run) replan(stack model.Stack) (next model.Stack, again bool) {
 // made without it from the start.
 func (r *run) holdKnown(stack model.Stack) model.Stack {
 	h := &holding{stack: stack}
-	for range maxReplans {
+	for range mostObservations {
 		changed := false
 		for _, f := range r.mem.refused.pending(h.stack, r.e.now()) {
 			if f.held() && h.hold(f) {

@@ -93,6 +93,8 @@ type Outcome struct {
 	refused bool
 	// Made are the steps that were carried out, over all plans of the run.
 	Made map[plan.StepID]bool
+	// Observations are how often the stack was read.
+	Observations int
 	// Changed reports whether at least one step was carried out.
 	Changed bool
 	// Deferred reports whether the stack's desired state is the one that was carried out before this process

@@ -112,7 +112,6 @@ const (
 	polling        = 3 * time.Second  // for targets to become healthy or to drain
 	lacking        = time.Minute      // for what is missing in AWS, such as a certificate
 	longestBackOff = 15 * time.Minute // for a value that AWS refused and only a change of input corrects
-	maxReplans     = 4                // within one run
 )
 
 // errStopped ends a run whose process lost its right to write.
@@ -166,7 +165,7 @@ func (r *run) settleContested(ctx context.Context, stack model.Stack, found find
 		return stack, found, by, nil
 	}
 	questions := stack.Questions()
-	for range maxAsks {
+	for {
 		have, err := r.observe(ctx, questions)
 		if err != nil {
 			return stack, found, by, err
@@ -179,11 +178,14 @@ func (r *run) settleContested(ctx context.Context, stack model.Stack, found find
 			return stack, found, have.Facts, nil
 		}
 	}
-	return stack, found, by, fmt.Errorf("translate %s: comparing what its members disagree on keeps asking for facts", stack.ID)
 }
 
-// maxAsks is how often a stack is observed for questions that come up on the way.
-const maxAsks = 6
+// mostObservations is how often a stack is observed in one run: for questions that come up on the way, after AWS said that
+// something is gone, and before a plan is made again. A run that needs more goes on in the next one.
+const mostObservations = 8
+
+// planObservations is how many are left at least when a plan is made again: one for the plan, and two for its questions.
+const planObservations = 3
 
 // union adds questions that are new, and reports whether there are any.
 func union(questions, more []model.Question) (out []model.Question, news bool) {
@@ -200,16 +202,14 @@ func union(questions, more []model.Question) (out []model.Question, news bool) {
 	return questions, news
 }
 
-// maxGone is how often a stack is observed in a row while AWS says that something of it is gone.
-const maxGone = 3
-
 // observe reads what is there, in AWS and in Kubernetes, with what this process remembers of it. Where something is gone that was there a moment ago, all of the stack is
 // read again, so that the plan makes it; a run that does not come to an end so is tried again later.
 func (r *run) observe(ctx context.Context, questions []model.Question) (have observed.Stack, err error) {
 	e, id, start := r.e, r.out.ID, r.e.now()
 	defer func() { e.phase(id.Kind, Observing, start) }()
 	questions = r.mem.comparison.ask(questions)
-	for range maxGone {
+	for r.out.Observations < mostObservations {
+		r.out.Observations++
 		have, err = e.Cloud.Observe(ctx, id, questions)
 		if err == nil {
 			have.Bindings = e.Cluster.Bindings(r.v, id)
@@ -219,6 +219,9 @@ func (r *run) observe(ctx context.Context, questions []model.Question) (have obs
 		if e.Cloud.Class(err) != Gone {
 			break
 		}
+	}
+	if err == nil {
+		err = fmt.Errorf("%d observations have led to further questions", mostObservations)
 	}
 	return have, fmt.Errorf("observe %s: %w", id, err)
 }
@@ -233,7 +236,7 @@ func (r *run) draft(ctx context.Context, stack model.Stack, found finding.List, 
 		questions = append(questions, model.AskListings{Since: since})
 	}
 	d := Draft{Stack: stack, options: options, memory: memory}
-	for range maxAsks {
+	for {
 		have, err := r.observe(ctx, questions)
 		if err != nil {
 			return d, err
@@ -264,7 +267,6 @@ func (r *run) draft(ctx context.Context, stack model.Stack, found finding.List, 
 			return d, r.v.Err()
 		}
 	}
-	return d, fmt.Errorf("plan %s: the plan keeps asking for facts", stack.ID)
 }
 
 // authorize adds to what is observed what of it members have no right to any more. It returns what else has to be known

@@ -183,6 +183,9 @@ func (r *Harness) Apply(docs ...string) {
 	}
 }
 
+// mostObservations is how often a run may read a stack in AWS; every test holds the controller to it.
+const mostObservations = 8
+
 // process is a process of the controller: caches and a queue, which end with it.
 type process struct {
 	harness  *Harness
@@ -393,6 +396,9 @@ func (p *process) run(k key) (time.Duration, error) {
 		p.k8s.Keep(p.ctx)
 	}
 	out, err := p.engine.Reconcile(p.ctx, k.stack)
+	if out.Observations > mostObservations {
+		p.harness.T.Errorf("%s was observed %d times in one run", k.stack, out.Observations)
+	}
 	if err == nil {
 		err = out.Err
 		if out.Over() {
