@@ -162,6 +162,10 @@ func (s *refusals) before(k stepKey, step plan.Step, freed bool, now time.Time) 
 		if wait == 0 {
 			continue
 		}
+		if known != nil && !sc.closes {
+			// Refused values share a budget and nothing else: the words about another value are false for this one.
+			return known.failed.remembered(step, wait), true
+		}
 		f := c.failed.remembered(step, wait)
 		if known == nil {
 			f.PutOff = true

@@ -155,6 +155,34 @@ func TestANamespaceHasABudgetOfRefusedValues(t *testing.T) {
 	}
 }
 
+// What is put off because a namespace has written too many bad values is told in AWS's words about its own value.
+func TestWhatAwaitsTheBudgetOfRefusedValuesHasItsOwnReason(t *testing.T) {
+	c := newCaller(t)
+	steps := map[string]func() (stepKey, plan.Step){}
+	begin := func() { c.refused.begin(c.now) }
+	begin()
+	for i := range refusedAtOnce {
+		name := fmt.Sprint("v", i)
+		steps[name] = of(deletion, "shop", name)
+		k, s := steps[name]()
+		c.refused.refused(k, FailedStep{Step: s, Class: Invalid, Err: errors.New("refused " + name), Called: true}, c.now)
+	}
+	c.refused.end(c.now)
+	c.now = c.now.Add(firstBackOff)
+	begin()
+	for name, step := range steps {
+		k, s := step()
+		f, put := c.refused.before(k, s, false, c.now)
+		if !put || f.PutOff || f.Err.Error() != "refused "+name || f.Step.ID != s.ID || f.Wait <= 0 {
+			t.Errorf("%s: put off %t, %+v", name, put, f)
+		}
+	}
+	k, s := deletion("shop", "other")
+	if f, put := c.refused.before(k, s, false, c.now); !put || !f.PutOff {
+		t.Errorf("a step that was not called: put off %t, %+v", put, f)
+	}
+}
+
 // At a quota of what the steps make, all share one back-off: the order of the plan decides who gets a free place.
 func TestAFreePlaceGoesToTheFirstOfThePlan(t *testing.T) {
 	c := newCaller(t)
