@@ -278,3 +278,35 @@ func TestAProtectedLoadBalancerStaysWhenItsServiceMoves(t *testing.T) {
 		expect(t, "load balancers when the protection is lifted", "internal", schemes(r))
 	})
 }
+
+// The events of a move name the load balancer that is made, also one that gets a scheme which is not the default.
+func TestEventsOfAMoveNameTheLoadBalancerThatIsMade(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{})
+		open := sharesPublic + ", service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing"
+		r.Apply(pods("web", podAddresses[0]), pods("api", podAddresses[1]),
+			sharing("api", "11", open, portOf("9000")), sharing("web", "10", sharesPublic, portOf("80")))
+		r.during(10 * time.Minute)
+		r.Apply(sharing("web", "10", ipTargets, portOf("80")))
+		r.during(10 * time.Minute)
+		obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "web"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := 0
+		for _, text := range driftEvents(r, "LoadBalancerMoved") {
+			_, name, ok := strings.Cut(text, `LoadBalancerMoved: load balancer "`)
+			if !ok {
+				continue
+			}
+			named++
+			if name, _, _ = strings.Cut(name, `"`); !strings.HasPrefix(hostShown(obj), name+"-") {
+				t.Errorf("it is moved to %s: %s", hostShown(obj), text)
+			}
+		}
+		if named == 0 {
+			t.Error("no event names it")
+		}
+	})
+}

@@ -127,9 +127,13 @@ func (b *builder) planArrivals() {
 		if a.From != "" && a.From != b.want.LoadBalancer.Scheme {
 			other = fmt.Sprintf("; it is %q, and the former one %q", b.want.LoadBalancer.Scheme, a.From)
 		}
+		name := b.want.LoadBalancer.Name
+		if live := Serving(b.have, model.LoadBalancerID); live != nil {
+			name = live.Name // the desired name has a digest of the default scheme, the live one of the scheme that it got
+		}
 		b.found.Add(finding.Finding{
 			Object: a.Member, Reason: finding.LoadBalancerMoved,
-			Message: fmt.Sprintf("load balancer %q is to serve this %s%s; the status shows the former load balancer until the new one has %s", b.want.LoadBalancer.Name, a.Member.Kind, other, wait.For),
+			Message: fmt.Sprintf("load balancer %q is to serve this %s%s; the status shows the former load balancer until the new one has %s", name, a.Member.Kind, other, wait.For),
 			Fix:     "to stay with the former load balancer, restore the annotation",
 		})
 	}
