@@ -243,7 +243,11 @@ func explainStack(d engine.Draft, object finding.Ref) explainedStack {
 	}
 	own := ownRules(d.Stack, object)
 	for _, lb := range d.Choices().LoadBalancers {
-		out.LoadBalancers = append(out.LoadBalancers, explainLoadBalancer(lb, own, d.Have.Facts))
+		one := explainLoadBalancer(lb, own, d.Have.Facts)
+		if asked := d.Stack.LoadBalancer; lb.ID == model.LoadBalancerID && lb.Live != nil && asked != nil && asked.SchemeOpen() && asked.Scheme != lb.Live.Scheme {
+			one.SchemeFrom = "the load balancer in AWS, as no object names one"
+		}
+		out.LoadBalancers = append(out.LoadBalancers, one)
 	}
 	return out
 }

@@ -25,8 +25,8 @@ func TestExplainRequestShowsWhatNamesTheHost(t *testing.T) {
 		line   string
 	}{
 		"shop.example.com": {[]string{"\nIngress shop/web: application load balancer k8s-shop-web-b4da647e1f, listener HTTP:80\n  named by host shop.example.com\n"}, "\n13 load balancers take any host on this port, among them Service shop/lb-0, Service shop/lb-1, Service shop/lb-10, and 10 more; for the answer"},
-		"mail.example.com": {[]string{"\nService shop/lb-12: network load balancer"}, "\n12 load balancers take any host on this port, "},
-		"none.example.com": {nil, "\n13 load balancers take any host on this port, "},
+		"mail.example.com": {[]string{"\nService shop/lb-12: network load balancer"}, "\n12 load balancers take any host on this port, among them "},
+		"none.example.com": {nil, "\n13 load balancers take any host on this port, among them "},
 	} {
 		code, out, stderr := with(t, strings.Join(objects, "---\n"), nil, slices.Concat([]string{"explain", "request", "http://" + host + "/", "-f=-"}, flags)...)
 		if code != 0 || !strings.Contains(out, want.line) || strings.Count(out, "load balancer k8s-") != len(want.blocks) {

@@ -38,8 +38,12 @@ func anyHost(all []requestAnswer) string {
 	if more := len(all) - mostNamed; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("%s any host on this port, among them %s; for the answer of one of them give the DNS name of the load balancer as the host, or its namespace with -n",
-		amount(len(all), "load balancer")+map[bool]string{true: " takes", false: " take"}[len(all) == 1], finding.Printable(strings.Join(names, ", ")))
+	among := ": "
+	if len(all) > mostNamed {
+		among = ", among them "
+	}
+	return fmt.Sprintf("%s any host on this port%s%s; for the answer of one of them give the DNS name of the load balancer as the host, or its namespace with -n",
+		amount(len(all), "load balancer")+map[bool]string{true: " takes", false: " take"}[len(all) == 1], among, finding.Printable(strings.Join(names, ", ")))
 }
 
 // mostNamed are the load balancers of which a line has the names.

@@ -13,10 +13,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -171,6 +173,7 @@ func (d *drafting) readCluster(ctx context.Context, store *cluster.Memory, notes
 	if err := d.takeFlags(ctx, rc, d.env.Stderr); err != nil {
 		return err
 	}
+	ctrllog.SetLogger(logr.Discard()) // a client without a logger prints a stack trace after 30 seconds
 	c, err := client.New(rc, client.Options{Scheme: store.Scheme()})
 	if err != nil {
 		return fmt.Errorf("read the cluster: %w", err)

@@ -33,6 +33,12 @@ func (t *treeing) follow(cmd *cobra.Command) error {
 	var last string
 	for first := true; ; first = false {
 		text, err := t.picture(ctx, cmd.InOrStdin())
+		if err == nil && !first && text != last {
+			// Objects are read at each look, and load balancers may be older: what looks as if it were missing may have been made.
+			t.younger = time.Nanosecond
+			text, err = t.picture(ctx, cmd.InOrStdin())
+			t.younger = structureAge
+		}
 		switch {
 		case ctx.Err() != nil:
 			return nil

@@ -35,6 +35,7 @@ func TestAWatchShowsWhatChanges(t *testing.T) {
 				switch len(shown) {
 				case 2:
 					drift(t, em, []string{"deregister", "10.0.132.10"})
+					drift(t, em, []string{"delete-rule", "80", "1"}) // which is older than a minute only later, and shown along all the same
 					em.Calls().Reset()
 				case 4:
 					cancel()
@@ -52,7 +53,9 @@ func TestAWatchShowsWhatChanges(t *testing.T) {
 		change = strings.TrimSpace(change)
 		want := regexp.MustCompile(`^# 2026-01-02T03:04:15Z
 Ingress shop/web
+  was       1 host shop\.example\.com, path /api -> .*
   was   target group shop/web-web:80 .*
+  now \+     1 host shop\.example\.com, path /api -> .*   missing
   now   target group shop/web-web:80 .*
   now     10\.0\.132\.10:8080 draining: .*
   now \+   10\.0\.132\.10:8080 not registered, an endpoint of its Service$`)
@@ -72,4 +75,19 @@ Ingress shop/web
 	if code != 1 || !strings.Contains(stderr, "standard input can be read once") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
+}
+
+// A scheme that stays as it is live does not come from the default, which is another one.
+func TestExplainSaysWhereAKeptSchemeComesFrom(t *testing.T) {
+	goldentest.Run(t, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+		em, vpc, objects := made(t, c)
+		flags := flagsOf(t, em, vpc)
+		for scheme, want := range map[string]string{"internal": "built-in default", "internet-facing": "the load balancer in AWS, as no object names one"} {
+			_, out, errs := run(t, append([]string{"explain", "ingress/web", "-n", "shop", "-f", objects, "--default-load-balancer-scheme=" + scheme}, flags...)...)
+			if !strings.Contains(out, "    scheme internal, from "+want+"\n") {
+				t.Errorf("default %s: %s%s", scheme, out, errs)
+			}
+		}
+		return nil
+	})
 }
