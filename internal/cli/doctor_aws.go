@@ -97,7 +97,7 @@ func (d *doctor) subnets(ctx context.Context) {
 			}
 		}
 		if err != nil {
-			d.fail(area, err, "grant ec2:DescribeSubnets and ec2:DescribeAvailabilityZones")
+			d.fail(area, err, "grant the actions that describe load balancers and subnets, see config/iam/policy.json")
 			continue
 		}
 		answer := have.Facts.Subnets[q.Key()]

@@ -157,7 +157,8 @@ func deploymentNamed(ctx context.Context, api appsv1client.AppsV1Interface, text
 	if err != nil {
 		return controllerFlags{}, plainly(err, "Deployments")
 	}
-	return onlyOne(slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Name != name }), nil)
+	return onlyOne(slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Name != name }),
+		fmt.Errorf("no Deployment %q exists in any namespace; correct the name, or give --flags-from=none", name))
 }
 
 func onlyOne(found []appsv1.Deployment, why error) (controllerFlags, error) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -190,6 +191,9 @@ func (d *drafting) readCluster(ctx context.Context, store *cluster.Memory, notes
 		if meta.IsNoMatchError(err) {
 			fmt.Fprintf(notes, "# the cluster has no kind %s; install its definition with \"kubectl apply -f config/crd\"\n", typ.Kind)
 			continue
+		}
+		if apierrors.IsForbidden(err) {
+			return fmt.Errorf("list %s: %w; a plan reads objects of all namespaces, with -n too, because they can share load balancers: bind the rules of config/rbac with the verbs get, list and watch to whoever runs this, or plan files alone by --files-only", typ.Kind, err)
 		}
 		if err != nil {
 			return fmt.Errorf("list %s: %w", typ.Kind, err)
