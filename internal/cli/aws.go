@@ -53,7 +53,7 @@ func connect(c config.Config, env Environment) func(context.Context, func() erro
 			return controller.AWS{}, err
 		}
 		m.ReadRateLimits(func() []controller.RateLimit { return rateLimits(cl) })
-		return controller.AWS{Stacks: cl, Targets: cl, Region: cl.Region(), VPC: cl.VPC()}, nil
+		return controller.AWS{Stacks: cl, Targets: cl, WatchSilence: cl.Client().WatchSilence, Region: cl.Region(), VPC: cl.VPC()}, nil
 	}
 }
 

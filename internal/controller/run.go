@@ -27,9 +27,11 @@ import (
 
 // AWS is what the controller needs of it.
 type AWS struct {
-	Stacks      engine.Cloud
-	Targets     bindings.Cloud
-	Region, VPC string
+	Stacks  engine.Cloud
+	Targets bindings.Cloud
+	// WatchSilence is that of engine.Config.
+	WatchSilence func(ctx context.Context, report func(ctx context.Context, since time.Time)) (stop func())
+	Region, VPC  string
 }
 
 // effective is the configuration with what was discovered.
@@ -120,7 +122,7 @@ func Run(ctx context.Context, s Setup) error {
 	book := checkpoint.New(time.Now)
 	deploy := s.Log.WithName("deploy")
 	st := StackLine(engine.Config{
-		Cloud: aws.Stacks, Cluster: cl, Frontends: frontends,
+		Cloud: aws.Stacks, WatchSilence: aws.WatchSilence, Cluster: cl, Frontends: frontends,
 		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Now: time.Now, Checkpoints: book, Secrets: book,
 		Resync: s.Config.Kubernetes.SyncPeriod, Drift: engine.DriftMode(s.Config.Drift),
 	}, cl, metrics, deploy)

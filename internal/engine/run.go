@@ -32,6 +32,9 @@ type Config struct {
 	// Phase gets how long a phase of a run took, and within Applying, each step: claim, release, or
 	// its kind of resource.
 	Phase func(kind model.Kind, phase string, took time.Duration)
+	// WatchSilence calls report once if a call to AWS has no answer for longer than is usual, until stop is called, which
+	// waits for a report that has begun. Nil: only a run that fails reports that.
+	WatchSilence func(ctx context.Context, report func(ctx context.Context, since time.Time)) (stop func())
 	// Stepped is called after each step that was carried out, with an Err if it failed. Nil to ignore.
 	Stepped func(id model.StackID, r plan.Result, s FailedStep)
 	// Checkpoints put off the first look at stacks that did not change. Nil: all are looked at.
@@ -117,6 +120,9 @@ const (
 // errStopped ends a run whose process lost its right to write.
 var errStopped = errors.New("another process may have taken over; nothing more is written")
 
+// errSilent is that of a run whose calls AWS has not answered yet.
+var errSilent = errors.New("AWS does not answer")
+
 // Draft makes the plan of a stack without carrying anything out.
 func (e *Engine) Draft(ctx context.Context, id model.StackID) (Draft, error) {
 	mem := e.memories.recall(id)
@@ -166,7 +172,7 @@ func (r *run) settleContested(ctx context.Context, stack model.Stack, found find
 	}
 	questions := stack.Questions()
 	for {
-		have, err := r.observe(ctx, questions)
+		have, err := r.observe(ctx, stack, questions)
 		if err != nil {
 			return stack, found, by, err
 		}
@@ -204,9 +210,10 @@ func union(questions, more []model.Question) (out []model.Question, news bool) {
 
 // observe reads what is there, in AWS and in Kubernetes, with what this process remembers of it. Where something is gone that was there a moment ago, all of the stack is
 // read again, so that the plan makes it; a run that does not come to an end so is tried again later.
-func (r *run) observe(ctx context.Context, questions []model.Question) (have observed.Stack, err error) {
+func (r *run) observe(ctx context.Context, stack model.Stack, questions []model.Question) (have observed.Stack, err error) {
 	e, id, start := r.e, r.out.ID, r.e.now()
 	defer func() { e.phase(id.Kind, Observing, start) }()
+	defer r.watch(ctx, stack)()
 	questions = r.mem.comparison.ask(questions)
 	for r.out.Observations < mostObservations {
 		r.out.Observations++
@@ -237,7 +244,7 @@ func (r *run) draft(ctx context.Context, stack model.Stack, found finding.List, 
 	}
 	d := Draft{Stack: stack, options: options, memory: memory}
 	for {
-		have, err := r.observe(ctx, questions)
+		have, err := r.observe(ctx, stack, questions)
 		if err != nil {
 			return d, err
 		}
@@ -368,21 +375,14 @@ func (r *run) trouble(stack model.Stack, err error, start time.Time) finding.Lis
 		errors.Is(err, errStopped), errors.Is(err, context.Canceled):
 		return nil
 	}
+	if failure.NoAnswer(err) {
+		return r.silence(stack, start)
+	}
 	var out finding.List
 	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
 		f := FailedStep{Step: plan.Step{Blames: []finding.Ref{m.Ref}}, Class: class, Err: err}
 		reason, fix := reasonOf(f)
-		message := failure.Plainly(err)
-		// The same words at each attempt, so that they are one event.
-		if failure.NoAnswer(err) {
-			if r.mem.silentSince.IsZero() {
-				r.mem.silentSince = start
-			}
-			since := r.mem.silentSince.UTC().Format(time.DateTime)
-			message = "AWS has not answered since " + since + " UTC; what is live stays as it is, and changes are made when AWS answers again"
-			fix = "see the AWS Health Dashboard and the network of the controller; no object has to be changed"
-		}
-		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Severity: finding.Error, Message: message, Fix: fix})
+		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Severity: finding.Error, Message: failure.Plainly(err), Fix: fix})
 	}
 	return out
 }

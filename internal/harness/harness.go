@@ -273,9 +273,10 @@ func (r *Harness) Start() {
 	}
 	line := engine.Config{
 		Cloud: aws, Cluster: k8s, Options: options, Now: time.Now, Fence: r.opt.Fence, Resync: r.opt.Resync,
-		Frontends: frontends,
-		Viewed:    p.stacks.Ran,
-		Drift:     r.opt.DriftMode,
+		Frontends:    frontends,
+		Viewed:       p.stacks.Ran,
+		WatchSilence: aws.Client().WatchSilence,
+		Drift:        r.opt.DriftMode,
 	}
 	book := checkpoint.New(time.Now)
 	line.Secrets = book

@@ -43,6 +43,9 @@ func TestWhatIsAskedForIsServedWhereAWSAnswersSlowly(t *testing.T) {
 						t.Fatalf("the edit has not taken effect after %s", time.Since(begun))
 					}
 				}
+				if got := silences(r, "web"); len(got) > 1 {
+					t.Errorf("AWS that is slow is reported as silent again and again: %q", got)
+				}
 			})
 		})
 	}

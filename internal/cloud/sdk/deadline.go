@@ -36,6 +36,8 @@ type deadlines struct {
 	first time.Duration
 	now   func() time.Time
 	by    map[string]*answers // by operation and by service
+	// waiting are the calls under way.
+	waiting map[*unanswered]bool
 }
 
 // answers are what was seen of how long AWS takes.
@@ -47,7 +49,7 @@ type answers struct {
 }
 
 func newDeadlines(first time.Duration, now func() time.Time) *deadlines {
-	return &deadlines{first: first, now: now, by: map[string]*answers{}}
+	return &deadlines{first: first, now: now, by: map[string]*answers{}, waiting: map[*unanswered]bool{}}
 }
 
 // of is what is known of an operation or a service. The lock is held.

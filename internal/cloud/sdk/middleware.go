@@ -45,6 +45,8 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 		defer limited.End()
 		drift.Count(ctx)
 		ctx = context.WithValue(ctx, limitedKey{}, limited)
+		ctx, end := c.deadlines.wait(ctx, service)
+		defer end()
 		err = boundCall(ctx, limit, func(ctx context.Context) (middleware.Metadata, error) {
 			out, meta, err = next.HandleInitialize(ctx, in)
 			return meta, err
@@ -66,11 +68,12 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 		if err := call.Attempt(ctx); err != nil {
 			return out, meta, err
 		}
-		start := c.Now()
+		start, answered := c.Now(), c.deadlines.sent(ctx)
 		err = c.deadlines.boundAttempt(ctx, service, operation, func(ctx context.Context) error {
 			out, meta, err = next.HandleFinalize(ctx, in)
 			return err
 		})
+		answered(err)
 		err = call.Answered(err, outcomeOf(err))
 		if c.OnRequest != nil {
 			r := report(service, operation, start, c.Now(), meta, err)

@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// silence reports to the members of a stack that AWS does not answer, in the same words at each attempt, so that they
+// are one event.
+func (r *run) silence(stack model.Stack, since time.Time) (out finding.List) {
+	if r.mem.silentSince.IsZero() {
+		r.mem.silentSince = since
+	}
+	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
+		out.Add(finding.Finding{Object: m.Ref, Reason: finding.CallFailed, Severity: finding.Error,
+			Message: "AWS has not answered since " + r.mem.silentSince.UTC().Format(time.DateTime) + " UTC; what is live stays as it is, and changes are made when AWS answers again",
+			Fix:     "see the AWS Health Dashboard and the network of the controller; no object has to be changed"})
+	}
+	return out
+}
+
+// watch raises the events of silence while the stack is being observed, as calls may take minutes until they fail. The
+// calls go on, because what is slow is served as well. The caller leaves the view and the memory of the run alone until
+// it has called stop.
+func (r *run) watch(ctx context.Context, stack model.Stack) (stop func()) {
+	if r.e.WatchSilence == nil {
+		return func() {}
+	}
+	return r.e.WatchSilence(ctx, func(ctx context.Context, since time.Time) { r.reportSilence(ctx, stack, since) })
+}
+
+// reportSilence writes the events of a run that fails for silence, and nothing of its conditions: the run may yet succeed.
+func (r *run) reportSilence(ctx context.Context, stack model.Stack, since time.Time) {
+	defer func() { _ = recover() }() // it would end the process here; the report at the end of the run does not
+	f, err := r.e.frontend(r.out.ID)
+	if err != nil || r.e.fence() != nil {
+		return
+	}
+	out := Outcome{ID: r.out.ID, Stack: stack, Findings: r.silence(stack, since), Err: errSilent, FailedIn: Observing}
+	events := slices.DeleteFunc(f.Report(r.v, out), func(p cluster.Patch) bool {
+		_, event := p.(cluster.Event)
+		return !event
+	})
+	// The run reports again when it ends, so that an event that is not written now is not lost.
+	_ = r.e.Cluster.Write(ctx, events)
+}
