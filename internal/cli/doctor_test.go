@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -102,13 +103,19 @@ func TestDoctorOfAHealthyCluster(t *testing.T) {
 func TestDoctorDuringAnOutage(t *testing.T) {
 	for name, outage := range map[string]fault.Action{
 		"refused": {Reset: true},
+		"hangs":   {Hang: true},
 		"fails":   {Error: store.Errorf(store.Own, "ServiceUnavailable", "unavailable").WithStatus(503)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			em, flags := aws(t)
 			_, config := serveCluster(t, classYAML)
 			em.Faults().SetHook(func(fault.Call) fault.Action { return outage })
-			code, out := examined(t, config, flags)
+			var text bytes.Buffer
+			code := Run(t.Context(), Environment{
+				Args: append([]string{"doctor"}, flags...), Stdin: strings.NewReader(""), Stdout: &text, Stderr: &text,
+				Getenv: func(k string) string { return map[string]string{"KUBECONFIG": config}[k] }, AnswerWithin: 50 * time.Millisecond,
+			})
+			out := text.String()
 			if code == 0 || !strings.Contains(out, "AWS does not answer") || !strings.Contains(out, "wait until AWS answers") {
 				t.Errorf("exit %d", code)
 			}

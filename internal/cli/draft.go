@@ -184,7 +184,8 @@ func (d *drafting) connect(ctx context.Context) (engine.Cloud, string, error) {
 func (d *drafting) cloudConfig() (cloud.Config, error) {
 	cc, err := cloudConfig(d.cfg, d.env)
 	cc.Fence = func() error { return errReadOnly }
-	cc.AttemptTimeout, cc.CallTimeout = answerWithin, 2*answerWithin
+	within := cmp.Or(d.env.AnswerWithin, answerWithin)
+	cc.AttemptTimeout, cc.CallTimeout = within, 2*within
 	cc.MaxWait, cc.Now = longestTurn, d.env.now
 	if d.cfg.AWS.MaxRetries == config.Default().AWS.MaxRetries {
 		cc.MaxAttempts = 3

@@ -32,6 +32,8 @@ type Environment struct {
 	Wait func(ctx context.Context, d time.Duration) error
 	// Now is the clock by which answers of AWS grow old; time.Now if nil.
 	Now func() time.Time
+	// AnswerWithin is for how long a command for people waits for an attempt of a call to AWS; answerWithin if zero.
+	AnswerWithin time.Duration
 }
 
 // width is that of the terminal, 0 if there is none.
