@@ -45,8 +45,9 @@ const (
 	newInClosedEvery = 5 * time.Minute // and one more after each such time
 	refusedAtOnce    = 20              // refused values of one namespace at once
 	refusedEvery     = 10 * time.Second
-	repeatCost       = 6 // of calls that were refused with the same content before
-	successGain      = 5 // given back by a call that AWS takes
+	comesBack        = time.Minute // of a step that is due and not in the plan: as long as its budget may hold it at the least
+	repeatCost       = 6           // of calls that were refused with the same content before
+	successGain      = 5           // given back by a call that AWS takes
 )
 
 // The bounds of what is remembered of one stack.
@@ -118,11 +119,13 @@ func (s *refusals) begin(now time.Time) {
 	s.run++
 }
 
-// end forgets the steps that did not occur in the run.
-func (s *refusals) end(now time.Time) {
+// end forgets the steps that did not occur in the run: at once if the desired state was edited, as they may not be asked
+// for any more, otherwise when they did not come back in time after their back-off. Where AWS shows something else than it
+// was given, the plans of an unchanged stack differ from run to run, and a step comes back.
+func (s *refusals) end(edited bool, now time.Time) {
 	used := map[scope]bool{}
 	for k, r := range s.steps {
-		if r.run < s.run {
+		if r.run < s.run && (edited || !now.Before(r.due.Add(max(backOff(r.failed, r.row), comesBack)))) {
 			delete(s.steps, k)
 			continue
 		}

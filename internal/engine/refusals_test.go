@@ -18,6 +18,7 @@ type caller struct {
 	refused refusals
 	now     time.Time
 	calls   []string
+	edited  bool             // the desired state, before each run
 	aws     map[string]Class // what refuses a step with the content; none: it is carried out
 }
 
@@ -53,7 +54,7 @@ func (c *caller) run(steps ...func() (stepKey, plan.Step)) []string {
 			c.refused.taken(k, c.now)
 		}
 	}
-	c.refused.end(c.now)
+	c.refused.end(c.edited, c.now)
 	return c.calls
 }
 
@@ -92,7 +93,7 @@ func TestARefusedStepIsCalledEverMoreRarely(t *testing.T) {
 
 func TestAStepWithAnotherContentIsCalledAtOnce(t *testing.T) {
 	c := newCaller(t)
-	c.aws["bad"] = Invalid
+	c.aws["bad"], c.edited = Invalid, true
 	c.want("first", c.run(of(deletion, "shop", "bad")), "bad")
 	c.want("in its back-off", c.run(of(deletion, "shop", "bad")))
 	c.want("corrected", c.run(of(deletion, "shop", "good")), "good")
@@ -104,10 +105,44 @@ func TestAStepWithAnotherContentIsCalledAtOnce(t *testing.T) {
 func TestRefusalsOfStepsThatAreNotPlannedAnyMoreAreForgotten(t *testing.T) {
 	c := newCaller(t)
 	c.aws["bad"] = NotReady // which belongs to no scope
+	forgotten := func(what string, want bool) {
+		t.Helper()
+		if c.refused.none() != want {
+			t.Errorf("%s: %d steps and %d scopes are remembered", what, len(c.refused.steps), len(c.refused.scopes))
+		}
+	}
 	c.run(of(deletion, "shop", "bad"))
+	c.now = c.now.Add(busyBackOff + comesBack - 1)
 	c.run()
-	if !c.refused.none() {
-		t.Errorf("%d steps and %d scopes are remembered", len(c.refused.steps), len(c.refused.scopes))
+	forgotten("the desired state is the same", false)
+	c.now = c.now.Add(1)
+	c.run()
+	forgotten("the time to come back is over", true)
+	c.run(of(deletion, "shop", "bad"))
+	c.edited = true
+	c.run()
+	forgotten("the desired state is edited", true)
+}
+
+// A step that AWS refuses is called ever more rarely, also where every other plan of the same desired state is without it.
+func TestARefusedStepThatComesAndGoesIsCalledEverMoreRarely(t *testing.T) {
+	for _, class := range []Class{Invalid, Denied, Quota, InUse, NotReady, Unknown, Conflict} {
+		called := map[int]int{}
+		for _, every := range []int{1, 2} {
+			c := newCaller(t)
+			c.aws["bad"] = class
+			for n := range 3600 {
+				if n%every == 0 {
+					called[every] += len(c.run(of(deletion, "shop", "bad")))
+				} else {
+					c.run()
+				}
+				c.now = c.now.Add(time.Second)
+			}
+		}
+		if called[1] < 4 || called[2] < 4 || called[1] > 25 || called[2] > called[1] {
+			t.Errorf("%v: called %d times in an hour, in every other plan %d times", class, called[1], called[2])
+		}
 	}
 }
 
@@ -248,7 +283,7 @@ func TestARefusedCertificateIsHeldUntilItIsAttached(t *testing.T) {
 		if got := m.pending(stack, now); len(got) != 1 {
 			t.Errorf("run %d: %+v", run, got)
 		}
-		m.end(now)
+		m.end(false, now)
 	}
 	m.taken(keyOf(step("succeed"), stack), now)
 	if got := m.pending(stack, now); len(got) != 0 {

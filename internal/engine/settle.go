@@ -33,7 +33,7 @@ func (r *run) settle(lacksFacts bool) {
 	r.out.refused = len(r.held) > 0
 	r.out.Done = r.out.Done && !slices.ContainsFunc(r.held, func(f FailedStep) bool { return f.Class != Invalid })
 	r.out.Findings = append(r.out.Findings, r.findings(failed)...).Sorted()
-	r.mem.refused.end(r.e.now())
+	r.mem.refused.end(r.edited, r.e.now())
 	r.paced()
 }
 
