@@ -202,7 +202,7 @@ func TestWhatAwaitsTheBudgetOfRefusedValuesHasItsOwnReason(t *testing.T) {
 		k, s := steps[name]()
 		c.refused.refused(k, FailedStep{Step: s, Class: Invalid, Err: errors.New("refused " + name), Called: true}, c.now)
 	}
-	c.refused.end(c.now)
+	c.refused.end(false, c.now)
 	c.now = c.now.Add(firstBackOff)
 	begin()
 	for name, step := range steps {
