@@ -67,7 +67,7 @@ test-local: build clients
 test-cluster:
 	cd local && FULCRUM_BIN=$(CURDIR)/bin go test -vet=off -count=1 -timeout 40m -p 3 ./e2e ./conformance $$(go list ./... | grep -v -e /e2e$$ -e /conformance$$)
 
-## lint: gofmt, go vet, staticcheck and govulncheck over all modules
+## lint: gofmt, go vet, staticcheck, the words of internal/testdata/words.txt, and govulncheck over all modules
 .PHONY: lint
 lint: $(TOOLS)
 	@out=$$(gofmt -l $(GO_FILES)); if [ -n "$$out" ]; then echo "gofmt is needed for:"; echo "$$out"; exit 1; fi
@@ -79,7 +79,17 @@ lint: $(TOOLS)
 	cd local && $(TOOLS)/staticcheck ./...
 	cd tools && $(TOOLS)/staticcheck ./...
 	cd charts && $(TOOLS)/staticcheck ./...
+	go test -vet=off -run '^TestWords$$' ./internal
 	tools/govulncheck.sh
+
+# What is neither the whole controller nor needs a program or a server: the inner loop.
+HEAVY := /internal/(adversary|cases|cli|cloud|controller|emulator|engine|harness|kube|properties|takeover|webhook)(/|$$)
+## quick: gofmt, go vet of changed packages and the short unit tests of the pure packages; under a minute after a first build
+.PHONY: quick
+quick:
+	@out=$$(gofmt -l $(GO_FILES)); if [ -n "$$out" ]; then echo "gofmt is needed for:"; echo "$$out"; exit 1; fi
+	@dirs=$$(git diff HEAD --relative --name-only --diff-filter=d -- 'api/*.go' 'cmd/*.go' 'internal/*.go' | xargs -r -n1 dirname | sort -u | sed 's|^|./|'); if [ -n "$$dirs" ]; then go vet $$dirs; fi
+	go test -vet=off -short -timeout 10m $$(go list ./... | grep -vE '$(HEAVY)')
 
 $(TOOLS): tools/go.mod tools/go.sum
 	cd tools && GOBIN=$(TOOLS) go install tool

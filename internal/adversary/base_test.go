@@ -19,7 +19,7 @@ func TestVictimsAreServedWithoutAnAttacker(t *testing.T) {
 					w.perform(act)
 					w.drive(act.within)
 				}
-				w.rec.failures = append(w.rec.failures, w.judge.verdict...)
+				w.rec.failures = append(w.rec.failures, w.comparison.verdict...)
 			})
 			for _, f := range failures {
 				t.Errorf("%v: %s", s, f)

@@ -79,10 +79,10 @@ type testCluster struct {
 	log    eventLog
 	rights *attackerRights
 	// sick reports which targets of the attacker never get healthy; nil: none.
-	sick   func(target string) bool
-	judge  *judge // nil: nothing is expected
-	driven bool   // Settle runs the controller
-	// looking guards what is compared: the judge, and dirty.
+	sick       func(target string) bool
+	comparison *comparison // nil: nothing is expected
+	driven     bool        // Settle runs the controller
+	// looking guards what is compared: the comparison, and dirty.
 	looking sync.Mutex
 	dirty   bool // AWS has changed since it was looked at
 }

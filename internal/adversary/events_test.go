@@ -58,7 +58,7 @@ func (l eventLog) about(object string) []event {
 }
 
 // said reports whether a warning about an object contains all the texts.
-func (l eventLog) said(object string, texts ...string) bool {
+func (l eventLog) reported(object string, texts ...string) bool {
 	for _, e := range l.about(object) {
 		all := true
 		for _, t := range texts {

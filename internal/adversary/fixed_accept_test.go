@@ -70,9 +70,9 @@ func TestFixedAcceptance(t *testing.T) {
 					}
 				}
 			}
-			w.check(w.log.said("Ingress evil/x"), "the newcomer is not informed")
+			w.check(w.log.reported("Ingress evil/x"), "the newcomer is not informed")
 			for _, name := range []string{"pay/shop", "blog/blog", "pay/vault"} {
-				w.check(!w.log.said("Ingress "+name), "the incumbent %s is warned: %v", name, w.log.about("Ingress "+name))
+				w.check(!w.log.reported("Ingress "+name), "the incumbent %s is warned: %v", name, w.log.about("Ingress "+name))
 			}
 		})
 	}
@@ -103,7 +103,7 @@ func TestFixedAcceptance(t *testing.T) {
 			if name == "held" {
 				heard = "group.order" // the first thing to correct
 			}
-			w.check(w.log.said("Ingress evil/x", heard), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
+			w.check(w.log.reported("Ingress evil/x", heard), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
 		})
 	}
 

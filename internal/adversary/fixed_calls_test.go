@@ -151,7 +151,7 @@ func TestFixedCalls(t *testing.T) {
 				w.perform(a)
 				w.drive(long)
 			}
-			w.check(w.log.said("Ingress evil/x"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
+			w.check(w.log.reported("Ingress evil/x"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
 		})
 	}
 }

@@ -60,7 +60,7 @@ func TestFixedFound(t *testing.T) {
 	fixed(t, "15-foreign-target-groups/of a member that leaves", open, func(w *testCluster) {
 		n := 0
 		for i, name := range w.targetGroupNames() {
-			if strings.HasPrefix(name, "k8s-blog-extra-") && w.judge.course.epochs[3].targets[name] == nil {
+			if strings.HasPrefix(name, "k8s-blog-extra-") && w.comparison.course.epochs[3].targets[name] == nil {
 				n = i
 			}
 		}
@@ -104,7 +104,7 @@ func TestFixedFound(t *testing.T) {
 		}
 		w.leave()
 		w.drive(cleanWithin)
-		w.checkLeft(w.judge.course, false)
+		w.checkLeft(w.comparison.course, false)
 	})
 
 	// A class of another controller accepts no settings either.
@@ -208,7 +208,7 @@ spec: {group: {name: %s}, %s: %s}
 		w.drive(long)
 		got := w.ask(w.lbs["open"], 443, "shop.example.com", "/")
 		w.check(got.text == heldAnswer, "the host of pay/shop is answered with %q", got.text)
-		w.check(w.log.said("Ingress pay/shop", "gets no requests", "evil/x"), "pay/shop is not warned: %v", w.log.about("Ingress pay/shop"))
+		w.check(w.log.reported("Ingress pay/shop", "gets no requests", "evil/x"), "pay/shop is not warned: %v", w.log.about("Ingress pay/shop"))
 	})
 
 	// Nor does it stay for a rule that gets no priority because AWS refuses to move rules.
@@ -254,7 +254,7 @@ spec:
 			}
 			w.perform(w.acts()[0])
 			w.drive(long)
-			w.check(w.log.said("Ingress evil/x0", "another namespace"), "the attacker is not informed: %v", w.log.about("Ingress evil/x0"))
+			w.check(w.log.reported("Ingress evil/x0", "another namespace"), "the attacker is not informed: %v", w.log.about("Ingress evil/x0"))
 		})
 	}
 

@@ -62,7 +62,7 @@ func TestFixedRules(t *testing.T) {
 				w.perform(a)
 				w.drive(long)
 			}
-			w.check(w.log.said("Ingress evil/x", "999"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
+			w.check(w.log.reported("Ingress evil/x", "999"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
 		})
 	}
 
@@ -83,7 +83,7 @@ func TestFixedRules(t *testing.T) {
 			w.drive(long)
 			got := w.ask(w.arnOf("pay/plain"), 80, "plain.example.com", "/")
 			w.check(got.text == "forward to pay/web", "the victim's host is answered with %q", got.text)
-			w.check(w.log.said("Ingress evil/x", "999"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
+			w.check(w.log.reported("Ingress evil/x", "999"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
 		})
 	}
 
@@ -174,7 +174,7 @@ func TestFixedRules(t *testing.T) {
 			w.drive(short)
 			w.perform(w.acts()[0])
 			w.drive(long)
-			w.check(w.log.said("Ingress evil/x"), "the attacker is not informed")
+			w.check(w.log.reported("Ingress evil/x"), "the attacker is not informed")
 		})
 	}
 }

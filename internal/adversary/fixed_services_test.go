@@ -59,7 +59,7 @@ func TestFixedServices(t *testing.T) {
 			w.check(c.reported == "" || strings.Contains(events, c.reported), "want %s, got %s", c.reported, events)
 			w.leave()
 			w.drive(cleanWithin)
-			w.checkLeft(w.judge.course, false)
+			w.checkLeft(w.comparison.course, false)
 		})
 	}
 }

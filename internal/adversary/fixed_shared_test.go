@@ -62,7 +62,7 @@ func TestFixedShared(t *testing.T) {
 			w.drive(short)
 			w.perform(w.acts()[0])
 			w.drive(long)
-			w.check(w.log.said("Ingress evil/x0"), "the attacker is not informed")
+			w.check(w.log.reported("Ingress evil/x0"), "the attacker is not informed")
 		})
 	}
 
@@ -101,7 +101,7 @@ func TestFixedShared(t *testing.T) {
 			w.drive(long)
 			got := w.ask(w.arnOf("pay/plain"), 80, "plain.example.com", "/")
 			w.check(got.text == "forward to pay/web", "the victim's host is answered with %q", got.text)
-			w.check(w.log.said("Ingress evil/x", port), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
+			w.check(w.log.reported("Ingress evil/x", port), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
 		})
 	}
 
@@ -131,7 +131,7 @@ func TestFixedShared(t *testing.T) {
 			w.drive(short)
 			w.perform(w.acts()[0])
 			w.drive(long)
-			w.check(w.log.said("Ingress evil/x"), "the attacker is not informed")
+			w.check(w.log.reported("Ingress evil/x"), "the attacker is not informed")
 		})
 	}
 
@@ -142,7 +142,7 @@ func TestFixedShared(t *testing.T) {
 			w.drive(short)
 			w.perform(w.acts()[0]) // it changes a tag, too
 			w.drive(long)
-			w.check(w.log.said("Ingress evil/x", "tag"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
+			w.check(w.log.reported("Ingress evil/x", "tag"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
 		})
 	}
 
@@ -168,7 +168,7 @@ func TestFixedShared(t *testing.T) {
 	fixed(t, "27-events-are-limited", open, func(w *testCluster) {
 		w.evil(strings.ReplaceAll(manyPorts(1, 400, "own"), "name: app,", "name: none,"))
 		w.drive(time.Hour)
-		w.check(w.log.said("Ingress evil/x"), "the attacker is not informed")
+		w.check(w.log.reported("Ingress evil/x"), "the attacker is not informed")
 	})
 
 	// Secrets are those of the namespace of the Ingress, however they are named.
@@ -177,7 +177,7 @@ func TestFixedShared(t *testing.T) {
 			w.evil(served, ownStack("app", "auth-type", "oidc", "auth-idp-oidc", strings.Replace(evilOIDC, `"login"`, fmt.Sprintf("%q", name), 1),
 				"listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "$CERT"))
 			w.drive(short)
-			w.check(w.log.said("Ingress evil/x", "ecret"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
+			w.check(w.log.reported("Ingress evil/x", "ecret"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
 		})
 	}
 

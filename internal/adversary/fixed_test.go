@@ -26,7 +26,7 @@ func fixedWith(t *testing.T, name string, s setup, opt harness.Options, f func(w
 		for _, text := range inWorld(t, s, opt, func(w *testCluster) {
 			w.expect(c)
 			f(w)
-			w.rec.failures = append(w.rec.failures, w.judge.verdict...)
+			w.rec.failures = append(w.rec.failures, w.comparison.verdict...)
 			w.rec.failures = append(w.rec.failures, w.log.checkTexts()...)
 		}) {
 			t.Error(text)

@@ -176,7 +176,7 @@ func play(t *testing.T, h history) []string {
 		if len(u.over) > 0 {
 			w.rec.Errorf("%s is written more than ten times in a minute", u.over[0])
 		}
-		w.rec.failures = append(w.rec.failures, w.judge.verdict...)
+		w.rec.failures = append(w.rec.failures, w.comparison.verdict...)
 		w.rec.failures = append(w.rec.failures, w.log.checkTexts()...)
 	})
 }
@@ -189,7 +189,7 @@ const (
 
 // checkCalls compares the calls with those of a run without the attacker.
 func (w *testCluster) checkCalls(c course, moves int) {
-	hours := time.Since(w.judge.begun()).Hours()
+	hours := time.Since(w.comparison.begun()).Hours()
 	total, refused := w.Emulator.Calls().Total()-c.calls, 0
 	by := map[string]int{}
 	for _, e := range w.Emulator.Calls().Entries() {
@@ -210,7 +210,7 @@ func (w *testCluster) checkCalls(c course, moves int) {
 // of the attacker with the same host and path comes first, or one of an Ingress before that.
 func (w *testCluster) checkInFront() {
 	got := w.facts()
-	want := w.judge.epochs[len(w.judge.epochs)-1].facts
+	want := w.comparison.epochs[len(w.comparison.epochs)-1].facts
 	for r, a := range got.answers {
 		if a == want.answers[r] || want.answers[r].byDefault || r.path != "/" {
 			continue
@@ -227,7 +227,7 @@ func (w *testCluster) checkInFront() {
 		}
 		// Of several that come first one may be held and omitted, so that another answers.
 		if !slices.ContainsFunc(given, func(ing *networkingv1.Ingress) bool {
-			return w.log.said("Ingress "+r.owner, ing.Namespace+"/"+ing.Name)
+			return w.log.reported("Ingress "+r.owner, ing.Namespace+"/"+ing.Name)
 		}) {
 			w.rec.Errorf("%s is answered with %q by the rule of %s/%s, but no warning on %s names it: %v", r, a.text, given[0].Namespace, given[0].Name, r.owner, w.log.about("Ingress "+r.owner))
 		}

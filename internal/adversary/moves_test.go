@@ -137,8 +137,8 @@ func (w *testCluster) placeholders(text string) string {
 // compute them.
 func (w *testCluster) targetGroupNames() []string {
 	known := map[string]bool{}
-	if w.judge != nil {
-		for _, e := range w.judge.course.epochs {
+	if w.comparison != nil {
+		for _, e := range w.comparison.course.epochs {
 			for name := range e.targets {
 				known[name] = true
 			}

@@ -238,7 +238,7 @@ func (w *testCluster) ail() {
 		for _, t := range g.Targets {
 			if t.Verdict == nil && w.sick(t.ID) {
 				t.Verdict = &emulated.Verdict{State: elbtypes.TargetHealthStateEnumUnhealthy, Reason: elbtypes.TargetHealthReasonEnumFailedHealthChecks}
-				t.Judged = time.Now()
+				t.Compared = time.Now()
 			}
 		}
 	}

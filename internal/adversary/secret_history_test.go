@@ -99,7 +99,7 @@ var victimNames = map[string]string{"pay/shop": "shop.pay.com", "infra/api": "ap
 type secretWorld struct {
 	*gatewayWorld
 	*authority
-	said uttered
+	reported uttered
 	// pool are certificates of the attacker for the names in the keys.
 	pool map[string][]certified
 	// serving are the ARNs of the victims' certificates by the Secret, serials what these are to hold.
@@ -174,13 +174,13 @@ func (w *secretWorld) start() {
 		Ingress: func(o *ingress.Options) { o.ImportCertificates = !w.without },
 		Plan:    func(o *plan.Options) { o.ImportCertificates = !w.without },
 		Cloud:   func(c *cloud.Config) { c.ImportedCertificates = !w.without },
-		Log:     funcr.New(w.said.say, funcr.Options{Verbosity: 10}),
+		Log:     funcr.New(w.reported.say, funcr.Options{Verbosity: 10}),
 		Ran: func(what string, err error) {
 			if w.runs++; w.runs > 20000 {
 				w.rec.Fatalf("too many runs, the last one of %s", what)
 			}
 			if err != nil {
-				w.said.say("", err.Error())
+				w.reported.say("", err.Error())
 				if strings.Contains(err.Error(), "panic") {
 					w.rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
 				}
@@ -311,12 +311,12 @@ func (w *secretWorld) checkSecrets(when string) {
 
 // checkKeys looks for private keys in what is written.
 func (w *secretWorld) checkKeys(when string) {
-	w.said.mu.Lock()
-	defer w.said.mu.Unlock()
-	if w.leaks(w.said.text.String()) {
+	w.reported.mu.Lock()
+	defer w.reported.mu.Unlock()
+	if w.leaks(w.reported.text.String()) {
 		w.rec.Errorf("%sa private key is in the log", when)
 	}
-	w.said.text.Reset()
+	w.reported.text.Reset()
 	for _, typ := range cluster.Types() {
 		for _, o := range w.Store.All(typ.Kind) {
 			if s, ok := o.(*corev1.Secret); ok && s.Data[corev1.TLSPrivateKeyKey] != nil {

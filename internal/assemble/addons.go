@@ -94,7 +94,7 @@ func liveAddOn[T any](b *Builder, of model.AddOn, value func(observed.AddOn) T, 
 	q := model.AskAddOn{Of: of, ARN: lb.ARN}
 	have, asked := b.Live.Facts.AddOns[q.Key()]
 	known := b.Compare(q, asked) && have.Fault == nil
-	return members.Incumbent[T]{Known: known, Value: value(have), Is: func(v T) bool { return is(have, v) }, Unread: have.Fault != nil}
+	return members.Incumbent[T]{Known: known, Value: value(have), Is: func(v T) bool { return is(have, v) }, Unavailable: have.Fault != nil}
 }
 
 // liveWebACL compares web ACLs, given by ARN or by name, with the live one.

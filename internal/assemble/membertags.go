@@ -53,11 +53,11 @@ func (b *Builder) noRoomForTags(m *members.Member, keys []string, of int) {
 }
 
 // sharedRoom leaves out tags for which AWS has no room on something that members share. Namespaces with few
-// tags come first, so that none can use up the room of the others. unread is how many live tags may be of
+// tags come first, so that none can use up the room of the others. unavailable is how many live tags may be of
 // members that cannot be read; they count as those of one more namespace.
-func (b *Builder) sharedRoom(sharing []*members.Member, of func(*members.Member) map[string]string, tags map[string]string, unread int) map[string]string {
+func (b *Builder) sharedRoom(sharing []*members.Member, of func(*members.Member) map[string]string, tags map[string]string, unavailable int) map[string]string {
 	room := b.roomForTags()
-	if len(tags)+unread <= room {
+	if len(tags)+unavailable <= room {
 		return tags
 	}
 	uses := map[string]int{}
@@ -70,8 +70,8 @@ func (b *Builder) sharedRoom(sharing []*members.Member, of func(*members.Member)
 	for _, m := range fewest {
 		var lost []string
 		left := room
-		if uses[m.Ref.Namespace] >= unread {
-			left -= unread
+		if uses[m.Ref.Namespace] >= unavailable {
+			left -= unavailable
 		}
 		for _, k := range slices.Sorted(maps.Keys(of(m))) {
 			if _, has := out[k]; has || tags[k] != of(m)[k] {
@@ -172,11 +172,11 @@ func (b *Builder) mergeTags(sharing []*members.Member, live func() map[string]st
 		}
 		return settings.Of(of(m), from)
 	}, members.NoClassKeys, live, members.Equal[string])
-	return b.WithDefaults(b.sharedRoom(sharing, of, tags, b.unreadTags(tags, live())))
+	return b.WithDefaults(b.sharedRoom(sharing, of, tags, b.unavailableTags(tags, live())))
 }
 
-// unreadTags is how many live tags are held for members that cannot be read.
-func (b *Builder) unreadTags(tags, live map[string]string) int {
+// unavailableTags is how many live tags are held for members that cannot be read.
+func (b *Builder) unavailableTags(tags, live map[string]string) int {
 	if !b.Stack.Held.Tags {
 		return 0
 	}

@@ -39,9 +39,9 @@ type HeldImports struct {
 	ARNs []string
 	// Names that the certificates are for, and hosts that the Secrets are meant for.
 	Names []string
-	// Unread are live certificates of which AWS does not say whether they were imported, and why.
-	Unread []string
-	Fault  *observed.Fault
+	// Unavailable are live certificates of which AWS does not say whether they were imported, and why.
+	Unavailable []string
+	Fault       *observed.Fault
 }
 
 // Imports finds on the live listener of a port what was imported from Secrets that are named for it, and reports it.
@@ -50,7 +50,7 @@ func (h HeldCertificates) Imports(port int32, secrets []TLSSecret) (out HeldImpo
 		return out
 	}
 	skip := func(arn string) bool { return h.named(arn) || h.issued(arn) }
-	out.Unread, out.Fault = h.liveOwned(port, skip, func(arn string, o observed.CertificateOwner) {
+	out.Unavailable, out.Fault = h.liveOwned(port, skip, func(arn string, o observed.CertificateOwner) {
 		if i := slices.IndexFunc(secrets, func(s TLSSecret) bool { return s.ID() == o.ResourceID }); i >= 0 {
 			out.ARNs, out.Names = append(out.ARNs, arn), append(out.Names, o.Names...)
 			h.report(secrets[i], o)
@@ -88,7 +88,7 @@ func (h HeldCertificates) ServesOn(port int32, m *members.Member) bool {
 
 // liveOwned calls found with the certificates of the live listener of a port that a controller has imported or requested
 // for the stack, and returns those of which it is not known.
-func (h HeldCertificates) liveOwned(port int32, skip func(arn string) bool, found func(arn string, o observed.CertificateOwner)) (unread []string, fault *observed.Fault) {
+func (h HeldCertificates) liveOwned(port int32, skip func(arn string) bool, found func(arn string, o observed.CertificateOwner)) (unavailable []string, fault *observed.Fault) {
 	b := h.b
 	b.Stack.Contested = true // it depends on what is live
 	l := members.ListenerOf(b.LiveLoadBalancer(), port)
@@ -108,10 +108,10 @@ func (h HeldCertificates) liveOwned(port int32, skip func(arn string) bool, foun
 				found(arn, owner)
 			}
 		} else if f := b.Live.Facts.Fault(q); f != nil {
-			unread, fault = append(unread, arn), f
+			unavailable, fault = append(unavailable, arn), f
 		}
 	}
-	return unread, fault
+	return unavailable, fault
 }
 
 // issued reports whether ACM has issued a certificate, so that it was not imported.

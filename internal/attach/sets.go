@@ -60,9 +60,9 @@ func SetWaiting() []metav1.Condition {
 
 // SetCompared reports whether the status of a ListenerSet is a verdict of this controller.
 func SetCompared(s *gatewayv1.ListenerSet) bool {
-	said := func(of gatewayv1.ListenerSetConditionType, texts ...string) bool {
+	reported := func(of gatewayv1.ListenerSetConditionType, texts ...string) bool {
 		return slices.ContainsFunc(s.Status.Conditions, func(c metav1.Condition) bool { return c.Type == string(of) && slices.Contains(texts, c.Message) })
 	}
-	return said(gatewayv1.ListenerSetConditionAccepted, SetAccepted, SetSomeInvalid, SetNotAllowed, setRejected) &&
-		said(gatewayv1.ListenerSetConditionProgrammed, SetProgrammed, SetNotProgrammed, SetNothingToServe, SetNotAllowed, setRejected)
+	return reported(gatewayv1.ListenerSetConditionAccepted, SetAccepted, SetSomeInvalid, SetNotAllowed, setRejected) &&
+		reported(gatewayv1.ListenerSetConditionProgrammed, SetProgrammed, SetNotProgrammed, SetNothingToServe, SetNotAllowed, setRejected)
 }

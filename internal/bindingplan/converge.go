@@ -23,7 +23,7 @@ const (
 // converge plans for a binding that is to stay.
 func (p *planner) converge() {
 	if p.Undescribed != nil {
-		p.Unread = p.Undescribed.missing()
+		p.Unavailable = p.Undescribed.missing()
 		p.fail(*p.Undescribed)
 		return
 	}

@@ -62,7 +62,7 @@ func (p *planner) cleanUp(why string) bool {
 			return false
 		}
 	case p.Undescribed.missing():
-		p.Unread = true
+		p.Unavailable = true
 	default:
 		p.failed = p.Undescribed
 		return false
@@ -103,7 +103,7 @@ func (p *planner) empty(why string, mayWait bool) bool {
 		return false
 	}
 	if f := p.Health.Failure; f != nil {
-		p.Unread = true
+		p.Unavailable = true
 		if f.missing() {
 			return true
 		}

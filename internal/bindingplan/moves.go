@@ -222,7 +222,7 @@ func (p *planner) compare(age time.Duration) (targets.Diff, bool) {
 		return targets.Diff{}, false
 	}
 	if p.Health.Failure != nil {
-		p.Unread = p.Health.MaxAge == age
+		p.Unavailable = p.Health.MaxAge == age
 		p.fail(*p.Health.Failure)
 		return targets.Diff{}, false
 	}

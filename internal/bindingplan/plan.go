@@ -40,8 +40,8 @@ type Plan struct {
 	Steps []Step
 	// Watch are objects whose changes concern the binding, besides those that its endpoints are read from.
 	Watch []cluster.Ref
-	// Unread: the targets cannot be read now.
-	Unread bool
+	// Unavailable: the targets cannot be read now.
+	Unavailable bool
 	// Deferred: nothing has changed since the last complete run, so nothing is done.
 	Deferred bool
 	// Remove: afterwards, targets whose pods are gone are looked for; see MakeRemoval.

@@ -35,7 +35,7 @@ func TestCases(t *testing.T) {
 				r := NewWorld(t, harness.Options{})
 				NewLoader(t, r).Apply(t, name)
 				failed := r.Settle(horizon)
-				sum.judge(t, name, Read(t, r), failed)
+				sum.compare(t, name, Read(t, r), failed)
 			})
 		})
 	}
@@ -55,7 +55,7 @@ func TestCasesTogether(t *testing.T) {
 		failed := r.Settle(horizon)
 		all := Read(t, r)
 		for _, name := range Names(t) {
-			sum.judge(t, name, of(all, name), failed)
+			sum.compare(t, name, of(all, name), failed)
 		}
 	})
 	t.Log(sum.String())
@@ -92,10 +92,10 @@ func (s summary) String() string {
 }
 
 // judge compares what a case has become with what was recorded.
-func (s *summary) judge(t *testing.T, name string, got Record, failed map[string]error) {
+func (s *summary) compare(t *testing.T, name string, got Record, failed map[string]error) {
 	t.Helper()
 	want := Recorded(t, name)
-	said := Exact(t, got[events])
+	reported := Exact(t, got[events])
 	for _, d := range everywhere {
 		d.change(want)
 	}
@@ -128,7 +128,7 @@ func (s *summary) judge(t *testing.T, name string, got Record, failed map[string
 	case found != "":
 		s.failed++
 		t.Errorf("CASE %s failed (-recorded +got):\n%s", name, found)
-		t.Logf("events: %s", text(said))
+		t.Logf("events: %s", text(reported))
 		for _, k := range slices.Sorted(maps.Keys(failed)) {
 			if strings.Contains(k, name) {
 				t.Logf("%s: %v", k, failed[k])

@@ -39,7 +39,7 @@ func live(t *testing.T, lag time.Duration) {
 	var sum summary
 	made := Read(t, r)
 	for _, name := range Names(t) {
-		sum.judge(t, name, of(made, name), nil)
+		sum.compare(t, name, of(made, name), nil)
 	}
 	t.Log(sum.String())
 

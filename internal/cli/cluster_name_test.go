@@ -27,7 +27,7 @@ func tagSubnets(em *emulator.Emulator, cluster string) {
 func TestAWrongClusterNameIsSaid(t *testing.T) {
 	em, flags := aws(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
-	said := func(command ...string) string {
+	reported := func(command ...string) string {
 		_, out, stderr := with(t, text, nil, slices.Concat(command, flags, []string{"--cluster-name=rog"})...)
 		return out + stderr
 	}
@@ -37,7 +37,7 @@ func TestAWrongClusterNameIsSaid(t *testing.T) {
 	}
 	tagSubnets(em, "elsewhere")
 	for _, command := range [][]string{{"plan", "-f=-"}, {"tree", "-f=-"}, {"get", "-f=-"}} {
-		if got := said(command...); !strings.Contains(got, unknown+`elsewhere, rig (did you mean "rig"?)`) || strings.Count(got, unknown) != 1 {
+		if got := reported(command...); !strings.Contains(got, unknown+`elsewhere, rig (did you mean "rig"?)`) || strings.Count(got, unknown) != 1 {
 			t.Errorf("%s: %s", command, got)
 		}
 	}
@@ -47,7 +47,7 @@ func TestAWrongClusterNameIsSaid(t *testing.T) {
 		t.Error(out)
 	}
 	tagSubnets(em, "rog")
-	if got := said("plan", "-f=-"); strings.Contains(got, unknown) {
+	if got := reported("plan", "-f=-"); strings.Contains(got, unknown) {
 		t.Error(got)
 	}
 }

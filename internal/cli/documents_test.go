@@ -77,13 +77,13 @@ func comments(t *testing.T, dirs ...string) map[string]string {
 }
 
 // rows describe the fields of a type, those of lists and objects in it included.
-func rows(typ reflect.Type, path string, said map[string]string) (out []string) {
+func rows(typ reflect.Type, path string, reported map[string]string) (out []string) {
 	pkg := typ.PkgPath()[strings.LastIndexByte(typ.PkgPath(), '/')+1:]
 	for i := range typ.NumField() {
 		f := typ.Field(i)
 		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous && tag == "" {
-			out = append(out, rows(f.Type, path, said)...)
+			out = append(out, rows(f.Type, path, reported)...)
 			continue
 		}
 		if !f.IsExported() || tag == "-" {
@@ -102,9 +102,9 @@ func rows(typ reflect.Type, path string, said map[string]string) (out []string) 
 		if strings.Contains(f.Tag.Get("json"), "omitempty") {
 			word += ", may be missing"
 		}
-		out = append(out, fmt.Sprintf("| `%s` | %s | %s |\n", name, word, strings.ReplaceAll(said[pkg+"."+typ.Name()+"."+f.Name], "|", "\\|")))
+		out = append(out, fmt.Sprintf("| `%s` | %s | %s |\n", name, word, strings.ReplaceAll(reported[pkg+"."+typ.Name()+"."+f.Name], "|", "\\|")))
 		if below {
-			out = append(out, rows(of, name+".", said)...)
+			out = append(out, rows(of, name+".", reported)...)
 		}
 	}
 	return out
@@ -126,7 +126,7 @@ func typeWord(of reflect.Type) string {
 
 func pageOfDocuments(t *testing.T) string {
 	t.Helper()
-	said := comments(t, ".", "../plan", "../controller")
+	reported := comments(t, ".", "../plan", "../controller")
 	var b strings.Builder
 	b.WriteString(`# Documents of the commands
 
@@ -135,7 +135,7 @@ After reading this page you can use the output of ` + "`-o json` and `-o yaml`" 
 The page is made from the types of the program by ` + "`make generate`" + `. [commands.md](commands.md) says what each command does.
 `)
 	for _, d := range documents {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| Field | Type | Meaning |\n|---|---|---|\n%s", d.command, d.about, strings.Join(rows(reflect.TypeOf(d.value), "", said), ""))
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| Field | Type | Meaning |\n|---|---|---|\n%s", d.command, d.about, strings.Join(rows(reflect.TypeOf(d.value), "", reported), ""))
 	}
 	return b.String()
 }

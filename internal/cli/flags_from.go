@@ -64,8 +64,8 @@ func (d *drafting) takeFlags(ctx context.Context, rc *rest.Config, notes io.Writ
 	if len(took.Differing) > 0 {
 		fmt.Fprintf(notes, "# %s has %s; the values given here count, so the controller may do otherwise\n", found.of, flagTexts(took.Differing))
 	}
-	if len(took.Unread) > 0 {
-		fmt.Fprintf(notes, "# %s has flags that this version cannot read: %s; give them here if they matter\n", found.of, flagTexts(took.Unread))
+	if len(took.Unavailable) > 0 {
+		fmt.Fprintf(notes, "# %s has flags that this version cannot read: %s; give them here if they matter\n", found.of, flagTexts(took.Unavailable))
 	}
 	return nil
 }

@@ -42,35 +42,35 @@ func TestCommandsTakeTheFlagsOfTheController(t *testing.T) {
 	}
 	cluster := "--cluster-name=" + harness.ClusterName
 	for name, tc := range map[string]struct {
-		server []string // manifests
-		denied []string
-		args   []string
-		want   string // a part of the plan
-		said   string // a part of what is said of flags; empty: nothing
-		fails  string
+		server   []string // manifests
+		denied   []string
+		args     []string
+		want     string // a part of the plan
+		reported string // a part of what is said of flags; empty: nothing
+		fails    string
 	}{
 		"of the Lease": {server: []string{leaseYAML(published(cluster, "--default-target-type=ip")), deploymentYAML("ingress", "lb", "--cluster-name=other")},
-			want: ip, said: "# with the flags of the controller that holds Lease ingress/aws-load-balancer-controller-leader: " + cluster + " --default-target-type=ip\n"},
+			want: ip, reported: "# with the flags of the controller that holds Lease ingress/aws-load-balancer-controller-leader: " + cluster + " --default-target-type=ip\n"},
 		"of the Lease, and none": {server: []string{leaseYAML(published(cluster, "--default-target-type=ip"))}, args: []string{"--flags-from=none", cluster}, want: instance},
 		"of the Lease, and given": {server: []string{leaseYAML(published(cluster, "--default-target-type=ip"))}, args: []string{"--default-target-type=instance"}, want: instance,
-			said: "has --default-target-type=ip; the values given here count, so the controller may do otherwise\n"},
+			reported: "has --default-target-type=ip; the values given here count, so the controller may do otherwise\n"},
 		"the same": {server: []string{leaseYAML(published(cluster))}, args: []string{cluster}, want: instance},
 		"of a holder before": {server: []string{leaseYAML(`{"holder":"fulcrum-1","flags":["--default-target-type=ip"]}`), deploymentYAML("ingress", "lb", cluster, "--default-target-type", "ip", "--enable-waf=$(WAF)")},
-			want: ip, said: "# Deployment ingress/lb has flags that this version cannot read: --enable-waf; give them here if they matter\n"},
+			want: ip, reported: "# Deployment ingress/lb has flags that this version cannot read: --enable-waf; give them here if they matter\n"},
 		"not of another namespace": {server: []string{leaseYAML(""), deploymentYAML("kube-system", "lb", cluster, "--default-target-type=ip"), deploymentYAML("ingress", "lb", cluster)},
-			want: instance, said: "# with the flags of Deployment ingress/lb: " + cluster + "\n"},
-		"no Lease": {server: []string{deploymentYAML("kube-system", "aws-load-balancer-controller", cluster, "--default-target-type=ip")}, want: ip, said: "# with the flags of Deployment kube-system/aws-load-balancer-controller: "},
+			want: instance, reported: "# with the flags of Deployment ingress/lb: " + cluster + "\n"},
+		"no Lease": {server: []string{deploymentYAML("kube-system", "aws-load-balancer-controller", cluster, "--default-target-type=ip")}, want: ip, reported: "# with the flags of Deployment kube-system/aws-load-balancer-controller: "},
 		"several": {server: []string{deploymentYAML("a", "lb", "--default-target-type=ip"), deploymentYAML("b", "lb")}, args: []string{cluster}, want: instance,
-			said: "# the flags of the controller are not known: there are several controllers: a/deployment/lb, b/deployment/lb; defaults and the flags given here count."},
-		"several, one named":  {server: []string{deploymentYAML("a", "lb", cluster, "--default-target-type=ip"), deploymentYAML("b", "lb")}, args: []string{"--flags-from=a/deployment/lb"}, want: ip, said: "# with the flags of Deployment a/lb: "},
-		"named, anywhere":     {server: []string{deploymentYAML("a", "lb", cluster, "--default-target-type=ip")}, args: []string{"--flags-from=deploy/lb"}, want: ip, said: "# with the flags of Deployment a/lb: "},
+			reported: "# the flags of the controller are not known: there are several controllers: a/deployment/lb, b/deployment/lb; defaults and the flags given here count."},
+		"several, one named":  {server: []string{deploymentYAML("a", "lb", cluster, "--default-target-type=ip"), deploymentYAML("b", "lb")}, args: []string{"--flags-from=a/deployment/lb"}, want: ip, reported: "# with the flags of Deployment a/lb: "},
+		"named, anywhere":     {server: []string{deploymentYAML("a", "lb", cluster, "--default-target-type=ip")}, args: []string{"--flags-from=deploy/lb"}, want: ip, reported: "# with the flags of Deployment a/lb: "},
 		"named, and not":      {server: []string{deploymentYAML("a", "lb")}, args: []string{"--flags-from=a/deployment/bl"}, fails: `Error: --flags-from "a/deployment/bl": Deployment a/bl does not exist`},
 		"named, and nowhere":  {server: []string{deploymentYAML("a", "lb")}, args: []string{"--flags-from=deployment/bl"}, fails: `Error: --flags-from "deployment/bl": no Deployment "bl" exists in any namespace; correct the name`},
 		"no right to objects": {denied: []string{"ingresses"}, args: []string{"--flags-from=none", cluster}, fails: "a plan reads objects of all namespaces, with -n too, because they can share load balancers: bind the rules of config/rbac"},
 		"named, and no name":  {args: []string{"--flags-from=lb"}, fails: `Error: --flags-from "lb": write deployment/NAME or NAMESPACE/deployment/NAME, or none`},
-		"nothing":             {server: []string{deploymentYAML("a", "lb")}, denied: []string{"deployments"}, args: []string{cluster}, want: instance, said: `not known: no controller holds a Lease "aws-load-balancer-controller-leader", and you may not read Deployments; defaults`},
-		"no right":            {server: []string{leaseYAML(published("--default-target-type=ip")), deploymentYAML("a", "lb")}, denied: []string{"leases", "deployments"}, args: []string{cluster}, want: instance, said: "not known: you may not read Lease kube-system/aws-load-balancer-controller-leader, and you may not read Deployments; defaults"},
-		"to another address":  {server: []string{leaseYAML(published(cluster, "--aws-api-endpoints=EC2=http://127.0.0.1:1", "--kubeconfig=/none", "--default-target-type=ip"))}, want: ip, said: "leader: " + cluster + " --default-target-type=ip\n"},
+		"nothing":             {server: []string{deploymentYAML("a", "lb")}, denied: []string{"deployments"}, args: []string{cluster}, want: instance, reported: `not known: no controller holds a Lease "aws-load-balancer-controller-leader", and you may not read Deployments; defaults`},
+		"no right":            {server: []string{leaseYAML(published("--default-target-type=ip")), deploymentYAML("a", "lb")}, denied: []string{"leases", "deployments"}, args: []string{cluster}, want: instance, reported: "not known: you may not read Lease kube-system/aws-load-balancer-controller-leader, and you may not read Deployments; defaults"},
+		"to another address":  {server: []string{leaseYAML(published(cluster, "--aws-api-endpoints=EC2=http://127.0.0.1:1", "--kubeconfig=/none", "--default-target-type=ip"))}, want: ip, reported: "leader: " + cluster + " --default-target-type=ip\n"},
 		"no cluster is named": {server: []string{leaseYAML(published())}, fails: "Error: --cluster-name must be given"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,8 +96,8 @@ func TestCommandsTakeTheFlagsOfTheController(t *testing.T) {
 			if code != exitChanges || !json.Valid([]byte(out)) || !strings.Contains(out, kind) {
 				t.Errorf("exit %d, want %s: %s%s", code, kind, stderr, out)
 			}
-			if !strings.Contains(stderr, tc.said) || (stderr == "") != (tc.said == "") {
-				t.Errorf("%q is not said: %s", tc.said, stderr)
+			if !strings.Contains(stderr, tc.reported) || (stderr == "") != (tc.reported == "") {
+				t.Errorf("%q is not said: %s", tc.reported, stderr)
 			}
 		})
 	}

@@ -44,12 +44,12 @@ endpoints: [{addresses: [10.0.%[4]d.10], conditions: {ready: true}, targetRef: {
 func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		after, later time.Duration // of the edit: when the controller stops, and how much later the command looks
-		said         string
+		reported     string
 		deletes      bool
 	}{
-		"at once":          {said: "Service shop/mail is leaving for another load balancer; this one serves it until the other one does"},
-		"after a minute":   {after: time.Minute, said: "addresses until 2000-01-01T00:25:03Z, and deletes its part of it then"},
-		"just before":      {after: time.Minute, later: 14 * time.Minute, said: "addresses until 2000-01-01T00:25:03Z"},
+		"at once":          {reported: "Service shop/mail is leaving for another load balancer; this one serves it until the other one does"},
+		"after a minute":   {after: time.Minute, reported: "addresses until 2000-01-01T00:25:03Z, and deletes its part of it then"},
+		"just before":      {after: time.Minute, later: 14 * time.Minute, reported: "addresses until 2000-01-01T00:25:03Z"},
 		"when it is over":  {after: time.Minute, later: 15 * time.Minute, deletes: true},
 		"when it is gone":  {after: 20 * time.Minute},
 		"gone, and a week": {after: 20 * time.Minute, later: 7 * 24 * time.Hour},
@@ -90,13 +90,13 @@ func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 				t.Errorf("port 25 is shown %d times: %s", n, tree)
 			}
 			for _, text := range []string{plan, tree} {
-				if strings.Contains(text, "another load balancer") != (tc.said != "") || !strings.Contains(text, tc.said) {
-					t.Errorf("%q is not said: %s", tc.said, text)
+				if strings.Contains(text, "another load balancer") != (tc.reported != "") || !strings.Contains(text, tc.reported) {
+					t.Errorf("%q is not said: %s", tc.reported, text)
 				}
 			}
 			var doc planDocument
 			_, text := look("plan", "-o=json")
-			if err := json.Unmarshal([]byte(text), &doc); err != nil || (len(doc.Stacks[0].Leaving) == 1) != (tc.said != "") {
+			if err := json.Unmarshal([]byte(text), &doc); err != nil || (len(doc.Stacks[0].Leaving) == 1) != (tc.reported != "") {
 				t.Errorf("%v: %s", err, text)
 			}
 		})

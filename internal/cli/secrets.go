@@ -19,10 +19,10 @@ import (
 // one by one, as the controller does, so that no right to list Secrets is needed.
 type namedSecrets struct {
 	*cluster.Memory
-	ctx     context.Context
-	cluster client.Reader                  // nil without a cluster
-	read    map[cluster.Ref]*corev1.Secret // nil: there is none
-	unread  map[cluster.Ref]string         // why
+	ctx         context.Context
+	cluster     client.Reader                  // nil without a cluster
+	read        map[cluster.Ref]*corev1.Secret // nil: there is none
+	unavailable map[cluster.Ref]string         // why
 }
 
 // Get implements cluster.Source.
@@ -32,7 +32,7 @@ func (s *namedSecrets) Get(ref cluster.Ref) (cluster.Object, error) {
 		return obj, err
 	}
 	if s.read == nil {
-		s.read, s.unread = map[cluster.Ref]*corev1.Secret{}, map[cluster.Ref]string{}
+		s.read, s.unavailable = map[cluster.Ref]*corev1.Secret{}, map[cluster.Ref]string{}
 	}
 	if _, known := s.read[ref]; !known {
 		s.look(ref)
@@ -47,7 +47,7 @@ func (s *namedSecrets) Get(ref cluster.Ref) (cluster.Object, error) {
 func (s *namedSecrets) look(ref cluster.Ref) {
 	s.read[ref] = nil
 	if s.cluster == nil {
-		s.unread[ref] = "it is not in the files, and no cluster is read"
+		s.unavailable[ref] = "it is not in the files, and no cluster is read"
 		return
 	}
 	ctx, done := context.WithTimeout(s.ctx, answerWithin)
@@ -57,7 +57,7 @@ func (s *namedSecrets) look(ref cluster.Ref) {
 	case err == nil:
 		s.read[ref] = secret
 	case !apierrors.IsNotFound(err):
-		s.unread[ref] = failure.Plainly(err)
+		s.unavailable[ref] = failure.Plainly(err)
 	}
 }
 
@@ -65,7 +65,7 @@ func (s *namedSecrets) look(ref cluster.Ref) {
 func (s *namedSecrets) correct(found finding.List) finding.List {
 	var out finding.List
 	for _, f := range found {
-		for ref, why := range s.unread {
+		for ref, why := range s.unavailable {
 			if f.Reason != finding.SecretNotFound || !isAbout(f.Message, ref) {
 				continue
 			}

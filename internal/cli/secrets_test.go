@@ -28,18 +28,18 @@ data: {clientID: c2hvcA==, clientSecret: aHVzaC1odXNo}
 
 // A Secret that an Ingress names is read by itself, where the user may read it, and is not called missing where it was
 // not looked at.
-func TestOnlyNamedSecretsAreReadAndUnreadOnesAreNotCalledMissing(t *testing.T) {
-	const missing, unread = "does not exist", "was not looked at"
+func TestOnlyNamedSecretsAreReadAndUnavailableOnesAreNotCalledMissing(t *testing.T) {
+	const missing, unavailable = "does not exist", "was not looked at"
 	objects := strings.Join([]string{classYAML, serviceYAML, signInYAML}, "---\n")
 	for name, c := range map[string]struct {
 		secret, denied, filesOnly bool
 		want, not                 []string
 	}{
-		"it exists":            {secret: true, not: []string{missing, unread}},
-		"it does not exist":    {want: []string{"SecretNotFound", missing}, not: []string{unread}},
+		"it exists":            {secret: true, not: []string{missing, unavailable}},
+		"it does not exist":    {want: []string{"SecretNotFound", missing}, not: []string{unavailable}},
 		"it may not be read":   {secret: true, denied: true, want: []string{`Secret "shop/sign-in" was not looked at`, "secrets is forbidden"}, not: []string{"SecretNotFound", missing}},
-		"no cluster is read":   {filesOnly: true, want: []string{unread, "no cluster is read"}, not: []string{"SecretNotFound", missing}},
-		"the files contain it": {filesOnly: true, secret: true, not: []string{missing, unread}},
+		"no cluster is read":   {filesOnly: true, want: []string{unavailable, "no cluster is read"}, not: []string{"SecretNotFound", missing}},
+		"the files contain it": {filesOnly: true, secret: true, not: []string{missing, unavailable}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, flags := aws(t)

@@ -189,15 +189,15 @@ func (t treeText) line(s state, depth int, text string) {
 
 // compared writes a line with what is to be said of its state, and the changes below it.
 func (t treeText) compared(c compared, depth int, text string) {
-	var said []string
+	var reported []string
 	if c.State == missing || c.State == surplus {
-		said = append(said, string(c.State))
+		reported = append(reported, string(c.State))
 	}
 	if c.Note != "" {
-		said = append(said, c.Note)
+		reported = append(reported, c.Note)
 	}
-	if len(said) > 0 {
-		text += "   " + strings.Join(said, ": ")
+	if len(reported) > 0 {
+		text += "   " + strings.Join(reported, ": ")
 	}
 	t.line(c.State, depth, text)
 	some(c.Changes, mostChanges,

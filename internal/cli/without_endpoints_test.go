@@ -9,7 +9,7 @@ import (
 
 // A binding of another namespace says nothing about a target group that two bindings name, and texts are printable
 // wherever the objects come from.
-func TestEndpointlessIsNotDeceived(t *testing.T) {
+func TestWithoutEndpointsIsNotDeceived(t *testing.T) {
 	const of = `
 apiVersion: v1
 kind: Service

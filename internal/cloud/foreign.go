@@ -92,7 +92,7 @@ func (v *foreign) add(tags map[string]string, f observed.Foreign) {
 	}
 }
 
-// to are the changes that others have made to a stack lately.
+// to are the changes that others have made to a stack recently.
 func (v *foreign) to(id model.StackID, now time.Time) (out []observed.Foreign) {
 	for _, f := range v.of[foreignOf{id.Kind, naming.StackTagValue(id)}] {
 		if now.Sub(f.At) <= foreignKept {

@@ -201,13 +201,13 @@ func (r *harness) reach(want model.Stack) {
 	r.settled(want)
 	if diff := cmp.Diff(r.observe(want), remembered, emptyIsNil, cmp.FilterPath(func(p cmp.Path) bool {
 		return p.Last().String() == ".State"
-	}, cmp.Ignore()), unread); diff != "" {
+	}, cmp.Ignore()), unavailable); diff != "" {
 		r.t.Errorf("what is remembered is not what is there (-there +remembered):\n%s", diff)
 	}
 }
 
-// unread takes attributes that one side did not read as equal.
-var unread = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Attributes" }, cmp.Comparer(func(a, b map[string]string) bool {
+// unavailable takes attributes that one side did not read as equal.
+var unavailable = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Attributes" }, cmp.Comparer(func(a, b map[string]string) bool {
 	return a == nil || b == nil || maps.Equal(a, b)
 }))
 

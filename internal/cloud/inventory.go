@@ -34,8 +34,8 @@ type inventory struct {
 
 	// foreign is what others have changed.
 	foreign foreign
-	// buried are ids of what was deleted from here, with the time.
-	buried map[string]time.Time
+	// tombstones are ids of what was deleted from here, with the time.
+	tombstones map[string]time.Time
 	// parent leads from a rule to its listener and from a listener to its load balancer.
 	parent  map[string]string
 	account string
@@ -99,7 +99,7 @@ func newInventory(cluster, vpc string, refresh time.Duration, now func() time.Ti
 // reset drops all that was read. Called under the lock, or before anybody else has the inventory.
 func (v *inventory) reset() {
 	v.lbs, v.groups, v.sgs = newTable(v.loadBalancerKeys), newTable(v.targetGroupKeys), newTable(v.securityGroupKeys)
-	v.buried, v.parent = map[string]time.Time{}, map[string]string{}
+	v.tombstones, v.parent = map[string]time.Time{}, map[string]string{}
 	v.foreign.cluster, v.foreign.of = v.cluster, map[foreignOf][]observed.Foreign{}
 	v.lbsAt, v.groupsAt, v.sgsAt, v.taggedAt, v.nextTags = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 }
@@ -120,16 +120,16 @@ func (v *inventory) write(fn func()) {
 
 // addTombstone notes a deletion, and forgets old ones.
 func (v *inventory) addTombstone(id string, now time.Time) {
-	for k, at := range v.buried {
+	for k, at := range v.tombstones {
 		if now.Sub(at) > cache.SettleWindow {
-			delete(v.buried, k)
+			delete(v.tombstones, k)
 		}
 	}
-	v.buried[id] = now
+	v.tombstones[id] = now
 }
 
-func (v *inventory) isBuried(id string, now time.Time) bool {
-	at, ok := v.buried[id]
+func (v *inventory) hasTombstone(id string, now time.Time) bool {
+	at, ok := v.tombstones[id]
 	return ok && now.Sub(at) <= cache.SettleWindow
 }
 

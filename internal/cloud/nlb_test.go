@@ -13,7 +13,7 @@ import (
 var nlb = model.StackID{Kind: model.Service, Namespace: "shop", Name: "nlb"}
 
 // networkWish is a network load balancer that serves TCP on port 80 and UDP on port 53.
-func networkWish(edit ...func(*model.Stack)) model.Stack {
+func desiredNetwork(edit ...func(*model.Stack)) model.Stack {
 	s := model.Stack{
 		ID: nlb, Members: []model.Member{{Ref: serviceRef, Claimed: true, Finalizer: "service.k8s.aws/resources"}},
 		LoadBalancer: &model.LoadBalancer{
@@ -134,12 +134,12 @@ func TestNetworkLoadBalancerIsMadeChangedAndDeleted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t)
 			change := edit(r)
-			r.reach(networkWish())
-			r.reach(networkWish(change))
-			if lb := r.observe(networkWish(change)).Live(model.LoadBalancerID); lb == nil || lb.Type != "network" {
+			r.reach(desiredNetwork())
+			r.reach(desiredNetwork(change))
+			if lb := r.observe(desiredNetwork(change)).Live(model.LoadBalancerID); lb == nil || lb.Type != "network" {
 				t.Fatalf("got %+v", lb)
 			}
-			r.reach(networkWish())
+			r.reach(desiredNetwork())
 			gone := empty(nlb)
 			for range 10 {
 				p, _, _ := r.draft(gone)
@@ -158,7 +158,7 @@ func TestALPNPolicyIsChangedAndLeftAlone(t *testing.T) {
 	r := newHarness(t)
 	certificate := r.certificate("a.example.com")
 	with := func(alpn string) model.Stack {
-		return networkWish(serve(80, model.TCP, &model.TLS{Policy: "ELBSecurityPolicy-2016-08", ALPN: alpn, Certificates: []model.CertChoice{model.CertARNs{Member: serviceRef, ARNs: []string{certificate}}}}))
+		return desiredNetwork(serve(80, model.TCP, &model.TLS{Policy: "ELBSecurityPolicy-2016-08", ALPN: alpn, Certificates: []model.CertChoice{model.CertARNs{Member: serviceRef, ARNs: []string{certificate}}}}))
 	}
 	live := func() observed.Listener { return r.observe(with("")).Live(model.LoadBalancerID).Listeners[1] }
 	for _, c := range []struct{ alpn, want string }{{"HTTP2Optional", "HTTP2Optional"}, {"", "HTTP2Optional"}, {"HTTP1Only", "HTTP1Only"}, {"None", "None"}} {

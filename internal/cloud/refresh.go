@@ -134,7 +134,7 @@ func (v *inventory) enterLoadBalancers(seen map[string]foundLoadBalancer, asked 
 		v.setAccount(arn)
 		e := v.lbs.get(arn)
 		switch {
-		case v.isBuried(arn, start):
+		case v.hasTombstone(arn, start):
 			continue
 		case e == nil:
 			v.lbs.put(arn, &lbEntry{lb: x.lb, at: start, created: x.created})
@@ -185,7 +185,7 @@ func (v *inventory) enterTargetGroups(seen map[string]foundTargetGroup, asked it
 		v.setAccount(arn)
 		e := v.groups.get(arn)
 		switch {
-		case v.isBuried(arn, start):
+		case v.hasTombstone(arn, start):
 			continue
 		case e == nil:
 			v.groups.put(arn, &groupEntry{g: x.g, vpc: x.vpc, at: start})
@@ -253,7 +253,7 @@ func (v *inventory) enterSecurityGroups(seen map[string]observed.SecurityGroup, 
 	for id, x := range seen {
 		e := v.sgs.get(id)
 		switch {
-		case v.isBuried(id, start):
+		case v.hasTombstone(id, start):
 			continue
 		case e == nil:
 			v.sgs.put(id, &sgEntry{g: x, at: start})

@@ -55,7 +55,7 @@ func (t *targets) limitsOf(a bindings.Account) *ratelimit.Schedule {
 // admit takes a token for a call that changes targets.
 func (t targetGroups) admit(operation, arn string, turn bindings.Turn, targets int) (ratelimit.Admission, error) {
 	return t.schedule(arn).Admit(ratelimit.TargetCall{
-		Operation: operation, Group: arn, Tenant: turn.Tenant, Within: turn.Within, LowPriority: turn.Yields, Full: targets >= bindings.MaxTargets,
+		Operation: operation, Group: arn, Tenant: turn.Tenant, Within: turn.Within, LowPriority: turn.LowPriority, Full: targets >= bindings.MaxTargets,
 	})
 }
 

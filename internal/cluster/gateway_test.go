@@ -21,7 +21,7 @@ func TestAChangeOfAGatewayThatIsNotReadIsNoEvent(t *testing.T) {
 			continue
 		}
 		read := map[string]func(Object){"generation": func(o Object) { o.SetGeneration(2) }, "finalizer": func(o Object) { o.SetFinalizers([]string{"x"}) }}
-		unread := map[string]func(Object){
+		unavailable := map[string]func(Object){
 			"label": func(o Object) { o.SetLabels(map[string]string{"a": "b"}) }, "annotation": set("a/b"),
 			"owner":          func(o Object) { o.SetOwnerReferences([]metav1.OwnerReference{{UID: "u"}}) },
 			"managed fields": func(o Object) { o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "m"}}) },
@@ -32,11 +32,11 @@ func TestAChangeOfAGatewayThatIsNotReadIsNoEvent(t *testing.T) {
 			read["status"] = func(o Object) {
 				o.(*gwv1.Gateway).Status.Addresses = []gwv1.GatewayStatusAddress{{Value: "x"}}
 			}
-			unread["plan"] = set(GatewayPlanAnnotation)
+			unavailable["plan"] = set(GatewayPlanAnnotation)
 		case KindGatewayClass:
 			read["configuration"] = set(ProcessedConfigAnnotation)
 		}
-		for want, changes := range map[bool]map[string]func(Object){true: read, false: unread} {
+		for want, changes := range map[bool]map[string]func(Object){true: read, false: unavailable} {
 			for what, change := range changes {
 				a, b := typ.New(), typ.New()
 				for i, o := range []Object{a, b} {

@@ -32,8 +32,8 @@ func TestAChangeOfWhatIsNotReadIsNoEvent(t *testing.T) {
 	label := func(o Object) { o.SetLabels(map[string]string{"team": "x"}) }
 	leave := func(o Object) { o.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(9, 0)}) }
 	for kind, c := range map[string]struct {
-		obj          Object
-		read, unread map[string]func(Object)
+		obj               Object
+		read, unavailable map[string]func(Object)
 	}{
 		"Namespace": {&corev1.Namespace{ObjectMeta: meta("", "n")},
 			map[string]func(Object){"label": label, "deletion": leave},
@@ -104,7 +104,7 @@ func TestAChangeOfWhatIsNotReadIsNoEvent(t *testing.T) {
 			}},
 	} {
 		was := Reduce(c.obj.DeepCopyObject().(Object), "")
-		for event, seen := range map[bool]map[string]func(Object){false: c.unread, true: c.read} {
+		for event, seen := range map[bool]map[string]func(Object){false: c.unavailable, true: c.read} {
 			for what, change := range seen {
 				now := c.obj.DeepCopyObject().(Object)
 				change(now)

@@ -54,8 +54,8 @@ type TakenOver struct {
 	Flags []string
 	// Differing were given with another value, which stays.
 	Differing []string
-	// Unread are those that cannot be read, because this version does not know them or their value.
-	Unread []string
+	// Unavailable are those that cannot be read, because this version does not know them or their value.
+	Unavailable []string
 }
 
 // TakeOver sets what was not given on a command line, whose flags are fs, to the arguments of a controller.
@@ -75,7 +75,7 @@ func TakeOver(fs *pflag.FlagSet, args []string) TakenOver {
 			value = theirs.NoOptDefVal
 		}
 		if f == nil || theirs == nil || strings.Contains(value, "$(") || one.Set(name, value) != nil {
-			out.Unread = append(out.Unread, "--"+name)
+			out.Unavailable = append(out.Unavailable, "--"+name)
 			continue
 		}
 		text := settable(theirs)

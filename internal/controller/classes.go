@@ -154,7 +154,7 @@ func (s *classes) clears(ref cluster.Ref, patches []cluster.Patch) ([]cluster.Pa
 	if i < 0 {
 		return patches, 0
 	}
-	if at, lately := s.cleared[ref]; lately {
+	if at, recently := s.cleared[ref]; recently {
 		return slices.Delete(slices.Clone(patches), i, i+1), clearedOnce - now.Sub(at)
 	}
 	s.cleared[ref] = now

@@ -165,7 +165,7 @@ type kindsWatch struct {
 	source takesUp
 	log    logr.Logger
 
-	said string // the state that was logged last
+	reported string // the state that was logged last
 }
 
 // begin takes up what is installed when the process starts. A feature that the operator has set must be among that.
@@ -268,8 +268,8 @@ func (w *kindsWatch) note(kinds []cluster.Kind, found kube.Installation) {
 }
 
 func (w *kindsWatch) say(state string, log func()) {
-	if state != w.said {
-		w.said = state
+	if state != w.reported {
+		w.reported = state
 		log()
 	}
 }

@@ -45,12 +45,12 @@ func TestClaimsShareWrites(t *testing.T) {
 				for n := range was {
 					claim(-1 - n)
 				}
-				const claims, apart = 500, 20 * time.Millisecond
+				const claims, separate = 500, 20 * time.Millisecond
 				begun := time.Now()
 				var wg sync.WaitGroup
 				for n := range claims {
 					wg.Go(func() {
-						time.Sleep(time.Duration(n) * apart)
+						time.Sleep(time.Duration(n) * separate)
 						claim(n)
 						m.Keep(t.Context())
 						store.mu.Lock()

@@ -65,7 +65,7 @@ func TestCallsAreCountedByWhatWentWrong(t *testing.T) {
 	}
 }
 
-func TestCensusCountsTargetGroupsOfOurBindings(t *testing.T) {
+func TestObjectCountsCountsTargetGroupsOfOurBindings(t *testing.T) {
 	m, err := cluster.NewMemory(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestCensusCountsTargetGroupsOfOurBindings(t *testing.T) {
 }
 
 // The kinds have the names by which dashboards of older controllers look for them.
-func TestTopTalkersHaveTheNamesThatDashboardsKnow(t *testing.T) {
+func TestTopConsumersHaveTheNamesThatDashboardsKnow(t *testing.T) {
 	for kind, want := range map[model.Kind]string{
 		model.Ingress: "ingress", model.Service: "service", model.ALBGateway: "albgateway", model.NLBGateway: "nlbgateway",
 	} {
@@ -105,7 +105,7 @@ func TestTopTalkersHaveTheNamesThatDashboardsKnow(t *testing.T) {
 	}
 }
 
-func TestTopTalkersOfTheLastWindow(t *testing.T) {
+func TestTopConsumersOfTheLastWindow(t *testing.T) {
 	at := time.Unix(0, 0)
 	talk := newTopConsumers(func() time.Time { return at })
 	r := prometheus.NewRegistry()

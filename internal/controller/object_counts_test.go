@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// BenchmarkCensus scrapes the metrics of clusters with different numbers of TargetGroupBindings.
-func BenchmarkCensus(b *testing.B) {
+// BenchmarkObjectCounts scrapes the metrics of clusters with different numbers of TargetGroupBindings.
+func BenchmarkObjectCounts(b *testing.B) {
 	for _, n := range []int{500, 5000} {
 		b.Run(fmt.Sprintf("%d bindings", n), func(b *testing.B) {
 			m, err := cluster.NewMemory(nil)

@@ -46,7 +46,7 @@ type versionsWatch struct {
 	again func(context.Context) error // has GatewayClasses looked at again
 	log   logr.Logger
 
-	said string // the failure that was logged last
+	reported string // the failure that was logged last
 }
 
 // look reads the versions. What may not be read is unknown, because the cluster may have changed. Any other failure
@@ -57,8 +57,8 @@ func (w *versionsWatch) look(ctx context.Context) error {
 	if err != nil {
 		found, text = nil, err.Error()
 	}
-	if text != w.said {
-		w.said = text
+	if text != w.reported {
+		w.reported = text
 		if err != nil {
 			w.log.Info("failed to read versions of the Gateway API", "err", text)
 		}

@@ -152,8 +152,8 @@ func (em *Emulator) execute(s *service, op wire.Operation, call store.Call, in a
 	}()
 	call.Now = w.Clock.Now()
 	call.Partition = w.Partition(call.Account, call.Region)
-	verdict := authz.Judge(&call, in)
-	em.judged(verdict)
+	verdict := authz.Decide(&call, in)
+	em.compared(verdict)
 	if verdict.Denied != nil {
 		return wire.Response{}, verdict.Denied
 	}

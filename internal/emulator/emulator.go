@@ -103,7 +103,7 @@ func (em *Emulator) Denials() map[string]int {
 }
 
 // judged notes the permissions that a call was allowed by, or why it was denied.
-func (em *Emulator) judged(v authz.Verdict) {
+func (em *Emulator) compared(v authz.Verdict) {
 	em.usedMu.Lock()
 	defer em.usedMu.Unlock()
 	if v.Denied != nil && !v.Gone {

@@ -234,7 +234,7 @@ func (r *run) observe(ctx context.Context, stack model.Stack, questions []model.
 }
 
 // draft observes and plans until the plan asks nothing more. Where members disagreed and a fact
-// was unread, so that the observed state did not decide between them, the fact stays unread for the plan, which
+// was unavailable, so that the observed state did not decide between them, the fact stays unavailable for the plan, which
 // holds what depends on it.
 func (r *run) draft(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts, memory plan.Memory) (Draft, error) {
 	e, options := r.e, r.e.Options

@@ -39,7 +39,7 @@ const hostileParameters = `{group: {name: edge}, scheme: internet-facing, ipAddr
 
 func TestAClassThatNamesAnothersGroupChangesNothingThatIsAskedFor(t *testing.T) {
 	t.Parallel()
-	said := []string{
+	reported := []string{
 		"ip-address-type", "ipv4", "load-balancer-attributes", "idle_timeout.timeout_seconds=120,access_logs.s3.enabled=false",
 		"listener-attributes.HTTP-80", "routing.http.response.server.enabled=false", "tags", "Team=shop", "group.name", "edge",
 	}
@@ -55,7 +55,7 @@ func TestAClassThatNamesAnothersGroupChangesNothingThatIsAskedFor(t *testing.T) 
 					if by == "class" {
 						r.Apply(inGroup("shop", "a", "firm", "a.example.com", ""), inGroup("shop", "b", "firm", "b.example.com", ""))
 					} else {
-						r.Apply(victims(r, "alb", said...)...)
+						r.Apply(victims(r, "alb", reported...)...)
 					}
 					settled(t, r)
 					value := func(line, attribute string) string {

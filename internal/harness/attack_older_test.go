@@ -16,7 +16,7 @@ import (
 // IngressGroup later: it is older than they are, and still a newcomer there.
 func TestAnOldIngressThatJoinsIsANewcomer(t *testing.T) {
 	t.Parallel()
-	said := []string{
+	reported := []string{
 		"scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig", "ip-address-type", "ipv4", "tags", "Team=shop",
 		"load-balancer-attributes", "idle_timeout.timeout_seconds=120,access_logs.s3.enabled=false",
 	}
@@ -39,7 +39,7 @@ func TestAnOldIngressThatJoinsIsANewcomer(t *testing.T) {
 					if by == "class" {
 						r.Apply(inGroup("shop", "a", "firm", "a.example.com", ""), inGroup("shop", "b", "firm", "b.example.com", ""))
 					} else {
-						r.Apply(inGroup("shop", "a", "alb", "a.example.com", "", append(said, "group.name", "edge")...), inGroup("shop", "b", "alb", "b.example.com", "", append(said, "group.name", "edge")...))
+						r.Apply(inGroup("shop", "a", "alb", "a.example.com", "", append(reported, "group.name", "edge")...), inGroup("shop", "b", "alb", "b.example.com", "", append(reported, "group.name", "edge")...))
 					}
 					settled(t, r)
 					look := func() []string {

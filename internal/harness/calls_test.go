@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// crowd is n Ingresses in one namespace, each with a load balancer of its own and two Services.
-func crowd(t *testing.T, r *Harness, n int) {
+// largeGroup is n Ingresses in one namespace, each with a load balancer of its own and two Services.
+func largeGroup(t *testing.T, r *Harness, n int) {
 	t.Helper()
 	r.Apply(shop)
 	for i := range n {
@@ -55,7 +55,7 @@ func TestCalls(t *testing.T) {
 		t.Run(fmt.Sprintf("%d Ingresses", n), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := New(t, Options{})
-				crowd(t, r, n)
+				largeGroup(t, r, n)
 				if failed := r.Settle(10 * time.Minute); len(failed) > 0 {
 					t.Fatal(failed)
 				}

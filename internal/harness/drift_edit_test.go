@@ -58,7 +58,7 @@ func TestDriftThatAnEditRestoresIsReported(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					metrics := controller.NewMetrics(time.Now)
 					r := driftShop(t, Options{DriftMode: mode, Workers: 3, Checkpoints: true, Metrics: metrics})
-					drift(newSomeone(t, r))
+					drift(newExternalActor(t, r))
 					r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
 					r.during(time.Minute)
 					reported := driftEvents(r, "DriftRepaired")
@@ -110,11 +110,11 @@ func TestAnAddedSourceIsOneEvent(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := driftShop(t, Options{Drift: true, DriftMode: mode, Workers: 3, Checkpoints: true})
 			before := len(warnings(r)["web"])
-			drifts["source added to the managed security group"](newSomeone(t, r))
+			drifts["source added to the managed security group"](newExternalActor(t, r))
 			r.during(15 * time.Minute)
-			said := warnings(r)["web"][before:]
-			if len(said) != 1 || !strings.Contains(said[0], "tcp 22-22 0.0.0.0/0") || mode == engine.RepairDrift && !strings.Contains(said[0], "inbound-cidrs") {
-				t.Errorf("%s: %q", mode, said)
+			reported := warnings(r)["web"][before:]
+			if len(reported) != 1 || !strings.Contains(reported[0], "tcp 22-22 0.0.0.0/0") || mode == engine.RepairDrift && !strings.Contains(reported[0], "inbound-cidrs") {
+				t.Errorf("%s: %q", mode, reported)
 			}
 		})
 	}
@@ -132,12 +132,12 @@ func TestDriftBehindALoadBalancerIsReportedOnItsOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
-				drifts[name](newSomeone(t, r))
+				drifts[name](newExternalActor(t, r))
 				r.during(10 * time.Minute)
-				said := driftEvents(r, "DriftRepaired")
-				slices.Sort(said)
-				if !slices.EqualFunc(said, want, strings.HasPrefix) {
-					t.Errorf("%q, not on %q", said, want)
+				reported := driftEvents(r, "DriftRepaired")
+				slices.Sort(reported)
+				if !slices.EqualFunc(reported, want, strings.HasPrefix) {
+					t.Errorf("%q, not on %q", reported, want)
 				}
 			})
 		})
@@ -149,7 +149,7 @@ func TestDriftIsNotReportedOnOwnersOfOtherNamespaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
-		arn := newSomeone(t, r).group("web")
+		arn := newExternalActor(t, r).group("web")
 		b := &elbv2.TargetGroupBinding{Spec: elbv2.TargetGroupBindingSpec{TargetGroupARN: arn}}
 		b.Namespace, b.Name, b.Spec.ServiceRef.Name = "shop", "own", "web"
 		owners := bindings.New(r.process.fill).Owners

@@ -24,8 +24,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
-// someone is a person who changes AWS by hand. Methods act on what the harness's Ingress has made.
-type someone struct {
+// externalActor is a person who changes AWS by hand. Methods act on what the harness's Ingress has made.
+type externalActor struct {
 	t   *testing.T
 	ctx context.Context
 	r   *Harness
@@ -34,19 +34,19 @@ type someone struct {
 	waf *wafv2.Client
 }
 
-func newSomeone(t *testing.T, r *Harness) someone {
+func newExternalActor(t *testing.T, r *Harness) externalActor {
 	cfg := AWSConfig(r.Emulator)
-	return someone{t, t.Context(), r, elb.NewFromConfig(cfg), ec2.NewFromConfig(cfg), wafv2.NewFromConfig(cfg)}
+	return externalActor{t, t.Context(), r, elb.NewFromConfig(cfg), ec2.NewFromConfig(cfg), wafv2.NewFromConfig(cfg)}
 }
 
-func (s someone) must(err error) {
+func (s externalActor) must(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func (s someone) loadBalancer() elbtypes.LoadBalancer {
+func (s externalActor) loadBalancer() elbtypes.LoadBalancer {
 	out, err := s.elb.DescribeLoadBalancers(s.ctx, &elb.DescribeLoadBalancersInput{})
 	s.must(err)
 	if len(out.LoadBalancers) == 0 {
@@ -56,7 +56,7 @@ func (s someone) loadBalancer() elbtypes.LoadBalancer {
 }
 
 // listeners in the order of their ports.
-func (s someone) listeners() []elbtypes.Listener {
+func (s externalActor) listeners() []elbtypes.Listener {
 	out, err := s.elb.DescribeListeners(s.ctx, &elb.DescribeListenersInput{LoadBalancerArn: s.loadBalancer().LoadBalancerArn})
 	s.must(err)
 	slices.SortFunc(out.Listeners, func(a, b elbtypes.Listener) int { return int(*a.Port) - int(*b.Port) })
@@ -64,7 +64,7 @@ func (s someone) listeners() []elbtypes.Listener {
 }
 
 // rules of the listener on port 80 that have a priority, in its order.
-func (s someone) rules() []elbtypes.Rule {
+func (s externalActor) rules() []elbtypes.Rule {
 	out, err := s.elb.DescribeRules(s.ctx, &elb.DescribeRulesInput{ListenerArn: s.listeners()[0].ListenerArn})
 	s.must(err)
 	rules := slices.DeleteFunc(out.Rules, func(r elbtypes.Rule) bool { return aws.ToBool(r.IsDefault) })
@@ -73,7 +73,7 @@ func (s someone) rules() []elbtypes.Rule {
 }
 
 // group is the target group of a Service.
-func (s someone) group(service string) string {
+func (s externalActor) group(service string) string {
 	out, err := s.elb.DescribeTargetGroups(s.ctx, &elb.DescribeTargetGroupsInput{})
 	s.must(err)
 	for _, g := range out.TargetGroups {
@@ -86,7 +86,7 @@ func (s someone) group(service string) string {
 }
 
 // securityGroup is one by a part of its name.
-func (s someone) securityGroup(name string) ec2types.SecurityGroup {
+func (s externalActor) securityGroup(name string) ec2types.SecurityGroup {
 	out, err := s.ec2.DescribeSecurityGroups(s.ctx, &ec2.DescribeSecurityGroupsInput{})
 	s.must(err)
 	for _, g := range out.SecurityGroups {
@@ -98,23 +98,23 @@ func (s someone) securityGroup(name string) ec2types.SecurityGroup {
 	return ec2types.SecurityGroup{}
 }
 
-func (s someone) revokeAll(name string) {
+func (s externalActor) revokeAll(name string) {
 	g := s.securityGroup(name)
 	_, err := s.ec2.RevokeSecurityGroupIngress(s.ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: g.GroupId, IpPermissions: g.IpPermissions})
 	s.must(err)
 }
 
-func (s someone) deleteLoadBalancer() {
+func (s externalActor) deleteLoadBalancer() {
 	_, err := s.elb.DeleteLoadBalancer(s.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: s.loadBalancer().LoadBalancerArn})
 	s.must(err)
 }
 
-func (s someone) deleteListener(i int) {
+func (s externalActor) deleteListener(i int) {
 	_, err := s.elb.DeleteListener(s.ctx, &elb.DeleteListenerInput{ListenerArn: s.listeners()[i].ListenerArn})
 	s.must(err)
 }
 
-func (s someone) deleteRules(n int) {
+func (s externalActor) deleteRules(n int) {
 	for _, r := range s.rules()[:n] {
 		_, err := s.elb.DeleteRule(s.ctx, &elb.DeleteRuleInput{RuleArn: r.RuleArn})
 		s.must(err)
@@ -122,7 +122,7 @@ func (s someone) deleteRules(n int) {
 }
 
 // deleteGroup deletes the target group of a Service after all that leads to it.
-func (s someone) deleteGroup(service string) {
+func (s externalActor) deleteGroup(service string) {
 	arn := s.group(service)
 	for _, l := range s.listeners() {
 		out, err := s.elb.DescribeRules(s.ctx, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn})
@@ -138,28 +138,28 @@ func (s someone) deleteGroup(service string) {
 	s.must(err)
 }
 
-func (s someone) tag(arn, key, value string) {
+func (s externalActor) tag(arn, key, value string) {
 	_, err := s.elb.AddTags(s.ctx, &elb.AddTagsInput{ResourceArns: []string{arn}, Tags: []elbtypes.Tag{{Key: &key, Value: &value}}})
 	s.must(err)
 }
 
 // drifts are what people do to a live load balancer.
-var drifts = map[string]func(s someone){
-	"load balancer deleted": someone.deleteLoadBalancer,
-	"listener deleted":      func(s someone) { s.deleteListener(0) },
-	"listener with a certificate deleted": func(s someone) {
+var drifts = map[string]func(s externalActor){
+	"load balancer deleted": externalActor.deleteLoadBalancer,
+	"listener deleted":      func(s externalActor) { s.deleteListener(0) },
+	"listener with a certificate deleted": func(s externalActor) {
 		s.deleteListener(1)
 	},
-	"rule deleted":         func(s someone) { s.deleteRules(1) },
-	"all rules deleted":    func(s someone) { s.deleteRules(3) },
-	"target group deleted": func(s someone) { s.deleteGroup("api") },
-	"rule answers something else": func(s someone) {
+	"rule deleted":         func(s externalActor) { s.deleteRules(1) },
+	"all rules deleted":    func(s externalActor) { s.deleteRules(3) },
+	"target group deleted": func(s externalActor) { s.deleteGroup("api") },
+	"rule answers something else": func(s externalActor) {
 		_, err := s.elb.ModifyRule(s.ctx, &elb.ModifyRuleInput{RuleArn: s.rules()[0].RuleArn, Actions: []elbtypes.Action{{
 			Type: elbtypes.ActionTypeEnumFixedResponse, FixedResponseConfig: &elbtypes.FixedResponseActionConfig{StatusCode: aws.String("418")},
 		}}})
 		s.must(err)
 	},
-	"rule added": func(s someone) {
+	"rule added": func(s externalActor) {
 		_, err := s.elb.CreateRule(s.ctx, &elb.CreateRuleInput{
 			ListenerArn: s.listeners()[0].ListenerArn, Priority: aws.Int32(40000),
 			Conditions: []elbtypes.RuleCondition{{Field: aws.String("path-pattern"), Values: []string{"/other"}}},
@@ -169,7 +169,7 @@ var drifts = map[string]func(s someone){
 		})
 		s.must(err)
 	},
-	"listener added": func(s someone) {
+	"listener added": func(s externalActor) {
 		_, err := s.elb.CreateListener(s.ctx, &elb.CreateListenerInput{
 			LoadBalancerArn: s.loadBalancer().LoadBalancerArn, Port: aws.Int32(8081), Protocol: elbtypes.ProtocolEnumHttp,
 			DefaultActions: []elbtypes.Action{{
@@ -178,7 +178,7 @@ var drifts = map[string]func(s someone){
 		})
 		s.must(err)
 	},
-	"source added to the managed security group": func(s someone) {
+	"source added to the managed security group": func(s externalActor) {
 		_, err := s.ec2.AuthorizeSecurityGroupIngress(s.ctx, &ec2.AuthorizeSecurityGroupIngressInput{
 			GroupId: s.securityGroup("k8s-shop-web").GroupId, IpPermissions: []ec2types.IpPermission{{
 				IpProtocol: aws.String("tcp"), FromPort: aws.Int32(22), ToPort: aws.Int32(22), IpRanges: []ec2types.IpRange{{CidrIp: aws.String("0.0.0.0/0")}},
@@ -186,65 +186,65 @@ var drifts = map[string]func(s someone){
 		})
 		s.must(err)
 	},
-	"certificate removed": func(s someone) {
+	"certificate removed": func(s externalActor) {
 		_, err := s.elb.RemoveListenerCertificates(s.ctx, &elb.RemoveListenerCertificatesInput{
 			ListenerArn: s.listeners()[1].ListenerArn, Certificates: []elbtypes.Certificate{{CertificateArn: aws.String(s.r.World.Certs["app.test"])}},
 		})
 		s.must(err)
 	},
-	"managed security group emptied": func(s someone) { s.revokeAll("k8s-shop-web") },
-	"rule of the nodes' security group revoked": func(s someone) {
+	"managed security group emptied": func(s externalActor) { s.revokeAll("k8s-shop-web") },
+	"rule of the nodes' security group revoked": func(s externalActor) {
 		s.revokeAll("nodes")
 	},
-	"attribute of the load balancer changed": func(s someone) {
+	"attribute of the load balancer changed": func(s externalActor) {
 		_, err := s.elb.ModifyLoadBalancerAttributes(s.ctx, &elb.ModifyLoadBalancerAttributesInput{
 			LoadBalancerArn: s.loadBalancer().LoadBalancerArn, Attributes: []elbtypes.LoadBalancerAttribute{{Key: aws.String("idle_timeout.timeout_seconds"), Value: aws.String("1")}},
 		})
 		s.must(err)
 	},
-	"attribute of a listener changed": func(s someone) {
+	"attribute of a listener changed": func(s externalActor) {
 		_, err := s.elb.ModifyListenerAttributes(s.ctx, &elb.ModifyListenerAttributesInput{
 			ListenerArn: s.listeners()[0].ListenerArn, Attributes: []elbtypes.ListenerAttribute{{Key: aws.String("routing.http.response.server.enabled"), Value: aws.String("true")}},
 		})
 		s.must(err)
 	},
-	"attribute of a target group changed": func(s someone) {
+	"attribute of a target group changed": func(s externalActor) {
 		_, err := s.elb.ModifyTargetGroupAttributes(s.ctx, &elb.ModifyTargetGroupAttributesInput{
 			TargetGroupArn: aws.String(s.group("web")), Attributes: []elbtypes.TargetGroupAttribute{{Key: aws.String("deregistration_delay.timeout_seconds"), Value: aws.String("1")}},
 		})
 		s.must(err)
 	},
-	"health check changed": func(s someone) {
+	"health check changed": func(s externalActor) {
 		_, err := s.elb.ModifyTargetGroup(s.ctx, &elb.ModifyTargetGroupInput{TargetGroupArn: aws.String(s.group("web")), HealthCheckPath: aws.String("/other")})
 		s.must(err)
 	},
-	"address type changed": func(s someone) {
+	"address type changed": func(s externalActor) {
 		_, err := s.elb.SetIpAddressType(s.ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: s.loadBalancer().LoadBalancerArn, IpAddressType: elbtypes.IpAddressTypeDualstack})
 		s.must(err)
 	},
-	"capacity taken back": func(s someone) {
+	"capacity taken back": func(s externalActor) {
 		_, err := s.elb.ModifyCapacityReservation(s.ctx, &elb.ModifyCapacityReservationInput{LoadBalancerArn: s.loadBalancer().LoadBalancerArn, ResetCapacityReservation: aws.Bool(true)})
 		s.must(err)
 	},
-	"web ACL taken off": func(s someone) {
+	"web ACL taken off": func(s externalActor) {
 		_, err := s.waf.DisassociateWebACL(s.ctx, &wafv2.DisassociateWebACLInput{ResourceArn: s.loadBalancer().LoadBalancerArn})
 		s.must(err)
 	},
-	"tag of the load balancer changed": func(s someone) { s.tag(*s.loadBalancer().LoadBalancerArn, "team", "other") },
-	"tag of a target group changed":    func(s someone) { s.tag(s.group("web"), "team", "other") },
-	"tag of a listener changed":        func(s someone) { s.tag(*s.listeners()[0].ListenerArn, "team", "other") },
-	"tag of a rule changed":            func(s someone) { s.tag(*s.rules()[0].RuleArn, "team", "other") },
-	"tag of the security group changed": func(s someone) {
+	"tag of the load balancer changed": func(s externalActor) { s.tag(*s.loadBalancer().LoadBalancerArn, "team", "other") },
+	"tag of a target group changed":    func(s externalActor) { s.tag(s.group("web"), "team", "other") },
+	"tag of a listener changed":        func(s externalActor) { s.tag(*s.listeners()[0].ListenerArn, "team", "other") },
+	"tag of a rule changed":            func(s externalActor) { s.tag(*s.rules()[0].RuleArn, "team", "other") },
+	"tag of the security group changed": func(s externalActor) {
 		_, err := s.ec2.CreateTags(s.ctx, &ec2.CreateTagsInput{Resources: []string{*s.securityGroup("k8s-shop-web").GroupId}, Tags: []ec2types.Tag{{Key: aws.String("team"), Value: aws.String("other")}}})
 		s.must(err)
 	},
-	"target deregistered": func(s someone) {
+	"target deregistered": func(s externalActor) {
 		_, err := s.elb.DeregisterTargets(s.ctx, &elb.DeregisterTargetsInput{
 			TargetGroupArn: aws.String(s.group("web")), Targets: []elbtypes.TargetDescription{{Id: &podAddresses[0], Port: aws.Int32(8080)}},
 		})
 		s.must(err)
 	},
-	"target without a pod registered": func(s someone) {
+	"target without a pod registered": func(s externalActor) {
 		_, err := s.elb.RegisterTargets(s.ctx, &elb.RegisterTargetsInput{
 			TargetGroupArn: aws.String(s.group("web")), Targets: []elbtypes.TargetDescription{{Id: aws.String("10.0.164.200"), Port: aws.Int32(8080)}},
 		})
@@ -293,7 +293,7 @@ func shownHost(r *Harness) string {
 }
 
 // eachDrift runs a test once for every kind of drift.
-func eachDrift(t *testing.T, test func(t *testing.T, drift func(someone))) {
+func eachDrift(t *testing.T, test func(t *testing.T, drift func(externalActor))) {
 	for name, drift := range drifts {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { test(t, drift) }) })
 	}
@@ -315,11 +315,11 @@ func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
 			period = 10 * time.Hour
 		}
 		t.Run(name, func(t *testing.T) {
-			eachDrift(t, func(t *testing.T, drift func(someone)) {
+			eachDrift(t, func(t *testing.T, drift func(externalActor)) {
 				r := driftShop(t, opt)
 				clean := r.whole()
 				r.during(period / 3)
-				drift(newSomeone(t, r))
+				drift(newExternalActor(t, r))
 				if cmp.Equal(clean, r.whole()) {
 					t.Fatal("nothing has changed")
 				}
@@ -331,7 +331,7 @@ func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
 				if diff := cmp.Diff(clean, r.whole()); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)
 				}
-				if want := strings.ToLower(*newSomeone(t, r).loadBalancer().DNSName); shownHost(r) != want {
+				if want := strings.ToLower(*newExternalActor(t, r).loadBalancer().DNSName); shownHost(r) != want {
 					t.Errorf("the status shows %q, the load balancer is %q", shownHost(r), want)
 				}
 			})
@@ -362,12 +362,12 @@ func TestAComparisonCostsFewCalls(t *testing.T) {
 // within the sync period all the same.
 func TestDriftWhileNoControllerRunsIsRepairedWithinTheSyncPeriod(t *testing.T) {
 	t.Parallel()
-	eachDrift(t, func(t *testing.T, drift func(someone)) {
+	eachDrift(t, func(t *testing.T, drift func(externalActor)) {
 		r := driftShop(t, Options{Resync: 5 * time.Minute, Checkpoints: true})
 		clean := r.whole()
 		r.process.save()
 		r.Kill()
-		drift(newSomeone(t, r))
+		drift(newExternalActor(t, r))
 		r.Emulator.Calls().Reset()
 		r.Start()
 		r.during(50 * time.Second)
@@ -409,14 +409,14 @@ func successes(r *Harness) (n int) {
 // balancer that is as the Ingress says.
 func TestSuccessMeansThatAWSWasCompared(t *testing.T) {
 	t.Parallel()
-	eachDrift(t, func(t *testing.T, drift func(someone)) {
+	eachDrift(t, func(t *testing.T, drift func(externalActor)) {
 		r := driftShop(t, Options{})
 		r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
 		r.during(time.Minute)
 		want := r.whole()
 		r.Apply(everything(r, "/=web", "/api=api", "/v2=api"))
 		r.during(time.Minute)
-		drift(newSomeone(t, r))
+		drift(newExternalActor(t, r))
 		before := successes(r)
 		r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
 		for range 600 {
@@ -457,7 +457,7 @@ func TestDriftThatComesAgainIsReported(t *testing.T) {
 		r := driftShop(t, Options{Resync: 5 * time.Minute})
 		clean := r.whole()
 		for n := range 6 {
-			newSomeone(t, r).deleteRules(1)
+			newExternalActor(t, r).deleteRules(1)
 			r.during(5 * time.Minute)
 			if diff := cmp.Diff(clean, r.whole()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -476,8 +476,8 @@ func TestABindingWithoutCheckpointIsCompared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{})
 		clean := r.whole()
-		drifts["target deregistered"](newSomeone(t, r))
-		drifts["rule of the nodes' security group revoked"](newSomeone(t, r))
+		drifts["target deregistered"](newExternalActor(t, r))
+		drifts["rule of the nodes' security group revoked"](newExternalActor(t, r))
 		for _, o := range r.Store.All(cluster.KindBinding) {
 			o = o.DeepCopyObject().(cluster.Object)
 			all := o.GetAnnotations()

@@ -43,7 +43,7 @@ func TestDriftIsFoundWithinAQuarterOfAnHour(t *testing.T) {
 				if reported := append(driftEvents(r, "DriftRepaired"), driftEvents(r, "DriftFound")...); len(reported) > 0 {
 					t.Fatalf("drift without a change by others: %q", reported)
 				}
-				drift(newSomeone(t, r))
+				drift(newExternalActor(t, r))
 				r.during(15 * time.Minute)
 				if remade(r) {
 					r.during(3 * time.Minute)
@@ -71,7 +71,7 @@ func TestDriftIsOnlyReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := driftShop(t, Options{Drift: true, DriftMode: engine.ReportDrift, Workers: 3, Checkpoints: true})
-				drift(newSomeone(t, r))
+				drift(newExternalActor(t, r))
 				changed := r.whole()
 				r.Emulator.Calls().Reset()
 				r.during(40 * time.Minute)
@@ -99,7 +99,7 @@ func TestAnEditRestoresWhatWasReported(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := driftShop(t, Options{Drift: true, DriftMode: engine.ReportDrift, Workers: 3, Checkpoints: true})
 				clean := r.whole()
-				drifts[name](newSomeone(t, r))
+				drifts[name](newExternalActor(t, r))
 				r.during(40 * time.Minute)
 				r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
 				r.during(5 * time.Minute)
@@ -118,7 +118,7 @@ func TestDriftIsNotLookedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{DriftMode: engine.IgnoreDrift, Workers: 3, Checkpoints: true})
-		newSomeone(t, r).deleteRules(1)
+		newExternalActor(t, r).deleteRules(1)
 		changed := r.whole()
 		r.Emulator.Calls().Reset()
 		r.during(40 * time.Minute)

@@ -29,11 +29,11 @@ type fleet struct {
 	// minReady is how long a new pod must have been ready before an old one goes.
 	minReady time.Duration
 
-	version int
-	pods    []*member
-	free    []string
-	serial  int
-	said    map[string]string // last published form by object
+	version  int
+	pods     []*member
+	free     []string
+	serial   int
+	reported map[string]string // last published form by object
 }
 
 type member struct {
@@ -62,7 +62,7 @@ func slowChecks() emulator.Options {
 
 func newFleet(t *testing.T, r *Harness, size int) *fleet {
 	t.Helper()
-	f := &fleet{r: r, size: size, version: 1, said: map[string]string{}}
+	f := &fleet{r: r, size: size, version: 1, reported: map[string]string{}}
 	for i, base := range []string{"10.0.133.", "10.0.149.", "10.0.165."} {
 		var own []string
 		for n := range 8 {
@@ -153,10 +153,10 @@ func (f *fleet) publish() {
 func (f *fleet) put(obj cluster.Object) {
 	f.r.T.Helper()
 	key, text := obj.GetName(), fmt.Sprintf("%+v", obj)
-	if f.said[key] == text {
+	if f.reported[key] == text {
 		return
 	}
-	f.said[key] = text
+	f.reported[key] = text
 	if err := f.r.Store.Put(obj); err != nil {
 		f.r.T.Fatal(err)
 	}
@@ -245,11 +245,11 @@ type watcher struct {
 	// least is how many targets there have to be once there were so many.
 	least int
 	// judged reports whether there must always be a target that has been healthy.
-	judged bool
+	compared bool
 }
 
-func (r *Harness) watchTargets(least int, judged bool) *watcher {
-	w := &watcher{r: r, ever: map[string]bool{}, least: least, judged: judged}
+func (r *Harness) watchTargets(least int, compared bool) *watcher {
+	w := &watcher{r: r, ever: map[string]bool{}, least: least, compared: compared}
 	r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 		return fault.Action{After: func() { w.look(c.Operation) }}
 	})
@@ -290,7 +290,7 @@ func (w *watcher) look(why string) {
 	if len(w.ever) < w.least {
 		return // still being built
 	}
-	if w.judged && proven == 0 {
+	if w.compared && proven == 0 {
 		w.bad = append(w.bad, fmt.Sprintf("%s: no target was ever healthy: %v", why, active))
 	}
 	if len(active) < w.least {

@@ -80,10 +80,10 @@ func (s *uttered) leaks(keys []string) (out []string) {
 func TestPrivateKeysAreNowhere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var said uttered
+		var reported uttered
 		i := newIssuer(t)
 		opt := importing(Options{Checkpoints: true, Workers: 2})
-		opt.Log = funcr.NewJSON(func(line string) { said.say("the log", line) }, funcr.Options{Verbosity: 10})
+		opt.Log = funcr.NewJSON(func(line string) { reported.say("the log", line) }, funcr.Options{Verbosity: 10})
 		set := opt.Ingress
 		opt.Ingress = func(o *ingress.Options) {
 			set(o)
@@ -105,39 +105,39 @@ func TestPrivateKeysAreNowhere(t *testing.T) {
 			if len(stack.Certificates) == 0 || stack.Certificates[0].Import.Content == nil {
 				t.Fatal("there is nothing to look at")
 			}
-			said.forms("the model", stack)
-			said.forms("a certificate", *stack.Certificates[0].Import.Content)
-			said.say("the golden form", goldentest.Dump(stack))
-			said.forms("findings", found)
+			reported.forms("the model", stack)
+			reported.forms("a certificate", *stack.Certificates[0].Import.Content)
+			reported.say("the golden form", goldentest.Dump(stack))
+			reported.forms("findings", found)
 			have, err := engine.Cloud.Observe(context.Background(), stack.ID, append(stack.Questions(), model.AskOwnCertificates{}))
 			if err != nil {
 				t.Fatal(err)
 			}
-			said.forms("what is there", have)
+			reported.forms("what is there", have)
 			have.Facts.OwnCertificates = nil // as before the import
 			p, more := plan.Make(stack, have, engine.Options, plan.Memory{})
-			said.forms("the plan", p)
-			said.forms("findings of the plan", more)
-			said.say("the plan as text", p.Text())
+			reported.forms("the plan", p)
+			reported.forms("findings of the plan", more)
+			reported.say("the plan as text", p.Text())
 			for _, s := range p.Steps {
-				said.forms("a step", s)
-				said.forms("the fields of a step", s.Fields())
+				reported.forms("a step", s)
+				reported.forms("the fields of a step", s.Fields())
 			}
-			said.forms("the description", plan.Describe(stack, have, engine.Options, plan.Memory{}))
+			reported.forms("the description", plan.Describe(stack, have, engine.Options, plan.Memory{}))
 			for _, kind := range []cluster.Kind{"Event", cluster.KindIngress, cluster.KindBinding, cluster.KindSecret} {
 				for _, o := range r.Store.All(kind) {
 					if s, is := o.(*corev1.Secret); is && s.Type == corev1.SecretTypeTLS {
 						continue
 					}
-					said.forms(string(kind), o)
+					reported.forms(string(kind), o)
 					if s, is := o.(*corev1.Secret); is {
 						for _, data := range s.Data {
-							said.say("a Secret of the controller", string(data))
+							reported.say("a Secret of the controller", string(data))
 						}
 					}
 				}
 			}
-			said.say("the state of AWS that is shown", strings.Join(r.State(), "\n"))
+			reported.say("the state of AWS that is shown", strings.Join(r.State(), "\n"))
 		}
 		for n, secret := range []func() string{
 			func() string { return i.issue("shop", elliptic.P256(), "shop.example.com") },
@@ -162,10 +162,10 @@ func TestPrivateKeysAreNowhere(t *testing.T) {
 		if n := r.Emulator.Calls().Count("ImportCertificate"); n < 3 {
 			t.Errorf("%d imports", n)
 		}
-		if !strings.Contains(said.all["the log"], "planned stack") || !strings.Contains(said.all["Event %+v"], "shop/shop") || !strings.Contains(said.all["Event %+v"], "[redacted]") {
+		if !strings.Contains(reported.all["the log"], "planned stack") || !strings.Contains(reported.all["Event %+v"], "shop/shop") || !strings.Contains(reported.all["Event %+v"], "[redacted]") {
 			t.Error("too little was written to look at")
 		}
-		if leaks := said.leaks(i.keys); len(leaks) > 0 {
+		if leaks := reported.leaks(i.keys); len(leaks) > 0 {
 			t.Errorf("private keys are in %q", leaks)
 		}
 	})

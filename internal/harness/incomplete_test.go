@@ -291,7 +291,7 @@ func (u undefined) Create(ctx context.Context, obj cluster.Object) error {
 func TestADefinitionThatIsGoneStopsNoTraffic(t *testing.T) {
 	t.Parallel()
 	kind := schema.GroupResource{Group: "elbv2.k8s.aws", Resource: "targetgroupbindings"}
-	for said, answer := range map[string]error{
+	for reported, answer := range map[string]error{
 		"custom resource definitions": apierrors.NewNotFound(kind, ""),
 		"while custom resource defin": apierrors.NewForbidden(kind, "b", errors.New("create not allowed while custom resource definition is terminating")),
 	} {
@@ -315,7 +315,7 @@ func TestADefinitionThatIsGoneStopsNoTraffic(t *testing.T) {
 				if d := cmp.Diff(before, r.State()); d != "" {
 					t.Errorf("AWS is not as it was (-before +after):\n%s", d)
 				}
-				if !slices.ContainsFunc(warnings(r)["web"], func(m string) bool { return strings.Contains(m, said) }) {
+				if !slices.ContainsFunc(warnings(r)["web"], func(m string) bool { return strings.Contains(m, reported) }) {
 					t.Errorf("no event says what is wrong: %v", warnings(r))
 				}
 				refusal = nil

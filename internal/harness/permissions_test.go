@@ -39,7 +39,7 @@ type permitted struct {
 	// metrics alone.
 	instead string
 	// apart is a scenario without whose permissions an Ingress that does not ask for it is served all the same.
-	apart bool
+	separate bool
 }
 
 // permittedRun is one run of a scenario.
@@ -127,7 +127,7 @@ var permittedScenarios = map[rights.Scenario]permitted{
 	rights.Nodes: {live: func(p *permittedRun) {
 		p.act(shop, strings.Replace(ingressOf("", "/=web"), "target-type: ip", "target-type: instance", 1))
 	}},
-	rights.PodNetworks: {apart: true, live: func(p *permittedRun) {
+	rights.PodNetworks: {separate: true, live: func(p *permittedRun) {
 		out, err := ec2.NewFromConfig(AWSConfig(p.Emulator)).CreateNetworkInterface(p.t.Context(), &ec2.CreateNetworkInterfaceInput{
 			SubnetId: &p.World.Private[0], Groups: []string{p.World.ExtraSG},
 		})
@@ -152,30 +152,30 @@ var permittedScenarios = map[rights.Scenario]permitted{
 		p.Start()
 		p.act(exposedService("mail", withService("aws-load-balancer-scheme", "internet-facing"), onePort))
 	}},
-	rights.Addresses: {apart: true, live: func(p *permittedRun) {
+	rights.Addresses: {separate: true, live: func(p *permittedRun) {
 		p.act(shop, pods("mail", podAddresses[0]), exposedService("mail", withService("aws-load-balancer-scheme", "internet-facing",
 			"aws-load-balancer-subnets", p.World.Public[0], "aws-load-balancer-eip-allocations", p.World.EIPs[0]), onePort))
 	}},
-	rights.PeeredIPv6: {apart: true, live: func(p *permittedRun) {
+	rights.PeeredIPv6: {separate: true, live: func(p *permittedRun) {
 		six := strings.Replace(shop, "spec: {type: NodePort, selector: {app: web}", "spec: {type: NodePort, ipFamilies: [IPv6], selector: {app: web}", 1)
 		p.act(six, strings.Replace(strings.ReplaceAll(pods("web", podAddresses[0]), podAddresses[0], "'2001:db8::7'"), "addressType: IPv4", "addressType: IPv6", 1),
 			ingressOf(annotated("ip-address-type", "dualstack"), "/=web"))
 	}},
-	rights.Pools: {apart: true, live: func(p *permittedRun) {
+	rights.Pools: {separate: true, live: func(p *permittedRun) {
 		p.shopping("customer-owned-ipv4-pool", "ipv4pool-coip-1")
 		p.leave()
 		p.shopping("scheme", "internet-facing", "ipam-ipv4-pool-id", "ipam-pool-1")
 		p.act(ingressOf(annotated("scheme", "internet-facing", "ipam-ipv4-pool-id", "ipam-pool-2"), "/=web"))
 	}},
-	rights.Cognito: {apart: true, live: func(p *permittedRun) {
+	rights.Cognito: {separate: true, live: func(p *permittedRun) {
 		pool := fmt.Sprintf("arn:%s:cognito-idp:%s:%s:userpool/%[2]s_abc", p.Emulator.Store().AWS().Name, RegionOf(p.Emulator), Account)
 		p.shopping("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.World.Certs["example.com"], "auth-type", "cognito",
 			"auth-idp-cognito", `{"userPoolARN":"`+pool+`","userPoolClientID":"c","userPoolDomain":"d"}`)
 	}},
-	rights.IAMCertificate: {apart: true, live: func(p *permittedRun) {
+	rights.IAMCertificate: {separate: true, live: func(p *permittedRun) {
 		p.shopping("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "arn:"+p.Emulator.Store().AWS().Name+":iam::"+Account+":server-certificate/old")
 	}},
-	rights.Certificates: {apart: true, live: func(p *permittedRun) {
+	rights.Certificates: {separate: true, live: func(p *permittedRun) {
 		// A list of certificates has the first hundred names of each.
 		names := []string{"shop.example.com"}
 		for i := range 101 {
@@ -190,7 +190,7 @@ var permittedScenarios = map[rights.Scenario]permitted{
 		}
 		p.shopping("listen-ports", `[{"HTTPS":443}]`)
 	}},
-	rights.TrustStores: {apart: true, live: func(p *permittedRun) {
+	rights.TrustStores: {separate: true, live: func(p *permittedRun) {
 		_, err := elb.NewFromConfig(AWSConfig(p.Emulator)).CreateTrustStore(p.t.Context(), &elb.CreateTrustStoreInput{
 			Name: aws.String("clients"), CaCertificatesBundleS3Bucket: aws.String("bucket"), CaCertificatesBundleS3Key: aws.String("ca.pem"),
 		})
@@ -200,15 +200,15 @@ var permittedScenarios = map[rights.Scenario]permitted{
 		p.shopping("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", p.World.Certs["example.com"],
 			"mutual-authentication", `[{"port":443,"mode":"verify","trustStore":"clients"}]`)
 	}},
-	rights.Capacity: {apart: true, live: func(p *permittedRun) {
+	rights.Capacity: {separate: true, live: func(p *permittedRun) {
 		p.shopping("minimum-load-balancer-capacity", "CapacityUnits=3000")
 	}},
-	rights.WebACLs: {apart: true, live: func(p *permittedRun) {
+	rights.WebACLs: {separate: true, live: func(p *permittedRun) {
 		p.shopping("wafv2-acl-name", "rig")
 		p.again()
 		p.act(ingressOf(annotated("wafv2-acl-arn", "none"), "/=web"))
 	}},
-	rights.ClassicWebACLs: {apart: true, live: func(p *permittedRun) {
+	rights.ClassicWebACLs: {separate: true, live: func(p *permittedRun) {
 		out, err := wafregional.NewFromConfig(AWSConfig(p.Emulator)).CreateWebACL(p.t.Context(), &wafregional.CreateWebACLInput{
 			Name: aws.String("classic"), MetricName: aws.String("classic"), ChangeToken: classicToken(p),
 			DefaultAction: &waftypes.WafAction{Type: waftypes.WafActionTypeAllow},
@@ -220,29 +220,29 @@ var permittedScenarios = map[rights.Scenario]permitted{
 		p.again()
 		p.act(ingressOf(annotated("waf-acl-id", "none"), "/=web"))
 	}},
-	rights.Protection: {apart: true, live: func(p *permittedRun) {
+	rights.Protection: {separate: true, live: func(p *permittedRun) {
 		p.shopping("shield-advanced-protection", "true")
 		p.again()
 		p.act(ingressOf(annotated("shield-advanced-protection", "false"), "/=web"))
 	}},
-	rights.OwnCertificates: {apart: true, features: []string{rowCertificates}, setUp: managing, live: func(p *permittedRun) {
+	rights.OwnCertificates: {separate: true, features: []string{rowCertificates}, setUp: managing, live: func(p *permittedRun) {
 		p.validated(30 * time.Second)
 		p.shopping("create-acm-cert", "true")
 		p.act(more)
 		p.act(ingressOf(annotated("certificate-arn", p.World.Certs["example.com"]), "/=web"))
 		p.Settle(2 * time.Hour)
 	}},
-	rights.PrivateCA: {apart: true, features: []string{rowCertificates}, setUp: managing, live: func(p *permittedRun) {
+	rights.PrivateCA: {separate: true, features: []string{rowCertificates}, setUp: managing, live: func(p *permittedRun) {
 		ca := fmt.Sprintf("arn:%s:acm-pca:%s:%s:certificate-authority/00000000-0000-4000-8000-000000000001", p.Emulator.Store().AWS().Name, RegionOf(p.Emulator), Account)
 		p.shopping("create-acm-cert", "true", "acm-pca-arn", ca)
 	}},
-	rights.FirstGeneration: {apart: true, features: []string{rowFirstGeneration}, live: func(p *permittedRun) {
+	rights.FirstGeneration: {separate: true, features: []string{rowFirstGeneration}, live: func(p *permittedRun) {
 		p.madeByV1()
 		p.Start()
 		p.shopping()
 		p.leave()
 	}},
-	rights.Imports: {apart: true, features: []string{rowImports}, setUp: func(o *Options) { *o = importing(*o) }, live: func(p *permittedRun) {
+	rights.Imports: {separate: true, features: []string{rowImports}, setUp: func(o *Options) { *o = importing(*o) }, live: func(p *permittedRun) {
 		i := newIssuer(p.t)
 		p.act(shop, pods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), withTLS("", "shop"))
 		p.act(i.issue("shop", elliptic.P256(), "shop.example.com", "www.example.com"))
@@ -262,7 +262,7 @@ var permittedScenarios = map[rights.Scenario]permitted{
 		time.Sleep(time.Hour)
 		p.shopping()
 	}},
-	rights.OtherAccounts: {apart: true, features: []string{rowRole}, live: func(p *permittedRun) {
+	rights.OtherAccounts: {separate: true, features: []string{rowRole}, live: func(p *permittedRun) {
 		arn, vpc := otherGroup(p.t, p.Harness)
 		theirs, err := emulated.Parse([]byte(otherRights))
 		if err != nil {
@@ -312,11 +312,11 @@ func runPermitted(t *testing.T, name rights.Scenario, partition, sid, action str
 			s.setUp(&opt)
 		}
 		p := &permittedRun{Harness: shopWith(t, opt), t: t}
-		if s.apart {
+		if s.separate {
 			p.act(shop, strings.ReplaceAll(pods("plain", podAddresses[4]), "namespace: shop", "namespace: other"), bystander)
 		}
 		s.live(p)
-		if s.apart {
+		if s.separate {
 			for _, line := range p.State() {
 				if strings.Contains(line, "k8s-other-plain") {
 					out.other = append(out.other, line)
@@ -399,7 +399,7 @@ func TestWithoutPermission(t *testing.T) {
 					if !slices.ContainsFunc(out.warnings, func(w string) bool { return strings.Contains(w, a.Name) }) {
 						t.Errorf("no finding names the permission; the warnings are %q", out.warnings)
 					}
-					if !permittedScenarios[a.Scenario].apart {
+					if !permittedScenarios[a.Scenario].separate {
 						return
 					}
 					all := runPermitted(t, a.Scenario, "aws", "", "")

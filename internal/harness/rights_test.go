@@ -281,12 +281,12 @@ func TestWithoutVerb(t *testing.T) {
 							if quiet[resource+" "+verb] != "" {
 								return
 							}
-							said := strings.Join(slices.Sorted(maps.Keys(failures)), "\n")
+							reported := strings.Join(slices.Sorted(maps.Keys(failures)), "\n")
 							for _, w := range warnings(r) {
-								said += strings.Join(w, "\n")
+								reported += strings.Join(w, "\n")
 							}
-							if want := "cannot " + verb + " resource"; !strings.Contains(said, want) {
-								t.Errorf("nothing says %q: %s", want, said)
+							if want := "cannot " + verb + " resource"; !strings.Contains(reported, want) {
+								t.Errorf("nothing says %q: %s", want, reported)
 							}
 						})
 					})

@@ -49,10 +49,10 @@ func TestARollingUpdateAlwaysHasATargetThatWasHealthy(t *testing.T) {
 		gated    bool
 		minReady time.Duration
 		// judged: Kubernetes waits long enough for AWS to know the new pods.
-		judged bool
+		compared bool
 	}{
-		"readiness gates":                        {gated: true, judged: true},
-		"pods that have to be ready for a while": {minReady: 20 * time.Second, judged: true},
+		"readiness gates":                        {gated: true, compared: true},
+		"pods that have to be ready for a while": {minReady: 20 * time.Second, compared: true},
 		"pods that are trusted at once":          {},
 	}
 	for name, c := range cases {
@@ -63,7 +63,7 @@ func TestARollingUpdateAlwaysHasATargetThatWasHealthy(t *testing.T) {
 					f.gate = gateOfBinding(t, r)
 				}
 				f.version, f.minReady = 2, c.minReady
-				w := r.watchTargets(3, c.judged)
+				w := r.watchTargets(3, c.compared)
 				w.look("start")
 				start := time.Now()
 				early := map[string]bool{}

@@ -69,17 +69,17 @@ func interruptEach(t *testing.T, want []string, calls, step int, live func(*test
 			t.Parallel()
 			for at := 1; at <= calls; at += step {
 				synctest.Test(t, func(t *testing.T) {
-					n, said := 0, ""
+					n, reported := 0, ""
 					var r *Harness
 					got := live(t, func(c fault.Call) fault.Action {
 						if !count(c, &n) || n != at {
 							return fault.Action{}
 						}
-						said = c.Operation
+						reported = c.Operation
 						return does(r)
 					}, func(made *Harness) { r = made })
 					if d := cmp.Diff(want, got); d != "" {
-						t.Fatalf("%s at call %d, %s (-without +with):\n%s", name, at, said, d)
+						t.Fatalf("%s at call %d, %s (-without +with):\n%s", name, at, reported, d)
 					}
 				})
 			}

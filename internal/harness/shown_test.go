@@ -179,10 +179,10 @@ func TestAPlanThatDoesNotFitIsReportedInstead(t *testing.T) {
 		if got := shown(r); len(got) > 0 {
 			t.Errorf("an old plan is still shown: %v", got)
 		}
-		said := len(warnings(r)["web"])
+		reported := len(warnings(r)["web"])
 		r.process.listAll()
 		settled(t, r)
-		if w := warnings(r)["web"]; len(w) == 0 || len(w) != said || !strings.HasPrefix(w[0], "PlanTooLarge: "+cluster.PlanAnnotation+": the plan has ") {
+		if w := warnings(r)["web"]; len(w) == 0 || len(w) != reported || !strings.HasPrefix(w[0], "PlanTooLarge: "+cluster.PlanAnnotation+": the plan has ") {
 			t.Errorf("events: %q", w)
 		}
 		annotate(r, "web", "example.com/large", "")

@@ -132,7 +132,7 @@ func TestAReadThatHangsDelaysOthersByItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 5
 		r := New(t, Options{Workers: 1})
-		crowd(t, r, n)
+		largeGroup(t, r, n)
 		attributes := annotated("load-balancer-attributes", "idle_timeout.timeout_seconds=90")
 		r.Apply(strings.Replace(ingressOf(attributes, "/=web0", "/api=api0"), "name: web\n", "name: ing0\n", 1))
 		time.Sleep(5 * time.Minute)

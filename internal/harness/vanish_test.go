@@ -67,23 +67,23 @@ func (b *before) RoundTrip(req *http.Request) (*http.Response, error) {
 // vanishings are what is deleted just before it is read.
 var vanishings = map[string]struct {
 	operation string
-	delete    func(someone)
+	delete    func(externalActor)
 }{
-	"load balancer, as it is described":       {"DescribeLoadBalancers", someone.deleteLoadBalancer},
-	"load balancer, before its target groups": {"DescribeTargetGroups", someone.deleteLoadBalancer},
-	"load balancer, before its listeners":     {"DescribeListeners", someone.deleteLoadBalancer},
-	"load balancer, before its rules":         {"DescribeRules", someone.deleteLoadBalancer},
-	"load balancer, before its certificates":  {"DescribeListenerCertificates", someone.deleteLoadBalancer},
-	"load balancer, before its attributes":    {"DescribeLoadBalancerAttributes", someone.deleteLoadBalancer},
-	"load balancer, before its capacity":      {"DescribeCapacityReservation", someone.deleteLoadBalancer},
-	"load balancer, before its web ACL":       {"GetWebACLForResource", someone.deleteLoadBalancer},
-	"listener, before its rules":              {"DescribeRules", func(s someone) { s.deleteListener(1) }},
-	"listener, before its certificates":       {"DescribeListenerCertificates", func(s someone) { s.deleteListener(1) }},
-	"listener, before its attributes":         {"DescribeListenerAttributes", func(s someone) { s.deleteListener(0) }},
-	"rule, before tags":                       {"DescribeTags", func(s someone) { s.deleteRules(3) }},
-	"target group, as it is described":        {"DescribeTargetGroups", func(s someone) { s.deleteGroup("api") }},
-	"target group, before its attributes":     {"DescribeTargetGroupAttributes", func(s someone) { s.deleteGroup("api") }},
-	"load balancer and security group": {"DescribeListeners", func(s someone) {
+	"load balancer, as it is described":       {"DescribeLoadBalancers", externalActor.deleteLoadBalancer},
+	"load balancer, before its target groups": {"DescribeTargetGroups", externalActor.deleteLoadBalancer},
+	"load balancer, before its listeners":     {"DescribeListeners", externalActor.deleteLoadBalancer},
+	"load balancer, before its rules":         {"DescribeRules", externalActor.deleteLoadBalancer},
+	"load balancer, before its certificates":  {"DescribeListenerCertificates", externalActor.deleteLoadBalancer},
+	"load balancer, before its attributes":    {"DescribeLoadBalancerAttributes", externalActor.deleteLoadBalancer},
+	"load balancer, before its capacity":      {"DescribeCapacityReservation", externalActor.deleteLoadBalancer},
+	"load balancer, before its web ACL":       {"GetWebACLForResource", externalActor.deleteLoadBalancer},
+	"listener, before its rules":              {"DescribeRules", func(s externalActor) { s.deleteListener(1) }},
+	"listener, before its certificates":       {"DescribeListenerCertificates", func(s externalActor) { s.deleteListener(1) }},
+	"listener, before its attributes":         {"DescribeListenerAttributes", func(s externalActor) { s.deleteListener(0) }},
+	"rule, before tags":                       {"DescribeTags", func(s externalActor) { s.deleteRules(3) }},
+	"target group, as it is described":        {"DescribeTargetGroups", func(s externalActor) { s.deleteGroup("api") }},
+	"target group, before its attributes":     {"DescribeTargetGroupAttributes", func(s externalActor) { s.deleteGroup("api") }},
+	"load balancer and security group": {"DescribeListeners", func(s externalActor) {
 		s.deleteLoadBalancer()
 		_, err := s.ec2.DeleteSecurityGroup(s.ctx, &ec2.DeleteSecurityGroupInput{GroupId: s.securityGroup("k8s-shop-web").GroupId})
 		s.must(err)
@@ -119,7 +119,7 @@ func TestWhatVanishesWhileItIsReadIsMadeAgain(t *testing.T) {
 						r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
 						r.during(10 * time.Minute)
 					}
-					b.arm(c.operation, func() { c.delete(newSomeone(t, r)) })
+					b.arm(c.operation, func() { c.delete(newExternalActor(t, r)) })
 					if edited {
 						r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
 					}
@@ -135,7 +135,7 @@ func TestWhatVanishesWhileItIsReadIsMadeAgain(t *testing.T) {
 					if diff := cmp.Diff(clean, r.whole()); diff != "" {
 						t.Errorf("-want +got:\n%s", diff)
 					}
-					if want := strings.ToLower(*newSomeone(t, r).loadBalancer().DNSName); shownHost(r) != want {
+					if want := strings.ToLower(*newExternalActor(t, r).loadBalancer().DNSName); shownHost(r) != want {
 						t.Errorf("the status shows %q, the load balancer is %q", shownHost(r), want)
 					}
 				})
@@ -151,7 +151,7 @@ func TestAttributesOfALoadBalancerThatIsGone(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
 		r.during(5 * time.Minute)
-		s := newSomeone(t, r)
+		s := newExternalActor(t, r)
 		s.deleteLoadBalancer()
 		r.Apply(ingressOf(annotated("load-balancer-attributes", "idle_timeout.timeout_seconds=77"), "/=web"))
 		r.during(time.Minute)

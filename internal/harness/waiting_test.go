@@ -68,14 +68,14 @@ func TestAnEventSaysWhatADeletionWaitsFor(t *testing.T) {
 		if r.gone(cluster.KindIngress, "shop", "one") {
 			t.Fatal("the Ingress is gone while targets drain")
 		}
-		var said []string
+		var reported []string
 		for _, o := range r.Store.All("Event") {
 			if e := o.(*corev1.Event); e.InvolvedObject.Name == "one" && strings.Contains(e.Message, "WaitingToDelete") {
-				said = append(said, e.Type+" "+e.Reason+" "+e.Message)
+				reported = append(reported, e.Type+" "+e.Reason+" "+e.Message)
 			}
 		}
-		if len(said) != 1 || !strings.Contains(said[0], "drain") || !strings.HasPrefix(said[0], "Normal ") {
-			t.Errorf("events: %q", said)
+		if len(reported) != 1 || !strings.Contains(reported[0], "drain") || !strings.HasPrefix(reported[0], "Normal ") {
+			t.Errorf("events: %q", reported)
 		}
 		r.calm(10 * time.Minute)
 		if !r.gone(cluster.KindIngress, "shop", "one") {

@@ -78,8 +78,8 @@ func TestWithoutWebhooksFaultsBecomeFindings(t *testing.T) {
 				time.Sleep(time.Minute) // so that the right binding is the older one
 				r.Apply(strings.NewReplacer("targetGroupARN: ARN", "targetGroupARN: "+arn, "SPARE", spareGroup(t, r)).Replace(c.doc))
 				r.Settle(5 * time.Minute)
-				if said := saidOfBad(r); !strings.Contains(said, c.reason) || !strings.Contains(said, ";") {
-					t.Errorf("said: %q", said)
+				if reported := reportedOfBad(r); !strings.Contains(reported, c.reason) || !strings.Contains(reported, ";") {
+					t.Errorf("said: %q", reported)
 				}
 				expect(t, "what is served", want, served())
 			})
@@ -100,7 +100,7 @@ func spareGroup(t *testing.T, r *Harness) string {
 }
 
 // saidOfBad are the warnings about the object of that name.
-func saidOfBad(r *Harness) string {
+func reportedOfBad(r *Harness) string {
 	var out []string
 	for _, o := range r.Store.All("Event") {
 		if e := o.(*corev1.Event); e.InvolvedObject.Name == "bad" && e.Type == corev1.EventTypeWarning {

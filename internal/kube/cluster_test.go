@@ -239,12 +239,12 @@ func TestWarningsAreNotRepeatedUntilSomethingHappens(t *testing.T) {
 	a := cluster.Event{Ref: ref, Warning: true, Reason: "FailedBuildModel", Message: "a"}
 	b := cluster.Event{Ref: ref, Warning: true, Reason: "FailedBuildModel", Message: "b"}
 	good := cluster.Event{Ref: ref, Reason: "SuccessfullyReconciled", Message: "Successfully reconciled"}
-	nobody := cluster.Event{Ref: cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "none"}, Reason: "x"}
+	noOwner := cluster.Event{Ref: cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "none"}, Reason: "x"}
 	b2 := b
 	b.Message = "b, RequestID: 0e6a1b2c-0000-4000-8000-000000000001, x"
 	b2.Message = "b, RequestID: 0e6a1b2c-0000-4000-8000-000000000002, x"
 	// A warning that is written together with a success is not repeated before the next one.
-	for _, batch := range [][]cluster.Patch{{a, b}, {a, b2, nobody}, {a, good, good}, {a}, {a}} {
+	for _, batch := range [][]cluster.Patch{{a, b}, {a, b2, noOwner}, {a, good, good}, {a}, {a}} {
 		if err := c.Write(context.Background(), batch); err != nil {
 			t.Fatal(err)
 		}

@@ -87,8 +87,8 @@ func TestOneObjectGetsFewEventsHoweverMuchIsWrongWithIt(t *testing.T) {
 		}
 	}
 	size := 0
-	for _, h := range c.events.said {
-		for k := range h.said {
+	for _, h := range c.events.reported {
+		for k := range h.reported {
 			size += len(k.message)
 		}
 	}

@@ -191,7 +191,7 @@ func (c *Cluster) reportFight(ctx context.Context, ref cluster.Ref, field string
 		reason, field, who, who)}
 	c.writeEvent(ctx, ev)
 	if obj, err := c.source.Get(ref); err == nil && obj != nil {
-		c.events.last(fightOf(ref), []lasting{{uid: obj.GetUID(), ev: ev, apart: true}})
+		c.events.last(fightOf(ref), []lasting{{uid: obj.GetUID(), ev: ev, separate: true}})
 	}
 }
 

@@ -271,14 +271,14 @@ func TestWithoutVerbOfTheCheckpoints(t *testing.T) {
 			if err == nil {
 				err = store.Write(t.Context(), "two")
 			}
-			text, unread := store.Read(t.Context())
+			text, unavailable := store.Read(t.Context())
 			switch {
-			case verb == "" && (err != nil || unread != nil || text != "two"):
-				t.Errorf("got %q, %v, %v", text, err, unread)
+			case verb == "" && (err != nil || unavailable != nil || text != "two"):
+				t.Errorf("got %q, %v, %v", text, err, unavailable)
 			case verb != "" && !apierrors.IsForbidden(err):
 				t.Errorf("got %v", err)
-			case apierrors.IsForbidden(unread) != (verb == "get"):
-				t.Errorf("reading gives %v", unread)
+			case apierrors.IsForbidden(unavailable) != (verb == "get"):
+				t.Errorf("reading gives %v", unavailable)
 			}
 		})
 	}

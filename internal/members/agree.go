@@ -19,9 +19,9 @@ type Incumbent[T any] struct {
 	Value T
 	// None reports that AWS says that nothing is live, so that no member can have asked for it before.
 	None bool
-	// Unread reports that AWS does not say now what is live. Then nothing is changed, and no finding says
+	// Unavailable reports that AWS does not say now what is live. Then nothing is changed, and no finding says
 	// that something else is live.
-	Unread bool
+	Unavailable bool
 }
 
 // Serving returns the incumbent of a live value.
@@ -57,14 +57,14 @@ func AgreeAll[T any](t *Translation, members []*Member, what string, get func(*M
 // guests of the others.
 func agree[T any](t *Translation, members []*Member, guests bool, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() Incumbent[T]) Merged[T] {
 	var asks []asked[T]
-	var unread *asked[T]
+	var unavailable *asked[T]
 	for _, m := range members {
 		o := get(m)
 		switch {
 		case o.Set:
 			asks = append(asks, asked[T]{m, o})
-		case o.Fault != nil && unread == nil:
-			unread = &asked[T]{m, o}
+		case o.Fault != nil && unavailable == nil:
+			unavailable = &asked[T]{m, o}
 		}
 	}
 	if t.Isolated && len(asks) > 0 {
@@ -72,15 +72,15 @@ func agree[T any](t *Translation, members []*Member, guests bool, what string, g
 		if t.Live != nil {
 			live = current()
 		}
-		asks, unread = fromClass(t, what, asks, live), nil
+		asks, unavailable = fromClass(t, what, asks, live), nil
 	}
 	if guests {
-		asks, unread = withoutGuests(t, what, asks, unread, same, current)
+		asks, unavailable = withoutGuests(t, what, asks, unavailable, same, current)
 	}
-	if unread == nil && t.missingClass != nil {
-		unread = &asked[T]{t.missingClass, settings.Opt[T]{Origin: finding.Origin{Object: t.missingClass.Ref, Field: t.ClassField}}}
+	if unavailable == nil && t.missingClass != nil {
+		unavailable = &asked[T]{t.missingClass, settings.Opt[T]{Origin: finding.Origin{Object: t.missingClass.Ref, Field: t.ClassField}}}
 	}
-	if unread == nil && !slices.ContainsFunc(asks, func(a asked[T]) bool { return !same(asks[0].o.Value, a.o.Value) }) {
+	if unavailable == nil && !slices.ContainsFunc(asks, func(a asked[T]) bool { return !same(asks[0].o.Value, a.o.Value) }) {
 		if len(asks) == 0 {
 			return Merged[T]{}
 		}
@@ -91,7 +91,7 @@ func agree[T any](t *Translation, members []*Member, guests bool, what string, g
 	if t.Live != nil {
 		live = current()
 	}
-	if live.Unread && len(asks) > 0 {
+	if live.Unavailable && len(asks) > 0 {
 		return Merged[T]{Opt: asks[0].o} // for the plan to hold
 	}
 	at := -1
@@ -99,19 +99,19 @@ func agree[T any](t *Translation, members []*Member, guests bool, what string, g
 		before := t.unanswered
 		if live.Is(asks[i].o.Value) {
 			at = i
-		} else if t.unanswered > before && unread == nil {
-			unread = &asks[i] // AWS does not say whether it is the live one
+		} else if t.unanswered > before && unavailable == nil {
+			unavailable = &asks[i] // AWS does not say whether it is the live one
 		}
 	}
 	switch {
-	case at < 0 && live.Known && unread != nil:
+	case at < 0 && live.Known && unavailable != nil:
 		for _, a := range asks {
-			if a.m == unread.m {
+			if a.m == unavailable.m {
 				continue
 			}
-			t.NotTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, live.Value, unread.m.Ref, true)
+			t.NotTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, live.Value, unavailable.m.Ref, true)
 		}
-		return Merged[T]{Opt: settings.Opt[T]{Value: live.Value, Set: true, Origin: unread.o.Origin}, Kept: true}
+		return Merged[T]{Opt: settings.Opt[T]{Value: live.Value, Set: true, Origin: unavailable.o.Origin}, Kept: true}
 	case at < 0 && !live.None && t.missingClass != nil && t.LiveLoadBalancer() != nil:
 		// None of them is live, and no new member decides while those that are served cannot be heard.
 		for _, a := range asks {

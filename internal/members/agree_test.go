@@ -99,27 +99,27 @@ func TestAgreement(t *testing.T) {
 		"one that cannot be read may ask for it": {members: []string{"a/1=x", "b/2=?"}, live: live("z"), want: "z", kept: true, found: "1 AnnotationConflict"},
 		"but not where nothing is live":          {members: []string{"a/1=x", "b/2=?"}, live: &Incumbent[string]{None: true}, want: "x"},
 		"nor where another asks for it":          {members: []string{"a/1=x", "b/2=?"}, live: live("x"), want: "x"},
-		"what AWS does not show is not changed":  {members: []string{"a/1=x", "b/2=y"}, live: &Incumbent[string]{Unread: true}, want: "x"},
+		"what AWS does not show is not changed":  {members: []string{"a/1=x", "b/2=y"}, live: &Incumbent[string]{Unavailable: true}, want: "x"},
 		"what AWS cannot compare may be live": {members: []string{"a/1=x", "b/2=y"}, want: "live", kept: true, found: "2 AnnotationConflict",
 			edit: func(tr *Translation) {
 				tr.Members[0].Set.Name.Value = "unanswered"
 			}, live: &Incumbent[string]{Known: true, Value: "live"}},
 		"a class that is missing may have asked for it": {members: []string{"a/1=x"}, live: live("z"), want: "z", kept: true, found: "1 AnnotationConflict",
-			edit: former("old/9")},
+			edit: previous("old/9")},
 		"and no new member decides meanwhile": {members: []string{"a/1=x"}, live: &Incumbent[string]{}, found: "1 AnnotationConflict",
-			edit: former("old/9")},
-		"unless nothing is live": {members: []string{"a/1=x"}, live: &Incumbent[string]{None: true}, want: "x", edit: former("old/9")},
+			edit: previous("old/9")},
+		"unless nothing is live": {members: []string{"a/1=x"}, live: &Incumbent[string]{None: true}, want: "x", edit: previous("old/9")},
 		"or another class decided before it came": {members: []string{"a/1=class:x"}, live: live("z"), want: "x",
-			edit: func(tr *Translation) { isolated(tr); tr.Members[0].NamedByClass = true; former("old/9")(tr) }},
+			edit: func(tr *Translation) { isolated(tr); tr.Members[0].NamedByClass = true; previous("old/9")(tr) }},
 		"but not one that came later": {members: []string{"a/1=class:x"}, live: live("z"), want: "z", kept: true, found: "1 AnnotationConflict",
 			edit: func(tr *Translation) {
 				isolated(tr)
 				tr.Members[0].NamedByClass = true
-				former("old/0")(tr)
+				previous("old/0")(tr)
 				tr.Live = serving(80, "HTTP", "old/0")
 			}},
 		"unless it served nothing": {members: []string{"a/1=x"}, live: live("z"), want: "x", agreed: false,
-			edit: former("new/9")},
+			edit: previous("new/9")},
 		"in isolated tenancy members decide nothing":     {members: []string{"a/1=x", "b/2=y"}, edit: isolated, found: "1 SettingOfClass, 2 SettingOfClass"},
 		"but what is live stays":                         {members: []string{"a/1=x", "b/2=y"}, live: live("y"), edit: isolated, want: "y", found: "1 SettingOfClass"},
 		"the class decides":                              {members: []string{"a/1=class:x", "b/2=y"}, live: live("y"), edit: isolated, want: "x", found: "2 SettingOfClass"},
@@ -167,7 +167,7 @@ func TestAgreement(t *testing.T) {
 }
 
 // former makes an object one whose class cannot be read.
-func former(name string) func(*Translation) {
+func previous(name string) func(*Translation) {
 	return func(t *Translation) {
 		m := member(name, "")
 		m.ClassMissing = true
@@ -215,10 +215,10 @@ func TestAgreementOfKeys(t *testing.T) {
 		"or a member of another class":                 {members: []*Member{keys("a/1", "class.k=1"), keys("b/2", "k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
 		"another class is not heard on what is new":    {members: []*Member{keys("a/1"), keys("b/2", "class.k=2")}, want: map[string]string{}},
 		"but on what is live":                          {members: []*Member{keys("a/1"), keys("b/2", "class.k=2"), keys("c/3", "k=3")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "3 AnnotationConflict"},
-		"a class that is missing has what is live":     {members: []*Member{keys("a/1", "class.k=1")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict", edit: former("old/9")},
+		"a class that is missing has what is live":     {members: []*Member{keys("a/1", "class.k=1")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict", edit: previous("old/9")},
 		"in isolated tenancy the class decides":        {members: []*Member{keys("a/1", "class.k=1"), keys("b/2", "k=2", "class.l=2")}, edit: isolated, want: map[string]string{"k": "1"}},
-		"a member that cannot be read may ask for all": {members: []*Member{keys("a/1", "k=1"), unreadKeys("b/2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
-		"but for nothing that is not live":             {members: []*Member{keys("a/1", "k=1"), unreadKeys("b/2")}, live: map[string]string{}, want: map[string]string{"k": "1"}},
+		"a member that cannot be read may ask for all": {members: []*Member{keys("a/1", "k=1"), unavailableKeys("b/2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
+		"but for nothing that is not live":             {members: []*Member{keys("a/1", "k=1"), unavailableKeys("b/2")}, live: map[string]string{}, want: map[string]string{"k": "1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := &Translation{Members: x.members, ClassKind: "IngressClassParams"}
@@ -249,7 +249,7 @@ func TestAgreementOfKeys(t *testing.T) {
 	}
 }
 
-func unreadKeys(name string) *Member {
+func unavailableKeys(name string) *Member {
 	m := member(name, "")
 	m.Set.Attributes = settings.Opt[map[string]string]{Fault: errNo, Origin: finding.Origin{Object: m.Ref, Field: "attributes"}}
 	return m
@@ -258,11 +258,11 @@ func unreadKeys(name string) *Member {
 // TestProtocolsOfPorts states which members listen on a port where they disagree on its protocol.
 func TestProtocolsOfPorts(t *testing.T) {
 	for name, x := range map[string]struct {
-		tls    []bool // of the members 1, 2, ... on port 80
-		live   *observed.Stack
-		former string
-		want   string // protocol, members, outvoted
-		found  string
+		tls      []bool // of the members 1, 2, ... on port 80
+		live     *observed.Stack
+		previous string
+		want     string // protocol, members, outvoted
+		found    string
 	}{
 		"all agree":                          {tls: []bool{false, false}, want: "HTTP [1 2] []"},
 		"the first decides":                  {tls: []bool{true, false}, want: "HTTPS [1] [2]", found: "2 ListenerConflict"},
@@ -270,9 +270,9 @@ func TestProtocolsOfPorts(t *testing.T) {
 		"and is confirmed":                   {tls: []bool{true, false}, live: serving(80, "HTTPS"), want: "HTTPS [1] [2]", found: "2 ListenerConflict"},
 		"unless all want another":            {tls: []bool{true, true}, live: serving(80, "HTTP"), want: "HTTPS [1 2] []"},
 		"of another port nothing is live":    {tls: []bool{true, false}, live: serving(81, "HTTP"), want: "HTTPS [1] [2]", found: "2 ListenerConflict"},
-		"one whose class is missing has it":  {tls: []bool{true, true}, live: serving(80, "HTTP", "old/9"), former: "old/9", want: "HTTP [1 2] [] held", found: "1 ListenerConflict, 2 ListenerConflict"},
-		"if it is served there":              {tls: []bool{true, true}, live: serving(81, "HTTP", "old/9"), former: "old/9", want: "HTTPS [1 2] []"},
-		"and wants another than the members": {tls: []bool{true, true}, live: serving(80, "HTTPS", "old/9"), former: "old/9", want: "HTTPS [1 2] []"},
+		"one whose class is missing has it":  {tls: []bool{true, true}, live: serving(80, "HTTP", "old/9"), previous: "old/9", want: "HTTP [1 2] [] held", found: "1 ListenerConflict, 2 ListenerConflict"},
+		"if it is served there":              {tls: []bool{true, true}, live: serving(81, "HTTP", "old/9"), previous: "old/9", want: "HTTPS [1 2] []"},
+		"and wants another than the members": {tls: []bool{true, true}, live: serving(80, "HTTPS", "old/9"), previous: "old/9", want: "HTTPS [1 2] []"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := &Translation{ID: model.StackID{Kind: model.Ingress}, Live: x.live}
@@ -281,8 +281,8 @@ func TestProtocolsOfPorts(t *testing.T) {
 				m.Ports = []settings.ListenPort{{Port: 80, TLS: tls}}
 				tr.Members = append(tr.Members, m)
 			}
-			if x.former != "" {
-				former(x.former)(tr)
+			if x.previous != "" {
+				previous(x.previous)(tr)
 			}
 			tr.MergePorts()
 			p := tr.Ports[0]

@@ -19,7 +19,7 @@ func (t *Translation) guestsAmong(members []*Member) bool {
 
 // withoutGuests leaves out what guests ask for and have not got, and reports that to them. What cannot be read of a guest
 // counts only where the owner is silent.
-func withoutGuests[T any](t *Translation, what string, asks []asked[T], unread *asked[T], same func(a, b T) bool, current func() Incumbent[T]) ([]asked[T], *asked[T]) {
+func withoutGuests[T any](t *Translation, what string, asks []asked[T], unavailable *asked[T], same func(a, b T) bool, current func() Incumbent[T]) ([]asked[T], *asked[T]) {
 	var hosts, guests []asked[T]
 	for _, a := range asks {
 		if t.Guest(a.m) {
@@ -28,11 +28,11 @@ func withoutGuests[T any](t *Translation, what string, asks []asked[T], unread *
 			hosts = append(hosts, a)
 		}
 	}
-	if unread != nil && t.Guest(unread.m) && len(hosts) > 0 {
-		unread = nil
+	if unavailable != nil && t.Guest(unavailable.m) && len(hosts) > 0 {
+		unavailable = nil
 	}
 	if len(guests) == 0 {
-		return asks, unread
+		return asks, unavailable
 	}
 	t.Stack.Contested = true
 	var live Incumbent[T]
@@ -43,7 +43,7 @@ func withoutGuests[T any](t *Translation, what string, asks []asked[T], unread *
 	for _, a := range guests {
 		switch {
 		case slices.ContainsFunc(hosts, func(h asked[T]) bool { return same(h.o.Value, a.o.Value) }):
-		case live.Unread || live.Known && live.Is(a.o.Value):
+		case live.Unavailable || live.Known && live.Is(a.o.Value):
 			out = append(out, a)
 		default:
 			t.Found.Add(finding.Finding{
@@ -53,5 +53,5 @@ func withoutGuests[T any](t *Translation, what string, asks []asked[T], unread *
 			})
 		}
 	}
-	return out, unread
+	return out, unavailable
 }

@@ -49,10 +49,10 @@ func AgreeKeys(t *Translation, members []*Member, what string, get func(*Member)
 
 // speakers are the members that say something of the keys of a map, so that no key costs a look at all.
 type speakers struct {
-	at      map[*Member]int      // their places in order
-	ofKey   map[string][]*Member // in order
-	classes []*Member            // the first member of each class but the first member
-	unread  *Member              // the first one that cannot be read
+	at          map[*Member]int      // their places in order
+	ofKey       map[string][]*Member // in order
+	classes     []*Member            // the first member of each class but the first member
+	unavailable *Member              // the first one that cannot be read
 }
 
 func speakersOf(members []*Member, get func(*Member) settings.Opt[map[string]string]) speakers {
@@ -61,8 +61,8 @@ func speakersOf(members []*Member, get func(*Member) settings.Opt[map[string]str
 	for i, m := range members {
 		out.at[m] = i
 		o := get(m)
-		if o.Fault != nil && out.unread == nil {
-			out.unread = m
+		if o.Fault != nil && out.unavailable == nil {
+			out.unavailable = m
 		}
 		for k := range o.Value {
 			out.ofKey[k] = append(out.ofKey[k], m)
@@ -78,8 +78,8 @@ func speakersOf(members []*Member, get func(*Member) settings.Opt[map[string]str
 // of are the members to hear of a key, in order.
 func (s speakers) of(key string, byClass map[*Member]string) []*Member {
 	out := slices.Clone(s.ofKey[key])
-	if s.unread != nil {
-		out = append(out, s.unread)
+	if s.unavailable != nil {
+		out = append(out, s.unavailable)
 	}
 	for m := range byClass {
 		out = append(out, m)

@@ -154,7 +154,7 @@ func (r SubnetRequest) none(a observed.SubnetAnswer, count refusals) *finding.Fi
 	if len(a.Candidates) == 0 {
 		return r.fault(finding.SubnetsNotFound, "no subnet of the VPC fits "+r.wanted(), r.remedy())
 	}
-	msg := fmt.Sprintf("none of the %d subnets for %s can be used: %d are tagged for other clusters, %d have fewer than %d free addresses",
+	msg := fmt.Sprintf("none of the %d subnets for %s can be used: %d carry only the tags of other clusters, %d have fewer than %d free addresses",
 		len(a.Candidates), r.wanted(), count.otherCluster, count.fewIPs, minFreeIPs)
 	if r.AddressType.HasIPv6() {
 		msg += fmt.Sprintf(", %d have no IPv6 range", count.noIPv6)

@@ -65,7 +65,7 @@ type Facts struct {
 	Health map[string]Health
 	// Withdrawn is to what of the stack its members have no right any more; nil if that was not asked.
 	Withdrawn *model.Withdrawn
-	// Foreign are the changes that others have made lately to resources of the stack.
+	// Foreign are the changes that others have made recently to resources of the stack.
 	Foreign []Foreign
 	// Faults are why questions have no answer, by question key. Such a question is not asked again.
 	Faults map[string]Fault
@@ -89,7 +89,7 @@ func (f Facts) Fault(q model.Question) *Fault {
 }
 
 // KeepFaults copies the faults of an earlier observation, so that what it could not read stays
-// unread.
+// unavailable.
 func (f *Facts) KeepFaults(earlier Facts) {
 	for k, x := range earlier.Faults {
 		f.Faults = with(f.Faults, k, x)

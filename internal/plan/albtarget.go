@@ -48,7 +48,7 @@ func (at *attachments) albTargets(group string) ([]observed.Target, bool) {
 		return targets, true
 	}
 	q := model.AskALBTargets{ARN: group}
-	if f := at.unread(q); f != nil {
+	if f := at.unavailable(q); f != nil {
 		var of []finding.Origin
 		if at.want.FrontendNLB != nil {
 			of = []finding.Origin{at.want.FrontendNLB.Of}
@@ -141,7 +141,7 @@ func (at *attachments) leadsTo(alb *observed.LoadBalancer, port int32) bool {
 			continue
 		}
 		targets, _ := at.albTargets(g.ARN)
-		if at.unread(model.AskALBTargets{ARN: g.ARN}) != nil ||
+		if at.unavailable(model.AskALBTargets{ARN: g.ARN}) != nil ||
 			slices.ContainsFunc(targets, func(t observed.Target) bool { return t.ID == alb.ARN && t.Port == port }) {
 			return true
 		}

@@ -19,9 +19,9 @@ type certificates struct {
 	Blocked []finding.Ref
 	// Coming reports whether a new listener waits for certificates.
 	Coming bool
-	// Unread reports whether something is not known, so that the live ones stay; AttachedUnread that it is
+	// Unavailable reports whether something is not known, so that the live ones stay; AttachedUnavailable that it is
 	// not even known which ones are attached.
-	Unread, AttachedUnavailable bool
+	Unavailable, AttachedUnavailable bool
 	// NotOwned are live ones that were imported for another stack, and that nothing here may serve any more.
 	NotOwned []string
 	// places are live certificates that are removed for others just before these are attached, as AWS has no room for both.
@@ -53,12 +53,12 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 	var lacking finding.List // what happens for want of them is said when all is known
 	turn := certificateTurn{l: l, live: live, shares: map[string]share{}}
 	if live != nil && live.Protocol == l.Protocol() {
-		if f := cc.unread(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
+		if f := cc.unavailable(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
 			for _, c := range l.TLS.Certificates {
 				if given, ok := c.(model.CertARNs); ok && !slices.ContainsFunc(given.ARNs, func(arn string) bool { return arn != live.Certificate }) {
 					continue // it serves
 				}
-				cc.keepUnreadCertificates(&out, l, live, c, *f)
+				cc.keepUnavailableCertificates(&out, l, live, c, *f)
 			}
 			out.Default, out.AttachedUnavailable = live.Certificate, true
 			return out
@@ -90,8 +90,8 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 			}
 			out.note(CertificateSource{Member: c.Member, Field: c.Field, How: how, ARNs: slices.Clone(all[before:])})
 		case model.CertManaged:
-			if f := cc.unread(model.AskOwnCertificates{}); f != nil {
-				cc.keepUnreadCertificates(&out, l, live, c, *f)
+			if f := cc.unavailable(model.AskOwnCertificates{}); f != nil {
+				cc.keepUnavailableCertificates(&out, l, live, c, *f)
 				continue
 			}
 			for _, id := range c.IDs {
@@ -105,13 +105,13 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 			}
 			out.note(CertificateSource{Member: c.Member, How: CertificateOwn, ARNs: slices.Clone(all[before:])})
 		case model.CertHosts:
-			if f := cc.unread(model.AskCertificates{}); f != nil {
-				cc.keepUnreadCertificates(&out, l, live, c, *f)
+			if f := cc.unavailable(model.AskCertificates{}); f != nil {
+				cc.keepUnavailableCertificates(&out, l, live, c, *f)
 				continue
 			}
 			of := cc.discover(c, live)
-			if of.unread != nil {
-				cc.keepUnreadCertificates(&out, l, live, c, *of.unread)
+			if of.unavailable != nil {
+				cc.keepUnavailableCertificates(&out, l, live, c, *of.unavailable)
 				continue
 			}
 			out.sources, out.NotOwned = append(out.sources, of.sources...), append(out.NotOwned, of.notOwned...)
@@ -154,7 +154,7 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 		out.note(CertificateSource{How: CertificateKept, ARNs: kept})
 	}
 	if out.Coming {
-		return certificates{Coming: true, Blocked: out.Blocked, Unread: out.Unread, sources: out.sources}
+		return certificates{Coming: true, Blocked: out.Blocked, Unavailable: out.Unavailable, sources: out.sources}
 	}
 	if out.Default == "" && len(all) > 0 {
 		first := all[0]
@@ -223,14 +223,14 @@ func (cc *certificateChoice) keptCertificates(l model.Listener, live *observed.L
 	attached := slices.DeleteFunc(append([]string{live.Certificate}, live.Certificates...), func(arn string) bool {
 		return arn == "" || slices.Contains(certs.NotOwned, arn)
 	})
-	if certs.Unread && live.Certificate != "" {
+	if certs.Unavailable && live.Certificate != "" {
 		return attached
 	}
 	hosts := cc.heldHosts(l, live, certs.Blocked)
 	if len(hosts) == 0 {
 		return nil
 	}
-	if !cc.have.Facts.CertificatesAsked && cc.unread(model.AskCertificates{}) == nil {
+	if !cc.have.Facts.CertificatesAsked && cc.unavailable(model.AskCertificates{}) == nil {
 		cc.ask(model.AskCertificates{})
 	}
 	known := map[string]observed.Certificate{}
@@ -310,7 +310,7 @@ func (cc *certificateChoice) certificateMissing(arn string, live *observed.Liste
 		return false
 	}
 	if !facts.CertificatesAsked {
-		if cc.unread(model.AskCertificates{}) == nil {
+		if cc.unavailable(model.AskCertificates{}) == nil {
 			cc.ask(model.AskCertificates{})
 		}
 		return false // AWS refuses it if it does not exist

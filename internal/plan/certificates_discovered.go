@@ -17,8 +17,8 @@ type discovery struct {
 	// notOwned are live certificates that cover the hosts and must not serve them any more.
 	notOwned []string
 	sources  []CertificateSource
-	// unread is why it is not known whether a certificate may be used.
-	unread *observed.Fault
+	// unavailable is why it is not known whether a certificate may be used.
+	unavailable *observed.Fault
 }
 
 // discover finds the certificates that cover the hosts of a member, in order of their ARNs.
@@ -34,9 +34,9 @@ func (cc *certificateChoice) discover(c model.CertHosts, live *observed.Listener
 				!slices.ContainsFunc(known.Domains, func(d string) bool { return Covers(d, host) }) {
 				continue
 			}
-			switch right, unread := cc.rightTo(known, c.Member, c.Field(host), live); {
-			case unread != nil:
-				out.unread = unread
+			switch right, unavailable := cc.rightTo(known, c.Member, c.Field(host), live); {
+			case unavailable != nil:
+				out.unavailable = unavailable
 			case right == mayServe:
 				out.arns = append(out.arns, known.ARN)
 			case right == noLongerServes:
@@ -75,9 +75,9 @@ func (cc *certificateChoice) rightTo(c observed.Certificate, member finding.Ref,
 	attached := live != nil && (live.Certificate == c.ARN || slices.Contains(live.Certificates, c.ARN))
 	owner := c.Owner
 	if owner == nil && c.Imported {
-		var unread *observed.Fault
-		if owner, unread = cc.ownerOf(c.ARN); owner == nil && !attached {
-			return isNotFound, unread // who cannot be read is asked again
+		var unavailable *observed.Fault
+		if owner, unavailable = cc.ownerOf(c.ARN); owner == nil && !attached {
+			return isNotFound, unavailable // who cannot be read is asked again
 		}
 	}
 	if owner == nil || !owner.Managed {
@@ -121,7 +121,7 @@ func (cc *certificateChoice) ownerOf(arn string) (*observed.CertificateOwner, *o
 	if f := cc.have.Facts.Fault(q); f != nil && f.Reason == finding.AccessDenied {
 		return &observed.CertificateOwner{}, nil
 	}
-	if f := cc.unread(q); f != nil {
+	if f := cc.unavailable(q); f != nil {
 		return nil, f
 	}
 	cc.ask(q)

@@ -77,7 +77,7 @@ func (m *managedCertificates) allKnown() bool {
 	if m.have.Facts.OwnCertificatesAsked {
 		return true
 	}
-	if q := (model.AskOwnCertificates{}); m.unread(q) == nil {
+	if q := (model.AskOwnCertificates{}); m.unavailable(q) == nil {
 		m.ask(q)
 	}
 	return false

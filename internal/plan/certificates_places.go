@@ -67,7 +67,7 @@ func (cc *certificateChoice) place(t *certificateTurn, out *certificates, all []
 			return slices.Contains(all, arn) || slices.Contains(out.NotOwned, arn)
 		})
 	}
-	if len(left) > 0 && len(free) > 0 && !cc.have.Facts.CertificatesAsked && cc.unread(model.AskCertificates{}) == nil {
+	if len(left) > 0 && len(free) > 0 && !cc.have.Facts.CertificatesAsked && cc.unavailable(model.AskCertificates{}) == nil {
 		cc.ask(model.AskCertificates{})
 	}
 	for _, arn := range all {

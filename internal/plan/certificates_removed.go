@@ -19,9 +19,9 @@ func (m *managedCertificates) remove(listeners []listenerPlan, after []StepID) {
 	if !m.opt.managesCertificates() || m.want.Held.Certificates {
 		return
 	}
-	if f := m.unread(model.AskOwnCertificates{}); f != nil && m.want.Empty() {
+	if f := m.unavailable(model.AskOwnCertificates{}); f != nil && m.want.Empty() {
 		// There may be some. Once the objects are gone nothing would delete them.
-		m.awaitUnread(Address{Kind: Certificate, ID: m.want.ID.String()}, DeleteCertificate{}, *f)
+		m.awaitUnavailable(Address{Kind: Certificate, ID: m.want.ID.String()}, DeleteCertificate{}, *f)
 	}
 	if !m.allKnown() || slices.ContainsFunc(listeners, func(l listenerPlan) bool { return l.certs.AttachedUnavailable }) {
 		return
@@ -67,10 +67,10 @@ func (m *managedCertificates) removalKnown(c observed.OwnCertificate) bool {
 	}
 	facts := &m.have.Facts
 	for _, q := range []model.Question{model.AskValidation{ARN: c.ARN}, model.AskPublicCertificates{}} {
-		if f := m.unread(q); f != nil {
+		if f := m.unavailable(q); f != nil {
 			m.reportUnavailable(*f, fmt.Sprintf("certificate %q is not deleted yet", c.ARN), finding.BlocksNothing)
 			if m.want.Empty() {
-				m.awaitUnread(Address{Kind: Certificate, ID: c.ARN}, DeleteCertificate{ARN: c.ARN}, *f)
+				m.awaitUnavailable(Address{Kind: Certificate, ID: c.ARN}, DeleteCertificate{ARN: c.ARN}, *f)
 			}
 			return false
 		}

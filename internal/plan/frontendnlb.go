@@ -121,7 +121,7 @@ func (b *builder) deletePostponed() {
 		var after []StepID
 		free := true
 		for _, g := range b.have.TargetGroups {
-			free = free && b.unread(model.AskALBTargets{ARN: g.ARN}) == nil
+			free = free && b.unavailable(model.AskALBTargets{ARN: g.ARN}) == nil
 			for _, t := range b.have.Facts.ALBTargets[g.ARN] {
 				if t.ID != b.live.ARN || t.Port != l.Port {
 					continue

@@ -152,7 +152,7 @@ func (lr *listenerResolver) unresolved(actions []model.Action, of finding.Origin
 		}
 		for _, g := range f.Groups {
 			q := model.AskTargetGroup{Ref: cmp.Or(g.Group.Name, g.Group.ARN)}
-			if f := lr.unread(q); f != nil {
+			if f := lr.unavailable(q); f != nil {
 				if g.Group.Name != "" {
 					missing = true
 					lr.reportUnavailable(*f, fmt.Sprintf("target group %q is not found, and the rule stays as it is", q.Ref), finding.BlocksRule, of)

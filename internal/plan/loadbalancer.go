@@ -231,7 +231,7 @@ func (ls loadBalancerSettings) planCapacity(lb *loadBalancerPlan, after []StepID
 	}
 	if live != nil && live.Capacity == nil {
 		q := model.AskCapacity{ARN: live.ARN}
-		if f := ls.unread(q); f != nil {
+		if f := ls.unavailable(q); f != nil {
 			ls.reportUnavailable(*f, "the load balancer keeps its capacity", finding.BlocksNothing, lb.desired.Origins["capacity"])
 			return
 		}
@@ -262,7 +262,7 @@ func (d *draft) planAttributes(a Address, arn string, want, have map[string]stri
 	}
 	if live && have == nil {
 		q := model.AskAttributes{Of: string(a.Kind), ARN: arn}
-		if f := d.unread(q); f != nil {
+		if f := d.unavailable(q); f != nil {
 			d.reportUnavailable(*f, fmt.Sprintf("%s keeps its attributes", a), finding.BlocksNothing, of...)
 			return
 		}

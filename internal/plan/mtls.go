@@ -47,7 +47,7 @@ func (lr *listenerResolver) resolveMutualAuth(l *listenerPlan) (blocked []findin
 		l.mutual, blocked = l.live.MutualAuth, desired.Members
 	}
 	q := model.TrustStoreQuestion(lr.want.LoadBalancer.Listeners)
-	f := lr.unread(q)
+	f := lr.unavailable(q)
 	switch {
 	case f != nil:
 		lr.reportUnavailable(*f, fmt.Sprintf("port %d keeps its client certificate settings", l.desired.Port), finding.BlocksListener, desired.Of)

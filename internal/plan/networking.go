@@ -38,7 +38,7 @@ func (gp *groupPlanner) networking(w model.TargetGroup) ([]model.BindingRule, bo
 // rangesOf are the address ranges that a peer stands for, of both families.
 func (gp *groupPlanner) rangesOf(p model.Peer, w model.TargetGroup) (out []string, known bool) {
 	if p.VPC {
-		if f := gp.unread(model.AskVPC{}); f != nil {
+		if f := gp.unavailable(model.AskVPC{}); f != nil {
 			gp.reportUnavailable(*f, "the rules of nodes and pods for target group "+w.ID+" stay as they are", finding.BlocksNothing, originsOf(w.Members)...)
 			return nil, false
 		}

@@ -17,18 +17,18 @@ import (
 // Replacement
 //
 // AWS can change neither the scheme nor the type of a load balancer, so another has to take its place. It is
-// made beside the old one, the predecessor, with target groups of its own, since one can serve a single load
+// made beside the old one, the previous load balancer, with target groups of its own, since one can serve a single load
 // balancer. Until the new one serves as well, the status shows the old one; then it shows the new one, and
 // the old one is deleted when clients have had time to follow. The old one stays as it is meanwhile, but for
 // rules of members that leave, and its bindings go on to follow the pods.
 //
 // How far this has come is seen in AWS alone: which load balancers there are, and two tags (naming). So an
 // edit on the way is nothing special: of several load balancers, the one that is as desired is kept, and the
-// others are predecessors.
+// others are previous load balancers.
 
 // replacement is what a load balancer has to do with those whose place it takes.
 type replacement struct {
-	// predecessors are live load balancers that serve on until clients know the new one.
+	// previous load balancers are live load balancers that serve on until clients know the new one.
 	predecessors []*observed.LoadBalancer
 	// switched reports that the status shows the load balancer itself; otherwise until is what that
 	// waits for.
@@ -78,7 +78,7 @@ func holdReplacements(want model.Stack, have observed.Stack) model.Stack {
 	return want
 }
 
-// precede takes a load balancer that is not kept for a predecessor, and reports whether it is one. One that
+// precede takes a load balancer that is not kept for a previous load balancer, and reports whether it is one. One that
 // the status has never shown is not.
 func (lb *loadBalancerPlan) precede(have observed.Stack, old observed.LoadBalancer) bool {
 	if lb.desired == nil || old.ResourceID != lb.id {
@@ -172,7 +172,7 @@ func firstFree(name string, taken func(string) bool) string {
 	return naming.Alternative(name, naming.Alternatives)
 }
 
-// serving is the predecessor that the status shows; nil if there is none.
+// serving is the previous load balancer that the status shows; nil if there is none.
 func (lb *loadBalancerPlan) serving(have observed.Stack) *observed.LoadBalancer {
 	if len(lb.predecessors) == 0 {
 		return nil
@@ -249,7 +249,7 @@ func eachForward(ls []observed.Listener, f func(arn string)) {
 	}
 }
 
-// planSwitch has the status show a load balancer instead of its predecessors, once it serves as they do. made
+// planSwitch has the status show a load balancer instead of its previous load balancers, once it serves as they do. made
 // are the steps that bring it about.
 func (b *builder) planSwitch(lb *loadBalancerPlan, made []Step) {
 	lb.switched = true
@@ -313,7 +313,7 @@ func (b *builder) unmark(lb *loadBalancerPlan, after []StepID) {
 	})
 }
 
-// readiness is what a new load balancer lacks to serve as its predecessor does; a zero Wait if nothing.
+// readiness is what a new load balancer lacks to serve as its previous load balancer does; a zero Wait if nothing.
 func (b *builder) readiness(lb *loadBalancerPlan, old *observed.LoadBalancer, made []Step) Wait {
 	live := lb.live
 	if live.State == observed.Provisioning || live.State == "failed" {
@@ -370,7 +370,7 @@ func concerns(s Step) bool {
 }
 
 // unready are the target groups of a new load balancer that have no healthy targets while those of its
-// predecessor for the same backend have.
+// previous load balancer for the same backend have.
 func (b *builder) unready(lb *loadBalancerPlan, old *observed.LoadBalancer) []model.GroupRef {
 	before := map[string][]string{}
 	eachForward(old.Listeners, func(arn string) {
@@ -422,7 +422,7 @@ func (b *builder) planPredecessors() {
 	}
 }
 
-// deletionWait is what the deletion of a predecessor waits for.
+// deletionWait is what the deletion of a previous load balancer waits for.
 func (b *builder) deletionWait(lb *loadBalancerPlan, old *observed.LoadBalancer) Wait {
 	if !lb.switched {
 		return lb.until
@@ -437,7 +437,7 @@ func (b *builder) deletionWait(lb *loadBalancerPlan, old *observed.LoadBalancer)
 	return Wait{For: "clients to follow DNS to the new load balancer", Again: rest}
 }
 
-// keepServing keeps what a predecessor forwards to. Rules of members that leave go at once.
+// keepServing keeps what a previous load balancer forwards to. Rules of members that leave go at once.
 func (b *builder) keepServing(lb *loadBalancerPlan, old *observed.LoadBalancer) {
 	leaving := map[finding.Ref]bool{}
 	for _, m := range b.want.Leaving {

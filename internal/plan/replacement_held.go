@@ -42,7 +42,7 @@ func (b *builder) undeletable(old *observed.LoadBalancer) string {
 	}
 	if old.Attributes == nil {
 		q := model.AskAttributes{Of: string(LoadBalancer), ARN: old.ARN}
-		if b.unread(q) != nil {
+		if b.unavailable(q) != nil {
 			return "AWS does not say whether it is protected from deletion"
 		}
 		b.ask(q)

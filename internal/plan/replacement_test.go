@@ -145,7 +145,7 @@ func services(have observed.Stack) []string {
 // While a load balancer is replaced, with any other change at the same time, the old one answers every request
 // as before as long as clients may know it, and the status shows the new one when that answers every request
 // as it will.
-func TestThePredecessorServesUntilClientsHaveFollowed(t *testing.T) {
+func TestThePreviousLoadBalancerServesUntilClientsHaveFollowed(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 200, func(t *testing.T, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 11))

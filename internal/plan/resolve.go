@@ -40,9 +40,9 @@ func (r *resolution) resolveSubnets() {
 	}
 	of := r.subnetsOf(w)
 	q := w.SubnetQuestion()
-	if f := r.unread(q); f != nil {
+	if f := r.unavailable(q); f != nil {
 		r.keepSubnets(live)
-		r.unreadPart(*f, "subnets", of)
+		r.unavailablePart(*f, "subnets", of)
 		return
 	}
 	chosen, fault := network.ChooseSubnets(network.SubnetRequest{
@@ -93,8 +93,8 @@ func (r *resolution) unfit(f finding.Finding, part string) {
 	}
 }
 
-// unreadPart does so for want of an answer from AWS.
-func (r *resolution) unreadPart(f observed.Fault, part string, of finding.Origin) {
+// unavailablePart does so for want of an answer from AWS.
+func (r *resolution) unavailablePart(f observed.Fault, part string, of finding.Origin) {
 	what, reach, made := "the load balancer", finding.BlocksStack, "no load balancer is made"
 	if r.lb.isFrontend() {
 		what, reach, made = "the frontend NLB", finding.BlocksNothing, "the frontend NLB is not made"
@@ -127,8 +127,8 @@ func (r *resolution) resolveGroups() {
 	case model.GroupsShared:
 		r.lb.groups = r.shared
 	case model.GroupsManaged:
-		if f := r.unread(model.AskSecurityGroups{}); f != nil {
-			r.keepUnreadGroups(*f, finding.Origin{})
+		if f := r.unavailable(model.AskSecurityGroups{}); f != nil {
+			r.keepUnavailableGroups(*f, finding.Origin{})
 			return
 		}
 		r.lb.groups = append(r.lb.groups, GroupID{Address: managedGroupAddress})
@@ -136,12 +136,12 @@ func (r *resolution) resolveGroups() {
 	case model.GroupsGiven:
 		backend = c.Backend
 		ask := model.GroupQuestion(c)
-		f := r.unread(ask)
+		f := r.unavailable(ask)
 		if f == nil && backend && r.want.BackendGroup.Given == "" {
-			f = r.unread(model.AskSecurityGroups{})
+			f = r.unavailable(model.AskSecurityGroups{})
 		}
 		if f != nil {
-			r.keepUnreadGroups(*f, c.Of)
+			r.keepUnavailableGroups(*f, c.Of)
 			return
 		}
 		answer, ok := r.have.Facts.Groups[ask.Key()]
@@ -171,12 +171,12 @@ func (r *resolution) resolveGroups() {
 	}
 }
 
-func (r *resolution) keepUnreadGroups(f observed.Fault, of finding.Origin) {
+func (r *resolution) keepUnavailableGroups(f observed.Fault, of finding.Origin) {
 	part := "security groups and their rules"
 	if r.lb.isFrontend() {
 		part = "security groups"
 	}
-	r.unreadPart(f, part, of)
+	r.unavailablePart(f, part, of)
 	r.keepGroups()
 }
 

@@ -222,7 +222,7 @@ func (b *builder) retains() bool {
 	for i := range b.listeners {
 		l := &b.listeners[i]
 		if l.live != nil && (!l.make || l.holds() || l.desired.DefaultHeld != 0 || l.desired.OrderHeld != 0 ||
-			len(l.certs.Blocked) > 0 || l.certs.Unread || l.certs.AttachedUnavailable) {
+			len(l.certs.Blocked) > 0 || l.certs.Unavailable || l.certs.AttachedUnavailable) {
 			return true
 		}
 	}

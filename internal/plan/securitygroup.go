@@ -45,7 +45,7 @@ func managedGroup(all []observed.SecurityGroup, live *observed.LoadBalancer) *ob
 // ports of others are opened and shut all the same. New listeners wait for it, see opened.
 func (sg *securityGroups) planManaged(after []StepID) []StepID {
 	choice, ok := sg.want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
-	if !ok || sg.unread(model.AskSecurityGroups{}) != nil {
+	if !ok || sg.unavailable(model.AskSecurityGroups{}) != nil {
 		return nil
 	}
 	want := choice.Group
@@ -266,7 +266,7 @@ func ruleText(r model.IngressRule) string {
 // planBackend makes the cluster's shared group where it is needed and missing.
 func (sg *securityGroups) planBackend(after []StepID) []StepID {
 	use := sg.want.BackendGroup
-	if !use.Needed || use.Given != "" || sg.unread(model.AskSecurityGroups{}) != nil {
+	if !use.Needed || use.Given != "" || sg.unavailable(model.AskSecurityGroups{}) != nil {
 		return nil
 	}
 	if live := sg.have.Facts.BackendGroup; live != nil {
@@ -300,7 +300,7 @@ func (sg *securityGroups) tagBackend(live observed.SecurityGroup) {
 // removeSurplus deletes groups of the stack that the load balancer does not carry
 // any more.
 func (sg *securityGroups) removeSurplus(after []StepID) {
-	if sg.unread(model.AskSecurityGroups{}) != nil {
+	if sg.unavailable(model.AskSecurityGroups{}) != nil {
 		return
 	}
 	keep, _ := sg.idsOf(sg.lb.groups)

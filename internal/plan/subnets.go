@@ -176,7 +176,7 @@ func (d *draft) subnetFacts(lb *loadBalancerPlan) (out []observed.Subnet, known 
 	if len(out) == len(lb.subnets) {
 		return out, true, nil
 	}
-	if f := d.unread(q); f != nil {
+	if f := d.unavailable(q); f != nil {
 		return nil, false, f
 	}
 	if _, asked := d.have.Facts.Subnets[q.Key()]; !asked {

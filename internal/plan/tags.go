@@ -44,7 +44,7 @@ func tagsOverLimit(put Tags, have map[string]string) int {
 
 // retagBelow plans the change of the tags of a listener or rule of a load balancer.
 func (d *draft) retagBelow(lb string, a Address, want Tags, have map[string]string, after []StepID, blames []finding.Ref) {
-	if f := d.unread(model.AskRuleTags{ARN: lb}); f != nil {
+	if f := d.unavailable(model.AskRuleTags{ARN: lb}); f != nil {
 		d.reportUnavailable(*f, "listeners and rules keep their tags", finding.BlocksNothing)
 		return
 	}

@@ -255,7 +255,7 @@ func bindingLabels(id model.StackID, others map[string]string) map[string]string
 }
 
 // bindingName is the name of a new binding: that of its target group, where this has another than the desired
-// one because a predecessor has that.
+// one because a previous load balancer has that.
 func (gp *groupPlanner) bindingName(w model.TargetGroup) string {
 	name := w.Name
 	if live, ok := gp.liveGroups[gp.groupARN[w.ID]]; ok {

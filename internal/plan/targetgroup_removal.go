@@ -122,8 +122,8 @@ func (r *groupRemoval) removeALB(g observed.TargetGroup, after []StepID) {
 	}
 	targets, known := r.albs.albTargets(g.ARN)
 	if !known {
-		if f := r.unread(model.AskALBTargets{ARN: g.ARN}); f != nil && r.want.Empty() {
-			r.awaitUnread(Address{Kind: TargetGroup, ID: g.ARN}, DeleteTargetGroup{ARN: g.ARN}, *f)
+		if f := r.unavailable(model.AskALBTargets{ARN: g.ARN}); f != nil && r.want.Empty() {
+			r.awaitUnavailable(Address{Kind: TargetGroup, ID: g.ARN}, DeleteTargetGroup{ARN: g.ARN}, *f)
 		}
 		return
 	}
@@ -137,7 +137,7 @@ func (r *groupRemoval) removeALB(g observed.TargetGroup, after []StepID) {
 // drains is for what the deletion of a target group waits while its targets keep connections.
 func (r *groupRemoval) drains(g observed.TargetGroup) Wait {
 	health, asked := r.have.Facts.Health[g.ARN]
-	if f := r.unread(model.AskHealth{ARN: g.ARN}); f != nil {
+	if f := r.unavailable(model.AskHealth{ARN: g.ARN}); f != nil {
 		wait := r.wait("drain "+g.ARN, "the state of its targets", drainDeadline(g.Attributes))
 		if wait.For != "" {
 			wait.Again = f.Again

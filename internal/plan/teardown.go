@@ -42,9 +42,9 @@ func (b *builder) giveUp() {
 }
 
 func (b *builder) deleteGroups(bindings, lbs []StepID) {
-	if f := b.unread(model.AskSecurityGroups{}); f != nil {
+	if f := b.unavailable(model.AskSecurityGroups{}); f != nil {
 		// There may be some. Once the objects are gone nothing would delete them.
-		b.awaitUnread(managedGroupAddress, DeleteSecurityGroup{}, *f)
+		b.awaitUnavailable(managedGroupAddress, DeleteSecurityGroup{}, *f)
 		return
 	}
 	for _, g := range b.have.SecurityGroups {

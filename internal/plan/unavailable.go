@@ -12,9 +12,9 @@ import (
 // the load balancer that depends on it is held, and whoever asks for that part gets the finding.
 // Everything else goes on.
 
-// unread returns why a question has no answer, nil if it has one or is still to be asked. The plan
+// unavailable returns why a question has no answer, nil if it has one or is still to be asked. The plan
 // is made again when the question is.
-func (d *draft) unread(q model.Question) *observed.Fault {
+func (d *draft) unavailable(q model.Question) *observed.Fault {
 	f := d.have.Facts.Fault(q)
 	if f != nil {
 		d.again(f.Again)
@@ -61,10 +61,10 @@ func originsOf(members []finding.Ref) []finding.Origin {
 	return out
 }
 
-// unreadHealth reports whether the health of a target group cannot be read. What waits for its
+// unavailableHealth reports whether the health of a target group cannot be read. What waits for its
 // targets goes on to wait, as if they were not healthy yet.
-func (t *traffic) unreadHealth(arn string) bool {
-	f := t.unread(model.AskHealth{ARN: arn})
+func (t *traffic) unavailableHealth(arn string) bool {
+	f := t.unavailable(model.AskHealth{ARN: arn})
 	if f == nil {
 		return false
 	}
@@ -78,9 +78,9 @@ func (t *traffic) unreadHealth(arn string) bool {
 	return true
 }
 
-// awaitUnread keeps the members of a stack that is torn down until an answer says what is left to
+// awaitUnavailable keeps the members of a stack that is torn down until an answer says what is left to
 // delete.
-func (d *draft) awaitUnread(a Address, do Action, f observed.Fault) {
+func (d *draft) awaitUnavailable(a Address, do Action, f observed.Fault) {
 	d.reportUnavailable(f, "the finalizer stays until everything is deleted", finding.BlocksNothing)
 	d.add(Step{
 		ID: stepID("await", a), Address: a, Verb: Delete, Do: do, Wait: Wait{For: "an answer from AWS", Again: f.Again},

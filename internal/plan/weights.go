@@ -112,7 +112,7 @@ func (t *traffic) ready(arn string) bool {
 	}
 	h, asked := t.have.Facts.Health[arn]
 	if !asked {
-		if !t.unreadHealth(arn) {
+		if !t.unavailableHealth(arn) {
 			t.ask(model.AskHealth{ARN: arn})
 		}
 		return false
@@ -125,7 +125,7 @@ func (t *traffic) ready(arn string) bool {
 func (t *traffic) healthKnown(groups []model.GroupRef) bool {
 	for _, g := range groups {
 		if arn := t.arn(g); arn != "" {
-			if _, asked := t.have.Facts.Health[arn]; !asked && !t.unreadHealth(arn) {
+			if _, asked := t.have.Facts.Health[arn]; !asked && !t.unavailableHealth(arn) {
 				return false
 			}
 		}
@@ -152,7 +152,7 @@ func (t *traffic) serving(arns []string) bool {
 	}
 	if len(unknown) <= maxHealthAsked {
 		for _, arn := range unknown {
-			if !t.unreadHealth(arn) {
+			if !t.unavailableHealth(arn) {
 				t.ask(model.AskHealth{ARN: arn})
 			}
 		}

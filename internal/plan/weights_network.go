@@ -79,7 +79,7 @@ func (t *traffic) registered(arn string) bool {
 		return false
 	}
 	h, asked := t.have.Facts.Health[arn]
-	if !asked && !t.unreadHealth(arn) {
+	if !asked && !t.unavailableHealth(arn) {
 		t.ask(model.AskHealth{ARN: arn})
 	}
 	return len(h.Targets) > h.Count("draining")

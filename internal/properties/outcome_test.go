@@ -53,9 +53,9 @@ func outcomes(have observed.Stack) []string {
 			}
 			at, ok := model.Evaluate(rules, q.model())
 			if ok {
-				out[i] = said(l.Rules[at].Transforms, l.Rules[at].Actions)
+				out[i] = reported(l.Rules[at].Transforms, l.Rules[at].Actions)
 			} else {
-				out[i] = said(nil, l.Default)
+				out[i] = reported(nil, l.Default)
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func listenersOf(have observed.Stack) []observed.Listener {
 }
 
 // said returns what a rule does. Target groups without weight are only looked at by AWS.
-func said(transforms []model.Transform, actions []model.Action) string {
+func reported(transforms []model.Transform, actions []model.Action) string {
 	var out []string
 	if len(transforms) > 0 {
 		out = append(out, fmt.Sprint(transforms))

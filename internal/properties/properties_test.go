@@ -121,7 +121,7 @@ func TestEveryStepIsSafeAndTheLastOneIsTheLast(t *testing.T) {
 					continue
 				}
 				// What goes to targets that are not healthy has nothing to lose.
-				if sick != "" && strings.Contains(was[i], sick) || answersOfOthers(want, end, i, is) || answersOfFormer(wanted, want, have, i, is) {
+				if sick != "" && strings.Contains(was[i], sick) || answersOfOthers(want, end, i, is) || answersOfPrevious(wanted, want, have, i, is) {
 					continue
 				}
 				if between == nil {
@@ -160,7 +160,7 @@ func answersOfOthers(want model.Stack, end observed.Stack, request int, is strin
 			if first.IsZero() {
 				first = members[j]
 			}
-			if members[j] != first && said(r.Transforms, r.Actions) == is {
+			if members[j] != first && reported(r.Transforms, r.Actions) == is {
 				return true
 			}
 		}
@@ -171,13 +171,13 @@ func answersOfOthers(want model.Stack, end observed.Stack, request int, is strin
 // answersOfFormer reports whether a request was answered like this by a rule behind the one that it met,
 // which belongs to another namespace or which a rule of another namespace grows out of: the one in front
 // may go before the other changes. Default actions are the last rules.
-func answersOfFormer(first, second model.Stack, have observed.Stack, request int, is string) bool {
+func answersOfPrevious(first, second model.Stack, have observed.Stack, request int, is string) bool {
 	q := requests[request]
 	for _, l := range have.Live(model.LoadBalancerID).Listeners {
 		if l.Port != q.port {
 			continue
 		}
-		if said(nil, l.Default) == is && defaultNamespace(first, l.Port) != defaultNamespace(second, l.Port) {
+		if reported(nil, l.Default) == is && defaultNamespace(first, l.Port) != defaultNamespace(second, l.Port) {
 			return true
 		}
 		var met []string
@@ -190,7 +190,7 @@ func answersOfFormer(first, second model.Stack, have observed.Stack, request int
 			if met == nil {
 				met = was
 			}
-			if said(r.Transforms, r.Actions) == is && len(was) > 0 && (slices.ContainsFunc(will, other) || slices.ContainsFunc(met, other)) {
+			if reported(r.Transforms, r.Actions) == is && len(was) > 0 && (slices.ContainsFunc(will, other) || slices.ContainsFunc(met, other)) {
 				return true
 			}
 		}

@@ -71,16 +71,16 @@ func (b *builder) permission(protocol string, from, to int32, source, descriptio
 		description = strings.TrimSpace("seen by audit " + description)
 	}
 	p := ec2types.IpPermission{IpProtocol: aws.String(protocol), FromPort: aws.Int32(from), ToPort: aws.Int32(to)}
-	said := aws.String(description)
+	reported := aws.String(description)
 	switch {
 	case strings.HasPrefix(source, "sg:"):
-		p.UserIdGroupPairs = []ec2types.UserIdGroupPair{{GroupId: aws.String(b.id(source)), Description: said}}
+		p.UserIdGroupPairs = []ec2types.UserIdGroupPair{{GroupId: aws.String(b.id(source)), Description: reported}}
 	case source == "prefix-list":
-		p.PrefixListIds = []ec2types.PrefixListId{{PrefixListId: aws.String(b.id(source)), Description: said}}
+		p.PrefixListIds = []ec2types.PrefixListId{{PrefixListId: aws.String(b.id(source)), Description: reported}}
 	case strings.Contains(source, ":"):
-		p.Ipv6Ranges = []ec2types.Ipv6Range{{CidrIpv6: aws.String(source), Description: said}}
+		p.Ipv6Ranges = []ec2types.Ipv6Range{{CidrIpv6: aws.String(source), Description: reported}}
 	default:
-		p.IpRanges = []ec2types.IpRange{{CidrIp: aws.String(source), Description: said}}
+		p.IpRanges = []ec2types.IpRange{{CidrIp: aws.String(source), Description: reported}}
 	}
 	return p
 }

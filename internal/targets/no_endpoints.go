@@ -76,7 +76,7 @@ func WhyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discov
 			}
 		}
 	}
-	said := noReadyEndpoints(svc)
+	reported := noReadyEndpoints(svc)
 	f := finding.Finding{Object: serviceRef(svc), Severity: finding.Warning, Reason: finding.ServiceWithoutEndpoints}
 	switch {
 	case len(waiting) > 0:
@@ -87,13 +87,13 @@ func WhyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discov
 	case endpoints > 0:
 		out.Emptied = false
 		f.Reason, f.Field = finding.TargetPortNotFound, targetPortField(svc, port)
-		f.Message = fmt.Sprintf("%s for port %d: targetPort %q is the name of no container port of its pods%s", said, port.Port, finding.Cut(port.TargetPort.String()), namedPorts(port.TargetPort, portless))
+		f.Message = fmt.Sprintf("%s for port %d: targetPort %q is the name of no container port of its pods%s", reported, port.Port, finding.Cut(port.TargetPort.String()), namedPorts(port.TargetPort, portless))
 		f.Fix = "correct one of the two"
 	case len(svc.Spec.Selector) == 0:
-		f.Field, f.Message, f.Fix = "spec.selector", said+" and no selector", "write its EndpointSlices, or set spec.selector"
+		f.Field, f.Message, f.Fix = "spec.selector", reported+" and no selector", "write its EndpointSlices, or set spec.selector"
 	default:
 		f.Reason, f.Field = finding.SelectorMatchesNoPod, "spec.selector"
-		f.Message = fmt.Sprintf("%s: spec.selector %q matches no pod that has an address", said, finding.Cut(labels.SelectorFromSet(svc.Spec.Selector).String()))
+		f.Message = fmt.Sprintf("%s: spec.selector %q matches no pod that has an address", reported, finding.Cut(labels.SelectorFromSet(svc.Spec.Selector).String()))
 		f.Fix = "correct it, or start pods with these labels"
 	}
 	out.Finding = f

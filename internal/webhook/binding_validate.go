@@ -54,7 +54,7 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 			return a, nil
 		}
 	}
-	if other, err := c.rival(b); err != nil {
+	if other, err := c.conflicting(b); err != nil {
 		return Answer{}, err
 	} else if other != nil {
 		return deny(checkExisting, "spec.targetGroupARN: target group %s is bound by TargetGroupBinding %s/%s already; both need multiClusterTargetGroup to share it",
@@ -110,9 +110,9 @@ func fieldText[T ~string](v *T) string {
 	return string(*v)
 }
 
-// rival finds another binding that must not share the target group with this one. A name alone is not compared: there may
+// conflicting finds another binding that must not share the target group with this one. A name alone is not compared: there may
 // be no target group of that name, and whoever writes it first must not keep others from one. The controller does that.
-func (c Config) rival(b *v1beta1.TargetGroupBinding) (*v1beta1.TargetGroupBinding, error) {
+func (c Config) conflicting(b *v1beta1.TargetGroupBinding) (*v1beta1.TargetGroupBinding, error) {
 	if b.Spec.TargetGroupARN == "" {
 		return nil, nil
 	}

@@ -162,10 +162,10 @@ func warnings(found finding.List) []string {
 // sameContent reports whether two states differ at most in metadata that is not read, such as the
 // plan.
 func sameContent(a, b *networkingv1.Ingress) bool {
-	return maps.Equal(said(a), said(b)) && equality.Semantic.DeepEqual(a.Spec, b.Spec)
+	return maps.Equal(reported(a), reported(b)) && equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-func said(ing *networkingv1.Ingress) map[string]string {
+func reported(ing *networkingv1.Ingress) map[string]string {
 	out := map[string]string{}
 	for k, v := range ing.Annotations {
 		if k == classAnnotation || strings.HasPrefix(k, prefix) && k != cluster.PlanAnnotation {
@@ -185,7 +185,7 @@ func (c Config) ourClass(ing *networkingv1.Ingress) bool {
 // unless it stops before the paths because the Ingress is held for another reason.
 func ofPaths(ing *networkingv1.Ingress) finding.List {
 	ref := finding.Ref{Kind: string(cluster.KindIngress), Namespace: ing.Namespace, Name: ing.Name}
-	said := settings.ParseIngress(ing.Annotations, ref)
+	reported := settings.ParseIngress(ing.Annotations, ref)
 	var out finding.List
 	for i, rule := range ing.Spec.Rules {
 		if rule.HTTP == nil {
@@ -198,7 +198,7 @@ func ofPaths(ing *networkingv1.Ingress) finding.List {
 					Object: ref, Field: fmt.Sprintf("spec.rules[%d].http.paths[%d]", i, j), Reason: finding.BackendUnsupported,
 					Message: "the backend is not a Service", Fix: "use a Service, or an actions annotation with port use-annotation", Blocks: finding.BlocksRule,
 				})
-			} else if f := said.Conditions[svc.Name].Check(); f != nil {
+			} else if f := reported.Conditions[svc.Name].Check(); f != nil {
 				out.Add(f.Finding(finding.BlocksRule))
 			}
 		}

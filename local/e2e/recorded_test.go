@@ -56,8 +56,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: oidc}
 subjects: [{kind: ServiceAccount, name: fulcrum, namespace: kube-system}]
 `
 
-// predecessor leaves a local world as another controller does that has served the recorded cases.
-type predecessor struct {
+// previous load balancer leaves a local world as another controller does that has served the recorded cases.
+type previous struct {
 	t       *testing.T
 	world   *world.World
 	applier *manifest.Applier
@@ -70,7 +70,7 @@ type predecessor struct {
 // them. It returns how many stacks and bindings there are.
 func leaveRecorded(t *testing.T, w *world.World) int {
 	t.Helper()
-	p := &predecessor{t: t, world: w, pods: map[string]int{}}
+	p := &previous{t: t, world: w, pods: map[string]int{}}
 	var err error
 	p.objects, err = cluster.NewMemory(time.Now)
 	p.check(err)
@@ -98,7 +98,7 @@ func leaveRecorded(t *testing.T, w *world.World) int {
 	return n
 }
 
-func (p *predecessor) check(err error) {
+func (p *previous) check(err error) {
 	p.t.Helper()
 	if err != nil {
 		p.t.Fatal(err)
@@ -106,7 +106,7 @@ func (p *predecessor) check(err error) {
 }
 
 // seed makes what the cases refer to.
-func (p *predecessor) seed() harness.Seeded {
+func (p *previous) seed() harness.Seeded {
 	p.t.Helper()
 	l := p.world.Layout()
 	network := harness.Seeded{VPC: l.VPC, NodeSG: l.NodeSG, Certs: l.Certificates}
@@ -123,7 +123,7 @@ func (p *predecessor) seed() harness.Seeded {
 }
 
 // apply applies the objects of a case, and pods for its Services.
-func (p *predecessor) apply(name string, text []byte) {
+func (p *previous) apply(name string, text []byte) {
 	p.t.Helper()
 	objects, err := manifest.Parse(text)
 	p.check(err)
@@ -149,7 +149,7 @@ func (p *predecessor) apply(name string, text []byte) {
 	}
 }
 
-func (p *predecessor) namespace(name string) {
+func (p *previous) namespace(name string) {
 	p.t.Helper()
 	_, err := p.world.Kube().CoreV1().Namespaces().Create(p.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
@@ -174,7 +174,7 @@ func podOf(service *corev1.Service, i int) *corev1.Pod {
 }
 
 // ready is an error until all pods are endpoints of their Services.
-func (p *predecessor) ready(ctx context.Context) error {
+func (p *previous) ready(ctx context.Context) error {
 	slices, err := p.world.Kube().DiscoveryV1().EndpointSlices("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (p *predecessor) ready(ctx context.Context) error {
 }
 
 // read takes what the API server has.
-func (p *predecessor) read() map[cluster.Ref]cluster.Object {
+func (p *previous) read() map[cluster.Ref]cluster.Object {
 	p.t.Helper()
 	out := map[cluster.Ref]cluster.Object{}
 	for _, typ := range cluster.Types() {
@@ -214,7 +214,7 @@ func (p *predecessor) read() map[cluster.Ref]cluster.Object {
 }
 
 // write gives the API server what has changed: new bindings, finalizers and status.
-func (p *predecessor) write(before map[cluster.Ref]cluster.Object) {
+func (p *previous) write(before map[cluster.Ref]cluster.Object) {
 	p.t.Helper()
 	for _, typ := range cluster.Types() {
 		for _, obj := range p.objects.All(typ.Kind) {
@@ -239,7 +239,7 @@ func (p *predecessor) write(before map[cluster.Ref]cluster.Object) {
 	}
 }
 
-func (p *predecessor) patch(obj cluster.Object, field string, value any) (crclient.Object, crclient.Patch) {
+func (p *previous) patch(obj cluster.Object, field string, value any) (crclient.Object, crclient.Patch) {
 	p.t.Helper()
 	data, err := json.Marshal(map[string]any{field: value})
 	p.check(err)
@@ -248,7 +248,7 @@ func (p *predecessor) patch(obj cluster.Object, field string, value any) (crclie
 }
 
 // status is that of an object as JSON has it; nil without one.
-func (p *predecessor) status(obj cluster.Object) any {
+func (p *previous) status(obj cluster.Object) any {
 	p.t.Helper()
 	data, err := json.Marshal(obj)
 	p.check(err)

@@ -79,7 +79,7 @@ func (s *Server) answerGRPC(_ any, stream grpc.ServerStream) error {
 	}
 }
 
-// raw is a message that is passed on unread.
+// raw is a message that is passed on unavailable.
 type raw []byte
 
 // rawCodec leaves raw messages alone and gives the rest to protobuf.

@@ -28,8 +28,8 @@ type Verdict struct {
 	Gone bool
 }
 
-// Judge judges a call. The caller holds the state lock.
-func Judge(c *store.Call, in any) Verdict {
+// Decide judges a call. The caller holds the state lock.
+func Decide(c *store.Call, in any) Verdict {
 	if c.Caller.Policies == nil || free[c.Service+":"+c.Operation] {
 		return Verdict{}
 	}

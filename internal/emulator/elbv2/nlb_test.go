@@ -399,8 +399,8 @@ func TestApplicationLoadBalancerAsTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	crowd := must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{Names: []string{"crowd"}}))(t).TargetGroups[0]
-	wantError(t, r.register(crowd, target(*second.LoadBalancerArn)), "TooManyTargets", "")
+	many := must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{Names: []string{"crowd"}}))(t).TargetGroups[0]
+	wantError(t, r.register(many, target(*second.LoadBalancerArn)), "TooManyTargets", "")
 	must(r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: front.LoadBalancerArn}))(t)
 	r.wantHealth(g, map[string]string{*app.LoadBalancerArn + ":80": "unused Target.NotInUse"})
 	r.sound()

@@ -57,10 +57,10 @@ type Server struct {
 	log   *slog.Logger
 	seen  accessLog
 
-	cancel context.CancelFunc
-	done   chan struct{}
-	close  sync.Once
-	said   string // the last error that was logged
+	cancel   context.CancelFunc
+	done     chan struct{}
+	close    sync.Once
+	reported string // the last error that was logged
 }
 
 // Start serves the emulator's load balancers until ctx ends or Close is called. From
@@ -177,10 +177,10 @@ func (s *Server) apply() time.Duration {
 			b.next = retryAfter
 		}
 	}
-	if text != s.said && text != "" {
+	if text != s.reported && text != "" {
 		s.log.Warn("not everything can be served", "error", text)
 	}
-	s.said = text
+	s.reported = text
 	return b.next
 }
 

@@ -72,7 +72,7 @@ func (g *TargetGroup) UnhealthyDrainsUntil(t *Target) time.Time {
 	if err != nil || n == 0 {
 		return time.Time{}
 	}
-	return t.Judged.Add(time.Duration(n) * time.Second)
+	return t.Compared.Add(time.Duration(n) * time.Second)
 }
 
 // drained is the health of a deregistered target, which an unhealthy one that still
@@ -158,7 +158,7 @@ func (w *Store) ReportHealth(r HealthReport) {
 	}
 	v := r.Verdict
 	if t.Verdict == nil || t.Verdict.State != v.State {
-		t.Judged = w.Clock.Now()
+		t.Compared = w.Clock.Now()
 	}
 	t.Verdict = &v
 	w.Bump()

@@ -23,7 +23,7 @@ type Target struct {
 	// there is none since registration.
 	Verdict *Verdict
 	// Judged is when the state of the verdict last changed.
-	Judged time.Time
+	Compared time.Time
 }
 
 // Verdict is what health checks found.

@@ -29,7 +29,7 @@ func BenchmarkPodReplacedAfterRegistration(b *testing.B) {
 		for b.Loop() {
 			flip = !flip
 			b.StopTimer()
-			w.put(crowdDoc(0, flip)) // the last pod has another name and address
+			w.put(manyDoc(0, flip)) // the last pod has another name and address
 			b.StartTimer()
 			w.run("b0")
 		}
@@ -56,7 +56,7 @@ func BenchmarkAddressNotKnownYet(b *testing.B) {
 	forPods(b, func(b *testing.B, w *harness) {
 		w.run("b0")
 		w.put(nodeDoc(9999)) // without any interface
-		w.put(strings.Replace(crowdDoc(0, true), "nodeName: n0", "nodeName: n9999", 1))
+		w.put(strings.Replace(manyDoc(0, true), "nodeName: n0", "nodeName: n9999", 1))
 		defer cpuTime(b)()
 		for b.Loop() {
 			w.run("b0")
@@ -171,19 +171,19 @@ func crowded(b *testing.B, bindings, nodes int) *harness {
 	for i := range bindings {
 		name := fmt.Sprintf("b%d", i)
 		w.aws.groups["arn/"+name+"/id"] = []*observed.Target(nil)
-		w.put(serviceDoc(fmt.Sprintf("s%d", i), "ClusterIP"), crowdDoc(i, false), strings.Replace(bindingDoc(name, fmt.Sprintf("s%d", i), "ip", 8080), "arn/"+name, "arn/"+name+"/id", 1))
+		w.put(serviceDoc(fmt.Sprintf("s%d", i), "ClusterIP"), manyDoc(i, false), strings.Replace(bindingDoc(name, fmt.Sprintf("s%d", i), "ip", 8080), "arn/"+name, "arn/"+name+"/id", 1))
 	}
 	return w
 }
 
-// addNode makes a node whose interface carries the addresses that crowdDoc gives to its pods.
+// addNode makes a node whose interface carries the addresses that manyDoc gives to its pods.
 func (w *harness) addNode(i, bindings int) {
 	w.t.Helper()
 	var addresses []string
 	for k := range bindings {
 		for j := range podsPerBinding + 1 {
 			if nodeOf(k, j) == i {
-				addresses = append(addresses, crowdAddress(k, j))
+				addresses = append(addresses, manyAddress(k, j))
 			}
 		}
 	}
@@ -201,16 +201,16 @@ func instanceOf(i int) string { return fmt.Sprintf("i-0%016x", uint64(i+1)*0x9e3
 // nodeOf is the node of pod j behind Service k; few of them are used in a large cluster.
 func nodeOf(k, j int) int { return (k + j) % 50 }
 
-func crowdAddress(k, j int) string { return fmt.Sprintf("10.%d.%d.%d", 1+k/250, k%250, 1+j) }
+func manyAddress(k, j int) string { return fmt.Sprintf("10.%d.%d.%d", 1+k/250, k%250, 1+j) }
 
-// crowdDoc are the pods of Service k; turned, the last is replaced by another.
-func crowdDoc(k int, turned bool) string {
+// manyDoc are the pods of Service k; turned, the last is replaced by another.
+func manyDoc(k int, turned bool) string {
 	var pods []pod
 	for j := range podsPerBinding {
 		if turned && j == podsPerBinding-1 {
 			j++
 		}
-		pods = append(pods, pod{name: fmt.Sprintf("p%d-%d", k, j), ip: crowdAddress(k, j), node: fmt.Sprintf("n%d", nodeOf(k, j)), serving: true})
+		pods = append(pods, pod{name: fmt.Sprintf("p%d-%d", k, j), ip: manyAddress(k, j), node: fmt.Sprintf("n%d", nodeOf(k, j)), serving: true})
 	}
 	return podDocs(fmt.Sprintf("s%d", k), pods...)
 }

@@ -65,9 +65,9 @@ type Turn struct {
 	Tenant string
 	// Within is how long the call may wait from when it is first asked for.
 	Within time.Duration
-	// Yields leaves half of what is admitted to the calls that do not yield, and most of it when the call is long past its
+	// LowPriority leaves half of what is admitted to the calls that have not, and most of it when the call is long past its
 	// deadline.
-	Yields bool
+	LowPriority bool
 }
 
 // The values that plans are made of.

@@ -45,7 +45,7 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Draft, boo
 			}
 		}
 	}
-	if !plan.Unread && plan.Remove && !settles(plan.Steps) && f.Described != nil && f.Described.Spec.TargetGroupARN != "" {
+	if !plan.Unavailable && plan.Remove && !settles(plan.Steps) && f.Described != nil && f.Described.Spec.TargetGroupARN != "" {
 		removal, err := p.plan(ctx, p.other(f.Stored, f.Described, false), bindingplan.MakeRemoval)
 		if err != nil {
 			return bindingplan.Draft{}, false, err

@@ -233,14 +233,14 @@ func TestAPodThatCannotBeWrittenDoesNotKeepTheOthersWaiting(t *testing.T) {
 
 func TestPodsThatAreNoEndpointsAreReported(t *testing.T) {
 	const missing = "False EndpointMissing: the pod is not an endpoint of Service web that can be registered; check that the Service selects it and has its %s address, and that its node is ready"
-	stray := gated(p1)
+	orphan := gated(p1)
 	tests := []struct{ name, doc, nodes, pods, want string }{
-		{"another address family", with(bindingDoc("a", "web", "ip", 8080), "ipAddressType: ipv6"), nodes, podDocs("web", stray), fmt.Sprintf(missing, "ipv6")},
-		{"the Service was turned to others", bindingDoc("a", "web", "ip", 8080), nodes, podDocs("other", stray) + "---" + podDocs("web", p2), fmt.Sprintf(missing, "ipv4")},
-		{"the node is down", bindingDoc("a", "web", "ip", 8080), strings.Replace(nodes, `"True"`, `"False"`, 1), podDocs("web", stray), fmt.Sprintf(missing, "ipv4")},
-		{"nodes are registered", bindingDoc("a", "web", "instance", 8080), nodes, podDocs("web", stray), "False EndpointMissing: nodes are registered in the target group, not pods; remove the readiness gate from the pod"},
+		{"another address family", with(bindingDoc("a", "web", "ip", 8080), "ipAddressType: ipv6"), nodes, podDocs("web", orphan), fmt.Sprintf(missing, "ipv6")},
+		{"the Service was turned to others", bindingDoc("a", "web", "ip", 8080), nodes, podDocs("other", orphan) + "---" + podDocs("web", p2), fmt.Sprintf(missing, "ipv4")},
+		{"the node is down", bindingDoc("a", "web", "ip", 8080), strings.Replace(nodes, `"True"`, `"False"`, 1), podDocs("web", orphan), fmt.Sprintf(missing, "ipv4")},
+		{"nodes are registered", bindingDoc("a", "web", "instance", 8080), nodes, podDocs("web", orphan), "False EndpointMissing: nodes are registered in the target group, not pods; remove the readiness gate from the pod"},
 		{"its containers are not ready", bindingDoc("a", "web", "ip", 8080), nodes, podDocs("web", pod{name: "p1", ip: "10.0.1.1", node: "n1", gate: "a", broken: true}), "none"},
-		{"it is about to go", bindingDoc("a", "web", "ip", 8080), nodes, strings.Replace(podDocs("other", stray), "uid: uid-p1,", `uid: uid-p1, deletionTimestamp: "2026-01-02T03:04:00Z", finalizers: [x],`, 1), "none"},
+		{"it is about to go", bindingDoc("a", "web", "ip", 8080), nodes, strings.Replace(podDocs("other", orphan), "uid: uid-p1,", `uid: uid-p1, deletionTimestamp: "2026-01-02T03:04:00Z", finalizers: [x],`, 1), "none"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -32,8 +32,8 @@ type run struct {
 	// checkpoint is as last written.
 	checkpoint string
 
-	settled bool // the target group needs no look for targets whose pods are gone
-	unread  bool // the targets cannot be read
+	settled     bool // the target group needs no look for targets whose pods are gone
+	unavailable bool // the targets cannot be read
 }
 
 // Reconcile brings the targets of one binding, and the rules in front of them, to what is asked for: it reads facts,
@@ -86,7 +86,7 @@ func (p *run) reconcile(ctx context.Context, f *bindingplan.Facts) error {
 // carryOut carries a plan out and reports.
 func (p *run) carryOut(ctx context.Context, f *bindingplan.Facts, plan *bindingplan.Plan) error {
 	done := p.steps(ctx, f, plan)
-	p.unread, p.out.Deferred = plan.Unread, plan.Deferred
+	p.unavailable, p.out.Deferred = plan.Unavailable, plan.Deferred
 	f.Now = p.r.Now()
 	f.Reported = p.reported
 	return p.report(ctx, f, plan.Report(f, done))
@@ -124,7 +124,7 @@ func (p *run) removeGone(ctx context.Context, f *bindingplan.Facts, run error) e
 	if old := p.r.memory.get(p.key).registration.binding; old != nil && w != nil && w.Spec.TargetGroupARN == "" {
 		w = old // a group given by name that cannot be looked up now
 	}
-	if p.settled || p.unread || p.v.Err() != nil || w == nil || w.Spec.TargetGroupARN == "" || p.r.fence() != nil {
+	if p.settled || p.unavailable || p.v.Err() != nil || w == nil || w.Spec.TargetGroupARN == "" || p.r.fence() != nil {
 		return run
 	}
 	g := p.other(f.Stored, w, f.Absent)

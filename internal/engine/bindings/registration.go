@@ -17,8 +17,8 @@ type registration struct {
 	targets *targets.IdentitySet
 	// written is when a target was last registered or taken out.
 	written time.Time
-	// unsure: a registration may have taken effect although it failed.
-	unsure bool
+	// unknown: a registration may have taken effect although it failed.
+	unknown bool
 	// drift is what others seem to have changed.
 	drift targetDrift
 }
@@ -82,7 +82,7 @@ func noteEmptied(e entry, _ moment) entry {
 
 // noteUnknown is for a registration that may have taken effect although it failed.
 func noteUnknown(e entry, _ moment) entry {
-	e.registration.unsure = e.registration.binding != nil
+	e.registration.unknown = e.registration.binding != nil
 	return e
 }
 
@@ -90,7 +90,7 @@ func noteUnknown(e entry, _ moment) entry {
 func (r registration) driftIn(live []*observed.Target) (d targetDrift) {
 	live = slices.DeleteFunc(slices.Clone(live), targets.Draining)
 	d.missing = r.targets.Missing(live)
-	if !r.binding.Spec.MultiClusterTargetGroup && !r.unsure {
+	if !r.binding.Spec.MultiClusterTargetGroup && !r.unknown {
 		for _, t := range live {
 			if !r.targets.Has(t) {
 				d.added = append(d.added, targets.CanonicalIdentity(targets.IdentityOf(t)))

@@ -29,10 +29,10 @@ func (p *run) registerTurn() Turn { return Turn{Tenant: p.key.Namespace, Within:
 // deregisterTurn is the turn of a call that takes targets out. Registrations come first, unless an address is
 // another pod's already.
 func (p *run) deregisterTurn(list []*observed.Target) Turn {
-	t := Turn{Tenant: p.key.Namespace, Within: runningWithin, Yields: true}
+	t := Turn{Tenant: p.key.Namespace, Within: runningWithin, LowPriority: true}
 	switch targets.DepartureOf(p.r.Cluster.View().Unsubscribed(), p.key.Namespace, list, p.r.memory.get(p.key).leavingSince) {
 	case targets.GivenAway:
-		t.Within, t.Yields = registerWithin, false
+		t.Within, t.LowPriority = registerWithin, false
 	case targets.Ended:
 		t.Within = endedWithin
 	}

@@ -47,11 +47,11 @@ func TestATargetThatWaitsIsMoreUrgentWhenItsPodIsGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect := func(what string, within time.Duration, yields bool) {
+	expect := func(what string, within time.Duration, lowPriority bool) {
 		t.Helper()
 		w.now = w.now.Add(5 * time.Second)
 		w.run("a")
-		if b.turn.Within != within || b.turn.Yields != yields {
+		if b.turn.Within != within || b.turn.LowPriority != lowPriority {
 			t.Errorf("%s: %+v", what, b.turn)
 		}
 	}

@@ -109,7 +109,7 @@ func (r *report) programmed() (metav1.Condition, bool) {
 	case live && lb.Active:
 		return condition(of, metav1.ConditionTrue, gwv1.GatewayReasonProgrammed, lb.ARN, r.gw.Generation), true
 	case live:
-		return condition(of, metav1.ConditionUnknown, gwv1.GatewayReasonPending, "Waiting for load balancer to be active.", r.gw.Generation), true
+		return condition(of, metav1.ConditionUnknown, gwv1.GatewayReasonPending, "the load balancer is not active yet; it is checked again until it is", r.gw.Generation), true
 	case r.isProgrammed() && (r.o.Err != nil || r.blocked()):
 		return metav1.Condition{}, false
 	}

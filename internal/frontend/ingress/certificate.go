@@ -64,7 +64,7 @@ func (t *translation) holdsImports(m *member) bool {
 	held := of.Imports(securePort, secrets)
 	if len(held.ARNs) == 0 && held.Fault != nil && of.ServesOn(securePort, m.Member) {
 		of.ReportUnavailable(securePort, secrets[0], *held.Fault)
-		m.HoldCertificates(securePort, held.Unread, secrets[0].By.Field)
+		m.HoldCertificates(securePort, held.Unavailable, secrets[0].By.Field)
 		m.Imported = append(m.Imported, held.Names...)
 		return true
 	}

@@ -11,7 +11,7 @@ import (
 // that are live, and nothing else.
 
 // retainFormer keeps what is left of Ingresses that carry the finalizer and are not accepted.
-func (t *translation) retainFormer() {
+func (t *translation) retainPrevious() {
 	for _, m := range t.previousIngresses {
 		m.Ports = m.set.ListenPorts.Value
 		if len(m.Ports) == 0 {

@@ -27,7 +27,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	t.FindMissingClass()
 	if len(t.Members) == 0 {
-		t.retainFormer()
+		t.retainPrevious()
 		// A load balancer of one Ingress alone stays as it is while that cannot be placed.
 		t.Stack.Held.Everything = g.notAccepted || len(t.Previous) > 0 && id.Namespace != ""
 		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id)
@@ -103,7 +103,7 @@ func (t *translation) build() {
 	for _, p := range t.Ports {
 		alb.Listeners = append(alb.Listeners, t.listener(p))
 	}
-	t.retainFormer()
+	t.retainPrevious()
 	t.retainLost()
 	t.groups.Finish(&t.Stack)
 	t.ManagedCertificates()

@@ -200,7 +200,7 @@ func (t *translation) keepScheme() {
 // keepFormerScheme lets a member that names no scheme and comes from another stack ask for the one of the load balancer
 // that serves it, where a new one is made for it: clients that reach it are to reach it there as well. Once made, the
 // load balancer keeps its scheme as any does that names none.
-func (t *translation) keepFormerScheme() {
+func (t *translation) keepPreviousScheme() {
 	if t.LiveLoadBalancer() != nil {
 		return
 	}
@@ -208,7 +208,7 @@ func (t *translation) keepFormerScheme() {
 		if m.leavers || m.Set.Scheme.Present() || t.Guest != nil && t.Guest(m.Member) {
 			continue
 		}
-		if scheme := t.formerScheme(m); scheme != "" && scheme != t.opt.DefaultScheme {
+		if scheme := t.previousScheme(m); scheme != "" && scheme != t.opt.DefaultScheme {
 			m.Set.Scheme = settings.Of(scheme, finding.Origin{Object: m.Ref, Field: schemeAnnotation})
 			t.Found.Add(finding.Finding{
 				Object: m.Ref, Field: schemeAnnotation, Reason: finding.SchemeKept, Severity: finding.Warning,
@@ -221,7 +221,7 @@ func (t *translation) keepFormerScheme() {
 
 // formerScheme is the scheme of the load balancer of another stack that the status of a member shows; "" if there is
 // none, or if it is not known yet.
-func (t *translation) formerScheme(m *member) model.Scheme {
+func (t *translation) previousScheme(m *member) model.Scheme {
 	for _, id := range ownership.Claims(t.view, m.svc) {
 		shows := m.shows()
 		if id == t.ID || shows == "" {
@@ -268,7 +268,7 @@ func (t *translation) moves() {
 			t.Stack.Contested = true
 			if t.Live != nil && !t.isOurs(shows) {
 				partial := m.lost || m.Blocked || slices.ContainsFunc(m.ports, func(p *port) bool { return p.held })
-				t.Stack.Arriving = append(t.Stack.Arriving, model.Arrival{Member: m.Ref, From: t.formerScheme(m), Partial: partial})
+				t.Stack.Arriving = append(t.Stack.Arriving, model.Arrival{Member: m.Ref, From: t.previousScheme(m), Partial: partial})
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func (t *translation) build() {
 	}
 	t.findGuests()
 	t.keepScheme()
-	t.keepFormerScheme()
+	t.keepPreviousScheme()
 	lb := t.LoadBalancer()
 	t.MemberFaults()
 	t.unreachable(lb)

@@ -49,7 +49,7 @@ func (k *Keeper) readHooks(ctx context.Context) ([]hook, error) {
 		}
 		out = append(out, h)
 	}
-	if err := k.unread(err); err != nil {
+	if err := k.unavailable(err); err != nil {
 		return nil, err
 	}
 	validating := k.Hooks.ValidatingWebhookConfigurations()
@@ -64,7 +64,7 @@ func (k *Keeper) readHooks(ctx context.Context) ([]hook, error) {
 		}
 		out = append(out, h)
 	}
-	return out, k.unread(err)
+	return out, k.unavailable(err)
 }
 
 // change is one of a JSON patch.

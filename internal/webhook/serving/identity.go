@@ -32,7 +32,7 @@ type identity struct{ CA, Cert, Key []byte }
 // newIdentity makes a CA and a certificate for the names. CAs of the former bundle that are still
 // valid stay in the new one, so that replicas which serve the former certificate are trusted until
 // they serve the new one.
-func newIdentity(names []string, former []byte, now time.Time) (identity, error) {
+func newIdentity(names []string, previous []byte, now time.Time) (identity, error) {
 	ca := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "fulcrum-webhook-ca"}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
@@ -72,7 +72,7 @@ func newIdentity(names []string, former []byte, now time.Time) (identity, error)
 		return identity{}, fmt.Errorf("encode the key: %w", err)
 	}
 	bundle := encode("CERTIFICATE", caDER)
-	for i, old := range authorities(former) {
+	for i, old := range authorities(previous) {
 		if i+1 < maxAuthorities && old.NotAfter.After(now) {
 			bundle = append(bundle, encode("CERTIFICATE", old.Raw)...)
 		}

@@ -127,12 +127,12 @@ func (k *Keeper) agree(ctx context.Context) (identity, error) {
 			k.once("foreign", "the webhooks' certificate expires soon, does not cover the webhooks' names, or is not signed by its ca.crt; the controller did not create it and does not replace it", "secret", k.Secret)
 			return id, nil
 		}
-		former := id.CA
+		previous := id.CA
 		if missing {
 			// Where the Secret was deleted, other replicas serve its certificate until they see the new one.
-			former = k.kept.CA
+			previous = k.kept.CA
 		}
-		if id, err = newIdentity(k.names(), former, k.Now()); err != nil {
+		if id, err = newIdentity(k.names(), previous, k.Now()); err != nil {
 			return identity{}, err
 		}
 		next := have.DeepCopy()
@@ -189,8 +189,8 @@ func (k *Keeper) once(what, message string, values ...any) {
 	}
 }
 
-// unread ignores configurations that do not exist or may not be read.
-func (k *Keeper) unread(err error) error {
+// unavailable ignores configurations that do not exist or may not be read.
+func (k *Keeper) unavailable(err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
 		return nil

@@ -26,11 +26,11 @@ func TestWithoutVerb(t *testing.T) {
 						a.configure(nil)
 						at, now := clock()
 						k := a.keeper(now)
-						var said strings.Builder
-						k.Log = funcr.New(func(_, args string) { said.WriteString(args) }, funcr.Options{})
+						var reported strings.Builder
+						k.Log = funcr.New(func(_, args string) { reported.WriteString(args) }, funcr.Options{})
 						note := func(err error) {
 							if err != nil {
-								said.WriteString(err.Error())
+								reported.WriteString(err.Error())
 							}
 						}
 						for month := range 24 { // the certificate is renewed in between
@@ -44,8 +44,8 @@ func TestWithoutVerb(t *testing.T) {
 						if !a.lacked {
 							t.Error("the verb is not used")
 						}
-						if !strings.Contains(said.String(), "no right to") && !strings.Contains(said.String(), "Forbidden") {
-							t.Errorf("nothing says what is missing: %s", said.String())
+						if !strings.Contains(reported.String(), "no right to") && !strings.Contains(reported.String(), "Forbidden") {
+							t.Errorf("nothing says what is missing: %s", reported.String())
 						}
 						if k.Certificate() == nil {
 							t.Error("there is no certificate")

@@ -69,9 +69,9 @@ func (d *demo) applyGateways(ctx context.Context) error {
 		}
 	}
 	return await.True(ctx, limitConverge, func(ctx context.Context) error {
-		said, err := d.talkTCP(ctx, shown["queues"])
+		reported, err := d.talkTCP(ctx, shown["queues"])
 		if err == nil {
-			d.seen("TCPRoute  %s", said)
+			d.seen("TCPRoute  %s", reported)
 		}
 		return err
 	})

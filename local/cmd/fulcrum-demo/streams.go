@@ -92,14 +92,14 @@ func (d *demo) talkToStreams(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		var said string
+		var reported string
 		if err := await.True(ctx, limitConverge, func(ctx context.Context) error {
-			said, err = s.talk(ctx, hostname)
+			reported, err = s.talk(ctx, hostname)
 			return err
 		}); err != nil {
 			return fmt.Errorf("%s %s: %w", s.kind, s.service, err)
 		}
-		d.seen("%s %-8s %s", s.kind, s.service, said)
+		d.seen("%s %-8s %s", s.kind, s.service, reported)
 	}
 	return nil
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// keepUnreadCertificates keeps the live certificates of a listener for want of what a member's choice
+// keepUnavailableCertificates keeps the live certificates of a listener for want of what a member's choice
 // needs. The rules of the member are held only where it has a host that the listener does not serve
 // yet, and that no live certificate may cover.
-func (cc *certificateChoice) keepUnreadCertificates(out *certificates, l model.Listener, live *observed.Listener, choice model.CertChoice, f observed.Fault) {
+func (cc *certificateChoice) keepUnavailableCertificates(out *certificates, l model.Listener, live *observed.Listener, choice model.CertChoice, f observed.Fault) {
 	var of finding.Origin
 	switch c := choice.(type) {
 	case model.CertARNs:
@@ -25,7 +25,7 @@ func (cc *certificateChoice) keepUnreadCertificates(out *certificates, l model.L
 			of.Field = c.Fields[0]
 		}
 	}
-	out.Unread = true
+	out.Unavailable = true
 	now, reach := fmt.Sprintf("port %d keeps its certificates", l.Port), finding.BlocksNothing
 	switch {
 	case live == nil || live.Protocol != l.Protocol():

@@ -102,8 +102,8 @@ func union[K comparable, V any](a, b map[K]V) map[K]bool {
 	return out
 }
 
-// judge compares what is there with what is expected.
-type judge struct {
+// comparison compares what is there with what is expected.
+type comparison struct {
 	course  course
 	epochs  []epoch // that have begun
 	ids     map[string]string
@@ -113,7 +113,7 @@ type judge struct {
 // expect begins to compare.
 func (w *testCluster) expect(c course) {
 	w.looking.Lock()
-	w.judge = &judge{course: c, epochs: []epoch{{facts: c.epochs[0]}}, ids: w.facts().ids}
+	w.comparison = &comparison{course: c, epochs: []epoch{{facts: c.epochs[0]}}, ids: w.facts().ids}
 	w.dirty = true
 	w.looking.Unlock()
 	w.look()
@@ -122,7 +122,7 @@ func (w *testCluster) expect(c course) {
 // perform lets a victim act. Its effect is expected from now on, and required after a while.
 func (w *testCluster) perform(a act) {
 	w.looking.Lock()
-	if j := w.judge; j != nil {
+	if j := w.comparison; j != nil {
 		j.epochs = append(j.epochs, epoch{j.course.epochs[len(j.epochs)], time.Now(), a.within})
 	}
 	w.looking.Unlock()
@@ -131,7 +131,7 @@ func (w *testCluster) perform(a act) {
 
 // allowed are the values of a fact that may be seen now: that of the last epoch, and as long as an
 // act need not be effective, what it changes.
-func allowed[V any](j *judge, now time.Time, of func(facts) V, same func(V, V) bool) []V {
+func allowed[V any](j *comparison, now time.Time, of func(facts) V, same func(V, V) bool) []V {
 	out := []V{of(j.epochs[len(j.epochs)-1].facts)}
 	for i := len(j.epochs) - 1; i > 0; i-- {
 		e := j.epochs[i]
@@ -145,7 +145,7 @@ func allowed[V any](j *judge, now time.Time, of func(facts) V, same func(V, V) b
 func equal[V comparable](a, b V) bool { return a == b }
 
 // deadline is when the next act has to be effective; false if all are.
-func (j *judge) deadline(now time.Time) (time.Time, bool) {
+func (j *comparison) deadline(now time.Time) (time.Time, bool) {
 	var next time.Time
 	for _, e := range j.epochs {
 		if at := e.since.Add(e.within); at.After(now) && (next.IsZero() || at.Before(next)) {
@@ -160,7 +160,7 @@ func (j *judge) deadline(now time.Time) (time.Time, bool) {
 func (w *testCluster) look() {
 	w.looking.Lock()
 	defer w.looking.Unlock()
-	j := w.judge
+	j := w.comparison
 	if j == nil || j.epochs == nil || len(j.verdict) > 0 || !w.dirty || w.rec.Failed() {
 		return
 	}
@@ -171,12 +171,12 @@ func (w *testCluster) look() {
 	}
 }
 
-func (j *judge) begun() time.Time {
+func (j *comparison) begun() time.Time {
 	return time.Date(2000, 1, 1, 0, 10, 0, 0, time.UTC) // of the bubble, and ten minutes to come up
 }
 
 // compare lists what is not as it may be.
-func (w *testCluster) compare(j *judge, now time.Time, got facts) []string {
+func (w *testCluster) compare(j *comparison, now time.Time, got facts) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	for k := range w.keys(j, got) {
@@ -206,7 +206,7 @@ func (w *testCluster) compare(j *judge, now time.Time, got facts) []string {
 
 // keys are the settings that are compared. What the attacker may add to a shared load balancer is
 // not among them.
-func (w *testCluster) keys(j *judge, got facts) map[string]bool {
+func (w *testCluster) keys(j *comparison, got facts) map[string]bool {
 	keys := map[string]bool{}
 	for _, e := range j.epochs {
 		maps.Copy(keys, union(e.settings, nil))
@@ -225,7 +225,7 @@ func (w *testCluster) keys(j *judge, got facts) map[string]bool {
 }
 
 // compareIDs finds what was deleted and made again.
-func (j *judge) compareIDs(now time.Time, got facts) []string {
+func (j *comparison) compareIDs(now time.Time, got facts) []string {
 	var out []string
 	for k := range union(j.ids, got.ids) {
 		was, is := j.ids[k], got.ids[k]
@@ -240,7 +240,7 @@ func (j *judge) compareIDs(now time.Time, got facts) []string {
 
 // compareTargets allows what is between two epochs: nothing that none has, and everything that all
 // have.
-func (j *judge) compareTargets(now time.Time, got facts) []string {
+func (j *comparison) compareTargets(now time.Time, got facts) []string {
 	var out []string
 	names := map[string]bool{}
 	for _, e := range j.epochs {
@@ -267,15 +267,15 @@ func (j *judge) compareTargets(now time.Time, got facts) []string {
 }
 
 // absolve ends the comparison, where a case is about what the victims do themselves.
-func (w *testCluster) absolve() { w.judge = &judge{} }
+func (w *testCluster) absolve() { w.comparison = &comparison{} }
 
 // drive lets time pass and looks where something has to be effective.
 func (w *testCluster) drive(d time.Duration) {
 	end := time.Now().Add(d)
 	for {
 		until := end
-		if w.judge != nil {
-			if at, ok := w.judge.deadline(time.Now()); ok && at.Before(end) {
+		if w.comparison != nil {
+			if at, ok := w.comparison.deadline(time.Now()); ok && at.Before(end) {
 				until = at
 			}
 		}
@@ -292,5 +292,5 @@ func (w *testCluster) drive(d time.Duration) {
 
 // wrong reports whether the history has failed already.
 func (w *testCluster) wrong() bool {
-	return w.rec.Failed() || w.judge != nil && len(w.judge.verdict) > 0
+	return w.rec.Failed() || w.comparison != nil && len(w.comparison.verdict) > 0
 }

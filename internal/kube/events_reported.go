@@ -17,19 +17,19 @@ import (
 // normal event, which shows that something has happened since. Normal events are always written,
 // because they are created only for changes.
 type events struct {
-	mu    sync.Mutex
-	said  map[types.UID]*history
-	lasts map[string][]lasting // by what they are about, as in cluster.Lasting
+	mu       sync.Mutex
+	reported map[types.UID]*history
+	lasts    map[string][]lasting // by what they are about, as in cluster.Lasting
 }
 
 // history is what was written about an object.
 type history struct {
-	since  time.Time // when the present hour of writes began
-	writes int       // in it
-	said   map[said]*record
+	since    time.Time // when the present hour of writes began
+	writes   int       // in it
+	reported map[reported]*record
 }
 
-type said struct{ reason, message string }
+type reported struct{ reason, message string }
 
 // record is one Event object.
 type record struct {
@@ -42,9 +42,9 @@ type record struct {
 type lasting struct {
 	uid types.UID
 	ev  cluster.Event
-	key said
-	// apart is set if a normal event does not show that it is over: it is about the writes of an object, whose runs go well.
-	apart bool
+	key reported
+	// separate is set if a normal event does not show that it is over: it is about the writes of an object, whose runs go well.
+	separate bool
 }
 
 // requestID is the part of AWS's answers that differs each time.
@@ -67,33 +67,33 @@ const (
 func (e *events) fresh(uid types.UID, ev cluster.Event, at time.Time) (cluster.Event, record, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.said == nil || len(e.said) > maxRemembered {
-		e.said, e.lasts = map[types.UID]*history{}, map[string][]lasting{}
+	if e.reported == nil || len(e.reported) > maxRemembered {
+		e.reported, e.lasts = map[types.UID]*history{}, map[string][]lasting{}
 	}
 	ev.Message = eventMessage(ev.Message)
 	if !ev.Warning && !ev.Once {
 		return ev, record{count: 1, first: at, last: at}, true
 	}
-	h := e.said[uid]
+	h := e.reported[uid]
 	if h == nil {
-		h = &history{since: at, said: map[said]*record{}}
-		e.said[uid] = h
+		h = &history{since: at, reported: map[reported]*record{}}
+		e.reported[uid] = h
 	}
 	h.hour(at)
-	if len(h.said) >= maxPerObject {
+	if len(h.reported) >= maxPerObject {
 		h.prune(at)
 	}
-	if h.said[keyOf(ev)] != nil {
+	if h.reported[keyOf(ev)] != nil {
 		return ev, record{}, false // raise writes it
 	}
-	if len(h.said) >= maxPerObject || h.writes >= maxPerObject {
+	if len(h.reported) >= maxPerObject || h.writes >= maxPerObject {
 		return ev, record{}, false
 	}
-	if len(h.said) == maxPerObject-1 {
+	if len(h.reported) == maxPerObject-1 {
 		ev = overflow(ev.Ref)
 	}
 	r := &record{count: 1, first: at, last: at}
-	h.said[keyOf(ev)] = r
+	h.reported[keyOf(ev)] = r
 	h.writes++
 	return ev, *r, true
 }
@@ -107,9 +107,9 @@ func (h *history) hour(at time.Time) {
 
 // prune removes what was not written for so long that the API server has deleted it.
 func (h *history) prune(at time.Time) {
-	for k, r := range h.said {
+	for k, r := range h.reported {
 		if at.Sub(r.last) >= repeatAfter {
-			delete(h.said, k)
+			delete(h.reported, k)
 		}
 	}
 }
@@ -121,16 +121,16 @@ func overflow(ref cluster.Ref) cluster.Event {
 		Message: reason + ": this object has more faults than events are written for; correct those in the other events, or see all of them with fulcrum plan"}
 }
 
-func keyOf(ev cluster.Event) said {
+func keyOf(ev cluster.Event) reported {
 	text := ev.Message
 	if strings.Contains(strings.ToLower(text), "request") { // few have it, and the expression costs many times as much
 		text = requestID.ReplaceAllString(text, "")
 	}
-	return said{ev.Reason, text}
+	return reported{ev.Reason, text}
 }
 
 // named records the Event object of a warning that was written.
-func (e *events) named(uid types.UID, key said, name string) {
+func (e *events) named(uid types.UID, key reported, name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if r := e.record(uid, key); r != nil {
@@ -139,9 +139,9 @@ func (e *events) named(uid types.UID, key said, name string) {
 }
 
 // record is that of a warning, nil if there is none. The lock is held.
-func (e *events) record(uid types.UID, key said) *record {
-	if h := e.said[uid]; h != nil {
-		return h.said[key]
+func (e *events) record(uid types.UID, key reported) *record {
+	if h := e.reported[uid]; h != nil {
+		return h.reported[key]
 	}
 	return nil
 }
@@ -150,20 +150,20 @@ func (e *events) record(uid types.UID, key said) *record {
 func (e *events) forget(uid types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	h := e.said[uid]
+	h := e.reported[uid]
 	if h == nil {
 		return
 	}
-	kept := map[said]*record{}
+	kept := map[reported]*record{}
 	for _, all := range e.lasts {
 		for _, l := range all {
-			if r := h.said[l.key]; r != nil && l.apart && l.uid == uid {
+			if r := h.reported[l.key]; r != nil && l.separate && l.uid == uid {
 				kept[l.key] = r
 			}
 		}
 	}
-	if h.said = kept; len(kept) == 0 {
-		delete(e.said, uid)
+	if h.reported = kept; len(kept) == 0 {
+		delete(e.reported, uid)
 	}
 }
 
@@ -171,8 +171,8 @@ func (e *events) forget(uid types.UID) {
 func (e *events) unrecord(uid types.UID, ev cluster.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if h := e.said[uid]; h != nil {
-		delete(h.said, keyOf(ev))
+	if h := e.reported[uid]; h != nil {
+		delete(h.reported, keyOf(ev))
 	}
 }
 
@@ -193,7 +193,7 @@ func (e *events) last(of string, all []lasting) {
 		l.key = keyOf(l.ev)
 		out = append(out, l)
 	}
-	if len(out) == 0 || e.said == nil {
+	if len(out) == 0 || e.reported == nil {
 		delete(e.lasts, of)
 		return
 	}
@@ -225,11 +225,11 @@ func (e *events) due(at time.Time, most int) (out []raised) {
 
 // emitAgain counts a warning that lasts, nil if it is not to be written now.
 func (e *events) emitAgain(l lasting, at time.Time) *record {
-	h := e.said[l.uid]
+	h := e.reported[l.uid]
 	if h == nil {
 		return nil
 	}
-	r := h.said[l.key]
+	r := h.reported[l.key]
 	if r != nil && at.Sub(r.last) < emitAfter {
 		return nil
 	}
@@ -238,11 +238,11 @@ func (e *events) emitAgain(l lasting, at time.Time) *record {
 		return nil
 	}
 	if r == nil { // it was above maxPerObject before
-		if len(h.said) >= maxPerObject {
+		if len(h.reported) >= maxPerObject {
 			return nil
 		}
 		r = &record{first: at}
-		h.said[l.key] = r
+		h.reported[l.key] = r
 	}
 	h.writes++
 	r.count++

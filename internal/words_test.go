@@ -1,0 +1,227 @@
+package internal
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// word is what to write in place of a word, and where the word is looked for.
+type word struct {
+	instead  string
+	anywhere bool // also in comments and in names of tests
+}
+
+// readWords reads testdata/words.txt.
+func readWords(text string) (map[string]word, error) {
+	words := map[string]word{}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		left, instead, ok := strings.Cut(line, ":")
+		of := strings.Fields(left)
+		if !ok || len(of) < 2 || of[0] != "any" && of[0] != "name" {
+			return nil, fmt.Errorf("words: %q is not of the form \"any WORD...: INSTEAD\" or \"name WORD...: INSTEAD\"", line)
+		}
+		for _, w := range of[1:] {
+			words[w] = word{strings.TrimSpace(instead), of[0] == "any"}
+		}
+	}
+	return words, nil
+}
+
+func TestWords(t *testing.T) {
+	text, err := os.ReadFile("testdata/words.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, err := readWords(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(words) == 0 {
+		t.Fatal("testdata/words.txt has no word")
+	}
+	faults, err := oddWords("..", words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range faults {
+		t.Error(f)
+	}
+}
+
+// oddWords finds words in the names of Go files, in declared names, in comments, and in the last column of the glossary.
+func oddWords(root string, words map[string]word) ([]string, error) {
+	var faults []string
+	find := func(at, what, name string, sentence bool) {
+		for _, w := range splitWords(name) {
+			if odd, ok := words[w]; ok && (odd.anywhere || !sentence) {
+				faults = append(faults, fmt.Sprintf("%s: %s has %q; write: %s", at, what, w, odd.instead))
+			}
+		}
+	}
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && p != root && (d.Name() == "bin" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")) {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(p, ".go") {
+			return nil
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, p, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil || ast.IsGenerated(file) {
+			return err
+		}
+		rel, err := filepath.Rel(root, p)
+		if err != nil {
+			return err
+		}
+		at := func(pos token.Pos) string {
+			return fmt.Sprintf("%s:%d", filepath.ToSlash(rel), fset.Position(pos).Line)
+		}
+		find(filepath.ToSlash(rel), "the name of the file", strings.TrimSuffix(d.Name(), ".go"), false)
+		for _, group := range file.Comments {
+			for _, c := range group.List {
+				find(at(c.Pos()), "a comment", c.Text, true)
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			for _, id := range declared(n) {
+				find(at(id.Pos()), id.Name, id.Name, strings.HasPrefix(id.Name, "Test"))
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	architecture, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		return nil, err
+	}
+	glossary := false
+	for i, line := range strings.Split(string(architecture), "\n") {
+		if strings.HasPrefix(line, "#") {
+			glossary = strings.HasPrefix(line, "## Glossary")
+		}
+		if m := glossaryRow.FindStringSubmatch(line); glossary && m != nil && strings.TrimSpace(m[2]) != "" && m[1] != "Word" && !strings.HasPrefix(m[2], "---") {
+			faults = append(faults, fmt.Sprintf("ARCHITECTURE.md:%d: the code has other words for %s:%s", i+1, m[1], m[2]))
+		}
+	}
+	return faults, nil
+}
+
+// glossaryRow is a row of a table with a third column, as the glossary has one for what else a thing is called.
+var glossaryRow = regexp.MustCompile(`^\| ([^|]+) \|[^|]*\|([^|]*)\|$`)
+
+// declared are the names that a node declares.
+func declared(n ast.Node) []*ast.Ident {
+	switch n := n.(type) {
+	case *ast.FuncDecl:
+		return []*ast.Ident{n.Name}
+	case *ast.TypeSpec:
+		return []*ast.Ident{n.Name}
+	case *ast.ValueSpec:
+		return n.Names
+	case *ast.Field:
+		return n.Names
+	case *ast.AssignStmt:
+		return defined(n.Tok, n.Lhs...)
+	case *ast.RangeStmt:
+		return defined(n.Tok, n.Key, n.Value)
+	}
+	return nil
+}
+
+// defined are the names on the left of a short declaration.
+func defined(tok token.Token, left ...ast.Expr) []*ast.Ident {
+	var names []*ast.Ident
+	for _, e := range left {
+		if id, ok := e.(*ast.Ident); ok && tok == token.DEFINE {
+			names = append(names, id)
+		}
+	}
+	return names
+}
+
+// splitWords are the words of a text in lower case; a capital letter after a small one begins a word.
+func splitWords(s string) []string {
+	var words []string
+	var word []rune
+	end := func() {
+		if len(word) > 0 {
+			words = append(words, strings.ToLower(string(word)))
+			word = nil
+		}
+	}
+	letters := []rune(s)
+	for i, r := range letters {
+		if !unicode.IsLetter(r) {
+			end()
+			continue
+		}
+		if unicode.IsUpper(r) && i > 0 && (unicode.IsLower(letters[i-1]) || unicode.IsUpper(letters[i-1]) && i+1 < len(letters) && unicode.IsLower(letters[i+1])) {
+			end()
+		}
+		word = append(word, r)
+	}
+	end()
+	return words
+}
+
+func TestOddWordsAreFound(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"rivals_of.go":    "package a\n\n// plainDeed does a deed and is judged.\nfunc plainDeed(judgeOf int) {\n\tAWSPast := judgeOf\n\tfor lane := range AWSPast {\n\t\tprintln(lane)\n\t}\n}\n\nfunc TestItIsJudged() {}\n\nfunc TestADeed() {}\n",
+		"generated.go":    "// Code generated by a program. DO NOT EDIT.\n\npackage a\n\nvar deed int\n",
+		"ARCHITECTURE.md": "## Glossary\n\n| Word | Meaning | Also in code |\n|---|---|---|\n| stack | a load balancer | group |\n| plan | steps | |\n",
+	} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	words, err := readWords("# a comment\nany rivals deed : change\nname judge judged past lane: compare\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := oddWords(root, words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`rivals_of.go: the name of the file has "rivals"; write: change`,
+		`rivals_of.go:3: a comment has "deed"; write: change`,
+		`rivals_of.go:3: a comment has "deed"; write: change`,
+		`rivals_of.go:4: plainDeed has "deed"; write: change`,
+		`rivals_of.go:4: judgeOf has "judge"; write: compare`,
+		`rivals_of.go:5: AWSPast has "past"; write: compare`,
+		`rivals_of.go:13: TestADeed has "deed"; write: change`,
+		`rivals_of.go:6: lane has "lane"; write: compare`,
+		`ARCHITECTURE.md:5: the code has other words for stack: group `,
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+	if _, err := readWords("some deed: change\n"); err == nil {
+		t.Error("a line of another form is accepted")
+	}
+}
