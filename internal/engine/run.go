@@ -190,6 +190,9 @@ func (r *run) settleContested(ctx context.Context, stack model.Stack, found find
 // something is gone, and before a plan is made again. A run that needs more goes on in the next one.
 const mostObservations = 8
 
+// maxGone is how often a stack is observed in a row while AWS says that something of it is gone.
+const maxGone = 3
+
 // planObservations is how many are left at least when a plan is made again: one for the plan, and two for its questions.
 const planObservations = 3
 
@@ -215,7 +218,7 @@ func (r *run) observe(ctx context.Context, stack model.Stack, questions []model.
 	defer func() { e.phase(id.Kind, Observing, start) }()
 	defer r.watch(ctx, stack)()
 	questions = r.mem.comparison.ask(questions)
-	for r.out.Observations < mostObservations {
+	for n := 0; n < maxGone && r.out.Observations < mostObservations; n++ {
 		r.out.Observations++
 		have, err = e.Cloud.Observe(ctx, id, questions)
 		if err == nil {
