@@ -321,7 +321,9 @@ func (r *reader) tagDetail(ctx context.Context, listeners map[string]*listenerEn
 		arns = slices.AppendSeq(arns, maps.Keys(le.rules))
 	}
 	arns = slices.DeleteFunc(arns, func(arn string) bool { return known[arn] != nil })
-	tags, err := describeTags(ctx, r.Client, arns)
+	tags, err := sdk.Brief(ctx, func(ctx context.Context) (map[string]map[string]string, error) {
+		return describeTags(ctx, r.Client, arns)
+	})
 	if err != nil {
 		return err
 	}

@@ -60,12 +60,16 @@ func (r *run) settleAndConverge(ctx context.Context, stack model.Stack, found fi
 // plan turns out to come from an old view, it is made again.
 func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts) error {
 	stack = r.holdKnown(stack)
+	waiting := slices.Collect(maps.Keys(r.mem.waits)) // of the last plan; before the first, what is remembered
+	defer func() { r.mem.waits = r.mem.waits.only(waiting) }()
 	for n := 0; ; n++ {
 		d, err := r.draft(ctx, stack, found, by, r.mem.of(r.e.now(), r.e.Options.Propagation, r.e.memories.importsPaused(stack, r.e.now())))
 		if err != nil {
 			r.out.FailedIn = Observing
 			return err
 		}
+		waiting = d.Plan.Waiting
+		r.mem.waits = r.mem.waits.with(waiting, r.e.now())
 		r.pace(d, stack)
 		if n == 0 && !r.leavesAll(d.Plan) && r.mem.comparison.lacks(d.Plan, r.e.now()) {
 			return errUncompared
@@ -74,7 +78,6 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			r.drifted(d)
 			r.mem.drift.compared = d.Have.Facts.Now
 		}
-		r.mem.waits = r.mem.waits.after(d.Plan.Waiting, r.e.now())
 		r.out.Stack, r.out.Plan = d.Stack, d.Plan
 		if d.Stack.Describe {
 			r.out.Document = d.Describe()

@@ -1,6 +1,9 @@
 package engine
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // waits are since when the plans of a stack wait for what. They are as many as the last plan waits for. What is
 // forgotten at a restart is waited for once more, and not longer.
@@ -15,18 +18,27 @@ func (w waits) waited(now time.Time) map[string]time.Duration {
 	return out
 }
 
-// after are the waits after a plan that waits for the keys. Without a clock nothing is known.
-func (w waits) after(waiting []string, now time.Time) waits {
-	if now.IsZero() || len(waiting) == 0 {
+// with are the waits together with those of a plan that waits for the keys. Without a clock nothing is known.
+func (w waits) with(waiting []string, now time.Time) waits {
+	if now.IsZero() {
 		return nil
 	}
+	next := make(waits, len(w)+len(waiting))
+	for _, key := range waiting {
+		next[key] = now
+	}
+	maps.Copy(next, w)
+	return next
+}
+
+// only are the waits for the keys, which are those of the last plan of a run. A plan before it may lack some, where it has
+// a step that AWS refuses.
+func (w waits) only(waiting []string) waits {
 	next := make(waits, len(waiting))
 	for _, key := range waiting {
-		since, known := w[key]
-		if !known {
-			since = now
+		if since, known := w[key]; known {
+			next[key] = since
 		}
-		next[key] = since
 	}
 	return next
 }

@@ -20,12 +20,27 @@ func TestWhatIsWaitedForIsRememberedWhileItIs(t *testing.T) {
 		{30, []string{"y"}, map[string]time.Duration{"y": 10 * time.Second}},
 		{40, nil, map[string]time.Duration{}},
 	} {
-		w = w.after(step.keys, at(step.at))
+		w = w.with(step.keys, at(step.at)).only(step.keys)
 		if got := w.waited(at(step.at + 10)); !maps.Equal(step.want, got) {
 			t.Errorf("after %d s: %v, want %v", step.at+10, got, step.want)
 		}
 	}
-	if w = w.after([]string{"x"}, time.Time{}); len(w) > 0 {
+	if w = w.with([]string{"x"}, time.Time{}); len(w) > 0 {
 		t.Errorf("%v is remembered without a clock", w)
+	}
+}
+
+// A run plans again when AWS refuses a step. What its last plan waits for has been waited for since before, although the
+// plan with the step did not wait for it.
+func TestAPlanThatIsMadeAgainWaitsNoLonger(t *testing.T) {
+	start := time.Unix(1000, 0)
+	var w waits
+	for run := range 3 {
+		now := start.Add(time.Duration(run) * time.Minute)
+		w = w.with([]string{"refused"}, now).with([]string{"healthy"}, now).only([]string{"healthy"})
+	}
+	want := map[string]time.Duration{"healthy": 2 * time.Minute}
+	if got := w.waited(start.Add(2 * time.Minute)); !maps.Equal(want, got) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
