@@ -153,7 +153,7 @@ func (em *Emulator) execute(s *service, op wire.Operation, call store.Call, in a
 	call.Now = w.Clock.Now()
 	call.Partition = w.Partition(call.Account, call.Region)
 	verdict := authz.Decide(&call, in)
-	em.compared(verdict)
+	em.noteVerdict(verdict)
 	if verdict.Denied != nil {
 		return wire.Response{}, verdict.Denied
 	}

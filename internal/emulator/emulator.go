@@ -102,8 +102,8 @@ func (em *Emulator) Denials() map[string]int {
 	return maps.Clone(em.denied)
 }
 
-// judged notes the permissions that a call was allowed by, or why it was denied.
-func (em *Emulator) compared(v authz.Verdict) {
+// noteVerdict notes the permissions that a call was allowed by, or why it was denied.
+func (em *Emulator) noteVerdict(v authz.Verdict) {
 	em.usedMu.Lock()
 	defer em.usedMu.Unlock()
 	if v.Denied != nil && !v.Gone {

@@ -112,7 +112,7 @@ func (l *NodeList) at(port int32) []Endpoint {
 // nodes. Where few targets differ, it walks along both lists.
 func (r Resolution) Compare(have []*observed.Target, limit int) Diff {
 	if r.Nodes.inOrder() {
-		if d, ok := r.Nodes.compare(r.NodePort, have); ok {
+		if d, ok := r.Nodes.nodeStatus(r.NodePort, have); ok {
 			d.order(have, limit)
 			return d
 		}
@@ -121,7 +121,7 @@ func (r Resolution) Compare(have []*observed.Target, limit int) Diff {
 }
 
 // compare finds the differences; false if there are many, or if the targets are in another order than the nodes.
-func (l *NodeList) compare(port int32, have []*observed.Target) (Diff, bool) {
+func (l *NodeList) nodeStatus(port int32, have []*observed.Target) (Diff, bool) {
 	var d Diff
 	i, draining := 0, 0
 	register := func() {

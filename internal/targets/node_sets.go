@@ -74,7 +74,7 @@ func newNodeSet(selector string, old *nodeSet, match labels.Selector, nodes []*c
 	out := &nodeSet{nodes: nodes, findings: slices.DeleteFunc(slices.Clone(old.findings), func(f finding.Finding) bool { return gone[f.Object.Name] })}
 	var ready, unknown []nodeTarget
 	for _, n := range fresh {
-		id, status, f := compare(match, n)
+		id, status, f := nodeStatus(match, n)
 		switch {
 		case f != nil:
 			out.findings.Add(*f)

@@ -70,8 +70,8 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 	}
 }
 
-// compare finds out whether a node can forward to node ports. The status is empty if it is left out.
-func compare(selector labels.Selector, n *corev1.Node) (id string, status corev1.ConditionStatus, f *finding.Finding) {
+// nodeStatus finds out whether a node can forward to node ports. The status is empty if it is left out.
+func nodeStatus(selector labels.Selector, n *corev1.Node) (id string, status corev1.ConditionStatus, f *finding.Finding) {
 	if !selector.Matches(labels.Set(n.Labels)) || leaving(n) {
 		return "", "", nil
 	}

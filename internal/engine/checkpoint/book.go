@@ -17,7 +17,7 @@ import (
 // belongs to those that did, and all within three quarters of an hour, a few every minute.
 const (
 	Quiet    = time.Minute
-	Priority = 44 * time.Minute
+	SlowSpan = 44 * time.Minute
 )
 
 // Book holds the marks of stacks, and those of the client secrets that AWS was given for them. It is
@@ -186,5 +186,5 @@ func slot(id model.StackID) time.Duration {
 	x ^= x >> 33 // names that differ in their last letter only would else stand side by side
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33
-	return Quiet + time.Duration(float64(Priority)*(float64(x>>11)/(1<<53)))
+	return Quiet + time.Duration(float64(SlowSpan)*(float64(x>>11)/(1<<53)))
 }

@@ -111,7 +111,7 @@ func TestUnchangedStacksComeSlowly(t *testing.T) {
 	perMinute := map[int]int{}
 	for _, id := range ids {
 		d := b.PutOff(id, "w")
-		if d <= 0 || d > Quiet+Priority {
+		if d <= 0 || d > Quiet+SlowSpan {
 			t.Errorf("%s is put off by %v", id, d)
 		}
 		perMinute[int(d/time.Minute)]++
@@ -130,7 +130,7 @@ func TestUnchangedStacksComeSlowly(t *testing.T) {
 	if d := b.PutOff(ids[0], "w"); d != 0 {
 		t.Errorf("one that was looked at is put off by %v", d)
 	}
-	now = now.Add(Quiet + Priority)
+	now = now.Add(Quiet + SlowSpan)
 	for _, id := range ids {
 		if d := b.PutOff(id, "w"); d > 0 {
 			t.Errorf("%s is put off by %v more", id, d)
