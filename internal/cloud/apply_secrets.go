@@ -8,20 +8,10 @@ import (
 
 // secretsIn are the client secrets and private keys that a step sends.
 func secretsIn(do plan.Action) (out []string) {
-	var actions []model.Action
-	switch do := do.(type) {
-	case plan.CreateRule:
-		actions = do.Rule.Actions
-	case plan.ModifyRule:
-		actions = do.Actions
-	case plan.CreateListener:
-		actions = do.Settings.Default
-	case plan.ModifyListener:
-		actions = do.Settings.Default
-	case plan.ImportCertificate:
+	if do, ok := do.(plan.ImportCertificate); ok {
 		return certificates.KeyTexts(do.Content.Key)
 	}
-	for _, a := range actions {
+	for _, a := range plan.ActionsOf(do) {
 		if a, ok := a.(model.AuthOIDC); ok {
 			out = append(out, a.ClientSecret.Reveal(), a.ClientID.Reveal())
 		}

@@ -63,18 +63,7 @@ func changeKey(p plan.Plan, s plan.Step, stack model.Stack) string {
 
 // groupsOf are the ARNs of the target groups of the stack that an action leads to, as far as they are known.
 func groupsOf(p plan.Plan, do plan.Action) (out []string) {
-	var actions []model.Action
-	switch do := do.(type) {
-	case plan.CreateRule:
-		actions = do.Rule.Actions
-	case plan.ModifyRule:
-		actions = do.Actions
-	case plan.CreateListener:
-		actions = do.Settings.Default
-	case plan.ModifyListener:
-		actions = do.Settings.Default
-	}
-	for _, a := range actions {
+	for _, a := range plan.ActionsOf(do) {
 		if forward, ok := a.(model.Forward); ok {
 			for _, g := range forward.Groups {
 				out = append(out, p.Known[plan.GroupAddress(g.Group.ID)])

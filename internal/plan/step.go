@@ -378,6 +378,21 @@ func Reroutes(do Action) bool {
 	return false
 }
 
+// ActionsOf returns what an action has a rule or the default of a listener do, nothing if it is about neither.
+func ActionsOf(do Action) []model.Action {
+	switch do := do.(type) {
+	case CreateRule:
+		return do.Rule.Actions
+	case ModifyRule:
+		return do.Actions
+	case CreateListener:
+		return do.Settings.Default
+	case ModifyListener:
+		return do.Settings.Default
+	}
+	return nil
+}
+
 // DeleteRule deletes a rule.
 type DeleteRule struct{ ARN string }
 
