@@ -81,6 +81,7 @@ func (r *harness) pipes(serve http.Handler, dial func(context.Context) error) *h
 		transport.CloseIdleConnections()
 		_ = server.Close()
 		<-done
+		time.Sleep(time.Second) // in virtual time: a server waits for half a second where a request was cut off
 	})
 	return &http.Client{Transport: transport}
 }
