@@ -106,12 +106,9 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			}
 		}
 		next, again := r.replan(stack)
-		if more := r.out.Observations+planObservations <= mostObservations; !again || !more {
+		if !again || r.out.Observations+planObservations > mostObservations {
 			if d.Plan.Again > 0 {
 				r.retry(d.Plan.Again)
-			}
-			if again {
-				r.retry(soon)
 			}
 			r.settle(d.Lacking)
 			return nil

@@ -211,16 +211,16 @@ func union(questions, more []model.Question) (out []model.Question, news bool) {
 	return questions, news
 }
 
-// observe reads what is there, in AWS and in Kubernetes, with what this process remembers of it. Where something is gone that was there a moment ago, all of the stack is
-// read again, so that the plan makes it; a run that does not come to an end so is tried again later.
+// observe reads what is there, in AWS and in Kubernetes, with what this process remembers of it. Where something is gone
+// that was there a moment ago, all of the stack is read again, so that the plan makes it; a run that does not come to an
+// end so is tried again later.
 func (r *run) observe(ctx context.Context, stack model.Stack, questions []model.Question) (have observed.Stack, err error) {
 	e, id, start := r.e, r.out.ID, r.e.now()
 	defer func() { e.phase(id.Kind, Observing, start) }()
-	defer r.watch(ctx, stack)()
 	questions = r.mem.comparison.ask(questions)
 	for n := 0; n < maxGone && r.out.Observations < mostObservations; n++ {
 		r.out.Observations++
-		have, err = e.Cloud.Observe(ctx, id, questions)
+		have, err = r.observeAWS(ctx, stack, questions)
 		if err == nil {
 			have.Bindings = e.Cluster.Bindings(r.v, id)
 			have.Facts.Secrets = e.given(id, have)
@@ -231,9 +231,15 @@ func (r *run) observe(ctx context.Context, stack model.Stack, questions []model.
 		}
 	}
 	if err == nil {
-		err = fmt.Errorf("%d observations have led to further questions", mostObservations)
+		err = fmt.Errorf("%d observations led to further questions; the run goes on later", mostObservations)
 	}
 	return have, fmt.Errorf("observe %s: %w", id, err)
+}
+
+// observeAWS reads what is there in AWS. Nothing else of the run uses its view or its memory meanwhile.
+func (r *run) observeAWS(ctx context.Context, stack model.Stack, questions []model.Question) (observed.Stack, error) {
+	defer r.watch(ctx, stack)()
+	return r.e.Cloud.Observe(ctx, r.out.ID, questions)
 }
 
 // draft observes and plans until the plan asks nothing more. Where members disagreed and a fact

@@ -148,7 +148,7 @@ func TestPatches(t *testing.T) {
 			want: "add gateway.k8s.aws/loadbalancerconfigurations; observedGatewayConfigurationGeneration=5"},
 		"that was observed": {ref: configRef(cluster.KindLoadBalancerConfiguration, "shop", "own"),
 			replace: []string{"name: own, generation: 5}", "name: own, generation: 5, finalizers: [gateway.k8s.aws/loadbalancerconfigurations]}\nstatus: {observedGatewayConfigurationGeneration: 5}"}},
-		"that nobody uses": {ref: configRef(cluster.KindLoadBalancerConfiguration, "shop", "own"), replace: []string{"gatewayClassName: alb", "gatewayClassName: other"}},
+		"that is not used": {ref: configRef(cluster.KindLoadBalancerConfiguration, "shop", "own"), replace: []string{"gatewayClassName: alb", "gatewayClassName: other"}},
 		"that is deleted and not used, with its finalizer": {ref: configRef(cluster.KindLoadBalancerConfiguration, "shop", "own"),
 			replace: []string{"gatewayClassName: alb", "gatewayClassName: other", "name: own, generation: 5}", "name: own, generation: 5, finalizers: [gateway.k8s.aws/loadbalancerconfigurations], deletionTimestamp: \"2026-01-01T00:00:00Z\"}"},
 			want:    "remove gateway.k8s.aws/loadbalancerconfigurations"},

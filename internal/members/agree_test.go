@@ -129,7 +129,7 @@ func TestAgreement(t *testing.T) {
 		"also by silence":                                {members: []string{"guest/1=x", "own/2"}, edit: guests, found: "1 AnnotationConflict"},
 		"unless what a guest asks for is live":           {members: []string{"guest/1=x", "own/2"}, live: live("x"), edit: guests, want: "x"},
 		"a guest that cannot be read counts for nothing": {members: []string{"guest/1=?", "own/2=y"}, live: live("z"), edit: guests, want: "y", agreed: true},
-		"guests of nobody are no guests":                 {members: []string{"guest/1=x", "guest/2"}, edit: guests, want: "x", agreed: true},
+		"guests without an owner are no guests":          {members: []string{"guest/1=x", "guest/2"}, edit: guests, want: "x", agreed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := &Translation{Members: ingresses(x.members...), ClassKind: "IngressClassParams"}
