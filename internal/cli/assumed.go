@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -248,11 +249,11 @@ func hostsIn(store *cluster.Memory) []string {
 func assumeObjects(store *cluster.Memory) (facts []string, err error) {
 	missing := func(ref cluster.Ref) bool {
 		o, e := store.Get(ref)
-		err = firstError(err, e)
+		err = cmp.Or(err, e)
 		return e == nil && o == nil
 	}
 	add := func(o cluster.Object, form string, args ...any) {
-		if err = firstError(err, store.Apply(o)); err == nil {
+		if err = cmp.Or(err, store.Apply(o)); err == nil {
 			facts = append(facts, fmt.Sprintf(form, args...))
 		}
 	}
@@ -286,13 +287,6 @@ func assumeObjects(store *cluster.Memory) (facts []string, err error) {
 		}
 	}
 	return facts, err
-}
-
-func firstError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 func namespacesIn(store *cluster.Memory) []string {
