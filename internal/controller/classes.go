@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"maps"
 	"slices"
 	"sync"
@@ -28,7 +29,7 @@ type classes struct {
 	cluster  *kube.Cluster
 	opt      gatewayclass.Options
 	unserved unserved.Options
-	triggers *Triggers[cluster.Ref]
+	triggers *queue.Triggers[cluster.Ref]
 	metrics  *Metrics
 	fence    func() error
 	now      func() time.Time
@@ -45,9 +46,9 @@ const clearedOnce = 10 * time.Minute
 
 // ClassLine is the controller of GatewayClasses and of the configurations of Gateways. now is the clock of what is
 // noted on classes, and versions returns the versions of the Gateway API by CRD, nil if they are not known.
-func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence func() error, now func() time.Time, versions func() map[string]string) Line[cluster.Ref] {
+func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence func() error, now func() time.Time, versions func() map[string]string) queue.Line[cluster.Ref] {
 	s := newClasses(c, cl, m, fence, now, versions)
-	return Line[cluster.Ref]{
+	return queue.Line[cluster.Ref]{
 		Name: classController, MaxDelay: maxDelay, Triggers: s.triggers, Run: s.run,
 		Label: func(r cluster.Ref) []any {
 			return []any{"kind", string(r.Kind), "namespace", r.Namespace, "name", r.Name}
@@ -66,7 +67,7 @@ func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence func() erro
 	if c.Gates.On(config.EnableServiceController) {
 		s.unserved.Services = &settings.ServiceSelection{Class: c.Service.Class, LoadBalancersOnly: c.Gates.On(config.ServiceTypeLoadBalancerOnly)}
 	}
-	s.triggers = NewTriggers(cl.View, nil, s.itemsOf)
+	s.triggers = queue.NewTriggers(cl.View, nil, s.itemsOf)
 	return s
 }
 
@@ -94,7 +95,7 @@ func events(ref cluster.Ref, found finding.List) []cluster.Patch {
 }
 
 // run writes what is due to one object. What goes wrong with it is tried again with back-off, and concerns no other.
-func (s *classes) run(ctx context.Context, ref cluster.Ref) (Next, error) {
+func (s *classes) run(ctx context.Context, ref cluster.Ref) (queue.Next, error) {
 	v := s.cluster.View()
 	opt := s.opt
 	opt.Versions = s.versions()
@@ -104,7 +105,7 @@ func (s *classes) run(ctx context.Context, ref cluster.Ref) (Next, error) {
 	}
 	found, due := unserved.Report(v, ref, s.unserved, s.now())
 	if err := v.Err(); err != nil {
-		return Next{}, err
+		return queue.Next{}, err
 	}
 	if obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name); obj == nil && err == nil {
 		s.triggers.Gone(ref) // routes may have what was said of a ListenerSet, which makes it an item again
@@ -125,16 +126,16 @@ func (s *classes) run(ctx context.Context, ref cluster.Ref) (Next, error) {
 		s.forgetCleared(ref)
 	}
 	if err != nil && s.fence != nil && s.fence() != nil {
-		return Next{After: fencedDelay}, nil
+		return queue.Next{After: fencedDelay}, nil
 	}
 	if err != nil {
 		s.metrics.errors.WithLabelValues(classController, "update_status_error").Inc()
-		return Next{}, err
+		return queue.Next{}, err
 	}
 	if len(patches) > 0 {
 		logr.FromContextOrDiscard(ctx).V(1).Info("updated object", "patches", len(patches))
 	}
-	return Next{After: wait}, nil
+	return queue.Next{After: wait}, nil
 }
 
 // clears leaves out the patch that takes the status off a ListenerSet where that was done a moment ago, and returns in

@@ -2,10 +2,10 @@ package controller
 
 import (
 	"context"
-	"sync"
 
 	"github.com/go-logr/logr"
 
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"github.com/fulcrum-lb/fulcrum/internal/drift"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
@@ -18,28 +18,6 @@ type Verifier interface {
 	ReadRate() float64
 	// OnForeign has fn called with each stack of which others have changed something.
 	OnForeign(fn func(model.StackID))
-}
-
-// enqueuer queue items that no event of the cluster names. Those that come before the queue is there are
-// dropped: everything is looked at then.
-type enqueuer[K comparable] struct {
-	mu  sync.Mutex
-	add func(K)
-}
-
-func (p *enqueuer[K]) set(add func(K)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.add = add
-}
-
-func (p *enqueuer[K]) enqueue(k K) {
-	p.mu.Lock()
-	add := p.add
-	p.mu.Unlock()
-	if add != nil {
-		add(k)
-	}
 }
 
 // DriftWatch reads again what load balancers and target groups are like in AWS, out of a small share of
@@ -69,11 +47,11 @@ func bindingChecks(r *bindings.Reconciler) []drift.Check {
 
 // watchForeign queues stacks of which others have changed something. What this process has not compared
 // yet cannot have been changed since.
-func watchForeign(cloud engine.Cloud, e *engine.Engine, p *enqueuer[model.StackID]) {
+func watchForeign(cloud engine.Cloud, e *engine.Engine, q *queue.Enqueuer[model.StackID]) {
 	if v, ok := cloud.(Verifier); ok && e.Drift != engine.IgnoreDrift {
 		v.OnForeign(func(id model.StackID) {
 			if e.Compared(id) {
-				p.enqueue(id)
+				q.Enqueue(id)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"math/rand"
 	"reflect"
 	"slices"
@@ -41,7 +42,7 @@ func TestIngressTranslationsAreMadeAgainWhenTheyChange(t *testing.T) {
 		cfg.ClusterName = "c"
 		front := Frontends(cfg)[model.Ingress]
 		view := func() *cluster.View { return cluster.NewView(m) }
-		tr := NewTriggers(view, []cluster.Kind{cluster.KindIngress}, front.Stacks)
+		tr := queue.NewTriggers(view, []cluster.Kind{cluster.KindIngress}, front.Stacks)
 		known := map[model.StackID]desired{}
 		translate := func(id model.StackID) (desired, *cluster.View) {
 			v := view()

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,7 +18,7 @@ import (
 // keep stores the book, and what objects of the root kinds are part of, while this process leads. Without a namespace,
 // which a process outside of a cluster that elects no leader may not have, nothing is kept.
 func keep(s Setup, mgr manager.Manager, live client.Client, source *kube.Source, cl *kube.Cluster, book *checkpoint.Book,
-	fence func() error, roots []cluster.Kind, line *Line[model.StackID]) error {
+	fence func() error, roots []cluster.Kind, line *queue.Line[model.StackID]) error {
 	log := s.Log.WithName("checkpoints")
 	namespace, err := kube.LeaseNamespace(s.Config.Election.Namespace)
 	if err != nil {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"strings"
 	"testing"
 	"time"
@@ -28,10 +29,9 @@ func TestEachKindHasItsControllerInTheLog(t *testing.T) {
 		model.Ingress: "ingress", model.Service: "service", model.ALBGateway: "gateway.k8s.aws/alb", model.NLBGateway: "gateway.k8s.aws/nlb",
 	} {
 		id := model.StackID{Kind: kind, Namespace: "shop", Name: "web"}
-		for _, l := range []Line[model.StackID]{StackLine(engine.Config{}, cl, NewMetrics(time.Now), log), shadow} {
+		for _, l := range []queue.Line[model.StackID]{StackLine(engine.Config{}, cl, NewMetrics(time.Now), log), shadow} {
 			lines = nil
-			l.failures = &failures[model.StackID]{}
-			l.options(log).LogConstructor(&id).Info("applied plan")
+			l.Logger(log, &id).Info("applied plan")
 			got := strings.Join(lines, "\n")
 			if !strings.HasPrefix(got, want+" ") || !strings.Contains(got, `"controller"="`+want+`"`) || strings.Count(got, `"controller"`) != 1 {
 				t.Errorf("%s: %s", kind, got)

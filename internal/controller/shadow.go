@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"sync"
 	"time"
 
@@ -48,14 +49,14 @@ const (
 )
 
 // NewShadow returns a shadow of the controller of these settings. The fences of both are those of a shadow.
-func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, Line[model.StackID], Line[bindings.Key]) {
+func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, queue.Line[model.StackID], queue.Line[bindings.Key]) {
 	s := &Shadow{metrics: m, items: map[shadowKey]ShadowItem{}}
 	m.shadow.Store(s)
 	sc.Fence, bc.Fence = ShadowFence, ShadowFence
 	triggers := StackTriggers(sc.Cluster.View, sc.Frontends)
 	sc.Viewed, sc.Stepped, sc.Checkpoints, sc.Secrets = triggers.Ran, nil, nil, nil
 	s.engine = engine.New(sc)
-	bound := NewTriggers(sc.Cluster.View, []cluster.Kind{cluster.KindBinding}, BindingOf)
+	bound := queue.NewTriggers(sc.Cluster.View, []cluster.Kind{cluster.KindBinding}, BindingOf)
 	bc.Viewed = func(k bindings.Key, v *cluster.View) {
 		if v == nil {
 			bound.Gone(k)
@@ -65,22 +66,22 @@ func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, Line[
 	}
 	s.bindings = bindings.New(bc)
 	return s,
-		Line[model.StackID]{
+		queue.Line[model.StackID]{
 			Name: ingressController, MaxDelay: maxDelay, Triggers: triggers, Tenant: tenantOf,
-			Label: (&stacks{}).label, Controller: loggedAs, Run: func(ctx context.Context, id model.StackID) (Next, error) { return s.stack(ctx, id, triggers) },
+			Label: (&stacks{}).label, Controller: loggedAs, Run: func(ctx context.Context, id model.StackID) (queue.Next, error) { return s.stack(ctx, id, triggers) },
 		},
-		Line[bindings.Key]{
+		queue.Line[bindings.Key]{
 			Name: bindingController, MaxDelay: maxDelay, Triggers: bound, Tenant: func(k bindings.Key) string { return k.Namespace },
-			Label: (&registrations{}).label, Run: func(ctx context.Context, k bindings.Key) (Next, error) { return s.binding(ctx, k, bound) },
+			Label: (&registrations{}).label, Run: func(ctx context.Context, k bindings.Key) (queue.Next, error) { return s.binding(ctx, k, bound) },
 		}
 }
 
 // stack makes the plan of a stack.
-func (s *Shadow) stack(ctx context.Context, id model.StackID, triggers *Triggers[model.StackID]) (Next, error) {
+func (s *Shadow) stack(ctx context.Context, id model.StackID, triggers *queue.Triggers[model.StackID]) (queue.Next, error) {
 	key := shadowKey{string(id.Kind), id.String()}
 	d, err := s.engine.Draft(ctx, id)
 	if err != nil {
-		return Next{}, s.failed(ctx, key, err)
+		return queue.Next{}, s.failed(ctx, key, err)
 	}
 	s.metrics.findings.set(id, d.Findings)
 	item := ShadowItem{Findings: len(d.Findings)}
@@ -90,10 +91,10 @@ func (s *Shadow) stack(ctx context.Context, id model.StackID, triggers *Triggers
 	if d.Stack.Empty() && len(d.Stack.Leaving) == 0 && len(d.Plan.Steps) == 0 {
 		s.forget(key)
 		triggers.Gone(id)
-		return Next{}, nil
+		return queue.Next{}, nil
 	}
 	s.set(ctx, key, item)
-	return Next{After: ShadowPeriod, Idle: true}, nil
+	return queue.Next{After: ShadowPeriod, Idle: true}, nil
 }
 
 func shadowStep(step plan.Step) ShadowStep {
@@ -105,16 +106,16 @@ func shadowStep(step plan.Step) ShadowStep {
 }
 
 // binding makes the plan of a TargetGroupBinding.
-func (s *Shadow) binding(ctx context.Context, k bindings.Key, triggers *Triggers[bindings.Key]) (Next, error) {
+func (s *Shadow) binding(ctx context.Context, k bindings.Key, triggers *queue.Triggers[bindings.Key]) (queue.Next, error) {
 	key := shadowKey{shadowBinding, k.String()}
 	d, ok, err := s.bindings.Draft(ctx, k)
 	switch {
 	case err != nil:
-		return Next{}, s.failed(ctx, key, err)
+		return queue.Next{}, s.failed(ctx, key, err)
 	case !ok:
 		s.forget(key)
 		triggers.Gone(k)
-		return Next{}, nil
+		return queue.Next{}, nil
 	}
 	s.metrics.findings.set(k, d.Findings())
 	item := ShadowItem{Findings: len(d.Findings())}
@@ -122,7 +123,7 @@ func (s *Shadow) binding(ctx context.Context, k bindings.Key, triggers *Triggers
 		item.add(shadowItem(i))
 	}
 	s.set(ctx, key, item)
-	return Next{After: ShadowPeriod, Idle: true}, nil
+	return queue.Next{After: ShadowPeriod, Idle: true}, nil
 }
 
 // Rules makes the plan of the rules of nodes and pods, which all bindings share.

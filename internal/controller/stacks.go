@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"maps"
 	"slices"
 	"time"
@@ -118,17 +119,17 @@ const propagation = 10 * time.Second
 type stacks struct {
 	engine   *engine.Engine
 	cluster  *kube.Cluster
-	triggers *Triggers[model.StackID]
+	triggers *queue.Triggers[model.StackID]
 	metrics  *Metrics
 	fence    func() error
-	enqueuer *enqueuer[model.StackID]
+	enqueuer *queue.Enqueuer[model.StackID]
 }
 
 // StackLine is the controller of load balancers. The line sets the functions of cfg that are called after runs.
-func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) Line[model.StackID] {
+func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) queue.Line[model.StackID] {
 	s := newStacks(cfg, cl, m, log)
-	return Line[model.StackID]{
-		Name: ingressController, MaxDelay: maxDelay, Triggers: s.triggers, Run: s.run, Label: s.label, Controller: loggedAs, Tenant: tenantOf, enqueuer: s.enqueuer, Waited: m.waited(ingressController),
+	return queue.Line[model.StackID]{
+		Name: ingressController, MaxDelay: maxDelay, Triggers: s.triggers, Run: s.run, Label: s.label, Controller: loggedAs, Tenant: tenantOf, Enqueuer: s.enqueuer, Waited: m.waited(ingressController),
 	}
 }
 
@@ -138,7 +139,7 @@ func StackKinds() []cluster.Kind {
 }
 
 func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stacks {
-	s := &stacks{cluster: cl, metrics: m, fence: cfg.Fence, enqueuer: &enqueuer[model.StackID]{}}
+	s := &stacks{cluster: cl, metrics: m, fence: cfg.Fence, enqueuer: &queue.Enqueuer[model.StackID]{}}
 	s.triggers = StackTriggers(cl.View, cfg.Frontends)
 	s.triggers.Saw = cl.Members.Saw
 	cfg.Viewed = s.triggers.Ran
@@ -155,9 +156,9 @@ func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 }
 
 // StackTriggers find the stacks of all frontends that a change concerns.
-func StackTriggers(view func() *cluster.View, frontends map[model.Kind]engine.Frontend) *Triggers[model.StackID] {
+func StackTriggers(view func() *cluster.View, frontends map[model.Kind]engine.Frontend) *queue.Triggers[model.StackID] {
 	kinds := slices.Sorted(maps.Keys(frontends))
-	t := NewTriggers(view, rootsOf(frontends), func(v *cluster.View, obj cluster.Object) []model.StackID {
+	t := queue.NewTriggers(view, rootsOf(frontends), func(v *cluster.View, obj cluster.Object) []model.StackID {
 		var out []model.StackID
 		for _, k := range kinds {
 			out = append(out, frontends[k].Stacks(v, obj)...)
@@ -187,7 +188,7 @@ func rootsOf(frontends map[model.Kind]engine.Frontend) []cluster.Kind {
 }
 
 // run reconciles one stack.
-func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
+func (s *stacks) run(ctx context.Context, id model.StackID) (queue.Next, error) {
 	s.metrics.topConsumers.ran(consumerOf(id.Kind), id.Namespace, id.Name)
 	if s.cluster.Keep != nil {
 		s.cluster.Keep(ctx) // what has left, before it is acted on
@@ -198,7 +199,7 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
 	}
 	switch {
 	case out.Deferred:
-		return Next{After: out.RetryAfter, Idle: true}, nil
+		return queue.Next{After: out.RetryAfter, Idle: true}, nil
 	case out.Over() && err == nil:
 		s.triggers.Gone(id)
 	case out.Read != nil:
@@ -220,20 +221,20 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
 		err = out.Err
 	} else if out.RetryAfter > 0 {
 		if turn := failure.Turn(err); turn > 0 {
-			logTurn(log, turn, err)
+			queue.LogTurn(log, turn, err)
 		}
-		return Next{After: out.RetryAfter}, nil // waiting, not failing
+		return queue.Next{After: out.RetryAfter}, nil // waiting, not failing
 	}
 	if err != nil && s.fenced() {
-		return Next{After: fencedDelay}, nil
+		return queue.Next{After: fencedDelay}, nil
 	}
 	for _, c := range categories(id.Kind, out) {
 		s.metrics.errors.WithLabelValues(controllerOf(id.Kind), c).Inc()
 	}
 	if err != nil {
-		return Next{}, err
+		return queue.Next{}, err
 	}
-	return Next{After: out.RetryAfter, Idle: out.Idle}, nil
+	return queue.Next{After: out.RetryAfter, Idle: out.Idle}, nil
 }
 
 // held counts the findings about what is not as its object asks.

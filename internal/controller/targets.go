@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"slices"
 	"strings"
 	"time"
@@ -20,10 +21,10 @@ import (
 // registrations is the line of TargetGroupBindings.
 type registrations struct {
 	reconciler *bindings.Reconciler
-	triggers   *Triggers[bindings.Key]
+	triggers   *queue.Triggers[bindings.Key]
 	metrics    *Metrics
 	fence      func() error
-	enqueuer   *enqueuer[bindings.Key]
+	enqueuer   *queue.Enqueuer[bindings.Key]
 }
 
 // BindingConfig is what the configuration says about bindings; clients and hooks are to be added.
@@ -60,14 +61,14 @@ func BindingOf(_ *cluster.View, obj cluster.Object) []bindings.Key {
 }
 
 // BindingLine is the controller of bindings, and what it runs. The line sets the functions of cfg that are called after runs.
-func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) (Line[bindings.Key], *bindings.Reconciler) {
+func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) (queue.Line[bindings.Key], *bindings.Reconciler) {
 	r := newRegistrations(cfg, cl, m, log)
 	return r.line(), r.reconciler
 }
 
-func (r *registrations) line() Line[bindings.Key] {
-	return Line[bindings.Key]{Name: bindingController, Triggers: r.triggers, Run: r.run, Label: r.label,
-		Tenant: func(k bindings.Key) string { return k.Namespace }, enqueuer: r.enqueuer, Waited: r.metrics.waited(bindingController),
+func (r *registrations) line() queue.Line[bindings.Key] {
+	return queue.Line[bindings.Key]{Name: bindingController, Triggers: r.triggers, Run: r.run, Label: r.label,
+		Tenant: func(k bindings.Key) string { return k.Namespace }, Enqueuer: r.enqueuer, Waited: r.metrics.waited(bindingController),
 	}
 }
 
@@ -75,8 +76,8 @@ func (r *registrations) line() Line[bindings.Key] {
 func BindingKinds() []cluster.Kind { return slices.Clone(kinds) }
 
 func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *registrations {
-	r := &registrations{metrics: m, fence: cfg.Fence, enqueuer: &enqueuer[bindings.Key]{}}
-	r.triggers = NewTriggers(cl.View, []cluster.Kind{cluster.KindBinding}, BindingOf)
+	r := &registrations{metrics: m, fence: cfg.Fence, enqueuer: &queue.Enqueuer[bindings.Key]{}}
+	r.triggers = queue.NewTriggers(cl.View, []cluster.Kind{cluster.KindBinding}, BindingOf)
 	cfg.Viewed = func(k bindings.Key, v *cluster.View) {
 		if v == nil {
 			r.triggers.Gone(k)
@@ -92,35 +93,35 @@ func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log log
 		m.noServerID.WithLabelValues(k.Namespace, k.Name).Add(float64(n))
 	}
 	cfg.Changed = logChange(log)
-	cfg.Drifted, cfg.Again = m.drifted, r.enqueuer.enqueue
+	cfg.Drifted, cfg.Again = m.drifted, r.enqueuer.Enqueue
 	r.reconciler = bindings.New(cfg)
 	r.triggers.Ignores = r.reconciler.OwnCheckpoint
 	return r
 }
 
 // run reconciles one binding.
-func (r *registrations) run(ctx context.Context, k bindings.Key) (Next, error) {
+func (r *registrations) run(ctx context.Context, k bindings.Key) (queue.Next, error) {
 	r.metrics.topConsumers.ran("targetgroupbinding", k.Namespace, k.Name)
 	out, err := r.reconciler.Reconcile(ctx, k)
-	if since := sinceOf(ctx); out.Registered > 0 && !since.IsZero() {
+	if since := queue.Since(ctx); out.Registered > 0 && !since.IsZero() {
 		r.metrics.registration.WithLabelValues().Observe(out.RegisteredAt.Sub(since).Seconds())
 	}
 	if err == nil || len(out.Findings) > 0 {
 		r.metrics.findings.set(k, out.Findings)
 	}
 	if err != nil && r.fence != nil && r.fence() != nil {
-		return Next{After: fencedDelay}, nil
+		return queue.Next{After: fencedDelay}, nil
 	}
 	if failure.Turn(err) > 0 {
-		return Next{}, err // waiting, not failing
+		return queue.Next{}, err // waiting, not failing
 	}
 	if err != nil {
 		r.metrics.errors.WithLabelValues(bindingController, "reconcile_targetgroupbinding_error").Inc()
-		return Next{}, err
+		return queue.Next{}, err
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("reconciled", "changed", out.Changed, "deferred", out.Deferred,
 		"retryAfter", out.RetryAfter.String(), "findings", len(out.Findings))
-	return Next{After: out.RetryAfter, Turn: out.Waiting, Answered: out.AllRegistered, Idle: out.Deferred || out.Idle}, nil
+	return queue.Next{After: out.RetryAfter, Turn: out.Waiting, Answered: out.AllRegistered, Idle: out.Deferred || out.Idle}, nil
 }
 
 func (r *registrations) label(k bindings.Key) []any {

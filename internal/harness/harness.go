@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"fmt"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"maps"
 	"net/http"
 	"testing"
@@ -194,10 +195,10 @@ type process struct {
 	engine   *engine.Engine
 	frontend *ingress.Frontend
 	bindings *bindings.Reconciler
-	stacks   *controller.Triggers[model.StackID]
-	tracked  *controller.Triggers[bindings.Key]
-	classes  controller.Line[cluster.Ref]
-	queue    queue
+	stacks   *queue.Triggers[model.StackID]
+	tracked  *queue.Triggers[bindings.Key]
+	classes  queue.Line[cluster.Ref]
+	queue    dueQueue
 	watch    *drift.Watch // nil: nothing is looked for
 
 	k8s  *kube.Cluster
@@ -265,7 +266,7 @@ func (r *Harness) Start() {
 		r.opt.Classes(&classes)
 	}
 	p.classes = controller.ClassLine(classes, k8s, controller.NewMetrics(time.Now), r.opt.Fence, time.Now, versions)
-	p.tracked = controller.NewTriggers(k8s.View, []cluster.Kind{cluster.KindBinding}, controller.BindingOf)
+	p.tracked = queue.NewTriggers(k8s.View, []cluster.Kind{cluster.KindBinding}, controller.BindingOf)
 	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute,
 		CreateFirst: true, DeletionDelay: 15 * time.Minute}
 	if r.opt.Plan != nil {

@@ -31,8 +31,8 @@ func (k key) String() string {
 	return string(k.stack.Kind) + " " + k.stack.String()
 }
 
-// queue holds when each item is due. What is due at the same time comes in the order of its addition.
-type queue struct {
+// dueQueue holds when each item is due. What is due at the same time comes in the order of its addition.
+type dueQueue struct {
 	items    items
 	of       map[key]*item
 	added    int
@@ -69,7 +69,7 @@ func (s *items) Pop() any {
 }
 
 // add makes an item due; one that is due earlier stays so.
-func (q *queue) add(k key, due time.Time) {
+func (q *dueQueue) add(k key, due time.Time) {
 	if it := q.of[k]; it != nil {
 		if due.Before(it.due) {
 			it.due = due
@@ -86,14 +86,14 @@ func (q *queue) add(k key, due time.Time) {
 	heap.Push(&q.items, it)
 }
 
-func (q *queue) next() (key, time.Time, bool) {
+func (q *dueQueue) next() (key, time.Time, bool) {
 	if len(q.items) == 0 {
 		return key{}, time.Time{}, false
 	}
 	return q.items[0].key, q.items[0].due, true
 }
 
-func (q *queue) take(k key) {
+func (q *dueQueue) take(k key) {
 	if it := q.of[k]; it != nil {
 		heap.Remove(&q.items, it.at)
 		delete(q.of, k)
@@ -101,7 +101,7 @@ func (q *queue) take(k key) {
 }
 
 // backOff doubles the wait with each failure in a row, from 5 ms to 1000 s.
-func (q *queue) backOff(k key) time.Duration {
+func (q *dueQueue) backOff(k key) time.Duration {
 	if q.failures == nil {
 		q.failures = map[key]int{}
 	}
@@ -110,4 +110,4 @@ func (q *queue) backOff(k key) time.Duration {
 	return min(d, 1000*time.Second)
 }
 
-func (q *queue) forgive(k key) { delete(q.failures, k) }
+func (q *dueQueue) forgive(k key) { delete(q.failures, k) }

@@ -1,8 +1,9 @@
-package controller
+package queue
 
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -37,15 +38,13 @@ type Line[K comparable] struct {
 	// Tenant says to whose share an item counts; nil: there is one tenant.
 	Tenant func(k K) string
 
-	// enqueuer queue items that no event names; nil: none do.
-	enqueuer *enqueuer[K]
+	// Enqueuer queues items that no event names; nil: none do.
+	Enqueuer *Enqueuer[K]
 
 	// Waited is called with how long an item has waited for a worker at a priority. Nil to ignore.
 	Waited func(priority string, d time.Duration)
 
-	shares   *shares[K]
-	failures *failures[K]
-	waits    *waits[K]
+	items *items[K]
 }
 
 // Next says when an item is worked on again.
@@ -79,7 +78,7 @@ const stopGrace = 7 * time.Second
 
 // Add registers the line with the manager. Workers run while this process leads.
 func (l Line[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log logr.Logger) error {
-	l.shares, l.failures, l.waits = newShares(l.Tenant), &failures[K]{}, newWaits[K](time.Now, l.Waited)
+	l.items = newItems(time.Now, l.Tenant, l.Waited)
 	opts := l.options(log)
 	opts.DefaultFromConfig(mgr.GetControllerOptions())
 	c, err := l.controller(src, kinds, opts, log)
@@ -92,7 +91,7 @@ func (l Line[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log 
 // Start runs the line without a manager until ctx ends and its workers have stopped. Its name may
 // be in use elsewhere.
 func (l Line[K]) Start(ctx context.Context, src Source, kinds []cluster.Kind, log logr.Logger) error {
-	l.shares, l.failures, l.waits = newShares(l.Tenant), &failures[K]{}, newWaits[K](time.Now, l.Waited)
+	l.items = newItems(time.Now, l.Tenant, l.Waited)
 	opts, priorities := l.options(log), true
 	opts.SkipNameValidation, opts.UsePriorityQueue = &priorities, &priorities
 	c, err := l.controller(src, kinds, opts, log)
@@ -103,29 +102,32 @@ func (l Line[K]) Start(ctx context.Context, src Source, kinds []cluster.Kind, lo
 }
 
 func (l Line[K]) options(log logr.Logger) controller.TypedOptions[K] {
-	as := func(name string) logr.Logger { return log.WithName(name).WithValues("controller", name) }
 	return controller.TypedOptions[K]{
 		MaxConcurrentReconciles: max(l.Workers, 1),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[K](firstDelay, max(l.MaxDelay, firstDelay)),
 		Reconciler:              reconcile.TypedFunc[K](l.reconcile),
-		LogConstructor: func(k *K) logr.Logger {
-			if k == nil {
-				return as(l.Name)
-			}
-			name := l.Name
-			if l.Controller != nil {
-				name = l.Controller(*k)
-			}
-			log := as(name)
-			if sink := log.GetSink(); sink != nil {
-				log = log.WithSink(noting{LogSink: sink, news: func(err error) bool { return l.failures.news(*k, err) }})
-			}
-			if l.Label != nil {
-				log = log.WithValues(l.Label(*k)...)
-			}
-			return log
-		},
+		LogConstructor:          func(k *K) logr.Logger { return l.Logger(log, k) },
 	}
+}
+
+// Logger returns the logger of a run over an item, nil for the line itself.
+func (l Line[K]) Logger(log logr.Logger, k *K) logr.Logger {
+	as := func(name string) logr.Logger { return log.WithName(name).WithValues("controller", name) }
+	if k == nil {
+		return as(l.Name)
+	}
+	name := l.Name
+	if l.Controller != nil {
+		name = l.Controller(*k)
+	}
+	log = as(name)
+	if sink := log.GetSink(); sink != nil && l.items != nil {
+		log = log.WithSink(noting{LogSink: sink, differs: func(err error) bool { return l.items.changedFailure(*k, err) }})
+	}
+	if l.Label != nil {
+		log = log.WithValues(l.Label(*k)...)
+	}
+	return log
 }
 
 func (l Line[K]) controller(src Source, kinds []cluster.Kind, opts controller.TypedOptions[K], log logr.Logger) (controller.TypedController[K], error) {
@@ -150,17 +152,17 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 		context.AfterFunc(run, func() { t.Stop() })
 	})()
 	l.Triggers.Begin(k)
-	since := l.waits.begin(k)
+	since := l.items.begin(k)
 	next, err := l.Run(context.WithValue(run, sinceKey{}, since), k)
 	again := l.Triggers.End(k)
 	if turn := failure.Turn(err); turn > 0 {
-		logTurn(logr.FromContextOrDiscard(ctx), turn, err)
+		LogTurn(logr.FromContextOrDiscard(ctx), turn, err)
 		next, err = Next{After: turn, Turn: true}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	l.failures.news(k, nil)
+	l.items.changedFailure(k, nil)
 	unanswered := next.Turn && !next.Answered
 	if again {
 		next = Next{After: time.Nanosecond}
@@ -169,20 +171,20 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	priority := priorityResync
 	switch {
 	case next.Idle:
-		l.shares.settled(k)
+		l.items.settled(k)
 	case next.Turn:
-		priority = l.shares.priority(k, priorityTargets)
+		priority = l.items.priority(k, priorityTargets)
 	case next.After > 0 && next.After <= soonOpen:
-		priority = l.shares.priority(k, priorityEdits)
+		priority = l.items.priority(k, priorityEdits)
 	default:
-		l.shares.settled(k)
+		l.items.settled(k)
 		priority = priorityEdits
 	}
 	if next.After > 0 {
-		l.waits.add(k, priority, next.After, false)
+		l.items.add(k, priority, next.After, false)
 	}
 	if unanswered {
-		l.waits.putOff(k, since)
+		l.items.putOff(k, since)
 	}
 	return reconcile.Result{RequeueAfter: next.After, Priority: &priority}, nil
 }
@@ -206,10 +208,10 @@ func (f *feed[K]) Start(ctx context.Context, q workqueue.TypedRateLimitingInterf
 	if !ok {
 		return fmt.Errorf("the queue of %s has no priorities", f.line.Name)
 	}
-	if f.line.enqueuer != nil {
-		f.line.enqueuer.set(func(k K) {
+	if f.line.Enqueuer != nil {
+		f.line.Enqueuer.set(func(k K) {
 			priority := priorityDrift
-			f.line.waits.add(k, priority, 0, true)
+			f.line.items.add(k, priority, 0, true)
 			queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, k)
 		})
 	}
@@ -250,14 +252,35 @@ func (f *feed[K]) take(queue priorityqueue.PriorityQueue[K], e kube.Event) {
 	at := priorityOf(e)
 	if at == priorityResync {
 		for _, k := range keys {
-			f.line.waits.add(k, at, 0, false)
+			f.line.items.add(k, at, 0, false)
 		}
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &at}, keys...)
 		return
 	}
 	for _, k := range keys {
-		priority := f.line.shares.priority(k, at)
-		f.line.waits.add(k, priority, 0, true)
+		priority := f.line.items.priority(k, at)
+		f.line.items.add(k, priority, 0, true)
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, k)
 	}
+}
+
+// Enqueuer queues items that no event of the cluster names. Those that come before the queue is there are
+// dropped: everything is looked at then. The zero value is ready for use.
+type Enqueuer[K comparable] struct{ add atomic.Pointer[func(K)] }
+
+func (e *Enqueuer[K]) set(add func(K)) { e.add.Store(&add) }
+
+// Enqueue queues an item, behind what users have changed.
+func (e *Enqueuer[K]) Enqueue(k K) {
+	if add := e.add.Load(); add != nil {
+		(*add)(k)
+	}
+}
+
+type sinceKey struct{}
+
+// Since returns when the change came that a run answers, from the run's context; zero if none did.
+func Since(ctx context.Context) time.Time {
+	at, _ := ctx.Value(sinceKey{}).(time.Time)
+	return at
 }

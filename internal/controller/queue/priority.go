@@ -1,4 +1,4 @@
-package controller
+package queue
 
 import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -29,4 +29,17 @@ func priorityOf(e kube.Event) int {
 		return priorityTargets
 	}
 	return priorityEdits
+}
+
+// priorityName is the name of the priority that an item was queued at. Items are put back by less than priorities are apart.
+func priorityName(priority int) string {
+	switch {
+	case priority > priorityEdits:
+		return "targets"
+	case priority > priorityDrift:
+		return "edits"
+	case priority > priorityResync:
+		return "drift"
+	}
+	return "resync"
 }

@@ -1,10 +1,9 @@
-package controller
+package queue
 
 import (
 	"errors"
 	"regexp"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -12,36 +11,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// failures remember how the last run of each item failed, so that a log has an error for each change
-// and not for each retry.
-type failures[K comparable] struct {
-	mu   sync.Mutex
-	last map[K]string
-}
-
 // requestID is what differs in the answers of AWS to the same call.
 var requestID = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
 
-// news notes the failure of a run, nil for none, and reports whether it differs from that of the last.
-func (f *failures[K]) news(k K, err error) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err == nil {
-		delete(f.last, k)
-		return false
-	}
+// failureText is what is compared of an error.
+func failureText(err error) string {
 	text := requestID.ReplaceAllString(err.Error(), "")
-	if len(text) > mostText {
-		text = text[:mostText]
-	}
-	if f.last == nil {
-		f.last = map[K]string{}
-	}
-	if was, ok := f.last[k]; ok && was == text {
-		return false
-	}
-	f.last[k] = text
-	return true
+	return text[:min(len(text), mostText)]
 }
 
 // mostText is how much of an error is compared.
@@ -50,13 +26,13 @@ const mostText = 512
 // failedRun is the message of controller-runtime about a run that returned an error.
 const failedRun = "Reconciler error"
 
-// noting is the sink of an item: of the errors of its runs it passes on those that are news, the others
-// at the level of those who look for a fault. The values of a logger are passed on with each line, since
+// noting is the sink of an item: of the errors of its runs it passes on those that differ from the last one, the others
+// at the debug level. The values of a logger are passed on with each line, since
 // most runs write none and a sink encodes them at once.
 type noting struct {
 	logr.LogSink
-	news   func(error) bool
-	values []any
+	differs func(error) bool
+	values  []any
 }
 
 // Info implements the sink.
@@ -66,7 +42,7 @@ func (n noting) Info(level int, message string, keys ...any) {
 
 // Error implements the sink.
 func (n noting) Error(err error, message string, keys ...any) {
-	if message != failedRun || n.news(err) {
+	if message != failedRun || n.differs(err) {
 		n.LogSink.Error(err, message, slices.Concat(n.values, keys)...)
 		return
 	}
@@ -90,8 +66,8 @@ func (n noting) WithValues(keys ...any) logr.LogSink {
 // longTurn is how long a call waits for its turn before the log says so at its usual level: users wonder then.
 const longTurn = 30 * time.Second
 
-// logTurn logs that a run waits for the turn of a call, or for a change that has not arrived.
-func logTurn(log logr.Logger, turn time.Duration, err error) {
+// LogTurn logs that a run waits for the turn of a call, or for a change that has not arrived.
+func LogTurn(log logr.Logger, turn time.Duration, err error) {
 	level, message := 1, "waiting for rate limiter"
 	if turn >= longTurn {
 		level = 0

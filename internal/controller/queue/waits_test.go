@@ -1,4 +1,4 @@
-package controller
+package queue
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []string
-		w := newWaits[string](time.Now, func(priority string, d time.Duration) { got = append(got, fmt.Sprint(priority, " ", d)) })
+		w := newItems[string](time.Now, nil, func(priority string, d time.Duration) { got = append(got, fmt.Sprint(priority, " ", d)) })
 		start := time.Now()
 		w.add("a", priorityResync, time.Hour, false)
 		time.Sleep(time.Minute)
@@ -45,8 +45,8 @@ func TestWaits(t *testing.T) {
 		if want := []string{"targets 2s", "targets 1s", "edits 0s", "drift 0s", "resync 0s"}; !slices.Equal(got, want) {
 			t.Errorf("waited: %q", got)
 		}
-		if len(w.of) > 0 {
-			t.Errorf("%d items are remembered", len(w.of))
+		if len(w.queued) > 0 {
+			t.Errorf("%d items are remembered", len(w.queued))
 		}
 	})
 }
@@ -63,9 +63,9 @@ func TestARepeatedRunKeepsTheTimeOfItsChange(t *testing.T) {
 	triggers := NewTriggers(view, nil, func(*cluster.View, cluster.Object) []string { return nil })
 	var since []time.Time
 	l := Line[string]{
-		Triggers: triggers, shares: newShares[string](nil), failures: &failures[string]{}, waits: newWaits[string](time.Now, nil),
+		Triggers: triggers, items: newItems[string](time.Now, nil, nil),
 		Run: func(ctx context.Context, k string) (Next, error) {
-			since = append(since, sinceOf(ctx))
+			since = append(since, Since(ctx))
 			if len(since) == 1 {
 				if _, err := triggers.Concerned(nil, pod); err != nil {
 					t.Error(err)
@@ -77,7 +77,7 @@ func TestARepeatedRunKeepsTheTimeOfItsChange(t *testing.T) {
 			return Next{After: time.Second, Turn: true}, nil
 		},
 	}
-	l.waits.add("a", priorityTargets, 0, true)
+	l.items.add("a", priorityTargets, 0, true)
 	for range 3 {
 		if _, err := l.reconcile(t.Context(), "a"); err != nil {
 			t.Fatal(err)

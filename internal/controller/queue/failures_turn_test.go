@@ -1,4 +1,4 @@
-package controller
+package queue
 
 import (
 	"context"
@@ -19,7 +19,7 @@ func TestLongWaitsForTheRateLimiterAreLogged(t *testing.T) {
 	for _, turn := range []time.Duration{time.Second, longTurn, 3 * time.Minute} {
 		var lines []string
 		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-		logTurn(log, turn, errors.New("CreateLoadBalancer"))
+		LogTurn(log, turn, errors.New("CreateLoadBalancer"))
 		if reported := len(lines) == 1 && strings.Contains(lines[0], "waiting for rate limiter") && strings.Contains(lines[0], "CreateLoadBalancer"); reported != (turn >= longTurn) {
 			t.Errorf("%v: %q", turn, lines)
 		}
@@ -39,7 +39,7 @@ func TestStaleObjectsAreWaitedFor(t *testing.T) {
 	}{{stale, time.Second}, {errors.New("other"), 0}} {
 		triggers := NewTriggers(func() *cluster.View { return cluster.NewView(store) }, nil, func(*cluster.View, cluster.Object) []string { return nil })
 		l := Line[string]{
-			Triggers: triggers, shares: newShares[string](nil), failures: &failures[string]{}, waits: newWaits[string](time.Now, nil),
+			Triggers: triggers, items: newItems[string](time.Now, nil, nil),
 			Run: func(context.Context, string) (Next, error) { return Next{}, want.err },
 		}
 		var lines []string
