@@ -48,6 +48,7 @@ type Facts struct {
 	Serving  *Serving
 	Network  *Network
 	InUse    *InUse
+	Forwards *Forwards
 	// Wanted: the stack that the binding was made for is to stay.
 	Wanted *bool
 	Gone   *Gone
@@ -174,6 +175,12 @@ type InUse struct {
 	Failure *Failure
 }
 
+// Forwards reports whether a listener or rule of any load balancer forwards to the target group.
+type Forwards struct {
+	Is      bool
+	Failure *Failure
+}
+
 // Gone are those of the targets that were asked about that no pod and no node stands for.
 type Gone struct{ Targets []*observed.Target }
 
@@ -228,6 +235,9 @@ type AskNetwork struct{ Endpoints []targets.Endpoint }
 // AskInUse asks whether the target group of a binding that goes is still in use.
 type AskInUse struct{}
 
+// AskForwards asks whether any load balancer uses the target group.
+type AskForwards struct{}
+
 // AskWanted asks whether the stack that the binding was made for is to stay.
 type AskWanted struct{}
 
@@ -242,5 +252,6 @@ func (AskHealth) ask()    {}
 func (AskServing) ask()   {}
 func (AskNetwork) ask()   {}
 func (AskInUse) ask()     {}
+func (AskForwards) ask()  {}
 func (AskWanted) ask()    {}
 func (AskGone) ask()      {}

@@ -240,3 +240,9 @@ func shownSince(p *corev1.Pod, status corev1.ConditionStatus, reason string, ago
 		Type: "target-health.elbv2.k8s.aws/b", Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(now.Add(-ago)),
 	})
 }
+
+// unserved lets AWS not use the target of pod 1, and its pod show that for a time.
+func unserved(f *Facts, since time.Duration) {
+	f.Health.Targets[0].State, f.Health.Targets[0].Reason = "unused", "Target.NotInUse"
+	shownSince(f.GatedPods[0], "Unknown", "Target.NotInUse", since)
+}

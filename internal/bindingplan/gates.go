@@ -19,6 +19,10 @@ const noGate time.Duration = -1
 // endpoint: slices follow pods.
 const endpointMissingAfter = 30 * time.Second
 
+// unservedAfter is how long AWS says of targets that they are not in use before it is asked whether anything forwards to
+// the target group. A listener or rule usually follows its target group within seconds.
+const unservedAfter = 2 * time.Minute
+
 // showing is what the condition of a pod is to say.
 type showing struct {
 	pod  *corev1.Pod
@@ -54,7 +58,7 @@ func (f *Facts) setGate(steps *[]Step, s showing, why string) {
 		return
 	}
 	g := SetGate{Pod: s.pod, Want: s.want}
-	if ok && shown.Status != corev1.ConditionTrue && s.want.Status == corev1.ConditionTrue && s.want != targets.Released {
+	if ok && shown.Status != corev1.ConditionTrue && s.want.Status == corev1.ConditionTrue && s.want != targets.Released && s.want != targets.Unserved {
 		g.Opens, g.Since = true, since
 	}
 	*steps = append(*steps, Step{g, why})
@@ -77,7 +81,8 @@ func (f *Facts) showings(matched []targets.Pair, registered []targets.Endpoint, 
 		}
 	}
 	for _, m := range matched {
-		add(showing{pod: m.Endpoint.Pod, want: f.conditionOf(m)})
+		// A load balancer that uses the target group and not the zone of a target does not begin to soon.
+		add(showing{pod: m.Endpoint.Pod, want: f.conditionOf(m), stuck: f.Forwards != nil && targets.NotInUse(m.Target)})
 	}
 	for _, e := range registered {
 		add(showing{pod: e.Pod, want: targets.Registering})
@@ -93,7 +98,33 @@ func (f *Facts) showings(matched []targets.Pair, registered []targets.Endpoint, 
 // conditionOf is what the pod of a target is to show.
 func (f *Facts) conditionOf(m targets.Pair) targets.Condition {
 	shown, _, _ := targets.Shown(m.Endpoint.Pod, f.gate())
+	if targets.NotInUse(m.Target) && shown.Status != corev1.ConditionTrue && f.unforwarded() {
+		return targets.Unserved
+	}
 	return targets.ConditionOf(m.Target, shown)
+}
+
+// unforwarded reports whether AWS has said that no load balancer uses the target group.
+func (f *Facts) unforwarded() bool {
+	return f.Forwards != nil && f.Forwards.Failure == nil && !f.Forwards.Is
+}
+
+// unserved reports whether a pod waits although AWS has not checked targets of the group for some time. That is read from
+// the pods, those whose gates were opened for it included, so that a rollout waits once and not for each pod.
+func (f *Facts) unserved(matched []targets.Pair) bool {
+	if targets.IsInstance(f.Described) {
+		return false
+	}
+	waits, long := false, false
+	for _, m := range matched {
+		if !targets.Gated(m.Endpoint.Pod, f.gate()) || !targets.NotInUse(m.Target) {
+			continue
+		}
+		shown, since, _ := targets.Shown(m.Endpoint.Pod, f.gate())
+		waits = waits || shown.Status != corev1.ConditionTrue
+		long = long || shown == targets.Unserved || shown == targets.ConditionOf(m.Target, targets.Condition{}) && f.Now.Sub(since) >= unservedAfter
+	}
+	return waits && long
 }
 
 // closed is the condition of a pod that cannot become a target until a person corrects a fault.

@@ -198,6 +198,35 @@ func TestPlans(t *testing.T) {
 		},
 			plan:   "known; backend seen; rules; checkpoint; settled",
 			report: "status True SuccessfullyReconciled observed; events; again in 15s"},
+		"a target that no load balancer uses is looked at again": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, time.Minute) },
+			plan:   "known; backend seen; rules; checkpoint; settled",
+			report: "status True SuccessfullyReconciled observed; events; again in 15s"},
+		"after a while it is asked whether anything forwards to it": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, unservedAfter) },
+			plan: "ask Forwards", unfinished: true},
+		"if nothing does its pod waits no longer": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, unservedAfter); f.Forwards = &Forwards{} },
+			plan:   "known; backend seen; rules; checkpoint if rules are missing; settled",
+			report: "gate p1 True Target.NotInUse; status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
+		"if a load balancer does that is not in its zone it waits": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, time.Hour); f.Forwards = &Forwards{Is: true} },
+			plan:   "known; backend seen; rules; checkpoint; settled",
+			report: "status True SuccessfullyReconciled observed; events; again in 5m0s"},
+		"if that cannot be read it waits": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, time.Hour); f.Forwards = &Forwards{Failure: &denied} },
+			plan:   "known; backend seen; rules; checkpoint; settled",
+			report: "status True SuccessfullyReconciled observed; events; again in 5m0s"},
+		"an unhealthy pod does not wait on the time that it was unhealthy": {pods: []string{"!1", "2"}, edit: func(f *Facts) {
+			f.Health.Targets[0].State, f.Health.Targets[0].Reason = "unused", "Target.NotInUse"
+			shownSince(f.GatedPods[0], "False", "Target.Timeout", time.Hour)
+		},
+			plan:   "known; backend seen; rules; checkpoint; settled",
+			report: "gate p1 Unknown Target.NotInUse; status True SuccessfullyReconciled observed; events; again in 2s"},
+		"a new pod does not wait again": {pods: []string{"!1", "!2"}, edit: func(f *Facts) {
+			unserved(f, time.Hour)
+			f.Health.Targets[1].State, f.Health.Targets[1].Reason = "unused", "Target.NotInUse"
+			shown := &f.GatedPods[0].Status.Conditions[len(f.GatedPods[0].Status.Conditions)-1]
+			shown.Status, shown.Message = corev1.ConditionTrue, targets.Unserved.Message
+			f.Forwards = &Forwards{}
+		},
+			plan:   "known; backend seen; rules; checkpoint if rules are missing; settled",
+			report: "gate p2 True Target.NotInUse; status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
 		"a pod that waits for what a person must do shows that": {pods: []string{"!1", "2"}, edit: func(f *Facts) { f.Undescribed = &denied },
 			plan:   "",
 			report: "gate p1 False AccessDenied; status False FailedReconcile; events FailedReconcile; again in 5m0s"},

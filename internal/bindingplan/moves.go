@@ -46,6 +46,10 @@ func (p *planner) moveTargets(maxAge time.Duration) {
 	if ok := p.retain(m) && p.deselected(m); !ok {
 		return
 	}
+	if p.Forwards == nil && p.unserved(m.Matched) {
+		p.ask(AskForwards{})
+		return
+	}
 	if p.Attempt != nil {
 		p.afterAttempt(m)
 		return

@@ -229,8 +229,10 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 	r.againIf(len(m.Over) > 0, r.Options.Requeue, "the target group has no room")
 	r.againIf(rules.Faulty, LongestBackOff, "")
 	r.againIf(waiting > noGate, r.Options.poll(waiting), "pods wait for their targets to become healthy")
+	idle := r.Forwards != nil && !r.unforwarded()
+	r.againIf(idle, LongestBackOff, "pods wait for a load balancer that uses their targets")
 	r.againIf(len(m.retained) > 0, handover, "old targets serve on until new ones are healthy")
-	if r.Waiting || !rules.Done || len(m.Over) > 0 || waiting > noGate || len(m.retained) > 0 || r.Found.Unknown {
+	if r.Waiting || !rules.Done || len(m.Over) > 0 || waiting > noGate || idle || len(m.retained) > 0 || r.Found.Unknown {
 		return
 	}
 	r.do(Compared)

@@ -39,17 +39,31 @@ var Registering = Condition{corev1.ConditionFalse, "Elb.RegistrationInProgress",
 // Released is the condition of a pod whose binding is gone, so that nothing waits for it.
 var Released = Condition{corev1.ConditionTrue, "", "Target Group Binding is deleted"}
 
+// notInUse is AWS's reason for a target that no load balancer sends requests to: because of its target group, or of its
+// zone.
+const notInUse = "Target.NotInUse"
+
+// Unserved is the condition of a pod that waits no longer, because no load balancer uses the target group.
+var Unserved = Condition{corev1.ConditionTrue, notInUse, "no listener or rule forwards to the target group, so the pod does not wait for it"}
+
+// NotInUse reports whether no load balancer checks a target.
+func NotInUse(t *observed.Target) bool { return t.State == "unused" && t.Reason == notInUse }
+
 // ConditionOf returns what a target's health means for a pod that has a condition already. A target
 // group that no load balancer uses any more, as before it is deleted, does not change the condition
-// of pods that were healthy in it.
+// of pods that were healthy in it: AWS has found nothing about them. That is why a pod that is not ready
+// yet shows Unknown, whose time then says since when the target group is known not to be used. Nor do the
+// first checks close the gates of pods that were ready while nothing used the target group.
 func ConditionOf(t *observed.Target, shown Condition) Condition {
 	switch {
 	case t.State == "":
 		return Condition{corev1.ConditionUnknown, "", ""}
 	case t.State == "healthy":
 		return Condition{corev1.ConditionTrue, t.Reason, t.Description}
-	case t.State == "unused" && t.Reason == "Target.NotInUse" && shown.Status == corev1.ConditionTrue:
+	case NotInUse(t) && shown.Status == corev1.ConditionTrue, t.State == "initial" && shown == Unserved:
 		return shown
+	case NotInUse(t):
+		return Condition{corev1.ConditionUnknown, t.Reason, t.Description}
 	}
 	return Condition{corev1.ConditionFalse, t.Reason, t.Description}
 }

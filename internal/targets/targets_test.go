@@ -175,9 +175,13 @@ func TestConditionOf(t *testing.T) {
 		{&observed.Target{State: "healthy"}, closed, targets.Condition{Status: "True"}},
 		{is("initial", "Elb.InitialHealthChecking"), open, no("Elb.InitialHealthChecking")},
 		{is("unhealthy", "Target.Timeout"), open, no("Target.Timeout")},
-		{is("unused", "Target.NotInUse"), targets.Condition{}, no("Target.NotInUse")},
-		{is("unused", "Target.NotInUse"), closed, no("Target.NotInUse")},
+		{is("unused", "Target.NotInUse"), targets.Condition{}, targets.Condition{Status: "Unknown", Reason: "Target.NotInUse", Message: "d"}},
+		{is("unused", "Target.NotInUse"), closed, targets.Condition{Status: "Unknown", Reason: "Target.NotInUse", Message: "d"}},
 		{is("unused", "Target.NotInUse"), open, open},
+		{is("unused", "Target.NotInUse"), targets.Unserved, targets.Unserved},
+		{is("initial", "Elb.RegistrationInProgress"), targets.Unserved, targets.Unserved},
+		{is("unhealthy", "Target.Timeout"), targets.Unserved, no("Target.Timeout")},
+		{is("healthy", ""), targets.Unserved, targets.Condition{Status: "True", Message: "d"}},
 		{is("unused", "Target.InvalidState"), open, no("Target.InvalidState")},
 	}
 	for _, tt := range tests {

@@ -138,6 +138,8 @@ func (p *run) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Ask)
 		if uerr != nil {
 			f.InUse.Failure = p.r.failure(uerr)
 		}
+	case bindingplan.AskForwards:
+		f.Forwards = p.readForwards(ctx, f)
 	case bindingplan.AskWanted:
 		wanted, werr := p.r.wanted(f.Stored)
 		f.Wanted, err = &wanted, werr
@@ -200,6 +202,16 @@ func (p *run) readHealth(ctx context.Context, f *bindingplan.Facts, a bindingpla
 		f.Health.Failure = p.r.failure(fmt.Errorf("list targets of %s: %w", arn, err))
 	}
 	f.Now = p.r.Now()
+}
+
+// readForwards reads whether any load balancer uses the target group.
+func (p *run) readForwards(ctx context.Context, f *bindingplan.Facts) *bindingplan.Forwards {
+	used, err := p.groups(f).InUse(ctx, f.Described.Spec.TargetGroupARN)
+	out := &bindingplan.Forwards{Is: used}
+	if err != nil {
+		out.Failure = p.r.failure(fmt.Errorf("see whether target group %s is in use: %w", f.Described.Spec.TargetGroupARN, err))
+	}
+	return out
 }
 
 // readServing reads the pods at the addresses of targets, besides those that are known.
