@@ -122,6 +122,10 @@ func TestRulesOfBindingsBehindNetworkLoadBalancers(t *testing.T) {
 		{"UDP", "traffic-port", intstr.FromInt32(30053), nil, &assemble.Clients{Preserved: true}, false, "UDP 30053 from 0.0.0.0/0; TCP 30053 from subnets"},
 		// Without the second rule health checks would be blocked.
 		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Ranges: []string{"10.1.0.0/16"}}, false, "TCP 53+UDP 53 from 10.1.0.0/16; TCP 53 from subnets"},
+		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{}, false, "TCP 53+UDP 53 from 0.0.0.0/0"},
+		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{ChecksApart: true}, false, "TCP 53+UDP 53 from 0.0.0.0/0; TCP 53 from subnets"},
+		{"TCP_QUIC", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Internal: true, ChecksApart: true}, false, "TCP 53+UDP 53 from VPC; TCP 53 from subnets"},
+		{"TCP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Preserved: true, ChecksApart: true}, false, "TCP 53 from 0.0.0.0/0"},
 		{"QUIC", "traffic-port", intstr.FromInt32(443), nil, &assemble.Clients{}, false, "UDP 443 from 0.0.0.0/0; TCP 443 from subnets"},
 		{"TCP", "traffic-port", intstr.FromInt32(80), nil, nil, false, ""},
 	} {
