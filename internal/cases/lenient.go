@@ -3,6 +3,7 @@ package cases
 import (
 	"testing"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/awsmodel"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/harness"
@@ -49,4 +50,7 @@ func lenient(r *harness.Harness) {
 	w.Config.Quotas["condition-values-per-alb-rule"] = 10
 	w.Config.Quotas["application-load-balancers"] = 200 // all cases are in one account
 	w.Config.ELB.AnyTagCharacters = true
+	for _, value := range []string{"a,b", "x,y"} {
+		r.Models.Allow(awsmodel.Exception{Service: "elasticloadbalancing", Value: value, Rule: "does not match the pattern of TagValue", Reason: "the recorded configurations have it"})
+	}
 }

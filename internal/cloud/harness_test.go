@@ -21,6 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/awsmodel"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -63,7 +64,9 @@ func newHarness(t testing.TB, edit ...func(*cloud.Config)) *harness {
 // newHarnessOn runs on a clock; nil is the time package's.
 func newHarnessOn(t testing.TB, clock store.Clock, edit ...func(*cloud.Config)) *harness {
 	t.Helper()
-	em := emulator.New(emulator.Options{Clock: clock, Seed: 7})
+	o := emulator.Options{Clock: clock, Seed: 7}
+	awsmodel.Watch(t, &o)
+	em := emulator.New(o)
 	cfg := aws.Config{
 		Region: region, HTTPClient: em.Client(),
 		Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", ""),

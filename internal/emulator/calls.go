@@ -27,6 +27,8 @@ type Entry struct {
 	// success.
 	Status        int
 	Code, Message string `json:",omitempty"`
+	// Own is an error that AWS does not have: the emulator cannot serve the request faithfully.
+	Own bool `json:"-"`
 	// Fault is the injected fault: throttled, error, reset, lost, stale, abandoned.
 	Fault string `json:",omitempty"`
 }

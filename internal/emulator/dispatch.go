@@ -44,13 +44,16 @@ func (em *Emulator) dispatch(ctx context.Context, r *http.Request) (wire.Respons
 	resp, err := em.serve(ctx, req, &entry)
 	entry.Status = resp.Status
 	em.calls.add(entry)
+	if em.observe != nil {
+		em.observe(Exchange{Entry: entry, Request: req.wire(), Answer: resp})
+	}
 	return resp, err
 }
 
 // serve runs an identified request and fills in its entry of the log.
 func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.Response, error) {
 	fail := func(err *store.Error) wire.Response {
-		entry.Code, entry.Message = err.Code, err.Message
+		entry.Code, entry.Message, entry.Own = err.Code, err.Message, err.From == store.Own
 		return req.service.codec.Fail(err, entry.RequestID)
 	}
 	account, refused := em.authorize(req)

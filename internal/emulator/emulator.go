@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/imds"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
 // Options set up an emulator. The zero value is a quick AWS in real time.
@@ -26,6 +27,17 @@ type Options struct {
 	// Partition is the AWS partition that the emulator is, "aws" if empty; "aws-cn", "aws-us-gov" and the like are
 	// the others. Regions of another partition are not served.
 	Partition string
+	// Observe is called after each call whose service is known, from the goroutine that serves it. Calls may come at
+	// the same time.
+	Observe func(Exchange)
+}
+
+// Exchange is a call as it was on the wire.
+type Exchange struct {
+	Entry
+	Request wire.Request
+	// Answer has status 0 if none was sent.
+	Answer wire.Response
 }
 
 // Emulator is an emulated AWS. It is safe for concurrent use.
@@ -34,6 +46,7 @@ type Emulator struct {
 	services []*service
 	faults   *fault.Set
 	calls    *Calls
+	observe  func(Exchange)
 	imds     *imds.Server
 
 	historyMu sync.Mutex
@@ -57,6 +70,7 @@ func New(o Options) *Emulator {
 		services: services(w),
 		faults:   fault.NewSet(),
 		calls:    newCalls(),
+		observe:  o.Observe,
 		imds:     imds.New(w),
 		admin:    map[string]AdminFunc{},
 		used:     map[authz.Used]int{},
@@ -86,6 +100,15 @@ func (em *Emulator) AnswerOf(service, operation string) reflect.Type {
 		}
 	}
 	return nil
+}
+
+// Operations lists the operations of each service, by its signing name.
+func (em *Emulator) Operations() map[string][]string {
+	out := map[string][]string{}
+	for _, s := range em.services {
+		out[s.name] = store.SortedKeys(s.operations)
+	}
+	return out
 }
 
 // Permissions counts the permissions that callers with policies were allowed calls by.

@@ -21,6 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/drift"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/awsmodel"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/iam"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
@@ -97,6 +98,8 @@ type Harness struct {
 	Emulator *emulator.Emulator
 	Store    *cluster.Memory
 	World    Seeded
+	// Models holds requests and answers against what AWS's models say.
+	Models *awsmodel.Checker
 
 	opt     Options
 	bound   roleBound // what the controller may do in the cluster
@@ -113,7 +116,8 @@ func New(t testing.TB, opt Options) *Harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Harness{T: t, Emulator: emulator.New(opt.Emulator), Store: objects, opt: opt}
+	models := awsmodel.Watch(t, &opt.Emulator)
+	r := &Harness{T: t, Models: models, Emulator: emulator.New(opt.Emulator), Store: objects, opt: opt}
 	if r.World, err = Seed(t.Context(), r.Emulator); err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/awsmodel"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
@@ -41,7 +42,9 @@ type harness struct {
 
 func newHarness(t *testing.T) *harness {
 	clock := store.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	em := emulator.New(emulator.Options{Clock: clock, Seed: 7})
+	o := emulator.Options{Clock: clock, Seed: 7}
+	awsmodel.WatchAnswers(t, &o)
+	em := emulator.New(o)
 	cfg := aws.Config{
 		Region: "us-west-2", HTTPClient: em.Client(), RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", ""),

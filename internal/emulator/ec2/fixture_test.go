@@ -11,6 +11,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/awsmodel"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
@@ -22,7 +23,9 @@ type cloud struct {
 }
 
 func newCloud(t *testing.T) cloud {
-	em := emulator.New(emulator.Options{Seed: 1})
+	o := emulator.Options{Seed: 1}
+	awsmodel.WatchAnswers(t, &o)
+	em := emulator.New(o)
 	return cloud{t: t, em: em, Client: ec2.NewFromConfig(aws.Config{
 		Region: "us-west-2", HTTPClient: em.Client(), RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("AKIA111122223333", "secret", ""),

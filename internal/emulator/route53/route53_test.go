@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/awsmodel"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
@@ -31,7 +32,9 @@ type harness struct {
 
 func newHarness(t *testing.T) *harness {
 	clock := store.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	em := emulator.New(emulator.Options{Clock: clock, Seed: 7})
+	o := emulator.Options{Clock: clock, Seed: 7}
+	awsmodel.WatchAnswers(t, &o)
+	em := emulator.New(o)
 	cfg := aws.Config{
 		Region: "eu-west-1", HTTPClient: em.Client(), RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", ""),

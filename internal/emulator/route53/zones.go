@@ -41,7 +41,7 @@ func (s *Service) CreateHostedZone(c *store.Call, in *route53.CreateHostedZoneIn
 	if most := s.w.Quota(quotaZones, 500); len(st.Zones) >= most {
 		return nil, fail(store.Unproven, 400, "TooManyHostedZones", "Limits Exceeded: MAX_HOSTED_ZONES_BY_OWNER - Cannot create more hosted zones.")
 	}
-	z := &store.HostedZone{ID: "Z0" + strings.ToUpper(s.w.Hex(19)), Name: name, Reference: *in.CallerReference}
+	z := &store.HostedZone{ID: "Z0" + strings.ToUpper(s.w.Hex(18)), Name: name, Reference: *in.CallerReference}
 	if in.HostedZoneConfig != nil {
 		z.Comment, z.Private = val(in.HostedZoneConfig.Comment), in.HostedZoneConfig.PrivateZone
 	}

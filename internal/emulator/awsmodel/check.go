@@ -1,0 +1,311 @@
+package awsmodel
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+)
+
+// Watch lets a test fail that sends a request, or gets an answer, that departs from AWS's models. The emulator is made
+// with these options afterwards.
+//
+// A value that departs and is refused is no departure: it is a user's, and the test sees what becomes of it.
+func Watch(t testing.TB, o *emulator.Options) *Checker { return watch(t, o, &Checker{}) }
+
+// WatchAnswers does so for answers alone, in tests that send what AWS refuses.
+func WatchAnswers(t testing.TB, o *emulator.Options) { watch(t, o, &Checker{answersOnly: true}) }
+
+func watch(t testing.TB, o *emulator.Options, c *Checker) *Checker {
+	t.Helper()
+	o.Observe = c.Observe
+	t.Cleanup(func() {
+		for _, d := range c.Departures() {
+			t.Errorf("departs from AWS's model: %s", d)
+		}
+	})
+	return c
+}
+
+// Checker collects departures. The zero value is ready.
+type Checker struct {
+	answersOnly bool
+
+	mu      sync.Mutex
+	allowed []Exception
+	found   map[departure]string
+}
+
+// Allow excepts what a test does on purpose.
+func (c *Checker) Allow(e ...Exception) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.allowed = append(c.allowed, e...)
+}
+
+func (c *Checker) note(d departure, service, operation, value string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range slices.Concat(exceptions, c.allowed) {
+		if e.covers(service, operation, d.side, d.member, value, d.rule) {
+			return
+		}
+	}
+	if c.found == nil {
+		c.found = map[departure]string{}
+	}
+	if _, ok := c.found[d]; !ok {
+		c.found[d] = value
+	}
+}
+
+// report takes a departure: the member, its value and the rule.
+type report func(member, value, rule string)
+
+// departure is what is reported once, with the first value that was seen.
+type departure struct{ call, side, member, rule string }
+
+// Departures lists what was found so far.
+func (c *Checker) Departures() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []string
+	for d, value := range c.found {
+		out = append(out, fmt.Sprintf("%s, %s, member %q, value %.200q: %s", d.call, d.side, d.member, value, d.rule))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Observe checks a call. It is for Options.Observe of the emulator.
+func (c *Checker) Observe(x emulator.Exchange) {
+	found := func(side string) report {
+		return func(member, value, rule string) {
+			c.note(departure{x.Service + ":" + x.Operation, side, withoutNumbers(member), rule}, x.Service, x.Operation, value)
+		}
+	}
+	s := models()[x.Service]
+	if s == nil {
+		found("request")("", x.Service, "no model of the service")
+		return
+	}
+	op := s.operations[x.Operation]
+	if op == nil {
+		if !c.answersOnly {
+			found("request")("", x.Operation, "no model of the operation")
+		}
+		return
+	}
+	if !c.answersOnly {
+		s.request(op, x, found("request"))
+	}
+	// What a test asked for is not the emulator's.
+	if x.Fault == "" || x.Fault == "stale" {
+		s.answer(op, x, found("answer"))
+	}
+}
+
+// withoutNumbers leaves the items of a list out of a path.
+func withoutNumbers(path string) string {
+	var out []string
+	for part := range strings.SplitSeq(path, ".") {
+		if part == "" || part[0] < '0' || part[0] > '9' {
+			out = append(out, part)
+		}
+	}
+	return strings.Join(out, ".")
+}
+
+func (s *service) request(op *operation, x emulator.Exchange, found report) {
+	w := &walk{protocol: s.protocol, found: found, valuesAllowed: x.Answer.Status < 200 || x.Answer.Status >= 300}
+	input := op.input
+	if input == nil {
+		input = &shape{kind: "structure", name: x.Operation + "Input"}
+	}
+	var tree *node
+	var err error
+	switch s.protocol {
+	case protocolREST:
+		w.located(op, x)
+		tree = &node{}
+		if len(x.Request.Body) > 0 {
+			if tree, err = xmlTree(x.Request.Body); err == nil && tree.name != op.root {
+				found("", tree.name, "not "+op.root+", the root of the request")
+			}
+		}
+	case protocolJSON:
+		tree, err = jsonTree(x.Request.Body)
+	default:
+		tree = formTree(x.Request.Form)
+	}
+	if err != nil {
+		found("", string(x.Request.Body), "cannot be read: "+err.Error())
+		return
+	}
+	w.structure(input, tree)
+}
+
+// located holds what stands in path and query against the model.
+func (w *walk) located(op *operation, x emulator.Exchange) {
+	values := url.Values{}
+	want, have := strings.Split(strings.TrimSuffix(op.path, "/"), "/"), strings.Split(strings.TrimSuffix(x.Request.Path, "/"), "/")
+	if x.Request.Method != op.method || len(want) != len(have) {
+		w.departs(x.Request.Method+" "+x.Request.Path, "not %s %s", op.method, op.path)
+		return
+	}
+	for i := range want {
+		if name, ok := strings.CutPrefix(want[i], "{"); ok {
+			values.Set("uri "+strings.TrimSuffix(name, "}"), have[i])
+		} else if want[i] != have[i] {
+			w.departs(x.Request.Path, "not %s", op.path)
+		}
+	}
+	for name := range x.Request.Query {
+		values.Set("querystring "+name, x.Request.Query.Get(name))
+	}
+	if op.input == nil {
+		return
+	}
+	for _, m := range op.input.members {
+		key := m.location + " " + m.request
+		switch {
+		case m.location == "":
+		case values.Has(key):
+			w.at(m.name, m.shape, &node{text: values.Get(key)})
+		case m.required:
+			w.departs(m.name, "a required member of %s that is missing", op.input.name)
+		}
+		delete(values, key)
+	}
+	for key := range values {
+		w.departs(key, "not a member of %s", op.input.name)
+	}
+}
+
+func (s *service) answer(op *operation, x emulator.Exchange, found report) {
+	switch {
+	case x.Answer.Status == 0: // no answer was sent
+		return
+	case x.Own && x.Answer.Status >= 500:
+		found("", x.Message, "the emulator fails")
+		return
+	case x.Answer.Status >= 300:
+		s.failure(op, x, found)
+		return
+	}
+	w := &walk{protocol: s.protocol, answer: true, found: found}
+	tree, err := s.body(op, x)
+	if err != nil {
+		found("", string(x.Answer.Body), err.Error())
+		return
+	}
+	output := op.output
+	if output == nil {
+		output = &shape{kind: "structure", name: x.Operation + "Output"}
+	}
+	w.structure(output, tree)
+	for _, m := range output.members {
+		if m.location != "header" {
+			continue
+		}
+		if value := x.Answer.Header.Get(m.answer); value != "" {
+			w.at(m.name, m.shape, &node{text: value})
+		} else if m.required {
+			w.departs(m.name, "a required member of %s that is missing", output.name)
+		}
+	}
+}
+
+// body reads an answer and takes off what is around its members.
+func (s *service) body(op *operation, x emulator.Exchange) (*node, error) {
+	if s.protocol == protocolJSON {
+		return jsonTree(x.Answer.Body)
+	}
+	tree, err := xmlTree(x.Answer.Body)
+	if err != nil {
+		return nil, err
+	}
+	if want := x.Operation + "Response"; tree.name != want {
+		return nil, fmt.Errorf("the root is %q, not %q", tree.name, want)
+	}
+	switch s.protocol {
+	case protocolEC2:
+		id := tree.kid("requestId")
+		if id == nil || id.text == "" {
+			return nil, fmt.Errorf("no request ID")
+		}
+		known := op.output != nil && op.output.answer["return"] != nil
+		tree.kids = slices.DeleteFunc(tree.kids, func(n node) bool { return n.name == "requestId" || n.name == "return" && !known })
+	case protocolQuery:
+		if meta := tree.kid("ResponseMetadata"); meta == nil || meta.kid("RequestId") == nil {
+			return nil, fmt.Errorf("no request ID")
+		}
+		want := op.wrapper
+		if want == "" {
+			want = x.Operation + "Result"
+		}
+		result := tree.kid(want)
+		if result == nil || len(tree.kids) != 2 {
+			return nil, fmt.Errorf("no %q beside the metadata", want)
+		}
+		tree = result
+	}
+	return tree, nil
+}
+
+// failure holds the code of an error against those that the operation lists and those that all services have.
+func (s *service) failure(op *operation, x emulator.Exchange, found report) {
+	code, err := s.code(x)
+	switch {
+	case err != nil:
+		found("", string(x.Answer.Body), err.Error())
+	case code != x.Code:
+		found("Code", code, "the call failed with "+x.Code)
+	case x.Own || op.errors == nil || op.errors[code] || s.common(code):
+	default:
+		found("Code", code, "not an error of the operation")
+	}
+}
+
+// code reads the code of an error from where its protocol has it.
+func (s *service) code(x emulator.Exchange) (string, error) {
+	if s.protocol == protocolJSON {
+		tree, err := jsonTree(x.Answer.Body)
+		if err != nil {
+			return "", err
+		}
+		if code := tree.kid("__type"); code != nil {
+			return code.text, nil
+		}
+		return "", fmt.Errorf("an error without a code")
+	}
+	tree, err := xmlTree(x.Answer.Body)
+	if err != nil {
+		return "", err
+	}
+	path := []string{"ErrorResponse", "Error", "Code"}
+	if s.protocol == protocolEC2 {
+		path = []string{"Response", "Errors", "Error", "Code"}
+	}
+	at := tree
+	if at.name != path[0] {
+		return "", fmt.Errorf("the root of an error is %q, not %q", at.name, path[0])
+	}
+	for _, name := range path[1:] {
+		if at = at.kid(name); at == nil {
+			return "", fmt.Errorf("an error without a code")
+		}
+	}
+	return at.text, nil
+}
+
+func (s *service) common(code string) bool {
+	if s.protocol == protocolJSON {
+		return slices.Contains(commonJSON, code)
+	}
+	return slices.Contains(commonXML, code)
+}

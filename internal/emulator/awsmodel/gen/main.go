@@ -1,0 +1,166 @@
+// Command gen writes the files of package awsmodel anew from AWS's API models:
+//
+//	go run ./internal/emulator/awsmodel/gen -from DIRECTORY internal/emulator/awsmodel/models
+//
+// The directory has a file for each service, as in sources, in the form of botocore's service-2.json. Without -from
+// the files are only reduced to the operations that the emulator has.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+)
+
+// sources are the names of the files by the signing name of the service.
+var sources = map[string]string{
+	"acm": "acm", "ec2": "ec2", "elasticloadbalancing": "elbv2", "globalaccelerator": "globalaccelerator", "iam": "iam",
+	"route53": "route53", "shield": "shield", "sts": "sts", "tagging": "resourcegroupstaggingapi",
+	"waf-regional": "waf-regional", "wafv2": "wafv2",
+}
+
+func main() {
+	from := flag.String("from", "", "directory with AWS's models")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		log.Fatal("name the directory of the models")
+	}
+	for name, operations := range emulator.New(emulator.Options{}).Operations() {
+		if err := write(*from, flag.Arg(0), name, operations); err != nil {
+			log.Fatalf("%s: %v", name, err)
+		}
+	}
+}
+
+func write(from, to, name string, operations []string) error {
+	file := sources[name]
+	if file == "" {
+		return fmt.Errorf("no file is known for the service")
+	}
+	out := filepath.Join(to, file+".json")
+	var m model
+	var err error
+	if from == "" {
+		m, err = readReduced(out)
+	} else {
+		m, err = readOriginal(filepath.Join(from, file+".json"))
+	}
+	if err != nil {
+		return err
+	}
+	m.Service = name
+	if err := m.reduce(operations); err != nil {
+		return err
+	}
+	return os.WriteFile(out, m.text(), 0o600)
+}
+
+// model is the reduced form. Its members are those that package awsmodel reads.
+type model struct {
+	Service, Protocol string
+	Operations        map[string]operation
+	Shapes            map[string]shape
+}
+
+type operation struct {
+	Method  string   `json:"method,omitempty"`
+	Path    string   `json:"path,omitempty"`
+	Root    string   `json:"root,omitempty"`
+	Wrapper string   `json:"wrapper,omitempty"`
+	Input   string   `json:"input,omitempty"`
+	Output  string   `json:"output,omitempty"`
+	Errors  []string `json:"errors,omitempty"` // codes on the wire
+}
+
+type shape struct {
+	Type     string            `json:"type"`
+	Members  map[string]member `json:"members,omitempty"`
+	Required []string          `json:"required,omitempty"`
+	Enum     []string          `json:"enum,omitempty"`
+	Min      *float64          `json:"min,omitempty"`
+	Max      *float64          `json:"max,omitempty"`
+	Pattern  string            `json:"pattern,omitempty"`
+	Item     *member           `json:"item,omitempty"` // of a list or a map
+	Key      *member           `json:"key,omitempty"`
+}
+
+type member struct {
+	Shape    string `json:"shape"`
+	Name     string `json:"name,omitempty"`  // on the wire
+	Query    string `json:"query,omitempty"` // on the wire in a request to EC2
+	Location string `json:"location,omitempty"`
+}
+
+func readReduced(path string) (model, error) {
+	var m model
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return m, err
+	}
+	return m, json.Unmarshal(text, &m)
+}
+
+// reduce leaves the operations and what they lead to.
+func (m *model) reduce(operations []string) error {
+	all, shapes := m.Operations, m.Shapes
+	m.Operations, m.Shapes = map[string]operation{}, map[string]shape{}
+	var keep func(name string)
+	keep = func(name string) {
+		s, ok := shapes[name]
+		if _, done := m.Shapes[name]; done || !ok {
+			return
+		}
+		m.Shapes[name] = s
+		for _, x := range s.Members {
+			keep(x.Shape)
+		}
+		for _, x := range []*member{s.Item, s.Key} {
+			if x != nil {
+				keep(x.Shape)
+			}
+		}
+	}
+	for _, name := range operations {
+		op, ok := all[name]
+		if !ok {
+			return fmt.Errorf("the model has no operation %s", name)
+		}
+		m.Operations[name] = op
+		keep(op.Input)
+		keep(op.Output)
+	}
+	return nil
+}
+
+// text has one operation or shape on a line, so that changes can be read.
+func (m *model) text() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "{\n\"service\": %q, \"protocol\": %q,\n\"operations\": {", m.Service, m.Protocol)
+	lines(&b, m.Operations)
+	b.WriteString("\n},\n\"shapes\": {")
+	lines(&b, m.Shapes)
+	b.WriteString("\n}\n}\n")
+	return b.Bytes()
+}
+
+func lines[V any](b *bytes.Buffer, all map[string]V) {
+	comma := ""
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		e := &bytes.Buffer{}
+		enc := json.NewEncoder(e)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(all[name]); err != nil {
+			panic(err) // texts and numbers always marshal
+		}
+		fmt.Fprintf(b, "%s\n%q: %s", comma, name, bytes.TrimSpace(e.Bytes()))
+		comma = ","
+	}
+}

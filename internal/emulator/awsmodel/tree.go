@@ -1,0 +1,196 @@
+package awsmodel
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// node is a value of a message, of any protocol, before its type is known.
+type node struct {
+	name string
+	text string
+	kind jsonKind
+	kids []node
+}
+
+// jsonKind is the type that a value has in JSON; the other protocols have none.
+type jsonKind uint8
+
+const (
+	untyped jsonKind = iota
+	jsonText
+	jsonNumber
+	jsonBool
+	jsonNull
+	jsonList
+	jsonObject
+)
+
+func (n *node) kid(name string) *node {
+	for i := range n.kids {
+		if n.kids[i].name == name {
+			return &n.kids[i]
+		}
+	}
+	return nil
+}
+
+// formTree makes a tree of a form: "A.1.B=x" is x at B at 1 at A.
+func formTree(form url.Values) *node {
+	root := &node{}
+	// In this order all that is below one node stands together: no character of a name sorts before the dot.
+	for _, key := range store.SortedKeys(form) {
+		if key == "Action" || key == "Version" {
+			continue
+		}
+		at := root
+		for part := range strings.SplitSeq(key, ".") {
+			if last := len(at.kids) - 1; last < 0 || at.kids[last].name != part {
+				at.kids = append(at.kids, node{name: part})
+			}
+			at = &at.kids[len(at.kids)-1]
+		}
+		at.text = form.Get(key)
+	}
+	return root
+}
+
+// numbered orders the items of a list in a form.
+func (n *node) numbered() error {
+	for i := range n.kids {
+		if _, err := strconv.ParseUint(n.kids[i].name, 10, 31); err != nil {
+			return fmt.Errorf("%q is not the number of an item", n.kids[i].name)
+		}
+	}
+	slices.SortFunc(n.kids, func(a, b node) int {
+		x, _ := strconv.Atoi(a.name) // they are numbers
+		y, _ := strconv.Atoi(b.name)
+		return x - y
+	})
+	for i := range n.kids {
+		if n.kids[i].name != strconv.Itoa(i+1) {
+			return fmt.Errorf("item %d has the number %q", i+1, n.kids[i].name)
+		}
+	}
+	return nil
+}
+
+func jsonTree(body []byte) (*node, error) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return &node{kind: jsonObject}, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	root := fromJSON("", v)
+	if root.kind != jsonObject {
+		return nil, errors.New("not an object")
+	}
+	return &root, nil
+}
+
+func fromJSON(name string, v any) node {
+	n := node{name: name}
+	switch v := v.(type) {
+	case nil:
+		n.kind = jsonNull
+	case string:
+		n.kind, n.text = jsonText, v
+	case json.Number:
+		n.kind, n.text = jsonNumber, v.String()
+	case bool:
+		n.kind, n.text = jsonBool, strconv.FormatBool(v)
+	case []any:
+		n.kind = jsonList
+		for _, item := range v {
+			n.kids = append(n.kids, fromJSON("", item))
+		}
+	case map[string]any:
+		n.kind = jsonObject
+		for _, key := range store.SortedKeys(v) {
+			n.kids = append(n.kids, fromJSON(key, v[key]))
+		}
+	}
+	return n
+}
+
+// xmlTree reads an XML document in the little of XML that AWS's protocols use. It is a reader of its own because
+// encoding/xml takes several times as long as the whole call.
+func xmlTree(body []byte) (*node, error) {
+	r := xmlReader{rest: string(body)}
+	if strings.HasPrefix(r.rest, "<?") {
+		_, after, ok := strings.Cut(r.rest, "?>")
+		if !ok {
+			return nil, errors.New("the declaration has no end")
+		}
+		r.rest = after
+	}
+	r.rest = strings.TrimSpace(r.rest)
+	n, err := r.element()
+	if err != nil {
+		return nil, err
+	}
+	if r.rest = strings.TrimSpace(r.rest); r.rest != "" {
+		return nil, fmt.Errorf("%q follows the document", r.rest)
+	}
+	return &n, nil
+}
+
+type xmlReader struct{ rest string }
+
+// element reads an element, at the beginning of which the reader stands.
+func (r *xmlReader) element() (node, error) {
+	var n node
+	tag, after, ok := strings.Cut(r.rest, ">")
+	if !ok || !strings.HasPrefix(tag, "<") {
+		return n, fmt.Errorf("no element begins at %.40q", r.rest)
+	}
+	tag, empty := strings.CutSuffix(tag[1:], "/")
+	n.name, _, _ = strings.Cut(tag, " ") // attributes are namespaces
+	if r.rest = after; empty {
+		return n, nil
+	}
+	for {
+		i := strings.IndexByte(r.rest, '<')
+		if i < 0 {
+			return n, fmt.Errorf("element %q has no end", n.name)
+		}
+		text := r.rest[:i]
+		r.rest = r.rest[i:]
+		if after, ok := strings.CutPrefix(r.rest, "</"); ok {
+			name, after, _ := strings.Cut(after, ">")
+			if name != n.name {
+				return n, fmt.Errorf("element %q ends as %q", n.name, name)
+			}
+			r.rest = after
+			if len(n.kids) == 0 {
+				n.text = xmlEntities.Replace(text)
+			}
+			return n, nil
+		}
+		if strings.TrimSpace(text) != "" {
+			return n, fmt.Errorf("element %q has text beside elements", n.name)
+		}
+		kid, err := r.element()
+		if err != nil {
+			return n, err
+		}
+		n.kids = append(n.kids, kid)
+	}
+}
+
+var xmlEntities = strings.NewReplacer(
+	"&lt;", "<", "&gt;", ">", "&amp;", "&", "&quot;", `"`, "&apos;", "'",
+	"&#34;", `"`, "&#39;", "'", "&#x9;", "\t", "&#xA;", "\n", "&#xD;", "\r",
+)

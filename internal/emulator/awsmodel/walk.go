@@ -1,0 +1,272 @@
+package awsmodel
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// walk holds one message against its shape.
+type walk struct {
+	protocol string
+	answer   bool
+	path     []string
+	found    report
+	// valuesAllowed leaves enumerations, lengths, ranges and patterns unchecked: AWS has not taken the request.
+	valuesAllowed bool
+}
+
+// form reports whether the message is a form.
+func (w *walk) form() bool {
+	return !w.answer && (w.protocol == protocolQuery || w.protocol == protocolEC2)
+}
+
+func (w *walk) departs(value, format string, args ...any) {
+	w.found(strings.Join(w.path, "."), value, fmt.Sprintf(format, args...))
+}
+
+// refuses reports a value that has its type and that the model does not allow.
+func (w *walk) refuses(value, format string, args ...any) {
+	if !w.valuesAllowed {
+		w.departs(value, format, args...)
+	}
+}
+
+// at walks a value below the current one.
+func (w *walk) at(name string, s *shape, n *node) {
+	w.path = append(w.path, name)
+	w.value(s, n)
+	w.path = w.path[:len(w.path)-1]
+}
+
+func (w *walk) value(s *shape, n *node) {
+	switch s.kind {
+	case "structure":
+		w.structure(s, n)
+	case "list":
+		w.list(s, n)
+	case "map":
+		w.mapping(s, n)
+	default:
+		if len(n.kids) > 0 {
+			w.departs(n.kids[0].name, "a member of a %s", s.kind)
+			return
+		}
+		w.scalar(s, n)
+	}
+}
+
+// is reports whether a value has its type in JSON.
+func (w *walk) is(s *shape, n *node, want jsonKind) bool {
+	if n.kind == untyped || n.kind == want {
+		return true
+	}
+	w.departs(n.text, "not a %s", s.kind)
+	return false
+}
+
+func (w *walk) structure(s *shape, n *node) {
+	if !w.is(s, n, jsonObject) {
+		return
+	}
+	if n.text != "" {
+		w.departs(n.text, "text in place of members")
+	}
+	names := s.request
+	if w.answer {
+		names = s.answer
+	}
+	for i := range n.kids {
+		kid := &n.kids[i]
+		m := names[kid.name]
+		switch {
+		case m == nil || m.location != "":
+			w.departs(kid.name, "not a member of %s", s.name)
+		case kid.kind != jsonNull:
+			w.at(m.name, m.shape, kid)
+		}
+	}
+	for _, m := range s.members {
+		if !m.required || m.location != "" {
+			continue
+		}
+		name := m.request
+		if w.answer {
+			name = m.answer
+		}
+		if kid := n.kid(name); kid == nil || kid.kind == jsonNull {
+			w.departs(m.name, "a required member of %s that is missing", s.name)
+		}
+	}
+}
+
+// list walks the items. In a form they are numbered, in XML they have a name.
+func (w *walk) list(s *shape, n *node) {
+	if !w.is(s, n, jsonList) {
+		return
+	}
+	if n.text != "" {
+		w.departs(n.text, "text in place of items")
+	}
+	switch {
+	case w.form():
+		if w.protocol == protocolQuery && len(n.kids) > 0 {
+			if n = w.only(s, n, "member"); n == nil {
+				return
+			}
+		}
+		if err := n.numbered(); err != nil {
+			w.departs("", "%v", err)
+			return
+		}
+	case w.protocol != protocolJSON:
+		want := s.itemName
+		if want == "" {
+			want = "member"
+		}
+		for i := range n.kids {
+			if n.kids[i].name != want {
+				w.departs(n.kids[i].name, "not an item, which is called %s", want)
+				return
+			}
+		}
+	}
+	w.size(s, len(n.kids), "items")
+	for i := range n.kids {
+		w.at(strconv.Itoa(i+1), s.item, &n.kids[i])
+	}
+}
+
+// only returns the one value below another.
+func (w *walk) only(s *shape, n *node, name string) *node {
+	if len(n.kids) != 1 || n.kids[0].name != name {
+		w.departs(n.kids[0].name, "not %s, which the %s has", name, s.kind)
+		return nil
+	}
+	return &n.kids[0]
+}
+
+func (w *walk) mapping(s *shape, n *node) {
+	if !w.is(s, n, jsonObject) {
+		return
+	}
+	if n.kind == jsonObject {
+		w.size(s, len(n.kids), "entries")
+		for i := range n.kids {
+			w.at(n.kids[i].name, s.key, &node{kind: jsonText, text: n.kids[i].name})
+			w.at(n.kids[i].name, s.item, &n.kids[i])
+		}
+		return
+	}
+	entries := n.kids
+	if w.form() && len(n.kids) > 0 {
+		entry := w.only(s, n, "entry")
+		if entry == nil {
+			return
+		}
+		if err := entry.numbered(); err != nil {
+			w.departs("", "%v", err)
+			return
+		}
+		entries = entry.kids
+	}
+	w.size(s, len(entries), "entries")
+	for i := range entries {
+		key, value := entries[i].kid("key"), entries[i].kid("value")
+		if key == nil || value == nil || len(entries[i].kids) != 2 || !w.form() && entries[i].name != "entry" {
+			w.departs(entries[i].name, "not an entry of a key and a value")
+			return
+		}
+		w.at(key.text, s.key, key)
+		w.at(key.text, s.item, value)
+	}
+}
+
+func (w *walk) scalar(s *shape, n *node) {
+	switch s.kind {
+	case "string":
+		if w.is(s, n, jsonText) {
+			w.text(s, n.text)
+		}
+	case "blob":
+		raw, err := base64.StdEncoding.DecodeString(n.text)
+		if w.form() {
+			raw, err = []byte(n.text), nil // the emulator's clients send it as it is
+		}
+		if err != nil || n.kind != untyped && n.kind != jsonText {
+			w.departs(n.text, "not base64")
+			return
+		}
+		w.size(s, len(raw), "bytes")
+	case "boolean":
+		if n.kind != untyped && n.kind != jsonBool || n.text != "true" && n.text != "false" {
+			w.departs(n.text, "not a boolean")
+		}
+	case "timestamp":
+		var err error
+		if n.kind == untyped {
+			_, err = time.Parse(time.RFC3339, n.text)
+		} else {
+			_, err = strconv.ParseFloat(n.text, 64)
+		}
+		if err != nil || n.kind != untyped && n.kind != jsonNumber {
+			w.departs(n.text, "not a timestamp")
+		}
+	default:
+		w.number(s, n)
+	}
+}
+
+func (w *walk) number(s *shape, n *node) {
+	var err error
+	f := 0.0
+	switch s.kind {
+	case "integer", "long":
+		var i int64
+		i, err = strconv.ParseInt(n.text, 10, 64)
+		f = float64(i)
+	default:
+		f, err = strconv.ParseFloat(n.text, 64)
+	}
+	switch {
+	case err != nil || n.kind != untyped && n.kind != jsonNumber:
+		w.departs(n.text, "not a number of type %s", s.kind)
+	case s.min != nil && f < *s.min:
+		w.refuses(n.text, "less than %v", *s.min)
+	case s.max != nil && f > *s.max:
+		w.refuses(n.text, "more than %v", *s.max)
+	}
+}
+
+func (w *walk) text(s *shape, text string) {
+	if s.enum != nil && !s.enum[text] {
+		w.refuses(text, "not a value of %s", s.name)
+	}
+	n := utf8.RuneCountInString(text)
+	if s.min != nil && float64(n) < *s.min || s.max != nil && float64(n) > *s.max {
+		w.refuses(text, "%d characters, not %s", n, s.bounds())
+	}
+	if s.pattern != nil && !s.pattern.MatchString(text) {
+		w.refuses(text, "does not match the pattern of %s, %s", s.name, s.pattern)
+	}
+}
+
+// size holds the number of parts of a value against its bounds.
+func (w *walk) size(s *shape, n int, parts string) {
+	if s.min != nil && float64(n) < *s.min || s.max != nil && float64(n) > *s.max {
+		w.refuses("", "%d %s, not %s", n, parts, s.bounds())
+	}
+}
+
+func (s *shape) bounds() string {
+	switch {
+	case s.max == nil:
+		return fmt.Sprintf("at least %v", *s.min)
+	case s.min == nil:
+		return fmt.Sprintf("at most %v", *s.max)
+	}
+	return fmt.Sprintf("%v to %v", *s.min, *s.max)
+}
