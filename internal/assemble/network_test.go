@@ -123,9 +123,9 @@ func TestRulesOfBindingsBehindNetworkLoadBalancers(t *testing.T) {
 		// Without the second rule health checks would be blocked.
 		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Ranges: []string{"10.1.0.0/16"}}, false, "TCP 53+UDP 53 from 10.1.0.0/16; TCP 53 from subnets"},
 		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{}, false, "TCP 53+UDP 53 from 0.0.0.0/0"},
-		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{ChecksApart: true}, false, "TCP 53+UDP 53 from 0.0.0.0/0; TCP 53 from subnets"},
-		{"TCP_QUIC", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Internal: true, ChecksApart: true}, false, "TCP 53+UDP 53 from VPC; TCP 53 from subnets"},
-		{"TCP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Preserved: true, ChecksApart: true}, false, "TCP 53 from 0.0.0.0/0"},
+		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{OwnCheckRule: true}, false, "TCP 53+UDP 53 from 0.0.0.0/0; TCP 53 from subnets"},
+		{"TCP_QUIC", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Internal: true, OwnCheckRule: true}, false, "TCP 53+UDP 53 from VPC; TCP 53 from subnets"},
+		{"TCP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Preserved: true, OwnCheckRule: true}, false, "TCP 53 from 0.0.0.0/0"},
 		{"QUIC", "traffic-port", intstr.FromInt32(443), nil, &assemble.Clients{}, false, "UDP 443 from 0.0.0.0/0; TCP 443 from subnets"},
 		{"TCP", "traffic-port", intstr.FromInt32(80), nil, nil, false, ""},
 	} {

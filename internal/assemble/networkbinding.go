@@ -17,9 +17,9 @@ type Clients struct {
 	Internal bool
 	// Preserved reports that targets see the addresses of clients in place of that of the load balancer.
 	Preserved bool
-	// ChecksApart: where UDP arrives, health checks have a rule of their own although that of the clients admits them. So it
+	// OwnCheckRule: where UDP arrives, health checks have a rule of their own although that of the clients admits them. So it
 	// is behind the load balancer of a Gateway; the list is compared as it stands with what older controllers wrote.
-	ChecksApart bool
+	OwnCheckRule bool
 }
 
 // transports are the protocols in which traffic for a target group of a network load balancer arrives, in the order
@@ -100,7 +100,7 @@ func (r BindingRequest) clientRules() []model.BindingRule {
 	// The ranges of clients may leave out the load balancer itself.
 	narrow := len(from) > 0 && from[0].CIDR != "" && !slices.Contains(from, model.Peer{CIDR: everybody})
 	udp := slices.Contains(protocols, "UDP")
-	if other || narrow || udp && (c.ChecksApart || !slices.Contains(protocols, "TCP")) {
+	if other || narrow || udp && (c.OwnCheckRule || !slices.Contains(protocols, "TCP")) {
 		out = append(out, model.BindingRule{From: []model.Peer{{Subnets: true}}, Ports: []model.PeerPort{{Protocol: "TCP", Port: &check}}})
 	}
 	return out

@@ -123,7 +123,7 @@ const mostGroups = 5
 
 // clients are those of a network load balancer without security groups.
 func (t *translation) clients(g assemble.Group) *assemble.Clients {
-	return &assemble.Clients{Ranges: t.set.InboundCIDRs.Value, Internal: t.SchemeNow(t.Stack.LoadBalancer) == model.Internal, Preserved: preserved(g), ChecksApart: true}
+	return &assemble.Clients{Ranges: t.set.InboundCIDRs.Value, Internal: t.SchemeNow(t.Stack.LoadBalancer) == model.Internal, Preserved: preserved(g), OwnCheckRule: true}
 }
 
 // preserved reports whether targets see the addresses of clients.
