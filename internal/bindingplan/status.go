@@ -1,6 +1,7 @@
 package bindingplan
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -104,17 +105,22 @@ func (p *planner) events(found finding.List, reason string) WriteEvents {
 	return p.Facts.events(found, reason, false)
 }
 
+// Event is that of a finding, under its own reason unless one is given.
+func Event(x finding.Finding, reason string) cluster.Event {
+	return cluster.Event{
+		Ref:     cluster.Ref{Kind: cluster.Kind(x.Object.Kind), Namespace: x.Object.Namespace, Name: x.Object.Name},
+		Warning: true, Fault: x.Severity == finding.Error, Reason: cmp.Or(reason, string(x.Reason)), Message: string(x.Reason) + ": " + x.Text(),
+	}
+}
+
 func (f *Facts) events(found finding.List, reason string, changed bool) WriteEvents {
 	var out []cluster.Patch
 	for _, x := range found.Sorted() {
 		r := reason
-		if r == "" || x.Object != targets.Ref(f.Stored) || x.Severity != finding.Error {
-			r = string(x.Reason)
+		if x.Object != targets.Ref(f.Stored) || x.Severity != finding.Error {
+			r = ""
 		}
-		out = append(out, cluster.Event{
-			Ref:     cluster.Ref{Kind: cluster.Kind(x.Object.Kind), Namespace: x.Object.Namespace, Name: x.Object.Name},
-			Warning: true, Fault: x.Severity == finding.Error, Reason: r, Message: string(x.Reason) + ": " + x.Text(),
-		})
+		out = append(out, Event(x, r))
 	}
 	if reason == "" && changed {
 		out = append(out, cluster.Event{Ref: cluster.RefOf(f.Stored), Reason: reasonReconciled, Message: "Successfully reconciled"})

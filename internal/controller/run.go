@@ -142,7 +142,7 @@ func Run(ctx context.Context, s Setup) error {
 		return err
 	}
 	bc := BindingConfig(s.Config, aws.VPC, fence)
-	bc.Cloud, bc.Cluster, bc.Now = aws.Targets, cl, time.Now
+	bc.Cloud, bc.WatchSilence, bc.Cluster, bc.Now = aws.Targets, aws.WatchSilence, cl, time.Now
 	reg := newRegistrations(bc, cl, metrics, deploy)
 	tg := reg.line()
 	tg.Workers, tg.MaxDelay = config.AtLeastOne(s.Config.Workers.Binding), s.Config.Targets.MaxBackoff

@@ -36,9 +36,9 @@ type run struct {
 
 	// edited reports whether the desired state is another one than in the run before.
 	edited bool
-	// rests are steps that were made so often that they are not made now, reported those that findings name, with those
-	// that come after them.
-	rests, reported map[plan.StepID]bool
+	// again are steps that were made before, rests those that were made so often that they are not made now, reported those
+	// that findings name, with those that come after them.
+	again, rests, reported map[plan.StepID]bool
 }
 
 // settleAndConverge decides what is contested by what is live, and converges.
@@ -369,7 +369,7 @@ func (r *run) step(ctx context.Context, s plan.Step, known plan.Known) (plan.Res
 	if plan.InKubernetes(s.Do) {
 		res, err = r.e.Cluster.Apply(ctx, r.out.ID, s, known)
 	} else {
-		res, err = r.e.Cloud.Apply(ctx, r.out.ID, s, known)
+		res, err = r.applyAWS(ctx, s, known)
 	}
 	if plan.Reroutes(s.Do) {
 		// Also after an error: the answer may be lost and the effect be there.
@@ -380,6 +380,16 @@ func (r *run) step(ctx context.Context, s plan.Step, known plan.Known) (plan.Res
 	}
 	r.e.memories.noteImport(r.out.ID, s, r.e.now())
 	return res, nil
+}
+
+// applyAWS carries out a step in AWS. Nothing else of the run uses its view or its memory meanwhile.
+func (r *run) applyAWS(ctx context.Context, s plan.Step, known plan.Known) (plan.Result, error) {
+	waiting := model.Stack{ID: r.out.ID}
+	for _, ref := range s.Blames {
+		waiting.Members = append(waiting.Members, model.Member{Ref: ref})
+	}
+	defer r.watch(ctx, waiting)()
+	return r.e.Cloud.Apply(ctx, r.out.ID, s, known)
 }
 
 func (r *run) class(s plan.Step, err error) Class {

@@ -350,7 +350,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 		reported.DNSNames, reported.Live, reported.Changed = nil, nil, false // a run that was cut short shows only what is wrong
 		return out, errors.Join(err, e.report(ctx, v, reported))
 	}
-	mem.silentSince = time.Time{}
+	out.Findings = append(out.Findings, run.unanswered()...).Sorted()
 	start = e.now()
 	err = e.report(ctx, v, out)
 	e.phase(id.Kind, Reporting, start)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
@@ -17,15 +18,40 @@ func (r *run) silence(stack model.Stack, since time.Time) (out finding.List) {
 		r.mem.silentSince = since
 	}
 	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
-		out.Add(finding.Finding{Object: m.Ref, Reason: finding.CallFailed, Severity: finding.Error,
-			Message: "AWS has not answered since " + r.mem.silentSince.UTC().Format(time.DateTime) + " UTC; what is live stays as it is, and changes are made when AWS answers again",
-			Fix:     "see the AWS Health Dashboard and the network of the controller; no object has to be changed"})
+		out.Add(Silence(m.Ref, r.mem.silentSince))
 	}
 	return out
 }
 
-// watch raises the events of silence while the stack is being observed, as calls may take minutes until they fail. The
-// calls go on, because what is slow is served as well. The caller leaves the view and the memory of the run alone until
+// Silence is the finding about an object that waits for answers of AWS.
+func Silence(object finding.Ref, since time.Time) finding.Finding {
+	return finding.Finding{Object: object, Reason: finding.CallFailed, Severity: finding.Error,
+		Message: "AWS has not answered since " + since.UTC().Format(time.DateTime) + " UTC; what is live stays as it is, and changes are made when AWS answers again",
+		Fix:     "see the AWS Health Dashboard and the network of the controller; no object has to be changed"}
+}
+
+// unanswered reports the silence of AWS to those whose steps got no answer, as long as these are tried again. It is over
+// once there is no such step.
+func (r *run) unanswered() (out finding.List) {
+	waiting := map[finding.Ref]bool{}
+	for _, f := range slices.Concat(r.out.Failed, r.held) {
+		for _, ref := range f.Step.Blames {
+			waiting[ref] = waiting[ref] || failure.NoAnswer(f.Err)
+		}
+	}
+	for ref, waits := range waiting {
+		if waits && !r.mem.silentSince.IsZero() {
+			out.Add(Silence(ref, r.mem.silentSince))
+		}
+	}
+	if len(out) == 0 {
+		r.mem.silentSince = time.Time{}
+	}
+	return out
+}
+
+// watch raises the events of silence while a call to AWS is made for the stack, as it may take minutes until it fails. The
+// call goes on, because what is slow is served as well. The caller leaves the view and the memory of the run alone until
 // it has called stop.
 func (r *run) watch(ctx context.Context, stack model.Stack) (stop func()) {
 	if r.e.WatchSilence == nil {

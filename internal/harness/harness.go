@@ -298,7 +298,7 @@ func (r *Harness) Start() {
 		k8s.Keep = p.memberships.Keep
 	}
 	fill := bindings.Config{
-		Cloud: aws, Cluster: k8s, ClusterName: ClusterName, VPC: r.World.VPC,
+		Cloud: aws, WatchSilence: aws.Client().WatchSilence, Cluster: k8s, ClusterName: ClusterName, VPC: r.World.VPC,
 		Targets: targets.Options{FailOpen: true},
 		Viewed: func(key bindings.Key, v *cluster.View) {
 			if v == nil {

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -55,6 +56,52 @@ func TestAnOutageIsReportedOnAnEditedObjectWithin15Seconds(t *testing.T) {
 					if r.during(5 * time.Second); time.Since(begun) > 6*time.Minute {
 						t.Fatal("the edit has not taken effect after the outage")
 					}
+				}
+			})
+		})
+	}
+}
+
+// Whatever a run calls AWS for, an object that waits for the answer has one event about it within 15 s.
+func TestACallWithoutAnswerIsReportedWithin15SecondsInEachPhase(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct {
+		hangs  fault.Rule
+		edit   []string
+		object string
+	}{
+		"a rule is made":             {fault.Rule{Operation: "CreateRule"}, []string{ingressOf("", "/=web", "/new=web")}, "web"},
+		"its target group is made":   {fault.Rule{Operation: "CreateTargetGroup"}, []string{shop, ingressOf("", "/=web", "/new=api")}, "web"},
+		"targets are registered":     {fault.Rule{Operation: "RegisterTargets"}, []string{pods("web", podAddresses[:4]...)}, "k8s-shop-web"},
+		"targets are listed":         {fault.Rule{Operation: "DescribeTargetHealth"}, []string{pods("web", podAddresses[:4]...)}, "k8s-shop-web"},
+		"targets are taken out":      {fault.Rule{Operation: "DeregisterTargets"}, []string{pods("web", podAddresses[:2]...)}, "k8s-shop-web"},
+		"a client range is admitted": {fault.Rule{Operation: "AuthorizeSecurityGroupIngress"}, []string{ingressOf(annotated("inbound-cidrs", "10.0.0.0/8"), "/=web")}, "web"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWith(t, Options{Workers: 3})
+				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+				r.untilServed(5 * time.Minute)
+				r.during(10 * time.Minute)
+				x.hangs.Action = fault.Action{Hang: true}
+				r.Emulator.Faults().Add(x.hangs)
+				r.Apply(x.edit...)
+				told := func() (out []string) {
+					for object := range warnings(r) {
+						if strings.HasPrefix(object, x.object) {
+							out = append(out, silences(r, object)...)
+						}
+					}
+					return out
+				}
+				r.during(17 * time.Second) // two of them until the call is made
+				if got := told(); len(got) != 1 {
+					t.Errorf("after 15 s: events %q, all %q, %v", got, warnings(r), r.Emulator.Calls().Counts())
+				}
+				r.during(10 * time.Minute)
+				if got := slices.Compact(told()); len(got) != 1 { // raised again after what was carried out meanwhile
+					t.Errorf("after 10 min: events %q", got)
 				}
 			})
 		})

@@ -57,6 +57,8 @@ type Config struct {
 	// Again is called with a binding that has to be run because others have changed its targets, or because rules that it
 	// asked for may be gone. Nil to ignore.
 	Again func(Key)
+	// WatchSilence is that of engine.Config.
+	WatchSilence func(ctx context.Context, report func(ctx context.Context, since time.Time)) (stop func())
 	// Now is the clock.
 	Now func() time.Time
 }

@@ -47,6 +47,8 @@ type entry struct {
 	written    writtenCheckpoints
 	// textReported is when only the text of a fault was last written.
 	textReported time.Time
+	// silentSince is since when AWS does not answer its runs; zero: it has answered the last one.
+	silentSince time.Time
 	// successPending: AWS was changed, of which success is not reported yet, as a call waited.
 	successPending bool
 }

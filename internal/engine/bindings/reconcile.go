@@ -56,6 +56,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 	r.phase("view", start)
 	start = r.Now()
 	defer func() { r.phase("run", start) }()
+	defer p.watchSilence(ctx, f)()
 	return out, p.reconcile(ctx, f)
 }
 

@@ -1,0 +1,50 @@
+package bindings
+
+import (
+	"context"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// watchSilence raises an event on a binding while AWS does not answer, in the same words for each run, until stop is called: calls
+// may take minutes until they fail, and go on. A run without such an event ends the silence.
+func (p *run) watchSilence(ctx context.Context, f *bindingplan.Facts) (stop func()) {
+	if p.r.WatchSilence == nil || f.Absent {
+		return func() {}
+	}
+	object, silent := targets.Ref(f.Stored), false
+	end := p.r.WatchSilence(ctx, func(ctx context.Context, since time.Time) {
+		silent = true
+		p.r.memory.noteKnown(p.key, noteSilent(since))
+		if first := p.r.memory.get(p.key).silentSince; !first.IsZero() {
+			since = first
+		}
+		// The run reports again when it fails, so that an event that is not written now is not lost.
+		_ = p.r.write(ctx, []cluster.Patch{bindingplan.Event(engine.Silence(object, since), "")})
+	})
+	return func() {
+		if end(); !silent {
+			p.r.memory.noteKnown(p.key, noteAnswered)
+		}
+	}
+}
+
+// noteSilent is for a call that AWS has not answered since then.
+func noteSilent(since time.Time) note {
+	return func(e entry, _ moment) entry {
+		if e.silentSince.IsZero() {
+			e.silentSince = since
+		}
+		return e
+	}
+}
+
+// noteAnswered is for a run whose calls AWS has answered.
+func noteAnswered(e entry, _ moment) entry {
+	e.silentSince = time.Time{}
+	return e
+}
