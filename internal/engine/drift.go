@@ -125,7 +125,7 @@ func (r *run) drifted(d Draft) {
 			r.e.Drifted(r.out.ID, s.Address.Kind, does)
 		}
 	}
-	text := drifting{stack: d.Stack, mode: does, beside: !r.quiet}
+	text := drifting{stack: d.Stack, mode: does, beside: !r.quiet, again: r.again}
 	if i := slices.IndexFunc(d.Findings, func(f finding.Finding) bool { return f.Reason == finding.RulesRevoked }); i >= 0 {
 		text.revoked = d.Findings[i]
 	}
@@ -185,6 +185,8 @@ type drifting struct {
 	mode  DriftMode
 	// beside: the steps carry an edit out as well, so that their values are not those of others.
 	beside bool
+	// again are steps that were carried out before: who undoes them may be others or AWS itself.
+	again map[plan.StepID]bool
 	// revoked is what the plan says of rules that others added to a security group, if anything.
 	revoked finding.Finding
 }
@@ -224,24 +226,38 @@ func (d drifting) finding(s plan.Step, text string) (out finding.List) {
 func (d drifting) text(s plan.Step) string {
 	switch {
 	case !d.beside || s.Verb != plan.Update:
-		return driftText(s)
+		return driftText(s, d.again[s.ID])
 	case d.revoked.Message != "" && ofSecurityGroup(s):
 		return d.revoked.Message
 	}
-	return fmt.Sprintf("%s %q was changed by others", strings.ReplaceAll(string(s.Address.Kind), "-", " "), s.Address.ID)
+	return changedText(s, d.again[s.ID])
+}
+
+// changedText says what others have done to what, without values. Where a step was carried out before, it may be AWS that
+// does not keep it.
+func changedText(s plan.Step, again bool) string {
+	does, orElse := "changed", "AWS does not keep what was written"
+	switch s.Verb {
+	case plan.Create:
+		does, orElse = "deleted", "AWS does not show it"
+	case plan.Delete:
+		does, orElse = "added", "AWS still shows it"
+	}
+	text := fmt.Sprintf("%s %q was %s by others", strings.ReplaceAll(string(s.Address.Kind), "-", " "), s.Address.ID, does)
+	if again {
+		text += " again, or " + orElse
+	}
+	return text
 }
 
 // driftText says what others have done: the other way round than the step that restores it.
-func driftText(s plan.Step) string {
-	what := fmt.Sprintf("%s %q", strings.ReplaceAll(string(s.Address.Kind), "-", " "), s.Address.ID)
-	switch s.Verb {
-	case plan.Create:
-		return what + " was deleted by others"
-	case plan.Delete:
-		return what + " was added by others"
+func driftText(s plan.Step, again bool) string {
+	text := changedText(s, again)
+	if s.Verb != plan.Update {
+		return text
 	}
 	if len(s.Changes) == 0 {
-		return what + " was changed by others: " + strings.TrimPrefix(string(s.ID), s.Address.String()+" ")
+		return text + ": " + strings.TrimPrefix(string(s.ID), s.Address.String()+" ")
 	}
 	var changes []string
 	for i, c := range s.Changes {
@@ -251,7 +267,7 @@ func driftText(s plan.Step) string {
 		}
 		changes = append(changes, plan.Change{Path: c.Path, From: cmp.Or(c.To, none), To: cmp.Or(c.From, none)}.String())
 	}
-	return what + " was changed by others: " + strings.Join(changes, ", ")
+	return text + ": " + strings.Join(changes, ", ")
 }
 
 // none stands for a value that is not there.

@@ -114,14 +114,15 @@ func (r repeats) findings() (out finding.List) {
 	return out.Sorted()
 }
 
-// inRow finds the steps of a plan that repeat a change, and which of them are not carried out yet. Changes that the plan does
-// not have any more, although what it comes from was read long enough after they were made, were kept and are forgotten.
+// inRow finds the steps of a plan that repeat a change, which of them are not carried out yet, and which are reported.
+// Changes that the plan does not have any more, although what it comes from was read long enough after they were made, were
+// kept and are forgotten.
 // edited says that the desired state has changed, so that what is not in the plan is not asked for any more.
-func (r repeats) inRow(d Draft, stack model.Stack, read time.Time, edited bool, now time.Time) (rests, reported map[plan.StepID]bool) {
+func (r repeats) inRow(d Draft, stack model.Stack, read time.Time, edited bool, now time.Time) (again, rests, reported map[plan.StepID]bool) {
 	if len(r) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
-	rests, reported = map[plan.StepID]bool{}, map[plan.StepID]bool{}
+	again, rests, reported = map[plan.StepID]bool{}, map[plan.StepID]bool{}, map[plan.StepID]bool{}
 	planned := map[string]bool{}
 	for _, s := range d.Plan.Steps {
 		key := changeKey(d.Plan, s, stack)
@@ -133,6 +134,7 @@ func (r repeats) inRow(d Draft, stack model.Stack, read time.Time, edited bool, 
 		if c == nil || s.Revokes || paceOfChanges.Over(c.row, now) {
 			continue
 		}
+		again[s.ID] = true
 		left := paceOfChanges.Left(c.row, now)
 		if s.Verb == plan.Create {
 			// The answer to the call or the next listing shows it otherwise. It is there all the same.
@@ -148,12 +150,28 @@ func (r repeats) inRow(d Draft, stack model.Stack, read time.Time, edited bool, 
 			c.look = now.Add(paceOfChanges.Wait(c.row)) // it is repeated now, or something else keeps it from that
 		}
 	}
+	for _, s := range d.Plan.Steps {
+		// What is made again takes the place of what was made last, which AWS shows as something else.
+		if do, ok := s.Do.(plan.DeleteRule); ok && r.reportedAs(do.ARN) {
+			reported[s.ID] = true
+		}
+	}
 	for key, c := range r {
 		if !planned[key] && (edited || !read.Before(c.row.At.Add(shownAfter))) || paceOfChanges.Over(c.row, now) {
 			delete(r, key)
 		}
 	}
-	return rests, reported
+	return again, rests, reported
+}
+
+// reportedAs reports whether a resource is what a change that is reported has made.
+func (r repeats) reportedAs(made string) bool {
+	for _, c := range r {
+		if c.made == made && len(c.reported) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // standsThere reports whether what an action has made is there, and is of a kind of which nobody can change what AWS shows
@@ -215,8 +233,8 @@ func notKept(d Draft, stack model.Stack, s plan.Step, c change) (out finding.Lis
 
 // pace finds the steps of a plan that repeat a change again and again.
 func (r *run) pace(d Draft, stack model.Stack) {
-	rests, reported := r.mem.repeats.inRow(d, stack, r.mem.comparison.bound.Since, r.edited, r.e.now())
-	r.rests, r.reported = withPreparations(d.Plan, rests), withDependents(d.Plan, reported)
+	again, rests, reported := r.mem.repeats.inRow(d, stack, r.mem.comparison.bound.Since, r.edited, r.e.now())
+	r.again, r.rests, r.reported = again, withPreparations(d.Plan, rests), withDependents(d.Plan, reported)
 }
 
 // withPreparations adds the steps of a plan that only prepare others which are not carried out, such as the deletion of
@@ -243,12 +261,19 @@ func withPreparations(p plan.Plan, rests map[plan.StepID]bool) map[plan.StepID]b
 	return rests
 }
 
-// withDependents adds the steps of a plan that come after others.
+// withDependents adds the steps of a plan that come after others, and those that put new rules of others in order.
 func withDependents(p plan.Plan, of map[plan.StepID]bool) map[plan.StepID]bool {
 	if len(of) == 0 {
 		return nil
 	}
+	made := map[plan.Address]bool{}
 	for _, s := range p.Steps {
+		switch do := s.Do.(type) {
+		case plan.CreateRule:
+			made[do.Listener] = made[do.Listener] || of[s.ID]
+		case plan.SetPriorities:
+			of[s.ID] = of[s.ID] || made[s.Address]
+		}
 		of[s.ID] = of[s.ID] || slices.ContainsFunc(s.After, func(id plan.StepID) bool {
 			return of[id] || slices.ContainsFunc(p.Joins[id], func(id plan.StepID) bool { return of[id] })
 		})

@@ -39,7 +39,7 @@ func (u *undone) look(edited bool, steps ...plan.Step) (made, reported int) {
 	if read.IsZero() {
 		read = u.now
 	}
-	rests, named := u.inRow(d, u.stack, read, edited, u.now)
+	_, rests, named := u.inRow(d, u.stack, read, edited, u.now)
 	for _, s := range steps {
 		if named[s.ID] {
 			reported++
@@ -183,7 +183,7 @@ func TestTrafficThatIsMovedBackIsNoRepetition(t *testing.T) {
 				Do: plan.ModifyRule{Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{to}}}},
 			}
 			p := plan.Plan{Steps: []plan.Step{s}, Known: plan.Known{plan.GroupAddress("web"): arn}}
-			rests, reported := u.inRow(Draft{Plan: p}, u.stack, time.Time{}, false, u.now)
+			_, rests, reported := u.inRow(Draft{Plan: p}, u.stack, time.Time{}, false, u.now)
 			if rests[s.ID] || reported[s.ID] {
 				t.Errorf("move %d to %s, weight %d: rests %t, reported %t", n, arn, weight, rests[s.ID], reported[s.ID])
 			}

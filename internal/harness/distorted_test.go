@@ -122,7 +122,7 @@ func TestTheOrderOfListsInAnswersMeansNothing(t *testing.T) {
 // something is found, such as ARNs and names, are not among them.
 var otherwise = map[string][]string{
 	"DescribeRules":                  {"Rules.Conditions", "Rules.Actions", "Rules.Transforms"},
-	"DescribeListeners":              {"Listeners.Certificates", "Listeners.DefaultActions", "Listeners.SslPolicy", "Listeners.AlpnPolicy", "Listeners.MutualAuthentication"},
+	"DescribeListeners":              {"Listeners.Protocol", "Listeners.Certificates", "Listeners.DefaultActions", "Listeners.SslPolicy", "Listeners.AlpnPolicy", "Listeners.MutualAuthentication"},
 	"DescribeListenerCertificates":   {"Certificates."},
 	"DescribeListenerAttributes":     {"Attributes"},
 	"DescribeTargetGroups":           {"TargetGroups.HealthCheck", "TargetGroups.HealthyThreshold", "TargetGroups.UnhealthyThreshold", "TargetGroups.Matcher", "TargetGroups.Protocol", "TargetGroups.TargetType", "TargetGroups.IpAddressType"},
@@ -140,7 +140,7 @@ func TestWhatAWSShowsOtherwiseIsNotMadeTwice(t *testing.T) {
 	samples := map[string]bool{}
 	for _, d := range distortions(t) {
 		members, ok := otherwise[d.operation]
-		if !ok || d.How == fault.Reorder || !slices.ContainsFunc(members, func(m string) bool { return strings.HasPrefix(d.Member, m) }) {
+		if !ok || d.How == fault.Reorder || !slices.ContainsFunc(members, func(m string) bool { return d.Member == "Rules" || strings.HasPrefix(d.Member, m) }) {
 			continue
 		}
 		kind := d.operation + string(d.How) // one of each, unless there is time for all
@@ -195,9 +195,9 @@ func shownOtherwise(t *testing.T, d distortion) {
 		if now := answers(); !slices.Equal(now, answered) {
 			t.Fatalf("after %d minutes requests are answered by %v, want %v", n+1, now, answered)
 		}
-		// Of what there is most, rules, each is made, moved and deleted a few times.
+		// Of what there is most, rules, each is made, moved and deleted a few times, or refused as its place is taken.
 		writes = r.Emulator.Calls().Mutating()
-		if most := 12 * want["rule"]; writes > most {
+		if most := 15 * want["rule"]; writes > most {
 			t.Fatalf("%d writes in an hour, more than %d: %v", writes, most, r.Emulator.Calls().Counts())
 		}
 	}
@@ -221,7 +221,15 @@ func shownOtherwise(t *testing.T, d distortion) {
 			t.Errorf("%d events: %s", n, text)
 		}
 	}
-	if writes > 0 && len(told) == 0 {
+	switch {
+	case d.operation == "DescribeRules" && d.Member == "Rules":
+		// Rules that are not shown take the places of those that are asked for, which AWS refuses.
+		if !slices.ContainsFunc(warnings(r)["web"], func(text string) bool { return strings.Contains(text, "PriorityInUse") }) {
+			t.Errorf("no event says that priorities are in use: %v", warnings(r))
+		}
+	case d.operation == "DescribeSecurityGroups" && writes == 1 && r.Emulator.Calls().Count("AuthorizeSecurityGroupIngress") == 1:
+		// A rule of nodes and pods is asked for once, which AWS answers with that it is there.
+	case writes > 0 && len(told) == 0:
 		t.Errorf("%d writes and no event names what is not kept: %v, %v", writes, r.Emulator.Calls().Counts(), warnings(r))
 	}
 }
