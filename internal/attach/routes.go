@@ -9,6 +9,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
 // loadRoutes finds the routes that name the Gateway or one of its sets and attaches them.
@@ -110,13 +111,28 @@ func (e *evaluation) parent(ref gatewayv1.ParentReference, namespace string, ask
 		p.Problem = refused
 	default:
 		p.Problem = Problem{string(gatewayv1.RouteReasonNoMatchingParent), fmt.Sprintf(
-			"%s %q has no listener with the sectionName and port of the parentRef%s; the route is not attached; correct sectionName or port", key.kind, ref.Name, e.choices(listeners))}
+			"%s %q has no listener with the sectionName and port of the parentRef%s%s; the route is not attached; correct sectionName or port", key.kind, ref.Name, e.meant(ref.SectionName, listeners), e.choices(listeners))}
 	}
 	return p, true
 }
 
 // mostChoices is how many listeners a message lists.
 const mostChoices = 5
+
+// meant is the listener that a sectionName was probably to name.
+func (e *evaluation) meant(name *gatewayv1.SectionName, listeners []int) string {
+	if name == nil {
+		return ""
+	}
+	var known []string
+	for _, i := range listeners {
+		known = append(known, string(e.out.Listeners[i].Spec.Name))
+	}
+	if slices.Contains(known, string(*name)) {
+		return "" // the port is wrong
+	}
+	return finding.DidYouMean(string(*name), known)
+}
 
 // choices lists the listeners that a parentRef can name.
 func (e *evaluation) choices(listeners []int) string {

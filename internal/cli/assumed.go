@@ -264,7 +264,7 @@ func assumeObjects(store *cluster.Memory) (facts []string, err error) {
 		}
 		class := &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{Controller: cluster.IngressController}}
 		class.Name = *name
-		add(class, "IngressClass %q exists, is of this controller and has no parameters", *name)
+		add(class, "IngressClass %q exists%s, is of this controller and has no parameters", *name, unserved{store: store}.meant(cluster.KindIngressClass, "", *name))
 	}
 	for _, o := range store.All(cluster.KindGateway) {
 		gw := o.(*gwv1.Gateway)
@@ -277,7 +277,7 @@ func assumeObjects(store *cluster.Memory) (facts []string, err error) {
 			class.Spec.ControllerName = gatewayconfig.NLBController
 		}
 		class.Name = name
-		add(class, "GatewayClass %q exists, has controllerName %q and no parameters", name, class.Spec.ControllerName)
+		add(class, "GatewayClass %q exists%s, has controllerName %q and no parameters", name, unserved{store: store}.meant(cluster.KindGatewayClass, "", name), class.Spec.ControllerName)
 	}
 	for _, namespace := range namespacesIn(store) {
 		if missing(cluster.Ref{Kind: cluster.KindNamespace, Name: namespace}) {

@@ -173,6 +173,7 @@ func (e *explaining) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		one := explainStack(d, ref)
+		one.Findings = append(unattached(store, d.Stack.ID, e.named[0], e.cfg), one.Findings...)
 		one.TargetGroups = compare(d, have.Facts, of).TargetGroups
 		doc.Stacks = append(doc.Stacks, one)
 		return nil

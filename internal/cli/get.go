@@ -77,8 +77,10 @@ func (g *getting) run(cmd *cobra.Command, args []string) error {
 		doc.LoadBalancers = append(doc.LoadBalancers, g.lines(s)...)
 	}
 	if !g.form.text() {
+		showUnserved(g.form.notes(), &g.drafting, g.store)
 		return g.form.document(doc)
 	}
+	defer showUnserved(g.form.out(), &g.drafting, g.store)
 	if len(doc.LoadBalancers) == 0 {
 		fmt.Fprintln(g.form.out(), noStacks)
 		g.whyNot(g.form.out(), g.store)

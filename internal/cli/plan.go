@@ -92,6 +92,7 @@ func (p *planning) run(cmd *cobra.Command, args []string) error {
 			p.whyNot(out, store)
 		}
 		targets.show(out)
+		showUnserved(out, &p.drafting, store)
 	} else {
 		if p.assumed != nil {
 			all.Assumed = p.assumed.facts
@@ -99,6 +100,7 @@ func (p *planning) run(cmd *cobra.Command, args []string) error {
 		for _, n := range targets.notes {
 			fmt.Fprintf(notes, "# %s\n", finding.Printable(n))
 		}
+		showUnserved(notes, &p.drafting, store)
 		err = p.form.document(all)
 	}
 	switch {

@@ -102,8 +102,10 @@ func (t *treeing) show(w io.Writer, all treeDocument) error {
 			fmt.Fprintln(w, noStacks)
 			t.whyNot(w, t.store)
 		}
+		showUnserved(w, &t.drafting, t.store)
 		return nil
 	}
+	showUnserved(t.form.notes(), &t.drafting, t.store)
 	return writeDocument(w, t.form.form, all)
 }
 

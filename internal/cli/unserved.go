@@ -86,7 +86,7 @@ func (u unserved) ingress(ing *networkingv1.Ingress) string {
 		if c, ok := class.(*networkingv1.IngressClass); ok {
 			return fmt.Sprintf("spec.ingressClassName: IngressClass %s has the controller %q, which is another one; %s", *name, c.Spec.Controller, way)
 		}
-		return fmt.Sprintf("spec.ingressClassName: IngressClass %s does not exist; %s", *name, way)
+		return fmt.Sprintf("spec.ingressClassName: IngressClass %s does not exist%s; %s", *name, u.meant(cluster.KindIngressClass, "", *name), way)
 	}
 	return "spec.ingressClassName: no class is named, and no class of this controller is the default; " + way
 }
@@ -116,7 +116,7 @@ func (u unserved) gateway(gw *gwv1.Gateway) string {
 	c, ok := class.(*gwv1.GatewayClass)
 	switch {
 	case !ok:
-		return fmt.Sprintf("spec.gatewayClassName: GatewayClass %s does not exist; %s", name, way)
+		return fmt.Sprintf("spec.gatewayClassName: GatewayClass %s does not exist%s; %s", name, u.meant(cluster.KindGatewayClass, "", name), way)
 	case !slices.Contains(gatewayconfig.Controllers, c.Spec.ControllerName):
 		return fmt.Sprintf("spec.gatewayClassName: GatewayClass %s has the controllerName %q, which is another one; %s", name, c.Spec.ControllerName, way)
 	}
@@ -138,6 +138,17 @@ func (u unserved) class(kind cluster.Kind, what string, ours func(cluster.Object
 	return "name one of this controller: " + few(names)
 }
 
+// meant is the name of an object of a kind that was probably meant by one that does not exist.
+func (u unserved) meant(kind cluster.Kind, namespace, name string) string {
+	var names []string
+	for _, o := range u.store.All(kind) {
+		if o.GetNamespace() == namespace {
+			names = append(names, o.GetName())
+		}
+	}
+	return finding.DidYouMean(name, names)
+}
+
 // mostParents of a route are looked at.
 const mostParents = 5
 
@@ -147,17 +158,21 @@ func (u unserved) route(namespace string, parents []gwv1.ParentReference) string
 	}
 	var all []string
 	for i, p := range parents[:min(len(parents), mostParents)] {
-		in := namespace
-		if p.Namespace != nil && *p.Namespace != "" {
-			in = string(*p.Namespace)
-		}
-		ref := cluster.Ref{Kind: cluster.KindGateway, Namespace: in, Name: string(p.Name)}
-		if p.Kind != nil && *p.Kind != "" {
-			ref.Kind = cluster.Kind(*p.Kind)
-		}
-		all = append(all, fmt.Sprintf("spec.parentRefs[%d]: %s", i, u.parent(ref)))
+		all = append(all, fmt.Sprintf("spec.parentRefs[%d]: %s", i, u.parent(parentRef(namespace, p))))
 	}
 	return strings.Join(all, "; ")
+}
+
+// parentRef is the object that a parentRef of a route in a namespace names.
+func parentRef(namespace string, p gwv1.ParentReference) cluster.Ref {
+	ref := cluster.Ref{Kind: cluster.KindGateway, Namespace: namespace, Name: string(p.Name)}
+	if p.Namespace != nil && *p.Namespace != "" {
+		ref.Namespace = string(*p.Namespace)
+	}
+	if p.Kind != nil && *p.Kind != "" {
+		ref.Kind = cluster.Kind(*p.Kind)
+	}
+	return ref
 }
 
 func (u unserved) parent(ref cluster.Ref) string {
@@ -168,13 +183,7 @@ func (u unserved) parent(ref cluster.Ref) string {
 	gw, isGateway := obj.(*gwv1.Gateway)
 	switch {
 	case obj == nil:
-		var names []string
-		for _, o := range u.store.All(ref.Kind) {
-			if o.GetNamespace() == ref.Namespace {
-				names = append(names, o.GetName())
-			}
-		}
-		return fmt.Sprintf("%s does not exist%s; correct its name and namespace, or create it", ref, finding.DidYouMean(ref.Name, names))
+		return fmt.Sprintf("%s does not exist%s; correct its name and namespace, or create it", ref, u.meant(ref.Kind, ref.Namespace, ref.Name))
 	case isGateway:
 		return ref.String() + ": " + u.gateway(gw)
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -12,7 +13,7 @@ func ConditionsText(conditions []model.Condition) string {
 	for _, c := range conditions {
 		switch c := c.(type) {
 		case model.HostHeader:
-			parts = append(parts, "host "+either(c.Values, c.Regex))
+			parts = append(parts, "host "+either(c.Values, hostTexts(c.Regex)))
 		case model.PathPattern:
 			parts = append(parts, "path "+either(c.Values, c.Regex))
 		case model.HTTPHeader:
@@ -33,6 +34,18 @@ func ConditionsText(conditions []model.Condition) string {
 		return "always"
 	}
 	return clip(strings.Join(parts, ", "))
+}
+
+// hostTexts are expressions as what a user wrote: a hostname, where the expression was made of one. It stands for
+// requests with a port too, as plain hosts do not.
+func hostTexts(expressions []string) []string {
+	out := slices.Clone(expressions)
+	for i, expr := range out {
+		if host, ok := model.PlainHost(expr); ok {
+			out[i] = host + " (any port)"
+		}
+	}
+	return out
 }
 
 // either joins values of which one has to match. The limit is a generous one: AWS takes far fewer, and

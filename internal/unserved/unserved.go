@@ -167,6 +167,17 @@ func ingress(v *cluster.View, ing *networkingv1.Ingress, opt Options) finding.Li
 		"name a class with spec.controller "+cluster.IngressController+", or mark one as default")}
 }
 
+// gatewayClasses are the names of the classes of this controller. A change of them brings no run about: a tenant can
+// make any number of Gateways without a class.
+func gatewayClasses(v *cluster.View) (out []string) {
+	for _, c := range cluster.List[*gwv1.GatewayClass](v.Unsubscribed(), cluster.Query{Kind: cluster.KindGatewayClass}) {
+		if slices.Contains(gatewayconfig.Controllers, c.Spec.ControllerName) {
+			out = append(out, c.Name)
+		}
+	}
+	return out
+}
+
 // annotated reports whether an Ingress has annotations that are for this controller alone.
 func annotated(ing *networkingv1.Ingress) bool {
 	for key := range ing.Annotations {
@@ -232,7 +243,15 @@ func gateway(v *cluster.View, gw *gwv1.Gateway) finding.List {
 	}
 	known := gatewayControllers()
 	class, ok := cluster.Get[*gwv1.GatewayClass](v, cluster.KindGatewayClass, "", string(gw.Spec.GatewayClassName))
-	if !ok || !mistyped(string(class.Spec.ControllerName), known...) {
+	if !ok {
+		near := finding.DidYouMean(string(gw.Spec.GatewayClassName), gatewayClasses(v))
+		if near == "" {
+			return nil // another controller may do without the class
+		}
+		return finding.List{notServed(gw, "spec.gatewayClassName", fmt.Sprintf("GatewayClass %q does not exist%s; nothing is made",
+			finding.Cut(string(gw.Spec.GatewayClassName)), near), "correct the name, or create the class")}
+	}
+	if !mistyped(string(class.Spec.ControllerName), known...) {
 		return nil
 	}
 	return finding.List{ofClass(gw, "spec.gatewayClassName", "GatewayClass", class.Name, "controllerName "+quoted(string(class.Spec.ControllerName), known...))}

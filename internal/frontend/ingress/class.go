@@ -43,18 +43,25 @@ func (f *Frontend) classify(v *cluster.View, ing *networkingv1.Ingress) classifi
 	if name := ing.Spec.IngressClassName; name != nil {
 		class, ok := cluster.Get[*networkingv1.IngressClass](v, cluster.KindIngressClass, "", *name)
 		if !ok {
-			return missingClass(ing, *name)
+			return missingClass(v, ing, *name)
 		}
 		return f.byClass(v, ing, class)
 	}
 	return f.byDefault(v, ing)
 }
 
-// missingClass is the fault of an Ingress whose class does not exist. The text does not list classes: each change of one
-// would be a change of all such Ingresses, of which a tenant can make any number. "fulcrum explain" lists them.
-func missingClass(ing *networkingv1.Ingress, name string) classified {
+// missingClass is the fault of an Ingress whose class does not exist. The text does not list classes, and the
+// one that was probably meant is looked for without subscribing: each change of one would be a change of all such
+// Ingresses, of which a tenant can make any number. "fulcrum explain" lists them.
+func missingClass(v *cluster.View, ing *networkingv1.Ingress, name string) classified {
+	var ours []string
+	for _, c := range cluster.List[*networkingv1.IngressClass](v.Unsubscribed(), cluster.Query{Kind: cluster.KindIngressClass}) {
+		if c.Spec.Controller == controllerName {
+			ours = append(ours, c.Name)
+		}
+	}
 	return unclassified(ing, finding.IngressClassInvalid, classNameField,
-		fmt.Sprintf("IngressClass %s does not exist; what is live stays, and nothing new is made", name),
+		fmt.Sprintf("IngressClass %s does not exist%s; what is live stays, and nothing new is made", name, finding.DidYouMean(name, ours)),
 		"name a class with spec.controller "+controllerName+", or create this one with it")
 }
 
