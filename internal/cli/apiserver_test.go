@@ -34,6 +34,7 @@ type apiServer struct {
 	objects map[schema.GroupVersion]map[string][]cluster.Object // by plural name
 	kinds   map[schema.GroupVersion][]metav1.APIResource
 	denied  map[string]bool // plural names of kinds that may not be read
+	only    string          // the one namespace whose objects may be read
 	mu      sync.Mutex
 	reads   map[string]int
 }
@@ -128,7 +129,7 @@ func (a *apiServer) version(w http.ResponseWriter, gv schema.GroupVersion, rest 
 	switch {
 	case byName == nil:
 		http.Error(w, "no such version", http.StatusNotFound)
-	case len(rest) > 0 && a.denied[rest[0]]:
+	case len(rest) > 0 && (a.denied[rest[0]] || a.only != "" && namespace != a.only):
 		w.WriteHeader(http.StatusForbidden)
 		a.answer(w, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Message: rest[0] + " is forbidden", Code: http.StatusForbidden})
 	case len(rest) == 0:

@@ -52,6 +52,8 @@ type drafting struct {
 	secrets client.Reader
 	// live: the objects of a cluster were read.
 	live bool
+	// partial: some kinds of objects may not be read.
+	partial bool
 	// chosen is what the command is about.
 	chosen selection
 	// younger is how old what AWS has shown may be, of a command that looks more than once; 0: it looks once.

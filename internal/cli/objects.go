@@ -15,7 +15,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,6 +51,13 @@ func (d *drafting) objects(ctx context.Context, stdin io.Reader, notes io.Writer
 		if err := d.assume(store); err != nil {
 			return nil, err
 		}
+	}
+	if d.partial {
+		facts, err := assumeObjects(store)
+		if err != nil {
+			return nil, err
+		}
+		(&assumed{facts: facts}).show(notes)
 	}
 	if d.live {
 		d.touched = touched // without a cluster there is nothing else
@@ -179,21 +185,19 @@ func (d *drafting) readCluster(ctx context.Context, store *cluster.Memory, notes
 	if err != nil {
 		return fmt.Errorf("read the cluster: %w", err)
 	}
+	from := &lister{Reader: c, watched: d.cfg.Kubernetes.WatchNamespace, own: d.subject()}
 	for _, typ := range cluster.Types() {
 		if typ.Kind == cluster.KindSecret {
 			continue
 		}
 		list := typ.NewList()
-		err := c.List(ctx, list, client.InNamespace(d.cfg.Kubernetes.WatchNamespace))
+		err := from.list(ctx, typ, list)
 		if meta.IsNoMatchError(err) && typ.Optional() {
 			continue // clusters without the Gateway API are common
 		}
 		if meta.IsNoMatchError(err) {
 			fmt.Fprintf(notes, "# the cluster has no kind %s; install its definition with \"kubectl apply -f config/crd\"\n", typ.Kind)
 			continue
-		}
-		if apierrors.IsForbidden(err) {
-			return fmt.Errorf("list %s: %w; a plan reads objects of all namespaces, with -n too, because they can share load balancers: bind the rules of config/rbac with the verbs get, list and watch to whoever runs this, or plan files alone by --files-only", typ.Kind, err)
 		}
 		if err != nil {
 			return fmt.Errorf("list %s: %w", typ.Kind, err)
@@ -206,8 +210,8 @@ func (d *drafting) readCluster(ctx context.Context, store *cluster.Memory, notes
 			return err
 		}
 	}
-	d.live, d.secrets = true, c
-	return nil
+	d.live, d.secrets, d.partial = true, c, len(from.unread) > 0
+	return from.report(notes)
 }
 
 // apply puts the objects of files in place of those that are there, as a user's apply does, and returns

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A user with rights in one namespace gets the answer about it, and learns what it lacks.
+func TestRightsInOneNamespaceAreEnough(t *testing.T) {
+	_, flags := aws(t)
+	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, namespaced(serviceYAML+"---\n"+ingressYAML, "bank", "pay"), nlbYAML}, "---\n"))
+	server.only = "bank"
+	run := func(args ...string) (int, string, string) {
+		return with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(args, []string{"--flags-from=none"}, flags)...)
+	}
+	reported := []string{
+		`# only those of namespace "bank" were read, as you may not list them in all namespaces:`, "may be shown as deleted, which the controller does not do",
+		"# not read, as you may not list them:", "IngressClass", `# assumed: IngressClass "alb" exists, is of this controller and has no parameters`,
+	}
+	for args, want := range map[string]string{
+		"plan -n bank":                 "create load-balancer/LoadBalancer",
+		"tree -n bank":                 "Ingress bank/pay",
+		"get -n bank":                  "Ingress bank/pay",
+		"explain ingress/pay -n bank":  "load balancer of Ingress bank/pay",
+		"plan -n bank -o json":         `"id": "bank/pay"`,
+		"plan service/pay -n bank":     "# Ingress bank/pay",
+		"explain service/pay -n bank ": "load balancer of Ingress bank/pay",
+	} {
+		code, out, stderr := run(strings.Fields(args)...)
+		if code == 1 || !strings.Contains(out, want) || strings.Contains(out, "shop") {
+			t.Errorf("%s: exit %d: %s%s", args, code, stderr, out)
+		}
+		for _, note := range reported {
+			if !strings.Contains(out+stderr, note) {
+				t.Errorf("%s does not report %q: %s%s", args, note, stderr, out)
+			}
+		}
+	}
+	for args, want := range map[string]string{
+		"plan":         "look at one namespace by -n",
+		"plan -n shop": `you may read nothing in namespace "shop" either`,
+		"plan -A":      "a plan reads objects of all namespaces",
+	} {
+		if code, _, stderr := run(strings.Fields(args)...); code != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit %d: %s", args, code, stderr)
+		}
+	}
+	server.only = ""
+	if _, out, stderr := run("plan", "-n", "bank"); strings.Contains(out+stderr, "not read") || strings.Contains(out+stderr, "were read") {
+		t.Errorf("with all rights: %s%s", stderr, out)
+	}
+}
