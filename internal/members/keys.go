@@ -20,7 +20,7 @@ func AgreeKeys(t *Translation, members []*Member, what string, get func(*Member)
 		}
 	}
 	decided := class(members[0].Set.Class)
-	by := speakersOf(members, get)
+	by := speakersOf(members, get, class)
 	for k := range decided {
 		by.ofKey[k] = append([]*Member(nil), by.ofKey[k]...)
 	}
@@ -55,7 +55,7 @@ type speakers struct {
 	unavailable *Member              // the first one that cannot be read
 }
 
-func speakersOf(members []*Member, get func(*Member) settings.Opt[map[string]string]) speakers {
+func speakersOf(members []*Member, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string) speakers {
 	out := speakers{at: map[*Member]int{}, ofKey: map[string][]*Member{}}
 	classes := map[finding.Ref]bool{}
 	for i, m := range members {
@@ -70,6 +70,9 @@ func speakersOf(members []*Member, get func(*Member) settings.Opt[map[string]str
 		if of := m.Set.Class.Origin.Object; i > 0 && !classes[of] {
 			classes[of] = true
 			out.classes = append(out.classes, m)
+			for k := range class(m.Set.Class) {
+				out.ofKey[k] = append([]*Member(nil), out.ofKey[k]...)
+			}
 		}
 	}
 	return out
