@@ -158,14 +158,15 @@ func TestGatewayHistories(t *testing.T) {
 	}
 }
 
-// seedsOf are the first seed and the number of histories to play: all of them, as many as FULCRUM_ADVERSARY says, or the
-// one of FULCRUM_ADVERSARY_SEED.
+// seedsOf are the first seed and the number of histories to play: all of them, as many as FULCRUM_ADVERSARY says from
+// FULCRUM_ADVERSARY_FROM on, or the one of FULCRUM_ADVERSARY_SEED.
 func seedsOf(all uint64) (first, n uint64) {
 	if seed, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_SEED"), 10, 64); err == nil {
 		return seed, 1
 	}
 	if given, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY"), 10, 64); err == nil {
-		return 0, given
+		from, _ := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_FROM"), 10, 64)
+		return from, given
 	}
 	return 0, all
 }
