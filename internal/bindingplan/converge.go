@@ -58,9 +58,9 @@ func (p *planner) converge() {
 			return
 		}
 	}
-	p.do(OldTargetsGone, "")
 	switch {
 	case p.Conflict.exists():
+		p.do(SyncRules{IfAsked: true}, "those of its pods that are there")
 		if o := p.Conflict.First; o != nil { // its going is noticed at once
 			p.Watch = append(p.Watch, cluster.Ref{Kind: cluster.KindBinding, Namespace: o.Namespace, Name: o.Name})
 		}

@@ -157,8 +157,8 @@ func stepsText(steps []Step) (out []string) {
 }
 
 var noteNames = map[Note]string{
-	Known: "known", BackendSeen: "backend seen", BackendMissing: "backend missing", OldTargetsServe: "old targets serve",
-	OldTargetsGone: "", RulesForgotten: "rules forgotten", Departed: "departed", Released: "released", Forgotten: "forgotten",
+	Known: "known", BackendSeen: "backend seen", BackendMissing: "backend missing",
+	Departed: "departed", Released: "released", Forgotten: "forgotten",
 	Compared: "compared", SuccessPending: "success pending", SuccessReported: "success reported", Settled: "settled",
 }
 
@@ -179,7 +179,7 @@ func actionText(a Action) string {
 		}
 		return "deregister " + strings.Join(ids, " ") + flag(a.MayMiss, " if there") + flag(a.MayWait, " or later")
 	case SyncRules:
-		return "rules" + flag(a.Leaving, " without it") + flag(a.Keeps, " and of old targets") + flag(a.MaxAge > 0, " compared")
+		return "rules" + flag(a.Leaving, " without it") + flag(a.Keeps, " and of old targets") + flag(a.IfAsked, " if it has any") + flag(a.MaxAge > 0, " compared")
 	case SetCheckpoint:
 		return strings.TrimSpace("checkpoint "+a.Value) + flag(a.IfRulesMissing, " if rules are missing")
 	case SetGate:

@@ -38,7 +38,6 @@ func (p *planner) leave() {
 			Message: "the binding is deleted while its load balancer still sends requests to the target group; the targets stay, and the binding is created again",
 			Fix:     "to end the traffic, delete the object that sends it, or its backend",
 		})
-		p.do(OldTargetsServe, "")
 		p.do(Departed, "")
 		p.do(p.events(p.findings, ""), "")
 		p.do(RemoveFinalizer{}, "its targets stay for the binding that is made again")
@@ -70,8 +69,6 @@ func (p *planner) cleanUp(why string) bool {
 	if p.Stored.Spec.MultiClusterTargetGroup {
 		p.do(DropRecord{}, why)
 	}
-	p.do(RulesForgotten, "")
-	p.do(OldTargetsGone, "")
 	p.do(SyncRules{Leaving: true}, why)
 	p.release(why)
 	return true
@@ -137,7 +134,6 @@ func (p *planner) gone() {
 		p.release("there is no such binding")
 	}
 	if m.Known && !m.Released && m.AbsentFor < comeback {
-		p.do(OldTargetsServe, "")
 		p.again(comeback-m.AbsentFor, "the binding may come back")
 		p.Remove = true
 		return
@@ -157,7 +153,10 @@ func (p *planner) gone() {
 		}
 	}
 	p.end = disappeared
-	if !m.Known { // there were neither targets nor rules
+	if !m.Known { // it has no targets
+		if len(p.retries) == 0 {
+			p.do(SyncRules{Leaving: true, IfAsked: true}, "there is no such binding")
+		}
 		return
 	}
 	// One that went without letting go, as when its finalizer is removed by hand, leaves its targets.
@@ -167,7 +166,6 @@ func (p *planner) gone() {
 		}
 		p.putOff, p.failed = p.failed.Turn, nil
 	}
-	p.do(OldTargetsGone, "")
 	p.do(SyncRules{Leaving: true}, "the binding is gone")
 }
 

@@ -78,9 +78,6 @@ func (p *planner) moveTargets(maxAge time.Duration) {
 // prepare does what has to be done before targets are changed.
 func (p *planner) prepare(m *moves, maxAge time.Duration) {
 	p.do(NoteRegistered{m.Stay()}, "")
-	if len(m.retained) > 0 {
-		p.do(OldTargetsServe, "")
-	}
 	p.do(SyncRules{Keeps: len(m.retained) > 0, MaxAge: maxAge}, "")
 	pending := !targets.IsInstance(p.Described) && slices.ContainsFunc(m.Matched, func(x targets.Pair) bool {
 		return targets.Gated(x.Endpoint.Pod, p.gate()) && p.conditionOf(x).Status != corev1.ConditionTrue

@@ -1,9 +1,9 @@
 package bindingplan
 
 import (
-	"slices"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/network"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
@@ -22,8 +22,8 @@ type NodeGroups struct {
 }
 
 type unclearNode struct {
-	err    error
-	absent bool // the node has no ENI that is known
+	err        error
+	candidates []network.InterfaceGroup // none if the node has no ENI that is known
 }
 
 // NewNodeGroups begins to find the groups of nodes, from those that were found for a former list of the same selector,
@@ -56,7 +56,7 @@ func (g *NodeGroups) Find(found Interfaces, o RuleOptions) {
 			need := targets.Need{Endpoint: n.Name, Places: []targets.Place{{Instance: id}}}
 			group, candidates, err := o.groupOf(need, found)
 			if err != nil {
-				g.unclear = append(g.unclear, unclearNode{err, len(candidates) == 0})
+				g.unclear = append(g.unclear, unclearNode{err, candidates})
 				continue
 			}
 			g.of[i] = group
@@ -76,14 +76,17 @@ func (g *NodeGroups) Current(list *targets.NodeList, now time.Time) bool {
 
 // RulesOfNodes is what RulesAsked returns for a binding whose endpoints are nodes with these groups.
 func RulesOfNodes(d Demand, g *NodeGroups) AskedRules {
-	a := AskedRules{Rules: RuleSet{}, Complete: !d.Lost && !d.Faulty && len(g.unclear) == 0}
-	a.Absent = d.Lost || slices.ContainsFunc(g.unclear, func(u unclearNode) bool { return u.absent })
-	a.Findings.Add(d.Findings...)
+	a := askedBy(d)
+	a.Complete = a.Complete && len(g.unclear) == 0
 	for _, u := range g.unclear {
+		a.Lost = a.Lost || len(u.candidates) == 0
+		for _, c := range u.candidates {
+			a.hold(c.ID)
+		}
 		a.Findings.Add(unclear(d.Ref, u.err))
 	}
 	for _, group := range g.groups {
-		a.Rules.add(group, d.NodeRules)
+		a.take(group, d.NodeRules)
 	}
 	a.Findings = a.Findings.Sorted()
 	return a

@@ -43,6 +43,11 @@ const (
 	unseenAgain = 3 * time.Second
 )
 
+// OpeningOf is what becomes of the rules that a binding asks for if all steps succeed.
+func OpeningOf(a AskedRules) Opening {
+	return Opening{Done: a.Complete, Faulty: a.Faulty, Findings: a.Findings, Unseen: a.Unseen}
+}
+
 // Warned is the opening with findings also about what AWS does not show for a moment.
 func (o Opening) Warned() Opening {
 	o.Findings.Add(o.Unseen...)

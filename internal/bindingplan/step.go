@@ -38,12 +38,14 @@ type Deregister struct {
 }
 
 // SyncRules brings the rules of the security groups of nodes and pods to what all bindings ask for; without
-// this one if it is Leaving. Their differences are a plan of their own, see PlanRules.
+// this one if it is Leaving. What has to change in each group follows from all contributions, see Aggregate.
 type SyncRules struct {
 	Leaving bool
 	// Keeps: old targets that serve on need their rules.
-	Keeps  bool
-	MaxAge time.Duration
+	Keeps bool
+	// IfAsked: only if the binding has asked for rules before.
+	IfAsked bool
+	MaxAge  time.Duration
 }
 
 // AddFinalizer keeps the binding until its targets are taken out. The plan is made again once it is Claimed.
@@ -96,16 +98,13 @@ const (
 	Known           Note = iota // the binding was seen
 	BackendSeen                 // what endpoints are read from is there
 	BackendMissing              // it is not, or the binding is not
-	OldTargetsServe             // old targets serve on and need their rules
-	OldTargetsGone
-	RulesForgotten  // the rules of the binding are about to be taken away
-	Departed        // it goes while its target group is in use
-	Released        // it has taken back what it put in
-	Forgotten       // nothing is left of it
-	Compared        // it was compared with AWS and is complete
-	SuccessPending  // AWS was changed, of which success is reported once no call waits
-	SuccessReported // success is reported
-	Settled         // the target group needs no look for targets whose pods are gone
+	Departed                    // it goes while its target group is in use
+	Released                    // it has taken back what it put in
+	Forgotten                   // nothing is left of it
+	Compared                    // it was compared with AWS and is complete
+	SuccessPending              // AWS was changed, of which success is reported once no call waits
+	SuccessReported             // success is reported
+	Settled                     // the target group needs no look for targets whose pods are gone
 )
 
 // NoteRegistered remembers targets that are registered.

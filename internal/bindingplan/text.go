@@ -178,7 +178,10 @@ func DraftOf(f *Facts, first []Step, p Plan, more []Step, rules []GroupChange, o
 func (d Draft) Items() []Item {
 	var out []Item
 	for _, s := range d.Steps {
-		if _, ok := s.Do.(SyncRules); ok {
+		if do, ok := s.Do.(SyncRules); ok {
+			if do.IfAsked {
+				continue
+			}
 			for _, c := range d.Rules {
 				out = append(out, c.Items()...)
 			}

@@ -72,6 +72,14 @@ func EndpointDiff(want, have []model.IngressRule, complete bool) (authorize, rev
 	return authorize, slices.DeleteFunc(revoke, func(r model.IngressRule) bool { return !OwnedEndpointRule(r) })
 }
 
+// Covers reports whether a rule admits all that another does.
+func Covers(r, other model.IngressRule) bool {
+	r, other = identity(r), identity(other)
+	same := r
+	same.From, same.To = other.From, other.To
+	return same == other && r.From <= other.From && r.To >= other.To
+}
+
 // InterfaceGroup is a security group of an ENI.
 type InterfaceGroup struct {
 	ID   string

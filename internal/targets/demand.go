@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -56,25 +55,6 @@ type Place struct {
 	// Address is a private address of the ENI; with On the ENI must carry that too.
 	Address string
 	On      string
-}
-
-// All are the needs of pods and of nodes. The places of a node are overwritten by the next.
-func (d Demand) All() iter.Seq[Need] {
-	return func(yield func(Need) bool) {
-		for _, n := range d.Needs {
-			if !yield(n) {
-				return
-			}
-		}
-		places := make([]Place, 1)
-		for i := range d.Nodes.Len() {
-			id, node := d.Nodes.At(i)
-			places[0] = Place{Instance: id}
-			if !yield(Need{Endpoint: node.Name, Places: places, Rules: d.NodeRules}) {
-				return
-			}
-		}
-	}
 }
 
 // Ask returns which rules a binding needs; nothing for one without networking.

@@ -67,7 +67,7 @@ type Config struct {
 type Reconciler struct {
 	Config
 	memory *memory
-	rules  *ruleMemory
+	rules  *ruleOwner
 }
 
 // Outcome is what a run brought about.
@@ -106,7 +106,7 @@ func New(c Config) *Reconciler {
 		c.Targets.Nodes = &targets.NodeSets{}
 	}
 	m := newMemory(c)
-	return &Reconciler{Config: c, memory: m, rules: newRuleMemory(m)}
+	return &Reconciler{Config: c, memory: m, rules: newRuleOwner()}
 }
 
 func (r *Reconciler) viewed(key Key, v *cluster.View) {

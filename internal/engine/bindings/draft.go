@@ -37,13 +37,18 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Draft, boo
 			return bindingplan.Draft{}, false, err
 		}
 	}
-	var rules ruleUpdate
+	var rules []bindingplan.GroupChange
+	var opening bindingplan.Opening
 	for _, s := range plan.Steps {
-		if do, ok := s.Do.(bindingplan.SyncRules); ok {
-			if rules, err = r.planRules(ctx, key, do.Leaving, do.MaxAge, true); err != nil {
-				return bindingplan.Draft{}, false, fmt.Errorf("plan rules: %w", err)
-			}
+		do, ok := s.Do.(bindingplan.SyncRules)
+		if !ok || do.IfAsked {
+			continue
 		}
+		var a bindingplan.AskedRules
+		if rules, a, err = r.draftRules(ctx, key, do.Leaving); err != nil {
+			return bindingplan.Draft{}, false, fmt.Errorf("plan rules: %w", err)
+		}
+		opening = bindingplan.OpeningOf(a).Warned()
 	}
 	if !plan.Unavailable && plan.Remove && !settles(plan.Steps) && f.Described != nil && f.Described.Spec.TargetGroupARN != "" {
 		removal, err := p.plan(ctx, p.other(f.Stored, f.Described, false), bindingplan.MakeRemoval)
@@ -52,13 +57,7 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Draft, boo
 		}
 		more = removal.Steps
 	}
-	return bindingplan.DraftOf(f, first, plan, more, rules.changes, rules.Opening.Warned()), true, nil
-}
-
-// DraftRules plans the rules of the security groups of nodes and pods for all bindings, and changes nothing.
-func (r *Reconciler) DraftRules(ctx context.Context) ([]bindingplan.GroupChange, error) {
-	u, err := r.planRules(ctx, Key{}, false, 0, true)
-	return u.changes, err
+	return bindingplan.DraftOf(f, first, plan, more, rules, opening), true, nil
 }
 
 func hasStep[T bindingplan.Action](steps []bindingplan.Step) bool {

@@ -26,13 +26,9 @@ type entry struct {
 	released bool
 	// departed is the binding as it went while its target group was in use.
 	departed *elbv2.TargetGroupBinding
-	// oldServe: old targets serve on for now, which need their rules although they are not endpoints any more.
-	oldServe bool
 	// waitingSince is since when its runs wait for the Services of other bindings, as far as they still may.
 	waitingSince time.Time
 
-	// opened are its rules that are there, nil if that is not known.
-	opened       *openedRules
 	registration registration
 	overCapacity overCapacity
 	// refused are the targets that AWS has refused, by identity.
@@ -106,10 +102,6 @@ func noteCarriedOut(n bindingplan.Note, stored *elbv2.TargetGroupBinding) note {
 			}
 		case bindingplan.BackendSeen:
 			e.absentSince, e.released = time.Time{}, false
-		case bindingplan.OldTargetsServe:
-			e.oldServe = true
-		case bindingplan.OldTargetsGone:
-			e.oldServe = false
 		case bindingplan.Departed:
 			e.departed = stored
 		case bindingplan.Released:
@@ -147,10 +139,7 @@ func noteEnded(complete bool) note {
 // noteDueNow lets the next run compare the binding with AWS, whatever it asks for and whatever a run that is under way has
 // compared.
 func noteDueNow(e entry, at moment) entry {
-	e.outdated = true
-	if !e.due.IsZero() {
-		e.due = at.now
-	}
+	e.outdated, e.due = true, at.now
 	return e
 }
 

@@ -81,7 +81,7 @@ func TestNotesOfPlans(t *testing.T) {
 		"a run sees what changed before it": {[]note{plans(bindingplan.Known), noteDueNow, noteBegan, plans(bindingplan.Compared)}, func(m *bindingplan.Memory) {
 			m.Known, m.DueIn = true, at(3).nextDue().Sub(at(4).now)
 		}},
-		"what was never seen is not made due": {[]note{noteDueNow}, func(*bindingplan.Memory) {}},
+		"so is what has had no run": {[]note{noteDueNow}, func(m *bindingplan.Memory) { m.Known, m.DueIn = true, -time.Minute }},
 		"absence lasts from the first note": {[]note{plans(bindingplan.BackendMissing), plans(bindingplan.BackendMissing)}, func(m *bindingplan.Memory) {
 			m.AbsentFor = 2 * time.Minute
 		}},
@@ -116,13 +116,12 @@ func TestNotesOfPlans(t *testing.T) {
 func TestAnEntryStaysAsItWasRead(t *testing.T) {
 	full := func() entry {
 		return after(noteRegistered(first, endpoints(1, 2)), refusal(engine.Invalid, 1, 2), noteLeaving(listed(1, 2)),
-			noteSent("arn/a", 3, errNo, true), noteCheckpointSet("x"), noteCheckpointWritten("x", 1),
-			noteOpened(openedRules{rules: rules("a")}))
+			noteSent("arn/a", 3, errNo, true), noteCheckpointSet("x"), noteCheckpointWritten("x", 1))
 	}
 	e, want := full(), full()
 	notes := []note{noteRegistered(first, endpoints(3)), noteFound(first, listed(3)), noteDeregistered(first, listed(1)), noteEmptied,
 		refusal(engine.Invalid, 1, 3), noteOnlyRefused(endpoints(1)), noteLeaving(listed(2, 3)), noteSent("arn/a", 1, nil, false), noteUnknown,
-		noteCheckpointSet("y"), noteCheckpointWritten("y", 2), noteZonesWanted, noteTextReported, noteBegan, noteEnded(true), noteDueNow, noteWaits, noteOpened(openedRules{}), noteFoundOpened(nil), noteNotOpened}
+		noteCheckpointSet("y"), noteCheckpointWritten("y", 2), noteZonesWanted, noteTextReported, noteBegan, noteEnded(true), noteDueNow, noteWaits}
 	for n := bindingplan.Known; n <= bindingplan.Settled; n++ {
 		notes = append(notes, plans(n))
 	}
@@ -299,43 +298,6 @@ func TestOwnCheckpointsAreTheLastTwo(t *testing.T) {
 	}
 	if (writtenCheckpoints{}).has([2]string{}) {
 		t.Error("a binding without a checkpoint has one that was written")
-	}
-}
-
-// rules are some of a binding, by the security groups that they are in.
-func rules(groups ...string) bindingplan.RuleSet {
-	out := bindingplan.RuleSet{}
-	for _, g := range groups {
-		out[bindingplan.GroupRule{Group: g}] = struct{}{}
-	}
-	return out
-}
-
-// The rules of all bindings are computed where that may add or take away one on behalf of a binding.
-func TestWhenTheRulesThatAreThereAreEnough(t *testing.T) {
-	all, some := noteOpened(openedRules{rules: rules("a", "b")}), noteOpened(openedRules{rules: rules("a", "b"), partial: true})
-	for name, x := range map[string]struct {
-		notes []note
-		asked bindingplan.AskedRules
-		want  bool
-	}{
-		"the same":                              {[]note{all}, bindingplan.AskedRules{Rules: rules("a", "b"), Complete: true}, true},
-		"one more":                              {[]note{all}, bindingplan.AskedRules{Rules: rules("a", "b", "c"), Complete: true}, false},
-		"one less":                              {[]note{all}, bindingplan.AskedRules{Rules: rules("a"), Complete: true}, false},
-		"one less while an ENI is not known":    {[]note{all}, bindingplan.AskedRules{Rules: rules("a"), Absent: true}, true},
-		"one less while a group is not known":   {[]note{all}, bindingplan.AskedRules{Rules: rules("a")}, false},
-		"the same, of which not all were known": {[]note{some}, bindingplan.AskedRules{Rules: rules("a", "b"), Complete: true}, false},
-		"and are not yet":                       {[]note{some}, bindingplan.AskedRules{Rules: rules("a", "b")}, true},
-		"nothing is known":                      {nil, bindingplan.AskedRules{Complete: true}, false},
-		"or not any more":                       {[]note{all, noteNotOpened}, bindingplan.AskedRules{Rules: rules("a", "b"), Complete: true}, false},
-		"found by the run over another":         {[]note{noteFoundOpened(rules("a"))}, bindingplan.AskedRules{Rules: rules("a"), Complete: true}, true},
-		"but not while old targets serve on":    {[]note{plans(bindingplan.OldTargetsServe), noteFoundOpened(rules("a"))}, bindingplan.AskedRules{Rules: rules("a"), Complete: true}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := after(x.notes...).opened.enough(x.asked); got != x.want {
-				t.Errorf("enough: %v", got)
-			}
-		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
@@ -54,7 +55,7 @@ func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBin
 		}
 		key, found := Key{Namespace: o.Namespace, Name: o.Name}, targets.Resolve(v, w, r.Targets)
 		if found.NotFound && leaving && !r.memory.get(key).absent(r.Now()) && r.memory.mayWait(Key{Namespace: b.Namespace, Name: b.Name}) {
-			return nil, unclearError{key} // it may take the targets over
+			return nil, notArrived{key} // it may take the targets over
 		}
 		for _, e := range found.Endpoints() {
 			out[targets.CanonicalIdentity(e.Identity())] = true
@@ -62,6 +63,17 @@ func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBin
 	}
 	return out, v.Err()
 }
+
+// notArrived says that it is not known yet whether the Service of a binding exists.
+type notArrived struct{ of Key }
+
+// Error implements error.
+func (e notArrived) Error() string {
+	return fmt.Sprintf("the Service of TargetGroupBinding %s has not arrived", e.of)
+}
+
+// RetryAfter is when to look again.
+func (notArrived) RetryAfter() time.Duration { return time.Second }
 
 // JoinIdentities is the form in which a record is kept.
 func JoinIdentities(list []string) string { return strings.Join(list, ",") }

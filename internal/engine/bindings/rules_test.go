@@ -33,23 +33,49 @@ func TestRulesAreThoseOfAllBindings(t *testing.T) {
 	want(t, "scaled to zero", "tcp 22-22 10.0.0.0/8", w.aws.rulesOf("sg-node"))
 }
 
-func TestNothingIsRevokedWhileAnEndpointIsNotUnderstood(t *testing.T) {
+// Of what AWS does not show for now, it is remembered which rules it needs. They stay, and no other rule stays for them.
+func TestRulesOfAnEndpointThatAWSDoesNotShowStay(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
 	w.run("a")
 	w.run("b")
 	want(t, "both", "tcp 8080-9090 sg-b", w.aws.rulesOf("sg-node"))
+	shown := w.aws.enis["i-2"]
 	w.aws.enis["i-2"] = nil // an instance that AWS does not show for now
 	w.put(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
 	out := w.run("a")
-	want(t, "rules", "tcp 8080-9090 sg-b, tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))
+	want(t, "after the other is edited", "tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
 	if len(out.Findings) != 0 {
 		t.Errorf("blamed for another's endpoint: %v", out.Findings)
 	}
-	w.aws.enis["i-2"] = []network.Interface{{ID: "eni", Addresses: []string{"10.0.2.1"}, Groups: []network.InterfaceGroup{{ID: "sg-node"}}}}
-	if err := w.rec.SyncRules(t.Context()); err != nil {
-		t.Fatal(err)
+	w.put(strings.ReplaceAll(bindingDoc("b", "other", "ip", 9091), "name: b}", "name: b, generation: 2}"))
+	w.run("b")
+	want(t, "after its own run", "tcp 8081-8081 sg-b, tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
+	w.aws.enis["i-2"] = shown
+	w.run("b")
+	want(t, "once it is shown", "tcp 8081-9091 sg-b", w.aws.rulesOf("sg-node"))
+}
+
+// A process that has just started does not know what an endpoint needs that AWS does not show, so it takes no rule away.
+func TestNothingIsRevokedWhileAnEndpointHasNotBeenUnderstood(t *testing.T) {
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
+		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
+	w.run("a")
+	w.run("b")
+	shown := w.aws.enis["i-2"]
+	w.aws.enis["i-2"] = nil
+	w.put(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
+	var again []string
+	w.conf.Again = func(k bindings.Key) { again = append(again, k.Name) }
+	w.restart()
+	out := w.run("a")
+	want(t, "rules", "tcp 8080-9090 sg-b, tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))
+	want(t, "run again", "b", strings.Join(again, " "))
+	if len(out.Findings) != 0 {
+		t.Errorf("blamed for another's endpoint: %v", out.Findings)
 	}
+	w.aws.enis["i-2"] = shown
+	w.run("b")
 	want(t, "once it is seen", "tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
 }
 

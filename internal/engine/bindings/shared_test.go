@@ -125,7 +125,7 @@ func TestTheRoleIsUsedForEveryCallAndTargetsHaveAllZones(t *testing.T) {
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), strings.Replace(
 		with(bindingDoc("a", "web", "ip", 8080), "iamRoleArnToAssume: role", "assumeRoleExternalId: word"), "vpc-1", "vpc-unseen", 1))
 	w.run("a")
-	want(t, "calls", "as role word; as role word; as role word; list a; as role word; as role word; authorize sg-node tcp 8080-8080 sg-b; as role word; register a 10.0.1.1:8080all", w.aws.take())
+	want(t, "calls", "as role word; as role word; as role word; list a; as role word; authorize sg-node tcp 8080-8080 sg-b; as role word; register a 10.0.1.1:8080all", w.aws.take())
 }
 
 func TestZonesAreGivenOnceAWSAsksForThem(t *testing.T) {

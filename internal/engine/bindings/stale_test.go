@@ -2,6 +2,7 @@ package bindings_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,8 +42,8 @@ func newBehind(t *testing.T, objects ...string) (w *harness, stale *[]string, ag
 	return w, stale, again
 }
 
-// Another tenant may edit a binding whose Service does not exist, over and over. For a while that takes no rule away. It
-// keeps none from being added, and only its own runs wait for it.
+// Another tenant may edit a binding whose Service does not exist, over and over. Its own rules stay as they are, and those of
+// others come and go as without it.
 func TestABindingThatChangesHoldsUpNoRulesOfOthers(t *testing.T) {
 	w, stale, again := newBehind(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
@@ -58,27 +59,25 @@ func TestABindingThatChangesHoldsUpNoRulesOfOthers(t *testing.T) {
 			t.Errorf("blamed for another's binding: %v", out.Findings)
 		}
 		want(t, "condition", "True SuccessfullyReconciled", w.ready("a"))
+		want(t, "rules", fmt.Sprintf("tcp %d-9090 sg-b", port), w.aws.rulesOf("sg-node"))
 	}
 	edit(8081)
-	want(t, "rules", "tcp 8080-9090 sg-b, tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))
-	want(t, "run again", "b", strings.Join(*again, " "))
-	if err := w.rec.SyncRules(t.Context()); err == nil {
-		t.Error("the rules are not tidied again")
+	if err := w.rec.SyncRules(t.Context()); err != nil {
+		t.Error(err)
 	}
 	if _, err := w.rec.Reconcile(t.Context(), bindings.Key{Namespace: "ns", Name: "b"}); err == nil {
 		t.Error("a run over a binding that has changed does not wait")
 	}
-
-	*stale = nil
-	w.put(serviceDoc("other", "ClusterIP"))
-	w.run("b")
-	want(t, "once it has arrived", "tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
-
-	w.drop(cluster.KindService, "other")
-	*stale = []string{"b"}
 	w.now = w.now.Add(time.Minute)
 	edit(8082)
-	want(t, "after a while", "tcp 8082-8082 sg-b", w.aws.rulesOf("sg-node"))
+	want(t, "targets", "10.0.2.1:8080", w.aws.ids("arn/b"))
+
+	*stale = nil
+	w.run("b")
+	w.now = w.now.Add(bindingplan.AbsenceDelay)
+	w.run("b")
+	want(t, "once its runs find that it has no Service", "tcp 8082-8082 sg-b", w.aws.rulesOf("sg-node"))
+	want(t, "targets then", "", w.aws.ids("arn/b"))
 }
 
 // A Service that goes may be made again in a moment: the rules of its targets stay as long as these do.
@@ -91,7 +90,7 @@ func TestRulesOfAServiceThatIsMadeAgainStay(t *testing.T) {
 	w.run("b")
 	w.put(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
 	w.run("a")
-	want(t, "in the first moment", "tcp 8080-9090 sg-b, tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))
+	want(t, "in the first moment", "tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
 	want(t, "targets", "10.0.2.1:8080", w.aws.ids("arn/b"))
 	w.now = w.now.Add(bindingplan.AbsenceDelay)
 	w.run("b")
@@ -111,7 +110,7 @@ func (l *late) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 	return l.aws.VPCRanges(ctx, vpc)
 }
 
-// A binding may be edited, and its Service go, while its own run is under way. The run is repeated, and nothing is wrong.
+// A binding may be edited, and its Service go, while its own run is under way. That is for the next run, and nothing is wrong.
 func TestABindingThatChangesDuringItsRunIsRunAgain(t *testing.T) {
 	w, stale, _ := newBehind(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
 	changed := false
@@ -122,15 +121,21 @@ func TestABindingThatChangesDuringItsRunIsRunAgain(t *testing.T) {
 		}
 	}}
 	w.restart()
-	out := w.run("a")
-	if !changed || len(out.Findings) != 0 || out.RetryAfter != time.Second {
-		t.Errorf("changed %v, again after %v, findings %v", changed, out.RetryAfter, out.Findings)
+	if out := w.run("a"); !changed || len(out.Findings) != 0 {
+		t.Errorf("changed %v, findings %v", changed, out.Findings)
 	}
-	want(t, "targets", "", w.aws.ids("arn/a"))
+	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); !errors.As(err, new(cluster.Stale)) {
+		t.Errorf("the next run does not wait for what has changed: %v", err)
+	}
+	*stale = nil
+	w.run("a")
+	w.now = w.now.Add(bindingplan.AbsenceDelay)
+	w.run("a")
+	want(t, "targets and rules in the end", "", w.aws.ids("arn/a")+w.aws.rulesOf("sg-node"))
 }
 
-// A binding that leaves may be the last to find a rule that is to go. It waits for what is unclear, but not for ever.
-func TestALeavingBindingWaitsForRulesOfAnother(t *testing.T) {
+// A binding that leaves takes its rules along, whatever becomes of others, whose rules are for their own runs to take away.
+func TestALeavingBindingWaitsForNoRulesOfAnother(t *testing.T) {
 	w, stale, _ := newBehind(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
 		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
 	w.run("a")
@@ -138,17 +143,15 @@ func TestALeavingBindingWaitsForRulesOfAnother(t *testing.T) {
 	w.drop(cluster.KindService, "other")
 	*stale = []string{"b"}
 	w.drop(cluster.KindBinding, "a")
-	out := w.run("a")
-	if w.binding("a") == nil || len(out.Findings) != 0 || out.RetryAfter != time.Second {
-		t.Errorf("again after %v, findings %v", out.RetryAfter, out.Findings)
+	if out := w.run("a"); w.binding("a") != nil || len(out.Findings) != 0 {
+		t.Errorf("the finalizer is still there, findings %v", out.Findings)
 	}
-	want(t, "rules", "tcp 8080-9090 sg-b", w.aws.rulesOf("sg-node"))
-	w.now = w.now.Add(time.Minute)
-	w.run("a")
-	want(t, "rules after a while", "", w.aws.rulesOf("sg-node"))
-	if w.binding("a") != nil {
-		t.Error("the finalizer is still there")
-	}
+	want(t, "rules", "tcp 9090-9090 sg-b", w.aws.rulesOf("sg-node"))
+	*stale = nil
+	w.run("b")
+	w.now = w.now.Add(bindingplan.AbsenceDelay)
+	w.run("b")
+	want(t, "rules after its own run", "", w.aws.rulesOf("sg-node"))
 }
 
 // The Service of a binding that takes a target group over may arrive after it. The targets stay until then, but not for ever.

@@ -119,8 +119,6 @@ func (p *run) note(f *bindingplan.Facts, n bindingplan.Note) {
 		p.r.viewed(p.key, nil)
 		p.r.rules.forget(p.key)
 		p.r.memory.forget(p.key)
-	case bindingplan.RulesForgotten:
-		p.r.rules.forget(p.key)
 	default:
 		p.r.memory.note(p.key, noteCarriedOut(n, f.Stored))
 	}

@@ -153,12 +153,9 @@ func (r *Reconciler) VerifyRules(ctx context.Context) error {
 		return nil
 	}
 	if r.Drift != engine.ReportDrift {
-		u, err := r.updateRules(ctx, Key{}, false, 0)
-		if err != nil {
-			return err
-		}
-		if !u.changed {
-			return nil // it was not the controller's
+		restored, err := r.restoreRules(ctx, changed)
+		if err != nil || !restored {
+			return err // none were the controller's
 		}
 	}
 	if r.Drifted != nil {
@@ -166,10 +163,27 @@ func (r *Reconciler) VerifyRules(ctx context.Context) error {
 	}
 	text := "rules of security group " + someOf(changed) + " that admit traffic to targets were changed by others"
 	var patches []cluster.Patch
-	for _, of := range r.concerned(r.openedIn(changed)) {
+	for _, of := range r.concerned(r.rules.with(changed)) {
 		patches = append(patches, r.driftEvent(of, text))
 	}
 	return r.write(ctx, patches)
+}
+
+// restoreRules makes the rules of security groups as bindings ask for, and reports whether they were not.
+func (r *Reconciler) restoreRules(ctx context.Context, groups []string) (restored bool, _ error) {
+	if !r.rules.isWhole() {
+		if err := r.takeUpRules(ctx, Key{}); err != nil {
+			return false, err
+		}
+	}
+	for _, g := range groups {
+		changed, _, err := r.syncGroup(ctx, Key{}, g, 0, true)
+		restored = restored || changed
+		if err != nil {
+			r.rules.leave(g) // the next run that changes rules tries again
+		}
+	}
+	return restored, ctx.Err()
 }
 
 // concerned are some of the owners of bindings, each once, and of those without an owner the bindings.
@@ -194,20 +208,4 @@ func (r *Reconciler) concerned(keys []Key) (out []finding.Ref) {
 		}
 	}
 	return out[:min(len(out), mostNamed)]
-}
-
-// openedIn are the bindings that have rules in security groups.
-func (r *Reconciler) openedIn(groups []string) []Key {
-	out := r.memory.those(func(e entry) bool {
-		if e.opened != nil {
-			for rule := range e.opened.rules {
-				if slices.Contains(groups, rule.Group) {
-					return true
-				}
-			}
-		}
-		return false
-	})
-	slices.SortFunc(out, func(a, b Key) int { return strings.Compare(a.String(), b.String()) })
-	return out
 }
