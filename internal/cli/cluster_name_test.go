@@ -7,6 +7,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/harness"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
 )
 
 // tagSubnets gives each subnet of an emulator the tag of a cluster.
@@ -19,7 +20,7 @@ func tagSubnets(em *emulator.Emulator, cluster string) {
 		if p.Tags[id] == nil {
 			p.Tags[id] = map[string]string{}
 		}
-		p.Tags[id][clusterTag+cluster] = "shared"
+		p.Tags[id][network.ClusterTag+cluster] = "shared"
 	}
 }
 

@@ -150,8 +150,10 @@ func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 		logged(id, r, f)
 	}
 	cfg.Drifted = func(_ model.StackID, kind plan.ResourceKind, mode engine.DriftMode) { m.drifted(string(kind), mode) }
+	aws := cfg.Cloud
+	cfg.Cloud = &nameChecked{Cloud: aws, name: cfg.Options.Cluster, log: log}
 	s.engine = engine.New(cfg)
-	watchForeign(cfg.Cloud, s.engine, s.enqueuer)
+	watchForeign(aws, s.engine, s.enqueuer)
 	return s
 }
 
