@@ -17,9 +17,9 @@ type lister struct {
 	client.Reader
 	// watched is the namespace that the controller is limited to, and own the one that the command is about, "" for all.
 	watched, own string
-	// narrowed are kinds that were read in the own namespace alone, and unread those that were not read at all.
-	narrowed, unread []string
-	read             bool
+	// narrowed are kinds that were read in the own namespace alone, and unavailable those that were not read at all.
+	narrowed, unavailable []string
+	read                  bool
 }
 
 // list lists one kind. A kind that may not be listed is left out if the command is about one namespace.
@@ -42,7 +42,7 @@ func (l *lister) list(ctx context.Context, typ cluster.Type, into client.ObjectL
 			return again
 		}
 	}
-	l.unread = append(l.unread, string(typ.Kind))
+	l.unavailable = append(l.unavailable, string(typ.Kind))
 	return nil
 }
 
@@ -55,8 +55,8 @@ func (l *lister) report(notes io.Writer) error {
 		fmt.Fprintf(notes, "# only those of namespace %q were read, as you may not list them in all namespaces: %s; what other namespaces have in a shared load balancer or in rules of security groups is missing here and may be shown as deleted, which the controller does not do; bind the rules of config/rbac with the verbs get and list for the whole answer\n",
 			l.own, strings.Join(l.narrowed, ", "))
 	}
-	if len(l.unread) > 0 {
-		fmt.Fprintf(notes, "# not read, as you may not list them: %s; classes and namespaces that objects name are assumed to be there, and anything else of these kinds counts as missing\n", strings.Join(l.unread, ", "))
+	if len(l.unavailable) > 0 {
+		fmt.Fprintf(notes, "# not read, as you may not list them: %s; classes and namespaces that objects name are assumed to be there, and anything else of these kinds counts as missing\n", strings.Join(l.unavailable, ", "))
 	}
 	return nil
 }

@@ -210,7 +210,7 @@ func (d *drafting) readCluster(ctx context.Context, store *cluster.Memory, notes
 			return err
 		}
 	}
-	d.live, d.secrets, d.partial = true, c, len(from.unread) > 0
+	d.live, d.secrets, d.partial = true, c, len(from.unavailable) > 0
 	return from.report(notes)
 }
 
