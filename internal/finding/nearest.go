@@ -17,7 +17,7 @@ func Nearest(word string, known []string) string {
 	if len(word) == 0 || len(word) > mostNearestWord {
 		return ""
 	}
-	best, least := "", min(3, max(1, len(word)/3))+1
+	best, least := "", min(3, len(word)/3)+1
 	for i, k := range known {
 		if i == mostNearestKnown {
 			break
