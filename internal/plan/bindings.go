@@ -16,7 +16,7 @@ func ownBindings(want model.Stack, have observed.Stack) []observed.Binding {
 	return slices.DeleteFunc(slices.Clone(have.Bindings), func(h observed.Binding) bool {
 		for _, g := range have.TargetGroups {
 			if g.ARN == h.ARN {
-				if of := naming.BackendNamespaces(g.ResourceID); ofGateway(want.ID) && of != nil {
+				if of := naming.BackendNamespaces(g.ResourceID); want.ID.Kind.OfGateway() && of != nil {
 					return !slices.Contains(of, h.Namespace)
 				}
 				namespace, _, known := strings.Cut(g.ResourceID, "/")
@@ -25,11 +25,6 @@ func ownBindings(want model.Stack, have observed.Stack) []observed.Binding {
 		}
 		return !hasNamespace(want, h.Namespace)
 	})
-}
-
-// ofGateway reports whether backends of a stack may be in other namespaces than its members.
-func ofGateway(id model.StackID) bool {
-	return id.Kind == model.ALBGateway || id.Kind == model.NLBGateway
 }
 
 // hasNamespace reports whether an object of the stack, present or former, is in a namespace.

@@ -158,7 +158,7 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 	}
 	if out.Default == "" && len(all) > 0 {
 		first := all[0]
-		if _, found := l.TLS.Certificates[0].(model.CertHosts); found && ofGateway(cc.want.ID) {
+		if _, found := l.TLS.Certificates[0].(model.CertHosts); found && cc.want.ID.Kind.OfGateway() {
 			first = slices.Min(all) // whatever listener or route it was found for
 		}
 		out.Default = defaultCertificate(choices, first, live)
@@ -326,7 +326,7 @@ func (cc *certificateChoice) certificateMissing(arn string, live *observed.Liste
 func certificateWay(id model.StackID, tls *model.TLS) string {
 	name := naming.SettingName(id.Kind, "certificate-arn")
 	way, kind := "set the "+name+" annotation", "ingress"
-	if ofGateway(id) {
+	if id.Kind.OfGateway() {
 		way, kind = "set "+name+" of the port in spec.listenerConfigurations of a LoadBalancerConfiguration of the Gateway", "gateway"
 	}
 	if tls != nil && tls.NotImported {

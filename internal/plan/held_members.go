@@ -159,7 +159,7 @@ func (rt *retention) retainRules(l *listenerPlan, taken map[string]bool) {
 			continue
 		}
 		taken[r.ARN] = true
-		if ofGateway(rt.want.ID) {
+		if rt.want.ID.Kind.OfGateway() {
 			at = max(at, behindSpecific(l.rules, r))
 		}
 		if n := at - (len(l.rules) - len(rest)); n > 0 {
@@ -266,7 +266,7 @@ func (p *listenerPlanner) removeForeignMembers(after []StepID) {
 			ID: stepID("default", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: ListenerSettings{
 				Port: p.l.live.Port, Protocol: p.l.live.Protocol, Policy: p.l.live.Policy, ALPN: p.l.live.ALPN, Certificate: p.l.live.Certificate, MutualAuth: p.l.live.MutualAuth, Default: to,
 			}},
-			Changes: []Change{{Path: "default", From: actionsText(p.l.live.Default), To: actionsText(to)}},
+			Changes: []Change{{Path: "default", From: ActionsText(p.l.live.Default), To: ActionsText(to)}},
 			Why:     "no object asks for the default action any more", After: after, Blames: p.members(),
 		}))
 	}

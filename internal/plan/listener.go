@@ -237,7 +237,7 @@ func (p *listenerPlanner) plan(lb []StepID) []StepID {
 		if veiled {
 			return []StepID{p.add(Step{
 				ID: stepID("default", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
-				Changes: []Change{{Path: "default", From: actionsText([]model.Action{unavailable}), To: actionsText(p.l.defaults)}},
+				Changes: []Change{{Path: "default", From: ActionsText([]model.Action{unavailable}), To: ActionsText(p.l.defaults)}},
 				Why:     "all rules are in place", After: append(slices.Clone(after), made...), Blames: p.l.desired.Members,
 			})}
 		}
@@ -325,7 +325,7 @@ func (p *listenerPlanner) modifyListener(settings ListenerSettings, after []Step
 	}
 	settings.Default = p.l.defaultNow
 	if p.otherDefault(p.l.defaultNow) {
-		changes = append(changes, Change{Path: "default", From: actionsText(live.Default), To: actionsText(p.l.defaultNow)})
+		changes = append(changes, Change{Path: "default", From: ActionsText(live.Default), To: ActionsText(p.l.defaultNow)})
 	}
 	wait, impact := p.l.defaultWait, NoImpact
 	if p.l.network() {
@@ -360,7 +360,8 @@ func (p *listenerPlanner) modifyListener(settings ListenerSettings, after []Step
 	return steps
 }
 
-func actionsText(as []model.Action) string {
+// ActionsText describes actions for people.
+func ActionsText(as []model.Action) string {
 	var out []string
 	for _, a := range as {
 		out = append(out, actionText(a))

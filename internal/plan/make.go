@@ -54,7 +54,7 @@ func planOf(want model.Stack, have observed.Stack, opt Options, memory Memory) *
 			b.tearDown()
 		}
 	default:
-		b.reportScheme(want)
+		reportScheme(b.draft, want)
 		b.build()
 		b.planArrivals()
 		b.reportProtected()
@@ -287,11 +287,11 @@ func (b *builder) build() {
 
 // resolve makes the choices that the desired state leaves open, and completes what is held.
 func (b *builder) resolve() {
-	b.resolveLoadBalancer(&b.loadBalancerPlan, nil)
+	resolveLoadBalancer(b.draft, &b.loadBalancerPlan, nil)
 	b.resolveListeners()
 	b.addOns.resolve()
 	if b.frontend.desired != nil && !b.want.Held.Frontend {
-		b.resolveLoadBalancer(&b.frontend.loadBalancerPlan, b.groups)
+		resolveLoadBalancer(b.draft, &b.frontend.loadBalancerPlan, b.groups)
 		b.resolveFrontendListeners()
 	}
 	if b.live == nil && !b.serves() {

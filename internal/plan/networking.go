@@ -48,7 +48,7 @@ func (gp *groupPlanner) rangesOf(p model.Peer, w model.TargetGroup) (out []strin
 		}
 		return gp.have.Facts.VPCRanges, true
 	}
-	subnets, known, fault := gp.subnetFacts(gp.lb)
+	subnets, known, fault := gp.subnetFacts(gp.lb.subnets, gp.lb.desired.SubnetQuestion())
 	if fault != nil {
 		gp.reportUnavailable(*fault, "the rules of nodes and pods for target group "+w.ID+" stay as they are", finding.BlocksNothing, originsOf(w.Members)...)
 	}

@@ -321,7 +321,7 @@ func (b *builder) readiness(lb *loadBalancerPlan, old *observed.LoadBalancer, ma
 		wait := b.wait("active "+live.ARN, "the new load balancer to be active", longestWait)
 		return Wait{For: "the new load balancer to be active", Again: max(wait.Again, 2*firstPoll)}
 	}
-	if lacks := lb.lacks(old, made); lacks != "" {
+	if lacks := lacks(lb, old, made); lacks != "" {
 		// What AWS refuses for one member must not keep the others from theirs.
 		if wait := b.wait("complete "+live.ARN, "the new load balancer to have "+lacks, longestWait); wait.For != "" {
 			return wait
@@ -345,7 +345,7 @@ func (b *builder) readiness(lb *loadBalancerPlan, old *observed.LoadBalancer, ma
 }
 
 // lacks is what a new load balancer does not have yet; empty if it is complete.
-func (lb *loadBalancerPlan) lacks(old *observed.LoadBalancer, made []Step) string {
+func lacks(lb *loadBalancerPlan, old *observed.LoadBalancer, made []Step) string {
 	for _, l := range lb.listeners {
 		if l.live == nil && slices.ContainsFunc(old.Listeners, func(o observed.Listener) bool { return o.Port == l.desired.Port }) {
 			return fmt.Sprintf("a listener on port %d", l.desired.Port)

@@ -14,7 +14,7 @@ import (
 // resolveLoadBalancer chooses subnets, addresses and security groups. A choice that fails keeps what is
 // live of it; without a live load balancer none is made. shared are the security groups of the load
 // balancer of the stack, for one that shares them.
-func (d *draft) resolveLoadBalancer(lb *loadBalancerPlan, shared []GroupID) {
+func resolveLoadBalancer(d *draft, lb *loadBalancerPlan, shared []GroupID) {
 	r := resolution{d, lb, shared}
 	r.resolveSubnets()
 	r.resolveAddresses()

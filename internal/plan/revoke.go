@@ -76,7 +76,7 @@ func (rv *revocation) listener(l *observed.Listener, network bool) bool {
 		rv.tell(*lost, fmt.Sprintf("port %d presents its other certificates", l.Port))
 	}
 	if why != nil {
-		changes = append(changes, Change{Path: "default", From: actionsText(l.Default), To: actionsText(now)})
+		changes = append(changes, Change{Path: "default", From: ActionsText(l.Default), To: ActionsText(now)})
 		rv.tell(*why, fmt.Sprintf("port %d does not forward there", l.Port))
 	}
 	if len(changes) > 0 {
@@ -132,7 +132,7 @@ func (rv *revocation) rule(r *observed.Rule) bool {
 		rv.tell(w, "the rule is deleted")
 		rv.add(Step{
 			ID: stepID("revoke", a), Address: a, Verb: Delete, Do: DeleteRule{ARN: r.ARN}, Impact: DeleteImpact,
-			Changes: []Change{{Path: "actions", From: actionsText(r.Actions)}},
+			Changes: []Change{{Path: "actions", From: ActionsText(r.Actions)}},
 		}, &w)
 		return false
 	}
@@ -143,11 +143,11 @@ func (rv *revocation) rule(r *observed.Rule) bool {
 	if now == nil {
 		now = []model.Action{refused}
 	}
-	rv.tell(*why, "requests for it are answered "+actionsText(now))
+	rv.tell(*why, "requests for it are answered "+ActionsText(now))
 	rv.add(Step{
 		ID: stepID("revoke", a), Address: a, Verb: Update,
 		Do:      ModifyRule{Rule: a, Conditions: r.Conditions, Actions: now, Transforms: r.Transforms},
-		Changes: []Change{{Path: "actions", From: actionsText(r.Actions), To: actionsText(now)}},
+		Changes: []Change{{Path: "actions", From: ActionsText(r.Actions), To: ActionsText(now)}},
 	}, why)
 	r.Actions = now
 	return true

@@ -288,7 +288,7 @@ func (r *rulePlanner) become(w *ruleChange, after []StepID) StepID {
 		Do: ModifyRule{Rule: a, Conditions: w.plan.desired.Conditions, Actions: w.actions, Transforms: w.transforms},
 		Changes: []Change{
 			{Path: "conditions", From: ConditionsText(was.Conditions), To: ConditionsText(w.plan.desired.Conditions)},
-			{Path: "actions", From: actionsText(was.Actions), To: actionsText(w.actions)},
+			{Path: "actions", From: ActionsText(was.Actions), To: ActionsText(w.actions)},
 		},
 		Why: "AWS has no room for both; " + ruleReason(w), After: after, Blames: r.blame(w), Rule: r.key(w),
 	})

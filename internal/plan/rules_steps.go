@@ -134,7 +134,7 @@ func (r *rulePlanner) modify(last bool) {
 		s := Step{
 			ID: stepID("modify", a), Address: a, Verb: Update,
 			Do:      ModifyRule{Rule: a, Conditions: w.plan.desired.Conditions, Actions: w.actions, Transforms: w.transforms},
-			Changes: []Change{{Path: "actions", From: actionsText(w.live.Actions), To: actionsText(w.actions)}},
+			Changes: []Change{{Path: "actions", From: ActionsText(w.live.Actions), To: ActionsText(w.actions)}},
 			Why:     ruleReason(w), After: need, Blames: r.blame(w), Rule: r.key(w), Staged: w.wait.For != "",
 		}
 		// One of the same member that is to take some of its requests comes first.
@@ -272,7 +272,7 @@ func (r *rulePlanner) remove(middle []StepID) (now []StepID) {
 		}
 		d.step = r.add(Step{
 			ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteRule{ARN: d.ARN},
-			Changes: []Change{{Path: "actions", From: actionsText(d.Actions)}, {Path: "priority", From: fmt.Sprint(d.Priority)}},
+			Changes: []Change{{Path: "actions", From: ActionsText(d.Actions)}, {Path: "priority", From: fmt.Sprint(d.Priority)}},
 			Why:     "no object asks for it any more", Wait: d.stays, Impact: DeleteImpact, Blames: r.l.desired.Members,
 			After: after,
 		})

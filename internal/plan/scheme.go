@@ -42,7 +42,7 @@ func schemeOf(have observed.Stack, resourceID string, byDefault model.Scheme) mo
 }
 
 // reportScheme reports load balancers that keep a scheme which is not the default.
-func (d *draft) reportScheme(original model.Stack) {
+func reportScheme(d *draft, original model.Stack) {
 	report := func(what string, is, byDefault model.Scheme, setting string) {
 		if is == byDefault || len(d.want.Members) == 0 {
 			return

@@ -308,11 +308,11 @@ func (sg *securityGroups) removeSurplus(after []StepID) {
 		if slices.Contains(keep, g.ID) {
 			continue
 		}
-		sg.deleteGroup(g.ID, "the load balancer does not carry it any more", after)
+		deleteGroup(sg.draft, g.ID, "the load balancer does not carry it any more", after)
 	}
 }
 
-func (d *draft) deleteGroup(id, why string, after []StepID) StepID {
+func deleteGroup(d *draft, id, why string, after []StepID) StepID {
 	a := Address{Kind: SecurityGroup, ID: id}
 	return d.add(Step{
 		ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteSecurityGroup{GroupID: id},

@@ -160,12 +160,13 @@ func (ls loadBalancerSettings) reportFixedAddresses(lb *loadBalancerPlan, changi
 	}
 }
 
-// subnetFacts are the subnets of a load balancer as AWS describes them, in order; false while that is not known.
-// Live ones that are kept without being asked for are asked for here, and fault is why there is no answer.
-func (d *draft) subnetFacts(lb *loadBalancerPlan) (out []observed.Subnet, known bool, fault *observed.Fault) {
-	q := subnetsByID(lb.subnets)
-	for _, id := range lb.subnets {
-		for _, key := range []string{lb.desired.SubnetQuestion().Key(), q.Key()} {
+// subnetFacts are subnets as AWS describes them, in order; false while that is not known. They may be among the answers to
+// a question that was asked for them. Live ones that are kept without being asked for are asked for here, and fault is
+// why there is no answer.
+func (d *draft) subnetFacts(ids []string, asked model.AskSubnets) (out []observed.Subnet, known bool, fault *observed.Fault) {
+	q := subnetsByID(ids)
+	for _, id := range ids {
+		for _, key := range []string{asked.Key(), q.Key()} {
 			of := d.have.Facts.Subnets[key].Candidates
 			if at := slices.IndexFunc(of, func(s observed.Subnet) bool { return s.ID == id }); at >= 0 {
 				out = append(out, of[at])
@@ -173,7 +174,7 @@ func (d *draft) subnetFacts(lb *loadBalancerPlan) (out []observed.Subnet, known 
 			}
 		}
 	}
-	if len(out) == len(lb.subnets) {
+	if len(out) == len(ids) {
 		return out, true, nil
 	}
 	if f := d.unavailable(q); f != nil {
@@ -216,7 +217,7 @@ func (r *resolution) place(field string, addresses []string, ranges func(observe
 		r.unfitAddresses(field, describe(len(addresses), addressNoun(field))+" for "+describe(len(r.lb.subnets), "subnet"))
 		return nil
 	}
-	subnets, known, _ := r.subnetFacts(r.lb)
+	subnets, known, _ := r.subnetFacts(r.lb.subnets, r.lb.desired.SubnetQuestion())
 	if !known {
 		return nil
 	}

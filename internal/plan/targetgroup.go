@@ -69,26 +69,23 @@ func (gp *groupPlanner) planTargetGroup(w model.TargetGroup, lb, groups []StepID
 		made.Name = gp.freeGroupName(w.Name)
 		id := gp.add(Step{
 			ID: stepID("create", a), Address: a, Verb: Create, Do: CreateTargetGroup{Group: made, Tags: tags}, Impact: gp.groupImpact(w),
-			Why: gp.groupReason(w), After: append(slices.Clone(lb), gp.claimsOf(w.Members...)...), Blames: blameOf(w),
+			Why: gp.groupReason(w), After: append(slices.Clone(lb), gp.claimsOf(w.Members...)...), Blames: w.Members,
 		})
 		last = []StepID{id}
-		gp.planAttributes(a, "", w.Attributes, nil, false, last, blameOf(w))
+		gp.planAttributes(a, "", w.Attributes, nil, false, last, w.Members)
 	} else {
-		gp.retag(a, tags, live.Tags, true, lb, blameOf(w))
+		gp.retag(a, tags, live.Tags, true, lb, w.Members)
 		if changes := healthCheckDrift(w.HealthCheck, live.HealthCheck); len(changes) > 0 {
 			gp.add(Step{
 				ID: stepID("health-check", a), Address: a, Verb: Update, Do: SetHealthCheck{Group: a, Check: w.HealthCheck},
-				Changes: changes, Why: "the health check differs", After: lb, Blames: blameOf(w),
+				Changes: changes, Why: "the health check differs", After: lb, Blames: w.Members,
 			})
 		}
-		gp.planAttributes(a, live.ARN, w.Attributes, live.Attributes, true, lb, blameOf(w), originsOf(blameOf(w))...)
+		gp.planAttributes(a, live.ARN, w.Attributes, live.Attributes, true, lb, w.Members, originsOf(w.Members)...)
 	}
 	gp.planBinding(w, append(slices.Clone(groups), last...))
 	return last
 }
-
-// blameOf is whom a target group's troubles are reported to.
-func blameOf(w model.TargetGroup) []finding.Ref { return w.Members }
 
 // groupImpact is that a target group of a load balancer to come takes the place of one that serves.
 func (gp *groupPlanner) groupImpact(w model.TargetGroup) Impact {
@@ -239,7 +236,7 @@ func (gp *groupPlanner) planBinding(w model.TargetGroup, after []StepID) {
 		verb, why = Update, "the binding differs"
 	}
 	gp.add(Step{
-		ID: stepID("bind", a), Address: a, Verb: verb, Do: put, Why: why, After: after, Blames: blameOf(w),
+		ID: stepID("bind", a), Address: a, Verb: verb, Do: put, Why: why, After: after, Blames: w.Members,
 	})
 }
 

@@ -48,7 +48,7 @@ func (b *builder) deleteGroups(bindings, lbs []StepID) {
 		return
 	}
 	for _, g := range b.have.SecurityGroups {
-		b.deleteGroup(g.ID, "no load balancer carries it any more", lbs)
+		deleteGroup(b.draft, g.ID, "no load balancer carries it any more", lbs)
 	}
 	use := b.want.BackendGroup
 	g := b.have.Facts.BackendGroup

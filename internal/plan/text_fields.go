@@ -31,7 +31,7 @@ func (s Step) Fields() []Change {
 	case CreateRule:
 		f.add("priority", number(do.Priority))
 		f.add("conditions", ConditionsText(do.Rule.Conditions))
-		f.add("actions", actionsText(do.Rule.Actions))
+		f.add("actions", ActionsText(do.Rule.Actions))
 		f.transforms(do.Rule.Transforms)
 		f.tags(do.Tags)
 	case PutBinding:
@@ -126,7 +126,7 @@ func (f *fields) listener(do CreateListener) {
 	if m := s.MutualAuth; m != nil {
 		f.add("client certificates", strings.TrimSpace(m.Mode+" "+m.TrustStore))
 	}
-	f.add("default action", actionsText(s.Default))
+	f.add("default action", ActionsText(s.Default))
 	f.tags(do.Tags)
 }
 

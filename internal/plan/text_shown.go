@@ -40,7 +40,7 @@ func ShownOtherwise(do Action, arn string, have observed.Stack) (out []Change) {
 		}
 		differ("conditions", only(asked, has), only(has, asked))
 		if !sameActions(do.Rule.Actions, shown.Actions, func(g model.GroupRef) string { return liveGroup(have, g) }) {
-			differ("actions", actionsText(do.Rule.Actions), actionsText(withIDs(shown.Actions, have)))
+			differ("actions", ActionsText(do.Rule.Actions), ActionsText(withIDs(shown.Actions, have)))
 		}
 		var ask, show fields
 		ask.transforms(do.Rule.Transforms)

@@ -71,7 +71,7 @@ func (t *traffic) unavailableHealth(arn string) bool {
 	var of []finding.Origin
 	for _, w := range t.want.TargetGroups {
 		if t.groupARN[w.ID] == arn {
-			of = originsOf(blameOf(w))
+			of = originsOf(w.Members)
 		}
 	}
 	t.reportUnavailable(*f, "traffic stays where it is, because the health of the targets is not known", finding.BlocksNothing, of...)

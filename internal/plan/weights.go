@@ -85,7 +85,7 @@ func (t *traffic) shiftDefault(l *listenerPlan) ([]model.Action, Wait) {
 	}
 	what := fmt.Sprintf("default action of port %d", l.desired.Port)
 	deadline := t.targetsDeadline(pending)
-	wait := t.wait(waitKey("default", fmt.Sprint(l.desired.Port), actionsText(l.defaults)), "healthy targets in "+refTexts(pending), deadline)
+	wait := t.wait(waitKey("default", fmt.Sprint(l.desired.Port), ActionsText(l.defaults)), "healthy targets in "+refTexts(pending), deadline)
 	if wait.For == "" {
 		t.expired(l.desired.DefaultOf, l.desired.Members, what, pending, deadline)
 		return l.defaults, Wait{}
@@ -161,9 +161,6 @@ func (t *traffic) serving(arns []string) bool {
 }
 
 func refText(r model.GroupRef) string { return r.ID + r.Name + r.ARN }
-
-// ActionsText describes actions for people.
-func ActionsText(actions []model.Action) string { return actionsText(actions) }
 
 func actionText(a model.Action) string {
 	switch a := a.(type) {

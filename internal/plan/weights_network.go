@@ -65,7 +65,7 @@ func (t *traffic) afterRegistration(l *listenerPlan) ([]model.Action, Wait) {
 		return l.defaults, Wait{}
 	}
 	deadline := t.targetsDeadline(pending)
-	wait := t.wait(waitKey("register", fmt.Sprint(l.desired.Port), actionsText(l.defaults)), "targets in "+refTexts(pending), deadline)
+	wait := t.wait(waitKey("register", fmt.Sprint(l.desired.Port), ActionsText(l.defaults)), "targets in "+refTexts(pending), deadline)
 	if wait.For == "" {
 		t.expired(l.desired.DefaultOf, l.desired.Members, fmt.Sprintf("default action of port %d", l.desired.Port), pending, deadline)
 		return l.defaults, Wait{}
@@ -92,7 +92,7 @@ func (p *listenerPlanner) changeLater(settings ListenerSettings, changes []Chang
 	id := p.add(Step{
 		ID: stepID("modify", a), Address: a, Verb: Update, Wait: wait,
 		Do:      ModifyListener{Listener: a, Settings: settings.with(p.l.defaults)},
-		Changes: append(changes, Change{Path: "default", From: actionsText(p.l.live.Default), To: actionsText(p.l.defaults)}),
+		Changes: append(changes, Change{Path: "default", From: ActionsText(p.l.live.Default), To: ActionsText(p.l.defaults)}),
 		Why:     "the listener differs", Impact: BriefImpact, Blames: p.l.desired.Members,
 		After: append(slices.Clone(after), groupSteps(p.l.defaults, p.groups)...),
 	})
