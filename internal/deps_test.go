@@ -50,14 +50,31 @@ var layers = map[string]layer{
 	"internal/network":  {pure: true, own: core[:3]},
 	// It sees private keys.
 	"internal/certificate": {pure: true, own: core[:2]},
-	"internal/plan":        {pure: true, own: append([]string{"internal/plan/overlap"}, core[:5]...)},
+	"internal/plan":        {pure: true, own: append([]string{"internal/plan/equal"}, core[:4]...)},
 	"internal/settings":    {pure: true, api: true, own: core[:2]},
 	// The interface of all Kubernetes objects is controller-runtime's, without a client behind it.
 	"internal/cluster": {pure: true, api: true, own: core[:1], libraries: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
 
-	"internal/plan/overlap":      {pure: true, own: core[:2]},
+	// The parts of a plan, lowest first.
+	"internal/plan/equal":          {pure: true, own: core[:3]},
+	"internal/plan/overlap":        {pure: true, own: core[:2]},
+	"internal/plan/draft":          {pure: true, own: parts("equal")},
+	"internal/plan/resolved":       {pure: true, own: parts("draft", "equal", "overlap")},
+	"internal/plan/authority":      {pure: true, own: parts("equal")},
+	"internal/plan/owners":         {pure: true, own: parts("draft", "equal", "overlap", "resolved")},
+	"internal/plan/traffic":        {pure: true, own: parts("draft", "equal", "owners", "resolved")},
+	"internal/plan/addons":         {pure: true, own: parts("draft")},
+	"internal/plan/securitygroups": {pure: true, own: parts("draft", "resolved")},
+	"internal/plan/loadbalancers":  {pure: true, own: parts("draft", "equal", "resolved")},
+	"internal/plan/certificates":   {pure: true, own: parts("draft", "equal", "owners", "resolved")},
+	"internal/plan/targetgroups":   {pure: true, own: parts("draft", "equal", "owners", "resolved")},
+	"internal/plan/rules":          {pure: true, own: parts("draft", "equal", "overlap", "owners", "resolved", "traffic")},
+	"internal/plan/listeners":      {pure: true, own: parts("certificates", "draft", "equal", "owners", "resolved", "rules", "traffic")},
+	"internal/plan/document":       {pure: true, own: parts("draft", "equal", "owners", "resolved", "securitygroups")},
+	"internal/plan/planner":        {pure: true, own: parts("*")},
+
 	"internal/members":           {pure: true, own: append([]string{"internal/settings"}, core...)},
-	"internal/assemble":          {pure: true, own: append([]string{"internal/certificate", "internal/members", "internal/settings"}, core...)},
+	"internal/assemble":          {pure: true, own: append([]string{"internal/certificate", "internal/members", "internal/plan/equal", "internal/settings"}, core...)},
 	"internal/ownership":         {pure: true, own: append([]string{"internal/cluster"}, core...)},
 	"internal/gatewayconfig":     {pure: true, api: true, own: append([]string{"internal/cluster", "internal/settings"}, core...)},
 	"internal/unserved":          {pure: true, api: true, own: append([]string{"internal/cluster", "internal/gatewayconfig", "internal/settings"}, core...)},
@@ -66,11 +83,12 @@ var layers = map[string]layer{
 	"internal/targets":           {pure: true, api: true, own: append([]string{"internal/cluster"}, core...)},
 	"internal/bindingplan":       {pure: true, api: true, own: append([]string{"internal/cluster", "internal/failure", "internal/targets"}, core...)},
 	"internal/engine/checkpoint": {pure: true, own: core[:2]},
-	"internal/engine":            {pure: true, own: append([]string{"internal/cluster", "internal/engine/checkpoint", "internal/failure", "internal/repeat"}, core...)},
-	"internal/engine/bindings":   {pure: true, api: true, own: append([]string{"internal/bindingplan", "internal/cluster", "internal/engine", "internal/failure", "internal/ownership", "internal/targets"}, core...)},
-	"internal/report":            {pure: true, own: append([]string{"internal/cluster", "internal/engine"}, core...)},
+	"internal/engine": {pure: true, own: append([]string{"internal/cluster", "internal/engine/checkpoint", "internal/failure", "internal/plan/document", "internal/plan/planner",
+		"internal/plan/resolved", "internal/repeat"}, core...)},
+	"internal/engine/bindings": {pure: true, api: true, own: append([]string{"internal/bindingplan", "internal/cluster", "internal/engine", "internal/failure", "internal/ownership", "internal/targets"}, core...)},
+	"internal/report":          {pure: true, own: append([]string{"internal/cluster", "internal/engine"}, core...)},
 	"internal/frontend/*": {pure: true, api: true,
-		own: append([]string{"internal/assemble", "internal/attach", "internal/cluster", "internal/engine", "internal/gatewayconfig", "internal/members", "internal/ownership", "internal/plan/overlap", "internal/report", "internal/settings"}, core...)},
+		own: append([]string{"internal/assemble", "internal/attach", "internal/cluster", "internal/engine", "internal/gatewayconfig", "internal/members", "internal/ownership", "internal/plan/overlap", "internal/plan/rules", "internal/report", "internal/settings"}, core...)},
 
 	"internal/drift": {},
 
@@ -94,7 +112,7 @@ var layers = map[string]layer{
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/"}},
 	"internal/controller": {api: true, own: []string{"internal/*", "internal/engine/bindings", "internal/engine/checkpoint", "internal/controller/queue", "internal/frontend/*", "internal/webhook/serving"},
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/prometheus/"}},
-	"internal/cli": {api: true, own: []string{"config/crd", "config/rights", "internal/*", "internal/cloud/*", "internal/engine/bindings", "internal/frontend/*"},
+	"internal/cli": {api: true, own: []string{"config/crd", "config/rights", "internal/*", "internal/cloud/*", "internal/engine/bindings", "internal/frontend/*", "internal/plan/document", "internal/plan/resolved"},
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "k8s.io/klog/", "go.uber.org/zap", "github.com/spf13/"}},
 
 	// Admission makes no call to AWS and reads no secret; its serving part has clients.
@@ -123,6 +141,15 @@ var layers = map[string]layer{
 	"internal/seeds":      {},
 	"internal/adversary":  {},
 	"internal/harness":    {api: true, own: []string{"config/iam", "config/rights", "internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
+}
+
+// parts are the core with packages below internal/plan.
+func parts(below ...string) []string {
+	out := slices.Clone(core)
+	for _, p := range below {
+		out = append(out, "internal/plan/"+p)
+	}
+	return out
 }
 
 func TestImportRules(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -78,7 +78,7 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	attributes := members.Agree(&b.Translation, b.Members, b.name("frontend-nlb-attributes"), func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendAttributes }, same, func() members.Incumbent[map[string]string] {
 		attributes := b.LiveAttributes(live)
 		return members.Serving(attributes, attributes != nil, func(live, asked map[string]string) bool {
-			return !slices.ContainsFunc(slices.Sorted(maps.Keys(asked)), func(k string) bool { return !plan.SameAttribute(live[k], asked[k]) })
+			return !slices.ContainsFunc(slices.Sorted(maps.Keys(asked)), func(k string) bool { return !equal.SameAttribute(live[k], asked[k]) })
 		})
 	})
 	out.Attributes = attributes.Value

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -38,7 +38,7 @@ func (b *Builder) ignoredClassSetting(sharing []*members.Member, field string, o
 			}
 			b.Stack.Contested = true
 			if live != nil && b.Live != nil {
-				if v, ok := live()[k]; ok && plan.SameAttribute(v, says[k]) {
+				if v, ok := live()[k]; ok && equal.SameAttribute(v, says[k]) {
 					continue
 				}
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -16,7 +16,7 @@ func (b *Builder) ListenerAttributes(p *members.Port) (map[string]string, []find
 	key := p.Listens().Key()
 	of := func(c settings.Class) map[string]string { return c.ListenerAttributes[key] }
 	get := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.ListenerAttributes[key] }
-	out := members.AgreeKeys(&b.Translation, p.Members, b.name("listener-attributes")+"."+key, get, of, func() map[string]string { return b.LiveListenerAttributes(p.Number) }, plan.SameAttribute)
+	out := members.AgreeKeys(&b.Translation, p.Members, b.name("listener-attributes")+"."+key, get, of, func() map[string]string { return b.LiveListenerAttributes(p.Number) }, equal.SameAttribute)
 	b.ignoredClassSetting(p.Members, "spec.listeners", of, out, func() map[string]string { return b.LiveListenerAttributes(p.Number) })
 	return out, members.Askers(p.Members, get, of)
 }
@@ -88,7 +88,7 @@ func (b *Builder) liveMutualAuth(port int32) members.Incumbent[mutualAuth] {
 			}
 			m.TrustStore = arn
 		}
-		return plan.SameMutualAuth(&m, l.MutualAuth)
+		return equal.SameMutualAuth(&m, l.MutualAuth)
 	}
 	return members.Incumbent[mutualAuth]{Known: true, Is: is, Value: have}
 }

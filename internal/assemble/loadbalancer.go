@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -38,7 +38,7 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	}
 	attributes := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.LoadBalancer.Attributes }
 	ofClass := func(c settings.Class) map[string]string { return c.Attributes }
-	alb.Attributes = members.AgreeKeys(&b.Translation, b.Members, b.name("load-balancer-attributes"), attributes, ofClass, func() map[string]string { return b.LiveAttributes(live) }, plan.SameAttribute)
+	alb.Attributes = members.AgreeKeys(&b.Translation, b.Members, b.name("load-balancer-attributes"), attributes, ofClass, func() map[string]string { return b.LiveAttributes(live) }, equal.SameAttribute)
 	alb.AttributesOf = members.Askers(b.Members, attributes, ofClass)
 	units, capacityOf := b.capacity()
 	alb.Capacity = units

@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
 // explaining is the command explain.
@@ -100,7 +101,7 @@ type explainedSecurityGroup struct {
 	// ID is empty of one that is not made yet.
 	ID string `json:"id,omitempty"`
 	// How is named, managed, backend or kept.
-	How plan.SecurityGroupSource `json:"how"`
+	How resolved.SecurityGroupSource `json:"how"`
 	// From is the object and field that names it.
 	From string `json:"from,omitempty"`
 }
@@ -122,9 +123,9 @@ type explainedCertificate struct {
 	ARN     string `json:"arn,omitempty"`
 	Default bool   `json:"default"`
 	// How is named, by host, managed or kept; Host is the one that it was found for.
-	How  plan.CertificateSearch `json:"how"`
-	Host string                 `json:"host,omitempty"`
-	From string                 `json:"from,omitempty"`
+	How  resolved.CertificateSearch `json:"how"`
+	Host string                     `json:"host,omitempty"`
+	From string                     `json:"from,omitempty"`
 	// Secret is the one that it was imported from.
 	Secret string `json:"secret,omitempty"`
 }
@@ -305,7 +306,7 @@ func explainFindings(found finding.List) []explainedFinding {
 	return out
 }
 
-func explainLoadBalancer(c plan.LoadBalancerChoices, own func(model.Rule) bool, facts observed.Facts) explainedLoadBalancer {
+func explainLoadBalancer(c resolved.LoadBalancerChoices, own func(model.Rule) bool, facts observed.Facts) explainedLoadBalancer {
 	w := c.Desired
 	out := explainedLoadBalancer{
 		ID: c.ID, Name: w.Name, Type: w.Type.String(), Scheme: w.Scheme, SchemeFrom: finding.Printable(w.Origins["scheme"].String()),
@@ -317,7 +318,7 @@ func explainLoadBalancer(c plan.LoadBalancerChoices, own func(model.Rule) bool, 
 	given, _ := w.SecurityGroups.(model.GroupsGiven)
 	for _, g := range c.SecurityGroups {
 		one := explainedSecurityGroup{ID: g.ID, How: g.How}
-		if g.How == plan.GroupNamed {
+		if g.How == resolved.GroupNamed {
 			one.From = originText(given.Of)
 		}
 		out.SecurityGroups = append(out.SecurityGroups, one)
@@ -328,7 +329,7 @@ func explainLoadBalancer(c plan.LoadBalancerChoices, own func(model.Rule) bool, 
 	return out
 }
 
-func explainSubnets(c plan.LoadBalancerChoices) explainedSubnets {
+func explainSubnets(c resolved.LoadBalancerChoices) explainedSubnets {
 	out := explainedSubnets{How: "discovered", Chosen: []explainedSubnet{}, Refused: []explainedSubnet{}}
 	switch choice := c.Desired.Subnets.(type) {
 	case model.SubnetsNamed:
@@ -354,7 +355,7 @@ func explainSubnets(c plan.LoadBalancerChoices) explainedSubnets {
 // heldAnswer is said of a rule that answers 503 because it is held and not in AWS.
 const heldAnswer = "held: this answers in its place"
 
-func explainListener(c plan.ListenerChoices, own func(model.Rule) bool, facts observed.Facts) explainedListener {
+func explainListener(c resolved.ListenerChoices, own func(model.Rule) bool, facts observed.Facts) explainedListener {
 	l := c.Desired
 	out := explainedListener{
 		Port: l.Port, Protocol: l.Protocol(), InAWS: c.Live != nil, Made: c.Made, Members: []objectDocument{}, Rules: []explainedRule{},
@@ -400,7 +401,7 @@ func explainRule(r model.Rule, priority int32, own func(model.Rule) bool, note s
 	}
 }
 
-func explainCertificate(s plan.CertificateSource, byDefault string, facts observed.Facts) []explainedCertificate {
+func explainCertificate(s resolved.CertificateSource, byDefault string, facts observed.Facts) []explainedCertificate {
 	from := ""
 	if !s.Member.IsZero() {
 		from = originText(finding.Origin{Object: s.Member, Field: s.Field})

@@ -6,6 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
 // AWS shows the target groups of a weighted action in an order of its own. That is no difference; another weight is.
@@ -27,7 +28,7 @@ func TestTheOrderOfTargetGroupsIsNoDifference(t *testing.T) {
 		"another order":  {weighted([]model.GroupRef{{ARN: "arn:others"}, {ARN: "arn:b"}, {ARN: "arn:a"}}, 10, 20, 70), true},
 		"other weights":  {weighted([]model.GroupRef{{ARN: "arn:b"}, {ARN: "arn:a"}, {ARN: "arn:others"}}, 70, 20, 10), false},
 	} {
-		l := plan.ListenerChoices{Live: &observed.Listener{Default: test.live}}
+		l := resolved.ListenerChoices{Live: &observed.Listener{Default: test.live}}
 		if now := (&answering{}).now(l, c, desired); (now == "") != test.same {
 			t.Errorf("%s: AWS is said to do %q", name, now)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
 func newExplainRequest(env Environment) *cobra.Command {
@@ -307,7 +308,7 @@ func (a *answering) addTargets(ctx context.Context, d engine.Draft, one *request
 }
 
 // answer is what a listener does with the request.
-func (a *answering) answer(l plan.ListenerChoices, c *comparer) requestAnswer {
+func (a *answering) answer(l resolved.ListenerChoices, c *comparer) requestAnswer {
 	out := requestAnswer{Protocol: l.Desired.Protocol(), Port: l.Desired.Port, Shadowed: []explainedRule{}, From: originText(l.Desired.DefaultOf)}
 	actions := l.Default
 	listener := explainListener(l, func(model.Rule) bool { return false }, c.facts)
@@ -323,12 +324,12 @@ func (a *answering) answer(l plan.ListenerChoices, c *comparer) requestAnswer {
 	out.Shadowed = append(out.Shadowed, a.covered(l, listener)...)
 	out.groups = c.forwardsTo(actions)
 	out.Does, out.Location = c.actions(actions), finding.Printable(a.location(actions))
-	a.unknown = a.unknown || a.Client == "" && slices.ContainsFunc(l.Rules, func(r plan.RuleChoice) bool { return looksAtSource(r.Rule) })
+	a.unknown = a.unknown || a.Client == "" && slices.ContainsFunc(l.Rules, func(r resolved.RuleChoice) bool { return looksAtSource(r.Rule) })
 	out.Now = a.now(l, c, actions)
 	return out
 }
 
-func rulesOf(choices []plan.RuleChoice) []model.Rule {
+func rulesOf(choices []resolved.RuleChoice) []model.Rule {
 	out := make([]model.Rule, len(choices))
 	for i, r := range choices {
 		out[i] = r.Rule
@@ -337,7 +338,7 @@ func rulesOf(choices []plan.RuleChoice) []model.Rule {
 }
 
 // covered are rules that match and that AWS does not get, because an earlier redirect answers all of their requests.
-func (a *answering) covered(l plan.ListenerChoices, listener explainedListener) []explainedRule {
+func (a *answering) covered(l resolved.ListenerChoices, listener explainedListener) []explainedRule {
 	var out []explainedRule
 	for _, r := range listener.Rules[len(l.Rules)+len(l.LeftOut):] {
 		for _, i := range model.Matching(l.Desired.Covered, a.Request) {
@@ -358,7 +359,7 @@ func looksAtSource(r model.Rule) bool {
 }
 
 // now is what AWS does with the request, "" if that is what is desired.
-func (a *answering) now(l plan.ListenerChoices, c *comparer, desired []model.Action) string {
+func (a *answering) now(l resolved.ListenerChoices, c *comparer, desired []model.Action) string {
 	if l.Live == nil {
 		return "nothing listens on the port yet"
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
 // Bounds of what explain shows of one thing; documents have everything.
@@ -103,11 +103,11 @@ func showExplainedLoadBalancer(w io.Writer, lb explainedLoadBalancer) {
 
 func groupText(g explainedSecurityGroup) string {
 	switch g.How {
-	case plan.GroupOwn:
+	case resolved.GroupOwn:
 		return "its own, with a rule for each listener"
-	case plan.GroupBackend:
+	case resolved.GroupBackend:
 		return "shared by the load balancers of the cluster; nodes and pods admit it"
-	case plan.GroupKept:
+	case resolved.GroupKept:
 		return "kept as it is"
 	}
 	return "named by " + g.From
@@ -150,17 +150,17 @@ func certificateText(c explainedCertificate) string {
 		text += " (default)"
 	}
 	switch c.How {
-	case plan.CertificateByHost:
+	case resolved.CertificateByHost:
 		if c.ARN == "" {
 			return fmt.Sprintf("missing: none in ACM covers host %s   from %s", c.Host, c.From)
 		}
 		return fmt.Sprintf("%s, found in ACM for host %s   from %s", text, c.Host, c.From)
-	case plan.CertificateOwn:
+	case resolved.CertificateOwn:
 		if c.Secret != "" {
 			return fmt.Sprintf("%s, imported from Secret %s   from %s", text, c.Secret, c.From)
 		}
 		return text + ", requested or imported   from " + c.From
-	case plan.CertificateKept:
+	case resolved.CertificateKept:
 		return text + ", kept for what is held"
 	}
 	return text + ", named   from " + c.From

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
 // A certificate that was imported is shown with its Secret, whichever answer of AWS says so, and no other one.
@@ -28,7 +28,7 @@ func TestImportedCertificatesAreShownWithTheirSecret(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var tree bytes.Buffer
 			treeText{w: &tree}.certificate(newComparer(engine.Draft{}, tc.facts, behind{}).certificate("arn:c", live, true))
-			source := plan.CertificateSource{Member: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}, Field: "spec.tls[0]", How: plan.CertificateOwn, ARNs: []string{"arn:c"}}
+			source := resolved.CertificateSource{Member: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}, Field: "spec.tls[0]", How: resolved.CertificateOwn, ARNs: []string{"arn:c"}}
 			explained := certificateText(explainCertificate(source, "arn:c", tc.facts)[0])
 			for _, got := range []string{tree.String(), explained} {
 				if strings.Contains(got, ", imported from Secret shop/web-tls") != (tc.want != "") || !strings.Contains(got, "arn:c (default)") {

@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
 // planDocument is what plan prints for tools.
@@ -52,7 +53,7 @@ type planStack struct {
 	Leaving []leavingDocument `json:"leaving,omitempty"`
 	// Result is what the load balancer becomes, in the form of the annotation that feature gate
 	// IngressPlanAnnotation switches on; null where that cannot be determined, as findings say.
-	Result *plan.Document `json:"result"`
+	Result *document.Document `json:"result"`
 }
 
 type findingDocument struct {

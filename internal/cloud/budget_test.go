@@ -16,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
 // live is a test harness in virtual time: AWS takes 30 ms for a call and has its documented limits.
@@ -36,7 +37,7 @@ func (r *harness) run(ctx context.Context, want model.Stack) error {
 			if err != nil {
 				return err
 			}
-			if p, _ = plan.Make(want, have, r.options(), plan.Memory{}); len(p.Asks) == 0 {
+			if p, _ = planner.Make(want, have, r.options(), plan.Memory{}); len(p.Asks) == 0 {
 				break
 			}
 			questions = append(questions, p.Asks...)

@@ -12,6 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
 // whole is a desired state that takes a call of nearly every kind to make.
@@ -63,7 +64,7 @@ func (r *harness) converge(want model.Stack) error {
 				last = err
 				break
 			}
-			if p, _ = plan.Make(want, have, r.options(), plan.Memory{}); len(p.Asks) == 0 {
+			if p, _ = planner.Make(want, have, r.options(), plan.Memory{}); len(p.Asks) == 0 {
 				ok = true
 				break
 			}

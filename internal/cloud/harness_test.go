@@ -27,6 +27,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
 const (
@@ -156,7 +157,7 @@ func (r *harness) draft(want model.Stack) (plan.Plan, observed.Stack, finding.Li
 		if err != nil {
 			r.t.Fatalf("observe: %v", err)
 		}
-		p, found := plan.Make(want, have, r.options(), plan.Memory{})
+		p, found := planner.Make(want, have, r.options(), plan.Memory{})
 		if err := r.cloud.CheckIndexes(); err != nil {
 			r.t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
 // Frontend is one way of writing load balancers in Kubernetes.
@@ -85,7 +86,7 @@ type Outcome struct {
 	Findings finding.List
 	Plan     plan.Plan
 	// Document describes what the stack becomes, where that was asked for and is known.
-	Document *plan.Document
+	Document *document.Document
 	// Done reports whether every step was carried out and nothing is waited for.
 	Done bool
 	// refused reports whether steps are held which AWS has refused. They are called again, which is then no

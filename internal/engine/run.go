@@ -14,6 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
 // Config is what an Engine needs. Cloud, Cluster and at least one frontend are required.
@@ -104,10 +107,14 @@ type Draft struct {
 }
 
 // Describe returns what the stack becomes; nil if that is not known.
-func (d Draft) Describe() *plan.Document { return plan.Describe(d.Stack, d.Have, d.options, d.memory) }
+func (d Draft) Describe() *document.Document {
+	return planner.Describe(d.Stack, d.Have, d.options, d.memory)
+}
 
 // Choices returns what the plan has chosen and how.
-func (d Draft) Choices() plan.Choices { return plan.Choose(d.Stack, d.Have, d.options, d.memory) }
+func (d Draft) Choices() resolved.Choices {
+	return planner.Choose(d.Stack, d.Have, d.options, d.memory)
+}
 
 // How soon a run is repeated that waits for something.
 const (
@@ -259,10 +266,10 @@ func (r *run) draft(ctx context.Context, stack model.Stack, found finding.List, 
 		}
 		have.Facts.KeepFaults(by)
 		start := e.now()
-		p, more := plan.Make(stack, have, options, memory)
+		p, more := planner.Make(stack, have, options, memory)
 		if options.StrictGroups && !stack.Held.Everything && slices.ContainsFunc(append(slices.Clone(found), more...), isError) {
 			stack.Held.Everything = true
-			p, _ = plan.Make(stack, have, options, memory)
+			p, _ = planner.Make(stack, have, options, memory)
 		}
 		var rights []model.Question
 		if p.Retains {
@@ -272,7 +279,7 @@ func (r *run) draft(ctx context.Context, stack model.Stack, found finding.List, 
 		}
 		if !have.Facts.Withdrawn.Empty() {
 			var without finding.List
-			p, without = plan.Make(stack, have, options, memory)
+			p, without = planner.Make(stack, have, options, memory)
 			more = append(more, without...)
 		}
 		e.phase(stack.ID.Kind, Planning, start)

@@ -34,6 +34,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
@@ -425,7 +426,7 @@ func (r *Harness) Draft(id model.StackID) engine.Draft {
 }
 
 // Plan returns what a stack becomes, nil if that is not known.
-func (r *Harness) Plan(id model.StackID) *plan.Document {
+func (r *Harness) Plan(id model.StackID) *document.Document {
 	r.T.Helper()
 	return r.Draft(id).Describe()
 }

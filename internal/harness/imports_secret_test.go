@@ -23,6 +23,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
 // uttered is all that a controller has written, by what it was written as.
@@ -115,7 +116,7 @@ func TestPrivateKeysAreNowhere(t *testing.T) {
 			}
 			reported.forms("what is there", have)
 			have.Facts.OwnCertificates = nil // as before the import
-			p, more := plan.Make(stack, have, engine.Options, plan.Memory{})
+			p, more := planner.Make(stack, have, engine.Options, plan.Memory{})
 			reported.forms("the plan", p)
 			reported.forms("findings of the plan", more)
 			reported.say("the plan as text", p.Text())
@@ -123,7 +124,7 @@ func TestPrivateKeysAreNowhere(t *testing.T) {
 				reported.forms("a step", s)
 				reported.forms("the fields of a step", s.Fields())
 			}
-			reported.forms("the description", plan.Describe(stack, have, engine.Options, plan.Memory{}))
+			reported.forms("the description", planner.Describe(stack, have, engine.Options, plan.Memory{}))
 			for _, kind := range []cluster.Kind{"Event", cluster.KindIngress, cluster.KindBinding, cluster.KindSecret} {
 				for _, o := range r.Store.All(kind) {
 					if s, is := o.(*corev1.Secret); is && s.Type == corev1.SecretTypeTLS {

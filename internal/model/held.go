@@ -7,7 +7,7 @@ import (
 )
 
 // What is held stays as it is live in AWS, because what is desired of it cannot be determined or is
-// refused. This file has all the ways to say so. Frontends and the engine set them; internal/plan/held.go
+// refused. This file has all the ways to say so. Frontends and the engine set them; internal/plan/listeners/held.go
 // decides what follows.
 
 // Held says why a rule, a default action or an order is held; zero where it is not. There may be

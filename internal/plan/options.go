@@ -57,5 +57,5 @@ type Memory struct {
 	Unfinished bool
 }
 
-// managesCertificates reports whether stacks have certificates of their own.
-func (o Options) managesCertificates() bool { return o.ManageCertificates || o.ImportCertificates }
+// ManagesCertificates reports whether stacks have certificates of their own.
+func (o Options) ManagesCertificates() bool { return o.ManageCertificates || o.ImportCertificates }

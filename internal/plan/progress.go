@@ -1,7 +1,5 @@
 package plan
 
-import "fmt"
-
 // Progress says which steps of a plan can be carried out, given those that were.
 type Progress struct {
 	joins map[StepID][]StepID
@@ -42,32 +40,4 @@ func (g *Progress) is(id StepID) bool {
 	}
 	g.done[id] = all // what a join holds comes before all that needs it
 	return all
-}
-
-// stepChain is a list of steps that grows, and that others depend on as it is at their time.
-type stepChain struct {
-	steps []StepID
-	last  StepID // the join of the first n
-	n     int
-}
-
-func (c *stepChain) add(id StepID) { c.steps = append(c.steps, id) }
-
-// joined returns the id of a join of all steps of a chain. It names only those that the join before
-// it does not.
-func (st *steps) joined(c *stepChain) StepID {
-	if c.last != "" && c.n == len(c.steps) {
-		return c.last
-	}
-	var members []StepID
-	if c.last != "" {
-		members = append(members, c.last)
-	}
-	members = append(members, c.steps[c.n:]...)
-	if st.plan.Joins == nil {
-		st.plan.Joins = map[StepID][]StepID{}
-	}
-	c.last, c.n = StepID(fmt.Sprintf("join %d", len(st.plan.Joins)+1)), len(c.steps)
-	st.plan.Joins[c.last] = members
-	return c.last
 }

@@ -316,8 +316,8 @@ type ListenerSettings struct {
 	Default     []model.Action
 }
 
-// with returns the settings with another default action.
-func (s ListenerSettings) with(actions []model.Action) ListenerSettings {
+// With returns the settings with another default action.
+func (s ListenerSettings) With(actions []model.Action) ListenerSettings {
 	s.Default = actions
 	return s
 }
@@ -396,34 +396,61 @@ func ActionsOf(do Action) []model.Action {
 // DeleteRule deletes a rule.
 type DeleteRule struct{ ARN string }
 
-func (ClaimFinalizer) action()      {}
-func (ReleaseFinalizer) action()    {}
-func (PutBinding) action()          {}
-func (DeleteBinding) action()       {}
+func (ClaimFinalizer) action() {}
+
+func (ReleaseFinalizer) action() {}
+
+func (PutBinding) action() {}
+
+func (DeleteBinding) action() {}
+
 func (CreateSecurityGroup) action() {}
-func (ChangeIngress) action()       {}
+
+func (ChangeIngress) action() {}
+
 func (DeleteSecurityGroup) action() {}
-func (CreateLoadBalancer) action()  {}
-func (SetSecurityGroups) action()   {}
-func (SetSubnets) action()          {}
-func (SetAddressType) action()      {}
-func (SetIPAMPool) action()         {}
-func (SetCapacity) action()         {}
-func (SetAttributes) action()       {}
-func (SetTags) action()             {}
-func (DeleteLoadBalancer) action()  {}
-func (CreateTargetGroup) action()   {}
-func (SetHealthCheck) action()      {}
-func (DeleteTargetGroup) action()   {}
-func (CreateListener) action()      {}
-func (ModifyListener) action()      {}
-func (AddCertificate) action()      {}
-func (RemoveCertificate) action()   {}
-func (DeleteListener) action()      {}
-func (CreateRule) action()          {}
-func (ModifyRule) action()          {}
-func (SetPriorities) action()       {}
-func (DeleteRule) action()          {}
+
+func (CreateLoadBalancer) action() {}
+
+func (SetSecurityGroups) action() {}
+
+func (SetSubnets) action() {}
+
+func (SetAddressType) action() {}
+
+func (SetIPAMPool) action() {}
+
+func (SetCapacity) action() {}
+
+func (SetAttributes) action() {}
+
+func (SetTags) action() {}
+
+func (DeleteLoadBalancer) action() {}
+
+func (CreateTargetGroup) action() {}
+
+func (SetHealthCheck) action() {}
+
+func (DeleteTargetGroup) action() {}
+
+func (CreateListener) action() {}
+
+func (ModifyListener) action() {}
+
+func (AddCertificate) action() {}
+
+func (RemoveCertificate) action() {}
+
+func (DeleteListener) action() {}
+
+func (CreateRule) action() {}
+
+func (ModifyRule) action() {}
+
+func (SetPriorities) action() {}
+
+func (DeleteRule) action() {}
 
 // InKubernetes reports whether the action is carried out by the cluster side.
 func InKubernetes(a Action) bool {
@@ -434,7 +461,7 @@ func InKubernetes(a Action) bool {
 	return false
 }
 
-// stepID makes the id of a step from what it does and to what.
-func stepID(what string, a Address, more ...string) StepID {
+// NewStepID makes the id of a step from what it does and to what.
+func NewStepID(what string, a Address, more ...string) StepID {
 	return StepID(strings.Join(append([]string{what, a.String()}, more...), " "))
 }

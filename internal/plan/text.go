@@ -6,7 +6,25 @@ import (
 	"unicode/utf8"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
+
+// ActionsText describes actions for people.
+func ActionsText(as []model.Action) string {
+	var out []string
+	for _, a := range as {
+		out = append(out, actionText(a))
+	}
+	return strings.Join(out, ", then ")
+}
+
+func Counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
 
 // Bounds of what is printed: values are what users choose.
 const (
@@ -76,4 +94,51 @@ func clipTo(most int, s string) string {
 		return s
 	}
 	return fmt.Sprintf("%s… (%d characters)", string([]rune(s)[:most]), n)
+}
+
+// RefTexts are the names of target groups in a row.
+func RefTexts(groups []model.GroupRef) string {
+	var out []string
+	for _, g := range groups {
+		out = append(out, equal.RefText(g))
+	}
+	return strings.Join(out, " and ")
+}
+
+func TargetGroupsText(groups []model.GroupRef) string {
+	out := "target group"
+	for i, g := range groups {
+		if i > 0 {
+			out += " or"
+		}
+		out += fmt.Sprintf(" %q", equal.RefText(g))
+	}
+	return out
+}
+
+func actionText(a model.Action) string {
+	switch a := a.(type) {
+	case model.Forward:
+		var gs []string
+		for _, g := range a.Groups {
+			s := equal.RefText(g.Group)
+			if g.Weight != nil && len(a.Groups) > 1 {
+				s += fmt.Sprintf(" (%d)", *g.Weight)
+			}
+			gs = append(gs, s)
+		}
+		return "forward to " + strings.Join(gs, ", ")
+	case model.Redirect:
+		n := equal.NormalRedirect(a)
+		return fmt.Sprintf("redirect %s to %s://%s:%s%s?%s", a.Status, n.Protocol, n.Host, n.Port, n.Path, n.Query)
+	case model.FixedResponse:
+		return "answer " + a.Status
+	case model.AuthOIDC:
+		return "authenticate by OIDC at " + a.Issuer
+	case model.AuthCognito:
+		return "authenticate by Cognito"
+	case model.ValidateJWT:
+		return "validate tokens of " + a.Issuer
+	}
+	return fmt.Sprintf("%T", a)
 }

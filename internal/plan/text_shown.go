@@ -7,6 +7,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
 // AskedAndShown is a change that AWS does not show, for people.
@@ -39,7 +40,7 @@ func ShownOtherwise(do Action, arn string, have observed.Stack) (out []Change) {
 			return strings.Join(slices.DeleteFunc(slices.Clone(of), func(c string) bool { return slices.Contains(other, c) }), ", ")
 		}
 		differ("conditions", only(asked, has), only(has, asked))
-		if !sameActions(do.Rule.Actions, shown.Actions, func(g model.GroupRef) string { return liveGroup(have, g) }) {
+		if !equal.SameActions(do.Rule.Actions, shown.Actions, func(g model.GroupRef) string { return liveGroup(have, g) }) {
 			differ("actions", ActionsText(do.Rule.Actions), ActionsText(withIDs(shown.Actions, have)))
 		}
 		var ask, show fields

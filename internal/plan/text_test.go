@@ -23,7 +23,7 @@ func TestTextIsBoundedAndKeepsSecrets(t *testing.T) {
 		hosts[i] = "\x1b[31m" + long
 	}
 	p := Plan{Steps: []Step{
-		{ID: "create rule/1", Address: ruleAddress("1"), Verb: Create, Do: CreateRule{Rule: model.Rule{
+		{ID: "create rule/1", Address: RuleAddress("1"), Verb: Create, Do: CreateRule{Rule: model.Rule{
 			Conditions: []model.Condition{model.HostHeader{Values: hosts}, model.QueryString{Pairs: []model.QueryPair{{Key: long, Value: "\n- delete everything"}}}},
 			Transforms: []model.Transform{{Kind: model.HostRewrite, Rewrites: rewrites}},
 			Actions:    []model.Action{model.AuthOIDC{Issuer: "https://id.example.com", ClientID: secret, ClientSecret: secret}, model.FixedResponse{Status: "404", Body: long}},

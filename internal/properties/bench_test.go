@@ -20,6 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -95,8 +96,8 @@ func BenchmarkDraft(b *testing.B) {
 					b.Fatalf("%d rules of %d", len(s.LoadBalancer.Listeners[0].Rules), n)
 				}
 				answer(&have, s.Questions(), healthy)
-				phase(1, func() { plan.Make(s, have, options, plan.Memory{}) })
-				phase(2, func() { plan.Describe(s, have, options, plan.Memory{}) })
+				phase(1, func() { planner.Make(s, have, options, plan.Memory{}) })
+				phase(2, func() { planner.Describe(s, have, options, plan.Memory{}) })
 				phase(3, func() { checkpoint.Digest(s, nil, options, nil) })
 			}
 			for i, name := range []string{"translate", "plan", "describe", "digest"} {

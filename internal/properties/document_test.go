@@ -15,6 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
@@ -30,7 +32,7 @@ func TestADocumentStaysTheSameWhileItsPlanIsCarriedOut(t *testing.T) {
 			objs := s.objects(r)
 			want, _ := translate(t, store(t, objs), s.id())
 			settled(t, want, &have, healthy)
-			first := plan.Describe(want, have, options, plan.Memory{})
+			first := planner.Describe(want, have, options, plan.Memory{})
 			end, moments := converge(t, want, have, pick(r, []string{"", "/web", "api", "a-web"}))
 			if holdsOneOfSeveral(want, have) {
 				return
@@ -41,14 +43,14 @@ func TestADocumentStaysTheSameWhileItsPlanIsCarriedOut(t *testing.T) {
 				if moves {
 					continue
 				}
-				if now := plan.Describe(want, m.have, options, plan.Memory{}); !reflect.DeepEqual(first, now) {
+				if now := planner.Describe(want, m.have, options, plan.Memory{}); !reflect.DeepEqual(first, now) {
 					t.Errorf("seed %d: after %s:\n%s\n%s", seed, m.step, cmp.Diff(parts(first), parts(now)), describe(objs))
 					return
 				}
 			}
 			r.Shuffle(len(objs), func(i, j int) { objs[i], objs[j] = objs[j], objs[i] })
 			again, _ := translate(t, enginetest.Shuffled(store(t, objs), r.Uint64()), s.id())
-			if now := plan.Describe(again, end, options, plan.Memory{}); !moves && parts(first) != parts(now) {
+			if now := planner.Describe(again, end, options, plan.Memory{}); !moves && parts(first) != parts(now) {
 				t.Errorf("seed %d: at the end, and in another order:\n%s\n%s", seed, cmp.Diff(parts(first), parts(now)), describe(objs))
 				return
 			}
@@ -88,7 +90,7 @@ func reorders(moments []moment) bool {
 }
 
 // parts is a document with a line for each resource.
-func parts(d *plan.Document) string {
+func parts(d *document.Document) string {
 	if d == nil {
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
 )
 
@@ -95,7 +96,7 @@ func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(st
 	t.Helper()
 	answer(have, want.Questions(), state)
 	for range 10 {
-		p, _ := plan.Make(want, *have, options, plan.Memory{})
+		p, _ := planner.Make(want, *have, options, plan.Memory{})
 		if len(p.Asks) == 0 {
 			return p
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/gatewayconfig"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
 // stage is a cluster to which reports are written, without a controller.
@@ -453,7 +454,7 @@ func TestDryRunShowsThePlanAlone(t *testing.T) {
 	if !stack.DryRun || !stack.Describe {
 		t.Fatalf("dry run %t, describe %t", stack.DryRun, stack.Describe)
 	}
-	s.o = engine.Outcome{ID: stageID, Stack: stack, Done: true, Document: &plan.Document{ID: "a/g"}}
+	s.o = engine.Outcome{ID: stageID, Stack: stack, Done: true, Document: &document.Document{ID: "a/g"}}
 	if n := s.report(); n != 1 || !slices.Equal(s.events, []string{planAnnotation}) || !strings.HasPrefix(text(s.gateway().Status.Conditions), "Accepted=Unknown") {
 		t.Errorf("%d statuses, %v, conditions %v", n, s.events, s.gateway().Status.Conditions)
 	}

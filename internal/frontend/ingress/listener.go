@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
 )
 
 const defaultBackendField = "spec.defaultBackend"
@@ -69,7 +69,7 @@ func (t *translation) reportDropped(all, made []model.Rule) {
 	}
 	for _, c := range model.Unreachable(all) {
 		if !kept[all[c.Rule].Origin] {
-			t.Found.Add(plan.UnreachableRule(all[c.Rule], all[c.By]))
+			t.Found.Add(rules.UnreachableRule(all[c.Rule], all[c.By]))
 		}
 	}
 }

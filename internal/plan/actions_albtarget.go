@@ -1,0 +1,24 @@
+package plan
+
+// ALBTarget is the kind of an ALB as the target of a target group.
+const ALBTarget ResourceKind = "alb-target"
+
+// RegisterALB makes a port of a load balancer the target of a target group of type alb.
+type RegisterALB struct {
+	Group        Address
+	LoadBalancer Address
+	// ARN is that of a load balancer of another stack, which has no address.
+	ARN  string
+	Port int32
+}
+
+// DeregisterALB takes one out, by its ARN.
+type DeregisterALB struct {
+	Group Address
+	ARN   string
+	Port  int32
+}
+
+func (RegisterALB) action() {}
+
+func (DeregisterALB) action() {}

@@ -1,0 +1,203 @@
+package authority
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+)
+
+// revocation takes what is withdrawn out of what is live.
+type revocation struct {
+	withdrawn *model.Withdrawn
+	steps     []plan.Step
+	Found     finding.List
+}
+
+// Revoke returns what remains of the live stack, and the steps that take the rest away. They come first and depend on
+// nothing.
+func Revoke(have observed.Stack) (observed.Stack, *revocation) {
+	rv := &revocation{withdrawn: have.Facts.Withdrawn}
+	if rv.withdrawn.Empty() {
+		return have, rv
+	}
+	have.LoadBalancers = slices.Clone(have.LoadBalancers)
+	for i := range have.LoadBalancers {
+		lb := &have.LoadBalancers[i]
+		var rest []observed.Listener
+		for _, l := range lb.Listeners {
+			if rv.listener(&l, lb.Type == model.Network.String()) {
+				rest = append(rest, l)
+			}
+		}
+		lb.Listeners = rest
+	}
+	return have, rv
+}
+
+// First puts the steps before those of a plan that was made from what remains.
+func (rv *revocation) First(p *plan.Plan) {
+	p.Steps = append(rv.steps, p.Steps...)
+}
+
+// listener takes what is withdrawn out of a listener, and reports whether it stays.
+func (rv *revocation) listener(l *observed.Listener, network bool) bool {
+	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
+	certificates, certificate, lost := rv.certificates(l)
+	if lost != nil && certificate == "" {
+		rv.deleteListener(l, *lost, "the listener is deleted, as it has no other certificate")
+		return false
+	}
+	now, why := rv.actions(l.Default)
+	if w, gone := rv.withdrawn.Rules[l.ARN]; gone {
+		now, why = nil, &w
+	}
+	if why != nil && network && now == nil {
+		rv.deleteListener(l, *why, "the listener is deleted, as nothing else gets its connections")
+		return false
+	}
+	if why != nil && !network && now == nil {
+		now = []model.Action{plan.NotFound}
+	}
+	var changes []plan.Change
+	if certificate != l.Certificate {
+		changes = append(changes, plan.Change{Path: "certificate", From: l.Certificate, To: certificate})
+	}
+	if lost != nil {
+		rv.tell(*lost, fmt.Sprintf("port %d presents its other certificates", l.Port))
+	}
+	if why != nil {
+		changes = append(changes, plan.Change{Path: "default", From: plan.ActionsText(l.Default), To: plan.ActionsText(now)})
+		rv.tell(*why, fmt.Sprintf("port %d does not forward there", l.Port))
+	}
+	if len(changes) > 0 {
+		rv.add(plan.Step{
+			ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Update, Changes: changes,
+			Do: plan.ModifyListener{Listener: a, Settings: plan.ListenerSettings{
+				Port: l.Port, Protocol: l.Protocol, Policy: l.Policy, ALPN: l.ALPN, Certificate: certificate, MutualAuth: l.MutualAuth, Default: now,
+			}},
+		}, lost, why)
+	}
+	for _, arn := range l.Certificates {
+		if w, gone := rv.withdrawn.Certificates[model.ListenerCertificate{Port: l.Port, ARN: arn}]; gone {
+			rv.add(plan.Step{
+				ID: plan.NewStepID("revoke-certificate", a, arn), Address: a, Verb: plan.Update, Do: plan.RemoveCertificate{Listener: a, ARN: arn},
+				Changes: []plan.Change{{Path: "certificates", From: arn}},
+			}, &w)
+		}
+	}
+	l.Certificate, l.Certificates, l.Default = certificate, certificates, now
+	var rest []observed.Rule
+	for _, r := range l.Rules {
+		if rv.rule(&r) {
+			rest = append(rest, r)
+		}
+	}
+	l.Rules = rest
+	return true
+}
+
+// certificates are those of a listener that stay, with the default one among them, and why another one does not.
+func (rv *revocation) certificates(l *observed.Listener) (extra []string, main string, lost *model.Withdrawal) {
+	main = l.Certificate
+	for _, arn := range l.Certificates {
+		if w, gone := rv.withdrawn.Certificates[model.ListenerCertificate{Port: l.Port, ARN: arn}]; gone {
+			lost = &w
+			continue
+		}
+		extra = append(extra, arn)
+	}
+	if w, gone := rv.withdrawn.Certificates[model.ListenerCertificate{Port: l.Port, ARN: l.Certificate}]; gone {
+		lost, main = &w, ""
+		if len(extra) > 0 {
+			main = extra[0]
+		}
+	}
+	return extra, main, lost
+}
+
+// rule takes what is withdrawn out of a rule, and reports whether the rule stays.
+func (rv *revocation) rule(r *observed.Rule) bool {
+	a := plan.RuleAddress(r.ARN)
+	if w, gone := rv.withdrawn.Rules[r.ARN]; gone {
+		rv.tell(w, "the rule is deleted")
+		rv.add(plan.Step{
+			ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Delete, Do: plan.DeleteRule{ARN: r.ARN}, Impact: plan.DeleteImpact,
+			Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(r.Actions)}},
+		}, &w)
+		return false
+	}
+	now, why := rv.actions(r.Actions)
+	if why == nil {
+		return true
+	}
+	if now == nil {
+		now = []model.Action{plan.Refused}
+	}
+	rv.tell(*why, "requests for it are answered "+plan.ActionsText(now))
+	rv.add(plan.Step{
+		ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Update,
+		Do:      plan.ModifyRule{Rule: a, Conditions: r.Conditions, Actions: now, Transforms: r.Transforms},
+		Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(r.Actions), To: plan.ActionsText(now)}},
+	}, why)
+	r.Actions = now
+	return true
+}
+
+// actions are live ones without the target groups that are withdrawn, nil where none is left that gets requests, and why
+// they differ; without a reason they stay as they are.
+func (rv *revocation) actions(actions []model.Action) ([]model.Action, *model.Withdrawal) {
+	f := equal.ForwardOf(actions)
+	if f == nil {
+		return actions, nil
+	}
+	var why *model.Withdrawal
+	left := *f
+	left.Groups = nil
+	serving := false
+	for _, g := range f.Groups {
+		if w, gone := rv.withdrawn.TargetGroups[g.Group.ARN]; gone {
+			why = &w
+			continue
+		}
+		left.Groups = append(left.Groups, g)
+		serving = serving || equal.Weight(g.Weight) > 0
+	}
+	switch {
+	case why == nil:
+		return actions, nil
+	case !serving:
+		return nil, why
+	}
+	return append(slices.Clone(actions[:len(actions)-1]), left), why
+}
+
+func (rv *revocation) deleteListener(l *observed.Listener, w model.Withdrawal, now string) {
+	rv.tell(w, now)
+	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
+	rv.add(plan.Step{
+		ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Delete, Do: plan.DeleteListener{ARN: l.ARN}, Impact: plan.DeleteImpact,
+		Changes: []plan.Change{{Path: "port", From: fmt.Sprint(l.Port)}},
+	}, &w)
+}
+
+// add appends a step for the first reason that there is.
+func (rv *revocation) add(s plan.Step, why ...*model.Withdrawal) {
+	why = slices.DeleteFunc(why, func(w *model.Withdrawal) bool { return w == nil })
+	s.Why, s.Blames, s.Revokes = why[0].Message, []finding.Ref{why[0].Object}, true
+	if s.Impact == "" {
+		s.Impact = plan.BriefImpact
+	}
+	rv.steps = append(rv.steps, s)
+}
+
+func (rv *revocation) tell(w model.Withdrawal, now string) {
+	rv.Found.Add(finding.Finding{
+		Object: w.Object, Field: w.Field, Reason: w.Reason, Severity: finding.Error, Blocks: finding.BlocksNothing,
+		Message: w.Message + "; " + now, Fix: w.Fix,
+	})
+}

@@ -1,0 +1,325 @@
+package certificates
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// Choice finds the certificates of listeners.
+type Choice struct {
+	*draft.Draft
+	own map[string]string // ARNs of managed certificates that serve, by id
+	// Coming are the ids of those that are imported right now. A new listener waits for them, so that its
+	// default certificate is the first one.
+	coming map[string]bool
+	held   *owners.Retention
+}
+
+// NewChoice returns what finds the certificates of listeners, among them managed ones.
+func NewChoice(d *draft.Draft, m *Managed, held *owners.Retention) *Choice {
+	return &Choice{d, m.own, m.coming, held}
+}
+
+// Resolve merges the members' choices: the default is the first certificate of one member,
+// see defaultCertificate; all are attached as additional ones, because AWS serves the default
+// beside certificates of other key types only if it is in that list too. Live certificates for hosts of
+// members that are held stay, unless another certificate covers these hosts.
+func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Certificates {
+	var out resolved.Certificates
+	var all []string
+	var choices [][]string   // of members, in group order
+	var lacking finding.List // what happens for want of them is said when all is known
+	turn := certificateTurn{l: l, live: live, shares: map[string]draft.Share{}}
+	if live != nil && live.Protocol == l.Protocol() {
+		if f := cc.Unavailable(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
+			for _, c := range l.TLS.Certificates {
+				if given, ok := c.(model.CertARNs); ok && !slices.ContainsFunc(given.ARNs, func(arn string) bool { return arn != live.Certificate }) {
+					continue // it serves
+				}
+				cc.keepUnavailableCertificates(&out, l, live, c, *f)
+			}
+			out.Default, out.AttachedUnavailable = live.Certificate, true
+			return out
+		}
+	}
+	for _, c := range l.TLS.Certificates {
+		before := len(all)
+		switch c := c.(type) {
+		case model.CertARNs:
+			for _, arn := range c.ARNs {
+				if cc.certificateMissing(arn, live) {
+					out.Blocked = append(out.Blocked, c.Member)
+					lacking.Add(finding.Finding{
+						Object: c.Member, Field: c.Field, Reason: finding.CertificateNotFound,
+						Message: fmt.Sprintf("certificate %q does not exist in ACM", arn),
+						Fix:     "correct the ARN, or request or import the certificate", Blocks: finding.BlocksMember,
+					})
+					continue
+				}
+				if !turn.takes(c.Member, arn, nil) {
+					out.Blocked = append(out.Blocked, c.Member)
+					continue
+				}
+				all = append(all, arn)
+			}
+			how := resolved.CertificateNamed
+			if c.Live {
+				how = resolved.CertificateKept
+			}
+			out.Note(resolved.CertificateSource{Member: c.Member, Field: c.Field, How: how, ARNs: slices.Clone(all[before:])})
+		case model.CertManaged:
+			if f := cc.Unavailable(model.AskOwnCertificates{}); f != nil {
+				cc.keepUnavailableCertificates(&out, l, live, c, *f)
+				continue
+			}
+			for _, id := range c.IDs {
+				if arn := cc.own[id]; arn != "" && turn.takes(c.Member, arn, cc.managedHosts(id)) {
+					all = append(all, arn)
+				}
+				out.Coming = out.Coming || live == nil && cc.coming[id]
+			}
+			if len(all) == before {
+				out.Blocked = append(out.Blocked, c.Member)
+			}
+			out.Note(resolved.CertificateSource{Member: c.Member, How: resolved.CertificateOwn, ARNs: slices.Clone(all[before:])})
+		case model.CertHosts:
+			if f := cc.Unavailable(model.AskCertificates{}); f != nil {
+				cc.keepUnavailableCertificates(&out, l, live, c, *f)
+				continue
+			}
+			of := cc.discover(c, live)
+			if of.unavailable != nil {
+				cc.keepUnavailableCertificates(&out, l, live, c, *of.unavailable)
+				continue
+			}
+			out.Sources, out.NotOwned = append(out.Sources, of.sources...), append(out.NotOwned, of.notOwned...)
+			for _, host := range of.missing {
+				lacking.Add(finding.Finding{
+					Object: c.Member, Field: c.Field(host), Reason: finding.CertificateNotFound,
+					Message: fmt.Sprintf("no issued certificate in ACM covers host %q", host),
+					Fix:     "request one in ACM, or " + CertificateWay(cc.Want.ID, l.TLS), Blocks: finding.BlocksMember,
+				})
+			}
+			if len(of.missing) > 0 {
+				out.Blocked = append(out.Blocked, c.Member)
+				continue
+			}
+			for _, arn := range of.arns {
+				if !turn.takes(c.Member, arn, c.Hosts) {
+					out.Blocked = append(out.Blocked, c.Member)
+					continue
+				}
+				all = append(all, arn)
+			}
+		}
+		if len(all) > before {
+			choices = append(choices, all[before:])
+		}
+	}
+	if left := cc.place(&turn, &out, all); len(left) > 0 {
+		without := func(arn string) bool { return slices.Contains(left, arn) }
+		for i, c := range choices {
+			choices[i] = slices.DeleteFunc(slices.Clone(c), without)
+		}
+		choices = slices.DeleteFunc(choices, func(c []string) bool { return len(c) == 0 })
+		all = slices.DeleteFunc(all, without)
+	}
+	if kept := cc.keptCertificates(l, live, out, all); len(kept) > 0 {
+		if slices.Contains(kept, live.Certificate) {
+			out.Default = live.Certificate
+		}
+		all = append(all, kept...)
+		out.Note(resolved.CertificateSource{How: resolved.CertificateKept, ARNs: kept})
+	}
+	if out.Coming {
+		return resolved.Certificates{Coming: true, Blocked: out.Blocked, Unavailable: out.Unavailable, Sources: out.Sources}
+	}
+	if out.Default == "" && len(all) > 0 {
+		first := all[0]
+		if _, found := l.TLS.Certificates[0].(model.CertHosts); found && cc.Want.ID.Kind.OfGateway() {
+			first = slices.Min(all) // whatever listener or route it was found for
+		}
+		out.Default = defaultCertificate(choices, first, live)
+	}
+	for _, arn := range all {
+		if !slices.Contains(out.Extra, arn) {
+			out.Extra = append(out.Extra, arn)
+		}
+	}
+	if len(out.NotOwned) > 0 && out.Default == "" && !slices.Contains(out.NotOwned, live.Certificate) {
+		out.Default, out.Extra = live.Certificate, []string{live.Certificate} // it stays without the others
+	}
+	for _, f := range lacking {
+		kept := live
+		if out.Withdrawn() {
+			kept = nil
+		}
+		f.Message, f.Port = f.Message+"; "+WithoutCertificate(l, kept, out.Default != ""), l.Port
+		cc.Found.Add(f)
+	}
+	return out
+}
+
+// WithoutCertificate is what a member gets of a listener that lacks its certificate. made reports whether
+// the listener has another one.
+func WithoutCertificate(l model.Listener, live *observed.Listener, made bool) string {
+	switch {
+	case live != nil:
+		return fmt.Sprintf("port %d keeps what it served for this object", l.Port)
+	case made && l.Base == model.HTTP:
+		return fmt.Sprintf("the rules of this object on port %d are held and answer 503", l.Port)
+	}
+	return fmt.Sprintf("the listener of port %d is not made", l.Port)
+}
+
+// defaultCertificate is what clients get that name no server: the first certificate of the member that
+// asks for the live one, so that no newcomer shows its own to the clients of others; otherwise the first
+// of all.
+func defaultCertificate(choices [][]string, first string, live *observed.Listener) string {
+	if live == nil || live.Certificate == "" {
+		return first
+	}
+	for _, c := range choices {
+		if c[0] == live.Certificate {
+			return live.Certificate
+		}
+	}
+	for _, c := range choices {
+		if slices.Contains(c, live.Certificate) {
+			return c[0]
+		}
+	}
+	return first
+}
+
+// keptCertificates are the live certificates, the default first, that serve hosts of held members and
+// that no member asks for. Of one whose domains are not known it is not known.
+func (cc *Choice) keptCertificates(l model.Listener, live *observed.Listener, certs resolved.Certificates, asked []string) []string {
+	if live == nil {
+		return nil
+	}
+	attached := slices.DeleteFunc(append([]string{live.Certificate}, live.Certificates...), func(arn string) bool {
+		return arn == "" || slices.Contains(certs.NotOwned, arn)
+	})
+	if certs.Unavailable && live.Certificate != "" {
+		return attached
+	}
+	hosts := cc.heldHosts(l, live, certs.Blocked)
+	if len(hosts) == 0 {
+		return nil
+	}
+	if !cc.Have.Facts.CertificatesAsked && cc.Unavailable(model.AskCertificates{}) == nil {
+		cc.Ask(model.AskCertificates{})
+	}
+	known := map[string]observed.Certificate{}
+	for _, c := range cc.Have.Facts.Certificates {
+		known[c.ARN] = c
+	}
+	serves := func(arn, host string) bool {
+		return slices.ContainsFunc(known[arn].Domains, func(d string) bool { return d == host || plan.Covers(d, host) })
+	}
+	hosts = slices.DeleteFunc(hosts, func(h string) bool {
+		// A rule without a host is served with any certificate.
+		return h == "" && len(asked) > 0 || slices.ContainsFunc(asked, func(arn string) bool { return serves(arn, h) })
+	})
+	var kept []string
+	for _, arn := range attached {
+		_, isKnown := known[arn]
+		serving := slices.ContainsFunc(hosts, func(h string) bool { return h == "" || serves(arn, h) })
+		if !slices.Contains(asked, arn) && (serving || !isKnown && len(hosts) > 0) {
+			kept = append(kept, arn)
+		}
+	}
+	return kept
+}
+
+// heldHosts are the hosts of members that are held and of live rules that are retained, on a listener; an
+// empty one stands for a rule without a host.
+func (cc *Choice) heldHosts(l model.Listener, live *observed.Listener, blocked []finding.Ref) []string {
+	held := map[finding.Ref]bool{}
+	for _, ref := range blocked {
+		held[ref] = true
+	}
+	for _, m := range cc.Want.Members {
+		if m.Blocked {
+			held[m.Ref] = true
+		}
+	}
+	var out []string
+	add := func(r model.Rule) {
+		hosts := r.Hosts()
+		if len(hosts) == 0 {
+			hosts = []string{""}
+		}
+		out = append(out, hosts...)
+	}
+	for _, r := range l.Rules {
+		if held[r.Member] {
+			add(r)
+		}
+	}
+	for _, c := range l.TLS.Certificates {
+		if c, ok := c.(model.CertHosts); ok && held[c.Member] {
+			out = append(out, c.Hosts...)
+		}
+	}
+	if l.DefaultHeld != 0 || held[l.DefaultOf.Object] {
+		out = append(out, "")
+	}
+	if live != nil && len(cc.Want.Held.Members) > 0 {
+		for i := range live.Rules {
+			if r := &live.Rules[i]; cc.held.Retains(r) != nil {
+				add(model.Rule{Conditions: r.Conditions})
+			}
+		}
+	}
+	return equal.SortedUnique(out)
+}
+
+// certificateMissing reports whether a certificate that a user named is known not to exist. Only
+// certificates of the controller's own account and region can be known; one that is attached
+// already is not asked for.
+func (cc *Choice) certificateMissing(arn string, live *observed.Listener) bool {
+	if live != nil && (live.Certificate == arn || slices.Contains(live.Certificates, arn)) {
+		return false
+	}
+	facts := cc.Have.Facts
+	if !strings.HasPrefix(arn, "arn:") || !strings.Contains(arn, ":acm:") {
+		return false
+	}
+	if !facts.CertificatesAsked {
+		if cc.Unavailable(model.AskCertificates{}) == nil {
+			cc.Ask(model.AskCertificates{})
+		}
+		return false // AWS refuses it if it does not exist
+	}
+	part := strings.SplitN(arn, ":", 6)
+	if len(part) < 6 || part[3] != facts.Region || facts.Account != "" && part[4] != facts.Account {
+		return false
+	}
+	return !slices.ContainsFunc(facts.Certificates, func(c observed.Certificate) bool { return c.ARN == arn })
+}
+
+// CertificateWay is how a certificate is named.
+func CertificateWay(id model.StackID, tls *model.TLS) string {
+	name := naming.SettingName(id.Kind, "certificate-arn")
+	way, kind := "set the "+name+" annotation", "ingress"
+	if id.Kind.OfGateway() {
+		way, kind = "set "+name+" of the port in spec.listenerConfigurations of a LoadBalancerConfiguration of the Gateway", "gateway"
+	}
+	if tls != nil && tls.NotImported {
+		way += ", or ask the operator for --import-tls-secrets=" + kind + ", without which TLS Secrets are not used"
+	}
+	return way
+}

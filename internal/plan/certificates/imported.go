@@ -1,0 +1,219 @@
+package certificates
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// resolveImport finds or imports the certificate of a TLS Secret. Whatever prevents it, the one that was
+// imported last serves on.
+func (m *Managed) resolveImport(w model.ManagedCertificate) {
+	live := m.imported(w)
+	use := func(c observed.OwnCertificate) { m.own[w.ID], m.kept[c.ARN] = c.ARN, true }
+	content := w.Import.Content
+	same := -1
+	if content != nil {
+		same = slices.IndexFunc(live, func(c observed.OwnCertificate) bool { return c.Imported.Fingerprint == content.Is.Fingerprint })
+	}
+	switch {
+	case same >= 0:
+		use(live[same])
+	case len(live) > 0:
+		use(live[0])
+	}
+	if content == nil {
+		return // the finding is the frontend's
+	}
+	if n := newlyClaimed(w.Import.Claimed, live); n != nil && same < 0 {
+		m.reportImport(w, finding.HostNotOwned, fmt.Sprintf("the certificate is for %q, and host %q is served by %s, which came first", n.Name, n.Host, n.By),
+			"issue the certificate for your own hosts alone")
+		return
+	}
+	now := m.Have.Facts.Now
+	begins, ends := time.Unix(content.Is.NotBefore, 0), time.Unix(content.Is.NotAfter, 0)
+	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+	if !now.IsZero() && now.After(ends) {
+		m.reportImport(w, finding.CertificateInvalid, "the certificate is valid until "+at(ends)+" only", "renew the certificate in the Secret")
+	}
+	if same >= 0 {
+		return
+	}
+	a := plan.Address{Kind: plan.Certificate, ID: w.ID}
+	switch {
+	case now.IsZero():
+	case now.After(ends):
+		return
+	case now.Before(begins):
+		m.reportImport(w, finding.CertificateInvalid, "the certificate is not valid before "+at(begins), "wait until then, or correct the clock of who issues it")
+		m.Again(min(begins.Sub(now), time.Hour))
+		return
+	}
+	pause := m.Memory.ImportsPaused[w.ID]
+	rest := pause.For
+	if serves := serving(live); serves != nil && serves.NotAfter < content.Is.NotAfter {
+		rest = pause.Wait(now, time.Unix(serves.NotAfter, 0))
+	}
+	if rest > 0 {
+		next := now.Add(rest)
+		if rest > time.Hour { // it is said in the same words for a while
+			next = next.Add(time.Hour - time.Second).Truncate(time.Hour)
+		}
+		m.reportImport(w, finding.ImportsLimited,
+			"there were so many imports of it, or for its namespace, that its certificate is not imported before "+at(next), "find out which Secrets change or are added all the time")
+		m.awaitImport(w, a, plan.Wait{For: "its turn to be imported", Again: rest})
+		return
+	}
+	do := plan.ImportCertificate{Secret: w.Import.Secret, Content: *content, Uses: w.Import.Uses, Meanwhile: meanwhileServes(live)}
+	why, verb := "from "+w.Of.String(), plan.Create
+	i := slices.IndexFunc(live, func(c observed.OwnCertificate) bool { return content.Is.TakesPlaceOf(*c.Imported) })
+	change := plan.Change{Path: "certificate", To: identityText(content.Is)}
+	switch {
+	case i >= 0:
+		use(live[i])
+		do.ARN, verb, change.From = live[i].ARN, plan.Update, identityText(*live[i].Imported)
+		why = "the Secret has another certificate, " + why
+	case !m.roomForImport(w):
+		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("of the %d certificates that an account imports, there are %d, and the ones of this namespace are as many as are left for all",
+			m.accountImports(), m.Have.Facts.Imports.All), "delete what is not needed, or use certificates by ARN")
+		m.awaitImport(w, a, plan.Wait{For: "room for its certificate", Again: plan.FullWait})
+		return
+	default:
+		do.Tags = m.Tags(w.ID, w.Tags)
+		m.imports++
+	}
+	m.Add(plan.Step{
+		ID: plan.NewStepID("import", a), Address: a, Verb: verb, Do: do, Changes: []plan.Change{change},
+		Why: why, After: m.ClaimsOf(w.Import.Members()...), Blames: w.Import.Members(),
+	})
+	if do.ARN == "" {
+		m.awaitImport(w, a, plan.Wait{For: "its ARN", Again: plan.ImportedWait}, plan.NewStepID("import", a))
+		m.coming[w.ID] = len(live) == 0 && m.Wait("import "+w.ID, "its ARN", plan.LongestImport) != plan.Wait{}
+	}
+}
+
+// newlyClaimed returns a name that is for a host of another object and that no live certificate of the Secret has; nil
+// if there is none. So who joins later and is older does not keep others from renewing what is served.
+func newlyClaimed(claimed []model.ClaimedName, live []observed.OwnCertificate) *model.ClaimedName {
+	for i, n := range claimed {
+		if !slices.ContainsFunc(live, func(c observed.OwnCertificate) bool { return slices.Contains(c.Imported.Names, n.Name) }) {
+			return &claimed[i]
+		}
+	}
+	return nil
+}
+
+// roomForImport reports whether who has the stack may have one more imported certificate: there must be more room left
+// than it has certificates. So one namespace can use a half of the quota, two of them a third each, and one that has few
+// certificates is always admitted.
+func (m *Managed) roomForImport(w model.ManagedCertificate) bool {
+	namespace, _, _ := strings.Cut(w.Import.Secret, "/")
+	counted := m.Have.Facts.Imports
+	return counted.Of[namespace]+m.imports < m.accountImports()-counted.All-m.imports
+}
+
+func (m *Managed) accountImports() int {
+	return cmp.Or(m.Opt.AccountImports, plan.DefaultAccountImports)
+}
+
+// imported are the live certificates of a Secret, first those that listeners have.
+func (m *Managed) imported(w model.ManagedCertificate) []observed.OwnCertificate {
+	var out []observed.OwnCertificate
+	for _, c := range m.Have.Facts.OwnCertificates {
+		if c.ResourceID == w.ID && c.Imported != nil {
+			out = append(out, c)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b observed.OwnCertificate) int {
+		return cmp.Or(m.attached(b.ARN)-m.attached(a.ARN), cmp.Compare(b.Imported.NotAfter, a.Imported.NotAfter))
+	})
+	return out
+}
+
+// serving is the certificate of a Secret that serves, of those that are live; nil if there is none.
+func serving(live []observed.OwnCertificate) *model.CertificateIdentity {
+	if len(live) == 0 {
+		return nil
+	}
+	return live[0].Imported
+}
+
+// meanwhileServes says what serves while a certificate is not imported.
+func meanwhileServes(live []observed.OwnCertificate) string {
+	switch serves := serving(live); {
+	case serves == nil:
+		return "nothing serves it yet"
+	case serves.NotAfter == 0: // it could not be read
+		return "the certificate that was imported before stays"
+	default:
+		return "the certificate that was imported before stays, and is valid until " + time.Unix(serves.NotAfter, 0).UTC().Format(time.RFC3339)
+	}
+}
+
+// attached is 1 if a live listener of the stack has a certificate.
+func (m *Managed) attached(arn string) int {
+	for _, lb := range m.Have.LoadBalancers {
+		for _, l := range lb.Listeners {
+			if l.Certificate == arn || slices.Contains(l.Certificates, arn) {
+				return 1
+			}
+		}
+	}
+	return 0
+}
+
+// limitImports leaves out what is more than a load balancer takes: certificates that are not live, the
+// last ones first.
+func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCertificate {
+	count := 0
+	for _, w := range all {
+		if w.Import != nil && len(m.imported(w)) > 0 {
+			count++
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(w model.ManagedCertificate) bool {
+		if w.Import == nil || len(m.imported(w)) > 0 {
+			return false
+		}
+		if count++; count <= plan.MaxImports {
+			return false
+		}
+		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("a load balancer has %d certificates at most", plan.MaxImports), "use fewer Secrets, or another load balancer")
+		return true
+	})
+}
+
+// reportImport reports why the certificate of a Secret is not imported to all who name the Secret.
+func (m *Managed) reportImport(w model.ManagedCertificate, reason finding.Reason, what, fix string) {
+	now := meanwhileServes(m.imported(w))
+	for _, use := range w.Import.Uses {
+		m.Found.Add(finding.Finding{
+			Object: use.Object, Field: use.Field, Reason: reason, Severity: finding.Error,
+			Message: fmt.Sprintf("Secret %q: %s; %s", w.Import.Secret, what, now), Fix: fix,
+		})
+	}
+}
+
+// awaitImport has a certificate waited for, after steps if it comes from one.
+func (m *Managed) awaitImport(w model.ManagedCertificate, a plan.Address, wait plan.Wait, after ...plan.StepID) {
+	m.Later = append(m.Later, plan.Step{
+		ID: plan.NewStepID("await", a), Address: a, Verb: plan.Update, Wait: wait, After: after,
+		Do: plan.ImportCertificate{}, Why: "from " + w.Of.String(), Blames: w.Import.Members(),
+	})
+}
+
+// identityText is what people recognise a certificate by.
+func identityText(c model.CertificateIdentity) string {
+	names := strings.Join(c.Names[:min(len(c.Names), 5)], ", ")
+	if more := len(c.Names) - 5; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s until %s (%.16s)", names, time.Unix(c.NotAfter, 0).UTC().Format(time.DateOnly), c.Fingerprint)
+}

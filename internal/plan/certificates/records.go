@@ -1,0 +1,183 @@
+package certificates
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+)
+
+const (
+	recordTTL = 60
+	// zoneFor is for how long it is believed that there is no zone.
+	zoneFor = 30 * time.Second
+	// slowAfter is when a certificate should have been issued, going by what ACM says of itself.
+	slowAfter = 30 * time.Minute
+)
+
+// mayRequest reports whether a certificate can be validated once it is requested: a private one
+// without more, a public one if each host has a hosted zone. Where Route 53 says nothing to this
+// controller another has to make the records. If another certificate serves nothing is held.
+func (m *Managed) mayRequest(w model.ManagedCertificate, a plan.Address, serves bool) bool {
+	if w.CA != "" {
+		return true
+	}
+	zones := m.Have.Facts.Zones
+	if zones == nil {
+		m.Ask(model.AskHostedZones{})
+		return false
+	}
+	if f := zones.Fault; f != nil {
+		if f.Reason != "" {
+			return true
+		}
+		if f.Message != "" {
+			m.Found.Add(finding.Finding{
+				Object: w.Member, Field: w.Of.Field, Reason: finding.ServiceUnavailable,
+				Message: fmt.Sprintf("the certificate for %s is not requested yet: %s", w.Domain, f.Message), Fix: "check the way to Route 53",
+			})
+		}
+		m.await(w, a, "an answer of Route 53", draft.OutageWait)
+		return false
+	}
+	missing := slices.DeleteFunc(slices.Clone(w.Hosts), func(host string) bool {
+		_, ok := ZoneOf(zones.List, host)
+		return ok
+	})
+	if len(missing) > 0 && m.Have.Facts.Now.Sub(zones.At) > zoneFor {
+		m.Ask(model.AskHostedZones{Recent: true})
+	}
+	for _, host := range missing {
+		f := finding.Finding{
+			Object: w.Member, Field: w.Of.Field, Reason: finding.HostedZoneNotFound,
+			Message: fmt.Sprintf("no certificate is requested, because the account has no public hosted zone for host %s", host),
+			Fix:     "create the zone, or import a certificate and name it in " + naming.SettingName(m.Want.ID.Kind, "certificate-arn"), Blocks: finding.BlocksMember,
+		}
+		if serves {
+			f.Message += "; the certificate for the former hosts serves on"
+			f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
+		}
+		m.Found.Add(f)
+	}
+	if len(missing) > 0 {
+		m.await(w, a, "a hosted zone", draft.MissingWait)
+	}
+	return len(missing) == 0
+}
+
+// ZoneOf finds the zone that answers for a domain in public: the one with most labels.
+func ZoneOf(zones []observed.HostedZone, domain string) (best observed.HostedZone, ok bool) {
+	domain = recordDomain(domain)
+	for _, z := range zones {
+		if z.Private || domain != z.Name && !strings.HasSuffix(domain, "."+z.Name) {
+			continue
+		}
+		if !ok || len(z.Name) > len(best.Name) || z.Name == best.Name && z.ID < best.ID {
+			best, ok = z, true
+		}
+	}
+	return best, ok
+}
+
+// recordDomain is the domain that stands for another when it is validated: the same without "*.".
+func recordDomain(domain string) string {
+	return strings.TrimPrefix(strings.ToLower(domain), "*.")
+}
+
+// validate makes the records that ACM waits for and are not known to be there, and says when the
+// certificate is worth another look.
+func (m *Managed) validate(w model.ManagedCertificate, c observed.OwnCertificate) time.Duration {
+	again := validationWait
+	if c.Unnamed {
+		again = NamedWait
+	}
+	var missing, unseen []observed.DNSRecord
+	for _, r := range c.Records {
+		if !r.Seen {
+			unseen = append(unseen, r)
+		}
+		if !r.Seen && !r.Made {
+			missing = append(missing, r)
+		}
+	}
+	zones := m.Have.Facts.Zones
+	switch {
+	case len(missing) == 0:
+		if !c.Unnamed && m.Have.Facts.Now.Sub(c.Created) >= slowAfter {
+			m.pending(w, "although its DNS records were made; it was requested at "+c.Created.UTC().Format(time.RFC3339), unseen,
+				"check that the domains are delegated to the hosted zones of this account")
+		}
+	case zones == nil:
+		m.Ask(model.AskHostedZones{})
+	case zones.Fault != nil && zones.Fault.Reason == "":
+		if zones.Fault.Message != "" {
+			m.pending(w, "because its DNS records could not be made yet: "+zones.Fault.Message, nil, "check the way to Route 53")
+		}
+	case zones.Fault != nil:
+		m.pending(w, byHand(zones.Fault), unseen, byHandFix)
+	case zones.Locked != nil:
+		m.pending(w, byHand(zones.Locked), unseen, byHandFix)
+	default:
+		var homeless []observed.DNSRecord
+		for _, r := range missing {
+			if zone, ok := ZoneOf(zones.List, r.Domain); ok {
+				m.makeRecord(w, zone, r)
+			} else {
+				homeless = append(homeless, r)
+			}
+		}
+		if len(homeless) > 0 {
+			m.pending(w, "for DNS records for which the account has no public hosted zone", homeless, "create the zone, or the records where the domain is served")
+		}
+	}
+	return again
+}
+
+const byHandFix = "create the records, or allow the controller route53:ListHostedZones and route53:ChangeResourceRecordSets"
+
+func byHand(f *observed.Fault) string {
+	return "for DNS records that the controller cannot make (" + f.Message + ")"
+}
+
+// pending says why a certificate is not issued yet, and which records have to be made.
+func (m *Managed) pending(w model.ManagedCertificate, why string, records []observed.DNSRecord, fix string) {
+	f := finding.Finding{
+		Object: w.Member, Field: w.Of.Field, Reason: finding.CertificatePending,
+		Message: fmt.Sprintf("the certificate for %s waits %s", w.Domain, why), Fix: fix,
+	}
+	var lines []string
+	for _, r := range records {
+		lines = append(lines, r.Name+" CNAME "+r.Value)
+	}
+	if len(lines) > 0 {
+		f.Message += ": " + strings.Join(equal.SortedUnique(lines), "; ")
+	}
+	m.Found.Add(f)
+}
+
+// makeRecord makes a record once, however many certificates need it.
+func (m *Managed) makeRecord(w model.ManagedCertificate, zone observed.HostedZone, r observed.DNSRecord) {
+	if m.records[r.Name] {
+		return
+	}
+	m.records[r.Name] = true
+	a := recordAddress(r)
+	m.Add(plan.Step{
+		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
+		Do:      plan.CreateRecord{Zone: zone.ID, Name: r.Name, Value: r.Value, TTL: recordTTL},
+		Changes: []plan.Change{{Path: "zone", To: zone.Name}, {Path: "CNAME", To: r.Value}},
+		Why:     "ACM validates " + r.Domain + " by it", After: m.ClaimsOf(w.Member), Blames: []finding.Ref{w.Member},
+	})
+}
+
+func recordAddress(r observed.DNSRecord) plan.Address {
+	return plan.Address{Kind: plan.Record, ID: strings.TrimSuffix(r.Name, ".")}
+}

@@ -1,0 +1,181 @@
+package certificates
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// unusedWait is how often ACM is asked whether it has seen that nothing uses a certificate.
+const unusedWait = 5 * time.Second
+
+// Remove deletes what none of the listeners uses any more.
+func (m *Managed) Remove(listeners []resolved.Listener, after []plan.StepID) {
+	if !m.Opt.ManagesCertificates() || m.Want.Held.Certificates {
+		return
+	}
+	if f := m.Unavailable(model.AskOwnCertificates{}); f != nil && m.Want.Empty() {
+		// There may be some. Once the objects are gone nothing would delete them.
+		m.AwaitUnavailable(plan.Address{Kind: plan.Certificate, ID: m.Want.ID.String()}, plan.DeleteCertificate{}, *f)
+	}
+	if !m.allKnown() || slices.ContainsFunc(listeners, func(l resolved.Listener) bool { return l.Certs.AttachedUnavailable }) {
+		return
+	}
+	used := map[string]bool{}
+	for _, l := range listeners {
+		used[l.Certs.Default] = true
+		for _, arn := range l.Certs.Extra {
+			used[arn] = true
+		}
+		if !l.Make && l.Live != nil {
+			used[l.Live.Certificate] = true
+			for _, arn := range l.Live.Certificates {
+				used[arn] = true
+			}
+		}
+	}
+	var free []observed.OwnCertificate // that can go now
+	for _, c := range m.Have.Facts.OwnCertificates {
+		if used[c.ARN] || m.kept[c.ARN] || !m.removalKnown(c) {
+			continue
+		}
+		s := m.deletion(c, after)
+		if s.Wait = m.stays(c); s.Waits() {
+			m.Add(s)
+			continue
+		}
+		free = append(free, c)
+	}
+	// The records go first: once the certificate is gone they cannot be found any more. Until both are
+	// gone each attempt finds the certificate, and removes what is left.
+	needed := m.neededDomains(free)
+	for _, c := range free {
+		m.Add(m.deletion(c, append(slices.Clone(after), m.removeRecords(c, needed, after)...)))
+	}
+}
+
+// removalKnown reports whether all is known that the removal of a certificate depends on; what is not
+// is asked.
+func (m *Managed) removalKnown(c observed.OwnCertificate) bool {
+	if !c.Public {
+		return true
+	}
+	facts := &m.Have.Facts
+	for _, q := range []model.Question{model.AskValidation{ARN: c.ARN}, model.AskPublicCertificates{}} {
+		if f := m.Unavailable(q); f != nil {
+			m.ReportUnavailable(*f, fmt.Sprintf("certificate %q is not deleted yet", c.ARN), finding.BlocksNothing)
+			if m.Want.Empty() {
+				m.AwaitUnavailable(plan.Address{Kind: plan.Certificate, ID: c.ARN}, plan.DeleteCertificate{ARN: c.ARN}, *f)
+			}
+			return false
+		}
+	}
+	_, known := facts.Validations[c.ARN]
+	if !known {
+		m.Ask(model.AskValidation{ARN: c.ARN})
+	}
+	if !facts.PublicCertificatesAsked {
+		m.Ask(model.AskPublicCertificates{})
+	}
+	if facts.Zones == nil {
+		m.Ask(model.AskHostedZones{})
+	}
+	return known && facts.PublicCertificatesAsked && facts.Zones != nil
+}
+
+// stays says for what the deletion of a certificate has to wait.
+func (m *Managed) stays(c observed.OwnCertificate) plan.Wait {
+	if !c.Public {
+		return plan.Wait{}
+	}
+	if m.Have.Facts.Validations[c.ARN].InUse {
+		// Its records stay too: until it is gone it may be wanted again.
+		wait := m.Wait("unused "+c.ARN, "ACM to see that nothing uses it", draft.LongestWait)
+		wait.Again = unusedWait
+		return wait
+	}
+	if f := m.Have.Facts.Zones.Fault; f != nil && f.Reason == "" {
+		wait := m.Wait("records "+c.ARN, "an answer of Route 53", draft.LongestWait)
+		wait.Again = draft.OutageWait
+		return wait
+	}
+	return plan.Wait{}
+}
+
+func (m *Managed) deletion(c observed.OwnCertificate, after []plan.StepID) plan.Step {
+	a := plan.Address{Kind: plan.Certificate, ID: c.ARN}
+	return plan.Step{
+		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteCertificate{ARN: c.ARN},
+		Changes: []plan.Change{{Path: "hosts", From: strings.Join(c.Domains, ", ")}},
+		Why:     "no listener needs it any more", After: after, Blames: m.Members(),
+	}
+}
+
+// neededDomains are those whose records keep another certificate valid, or will be needed by one
+// that is on its way. All certificates of the account share the record of a domain.
+func (m *Managed) neededDomains(free []observed.OwnCertificate) map[string]bool {
+	goes := map[string]bool{}
+	for _, c := range free {
+		goes[c.ARN] = true
+	}
+	needed := map[string]bool{}
+	need := func(domains []string) {
+		for _, d := range domains {
+			needed[recordDomain(d)] = true
+		}
+	}
+	for _, w := range m.Want.Certificates {
+		if w.CA == "" {
+			need(w.Hosts)
+		}
+	}
+	for _, c := range m.Have.Facts.OwnCertificates {
+		if c.Public && !goes[c.ARN] {
+			need(c.Domains)
+		}
+	}
+	for _, c := range m.Have.Facts.PublicCertificates {
+		if !goes[c.ARN] {
+			need(c.Domains)
+		}
+	}
+	return needed
+}
+
+// removeRecords removes those records of a certificate that no other needs. Where this cannot be
+// done they stay, and do no harm.
+func (m *Managed) removeRecords(c observed.OwnCertificate, needed map[string]bool, after []plan.StepID) []plan.StepID {
+	zones := m.Have.Facts.Zones
+	if !c.Public || zones.Fault != nil || zones.Locked != nil {
+		return nil
+	}
+	var out []plan.StepID
+	for _, r := range m.Have.Facts.Validations[c.ARN].Records {
+		zone, ok := ZoneOf(zones.List, r.Domain)
+		if !ok || needed[recordDomain(r.Domain)] {
+			continue
+		}
+		a := recordAddress(r)
+		id := plan.NewStepID("delete", a)
+		out = append(out, id)
+		if m.records[r.Name] {
+			continue // another certificate that goes has it too
+		}
+		m.records[r.Name] = true
+		m.Add(plan.Step{
+			ID: id, Address: a, Verb: plan.Delete,
+			Do:      plan.DeleteRecord{Certificate: c.ARN, CreateRecord: plan.CreateRecord{Zone: zone.ID, Name: r.Name, Value: r.Value, TTL: recordTTL}},
+			Changes: []plan.Change{{Path: "CNAME", From: r.Value}},
+			Why:     "no certificate needs it any more", After: after, Blames: m.Members(),
+		})
+	}
+	return out
+}

@@ -1,0 +1,127 @@
+package document
+
+import "github.com/fulcrum-lb/fulcrum/internal/model"
+
+// redacted stands for client ids and secrets.
+const redacted = "[REDACTED]"
+
+// actionSpec has, besides its type, the one config that belongs to it.
+type actionSpec struct {
+	Type          string             `json:"type"`
+	OIDC          *oidcSpec          `json:"authenticateOIDCConfig,omitempty"`
+	Cognito       *cognitoSpec       `json:"authenticateCognitoConfig,omitempty"`
+	JWT           *jwtSpec           `json:"jwtValidationConfig,omitempty"`
+	Forward       *forwardSpec       `json:"forwardConfig,omitempty"`
+	Redirect      *redirectSpec      `json:"redirectConfig,omitempty"`
+	FixedResponse *fixedResponseSpec `json:"fixedResponseConfig,omitempty"`
+}
+
+type forwardSpec struct {
+	Groups     []weightedSpec  `json:"targetGroups"`
+	Stickiness *stickinessSpec `json:"targetGroupStickinessConfig,omitempty"`
+}
+
+type weightedSpec struct {
+	ARN    token  `json:"targetGroupARN"`
+	Weight *int32 `json:"weight,omitempty"`
+}
+
+type stickinessSpec struct {
+	Enabled  *bool  `json:"enabled,omitempty"`
+	Duration *int32 `json:"durationSeconds,omitempty"`
+}
+
+type redirectSpec struct {
+	Host     string `json:"host,omitempty"`
+	Path     string `json:"path,omitempty"`
+	Port     string `json:"port,omitempty"`
+	Protocol string `json:"protocol,omitempty"`
+	Query    string `json:"query,omitempty"`
+	Status   string `json:"statusCode"`
+}
+
+type fixedResponseSpec struct {
+	ContentType string `json:"contentType,omitempty"`
+	Body        string `json:"messageBody,omitempty"`
+	Status      string `json:"statusCode"`
+}
+
+type authSpec struct {
+	ExtraParams       map[string]string `json:"authenticationRequestExtraParams,omitempty"`
+	OnUnauthenticated string            `json:"onUnauthenticatedRequest,omitempty"`
+	Scope             string            `json:"scope,omitempty"`
+	SessionCookie     string            `json:"sessionCookieName,omitempty"`
+	SessionTimeout    int64             `json:"sessionTimeout,omitempty"`
+}
+
+type oidcSpec struct {
+	Issuer                string `json:"issuer"`
+	AuthorizationEndpoint string `json:"authorizationEndpoint"`
+	TokenEndpoint         string `json:"tokenEndpoint"`
+	UserInfoEndpoint      string `json:"userInfoEndpoint"`
+	ClientID              string `json:"clientID"`
+	ClientSecret          string `json:"clientSecret"`
+	authSpec
+}
+
+type cognitoSpec struct {
+	UserPool string `json:"userPoolARN"`
+	Client   string `json:"userPoolClientID"`
+	Domain   string `json:"userPoolDomain"`
+	authSpec
+}
+
+type jwtSpec struct {
+	JWKS   string      `json:"jwksEndpoint"`
+	Issuer string      `json:"issuer"`
+	Claims []claimSpec `json:"additionalClaims,omitempty"`
+}
+
+type claimSpec struct {
+	Format string   `json:"format"`
+	Name   string   `json:"name"`
+	Values []string `json:"values"`
+}
+
+func (d *Describer) actions(as []model.Action) []actionSpec {
+	out := make([]actionSpec, 0, len(as))
+	for _, a := range as {
+		out = append(out, d.action(a))
+	}
+	return out
+}
+
+func (d *Describer) action(a model.Action) actionSpec {
+	switch a := a.(type) {
+	case model.Forward:
+		f := &forwardSpec{Groups: []weightedSpec{}}
+		for _, g := range a.Groups {
+			f.Groups = append(f.Groups, weightedSpec{d.targetGroup(g.Group), g.Weight})
+		}
+		if s := a.Stickiness; s != nil {
+			f.Stickiness = &stickinessSpec{s.Enabled, s.Duration}
+		}
+		return actionSpec{Type: "forward", Forward: f}
+	case model.Redirect:
+		return actionSpec{Type: "redirect", Redirect: &redirectSpec{a.Host, a.Path, a.Port, a.Protocol, a.Query, a.Status}}
+	case model.FixedResponse:
+		return actionSpec{Type: "fixed-response", FixedResponse: &fixedResponseSpec{a.ContentType, a.Body, a.Status}}
+	case model.AuthOIDC:
+		return actionSpec{Type: "authenticate-oidc", OIDC: &oidcSpec{
+			a.Issuer, a.AuthorizationEndpoint, a.TokenEndpoint, a.UserInfoEndpoint, redacted, redacted, authOf(a.AuthCommon),
+		}}
+	case model.AuthCognito:
+		return actionSpec{Type: "authenticate-cognito", Cognito: &cognitoSpec{a.UserPoolARN, a.ClientID, a.Domain, authOf(a.AuthCommon)}}
+	case model.ValidateJWT:
+		j := &jwtSpec{JWKS: a.JWKSEndpoint, Issuer: a.Issuer}
+		for _, c := range a.Claims {
+			j.Claims = append(j.Claims, claimSpec(c))
+		}
+		return actionSpec{Type: "jwt-validation", JWT: j}
+	}
+	return actionSpec{}
+}
+
+func authOf(c model.AuthCommon) authSpec {
+	return authSpec{c.ExtraParams, c.OnUnauthenticated, c.Scope, c.SessionCookie, c.SessionTimeout}
+}

@@ -1,0 +1,97 @@
+package document
+
+import "github.com/fulcrum-lb/fulcrum/internal/model"
+
+// conditionSpec has, besides its field, the one config that belongs to it.
+type conditionSpec struct {
+	Field    string      `json:"field"`
+	Host     *valuesSpec `json:"hostHeaderConfig,omitempty"`
+	Path     *valuesSpec `json:"pathPatternConfig,omitempty"`
+	Header   *headerSpec `json:"httpHeaderConfig,omitempty"`
+	Method   *valuesSpec `json:"httpRequestMethodConfig,omitempty"`
+	Query    *querySpec  `json:"queryStringConfig,omitempty"`
+	SourceIP *valuesSpec `json:"sourceIPConfig,omitempty"`
+}
+
+type valuesSpec struct {
+	Values []string `json:"values,omitempty"`
+	Regex  []string `json:"regexValues,omitempty"`
+}
+
+type headerSpec struct {
+	Name string `json:"httpHeaderName"`
+	valuesSpec
+}
+
+type querySpec struct {
+	Values []pairSpec `json:"values"`
+}
+
+type pairSpec struct {
+	Key   string `json:"key,omitempty"`
+	Value string `json:"value"`
+}
+
+type transformSpec struct {
+	Type model.TransformKind `json:"type"`
+	URL  *rewritesSpec       `json:"urlRewriteConfig,omitempty"`
+	Host *rewritesSpec       `json:"hostHeaderRewriteConfig,omitempty"`
+}
+
+type rewritesSpec struct {
+	Rewrites []rewriteSpec `json:"rewrites"`
+}
+
+type rewriteSpec struct {
+	Regex   string `json:"regex"`
+	Replace string `json:"replace"`
+}
+
+func conditionSpecs(cs []model.Condition) []conditionSpec {
+	out := make([]conditionSpec, 0, len(cs))
+	for _, c := range cs {
+		out = append(out, conditionOf(c))
+	}
+	return out
+}
+
+func conditionOf(c model.Condition) conditionSpec {
+	switch c := c.(type) {
+	case model.HostHeader:
+		return conditionSpec{Field: "host-header", Host: &valuesSpec{c.Values, c.Regex}}
+	case model.PathPattern:
+		return conditionSpec{Field: "path-pattern", Path: &valuesSpec{c.Values, c.Regex}}
+	case model.HTTPHeader:
+		return conditionSpec{Field: "http-header", Header: &headerSpec{c.Name, valuesSpec{c.Values, c.Regex}}}
+	case model.RequestMethod:
+		return conditionSpec{Field: "http-request-method", Method: &valuesSpec{Values: c.Values}}
+	case model.QueryString:
+		q := &querySpec{Values: []pairSpec{}}
+		for _, p := range c.Pairs {
+			q.Values = append(q.Values, pairSpec(p))
+		}
+		return conditionSpec{Field: "query-string", Query: q}
+	case model.SourceIP:
+		return conditionSpec{Field: "source-ip", SourceIP: &valuesSpec{Values: c.CIDRs}}
+	}
+	return conditionSpec{}
+}
+
+func transformSpecs(ts []model.Transform) []transformSpec {
+	var out []transformSpec
+	for _, t := range ts {
+		r := &rewritesSpec{Rewrites: []rewriteSpec{}}
+		for _, x := range t.Rewrites {
+			r.Rewrites = append(r.Rewrites, rewriteSpec(x))
+		}
+		s := transformSpec{Type: t.Kind}
+		switch t.Kind {
+		case model.HostRewrite:
+			s.Host = r
+		case model.URLRewrite:
+			s.URL = r
+		}
+		out = append(out, s)
+	}
+	return out
+}

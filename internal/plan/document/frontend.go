@@ -1,0 +1,70 @@
+package document
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// albTargetsSpec are the ports of load balancers that are targets, by the names of target groups.
+type albTargetsSpec struct {
+	TargetGroups map[string]albTargetSpec
+}
+
+type albTargetSpec struct {
+	Name       string
+	ARN        token
+	Port       int32
+	TargetARN  token
+	TargetPort int32
+}
+
+// FrontNLB describes the frontend NLB of the ALB.
+func (d *Describer) FrontNLB() {
+	targets := albTargetsSpec{map[string]albTargetSpec{}}
+	for _, g := range d.Want.TargetGroups {
+		if g.LoadBalancer != "" {
+			targets.TargetGroups[g.Name] = albTargetSpec{Name: g.Name, ARN: targetGroupToken(g.ID), Port: g.Port, TargetARN: literal(g.LoadBalancer), TargetPort: g.Port}
+		}
+	}
+	if d.Want.ID.Kind != model.Service {
+		d.note(TypeALBTargets, string(TypeALBTargets), targets)
+	}
+	w, live := d.Want.FrontendNLB, d.Frontend.Live
+	switch {
+	case w == nil:
+		return
+	case d.FrontendStays():
+		if live == nil {
+			return
+		}
+		d.liveLoadBalancer(live)
+		for i := range live.Listeners {
+			d.liveListener(naming.FrontendListenerID(live.Listeners[i].Port), model.FrontendNLBID, &live.Listeners[i])
+		}
+		return
+	}
+	d.LoadBalancer(d.Frontend)
+	for _, l := range d.Frontend.Listeners {
+		if !l.Make {
+			continue
+		}
+		group := *d.DesiredGroups[l.Desired.Target()]
+		d.desiredGroup(group)
+		d.Listener(l)
+		targets.TargetGroups[group.Name] = albTargetSpec{
+			Name: group.Name, ARN: targetGroupToken(group.ID), Port: l.Desired.Port,
+			TargetARN: loadBalancerToken(model.LoadBalancerID), TargetPort: group.Port,
+		}
+	}
+	if live == nil || !d.Want.Held.FrontendPorts {
+		return
+	}
+	for i := range live.Listeners {
+		l := &live.Listeners[i]
+		if !slices.ContainsFunc(w.Listeners, func(x model.Listener) bool { return x.Port == l.Port }) {
+			d.liveListener(naming.FrontendListenerID(l.Port), model.FrontendNLBID, l)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package document
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+type listenerSpec struct {
+	LoadBalancer token             `json:"loadBalancerARN"`
+	Port         int32             `json:"port"`
+	Protocol     string            `json:"protocol"`
+	Default      []actionSpec      `json:"defaultActions"`
+	Certificates []certificateSpec `json:"certificates,omitempty"`
+	Policy       string            `json:"sslPolicy,omitempty"`
+	ALPN         []string          `json:"alpnPolicy,omitempty"`
+	MutualAuth   *mutualAuthSpec   `json:"mutualAuthentication,omitempty"`
+	Tags         map[string]string `json:"tags,omitempty"`
+	Attributes   []listenerSetting `json:"listenerAttributes,omitempty"`
+}
+
+type certificateSpec struct {
+	ARN token `json:"certificateARN"`
+}
+
+type mutualAuthSpec struct {
+	Mode         string `json:"mode"`
+	TrustStore   string `json:"trustStoreArn,omitempty"`
+	IgnoreExpiry *bool  `json:"ignoreClientCertificateExpiry,omitempty"`
+	AdvertiseCA  string `json:"advertiseTrustStoreCaNames,omitempty"`
+}
+
+// listenerSetting is a setting whose keys begin with capitals; others do not.
+type listenerSetting struct {
+	Key, Value string
+}
+
+type ruleSpec struct {
+	Listener   token             `json:"listenerARN"`
+	Priority   int32             `json:"priority"`
+	Actions    []actionSpec      `json:"actions"`
+	Conditions []conditionSpec   `json:"conditions"`
+	Transforms []transformSpec   `json:"transforms,omitempty"`
+	Tags       map[string]string `json:"tags,omitempty"`
+}
+
+// Listener describes a port with its rules.
+func (d *Describer) Listener(l resolved.Listener) {
+	if !l.Make {
+		if l.Live != nil {
+			d.liveListener(l.Address().ID, l.LB.ID, l.Staying())
+		}
+		return
+	}
+	id := l.Address().ID
+	spec := listenerSpec{
+		LoadBalancer: loadBalancerToken(l.LB.ID), Port: l.Desired.Port, Protocol: l.Desired.Protocol(),
+		Default: d.actions(l.Defaults), Tags: d.RuleTags(l.Desired.Tags),
+	}
+	for _, s := range settings(l.Desired.Attributes) {
+		spec.Attributes = append(spec.Attributes, listenerSetting(s))
+	}
+	if t := l.Desired.TLS; t != nil {
+		spec.Policy = t.Policy
+		if t.ALPN != "" {
+			spec.ALPN = []string{t.ALPN}
+		}
+		if t.MutualAuth != nil {
+			spec.MutualAuth = mutualAuth(l.Mutual) // without one no client is checked
+		}
+		spec.Certificates = d.certificates(l.Certs.Default, l.Certs.Extra)
+	}
+	d.put(TypeListener, id, spec)
+	for i, r := range l.Rules {
+		d.rule(l.Desired.Port, int32(i+1), r.Desired)
+	}
+}
+
+func (d *Describer) rule(port, priority int32, r model.Rule) {
+	d.put(TypeRule, naming.RuleID(port, priority), ruleSpec{
+		Listener: listenerToken(naming.ListenerID(port)), Priority: priority, Actions: d.actions(r.Actions),
+		Conditions: conditionSpecs(r.Conditions), Transforms: transformSpecs(r.Transforms), Tags: d.RuleTags(r.Tags),
+	})
+}
+
+// liveListener describes a listener that stays as it is.
+func (d *Describer) liveListener(id, lb string, l *observed.Listener) {
+	spec := listenerSpec{
+		LoadBalancer: loadBalancerToken(lb), Port: l.Port, Protocol: l.Protocol, Policy: l.Policy,
+		Default: d.actions(l.Default), MutualAuth: mutualAuth(l.MutualAuth), Tags: d.RuleTags(owners.UserTags(l.Tags)),
+	}
+	if l.ALPN != "" {
+		spec.ALPN = []string{l.ALPN}
+	}
+	if l.Certificate != "" {
+		spec.Certificates = d.certificates(l.Certificate, l.Certificates)
+	}
+	d.put(TypeListener, id, spec)
+	for _, r := range l.Rules {
+		d.rule(l.Port, r.Priority, model.Rule{Conditions: r.Conditions, Transforms: r.Transforms, Actions: r.Actions, Tags: owners.UserTags(r.Tags)})
+	}
+}
+
+// certificates are in the order of the desired state, the default first.
+func (d *Describer) certificates(first string, more []string) []certificateSpec {
+	var out []certificateSpec
+	for _, arn := range append([]string{first}, more...) {
+		c := certificateSpec{literal(arn)}
+		if id := d.Issued[arn]; id != "" {
+			c.ARN = certificateToken(id)
+		}
+		if !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// mutualAuth fills in what AWS puts in place of unset fields.
+func mutualAuth(m *model.MutualAuth) *mutualAuthSpec {
+	if m == nil {
+		return nil
+	}
+	out := &mutualAuthSpec{Mode: m.Mode}
+	if m.Mode == equal.Verify {
+		ignore := m.IgnoreExpiry != nil && *m.IgnoreExpiry
+		out.TrustStore, out.IgnoreExpiry, out.AdvertiseCA = m.TrustStore, &ignore, cmp.Or(m.AdvertiseCA, "off")
+	}
+	return out
+}

@@ -1,0 +1,165 @@
+package document
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/securitygroups"
+)
+
+type loadBalancerSpec struct {
+	Name           string            `json:"name"`
+	Type           string            `json:"type"`
+	Scheme         model.Scheme      `json:"scheme"`
+	AddressType    model.AddressType `json:"ipAddressType"`
+	SourceNAT      string            `json:"enablePrefixForIpv6SourceNat,omitempty"`
+	Subnets        []subnetMapping   `json:"subnetMapping,omitempty"`
+	SecurityGroups []token           `json:"securityGroups,omitempty"`
+	PrivateLink    string            `json:"securityGroupsInboundRulesOnPrivateLink,omitempty"`
+	CoIPPool       string            `json:"customerOwnedIPv4Pool,omitempty"`
+	Attributes     []setting         `json:"loadBalancerAttributes,omitempty"`
+	Capacity       *capacity         `json:"minimumLoadBalancerCapacity,omitempty"`
+	Tags           map[string]string `json:"tags,omitempty"`
+	IPAMPool       string            `json:"ipv4IPAMPool,omitempty"`
+}
+
+type subnetMapping struct {
+	Subnet      string `json:"subnetID"`
+	Allocation  string `json:"allocationID,omitempty"`
+	PrivateIPv4 string `json:"privateIPv4Address,omitempty"`
+	IPv6        string `json:"ipv6Address,omitempty"`
+
+	SourceNATPrefix string `json:"sourceNatIpv6Prefix,omitempty"`
+}
+
+type capacity struct {
+	Units int32 `json:"capacityUnits"`
+}
+
+func (d *Describer) LoadBalancer(lb *resolved.LoadBalancer) {
+	w := lb.Desired
+	spec := loadBalancerSpec{
+		Name: w.Name, Type: w.Type.String(), Scheme: w.Scheme, AddressType: w.AddressType,
+		Subnets: subnetMappings(lb.Mappings()), SecurityGroups: d.securityGroups(lb.Groups),
+		CoIPPool: w.CoIPPool, IPAMPool: w.IPAMPool, Attributes: settings(w.Attributes), Tags: w.Tags,
+		SourceNAT: w.SourceNAT, PrivateLink: w.PrivateLinkRules,
+	}
+	if w.Capacity != nil {
+		spec.Capacity = &capacity{*w.Capacity}
+	}
+	d.put(TypeLoadBalancer, lb.ID, spec)
+}
+
+// liveLoadBalancer describes one that stays as it is.
+func (d *Describer) liveLoadBalancer(lb *observed.LoadBalancer) {
+	var groups []plan.GroupID
+	for _, id := range lb.SecurityGroups {
+		if id == d.Known[plan.ManagedGroupAddress] && d.has(TypeSecurityGroup, model.ManagedGroupID) {
+			groups = append(groups, plan.GroupID{Address: plan.ManagedGroupAddress})
+		} else {
+			groups = append(groups, plan.GroupID{ID: id})
+		}
+	}
+	d.put(TypeLoadBalancer, lb.ResourceID, loadBalancerSpec{
+		Name: lb.Name, Type: lb.Type, Scheme: lb.Scheme, AddressType: lb.AddressType,
+		Subnets: subnetMappings((&resolved.LoadBalancer{Subnets: lb.Subnets}).Mappings()), SecurityGroups: d.securityGroups(groups),
+		CoIPPool: lb.CoIPPool, IPAMPool: lb.IPAMPool, Tags: owners.UserTags(lb.Tags), SourceNAT: lb.SourceNAT, PrivateLink: lb.PrivateLinkRules,
+	})
+}
+
+// subnetMappings are ascending by subnet.
+func subnetMappings(ms []plan.SubnetMapping) []subnetMapping {
+	var out []subnetMapping
+	for _, m := range ms {
+		out = append(out, subnetMapping(m))
+	}
+	slices.SortFunc(out, func(a, b subnetMapping) int { return cmp.Compare(a.Subnet, b.Subnet) })
+	return out
+}
+
+type securityGroupSpec struct {
+	Name        string            `json:"groupName"`
+	Description string            `json:"description"`
+	Tags        map[string]string `json:"tags,omitempty"`
+	Ingress     []permission      `json:"ingress,omitempty"`
+}
+
+// permission admits one source: exactly one of the lists has one entry.
+type permission struct {
+	Protocol    string       `json:"ipProtocol"`
+	From        int32        `json:"fromPort"`
+	To          int32        `json:"toPort"`
+	Ranges      []ipRange    `json:"ipRanges,omitempty"`
+	IPv6Ranges  []ipv6Range  `json:"ipv6Ranges,omitempty"`
+	Groups      []groupPair  `json:"userIDGroupPairs,omitempty"`
+	PrefixLists []prefixList `json:"prefixLists,omitempty"`
+}
+
+type ipRange struct {
+	CIDR        string `json:"cidrIP"`
+	Description string `json:"description,omitempty"`
+}
+
+type ipv6Range struct {
+	CIDR        string `json:"cidrIPv6"`
+	Description string `json:"description,omitempty"`
+}
+
+type groupPair struct {
+	ID          string `json:"groupID"`
+	Description string `json:"description,omitempty"`
+}
+
+type prefixList struct {
+	ID          string `json:"listID"`
+	Description string `json:"description,omitempty"`
+}
+
+// SecurityGroup describes the stack's own group.
+func (d *Describer) SecurityGroup() {
+	choice, ok := d.Want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+	if !ok {
+		return
+	}
+	want := choice.Group
+	rules, _ := network.RuleDiff(want.Ingress, nil) // without repeats
+	if live := securitygroups.ManagedGroup(d.Have.SecurityGroups, d.LB.Live); live != nil {
+		_, others := network.RuleDiff(want.Ingress, live.Ingress)
+		for _, r := range others {
+			if d.Opens(r) {
+				rules = append(rules, r)
+			}
+		}
+	}
+	slices.SortFunc(rules, func(a, b model.IngressRule) int {
+		return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To),
+			cmp.Compare(a.CIDR, b.CIDR), cmp.Compare(a.PrefixList, b.PrefixList), cmp.Compare(a.Group, b.Group))
+	})
+	spec := securityGroupSpec{Name: want.Name, Description: want.Description, Tags: want.Tags}
+	for _, r := range rules {
+		spec.Ingress = append(spec.Ingress, permissionOf(r))
+	}
+	d.put(TypeSecurityGroup, model.ManagedGroupID, spec)
+}
+
+func permissionOf(r model.IngressRule) permission {
+	p := permission{Protocol: r.Protocol, From: r.From, To: r.To}
+	switch {
+	case strings.Contains(r.CIDR, ":"):
+		p.IPv6Ranges = []ipv6Range{{r.CIDR, r.Description}}
+	case r.CIDR != "":
+		p.Ranges = []ipRange{{r.CIDR, r.Description}}
+	case r.PrefixList != "":
+		p.PrefixLists = []prefixList{{r.PrefixList, r.Description}}
+	default:
+		p.Groups = []groupPair{{r.Group, r.Description}}
+	}
+	return p
+}

@@ -1,0 +1,164 @@
+package document
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+type targetGroupSpec struct {
+	Name            string            `json:"name"`
+	Type            model.TargetType  `json:"targetType"`
+	Port            int32             `json:"port"`
+	Protocol        string            `json:"protocol"`
+	ProtocolVersion string            `json:"protocolVersion,omitempty"`
+	AddressType     model.AddressType `json:"ipAddressType,omitempty"`
+	HealthCheck     healthCheckSpec   `json:"healthCheckConfig"`
+	Attributes      []setting         `json:"targetGroupAttributes,omitempty"`
+	Tags            map[string]string `json:"tags,omitempty"`
+	ControlPort     *int32            `json:"targetControlPort,omitempty"`
+}
+
+type healthCheckSpec struct {
+	Port               *intstr.IntOrString `json:"port,omitempty"`
+	Protocol           string              `json:"protocol,omitempty"`
+	Path               string              `json:"path,omitempty"`
+	Matcher            *matcherSpec        `json:"matcher,omitempty"`
+	Interval           int32               `json:"intervalSeconds,omitempty"`
+	Timeout            int32               `json:"timeoutSeconds,omitempty"`
+	HealthyThreshold   int32               `json:"healthyThresholdCount,omitempty"`
+	UnhealthyThreshold int32               `json:"unhealthyThresholdCount,omitempty"`
+}
+
+type matcherSpec struct {
+	HTTP string `json:"httpCode,omitempty"`
+	GRPC string `json:"grpcCode,omitempty"`
+}
+
+// bindingSpec is the object that is made, its spec in the form of its kind.
+type bindingSpec struct {
+	Template bindingTemplate `json:"template"`
+}
+
+type bindingTemplate struct {
+	Metadata bindingMeta `json:"metadata"`
+	Spec     boundSpec   `json:"spec"`
+}
+
+type bindingMeta struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+}
+
+type boundSpec struct {
+	ARN          token                 `json:"targetGroupARN"`
+	MultiCluster bool                  `json:"multiClusterTargetGroup,omitempty"`
+	Type         model.TargetType      `json:"targetType"`
+	Protocol     string                `json:"targetGroupProtocol,omitempty"`
+	Service      serviceRef            `json:"serviceRef"`
+	Networking   *networkingSpec       `json:"networking,omitempty"`
+	NodeSelector *metav1.LabelSelector `json:"nodeSelector,omitempty"`
+	AddressType  model.AddressType     `json:"ipAddressType,omitempty"`
+	VPC          string                `json:"vpcID,omitempty"`
+}
+
+type serviceRef struct {
+	Name string             `json:"name"`
+	Port intstr.IntOrString `json:"port"`
+}
+
+type networkingSpec struct {
+	Ingress []networkingRule `json:"ingress,omitempty"`
+}
+
+type networkingRule struct {
+	From  []peerSpec `json:"from"`
+	Ports []portSpec `json:"ports"`
+}
+
+type peerSpec struct {
+	IPBlock *ipBlock   `json:"ipBlock,omitempty"`
+	Group   *peerGroup `json:"securityGroup,omitempty"`
+}
+
+type ipBlock struct {
+	CIDR string `json:"cidr"`
+}
+
+type peerGroup struct {
+	ID token `json:"groupID"`
+}
+
+type portSpec struct {
+	Protocol string              `json:"protocol,omitempty"`
+	Port     *intstr.IntOrString `json:"port,omitempty"`
+}
+
+// TargetGroups describes the groups that forward actions lead to, with their bindings.
+func (d *Describer) TargetGroups() {
+	for _, w := range d.Want.TargetGroups {
+		if (w.Type != model.ALBTargets || w.LoadBalancer != "") && d.Makes(w) {
+			d.desiredGroup(w)
+		}
+	}
+}
+
+func (d *Describer) desiredGroup(w model.TargetGroup) {
+	d.put(TypeTargetGroup, w.ID, targetGroupSpec{
+		Name: w.Name, Type: w.Type, Port: w.Port, Protocol: w.Protocol, ProtocolVersion: w.ProtocolVersion,
+		AddressType: w.AddressType, HealthCheck: healthCheckOf(w.HealthCheck), Attributes: settings(w.Attributes),
+		Tags: w.Tags, ControlPort: w.ControlPort,
+	})
+	if w.Binding == nil {
+		return
+	}
+	spec := boundSpec{
+		ARN: targetGroupToken(w.ID), MultiCluster: w.Binding.MultiCluster, Type: w.Type, Protocol: w.Protocol,
+		Service: serviceRef{w.Binding.Service, w.Binding.Port}, NodeSelector: w.Binding.NodeSelector,
+		AddressType: w.AddressType, VPC: d.Opt.VPC,
+	}
+	switch {
+	case d.Want.Held.SecurityGroups:
+		// The rules that a live binding has stay, and are not shown.
+	case w.Binding.Managed:
+		spec.Networking = &networkingSpec{}
+		for _, r := range w.Binding.Networking {
+			spec.Networking.Ingress = append(spec.Networking.Ingress, d.networkingRule(r))
+		}
+	}
+	d.put(TypeBinding, w.ID, bindingSpec{bindingTemplate{bindingMeta{w.Binding.Name, w.Binding.Namespace}, spec}})
+}
+
+func (d *Describer) networkingRule(r model.BindingRule) networkingRule {
+	out := networkingRule{From: []peerSpec{}, Ports: []portSpec{}}
+	for _, p := range r.From {
+		switch {
+		case p.ManagedGroup:
+			out.From = append(out.From, peerSpec{Group: &peerGroup{securityGroupToken(model.ManagedGroupID)}})
+		case p.BackendGroup:
+			out.From = append(out.From, peerSpec{Group: &peerGroup{d.backendGroup()}})
+		default:
+			out.From = append(out.From, peerSpec{IPBlock: &ipBlock{p.CIDR}})
+		}
+	}
+	for _, p := range r.Ports {
+		out.Ports = append(out.Ports, portSpec(p))
+	}
+	return out
+}
+
+func healthCheckOf(h model.HealthCheck) healthCheckSpec {
+	out := healthCheckSpec{
+		Protocol: h.Protocol, Path: h.Path, Interval: h.IntervalSeconds, Timeout: h.TimeoutSeconds,
+		HealthyThreshold: h.HealthyThreshold, UnhealthyThreshold: h.UnhealthyThreshold,
+	}
+	if h.Port != "" {
+		p := intstr.Parse(h.Port)
+		out.Port = &p
+	}
+	if h.HTTPCodes != "" || h.GRPCCodes != "" {
+		out.Matcher = &matcherSpec{h.HTTPCodes, h.GRPCCodes}
+	}
+	return out
+}

@@ -1,0 +1,46 @@
+package draft
+
+import (
+	"fmt"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+)
+
+// attributeDrift returns the wanted attributes that differ from the live ones.
+func attributeDrift(want, have map[string]string) map[string]string {
+	out := map[string]string{}
+	for k, v := range want {
+		if h, ok := have[k]; !ok || !equal.SameAttribute(v, h) {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// PlanAttributes changes the attributes that differ; those of a live resource have to be read
+// first. Attributes that no member sets are left alone. Who asks for the others is in of.
+func (d *Draft) PlanAttributes(a plan.Address, arn string, want, have map[string]string, live bool, after []plan.StepID, blames []finding.Ref, of ...finding.Origin) {
+	if len(want) == 0 {
+		return
+	}
+	if live && have == nil {
+		q := model.AskAttributes{Of: string(a.Kind), ARN: arn}
+		if f := d.Unavailable(q); f != nil {
+			d.ReportUnavailable(*f, fmt.Sprintf("%s keeps its attributes", a), finding.BlocksNothing, of...)
+			return
+		}
+		d.Ask(q)
+		return
+	}
+	drift := attributeDrift(want, have)
+	if len(drift) == 0 {
+		return
+	}
+	d.Add(plan.Step{
+		ID: plan.NewStepID("attributes", a), Address: a, Verb: plan.Update, Do: plan.SetAttributes{Of: a, Values: drift},
+		Changes: ChangesOf("attributes.", drift, have), Why: "attributes differ", After: after, Blames: blames,
+	})
+}

@@ -1,0 +1,57 @@
+package draft
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// IdsOf are the ids of groups as far as they exist.
+func (d *Draft) IdsOf(groups []plan.GroupID) (ids []string, complete bool) {
+	complete = true
+	for _, g := range groups {
+		id := g.ID
+		if id == "" {
+			id = d.Known[g.Address]
+		}
+		if id == "" {
+			complete = false
+			continue
+		}
+		ids = append(ids, id)
+	}
+	return ids, complete
+}
+
+// SubnetFacts are subnets as AWS describes them, in order; false while that is not known. They may be among the answers to
+// a question that was asked for them. Live ones that are kept without being asked for are asked for here, and fault is
+// why there is no answer.
+func (d *Draft) SubnetFacts(ids []string, asked model.AskSubnets) (out []observed.Subnet, known bool, fault *observed.Fault) {
+	q := subnetsByID(ids)
+	for _, id := range ids {
+		for _, key := range []string{asked.Key(), q.Key()} {
+			of := d.Have.Facts.Subnets[key].Candidates
+			if at := slices.IndexFunc(of, func(s observed.Subnet) bool { return s.ID == id }); at >= 0 {
+				out = append(out, of[at])
+				break
+			}
+		}
+	}
+	if len(out) == len(ids) {
+		return out, true, nil
+	}
+	if f := d.Unavailable(q); f != nil {
+		return nil, false, f
+	}
+	if _, asked := d.Have.Facts.Subnets[q.Key()]; !asked {
+		d.Ask(q)
+	}
+	return nil, false, nil
+}
+
+// subnetsByID is the question for subnets that are known by their ids.
+func subnetsByID(ids []string) model.AskSubnets {
+	return model.SubnetQuestion(model.SubnetsNamed{Refs: slices.Sorted(slices.Values(ids))}, "", true)
+}

@@ -1,0 +1,72 @@
+package draft
+
+import (
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// Finalizers are those of the members that stay: which carry one, and the steps that add the others.
+type Finalizers struct {
+	stay    []model.Member
+	claimOf map[finding.Ref]plan.StepID
+}
+
+func NewFinalizers(stay []model.Member) *Finalizers {
+	return &Finalizers{stay: stay, claimOf: map[finding.Ref]plan.StepID{}}
+}
+
+// Claim makes the members carry the finalizer before anything is made for them.
+func (f *Finalizers) Claim(to *Steps) {
+	for _, m := range f.stay {
+		if m.Claimed || m.Deleting {
+			continue
+		}
+		a := plan.Address{Kind: plan.Finalizer, ID: m.Ref.String()}
+		f.claimOf[m.Ref] = to.Add(plan.Step{
+			ID: plan.NewStepID("claim", a), Address: a, Verb: plan.Create,
+			Do:  plan.ClaimFinalizer{Ref: m.Ref, Finalizer: m.Finalizer},
+			Why: "so that what is made for it is removed with it", Blames: []finding.Ref{m.Ref},
+		})
+	}
+}
+
+func (f *Finalizers) claims() []plan.StepID {
+	var out []plan.StepID
+	for _, m := range f.stay {
+		if id, ok := f.claimOf[m.Ref]; ok {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// ClaimsOf are the steps after which something may be made for members.
+func (f *Finalizers) ClaimsOf(members ...finding.Ref) []plan.StepID {
+	var out []plan.StepID
+	for _, m := range members {
+		if id, ok := f.claimOf[m]; ok {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// Holders are the steps after which a member that stays carries the finalizer: none if one does so.
+func (f *Finalizers) Holders() []plan.StepID {
+	for _, m := range f.stay {
+		if m.Claimed && !m.Deleting {
+			return nil
+		}
+	}
+	return f.claims()
+}
+
+// HoldersOf are the steps after which one of several members carries the finalizer: none if one does.
+func (f *Finalizers) HoldersOf(members []finding.Ref) []plan.StepID {
+	claims := f.ClaimsOf(members...)
+	if len(claims) < len(members) {
+		return nil
+	}
+	return claims
+}

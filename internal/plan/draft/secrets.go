@@ -1,0 +1,24 @@
+package draft
+
+import (
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// OtherSecret reports whether a live listener or rule was given another client secret than the desired one.
+func (d *Draft) OtherSecret(arn string, want []model.Action) bool {
+	mark, given := plan.SecretMark(arn, want), d.Have.Facts.Secrets[arn]
+	return mark != "" && given != "" && mark != given
+}
+
+// AssumeSecret notes what a live listener or rule that equals the desired state is taken to have.
+func (d *Draft) AssumeSecret(arn string, want []model.Action) {
+	mark := plan.SecretMark(arn, want)
+	if mark == "" || d.Have.Facts.Secrets[arn] != "" {
+		return
+	}
+	if d.Plan.Secrets == nil {
+		d.Plan.Secrets = map[string]string{}
+	}
+	d.Plan.Secrets[arn] = mark
+}

@@ -1,0 +1,98 @@
+package draft
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// WithRoom removes the last tags of users by key while there are more than AWS accepts, and returns their keys.
+// The tags of a replacement are needed to finish it; the user's come back when these go.
+func WithRoom(tags plan.Tags) (removed []string) {
+	keys := slices.Sorted(maps.Keys(tags))
+	excess := tagsOverLimit(tags, nil)
+	for i := len(keys) - 1; i >= 0 && excess > 0; i-- {
+		if k := keys[i]; !naming.ReservedTag(k) && !strings.HasPrefix(k, "aws:") {
+			delete(tags, k)
+			removed = append(removed, k)
+			excess--
+		}
+	}
+	return removed
+}
+
+// Retag plans the change of a resource's tags, if there is one.
+func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, legacy bool, after []plan.StepID, blames []finding.Ref) plan.StepID {
+	put, remove := d.TagDrift(want, have, legacy)
+	if d.Want.Held.Tags {
+		remove = remove[:min(len(remove), tagsOverLimit(put, have))]
+	}
+	if len(put) == 0 && len(remove) == 0 {
+		return ""
+	}
+	changes := ChangesOf("tags.", put, have)
+	for _, k := range remove {
+		changes = append(changes, plan.Change{Path: "tags." + k, From: have[k]})
+	}
+	return d.Add(plan.Step{
+		ID: plan.NewStepID("tag", a), Address: a, Verb: plan.Update, Changes: changes,
+		Do:  plan.SetTags{Of: a, Put: put, Remove: remove, RemoveFirst: len(have)+len(put) > naming.MaxTags},
+		Why: "tags differ", After: after, Blames: blames,
+	})
+}
+
+// tagsOverLimit is how many tags a resource has too many after put. Held tags leave as many: a new tag of
+// one member does not fail because another cannot be read.
+func tagsOverLimit(put plan.Tags, have map[string]string) int {
+	n := 0
+	for k := range have {
+		if _, also := put[k]; !also && !strings.HasPrefix(k, "aws:") {
+			n++
+		}
+	}
+	return max(0, n+len(put)-naming.MaxTags)
+}
+
+// RetagBelow plans the change of the tags of a listener or rule of a load balancer.
+func (d *Draft) RetagBelow(lb string, a plan.Address, want plan.Tags, have map[string]string, after []plan.StepID, blames []finding.Ref) {
+	if f := d.Unavailable(model.AskRuleTags{ARN: lb}); f != nil {
+		d.ReportUnavailable(*f, "listeners and rules keep their tags", finding.BlocksNothing)
+		return
+	}
+	d.Retag(a, want, have, false, after, blames)
+}
+
+// TagDrift says which tags to put and which to remove. Keys of AWS, keys that another
+// manages and, for removal, keys of the older controller are left alone.
+func (d *Draft) TagDrift(want plan.Tags, have map[string]string, legacy bool) (plan.Tags, []string) {
+	ignored := func(k string) bool {
+		return strings.HasPrefix(k, "aws:") || slices.Contains(d.Opt.ExternalTags, k)
+	}
+	put := plan.Tags{}
+	for k, v := range want {
+		if h, ok := have[k]; !ignored(k) && (!ok || h != v) {
+			put[k] = v
+		}
+	}
+	var remove []string
+	for _, k := range slices.Sorted(maps.Keys(have)) {
+		if _, wanted := want[k]; !wanted && !ignored(k) && !(legacy && naming.LegacyTag(d.Opt.Cluster, k)) {
+			remove = append(remove, k)
+		}
+	}
+	return put, remove
+}
+
+// ChangesOf lists differences of two maps for people.
+func ChangesOf(prefix string, put map[string]string, have map[string]string) []plan.Change {
+	var out []plan.Change
+	for _, k := range slices.Sorted(maps.Keys(put)) {
+		out = append(out, plan.Change{Path: prefix + k, From: have[k], To: put[k]})
+	}
+	return out
+}

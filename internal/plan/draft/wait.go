@@ -1,0 +1,74 @@
+package draft
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// When to look again at what another service of AWS did not answer.
+const (
+	OutageWait  = 30 * time.Second
+	MissingWait = time.Minute
+	DeniedWait  = 5 * time.Minute
+)
+
+// Waits take as long as health checks need by their settings and a margin, in which pods start and
+// are registered. None takes longer than the maximum.
+const (
+	WaitMargin  = 2 * time.Minute
+	LongestWait = 5 * time.Minute
+)
+
+// How often targets are asked for their health: often at first, then ever more rarely.
+const (
+	FirstPoll = 3 * time.Second
+	LastPoll  = 20 * time.Second
+)
+
+// PollAfter is when to look again at what has been waited for so long.
+func PollAfter(waited time.Duration) time.Duration {
+	return min(max(FirstPoll, waited/4), LastPoll)
+}
+
+// Wait returns the Wait of what the key identifies, or a zero one when its deadline has passed.
+// Whoever makes plans remembers how long each key has been waited for: see Plan.Waiting.
+func (st *Steps) Wait(key, what string, deadline time.Duration) plan.Wait {
+	if !st.waiting[key] {
+		st.waiting[key] = true
+		st.Plan.Waiting = append(st.Plan.Waiting, key)
+	}
+	waited := st.waited[key]
+	if waited >= deadline {
+		return plan.Wait{}
+	}
+	return plan.Wait{For: what, Again: min(PollAfter(waited), deadline-waited), Deadline: deadline}
+}
+
+// WaitKey identifies what is waited for.
+func WaitKey(what string, parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d %s", len(p), p)
+	}
+	return what + " " + hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// Expired reports that a deadline has passed and that requests go to targets that are not healthy.
+func (d *Draft) Expired(of finding.Origin, members []finding.Ref, what string, groups []model.GroupRef, deadline time.Duration) {
+	object := of.Object
+	if object.IsZero() && len(members) > 0 {
+		object = members[0]
+	}
+	d.Found.Add(finding.Finding{
+		Object: object, Field: of.Field, Reason: finding.WaitExpired, Severity: finding.Warning,
+		Message: fmt.Sprintf("%s has no healthy targets, or has targets whose first health checks are not over, after %s; %s forwards requests to it all the same",
+			plan.TargetGroupsText(groups), deadline, what),
+		Fix: "check the pods of the Service and the path, port and success codes of the health check",
+	})
+}

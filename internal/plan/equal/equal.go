@@ -1,0 +1,309 @@
+package equal
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// The comparisons of this file say when a live value needs no write. They follow what AWS treats
+// as the same, so that a cluster that is taken over is left alone.
+
+// SameAttribute compares two attribute values as AWS does: booleans whatever their case, whole numbers by
+// value, anything else as text.
+func SameAttribute(a, b string) bool {
+	if a == b || strings.EqualFold(a, b) && (strings.EqualFold(a, "true") || strings.EqualFold(a, "false")) {
+		return true
+	}
+	x, errX := strconv.ParseInt(a, 10, 64)
+	y, errY := strconv.ParseInt(b, 10, 64)
+	return errX == nil && errY == nil && x == y
+}
+
+// SameSet reports whether two lists hold the same members, whatever their order and repetition.
+func SameSet(a, b []string) bool {
+	return slices.Equal(SortedUnique(a), SortedUnique(b))
+}
+
+func SortedUnique(in []string) []string {
+	out := slices.Clone(in)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Resolver turns a reference to a target group into the ARN of a live group, "" if there is none
+// yet.
+type Resolver func(model.GroupRef) string
+
+// SameActions reports whether the wanted actions are what the live ones are.
+func SameActions(want, have []model.Action, arn Resolver) bool {
+	return slices.EqualFunc(want, have, func(w, h model.Action) bool { return sameAction(w, h, arn) })
+}
+
+func sameAction(want, have model.Action, arn Resolver) bool {
+	switch w := want.(type) {
+	case model.Forward:
+		h, ok := have.(model.Forward)
+		return ok && SameForward(w, h, arn)
+	case model.Redirect:
+		h, ok := have.(model.Redirect)
+		return ok && NormalRedirect(w) == NormalRedirect(h)
+	case model.FixedResponse:
+		h, ok := have.(model.FixedResponse)
+		return ok && w == h
+	case model.AuthOIDC:
+		h, ok := have.(model.AuthOIDC)
+		// AWS never returns the client secret, so it is not compared.
+		return ok && sameAuth(w.AuthCommon, h.AuthCommon) && w.Issuer == h.Issuer &&
+			w.AuthorizationEndpoint == h.AuthorizationEndpoint && w.TokenEndpoint == h.TokenEndpoint &&
+			w.UserInfoEndpoint == h.UserInfoEndpoint && w.ClientID == h.ClientID
+	case model.AuthCognito:
+		h, ok := have.(model.AuthCognito)
+		return ok && sameAuth(w.AuthCommon, h.AuthCommon) && w.UserPoolARN == h.UserPoolARN &&
+			w.ClientID == h.ClientID && w.Domain == h.Domain
+	case model.ValidateJWT:
+		h, ok := have.(model.ValidateJWT)
+		return ok && w.JWKSEndpoint == h.JWKSEndpoint && w.Issuer == h.Issuer &&
+			SameSet(claimKeys(w.Claims), claimKeys(h.Claims))
+	}
+	return false
+}
+
+// claimKeys are texts that differ where claims do. The order of values means nothing: a token needs one of them.
+func claimKeys(claims []model.JWTClaim) []string {
+	var out []string
+	for _, c := range claims {
+		out = append(out, string(appendSet(appendText(appendText(nil, c.Format), c.Name), c.Values, false)))
+	}
+	return out
+}
+
+func sameAuth(a, b model.AuthCommon) bool {
+	return a.OnUnauthenticated == b.OnUnauthenticated && a.Scope == b.Scope && a.SessionCookie == b.SessionCookie &&
+		a.SessionTimeout == b.SessionTimeout && maps.Equal(a.ExtraParams, b.ExtraParams)
+}
+
+// NormalRedirect fills in what AWS puts in place of unset fields.
+func NormalRedirect(r model.Redirect) model.Redirect {
+	r.Host = cmp.Or(r.Host, "#{host}")
+	r.Path = cmp.Or(r.Path, "/#{path}")
+	r.Port = cmp.Or(r.Port, "#{port}")
+	r.Protocol = cmp.Or(r.Protocol, "#{protocol}")
+	if !r.DropQuery {
+		r.Query = cmp.Or(r.Query, "#{query}")
+	}
+	return r
+}
+
+// Weight is a target group's weight as AWS reads it: 1 where none is given.
+func Weight(w *int32) int32 {
+	if w == nil {
+		return 1
+	}
+	return *w
+}
+
+// SameForward compares where requests go in which parts. A target group that is named several times
+// gets its weights together, and a single one gets everything, whatever its weight.
+func SameForward(want, have model.Forward, arn Resolver) bool {
+	w, known := Shares(want, arn)
+	h, _ := Shares(have, func(g model.GroupRef) string { return g.ARN })
+	if !known || len(w) != len(h) {
+		return false
+	}
+	for a, n := range w {
+		if m, ok := h[a]; !ok || len(w) > 1 && m != n {
+			return false
+		}
+	}
+	return want.Stickiness == nil || sameStickiness(want.Stickiness, have.Stickiness)
+}
+
+// Shares are the weights by ARN; known is false if a group has no ARN yet.
+func Shares(f model.Forward, arn Resolver) (out map[string]int32, known bool) {
+	out, known = map[string]int32{}, true
+	for _, g := range f.Groups {
+		a := arn(g.Group)
+		known = known && a != ""
+		out[a] += Weight(g.Weight)
+	}
+	return out, known
+}
+
+func sameStickiness(a, b *model.GroupStickiness) bool {
+	on := func(s *model.GroupStickiness) bool { return s != nil && s.Enabled != nil && *s.Enabled }
+	if on(a) != on(b) {
+		return false
+	}
+	if !on(a) {
+		return true
+	}
+	d := func(s *model.GroupStickiness) int32 {
+		if s.Duration == nil {
+			return 0
+		}
+		return *s.Duration
+	}
+	return d(a) == d(b)
+}
+
+// SameConditions compares condition lists: the order of conditions and of values means nothing to
+// an ALB.
+func SameConditions(a, b []model.Condition) bool { return ConditionsKey(a) == ConditionsKey(b) }
+
+// ConditionsKey is the same text for condition lists that mean the same, and for no others.
+func ConditionsKey(cs []model.Condition) string {
+	if len(cs) == 1 {
+		return string(appendCondition(nil, cs[0]))
+	}
+	keys := make([]string, 0, len(cs))
+	for _, c := range cs {
+		keys = append(keys, string(appendCondition(nil, c)))
+	}
+	slices.Sort(keys)
+	return strings.Join(keys, "")
+}
+
+func appendCondition(to []byte, c model.Condition) []byte {
+	switch c := c.(type) {
+	case model.HostHeader:
+		return appendSet(appendSet(append(to, 'h'), c.Values, true), c.Regex, false)
+	case model.PathPattern:
+		return appendSet(appendSet(append(to, 'p'), c.Values, false), c.Regex, false)
+	case model.HTTPHeader:
+		return appendSet(appendSet(appendText(append(to, 'n'), strings.ToLower(c.Name)), c.Values, false), c.Regex, false)
+	case model.RequestMethod:
+		return appendSet(append(to, 'm'), c.Values, false)
+	case model.QueryString:
+		var pairs []string
+		for _, p := range c.Pairs {
+			pairs = append(pairs, string(appendText(appendText(nil, p.Key), p.Value)))
+		}
+		return appendSet(append(to, 'q'), pairs, false)
+	case model.SourceIP:
+		return appendSet(append(to, 's'), c.CIDRs, true)
+	}
+	return append(to, '?')
+}
+
+// appendSet writes how many different texts there are, and these in order.
+func appendSet(to []byte, texts []string, fold bool) []byte {
+	if fold && slices.ContainsFunc(texts, func(s string) bool { return strings.ToLower(s) != s }) {
+		texts = slices.Clone(texts)
+		for i := range texts {
+			texts[i] = strings.ToLower(texts[i])
+		}
+	}
+	if len(texts) > 1 {
+		texts = SortedUnique(texts)
+	}
+	to = append(strconv.AppendInt(to, int64(len(texts)), 10), ' ')
+	for _, s := range texts {
+		to = appendText(to, s)
+	}
+	return to
+}
+
+// appendText writes a text so that its end is unambiguous.
+func appendText(to []byte, s string) []byte {
+	return append(append(strconv.AppendInt(to, int64(len(s)), 10), ':'), s...)
+}
+
+func SameTransforms(a, b []model.Transform) bool {
+	byKind := func(ts []model.Transform) []model.Transform {
+		ts = slices.Clone(ts)
+		slices.SortStableFunc(ts, func(x, y model.Transform) int { return cmp.Compare(x.Kind, y.Kind) })
+		return ts
+	}
+	return slices.EqualFunc(byKind(a), byKind(b), func(x, y model.Transform) bool {
+		return x.Kind == y.Kind && slices.Equal(x.Rewrites, y.Rewrites)
+	})
+}
+
+// PlaceKey is the same for conditions with the same hosts and paths, whatever else they ask for: the
+// match that keeps a held rule's live action.
+func PlaceKey(cs []model.Condition) string {
+	r := model.Rule{Conditions: cs}
+	paths := r.Paths()
+	if len(paths) == 0 {
+		paths = []string{"/*"}
+	}
+	return string(appendSet(appendSet(nil, r.Hosts(), true), paths, false))
+}
+
+func PlaceOfLive(r *observed.Rule) string { return PlaceKey(r.Conditions) }
+
+// SameSelector compares node selectors; none and an empty one differ, as they select differently.
+func SameSelector(a, b *metav1.LabelSelector) bool {
+	if (a == nil) != (b == nil) {
+		return false
+	}
+	return a == nil || metav1.FormatLabelSelector(a) == metav1.FormatLabelSelector(b)
+}
+
+// SameMutualAuth reports whether a live setting is what is asked for. A desired state that says nothing accepts what is there.
+func SameMutualAuth(want, have *model.MutualAuth) bool {
+	mode := func(m *model.MutualAuth) string {
+		if m == nil || m.Mode == "" {
+			return Off
+		}
+		return m.Mode
+	}
+	if want == nil {
+		return true
+	}
+	if mode(want) != mode(have) {
+		return false
+	}
+	if mode(want) != "verify" {
+		return true
+	}
+	flag := func(b *bool) bool { return b != nil && *b }
+	return want.TrustStore == have.TrustStore && flag(want.IgnoreExpiry) == flag(have.IgnoreExpiry) &&
+		cmp.Or(want.AdvertiseCA, "off") == cmp.Or(have.AdvertiseCA, "off")
+}
+
+// The modes that mean something here: AWS checks client certificates, or ignores them.
+const (
+	Verify = "verify"
+	Off    = "off"
+)
+
+// EachForward calls f for each target group to which listeners forward, by ARN.
+func EachForward(ls []observed.Listener, f func(arn string)) {
+	note := func(as []model.Action) {
+		if to := ForwardOf(as); to != nil {
+			for _, g := range to.Groups {
+				if g.Group.ARN != "" {
+					f(g.Group.ARN)
+				}
+			}
+		}
+	}
+	for _, l := range ls {
+		note(l.Default)
+		for _, r := range l.Rules {
+			note(r.Actions)
+		}
+	}
+}
+
+func ForwardOf(as []model.Action) *model.Forward {
+	if len(as) == 0 {
+		return nil
+	}
+	f, ok := as[len(as)-1].(model.Forward)
+	if !ok {
+		return nil
+	}
+	return &f
+}
+
+func RefText(r model.GroupRef) string { return r.ID + r.Name + r.ARN }

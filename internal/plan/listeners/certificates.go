@@ -1,0 +1,76 @@
+package listeners
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// addCertificates attaches additional certificates, before anything relies on them.
+func (p *Planner) addCertificates(a plan.Address, after []plan.StepID) []plan.StepID {
+	if p.l.Desired.TLS == nil || p.l.Certs.AttachedUnavailable {
+		return nil
+	}
+	var live []string
+	if p.l.Live != nil {
+		live = p.l.Live.Certificates
+	}
+	placed := slices.Collect(maps.Values(p.l.Certs.Places))
+	var steps []plan.StepID
+	for _, arn := range p.l.Certs.Extra {
+		if !slices.Contains(live, arn) && !slices.Contains(placed, arn) {
+			steps = append(steps, p.addCertificate("certificate", a, arn, "hosts of the listener need it", after))
+		}
+	}
+	return steps
+}
+
+func (p *Planner) addCertificate(what string, a plan.Address, arn, why string, after []plan.StepID) plan.StepID {
+	return p.Add(plan.Step{
+		ID: plan.NewStepID(what, a, arn), Address: a, Verb: plan.Update, Do: plan.AddCertificate{Listener: a, ARN: arn},
+		Changes: []plan.Change{{Path: "certificates", To: arn}}, Why: why, After: after, Blames: p.certificateOwners(arn),
+	})
+}
+
+// removeCertificates detaches certificates, once others are in their place. The default one is not
+// taken from the list before another is the default.
+func (p *Planner) removeCertificates(a plan.Address, after []plan.StepID) []plan.StepID {
+	if p.l.Desired.TLS == nil || p.l.Live == nil || p.l.Certs.AttachedUnavailable {
+		return nil
+	}
+	if modify := plan.NewStepID("modify", a); p.l.Live.Certificate != p.l.Certs.Default && p.Planned(modify) {
+		after = append(slices.Clone(after), modify)
+	}
+	var steps []plan.StepID
+	for _, arn := range p.l.Live.Certificates {
+		if !slices.Contains(p.l.Certs.Extra, arn) {
+			id := p.Add(plan.Step{
+				ID: plan.NewStepID("uncertificate", a, arn), Address: a, Verb: plan.Update, Do: plan.RemoveCertificate{Listener: a, ARN: arn},
+				Changes: []plan.Change{{Path: "certificates", From: arn}}, Why: "no object asks for it any more", After: after, Blames: p.l.Desired.Members,
+			})
+			steps = append(steps, id)
+			if next := p.l.Certs.Places[arn]; next != "" {
+				// It is another step than the one that AWS has refused, and so does not wait for its turn.
+				steps = append(steps, p.addCertificate("succeed", a, next, "AWS has no room for both; it takes the place of "+arn, []plan.StepID{id}))
+			}
+		}
+	}
+	return steps
+}
+
+// certificateOwners are the members that named a certificate, or all of the listener.
+func (p *Planner) certificateOwners(arn string) []finding.Ref {
+	var out []finding.Ref
+	for _, c := range p.l.Desired.TLS.Certificates {
+		if c, ok := c.(model.CertARNs); ok && slices.Contains(c.ARNs, arn) {
+			out = append(out, c.Member)
+		}
+	}
+	if len(out) == 0 {
+		return p.l.Desired.Members
+	}
+	return out
+}

@@ -1,0 +1,60 @@
+package listeners
+
+import (
+	"fmt"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// resolveMutualAuth finds the trust store that is given by name. While there is none, or AWS does not
+// say which, a listener that checks clients goes on with the store that it has, and a new one is not
+// made, as it would admit every client. A live one that checks no client is served as it is, but for the
+// members that ask for the check: they are returned, and their rules are held.
+func (lr *Resolver) resolveMutualAuth(l *resolved.Listener) (blocked []finding.Ref) {
+	desired := l.Desired.TLS.MutualAuth
+	if desired == nil {
+		if lr.Opt.EnhancedDefaults && l.Live != nil && l.Live.MutualAuth != nil {
+			l.Mutual = &model.MutualAuth{Mode: equal.Off}
+		}
+		return nil
+	}
+	m := *desired
+	m.Of, m.Members = finding.Origin{}, nil
+	l.Mutual = &m
+	if !desired.ByName() {
+		return nil
+	}
+	arn, asked := lr.Have.Facts.TrustStores[desired.TrustStore]
+	if arn != "" {
+		m.TrustStore = arn
+		return nil
+	}
+	l.Mutual = nil
+	checks := l.Live != nil && l.Live.MutualAuth != nil && l.Live.MutualAuth.Mode == equal.Verify
+	switch {
+	case l.Live == nil, l.Live.Protocol != l.Desired.Protocol(), !checks && len(desired.Members) == 0:
+		l.Make = false
+	case checks:
+		l.Mutual = l.Live.MutualAuth
+	default:
+		l.Mutual, blocked = l.Live.MutualAuth, desired.Members
+	}
+	q := model.TrustStoreQuestion(lr.Want.LoadBalancer.Listeners)
+	f := lr.Unavailable(q)
+	switch {
+	case f != nil:
+		lr.ReportUnavailable(*f, fmt.Sprintf("port %d keeps its client certificate settings", l.Desired.Port), finding.BlocksListener, desired.Of)
+	case !asked:
+		lr.Ask(q)
+	default:
+		lr.Found.Add(finding.Finding{
+			Object: lr.Blameable(desired.Of.Object), Field: desired.Of.Field, Reason: finding.TrustStoreNotFound,
+			Message: fmt.Sprintf("no trust store is named %q; port %d keeps its client certificate settings", desired.TrustStore, l.Desired.Port),
+			Fix:     "correct the name, or create the trust store", Blocks: finding.BlocksListener,
+		})
+	}
+	return blocked
+}

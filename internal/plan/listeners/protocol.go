@@ -1,0 +1,92 @@
+package listeners
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
+)
+
+// noALPN is AWS's word for no ALPN policy, which a listener has unless set otherwise.
+const noALPN = "None"
+
+// alpn is the ALPN policy to set, empty to leave the live one.
+func (p *Planner) alpn() string {
+	if p.l.Desired.TLS.ALPN == "" && p.Opt.EnhancedDefaults && p.l.Live != nil && p.l.Live.ALPN != "" {
+		return noALPN
+	}
+	return p.l.Desired.TLS.ALPN
+}
+
+// changeFirst plans what has to be changed of a live listener before its certificates and rules are. A
+// listener of a network load balancer has no rules, and another protocol goes with other target groups,
+// so that all of it changes in one call.
+func (p *Planner) changeFirst(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
+	if !p.l.Network() {
+		return p.secureFirst(settings, after)
+	}
+	p.resolveDefault()
+	return p.modifyListener(settings, after)
+}
+
+// secureFirst makes a plain listener serve TLS before anything else is done to it, since only TLS
+// listeners take further certificates and rules that authenticate. What follows is planned for the
+// listener as it is then.
+func (p *Planner) secureFirst(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
+	if p.l.Live == nil || p.l.Desired.TLS == nil || p.l.Live.Protocol == settings.Protocol {
+		return nil
+	}
+	settings.Default = p.l.Live.Default
+	id := p.changeProtocol(settings, after)
+	live := *p.l.Live
+	live.Protocol, live.Policy, live.Certificate, live.MutualAuth = settings.Protocol, settings.Policy, settings.Certificate, settings.MutualAuth
+	p.l.Live = &live
+	return []plan.StepID{id}
+}
+
+// plainLast reports whether a TLS listener that is to be a plain one has to stay as it is until its rules
+// are changed, because some of them do what only TLS listeners can.
+func plainLast(l *resolved.Listener) bool {
+	if l.Live == nil || l.Desired.TLS != nil || l.Network() || l.Live.Protocol == l.Desired.Protocol() {
+		return false
+	}
+	return needsTLS(l.Live.Default) || slices.ContainsFunc(l.Live.Rules, func(r observed.Rule) bool { return needsTLS(r.Actions) })
+}
+
+func needsTLS(actions []model.Action) bool {
+	return slices.ContainsFunc(actions, func(a model.Action) bool {
+		switch a.(type) {
+		case model.AuthOIDC, model.AuthCognito, model.ValidateJWT:
+			return true
+		}
+		return false
+	})
+}
+
+func (p *Planner) changeProtocol(settings plan.ListenerSettings, after []plan.StepID) plan.StepID {
+	a := p.l.Address()
+	return p.Add(plan.Step{
+		ID: plan.NewStepID("protocol", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: settings},
+		Changes: []plan.Change{{Path: "protocol", From: p.l.Live.Protocol, To: settings.Protocol}},
+		Why:     "the listener differs", Impact: plan.BriefImpact, After: slices.Clone(after), Blames: p.l.Desired.Members,
+	})
+}
+
+// changeLater changes a listener to another protocol, and with it to other target groups, when these have targets.
+func (p *Planner) changeLater(settings plan.ListenerSettings, changes []plan.Change, wait plan.Wait, after []plan.StepID) plan.StepID {
+	a := p.l.Address()
+	p.WaitForTargets(p.l.Desired.DefaultOf, p.l.Desired.Members, fmt.Sprintf("the protocol of port %d", p.l.Desired.Port), wait)
+	id := p.Add(plan.Step{
+		ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update, Wait: wait,
+		Do:      plan.ModifyListener{Listener: a, Settings: settings.With(p.l.Defaults)},
+		Changes: append(changes, plan.Change{Path: "default", From: plan.ActionsText(p.l.Live.Default), To: plan.ActionsText(p.l.Defaults)}),
+		Why:     "the listener differs", Impact: plan.BriefImpact, Blames: p.l.Desired.Members,
+		After: append(slices.Clone(after), rules.GroupSteps(p.l.Defaults, p.groups)...),
+	})
+	p.Freed(p.l.Live.Default, id)
+	return id
+}

@@ -1,0 +1,172 @@
+package listeners
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/certificates"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// Resolver settles what desired listeners and their rules are to be. It notes which target groups
+// are kept.
+type Resolver struct {
+	*owners.TargetGroups
+	*draft.Usage
+	certs *certificates.Choice
+	held  *owners.Retention
+	keys  owners.LiveKeys
+}
+
+// NewResolver returns what settles listeners of a stack.
+func NewResolver(tg *owners.TargetGroups, u *draft.Usage, certs *certificates.Choice, held *owners.Retention, keys owners.LiveKeys) *Resolver {
+	return &Resolver{tg, u, certs, held, keys}
+}
+
+// Resolve settles one listener of a load balancer.
+func (lr *Resolver) Resolve(lb *resolved.LoadBalancer, w model.Listener) resolved.Listener {
+	l := resolved.Listener{LB: lb, Desired: w, Make: true, Live: lb.LiveListener(w.Port)}
+	var blocked []finding.Ref
+	if w.TLS != nil && !(l.Network() && w.DefaultHeld != 0) {
+		l.Certs = lr.certs.Resolve(w, l.Live)
+		blocked = l.Certs.Blocked
+		if l.Certs.Default == "" {
+			l.Make = false
+			if !l.Certs.Coming && !l.Certs.Withdrawn() {
+				lr.uncertified(w, l.Live, blocked)
+			}
+		}
+		blocked = append(slices.Clone(blocked), lr.resolveMutualAuth(&l)...)
+	}
+	lr.resolveRules(&l, blocked)
+	if l.Network() && l.Desired.DefaultHeld != 0 {
+		l.Make = false // it is all of the listener, which cannot answer on its own in the meantime
+	}
+	return l
+}
+
+// StopDanglingRedirects leaves a listener as it is that would redirect everything to a port on which
+// nothing listens with TLS, and which this plan does not make.
+func StopDanglingRedirects(listeners []resolved.Listener) {
+	for i := range listeners {
+		l := &listeners[i]
+		port := RedirectPort(l.Defaults)
+		if !l.RedirectsAll || port == 0 {
+			continue
+		}
+		if !slices.ContainsFunc(listeners, func(o resolved.Listener) bool {
+			return o.Desired.Port == port && (o.Make && o.Desired.TLS != nil || !o.Make && o.Live != nil && o.Live.Protocol == "HTTPS")
+		}) {
+			l.Make = false
+		}
+	}
+}
+
+// uncertified reports a secure listener that has no certificate to serve. It waits while the
+// certificates are still to be asked for.
+func (lr *Resolver) uncertified(w model.Listener, live *observed.Listener, blocked []finding.Ref) {
+	if len(blocked) > 0 || len(lr.Plan.Asks) > 0 || len(w.Members) == 0 {
+		return
+	}
+	lr.Found.Add(finding.Finding{
+		Object: w.Members[0], Field: naming.SettingName(lr.Want.ID.Kind, "certificate-arn"), Reason: finding.CertificateMissing,
+		Message: fmt.Sprintf("port %d serves %s, but no certificate is given and there is no host to find one by; %s", w.Port, w.Protocol(), certificates.WithoutCertificate(w, live, false)),
+		Fix:     certificates.CertificateWay(lr.Want.ID, w.TLS) + ", or give the rules a host", Blocks: finding.BlocksMember, Port: w.Port,
+	})
+}
+
+func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
+	l.Defaults = l.Desired.Default
+	l.OwnDefault = !l.Desired.DefaultOf.Object.IsZero()
+	for _, a := range l.Desired.Default {
+		if _, ok := a.(model.Redirect); ok && len(l.Desired.Rules) == 0 {
+			l.RedirectsAll = true
+		}
+	}
+	if l.OwnDefault && slices.Contains(blocked, l.Desired.DefaultOf.Object) || lr.unresolved(l.Desired.Default, l.Desired.DefaultOf) {
+		l.Desired.DefaultHeld |= model.HeldInvalid
+	}
+	if l.Desired.DefaultHeld != 0 {
+		l.OwnDefault = false
+		l.Defaults = []model.Action{plan.NotFound}
+		if l.Live != nil {
+			l.Defaults = l.Live.Default
+		}
+	}
+	l.Defaults = lr.Resolved(l.Defaults)
+	for _, r := range l.Desired.Rules {
+		if r.Held.Has(model.HeldInvalid) || slices.Contains(blocked, r.Member) || lr.unresolved(r.Actions, r.Origin) {
+			r.Held |= model.HeldInvalid
+		}
+		p := resolved.Rule{Desired: r, Written: r.Actions}
+		if !p.Held() {
+			p.Desired.Actions = lr.Resolved(p.Desired.Actions)
+		}
+		l.Rules = append(l.Rules, p)
+	}
+	lr.leaveOut(l)
+	taken := lr.holdRules(l)
+	for i := range l.Rules {
+		l.Rules[i].Desired.Actions = lr.Resolved(l.Rules[i].Desired.Actions)
+	}
+	lr.held.RetainRules(l, taken)
+	lr.reportUnreachable(l)
+	lr.Keep(l.Defaults)
+	for _, r := range l.Rules {
+		if r.Held() {
+			lr.Keep(r.Desired.Actions)
+		}
+	}
+}
+
+// unresolved reports whether an action names a target group that does not exist, or that another
+// namespace owns, and adds the finding. One given by ARN is taken to exist unless AWS says otherwise.
+func (lr *Resolver) unresolved(actions []model.Action, of finding.Origin) bool {
+	missing := false
+	for _, a := range actions {
+		f, ok := a.(model.Forward)
+		if !ok {
+			continue
+		}
+		for _, g := range f.Groups {
+			q := model.AskTargetGroup{Ref: cmp.Or(g.Group.Name, g.Group.ARN)}
+			if f := lr.Unavailable(q); f != nil {
+				if g.Group.Name != "" {
+					missing = true
+					lr.ReportUnavailable(*f, fmt.Sprintf("target group %q is not found, and the rule stays as it is", q.Ref), finding.BlocksRule, of)
+				}
+				continue
+			}
+			have, asked := lr.Have.Facts.TargetGroups[q.Ref]
+			key := "targetGroupName"
+			if g.Group.Name == "" {
+				key = "targetGroupARN"
+			}
+			switch {
+			case asked && have == "" || !asked && g.Group.Name != "":
+				missing = true
+				lr.Found.Add(finding.Finding{
+					Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotFound,
+					Message: fmt.Sprintf("target group %q does not exist; what names it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
+					Fix:     "correct " + key + ", or create the target group", Blocks: finding.BlocksRule,
+				})
+			case g.Group.ID == "" && lr.OwnedElsewhere(cmp.Or(have, g.Group.ARN), of.Object.Namespace):
+				missing = true
+				lr.Found.Add(finding.Finding{
+					Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotOwned,
+					Message: fmt.Sprintf("target group %q belongs to another namespace; what names it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
+					Fix:     "name a Service, or correct " + key, Blocks: finding.BlocksRule,
+				})
+			}
+		}
+	}
+	return missing
+}

@@ -1,0 +1,238 @@
+package listeners
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/traffic"
+)
+
+// RemoveForeignMembers deletes rules of a retained listener that are no retained object's.
+func (p *Planner) RemoveForeignMembers(after []plan.StepID) {
+	if p.l.StrangeDefault {
+		a := plan.Address{Kind: plan.Listener, ID: p.l.Live.ARN}
+		to := []model.Action{plan.NotFound}
+		p.Freed(p.l.Live.Default, p.Add(plan.Step{
+			ID: plan.NewStepID("default", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: plan.ListenerSettings{
+				Port: p.l.Live.Port, Protocol: p.l.Live.Protocol, Policy: p.l.Live.Policy, ALPN: p.l.Live.ALPN, Certificate: p.l.Live.Certificate, MutualAuth: p.l.Live.MutualAuth, Default: to,
+			}},
+			Changes: []plan.Change{{Path: "default", From: plan.ActionsText(p.l.Live.Default), To: plan.ActionsText(to)}},
+			Why:     "no object asks for the default action any more", After: after, Blames: p.Members(),
+		}))
+	}
+	// From the last one up, so that none of them gets requests that another one has answered until then.
+	var last plan.StepID
+	for _, r := range slices.Backward(p.l.ForeignMembers) {
+		a := plan.RuleAddress(r.ARN)
+		p.RuleOwners[r.ARN] = p.OwnersOf(r.Actions)
+		last = p.Add(plan.Step{
+			ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteRule{ARN: r.ARN}, Impact: plan.DeleteImpact,
+			Why: "no object asks for the rule any more", After: append(slices.Clone(after), last), Blames: p.Members(),
+		})
+		p.Freed(r.Actions, last)
+	}
+}
+
+// RedirectPort is the port of the load balancer to which actions send the clients of a listener; 0 if
+// they do not.
+func RedirectPort(actions []model.Action) int32 {
+	if len(actions) != 1 {
+		return 0
+	}
+	to, ok := actions[0].(model.Redirect)
+	port, err := strconv.ParseInt(to.Port, 10, 32)
+	if !ok || err != nil || to.Protocol != "HTTPS" || to.Host != "" && to.Host != "#{host}" {
+		return 0
+	}
+	return int32(port)
+}
+
+// Planner makes one listener with its certificates and rules, and notes what is freed by that.
+type Planner struct {
+	*traffic.Traffic
+	*draft.Usage
+	*draft.Finalizers
+	keys   owners.LiveKeys
+	opened map[int32]plan.StepID    // steps that open ports
+	groups map[string][]plan.StepID // steps that make target groups
+	l      *resolved.Listener
+}
+
+// NewPlanner returns the planner of a listener. opened are the steps that open ports, groups those that make target groups.
+func NewPlanner(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owners.LiveKeys, opened map[int32]plan.StepID, groups map[string][]plan.StepID, l *resolved.Listener) *Planner {
+	return &Planner{t, u, f, keys, opened, groups, l}
+}
+
+// Plan makes the listener fit after the steps that make its load balancer.
+func (p *Planner) Plan(lb []plan.StepID) []plan.StepID {
+	a := p.l.Address()
+	tags := p.Tags(a.ID, p.l.Desired.Tags)
+	settings := plan.ListenerSettings{Port: p.l.Desired.Port, Protocol: p.l.Desired.Protocol(), Default: p.l.Defaults}
+	if t := p.l.Desired.TLS; t != nil {
+		settings.Policy, settings.ALPN, settings.Certificate, settings.MutualAuth = t.Policy, p.alpn(), p.l.Certs.Default, p.l.Mutual
+	}
+	var steps []plan.StepID
+	var made []plan.StepID // the listener itself, for everything on it
+	final, last := settings, plainLast(p.l)
+	if last {
+		settings.Protocol, settings.Policy, settings.ALPN = p.l.Live.Protocol, p.l.Live.Policy, p.l.Live.ALPN
+		settings.Certificate, settings.MutualAuth = p.l.Live.Certificate, p.l.Live.MutualAuth
+	}
+	// A new listener of a load balancer that has clients must not answer with its default backend
+	// what its rules, which come one by one, are for.
+	veiled := p.l.LB.Live != nil && p.l.Live == nil && len(p.l.Rules) > 0 && equal.ForwardOf(p.l.Defaults) != nil
+	if p.l.Live == nil {
+		first := settings
+		if veiled {
+			first.Default = []model.Action{plan.HeldAnswer}
+		}
+		id := p.createListener(first, tags, append(slices.Clone(lb), rules.GroupSteps(p.l.Defaults, p.groups)...))
+		made = []plan.StepID{id}
+		steps = append(steps, id)
+	} else {
+		if p.Opt.RuleTags {
+			p.RetagBelow(p.l.LB.Live.ARN, a, tags, p.l.Live.Tags, lb, p.l.Desired.Members)
+		}
+		made = p.changeFirst(settings, lb)
+		steps = append(steps, made...)
+		p.PlanAttributes(a, p.l.Live.ARN, p.l.Attributes(), p.l.Live.Attributes, true, append(slices.Clone(lb), made...), p.l.Desired.Members, p.l.Desired.AttributesOf...)
+	}
+	certificates := p.addCertificates(a, made)
+	steps = append(steps, certificates...)
+	// New rules come before a default action that gives something up, and deletions after one
+	// that takes something over.
+	middle := func(after []plan.StepID) []plan.StepID {
+		if veiled {
+			return []plan.StepID{p.Add(plan.Step{
+				ID: plan.NewStepID("default", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: settings},
+				Changes: []plan.Change{{Path: "default", From: plan.ActionsText([]model.Action{plan.HeldAnswer}), To: plan.ActionsText(p.l.Defaults)}},
+				Why:     "all rules are in place", After: append(slices.Clone(after), made...), Blames: p.l.Desired.Members,
+			})}
+		}
+		if p.l.Live == nil || p.l.Network() {
+			return nil
+		}
+		return p.modifyListener(settings, append(slices.Clone(lb), after...))
+	}
+	if p.l.Live != nil && !p.l.Network() {
+		p.resolveDefault()
+	}
+	rules := rules.Rollout{Traffic: p.Traffic, Usage: p.Usage, Finalizers: p.Finalizers, Keys: p.keys, L: p.l}
+	steps = append(steps, rules.Plan(made, p.groups, middle)...)
+	if last {
+		steps = append(steps, p.changeProtocol(final, steps))
+	}
+	return append(steps, p.removeCertificates(a, append(made, certificates...))...)
+}
+
+// createListener makes a listener, once clients may reach its port.
+func (p *Planner) createListener(settings plan.ListenerSettings, tags plan.Tags, after []plan.StepID) plan.StepID {
+	a, why := p.l.Address(), "objects listen on this port"
+	if g := p.DesiredGroups[p.l.Desired.Target()]; g != nil && g.Type == model.ALBTargets {
+		why = fmt.Sprintf("it leads to port %d", g.Port)
+	}
+	id := p.Add(plan.Step{
+		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
+		Do:  plan.CreateListener{LoadBalancer: p.l.LB.Address(), Settings: settings, Tags: p.RuleTags(tags)},
+		Why: why, Blames: p.l.Desired.Members,
+		After: slices.Concat(after, []plan.StepID{p.opened[p.l.Desired.Port]}, p.HoldersOf(p.l.Desired.Members)),
+	})
+	p.PlanAttributes(a, "", p.l.Attributes(), nil, false, []plan.StepID{id}, p.l.Desired.Members)
+	return id
+}
+
+// resolveDefault settles what the default action of a live listener is to be now. Traffic moves to another target
+// group only when that has healthy targets.
+func (p *Planner) resolveDefault() {
+	p.l.DefaultNow = p.l.Live.Default
+	if !p.otherDefault(p.l.Defaults) {
+		p.AssumeSecret(p.l.Live.ARN, p.l.Defaults)
+		p.l.DefaultNow = p.l.Defaults
+		return
+	}
+	now, wait := p.l.Defaults, plan.Wait{}
+	switch {
+	case p.l.Desired.DefaultInPlace || p.ToALB(p.l.Defaults):
+	case p.l.Network() && !p.Together(p.l):
+		p.l.AtOnce = p.l.Live.Protocol != p.l.Desired.Protocol()
+		now, wait = p.AfterRegistration(p.l)
+	default:
+		now, wait = p.ShiftDefault(p.l)
+	}
+	p.l.DefaultWait = wait
+	if p.otherDefault(now) {
+		p.l.DefaultNow = now
+	}
+}
+
+// otherDefault reports whether the default action of a live listener is another than the given one.
+func (p *Planner) otherDefault(as []model.Action) bool {
+	return !equal.SameActions(as, p.l.Live.Default, p.ARN) || p.OtherSecret(p.l.Live.ARN, as)
+}
+
+// modifyListener changes a live listener's settings. It returns the steps that the rules have to
+// take their turn with, those that change what requests get.
+func (p *Planner) modifyListener(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
+	live := p.l.Live
+	var changes []plan.Change
+	diff := func(path, from, to string) {
+		if from != to {
+			changes = append(changes, plan.Change{Path: path, From: from, To: to})
+		}
+	}
+	diff("protocol", live.Protocol, settings.Protocol)
+	if p.l.Desired.TLS != nil {
+		diff("certificate", live.Certificate, settings.Certificate)
+		diff("policy", live.Policy, settings.Policy)
+		if settings.ALPN != "" {
+			diff("alpn", cmp.Or(live.ALPN, noALPN), settings.ALPN)
+		}
+		if !equal.SameMutualAuth(settings.MutualAuth, live.MutualAuth) {
+			changes = append(changes, plan.Change{Path: "mutualAuthentication"})
+		}
+	}
+	settings.Default = p.l.DefaultNow
+	if p.otherDefault(p.l.DefaultNow) {
+		changes = append(changes, plan.Change{Path: "default", From: plan.ActionsText(live.Default), To: plan.ActionsText(p.l.DefaultNow)})
+	}
+	wait, impact := p.l.DefaultWait, plan.NoImpact
+	if p.l.Network() {
+		impact = plan.BriefImpact
+	}
+	a := p.l.Address()
+	if wait.For != "" && p.l.AtOnce {
+		return []plan.StepID{p.changeLater(settings, changes, wait, after)}
+	}
+	var steps []plan.StepID
+	if len(changes) > 0 {
+		id := p.Add(plan.Step{
+			ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: settings},
+			Changes: changes, Why: "the listener differs", Impact: impact, Blames: p.l.Desired.Members, Staged: wait.For != "",
+			After: append(slices.Clone(after), rules.GroupSteps(settings.Default, p.groups)...),
+		})
+		if slices.ContainsFunc(changes, func(c plan.Change) bool { return c.Path == "protocol" || c.Path == "default" }) || wait.For != "" {
+			steps = append(steps, id)
+		}
+		p.Freed(live.Default, id)
+	}
+	if wait.For != "" {
+		p.WaitForTargets(p.l.Desired.DefaultOf, p.l.Desired.Members, fmt.Sprintf("the default action of port %d", p.l.Desired.Port), wait)
+		id := p.Add(plan.Step{
+			ID: plan.NewStepID("switch", a), Address: a, Verb: plan.Update, Wait: wait,
+			Do:  plan.ModifyListener{Listener: a, Settings: settings.With(p.l.Defaults)},
+			Why: "traffic moves when the new targets are healthy", After: steps, Blames: p.l.Desired.Members,
+		})
+		p.Freed(live.Default, id)
+		steps = append(steps, id)
+	}
+	return steps
+}

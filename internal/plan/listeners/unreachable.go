@@ -1,0 +1,38 @@
+package listeners
+
+import (
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
+)
+
+// reportUnreachable reports all of a listener that get no requests, because rules come first of other
+// members, or with the very same conditions. One that is held answers as well, with what is live or with
+// 503.
+func (lr *Resolver) reportUnreachable(l *resolved.Listener) {
+	all := make([]model.Rule, 0, len(l.Rules))
+	for _, p := range l.Rules {
+		r := p.Desired
+		r.Held = 0
+		all = append(all, r)
+	}
+	reported := map[int]bool{}
+	for _, c := range model.Unreachable(all) {
+		if reported[c.Rule] = true; !l.Rules[c.Rule].Held() {
+			lr.Found.Add(rules.UnreachableRule(all[c.Rule], all[c.By]))
+		}
+	}
+	first := map[string]int{}
+	for i, r := range all {
+		if l.Rules[i].Held() {
+			continue
+		}
+		key := equal.ConditionsKey(r.Conditions)
+		if by, twice := first[key]; !twice {
+			first[key] = i
+		} else if !reported[i] {
+			lr.Found.Add(rules.UnreachableRule(r, all[by]))
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package loadbalancers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// ResolveLoadBalancer chooses subnets, addresses and security groups. A choice that fails keeps what is
+// live of it; without a live load balancer none is made. shared are the security groups of the load
+// balancer of the stack, for one that shares them.
+func ResolveLoadBalancer(d *draft.Draft, lb *resolved.LoadBalancer, shared []plan.GroupID) {
+	r := resolution{d, lb, shared}
+	r.resolveSubnets()
+	r.resolveAddresses()
+	r.resolveGroups()
+}
+
+// resolution makes the choices that a desired load balancer leaves open.
+type resolution struct {
+	*draft.Draft
+	lb     *resolved.LoadBalancer
+	shared []plan.GroupID
+}
+
+func (r *resolution) resolveSubnets() {
+	w := r.lb.Desired
+	var live []string
+	if r.lb.Live != nil {
+		live = r.lb.Live.Subnets
+	}
+	if _, discovered := w.Subnets.(model.SubnetsDiscovered); discovered && r.lb.Live != nil {
+		r.keepSubnets(live)
+		return
+	}
+	of := r.subnetsOf(w)
+	q := w.SubnetQuestion()
+	if f := r.Unavailable(q); f != nil {
+		r.keepSubnets(live)
+		r.unavailablePart(*f, "subnets", of)
+		return
+	}
+	chosen, fault := network.ChooseSubnets(network.SubnetRequest{
+		Choice: w.Subnets, Scheme: w.Scheme, AddressType: w.AddressType, ALB: w.Type == model.Application,
+		Cluster: r.Opt.Cluster, ClusterTagCheck: r.Opt.SubnetClusterCheck, SingleSubnet: r.Opt.SingleSubnet,
+		Live: live, Blame: r.Blameable(of.Object),
+	}, r.Have.Facts.Subnets[q.Key()])
+	r.lb.Subnets, r.lb.SubnetChoices.Refused = chosen.IDs, chosen.Refused
+	if fault != nil {
+		r.keepSubnets(live)
+		r.unfit(*fault, "subnets")
+	}
+}
+
+func (r *resolution) keepSubnets(live []string) {
+	r.lb.Subnets, r.lb.SubnetChoices.Kept = live, len(live) > 0
+}
+
+// subnetsOf is where the choice of subnets comes from: an object that names them, or else the one that
+// asks for the load balancer.
+func (r *resolution) subnetsOf(w *model.LoadBalancer) finding.Origin {
+	switch c := w.Subnets.(type) {
+	case model.SubnetsNamed:
+		return c.Of
+	case model.SubnetsTagged:
+		return c.Of
+	}
+	if !w.Of.Object.IsZero() || len(r.Want.Members) == 0 {
+		return w.Of
+	}
+	return finding.Origin{Object: r.Want.Members[0].Ref}
+}
+
+// unfit reports that a part of a load balancer cannot be as desired. It stays as it is live, and without
+// a live load balancer none is made.
+func (r *resolution) unfit(f finding.Finding, part string) {
+	if r.lb.IsFrontend() {
+		f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
+		if r.lb.Live == nil {
+			f.Message += ", so the frontend NLB is not made"
+		} else {
+			f.Message += ", so the frontend NLB keeps its " + part
+		}
+	}
+	r.Found.Add(f)
+	if r.lb.Live == nil {
+		r.holdCreation()
+	}
+}
+
+// unavailablePart does so for want of an answer from AWS.
+func (r *resolution) unavailablePart(f observed.Fault, part string, of finding.Origin) {
+	what, reach, made := "the load balancer", finding.BlocksStack, "no load balancer is made"
+	if r.lb.IsFrontend() {
+		what, reach, made = "the frontend NLB", finding.BlocksNothing, "the frontend NLB is not made"
+		if of.Object.IsZero() {
+			of = r.lb.Desired.Of
+		}
+	}
+	if r.lb.Live == nil {
+		r.holdCreation()
+		r.ReportUnavailable(f, made, reach, of)
+		return
+	}
+	r.ReportUnavailable(f, what+" keeps its "+part, finding.BlocksNothing, of)
+}
+
+// holdCreation has a load balancer not made that is not there.
+func (r *resolution) holdCreation() {
+	if r.lb.IsFrontend() {
+		r.Want.Held.Frontend = true
+	} else {
+		r.Want.Held.Creation = true
+	}
+}
+
+// resolveGroups finds the security groups that the load balancer gets. A new one is not made while they
+// are not known, as it would be open to others than it is meant for.
+func (r *resolution) resolveGroups() {
+	backend := false
+	switch c := r.lb.Desired.SecurityGroups.(type) {
+	case model.GroupsShared:
+		r.lb.Groups = r.shared
+	case model.GroupsManaged:
+		if f := r.Unavailable(model.AskSecurityGroups{}); f != nil {
+			r.keepUnavailableGroups(*f, finding.Origin{})
+			return
+		}
+		r.lb.Groups = append(r.lb.Groups, plan.GroupID{Address: plan.ManagedGroupAddress})
+		backend = c.Backend
+	case model.GroupsGiven:
+		backend = c.Backend
+		ask := model.GroupQuestion(c)
+		f := r.Unavailable(ask)
+		if f == nil && backend && r.Want.BackendGroup.Given == "" {
+			f = r.Unavailable(model.AskSecurityGroups{})
+		}
+		if f != nil {
+			r.keepUnavailableGroups(*f, c.Of)
+			return
+		}
+		answer, ok := r.Have.Facts.Groups[ask.Key()]
+		if !ok || len(answer.Missing) > 0 {
+			missing := answer.Missing
+			if !ok {
+				missing = c.Refs
+			}
+			r.unfit(finding.Finding{
+				Object: r.Blameable(c.Of.Object), Field: c.Of.Field, Reason: finding.SecurityGroupNotFound,
+				Message: fmt.Sprintf("no security group in the VPC has the id or Name tag %s", strings.Join(missing, ", ")),
+				Fix:     "correct the id or name, or create the group", Blocks: finding.BlocksStack,
+			}, "security groups")
+			r.keepGroups()
+			return
+		}
+		ids := slices.Clone(answer.ByID)
+		for _, ref := range c.Refs {
+			ids = append(ids, answer.ByName[ref]...)
+		}
+		for _, id := range ids {
+			r.lb.Groups = append(r.lb.Groups, plan.GroupID{ID: id})
+		}
+	}
+	if backend {
+		r.lb.Groups = append(r.lb.Groups, plan.GroupID{ID: r.Want.BackendGroup.Given, Address: plan.BackendGroupAddress})
+	}
+}
+
+func (r *resolution) keepUnavailableGroups(f observed.Fault, of finding.Origin) {
+	part := "security groups and their rules"
+	if r.lb.IsFrontend() {
+		part = "security groups"
+	}
+	r.unavailablePart(f, part, of)
+	r.keepGroups()
+}
+
+// keepGroups keeps the security groups of a live load balancer.
+func (r *resolution) keepGroups() {
+	if r.lb.Live == nil {
+		return
+	}
+	r.lb.GroupsKept = true
+	if !r.lb.IsFrontend() {
+		r.Want.Held.SecurityGroups = true
+	}
+	for _, id := range r.lb.Live.SecurityGroups {
+		r.lb.Groups = append(r.lb.Groups, plan.GroupID{ID: id})
+	}
+}

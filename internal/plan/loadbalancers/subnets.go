@@ -1,0 +1,136 @@
+package loadbalancers
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// ChangeSubnets changes subnets and what goes with them in one call: addresses, which AWS takes for subnets
+// that it adds, the source NAT of a network load balancer, and the address type where it depends on these. It
+// returns the step, and whether that sets the address type.
+func (ls Settings) ChangeSubnets(lb *resolved.LoadBalancer, after []plan.StepID) (plan.StepID, bool) {
+	live, w, a := lb.Live, lb.Desired, lb.Address()
+	changes := lb.SubnetChanges()
+	ls.reportFixedAddresses(lb, len(changes) > 0)
+	if len(changes) == 0 {
+		return "", false
+	}
+	do := plan.SetSubnets{LoadBalancer: a, Subnets: lb.Mappings(), SourceNAT: w.SourceNAT}
+	typed := w.Type == model.Network && w.AddressType != live.AddressType
+	if typed {
+		do.AddressType = w.AddressType
+		changes = append(changes, AddressTypeChange(lb))
+	}
+	field := "subnets"
+	if changes[0].Path != field {
+		field = "sourceNAT"
+	}
+	return ls.Add(plan.Step{
+		ID: plan.NewStepID("subnets", a), Address: a, Verb: plan.Update, Do: do, Changes: changes,
+		Why: lb.Origin(field), After: after, Impact: plan.BriefImpact, Blames: ls.Members(),
+	}), typed
+}
+
+func AddressTypeChange(lb *resolved.LoadBalancer) plan.Change {
+	return plan.Change{Path: "ipAddressType", From: string(lb.Live.AddressType), To: string(lb.Desired.AddressType)}
+}
+
+// reportFixedAddresses reports addresses that differ in subnets that stay.
+func (ls Settings) reportFixedAddresses(lb *resolved.LoadBalancer, changing bool) {
+	if len(lb.Addresses) > 0 && !changing && !equal.SameSet(lb.Addresses, lb.Live.Addresses) {
+		ls.Fixed("addresses", lb.Desired.Origins, "the elastic addresses", strings.Join(lb.Live.Addresses, ", "), strings.Join(lb.Addresses, ", "))
+	}
+	for _, m := range lb.Live.Mappings {
+		if want := lb.PrivateIPv4[m.Subnet]; want != "" && m.PrivateIPv4 != "" && want != m.PrivateIPv4 {
+			ls.Fixed("privateIPv4Addresses", lb.Desired.Origins, "the private address in subnet "+m.Subnet, m.PrivateIPv4, want)
+		}
+		if want := lb.IPv6[m.Subnet]; want != "" && m.IPv6 != "" && want != m.IPv6 {
+			ls.Fixed("ipv6Addresses", lb.Desired.Origins, "the IPv6 address in subnet "+m.Subnet, m.IPv6, want)
+		}
+	}
+}
+
+// resolveAddresses takes the addresses if there is one for each subnet.
+func (r *resolution) resolveAddresses() {
+	w := r.lb.Desired
+	r.lb.Addresses = w.Addresses
+	if n := len(w.Addresses); n > 0 && len(r.lb.Subnets) > 0 && n != len(r.lb.Subnets) {
+		r.lb.Addresses = nil
+		if r.lb.Live != nil {
+			r.lb.Addresses = r.lb.Live.Addresses
+		}
+		r.unfitAddresses("addresses", plan.Counted(n, "elastic address")+" for "+plan.Counted(len(r.lb.Subnets), "subnet"))
+	}
+	r.lb.PrivateIPv4 = r.place("privateIPv4Addresses", w.PrivateIPv4, func(s observed.Subnet) []string { return []string{s.CIDR} })
+	r.lb.IPv6 = r.place("ipv6Addresses", w.IPv6, func(s observed.Subnet) []string { return s.IPv6CIDRs })
+	r.lb.Prefixes = r.place("sourceNATPrefixes", w.SourceNATPrefixes, func(s observed.Subnet) []string { return s.IPv6CIDRs })
+}
+
+// place gives each subnet the one of the addresses, or of the prefixes, that is within its ranges. What AWS is
+// to choose goes to the subnets that are left.
+func (r *resolution) place(field string, addresses []string, ranges func(observed.Subnet) []string) map[string]string {
+	if len(addresses) == 0 || len(r.lb.Subnets) == 0 {
+		return nil
+	}
+	if len(addresses) != len(r.lb.Subnets) {
+		r.unfitAddresses(field, plan.Counted(len(addresses), addressNoun(field))+" for "+plan.Counted(len(r.lb.Subnets), "subnet"))
+		return nil
+	}
+	subnets, known, _ := r.SubnetFacts(r.lb.Subnets, r.lb.Desired.SubnetQuestion())
+	if !known {
+		return nil
+	}
+	out, chosen := map[string]string{}, 0
+	for _, address := range addresses {
+		if address == resolved.AutoAssigned {
+			chosen++
+			continue
+		}
+		plain, _, _ := strings.Cut(address, "/")
+		at := slices.IndexFunc(subnets, func(s observed.Subnet) bool {
+			return out[s.ID] == "" && network.InRanges(plain, ranges(s))
+		})
+		if at < 0 {
+			r.unfitAddresses(field, addressNoun(field)+" \""+address+"\" is in none of the subnets "+strings.Join(r.lb.Subnets, ", ")+", or in one that has another")
+			return nil
+		}
+		out[subnets[at].ID] = address
+	}
+	for _, s := range subnets {
+		if out[s.ID] == "" && chosen > 0 {
+			out[s.ID] = resolved.AutoAssigned
+		}
+	}
+	return out
+}
+
+func addressNoun(field string) string {
+	switch field {
+	case "sourceNATPrefixes":
+		return "source NAT prefix"
+	case "ipv6Addresses":
+		return "IPv6 address"
+	}
+	return "private address"
+}
+
+func (r *resolution) unfitAddresses(field, message string) {
+	of := r.lb.Desired.Origins[field]
+	if r.lb.Live != nil {
+		message += "; the load balancer keeps the addresses that it has"
+	} else {
+		message += "; no load balancer is made"
+	}
+	r.unfit(finding.Finding{
+		Object: r.Blameable(of.Object), Field: of.Field, Reason: finding.SubnetsUnsuitable, Blocks: finding.BlocksStack,
+		Message: message, Fix: "give one address for each subnet",
+	}, "addresses")
+}

@@ -1,0 +1,36 @@
+package planner_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+)
+
+// The status of a Gateway shows whether AWS has made its load balancer, so that is looked at until it has. The load
+// balancer is made although no route is attached yet.
+func TestGatewaysAwaitTheirLoadBalancer(t *testing.T) {
+	want := claimed(desiredOf())
+	want.ID.Kind = model.ALBGateway
+	want.LoadBalancer.Listeners, want.TargetGroups = nil, nil
+	have := observed.Stack{Facts: testFacts()}
+	p, _ := planner.Make(want, have, testOptions, plan.Memory{})
+	answer(&have, p.Asks, func(string) string { return "healthy" })
+	p, _ = planner.Make(want, have, testOptions, plan.Memory{})
+	if p.Again == 0 || !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { _, ok := s.Do.(plan.CreateLoadBalancer); return ok }) {
+		t.Fatalf("steps %v, again %s", p.Steps, p.Again)
+	}
+	have = liveOf(want)
+	have.LoadBalancers[0].State = observed.Provisioning
+	p, _ = planner.Make(want, have, testOptions, plan.Memory{})
+	if p.Again == 0 || !slices.Contains(p.Asks, model.Question(model.AskState{ARN: have.LoadBalancers[0].ARN})) {
+		t.Errorf("provisioning: asks %v, again %s", p.Asks, p.Again)
+	}
+	have.LoadBalancers[0].State = "active"
+	if p, _ = planner.Make(want, have, testOptions, plan.Memory{}); p.Again != 0 {
+		t.Errorf("active: again %s", p.Again)
+	}
+}

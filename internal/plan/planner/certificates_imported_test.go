@@ -1,0 +1,192 @@
+package planner_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
+)
+
+var importing = func() plan.Options {
+	o := testOptions
+	o.ImportCertificates = true
+	return o
+}()
+
+const importedID = "imported/ns/tls"
+
+// imported serves a stack over TLS with what a Secret holds; nil: it cannot be used.
+func imported(s model.Stack, is *model.CertificateIdentity) model.Stack {
+	use := finding.Origin{Object: testMember, Field: "spec.tls[0].secretName"}
+	c := model.ManagedCertificate{ID: importedID, Member: testMember, Of: use, Import: &model.CertificateImport{Secret: "ns/tls", Uses: []finding.Origin{use}}}
+	if is != nil {
+		c.Import.Content = &model.CertificateContent{Body: "body", Key: "key", Is: *is}
+	}
+	s.Certificates = []model.ManagedCertificate{c}
+	for i := range s.LoadBalancer.Listeners {
+		s.LoadBalancer.Listeners[i].TLS = &model.TLS{Policy: "p", Certificates: []model.CertChoice{model.CertManaged{Member: testMember, IDs: []string{c.ID}}}}
+	}
+	return s
+}
+
+// certificateFor is a certificate that is valid when tests take place.
+func certificateFor(fingerprint, algorithm string) model.CertificateIdentity {
+	now := ownFacts().Now
+	return model.CertificateIdentity{
+		Fingerprint: fingerprint, Names: []string{"a"}, Algorithm: algorithm,
+		NotBefore: now.Add(-time.Hour).Unix(), NotAfter: now.Add(time.Hour).Unix(),
+	}
+}
+
+func TestImportsByState(t *testing.T) {
+	now := ownFacts().Now
+	fit := certificateFor("new", "EC")
+	expired, early := fit, fit
+	expired.NotAfter = now.Add(-time.Minute).Unix()
+	early.NotBefore = now.Add(time.Minute).Unix()
+	longer, ending := fit, certificateFor("old", "EC")
+	longer.NotAfter, ending.NotAfter = now.Add(2*time.Hour).Unix(), now.Add(10*time.Minute).Unix()
+	shorter := ending
+	shorter.Fingerprint = "another"
+	live := func(arn string, is model.CertificateIdentity) observed.OwnCertificate {
+		return observed.OwnCertificate{ARN: arn, ResourceID: importedID, Status: observed.Issued, Imported: &is}
+	}
+	old, otherKey := certificateFor("old", "EC"), certificateFor("old", "RSA")
+	for name, c := range map[string]struct {
+		is     *model.CertificateIdentity
+		own    []observed.OwnCertificate
+		paused time.Duration
+		// expiring is the pause of what would end before.
+		expiring time.Duration
+		counts   observed.Imports
+		steps    []string // about certificates
+		in       string   // ARN in whose place it is imported
+		serves   string
+		found    finding.Reason
+	}{
+		"none is imported":                 {is: &fit, steps: []string{"import", "await"}},
+		"it is there":                      {is: &fit, own: []observed.OwnCertificate{live("1", fit)}, serves: "1"},
+		"of two one serves":                {is: &fit, own: []observed.OwnCertificate{live("1", fit), live("2", fit)}, serves: "1", steps: []string{"delete"}},
+		"another is renewed":               {is: &fit, own: []observed.OwnCertificate{live("1", old)}, serves: "1", steps: []string{"import"}, in: "1"},
+		"a key of another type":            {is: &fit, own: []observed.OwnCertificate{live("1", otherKey)}, serves: "1", steps: []string{"import", "await"}},
+		"it is imported, the old one goes": {is: &fit, own: []observed.OwnCertificate{live("1", otherKey), live("2", fit)}, serves: "2", steps: []string{"delete"}},
+		"it cannot be used":                {own: []observed.OwnCertificate{live("1", old)}, serves: "1"},
+		"it cannot be used, none live":     {},
+		"expired":                          {is: &expired, own: []observed.OwnCertificate{live("1", old)}, serves: "1", found: finding.CertificateInvalid},
+		"expired and live":                 {is: &expired, own: []observed.OwnCertificate{live("1", expired)}, serves: "1", found: finding.CertificateInvalid},
+		"not valid yet":                    {is: &early, own: []observed.OwnCertificate{live("1", old)}, serves: "1", found: finding.CertificateInvalid},
+		"too often":                        {is: &fit, own: []observed.OwnCertificate{live("1", old)}, serves: "1", paused: time.Hour, steps: []string{"await"}, found: finding.ImportsLimited},
+		"too often, ends before that":      {is: &longer, own: []observed.OwnCertificate{live("1", ending)}, serves: "1", paused: 2 * time.Hour, steps: []string{"import"}, in: "1"},
+		"too often, later is in time":      {is: &longer, own: []observed.OwnCertificate{live("1", old)}, serves: "1", paused: 2 * time.Hour, steps: []string{"await"}, found: finding.ImportsLimited},
+		"too often for all":                {is: &longer, own: []observed.OwnCertificate{live("1", ending)}, serves: "1", paused: 2 * time.Hour, expiring: time.Minute, steps: []string{"await"}, found: finding.ImportsLimited},
+		"too often, and ends no later":     {is: &ending, own: []observed.OwnCertificate{live("1", shorter)}, serves: "1", paused: 2 * time.Hour, steps: []string{"await"}, found: finding.ImportsLimited},
+		"others have nearly all":           {is: &fit, counts: observed.Imports{All: 2499}, steps: []string{"import", "await"}},
+		"there is no room":                 {is: &fit, counts: observed.Imports{All: 2500}, steps: []string{"await"}, found: finding.QuotaReached},
+		"it has as many as are left":       {is: &fit, counts: observed.Imports{All: 1250, Of: map[string]int{"ns": 1250}}, steps: []string{"await"}, found: finding.QuotaReached},
+		"it has as many and is renewed":    {is: &fit, own: []observed.OwnCertificate{live("1", old)}, counts: observed.Imports{All: 1250, Of: map[string]int{"ns": 1250}}, serves: "1", steps: []string{"import"}, in: "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			memory := plan.Memory{ImportsPaused: map[string]plan.ImportPause{importedID: {For: c.paused, Expiring: c.expiring}}}
+			facts := ownFacts(c.own...)
+			facts.Imports = c.counts
+			p, found := planner.Make(imported(claimed(desiredOf(ruleTo("/*", "g1"))), c.is), observed.Stack{Facts: facts}, importing, memory)
+			var got []string
+			serves := ""
+			for _, s := range p.Steps {
+				switch do := s.Do.(type) {
+				case plan.ImportCertificate:
+					if !s.Waits() && do.ARN != c.in {
+						t.Errorf("imported in place of %q, want %q", do.ARN, c.in)
+					}
+				case plan.CreateListener:
+					serves = do.Settings.Certificate
+				}
+				if s.Address.Kind == plan.Certificate {
+					verb, _, _ := strings.Cut(string(s.ID), " ")
+					got = append(got, verb)
+				}
+			}
+			slices.Sort(got)
+			slices.Sort(c.steps)
+			if diff := cmp.Diff(c.steps, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if serves != c.serves {
+				t.Errorf("the listener has %q, want %q", serves, c.serves)
+			}
+			has := slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Reason == c.found && strings.Contains(f.Message, `"ns/tls"`) })
+			if (c.found != "") != has {
+				t.Errorf("findings: %v", found)
+			}
+			if c.is == &early && p.Again != time.Minute {
+				t.Errorf("again after %s", p.Again)
+			}
+			if text := p.Text() + fmt.Sprintf("%+v %#v", p, p); strings.Contains(text, "Key:key") || strings.Contains(text, `Key:"key"`) {
+				t.Error("the key is shown")
+			}
+		})
+	}
+}
+
+// Whatever a Secret goes through, the listener ends with its last certificate, and one is left.
+func TestImportsFollowTheirSecret(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, 30, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		have := observed.Stack{Facts: ownFacts()}
+		last := ""
+		for range 5 {
+			want := randomDesired(r)
+			is := certificateFor(fmt.Sprint(r.IntN(3)), []string{"EC", "RSA"}[r.IntN(2)])
+			is.Fingerprint += is.Algorithm
+			switch r.IntN(4) {
+			case 0:
+				want, last = claimed(want), ""
+			case 1:
+				want = imported(claimed(want), nil)
+			default:
+				want, last = imported(claimed(want), &is), is.Fingerprint
+			}
+			var p plan.Plan
+			waited := map[string]time.Duration{}
+			for range 12 {
+				forget(&have)
+				for range 5 {
+					p, _ = planner.Make(want, have, importing, plan.Memory{Waited: waited})
+					answerCertificates(&have, p.Asks)
+					answer(&have, p.Asks, func(string) string { return "healthy" })
+				}
+				have = plantest.Simulate(have, p.Known, runnable(p))
+			}
+			if len(want.Certificates) > 0 && last == "" {
+				continue // it never held one
+			}
+			var left []string
+			for _, c := range have.Facts.OwnCertificates {
+				left = append(left, c.Imported.Fingerprint)
+			}
+			if strings.Join(left, " ") != last {
+				t.Fatalf("seed %d: left %v, want %q\n%s", seed, left, last, p.Text())
+			}
+			lb := have.Live(model.LoadBalancerID)
+			if lb == nil || last == "" || len(lb.Listeners) == 0 || len(want.LoadBalancer.Listeners) == 0 || lb.Listeners[0].Port != want.LoadBalancer.Listeners[0].Port {
+				continue
+			}
+			if got := lb.Listeners[0].Certificate; got != have.Facts.OwnCertificates[0].ARN {
+				t.Fatalf("seed %d: the listener has %s", seed, got)
+			}
+		}
+	})
+}

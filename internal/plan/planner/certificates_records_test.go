@@ -1,0 +1,370 @@
+package planner_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/certificates"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
+)
+
+// names follows what happens to the DNS records of a simulated world.
+type names map[string]bool
+
+func (n names) step(s plan.Step) {
+	switch do := s.Do.(type) {
+	case plan.CreateRecord:
+		n[do.Name] = true
+	case plan.DeleteRecord:
+		delete(n, do.Name) // if a crash did not come after the first time
+	}
+}
+
+func namesOf(domains ...[]string) names {
+	out := names{}
+	for _, d := range domains {
+		for _, r := range plantest.Records(d) {
+			out[r.Name] = true
+		}
+	}
+	return out
+}
+
+// randomCertificates are desired states of up to three members for hosts that overlap.
+func randomCertificates(r *rand.Rand, s model.Stack) model.Stack {
+	choice := []string{"a", "*.a", "x.a", "b", "c"}
+	var choices []model.CertChoice
+	for i := range 3 {
+		if r.IntN(3) == 0 {
+			continue
+		}
+		id := fmt.Sprint("amazon_issued/", i)
+		ref := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: fmt.Sprint("m", i)}
+		var hosts []string
+		for _, j := range r.Perm(len(choice))[:1+r.IntN(3)] {
+			hosts = append(hosts, choice[j])
+		}
+		slices.Sort(hosts)
+		w := model.ManagedCertificate{ID: id, Member: ref, Domain: hosts[0], Hosts: hosts}
+		if r.IntN(5) == 0 {
+			w.ID, w.CA = fmt.Sprint("private/", i), "arn:ca"
+		}
+		s.Certificates = append(s.Certificates, w)
+		choices = append(choices, model.CertManaged{Member: ref, IDs: []string{w.ID}})
+	}
+	if len(choices) > 0 {
+		for i := range s.LoadBalancer.Listeners {
+			s.LoadBalancer.Listeners[i].TLS = &model.TLS{Policy: "p", Certificates: choices}
+		}
+	}
+	return s
+}
+
+// TestRecordsFollowTheCertificates lets desired states change and the process die at any step. No record
+// that a certificate in use, or one of another user, needs is ever missing; at the end exactly the
+// records of the certificates are there.
+func TestRecordsFollowTheCertificates(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, 200, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		have := observed.Stack{Facts: ownFacts()}
+		foreign := []string{[]string{"a", "*.b", "c"}[r.IntN(3)]}
+		dns := namesOf(foreign)
+		check := func(have observed.Stack, p plan.Plan, n int) {
+			t.Helper()
+			for _, c := range append(slices.Clone(have.Facts.OwnCertificates), observed.OwnCertificate{ARN: "foreign", Domains: foreign, Public: true}) {
+				if !c.Public || c.ARN != "foreign" && !plantest.Uses(have, c.ARN) {
+					continue
+				}
+				for name := range namesOf(c.Domains) {
+					if !dns[name] {
+						t.Fatalf("seed %d: after %d steps %s lacks %s:\n%s", seed, n, c.ARN, name, p.Text())
+					}
+				}
+			}
+		}
+		run := func(want model.Stack) {
+			t.Helper()
+			for range 14 {
+				forget(&have)
+				var p plan.Plan
+				for range 6 {
+					if p, _ = planner.Make(want, have, managing, plan.Memory{}); len(p.Asks) == 0 {
+						break
+					}
+					answer(&have, p.Asks, func(string) string { return "healthy" })
+					answerCertificates(&have, p.Asks)
+					if have.Facts.PublicCertificatesAsked && !slices.ContainsFunc(have.Facts.PublicCertificates, func(c observed.PublicCertificate) bool { return c.ARN == "foreign" }) {
+						have.Facts.PublicCertificates = append(have.Facts.PublicCertificates, observed.PublicCertificate{ARN: "foreign", Domains: foreign})
+					}
+				}
+				if p.Empty() {
+					break
+				}
+				steps := runnable(p)
+				if len(steps) > 0 && r.IntN(3) == 0 {
+					steps = steps[:r.IntN(len(steps))] // it dies
+				}
+				for n, st := range steps {
+					dns.step(st)
+					check(plantest.Simulate(have, p.Known, steps[:n+1]), p, n+1)
+				}
+				have = plantest.Simulate(have, p.Known, steps)
+			}
+			all := [][]string{foreign}
+			for _, c := range have.Facts.OwnCertificates {
+				if c.Public {
+					all = append(all, c.Domains)
+				}
+			}
+			if diff := cmp.Diff(namesOf(all...), dns); diff != "" {
+				t.Fatalf("seed %d: records (-want +got):\n%s", seed, diff)
+			}
+		}
+		for range 4 {
+			base := randomDesired(r)
+			for i := range base.LoadBalancer.Listeners { // of one shape, so that most rounds are about certificates
+				base.LoadBalancer.Listeners[i].Rules = nil
+			}
+			want := randomCertificates(r, base)
+			run(want)
+			if got, n := have.Facts.OwnCertificates, len(want.Certificates); len(got) != n && have.Live(model.LoadBalancerID) != nil {
+				t.Fatalf("seed %d: want %d certificates, got %v", seed, n, got)
+			}
+		}
+		run(model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}})
+		if len(have.Facts.OwnCertificates) > 0 {
+			t.Fatalf("seed %d: deletion leaves %v", seed, have.Facts.OwnCertificates)
+		}
+	})
+}
+
+func TestHostedZoneOfADomain(t *testing.T) {
+	zones := []observed.HostedZone{
+		{ID: "Z1", Name: "example.com"}, {ID: "Z2", Name: "a.example.com"}, {ID: "Z3", Name: "b.a.example.com", Private: true}, {ID: "Z0", Name: "a.example.com"},
+	}
+	for domain, want := range map[string]string{
+		"example.com": "Z1", "x.example.com": "Z1", "*.example.com": "Z1", "a.example.com": "Z0", "X.A.example.com": "Z0", "*.b.a.example.com": "Z0",
+		"badexample.com": "", "com": "", "example.com.test": "",
+	} {
+		if got, ok := certificates.ZoneOf(zones, domain); got.ID != want || ok != (want != "") {
+			t.Errorf("%s: want %q, got %q", domain, want, got.ID)
+		}
+	}
+}
+
+// about lists the steps about certificates and records, with what they wait for.
+func about(p plan.Plan) (out []string) {
+	for _, s := range p.Steps {
+		if s.Address.Kind != plan.Certificate && s.Address.Kind != plan.Record {
+			continue
+		}
+		line := string(s.ID)
+		if s.Waits() {
+			line += fmt.Sprintf(" waits for %s, %s", s.Wait.For, s.Wait.Again)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func TestRecordsOfAPendingCertificate(t *testing.T) {
+	const issue = "issue certificate/amazon_issued/x-1 waits for ACM to issue it, "
+	a := observed.DNSRecord{Domain: "a", Name: "_x.a.", Value: "_y.aws."}
+	b := observed.DNSRecord{Domain: "b", Name: "_z.b.", Value: "_w.aws."}
+	with := func(r observed.DNSRecord, seen, made bool) observed.DNSRecord {
+		r.Seen, r.Made = seen, made
+		return r
+	}
+	denied := &observed.Fault{Reason: finding.AccessDenied, Message: "list hosted zones: AccessDenied: no"}
+	for name, c := range map[string]struct {
+		records []observed.DNSRecord
+		unnamed bool
+		age     time.Duration
+		zones   *observed.HostedZones
+		steps   []string
+		asks    bool
+		says    []string // parts of the only finding
+	}{
+		"not named yet": {unnamed: true, steps: []string{issue + "5s"}},
+		"named":         {records: []observed.DNSRecord{a, b}, steps: []string{"create validation-record/_x.a", "create validation-record/_z.b", issue + "30s"}},
+		"twice":         {records: []observed.DNSRecord{a, a}, steps: []string{"create validation-record/_x.a", issue + "30s"}},
+		"partly named":  {records: []observed.DNSRecord{a}, unnamed: true, steps: []string{"create validation-record/_x.a", issue + "5s"}},
+		"made or seen":  {records: []observed.DNSRecord{with(a, false, true), with(b, true, false)}, steps: []string{issue + "30s"}},
+		"slow": {records: []observed.DNSRecord{with(a, false, true), with(b, true, false)}, age: time.Hour, steps: []string{issue + "30s"},
+			says: []string{"requested at 2026-01-02T02:00:00Z: _x.a. CNAME _y.aws.;", "delegated"}},
+		"zones not known": {records: []observed.DNSRecord{a}, zones: &observed.HostedZones{List: []observed.HostedZone{{ID: "?"}}}, asks: true, steps: []string{issue + "30s"}},
+		"zones denied": {records: []observed.DNSRecord{a, with(b, false, true)}, zones: &observed.HostedZones{Fault: denied}, steps: []string{issue + "30s"},
+			says: []string{"AccessDenied: no", "_x.a. CNAME _y.aws.; _z.b. CNAME _w.aws.;", "create the records"}},
+		"records denied": {records: []observed.DNSRecord{a}, zones: &observed.HostedZones{List: testZones.List, Locked: denied}, steps: []string{issue + "30s"},
+			says: []string{"AccessDenied: no", "_x.a. CNAME _y.aws.", "create the records"}},
+		"an outage":        {records: []observed.DNSRecord{a}, zones: &observed.HostedZones{Fault: &observed.Fault{Message: "no answer"}}, steps: []string{issue + "30s"}, says: []string{"no answer"}},
+		"the pace is kept": {records: []observed.DNSRecord{a}, zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: []string{issue + "30s"}},
+		"a zone went": {records: []observed.DNSRecord{a, b}, zones: &observed.HostedZones{List: testZones.List[:1]}, steps: []string{"create validation-record/_x.a", issue + "30s"},
+			says: []string{"no public hosted zone: _z.b. CNAME _w.aws.;", "create the zone"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := certified(claimed(desiredOf(ruleTo("/*", "g1"))), "a", "b")
+			own := observed.OwnCertificate{ARN: "1", ResourceID: want.Certificates[0].ID, Status: observed.PendingValidation, Domains: []string{"a", "b"},
+				Public: true, Records: c.records, Unnamed: c.unnamed, Created: ownFacts().Now.Add(-c.age)}
+			have := observed.Stack{Facts: ownFacts(own)}
+			if have.Facts.Zones = c.zones; c.zones == nil {
+				have.Facts.Zones = testZones
+			}
+			if c.asks {
+				have.Facts.Zones = nil
+			}
+			p, found := planner.Make(want, have, managing, plan.Memory{})
+			if diff := cmp.Diff(c.steps, about(p)); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+			if asks := slices.Contains(p.Asks, model.Question(model.AskHostedZones{})); asks != c.asks {
+				t.Errorf("zones are asked for: %t", asks)
+			}
+			if (len(found) > 0) != (len(c.says) > 0) || len(found) > 1 || found.Reach() != finding.BlocksNothing {
+				t.Fatalf("findings: %v", found)
+			}
+			for _, s := range c.says {
+				if f := found[0]; f.Reason != finding.CertificatePending || f.Object != testMember || !strings.Contains(f.Text(), s) {
+					t.Errorf("want CertificatePending with %q, got %s", s, f)
+				}
+			}
+		})
+	}
+}
+
+func TestNothingIsRequestedWithoutAZone(t *testing.T) {
+	none := &observed.HostedZones{List: testZones.List[:1]}
+	denied := &observed.Fault{Reason: finding.AccessDenied, Message: "no"}
+	old := observed.OwnCertificate{ARN: "old", ResourceID: "amazon_issued/x-1", Status: observed.Issued, Domains: []string{"a"}, Public: true}
+	const request, issue = "request certificate/amazon_issued/x-1", "issue certificate/amazon_issued/x-1 waits for "
+	for name, c := range map[string]struct {
+		zones  *observed.HostedZones
+		own    []observed.OwnCertificate
+		ca     string
+		steps  []string
+		reason finding.Reason
+		reach  finding.Reach
+	}{
+		"no zone":                    {zones: none, steps: []string{issue + "a hosted zone, 1m0s"}, reason: finding.HostedZoneNotFound, reach: finding.BlocksMember},
+		"no zone, one serves":        {zones: none, own: []observed.OwnCertificate{old}, steps: []string{issue + "a hosted zone, 1m0s"}, reason: finding.HostedZoneNotFound},
+		"no zone, private authority": {zones: none, ca: "arn:ca", steps: []string{request, issue + "ACM to issue it, 5s"}},
+		"zones":                      {zones: testZones, steps: []string{request, issue + "ACM to issue it, 5s"}},
+		"denied":                     {zones: &observed.HostedZones{Fault: denied}, steps: []string{request, issue + "ACM to issue it, 5s"}},
+		"an outage": {zones: &observed.HostedZones{Fault: &observed.Fault{Message: "no answer"}}, steps: []string{issue + "an answer of Route 53, 30s"},
+			reason: finding.ServiceUnavailable},
+		"the pace is kept": {zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: []string{issue + "an answer of Route 53, 30s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := certified(claimed(desiredOf(ruleTo("/*", "g1"))), "a", "b")
+			want.Certificates[0].CA = c.ca
+			have := observed.Stack{Facts: ownFacts(c.own...)}
+			have.Facts.Zones = c.zones
+			p, found := planner.Make(want, have, managing, plan.Memory{})
+			if diff := cmp.Diff(c.steps, about(p)); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+			if again := slices.Contains(p.Asks, model.Question(model.AskHostedZones{Recent: true})); again != (c.reason == finding.HostedZoneNotFound) {
+				t.Errorf("zones are asked for again: %t", again)
+			}
+			if c.reason == "" && len(found) == 0 {
+				return
+			}
+			if len(found) != 1 || found[0].Reason != c.reason || found[0].Blocks != c.reach || c.reason == finding.HostedZoneNotFound && !strings.Contains(found[0].Message, "host b") {
+				t.Errorf("findings: %v", found)
+			}
+		})
+	}
+}
+
+func TestRemovalOfACertificate(t *testing.T) {
+	deletes := func(records ...string) (out []string) {
+		for _, r := range records {
+			out = append(out, "delete validation-record/"+r)
+		}
+		return append(out, "delete certificate/1")
+	}
+	own := func(arn string, public bool, hosts ...string) observed.OwnCertificate {
+		return observed.OwnCertificate{ARN: arn, ResourceID: "amazon_issued/" + arn, Status: observed.Issued, Domains: hosts, Public: public}
+	}
+	one := own("1", true, "*.a", "a", "b")
+	for name, c := range map[string]struct {
+		own    []observed.OwnCertificate
+		others []string // domains of another user's certificate
+		used   bool
+		zones  *observed.HostedZones
+		steps  []string
+	}{
+		"alone":                      {own: []observed.OwnCertificate{one}, steps: deletes("_name.a", "_name.b")},
+		"beside one with a star":     {own: []observed.OwnCertificate{one}, others: []string{"*.a", "x.b"}, steps: deletes("_name.b")},
+		"with a twin that goes too":  {own: []observed.OwnCertificate{one, own("2", true, "a")}, steps: append(deletes("_name.a", "_name.b"), "delete certificate/2")},
+		"in use for ACM":             {own: []observed.OwnCertificate{one}, used: true, steps: []string{"delete certificate/1 waits for ACM to see that nothing uses it, 5s"}},
+		"a zone went":                {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{List: testZones.List[:1]}, steps: deletes("_name.a")},
+		"denied":                     {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Fault: &observed.Fault{Reason: finding.AccessDenied}}, steps: deletes()},
+		"records denied":             {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{List: testZones.List, Locked: &observed.Fault{Reason: finding.AccessDenied}}, steps: deletes()},
+		"an outage":                  {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: []string{"delete certificate/1 waits for an answer of Route 53, 30s"}},
+		"of a private authority":     {own: []observed.OwnCertificate{own("1", false, "a")}, zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: deletes()},
+		"of one of which ACM is rid": {own: []observed.OwnCertificate{own("1", true)}, steps: deletes()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			have := observed.Stack{Facts: ownFacts(c.own...)}
+			want := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+			if have.Facts.Zones = nil; c.zones != nil {
+				have.Facts.Zones = c.zones
+			}
+			p, _ := planner.Make(want, have, managing, plan.Memory{})
+			if c.own[0].Public && slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Address.Kind == plan.Certificate || s.Address.Kind == plan.Record }) {
+				t.Errorf("steps before all is known:\n%s", p.Text())
+			}
+			answerCertificates(&have, p.Asks)
+			have.Facts.PublicCertificates = append(have.Facts.PublicCertificates, observed.PublicCertificate{ARN: "other", Domains: c.others})
+			if c.used {
+				v := have.Facts.Validations["1"]
+				v.InUse = true
+				have.Facts.Validations["1"] = v
+			}
+			p, _ = planner.Make(want, have, managing, plan.Memory{})
+			if diff := cmp.Diff(c.steps, about(p)); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+			release := p.Steps[len(p.Steps)-1]
+			if _, ok := release.Do.(plan.ReleaseFinalizer); !ok || (release.Waits()) != strings.Contains(c.steps[0], "waits") {
+				t.Errorf("the end of the plan:\n%s", p.Text())
+			}
+		})
+	}
+}
+
+func TestARecordThatCannotBeMadeHoldsNothingElseUp(t *testing.T) {
+	want := certified(claimed(desiredOf(ruleTo("/*", "g1"))), "a")
+	pending := observed.OwnCertificate{ARN: "1", ResourceID: want.Certificates[0].ID, Status: observed.PendingValidation, Domains: []string{"a"},
+		Public: true, Records: plantest.Records([]string{"a"})}
+	old := observed.OwnCertificate{ARN: "0", ResourceID: want.Certificates[0].ID, Status: observed.Issued, Domains: []string{"b"}, Public: true}
+	p, _ := planner.Make(want, observed.Stack{Facts: ownFacts(old, pending)}, managing, plan.Memory{})
+	var makes plan.StepID
+	for _, s := range p.Steps {
+		if _, ok := s.Do.(plan.CreateRecord); ok {
+			makes = s.ID
+		}
+	}
+	for _, s := range p.Steps {
+		if makes == "" || slices.Contains(s.After, makes) {
+			t.Errorf("%s needs %q", s.ID, makes)
+		}
+	}
+	if !strings.Contains(p.Text(), "+ create validation-record/_name.a   # ACM validates a by it\n    zone: a\n    CNAME: _value.a.\n") {
+		t.Errorf("text:\n%s", p.Text())
+	}
+}

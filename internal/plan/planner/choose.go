@@ -1,0 +1,62 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// Choose makes the plan of a stack and returns what it has chosen.
+func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) resolved.Choices {
+	b := makePlan(want, have, opt, memory)
+	out := resolved.Choices{Desired: b.Want}
+	for _, lb := range []*resolved.LoadBalancer{&b.LoadBalancer, &b.frontend.LoadBalancer} {
+		if lb.Desired != nil {
+			out.LoadBalancers = append(out.LoadBalancers, b.choices(lb))
+		}
+	}
+	return out
+}
+
+func (b *builder) choices(lb *resolved.LoadBalancer) resolved.LoadBalancerChoices {
+	out := resolved.LoadBalancerChoices{ID: lb.ID, Desired: lb.Desired, Live: lb.Live, Subnets: lb.SubnetChoices}
+	answer := b.Have.Facts.Subnets[lb.Desired.SubnetQuestion().Key()]
+	out.Subnets.Chosen, out.Subnets.ByReachability, out.Subnets.Zones = slices.Clone(lb.Subnets), answer.ByReachability, map[string]string{}
+	for _, s := range answer.Candidates {
+		out.Subnets.Zones[s.ID] = s.Zone
+	}
+	for _, g := range lb.Groups {
+		out.SecurityGroups = append(out.SecurityGroups, b.groupChoice(lb, g))
+	}
+	listeners := lb.Listeners
+	if len(listeners) == 0 { // everything is held, so nothing was chosen
+		for _, w := range lb.Desired.Listeners {
+			l := resolved.Listener{LB: lb, Desired: w, Live: lb.LiveListener(w.Port), Defaults: w.Default}
+			for _, r := range w.Rules {
+				l.Rules = append(l.Rules, resolved.Rule{Desired: r})
+			}
+			listeners = append(listeners, l)
+		}
+	}
+	for i := range listeners {
+		out.Listeners = append(out.Listeners, listeners[i].Choices())
+	}
+	return out
+}
+
+func (b *builder) groupChoice(lb *resolved.LoadBalancer, g plan.GroupID) resolved.SecurityGroupChoice {
+	out := resolved.SecurityGroupChoice{ID: cmp.Or(g.ID, b.Known[g.Address]), How: resolved.GroupNamed}
+	switch {
+	case g.Address == plan.ManagedGroupAddress:
+		out.How = resolved.GroupOwn
+	case g.Address == plan.BackendGroupAddress:
+		out.How = resolved.GroupBackend
+	case lb.GroupsKept:
+		out.How = resolved.GroupKept
+	}
+	return out
+}

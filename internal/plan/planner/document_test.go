@@ -1,0 +1,174 @@
+package planner_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+)
+
+// heldWish is a stack of which much is held, and heldWorld what is live of it.
+func heldStack() model.Stack {
+	rule := func(path string, held model.Held) model.Rule {
+		return model.Rule{
+			Conditions: []model.Condition{model.PathPattern{Values: []string{path}}}, Held: held, Member: testMember,
+			Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "g1"}}}}},
+		}
+	}
+	return model.Stack{
+		ID: testStack, Members: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}},
+		LoadBalancer: &model.LoadBalancer{
+			Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
+			SecurityGroups: model.GroupsManaged{Backend: true, Group: model.SecurityGroup{
+				Name: "sg", Ingress: []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "0.0.0.0/0"}},
+			}},
+			Listeners: []model.Listener{
+				{Port: 80, Default: []model.Action{plan.NotFound}, Members: []finding.Ref{testMember}, Rules: []model.Rule{rule("/a", 0), rule("/b", model.HeldInvalid), rule("/c", model.HeldInvalid)}},
+				{Port: 443, Default: []model.Action{plan.NotFound}, Members: []finding.Ref{testMember}, TLS: &model.TLS{
+					Policy: "new", Certificates: []model.CertChoice{model.CertARNs{Member: testMember, ARNs: []string{"arn:cert"}}},
+					MutualAuth: &model.MutualAuth{Mode: "verify", TrustStore: "gone"},
+				}},
+			},
+		},
+		FrontendNLB:  &model.LoadBalancer{},
+		Held:         model.HeldParts{Frontend: true},
+		TargetGroups: []model.TargetGroup{{ID: "g1", Name: "g1", Type: model.IPTargets, Port: 80, Protocol: "HTTP"}},
+		BackendGroup: model.BackendGroupUse{Needed: true},
+	}
+}
+
+func heldWorld() observed.Stack {
+	forward := func(arn string) []model.Action {
+		return []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: arn}}}}}
+	}
+	have := observed.Stack{Facts: testFacts()}
+	have.Facts.TrustStores = map[string]string{"gone": ""}
+	have.SecurityGroups = []observed.SecurityGroup{{ID: "sg-1", ResourceID: model.ManagedGroupID, Ingress: []model.IngressRule{
+		{Protocol: "tcp", From: 22, To: 22, CIDR: "10.0.0.0/8"},
+	}}}
+	have.TargetGroups = []observed.TargetGroup{
+		{ARN: "arn:g1", ResourceID: "g1", Name: "g1", Type: model.IPTargets, Protocol: "HTTP"},
+		{ARN: "arn:old", ResourceID: "old", Name: "old", Type: model.IPTargets, Protocol: "HTTP"},
+	}
+	have.LoadBalancers = []observed.LoadBalancer{
+		{ARN: "arn:lb", ResourceID: model.LoadBalancerID, Type: model.Application.String(), Scheme: model.Internal, Subnets: []string{"subnet-a"}, SecurityGroups: []string{"sg-1"}, Listeners: []observed.Listener{
+			{ARN: "l80", Port: 80, Protocol: "HTTP", Default: []model.Action{plan.NotFound}, Rules: []observed.Rule{
+				{ARN: "r1", Priority: 1, Conditions: []model.Condition{model.PathPattern{Values: []string{"/b"}}}, Actions: forward("arn:old")},
+			}},
+			{ARN: "l443", Port: 443, Protocol: "HTTPS", Policy: "old", Certificate: "arn:cert", Certificates: []string{"arn:cert"}, Default: forward("arn:g1"), Rules: []observed.Rule{
+				{ARN: "r2", Priority: 7, Conditions: []model.Condition{model.PathPattern{Values: []string{"/live"}}}, Actions: forward("arn:g1"), Tags: map[string]string{"team": "a", "ingress.k8s.aws/stack": "shop"}},
+			}},
+		}},
+		{ARN: "arn:nlb", ResourceID: model.FrontendNLBID, Name: "nlb", Type: model.Network.String(), Scheme: model.Internal, Subnets: []string{"subnet-b"}, SecurityGroups: []string{"sg-1", "sg-2"}, Listeners: []observed.Listener{
+			{ARN: "n443", Port: 443, Protocol: "TCP", Default: forward("arn:front")},
+		}},
+	}
+	return have
+}
+
+func TestADocumentHasWhatIsHeldAsItIsKept(t *testing.T) {
+	var doc struct {
+		Resources map[document.ResourceType]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(planner.Describe(heldStack(), heldWorld(), testOptions, plan.Memory{}).JSON()), &doc); err != nil {
+		t.Fatal(err)
+	}
+	short := strings.NewReplacer(`{"$ref":"#/resources/AWS::ElasticLoadBalancingV2::`, `{"`, `{"$ref":"#/resources/AWS::EC2::`, `{"`)
+	for _, c := range []struct {
+		typ      document.ResourceType
+		id, want string
+	}{
+		{document.TypeRule, "80:1", `{"spec":{"listenerARN":{"Listener/80/status/listenerARN"},"priority":1,"actions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":{"TargetGroup/g1/status/targetGroupARN"}}]}}],"conditions":[{"field":"path-pattern","pathPatternConfig":{"values":["/a"]}}]}}`},
+		{document.TypeRule, "80:2", `{"spec":{"listenerARN":{"Listener/80/status/listenerARN"},"priority":2,"actions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":"arn:old"}]}}],"conditions":[{"field":"path-pattern","pathPatternConfig":{"values":["/b"]}}]}}`},
+		{document.TypeRule, "80:3", `{"spec":{"listenerARN":{"Listener/80/status/listenerARN"},"priority":3,"actions":[{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","messageBody":"Rule is held because its configuration is not valid","statusCode":"503"}}],"conditions":[{"field":"path-pattern","pathPatternConfig":{"values":["/c"]}}]}}`},
+		{document.TypeListener, "443", `{"spec":{"loadBalancerARN":{"LoadBalancer/LoadBalancer/status/loadBalancerARN"},"port":443,"protocol":"HTTPS","defaultActions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":{"TargetGroup/g1/status/targetGroupARN"}}]}}],"certificates":[{"certificateARN":"arn:cert"}],"sslPolicy":"old"}}`},
+		{document.TypeRule, "443:7", `{"spec":{"listenerARN":{"Listener/443/status/listenerARN"},"priority":7,"actions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":{"TargetGroup/g1/status/targetGroupARN"}}]}}],"conditions":[{"field":"path-pattern","pathPatternConfig":{"values":["/live"]}}],"tags":{"team":"a"}}}`},
+		{document.TypeSecurityGroup, model.ManagedGroupID, `{"spec":{"groupName":"sg","description":"","ingress":[{"ipProtocol":"tcp","fromPort":80,"toPort":80,"ipRanges":[{"cidrIP":"0.0.0.0/0"}]}]}}`},
+		{document.TypeLoadBalancer, model.FrontendNLBID, `{"spec":{"name":"nlb","type":"network","scheme":"internal","ipAddressType":"","subnetMapping":[{"subnetID":"subnet-b"}],"securityGroups":[{"SecurityGroup/ManagedLBSecurityGroup/status/groupID"},"sg-2"]}}`},
+		{document.TypeListener, "FrontendNlb-ls-TCP-443", `{"spec":{"loadBalancerARN":{"LoadBalancer/FrontendNlb/status/loadBalancerARN"},"port":443,"protocol":"TCP","defaultActions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":"arn:front"}]}}]}}`},
+		{document.TypeALBTargets, string(document.TypeALBTargets), `{"TargetGroups":{}}`},
+		{document.TypeTargetGroup, "old", ``},
+	} {
+		if diff := cmp.Diff(c.want, short.Replace(string(doc.Resources[c.typ][c.id]))); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", c.typ, c.id, diff)
+		}
+	}
+}
+
+func TestADocumentOfNothing(t *testing.T) {
+	held, empty, homeless, strange := heldStack(), heldStack(), heldStack(), heldStack()
+	held.Held.Everything = true
+	empty.LoadBalancer, empty.TargetGroups = nil, nil
+	homeless.LoadBalancer.Subnets = model.SubnetsNamed{Refs: []string{"gone"}}
+	strange.LoadBalancer.AddOns.WebACL = &model.WebACL{Name: "gone"}
+	for name, c := range map[string]struct {
+		want model.Stack
+		have observed.Stack
+		text string
+	}{
+		"held":                            {held, heldWorld(), ""},
+		"nothing is wanted":               {empty, heldWorld(), `{"id":"shop","resources":{}}`},
+		"there is no place for it":        {homeless, observed.Stack{Facts: testFacts()}, ""},
+		"something has to be asked first": {strange, heldWorld(), ""},
+	} {
+		text := ""
+		if d := planner.Describe(c.want, c.have, testOptions, plan.Memory{}); d != nil {
+			text = d.JSON()
+		}
+		if diff := cmp.Diff(c.text, text); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestTheSharedGroupIsNamedUntilItIsMade(t *testing.T) {
+	want, have := heldStack(), heldWorld()
+	if text := planner.Describe(want, have, testOptions, plan.Memory{}).JSON(); !strings.Contains(text, `status/groupID"},"k8s-traffic-rig-`) {
+		t.Error(text)
+	}
+	have.Facts.BackendGroup = &observed.SecurityGroup{ID: "sg-backend"}
+	if text := planner.Describe(want, have, testOptions, plan.Memory{}).JSON(); !strings.Contains(text, `status/groupID"},"sg-backend"]`) {
+		t.Error(text)
+	}
+	want.BackendGroup.Given = "sg-given"
+	if text := planner.Describe(want, have, testOptions, plan.Memory{}).JSON(); !strings.Contains(text, `status/groupID"},"sg-given"]`) {
+		t.Error(text)
+	}
+}
+
+// The spec of a binding is that of the object that is made, with tokens in place of ids.
+func TestBindingsOfADocumentAreObjects(t *testing.T) {
+	want := heldStack()
+	want.TargetGroups[0].AddressType = model.IPv4
+	want.TargetGroups[0].Binding = &model.Binding{
+		Namespace: "shop", Name: "g1", Service: "web", MultiCluster: true, Managed: true,
+		Networking: []model.BindingRule{{From: []model.Peer{{BackendGroup: true}, {ManagedGroup: true}, {CIDR: "10.0.0.0/8"}}, Ports: []model.PeerPort{{Protocol: "TCP"}}}},
+	}
+	data, err := json.Marshal(planner.Describe(want, heldWorld(), testOptions, plan.Memory{}).Resources[document.TypeBinding]["g1"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer(`{"$ref":"#/resources/AWS::ElasticLoadBalancingV2::TargetGroup/g1/status/targetGroupARN"}`, `"arn"`,
+		`{"$ref":"#/resources/AWS::EC2::SecurityGroup/ManagedLBSecurityGroup/status/groupID"}`, `"sg"`).Replace(string(data))
+	var got struct {
+		Spec struct{ Template v1beta1.TargetGroupBinding }
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&got); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	spec := got.Spec.Template.Spec
+	if spec.TargetGroupARN != "arn" || len(spec.Networking.Ingress[0].From) != 3 || spec.VpcID != "vpc-1" || *spec.TargetType != "ip" || got.Spec.Template.Name != "g1" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,161 @@
+package planner_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
+)
+
+// fronted puts a frontend NLB of an ALB that maps its ports to ports of the ALB.
+func fronted(s model.Stack, scheme model.Scheme, ports map[int32]int32) model.Stack {
+	s.FrontendNLB = &model.LoadBalancer{
+		Type: model.Network, Name: "lb-nlb", Scheme: scheme, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{}, SecurityGroups: model.GroupsShared{},
+	}
+	for _, p := range slices.Sorted(maps.Keys(ports)) {
+		id := naming.FrontendTargetGroupID(p)
+		l := model.Listener{Port: p, Base: model.TCP, Members: []finding.Ref{testMember}, Default: []model.Action{
+			model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: id}}}},
+		}}
+		s.FrontendNLB.Listeners = append(s.FrontendNLB.Listeners, l)
+		s.TargetGroups = append(s.TargetGroups, model.TargetGroup{
+			ID: id, Name: fmt.Sprintf("front-%d-%d", p, ports[p]), Type: model.ALBTargets, Port: ports[p], Protocol: "TCP", AddressType: model.IPv4,
+			Members: l.Members,
+		})
+	}
+	return s
+}
+
+func frontendFacts() observed.Facts {
+	f := addOnFacts()
+	answer := f.Subnets[model.SubnetQuestion(model.SubnetsDiscovered{}, model.Internal, false).Key()]
+	for _, scheme := range []model.Scheme{model.Internal, model.InternetFacing} {
+		for _, nlb := range []bool{false, true} {
+			f.Subnets[model.SubnetQuestion(model.SubnetsDiscovered{}, scheme, nlb).Key()] = answer
+		}
+	}
+	f.ALBTargets = map[string][]observed.Target{}
+	return f
+}
+
+// leads returns where each port of the network load balancer leads.
+func leads(have observed.Stack) map[int32]int32 {
+	lb := have.Live(model.FrontendNLBID)
+	if lb == nil {
+		return nil
+	}
+	out := map[int32]int32{}
+	for _, l := range lb.Listeners {
+		arn := l.Default[0].(model.Forward).Groups[0].Group.ARN
+		for _, t := range have.Facts.ALBTargets[arn] {
+			if t.ID == have.Live(model.LoadBalancerID).ARN {
+				out[l.Port] = t.Port
+			}
+		}
+	}
+	return out
+}
+
+func randomFrontend(r *rand.Rand, s model.Stack) model.Stack {
+	if r.IntN(4) == 0 {
+		return s
+	}
+	ports := map[int32]int32{}
+	for _, l := range s.LoadBalancer.Listeners {
+		for _, p := range []int32{80, 443, 8443}[:1+r.IntN(3)] {
+			ports[p] = l.Port
+		}
+	}
+	return fronted(s, []model.Scheme{model.Internal, model.InternetFacing}[r.IntN(2)], ports)
+}
+
+func TestTheFrontendNLBBecomesWhatIsDesiredAndLeavesNothing(t *testing.T) {
+	seeds.Each(t, 500, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		have := observed.Stack{Facts: frontendFacts()}
+		for range 4 {
+			want := randomDesired(r)
+			want.LoadBalancer.Scheme = []model.Scheme{model.Internal, model.InternetFacing}[r.IntN(2)]
+			want = randomFrontend(r, want)
+			have = converge(t, want, have)
+			if lb := have.Live(model.LoadBalancerID); lb == nil || lb.Scheme != want.LoadBalancer.Scheme {
+				continue // all rules are held, so there is nothing to serve
+			}
+			asked := map[int32]int32(nil)
+			if want.FrontendNLB != nil {
+				asked = map[int32]int32{}
+				for _, l := range want.FrontendNLB.Listeners {
+					asked[l.Port] = want.TargetGroup(l.Target()).Port
+				}
+			}
+			if got := leads(have); !maps.Equal(got, asked) {
+				t.Fatalf("seed %d: want %v, got %v", seed, asked, got)
+			}
+		}
+		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+		for range 4 {
+			p := settled(t, empty, &have, func(string) string { return "healthy" })
+			have = plantest.Simulate(have, p.Known, runnable(p))
+		}
+		if len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) > 0 {
+			t.Fatalf("seed %d: deletion leaves %d load balancers, %d target groups", seed, len(have.LoadBalancers), len(have.TargetGroups))
+		}
+	})
+}
+
+func TestWhatCannotBeReadOfTheFrontendNLBHoldsItAlone(t *testing.T) {
+	first := claimed(desiredOf(ruleTo("/*", "g1")))
+	have := converge(t, fronted(first, model.InternetFacing, map[int32]int32{80: 80}), observed.Stack{Facts: frontendFacts()})
+	for name, edit := range map[string]func(s *model.Stack, f *model.LoadBalancer){
+		"held": func(s *model.Stack, _ *model.LoadBalancer) { s.Held.Frontend = true },
+		"missing subnets": func(_ *model.Stack, f *model.LoadBalancer) {
+			f.Subnets = model.SubnetsNamed{Refs: []string{"subnet-x"}}
+		},
+		"missing group": func(_ *model.Stack, f *model.LoadBalancer) {
+			f.SecurityGroups = model.GroupsGiven{Refs: []string{"sg-x"}}
+		},
+		"too few addresses": func(_ *model.Stack, f *model.LoadBalancer) {
+			f.Addresses = []string{"eipalloc-1"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := fronted(claimed(desiredOf(ruleTo("/*", "g1"), ruleTo("/b", "g2"))), model.Internal, nil)
+			edit(&want, want.FrontendNLB)
+			if want.Held.Frontend {
+				want.FrontendNLB.Scheme = model.InternetFacing
+			}
+			p := settled(t, want, &have, func(string) string { return "healthy" })
+			for _, s := range p.Steps {
+				if s.Address.ID == model.FrontendNLBID || name == "held" && strings.Contains(string(s.ID), "Frontend") {
+					t.Errorf("a step touches it: %s", s.ID)
+				}
+			}
+			if name != "held" && !strings.Contains(stepIDs(p), "delete listener/listener/FrontendNlb-ls-TCP-80") {
+				t.Errorf("its ports do not follow:\n%s", p.Text())
+			}
+			if !strings.Contains(stepIDs(p), "create target-group/g2") {
+				t.Errorf("the ALB is not served:\n%s", p.Text())
+			}
+		})
+	}
+}
+
+func TestThePortsOfMembersThatCannotBeReadStay(t *testing.T) {
+	want := fronted(claimed(desiredOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80, 8080: 80})
+	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
+	want = fronted(claimed(desiredOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
+	want.Held.FrontendPorts = true
+	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 8080, To: 8080, CIDR: "10.0.0.0/8"})
+	if p := settled(t, want, &have, func(string) string { return "healthy" }); !p.Empty() {
+		t.Errorf("want no steps, got\n%s", p.Text())
+	}
+}

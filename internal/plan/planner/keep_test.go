@@ -1,0 +1,132 @@
+package planner_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+)
+
+// reported lists the reasons of findings.
+func reported(found finding.List) string {
+	var out []string
+	for _, f := range found {
+		out = append(out, string(f.Reason))
+	}
+	return strings.Join(out, " ")
+}
+
+// named is a desired state that names the scheme.
+func named(s model.Stack) model.Stack {
+	alb := *s.LoadBalancer
+	alb.Origins = map[string]finding.Origin{"scheme": {Object: testMember, Field: "scheme"}}
+	s.LoadBalancer = &alb
+	return s
+}
+
+func TestASchemeThatNobodyNamesStays(t *testing.T) {
+	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+	desired.LoadBalancer.Scheme = model.InternetFacing
+	have := converge(t, desired, observed.Stack{Facts: publicFacts()})
+	desired = claimed(desiredOf(ruleTo("/*", "g1")))
+	p, found := planner.Make(desired, have, testOptions, plan.Memory{})
+	if !p.Empty() || reported(found) != "SchemeKept" {
+		t.Errorf("findings %q, steps\n%s", reported(found), p.Text())
+	}
+	if p, found := planner.Make(named(desired), have, testOptions, plan.Memory{}); !has(p, "create load-balancer/LoadBalancer") || reported(found) != "" {
+		t.Errorf("it is named: findings %q, steps\n%s", reported(found), p.Text())
+	}
+}
+
+// What another user has tagged like the load balancer of the stack is neither changed nor deleted.
+func TestAnotherLoadBalancerOfTheSameTagsIsLeftAlone(t *testing.T) {
+	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+	have := converge(t, desired, observed.Stack{Facts: testFacts()})
+	double := have.LoadBalancers[0]
+	double.ARN, double.Listeners, double.SecurityGroups = "a-double", nil, []string{"sg-other"}
+	have.LoadBalancers = append([]observed.LoadBalancer{double}, have.LoadBalancers...)
+	p, found := planner.Make(desired, have, testOptions, plan.Memory{})
+	if !p.Empty() || reported(found) != "LoadBalancerDoubled" || p.Known[plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}] == double.ARN {
+		t.Errorf("findings %q, steps\n%s", reported(found), p.Text())
+	}
+}
+
+func TestRulesOfOthersAreNamedWhenTheyGo(t *testing.T) {
+	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+	have := converge(t, desired, observed.Stack{Facts: testFacts()})
+	// A range that was desired before is not one of others.
+	own := model.IngressRule{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}
+	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, own)
+	if _, found := planner.Make(desired, have, testOptions, plan.Memory{}); reported(found) != "" {
+		t.Errorf("findings %v", found)
+	}
+	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 22, To: 22, CIDR: "10.1.0.0/16"})
+	p, found := planner.Make(desired, have, testOptions, plan.Memory{})
+	if reported(found) != "RulesRevoked" || !strings.Contains(found[0].Message, "tcp 22-22 10.1.0.0/16") || strings.Contains(found[0].Message, own.CIDR) {
+		t.Errorf("findings %v, steps\n%s", found, p.Text())
+	}
+	// After a change that was cut short it may be a rule for a listener that was never made.
+	unfinished := plan.Memory{Unfinished: true}
+	if p, found := planner.Make(desired, have, testOptions, unfinished); reported(found) != "" || p.Empty() {
+		t.Errorf("findings %v, steps\n%s", found, p.Text())
+	}
+	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 23, To: 23, CIDR: "10.1.0.0/16", Description: "telnet"})
+	if _, found := planner.Make(desired, have, testOptions, unfinished); reported(found) != "RulesRevoked" || strings.Contains(found[0].Message, "22-22") {
+		t.Errorf("findings %v", found)
+	}
+}
+
+func TestSettingsThatAWSDoesNotChangeAreReported(t *testing.T) {
+	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+	desired.LoadBalancer.CoIPPool = "pool-1"
+	have := converge(t, desired, observed.Stack{Facts: testFacts()})
+	desired.LoadBalancer.CoIPPool = "pool-2"
+	p, found := planner.Make(desired, have, testOptions, plan.Memory{})
+	if !p.Empty() || reported(found) != "SettingFixed" {
+		t.Errorf("findings %q, steps\n%s", reported(found), p.Text())
+	}
+}
+
+func TestOfTwoTargetGroupsOfOneIDTheOneInUseStays(t *testing.T) {
+	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+	have := converge(t, desired, observed.Stack{Facts: testFacts()})
+	used := &have.TargetGroups[0]
+	used.Name, used.LoadBalancers = "renamed", []string{have.LoadBalancers[0].ARN}
+	double := *used
+	double.ARN, double.LoadBalancers = "a-double", nil
+	have.TargetGroups = append([]observed.TargetGroup{double}, have.TargetGroups...)
+	have.Facts.Health = map[string]observed.Health{}
+	p := settled(t, desired, &have, func(string) string { return "healthy" })
+	if ids := stepIDs(p); ids != "delete target-group/a-double" {
+		t.Errorf("got\n%s", ids)
+	}
+}
+
+// publicFacts are those of testFacts, found for an internet-facing load balancer.
+func publicFacts() observed.Facts {
+	f := testFacts()
+	for _, answer := range f.Subnets {
+		q := model.AskSubnets{Discover: model.InternetFacing}
+		f.Subnets[q.Key()] = answer
+	}
+	return f
+}
+
+// AWS adds the first security group of a network load balancer, and removes the last one, only with it.
+func TestANetworkLoadBalancerKeepsWhetherItHasSecurityGroups(t *testing.T) {
+	with := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
+	without := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
+	without.LoadBalancer.SecurityGroups = nil
+	for _, c := range [][2]model.Stack{{with, without}, {without, with}} {
+		have := converge(t, c[0], observed.Stack{Facts: frontendFacts()})
+		p, found := planner.Make(c[1], have, testOptions, plan.Memory{})
+		if slices.ContainsFunc(p.Steps, func(s plan.Step) bool { _, ok := s.Do.(plan.SetSecurityGroups); return ok }) || reported(found) != "SettingFixed" {
+			t.Errorf("findings %q, steps\n%s", reported(found), p.Text())
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package planner_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+)
+
+func TestGroupsGivenByNameReachTheStepsAsARNs(t *testing.T) {
+	named := []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{Name: "external"}}}}}
+	rule := ruleTo("/a", "")
+	rule.Actions = named
+	want := desiredOf(rule)
+	want.TargetGroups = nil
+	want.LoadBalancer.Listeners[0].Default, want.LoadBalancer.Listeners[0].DefaultOf = named, rule.Origin
+	have := observed.Stack{Facts: testFacts()}
+	have.Facts.TargetGroups = map[string]string{"external": "arn:external"}
+
+	p, found := planner.Make(claimed(want), have, testOptions, plan.Memory{})
+	if len(found) > 0 {
+		t.Fatalf("findings: %v", found)
+	}
+	resolved := []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn:external"}}}}}
+	seen := 0
+	for _, s := range p.Steps {
+		var got []model.Action
+		switch do := s.Do.(type) {
+		case plan.CreateListener:
+			got = do.Settings.Default
+		case plan.CreateRule:
+			got = do.Rule.Actions
+		default:
+			continue
+		}
+		seen++
+		if diff := cmp.Diff(resolved, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", s.ID, diff)
+		}
+	}
+	if seen != 2 {
+		t.Errorf("%d steps with actions, want a listener and a rule:\n%s", seen, stepIDs(p))
+	}
+	if diff := cmp.Diff(model.GroupRef{Name: "external"}, named[0].(model.Forward).Groups[0].Group); diff != "" {
+		t.Errorf("the desired state was changed (-want +got):\n%s", diff)
+	}
+}
+
+func TestClientCertificatesThatNobodyAsksForAnyMore(t *testing.T) {
+	first := claimed(desiredOf(ruleTo("/a", "g1")))
+	l := &first.LoadBalancer.Listeners[0]
+	l.Port, l.TLS = 443, &model.TLS{Policy: "p", MutualAuth: &model.MutualAuth{Mode: "passthrough"}, Certificates: []model.CertChoice{
+		model.CertARNs{Member: testMember, ARNs: []string{"iam-certificate"}},
+	}}
+	have := converge(t, first, observed.Stack{Facts: testFacts()})
+	second := claimed(desiredOf(ruleTo("/a", "g1")))
+	second.LoadBalancer.Listeners[0].Port = 443
+	second.LoadBalancer.Listeners[0].TLS = &model.TLS{Policy: "p", Certificates: l.TLS.Certificates}
+	t.Run("stay on", func(t *testing.T) {
+		if p, _ := planner.Make(second, have, testOptions, plan.Memory{}); !p.Empty() {
+			t.Errorf("want no steps, got\n%s", p.Text())
+		}
+	})
+	t.Run("are switched off where that is asked for", func(t *testing.T) {
+		opt := testOptions
+		opt.EnhancedDefaults = true
+		p, _ := planner.Make(second, have, opt, plan.Memory{})
+		if len(p.Steps) != 1 {
+			t.Fatalf("want one step, got\n%s", p.Text())
+		}
+		if do := p.Steps[0].Do.(plan.ModifyListener); do.Settings.MutualAuth == nil || do.Settings.MutualAuth.Mode != "off" {
+			t.Errorf("AWS would change nothing: %+v", do.Settings.MutualAuth)
+		}
+	})
+}

@@ -1,0 +1,178 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+)
+
+// Members that move
+//
+// A member that asks for another stack gets target groups and listeners there while this one serves it on. The
+// other stack writes its load balancer into the status when it serves the member as well. Then clients have the
+// same time to follow as when a load balancer is replaced, and after that the member leaves this stack. The status
+// and the time of its last edit say how far this has come, so a restart loses nothing.
+
+// departed returns the stack without the members whose clients have followed them to another one, and when to look
+// again for the others.
+func departed(want model.Stack, have observed.Stack, opt plan.Options) (model.Stack, time.Duration) {
+	gone := map[finding.Ref]bool{}
+	var again time.Duration
+	for _, d := range want.Leavers {
+		rest := d.Since.Add(opt.DeletionDelay).Sub(have.Facts.Now)
+		switch {
+		case !opt.CreateFirst || !d.Since.IsZero() && rest <= 0:
+			gone[d.Member] = true
+		case !d.Since.IsZero() && (again == 0 || rest < again):
+			again = rest
+		}
+	}
+	if len(gone) == 0 || want.Held.Everything {
+		return want, again
+	}
+	original := want
+	stays := want.Members[:0:0]
+	for _, m := range want.Members {
+		if gone[m.Ref] {
+			want.Leaving = append(slices.Clip(want.Leaving), m)
+		} else {
+			stays = append(stays, m)
+		}
+	}
+	want.Members = stays
+	all := func(of []finding.Ref) bool {
+		return len(of) > 0 && !slices.ContainsFunc(of, func(r finding.Ref) bool { return !gone[r] })
+	}
+	if len(stays) == 0 && want.LoadBalancer.Attributes[protectionAttribute] == "true" {
+		return original, again
+	}
+	if len(stays) == 0 && lifts(want.LoadBalancer, have) {
+		return original, draft.LastPoll
+	}
+	if len(stays) == 0 {
+		want.LoadBalancer, want.TargetGroups = nil, nil
+		return want, again
+	}
+	lb := *want.LoadBalancer
+	lb.Listeners = slices.DeleteFunc(slices.Clone(lb.Listeners), func(l model.Listener) bool { return all(l.Members) })
+	want.LoadBalancer = &lb
+	want.TargetGroups = slices.DeleteFunc(slices.Clone(want.TargetGroups), func(g model.TargetGroup) bool { return all(g.Members) })
+	return want, again
+}
+
+// lifts reports whether the protection of the live load balancer is still to be lifted.
+func lifts(desired *model.LoadBalancer, have observed.Stack) bool {
+	_, named := desired.Attributes[protectionAttribute]
+	live := plan.Serving(have, model.LoadBalancerID)
+	return named && live != nil && (live.Attributes == nil || live.Attributes[protectionAttribute] == "true")
+}
+
+// reportProtected reports that the last members cannot leave for another stack, as they ask for protection of the load
+// balancer that they do not share any more.
+func (b *builder) reportProtected() {
+	for _, d := range b.Want.Leavers {
+		if !d.Since.IsZero() && len(b.Want.Leavers) == len(b.Want.Members) && b.Want.LoadBalancer.Attributes[protectionAttribute] == "true" {
+			b.Found.Add(finding.Finding{
+				Object: d.Member, Reason: finding.DeletionProtected, Severity: finding.Warning,
+				Message: fmt.Sprintf("the former load balancer %q is protected against deletion; it stays", b.Want.LoadBalancer.Name),
+				Fix:     "set " + protectionAttribute + "=false until it is deleted",
+			})
+		}
+	}
+}
+
+// reportDepartures reports to members whose status shows another load balancer until when this one serves them, and that it
+// does not any more.
+func (b *builder) reportDepartures() {
+	old := plan.Serving(b.Have, model.LoadBalancerID)
+	if old == nil || b.Want.Held.Everything {
+		return
+	}
+	for _, d := range b.Want.Leavers {
+		x := finding.Finding{Object: d.Member, Reason: finding.LoadBalancerMoved}
+		until := d.Since.Add(b.Opt.DeletionDelay)
+		switch stays := slices.ContainsFunc(b.Want.Members, func(m model.Member) bool { return m.Ref == d.Member }); {
+		case !stays:
+			x.Message = fmt.Sprintf("this %s has left load balancer %q, which does not serve it any more", d.Member.Kind, old.Name)
+		case d.Since.IsZero() || !until.After(b.Have.Facts.Now):
+			continue // it is shown, or another finding says why it stays
+		default:
+			x.Message = fmt.Sprintf("the move is complete, and the status shows the new load balancer; the former one %q serves on until %s, for clients that still have its addresses", old.Name, until.UTC().Format(time.RFC3339))
+			x.Fix = "to go back, restore the annotation"
+		}
+		b.Found.Add(x)
+	}
+}
+
+// planArrivals says which members that come from another stack are not shown here yet.
+func (b *builder) planArrivals() {
+	for _, a := range b.Want.Arriving {
+		wait := plan.Wait{For: "all of its ports"}
+		if !a.Partial {
+			wait = b.arrival(a.Member)
+		}
+		if wait.For == "" {
+			continue
+		}
+		b.Plan.Unshown = append(b.Plan.Unshown, a.Member)
+		if again := cmp.Or(wait.Again, draft.FirstPoll); !a.Partial && (b.Plan.Again == 0 || again < b.Plan.Again) {
+			b.Plan.Again = again
+		}
+		other := ""
+		if a.From != "" && a.From != b.Want.LoadBalancer.Scheme {
+			other = fmt.Sprintf("; it is %q, and the former one %q", b.Want.LoadBalancer.Scheme, a.From)
+		}
+		name := b.Want.LoadBalancer.Name
+		if live := plan.Serving(b.Have, model.LoadBalancerID); live != nil {
+			name = live.Name // the desired name has a digest of the default scheme, the live one of the scheme that it got
+		}
+		b.Found.Add(finding.Finding{
+			Object: a.Member, Reason: finding.LoadBalancerMoved,
+			Message: fmt.Sprintf("load balancer %q is to serve this %s%s; the status shows the former load balancer until the new one has %s", name, a.Member.Kind, other, wait.For),
+			Fix:     "to stay with the former load balancer, restore the annotation",
+		})
+	}
+}
+
+// arrival is what the load balancer lacks to serve a member; a zero Wait if nothing.
+func (b *builder) arrival(ref finding.Ref) plan.Wait {
+	var pending []model.GroupRef
+	for _, l := range b.Listeners {
+		if !slices.Contains(l.Desired.Members, ref) {
+			continue
+		}
+		to, live := equal.ForwardOf(l.Desired.Default), (*model.Forward)(nil)
+		if l.Live != nil {
+			live = equal.ForwardOf(l.Live.Default)
+		}
+		if to == nil || live == nil {
+			return plan.Wait{For: fmt.Sprintf("a listener on port %d", l.Desired.Port)}
+		}
+		for _, g := range to.Groups {
+			arn := b.Traffic.ARN(g.Group)
+			if !slices.ContainsFunc(live.Groups, func(h model.WeightedGroup) bool { return h.Group.ARN == arn }) {
+				return plan.Wait{For: fmt.Sprintf("the targets of port %d", l.Desired.Port)}
+			}
+			if equal.Weight(g.Weight) > 0 && g.Group.ID != "" && !b.Traffic.Ready(arn) {
+				pending = append(pending, g.Group)
+			}
+		}
+	}
+	if len(pending) == 0 {
+		return plan.Wait{}
+	}
+	deadline := b.Traffic.TargetsDeadline(pending)
+	wait := b.Wait("arrive "+ref.String(), "healthy targets in "+plan.RefTexts(pending), deadline)
+	if wait.For == "" {
+		b.Expired(finding.Origin{}, []finding.Ref{ref}, "the status", pending, deadline)
+	}
+	return wait
+}

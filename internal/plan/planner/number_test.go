@@ -1,0 +1,45 @@
+package planner_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+)
+
+// A new rule renumbers those behind it. If AWS refuses it, the numbers stay, and the refusal must not have
+// cost a call for each of them. A tag that a user changes waits for no rule.
+func TestRulesAreRenumberedAfterNewOnesAreMade(t *testing.T) {
+	t.Parallel()
+	have := converge(t, claimed(desiredOf(ruleTo("/a", "g1"), ruleTo("/b", "g1"))), observed.Stack{Facts: testFacts()})
+	desired := claimed(desiredOf(ruleTo("/new", "g1"), ruleTo("/a", "g1"), ruleTo("/b", "g1")))
+	desired.LoadBalancer.Listeners[0].Rules[2].Tags = map[string]string{"team": "a"}
+	p, _ := planner.Make(desired, have, testOptions, plan.Memory{})
+	var created plan.StepID
+	tagged := 0
+	for _, s := range p.Steps {
+		switch do := s.Do.(type) {
+		case plan.CreateRule:
+			created = s.ID
+		case plan.SetTags:
+			tagged++
+			if waits, user := slices.Contains(after(p, s), created), do.Put["team"] != ""; waits == user {
+				t.Errorf("%s sets %v and waits for the new rule: %v\n%s", s.ID, do.Put, waits, p.Text())
+			}
+		}
+	}
+	if created == "" || tagged != 2 {
+		t.Errorf("a rule to be made and two to be tagged are expected:\n%s", p.Text())
+	}
+}
+
+// after are the steps that a step names as those that come first, with the members of joins.
+func after(p plan.Plan, s plan.Step) []plan.StepID {
+	out := slices.Clone(s.After)
+	for _, id := range s.After {
+		out = append(out, p.Joins[id]...)
+	}
+	return out
+}

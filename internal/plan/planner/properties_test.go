@@ -1,0 +1,405 @@
+package planner_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
+)
+
+var (
+	testStack   = model.StackID{Kind: model.Ingress, Name: "shop"}
+	testOptions = plan.Options{Cluster: "rig", VPC: "vpc-1", RuleTags: true, SubnetClusterCheck: true}
+	testMember  = finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
+)
+
+var hostChoice = []string{"", "a.example.com", "b.example.com", "*.example.com"}
+var pathChoice = []string{"/*", "/a", "/a/*", "/b/*", "/a/x"}
+var groupChoice = []string{"g1", "g2", "g3", "g4"}
+
+// randomWish makes a load balancer with one or two listeners and few hosts, paths and groups, so
+// that rules often cover each other.
+func randomDesired(r *rand.Rand) model.Stack {
+	s := model.Stack{ID: testStack, Members: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}}}
+	alb := &model.LoadBalancer{
+		Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
+		SecurityGroups: model.GroupsManaged{Group: model.SecurityGroup{Name: "sg"}, Backend: true},
+	}
+	s.BackendGroup.Needed = true
+	used := map[string]bool{}
+	forward := func() []model.Action {
+		f := model.Forward{}
+		n := 1 + r.IntN(2)
+		for _, i := range r.Perm(len(groupChoice))[:n] {
+			g := groupChoice[i]
+			used[g] = true
+			w := model.WeightedGroup{Group: model.GroupRef{ID: g}}
+			if n > 1 {
+				x := int32(1 + r.IntN(3))
+				w.Weight = &x
+			}
+			f.Groups = append(f.Groups, w)
+		}
+		return []model.Action{f}
+	}
+	for _, port := range []int32{80, 443}[:1+r.IntN(2)] {
+		l := model.Listener{Port: port, Default: []model.Action{plan.NotFound}, Members: []finding.Ref{testMember}}
+		if r.IntN(4) == 0 {
+			l.Default = forward()
+			l.DefaultOf = finding.Origin{Object: testMember, Field: "spec.defaultBackend"}
+		}
+		for range r.IntN(6) {
+			var cs []model.Condition
+			if h := hostChoice[r.IntN(len(hostChoice))]; h != "" {
+				cs = append(cs, model.HostHeader{Values: []string{h}})
+			}
+			cs = append(cs, model.PathPattern{Values: []string{pathChoice[r.IntN(len(pathChoice))]}})
+			if slices.ContainsFunc(l.Rules, func(o model.Rule) bool { return equal.SameConditions(o.Conditions, cs) }) {
+				continue
+			}
+			rule := model.Rule{
+				Conditions: cs, Actions: forward(), Member: testMember,
+				Origin: finding.Origin{Object: testMember, Field: fmt.Sprintf("rule %d", len(l.Rules))},
+			}
+			if r.IntN(12) == 0 {
+				rule.Held = model.HeldInvalid
+			}
+			l.Rules = append(l.Rules, rule)
+		}
+		alb.Listeners = append(alb.Listeners, l)
+	}
+	// A group of the same name may want another target type, which replaces it.
+	for _, g := range groupChoice {
+		if used[g] {
+			s.TargetGroups = append(s.TargetGroups, model.TargetGroup{
+				ID: g, Name: g, Type: []model.TargetType{model.IPTargets, model.InstanceTargets}[r.IntN(2)], Port: 80, Protocol: "HTTP",
+				Binding: &model.Binding{Namespace: "shop", Name: g, Service: g}, Members: []finding.Ref{testMember},
+			})
+		}
+	}
+	s.LoadBalancer = alb
+	return s
+}
+
+func testFacts() observed.Facts {
+	f := observed.Facts{VPC: "vpc-1", Health: map[string]observed.Health{}}
+	key := model.Stack{LoadBalancer: &model.LoadBalancer{Scheme: model.Internal, Subnets: model.SubnetsDiscovered{}}}.Questions()
+	f.Subnets = map[string]observed.SubnetAnswer{}
+	for _, q := range key {
+		if _, ok := q.(model.AskSubnets); ok {
+			f.Subnets[q.Key()] = observed.SubnetAnswer{Candidates: []observed.Subnet{
+				{ID: "subnet-a", Zone: "a", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1"},
+				{ID: "subnet-b", Zone: "b", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1"},
+			}}
+		}
+	}
+	return f
+}
+
+// answer gives the health that the plan asks for; healthy says whether the targets are.
+func answer(have *observed.Stack, asks []model.Question, state func(arn string) string) {
+	for _, q := range asks {
+		if a, ok := q.(model.AskALBTargets); ok {
+			if have.Facts.ALBTargets == nil {
+				have.Facts.ALBTargets = map[string][]observed.Target{}
+			}
+			have.Facts.ALBTargets[a.ARN] = nil
+		}
+		if a, ok := q.(model.AskAddOn); ok {
+			if have.Facts.AddOns == nil {
+				have.Facts.AddOns = map[string]observed.AddOn{}
+			}
+			have.Facts.AddOns[a.Key()] = observed.AddOn{}
+		}
+		if h, ok := q.(model.AskHealth); ok {
+			have.Facts.Health[h.ARN] = observed.Health{Targets: []*observed.Target{{ID: "t", Port: 1, State: state(h.ARN)}}}
+		}
+	}
+}
+
+// settled plans until the plan asks nothing more.
+func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(string) string) plan.Plan {
+	t.Helper()
+	for range 10 {
+		p, _ := planner.Make(want, *have, testOptions, plan.Memory{})
+		if len(p.Asks) == 0 {
+			return p
+		}
+		answer(have, p.Asks, state)
+	}
+	p, _ := planner.Make(want, *have, testOptions, plan.Memory{})
+	t.Fatalf("the plan keeps asking %#v", p.Asks)
+	return plan.Plan{}
+}
+
+func runnable(p plan.Plan) []plan.Step {
+	done := p.Begin()
+	var out []plan.Step
+	for _, s := range p.Steps {
+		if s.Waits() || !done.Ready(s) {
+			continue
+		}
+		done.Done(s.ID)
+		out = append(out, s)
+	}
+	return out
+}
+
+// converge carries plans out until there is nothing to do, with all targets healthy.
+func converge(t *testing.T, want model.Stack, have observed.Stack) observed.Stack {
+	t.Helper()
+	healthy := func(string) string { return "healthy" }
+	for range 20 {
+		have.Facts.Health = map[string]observed.Health{}
+		p := settled(t, want, &have, healthy)
+		steps := runnable(p)
+		if len(steps) == 0 {
+			if len(p.Steps) > 0 {
+				t.Fatalf("the plan waits for ever:\n%s", p.Text())
+			}
+			return have
+		}
+		have = plantest.Simulate(have, p.Known, steps)
+	}
+	p := settled(t, want, &have, healthy)
+	t.Fatalf("no end of the plan:\n%s", p.Text())
+	return have
+}
+
+type request struct {
+	port       int32
+	host, path string
+}
+
+// requests meet every host, path and port that random load balancers are made of.
+var requests = func() (out []request) {
+	for _, port := range []int32{80, 443} {
+		for _, h := range []string{"a.example.com", "b.example.com", "c.example.com", "other.test"} {
+			for _, p := range []string{"/", "/a", "/a/x", "/a/y", "/b/z"} {
+				out = append(out, request{port, h, p})
+			}
+		}
+	}
+	return out
+}()
+
+// outcomes are the outcomes of all requests.
+func outcomes(have observed.Stack) []string {
+	out := make([]string, len(requests))
+	for i, q := range requests {
+		out[i] = outcome(have, q)
+	}
+	return out
+}
+
+// listenersOf are all that outcomes depend on. Most steps change something else.
+func listenersOf(have observed.Stack) []observed.Listener {
+	if lb := have.Live(model.LoadBalancerID); lb != nil {
+		return lb.Listeners
+	}
+	return nil
+}
+
+// outcome is what a listener answers to a request: the target groups that it is carried to, or the status.
+func outcome(have observed.Stack, q request) string {
+	lb := have.Live(model.LoadBalancerID)
+	if lb == nil {
+		return "nothing"
+	}
+	for _, l := range lb.Listeners {
+		if l.Port != q.port {
+			continue
+		}
+		for _, r := range l.Rules {
+			if matches(r.Conditions, q) {
+				return carried(r.Actions)
+			}
+		}
+		return carried(l.Default)
+	}
+	return "nothing"
+}
+
+func matches(cs []model.Condition, q request) bool {
+	for _, c := range cs {
+		var values []string
+		subject := q.path
+		switch c := c.(type) {
+		case model.HostHeader:
+			values, subject = c.Values, q.host
+		case model.PathPattern:
+			values = c.Values
+		}
+		if !slices.ContainsFunc(values, func(v string) bool { return glob(v, subject) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// glob reports whether a pattern with * and ? matches all of s.
+func glob(pattern, s string) bool {
+	for pattern != "" && pattern[0] != '*' {
+		if s == "" || pattern[0] != '?' && pattern[0] != s[0] {
+			return false
+		}
+		pattern, s = pattern[1:], s[1:]
+	}
+	if pattern == "" {
+		return s == ""
+	}
+	for i := range len(s) + 1 {
+		if glob(pattern[1:], s[i:]) {
+			return true
+		}
+	}
+	return false
+}
+
+func carried(as []model.Action) string {
+	switch a := as[len(as)-1].(type) {
+	case model.Forward:
+		var out []string
+		for _, g := range a.Groups {
+			if equal.Weight(g.Weight) > 0 {
+				out = append(out, fmt.Sprintf("%s:%d", g.Group.ARN, equal.Weight(g.Weight)))
+			}
+		}
+		if len(out) == 1 {
+			out[0], _, _ = strings.Cut(out[0], ":")
+		}
+		slices.Sort(out)
+		return strings.Join(out, " ")
+	case model.FixedResponse:
+		return "fixed " + a.Status
+	}
+	return "redirect"
+}
+
+func TestPlanAfterItsOwnStepsIsEmpty(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, 1000, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		have := observed.Stack{Facts: testFacts()}
+		for range 3 {
+			have = converge(t, randomDesired(r), have)
+		}
+		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+		for range 4 {
+			p := settled(t, empty, &have, func(string) string { return "healthy" })
+			have = plantest.Simulate(have, p.Known, runnable(p))
+		}
+		if len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) > 0 || have.Facts.BackendGroup != nil {
+			t.Fatalf("seed %d: deletion leaves %s", seed, cmp.Diff(observed.Stack{}, have))
+		}
+	})
+}
+
+func TestEveryPrefixOfAPlanAnswersOldOrNew(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, 2000, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		have := converge(t, randomDesired(r), observed.Stack{Facts: testFacts()})
+		before := have
+		want := randomDesired(r)
+		// In the first pass some of the target groups have no healthy target yet.
+		sick := groupChoice[r.IntN(len(groupChoice))]
+		if r.IntN(3) == 0 {
+			sick = "none"
+		}
+		type moment struct {
+			have observed.Stack
+			pass int
+			step plan.StepID
+			p    plan.Plan
+		}
+		var moments []moment
+		for pass := range 20 {
+			have.Facts.Health = map[string]observed.Health{}
+			p := settled(t, want, &have, func(arn string) string {
+				if pass < 3 && strings.Contains(arn, sick) {
+					return "initial"
+				}
+				return "healthy"
+			})
+			steps := runnable(p)
+			for i := range steps {
+				moments = append(moments, moment{plantest.Simulate(have, p.Known, steps[:i+1]), pass, steps[i].ID, p})
+			}
+			if len(steps) > 0 {
+				have = moments[len(moments)-1].have
+			} else if len(p.Steps) == 0 {
+				break
+			}
+		}
+		was, will := outcomes(before), outcomes(have)
+		var now seeds.Last[[]observed.Listener, []string]
+		for _, m := range moments {
+			for i, is := range now.Of(listenersOf(m.have), func() []string { return outcomes(m.have) }) {
+				// What is being made is not asked about.
+				if was[i] == "nothing" && (before.Live(model.LoadBalancerID) == nil || strings.HasPrefix(is, "fixed")) {
+					continue
+				}
+				if is != was[i] && is != will[i] {
+					t.Fatalf("seed %d: %v is answered by %q; before by %q, at the end by %q\npass %d, after %s of\n%s",
+						seed, requests[i], is, was[i], will[i], m.pass, m.step, m.p.Text())
+				}
+			}
+		}
+	})
+}
+
+func TestTrafficStaysUntilTheNewTargetsAreHealthy(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, 2000, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		first := randomDesired(r)
+		have := converge(t, first, observed.Stack{Facts: testFacts()})
+		old := map[string]bool{}
+		for _, g := range have.TargetGroups {
+			old[g.ARN] = true
+		}
+		have.Facts.Health = map[string]observed.Health{}
+		state := func(arn string) string {
+			if old[arn] {
+				return "healthy"
+			}
+			return "initial"
+		}
+		p := settled(t, randomDesired(r), &have, state)
+		before, after := outcomes(have), outcomes(plantest.Simulate(have, p.Known, runnable(p)))
+		for i, is := range after {
+			if is == before[i] || !forwardsTo(before[i], old) {
+				continue
+			}
+			for _, part := range strings.Fields(is) {
+				arn, _, _ := strings.Cut(part, ":")
+				if strings.HasPrefix(arn, "target-group/") && !old[arn] {
+					t.Fatalf("seed %d: %v moved from %q to %q, which has no healthy target\n%s", seed, requests[i], before[i], is, p.Text())
+				}
+			}
+		}
+	})
+}
+
+func forwardsTo(outcome string, groups map[string]bool) bool {
+	for _, part := range strings.Fields(outcome) {
+		arn, _, _ := strings.Cut(part, ":")
+		if groups[arn] || groups[part] {
+			return true
+		}
+	}
+	return false
+}

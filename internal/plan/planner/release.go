@@ -1,0 +1,152 @@
+package planner
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// release lets go of members that left. It comes after all that is planned for their sake.
+type release struct {
+	*owners.TargetGroups
+	*draft.Usage
+	*draft.Finalizers
+	listeners []resolved.Listener
+}
+
+// all lets go of members that left, after all of the given steps.
+func (r *release) all(after []plan.StepID) {
+	if len(r.Want.Leaving) == 0 {
+		return
+	}
+	var wait plan.Wait
+	for _, s := range r.Plan.Steps {
+		if s.Waits() {
+			wait = s.Wait
+			break
+		}
+	}
+	all := []plan.StepID{r.Joined(&draft.StepChain{Steps: after})}
+	for _, m := range r.Want.Leaving {
+		r.member(m, all, wait)
+	}
+}
+
+// each lets go of members that left a load balancer that others go on to use, each once
+// nothing is left that was made for it. It never waits for what others want there.
+func (r *release) each() {
+	if len(r.Want.Leaving) == 0 {
+		return
+	}
+	concerns, holders := r.concerns(), r.Holders()
+	for _, m := range r.Want.Leaving {
+		after := slices.Clone(holders)
+		var wait plan.Wait
+		for _, s := range concerns[m.Ref] {
+			after = append(after, s.ID)
+			if s.Waits() && wait.For == "" {
+				wait = s.Wait
+			}
+		}
+		r.member(m, after, wait)
+	}
+}
+
+func (r *release) member(m model.Member, after []plan.StepID, wait plan.Wait) {
+	a := plan.Address{Kind: plan.Finalizer, ID: m.Ref.String()}
+	why := "nothing is left that was made for it"
+	if !r.Want.Empty() {
+		why = "it does not belong to this load balancer any more"
+	}
+	r.Add(plan.Step{
+		ID: plan.NewStepID("release", a), Address: a, Verb: plan.Delete,
+		Do:  plan.ReleaseFinalizer{Ref: m.Ref, Finalizer: m.Finalizer, ClearStatus: !m.Deleting},
+		Why: why, After: after, Wait: wait, Blames: []finding.Ref{m.Ref},
+	})
+}
+
+// concerns are, for each member that leaves, the steps that remove what was made for it, as far as
+// they do not wait for what others want.
+func (r *release) concerns() map[finding.Ref][]plan.Step {
+	out := map[finding.Ref][]plan.Step{}
+	var anybodys []plan.Step
+	foreign := map[plan.StepID]bool{}
+	for _, s := range r.Plan.Steps {
+		if s.Waits() && plan.Reroutes(s.Do) || slices.ContainsFunc(s.After, func(id plan.StepID) bool { return foreign[id] }) {
+			foreign[s.ID] = true
+			continue
+		}
+		of, ok := r.removes(s)
+		switch {
+		case !ok:
+		case of == nil:
+			anybodys = append(anybodys, s)
+		default:
+			for _, m := range of {
+				out[m] = append(out[m], s)
+			}
+		}
+	}
+	for _, m := range r.Want.Leaving {
+		out[m.Ref] = append(out[m.Ref], anybodys...)
+	}
+	return out
+}
+
+// removes returns to whom what a step removes belongs, nil if it may be anybody's. It reports false
+// for steps that remove nothing that is made for one member.
+func (r *release) removes(s plan.Step) (of []finding.Ref, ok bool) {
+	switch do := s.Do.(type) {
+	case plan.DeleteRule:
+		return r.RuleOwners[do.ARN], true
+	case plan.DeleteListener:
+		return nil, true
+	case plan.DeleteTargetGroup:
+		return r.GroupOwners(do.ARN), true
+	case plan.DeleteBinding:
+		for _, h := range r.Have.Bindings {
+			if h.Namespace == do.Namespace && h.Name == do.Name {
+				return r.GroupOwners(h.ARN), true
+			}
+		}
+		return nil, true
+	case plan.DeleteCertificate:
+		return r.certificateOf(do.ARN), true
+	case plan.DeleteRecord:
+		return r.certificateOf(do.Certificate), true
+	case plan.ModifyListener:
+		// The default action was a member's.
+		for _, l := range r.listeners {
+			if l.Live != nil && s.Address == l.Address() {
+				if f := equal.ForwardOf(l.Live.Default); f != nil {
+					return r.OwnersOf(l.Live.Default), true
+				}
+			}
+		}
+	}
+	return nil, false
+}
+
+// certificateOf are the members that a managed certificate was requested for, or that may have named its Secret.
+func (r *release) certificateOf(arn string) (out []finding.Ref) {
+	for _, c := range r.Have.Facts.OwnCertificates {
+		if c.ARN != arn {
+			continue
+		}
+		for _, m := range append(slices.Clone(r.Want.Members), r.Want.Leaving...) {
+			_, mark, _ := strings.Cut(naming.CertificateID("", m.Ref, ""), "/")
+			if strings.HasSuffix(c.ResourceID, mark) || naming.ImportedFrom(c.ResourceID, m.Ref.Namespace) {
+				out = append(out, m.Ref)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,480 @@
+package planner_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
+)
+
+const deletionDelay = 15 * time.Minute
+
+var shownAddress = plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}
+
+// replacing plans as the controller does by default, with a clock.
+type replacing struct {
+	have   observed.Stack
+	since  map[string]time.Time
+	health func(arn string) string
+	// each is called after each step.
+	each     func(p plan.Plan, step plan.StepID)
+	reported map[finding.Reason]bool
+}
+
+func newReplacing(have observed.Stack) *replacing {
+	have.Facts.Now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	return &replacing{
+		have: have, since: map[string]time.Time{}, reported: map[finding.Reason]bool{},
+		health: func(string) string { return "healthy" }, each: func(plan.Plan, plan.StepID) {},
+	}
+}
+
+// plan makes the plan of now.
+func (r *replacing) plan(t *testing.T, want model.Stack) plan.Plan {
+	t.Helper()
+	opt := testOptions
+	opt.CreateFirst, opt.DeletionDelay = true, deletionDelay
+	memory := plan.Memory{Waited: map[string]time.Duration{}}
+	for k, at := range r.since {
+		memory.Waited[k] = r.have.Facts.Now.Sub(at)
+	}
+	r.have.Facts.Health = map[string]observed.Health{}
+	for range 10 {
+		p, found := planner.Make(want, r.have, opt, memory)
+		if len(p.Asks) == 0 {
+			next := map[string]time.Time{}
+			for _, k := range p.Waiting {
+				next[k] = r.have.Facts.Now
+				if at, ok := r.since[k]; ok {
+					next[k] = at
+				}
+			}
+			r.since = next
+			for _, f := range found {
+				r.reported[f.Reason] = true
+			}
+			return p
+		}
+		answer(&r.have, p.Asks, r.health)
+		for i := range r.have.LoadBalancers {
+			lb := &r.have.LoadBalancers[i]
+			if lb.Attributes == nil {
+				lb.Attributes = map[string]string{}
+			}
+			lb.State = "active"
+		}
+	}
+	t.Fatal("the plan keeps asking")
+	return plan.Plan{}
+}
+
+// run carries plans out for a time, and returns the last one.
+func (r *replacing) run(t *testing.T, want model.Stack, d time.Duration) plan.Plan {
+	t.Helper()
+	end := r.have.Facts.Now.Add(d)
+	for range 1000 {
+		p := r.plan(t, want)
+		steps := runnable(p)
+		before := r.have
+		for i, s := range steps {
+			r.have = plantest.Simulate(before, p.Known, steps[:i+1])
+			r.each(p, s.ID)
+		}
+		if !slices.ContainsFunc(steps, func(s plan.Step) bool { return s.Address.Kind != plan.Finalizer }) {
+			r.each(p, "")
+			if !r.have.Facts.Now.Before(end) || p.Empty() {
+				return p
+			}
+		}
+		// Nothing happens but by the clock, which need not be asked often when nothing was done.
+		tick := 10 * time.Second
+		if len(steps) == 0 {
+			tick = min(30*time.Second, max(end.Sub(r.have.Facts.Now), time.Second))
+		}
+		r.have.Facts.Now = r.have.Facts.Now.Add(tick)
+	}
+	t.Fatalf("no end of the plan:\n%s", r.plan(t, want).Text())
+	return plan.Plan{}
+}
+
+// of is a stack with a scheme that its member asks for.
+func of(scheme model.Scheme, s model.Stack) model.Stack {
+	s = named(s)
+	s.LoadBalancer.Scheme = scheme
+	s.LoadBalancer.Name = "k8s-lb-" + string(scheme)
+	return s
+}
+
+// at is the stack as a client of one load balancer sees it.
+func at(have observed.Stack, arn string) observed.Stack {
+	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return lb.ARN != arn })
+	return have
+}
+
+// services are outcomes by the ids of the target groups, which say nothing of the load balancer.
+func services(have observed.Stack) []string {
+	ids := map[string]string{}
+	for _, g := range have.TargetGroups {
+		ids[g.ARN] = g.ResourceID
+	}
+	out := outcomes(have)
+	for i := range out {
+		parts := strings.Fields(out[i])
+		for j, p := range parts {
+			arn, weight, _ := strings.Cut(p, ":")
+			if id, ok := ids[arn]; ok {
+				parts[j] = id + ":" + weight
+			}
+		}
+		slices.Sort(parts)
+		out[i] = strings.Join(parts, " ")
+	}
+	return out
+}
+
+// While a load balancer is replaced, with any other change at the same time, the old one answers every request
+// as before as long as clients may know it, and the status shows the new one when that answers every request
+// as it will.
+func TestThePreviousLoadBalancerServesUntilClientsHaveFollowed(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, 200, func(t *testing.T, seed uint64) {
+		rnd := rand.New(rand.NewPCG(seed, 11))
+		was, will := of(model.Internal, randomDesired(rnd)), of(model.InternetFacing, randomDesired(rnd))
+		r := newReplacing(observed.Stack{Facts: publicFacts()})
+		r.run(t, was, time.Minute)
+		if r.have.Live(model.LoadBalancerID) == nil {
+			return // all its rules are held
+		}
+		if r.plan(t, will); r.reported[finding.ReplacementHeld] {
+			return // likewise
+		}
+		old := r.have.Live(model.LoadBalancerID).ARN
+		before := services(at(r.have, old))
+		var since time.Time // when the status has shown the new one
+		type moment struct {
+			have observed.Stack
+			p    plan.Plan
+			step plan.StepID
+		}
+		var moments []moment
+		r.each = func(p plan.Plan, step plan.StepID) {
+			shown := p.Shown[shownAddress]
+			if shown != "" && shown != old {
+				t.Fatalf("seed %d: the status shows %s", seed, shown)
+			}
+			switch {
+			case shown == "" && since.IsZero():
+				since = r.have.Facts.Now
+			case shown != "" && !since.IsZero():
+				t.Fatalf("seed %d: the status shows the old load balancer again\n%s", seed, p.Text())
+			}
+			there := len(at(r.have, old).LoadBalancers) > 0
+			if !there && (since.IsZero() || r.have.Facts.Now.Sub(since) < deletionDelay) {
+				t.Fatalf("seed %d: the old load balancer is deleted at %s, the new one is shown since %s", seed, r.have.Facts.Now, since)
+			}
+			if there {
+				for i, is := range services(at(r.have, old)) {
+					if is != before[i] {
+						t.Fatalf("seed %d: after %s %v is answered by %q, before by %q\n%s", seed, step, requests[i], is, before[i], p.Text())
+					}
+				}
+			}
+			if !since.IsZero() {
+				moments = append(moments, moment{r.have, p, step})
+			}
+		}
+		if p := r.run(t, will, time.Hour); !p.Empty() {
+			t.Fatalf("seed %d: the plan is not empty in the end\n%s", seed, p.Text())
+		}
+		last := services(r.have)
+		for _, m := range moments {
+			lb := plan.Serving(m.have, model.LoadBalancerID)
+			for i, is := range services(at(m.have, lb.ARN)) {
+				if is != last[i] {
+					t.Fatalf("seed %d: the new one is shown, and after %s %v is answered by %q, in the end by %q\n%s", seed, m.step, requests[i], is, last[i], m.p.Text())
+				}
+			}
+		}
+		if n := len(r.have.LoadBalancers); n != 1 {
+			t.Fatalf("seed %d: %d load balancers", seed, n)
+		}
+		for _, g := range r.have.TargetGroups {
+			if will.TargetGroup(g.ResourceID) == nil {
+				t.Fatalf("seed %d: target group %s is left", seed, g.Name)
+			}
+		}
+		for k := range r.have.LoadBalancers[0].Tags {
+			if k == naming.SuccessorTag || k == naming.ReplacedTag {
+				t.Fatalf("seed %d: tag %s is left", seed, k)
+			}
+		}
+	})
+}
+
+// Whoever changes the scheme again and again, at any time, has at most two load balancers, no request of his is
+// lost, and in the end there is the one that he asks for.
+func TestSchemesThatChangeAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, 60, func(t *testing.T, seed uint64) {
+		rnd := rand.New(rand.NewPCG(seed, 12))
+		desired := randomDesired(rnd)
+		r := newReplacing(observed.Stack{Facts: publicFacts()})
+		r.run(t, of(model.Internal, desired), time.Minute)
+		if r.have.Live(model.LoadBalancerID) == nil {
+			return // all its rules are held
+		}
+		before, groups := services(r.have), len(r.have.TargetGroups)
+		made := 0
+		r.each = func(p plan.Plan, step plan.StepID) {
+			if strings.HasPrefix(string(step), "create load-balancer/") {
+				made++
+			}
+			if n := len(r.have.LoadBalancers); n > 2 {
+				t.Fatalf("seed %d: %d load balancers", seed, n)
+			}
+			shown := p.Shown[shownAddress]
+			if shown == "" {
+				shown = p.Known[shownAddress]
+			}
+			if shown == "" || len(at(r.have, shown).LoadBalancers) == 0 {
+				return
+			}
+			for i, is := range services(at(r.have, shown)) {
+				if is != before[i] {
+					t.Fatalf("seed %d: after %s %v is answered by %q, before by %q\n%s", seed, step, requests[i], is, before[i], p.Text())
+				}
+			}
+		}
+		schemes := []model.Scheme{model.Internal, model.InternetFacing}
+		for range 6 {
+			r.run(t, of(schemes[rnd.IntN(2)], desired), time.Duration(rnd.IntN(4))*time.Minute)
+		}
+		last := schemes[rnd.IntN(2)]
+		if p := r.run(t, of(last, desired), time.Hour); !p.Empty() {
+			t.Fatalf("seed %d: the plan is not empty in the end\n%s", seed, p.Text())
+		}
+		if len(r.have.LoadBalancers) != 1 || r.have.LoadBalancers[0].Scheme != last || made > 6 {
+			t.Fatalf("seed %d: %d load balancers, %d were made", seed, len(r.have.LoadBalancers), made)
+		}
+		if n := len(r.have.TargetGroups); n != groups {
+			t.Fatalf("seed %d: %d target groups", seed, n)
+		}
+	})
+}
+
+// The end of a stack is the end of both load balancers.
+func TestAStackThatIsDeletedWhileItsLoadBalancerIsReplaced(t *testing.T) {
+	t.Parallel()
+	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+	for _, after := range []time.Duration{0, 10 * time.Second, 5 * time.Minute} {
+		r := newReplacing(observed.Stack{Facts: publicFacts()})
+		r.run(t, of(model.Internal, desired), time.Minute)
+		r.run(t, of(model.InternetFacing, desired), after)
+		if n := len(r.have.LoadBalancers); n != 2 {
+			t.Fatalf("%d load balancers", n)
+		}
+		gone := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+		r.run(t, gone, 10*time.Second)
+		if n := len(r.have.LoadBalancers) + len(r.have.TargetGroups) + len(r.have.Bindings) + len(r.have.SecurityGroups); n > 0 {
+			t.Errorf("after %s: %d resources are left", after, n)
+		}
+	}
+}
+
+func TestWhenALoadBalancerIsNotReplacedByASecondOne(t *testing.T) {
+	t.Parallel()
+	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+	cases := map[string]struct {
+		was, will func(*model.Stack)
+		live      func(*observed.LoadBalancer)
+		reason    finding.Reason
+		gap       bool
+	}{
+		"deletion protection by a person": {live: func(lb *observed.LoadBalancer) { lb.Attributes["deletion_protection.enabled"] = "true" }, reason: finding.ReplacementHeld},
+		"deletion protection that is asked for": {
+			was: func(s *model.Stack) {
+				s.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "true"}
+			},
+			reason: finding.ReplacementHeld,
+		},
+		"a name that is asked for": {
+			was: func(s *model.Stack) {
+				s.LoadBalancer.Name = "mine"
+				s.LoadBalancer.Origins["name"] = finding.Origin{Object: testMember, Field: "name"}
+			},
+			reason: finding.ReplacedWithGap, gap: true,
+		},
+		"no subnets": {will: func(s *model.Stack) { s.LoadBalancer.Subnets = model.SubnetsNamed{Refs: []string{"subnet-x"}} }, reason: finding.ReplacementHeld},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			was, will := of(model.Internal, desired), of(model.InternetFacing, desired)
+			if c.was != nil {
+				c.was(&was)
+				c.was(&will)
+			}
+			if c.will != nil {
+				c.will(&will)
+			}
+			r := newReplacing(observed.Stack{Facts: publicFacts()})
+			r.run(t, was, time.Minute)
+			if c.live != nil {
+				c.live(&r.have.LoadBalancers[0])
+			}
+			most, least := 1, 1
+			r.each = func(plan.Plan, plan.StepID) {
+				most, least = max(most, len(r.have.LoadBalancers)), min(least, len(r.have.LoadBalancers))
+			}
+			// Another rule is made all the same.
+			will.LoadBalancer.Listeners = slices.Clone(will.LoadBalancer.Listeners)
+			will.LoadBalancer.Listeners[0].Rules = append([]model.Rule{ruleTo("/new", "g1")}, will.LoadBalancer.Listeners[0].Rules...)
+			r.run(t, will, time.Hour)
+			if most != 1 || (least == 0) != c.gap || (r.have.LoadBalancers[0].Scheme == model.Internal) == c.gap {
+				t.Errorf("from %d to %d load balancers; the last one is %s", least, most, r.have.LoadBalancers[0].Scheme)
+			}
+			if !r.reported[c.reason] || served(r.have, "/new") == "" || len(r.have.LoadBalancers[0].Listeners[0].Rules) != 2 {
+				t.Errorf("reported %v, rules %v", r.reported, r.have.LoadBalancers[0].Listeners[0].Rules)
+			}
+		})
+	}
+}
+
+// The owner of a protection takes it off with the same edit that changes the scheme.
+func TestAProtectionThatIsLiftedTogetherWithTheChange(t *testing.T) {
+	t.Parallel()
+	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+	was, will := of(model.Internal, desired), of(model.InternetFacing, desired)
+	was.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "true"}
+	will.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "false"}
+	r := newReplacing(observed.Stack{Facts: publicFacts()})
+	r.run(t, was, time.Minute)
+	if p := r.plan(t, will); p.Again == 0 {
+		t.Errorf("nothing looks again after\n%s", p.Text())
+	}
+	if p := r.run(t, will, time.Hour); !p.Empty() || r.have.LoadBalancers[0].Scheme != model.InternetFacing {
+		t.Errorf("%s\n%s", r.have.LoadBalancers[0].Scheme, p.Text())
+	}
+}
+
+// The new load balancer is not shown before its targets are healthy, and not waited for without end.
+func TestTheStatusWaitsForHealthyTargets(t *testing.T) {
+	t.Parallel()
+	desired := claimed(desiredOf(ruleTo("/*", "g1"), ruleTo("/sick", "g2")))
+	r := newReplacing(observed.Stack{Facts: publicFacts()})
+	r.health = func(arn string) string {
+		if strings.Contains(arn, "g2") {
+			return "unhealthy" // with the old load balancer, too
+		}
+		return "healthy"
+	}
+	r.run(t, of(model.Internal, desired), time.Hour)
+	for _, g := range r.have.TargetGroups {
+		t.Log(g.ARN, g.Name)
+	}
+	start := r.have.Facts.Now
+	healthy, shown := r.health, time.Time{}
+	r.health = func(arn string) string {
+		if strings.HasSuffix(arn, "'") {
+			return "initial"
+		}
+		return healthy(arn)
+	}
+	r.each = func(p plan.Plan, _ plan.StepID) {
+		if p.Shown[shownAddress] == "" && shown.IsZero() {
+			shown = r.have.Facts.Now
+		}
+	}
+	r.run(t, of(model.InternetFacing, desired), 4*time.Minute)
+	if !shown.IsZero() {
+		t.Errorf("shown after %s", shown.Sub(start))
+	}
+	r.run(t, of(model.InternetFacing, desired), time.Minute)
+	if took := shown.Sub(start); shown.IsZero() || took > draft.LongestWait || !r.reported[finding.WaitExpired] {
+		t.Errorf("shown after %s, reported %v", took, r.reported)
+	}
+}
+
+// A member that leaves takes its rules along from both load balancers, and waits for none of them.
+func TestAMemberThatLeavesWhileTheLoadBalancerIsReplaced(t *testing.T) {
+	t.Parallel()
+	other := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "other"}
+	id := naming.IngressTargetGroupID("shop", "other", "svc", "80")
+	theirs := ruleTo("/theirs", id)
+	theirs.Member = other
+	both := claimed(desiredOf(ruleTo("/*", "shop/web-svc:80"), theirs))
+	both.Members = append(both.Members, model.Member{Ref: other, Finalizer: "f", Claimed: true})
+	both.TargetGroups[1].Members = []finding.Ref{other}
+	for i, g := range both.TargetGroups {
+		both.TargetGroups[i].Name, both.TargetGroups[i].Binding.Name = fmt.Sprint("tg", i), fmt.Sprint("tg", i)
+		both.TargetGroups[i].Tags = g.Tags
+	}
+	r := newReplacing(observed.Stack{Facts: publicFacts()})
+	r.run(t, of(model.Internal, both), time.Minute)
+	r.run(t, of(model.InternetFacing, both), time.Minute)
+	alone := claimed(desiredOf(ruleTo("/*", "shop/web-svc:80")))
+	alone.TargetGroups[0].Name, alone.TargetGroups[0].Binding.Name = "tg0", "tg0"
+	alone.Leaving = []model.Member{{Ref: other, Finalizer: "f", Claimed: true, Deleting: true}}
+	released := time.Time{}
+	r.each = func(_ plan.Plan, step plan.StepID) {
+		if strings.HasPrefix(string(step), "release") && released.IsZero() {
+			released = r.have.Facts.Now
+		}
+	}
+	start := r.have.Facts.Now
+	r.run(t, of(model.InternetFacing, alone), time.Minute)
+	if len(r.have.LoadBalancers) != 2 || released.IsZero() || released.Sub(start) > 30*time.Second {
+		t.Errorf("%d load balancers, released after %s", len(r.have.LoadBalancers), released.Sub(start))
+	}
+	for _, lb := range r.have.LoadBalancers {
+		if n := len(lb.Listeners[0].Rules); n != 1 {
+			t.Errorf("%s has %d rules", lb.Name, n)
+		}
+	}
+	for _, g := range r.have.TargetGroups {
+		if g.ResourceID == id {
+			t.Errorf("%s is left", g.Name)
+		}
+	}
+}
+
+// A load balancer of another type takes the place of the live one in the same way.
+func TestAChangeOfTheTypeMakesTheNewOneFirst(t *testing.T) {
+	t.Parallel()
+	network := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
+	application := claimed(desiredOf(ruleTo("/*", "g1")))
+	application.ID = network.ID
+	for _, desires := range [][]model.Stack{{network, application}, {application, network}} {
+		r := newReplacing(observed.Stack{Facts: frontendFacts()})
+		r.run(t, desires[0], time.Minute)
+		old := r.have.LoadBalancers[0].ARN
+		var switched, deleted time.Time
+		r.each = func(p plan.Plan, _ plan.StepID) {
+			switch there := len(at(r.have, old).LoadBalancers) > 0; {
+			case p.Shown[shownAddress] != "" && !switched.IsZero():
+				t.Fatal("the status shows the old load balancer again")
+			case p.Shown[shownAddress] == "" && switched.IsZero():
+				switched = r.have.Facts.Now
+			case !there && deleted.IsZero():
+				deleted = r.have.Facts.Now
+			}
+		}
+		if p := r.run(t, desires[1], time.Hour); !p.Empty() || len(r.have.LoadBalancers) != 1 || r.have.LoadBalancers[0].ARN == old {
+			t.Errorf("%d load balancers\n%s", len(r.have.LoadBalancers), p.Text())
+		}
+		if kept := deleted.Sub(switched); kept < deletionDelay || kept > deletionDelay+time.Minute {
+			t.Errorf("the old load balancer is deleted after %s", kept)
+		}
+	}
+}

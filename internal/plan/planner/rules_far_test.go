@@ -1,0 +1,90 @@
+package planner_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
+)
+
+// far moves the last rules of a load balancer to the end of what AWS takes, where a run that was
+// interrupted before it could delete them has left them.
+func far(have observed.Stack, n int) observed.Stack {
+	have = plantest.Clone(have)
+	for i := range have.LoadBalancers {
+		for j := range have.LoadBalancers[i].Listeners {
+			all := have.LoadBalancers[i].Listeners[j].Rules
+			p := int32(rules.TopPriority)
+			for k := len(all) - 1; k >= 0 && k >= len(all)-n; k-- {
+				all[k].Priority = p
+				p--
+			}
+		}
+	}
+	return have
+}
+
+func TestRulesAtTheEndLeaveRoomForOthers(t *testing.T) {
+	have := converge(t, claimed(desiredOf(ruleTo("/a", "g1"), ruleTo("/b", "g2"))), observed.Stack{Facts: testFacts()})
+	have = far(have, 1)
+	desired := claimed(desiredOf(ruleTo("/c", "g3"), ruleTo("/a", "g1")))
+	have.Facts.Health = map[string]observed.Health{}
+	for range 10 {
+		p := settled(t, desired, &have, func(string) string { return "healthy" })
+		steps := runnable(p)
+		if len(steps) == 0 {
+			break
+		}
+		have = plantest.Simulate(have, p.Known, steps)
+	}
+	rules := have.Live(model.LoadBalancerID).Listeners[0].Rules
+	if len(rules) != 2 || rules[0].Priority != 1 || rules[1].Priority != 2 {
+		t.Errorf("%+v", rules)
+	}
+}
+
+// Wherever rules are found, every request is answered in the old or in the new way.
+func TestEveryPrefixAnswersOldOrNewFromFarRules(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, 1000, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		have := far(converge(t, randomDesired(r), observed.Stack{Facts: testFacts()}), 1+r.IntN(3))
+		before, want := have, randomDesired(r)
+		var worlds []observed.Stack
+		for pass := range 20 {
+			have.Facts.Health = map[string]observed.Health{}
+			p := settled(t, want, &have, func(string) string {
+				if pass < 2 {
+					return "initial"
+				}
+				return "healthy"
+			})
+			steps := runnable(p)
+			for i := range steps {
+				worlds = append(worlds, plantest.Simulate(have, p.Known, steps[:i+1]))
+			}
+			if len(steps) == 0 && len(p.Steps) == 0 {
+				break
+			}
+			if len(steps) > 0 {
+				have = worlds[len(worlds)-1]
+			}
+		}
+		if before.Live(model.LoadBalancerID) == nil {
+			return
+		}
+		was, will := outcomes(before), outcomes(have)
+		var now seeds.Last[[]observed.Listener, []string]
+		for _, w := range worlds {
+			for i, is := range now.Of(listenersOf(w), func() []string { return outcomes(w) }) {
+				if is != was[i] && is != will[i] && is != "nothing" && was[i] != "nothing" {
+					t.Fatalf("seed %d: %v is answered by %q, and by %q before and %q at the end", seed, requests[i], is, was[i], will[i])
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,193 @@
+package planner_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
+)
+
+// sharing makes load balancers of two namespaces, each with hosts of its own.
+type sharing struct {
+	r     *rand.Rand
+	ports []int32
+}
+
+func memberOf(namespace string) finding.Ref {
+	return finding.Ref{Kind: "Ingress", Namespace: namespace, Name: "web"}
+}
+
+func (s sharing) rules(namespace string, most int) (out map[int32][]model.Rule) {
+	out = map[int32][]model.Rule{}
+	ref := memberOf(namespace)
+	for i := range s.r.IntN(most + 1) {
+		port := s.ports[s.r.IntN(len(s.ports))]
+		cs := []model.Condition{
+			model.HostHeader{Values: []string{namespace + ".example.com"}},
+			model.PathPattern{Values: []string{[]string{"/*", "/a", "/a/*", "/b/*", "/a/x", "/c", "/d", "/e"}[s.r.IntN(8)]}},
+		}
+		if slices.ContainsFunc(out[port], func(o model.Rule) bool { return equal.SameConditions(o.Conditions, cs) }) {
+			continue
+		}
+		var act model.Action = model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: fmt.Sprintf("%s/web-g%d:80", namespace, s.r.IntN(3))}}}}
+		if s.r.IntN(4) == 0 {
+			act = model.FixedResponse{Status: fmt.Sprint(400 + s.r.IntN(5))}
+		}
+		out[port] = append(out[port], model.Rule{
+			Conditions: cs, Actions: []model.Action{act}, Member: ref, Origin: finding.Origin{Object: ref, Field: fmt.Sprintf("rule %d", i)},
+		})
+	}
+	return out
+}
+
+func (s sharing) stack(of ...map[int32][]model.Rule) model.Stack {
+	st := model.Stack{ID: testStack}
+	lb := &model.LoadBalancer{
+		Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
+		SecurityGroups: model.GroupsManaged{Group: model.SecurityGroup{Name: "sg"}, Backend: true},
+	}
+	st.BackendGroup.Needed = true
+	for _, n := range []string{"shop", "team"} {
+		st.Members = append(st.Members, model.Member{Ref: memberOf(n), Finalizer: "f", Claimed: true})
+	}
+	groups := map[string]finding.Ref{}
+	for _, port := range s.ports {
+		l := model.Listener{Port: port, Default: []model.Action{plan.NotFound}, Members: []finding.Ref{memberOf("shop"), memberOf("team")}}
+		for _, rules := range of {
+			l.Rules = append(l.Rules, rules[port]...)
+		}
+		for _, r := range l.Rules {
+			if f, ok := r.Actions[0].(model.Forward); ok {
+				groups[f.Groups[0].Group.ID] = r.Member
+			}
+		}
+		lb.Listeners = append(lb.Listeners, l)
+	}
+	for _, n := range []string{"shop", "team"} {
+		for i := range 3 {
+			id := fmt.Sprintf("%s/web-g%d:80", n, i)
+			if m, ok := groups[id]; ok {
+				st.TargetGroups = append(st.TargetGroups, model.TargetGroup{
+					ID: id, Name: strings.NewReplacer("/", "-", ":", "-").Replace(id), Type: model.IPTargets, Port: 80, Protocol: "HTTP",
+					Binding: &model.Binding{Namespace: n, Name: fmt.Sprint("g", i), Service: "s"}, Members: []finding.Ref{m},
+				})
+			}
+		}
+	}
+	st.LoadBalancer = lb
+	return st
+}
+
+// full says that AWS takes no more rules than are live.
+func full(want model.Stack) {
+	for i := range want.LoadBalancer.Listeners {
+		for j := range want.LoadBalancer.Listeners[i].Rules {
+			want.LoadBalancer.Listeners[i].Rules[j].NoRoom = true
+		}
+	}
+}
+
+func rulesOf(have observed.Stack, namespace string) (n int) {
+	for _, l := range listenersOf(have) {
+		for _, r := range l.Rules {
+			if h, ok := r.Conditions[0].(model.HostHeader); ok && strings.HasPrefix(h.Values[0], namespace) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func wantedOf(want model.Stack, namespace string) (n int) {
+	for _, l := range want.LoadBalancer.Listeners {
+		for _, r := range l.Rules {
+			if r.Member.Namespace == namespace {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// AWS takes no further rule, one namespace changes its own and another in front has a backlog. At every step
+// there are no more rules than there were, every request for the other is answered as before, and in the end
+// each has as many rules as it had, if it asks for so many.
+func TestWithoutRoomEachKeepsItsPlaces(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, 1500, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		s := sharing{r, []int32{80, 443}[:1+r.IntN(2)]}
+		theirs, backlog := s.rules("team", 6), s.rules("team", 8)
+		have := converge(t, s.stack(theirs, s.rules("shop", 6)), observed.Stack{Facts: testFacts()})
+		// What was live of the other stays desired; its backlog is in front.
+		for port, rules := range theirs {
+			more := slices.DeleteFunc(backlog[port], func(b model.Rule) bool {
+				return slices.ContainsFunc(rules, func(o model.Rule) bool { return equal.SameConditions(o.Conditions, b.Conditions) })
+			})
+			for i := range more {
+				more[i].Origin.Field = fmt.Sprint("backlog ", i)
+			}
+			backlog[port] = slices.Concat(rules, more)
+		}
+		want := s.stack(backlog, s.rules("shop", 6))
+		full(want)
+		count := map[string]int{"shop": rulesOf(have, "shop"), "team": rulesOf(have, "team")}
+		room := count["shop"] + count["team"]
+		answers := func(have observed.Stack) (out []string) {
+			for _, port := range s.ports {
+				for _, at := range strings.Fields("/ /a /a/x /a/y /b/z /c /d /e") {
+					out = append(out, fmt.Sprint(port, at, " ", outcome(have, request{port, "team.example.com", at})))
+				}
+			}
+			return out
+		}
+		type moment struct {
+			have observed.Stack
+			what string
+		}
+		moments := []moment{{have: have}}
+		for pass := range 20 {
+			have.Facts.Health = map[string]observed.Health{}
+			p := settled(t, want, &have, func(string) string { return "healthy" })
+			steps := runnable(p)
+			if len(steps) == 0 && len(p.Steps) == 0 {
+				break
+			}
+			if pass == 19 {
+				t.Fatalf("seed %d: no end of\n%s", seed, p.Text())
+			}
+			for i := range steps {
+				now := plantest.Simulate(have, p.Known, steps[:i+1])
+				if n := rulesOf(now, ""); n > room {
+					t.Fatalf("seed %d: %d rules where AWS takes %d, after %s of\n%s", seed, n, room, steps[i].ID, p.Text())
+				}
+				moments = append(moments, moment{now, fmt.Sprintf("%s of\n%s", steps[i].ID, p.Text())})
+			}
+			have = plantest.Simulate(have, p.Known, steps)
+		}
+		was, will := answers(moments[0].have), answers(have)
+		for _, m := range moments {
+			for i, is := range answers(m.have) {
+				if is != was[i] && is != will[i] {
+					t.Fatalf("seed %d: the other gets %s, before %s, in the end %s, after %s", seed, is, was[i], will[i], m.what)
+				}
+			}
+		}
+		for n, had := range count {
+			other := map[string]string{"shop": "team", "team": "shop"}[n]
+			// Whose a rule without a target group was is not known; such places go to who has the fewest.
+			if is := rulesOf(have, n); is < min(had, wantedOf(want, n)) && is < rulesOf(have, other)-1 {
+				t.Fatalf("seed %d: %s has %d rules of %d, before %d", seed, n, is, wantedOf(want, n), had)
+			}
+		}
+	})
+}

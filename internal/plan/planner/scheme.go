@@ -1,0 +1,63 @@
+package planner
+
+import (
+	"fmt"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+)
+
+// withLiveSchemes returns the stack with the schemes of live load balancers where no member names one.
+func withLiveSchemes(want model.Stack, have observed.Stack) model.Stack {
+	want.LoadBalancer = withLiveScheme(want.LoadBalancer, have, model.LoadBalancerID)
+	want.FrontendNLB = withLiveScheme(want.FrontendNLB, have, model.FrontendNLBID)
+	return want
+}
+
+func withLiveScheme(lb *model.LoadBalancer, have observed.Stack, id string) *model.LoadBalancer {
+	if lb == nil || !lb.SchemeOpen() {
+		return lb
+	}
+	out := *lb
+	out.Scheme = schemeOf(have, id, lb.Scheme)
+	return &out
+}
+
+// schemeOf is the scheme of a live load balancer for which no member names one. AWS cannot change it, so
+// that a default that has changed would cost the load balancer and its name.
+func schemeOf(have observed.Stack, resourceID string, byDefault model.Scheme) model.Scheme {
+	scheme := byDefault
+	for _, lb := range have.LoadBalancers {
+		switch {
+		case lb.ResourceID != resourceID:
+		case lb.Scheme == byDefault:
+			return byDefault
+		case scheme == byDefault:
+			scheme = lb.Scheme
+		}
+	}
+	return scheme
+}
+
+// reportScheme reports load balancers that keep a scheme which is not the default.
+func reportScheme(d *draft.Draft, original model.Stack) {
+	report := func(what string, is, byDefault model.Scheme, setting string) {
+		if is == byDefault || len(d.Want.Members) == 0 {
+			return
+		}
+		d.Found.Add(finding.Finding{
+			Object: d.Want.Members[0].Ref, Reason: finding.SchemeKept, Severity: finding.Warning,
+			Message: fmt.Sprintf("scheme of the %s is not set; keeping %q (default %q), because changing the scheme replaces the load balancer", what, is, byDefault),
+			Fix:     "set the annotation " + naming.SettingField(d.Want.ID.Kind, setting),
+		})
+	}
+	if original.LoadBalancer != nil && original.LoadBalancer.SchemeOpen() {
+		report("load balancer", d.Want.LoadBalancer.Scheme, original.LoadBalancer.Scheme, "scheme")
+	}
+	if original.FrontendNLB != nil && original.FrontendNLB.SchemeOpen() && !original.Held.Frontend {
+		report("frontend NLB", d.Want.FrontendNLB.Scheme, original.FrontendNLB.Scheme, "frontend-nlb-scheme")
+	}
+}

@@ -1,0 +1,90 @@
+package planner_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
+)
+
+// planned plans with all targets healthy until the plan asks nothing more.
+func planned(t *testing.T, want model.Stack, have *observed.Stack, opt plan.Options, memory plan.Memory) plan.Plan {
+	t.Helper()
+	for range 10 {
+		p, _ := planner.Make(want, *have, opt, memory)
+		if len(p.Asks) == 0 {
+			return p
+		}
+		answer(have, p.Asks, func(string) string { return "healthy" })
+	}
+	t.Fatal("the plan keeps asking")
+	return plan.Plan{}
+}
+
+func frees(s plan.Step) bool {
+	switch s.Do.(type) {
+	case plan.DeleteBinding, plan.DeleteTargetGroup:
+		return true
+	}
+	return false
+}
+
+func TestTargetsStayUntilAllNodesKnowTheNewRoutes(t *testing.T) {
+	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	want := claimed(desiredOf(ruleTo("/*", "g2")))
+	opt := testOptions
+	opt.Propagation = 10 * time.Second
+	rerouted, memory := false, plan.Memory{}
+	for {
+		have.Facts.Health = map[string]observed.Health{}
+		p := planned(t, want, &have, opt, memory)
+		steps := runnable(p)
+		if len(steps) == 0 {
+			break
+		}
+		for _, s := range steps {
+			if frees(s) {
+				t.Fatalf("%s is carried out too early:\n%s", s.ID, p.Text())
+			}
+			if plan.Reroutes(s.Do) {
+				rerouted, memory.Unsettled = true, 10*time.Second
+			}
+		}
+		have = plantest.Simulate(have, p.Known, steps)
+	}
+	if !rerouted {
+		t.Fatal("the rule does not lead to the new targets")
+	}
+	memory.Unsettled = 4 * time.Second
+	p := planned(t, want, &have, opt, memory)
+	waiting := 0
+	for _, s := range p.Steps {
+		if frees(s) && s.Wait.Again == 4*time.Second {
+			waiting++
+		}
+	}
+	if waiting == 0 || len(runnable(p)) > 0 {
+		t.Errorf("want the end of the old targets to wait 4s:\n%s", p.Text())
+	}
+	memory.Unsettled = 0
+	if p := planned(t, want, &have, opt, memory); len(runnable(p)) == 0 || !frees(runnable(p)[0]) {
+		t.Errorf("want the end of the old targets:\n%s", p.Text())
+	}
+}
+
+func TestDeletionOfALoadBalancerDoesNotWaitForItsNodes(t *testing.T) {
+	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	gone := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+	opt := testOptions
+	opt.Propagation = 10 * time.Second
+	for _, s := range planned(t, gone, &have, opt, plan.Memory{Unsettled: opt.Propagation}).Steps {
+		if s.Wait.For == targetgroups.Settling {
+			t.Errorf("%s waits %s", s.ID, s.Wait.Again)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package planner_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
+)
+
+// heldRule is a rule that could not be built.
+func heldRule(path string) model.Rule {
+	r := ruleTo(path, "")
+	r.Actions, r.Held = nil, model.HeldInvalid
+	return r
+}
+
+// refusedRule is a rule that AWS refuses to make or change.
+func refusedRule(path, group string) model.Rule {
+	r := ruleTo(path, group)
+	r.Held |= model.HeldRefused
+	return r
+}
+
+// overCapacity is a held rule of which AWS refuses the 503 too.
+func overCapacity(path string) model.Rule {
+	r := heldRule(path)
+	r.Held |= model.HeldRefused
+	return r
+}
+
+// answers are what the rules of port 80 do, in order.
+func answers(have observed.Stack) (out []string) {
+	for _, r := range have.Live(model.LoadBalancerID).Listeners[0].Rules {
+		out = append(out, carried(r.Actions))
+	}
+	return out
+}
+
+// Members may claim the same host and path. A held one gives way to one that is not held, whatever
+// their order, keeps what is live where there is none, and a second look finds nothing to do.
+func TestHeldRulesBesideOthersOfTheSamePlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after []model.Rule
+		want          []string
+	}{
+		"a held one after a good one": {
+			[]model.Rule{ruleTo("/a", "g1")}, []model.Rule{ruleTo("/a", "g1"), heldRule("/a")},
+			[]string{"target-group/g1"},
+		},
+		"a held one before a good one takes nothing from it": {
+			[]model.Rule{ruleTo("/a", "g1")}, []model.Rule{heldRule("/a"), ruleTo("/a", "g1")},
+			[]string{"target-group/g1"},
+		},
+		"the second of two is held": {
+			[]model.Rule{ruleTo("/a", "g1"), ruleTo("/a", "g2")}, []model.Rule{ruleTo("/a", "g1"), heldRule("/a")},
+			[]string{"target-group/g1"},
+		},
+		"the first of two is held": {
+			[]model.Rule{ruleTo("/a", "g1"), ruleTo("/a", "g2")}, []model.Rule{heldRule("/a"), ruleTo("/a", "g2")},
+			[]string{"target-group/g2"},
+		},
+		"a new one beside one that is held": {
+			[]model.Rule{ruleTo("/a", "g2")}, []model.Rule{ruleTo("/a", "g1"), heldRule("/a")},
+			[]string{"target-group/g1"},
+		},
+		"two are held": {
+			[]model.Rule{ruleTo("/a", "g1"), ruleTo("/a", "g2")}, []model.Rule{heldRule("/a"), heldRule("/a")},
+			[]string{"target-group/g1", "target-group/g2"},
+		},
+		"AWS refuses to change the first of two": {
+			[]model.Rule{ruleTo("/a", "g1"), ruleTo("/a", "g2")}, []model.Rule{refusedRule("/a", "g3"), ruleTo("/a", "g2")},
+			[]string{"target-group/g1", "target-group/g2"},
+		},
+		"AWS refuses to make the first of two": {
+			[]model.Rule{ruleTo("/a", "g2")}, []model.Rule{refusedRule("/a", "g3"), ruleTo("/a", "g2")},
+			[]string{"target-group/g2"},
+		},
+		"AWS refuses the 503 too": {
+			[]model.Rule{ruleTo("/b", "g2")}, []model.Rule{overCapacity("/a"), ruleTo("/b", "g2")},
+			[]string{"target-group/g2"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			have := converge(t, claimed(desiredOf(c.before...)), observed.Stack{Facts: testFacts()})
+			desired := desiredOf(c.after...)
+			desired.TargetGroups = slices.DeleteFunc(desired.TargetGroups, func(g model.TargetGroup) bool { return g.ID == "" })
+			have = converge(t, claimed(desired), have)
+			if diff := cmp.Diff(c.want, answers(have)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// While a new rule still sends its requests where the default action did, it does not rewrite them.
+func TestTransformsComeWithTheTargetsThatTheyAreFor(t *testing.T) {
+	old := desiredOf(ruleTo("/a", "g1"))
+	old.LoadBalancer.Listeners[0].Default, old.LoadBalancer.Listeners[0].Rules = old.LoadBalancer.Listeners[0].Rules[0].Actions, nil
+	have := converge(t, claimed(old), observed.Stack{Facts: testFacts()})
+	rule := ruleTo("/a", "g2")
+	rule.Transforms = []model.Transform{{Kind: model.URLRewrite, Rewrites: []model.Rewrite{{Regex: "^/a", Replace: "/"}}}}
+	want := desiredOf(rule)
+	want.TargetGroups = append(want.TargetGroups, old.TargetGroups...)
+	want.LoadBalancer.Listeners[0].Default = old.LoadBalancer.Listeners[0].Default
+	have.Facts.Health = map[string]observed.Health{}
+	p := settled(t, claimed(want), &have, func(arn string) string {
+		if arn == "target-group/g1" {
+			return "healthy"
+		}
+		return "initial"
+	})
+	now := plantest.Simulate(have, p.Known, runnable(p))
+	r := now.Live(model.LoadBalancerID).Listeners[0].Rules[0]
+	if carried(r.Actions) != "target-group/g1" || len(r.Transforms) > 0 {
+		t.Errorf("the rule does %v, %s", r.Transforms, carried(r.Actions))
+	}
+	now = converge(t, claimed(want), now)
+	r = now.Live(model.LoadBalancerID).Listeners[0].Rules[0]
+	if carried(r.Actions) != "target-group/g2" || len(r.Transforms) != 1 {
+		t.Errorf("in the end the rule does %v, %s", r.Transforms, carried(r.Actions))
+	}
+}
+
+// Ids of target groups can be spelled alike: Service b-c of Ingress a, Service c of Ingress a-b. A
+// live group stays with the Service whose targets it holds.
+func TestAnIDThatIsSpelledAlikeDoesNotMoveTargets(t *testing.T) {
+	desired := func(id, name, service string) model.TargetGroup {
+		return model.TargetGroup{
+			ID: id, Name: name, Type: model.IPTargets, Port: 80, Protocol: "HTTP", AddressType: model.IPv4,
+			Binding: &model.Binding{Namespace: "shop", Name: name, Service: service},
+		}
+	}
+	live := observed.TargetGroup{ARN: "arn:c", ResourceID: "shop/a-b-c:80", Name: "k8s-shop-c-1", Type: model.IPTargets, Port: 80, Protocol: "HTTP", AddressType: model.IPv4}
+	have := observed.Stack{
+		TargetGroups: []observed.TargetGroup{live},
+		Bindings:     []observed.Binding{{Namespace: "shop", Name: "k8s-shop-c-1", ARN: "arn:c", Service: model.Binding{Service: "c"}}},
+	}
+	other := desired("shop/a-b-c:80", "k8s-shop-bc-2", "b-c")
+	for name, c := range map[string]struct {
+		want []model.TargetGroup
+		ids  map[string]string // of the desired state, to ARNs
+	}{
+		"its own, by another name as after another controller": {[]model.TargetGroup{desired("shop/a-b-c:80", "k8s-shop-c-9", "c")}, map[string]string{"shop/a-b-c:80": "arn:c"}},
+		"another that comes first":                             {[]model.TargetGroup{other, desired("shop/a-b-c:80:ffff", "k8s-shop-c-1", "c")}, map[string]string{"shop/a-b-c:80:ffff": "arn:c"}},
+		"another in its place":                                 {[]model.TargetGroup{other}, map[string]string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := planner.LiveGroups(model.Stack{ID: testStack, TargetGroups: c.want}, have, testOptions)
+			if diff := cmp.Diff(c.ids, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package planner_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+)
+
+// unanswered is a denial of an action in place of the answer to a question.
+func unanswered(have observed.Stack, action string, questions ...model.Question) observed.Stack {
+	have.Facts.Faults = maps.Clone(have.Facts.Faults)
+	if have.Facts.Faults == nil {
+		have.Facts.Faults = map[string]observed.Fault{}
+	}
+	for _, q := range questions {
+		have.Facts.Faults[q.Key()] = observed.Fault{Reason: finding.AccessDenied, Message: "AWS denies " + action, Action: action, Again: time.Minute}
+	}
+	return have
+}
+
+var leaving = model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+
+// heldBack checks that a plan does none of the steps, reports the denial, asks nothing, and is made again.
+func heldBack(t *testing.T, p plan.Plan, found finding.List, action string, forbidden ...string) {
+	t.Helper()
+	for _, s := range p.Steps {
+		for _, f := range forbidden {
+			if !s.Waits() && strings.HasPrefix(string(s.ID), f) {
+				t.Errorf("%s is carried out", s.ID)
+			}
+		}
+		if s.Wait.For == "an answer from AWS" && s.Wait.Again != time.Minute {
+			t.Errorf("%s is looked at again after %v", s.ID, s.Wait.Again)
+		}
+	}
+	if !slices.ContainsFunc(found, func(f finding.Finding) bool {
+		return f.Object == testMember && strings.Contains(f.Fix, "add "+action+" to the controller's IAM policy")
+	}) {
+		t.Errorf("findings: %v", found)
+	}
+	if p.Again != time.Minute || len(p.Asks) > 0 {
+		t.Errorf("made again after %v, asks %v", p.Again, p.Asks)
+	}
+}
+
+func TestTargetsOfTheFrontendNLBThatCannotBeReadStay(t *testing.T) {
+	want := fronted(claimed(desiredOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
+	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
+	arn := ""
+	for _, g := range have.TargetGroups {
+		if g.Type == model.ALBTargets {
+			arn = g.ARN
+		}
+	}
+	delete(have.Facts.ALBTargets, arn)
+	denied := unanswered(have, "elasticloadbalancing:DescribeTargetHealth", model.AskALBTargets{ARN: arn})
+	t.Run("where its port moves", func(t *testing.T) {
+		moved := fronted(claimed(desiredOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{81: 8080})
+		moved.LoadBalancer.Listeners[0].Port = 8080
+		p, found := planner.Make(moved, denied, testOptions, plan.Memory{})
+		heldBack(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "delete listener/"+have.Live(model.LoadBalancerID).Listeners[0].ARN, "deregister", "delete target-group/"+arn)
+	})
+	t.Run("where all goes", func(t *testing.T) {
+		p, found := planner.Make(leaving, denied, testOptions, plan.Memory{})
+		heldBack(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "release", "delete target-group/"+arn)
+	})
+}
+
+func TestSecurityGroupsThatCannotBeReadStay(t *testing.T) {
+	want := claimed(desiredOf(ruleTo("/*", "g1")))
+	have := converge(t, want, observed.Stack{Facts: frontendFacts()})
+	denied := unanswered(have, "ec2:DescribeSecurityGroups", model.AskSecurityGroups{})
+	forbidden := []string{"create security-group", "rules", "security-groups", "delete security-group", "create backend"}
+	t.Run("where clients change", func(t *testing.T) {
+		next := claimed(desiredOf(ruleTo("/*", "g1"), ruleTo("/b", "g2")))
+		g := next.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+		g.Group.Ingress = []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}}
+		next.LoadBalancer.SecurityGroups = g
+		p, found := planner.Make(next, denied, testOptions, plan.Memory{})
+		heldBack(t, p, found, "ec2:DescribeSecurityGroups", forbidden...)
+		if !strings.Contains(stepIDs(p), "create target-group/g2") {
+			t.Errorf("the new rule is held too:\n%s", p.Text())
+		}
+	})
+	t.Run("where nothing is live", func(t *testing.T) {
+		p, found := planner.Make(want, unanswered(observed.Stack{Facts: frontendFacts()}, "ec2:DescribeSecurityGroups", model.AskSecurityGroups{}), testOptions, plan.Memory{})
+		heldBack(t, p, found, "ec2:DescribeSecurityGroups", append(forbidden, "create load-balancer")...)
+	})
+	t.Run("where all goes", func(t *testing.T) {
+		p, found := planner.Make(leaving, denied, testOptions, plan.Memory{})
+		heldBack(t, p, found, "ec2:DescribeSecurityGroups", append(forbidden, "release")...)
+		if !strings.Contains(stepIDs(p), "delete load-balancer/") {
+			t.Errorf("the load balancer stays:\n%s", p.Text())
+		}
+	})
+}
+
+func TestTrafficDoesNotMoveToTargetsWhoseHealthCannotBeRead(t *testing.T) {
+	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: frontendFacts()})
+	have.Facts.Health = nil
+	var questions []model.Question
+	for _, g := range have.TargetGroups {
+		questions = append(questions, model.AskHealth{ARN: g.ARN})
+	}
+	p, found := planner.Make(claimed(desiredOf(ruleTo("/*", "g2"))), unanswered(have, "elasticloadbalancing:DescribeTargetHealth", questions...), testOptions, plan.Memory{})
+	heldBack(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "delete target-group")
+}
+
+func TestCertificatesThatCannotBeReadAreNotForgotten(t *testing.T) {
+	opt := testOptions
+	opt.ManageCertificates = true
+	have := unanswered(observed.Stack{Facts: frontendFacts()}, "acm:ListCertificates", model.AskOwnCertificates{})
+	p, found := planner.Make(leaving, have, opt, plan.Memory{})
+	heldBack(t, p, found, "acm:ListCertificates", "release")
+}

@@ -1,0 +1,66 @@
+package planner_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
+)
+
+// Who asks for the same host and path twice hears which of them answers, whoever has the first.
+func TestTheSameConditionsTwiceAreReported(t *testing.T) {
+	other := finding.Ref{Kind: "Ingress", Namespace: "n", Name: "other"}
+	get := model.RequestMethod{Values: []string{"GET"}}
+	at := func(r model.Rule, member finding.Ref, field string, more ...model.Condition) model.Rule {
+		r.Member, r.Origin = member, finding.Origin{Object: member, Field: field}
+		r.Conditions = append(more, r.Conditions...)
+		return r
+	}
+	held := func(r model.Rule) model.Rule { r.Held = model.HeldInvalid; return r }
+	for name, c := range map[string]struct {
+		first, second model.Rule
+		want          string
+	}{
+		"of one member":             {at(ruleTo("/a", "g1"), testMember, "one"), at(ruleTo("/a", "g2"), testMember, "two"), "one of the same object has the same conditions and comes first"},
+		"of two members":            {at(ruleTo("/a", "g1"), other, "one"), at(ruleTo("/a", "g2"), testMember, "two"), "one of " + other.String() + " comes first"},
+		"with more conditions":      {at(ruleTo("/a", "g1"), other, "one", get), at(ruleTo("/a", "g2"), testMember, "two", get), "one of " + other.String() + " comes first"},
+		"with fewer conditions":     {at(ruleTo("/a", "g1"), testMember, "one", get), at(ruleTo("/a", "g2"), testMember, "two"), ""},
+		"another path":              {at(ruleTo("/a", "g1"), testMember, "one"), at(ruleTo("/b", "g2"), testMember, "two"), ""},
+		"a path below of one's own": {at(ruleTo("/a/*", "g1"), testMember, "one"), at(ruleTo("/a/b", "g2"), testMember, "two"), ""},
+		"the first is held":         {held(at(ruleTo("/a", "g1"), testMember, "one")), at(ruleTo("/a", "g2"), testMember, "two"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, found := planner.Make(claimed(desiredOf(c.first, c.second)), observed.Stack{Facts: testFacts()}, testOptions, plan.Memory{})
+			var got []string
+			for _, f := range found {
+				if f.Reason == finding.RuleUnreachable {
+					got = append(got, f.Object.String()+" "+f.Field+" "+f.Text())
+				}
+			}
+			switch {
+			case c.want == "" && len(got) > 0:
+				t.Errorf("reported: %v", got)
+			case c.want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], testMember.String()+" two ") || !strings.Contains(got[0], c.want)):
+				t.Errorf("want one with %q, got %v", c.want, got)
+			}
+		})
+	}
+}
+
+// Only Ingresses have an order in their group that can be set.
+func TestTheWayOutOfAnUnreachableRuleFitsItsKind(t *testing.T) {
+	for kind, want := range map[string]bool{"Ingress": true, "HTTPRoute": false} {
+		of := func(name string) model.Rule {
+			return model.Rule{Member: finding.Ref{Kind: kind, Namespace: "shop", Name: name}}
+		}
+		f := rules.UnreachableRule(of("b"), of("a"))
+		if got := strings.Contains(f.Message+f.Fix, "group"); got != want {
+			t.Errorf("%s: %s", kind, f)
+		}
+	}
+}

@@ -1,0 +1,283 @@
+package planner_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
+)
+
+// clock makes plans one after the other while time passes, and remembers for how long what is waited
+// for, as the engine does.
+type clock struct {
+	now   time.Duration
+	since map[string]time.Duration
+	found finding.List // of the last plan
+}
+
+// plan answers all questions with the health of each target group.
+func (c *clock) plan(t *testing.T, want model.Stack, have *observed.Stack, state func(arn string) string) plan.Plan {
+	t.Helper()
+	memory := plan.Memory{Waited: map[string]time.Duration{}}
+	for key, since := range c.since {
+		memory.Waited[key] = c.now - since
+	}
+	have.Facts.Health = map[string]observed.Health{}
+	for range 6 { // as often as the engine
+		p, found := planner.Make(want, *have, testOptions, memory)
+		if len(p.Asks) == 0 {
+			next := map[string]time.Duration{}
+			for _, key := range p.Waiting {
+				next[key] = c.now
+				if since, known := c.since[key]; known {
+					next[key] = since
+				}
+			}
+			c.since, c.found = next, found.Sorted()
+			return p
+		}
+		answer(have, p.Asks, state)
+	}
+	t.Fatal("the plan keeps asking")
+	return plan.Plan{}
+}
+
+// rest lets plans be carried out until there is nothing to do, and returns how long that takes.
+func (c *clock) rest(t *testing.T, want model.Stack, have observed.Stack, state func(arn string) string) (observed.Stack, time.Duration) {
+	t.Helper()
+	begun := c.now
+	var p plan.Plan
+	for range 2000 {
+		p = c.plan(t, want, &have, state)
+		steps := runnable(p)
+		if len(p.Steps) == 0 {
+			return have, c.now - begun
+		}
+		have = plantest.Simulate(have, p.Known, steps)
+		again := time.Hour
+		for _, s := range p.Steps {
+			if s.Waits() {
+				again = min(again, max(s.Wait.Again, time.Second))
+			}
+		}
+		if len(steps) > 0 && again == time.Hour {
+			again = 0
+		}
+		c.now += again
+	}
+	t.Fatalf("no end after %s of\n%s", c.now-begun, p.Text())
+	return have, 0
+}
+
+// stuck gives each target group a state in which it stays for ever.
+func stuck(r *rand.Rand) func(arn string) string {
+	states := map[string]string{}
+	return func(arn string) string {
+		if states[arn] == "" {
+			states[arn] = []string{"healthy", "initial", "unhealthy", "unused", "draining"}[r.IntN(5)]
+		}
+		return states[arn]
+	}
+}
+
+func TestNoWaitIsForEver(t *testing.T) {
+	t.Parallel()
+	const drain = 6 * time.Minute
+	seeds.Each(t, 400, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		have := converge(t, randomDesired(r), observed.Stack{Facts: testFacts()})
+		want := randomDesired(r)
+		desired := converge(t, want, have)
+		got, took := (&clock{}).rest(t, want, have, stuck(r))
+		// Rules, then those behind them, then what they forwarded to.
+		if took > 2*draft.LongestWait+drain {
+			t.Errorf("seed %d: it takes %s", seed, took)
+		}
+		will := outcomes(desired)
+		for i, is := range outcomes(got) {
+			if is != will[i] {
+				t.Errorf("seed %d: %v is answered by %q, want %q", seed, requests[i], is, will[i])
+			}
+		}
+	})
+}
+
+func TestADeadlineIsWhatHealthChecksNeed(t *testing.T) {
+	for name, c := range map[string]struct {
+		check model.HealthCheck
+		want  time.Duration
+	}{
+		"the defaults of annotations": {model.HealthCheck{IntervalSeconds: 15, HealthyThreshold: 2}, 150 * time.Second},
+		"quick":                       {model.HealthCheck{IntervalSeconds: 5, HealthyThreshold: 2}, 130 * time.Second},
+		"nothing known":               {model.HealthCheck{}, 270 * time.Second},
+		"as slow as can be":           {model.HealthCheck{IntervalSeconds: 300, HealthyThreshold: 10}, 5 * time.Minute},
+	} {
+		want := claimed(desiredOf(ruleTo("/a", "g1")))
+		want.TargetGroups[0].HealthCheck = c.check
+		if got := planner.TargetsDeadline(want, observed.Stack{Facts: testFacts()}, testOptions, []model.GroupRef{{ID: "g1"}}); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestTargetsAreAskedForEverMoreRarely(t *testing.T) {
+	polls := 0
+	for waited := time.Duration(0); waited < draft.LongestWait; waited += draft.PollAfter(waited) {
+		polls++
+	}
+	if polls > 25 {
+		t.Errorf("%d polls in %s", polls, draft.LongestWait)
+	}
+}
+
+var otherMember = finding.Ref{Kind: "Ingress", Namespace: "other", Name: "theirs"}
+
+// ofOther makes a rule that of another member.
+func ofOther(r model.Rule) model.Rule {
+	r.Member, r.Origin.Object = otherMember, otherMember
+	return r
+}
+
+// byOther adds the other member to a stack.
+func byOther(s model.Stack) model.Stack {
+	s.Members = append(s.Members, model.Member{Ref: otherMember, Finalizer: "f", Claimed: true})
+	return claimed(s)
+}
+
+func served(have observed.Stack, path string) string {
+	return outcome(have, request{80, "a.example.com", path})
+}
+
+func TestAPassedDeadlineMovesTrafficAndIsReported(t *testing.T) {
+	sick := func(arn string) string {
+		if strings.Contains(arn, "g2") {
+			return "unhealthy"
+		}
+		return "healthy"
+	}
+	for name, c := range map[string]struct{ before, after model.Stack }{
+		"another backend": {claimed(desiredOf(ruleTo("/a", "g1"))), claimed(desiredOf(ruleTo("/a", "g2")))},
+		"another path":    {claimed(desiredOf(ruleTo("/a", "g1"))), claimed(desiredOf(ruleTo("/a*", "g2")))},
+		"a new rule":      {claimed(desiredOf(ruleTo("/*", "g1"))), claimed(desiredOf(ruleTo("/a", "g2"), ruleTo("/*", "g1")))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			have := converge(t, c.before, observed.Stack{Facts: testFacts()})
+			var k clock
+			reported := 0
+			for k.now < draft.LongestWait {
+				p := k.plan(t, c.after, &have, sick)
+				for _, f := range k.found {
+					if f.Reason == finding.WaitExpired {
+						reported++
+						if f.Object != testMember || !strings.Contains(f.Message, `"g2"`) || !strings.Contains(f.Message, "4m30s") {
+							t.Errorf("%+v", f)
+						}
+					}
+				}
+				have = plantest.Simulate(have, p.Known, runnable(p))
+				if is := served(have, "/a"); (is == "target-group/g2") != (k.now >= 270*time.Second) {
+					t.Fatalf("after %s it is answered by %q\n%s", k.now, is, p.Text())
+				}
+				k.now += 10 * time.Second
+			}
+			if reported != 1 {
+				t.Errorf("reported %d times", reported)
+			}
+		})
+	}
+}
+
+// The other member makes new rules over those of a member without end, whose targets are never
+// healthy. What the member removes goes all the same.
+func TestNobodyKeepsARemovedRuleOfAnother(t *testing.T) {
+	mine := func(paths ...string) []model.Rule {
+		var out []model.Rule
+		for _, p := range paths {
+			out = append(out, ruleTo(p, "mine"))
+		}
+		return out
+	}
+	have := converge(t, byOther(desiredOf(mine("/a", "/b")...)), observed.Stack{Facts: testFacts()})
+	sick := func(arn string) string {
+		if strings.Contains(arn, "theirs") {
+			return "unhealthy"
+		}
+		return "healthy"
+	}
+	var k clock
+	for served(have, "/b") == "target-group/mine" {
+		if k.now > draft.LongestWait {
+			t.Fatalf("/b is still served after %s", k.now)
+		}
+		n := int(k.now / time.Minute)
+		want := byOther(desiredOf(append(mine("/a"), ofOther(ruleTo("/*", fmt.Sprint("theirs", n))))...))
+		p := k.plan(t, want, &have, sick)
+		have = plantest.Simulate(have, p.Known, runnable(p))
+		k.now += 5 * time.Second
+	}
+	if served(have, "/a") != "target-group/mine" {
+		t.Errorf("/a is answered by %q", served(have, "/a"))
+	}
+}
+
+func TestTheRulesOfOthersAreNotWaitedFor(t *testing.T) {
+	slow := ofOther(ruleTo("/*", "slow"))
+	fast := ofOther(ruleTo("/*", "fast"))
+	sick := func(arn string) string {
+		if strings.Contains(arn, "slow") {
+			return "initial"
+		}
+		return "healthy"
+	}
+	for name, c := range map[string]struct {
+		before, after []model.Rule
+		want          map[string]string
+	}{
+		"a new rule before a change in progress": {
+			[]model.Rule{ruleTo("/a", "mine"), fast}, []model.Rule{ruleTo("/a", "mine"), ruleTo("/new", "mine"), slow},
+			map[string]string{"/new": "mine", "/a": "mine", "/x": "fast"},
+		},
+		"a new rule behind one that stays below": {
+			[]model.Rule{ruleTo("/*", "mine")}, []model.Rule{ofOther(ruleTo("/n*", "slow")), ruleTo("/new", "mine2"), ruleTo("/*", "mine")},
+			map[string]string{"/new": "mine2", "/x": "mine"},
+		},
+		"a changed rule behind one that stays below": {
+			[]model.Rule{ruleTo("/a", "mine")}, []model.Rule{ofOther(ruleTo("/a*", "slow")), ruleTo("/a", "mine2")},
+			map[string]string{"/a": "mine2"},
+		},
+		"another order while a change is in progress": {
+			[]model.Rule{ruleTo("/a", "mine"), ruleTo("/a*", "mine2"), fast}, []model.Rule{ruleTo("/a*", "mine2"), ruleTo("/a", "mine"), slow},
+			map[string]string{"/a": "mine2", "/x": "fast"},
+		},
+		"a rule removed while a change is in progress": {
+			[]model.Rule{ruleTo("/a", "mine"), ofOther(ruleTo("/b*", "fast"))}, []model.Rule{ofOther(ruleTo("/b*", "slow"))},
+			map[string]string{"/a": "fixed 404", "/b": "fast"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			have := converge(t, byOther(desiredOf(c.before...)), observed.Stack{Facts: testFacts()})
+			var k clock
+			p := k.plan(t, byOther(desiredOf(c.after...)), &have, sick)
+			have = plantest.Simulate(have, p.Known, runnable(p))
+			p = k.plan(t, byOther(desiredOf(c.after...)), &have, sick) // with the target groups that were made
+			have = plantest.Simulate(have, p.Known, runnable(p))
+			for _, path := range slices.Sorted(maps.Keys(c.want)) {
+				if got := strings.TrimPrefix(served(have, path), "target-group/"); got != c.want[path] {
+					t.Errorf("%s is answered by %q, want %q\n%s", path, got, c.want[path], p.Text())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package resolved
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+)
+
+// AutoAssigned has AWS choose a source NAT prefix.
+const AutoAssigned = "auto_assigned"
+
+// Mappings are the chosen subnets with their addresses. AWS changes no address of a subnet that stays, so that
+// the live ones are repeated there.
+func (lb *LoadBalancer) Mappings() []plan.SubnetMapping {
+	var out []plan.SubnetMapping
+	allocations := lb.allocations()
+	for _, id := range lb.Subnets {
+		m := plan.SubnetMapping{Subnet: id, Allocation: allocations[id], PrivateIPv4: lb.PrivateIPv4[id], IPv6: lb.IPv6[id], SourceNATPrefix: lb.Prefixes[id]}
+		if had := lb.liveMapping(id); had != nil {
+			m.PrivateIPv4 = repeated(m.PrivateIPv4, had.PrivateIPv4)
+			if had.IPv6 != "" {
+				m.IPv6 = repeated(m.IPv6, had.IPv6)
+			}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// allocations gives each subnet that joins the elastic address of its place, or a free one if that is of a subnet that
+// stays, and each subnet that stays its own.
+func (lb *LoadBalancer) allocations() map[string]string {
+	out, taken := map[string]string{}, map[string]bool{}
+	for _, id := range lb.Subnets {
+		if had := lb.liveMapping(id); had != nil && len(lb.Addresses) > 0 {
+			out[id], taken[had.Allocation] = had.Allocation, true
+		}
+	}
+	take := func(subnet, address string) {
+		if _, has := out[subnet]; !has && !taken[address] {
+			out[subnet], taken[address] = address, true
+		}
+	}
+	for i, address := range lb.Addresses {
+		if i < len(lb.Subnets) {
+			take(lb.Subnets[i], address)
+		}
+	}
+	for _, id := range lb.Subnets {
+		for _, address := range lb.Addresses {
+			take(id, address)
+		}
+	}
+	return out
+}
+
+// repeated is the live address where one is asked for.
+func repeated(want, live string) string {
+	if want == "" {
+		return ""
+	}
+	return live
+}
+
+// liveMapping is a subnet of the live network load balancer, nil if it does not have it.
+func (lb *LoadBalancer) liveMapping(subnet string) *plan.SubnetMapping {
+	if lb.Live == nil {
+		return nil
+	}
+	for i := range lb.Live.Mappings {
+		if lb.Live.Mappings[i].Subnet == subnet {
+			return &lb.Live.Mappings[i]
+		}
+	}
+	return nil
+}
+
+// SubnetChanges are the differences that only setting the subnets corrects. The same prefixes are taken for the
+// same whatever subnets they are in, and AWS's own for any that are not set.
+func (lb *LoadBalancer) SubnetChanges() (out []plan.Change) {
+	live, w := lb.Live, lb.Desired
+	if !equal.SameSet(lb.Subnets, live.Subnets) {
+		out = append(out, plan.Change{Path: "subnets", From: strings.Join(live.Subnets, ", "), To: strings.Join(lb.Subnets, ", ")})
+	}
+	if is := cmp.Or(live.SourceNAT, equal.Off); w.SourceNAT != "" && w.SourceNAT != is {
+		out = append(out, plan.Change{Path: "sourceNAT", From: is, To: w.SourceNAT})
+	}
+	var had []string
+	hadIPv6 := false
+	for _, m := range live.Mappings {
+		had = append(had, m.SourceNATPrefix)
+		hadIPv6 = hadIPv6 || m.IPv6 != ""
+	}
+	for _, id := range slices.Sorted(maps.Keys(lb.Prefixes)) {
+		p := lb.Prefixes[id]
+		if p != AutoAssigned && !slices.ContainsFunc(had, func(h string) bool { return sameRange(h, p) }) {
+			out = append(out, plan.Change{Path: "sourceNATPrefixes." + id, To: p})
+		}
+	}
+	if len(lb.IPv6) > 0 && !hadIPv6 && !live.AddressType.HasIPv6() && w.AddressType.HasIPv6() {
+		out = append(out, plan.Change{Path: "ipv6Addresses", To: strings.Join(slices.Sorted(maps.Values(lb.IPv6)), ", ")})
+	}
+	return out
+}
+
+func sameRange(a, b string) bool {
+	x, errX := network.CanonicalCIDR(a)
+	y, errY := network.CanonicalCIDR(b)
+	return a == b || errX == nil && errY == nil && x == y
+}

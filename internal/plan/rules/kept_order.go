@@ -1,0 +1,160 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
+)
+
+// While AWS refuses to reorder the rules of a listener, these are changed as far as no rule has to move:
+// what is at its place is changed there, what fits between its neighbours is made there, and the rest
+// stays as it is. Every request keeps its old answer or gets its new one, and attempts leave nothing
+// behind that adds up.
+
+// keepOrder plans the rules of a listener without moving any.
+func (ro *Rollout) keepOrder() {
+	stuck := ro.s.misplaced()
+	used := map[int32]bool{}
+	if ro.L.Live != nil {
+		for _, o := range ro.L.Live.Rules {
+			used[o.Priority] = true
+		}
+	}
+	var absent []*ruleChange
+	for i := range ro.s.desired {
+		w := &ro.s.desired[i]
+		overlapsAbsent := slices.ContainsFunc(absent, func(o *ruleChange) bool { return o.shape.Overlaps(w.shape) })
+		if w.live == nil {
+			p := ro.s.gap(i, used, stuck)
+			if p == 0 || overlapsAbsent || w.below.For != "" {
+				absent = append(absent, w)
+				continue
+			}
+			w.at, w.priority, used[p] = p, p, true
+			continue
+		}
+		w.priority, w.below = w.live.Priority, plan.Wait{}
+		if stuck[i] || overlapsAbsent {
+			stuck[i] = stuck[i] || w.modify || w.wait.For != ""
+			w.modify, w.wait, w.actions, w.transforms = false, plan.Wait{}, w.live.Actions, w.live.Transforms
+		}
+	}
+	ro.keepWhatWouldShow(stuck, absent)
+	var rest []ruleChange
+	for i := range ro.s.desired {
+		if w := &ro.s.desired[i]; w.live != nil || w.at != 0 {
+			rest = append(rest, *w)
+		}
+	}
+	ro.s.desired, ro.s.indexes, ro.s.byMember = rest, nil, nil
+}
+
+// misplaced are the live rules that are not in order with another that may match the same requests.
+func (s *ruleSet) misplaced() []bool {
+	out := make([]bool, len(s.desired))
+	live := s.index("live", isLive)
+	for i := range s.desired {
+		if x := &s.desired[i]; x.live != nil {
+			live.Each(x.shape, overlap.Behind(i), func(j int32) bool {
+				if x.live.Priority > s.desired[j].live.Priority {
+					out[i], out[j] = true, true
+				}
+				return true
+			})
+		}
+	}
+	return out
+}
+
+// gap is a free priority for the i-th rule between those of the rules that may match its requests; 0 if
+// there is none.
+func (s *ruleSet) gap(i int, used map[int32]bool, stuck []bool) int32 {
+	me := &s.desired[i]
+	low, high := int32(0), int32(TopPriority+1)
+	for j := range s.desired {
+		o := &s.desired[j]
+		if j == i || o.place() == 0 || !o.shape.Overlaps(me.shape) {
+			continue
+		}
+		switch {
+		case stuck[j]:
+			return 0
+		case j < i:
+			low = max(low, o.place())
+		default:
+			high = min(high, o.place())
+		}
+	}
+	p := max(low+1, min(me.priority, high-1))
+	for p < high && used[p] {
+		p++
+	}
+	if p >= high {
+		p = low + 1
+		for p < high && used[p] {
+			p++
+		}
+	}
+	if p >= high || p > TopPriority {
+		return 0
+	}
+	return p
+}
+
+// keepWhatWouldShow keeps the rules that are not desired any more and whose requests would get neither
+// their old nor their new answer without them, because what is to answer these is not in force, or
+// because another that stays would answer them. One that gets no requests goes, and so does one that
+// would only stay for rules of other namespaces.
+func (ro *Rollout) keepWhatWouldShow(stuck []bool, absent []*ruleChange) {
+	var rest, staying []goneRule
+	for _, d := range slices.Backward(ro.s.deleted) {
+		meets := func(o *ruleChange) bool { return d.sameNamespace(o.plan.Desired.Member) && o.shape.Overlaps(d.shape) }
+		late := slices.ContainsFunc(absent, meets) ||
+			slices.ContainsFunc(staying, func(o goneRule) bool { return d.maybeOfNamespace(&o) && o.shape.Overlaps(d.shape) })
+		for i := range ro.s.desired {
+			late = late || stuck[i] && meets(&ro.s.desired[i])
+		}
+		if late && !ro.s.covered(d) {
+			ro.Keep(d.Actions)
+			staying = append(staying, d)
+			continue
+		}
+		rest = append(rest, d)
+	}
+	slices.Reverse(rest)
+	ro.s.deleted = rest
+}
+
+// covered reports whether a rule that stays answers all requests of a live one before it.
+func (s *ruleSet) covered(d goneRule) bool {
+	return slices.ContainsFunc(s.desired, func(w ruleChange) bool {
+		return w.live != nil && w.live.Priority < d.Priority && coversAll(w.live, d.Conditions)
+	})
+}
+
+// coversAll reports whether a live rule matches every request that conditions match, by hosts and paths
+// alone. It errs on the side of no.
+func coversAll(o *observed.Rule, cs []model.Condition) bool {
+	if equal.SameConditions(o.Conditions, cs) {
+		return true
+	}
+	for _, c := range o.Conditions {
+		switch c := c.(type) {
+		case model.HostHeader:
+			if len(c.Regex) > 0 {
+				return false
+			}
+		case model.PathPattern:
+			if len(c.Regex) > 0 {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return overlap.ShapeOf(o.Conditions).Covers(overlap.ShapeOf(cs))
+}

@@ -1,0 +1,238 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
+)
+
+// keepInPlace decides which of the rules to be deleted stay for now: those whose requests are to be
+// taken over by something that is not in force yet. Each waits separately and no longer than until its
+// deadline, whoever changes what meanwhile.
+func (ro *Rollout) keepInPlace() {
+	waiting := ro.s.index("waiting", isWaiting)
+	var staying []int32
+	for i := len(ro.s.deleted) - 1; i >= 0; i-- {
+		d := &ro.s.deleted[i]
+		what, own := ro.takesOver(d, waiting)
+		for _, n := range staying {
+			// One of the same member that stays would show.
+			if o := &ro.s.deleted[n]; !(own && what.For != "") && d.maybeOfOwner(o) && d.shape.Overlaps(o.shape) {
+				what, own = cmp.Or(what, o.stays), true
+			}
+		}
+		// A rule whose targets do not answer stays for its own member alone.
+		if what.For == "" || !own && !ro.ServingRule(d.Actions) {
+			continue
+		}
+		if d.stays = ro.Wait(draft.WaitKey("delete", d.ARN), what.For, what.Deadline); d.stays.For != "" {
+			staying = append(staying, int32(i))
+		}
+	}
+}
+
+// maybeOfOwner reports whether two rules may be of the same member.
+func (d *goneRule) maybeOfOwner(o *goneRule) bool {
+	return d.of == nil || o.of == nil || slices.ContainsFunc(d.of, o.sameOwner)
+}
+
+// maybeOfNamespace reports whether two rules may be of the same namespace.
+func (d *goneRule) maybeOfNamespace(o *goneRule) bool {
+	return d.of == nil || o.of == nil || slices.ContainsFunc(d.of, o.sameNamespace)
+}
+
+// takesOver is for what the deletion of a rule waits: a desired rule of its requests that waits, or a
+// default action that does. Own reports whether that may be of the same member. What another namespace
+// wants keeps no rule: otherwise it could put off what others delete.
+func (ro *Rollout) takesOver(d *goneRule, waiting *overlap.Index) (what plan.Wait, own bool) {
+	var n int32
+	found := false
+	for _, m := range d.of {
+		if n, found = ro.s.indexOf("waiting", m, isWaiting).Find(d.shape, overlap.Every); found {
+			break
+		}
+	}
+	own = found
+	if !found {
+		n, found = waiting.FindThat(d.shape, overlap.Every, func(n int32) bool { return d.sameNamespace(ro.s.desired[n].plan.Desired.Member) })
+		own = found && d.sameOwner(ro.s.desired[n].plan.Desired.Member)
+	}
+	if found {
+		w := &ro.s.desired[n]
+		return cmp.Or(w.below, w.wait), own
+	}
+	own = d.sameOwner(ro.L.Desired.DefaultOf.Object)
+	switch {
+	case ro.L.Live == nil, !d.sameNamespace(ro.L.Desired.DefaultOf.Object):
+		return plan.Wait{}, own
+	case ro.L.DefaultWait.For != "":
+		return ro.L.DefaultWait, own
+	}
+	return ro.fallThrough(d), own
+}
+
+// fallThrough is for what a deletion waits whose requests reach a default action that is new and
+// whose targets are not healthy yet.
+func (ro *Rollout) fallThrough(d *goneRule) plan.Wait {
+	f, old := equal.ForwardOf(ro.L.Defaults), equal.ForwardOf(d.Actions)
+	if f == nil || old == nil || equal.SameActions(ro.L.Defaults, ro.L.Live.Default, ro.ARN) {
+		return plan.Wait{}
+	}
+	var pending []model.GroupRef
+	for _, g := range f.Groups {
+		arn := ro.ARN(g.Group)
+		already := slices.ContainsFunc(old.Groups, func(o model.WeightedGroup) bool { return o.Group.ARN == arn })
+		if equal.Weight(g.Weight) > 0 && !already && !ro.Ready(arn) {
+			pending = append(pending, g.Group)
+		}
+	}
+	if len(pending) == 0 {
+		return plan.Wait{}
+	}
+	return plan.Wait{For: "healthy targets in " + plan.RefTexts(pending), Deadline: ro.TargetsDeadline(pending)}
+}
+
+// lateRule is a live rule that keeps its place among the others until what takes its place is in
+// force: a deleted rule that stays, or a desired one whose actions wait.
+type lateRule struct {
+	gone, desired int   // one of them, the other is -1
+	priority      int32 // live
+	before        int   // what takes over is before all desired rules from this number on
+	shape         *overlap.Shape
+	wait          plan.Wait
+}
+
+// order is the order of the rules in which nothing is lost now: the priorities of desired rules, and
+// those of deleted ones that stay. Without late rules it is the desired one.
+type order struct {
+	desired []int32
+	gone    map[int]int32
+	// wait is set where there is no such order but for the present one.
+	wait plan.Wait
+}
+
+// interim finds the order for now.
+func (ro *Rollout) interim() order {
+	out := order{desired: make([]int32, len(ro.s.desired)), gone: map[int]int32{}}
+	for i := range ro.s.desired {
+		out.desired[i] = ro.s.desired[i].priority
+	}
+	late, base := ro.s.late()
+	if len(late) == 0 {
+		return out
+	}
+	at, ok := ro.s.between(base, late)
+	if !ok {
+		wait := late[0].wait
+		out.wait = ro.Wait(draft.WaitKey("order", fmt.Sprint(ro.L.Desired.Port)), wait.For, wait.Deadline)
+	}
+	last := int32(0)
+	next := func(wanted int32) int32 {
+		last = max(last+1, wanted)
+		return last
+	}
+	k := 0
+	for p := 0; p <= len(base); p++ {
+		for ; k < len(late) && at[k] == p; k++ {
+			if r := late[k]; r.gone >= 0 {
+				wanted := r.priority
+				if wanted >= stagePriority || p < len(base) && wanted >= ro.s.desired[base[p]].priority {
+					wanted = last + 1
+				}
+				out.gone[r.gone] = next(wanted)
+			} else {
+				out.desired[r.desired] = next(ro.s.desired[r.desired].priority)
+			}
+		}
+		if p < len(base) {
+			out.desired[base[p]] = next(ro.s.desired[base[p]].priority)
+		}
+	}
+	return out
+}
+
+// late returns the late rules in the order that they have now, and the other desired rules that are
+// in force now in the desired order.
+func (s *ruleSet) late() (out []lateRule, base []int) {
+	waiting := s.index("waiting", isWaiting)
+	for i := range s.deleted {
+		d := &s.deleted[i]
+		if d.stays.For == "" {
+			continue
+		}
+		r := lateRule{gone: i, desired: -1, priority: d.Priority, before: len(s.desired), shape: d.shape, wait: d.stays}
+		waiting.Each(d.shape, overlap.Every, func(n int32) bool {
+			r.before = min(r.before, int(n))
+			return true
+		})
+		out = append(out, r)
+	}
+	ordered := s.inOrder()
+	for i := range s.desired {
+		w := &s.desired[i]
+		if w.below.For != "" {
+			continue
+		}
+		wait := w.wait
+		if wait.For == "" && !ordered {
+			// Another order of the rules behind one of the same member that is not in force would show.
+			below := s.indexOf("below", w.plan.Desired.Member, isBelow)
+			if n, found := below.Find(w.shape, overlap.Before(i)); found {
+				wait = s.desired[n].below
+			}
+		}
+		if w.live == nil || wait.For == "" {
+			base = append(base, i)
+			continue
+		}
+		out = append(out, lateRule{gone: -1, desired: i, priority: w.live.Priority, before: i, shape: w.shape, wait: wait})
+	}
+	slices.SortFunc(out, func(a, b lateRule) int { return cmp.Compare(a.priority, b.priority) })
+	return out, base
+}
+
+// between finds the places of late rules among the others: before how many of base each comes. What
+// answers before a late rule now does so until that is gone; what is to come after its successor
+// comes after it. It reports whether there are such places.
+func (s *ruleSet) between(base []int, late []lateRule) (at []int, ok bool) {
+	at, ok = make([]int, len(late)), true
+	limit := len(base)
+	for k := len(late) - 1; k >= 0; k-- {
+		r := late[k]
+		lo, hi := s.bounds(base, r, nil)
+		if lo > min(hi, limit) {
+			lo, hi = s.bounds(base, r, r.shape)
+		}
+		at[k] = min(hi, limit)
+		if lo > at[k] {
+			ok = false
+		}
+		limit = at[k]
+	}
+	return at, ok
+}
+
+// bounds are the first and the last place of a late rule among base, looking only at rules that
+// overlap with a shape if one is given.
+func (s *ruleSet) bounds(base []int, r lateRule, shape *overlap.Shape) (lo, hi int) {
+	overlaps := func(w *ruleChange) bool { return shape == nil || shape.Overlaps(w.shape) }
+	ahead := func(w *ruleChange) bool { return w.live != nil && w.live.Priority < r.priority }
+	for lo = len(base); lo > 0; lo-- {
+		if w := &s.desired[base[lo-1]]; ahead(w) && overlaps(w) {
+			break
+		}
+	}
+	hi, _ = slices.BinarySearch(base, r.before)
+	for ; hi < len(base); hi++ {
+		if w := &s.desired[base[hi]]; !ahead(w) && overlaps(w) {
+			break
+		}
+	}
+	return lo, hi
+}

@@ -1,0 +1,181 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
+)
+
+// pairRules finds for each desired rule the live one that it is, or grows out of.
+func (ro *Rollout) pairRules() *ruleSet {
+	s := &ruleSet{desired: make([]ruleChange, len(ro.L.Rules))}
+	var live []observed.Rule
+	if ro.L.Live != nil {
+		live = ro.L.Live.Rules
+	}
+	for i := range ro.L.Rules {
+		p := &ro.L.Rules[i]
+		s.desired[i] = ruleChange{plan: p, priority: int32(i + 1), actions: p.Desired.Actions, transforms: p.Desired.Transforms, shape: overlap.ShapeOf(p.Desired.Conditions)}
+	}
+	taken := ro.pair(s.desired, live)
+	for j := range live {
+		if !taken[j] {
+			s.deleted = append(s.deleted, goneRule{Rule: live[j], shape: overlap.ShapeOf(live[j].Conditions), of: ro.OwnersOf(live[j].Actions)})
+		}
+	}
+	for i := range s.desired {
+		w := &s.desired[i]
+		if w.live != nil && w.plan.Place != nil {
+			w.live, w.takes = nil, w.live
+		}
+		if w.live == nil || w.plan.Kept != nil {
+			continue
+		}
+		if ro.isEqual(w, w.live) {
+			ro.AssumeSecret(w.live.ARN, w.plan.Desired.Actions)
+			continue
+		}
+		now := w.plan.Desired.Actions
+		if !w.plan.Desired.InPlace {
+			now, w.wait = ro.shiftRule(w, w.live.Actions)
+		}
+		if w.wait.For != "" {
+			w.transforms = w.live.Transforms
+		}
+		if w.wait.For == "" || !equal.SameActions(now, w.live.Actions, ro.ARN) {
+			w.modify, w.actions = true, now
+		}
+	}
+	return s
+}
+
+// pair sets the live rules of desired ones, and reports which of these are taken. Rules that equal
+// each other come first, and among these and the others those that are at their place already.
+func (ro *Rollout) pair(desired []ruleChange, live []observed.Rule) (taken []bool) {
+	taken = make([]bool, len(live))
+	arns, priorities := map[string]int{}, map[int32]int{}
+	alike, equal := newLiveLists(len(live)), newLiveLists(len(live))
+	for j := range live {
+		o := &live[j]
+		arns[o.ARN], priorities[o.Priority] = j, j
+		alike.add(j, ro.Keys.Of(o))
+	}
+	for j := range live {
+		// Where only one has these conditions, nothing else is to be distinguished.
+		key := alike.keys[j]
+		if len(alike.lists[key]) > 1 {
+			key = equalKey(key, live[j].Actions, ro.ARN)
+		}
+		equal.add(j, key)
+	}
+	take := func(w *ruleChange, j int) { w.live, taken[j] = &live[j], true }
+	keys, equalKeys := make([]string, len(desired)), make([]string, len(desired))
+	for i := range desired {
+		w := &desired[i]
+		if kept := w.plan.Becomes(); kept != nil {
+			if j, ok := arns[kept.ARN]; ok && !taken[j] {
+				take(w, j)
+			}
+			continue
+		}
+		keys[i] = w.plan.Conditions()
+		equalKeys[i] = keys[i]
+		if len(alike.lists[keys[i]]) > 1 {
+			equalKeys[i] = equalKey(keys[i], w.plan.Desired.Actions, ro.ARN)
+		}
+	}
+	pass := func(keys []string, lists *liveLists, here bool, fits func(w *ruleChange, o *observed.Rule) bool) {
+		for i := range desired {
+			w := &desired[i]
+			if w.plan.Becomes() != nil || w.live != nil {
+				continue
+			}
+			candidates := lists.free(keys[i], taken)
+			if here {
+				j, ok := priorities[w.priority]
+				if !ok || lists.keys[j] != keys[i] {
+					continue
+				}
+				candidates = []int{j}
+			}
+			if at := slices.IndexFunc(candidates, func(j int) bool { return !taken[j] && fits(w, &live[j]) }); at >= 0 {
+				take(w, candidates[at])
+			}
+		}
+	}
+	// A rule of another namespace goes at once, and does not wait for what takes its place.
+	anyOf := func(w *ruleChange, o *observed.Rule) bool {
+		d := goneRule{of: ro.OwnersOf(o.Actions)}
+		return w.plan.Desired.InPlace || d.sameNamespace(w.plan.Desired.Member)
+	}
+	pass(equalKeys, equal, true, ro.isEqual)
+	pass(equalKeys, equal, false, ro.isEqual)
+	pass(keys, alike, true, anyOf)
+	pass(keys, alike, false, anyOf)
+	return taken
+}
+
+// liveLists are the numbers of live rules by a key, in order.
+type liveLists struct {
+	keys  []string
+	lists map[string][]int
+}
+
+func newLiveLists(n int) *liveLists {
+	return &liveLists{keys: make([]string, n), lists: make(map[string][]int, n)}
+}
+
+func (l *liveLists) add(j int, key string) {
+	l.keys[j] = key
+	l.lists[key] = append(l.lists[key], j)
+}
+
+// free returns the rules of a key from the first that is not taken on.
+func (l *liveLists) free(key string, taken []bool) []int {
+	list := l.lists[key]
+	for len(list) > 0 && taken[list[0]] {
+		list = list[1:]
+	}
+	l.lists[key] = list
+	return list
+}
+
+// isEqual reports whether a live rule of the same conditions does just what is desired.
+func (ro *Rollout) isEqual(w *ruleChange, o *observed.Rule) bool {
+	return equal.SameActions(w.plan.Desired.Actions, o.Actions, ro.ARN) && !ro.OtherSecret(o.ARN, w.plan.Desired.Actions) &&
+		equal.SameTransforms(w.plan.Desired.Transforms, o.Transforms)
+}
+
+// equalKey is the same for rules of the same conditions whose actions are the same; those of other
+// rules seldom are.
+func equalKey(conditions string, actions []model.Action, arn equal.Resolver) string {
+	var out strings.Builder
+	out.WriteString(conditions)
+	for _, a := range actions {
+		switch a := a.(type) {
+		case model.Forward:
+			parts, _ := equal.Shares(a, arn)
+			var to []string
+			for arn, n := range parts {
+				if len(parts) == 1 {
+					n = 1
+				}
+				to = append(to, fmt.Sprint(arn, " ", n))
+			}
+			slices.Sort(to)
+			fmt.Fprint(&out, "\nforward ", to)
+		case model.Redirect:
+			fmt.Fprint(&out, "\nredirect ", equal.NormalRedirect(a))
+		case model.FixedResponse:
+			fmt.Fprint(&out, "\nanswer ", a)
+		default:
+			fmt.Fprintf(&out, "\n%T", a)
+		}
+	}
+	return out.String()
+}

@@ -1,0 +1,329 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// Places shares the rules that AWS takes on a load balancer between the namespaces that ask for them.
+type Places struct {
+	*owners.TargetGroups
+	*draft.Finalizers
+	keys owners.LiveKeys
+	lb   *resolved.LoadBalancer
+}
+
+// NewPlaces returns what shares the rules of a load balancer.
+func NewPlaces(tg *owners.TargetGroups, f *draft.Finalizers, keys owners.LiveKeys, lb *resolved.LoadBalancer) *Places {
+	return &Places{tg, f, keys, lb}
+}
+
+// Resolve notes what each namespace has of the rules of the load balancer, and finds places for the rules for
+// which there is no room.
+func (rp *Places) Resolve() {
+	lb := rp.lb
+	lb.Shares = map[string]draft.Share{}
+	full, namespaces := false, map[string]bool{}
+	for _, l := range lb.Listeners {
+		for i := range l.Rules {
+			full = full || l.Rules[i].Desired.NoRoom
+			namespaces[l.Rules[i].Desired.Member.Namespace] = true
+		}
+	}
+	if full || len(namespaces) > 1 {
+		open := rp.count()
+		if full {
+			rp.find(open)
+			rp.omitOverCapacity()
+		}
+	}
+}
+
+// count notes what each namespace has of the live rules of a load balancer, and returns those that
+// are not desired any more.
+func (rp *Places) count() (open []*resolved.OpenPlace) {
+	lb := rp.lb
+	if lb.Live == nil {
+		return nil
+	}
+	for j := range lb.Live.Listeners {
+		live := &lb.Live.Listeners[j]
+		i := slices.IndexFunc(lb.Listeners, func(l resolved.Listener) bool { return l.Desired.Port == live.Port })
+		for _, o := range rp.openPlaces(live, i) {
+			open = append(open, o)
+			if len(o.Of) > 0 {
+				of := lb.Shares[o.Of[0].Namespace]
+				of.Goes++
+				lb.Shares[o.Of[0].Namespace] = of
+			}
+		}
+	}
+	return open
+}
+
+// seeker is a desired rule of which nothing is live.
+type seeker struct {
+	*resolved.Rule
+	port  int32
+	shape *overlap.Shape
+}
+
+// find gives places of live rules that are not desired any more to rules that have none: those of their
+// namespaces first, and then those of which it is not known whose they are. Rules of which AWS has refused none
+// yet are among them, so that others do not come before them.
+func (rp *Places) find(open []*resolved.OpenPlace) {
+	var rules []seeker
+	for i := range rp.lb.Listeners {
+		l := &rp.lb.Listeners[i]
+		for j := range l.Rules {
+			if p := &l.Rules[j]; !p.Live && l.Make {
+				rules = append(rules, seeker{p, l.Desired.Port, overlap.ShapeOf(p.Desired.Conditions)})
+			}
+		}
+	}
+	for _, o := range open {
+		o.Shape = overlap.ShapeOf(o.Rule.Conditions)
+	}
+	here := func(p seeker, o *resolved.OpenPlace) bool { return p.port == o.Port }
+	own := func(p seeker, o *resolved.OpenPlace) bool { return slices.Contains(o.Of, p.Desired.Member) }
+	related := func(p seeker, o *resolved.OpenPlace) bool {
+		return slices.ContainsFunc(o.Of, func(r finding.Ref) bool { return r.Namespace == p.Desired.Member.Namespace })
+	}
+	unknown := func(_ seeker, o *resolved.OpenPlace) bool { return o.Of == nil }
+	meets := func(p seeker, o *resolved.OpenPlace) bool { return p.shape.Overlaps(o.Shape) }
+	rp.give(rules, open, fit{here, own, meets})
+	rp.give(rules, open, fit{here, own})
+	rp.give(rules, open, fit{here, related, meets})
+	rp.give(rules, open, fit{here, related})
+	rp.give(rules, open, fit{own}, fit{related})
+	rp.give(rules, open, fit{here, unknown, meets}, fit{here, unknown}, fit{unknown})
+}
+
+// fit is what must be true of a rule and a place for it.
+type fit []func(p seeker, o *resolved.OpenPlace) bool
+
+// give gives open places to rules that have none, in turn; each takes the first that fits best.
+func (rp *Places) give(rules []seeker, open []*resolved.OpenPlace, best ...fit) {
+	slices.SortStableFunc(rules, func(x, y seeker) int { return x.waits() - y.waits() })
+	claims := make([]string, len(rules))
+	for i, p := range rules {
+		claims[i] = p.Desired.Member.Namespace
+	}
+	for _, n := range draft.InTurn(rp.lb.Shares, claims) {
+		p := rules[n]
+		for _, all := range best {
+			at := -1
+			if p.Place == nil {
+				at = slices.IndexFunc(open, func(o *resolved.OpenPlace) bool {
+					return !o.Taken && !slices.ContainsFunc(all, func(is func(p seeker, o *resolved.OpenPlace) bool) bool { return !is(p, o) })
+				})
+			}
+			if at >= 0 {
+				open[at].Taken, p.Place = true, open[at]
+			}
+		}
+	}
+}
+
+// waits is 1 as long as the rule has no place, and 0 afterwards.
+func (p seeker) waits() int {
+	if p.Place == nil {
+		return 1
+	}
+	return 0
+}
+
+// openPlaces are the rules of a live listener that are not desired any more. It notes what stays. The i-th
+// listener of the load balancer is the desired one, none if i is below zero.
+func (rp *Places) openPlaces(live *observed.Listener, i int) (out []*resolved.OpenPlace) {
+	lb := rp.lb
+	byKey, byARN := map[string][]*resolved.Rule{}, map[string]*resolved.Rule{}
+	deleted := plan.StepID("")
+	if i < 0 {
+		deleted = plan.NewStepID("delete", plan.Address{Kind: plan.Listener, ID: live.ARN})
+	} else {
+		for j := range lb.Listeners[i].Rules {
+			p := &lb.Listeners[i].Rules[j]
+			if p.Kept != nil {
+				byARN[p.Kept.ARN] = p
+				continue
+			}
+			byKey[p.Conditions()] = append(byKey[p.Conditions()], p)
+		}
+	}
+	for j := range live.Rules {
+		r := &live.Rules[j]
+		of := rp.OwnersOf(r.Actions)
+		p := byARN[r.ARN]
+		if key := rp.keys.Of(r); p == nil {
+			d := goneRule{of: of}
+			if at := slices.IndexFunc(byKey[key], func(p *resolved.Rule) bool { return !p.Live && d.sameNamespace(p.Desired.Member) }); at >= 0 {
+				p = byKey[key][at]
+			}
+		}
+		switch {
+		case p != nil:
+			p.Live = true
+			of := lb.Shares[p.Desired.Member.Namespace]
+			of.Stays++
+			lb.Shares[p.Desired.Member.Namespace] = of
+		case i >= 0 && (!lb.Listeners[i].Make || lb.Listeners[i].Desired.OrderHeld != 0):
+			// It stays, or may have to.
+		default:
+			if of == nil {
+				of = rp.ownersByGroup(r.Actions)
+			}
+			o := &resolved.OpenPlace{Rule: r, Port: live.Port, Of: of, GoesBy: deleted}
+			if deleted == "" {
+				o.GoesBy = plan.NewStepID("delete", plan.RuleAddress(r.ARN))
+			}
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// ownersByGroup are those to whom a live rule may belong whose target groups nothing asks for any more, by the ids of
+// these: members, or else namespaces. Nil if that is not known.
+func (rp *Places) ownersByGroup(actions []model.Action) (out []finding.Ref) {
+	refs := map[finding.Ref]bool{}
+	for _, m := range slices.Concat(rp.Want.Members, rp.Want.Leaving) {
+		refs[m.Ref] = true
+	}
+	for _, l := range rp.lb.Listeners {
+		for i := range l.Rules {
+			refs[l.Rules[i].Desired.Member] = true
+		}
+	}
+	for _, id := range rp.OwnerIDs(actions) {
+		_, route, _ := strings.Cut(id, ":")
+		for ref := range refs {
+			namespace := finding.Ref{Namespace: ref.Namespace}
+			switch {
+			case naming.IsTargetGroupOf(id, ref) && ref.Kind != "Gateway":
+				out = append(out, ref)
+			case rp.Want.ID.Kind.OfGateway() && strings.HasPrefix(route, ref.Namespace+"-"),
+				!rp.Want.ID.Kind.OfGateway() && strings.HasPrefix(id, ref.Namespace+"/"):
+				out = append(out, namespace)
+			}
+		}
+	}
+	slices.SortFunc(out, finding.Ref.Compare)
+	return slices.Compact(out)
+}
+
+// omitOverCapacity takes the rules that have no place out of their listeners, and sets those apart that take one of
+// another listener.
+func (rp *Places) omitOverCapacity() {
+	lb := rp.lb
+	for i := range lb.Listeners {
+		l := &lb.Listeners[i]
+		var rest []resolved.Rule
+		for _, p := range l.Rules {
+			switch {
+			case !p.Desired.NoRoom:
+				p.Place = nil // AWS has not refused it
+				rest = append(rest, p)
+			case p.Live || !l.Make || p.Place != nil && p.Place.Port == l.Desired.Port:
+				rest = append(rest, p)
+			case p.Place != nil && l.Live != nil:
+				l.Late = append(l.Late, p)
+			default:
+				l.LeftOut = append(l.LeftOut, p)
+				rp.overCapacity(l, p)
+			}
+		}
+		l.Rules = rest
+	}
+}
+
+func (rp *Places) overCapacity(l *resolved.Listener, p resolved.Rule) {
+	if rp.Plan.OverCapacity == nil {
+		rp.Plan.OverCapacity = map[model.RuleKey]bool{}
+	}
+	rp.Plan.OverCapacity[p.Desired.Key(l.Desired.Port)] = true
+}
+
+// vacate moves the rules whose places are taken to where the rules are to be that they become: below
+// all others, unless that is in order where they are.
+func (r *rulePlanner) vacate() []plan.StepID {
+	to := map[plan.Address]int32{}
+	for i := range r.s.desired {
+		if w := &r.s.desired[i]; w.takes != nil && w.at != w.takes.Priority {
+			to[plan.RuleAddress(w.takes.ARN)] = w.at
+		}
+	}
+	if len(to) == 0 {
+		return nil
+	}
+	id := r.prioritise("vacate", to, plan.Wait{}, slices.Clone(r.listener))
+	r.steps = append(r.steps, id)
+	return []plan.StepID{id}
+}
+
+// become turns the rule whose place a desired one takes into that.
+func (r *rulePlanner) become(w *ruleChange, after []plan.StepID) plan.StepID {
+	a, was := r.address(w), w.takes
+	id := r.Add(plan.Step{
+		ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update, Impact: plan.BriefImpact,
+		Do: plan.ModifyRule{Rule: a, Conditions: w.plan.Desired.Conditions, Actions: w.actions, Transforms: w.transforms},
+		Changes: []plan.Change{
+			{Path: "conditions", From: plan.ConditionsText(was.Conditions), To: plan.ConditionsText(w.plan.Desired.Conditions)},
+			{Path: "actions", From: plan.ActionsText(was.Actions), To: plan.ActionsText(w.actions)},
+		},
+		Why: "AWS has no room for both; " + ruleReason(w), After: after, Blames: r.blame(w), Rule: r.key(w),
+	})
+	r.Freed(was.Actions, id)
+	return id
+}
+
+// PlanLate makes the rules that take a place of another listener, once that is free. The next plan moves them to their
+// priorities.
+func (rp *Places) PlanLate(groups map[string][]plan.StepID) {
+	lb := rp.lb
+	for i := range lb.Listeners {
+		l := &lb.Listeners[i]
+		if len(l.Late) == 0 {
+			continue
+		}
+		used := map[int32]bool{}
+		for _, r := range l.Live.Rules {
+			used[r.Priority] = true
+		}
+		for _, s := range rp.Plan.Steps {
+			switch do := s.Do.(type) {
+			case plan.CreateRule:
+				used[do.Priority] = used[do.Priority] || do.Listener == l.Address()
+			case plan.SetPriorities:
+				for _, p := range do.Priorities {
+					used[p] = true
+				}
+			}
+		}
+		for _, p := range l.Late {
+			if !rp.Planned(p.Place.GoesBy) {
+				rp.overCapacity(l, p)
+				continue
+			}
+			at := free(used, stagePriority)
+			used[at] = true
+			a, rule := plan.Address{Kind: plan.Rule, ID: naming.RuleID(l.Desired.Port, at)}, p.Desired
+			rp.Add(plan.Step{
+				ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
+				Do:  plan.CreateRule{Listener: l.Address(), Priority: at, Rule: rule, Tags: rp.RuleTags(rp.Tags(a.ID, rule.Tags))},
+				Why: "AWS has no room for both; from " + rule.Origin.String(), Impact: plan.BriefImpact, Blames: []finding.Ref{rule.Member}, Rule: rule.Key(l.Desired.Port),
+				After: slices.Concat([]plan.StepID{p.Place.GoesBy}, rp.ClaimsOf(rule.Member), GroupSteps(rule.Actions, groups)),
+			})
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// makeRoom moves rules up that stand at the very end of what AWS takes, in their order, so that
+// others have room below them. A run that was interrupted may have left them there on their way out.
+// What follows is planned for the rules as they stand then.
+func (ro *Rollout) makeRoom(after []plan.StepID) []plan.StepID {
+	if ro.L.Live == nil || len(ro.L.Live.Rules) == 0 || ro.L.Desired.OrderHeld != 0 {
+		return nil
+	}
+	rules := slices.Clone(ro.L.Live.Rules)
+	if int(rules[len(rules)-1].Priority)+len(ro.L.Rules) <= TopPriority-len(rules) {
+		return nil
+	}
+	to := map[plan.Address]int32{}
+	next := int32(stagePriority)
+	for i := range rules {
+		if r := &rules[i]; r.Priority >= next {
+			if r.Priority != next {
+				r.Priority = next
+				to[plan.RuleAddress(r.ARN)] = next
+			}
+			next++
+		}
+	}
+	if len(to) == 0 {
+		return nil
+	}
+	ro.L.Live = withRules(ro.L.Live, rules)
+	a := ro.L.Address()
+	return []plan.StepID{ro.Add(plan.Step{
+		ID: plan.NewStepID("room", a), Address: a, Verb: plan.Update, Do: plan.SetPriorities{Priorities: to},
+		Changes: []plan.Change{{Path: "priorities", To: fmt.Sprintf("%d and below", stagePriority)}},
+		Why:     "there is no room below the last rule", After: slices.Clone(after), Blames: ro.L.Desired.Members,
+	})}
+}
+
+func withRules(l *observed.Listener, rules []observed.Rule) *observed.Listener {
+	next := *l
+	next.Rules = rules
+	return &next
+}

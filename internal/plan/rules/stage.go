@@ -1,0 +1,248 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// stagePriority is where rules wait for their targets, out of the way of all others.
+const stagePriority = 40000
+
+// stage decides which new rules have to stay below until their targets are healthy: those that would
+// take requests from rules that answer them now with healthy targets. A new rule whose requests the
+// default action answers now begins with that answer. A live rule that only moves never waits.
+func (ro *Rollout) stage() {
+	if ro.L.Live == nil {
+		return
+	}
+	ro.s.indexes, ro.s.byMember = nil, nil
+	for i := range ro.s.desired {
+		ro.s.desired[i].below = plan.Wait{}
+	}
+	for i := range ro.s.desired {
+		w := &ro.s.desired[i]
+		f := equal.ForwardOf(w.plan.Desired.Actions)
+		if f == nil {
+			continue
+		}
+		if !w.comes() {
+			ro.stageChange(i, f)
+			continue
+		}
+		if w.takes != nil {
+			continue // what it becomes of answers as long as it does not
+		}
+		if w.live == nil && !w.plan.Held() && !w.plan.Desired.InPlace {
+			w.actions, w.wait = ro.shiftRule(w, ro.L.Live.Default)
+			w.transforms = w.plan.Desired.Transforms
+			if w.wait.For != "" {
+				w.transforms = nil // default actions have none
+			}
+		}
+		w.below = ro.masked(i, f)
+	}
+	ro.s.followBelow()
+}
+
+// stageChange puts off the change of a live rule that moves at the same time and would take requests
+// from rules that answer them now with healthy targets.
+func (ro *Rollout) stageChange(i int, f *model.Forward) {
+	w := &ro.s.desired[i]
+	if !w.modify || w.wait.For != "" || w.plan.Desired.InPlace {
+		return
+	}
+	if wait := ro.masked(i, f); wait.For != "" {
+		w.wait, w.modify, w.actions, w.transforms = wait, false, w.live.Actions, w.live.Transforms
+	}
+}
+
+// followBelow keeps new rules below that have to stay behind one of the same member that does: a
+// request that both match must not meet the later one first.
+func (s *ruleSet) followBelow() {
+	const rounds = 8 // to follow the followers
+	var below []int32
+	for i := range s.desired {
+		if isBelow(&s.desired[i]) {
+			below = append(below, int32(i))
+		}
+	}
+	for round := 0; len(below) > 0; round++ {
+		first := s.indexThese(below)
+		below = nil
+		for i := range s.desired {
+			me := &s.desired[i]
+			if isBelow(me) || !me.comes() {
+				continue
+			}
+			of := first[me.plan.Desired.Member]
+			if of == nil {
+				continue
+			}
+			n, found := of.FindThat(me.shape, overlap.Before(i), func(n int32) bool {
+				o := &s.desired[n]
+				return me.live == nil || o.live != nil && me.live.Priority > o.live.Priority
+			})
+			if found {
+				me.below = s.desired[n].below
+				below = append(below, int32(i))
+			}
+		}
+		if round == rounds {
+			return
+		}
+	}
+}
+
+// indexThese returns indexes of some desired rules by member.
+func (s *ruleSet) indexThese(numbers []int32) map[finding.Ref]*overlap.Index {
+	lists := map[finding.Ref][]int32{}
+	for _, n := range numbers {
+		m := s.desired[n].plan.Desired.Member
+		lists[m] = append(lists[m], n)
+	}
+	out := map[finding.Ref]*overlap.Index{}
+	for m, list := range lists {
+		out[m] = overlap.NewIndex(list, func(n int32) *overlap.Shape { return s.desired[n].shape })
+	}
+	return out
+}
+
+// masked says for what a rule whose targets are not healthy waits below those that answer its
+// requests now, and that will not be before it any more.
+func (ro *Rollout) masked(i int, f *model.Forward) plan.Wait {
+	me := &ro.s.desired[i]
+	old, covered, all := ro.s.answering(i)
+	if covered && me.wait.For != "" {
+		// What it answers for now is not for requests that other rules answer.
+		return me.wait
+	}
+	if len(old) == 0 {
+		return plan.Wait{}
+	}
+	var pending []model.GroupRef
+	for _, g := range f.Groups {
+		if arn := ro.ARN(g.Group); equal.Weight(g.Weight) > 0 && !slices.Contains(old, arn) && !ro.Ready(arn) {
+			pending = append(pending, g.Group)
+		}
+	}
+	if len(pending) == 0 || ro.HealthKnown(pending) && all && !ro.Serving(old) {
+		return plan.Wait{}
+	}
+	return ro.ruleWait(me, pending)
+}
+
+// answering lists the target groups of live rules that are before the i-th desired rule now, may
+// match its requests, and will not be before it any more. Covered reports whether there are such
+// rules, whatever they do, and all whether these are the target groups of all of them.
+func (s *ruleSet) answering(i int) (out []string, covered, all bool) {
+	const enough = 32
+	me := &s.desired[i]
+	before := func(o *observed.Rule) bool { return me.live == nil || o.Priority < me.live.Priority }
+	note := func(o *observed.Rule) {
+		covered = true
+		if f := equal.ForwardOf(o.Actions); f != nil {
+			for _, g := range f.Groups {
+				out = append(out, g.Group.ARN)
+			}
+		}
+	}
+	later, all := s.index("live", isLive).Some(me.shape, overlap.Behind(i), enough, func(n int32) bool { return before(s.desired[n].live) })
+	for _, n := range later {
+		note(s.desired[n].live)
+	}
+	gone, allGone := s.goneIndex().Some(me.shape, overlap.Every, enough, func(n int32) bool { return before(&s.deleted[n].Rule) })
+	for _, n := range gone {
+		note(&s.deleted[n].Rule)
+	}
+	return out, covered, all && allGone
+}
+
+// ruleWait is the wait of a rule for its own targets. Once its deadline has passed that is reported.
+func (ro *Rollout) ruleWait(w *ruleChange, pending []model.GroupRef) plan.Wait {
+	deadline := ro.TargetsDeadline(pending)
+	wait := ro.Wait(ruleWaitKey(ro.L, w), "healthy targets in "+plan.RefTexts(pending), deadline)
+	if wait.For == "" {
+		ro.Expired(w.plan.Desired.Origin, memberOf(ro.L, w), w.plan.Desired.Text(ro.L.Desired.Port), pending, deadline)
+	}
+	return wait
+}
+
+// ruleWaitKey identifies the change of a rule: who wants it, for which requests, and where they go.
+func ruleWaitKey(l *resolved.Listener, w *ruleChange) string {
+	to := ""
+	if f := equal.ForwardOf(w.plan.Desired.Actions); f != nil {
+		for _, g := range f.Groups {
+			to += " " + equal.RefText(g.Group)
+		}
+	}
+	return draft.WaitKey("rule", fmt.Sprint(l.Desired.Port), w.plan.Desired.Member.String(), w.plan.Conditions(), to)
+}
+
+func memberOf(l *resolved.Listener, w *ruleChange) []finding.Ref {
+	if w.plan.Desired.Member.IsZero() {
+		return l.Desired.Members
+	}
+	return []finding.Ref{w.plan.Desired.Member}
+}
+
+// place chooses where new rules are created.
+func (s *ruleSet) place(live []observed.Rule) {
+	used := map[int32]bool{}
+	bottom := int32(len(s.desired))
+	for _, o := range live {
+		used[o.Priority] = true
+		bottom = max(bottom, o.Priority)
+	}
+	lowest := s.lowestBehind()
+	highest := int32(0) // of the rules in front that stay or are made
+	for i := range s.desired {
+		n := &s.desired[i]
+		switch {
+		case n.live != nil:
+		case n.takes != nil && n.below.For == "" && highest < n.takes.Priority && lowest[i] > n.takes.Priority:
+			n.at = n.takes.Priority
+		case n.below.For != "":
+			n.at = free(used, max(stagePriority, bottom+1))
+			bottom = n.at
+		case n.takes == nil && !used[n.priority] && highest < n.priority && lowest[i] > n.priority:
+			n.at = n.priority
+		default:
+			n.at = free(used, bottom+1)
+			bottom = n.at
+		}
+		used[n.place()] = true
+		if n.below.For == "" {
+			highest = max(highest, n.place())
+		}
+	}
+}
+
+// lowestBehind is, for each desired rule, the highest precedence that one behind it has now.
+func (s *ruleSet) lowestBehind() []int32 {
+	out := make([]int32, len(s.desired))
+	lowest := int32(TopPriority + 1)
+	for i := len(s.desired) - 1; i >= 0; i-- {
+		out[i] = lowest
+		if w := &s.desired[i]; w.live != nil {
+			lowest = min(lowest, w.live.Priority)
+		}
+	}
+	return out
+}
+
+// free returns the first priority from the given one on that no rule has.
+func free(used map[int32]bool, from int32) int32 {
+	for used[from] {
+		from++
+	}
+	return from
+}

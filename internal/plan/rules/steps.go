@@ -1,0 +1,344 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
+)
+
+// GroupSteps are the steps that make the target groups of actions.
+func GroupSteps(actions []model.Action, groups map[string][]plan.StepID) []plan.StepID {
+	var out []plan.StepID
+	for _, a := range actions {
+		if f, ok := a.(model.Forward); ok {
+			for _, g := range f.Groups {
+				out = append(out, groups[g.Group.ID]...)
+			}
+		}
+	}
+	return out
+}
+
+// rulePlanner emits the steps of one listener.
+type rulePlanner struct {
+	*Rollout
+	listener []plan.StepID
+	groups   map[string][]plan.StepID
+	steps    []plan.StepID // all so far
+	created  draft.StepChain
+	moved    []plan.StepID
+	movers   *overlap.Index // the rules that the order moves
+}
+
+// fewSteps is how many other steps one depends on by name. Where there would be more it depends on
+// all that they could be among.
+const fewSteps = 32
+
+func (r *rulePlanner) address(w *ruleChange) plan.Address {
+	switch {
+	case w.live != nil:
+		return plan.RuleAddress(w.live.ARN)
+	case w.takes != nil:
+		return plan.RuleAddress(w.takes.ARN)
+	}
+	return plan.Address{Kind: plan.Rule, ID: naming.RuleID(r.L.Desired.Port, w.priority)}
+}
+
+func (r *rulePlanner) tagsOf(w *ruleChange) plan.Tags {
+	return r.Tags(naming.RuleID(r.L.Desired.Port, w.priority), w.plan.Desired.Tags)
+}
+
+func (r *rulePlanner) blame(w *ruleChange) []finding.Ref { return memberOf(r.L, w) }
+
+func (r *rulePlanner) key(w *ruleChange) model.RuleKey { return w.plan.Desired.Key(r.L.Desired.Port) }
+
+// create emits the new rules; those that take the place of another after the step that vacates it.
+func (r *rulePlanner) create(vacated []plan.StepID) {
+	chains := map[finding.Ref]*draft.StepChain{} // the new rules of each member
+	for i := range r.s.desired {
+		w := &r.s.desired[i]
+		if w.live != nil {
+			continue
+		}
+		a := r.address(w)
+		need := slices.Concat(r.listener, r.ClaimsOf(w.plan.Desired.Member), GroupSteps(w.actions, r.groups))
+		// A request that two new rules of a member match must meet the first of them first.
+		own := chains[w.plan.Desired.Member]
+		if own == nil {
+			own = &draft.StepChain{}
+			chains[w.plan.Desired.Member] = own
+		}
+		need = append(need, r.stepsOf(r.s.indexOf("new", w.plan.Desired.Member, isNew), w.shape, overlap.Before(i), own, isAny)...)
+		if w.takes != nil {
+			w.step = r.become(w, append(need, vacated...))
+		} else {
+			rule := w.plan.Desired
+			rule.Actions, rule.Transforms = w.actions, w.transforms
+			w.step = r.Add(plan.Step{
+				ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
+				Do:  plan.CreateRule{Listener: r.L.Address(), Priority: w.at, Rule: rule, Tags: r.RuleTags(r.tagsOf(w))},
+				Why: ruleReason(w), After: need, Blames: r.blame(w), Rule: r.key(w), Staged: w.wait.For != "" || w.split,
+			})
+		}
+		r.created.Add(w.step)
+		own.Add(w.step)
+	}
+	r.steps = append(r.steps, r.created.Steps...)
+}
+
+// stepsOf are the steps of those rules of an index that overlap with a shape and fit, or, where there
+// are too many of them, one for all of the given steps.
+func (r *rulePlanner) stepsOf(x *overlap.Index, shape *overlap.Shape, in overlap.Span, all *draft.StepChain, fits func(o *ruleChange) bool) []plan.StepID {
+	few, complete := x.Some(shape, in, fewSteps, func(n int32) bool { return r.s.desired[n].step != "" && fits(&r.s.desired[n]) })
+	if !complete {
+		return []plan.StepID{r.Joined(all)}
+	}
+	var out []plan.StepID
+	for _, n := range few {
+		out = append(out, r.s.desired[n].step)
+	}
+	return out
+}
+
+// before are the steps that come before a change of the default action: those that create the rules
+// of the member whose it is, or all where that is not known.
+func (r *rulePlanner) before() []plan.StepID {
+	of := r.L.Desired.DefaultOf.Object
+	if of.IsZero() || r.L.Live == nil {
+		return r.steps
+	}
+	var out []plan.StepID
+	for i := range r.s.desired {
+		if w := &r.s.desired[i]; w.live == nil && w.plan.Desired.Member == of {
+			out = append(out, w.step)
+		}
+	}
+	return out
+}
+
+func ruleReason(w *ruleChange) string {
+	if w.plan.Held() {
+		return "the rule of " + w.plan.Desired.Origin.String() + " is held and has no live form to keep"
+	}
+	return "from " + w.plan.Desired.Origin.String()
+}
+
+// modify emits the changes of actions that can be made now: with last, after the new rules that take
+// requests from the changed ones.
+func (r *rulePlanner) modify(last bool) {
+	for i := range r.s.desired {
+		w := &r.s.desired[i]
+		if w.live == nil || !w.modify {
+			continue
+		}
+		a := r.address(w)
+		need := append(r.ClaimsOf(w.plan.Desired.Member), GroupSteps(w.actions, r.groups)...)
+		ahead := overlap.Before(i)
+		fresh, below := r.s.indexOf("new", w.plan.Desired.Member, isNew), r.s.indexOf("below", w.plan.Desired.Member, isBelow)
+		if last {
+			need = append(need, r.stepsOf(fresh, w.shape, ahead, &r.created, isAny)...)
+			need = append(need, r.orderOf(w.shape)...)
+		}
+		s := plan.Step{
+			ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update,
+			Do:      plan.ModifyRule{Rule: a, Conditions: w.plan.Desired.Conditions, Actions: w.actions, Transforms: w.transforms},
+			Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(w.live.Actions), To: plan.ActionsText(w.actions)}},
+			Why:     ruleReason(w), After: need, Blames: r.blame(w), Rule: r.key(w), Staged: w.wait.For != "",
+		}
+		// One of the same member that is to take some of its requests comes first.
+		if n, found := below.Find(w.shape, ahead); found {
+			s.Wait, w.held = r.s.desired[n].below, true
+		}
+		w.step = r.Add(s)
+		r.Freed(w.live.Actions, w.step)
+		r.steps = append(r.steps, w.step)
+	}
+}
+
+// orderOf is the step that moves rules, if one of these overlaps with a shape.
+func (r *rulePlanner) orderOf(shape *overlap.Shape) []plan.StepID {
+	if len(r.moved) == 0 {
+		return nil
+	}
+	if _, found := r.movers.Find(shape, overlap.Every); !found {
+		return nil
+	}
+	return r.moved
+}
+
+// later emits the changes of actions that wait.
+func (r *rulePlanner) later() {
+	for i := range r.s.desired {
+		w := &r.s.desired[i]
+		if w.wait.For == "" {
+			continue
+		}
+		a := r.address(w)
+		id := r.Add(plan.Step{
+			ID: plan.NewStepID("switch", a), Address: a, Verb: plan.Update, Wait: w.wait,
+			Do:  plan.ModifyRule{Rule: a, Conditions: w.plan.Desired.Conditions, Actions: w.plan.Desired.Actions, Transforms: w.plan.Desired.Transforms},
+			Why: "traffic moves when the new targets are healthy", After: []plan.StepID{w.step}, Blames: r.blame(w), Rule: r.key(w),
+		})
+		if w.live != nil {
+			r.Freed(w.live.Actions, id)
+		}
+		r.Freed(w.actions, id)
+		r.steps = append(r.steps, id)
+	}
+}
+
+// reorder moves the rules to the places that they can have now.
+func (r *rulePlanner) reorder() {
+	order := r.interim()
+	now, later := map[plan.Address]int32{}, map[plan.Address]int32{}
+	var wait plan.Wait
+	var after, afterLater []plan.StepID
+	var movers []int32
+	for i := range r.s.desired {
+		w := &r.s.desired[i]
+		switch {
+		case w.below.For != "":
+			later[r.address(w)] = w.priority
+			afterLater = append(afterLater, w.step)
+			wait = w.below
+		case w.place() != order.desired[i]:
+			now[r.address(w)] = order.desired[i]
+			after = append(after, w.step)
+			movers = append(movers, int32(i))
+		}
+	}
+	for i, p := range order.gone {
+		if d := &r.s.deleted[i]; d.Priority != p {
+			now[plan.RuleAddress(d.ARN)] = p
+		}
+	}
+	if len(now) > 0 {
+		r.push(now)
+		r.movers = overlap.NewIndex(movers, func(n int32) *overlap.Shape { return r.s.desired[n].shape })
+		r.moved = append(r.moved, r.prioritise("order", now, order.wait, append(slices.Clone(r.listener), after...)))
+		r.steps = append(r.steps, r.moved...)
+	}
+	if len(later) > 0 {
+		if len(now) == 0 {
+			r.push(later)
+		}
+		r.steps = append(r.steps, r.prioritise("switch-order", later, wait, append(afterLater, r.moved...)))
+	}
+}
+
+// push moves what is to be deleted now below everything, in order.
+func (r *rulePlanner) push(to map[plan.Address]int32) {
+	p := int32(TopPriority)
+	for i := len(r.s.deleted) - 1; i >= 0; i-- {
+		if d := &r.s.deleted[i]; d.stays.For == "" {
+			to[plan.RuleAddress(d.ARN)] = p
+			p--
+		}
+	}
+}
+
+func (r *rulePlanner) prioritise(what string, to map[plan.Address]int32, wait plan.Wait, after []plan.StepID) plan.StepID {
+	a := r.L.Address()
+	var changes []plan.Change
+	for addr, p := range to {
+		changes = append(changes, plan.Change{Path: "priority of " + addr.ID, To: fmt.Sprint(p)})
+	}
+	slices.SortFunc(changes, func(x, y plan.Change) int { return cmp.Compare(x.Path, y.Path) })
+	return r.Add(plan.Step{
+		ID: plan.NewStepID(what, a), Address: a, Verb: plan.Update, Do: plan.SetPriorities{Priorities: to}, Changes: changes,
+		Why: "rules have to be in order of precedence", Wait: wait, After: after, Blames: r.L.Desired.Members,
+	})
+}
+
+// remove deletes what is not desired, from the bottom up, after what takes its place. It returns the
+// deletions that do not wait.
+func (r *rulePlanner) remove(middle []plan.StepID) (now []plan.StepID) {
+	changed := r.s.index("changed", func(w *ruleChange) bool { return w.step != "" })
+	var out draft.StepChain
+	all := draft.StepChain{Steps: r.steps}
+	for i := len(r.s.deleted) - 1; i >= 0; i-- {
+		d := &r.s.deleted[i]
+		a := plan.RuleAddress(d.ARN)
+		after := r.stepsOf(changed, d.shape, overlap.Every, &all, func(o *ruleChange) bool {
+			return !o.held || d.sameOwner(o.plan.Desired.Member)
+		})
+		after = append(after, r.orderOf(d.shape)...)
+		if d.sameOwner(r.L.Desired.DefaultOf.Object) {
+			after = append(after, middle...)
+		}
+		// What it covers would show.
+		covered, complete := r.s.goneIndex().Some(d.shape, overlap.Behind(i), fewSteps, func(n int32) bool {
+			o := &r.s.deleted[n]
+			return o.stays.For == "" && d.maybeOfOwner(o)
+		})
+		if complete {
+			for _, n := range covered {
+				after = append(after, r.s.deleted[n].step)
+			}
+		} else {
+			after = append(after, r.Joined(&out))
+		}
+		d.step = r.Add(plan.Step{
+			ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteRule{ARN: d.ARN},
+			Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(d.Actions)}, {Path: "priority", From: fmt.Sprint(d.Priority)}},
+			Why:     "no object asks for it any more", Wait: d.stays, Impact: plan.DeleteImpact, Blames: r.L.Desired.Members,
+			After: after,
+		})
+		r.Freed(d.Actions, d.step)
+		r.RuleOwners[d.ARN] = d.of
+		out.Add(d.step)
+		if d.stays.For == "" {
+			now = append(now, d.step)
+		}
+	}
+	r.steps = append(slices.Clone(r.steps), out.Steps...)
+	return now
+}
+
+// retag brings the tags of rules that stay up to date; they carry the priority.
+func (r *rulePlanner) retag() {
+	if !r.Opt.RuleTags {
+		return
+	}
+	for i := range r.s.desired {
+		w := &r.s.desired[i]
+		live := cmp.Or(w.live, w.takes)
+		if live == nil {
+			continue
+		}
+		want, after := r.tagsOf(w), r.moved
+		if w.takes != nil {
+			after = append(slices.Clone(after), w.step)
+		}
+		if len(r.created.Steps) > 0 && r.onlyNumberDiffers(want, live.Tags) {
+			// The number of the rule counts the new rules before it. If AWS refuses one of these, it does not
+			// change after all: a refused rule must not cost a call for each rule behind it.
+			after = append(slices.Clone(after), r.Joined(&r.created))
+		}
+		r.RetagBelow(r.L.LB.Live.ARN, r.address(w), want, live.Tags, after, r.blame(w))
+	}
+}
+
+// onlyNumberDiffers reports whether the tag with the number of a rule is the only one to be set, and none
+// to be removed.
+func (r *rulePlanner) onlyNumberDiffers(want plan.Tags, live map[string]string) bool {
+	put, remove := r.TagDrift(want, live, false)
+	return len(put) == 1 && put[naming.ResourceTag(r.Want.ID.Kind)] != "" && len(remove) == 0
+}
+
+// report says for whom traffic waits.
+func (r *rulePlanner) report() {
+	for i := range r.s.desired {
+		w := &r.s.desired[i]
+		if wait := cmp.Or(w.wait, w.below); wait.For != "" && !w.plan.Held() {
+			r.WaitForTargets(w.plan.Desired.Origin, r.blame(w), fmt.Sprintf("a rule of port %d", r.L.Desired.Port), wait)
+		}
+	}
+}

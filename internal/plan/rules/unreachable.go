@@ -1,0 +1,34 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// UnreachableRule is the finding about a rule that gets no requests, because another one comes first.
+func UnreachableRule(r, by model.Rule) finding.Finding {
+	what := fmt.Sprintf("the rule for path %q", strings.Join(r.Paths(), ", "))
+	if hosts := r.Hosts(); len(hosts) > 0 {
+		what = fmt.Sprintf("the rule for host %q and path %q", strings.Join(hosts, ", "), strings.Join(r.Paths(), ", "))
+	}
+	if r.Member == by.Member {
+		return finding.Finding{
+			Object: r.Member, Field: r.Origin.Field, Reason: finding.RuleUnreachable, Severity: finding.Warning,
+			Message: fmt.Sprintf("%s gets no requests; %s of the same object has the same conditions and comes first", what, by.Origin.Field),
+			Fix:     "remove one of them, or change its host or path",
+		}
+	}
+	why, fix := "comes first", "change the host or path of one of them"
+	if r.Member.Kind == string(model.Ingress) {
+		why, fix = why+" in group order", fix+", or set group.order"
+	}
+	return finding.Finding{
+		Object: r.Member, Field: r.Origin.Field, Reason: finding.RuleUnreachable, Severity: finding.Warning,
+		Message: fmt.Sprintf("%s gets no requests; %s of %s %s and answers them", what, cmp.Or(by.Origin.Field, "a rule"), by.Member, why),
+		Fix:     fix,
+	}
+}

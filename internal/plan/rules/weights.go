@@ -1,0 +1,19 @@
+package rules
+
+import (
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// shiftRule is the shift of a rule's actions, which waits no longer than until its deadline.
+func (ro *Rollout) shiftRule(w *ruleChange, have []model.Action) ([]model.Action, plan.Wait) {
+	now, pending := ro.Shift(w.plan.Desired.Actions, have)
+	if len(pending) == 0 {
+		return now, plan.Wait{}
+	}
+	wait := ro.ruleWait(w, pending)
+	if wait.For == "" {
+		return w.plan.Desired.Actions, plan.Wait{}
+	}
+	return now, wait
+}

@@ -1,0 +1,324 @@
+package securitygroups
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// SecurityGroups makes those of the stack and the shared one of the cluster.
+type SecurityGroups struct {
+	*draft.Draft
+	LB, Frontend *resolved.LoadBalancer
+	Opened       map[int32]plan.StepID // steps that open and shut ports of the managed group
+}
+
+// ManagedGroup is the live security group of the stack that is kept: the one that the live load
+// balancer carries, else the first by id.
+func ManagedGroup(all []observed.SecurityGroup, live *observed.LoadBalancer) *observed.SecurityGroup {
+	var first *observed.SecurityGroup
+	for i := range all {
+		g := &all[i]
+		if g.ResourceID != model.ManagedGroupID {
+			continue
+		}
+		if live != nil && slices.Contains(live.SecurityGroups, g.ID) {
+			return g
+		}
+		if first == nil {
+			first = g
+		}
+	}
+	return first
+}
+
+// PlanManaged makes the stack's own group fit, and returns the step that makes it. What it admits to
+// a port is a step of those who listen there: where AWS has no room for the clients of one member, the
+// ports of others are opened and shut all the same. New listeners wait for it, see opened.
+func (sg *SecurityGroups) PlanManaged(after []plan.StepID) []plan.StepID {
+	choice, ok := sg.Want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+	if !ok || sg.Unavailable(model.AskSecurityGroups{}) != nil {
+		return nil
+	}
+	want := choice.Group
+	tags := sg.Tags(model.ManagedGroupID, want.Tags)
+	live := ManagedGroup(sg.Have.SecurityGroups, sg.LB.Live)
+	var made []plan.StepID
+	var have []model.IngressRule
+	if live == nil {
+		made = []plan.StepID{sg.Add(plan.Step{
+			ID: plan.NewStepID("create", plan.ManagedGroupAddress), Address: plan.ManagedGroupAddress, Verb: plan.Create,
+			Do:  plan.CreateSecurityGroup{Name: want.Name, Description: want.Description, Tags: tags},
+			Why: "the load balancer has no security group of its own", After: after, Blames: sg.Members(),
+		})}
+	} else {
+		have = live.Ingress
+		sg.Retag(plan.ManagedGroupAddress, tags, live.Tags, true, after, sg.Members())
+	}
+	authorize, revoke := network.RuleDiff(sg.admitted(want.Ingress), have)
+	revoke = slices.DeleteFunc(revoke, sg.KeepsOpen)
+	if len(authorize)+len(revoke) == 0 {
+		return made
+	}
+	sg.reportRevoked(live, revoke)
+	sg.openPorts(authorize, revoke, len(have)+len(authorize)-len(revoke), append(slices.Clone(after), made...))
+	return made
+}
+
+// admitted are the desired rules without those for a port on which nothing listens and on which this plan makes
+// no listener: it is opened together with its listener.
+func (sg *SecurityGroups) admitted(rules []model.IngressRule) []model.IngressRule {
+	live, waits := sg.livePorts(), map[int32]bool{}
+	for _, l := range slices.Concat(sg.LB.Listeners, sg.Frontend.Listeners) {
+		if l.Make || live[l.Desired.Port] {
+			waits[l.Desired.Port] = false
+		} else if _, seen := waits[l.Desired.Port]; !seen {
+			waits[l.Desired.Port] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(rules), func(r model.IngressRule) bool { return !isICMP(r) && r.From == r.To && waits[r.From] })
+}
+
+// livePorts are those on which any load balancer of the stack listens.
+func (sg *SecurityGroups) livePorts() map[int32]bool {
+	ports := map[int32]bool{}
+	for _, lb := range sg.Have.LoadBalancers {
+		for _, l := range lb.Listeners {
+			ports[l.Port] = true
+		}
+	}
+	return ports
+}
+
+// openPorts plans a change of rules of the managed group, a step for each set of namespaces that share
+// ports. total is how many rules the group has then.
+func (sg *SecurityGroups) openPorts(authorize, revoke []model.IngressRule, total int, after []plan.StepID) {
+	type change struct {
+		members           []finding.Ref
+		authorize, revoke []model.IngressRule
+	}
+	changes := map[string]*change{}
+	of := func(r model.IngressRule) *change {
+		members := sg.listensOn(r.From)
+		if isICMP(r) {
+			members = sg.Members() // for clients of all ports
+		}
+		tenants := namespacesOf(members)
+		c := changes[tenants]
+		if c == nil {
+			c = &change{}
+			changes[tenants] = c
+		}
+		c.members = append(c.members, members...)
+		return c
+	}
+	for _, r := range authorize {
+		c := of(r)
+		c.authorize = append(c.authorize, r)
+	}
+	for _, r := range revoke {
+		c := of(r)
+		c.revoke = append(c.revoke, r)
+	}
+	sg.Opened = map[int32]plan.StepID{}
+	for _, tenants := range slices.Sorted(maps.Keys(changes)) {
+		c := changes[tenants]
+		id := plan.NewStepID("rules", plan.ManagedGroupAddress)
+		if len(changes) > 1 {
+			id = plan.NewStepID("rules", plan.ManagedGroupAddress, cmp.Or(tenants, "unowned"))
+		}
+		blames := sg.Members()
+		if len(c.members) > 0 {
+			blames = slices.Compact(slices.SortedFunc(slices.Values(c.members), finding.Ref.Compare))
+		}
+		sg.Add(plan.Step{
+			ID: id, Address: plan.ManagedGroupAddress, Verb: plan.Update,
+			Do:      plan.ChangeIngress{Group: plan.ManagedGroupAddress, Authorize: c.authorize, Revoke: c.revoke, Total: total},
+			Changes: ruleChanges(c.authorize, c.revoke),
+			Why:     "clients must reach the listeners, and nothing else", Blames: blames, After: after,
+		})
+		for _, r := range append(slices.Clone(c.authorize), c.revoke...) {
+			if !isICMP(r) {
+				sg.Opened[r.From] = id
+			}
+		}
+	}
+}
+
+// listensOn are the members on a port of the load balancer, or of the one in front of it.
+func (sg *SecurityGroups) listensOn(port int32) []finding.Ref {
+	var out []finding.Ref
+	for _, l := range sg.Want.LoadBalancer.Listeners {
+		if l.Port == port {
+			out = append(out, l.Members...)
+		}
+	}
+	if sg.Want.FrontendNLB != nil {
+		for _, l := range sg.Want.FrontendNLB.Listeners {
+			if l.Port == port {
+				out = append(out, l.Members...)
+			}
+		}
+	}
+	return out
+}
+
+func namespacesOf(members []finding.Ref) string {
+	var out []string
+	for _, m := range members {
+		out = append(out, m.Namespace)
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), ",")
+}
+
+// KeepsOpen reports whether a live rule stays although it is not part of the desired state.
+func (sg *SecurityGroups) KeepsOpen(r model.IngressRule) bool {
+	return sg.opensKept(r) || sg.opensFrontend(r)
+}
+
+// reportRevoked names the rules that are taken away and that no controller has made.
+func (sg *SecurityGroups) reportRevoked(live *observed.SecurityGroup, revoke []model.IngressRule) {
+	ports := sg.livePorts()
+	for _, l := range slices.Concat(sg.LB.Listeners, sg.Frontend.Listeners) {
+		ports[l.Desired.Port] = true // opened by an earlier version for a listener that waits, or for one deleted by others
+	}
+	var foreign []string
+	for _, r := range revoke {
+		if !sg.makes(r, ports) {
+			foreign = append(foreign, ruleText(r))
+		}
+	}
+	if live == nil || len(foreign) == 0 || len(sg.Want.Members) == 0 {
+		return
+	}
+	sg.Found.Add(finding.Finding{
+		Object: sg.Want.Members[0].Ref, Reason: finding.RulesRevoked, Severity: finding.Warning,
+		Message: fmt.Sprintf("security group %s belongs to the controller, which takes away what others added: %s", live.ID, strings.Join(foreign, ", ")),
+		Fix:     "set " + naming.SettingName(sg.Want.ID.Kind, "inbound-cidrs") + " or " + naming.SettingName(sg.Want.ID.Kind, "security-group-prefix-lists") + ", or give the load balancer security groups of your own",
+	})
+}
+
+// makes reports whether the controller may have made a rule. Its own have no description, and admit clients to one
+// port of a listener, or, for a network load balancer, messages about the size of packets. After a change that was
+// cut short the listener may be missing.
+func (sg *SecurityGroups) makes(r model.IngressRule, ports map[int32]bool) bool {
+	network := sg.LB.Desired.Type == model.Network
+	switch {
+	case r.Group != "" || r.Description != "":
+		return false
+	case isICMP(r):
+		return network && (r.Protocol == "icmp" && r.From == 3 && r.To == 4 || r.Protocol == "icmpv6" && r.From == 2 && r.To == 0)
+	}
+	return (r.Protocol == "tcp" || r.Protocol == "udp" && network) && r.From == r.To && (ports[r.From] || sg.Memory.Unfinished)
+}
+
+// isICMP reports whether the numbers of a rule are a type and a code of ICMP rather than ports.
+func isICMP(r model.IngressRule) bool { return r.Protocol == "icmp" || r.Protocol == "icmpv6" }
+
+// opensKept reports whether a rule opens the port of a live listener that stays although it is not desired.
+func (sg *SecurityGroups) opensKept(r model.IngressRule) bool {
+	return slices.ContainsFunc(sg.LB.Listeners, func(l resolved.Listener) bool {
+		return !l.Make && l.Live != nil && r.From == l.Live.Port && r.To == l.Live.Port && carries(l.Live.Protocol, r.Protocol)
+	})
+}
+
+// carries reports whether the clients of a listener's protocol come by a protocol of rules.
+func carries(listener, rule string) bool {
+	switch listener {
+	case "UDP", "QUIC":
+		return rule == "udp"
+	case "TCP_UDP", "TCP_QUIC":
+		return rule == "tcp" || rule == "udp"
+	}
+	return rule == "tcp"
+}
+
+// opensFrontend reports whether a rule opens a live port of it that stays although it is not desired.
+func (sg *SecurityGroups) opensFrontend(r model.IngressRule) bool {
+	return sg.Frontend.Live != nil && (sg.FrontendStays() || sg.Want.FrontendNLB != nil && sg.Want.Held.FrontendPorts) &&
+		slices.ContainsFunc(sg.Frontend.Live.Listeners, func(l observed.Listener) bool { return l.Port == r.From && l.Port == r.To })
+}
+
+func ruleChanges(authorize, revoke []model.IngressRule) []plan.Change {
+	var out []plan.Change
+	for _, r := range authorize {
+		out = append(out, plan.Change{Path: "ingress", To: ruleText(r)})
+	}
+	for _, r := range revoke {
+		out = append(out, plan.Change{Path: "ingress", From: ruleText(r)})
+	}
+	return out
+}
+
+func ruleText(r model.IngressRule) string {
+	return fmt.Sprintf("%s %d-%d %s", r.Protocol, r.From, r.To, strings.Join([]string{r.CIDR, r.PrefixList, r.Group}, ""))
+}
+
+// PlanBackend makes the cluster's shared group where it is needed and missing.
+func (sg *SecurityGroups) PlanBackend(after []plan.StepID) []plan.StepID {
+	use := sg.Want.BackendGroup
+	if !use.Needed || use.Given != "" || sg.Unavailable(model.AskSecurityGroups{}) != nil {
+		return nil
+	}
+	if live := sg.Have.Facts.BackendGroup; live != nil {
+		sg.tagBackend(*live)
+		return nil
+	}
+	return []plan.StepID{sg.Add(plan.Step{
+		ID: plan.NewStepID("create", plan.BackendGroupAddress), Address: plan.BackendGroupAddress, Verb: plan.Create,
+		Do: plan.CreateSecurityGroup{
+			Name: naming.BackendGroup(sg.Opt.Cluster), Description: naming.BackendGroupDescription,
+			Tags: naming.BackendGroupTags(sg.Opt.Cluster, use.Tags),
+		},
+		Why: "nodes and pods admit load balancers by this group", After: after, Blames: sg.Members(),
+	})}
+}
+
+// tagBackend puts the operator's tags on the shared group. It takes none away, as the group is
+// everybody's.
+func (sg *SecurityGroups) tagBackend(live observed.SecurityGroup) {
+	put, _ := sg.TagDrift(naming.BackendGroupTags(sg.Opt.Cluster, sg.Want.BackendGroup.Tags), live.Tags, false)
+	if len(put) == 0 {
+		return
+	}
+	sg.Add(plan.Step{
+		ID: plan.NewStepID("tag", plan.BackendGroupAddress), Address: plan.BackendGroupAddress, Verb: plan.Update,
+		Do: plan.SetTags{Of: plan.BackendGroupAddress, Put: put}, Changes: draft.ChangesOf("tags.", put, live.Tags),
+		Why: "tags differ", Blames: sg.Members(),
+	})
+}
+
+// RemoveSurplus deletes groups of the stack that the load balancer does not carry
+// any more.
+func (sg *SecurityGroups) RemoveSurplus(after []plan.StepID) {
+	if sg.Unavailable(model.AskSecurityGroups{}) != nil {
+		return
+	}
+	keep, _ := sg.IdsOf(sg.LB.Groups)
+	for _, g := range sg.Have.SecurityGroups {
+		if slices.Contains(keep, g.ID) {
+			continue
+		}
+		DeleteGroup(sg.Draft, g.ID, "the load balancer does not carry it any more", after)
+	}
+}
+
+func DeleteGroup(d *draft.Draft, id, why string, after []plan.StepID) plan.StepID {
+	a := plan.Address{Kind: plan.SecurityGroup, ID: id}
+	return d.Add(plan.Step{
+		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteSecurityGroup{GroupID: id},
+		Why: why, After: after, Impact: plan.DeleteImpact, Blames: d.Members(),
+	})
+}

@@ -1,0 +1,133 @@
+package targetgroups
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// sameGroup reports whether a live target group can serve the desired one, or has to be replaced because
+// of something that AWS cannot change.
+func sameGroup(w model.TargetGroup, h observed.TargetGroup) bool {
+	control := func(p *int32) int32 {
+		if p == nil {
+			return 0
+		}
+		return *p
+	}
+	return w.Type == h.Type && w.Protocol == h.Protocol &&
+		(w.ProtocolVersion == "" || w.ProtocolVersion == h.ProtocolVersion) &&
+		control(w.ControlPort) == control(h.ControlPort) &&
+		(w.AddressType == "" || h.AddressType == "" || w.AddressType == h.AddressType)
+}
+
+// sameFixedChecks reports whether a live target group of a network load balancer has what AWS once could not change of
+// the health check.
+func sameFixedChecks(w model.TargetGroup, h observed.TargetGroup) bool {
+	switch w.Protocol {
+	case "HTTP", "HTTPS":
+		return true
+	}
+	a, b := w.HealthCheck, h.HealthCheck
+	return (a.Protocol == "" || a.Protocol == b.Protocol) && (a.HTTPCodes == "" || a.HTTPCodes == b.HTTPCodes) &&
+		(a.IntervalSeconds == 0 || a.IntervalSeconds == b.IntervalSeconds) && (a.TimeoutSeconds == 0 || a.TimeoutSeconds == b.TimeoutSeconds)
+}
+
+// MatchGroups decides which live target groups the desired state keeps. They are known by their ids, and by
+// their names before that: ids can be spelled alike, so that the one that has an id today may not be
+// the one that had it yesterday, while a name holds all that a group is made of. A name that no
+// desired target group has says nothing.
+func (gp *Planner) MatchGroups() {
+	names := map[string]bool{}
+	for _, w := range gp.Want.TargetGroups {
+		names[w.Name] = true
+	}
+	// Of several with one id the one that is used stays in use.
+	live, kept := gp.matchable()
+	slices.SortStableFunc(live, func(x, y observed.TargetGroup) int {
+		return cmp.Or(cmp.Compare(kept[y.ARN], kept[x.ARN]), cmp.Compare(min(len(y.LoadBalancers), 1), min(len(x.LoadBalancers), 1)))
+	})
+	byName, byID := map[string][]observed.TargetGroup{}, map[string][]observed.TargetGroup{}
+	for _, h := range live {
+		byName[h.Name] = append(byName[h.Name], h)
+		byID[h.ResourceID] = append(byID[h.ResourceID], h)
+	}
+	pass := func(candidates func(w model.TargetGroup) []observed.TargetGroup, fits func(w model.TargetGroup, h observed.TargetGroup) bool) {
+		for _, w := range gp.Want.TargetGroups {
+			for _, h := range candidates(w) {
+				_, taken := gp.LiveGroups[h.ARN]
+				if gp.GroupARN[w.ID] == "" && !taken && fits(w, h) && gp.same(w, h) && gp.ALBs.sameALBGroup(w, h) {
+					gp.GroupARN[w.ID] = h.ARN
+					gp.LiveGroups[h.ARN] = h
+					gp.Known[plan.GroupAddress(w.ID)] = h.ARN
+				}
+			}
+		}
+	}
+	sameName := func(w model.TargetGroup) (out []observed.TargetGroup) {
+		for n := 1; n <= naming.Alternatives; n++ {
+			out = append(out, byName[naming.Alternative(w.Name, n)]...)
+		}
+		slices.SortStableFunc(out, func(x, y observed.TargetGroup) int { return cmp.Compare(kept[y.ARN], kept[x.ARN]) })
+		return out
+	}
+	sameID := func(w model.TargetGroup) []observed.TargetGroup { return byID[w.ID] }
+	pass(sameName, func(w model.TargetGroup, h observed.TargetGroup) bool { return h.ResourceID == w.ID })
+	pass(sameName, func(model.TargetGroup, observed.TargetGroup) bool { return true })
+	pass(sameID, func(w model.TargetGroup, h observed.TargetGroup) bool { return !names[h.Name] && !gp.servesOther(w, h) })
+}
+
+// same reports whether a live target group can become the desired one.
+func (gp *Planner) same(w model.TargetGroup, h observed.TargetGroup) bool {
+	return sameGroup(w, h) && (!gp.Opt.ReplaceForHealthChecks || sameFixedChecks(w, h))
+}
+
+// matchable are the live target groups that a desired one may be, and of which the load balancers that are kept
+// forward to (1). Those of another load balancer stay with that.
+func (gp *Planner) matchable() (live []observed.TargetGroup, kept map[string]int) {
+	kept = map[string]int{}
+	others := map[string]bool{}
+	for i := range gp.Have.LoadBalancers {
+		lb := &gp.Have.LoadBalancers[i]
+		mine := gp.LB
+		if lb.ResourceID == model.FrontendNLBID {
+			mine = gp.Frontend
+		}
+		switch {
+		case mine.Live != nil && mine.Live.ARN == lb.ARN:
+			equal.EachForward(lb.Listeners, func(arn string) { kept[arn] = 1 })
+		case gp.Opt.CreateFirst && !gp.Want.Empty() && (mine.Live != nil || len(mine.Predecessors) > 0):
+			equal.EachForward(lb.Listeners, func(arn string) { others[arn] = true })
+		}
+	}
+	live = slices.DeleteFunc(slices.Clone(gp.Have.TargetGroups), func(g observed.TargetGroup) bool { return others[g.ARN] && kept[g.ARN] == 0 })
+	return live, kept
+}
+
+// freeGroupName is the name for a new target group: while another is there that it takes the place of, or
+// that serves another load balancer, it gets a name of its own.
+func (gp *Planner) freeGroupName(name string) string {
+	return resolved.FirstFree(name, func(name string) bool { return gp.groupNames[name] })
+}
+
+// servesOther reports whether a live target group holds the targets of another Service than the desired
+// one. Rules may still lead to it, so that it cannot be given to another. One that no binding
+// fills and no load balancer uses is on its way out, and may have been another's.
+func (gp *Planner) servesOther(w model.TargetGroup, h observed.TargetGroup) bool {
+	if w.Binding == nil {
+		return false
+	}
+	of := gp.BindingsOf[h.ARN]
+	if len(of) == 0 {
+		return len(h.LoadBalancers) == 0
+	}
+	return slices.ContainsFunc(of, func(o *observed.Binding) bool {
+		return o.Namespace != w.Binding.Namespace || o.Service.Service != w.Binding.Service
+	})
+}

@@ -1,0 +1,212 @@
+package targetgroups
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
+)
+
+// Removal deletes target groups and bindings that the stack does not need any more.
+type Removal struct {
+	*owners.TargetGroups
+	*draft.Usage
+	albs       *Attachments
+	bindingsOf map[string][]*observed.Binding // by the ARN of their target group
+}
+
+// NewRemoval returns what removes target groups. bindingsOf are the bindings of a target group by its ARN.
+func NewRemoval(tg *owners.TargetGroups, u *draft.Usage, albs *Attachments, bindingsOf map[string][]*observed.Binding) *Removal {
+	return &Removal{tg, u, albs, bindingsOf}
+}
+
+// All deletes bindings and target groups that nothing uses any more: the binding
+// first, whose own finalizer takes the targets out, then, when these have drained, the target group.
+// Each waits for those steps only that take away what forwards to it.
+func (r *Removal) All() {
+	keep := map[string]bool{}
+	for _, arn := range r.GroupARN {
+		keep[arn] = true
+	}
+	live := map[string]bool{}
+	for _, g := range r.Have.TargetGroups {
+		live[g.ARN] = true
+		if keep[g.ARN] || r.Kept[g.ARN] {
+			continue
+		}
+		if g.Type == model.ALBTargets {
+			r.removeALB(g, r.FreedBy[g.ARN])
+			continue
+		}
+		r.remove(g, r.bindingsOf[g.ARN], r.FreedBy[g.ARN], len(r.Have.LoadBalancers) > 0 && !r.Want.Empty())
+	}
+	// Bindings of target groups that are gone.
+	for _, h := range r.Have.Bindings {
+		if !h.Deleting && !live[h.ARN] {
+			r.unbind(h, "its target group is gone", nil)
+		}
+	}
+}
+
+func (r *Removal) unbind(h observed.Binding, why string, after []plan.StepID) *plan.Step {
+	a := plan.Address{Kind: plan.Binding, ID: h.Namespace + "/" + h.Name}
+	r.Add(plan.Step{
+		ID: plan.NewStepID("unbind", a), Address: a, Verb: plan.Delete, Do: plan.DeleteBinding{Namespace: h.Namespace, Name: h.Name},
+		Why: why, After: after, Blames: r.BlameOwners(h.ARN),
+	})
+	return &r.Plan.Steps[len(r.Plan.Steps)-1]
+}
+
+// Settling is what the end of a target group waits for: a node that still forwards to the target group
+// would have no target for the requests it sends there.
+const Settling = "all nodes of the load balancer to stop forwarding there"
+
+// settled is for how long nodes of the load balancer may still use a target group that nothing
+// forwards to once some steps are done. Later changes of other rules do not make it longer.
+func (r *Removal) settled(arn string, after []plan.StepID) plan.Wait {
+	switch {
+	case len(after) > 0 && r.Opt.Propagation > 0:
+		return plan.Wait{For: Settling, Again: r.Opt.Propagation}
+	case r.Memory.Unsettled > 0:
+		wait := r.Wait("settle "+arn, Settling, max(r.Opt.Propagation, time.Second))
+		if wait.For != "" {
+			wait.Again = min(r.Memory.Unsettled, wait.Deadline-r.Memory.Waited["settle "+arn])
+		}
+		return wait
+	}
+	return plan.Wait{}
+}
+
+func (r *Removal) remove(g observed.TargetGroup, bindings []*observed.Binding, after []plan.StepID, drain bool) {
+	a := plan.Address{Kind: plan.TargetGroup, ID: g.ARN}
+	s := plan.Step{
+		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteTargetGroup{ARN: g.ARN},
+		Changes: []plan.Change{{Path: "name", From: g.Name}},
+		Why:     "nothing forwards to it any more", After: slices.Clone(after), Impact: plan.DeleteImpact, Blames: r.BlameOwners(g.ARN),
+	}
+	var settle plan.Wait
+	if drain {
+		settle = r.settled(g.ARN, after)
+	}
+	for _, h := range bindings {
+		if !h.Deleting {
+			unbind := r.unbind(*h, "its target group is not used any more", after)
+			unbind.Wait = settle
+			s.After = append(s.After, unbind.ID)
+		}
+		s.Wait = r.Wait("unbind "+g.ARN, "binding "+h.Namespace+"/"+h.Name+" to deregister its targets", draft.LongestWait)
+		if s.Waits() && r.Memory.Waited["unbind "+g.ARN] >= reportAfter {
+			r.waitToDelete(g, s.Wait)
+		}
+		if !s.Waits() {
+			r.gaveUp(g, "binding "+h.Namespace+"/"+h.Name+" does not deregister its targets", draft.LongestWait)
+		}
+	}
+	if len(bindings) == 0 && drain {
+		s.Wait = settle
+		if !s.Waits() {
+			s.Wait = r.drains(g)
+		}
+	}
+	r.Add(s)
+}
+
+// removeALB deletes a target group of type alb that nothing uses any more, when its target has
+// gone.
+func (r *Removal) removeALB(g observed.TargetGroup, after []plan.StepID) {
+	if r.FrontendStays() || r.Want.FrontendNLB != nil && r.Want.Held.FrontendPorts {
+		return
+	}
+	targets, known := r.albs.ALBTargets(g.ARN)
+	if !known {
+		if f := r.Unavailable(model.AskALBTargets{ARN: g.ARN}); f != nil && r.Want.Empty() {
+			r.AwaitUnavailable(plan.Address{Kind: plan.TargetGroup, ID: g.ARN}, plan.DeleteTargetGroup{ARN: g.ARN}, *f)
+		}
+		return
+	}
+	gone := slices.Clone(after)
+	for _, t := range targets {
+		gone = append(gone, r.albs.Detach(g.ARN, t, after))
+	}
+	r.remove(g, nil, gone, false)
+}
+
+// drains is for what the deletion of a target group waits while its targets keep connections.
+func (r *Removal) drains(g observed.TargetGroup) plan.Wait {
+	health, asked := r.Have.Facts.Health[g.ARN]
+	if f := r.Unavailable(model.AskHealth{ARN: g.ARN}); f != nil {
+		wait := r.Wait("drain "+g.ARN, "the state of its targets", drainDeadline(g.Attributes))
+		if wait.For != "" {
+			wait.Again = f.Again
+			r.ReportUnavailable(*f, "target group "+g.Name+" is not deleted yet", finding.BlocksNothing)
+		}
+		return wait
+	}
+	if !asked {
+		r.Ask(model.AskHealth{ARN: g.ARN})
+		return plan.Wait{For: "the state of its targets"}
+	}
+	n := health.Count("draining")
+	if n == 0 {
+		return plan.Wait{}
+	}
+	deadline := drainDeadline(g.Attributes)
+	wait := r.Wait("drain "+g.ARN, plan.Counted(n, "target")+" to drain", deadline)
+	if wait.For == "" {
+		r.gaveUp(g, plan.Counted(n, "target")+" still drain", deadline)
+		return wait
+	}
+	reported := wait
+	reported.For = "its targets to drain" // the same while their number changes
+	r.waitToDelete(g, reported)
+	return wait
+}
+
+// reportAfter is from when on an Ingress gets an event that a binding takes its time: usually that is seconds.
+const reportAfter = 30 * time.Second
+
+// waitToDelete says to members that leave what the end of their target group waits for.
+func (r *Removal) waitToDelete(g observed.TargetGroup, wait plan.Wait) {
+	owners := r.GroupOwners(g.ARN)
+	for _, m := range r.Want.Leaving {
+		if slices.Contains(owners, m.Ref) {
+			r.Found.Add(finding.Finding{
+				Object: m.Ref, Reason: finding.WaitingToDelete, Severity: finding.Warning,
+				Message: fmt.Sprintf("the deletion of target group %q waits for %s, for at most %s; the Ingress is released then", g.Name, wait.For, wait.Deadline),
+				Fix:     "to be quicker the next time, lower deregistration_delay.timeout_seconds in target-group-attributes",
+			})
+		}
+	}
+}
+
+// gaveUp reports that a target group is deleted although something has not come to its end.
+func (r *Removal) gaveUp(g observed.TargetGroup, what string, deadline time.Duration) {
+	for _, m := range r.BlameOwners(g.ARN) {
+		r.Found.Add(finding.Finding{
+			Object: m, Reason: finding.WaitExpired, Severity: finding.Warning,
+			Message: fmt.Sprintf("%s after %s; target group %q is deleted all the same", what, deadline, g.Name),
+			Fix:     "check who registers targets in it",
+		})
+	}
+}
+
+// drainDeadline is for how long a target group's targets may take to let go of their connections:
+// AWS ends that after the deregistration delay, which its owner has chosen.
+func drainDeadline(attributes map[string]string) time.Duration {
+	const byDefault, most = 300, 3600
+	seconds, err := strconv.Atoi(attributes["deregistration_delay.timeout_seconds"])
+	switch {
+	case attributes == nil: // not read
+		seconds = most
+	case err != nil:
+		seconds = byDefault
+	}
+	return time.Duration(min(seconds, most))*time.Second + time.Minute
+}

@@ -1,0 +1,144 @@
+package targetgroups
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// healthCheckDrift reports whether a wanted health check differs from the live one. Fields that the
+// desired state leaves open are not compared.
+func healthCheckDrift(want, have model.HealthCheck) []plan.Change {
+	var out []plan.Change
+	text := func(path, w, h string) {
+		if w != "" && w != h {
+			out = append(out, plan.Change{Path: path, From: h, To: w})
+		}
+	}
+	number := func(path string, w, h int32) {
+		if w != 0 && w != h {
+			out = append(out, plan.Change{Path: path, From: strconv.Itoa(int(h)), To: strconv.Itoa(int(w))})
+		}
+	}
+	text("healthCheck.port", want.Port, have.Port)
+	text("healthCheck.protocol", want.Protocol, have.Protocol)
+	text("healthCheck.path", want.Path, have.Path)
+	if want.HTTPCodes != "" || want.GRPCCodes != "" {
+		if want.HTTPCodes != have.HTTPCodes || want.GRPCCodes != have.GRPCCodes {
+			out = append(out, plan.Change{Path: "healthCheck.matcher", From: have.HTTPCodes + have.GRPCCodes, To: want.HTTPCodes + want.GRPCCodes})
+		}
+	}
+	number("healthCheck.interval", want.IntervalSeconds, have.IntervalSeconds)
+	number("healthCheck.timeout", want.TimeoutSeconds, have.TimeoutSeconds)
+	number("healthCheck.healthyThreshold", want.HealthyThreshold, have.HealthyThreshold)
+	number("healthCheck.unhealthyThreshold", want.UnhealthyThreshold, have.UnhealthyThreshold)
+	return out
+}
+
+// Planner decides which live target groups serve the desired ones, and makes these with their bindings.
+type Planner struct {
+	*lookups
+	*owners.TargetGroups
+	*draft.Finalizers
+	ALBs         *Attachments
+	LB, Frontend *resolved.LoadBalancer
+}
+
+// NewPlanner returns the planner of the target groups of a load balancer, and of those of the one in front of it.
+func NewPlanner(tg *owners.TargetGroups, f *draft.Finalizers, albs *Attachments, lb, frontend *resolved.LoadBalancer) *Planner {
+	return &Planner{newLookups(tg.Draft), tg, f, albs, lb, frontend}
+}
+
+// PlanTargetGroups makes target groups and their bindings, so that targets are on their way
+// before traffic is. It returns the last step for each group.
+func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.StepID {
+	done := map[string][]plan.StepID{}
+	for _, w := range gp.Want.TargetGroups {
+		if w.Type == model.ALBTargets && w.LoadBalancer == "" {
+			continue // made with what leads to it
+		}
+		if !gp.Makes(w) {
+			continue
+		}
+		ready := gp.PlanTargetGroup(w, lb, groups)
+		if w.LoadBalancer != "" {
+			if id := gp.ALBs.attach(w, gp.GroupARN[w.ID], ready); id != "" {
+				ready = append(ready, id)
+			}
+		}
+		done[w.ID] = ready
+	}
+	return done
+}
+
+// Makes reports whether the plan brings a group about: not if only held rules would use it.
+func (gp *Planner) Makes(w model.TargetGroup) bool { return gp.used(w) || gp.GroupARN[w.ID] != "" }
+
+// used reports whether something forwards to the group that is not held, or the group stands for
+// itself: a rule that was dropped because another covers it may have asked for it.
+func (gp *Planner) used(w model.TargetGroup) bool {
+	if gp.forwarded == nil {
+		gp.noteForwards(gp.LB.Listeners)
+	}
+	if gp.forwarded[w.ID] || gp.heldOnly[w.ID] {
+		return gp.forwarded[w.ID]
+	}
+	return slices.ContainsFunc(w.Members, func(m finding.Ref) bool { return !gp.blocked(m) })
+}
+
+// blocked reports whether everything that a member contributes is held.
+func (k *lookups) blocked(m finding.Ref) bool { return k.blockedMembers[m] }
+
+func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID) []plan.StepID {
+	a := plan.GroupAddress(w.ID)
+	tags := gp.Tags(w.ID, w.Tags)
+	live, exists := gp.LiveGroups[gp.GroupARN[w.ID]]
+	var last []plan.StepID
+	if !exists {
+		made := w
+		made.Name = gp.freeGroupName(w.Name)
+		id := gp.Add(plan.Step{
+			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: plan.CreateTargetGroup{Group: made, Tags: tags}, Impact: gp.groupImpact(w),
+			Why: gp.groupReason(w), After: append(slices.Clone(lb), gp.ClaimsOf(w.Members...)...), Blames: w.Members,
+		})
+		last = []plan.StepID{id}
+		gp.PlanAttributes(a, "", w.Attributes, nil, false, last, w.Members)
+	} else {
+		gp.Retag(a, tags, live.Tags, true, lb, w.Members)
+		if changes := healthCheckDrift(w.HealthCheck, live.HealthCheck); len(changes) > 0 {
+			gp.Add(plan.Step{
+				ID: plan.NewStepID("health-check", a), Address: a, Verb: plan.Update, Do: plan.SetHealthCheck{Group: a, Check: w.HealthCheck},
+				Changes: changes, Why: "the health check differs", After: lb, Blames: w.Members,
+			})
+		}
+		gp.PlanAttributes(a, live.ARN, w.Attributes, live.Attributes, true, lb, w.Members, draft.OriginsOf(w.Members)...)
+	}
+	gp.planBinding(w, append(slices.Clone(groups), last...))
+	return last
+}
+
+// groupImpact is that a target group of a load balancer to come takes the place of one that serves.
+func (gp *Planner) groupImpact(w model.TargetGroup) plan.Impact {
+	if w.Type != model.ALBTargets && gp.LB.Serving(gp.Have) != nil && len(gp.liveByID[w.ID]) > 0 {
+		return plan.ReplaceImpact
+	}
+	return plan.NoImpact
+}
+
+func (gp *Planner) groupReason(w model.TargetGroup) string {
+	if old := gp.LB.Serving(gp.Have); old != nil && len(gp.liveByID[w.ID]) > 0 {
+		return "a target group serves one load balancer only, and " + gp.liveByID[w.ID][0].Name + " serves " + old.Name
+	}
+	for _, h := range gp.liveByID[w.ID] {
+		if _, kept := gp.LiveGroups[h.ARN]; !kept {
+			return "it takes the place of " + h.Name + ", whose type or protocol cannot be changed"
+		}
+	}
+	return "a rule forwards to it, " + w.Origin.String()
+}

@@ -1,0 +1,135 @@
+package traffic
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+)
+
+// ServingRule reports whether live actions answer requests: something else than forwarding to
+// targets none of which is healthy.
+func (t *Traffic) ServingRule(actions []model.Action) bool {
+	f := equal.ForwardOf(actions)
+	if f == nil {
+		return true
+	}
+	var arns []string
+	for _, g := range f.Groups {
+		arns = append(arns, g.Group.ARN)
+	}
+	return t.Serving(arns)
+}
+
+// unavailableHealth reports whether the health of a target group cannot be read. What waits for its
+// targets goes on to wait, as if they were not healthy yet.
+func (t *Traffic) unavailableHealth(arn string) bool {
+	f := t.Unavailable(model.AskHealth{ARN: arn})
+	if f == nil {
+		return false
+	}
+	var of []finding.Origin
+	for _, w := range t.Want.TargetGroups {
+		if t.GroupARN[w.ID] == arn {
+			of = draft.OriginsOf(w.Members)
+		}
+	}
+	t.ReportUnavailable(*f, "traffic stays where it is, because the health of the targets is not known", finding.BlocksNothing, of...)
+	return true
+}
+
+// TargetsDeadline is for how long to wait until targets of the target groups are healthy.
+func (t *Traffic) TargetsDeadline(groups []model.GroupRef) time.Duration {
+	deadline := time.Duration(0)
+	for _, g := range groups {
+		c := t.healthCheck(g)
+		// The defaults of AWS.
+		interval, threshold := cmp.Or(c.IntervalSeconds, 30), cmp.Or(c.HealthyThreshold, 5)
+		deadline = max(deadline, time.Duration(interval)*time.Duration(threshold)*time.Second+draft.WaitMargin)
+	}
+	return min(deadline, draft.LongestWait)
+}
+
+// healthCheck returns the health check of a target group, as far as it is known.
+func (t *Traffic) healthCheck(g model.GroupRef) model.HealthCheck {
+	var c model.HealthCheck
+	if w := t.DesiredGroups[g.ID]; w != nil {
+		c = w.HealthCheck
+	}
+	live := t.LiveGroups[t.ARN(g)].HealthCheck
+	c.IntervalSeconds = cmp.Or(c.IntervalSeconds, live.IntervalSeconds)
+	c.HealthyThreshold = cmp.Or(c.HealthyThreshold, live.HealthyThreshold)
+	return c
+}
+
+// Ready reports whether a target group can take traffic: it has a healthy target, and none that is
+// still on its way. A target group that is not made yet is not.
+func (t *Traffic) Ready(arn string) bool {
+	if arn == "" {
+		return false
+	}
+	h, asked := t.Have.Facts.Health[arn]
+	if !asked {
+		if !t.unavailableHealth(arn) {
+			t.Ask(model.AskHealth{ARN: arn})
+		}
+		return false
+	}
+	return h.Count("healthy") > 0 && h.Count("initial") == 0
+}
+
+// HealthKnown reports whether it is known of target groups that they are not ready. Others are not asked
+// for their health until it is.
+func (t *Traffic) HealthKnown(groups []model.GroupRef) bool {
+	for _, g := range groups {
+		if arn := t.ARN(g); arn != "" {
+			if _, asked := t.Have.Facts.Health[arn]; !asked && !t.unavailableHealth(arn) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// maxHealthAsked is how many target groups are asked whether there is something to lose. Of more,
+// one is taken to serve.
+const maxHealthAsked = 5
+
+// Serving reports whether one of the target groups has a healthy target, so that there is something
+// to lose. While this is not known it is assumed.
+func (t *Traffic) Serving(arns []string) bool {
+	var unknown []string
+	for _, arn := range arns {
+		h, asked := t.Have.Facts.Health[arn]
+		if !asked && !slices.Contains(unknown, arn) {
+			unknown = append(unknown, arn)
+		}
+		if h.Count("healthy") > 0 {
+			return true
+		}
+	}
+	if len(unknown) <= maxHealthAsked {
+		for _, arn := range unknown {
+			if !t.unavailableHealth(arn) {
+				t.Ask(model.AskHealth{ARN: arn})
+			}
+		}
+	}
+	return len(unknown) > 0
+}
+
+// registered reports whether a target group has targets that are not about to go.
+func (t *Traffic) registered(arn string) bool {
+	if arn == "" {
+		return false
+	}
+	h, asked := t.Have.Facts.Health[arn]
+	if !asked && !t.unavailableHealth(arn) {
+		t.Ask(model.AskHealth{ARN: arn})
+	}
+	return len(h.Targets) > h.Count("draining")
+}

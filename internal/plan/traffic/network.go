@@ -1,0 +1,78 @@
+package traffic
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// A network load balancer moves new connections at once. The new target group is attached with weight 0, as for an
+// ALB, where AWS takes both in one action: when their protocols and address types are the same. Otherwise AWS does not check the new targets before the listener forwards to them, so that this
+// waits for them to be registered.
+
+// ToALB reports whether actions forward to load balancers.
+func (t *Traffic) ToALB(actions []model.Action) bool {
+	f := equal.ForwardOf(actions)
+	return f != nil && slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool {
+		w := t.DesiredGroups[g.Group.ID]
+		return w != nil && w.Type == model.ALBTargets
+	})
+}
+
+// Together reports whether AWS takes the live and the desired target groups of a listener in one action. Those of
+// others are taken to fit.
+func (t *Traffic) Together(l *resolved.Listener) bool {
+	type kind struct {
+		protocol string
+		address  model.AddressType
+	}
+	kinds := map[kind]bool{}
+	if f := equal.ForwardOf(l.Defaults); f != nil {
+		for _, g := range f.Groups {
+			if w := t.DesiredGroups[g.Group.ID]; w != nil {
+				kinds[kind{w.Protocol, w.AddressType}] = true
+			}
+		}
+	}
+	equal.EachForward([]observed.Listener{{Default: l.Live.Default}}, func(arn string) {
+		for _, g := range t.Have.TargetGroups {
+			if g.ARN == arn {
+				kinds[kind{g.Protocol, g.AddressType}] = true
+			}
+		}
+	})
+	return len(kinds) <= 1
+}
+
+// AfterRegistration keeps the live default action while a target group to which traffic moves has no targets and
+// the live ones serve.
+func (t *Traffic) AfterRegistration(l *resolved.Listener) ([]model.Action, plan.Wait) {
+	w := equal.ForwardOf(l.Defaults)
+	if w == nil {
+		return l.Defaults, plan.Wait{}
+	}
+	var old []string
+	equal.EachForward([]observed.Listener{{Default: l.Live.Default}}, func(arn string) { old = append(old, arn) })
+	var pending []model.GroupRef
+	for _, g := range w.Groups {
+		if arn := t.ARN(g.Group); !slices.Contains(old, arn) && equal.Weight(g.Weight) > 0 && !t.registered(arn) {
+			pending = append(pending, g.Group)
+		}
+	}
+	if len(pending) == 0 || t.HealthKnown(pending) && !t.Serving(old) {
+		return l.Defaults, plan.Wait{}
+	}
+	deadline := t.TargetsDeadline(pending)
+	wait := t.Wait(draft.WaitKey("register", fmt.Sprint(l.Desired.Port), plan.ActionsText(l.Defaults)), "targets in "+plan.RefTexts(pending), deadline)
+	if wait.For == "" {
+		t.Expired(l.Desired.DefaultOf, l.Desired.Members, fmt.Sprintf("default action of port %d", l.Desired.Port), pending, deadline)
+		return l.Defaults, plan.Wait{}
+	}
+	return l.Live.Default, wait
+}

@@ -1,0 +1,88 @@
+package traffic
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// maxForwardGroups is how many target groups a forward action may have.
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
+const maxForwardGroups = 5
+
+// Traffic moves requests from some target groups to others, by the health of their targets.
+type Traffic struct{ *owners.TargetGroups }
+
+// New returns what moves requests between the target groups of a stack.
+func New(tg *owners.TargetGroups) *Traffic { return &Traffic{tg} }
+
+// Shift says what the actions are to be now, on the way from the live ones to the desired ones, and
+// which target groups this waits for: while a new target group has no healthy target and the old ones
+// have, the new one is attached with weight 0, so that AWS checks its targets, and traffic stays. It
+// waits for none where the desired actions can be set as they are.
+func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending []model.GroupRef) {
+	w, h := equal.ForwardOf(want), equal.ForwardOf(have)
+	if w == nil || h == nil {
+		return want, nil
+	}
+	carried := map[string]bool{}
+	var old []string
+	for _, g := range h.Groups {
+		if equal.Weight(g.Weight) > 0 || len(h.Groups) == 1 {
+			carried[g.Group.ARN] = true
+			old = append(old, g.Group.ARN)
+		}
+	}
+	var fresh []model.WeightedGroup
+	for _, g := range w.Groups {
+		arn := t.ARN(g.Group)
+		if arn != "" && carried[arn] || equal.Weight(g.Weight) == 0 {
+			continue
+		}
+		if !t.Ready(arn) {
+			pending = append(pending, g.Group)
+		}
+		if arn == "" || !slices.ContainsFunc(h.Groups, func(x model.WeightedGroup) bool { return x.Group.ARN == arn }) {
+			fresh = append(fresh, g)
+		}
+	}
+	if len(pending) == 0 || len(h.Groups)+len(fresh) > maxForwardGroups || t.HealthKnown(pending) && !t.Serving(old) {
+		return want, nil
+	}
+	staged := model.Forward{Stickiness: h.Stickiness}
+	for _, g := range h.Groups {
+		n := equal.Weight(g.Weight)
+		staged.Groups = append(staged.Groups, model.WeightedGroup{Group: g.Group, Weight: &n})
+	}
+	for _, g := range fresh {
+		zero := int32(0)
+		staged.Groups = append(staged.Groups, model.WeightedGroup{Group: g.Group, Weight: &zero})
+	}
+	if len(fresh) == 0 {
+		staged.Groups = h.Groups
+	}
+	now = append(slices.Clone(have[:len(have)-1]), staged)
+	return now, pending
+}
+
+// ShiftDefault is the shift of a listener's default action.
+func (t *Traffic) ShiftDefault(l *resolved.Listener) ([]model.Action, plan.Wait) {
+	now, pending := t.Shift(l.Defaults, l.Live.Default)
+	if len(pending) == 0 {
+		return now, plan.Wait{}
+	}
+	what := fmt.Sprintf("default action of port %d", l.Desired.Port)
+	deadline := t.TargetsDeadline(pending)
+	wait := t.Wait(draft.WaitKey("default", fmt.Sprint(l.Desired.Port), plan.ActionsText(l.Defaults)), "healthy targets in "+plan.RefTexts(pending), deadline)
+	if wait.For == "" {
+		t.Expired(l.Desired.DefaultOf, l.Desired.Members, what, pending, deadline)
+		return l.Defaults, plan.Wait{}
+	}
+	return now, wait
+}
