@@ -43,3 +43,6 @@ func SecretMark(arn string, actions []model.Action) string {
 	}
 	return ""
 }
+
+// ProtectionAttribute is the attribute that keeps a load balancer from being deleted.
+const ProtectionAttribute = "deletion_protection.enabled"

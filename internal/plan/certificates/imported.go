@@ -89,7 +89,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		do.Tags = m.Tags(w.ID, w.Tags)
 		m.imports++
 	}
-	m.Add(plan.Step{
+	m.order(plan.Step{
 		ID: plan.NewStepID("import", a), Address: a, Verb: verb, Do: do, Changes: []plan.Change{change},
 		Why: why, After: m.ClaimsOf(w.Import.Members()...), Blames: w.Import.Members(),
 	})

@@ -30,14 +30,16 @@ type Managed struct {
 	coming  map[string]bool   // ids of those that are imported right now
 	kept    map[string]bool   // ARNs of those that must not be deleted
 	imports int               // how many certificates the plan imports as new ones
+	orders  []plan.Step       // what Resolve has decided to have made
 	records map[string]bool   // names of DNS records that the plan makes or removes
 }
 
-func NewManagedCertificates(d *draft.Draft, f *draft.Finalizers) *Managed {
+// NewManaged returns the certificates that a stack manages.
+func NewManaged(d *draft.Draft, f *draft.Finalizers) *Managed {
 	return &Managed{Draft: d, Finalizers: f, records: map[string]bool{}}
 }
 
-// Resolve finds, requests or imports the certificates that the stack manages. One for other
+// Resolve finds the certificates that the stack manages, and decides which ones to request or to import. One for other
 // hosts serves on until the one that takes its place is issued.
 func (m *Managed) Resolve() {
 	if !m.Opt.ManagesCertificates() {
@@ -53,6 +55,16 @@ func (m *Managed) Resolve() {
 			continue
 		}
 		m.resolveOne(w)
+	}
+}
+
+// order has something made that Resolve has decided on.
+func (m *Managed) order(s plan.Step) { m.orders = append(m.orders, s) }
+
+// Order plans what Resolve has decided to request, to import and to record.
+func (m *Managed) Order() {
+	for _, s := range m.orders {
+		m.Add(s)
 	}
 }
 
@@ -99,7 +111,7 @@ func (m *Managed) resolveOne(w model.ManagedCertificate) {
 			return
 		}
 		tags := m.Tags(w.ID, w.Tags)
-		m.Add(plan.Step{
+		m.order(plan.Step{
 			ID: plan.NewStepID("request", a), Address: a, Verb: plan.Create,
 			Do:      plan.RequestCertificate{Domain: w.Domain, Hosts: w.Hosts, CA: w.CA, Tags: tags, Token: m.Want.ID.String() + " " + w.ID + " " + strings.Join(w.Hosts, ",")},
 			Changes: []plan.Change{{Path: "hosts", To: strings.Join(w.Hosts, ", ")}},

@@ -170,7 +170,7 @@ func (m *Managed) makeRecord(w model.ManagedCertificate, zone observed.HostedZon
 	}
 	m.records[r.Name] = true
 	a := recordAddress(r)
-	m.Add(plan.Step{
+	m.order(plan.Step{
 		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 		Do:      plan.CreateRecord{Zone: zone.ID, Name: r.Name, Value: r.Value, TTL: recordTTL},
 		Changes: []plan.Change{{Path: "zone", To: zone.Name}, {Path: "CNAME", To: r.Value}},

@@ -12,8 +12,19 @@ type Finalizers struct {
 	claimOf map[finding.Ref]plan.StepID
 }
 
+// NewFinalizers returns the finalizers of members that stay.
 func NewFinalizers(stay []model.Member) *Finalizers {
-	return &Finalizers{stay: stay, claimOf: map[finding.Ref]plan.StepID{}}
+	f := &Finalizers{stay: stay, claimOf: map[finding.Ref]plan.StepID{}}
+	for _, m := range stay {
+		if !m.Claimed && !m.Deleting {
+			f.claimOf[m.Ref] = plan.NewStepID("claim", finalizerOf(m))
+		}
+	}
+	return f
+}
+
+func finalizerOf(m model.Member) plan.Address {
+	return plan.Address{Kind: plan.Finalizer, ID: m.Ref.String()}
 }
 
 // Claim makes the members carry the finalizer before anything is made for them.
@@ -22,9 +33,8 @@ func (f *Finalizers) Claim(to *Steps) {
 		if m.Claimed || m.Deleting {
 			continue
 		}
-		a := plan.Address{Kind: plan.Finalizer, ID: m.Ref.String()}
-		f.claimOf[m.Ref] = to.Add(plan.Step{
-			ID: plan.NewStepID("claim", a), Address: a, Verb: plan.Create,
+		to.Add(plan.Step{
+			ID: f.claimOf[m.Ref], Address: finalizerOf(m), Verb: plan.Create,
 			Do:  plan.ClaimFinalizer{Ref: m.Ref, Finalizer: m.Finalizer},
 			Why: "so that what is made for it is removed with it", Blames: []finding.Ref{m.Ref},
 		})

@@ -10,7 +10,7 @@ import (
 )
 
 // addCertificates attaches additional certificates, before anything relies on them.
-func (p *Planner) addCertificates(a plan.Address, after []plan.StepID) []plan.StepID {
+func (p *planner) addCertificates(a plan.Address, after []plan.StepID) []plan.StepID {
 	if p.l.Desired.TLS == nil || p.l.Certs.AttachedUnavailable {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (p *Planner) addCertificates(a plan.Address, after []plan.StepID) []plan.St
 	return steps
 }
 
-func (p *Planner) addCertificate(what string, a plan.Address, arn, why string, after []plan.StepID) plan.StepID {
+func (p *planner) addCertificate(what string, a plan.Address, arn, why string, after []plan.StepID) plan.StepID {
 	return p.Add(plan.Step{
 		ID: plan.NewStepID(what, a, arn), Address: a, Verb: plan.Update, Do: plan.AddCertificate{Listener: a, ARN: arn},
 		Changes: []plan.Change{{Path: "certificates", To: arn}}, Why: why, After: after, Blames: p.certificateOwners(arn),
@@ -37,7 +37,7 @@ func (p *Planner) addCertificate(what string, a plan.Address, arn, why string, a
 
 // removeCertificates detaches certificates, once others are in their place. The default one is not
 // taken from the list before another is the default.
-func (p *Planner) removeCertificates(a plan.Address, after []plan.StepID) []plan.StepID {
+func (p *planner) removeCertificates(a plan.Address, after []plan.StepID) []plan.StepID {
 	if p.l.Desired.TLS == nil || p.l.Live == nil || p.l.Certs.AttachedUnavailable {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (p *Planner) removeCertificates(a plan.Address, after []plan.StepID) []plan
 }
 
 // certificateOwners are the members that named a certificate, or all of the listener.
-func (p *Planner) certificateOwners(arn string) []finding.Ref {
+func (p *planner) certificateOwners(arn string) []finding.Ref {
 	var out []finding.Ref
 	for _, c := range p.l.Desired.TLS.Certificates {
 		if c, ok := c.(model.CertARNs); ok && slices.Contains(c.ARNs, arn) {

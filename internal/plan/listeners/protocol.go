@@ -15,7 +15,7 @@ import (
 const noALPN = "None"
 
 // alpn is the ALPN policy to set, empty to leave the live one.
-func (p *Planner) alpn() string {
+func (p *planner) alpn() string {
 	if p.l.Desired.TLS.ALPN == "" && p.Opt.EnhancedDefaults && p.l.Live != nil && p.l.Live.ALPN != "" {
 		return noALPN
 	}
@@ -25,7 +25,7 @@ func (p *Planner) alpn() string {
 // changeFirst plans what has to be changed of a live listener before its certificates and rules are. A
 // listener of a network load balancer has no rules, and another protocol goes with other target groups,
 // so that all of it changes in one call.
-func (p *Planner) changeFirst(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
+func (p *planner) changeFirst(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
 	if !p.l.Network() {
 		return p.secureFirst(settings, after)
 	}
@@ -36,7 +36,7 @@ func (p *Planner) changeFirst(settings plan.ListenerSettings, after []plan.StepI
 // secureFirst makes a plain listener serve TLS before anything else is done to it, since only TLS
 // listeners take further certificates and rules that authenticate. What follows is planned for the
 // listener as it is then.
-func (p *Planner) secureFirst(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
+func (p *planner) secureFirst(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
 	if p.l.Live == nil || p.l.Desired.TLS == nil || p.l.Live.Protocol == settings.Protocol {
 		return nil
 	}
@@ -67,7 +67,7 @@ func needsTLS(actions []model.Action) bool {
 	})
 }
 
-func (p *Planner) changeProtocol(settings plan.ListenerSettings, after []plan.StepID) plan.StepID {
+func (p *planner) changeProtocol(settings plan.ListenerSettings, after []plan.StepID) plan.StepID {
 	a := p.l.Address()
 	return p.Add(plan.Step{
 		ID: plan.NewStepID("protocol", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: settings},
@@ -77,7 +77,7 @@ func (p *Planner) changeProtocol(settings plan.ListenerSettings, after []plan.St
 }
 
 // changeLater changes a listener to another protocol, and with it to other target groups, when these have targets.
-func (p *Planner) changeLater(settings plan.ListenerSettings, changes []plan.Change, wait plan.Wait, after []plan.StepID) plan.StepID {
+func (p *planner) changeLater(settings plan.ListenerSettings, changes []plan.Change, wait plan.Wait, after []plan.StepID) plan.StepID {
 	a := p.l.Address()
 	p.WaitForTargets(p.l.Desired.DefaultOf, p.l.Desired.Members, fmt.Sprintf("the protocol of port %d", p.l.Desired.Port), wait)
 	id := p.Add(plan.Step{

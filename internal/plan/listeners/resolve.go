@@ -58,7 +58,7 @@ func (lr *Resolver) Resolve(lb *resolved.LoadBalancer, w model.Listener) resolve
 func StopDanglingRedirects(listeners []resolved.Listener) {
 	for i := range listeners {
 		l := &listeners[i]
-		port := RedirectPort(l.Defaults)
+		port := redirectPort(l.Defaults)
 		if !l.RedirectsAll || port == 0 {
 			continue
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/traffic"
 )
 
-// RemoveForeignMembers deletes rules of a retained listener that are no retained object's.
-func (p *Planner) RemoveForeignMembers(after []plan.StepID) {
+// removeForeignMembers deletes rules of a retained listener that are no retained object's.
+func (p *planner) removeForeignMembers(after []plan.StepID) {
 	if p.l.StrangeDefault {
 		a := plan.Address{Kind: plan.Listener, ID: p.l.Live.ARN}
 		to := []model.Action{plan.NotFound}
@@ -42,9 +42,9 @@ func (p *Planner) RemoveForeignMembers(after []plan.StepID) {
 	}
 }
 
-// RedirectPort is the port of the load balancer to which actions send the clients of a listener; 0 if
+// redirectPort is the port of the load balancer to which actions send the clients of a listener; 0 if
 // they do not.
-func RedirectPort(actions []model.Action) int32 {
+func redirectPort(actions []model.Action) int32 {
 	if len(actions) != 1 {
 		return 0
 	}
@@ -56,8 +56,8 @@ func RedirectPort(actions []model.Action) int32 {
 	return int32(port)
 }
 
-// Planner makes one listener with its certificates and rules, and notes what is freed by that.
-type Planner struct {
+// planner makes one listener with its certificates and rules, and notes what is freed by that.
+type planner struct {
 	*traffic.Traffic
 	*draft.Usage
 	*draft.Finalizers
@@ -67,13 +67,8 @@ type Planner struct {
 	l      *resolved.Listener
 }
 
-// NewPlanner returns the planner of a listener. opened are the steps that open ports, groups those that make target groups.
-func NewPlanner(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owners.LiveKeys, opened map[int32]plan.StepID, groups map[string][]plan.StepID, l *resolved.Listener) *Planner {
-	return &Planner{t, u, f, keys, opened, groups, l}
-}
-
-// Plan makes the listener fit after the steps that make its load balancer.
-func (p *Planner) Plan(lb []plan.StepID) []plan.StepID {
+// plan makes the listener fit after the steps that make its load balancer.
+func (p *planner) plan(lb []plan.StepID) []plan.StepID {
 	a := p.l.Address()
 	tags := p.Tags(a.ID, p.l.Desired.Tags)
 	settings := plan.ListenerSettings{Port: p.l.Desired.Port, Protocol: p.l.Desired.Protocol(), Default: p.l.Defaults}
@@ -135,7 +130,7 @@ func (p *Planner) Plan(lb []plan.StepID) []plan.StepID {
 }
 
 // createListener makes a listener, once clients may reach its port.
-func (p *Planner) createListener(settings plan.ListenerSettings, tags plan.Tags, after []plan.StepID) plan.StepID {
+func (p *planner) createListener(settings plan.ListenerSettings, tags plan.Tags, after []plan.StepID) plan.StepID {
 	a, why := p.l.Address(), "objects listen on this port"
 	if g := p.DesiredGroups[p.l.Desired.Target()]; g != nil && g.Type == model.ALBTargets {
 		why = fmt.Sprintf("it leads to port %d", g.Port)
@@ -152,7 +147,7 @@ func (p *Planner) createListener(settings plan.ListenerSettings, tags plan.Tags,
 
 // resolveDefault settles what the default action of a live listener is to be now. Traffic moves to another target
 // group only when that has healthy targets.
-func (p *Planner) resolveDefault() {
+func (p *planner) resolveDefault() {
 	p.l.DefaultNow = p.l.Live.Default
 	if !p.otherDefault(p.l.Defaults) {
 		p.AssumeSecret(p.l.Live.ARN, p.l.Defaults)
@@ -175,13 +170,13 @@ func (p *Planner) resolveDefault() {
 }
 
 // otherDefault reports whether the default action of a live listener is another than the given one.
-func (p *Planner) otherDefault(as []model.Action) bool {
+func (p *planner) otherDefault(as []model.Action) bool {
 	return !equal.SameActions(as, p.l.Live.Default, p.ARN) || p.OtherSecret(p.l.Live.ARN, as)
 }
 
 // modifyListener changes a live listener's settings. It returns the steps that the rules have to
 // take their turn with, those that change what requests get.
-func (p *Planner) modifyListener(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
+func (p *planner) modifyListener(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
 	live := p.l.Live
 	var changes []plan.Change
 	diff := func(path, from, to string) {

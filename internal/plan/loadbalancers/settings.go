@@ -12,24 +12,34 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
 )
 
-// Settings plans changes of single settings of load balancers.
-type Settings struct{ *draft.Draft }
+// Planner makes, changes and deletes load balancers.
+type Planner struct {
+	*draft.Draft
+	usage *draft.Usage
+	albs  *targetgroups.Attachments
+}
 
-// ChangeGroups changes the security groups, and whether traffic through AWS PrivateLink obeys their rules. AWS gives a
+// NewPlanner returns the planner of the load balancers of a stack.
+func NewPlanner(d *draft.Draft, u *draft.Usage, albs *targetgroups.Attachments) *Planner {
+	return &Planner{d, u, albs}
+}
+
+// changeGroups changes the security groups, and whether traffic through AWS PrivateLink obeys their rules. AWS gives a
 // network load balancer its first group, and takes its last one, only when it is made or deleted.
-func (ls Settings) ChangeGroups(lb *resolved.LoadBalancer, after []plan.StepID) {
+func (p *Planner) changeGroups(lb *resolved.LoadBalancer, after []plan.StepID) {
 	live, a := lb.Live, lb.Address()
 	if lb.Desired.Type == model.Network && (len(live.SecurityGroups) == 0 || len(lb.Groups) == 0) {
 		if len(live.SecurityGroups)+len(lb.Groups) > 0 {
-			ls.Fixed("securityGroups", lb.Desired.Origins, "the security groups", strings.Join(live.SecurityGroups, ", "), cmp.Or(groupsText(lb.Groups), "none"))
+			p.fixed("securityGroups", lb.Desired.Origins, "the security groups", strings.Join(live.SecurityGroups, ", "), cmp.Or(groupsText(lb.Groups), "none"))
 		}
 		return
 	}
 	do := plan.SetSecurityGroups{LoadBalancer: a, Groups: lb.Groups}
 	var changes []plan.Change
-	if ids, complete := ls.IdsOf(lb.Groups); !complete || !equal.SameSet(ids, live.SecurityGroups) {
+	if ids, complete := p.IdsOf(lb.Groups); !complete || !equal.SameSet(ids, live.SecurityGroups) {
 		changes = append(changes, plan.Change{Path: "securityGroups", From: strings.Join(live.SecurityGroups, ", "), To: groupsText(lb.Groups)})
 	}
 	if w := lb.Desired.PrivateLinkRules; w != "" && w != live.PrivateLinkRules {
@@ -39,26 +49,26 @@ func (ls Settings) ChangeGroups(lb *resolved.LoadBalancer, after []plan.StepID) 
 	if len(changes) == 0 {
 		return
 	}
-	ls.Add(plan.Step{
+	p.Add(plan.Step{
 		ID: plan.NewStepID("security-groups", a), Address: a, Verb: plan.Update, Do: do, Changes: changes,
-		Why: lb.Origin("securityGroups"), After: after, Impact: plan.BriefImpact, Blames: ls.Members(),
+		Why: lb.Origin("securityGroups"), After: after, Impact: plan.BriefImpact, Blames: p.Members(),
 	})
 }
 
-// Fixed reports a setting that AWS takes only when a load balancer is made.
-func (ls Settings) Fixed(field string, origins map[string]finding.Origin, what, is, desired string) {
+// fixed reports a setting that AWS takes only when a load balancer is made.
+func (p *Planner) fixed(field string, origins map[string]finding.Origin, what, is, desired string) {
 	of := origins[field]
-	ls.Found.Add(finding.Finding{
-		Object: ls.Blameable(of.Object), Field: of.Field, Reason: finding.SettingFixed, Severity: finding.Warning,
+	p.Found.Add(finding.Finding{
+		Object: p.Blameable(of.Object), Field: of.Field, Reason: finding.SettingFixed, Severity: finding.Warning,
 		Message: fmt.Sprintf("%s of the live load balancer cannot be changed from %s to %s, so nothing is changed", what, cmp.Or(is, "none"), desired),
 		Fix:     "go back to the former value, or make a new load balancer in another group",
 	})
 }
 
-// Deletions are the steps that delete load balancers.
-func (ls Settings) Deletions() []plan.StepID {
+// deletions are the steps that delete load balancers.
+func (p *Planner) deletions() []plan.StepID {
 	var out []plan.StepID
-	for _, s := range ls.Plan.Steps {
+	for _, s := range p.Plan.Steps {
 		if _, ok := s.Do.(plan.DeleteLoadBalancer); ok {
 			out = append(out, s.ID)
 		}
@@ -66,41 +76,41 @@ func (ls Settings) Deletions() []plan.StepID {
 	return out
 }
 
-// AskedBy is the member that asks for a setting of a load balancer, or all of them where it is a class or
+// askedBy is the member that asks for a setting of a load balancer, or all of them where it is a class or
 // a default that does.
-func (ls Settings) AskedBy(lb *resolved.LoadBalancer, field string) []finding.Ref {
-	for _, m := range ls.Want.Members {
+func (p *Planner) askedBy(lb *resolved.LoadBalancer, field string) []finding.Ref {
+	for _, m := range p.Want.Members {
 		if m.Ref == lb.Desired.Origins[field].Object {
 			return []finding.Ref{m.Ref}
 		}
 	}
-	return ls.Members()
+	return p.Members()
 }
 
-func (ls Settings) SetPool(lb *resolved.LoadBalancer, pool string, after []plan.StepID) plan.StepID {
+func (p *Planner) setPool(lb *resolved.LoadBalancer, pool string, after []plan.StepID) plan.StepID {
 	a := lb.Address()
-	return ls.Add(plan.Step{
+	return p.Add(plan.Step{
 		ID: plan.NewStepID("ipam-pool", a, pool), Address: a, Verb: plan.Update,
 		Do:      plan.SetIPAMPool{LoadBalancer: a, Pool: pool},
 		Changes: []plan.Change{{Path: "ipamPool", From: lb.Live.IPAMPool, To: pool}},
-		Why:     lb.Origin("ipamPool"), After: after, Blames: ls.AskedBy(lb, "ipamPool"),
+		Why:     lb.Origin("ipamPool"), After: after, Blames: p.askedBy(lb, "ipamPool"),
 	})
 }
 
-// PlanCapacity compares the capacity reservation, which is asked for only if one is desired. It is
+// planCapacity compares the capacity reservation, which is asked for only if one is desired. It is
 // made when the load balancer is active; the rest of the plan does not wait for that.
-func (ls Settings) PlanCapacity(lb *resolved.LoadBalancer, after []plan.StepID) {
+func (p *Planner) planCapacity(lb *resolved.LoadBalancer, after []plan.StepID) {
 	want, live := lb.Desired.Capacity, lb.Live
 	if want == nil {
 		return
 	}
 	if live != nil && live.Capacity == nil {
 		q := model.AskCapacity{ARN: live.ARN}
-		if f := ls.Unavailable(q); f != nil {
-			ls.ReportUnavailable(*f, "the load balancer keeps its capacity", finding.BlocksNothing, lb.Desired.Origins["capacity"])
+		if f := p.Unavailable(q); f != nil {
+			p.ReportUnavailable(*f, "the load balancer keeps its capacity", finding.BlocksNothing, lb.Desired.Origins["capacity"])
 			return
 		}
-		ls.Ask(q)
+		p.Ask(q)
 		return
 	}
 	if live != nil && *live.Capacity == *want {
@@ -110,13 +120,13 @@ func (ls Settings) PlanCapacity(lb *resolved.LoadBalancer, after []plan.StepID) 
 	s := plan.Step{
 		ID: plan.NewStepID("capacity", a), Address: a, Verb: plan.Update,
 		Do:  plan.SetCapacity{LoadBalancer: a, Units: *want},
-		Why: lb.Origin("capacity"), After: after, Blames: ls.Members(),
+		Why: lb.Origin("capacity"), After: after, Blames: p.Members(),
 	}
 	if live == nil || live.State == observed.Provisioning {
-		s.Wait = ls.Wait("active", "the load balancer to be active", draft.LongestWait)
-		s.Wait.Again = ls.Opt.Stabilization
+		s.Wait = p.Wait("active", "the load balancer to be active", draft.LongestWait)
+		s.Wait.Again = p.Opt.Stabilization
 	}
-	ls.Add(s)
+	p.Add(s)
 }
 
 func groupsText(gs []plan.GroupID) string {

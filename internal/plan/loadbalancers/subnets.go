@@ -13,13 +13,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// ChangeSubnets changes subnets and what goes with them in one call: addresses, which AWS takes for subnets
+// changeSubnets changes subnets and what goes with them in one call: addresses, which AWS takes for subnets
 // that it adds, the source NAT of a network load balancer, and the address type where it depends on these. It
 // returns the step, and whether that sets the address type.
-func (ls Settings) ChangeSubnets(lb *resolved.LoadBalancer, after []plan.StepID) (plan.StepID, bool) {
+func (p *Planner) changeSubnets(lb *resolved.LoadBalancer, after []plan.StepID) (plan.StepID, bool) {
 	live, w, a := lb.Live, lb.Desired, lb.Address()
 	changes := lb.SubnetChanges()
-	ls.reportFixedAddresses(lb, len(changes) > 0)
+	p.reportFixedAddresses(lb, len(changes) > 0)
 	if len(changes) == 0 {
 		return "", false
 	}
@@ -27,33 +27,33 @@ func (ls Settings) ChangeSubnets(lb *resolved.LoadBalancer, after []plan.StepID)
 	typed := w.Type == model.Network && w.AddressType != live.AddressType
 	if typed {
 		do.AddressType = w.AddressType
-		changes = append(changes, AddressTypeChange(lb))
+		changes = append(changes, addressTypeChange(lb))
 	}
 	field := "subnets"
 	if changes[0].Path != field {
 		field = "sourceNAT"
 	}
-	return ls.Add(plan.Step{
+	return p.Add(plan.Step{
 		ID: plan.NewStepID("subnets", a), Address: a, Verb: plan.Update, Do: do, Changes: changes,
-		Why: lb.Origin(field), After: after, Impact: plan.BriefImpact, Blames: ls.Members(),
+		Why: lb.Origin(field), After: after, Impact: plan.BriefImpact, Blames: p.Members(),
 	}), typed
 }
 
-func AddressTypeChange(lb *resolved.LoadBalancer) plan.Change {
+func addressTypeChange(lb *resolved.LoadBalancer) plan.Change {
 	return plan.Change{Path: "ipAddressType", From: string(lb.Live.AddressType), To: string(lb.Desired.AddressType)}
 }
 
 // reportFixedAddresses reports addresses that differ in subnets that stay.
-func (ls Settings) reportFixedAddresses(lb *resolved.LoadBalancer, changing bool) {
+func (p *Planner) reportFixedAddresses(lb *resolved.LoadBalancer, changing bool) {
 	if len(lb.Addresses) > 0 && !changing && !equal.SameSet(lb.Addresses, lb.Live.Addresses) {
-		ls.Fixed("addresses", lb.Desired.Origins, "the elastic addresses", strings.Join(lb.Live.Addresses, ", "), strings.Join(lb.Addresses, ", "))
+		p.fixed("addresses", lb.Desired.Origins, "the elastic addresses", strings.Join(lb.Live.Addresses, ", "), strings.Join(lb.Addresses, ", "))
 	}
 	for _, m := range lb.Live.Mappings {
 		if want := lb.PrivateIPv4[m.Subnet]; want != "" && m.PrivateIPv4 != "" && want != m.PrivateIPv4 {
-			ls.Fixed("privateIPv4Addresses", lb.Desired.Origins, "the private address in subnet "+m.Subnet, m.PrivateIPv4, want)
+			p.fixed("privateIPv4Addresses", lb.Desired.Origins, "the private address in subnet "+m.Subnet, m.PrivateIPv4, want)
 		}
 		if want := lb.IPv6[m.Subnet]; want != "" && m.IPv6 != "" && want != m.IPv6 {
-			ls.Fixed("ipv6Addresses", lb.Desired.Origins, "the IPv6 address in subnet "+m.Subnet, m.IPv6, want)
+			p.fixed("ipv6Addresses", lb.Desired.Origins, "the IPv6 address in subnet "+m.Subnet, m.IPv6, want)
 		}
 	}
 }

@@ -8,13 +8,13 @@ import (
 
 // awaitActive has a stack looked at again until AWS has made its load balancer, because the status of a Gateway says
 // whether it has.
-func (b *builder) awaitActive() {
+func (r *Resolved) awaitActive() {
 	switch {
-	case !b.Want.ID.Kind.OfGateway() || b.Want.Held.Creation:
-	case b.Live == nil:
-		b.Again(draft.FirstPoll)
-	case b.Live.State == observed.Provisioning:
-		b.Ask(model.AskState{ARN: b.Live.ARN})
-		b.Again(4 * draft.FirstPoll) // its state is read at most every ten seconds
+	case !r.Want.ID.Kind.OfGateway() || r.Want.Held.Creation:
+	case r.lb.Live == nil:
+		r.Again(draft.FirstPoll)
+	case r.lb.Live.State == observed.Provisioning:
+		r.Ask(model.AskState{ARN: r.lb.Live.ARN})
+		r.Again(4 * draft.FirstPoll) // its state is read at most every ten seconds
 	}
 }

@@ -7,30 +7,33 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/authority"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
 // Choose makes the plan of a stack and returns what it has chosen.
 func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) resolved.Choices {
-	b := makePlan(want, have, opt, memory)
-	out := resolved.Choices{Desired: b.Want}
-	for _, lb := range []*resolved.LoadBalancer{&b.LoadBalancer, &b.frontend.LoadBalancer} {
+	have, _ = authority.Revoke(have)
+	want, _ = departed(want, have, opt)
+	r := resolve(want, have, opt, memory)
+	out := resolved.Choices{Desired: r.Want}
+	for _, lb := range []*resolved.LoadBalancer{&r.lb, &r.frontend} {
 		if lb.Desired != nil {
-			out.LoadBalancers = append(out.LoadBalancers, b.choices(lb))
+			out.LoadBalancers = append(out.LoadBalancers, r.choices(lb))
 		}
 	}
 	return out
 }
 
-func (b *builder) choices(lb *resolved.LoadBalancer) resolved.LoadBalancerChoices {
+func (r *Resolved) choices(lb *resolved.LoadBalancer) resolved.LoadBalancerChoices {
 	out := resolved.LoadBalancerChoices{ID: lb.ID, Desired: lb.Desired, Live: lb.Live, Subnets: lb.SubnetChoices}
-	answer := b.Have.Facts.Subnets[lb.Desired.SubnetQuestion().Key()]
+	answer := r.Have.Facts.Subnets[lb.Desired.SubnetQuestion().Key()]
 	out.Subnets.Chosen, out.Subnets.ByReachability, out.Subnets.Zones = slices.Clone(lb.Subnets), answer.ByReachability, map[string]string{}
 	for _, s := range answer.Candidates {
 		out.Subnets.Zones[s.ID] = s.Zone
 	}
 	for _, g := range lb.Groups {
-		out.SecurityGroups = append(out.SecurityGroups, b.groupChoice(lb, g))
+		out.SecurityGroups = append(out.SecurityGroups, r.groupChoice(lb, g))
 	}
 	listeners := lb.Listeners
 	if len(listeners) == 0 { // everything is held, so nothing was chosen
@@ -48,8 +51,8 @@ func (b *builder) choices(lb *resolved.LoadBalancer) resolved.LoadBalancerChoice
 	return out
 }
 
-func (b *builder) groupChoice(lb *resolved.LoadBalancer, g plan.GroupID) resolved.SecurityGroupChoice {
-	out := resolved.SecurityGroupChoice{ID: cmp.Or(g.ID, b.Known[g.Address]), How: resolved.GroupNamed}
+func (r *Resolved) groupChoice(lb *resolved.LoadBalancer, g plan.GroupID) resolved.SecurityGroupChoice {
+	out := resolved.SecurityGroupChoice{ID: cmp.Or(g.ID, r.Known[g.Address]), How: resolved.GroupNamed}
 	switch {
 	case g.Address == plan.ManagedGroupAddress:
 		out.How = resolved.GroupOwn

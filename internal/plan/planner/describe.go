@@ -18,7 +18,6 @@ import (
 // and so are a web ACL, networking rules of bindings and tags of others that stay because a desired state
 // cannot be read. A certificate that is still on its way counts as issued.
 func Describe(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *document.Document {
-	b := newBuilder(want, have, opt, memory)
 	doc := &document.Document{ID: want.ID.String(), Resources: map[document.ResourceType]map[string]any{}}
 	switch {
 	case want.Held.Everything:
@@ -26,15 +25,16 @@ func Describe(want model.Stack, have observed.Stack, opt plan.Options, memory pl
 	case want.Empty():
 		return doc
 	}
-	issued := b.managed.AssumeIssued()
-	b.resolve()
-	if b.Want.Held.Creation || len(b.Plan.Asks) > 0 {
+	r := match(want, have, opt, memory)
+	issued := r.certificates.AssumeIssued()
+	r.choose()
+	if r.Want.Held.Creation || len(r.Plan.Asks) > 0 {
 		return nil
 	}
 	d := document.Describer{
-		Draft: b.Draft, DesiredGroups: b.DesiredGroups, GroupARN: b.GroupARN, Makes: b.Makes,
-		LB: &b.LoadBalancer, Frontend: &b.frontend.LoadBalancer,
-		Opens: b.securityGroups.KeepsOpen, WebACL: b.addOns.WebACL, Issued: issued, Doc: doc,
+		Draft: r.Draft, DesiredGroups: r.groups.DesiredGroups, GroupARN: r.groups.GroupARN, Makes: r.targets.Makes,
+		LB: &r.lb, Frontend: &r.frontend,
+		Opens: r.securityGroups.KeepsOpen, WebACL: r.addOns.WebACL, Issued: issued, Doc: doc,
 	}
 	d.SecurityGroup()
 	d.LoadBalancer(d.LB)

@@ -2,109 +2,71 @@ package planner
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
 )
 
-// frontendNLB is what the plan knows of the frontend NLB.
-type frontendNLB struct {
-	resolved.LoadBalancer
-	// postponed are ALB listeners to be deleted once nothing leads to them any more.
-	postponed []observed.Listener
-}
-
-// showsFrontend reports whether its name is to be shown.
-func (b *builder) showsFrontend() bool {
-	return b.Want.FrontendNLB != nil && (b.frontend.Live != nil || len(b.frontend.Predecessors) > 0 || !b.FrontendStays() && !b.Want.Held.Creation)
-}
-
-// resolveFrontendListeners settles which ports of the ALB its listeners lead to. One whose port is not
-// served yet is not made.
-func (b *builder) resolveFrontendListeners() {
-	for _, w := range b.frontend.Desired.Listeners {
-		l := b.listenerResolver().Resolve(&b.frontend.LoadBalancer, w)
-		_, _, l.Make = b.leads(w)
-		b.frontend.Listeners = append(b.frontend.Listeners, l)
-	}
-}
-
 // planFrontend makes the frontend NLB fit, once the ALB has its listeners.
-func (b *builder) planFrontend(after []plan.StepID) {
-	lb := &b.frontend.LoadBalancer
-	if lb.Desired == nil || b.FrontendStays() || !b.Switched {
+func (d *differ) planFrontend(after []plan.StepID) {
+	lb := &d.frontend
+	if lb.Desired == nil || d.FrontendStays() || !d.lb.Switched {
 		lb.Until = plan.Wait{For: "the load balancer behind it"}
 		return
 	}
 	var made []plan.StepID
-	before := len(b.Plan.Steps)
+	before := len(d.Plan.Steps)
 	if lb.Live == nil {
-		made = b.createLoadBalancer(lb, after)
+		made = d.loadBalancers.Create(lb, after)
 	} else {
-		b.changeLoadBalancer(lb, after)
+		d.loadBalancers.Change(lb, after)
 	}
 	groups := map[string][]plan.StepID{}
 	for _, l := range lb.Listeners {
-		if to, group, ok := b.leads(l.Desired); ok {
-			groups[group.ID] = b.planALBTarget(group, to, l.Desired.Members, made)
+		if to, group, ok := d.leads(l.Desired); ok {
+			groups[group.ID] = d.planALBTarget(group, to, l.Desired.Members, made)
 		}
 	}
-	b.planListeners(lb, made, groups)
-	b.planSwitch(lb, b.Plan.Steps[before:])
+	d.listeners.Plan(lb, made, groups)
+	d.replacements.Switch(lb, d.Plan.Steps[before:])
 }
 
 // planALBTarget makes a target group with a port of the ALB as its target.
-func (b *builder) planALBTarget(group model.TargetGroup, to resolved.Listener, members []finding.Ref, made []plan.StepID) []plan.StepID {
-	ready := append(b.PlanTargetGroup(group, nil, nil), made...)
-	if id := b.registerALB(group, to, members, ready); id != "" {
+func (d *differ) planALBTarget(group model.TargetGroup, to resolved.Listener, members []finding.Ref, made []plan.StepID) []plan.StepID {
+	ready := append(d.targets.PlanTargetGroup(group, nil, nil), made...)
+	if id := d.registerALB(group, to, members, ready); id != "" {
 		ready = append(ready, id)
 	}
 	return ready
 }
 
-// leads finds the listener of the ALB and the target group of a port; false if there is nothing to
-// lead to yet.
-func (b *builder) leads(l model.Listener) (to resolved.Listener, group model.TargetGroup, ok bool) {
-	g := b.DesiredGroups[l.Target()]
-	if g == nil {
-		return resolved.Listener{}, model.TargetGroup{}, false
-	}
-	at := slices.IndexFunc(b.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == g.Port && (p.Make || p.Live != nil) })
-	if at < 0 {
-		return resolved.Listener{}, model.TargetGroup{}, false
-	}
-	return b.Listeners[at], *g, true
-}
-
 // registerALB makes the ALB the target of a group, in place of what else is in it.
-func (b *builder) registerALB(group model.TargetGroup, to resolved.Listener, members []finding.Ref, after []plan.StepID) plan.StepID {
-	if arn := b.GroupARN[group.ID]; arn != "" {
-		targets, known := b.ALBTargets(arn)
+func (d *differ) registerALB(group model.TargetGroup, to resolved.Listener, members []finding.Ref, after []plan.StepID) plan.StepID {
+	if arn := d.groups.GroupARN[group.ID]; arn != "" {
+		targets, known := d.albs.ALBTargets(arn)
 		if !known {
 			return ""
 		}
 		for _, t := range targets {
-			if b.Live != nil && t.ID == b.Live.ARN && t.Port == group.Port {
+			if d.lb.Live != nil && t.ID == d.lb.Live.ARN && t.Port == group.Port {
 				return ""
 			}
 		}
 		for _, t := range targets {
-			after = append(after, b.Detach(arn, t, nil))
+			after = append(after, d.albs.Detach(arn, t, nil))
 		}
 	}
-	if b.Live == nil {
+	if d.lb.Live == nil {
 		after = append(after, plan.NewStepID("create", plan.LoadBalancerAddress))
 	}
 	if to.Live == nil {
 		after = append(after, plan.NewStepID("create", to.Address()))
 	}
 	a := plan.Address{Kind: plan.ALBTarget, ID: group.ID}
-	return b.Add(plan.Step{
+	return d.Add(plan.Step{
 		ID: plan.NewStepID("register", a), Address: a, Verb: plan.Create,
 		Do:      plan.RegisterALB{Group: plan.GroupAddress(group.ID), LoadBalancer: plan.LoadBalancerAddress, Port: group.Port},
 		Changes: []plan.Change{{Path: "target", To: fmt.Sprintf("%s:%d", model.LoadBalancerID, group.Port)}},
@@ -114,23 +76,23 @@ func (b *builder) registerALB(group model.TargetGroup, to resolved.Listener, mem
 
 // deletePostponed deletes ALB listeners that the network load balancer has led to so far. One that
 // it still leads to stays.
-func (b *builder) deletePostponed() {
-	for _, l := range b.frontend.postponed {
+func (d *differ) deletePostponed() {
+	for _, l := range d.postponed {
 		var after []plan.StepID
 		free := true
-		for _, g := range b.Have.TargetGroups {
-			free = free && b.Unavailable(model.AskALBTargets{ARN: g.ARN}) == nil
-			for _, t := range b.Have.Facts.ALBTargets[g.ARN] {
-				if t.ID != b.Live.ARN || t.Port != l.Port {
+		for _, g := range d.Have.TargetGroups {
+			free = free && d.Unavailable(model.AskALBTargets{ARN: g.ARN}) == nil
+			for _, t := range d.Have.Facts.ALBTargets[g.ARN] {
+				if t.ID != d.lb.Live.ARN || t.Port != l.Port {
 					continue
 				}
-				id, ok := b.Detached[targetgroups.TargetKey(g.ARN, t)]
+				id, ok := d.albs.Detached[targetgroups.TargetKey(g.ARN, t)]
 				free = free && ok
 				after = append(after, id)
 			}
 		}
 		if free {
-			b.deleteListener(l, after)
+			d.listeners.Delete(l, after)
 		}
 	}
 }

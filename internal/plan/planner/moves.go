@@ -51,7 +51,7 @@ func departed(want model.Stack, have observed.Stack, opt plan.Options) (model.St
 	all := func(of []finding.Ref) bool {
 		return len(of) > 0 && !slices.ContainsFunc(of, func(r finding.Ref) bool { return !gone[r] })
 	}
-	if len(stays) == 0 && want.LoadBalancer.Attributes[protectionAttribute] == "true" {
+	if len(stays) == 0 && want.LoadBalancer.Attributes[plan.ProtectionAttribute] == "true" {
 		return original, again
 	}
 	if len(stays) == 0 && lifts(want.LoadBalancer, have) {
@@ -70,20 +70,20 @@ func departed(want model.Stack, have observed.Stack, opt plan.Options) (model.St
 
 // lifts reports whether the protection of the live load balancer is still to be lifted.
 func lifts(desired *model.LoadBalancer, have observed.Stack) bool {
-	_, named := desired.Attributes[protectionAttribute]
+	_, named := desired.Attributes[plan.ProtectionAttribute]
 	live := plan.Serving(have, model.LoadBalancerID)
-	return named && live != nil && (live.Attributes == nil || live.Attributes[protectionAttribute] == "true")
+	return named && live != nil && (live.Attributes == nil || live.Attributes[plan.ProtectionAttribute] == "true")
 }
 
 // reportProtected reports that the last members cannot leave for another stack, as they ask for protection of the load
 // balancer that they do not share any more.
-func (b *builder) reportProtected() {
-	for _, d := range b.Want.Leavers {
-		if !d.Since.IsZero() && len(b.Want.Leavers) == len(b.Want.Members) && b.Want.LoadBalancer.Attributes[protectionAttribute] == "true" {
-			b.Found.Add(finding.Finding{
+func (r *Resolved) reportProtected() {
+	for _, d := range r.Want.Leavers {
+		if !d.Since.IsZero() && len(r.Want.Leavers) == len(r.Want.Members) && r.Want.LoadBalancer.Attributes[plan.ProtectionAttribute] == "true" {
+			r.Found.Add(finding.Finding{
 				Object: d.Member, Reason: finding.DeletionProtected, Severity: finding.Warning,
-				Message: fmt.Sprintf("the former load balancer %q is protected against deletion; it stays", b.Want.LoadBalancer.Name),
-				Fix:     "set " + protectionAttribute + "=false until it is deleted",
+				Message: fmt.Sprintf("the former load balancer %q is protected against deletion; it stays", r.Want.LoadBalancer.Name),
+				Fix:     "set " + plan.ProtectionAttribute + "=false until it is deleted",
 			})
 		}
 	}
@@ -91,50 +91,50 @@ func (b *builder) reportProtected() {
 
 // reportDepartures reports to members whose status shows another load balancer until when this one serves them, and that it
 // does not any more.
-func (b *builder) reportDepartures() {
-	old := plan.Serving(b.Have, model.LoadBalancerID)
-	if old == nil || b.Want.Held.Everything {
+func (r *Resolved) reportDepartures() {
+	old := plan.Serving(r.Have, model.LoadBalancerID)
+	if old == nil || r.Want.Held.Everything {
 		return
 	}
-	for _, d := range b.Want.Leavers {
+	for _, d := range r.Want.Leavers {
 		x := finding.Finding{Object: d.Member, Reason: finding.LoadBalancerMoved}
-		until := d.Since.Add(b.Opt.DeletionDelay)
-		switch stays := slices.ContainsFunc(b.Want.Members, func(m model.Member) bool { return m.Ref == d.Member }); {
+		until := d.Since.Add(r.Opt.DeletionDelay)
+		switch stays := slices.ContainsFunc(r.Want.Members, func(m model.Member) bool { return m.Ref == d.Member }); {
 		case !stays:
 			x.Message = fmt.Sprintf("this %s has left load balancer %q, which does not serve it any more", d.Member.Kind, old.Name)
-		case d.Since.IsZero() || !until.After(b.Have.Facts.Now):
+		case d.Since.IsZero() || !until.After(r.Have.Facts.Now):
 			continue // it is shown, or another finding says why it stays
 		default:
 			x.Message = fmt.Sprintf("the move is complete, and the status shows the new load balancer; the former one %q serves on until %s, for clients that still have its addresses", old.Name, until.UTC().Format(time.RFC3339))
 			x.Fix = "to go back, restore the annotation"
 		}
-		b.Found.Add(x)
+		r.Found.Add(x)
 	}
 }
 
 // planArrivals says which members that come from another stack are not shown here yet.
-func (b *builder) planArrivals() {
-	for _, a := range b.Want.Arriving {
+func (r *Resolved) planArrivals() {
+	for _, a := range r.Want.Arriving {
 		wait := plan.Wait{For: "all of its ports"}
 		if !a.Partial {
-			wait = b.arrival(a.Member)
+			wait = r.arrival(a.Member)
 		}
 		if wait.For == "" {
 			continue
 		}
-		b.Plan.Unshown = append(b.Plan.Unshown, a.Member)
-		if again := cmp.Or(wait.Again, draft.FirstPoll); !a.Partial && (b.Plan.Again == 0 || again < b.Plan.Again) {
-			b.Plan.Again = again
+		r.Plan.Unshown = append(r.Plan.Unshown, a.Member)
+		if again := cmp.Or(wait.Again, draft.FirstPoll); !a.Partial && (r.Plan.Again == 0 || again < r.Plan.Again) {
+			r.Plan.Again = again
 		}
 		other := ""
-		if a.From != "" && a.From != b.Want.LoadBalancer.Scheme {
-			other = fmt.Sprintf("; it is %q, and the former one %q", b.Want.LoadBalancer.Scheme, a.From)
+		if a.From != "" && a.From != r.Want.LoadBalancer.Scheme {
+			other = fmt.Sprintf("; it is %q, and the former one %q", r.Want.LoadBalancer.Scheme, a.From)
 		}
-		name := b.Want.LoadBalancer.Name
-		if live := plan.Serving(b.Have, model.LoadBalancerID); live != nil {
+		name := r.Want.LoadBalancer.Name
+		if live := plan.Serving(r.Have, model.LoadBalancerID); live != nil {
 			name = live.Name // the desired name has a digest of the default scheme, the live one of the scheme that it got
 		}
-		b.Found.Add(finding.Finding{
+		r.Found.Add(finding.Finding{
 			Object: a.Member, Reason: finding.LoadBalancerMoved,
 			Message: fmt.Sprintf("load balancer %q is to serve this %s%s; the status shows the former load balancer until the new one has %s", name, a.Member.Kind, other, wait.For),
 			Fix:     "to stay with the former load balancer, restore the annotation",
@@ -143,9 +143,9 @@ func (b *builder) planArrivals() {
 }
 
 // arrival is what the load balancer lacks to serve a member; a zero Wait if nothing.
-func (b *builder) arrival(ref finding.Ref) plan.Wait {
+func (r *Resolved) arrival(ref finding.Ref) plan.Wait {
 	var pending []model.GroupRef
-	for _, l := range b.Listeners {
+	for _, l := range r.lb.Listeners {
 		if !slices.Contains(l.Desired.Members, ref) {
 			continue
 		}
@@ -157,11 +157,11 @@ func (b *builder) arrival(ref finding.Ref) plan.Wait {
 			return plan.Wait{For: fmt.Sprintf("a listener on port %d", l.Desired.Port)}
 		}
 		for _, g := range to.Groups {
-			arn := b.Traffic.ARN(g.Group)
+			arn := r.traffic.ARN(g.Group)
 			if !slices.ContainsFunc(live.Groups, func(h model.WeightedGroup) bool { return h.Group.ARN == arn }) {
 				return plan.Wait{For: fmt.Sprintf("the targets of port %d", l.Desired.Port)}
 			}
-			if equal.Weight(g.Weight) > 0 && g.Group.ID != "" && !b.Traffic.Ready(arn) {
+			if equal.Weight(g.Weight) > 0 && g.Group.ID != "" && !r.traffic.Ready(arn) {
 				pending = append(pending, g.Group)
 			}
 		}
@@ -169,10 +169,10 @@ func (b *builder) arrival(ref finding.Ref) plan.Wait {
 	if len(pending) == 0 {
 		return plan.Wait{}
 	}
-	deadline := b.Traffic.TargetsDeadline(pending)
-	wait := b.Wait("arrive "+ref.String(), "healthy targets in "+plan.RefTexts(pending), deadline)
+	deadline := r.traffic.TargetsDeadline(pending)
+	wait := r.Wait("arrive "+ref.String(), "healthy targets in "+plan.RefTexts(pending), deadline)
 	if wait.For == "" {
-		b.Expired(finding.Origin{}, []finding.Ref{ref}, "the status", pending, deadline)
+		r.Expired(finding.Origin{}, []finding.Ref{ref}, "the status", pending, deadline)
 	}
 	return wait
 }

@@ -1,0 +1,135 @@
+package loadbalancers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// Change changes a live load balancer where it differs.
+func (p *Planner) Change(lb *resolved.LoadBalancer, after []plan.StepID) {
+	want, live, a := lb.Desired, lb.Live, lb.Address()
+	var pool plan.StepID
+	if want.Type == model.Application && live.IPAMPool != "" && want.IPAMPool == "" {
+		pool = p.setPool(lb, "", after)
+	}
+	p.Retag(a, lb.Marked(p.Tags(lb.ID, want.Tags)), live.Tags, true, after, p.Members())
+	p.changeGroups(lb, after)
+	subnets, typed := p.changeSubnets(lb, after)
+	if want.AddressType != live.AddressType && !typed {
+		p.Add(plan.Step{
+			ID: plan.NewStepID("address-type", a), Address: a, Verb: plan.Update,
+			Do:      plan.SetAddressType{LoadBalancer: a, Type: want.AddressType},
+			Changes: []plan.Change{addressTypeChange(lb)},
+			Why:     lb.Origin("addressType"), After: append(slices.Clone(after), pool, subnets), Blames: p.askedBy(lb, "addressType"),
+		})
+	}
+	p.PlanAttributes(a, live.ARN, want.Attributes, live.Attributes, true, after, p.askers(want.AttributesOf), want.AttributesOf...)
+	if want.IPAMPool != "" && want.IPAMPool != live.IPAMPool {
+		p.setPool(lb, want.IPAMPool, after)
+	}
+	if lb.Named() && want.Name != live.Name {
+		p.fixed("name", want.Origins, "the name", live.Name, want.Name)
+	}
+	if want.CoIPPool != "" && want.CoIPPool != live.CoIPPool {
+		p.fixed("coipPool", want.Origins, "the customer-owned pool", live.CoIPPool, want.CoIPPool)
+	}
+	p.planCapacity(lb, after)
+}
+
+// Create makes a load balancer, after those that go: one of the same name may be among them.
+func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.StepID {
+	want, a := lb.Desired, lb.Address()
+	why, impact := "the stack has no load balancer", plan.NoImpact
+	if lb.IsFrontend() {
+		why = "from " + want.Of.String()
+	}
+	tags := p.Tags(lb.ID, want.Tags)
+	if old := lb.Serving(p.Have); old != nil {
+		why, impact = fmt.Sprintf("it takes the place of %s, whose %s cannot be changed", old.Name, lb.Unlike(old)), plan.ReplaceImpact
+		tags[naming.SuccessorTag] = old.Name
+		draft.WithRoom(tags)
+	}
+	id := p.Add(plan.Step{
+		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
+		Do: plan.CreateLoadBalancer{
+			Type: want.Type, Name: lb.FreeName(p.Have), Scheme: want.Scheme, AddressType: want.AddressType, Subnets: lb.Mappings(),
+			SecurityGroups: lb.Groups, SourceNAT: want.SourceNAT, CoIPPool: want.CoIPPool, IPAMPool: want.IPAMPool, Tags: tags,
+		},
+		Why: why, After: append(slices.Clone(after), p.deletions()...), Impact: impact, Blames: p.Members(), NameOf: want.Origins["name"],
+	})
+	if len(lb.Groups) > 0 && want.PrivateLinkRules == equal.Off {
+		// It is on in a load balancer that was made with security groups.
+		p.Add(plan.Step{
+			ID: plan.NewStepID("security-groups", a), Address: a, Verb: plan.Update,
+			Do:      plan.SetSecurityGroups{LoadBalancer: a, Groups: lb.Groups, PrivateLinkRules: equal.Off},
+			Changes: []plan.Change{{Path: "privateLinkRules", To: equal.Off}}, Why: lb.Origin("privateLinkRules"), After: []plan.StepID{id}, Blames: p.Members(),
+		})
+	}
+	p.PlanAttributes(a, "", want.Attributes, nil, false, []plan.StepID{id}, p.askers(want.AttributesOf))
+	if want.Capacity != nil && *want.Capacity > 0 {
+		p.planCapacity(lb, []plan.StepID{id})
+	}
+	return []plan.StepID{id}
+}
+
+// askers are the members that ask for a setting; all of them where none does, or something else than a member.
+func (p *Planner) askers(of []finding.Origin) []finding.Ref {
+	var out []finding.Ref
+	for _, m := range p.Members() {
+		if slices.ContainsFunc(of, func(o finding.Origin) bool { return o.Object == m }) {
+			out = append(out, m)
+		}
+	}
+	if len(out) == 0 || slices.ContainsFunc(of, func(o finding.Origin) bool { return !slices.Contains(out, o.Object) }) {
+		return p.Members()
+	}
+	return out
+}
+
+// DeleteSurplus deletes what the desired state does not keep.
+func (p *Planner) DeleteSurplus(surplus []observed.LoadBalancer, why string, after []plan.StepID) []plan.StepID {
+	var out []plan.StepID
+	surplus = slices.Clone(surplus)
+	// Those in front go before what they lead to.
+	slices.SortStableFunc(surplus, func(x, y observed.LoadBalancer) int { return strings.Compare(y.Type, x.Type) })
+	for _, lb := range surplus {
+		if lb.ResourceID == model.FrontendNLBID && !p.Want.Empty() {
+			if p.FrontendStays() {
+				continue
+			}
+			why := "no member asks for a frontend NLB any more"
+			if p.Want.FrontendNLB != nil {
+				why = "the network load balancer has to be replaced, because its scheme cannot be changed"
+			}
+			out = append(out, p.Delete(lb, why, after))
+			continue
+		}
+		free := append(slices.Clone(after), p.albs.DetachEverywhere(lb.ARN, after)...)
+		out = append(out, p.Delete(lb, why, free))
+	}
+	return out
+}
+
+// Delete deletes a load balancer and with it its listeners.
+func (p *Planner) Delete(lb observed.LoadBalancer, why string, after []plan.StepID) plan.StepID {
+	a := plan.Address{Kind: plan.LoadBalancer, ID: lb.ARN}
+	id := p.Add(plan.Step{
+		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteLoadBalancer{ARN: lb.ARN},
+		Changes: []plan.Change{{Path: "name", From: lb.Name}},
+		Why:     why, After: after, Impact: plan.DeleteImpact, Blames: p.Members(),
+	})
+	for _, l := range lb.Listeners {
+		p.usage.FreedListener(l, id)
+	}
+	return id
+}

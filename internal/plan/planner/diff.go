@@ -1,0 +1,177 @@
+package planner
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/listeners"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/loadbalancers"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/replacement"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
+)
+
+// differ compares what is resolved with what is there, and orders the steps. It chooses nothing but when each may come.
+type differ struct {
+	*Resolved
+	loadBalancers *loadbalancers.Planner
+	listeners     *listeners.Set
+	replacements  *replacement.Planner
+	// postponed are ALB listeners to be deleted once nothing leads to them any more.
+	postponed []observed.Listener
+}
+
+// diff adds the steps to the plan of what is resolved.
+func diff(r *Resolved) {
+	d := &differ{Resolved: r, loadBalancers: loadbalancers.NewPlanner(r.Draft, r.usage, r.albs)}
+	r.finalizers.Claim(r.Steps)
+	r.certificates.Order()
+	switch r.outcome {
+	case stays:
+		// Nothing is made. Members that left need not wait for the others.
+		if len(r.Want.Members) > 0 {
+			d.release().all(r.finalizers.Holders())
+		}
+	case retained:
+		d.retain()
+	case removed:
+		d.tearDown()
+	case served:
+		d.serve()
+		r.planArrivals()
+		r.reportProtected()
+		r.awaitActive()
+	}
+	r.show()
+}
+
+// serve plans towards a stack that has a load balancer.
+func (d *differ) serve() {
+	if d.Want.Held.Creation {
+		d.release().all(d.finalizers.Holders())
+		d.addOns.Plan()
+		d.WaitLater()
+		return
+	}
+	first, claims := d.finalizers.Holders(), len(d.Plan.Steps)
+	sg := d.securityGroups.PlanManaged(first)
+	backend := d.securityGroups.PlanBackend(first)
+	d.useListeners()
+	lb := d.planLoadBalancer(append(slices.Clone(first), append(sg, backend...)...))
+	if d.lb.Live != nil {
+		lb = first // nothing that is made for one member waits for what concerns all of them
+	}
+	groups := d.targets.PlanTargetGroups(lb, append(sg, backend...))
+	d.postponed = d.listeners.Plan(&d.lb, append(slices.Clone(lb), d.addOns.GuardFirst()...), groups)
+	if len(d.lb.Predecessors) > 0 {
+		d.addOns.Plan() // the new load balancer has them before it serves
+	}
+	d.replacements.Switch(&d.lb, d.Plan.Steps[claims:])
+	d.planFrontend(append(slices.Clone(first), append(sg, backend...)...))
+	d.replacements.Predecessors(&d.lb, &d.frontend)
+	done := d.AllSteps()
+	d.removeSurplusGroups()
+	d.deletePostponed()
+	d.certificates.Remove(d.lb.Listeners, done)
+	d.securityGroups.RemoveSurplus(done)
+	d.release().each()
+	if len(d.lb.Predecessors) == 0 {
+		d.addOns.Plan()
+	}
+	d.WaitLater()
+}
+
+// useListeners makes ready what plans listeners, once it is known which steps open their ports.
+func (d *differ) useListeners() {
+	d.listeners = listeners.NewSet(&d.lb, d.groups, d.usage, d.finalizers, d.albs, d.keys, d.securityGroups.Opened)
+	d.replacements = replacement.NewPlanner(d.traffic, d.usage, d.albs, d.loadBalancers, d.listeners)
+}
+
+// planLoadBalancer makes the load balancer of the stack, and deletes those that the stack does not keep.
+// It returns the steps after which there is one.
+func (d *differ) planLoadBalancer(after []plan.StepID) []plan.StepID {
+	if d.lb.Live == nil {
+		d.loadBalancers.DeleteSurplus(d.surplus, "the load balancer has to be replaced, because its scheme or type cannot be changed", after)
+		return d.loadBalancers.Create(&d.lb, after)
+	}
+	d.loadBalancers.Change(&d.lb, after)
+	// Further ones cannot come from this product.
+	d.loadBalancers.DeleteSurplus(d.surplus, "another load balancer serves the stack", after)
+	return after
+}
+
+// retain removes what is not retained of a stack without an accepted member: other listeners, and rules of others on
+// those that are retained.
+func (d *differ) retain() {
+	d.useListeners()
+	for _, l := range d.lb.Live.Listeners {
+		i := slices.IndexFunc(d.lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == l.Port })
+		if i < 0 {
+			d.listeners.Delete(l, nil)
+			continue
+		}
+		d.listeners.RemoveForeignMembers(&d.lb.Listeners[i])
+	}
+	d.removeSurplusGroups()
+	d.release().each()
+}
+
+func (d *differ) removeSurplusGroups() {
+	targetgroups.NewRemoval(d.groups, d.usage, d.albs, d.targets.BindingsOf).All()
+}
+
+func (d *differ) release() *release {
+	return &release{d.groups, d.usage, d.finalizers, d.lb.Listeners}
+}
+
+// show notes what the status shows.
+func (r *Resolved) show() {
+	r.Plan.Known = r.Known
+	r.Plan.Shown = map[plan.Address]string{}
+	for _, lb := range []*resolved.LoadBalancer{&r.lb, &r.frontend} {
+		if arn := lb.Shows(r.Have); arn != "" {
+			r.Plan.Shown[lb.Address()] = arn
+		}
+	}
+	if old := r.lb.Serving(r.Have); old != nil && !r.lb.Switched {
+		r.Plan.Ports = nil
+		for _, l := range old.Listeners {
+			r.Plan.Ports = append(r.Plan.Ports, l.Port)
+		}
+	}
+	if live := r.Have.Live(model.LoadBalancerID); live != nil || r.outcome == served && !r.Want.Held.Creation {
+		r.Plan.LoadBalancers = append(r.Plan.LoadBalancers, r.lb.Address())
+	}
+	if r.showsFrontend() {
+		r.Plan.LoadBalancers = append(r.Plan.LoadBalancers, r.frontend.Address())
+	}
+}
+
+// showsFrontend reports whether its name is to be shown.
+func (r *Resolved) showsFrontend() bool {
+	return r.Want.FrontendNLB != nil && (r.frontend.Live != nil || len(r.frontend.Predecessors) > 0 || !r.FrontendStays() && !r.Want.Held.Creation)
+}
+
+// retains reports whether the plan leaves something live that is not desired as it is: it is held, or waits for what
+// takes its place. It errs on the side of yes.
+func (r *Resolved) retains() bool {
+	live := r.lb.Live != nil || r.frontend.Live != nil || len(r.Have.LoadBalancers) > 0
+	if !live {
+		return false
+	}
+	held := r.Want.Held
+	if held.Everything || r.Want.Empty() || held.Creation || held.Replacement || held.Frontend || held.Certificates ||
+		len(held.Members) > 0 || len(r.lb.Predecessors)+len(r.frontend.Predecessors)+len(r.surplus) > 0 {
+		return true
+	}
+	for i := range r.lb.Listeners {
+		l := &r.lb.Listeners[i]
+		if l.Live != nil && (!l.Make || l.Holds() || l.Desired.DefaultHeld != 0 || l.Desired.OrderHeld != 0 ||
+			len(l.Certs.Blocked) > 0 || l.Certs.Unavailable || l.Certs.AttachedUnavailable) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.Plan.Steps, plan.Step.Waits)
+}

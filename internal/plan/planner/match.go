@@ -1,0 +1,112 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/securitygroups"
+)
+
+// matchLive decides which live resources the desired state keeps.
+func (r *Resolved) matchLive() {
+	for i := range r.Have.LoadBalancers {
+		lb := &r.Have.LoadBalancers[i]
+		switch {
+		case r.keeps(&r.frontend, lb):
+			r.frontend.Live = r.pick(r.frontend.Live, lb)
+		case r.keeps(&r.lb, lb):
+			r.lb.Live = r.pick(r.lb.Live, lb)
+		default:
+			r.surplus = append(r.surplus, *lb)
+		}
+	}
+	if r.Opt.CreateFirst && !r.Want.Empty() {
+		r.surplus = slices.DeleteFunc(r.surplus, func(lb observed.LoadBalancer) bool {
+			return r.lb.Precede(r.Have, lb) || r.frontend.Precede(r.Have, lb) || r.retainBlocked(lb)
+		})
+	}
+	r.targets.MatchGroups()
+	r.know()
+}
+
+// know notes what exists already, by its addresses.
+func (r *Resolved) know() {
+	for _, lb := range []*resolved.LoadBalancer{&r.lb, &r.frontend} {
+		if lb.Live == nil {
+			continue
+		}
+		r.Known[lb.Address()] = lb.Live.ARN
+		for _, l := range lb.Live.Listeners {
+			r.Known[lb.ListenerAddress(l.Port)] = l.ARN
+		}
+	}
+	if g := securitygroups.ManagedGroup(r.Have.SecurityGroups, r.lb.Live); g != nil {
+		r.Known[plan.ManagedGroupAddress] = g.ID
+	}
+	if id := r.Want.BackendGroup.Given; id != "" {
+		r.Known[plan.BackendGroupAddress] = id
+	} else if g := r.Have.Facts.BackendGroup; g != nil {
+		r.Known[plan.BackendGroupAddress] = g.ID
+	}
+	for _, lb := range r.Have.LoadBalancers {
+		r.Known[plan.Address{Kind: plan.LoadBalancer, ID: lb.ARN}] = lb.ARN
+		for _, l := range lb.Listeners {
+			r.Known[plan.Address{Kind: plan.Listener, ID: l.ARN}] = l.ARN
+			for _, rule := range l.Rules {
+				r.Known[plan.RuleAddress(rule.ARN)] = rule.ARN
+			}
+		}
+	}
+	for _, g := range r.Have.TargetGroups {
+		r.Known[plan.Address{Kind: plan.TargetGroup, ID: g.ARN}] = g.ARN
+	}
+}
+
+// keeps reports whether a live load balancer is what a desired one is to be, or stays because of what is
+// held. AWS cannot change a type or a scheme.
+func (r *Resolved) keeps(lb *resolved.LoadBalancer, live *observed.LoadBalancer) bool {
+	held := r.Want.Held.Everything
+	if lb.IsFrontend() {
+		held = held || lb.Desired != nil && r.Want.Held.Frontend
+	} else {
+		held = held || lb.Desired == nil && len(r.Want.Held.Members) > 0
+	}
+	return live.ResourceID == lb.ID &&
+		(held || lb.Desired != nil && live.Type == lb.Desired.Type.String() && live.Scheme == lb.Desired.Scheme)
+}
+
+// pick chooses between two load balancers that both are what is desired, of which one must come
+// from somewhere else: the one that listens on more ports. The other is left alone, since no rule can
+// say who uses it.
+func (r *Resolved) pick(first, second *observed.LoadBalancer) *observed.LoadBalancer {
+	if first == nil {
+		return second
+	}
+	if len(second.Listeners) > len(first.Listeners) {
+		first, second = second, first
+	}
+	if !r.Want.Held.Everything && len(r.Want.Members) > 0 {
+		r.Found.Add(finding.Finding{
+			Object: r.Want.Members[0].Ref, Reason: finding.LoadBalancerDoubled, Severity: finding.Warning,
+			Message: fmt.Sprintf("load balancers %s and %s both carry the tags of %s; the first is served, the second is left alone", first.ARN, second.ARN, r.Want.ID),
+			Fix:     "delete the second, or take the tag " + naming.StackTag(r.Want.ID.Kind) + " off it",
+		})
+	}
+	return first
+}
+
+// retainBlocked keeps a load balancer that was to take the place of another and lacks something that AWS refuses, and
+// reports whether it is one. To make it again with each try would cost more than to keep it.
+func (r *Resolved) retainBlocked(lb observed.LoadBalancer) bool {
+	if !r.Want.Held.Replacement || lb.Tags[naming.SuccessorTag] == "" {
+		return false
+	}
+	equal.EachForward(lb.Listeners, func(arn string) { r.usage.Kept[arn] = true })
+	return true
+}

@@ -1,0 +1,214 @@
+package planner
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/addons"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/certificates"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/loadbalancers"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/replacement"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/securitygroups"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/traffic"
+)
+
+// Resolved is what AWS is to hold for a stack. Every choice is made: which load balancers and target groups are kept and
+// which are replaced, subnets, security groups, certificates, rules and what is held. What it lacks to choose
+// is among the questions of the plan, and what cannot be had among its findings.
+type Resolved struct {
+	// Draft has the desired state as it was completed, what is there, and the plan so far, which has no step yet.
+	*draft.Draft
+	outcome outcome
+	// lb is the load balancer of the stack, frontend that in front of it.
+	lb, frontend resolved.LoadBalancer
+	// surplus are load balancers that the desired state does not keep.
+	surplus []observed.LoadBalancer
+
+	groups         *owners.TargetGroups
+	targets        *targetgroups.Planner
+	albs           *targetgroups.Attachments
+	usage          *draft.Usage
+	finalizers     *draft.Finalizers
+	traffic        *traffic.Traffic
+	keys           owners.LiveKeys
+	held           *owners.Retention
+	certificates   *certificates.Managed
+	addOns         *addons.AddOns
+	securityGroups *securitygroups.SecurityGroups
+}
+
+// outcome is what becomes of a stack as a whole.
+type outcome int
+
+const (
+	stays    outcome = iota // what is live is neither changed nor removed
+	served                  // it has a load balancer
+	retained                // no member is accepted, but what is held for some stays
+	removed
+)
+
+// resolve makes all choices of a plan. A load balancer that cannot be replaced now goes on to serve, and everything
+// else is carried out on it.
+func resolve(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *Resolved {
+	r := match(want, have, opt, memory)
+	r.settle(want)
+	why := replacement.Obstacle(r.Draft, &r.lb)
+	switch {
+	case why != "" && len(r.Plan.Asks) == 0:
+		return r.withoutReplacement(want, have, why)
+	case want.Held.Replacement:
+		replacement.ReportHeld(r.Draft, r.lb.Live, want.LoadBalancer, "the new one cannot be made, as another finding says")
+	}
+	return r
+}
+
+func (r *Resolved) withoutReplacement(want model.Stack, have observed.Stack, why string) *Resolved {
+	want.Held.Replacement = true
+	out := match(want, have, r.Opt, r.Memory)
+	out.settle(want)
+	for _, f := range r.Found {
+		if f.Severity == finding.Error {
+			f.Blocks = finding.BlocksNothing
+			out.Found.Add(f)
+		}
+	}
+	replacement.ReportHeld(out.Draft, out.lb.Live, r.lb.Desired, why)
+	if equal.SameAttribute(r.lb.Desired.Attributes[plan.ProtectionAttribute], "false") {
+		out.Again(draft.FirstPoll) // this plan may lift the protection
+	}
+	return out
+}
+
+// match decides which live resources the desired state keeps.
+func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *Resolved {
+	have.Bindings = ownBindings(want, have)
+	d := &draft.Draft{
+		Steps: draft.NewSteps(want.ID, memory.Waited),
+		Want:  replacement.Hold(withLiveSchemes(want, have), have), Have: have, Opt: opt, Memory: memory,
+		Known: plan.Known{},
+	}
+	r := &Resolved{
+		Draft: d, finalizers: draft.NewFinalizers(d.Want.Members), groups: owners.NewTargetGroups(d),
+		usage: draft.NewUsage(), albs: targetgroups.NewAttachments(d), keys: owners.LiveKeys{},
+		lb:       resolved.LoadBalancer{ID: model.LoadBalancerID, Desired: d.Want.LoadBalancer},
+		frontend: resolved.LoadBalancer{ID: model.FrontendNLBID, Desired: d.Want.FrontendNLB},
+	}
+	r.targets = targetgroups.NewPlanner(r.groups, r.finalizers, r.albs, &r.lb, &r.frontend)
+	r.traffic = traffic.New(r.groups)
+	r.held = owners.NewRetention(r.groups, r.keys)
+	r.certificates = certificates.NewManaged(d, r.finalizers)
+	r.matchLive()
+	r.addOns = &addons.AddOns{Draft: d, Live: r.lb.Live}
+	r.securityGroups = &securitygroups.SecurityGroups{Draft: d, LB: &r.lb, Frontend: &r.frontend}
+	return r
+}
+
+// settle decides what becomes of the stack, and makes the choices that this leaves open.
+func (r *Resolved) settle(want model.Stack) {
+	switch {
+	case want.Held.Everything || r.guarded():
+		r.outcome = stays
+	case want.Empty() && r.retain():
+		r.outcome = retained
+	case want.Empty():
+		r.outcome = removed
+		r.giveUp()
+	default:
+		r.outcome = served
+		reportScheme(r.Draft, want)
+		r.certificates.Resolve()
+		r.choose()
+	}
+}
+
+// choose makes the choices that a desired load balancer leaves open, and completes what is held.
+func (r *Resolved) choose() {
+	loadbalancers.ResolveLoadBalancer(r.Draft, &r.lb, nil)
+	r.resolveListeners()
+	r.addOns.Resolve()
+	if r.frontend.Desired != nil && !r.Want.Held.Frontend {
+		loadbalancers.ResolveLoadBalancer(r.Draft, &r.frontend, r.lb.Groups)
+		r.resolveFrontendListeners()
+	}
+	if r.lb.Live == nil && !r.serves() {
+		r.Want.Held.Creation = true
+	}
+}
+
+// serves reports whether a new load balancer would have anything to serve: a rule or default action
+// that is not held, or no rule at all. That of a Gateway is made before routes are attached to it.
+func (r *Resolved) serves() bool {
+	if r.Want.ID.Kind.OfGateway() {
+		return true
+	}
+	held, made := 0, 0
+	for _, l := range r.lb.Listeners {
+		if !l.Make {
+			continue
+		}
+		made++
+		if l.RedirectsAll {
+			return true
+		}
+		for i := range l.Rules {
+			if l.Rules[i].Held() {
+				held++
+				continue
+			}
+			return true
+		}
+		if l.OwnDefault {
+			return true
+		}
+	}
+	return made > 0 && held == 0
+}
+
+// guarded reports whether what is live has to stay although it is not desired: because a member that is
+// being deleted asked for protection, or because no member asks for the removal.
+func (r *Resolved) guarded() bool {
+	if !r.Want.Empty() {
+		return false
+	}
+	if g := r.Want.DeletionGuard; g != nil && (r.lb.Live != nil || len(r.surplus) > 0) {
+		r.Found.Add(*g)
+		return true
+	}
+	// Without an object that carries the finalizer, the objects went without being served, or the
+	// view is incomplete. What is there stays until it is decided.
+	return len(r.Want.Leaving) == 0
+}
+
+// giveUp makes the load balancer one that is to go, after nothing was found on it that stays.
+func (r *Resolved) giveUp() {
+	if r.lb.Live != nil {
+		r.surplus = append(r.surplus, *r.lb.Live)
+		r.lb.Live = nil
+	}
+}
+
+// retain settles a stack without an accepted member of which retained objects have rules: these stay with the load
+// balancer that serves them. It reports false where nothing is retained.
+func (r *Resolved) retain() bool {
+	if r.lb.Live == nil || len(r.Want.Held.Members) == 0 {
+		return false
+	}
+	r.retainListeners()
+	if len(r.lb.Listeners) == 0 && !slices.ContainsFunc(r.Want.Held.Members, func(m model.HeldMember) bool { return m.LoadBalancer }) {
+		return false
+	}
+	if r.frontend.Live != nil {
+		for _, l := range r.frontend.Live.Listeners {
+			r.usage.Keep(l.Default)
+		}
+	}
+	return true
+}

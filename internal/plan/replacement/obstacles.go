@@ -1,0 +1,69 @@
+package replacement
+
+import (
+	"fmt"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// Obstacle says why no load balancer is made to take the place of a live one; empty if one is, or if
+// there is none to replace.
+func Obstacle(d *draft.Draft, lb *resolved.LoadBalancer) string {
+	old := lb.Serving(d.Have)
+	if old == nil || lb.Live != nil {
+		return ""
+	}
+	if why := undeletable(d, lb, old); why != "" {
+		return why
+	}
+	if d.Want.Held.Creation {
+		return "the new one cannot be made, as another finding says"
+	}
+	for _, l := range lb.Listeners {
+		for _, o := range old.Listeners {
+			if !l.Make && o.Port == l.Desired.Port {
+				return fmt.Sprintf("the new one could not listen on port %d, as another finding says", o.Port)
+			}
+		}
+	}
+	return ""
+}
+
+// undeletable says why a load balancer could not be deleted; empty if it can be, or if that is asked for.
+func undeletable(d *draft.Draft, lb *resolved.LoadBalancer, old *observed.LoadBalancer) string {
+	if equal.SameAttribute(lb.Desired.Attributes[plan.ProtectionAttribute], "true") {
+		return "protection from deletion is asked for"
+	}
+	if old.Attributes == nil {
+		q := model.AskAttributes{Of: string(plan.LoadBalancer), ARN: old.ARN}
+		if d.Unavailable(q) != nil {
+			return "AWS does not say whether it is protected from deletion"
+		}
+		d.Ask(q)
+		return ""
+	}
+	if equal.SameAttribute(old.Attributes[plan.ProtectionAttribute], "true") {
+		return "it is protected from deletion"
+	}
+	return ""
+}
+
+// ReportHeld reports that a live load balancer stays although it is not as desired.
+func ReportHeld(d *draft.Draft, live *observed.LoadBalancer, desired *model.LoadBalancer, why string) {
+	if live == nil || desired == nil || live.Scheme == desired.Scheme {
+		return
+	}
+	of := desired.Origins["scheme"]
+	d.Found.Add(finding.Finding{
+		Object: d.Blameable(of.Object), Field: of.Field, Reason: finding.ReplacementHeld, Severity: finding.Error,
+		Message: fmt.Sprintf("load balancer %q cannot change its scheme from %q to %q, and is not replaced, because %s; it keeps its scheme and serves",
+			live.Name, live.Scheme, desired.Scheme, why),
+		Fix: "remove what is in the way, or restore the former scheme",
+	})
+}
