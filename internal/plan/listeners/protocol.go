@@ -26,26 +26,28 @@ func (p *planner) alpn() string {
 // listener of a network load balancer has no rules, and another protocol goes with other target groups,
 // so that all of it changes in one call.
 func (p *planner) changeFirst(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
-	if !p.l.Network() {
-		return p.secureFirst(settings, after)
+	switch {
+	case p.l.Network():
+		return p.modifyListener(settings, after)
+	case p.plain == nil:
+		return nil
 	}
-	p.resolveDefault()
-	return p.modifyListener(settings, after)
+	settings.Default = p.plain.Default
+	return []plan.StepID{p.changeProtocol(p.plain.Protocol, settings, after)}
 }
 
 // secureFirst makes a plain listener serve TLS before anything else is done to it, since only TLS
-// listeners take further certificates and rules that authenticate. What follows is planned for the
+// listeners take further certificates and rules that authenticate. What follows is decided for the
 // listener as it is then.
-func (p *planner) secureFirst(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
-	if p.l.Live == nil || p.l.Desired.TLS == nil || p.l.Live.Protocol == settings.Protocol {
-		return nil
+func (p *planner) secureFirst() {
+	settings := p.settings()
+	if p.l.Network() || p.l.Desired.TLS == nil || p.l.Live.Protocol == settings.Protocol {
+		return
 	}
-	settings.Default = p.l.Live.Default
-	id := p.changeProtocol(settings, after)
+	p.plain = p.l.Live
 	live := *p.l.Live
 	live.Protocol, live.Policy, live.Certificate, live.MutualAuth = settings.Protocol, settings.Policy, settings.Certificate, settings.MutualAuth
 	p.l.Live = &live
-	return []plan.StepID{id}
 }
 
 // plainLast reports whether a TLS listener that is to be a plain one has to stay as it is until its rules
@@ -67,11 +69,11 @@ func needsTLS(actions []model.Action) bool {
 	})
 }
 
-func (p *planner) changeProtocol(settings plan.ListenerSettings, after []plan.StepID) plan.StepID {
+func (p *planner) changeProtocol(from string, settings plan.ListenerSettings, after []plan.StepID) plan.StepID {
 	a := p.l.Address()
 	return p.Add(plan.Step{
 		ID: plan.NewStepID("protocol", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: settings},
-		Changes: []plan.Change{{Path: "protocol", From: p.l.Live.Protocol, To: settings.Protocol}},
+		Changes: []plan.Change{{Path: "protocol", From: from, To: settings.Protocol}},
 		Why:     "the listener differs", Impact: plan.BriefImpact, After: slices.Clone(after), Blames: p.l.Desired.Members,
 	})
 }

@@ -23,42 +23,56 @@ type Set struct {
 	finalizers *draft.Finalizers
 	albs       *targetgroups.Attachments
 	keys       owners.LiveKeys
-	opened     map[int32]plan.StepID // steps that open ports
+	resolved   map[*resolved.Listener]*planner // listeners that are made, as Resolve has decided
 }
 
-// NewSet returns what plans the listeners of a stack. Ports are opened by steps that come before.
-func NewSet(main *resolved.LoadBalancer, tg *owners.TargetGroups, u *draft.Usage, f *draft.Finalizers, albs *targetgroups.Attachments, keys owners.LiveKeys, opened map[int32]plan.StepID) *Set {
-	return &Set{tg.Draft, main, tg, u, f, albs, keys, opened}
+// NewSet returns what plans the listeners of a stack.
+func NewSet(main *resolved.LoadBalancer, tg *owners.TargetGroups, u *draft.Usage, f *draft.Finalizers, albs *targetgroups.Attachments, keys owners.LiveKeys) *Set {
+	return &Set{tg.Draft, main, tg, u, f, albs, keys, map[*resolved.Listener]*planner{}}
 }
 
-func (s *Set) planner(l *resolved.Listener, groups map[string][]plan.StepID) *planner {
-	return &planner{traffic.New(s.groups), s.usage, s.finalizers, s.keys, s.opened, groups, l}
+// Resolve decides how the listeners of a load balancer come from what is live to what is desired: weights of target groups,
+// priorities of rules, and what waits.
+func (s *Set) Resolve(lb *resolved.LoadBalancer) {
+	for _, last := range []bool{false, true} { // those that redirect everything
+		for i := range lb.Listeners {
+			if l := &lb.Listeners[i]; l.Make && l.RedirectsAll == last {
+				p := s.planner(l)
+				p.resolve()
+				s.resolved[l] = p
+			}
+		}
+	}
+}
+
+func (s *Set) planner(l *resolved.Listener) *planner {
+	return &planner{Traffic: traffic.New(s.groups), Usage: s.usage, Finalizers: s.finalizers, keys: s.keys, l: l}
 }
 
 // RemoveForeignMembers deletes rules of a retained listener that are no retained object's.
 func (s *Set) RemoveForeignMembers(l *resolved.Listener) {
-	s.planner(l, nil).removeForeignMembers(nil)
+	s.planner(l).removeForeignMembers(nil)
 }
 
 // Plan makes the listeners of a load balancer fit in ascending order of their ports. after are
-// the steps that make the load balancer, and what has to be there before its first listener. It returns listeners to be
-// deleted once nothing leads to them any more.
-func (s *Set) Plan(lb *resolved.LoadBalancer, after []plan.StepID, groups map[string][]plan.StepID) (postponed []observed.Listener) {
+// the steps that make the load balancer, and what has to be there before its first listener; opened are those that open
+// ports, groups those that make target groups. It returns listeners to be deleted once nothing leads to them any more.
+func (s *Set) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[int32]plan.StepID, groups map[string][]plan.StepID) (postponed []observed.Listener) {
 	from := len(s.Draft.Plan.Steps)
 	postponed = s.deleteSurplus(lb, after)
 	for i := range lb.Listeners {
 		if l := &lb.Listeners[i]; l.Make && !l.RedirectsAll {
-			s.planner(l, groups).plan(after)
+			s.resolved[l].plan(after, opened, groups)
 		}
 	}
 	// A listener that redirects everything comes after the one to which it sends the clients.
 	for i := range lb.Listeners {
 		if l := &lb.Listeners[i]; l.Make && l.RedirectsAll {
-			s.planner(l, groups).plan(append(slices.Clone(after), s.stepsOf(lb, redirectPort(l.Defaults))...))
+			s.resolved[l].plan(append(slices.Clone(after), s.stepsOf(lb, redirectPort(l.Defaults))...), opened, groups)
 		}
 	}
 	for i := range lb.Listeners {
-		s.planner(&lb.Listeners[i], groups).removeForeignMembers(after)
+		s.planner(&lb.Listeners[i]).removeForeignMembers(after)
 	}
 	s.TakeTurns(lb.Shares, from)
 	rules.NewPlaces(s.groups, s.finalizers, s.keys, lb).PlanLate(groups)

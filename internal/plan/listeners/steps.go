@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
@@ -65,20 +66,43 @@ type planner struct {
 	opened map[int32]plan.StepID    // steps that open ports
 	groups map[string][]plan.StepID // steps that make target groups
 	l      *resolved.Listener
+
+	// plain is the live listener as it is before it serves TLS, which comes first; nil if it does not change in this way.
+	plain *observed.Listener
+	// last reports whether it stops to serve TLS when its rules are changed.
+	last  bool
+	rules *rules.Rollout
+}
+
+// resolve decides what the listener and its rules do now, on the way from what is live to what is desired.
+func (p *planner) resolve() {
+	p.last = plainLast(p.l)
+	if p.l.Live != nil {
+		p.secureFirst()
+		p.resolveDefault()
+	}
+	p.rules = rules.Resolve(p.Traffic, p.Usage, p.Finalizers, p.keys, p.l)
+}
+
+// settings are those to be set in the end.
+func (p *planner) settings() plan.ListenerSettings {
+	out := plan.ListenerSettings{Port: p.l.Desired.Port, Protocol: p.l.Desired.Protocol(), Default: p.l.Defaults}
+	if t := p.l.Desired.TLS; t != nil {
+		out.Policy, out.ALPN, out.Certificate, out.MutualAuth = t.Policy, p.alpn(), p.l.Certs.Default, p.l.Mutual
+	}
+	return out
 }
 
 // plan makes the listener fit after the steps that make its load balancer.
-func (p *planner) plan(lb []plan.StepID) []plan.StepID {
+func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups map[string][]plan.StepID) []plan.StepID {
+	p.opened, p.groups = opened, groups
 	a := p.l.Address()
 	tags := p.Tags(a.ID, p.l.Desired.Tags)
-	settings := plan.ListenerSettings{Port: p.l.Desired.Port, Protocol: p.l.Desired.Protocol(), Default: p.l.Defaults}
-	if t := p.l.Desired.TLS; t != nil {
-		settings.Policy, settings.ALPN, settings.Certificate, settings.MutualAuth = t.Policy, p.alpn(), p.l.Certs.Default, p.l.Mutual
-	}
+	settings := p.settings()
 	var steps []plan.StepID
 	var made []plan.StepID // the listener itself, for everything on it
-	final, last := settings, plainLast(p.l)
-	if last {
+	final := settings
+	if p.last {
 		settings.Protocol, settings.Policy, settings.ALPN = p.l.Live.Protocol, p.l.Live.Policy, p.l.Live.ALPN
 		settings.Certificate, settings.MutualAuth = p.l.Live.Certificate, p.l.Live.MutualAuth
 	}
@@ -118,13 +142,9 @@ func (p *planner) plan(lb []plan.StepID) []plan.StepID {
 		}
 		return p.modifyListener(settings, append(slices.Clone(lb), after...))
 	}
-	if p.l.Live != nil && !p.l.Network() {
-		p.resolveDefault()
-	}
-	rules := rules.Rollout{Traffic: p.Traffic, Usage: p.Usage, Finalizers: p.Finalizers, Keys: p.keys, L: p.l}
-	steps = append(steps, rules.Plan(made, p.groups, middle)...)
-	if last {
-		steps = append(steps, p.changeProtocol(final, steps))
+	steps = append(steps, p.rules.Plan(made, p.groups, middle)...)
+	if p.last {
+		steps = append(steps, p.changeProtocol(p.l.Live.Protocol, final, steps))
 	}
 	return append(steps, p.removeCertificates(a, append(made, certificates...))...)
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/listeners"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/loadbalancers"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/replacement"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
@@ -17,7 +16,6 @@ import (
 type differ struct {
 	*Resolved
 	loadBalancers *loadbalancers.Planner
-	listeners     *listeners.Set
 	replacements  *replacement.Planner
 	// postponed are ALB listeners to be deleted once nothing leads to them any more.
 	postponed []observed.Listener
@@ -26,6 +24,7 @@ type differ struct {
 // diff adds the steps to the plan of what is resolved.
 func diff(r *Resolved) {
 	d := &differ{Resolved: r, loadBalancers: loadbalancers.NewPlanner(r.Draft, r.usage, r.albs)}
+	d.replacements = replacement.NewPlanner(r.traffic, r.usage, r.albs, d.loadBalancers, r.listeners)
 	r.finalizers.Claim(r.Steps)
 	r.certificates.Order()
 	switch r.outcome {
@@ -58,13 +57,12 @@ func (d *differ) serve() {
 	first, claims := d.finalizers.Holders(), len(d.Plan.Steps)
 	sg := d.securityGroups.PlanManaged(first)
 	backend := d.securityGroups.PlanBackend(first)
-	d.useListeners()
 	lb := d.planLoadBalancer(append(slices.Clone(first), append(sg, backend...)...))
 	if d.lb.Live != nil {
 		lb = first // nothing that is made for one member waits for what concerns all of them
 	}
 	groups := d.targets.PlanTargetGroups(lb, append(sg, backend...))
-	d.postponed = d.listeners.Plan(&d.lb, append(slices.Clone(lb), d.addOns.GuardFirst()...), groups)
+	d.postponed = d.listeners.Plan(&d.lb, append(slices.Clone(lb), d.addOns.GuardFirst()...), d.securityGroups.Opened, groups)
 	if len(d.lb.Predecessors) > 0 {
 		d.addOns.Plan() // the new load balancer has them before it serves
 	}
@@ -83,12 +81,6 @@ func (d *differ) serve() {
 	d.WaitLater()
 }
 
-// useListeners makes ready what plans listeners, once it is known which steps open their ports.
-func (d *differ) useListeners() {
-	d.listeners = listeners.NewSet(&d.lb, d.groups, d.usage, d.finalizers, d.albs, d.keys, d.securityGroups.Opened)
-	d.replacements = replacement.NewPlanner(d.traffic, d.usage, d.albs, d.loadBalancers, d.listeners)
-}
-
 // planLoadBalancer makes the load balancer of the stack, and deletes those that the stack does not keep.
 // It returns the steps after which there is one.
 func (d *differ) planLoadBalancer(after []plan.StepID) []plan.StepID {
@@ -105,7 +97,6 @@ func (d *differ) planLoadBalancer(after []plan.StepID) []plan.StepID {
 // retain removes what is not retained of a stack without an accepted member: other listeners, and rules of others on
 // those that are retained.
 func (d *differ) retain() {
-	d.useListeners()
 	for _, l := range d.lb.Live.Listeners {
 		i := slices.IndexFunc(d.lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == l.Port })
 		if i < 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/certificates"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/listeners"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/loadbalancers"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/replacement"
@@ -40,6 +41,7 @@ type Resolved struct {
 	traffic        *traffic.Traffic
 	keys           owners.LiveKeys
 	held           *owners.Retention
+	listeners      *listeners.Set
 	certificates   *certificates.Managed
 	addOns         *addons.AddOns
 	securityGroups *securitygroups.SecurityGroups
@@ -104,6 +106,7 @@ func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 	r.targets = targetgroups.NewPlanner(r.groups, r.finalizers, r.albs, &r.lb, &r.frontend)
 	r.traffic = traffic.New(r.groups)
 	r.held = owners.NewRetention(r.groups, r.keys)
+	r.listeners = listeners.NewSet(&r.lb, r.groups, r.usage, r.finalizers, r.albs, r.keys)
 	r.certificates = certificates.NewManaged(d, r.finalizers)
 	r.matchLive()
 	r.addOns = &addons.AddOns{Draft: d, Live: r.lb.Live}
@@ -126,6 +129,10 @@ func (r *Resolved) settle(want model.Stack) {
 		reportScheme(r.Draft, want)
 		r.certificates.Resolve()
 		r.choose()
+		if !r.Want.Held.Creation {
+			r.listeners.Resolve(&r.lb)
+			r.listeners.Resolve(&r.frontend)
+		}
 	}
 }
 

@@ -10,14 +10,14 @@ import (
 
 // makeRoom moves rules up that stand at the very end of what AWS takes, in their order, so that
 // others have room below them. A run that was interrupted may have left them there on their way out.
-// What follows is planned for the rules as they stand then.
-func (ro *Rollout) makeRoom(after []plan.StepID) []plan.StepID {
+// What follows is decided for the rules as they stand then.
+func (ro *Rollout) makeRoom() {
 	if ro.L.Live == nil || len(ro.L.Live.Rules) == 0 || ro.L.Desired.OrderHeld != 0 {
-		return nil
+		return
 	}
 	rules := slices.Clone(ro.L.Live.Rules)
 	if int(rules[len(rules)-1].Priority)+len(ro.L.Rules) <= TopPriority-len(rules) {
-		return nil
+		return
 	}
 	to := map[plan.Address]int32{}
 	next := int32(stagePriority)
@@ -30,13 +30,19 @@ func (ro *Rollout) makeRoom(after []plan.StepID) []plan.StepID {
 			next++
 		}
 	}
-	if len(to) == 0 {
+	if len(to) > 0 {
+		ro.room, ro.L.Live = to, withRules(ro.L.Live, rules)
+	}
+}
+
+// planRoom moves the rules for which others have no room.
+func (ro *Rollout) planRoom(after []plan.StepID) []plan.StepID {
+	if len(ro.room) == 0 {
 		return nil
 	}
-	ro.L.Live = withRules(ro.L.Live, rules)
 	a := ro.L.Address()
 	return []plan.StepID{ro.Add(plan.Step{
-		ID: plan.NewStepID("room", a), Address: a, Verb: plan.Update, Do: plan.SetPriorities{Priorities: to},
+		ID: plan.NewStepID("room", a), Address: a, Verb: plan.Update, Do: plan.SetPriorities{Priorities: ro.room},
 		Changes: []plan.Change{{Path: "priorities", To: fmt.Sprintf("%d and below", stagePriority)}},
 		Why:     "there is no room below the last rule", After: slices.Clone(after), Blames: ro.L.Desired.Members,
 	})}

@@ -221,7 +221,8 @@ func (s *ruleSet) interferes(i int32, ordered bool) bool {
 	return found
 }
 
-// Rollout brings the rules of one listener from what is live to what is desired.
+// Rollout is how the rules of one listener come from what is live to what is desired: which live rule each one is or
+// grows out of, what it does now, where it is made, and what waits.
 type Rollout struct {
 	*traffic.Traffic
 	*draft.Usage
@@ -229,30 +230,43 @@ type Rollout struct {
 	Keys owners.LiveKeys
 	L    *resolved.Listener
 	s    *ruleSet
+	// room are the priorities to which live rules move first.
+	room map[plan.Address]int32
+	// modifyLast reports whether changes of actions come last.
+	modifyLast bool
+	// now is the order for now; none where AWS refuses to move rules.
+	now order
+}
+
+// Resolve decides how the rules of a listener come to what is desired.
+func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owners.LiveKeys, l *resolved.Listener) *Rollout {
+	ro := &Rollout{Traffic: t, Usage: u, Finalizers: f, Keys: keys, L: l, modifyLast: true}
+	ro.makeRoom()
+	ro.s = ro.pairRules()
+	ro.stage()
+	if l.Desired.OrderHeld != 0 {
+		ro.keepOrder()
+		ro.keepInPlace()
+		return ro
+	}
+	ro.modifyLast = ro.s.split()
+	ro.stage()
+	var live []observed.Rule
+	if l.Live != nil {
+		live = l.Live.Rules
+	}
+	ro.s.place(live)
+	ro.keepInPlace()
+	ro.now = ro.interim()
+	return ro
 }
 
 // Plan plans the rules after the steps that make the listener and those that make target groups. The
 // steps of middle come when new rules are there and old ones have not gone yet.
 func (ro *Rollout) Plan(listener []plan.StepID, groups map[string][]plan.StepID, middle func(after []plan.StepID) []plan.StepID) []plan.StepID {
-	room := ro.makeRoom(listener)
-	listener = append(slices.Clone(listener), room...)
-	ro.s = ro.pairRules()
-	ro.stage()
-	modifyLast := true
-	if ro.L.Desired.OrderHeld != 0 {
-		ro.keepOrder()
-	} else {
-		modifyLast = ro.s.split()
-		ro.stage()
-		var live []observed.Rule
-		if ro.L.Live != nil {
-			live = ro.L.Live.Rules
-		}
-		ro.s.place(live)
-	}
-	r := rulePlanner{Rollout: ro, listener: listener, groups: groups, steps: room}
-	ro.keepInPlace()
-	if !modifyLast {
+	room := ro.planRoom(listener)
+	r := rulePlanner{Rollout: ro, listener: append(slices.Clone(listener), room...), groups: groups, steps: room}
+	if !ro.modifyLast {
 		r.modify(false)
 	}
 	r.create(r.vacate())
@@ -261,7 +275,7 @@ func (ro *Rollout) Plan(listener []plan.StepID, groups map[string][]plan.StepID,
 	if ro.L.Desired.OrderHeld == 0 {
 		r.reorder()
 	}
-	if modifyLast {
+	if ro.modifyLast {
 		r.modify(true)
 	}
 	r.later()

@@ -196,7 +196,7 @@ func (r *rulePlanner) later() {
 
 // reorder moves the rules to the places that they can have now.
 func (r *rulePlanner) reorder() {
-	order := r.interim()
+	order := r.now
 	now, later := map[plan.Address]int32{}, map[plan.Address]int32{}
 	var wait plan.Wait
 	var after, afterLater []plan.StepID
