@@ -43,7 +43,7 @@ func diff(r *Resolved) {
 		r.reportProtected()
 		r.awaitActive()
 	}
-	r.show()
+	d.show()
 }
 
 // serve plans towards a stack that has a load balancer.
@@ -118,31 +118,31 @@ func (d *differ) release() *release {
 }
 
 // show notes what the status shows.
-func (r *Resolved) show() {
-	r.Plan.Known = r.Known
-	r.Plan.Shown = map[plan.Address]string{}
-	for _, lb := range []*resolved.LoadBalancer{&r.lb, &r.frontend} {
-		if arn := lb.Shows(r.Have); arn != "" {
-			r.Plan.Shown[lb.Address()] = arn
+func (d *differ) show() {
+	d.Plan.Known = d.Known
+	d.Plan.Shown = map[plan.Address]string{}
+	for _, lb := range []*resolved.LoadBalancer{&d.lb, &d.frontend} {
+		if arn := lb.Shows(d.Have); arn != "" {
+			d.Plan.Shown[lb.Address()] = arn
 		}
 	}
-	if old := r.lb.Serving(r.Have); old != nil && !r.lb.Switched {
-		r.Plan.Ports = nil
+	if old := d.lb.Serving(d.Have); old != nil && !d.lb.Switched {
+		d.Plan.Ports = nil
 		for _, l := range old.Listeners {
-			r.Plan.Ports = append(r.Plan.Ports, l.Port)
+			d.Plan.Ports = append(d.Plan.Ports, l.Port)
 		}
 	}
-	if live := r.Have.Live(model.LoadBalancerID); live != nil || r.outcome == served && !r.Want.Held.Creation {
-		r.Plan.LoadBalancers = append(r.Plan.LoadBalancers, r.lb.Address())
+	if live := d.Have.Live(model.LoadBalancerID); live != nil || d.outcome == served && !d.Want.Held.Creation {
+		d.Plan.LoadBalancers = append(d.Plan.LoadBalancers, d.lb.Address())
 	}
-	if r.showsFrontend() {
-		r.Plan.LoadBalancers = append(r.Plan.LoadBalancers, r.frontend.Address())
+	if d.showsFrontend() {
+		d.Plan.LoadBalancers = append(d.Plan.LoadBalancers, d.frontend.Address())
 	}
 }
 
 // showsFrontend reports whether its name is to be shown.
-func (r *Resolved) showsFrontend() bool {
-	return r.Want.FrontendNLB != nil && (r.frontend.Live != nil || len(r.frontend.Predecessors) > 0 || !r.FrontendStays() && !r.Want.Held.Creation)
+func (d *differ) showsFrontend() bool {
+	return d.Want.FrontendNLB != nil && (d.frontend.Live != nil || len(d.frontend.Predecessors) > 0 || !d.FrontendStays() && !d.Want.Held.Creation)
 }
 
 // retains reports whether the plan leaves something live that is not desired as it is: it is held, or waits for what
