@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -63,6 +64,58 @@ func TestAFrontendNLBOfOthersIsNotFrozen(t *testing.T) {
 					if w := warnings(r)[n]; len(w) > 0 {
 						t.Errorf("warnings on victim %s: %q", n, w)
 					}
+				}
+			})
+		})
+	}
+}
+
+// A member whose ports or mapping cannot be read keeps its own ports of the frontend NLB, and none of a listener that
+// the others have given up: neither that listener nor its rules.
+func TestAnUnreadableMappingKeepsNoListenerOfOthers(t *testing.T) {
+	t.Parallel()
+	for name, notes := range map[string][]string{
+		"mapping": {"listen-ports", `[{"HTTP":9000}]`, "frontend-nlb-listener-port-mapping", "x=y"},
+		"ports":   {"listen-ports", "x", "frontend-nlb-listener-port-mapping", "9000=9000"},
+		"both":    {"listen-ports", "x", "frontend-nlb-listener-port-mapping", "x=y"},
+		"order":   {"listen-ports", `[{"HTTP":9000}]`, "frontend-nlb-listener-port-mapping", "9000=9000", "group.order", "first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(shop, pods("web", podAddresses[:3]...), teamShop)
+				member := func(namespace, name string, notes ...string) {
+					r.Apply(inGroup(namespace, name, "alb", name+".example.com", "", append(notes, "group.name", "edge")...))
+				}
+				front := []string{"enable-frontend-nlb", "true", "frontend-nlb-scheme", "internal", "inbound-cidrs", "10.0.0.0/8"}
+				for _, n := range []string{"a", "b"} {
+					member("shop", n, append(front, "listen-ports", `[{"HTTP":80},{"HTTP":8080}]`)...)
+				}
+				member("team", "newcomer", "listen-ports", `[{"HTTP":9000}]`, "frontend-nlb-listener-port-mapping", "9000=9000")
+				settled(t, r)
+				expect(t, "before", "[internal:80 to internal:80 internal:8080 to internal:8080 internal:9000 to internal:9000]", fmt.Sprint(fronts(r)))
+				member("team", "newcomer", notes...)
+				r.Settle(settleFor)
+				expect(t, "while the newcomer cannot be read", "[internal:80 to internal:80 internal:8080 to internal:8080 internal:9000 to internal:9000]", fmt.Sprint(fronts(r)))
+				for _, n := range []string{"a", "b"} {
+					member("shop", n, append(front, "listen-ports", `[{"HTTP":80}]`)...)
+				}
+				r.Settle(settleFor)
+				expect(t, "after the others gave up a port", "[internal:80 to internal:80 internal:9000 to internal:9000]", fmt.Sprint(fronts(r)))
+				state := strings.Join(onlyOf(r, "listener", "rule", "security-group"), "\n")
+				for _, gone := range []string{",8080,", "8080-8080 10.0.0.0/8"} {
+					if strings.Contains(state, gone) {
+						t.Errorf("%q stays:\n%s", gone, state)
+					}
+				}
+				if !strings.Contains(state, "9000-9000 0.0.0.0/0") {
+					t.Errorf("the newcomer's port is not open:\n%s", state)
+				}
+				remove(t, r, "shop", "a")
+				remove(t, r, "shop", "b")
+				r.Settle(settleFor)
+				if state := strings.Join(onlyOf(r, "rule"), "\n"); strings.Contains(state, "a.example.com") || strings.Contains(state, "b.example.com") {
+					t.Errorf("rules of deleted members stay:\n%s", state)
 				}
 			})
 		})

@@ -2,8 +2,10 @@ package harness
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
@@ -89,4 +91,73 @@ func TestABindingThatCannotBeDeletedKeepsNoOtherMember(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Where nothing of the members that remain can be read, the load balancer stays as it is for them. It serves nothing of
+// those that were deleted, whose finalizers go.
+func TestWhoIsDeletedIsNotServedWhereAllOthersAreHeld(t *testing.T) {
+	t.Parallel()
+	for name, notes := range map[string][]string{
+		"order":  {"group.order", "first"},
+		"ports":  {"listen-ports", "x"},
+		"scheme": {"scheme", "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(victims(r, "alb", "group.name", "edge")...)
+				member := func(notes ...string) string {
+					return inGroup("team", "newcomer", "alb", "team.example.com", "", append(notes, "group.name", "edge")...)
+				}
+				r.Apply(member(), strings.Replace(inGroup("shop", "c", "alb", "c.example.com", "", "group.name", "edge"), "  rules:", "  defaultBackend: {service: {name: web, port: {number: 80}}}\n  rules:", 1))
+				settled(t, r)
+				r.Apply(member(notes...))
+				r.Settle(settleFor)
+				expect(t, "the default backend before", "shop/c-web:80", reached(r, "application", 80, "other.example.com", "/"))
+				for _, n := range []string{"a", "b", "c"} {
+					remove(t, r, "shop", n)
+				}
+				r.Settle(settleFor)
+				for _, host := range []string{"a", "b", "c", "other"} {
+					expect(t, host, "dataplane.FixedResponse", reached(r, "application", 80, host+".example.com", "/"))
+				}
+				expect(t, "the member that remains", "team/newcomer-web:80", reached(r, "application", 80, "team.example.com", "/"))
+				for _, n := range []string{"a", "b", "c"} {
+					if !r.gone(cluster.KindIngress, "shop", n) {
+						t.Errorf("Ingress shop/%s hangs: %v", n, warnings(r))
+					}
+				}
+				r.Emulator.Calls().Reset()
+				r.Settle(settleFor)
+				if n := r.Emulator.Calls().Mutating(); n > 0 {
+					t.Errorf("%d changes later: %v", n, r.Emulator.Calls().Counts())
+				}
+				r.Apply(member())
+				settled(t, r)
+				if state := strings.Join(onlyOf(r, "target-group"), "\n"); strings.Contains(state, "shop/") {
+					t.Errorf("left behind:\n%s", state)
+				}
+			})
+		})
+	}
+}
+
+// The same for Services that share a load balancer: the ports of one that was deleted are closed.
+func TestAServiceThatIsDeletedIsNotServedWhereAllOthersAreHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{})
+		r.Apply(pods("web", podAddresses[0]), pods("mail", podAddresses[1]), sharing("web", "10", sharesPublic, portOf("443")), sharing("mail", "12", sharesPublic, portOf("25")))
+		r.during(20 * time.Minute)
+		expect(t, "mail before", "shop/mail:25", reached(r, "network", 25, "", ""))
+		r.Apply(sharing("web", "10", sharesPublic+lbAnnotation+"scheme: outside", portOf("443")))
+		r.during(10 * time.Minute)
+		r.drop(cluster.KindService, "shop", "mail")
+		r.during(20 * time.Minute)
+		expect(t, "mail", "refused", reached(r, "network", 25, "", ""))
+		expect(t, "web", "shop/web:443", reached(r, "network", 443, "", ""))
+		if !r.gone(cluster.KindService, "shop", "mail") {
+			t.Error("the Service hangs")
+		}
+	})
 }

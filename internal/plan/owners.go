@@ -17,14 +17,14 @@ import (
 // stack that carry the object's tag. Tags are written by the controller alone, which finalizers,
 // labels and status are not.
 func OwnedBy(have observed.Stack, ref finding.Ref, actions []model.Action) bool {
-	return AreOf(ownersOf(have, actions), ref)
+	return AreOf(OwnersOf(have, actions), ref)
 }
 
 // OwnerNamespace is the namespace to target groups of whose objects alone actions forward, "" if there is
 // none.
 func OwnerNamespace(have observed.Stack, actions []model.Action) string {
 	owner := ""
-	for i, id := range ownersOf(have, actions) {
+	for i, id := range OwnersOf(have, actions) {
 		namespace, _, ok := strings.Cut(id, "/")
 		if !ok || i > 0 && namespace != owner {
 			return ""
@@ -34,9 +34,9 @@ func OwnerNamespace(have observed.Stack, actions []model.Action) string {
 	return owner
 }
 
-// ownersOf are the resource ids of the target groups to which actions forward. One that is not of the
+// OwnersOf are the resource ids of the target groups to which actions forward. One that is not of the
 // stack has an empty id.
-func ownersOf(have observed.Stack, actions []model.Action) []string {
+func OwnersOf(have observed.Stack, actions []model.Action) []string {
 	var out []string
 	for _, a := range actions {
 		f, ok := a.(model.Forward)

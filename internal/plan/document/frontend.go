@@ -58,12 +58,11 @@ func (d *Describer) FrontNLB() {
 			TargetARN: loadBalancerToken(model.LoadBalancerID), TargetPort: group.Port,
 		}
 	}
-	if live == nil || !d.Want.Held.FrontendPorts {
+	if live == nil {
 		return
 	}
 	for i := range live.Listeners {
-		l := &live.Listeners[i]
-		if !slices.ContainsFunc(w.Listeners, func(x model.Listener) bool { return x.Port == l.Port }) {
+		if l := &live.Listeners[i]; slices.Contains(d.Frontend.HeldPorts, l.Port) {
 			d.liveListener(naming.FrontendListenerID(l.Port), model.FrontendNLBID, l)
 		}
 	}

@@ -82,11 +82,12 @@ func (s *Set) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[in
 // deleteSurplus deletes those that no object asks for. One of an ALB that a target group leads to goes
 // later, when nothing leads there any more.
 func (s *Set) deleteSurplus(lb *resolved.LoadBalancer, after []plan.StepID) (postponed []observed.Listener) {
-	if lb.Live == nil || lb.IsFrontend() && s.Want.Held.FrontendPorts {
+	if lb.Live == nil {
 		return nil
 	}
 	for _, l := range lb.Live.Listeners {
 		switch {
+		case slices.Contains(lb.HeldPorts, l.Port):
 		case slices.ContainsFunc(lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == l.Port }):
 		case !lb.IsFrontend() && s.albs.LeadsTo(lb.Live, l.Port):
 			postponed = append(postponed, l)

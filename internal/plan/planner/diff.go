@@ -29,9 +29,9 @@ func diff(r *Resolved) {
 	r.certificates.Order()
 	switch r.outcome {
 	case stays:
-		// Nothing is made. Members that left need not wait for the others.
+		// Nothing is made. Members that left need not wait for the others, and serve nothing.
 		if len(r.Want.Members) > 0 {
-			d.release().all(r.finalizers.Holders())
+			d.release().all(append(d.removeDeparted(), r.finalizers.Holders()...))
 		}
 	case retained:
 		d.retain()

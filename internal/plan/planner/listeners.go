@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/certificates"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
@@ -46,6 +47,37 @@ func (r *Resolved) resolveFrontendListeners() {
 		_, _, l.Make = r.leads(w)
 		r.frontend.Listeners = append(r.frontend.Listeners, l)
 	}
+}
+
+// resolveHeldFrontendPorts settles which live ports may be those of a member whose mapping cannot be read. A member
+// maps to ports on which it listens, so a port that leads to no listener that stays belongs to no member.
+func (r *Resolved) resolveHeldFrontendPorts() {
+	if r.frontend.Live == nil || !r.Want.Held.FrontendPorts {
+		return
+	}
+	for _, l := range r.frontend.Live.Listeners {
+		if !slices.ContainsFunc(r.frontend.Desired.Listeners, func(w model.Listener) bool { return w.Port == l.Port }) && r.leadsToStaying(l) {
+			r.frontend.HeldPorts = append(r.frontend.HeldPorts, l.Port)
+			r.usage.Keep(l.Default)
+		}
+	}
+}
+
+// leadsToStaying reports whether a live port of the frontend NLB leads to a listener of the ALB that stays, or may do so.
+func (r *Resolved) leadsToStaying(l observed.Listener) bool {
+	to := equal.ForwardOf(l.Default)
+	if to == nil {
+		return false
+	}
+	for _, g := range to.Groups {
+		targets, known := r.albs.ALBTargets(g.Group.ARN)
+		if !known || slices.ContainsFunc(targets, func(t observed.Target) bool {
+			return slices.ContainsFunc(r.lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == t.Port })
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // leads finds the listener of the ALB and the target group of a port; false if there is nothing to

@@ -144,6 +144,7 @@ func (r *Resolved) choose() {
 	if r.frontend.Desired != nil && !r.Want.Held.Frontend {
 		loadbalancers.ResolveLoadBalancer(r.Draft, &r.frontend, r.lb.Groups)
 		r.resolveFrontendListeners()
+		r.resolveHeldFrontendPorts()
 	}
 	if r.lb.Live == nil && !r.serves() {
 		r.Want.Held.Creation = true

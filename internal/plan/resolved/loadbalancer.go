@@ -35,6 +35,8 @@ type LoadBalancer struct {
 	Shares    map[string]draft.Share // of its rules, by namespace
 	// Withdrawn are ports whose listeners must not serve any more, as their only certificate is another's.
 	Withdrawn []int32
+	// HeldPorts are live ports of a frontend NLB that stay although no member is known to ask for them.
+	HeldPorts []int32
 	replacement
 
 	// SubnetChoices and groupsKept note how subnets and security groups were found.

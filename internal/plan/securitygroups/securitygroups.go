@@ -247,8 +247,11 @@ func carries(listener, rule string) bool {
 
 // opensFrontend reports whether a rule opens a live port of it that stays although it is not desired.
 func (sg *SecurityGroups) opensFrontend(r model.IngressRule) bool {
-	return sg.Frontend.Live != nil && (sg.FrontendStays() || sg.Want.FrontendNLB != nil && sg.Want.Held.FrontendPorts) &&
-		slices.ContainsFunc(sg.Frontend.Live.Listeners, func(l observed.Listener) bool { return l.Port == r.From && l.Port == r.To })
+	if r.From != r.To || sg.Frontend.Live == nil {
+		return false
+	}
+	return slices.Contains(sg.Frontend.HeldPorts, r.From) ||
+		sg.FrontendStays() && slices.ContainsFunc(sg.Frontend.Live.Listeners, func(l observed.Listener) bool { return l.Port == r.From })
 }
 
 func ruleChanges(authorize, revoke []model.IngressRule) []plan.Change {

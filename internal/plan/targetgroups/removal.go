@@ -121,7 +121,7 @@ func (r *Removal) remove(g observed.TargetGroup, bindings []*observed.Binding, a
 // removeALB deletes a target group of type alb that nothing uses any more, when its target has
 // gone.
 func (r *Removal) removeALB(g observed.TargetGroup, after []plan.StepID) {
-	if r.FrontendStays() || r.Want.FrontendNLB != nil && r.Want.Held.FrontendPorts {
+	if r.FrontendStays() {
 		return
 	}
 	targets, known := r.albs.ALBTargets(g.ARN)
