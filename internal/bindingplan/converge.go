@@ -83,7 +83,7 @@ func (p *planner) converge() {
 			}
 			p.findings.Add(g.ignored(p.Stored)...)
 		}
-		p.moveTargets(p.comparisonAge())
+		mover{p}.moveTargets(p.comparisonAge())
 	}
 }
 

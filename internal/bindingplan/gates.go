@@ -31,9 +31,12 @@ type showing struct {
 	stuck bool
 }
 
+// gates is what the facts say of the pods that wait for the readiness gate.
+type gates struct{ *Facts }
+
 // showHealth plans the conditions of the pods that wait for the gate: how their targets are, or why there are none. It
 // returns for how long the latest of them has waited.
-func (f *Facts) showHealth(steps *[]Step, matched []targets.Pair, registered []targets.Endpoint, left []unregistered) time.Duration {
+func (f gates) showHealth(steps *[]Step, matched []targets.Pair, registered []targets.Endpoint, left []unregistered) time.Duration {
 	waiting := noGate
 	for _, s := range f.showings(matched, registered, left) {
 		shown, since, ok := targets.Shown(s.pod, f.gate())
@@ -52,7 +55,7 @@ func (f *Facts) showHealth(steps *[]Step, matched []targets.Pair, registered []t
 }
 
 // setGate plans the gate's condition of a pod, unless it shows it already.
-func (f *Facts) setGate(steps *[]Step, s showing, why string) {
+func (f gates) setGate(steps *[]Step, s showing, why string) {
 	shown, since, ok := targets.Shown(s.pod, f.gate())
 	if ok && shown == s.want {
 		return
@@ -66,7 +69,7 @@ func (f *Facts) setGate(steps *[]Step, s showing, why string) {
 
 // showings has each pod with the gate once. A pod with several targets is ready when all of them are
 // healthy.
-func (f *Facts) showings(matched []targets.Pair, registered []targets.Endpoint, left []unregistered) []showing {
+func (f gates) showings(matched []targets.Pair, registered []targets.Endpoint, left []unregistered) []showing {
 	var out []showing
 	at := map[string]int{}
 	add := func(s showing) {
@@ -96,22 +99,17 @@ func (f *Facts) showings(matched []targets.Pair, registered []targets.Endpoint, 
 }
 
 // conditionOf is what the pod of a target is to show.
-func (f *Facts) conditionOf(m targets.Pair) targets.Condition {
+func (f gates) conditionOf(m targets.Pair) targets.Condition {
 	shown, _, _ := targets.Shown(m.Endpoint.Pod, f.gate())
-	if targets.NotInUse(m.Target) && shown.Status != corev1.ConditionTrue && f.unforwarded() {
+	if targets.NotInUse(m.Target) && shown.Status != corev1.ConditionTrue && f.Forwards.none() {
 		return targets.Unserved
 	}
 	return targets.ConditionOf(m.Target, shown)
 }
 
-// unforwarded reports whether AWS has said that no load balancer uses the target group.
-func (f *Facts) unforwarded() bool {
-	return f.Forwards != nil && f.Forwards.Failure == nil && !f.Forwards.Is
-}
-
 // unserved reports whether a pod waits although AWS has not checked targets of the group for some time. That is read from
 // the pods, those whose gates were opened for it included, so that a rollout waits once and not for each pod.
-func (f *Facts) unserved(matched []targets.Pair) bool {
+func (f gates) unserved(matched []targets.Pair) bool {
 	if targets.IsInstance(f.Described) {
 		return false
 	}
@@ -141,7 +139,7 @@ func (r *reporter) explainWaiting() {
 	}
 	for _, pod := range r.GatedPods {
 		if shown, _, _ := targets.Shown(pod, r.gate()); shown.Status != corev1.ConditionTrue {
-			r.setGate(&r.Steps, showing{pod: pod, want: closed(why)}, "")
+			gates{r.Facts}.setGate(&r.Steps, showing{pod: pod, want: closed(why)}, "")
 		}
 	}
 }
@@ -167,11 +165,11 @@ func (r *reporter) explainMissingEndpoints() {
 			r.again(wait, "pods may become endpoints")
 			continue
 		}
-		r.setGate(&r.Steps, showing{pod: pod, want: closed(r.endpointMissing())}, "")
+		gates{r.Facts}.setGate(&r.Steps, showing{pod: pod, want: closed(gates{r.Facts}.endpointMissing())}, "")
 	}
 }
 
-func (f *Facts) endpointMissing() finding.Finding {
+func (f gates) endpointMissing() finding.Finding {
 	out := finding.Finding{Reason: finding.EndpointMissing}
 	if targets.IsInstance(f.Described) {
 		out.Message = "nodes are registered in the target group, not pods"

@@ -77,7 +77,7 @@ func (p *planner) cleanUp(why string) bool {
 // release lets pods go that wait for a target group that nothing fills any more.
 func (p *planner) release(why string) {
 	for _, pod := range p.GatedPods {
-		p.setGate(&p.Steps, showing{pod: pod, want: targets.Released}, why)
+		gates{p.Facts}.setGate(&p.Steps, showing{pod: pod, want: targets.Released}, why)
 	}
 }
 

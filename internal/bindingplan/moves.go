@@ -28,9 +28,12 @@ type comparison struct {
 	diff targets.Diff
 }
 
+// mover is the part of a planner that changes targets.
+type mover struct{ *planner }
+
 // moveTargets brings the target group to the endpoints: rules first, then new targets, then the old ones out. A
 // maxAge above zero compares with what was read from AWS no longer ago, and zero with what is remembered.
-func (p *planner) moveTargets(maxAge time.Duration) {
+func (p mover) moveTargets(maxAge time.Duration) {
 	age := HealthAge
 	switch {
 	case maxAge > 0:
@@ -46,7 +49,7 @@ func (p *planner) moveTargets(maxAge time.Duration) {
 	if ok := p.retain(m) && p.deselected(m); !ok {
 		return
 	}
-	if p.Forwards == nil && p.unserved(m.Matched) {
+	if p.Forwards == nil && (gates{p.Facts}).unserved(m.Matched) {
 		p.ask(AskForwards{})
 		return
 	}
@@ -54,7 +57,7 @@ func (p *planner) moveTargets(maxAge time.Duration) {
 		p.afterAttempt(m)
 		return
 	}
-	try := p.tryable(m.Register)
+	try := p.Memory.tryable(m.Register, p.Now)
 	if len(try) > 0 && !targets.IsInstance(p.Described) && p.Network == nil {
 		p.ask(AskNetwork{try})
 		return
@@ -64,7 +67,7 @@ func (p *planner) moveTargets(maxAge time.Duration) {
 	if len(was) > 0 {
 		p.do(Deregister{Targets: was}, "a new target has the same address and port")
 	}
-	m.attempt = p.refusedBefore(m.Register)
+	m.attempt = p.Memory.refusedBefore(m.Register, p.Now)
 	if len(p.Memory.Refused) > 0 {
 		p.do(KeepRefusals{m.Register}, "")
 	}
@@ -76,11 +79,11 @@ func (p *planner) moveTargets(maxAge time.Duration) {
 }
 
 // prepare does what has to be done before targets are changed.
-func (p *planner) prepare(m *moves, maxAge time.Duration) {
+func (p mover) prepare(m *moves, maxAge time.Duration) {
 	p.do(NoteRegistered{m.Stay()}, "")
 	p.do(SyncRules{Keeps: len(m.retained) > 0, MaxAge: maxAge}, "")
 	pending := !targets.IsInstance(p.Described) && slices.ContainsFunc(m.Matched, func(x targets.Pair) bool {
-		return targets.Gated(x.Endpoint.Pod, p.gate()) && p.conditionOf(x).Status != corev1.ConditionTrue
+		return targets.Gated(x.Endpoint.Pod, p.gate()) && gates{p.Facts}.conditionOf(x).Status != corev1.ConditionTrue
 	})
 	if m.Empty() && len(m.retained) == 0 && !pending {
 		p.do(SetCheckpoint{IfRulesMissing: true}, "")
@@ -97,12 +100,12 @@ func (p *planner) prepare(m *moves, maxAge time.Duration) {
 }
 
 // finish ends a plan that changes targets.
-func (p *planner) finish(m *moves) {
+func (p mover) finish(m *moves) {
 	p.moves, p.end = m, withTargets
 }
 
 // afterAttempt goes on after some targets could not be registered.
-func (p *planner) afterAttempt(m *moves) {
+func (p mover) afterAttempt(m *moves) {
 	_, old := replaced(m.Diff)
 	m.attempt = p.Attempt
 	p.drop(m, old)
@@ -121,25 +124,9 @@ func (p *planner) afterAttempt(m *moves) {
 	p.finish(m)
 }
 
-// and is the attempt with one more refusal.
-func (a *Attempt) and(r Refusal) *Attempt {
-	out := Attempt{}
-	if a != nil {
-		out = *a
-	}
-	out.Refused = append(slices.Clone(out.Refused), r)
-	out.Failed = &r.Run // the same text as before, so that it is not written again
-	return &out
-}
-
-// full reports whether the target group has no room.
-func (a *Attempt) full() bool {
-	return a != nil && a.Failed != nil && a.Failed.Class == failure.Quota
-}
-
 // drop takes the old targets out after the new ones have come; if none of those can come, the old ones that can still
 // serve stay.
-func (p *planner) drop(m *moves, old []*observed.Target) {
+func (p mover) drop(m *moves, old []*observed.Target) {
 	a := m.attempt
 	if a != nil && a.Failed != nil && !a.full() && len(m.Stay())+len(without(m.Register, a.Refused)) == 0 {
 		var ok bool
@@ -185,7 +172,7 @@ func without(all []targets.Endpoint, refused []Refusal) []targets.Endpoint {
 
 // useless leaves out the targets that can still serve: all nodes, and the pods that are ready. The address of a pod
 // that is gone may be another's soon.
-func (p *planner) useless(list []*observed.Target) ([]*observed.Target, bool) {
+func (p mover) useless(list []*observed.Target) ([]*observed.Target, bool) {
 	if targets.IsInstance(p.Described) {
 		return nil, true
 	}
@@ -194,7 +181,7 @@ func (p *planner) useless(list []*observed.Target) ([]*observed.Target, bool) {
 }
 
 // serving are the pods of targets that are ready and not about to go, by address.
-func (p *planner) serving(list []*observed.Target) (map[string]*corev1.Pod, bool) {
+func (p mover) serving(list []*observed.Target) (map[string]*corev1.Pod, bool) {
 	for _, t := range list {
 		if p.Serving == nil || !p.Serving.Asked[t.ID] {
 			p.ask(AskServing{list})
@@ -214,7 +201,7 @@ func (p *planner) serving(list []*observed.Target) (map[string]*corev1.Pod, bool
 // where something follows from its health: whether new targets can take over from old ones, and
 // whether a pod that is not known to be healthy yet may have its gate opened. A target may have
 // become healthy since, and the address may have been another pod's.
-func (p *planner) compare(age time.Duration) (targets.Diff, bool) {
+func (p mover) compare(age time.Duration) (targets.Diff, bool) {
 	if !p.recordAndHealth(age) {
 		return targets.Diff{}, false
 	}
@@ -254,28 +241,28 @@ func (p *planner) recordAndHealth(age time.Duration) bool {
 }
 
 // diff is computed once for the same health.
-func (f *Facts) diff() targets.Diff {
-	if f.compared == nil || f.compared.of != f.Health {
-		d := f.compareTargets()
-		d.Deregister = f.mine(d.Deregister)
-		f.compared = &comparison{f.Health, d}
+func (p mover) diff() targets.Diff {
+	if p.compared == nil || p.compared.of != p.Health {
+		d := p.compareTargets()
+		d.Deregister = p.mine(d.Deregister)
+		p.compared = &comparison{p.Health, d}
 	}
-	return f.compared.diff
+	return p.compared.diff
 }
 
-func (f *Facts) compareTargets() targets.Diff {
-	if targets.IsQUIC(f.Described) {
-		return targets.Compare(f.registrable(), f.Health.Targets, f.Options.MaxTargets)
+func (p mover) compareTargets() targets.Diff {
+	if targets.IsQUIC(p.Described) {
+		return targets.Compare(p.registrable(), p.Health.Targets, p.Options.MaxTargets)
 	}
-	return f.Found.Compare(f.Health.Targets, f.Options.MaxTargets)
+	return p.Found.Compare(p.Health.Targets, p.Options.MaxTargets)
 }
 
 // opensGate reports whether the gate of a pod is to be opened.
-func (p *planner) opensGate(d targets.Diff) bool {
+func (p mover) opensGate(d targets.Diff) bool {
 	return !targets.IsInstance(p.Described) && slices.ContainsFunc(d.Matched, func(m targets.Pair) bool {
 		shown, _, _ := targets.Shown(m.Endpoint.Pod, p.gate())
 		return targets.Gated(m.Endpoint.Pod, p.gate()) && shown.Status != corev1.ConditionTrue &&
-			p.conditionOf(m).Status == corev1.ConditionTrue
+			gates{p.Facts}.conditionOf(m).Status == corev1.ConditionTrue
 	})
 }
 
@@ -284,7 +271,7 @@ func (p *planner) opensGate(d targets.Diff) bool {
 // to. That is so when a Service is turned to other pods at once. An old target serves on only
 // while its pod is there and ready, and no longer than the first checks of the new ones take,
 // however they end; nor where there is no room for both.
-func (p *planner) retain(m *moves) bool {
+func (p mover) retain(m *moves) bool {
 	serving, ok := p.handingOver(m.Diff)
 	if !ok || len(serving) == 0 {
 		return ok
@@ -303,7 +290,7 @@ func (p *planner) retain(m *moves) bool {
 
 // handingOver finds, by address, the pods of the targets to be taken out that could serve on;
 // none if the targets that stay are enough.
-func (p *planner) handingOver(d targets.Diff) (map[string]*corev1.Pod, bool) {
+func (p mover) handingOver(d targets.Diff) (map[string]*corev1.Pod, bool) {
 	if targets.IsInstance(p.Described) || len(d.Over) > 0 || len(d.Deregister) == 0 || len(d.Register)+len(d.Matched) == 0 {
 		return nil, true
 	}
@@ -313,32 +300,4 @@ func (p *planner) handingOver(d targets.Diff) (map[string]*corev1.Pod, bool) {
 		}
 	}
 	return p.serving(d.Deregister)
-}
-
-// tryable are the endpoints that may be sent to AWS now. Otherwise a target that AWS refuses would cost calls with each
-// change of another.
-func (f *Facts) tryable(list []targets.Endpoint) []targets.Endpoint {
-	if len(f.Memory.Refused) == 0 {
-		return list
-	}
-	return slices.DeleteFunc(slices.Clone(list), func(e targets.Endpoint) bool {
-		old, ok := f.Memory.Refused[e.Identity()]
-		return ok && f.Now.Before(old.Until)
-	})
-}
-
-// refusedBefore is what is known of endpoints that are not tried now, nil if all are.
-func (f *Facts) refusedBefore(list []targets.Endpoint) *Attempt {
-	var out *Attempt
-	for _, e := range list {
-		old, ok := f.Memory.Refused[e.Identity()]
-		if !ok || !f.Now.Before(old.Until) {
-			continue
-		}
-		out = out.and(Refusal{[]targets.Endpoint{e}, old.Because, old.Run})
-		if left := old.Until.Sub(f.Now); out.Untried == 0 || left < out.Untried {
-			out.Untried = left
-		}
-	}
-	return out
 }

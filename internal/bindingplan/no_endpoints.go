@@ -26,7 +26,7 @@ func (f *Facts) reportsNoEndpoints() bool {
 const mostDeselected = 5
 
 // deselected finds out whether pods still run that the Service took until now, so that its selector was changed.
-func (p *planner) deselected(m *moves) bool {
+func (p mover) deselected(m *moves) bool {
 	if u := p.Found.NoEndpoints; u == nil || !u.Emptied || len(m.Deregister) == 0 {
 		return true
 	}

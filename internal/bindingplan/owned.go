@@ -34,7 +34,7 @@ func (f *Facts) wanted() map[string]bool {
 }
 
 // record plans the record, unless it is so already.
-func (p *planner) record(want map[string]bool, why string) {
+func (p mover) record(want map[string]bool, why string) {
 	if !p.Record.Recorded || !maps.Equal(p.Record.Identities, want) {
 		p.do(SetRecord{want}, why)
 	}

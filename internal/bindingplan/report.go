@@ -203,7 +203,7 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 	left := r.addUnregistered(m, a)
 	waiting := noGate
 	if !targets.IsInstance(r.Described) {
-		waiting = r.showHealth(&r.Steps, m.Matched, without(m.Register, refused), left)
+		waiting = gates{r.Facts}.showHealth(&r.Steps, m.Matched, without(m.Register, refused), left)
 		r.Pods, r.Reported.Pods = true, true
 	}
 	r.explainMissingEndpoints()
@@ -234,7 +234,7 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 	r.againIf(len(m.Over) > 0, r.Options.Requeue, "the target group has no room")
 	r.againIf(rules.Faulty, LongestBackOff, "")
 	r.againIf(waiting > noGate, r.Options.poll(waiting), "pods wait for their targets to become healthy")
-	idle := r.Forwards != nil && !r.unforwarded()
+	idle := r.Forwards != nil && !r.Forwards.none()
 	r.againIf(idle, LongestBackOff, "pods wait for a load balancer that uses their targets")
 	r.againIf(len(m.retained) > 0, handover, "old targets serve on until new ones are healthy")
 	if r.Waiting || !rules.Done || len(m.Over) > 0 || waiting > noGate || idle || len(m.retained) > 0 || r.Found.Unknown {
