@@ -158,7 +158,7 @@ func (a *AskedRules) take(group string, rules []model.IngressRule) {
 // come, or is about to go, may well be missing for a moment.
 func (o RuleOptions) noteUnclear(a *AskedRules, n targets.Need, f finding.Finding, err error) {
 	to := &a.Findings
-	if errors.Is(err, errNoInterface) && o.Now.Sub(n.ChangedAt) < unseenFor {
+	if errors.Is(err, errNoInterface) && o.Now.Sub(n.ChangedAt) < followsPod {
 		to = &a.Unseen
 	}
 	to.Add(f)

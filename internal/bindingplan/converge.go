@@ -92,7 +92,7 @@ func (p *planner) comparisonAge() time.Duration {
 	switch m := p.Memory; {
 	case m.HasDone && m.Done == p.Want && p.checkpoint() == "":
 		// Someone has taken the checkpoint of an unchanged binding away, which asks for a comparison with AWS.
-		return time.Second
+		return freshAge
 	case m.DueIn <= 0:
 		return p.Options.ResyncAge
 	}

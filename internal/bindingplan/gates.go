@@ -15,14 +15,6 @@ import (
 // latest change of a waiting gate is given, which may be nothing at all.
 const noGate time.Duration = -1
 
-// endpointMissingAfter is how long the containers of a pod have to be ready before its gate says that it is not an
-// endpoint: slices follow pods.
-const endpointMissingAfter = 30 * time.Second
-
-// unservedAfter is how long AWS says of targets that they are not in use before it is asked whether anything forwards to
-// the target group. A listener or rule usually follows its target group within seconds.
-const unservedAfter = 2 * time.Minute
-
 // showing is what the condition of a pod is to say.
 type showing struct {
 	pod  *corev1.Pod
@@ -161,7 +153,7 @@ func (r *reporter) explainMissingEndpoints() {
 		if known[pod.Name] || !ready || pod.DeletionTimestamp != nil || shown.Status == corev1.ConditionTrue {
 			continue
 		}
-		if wait := endpointMissingAfter - r.Now.Sub(since); wait > 0 {
+		if wait := followsPod - r.Now.Sub(since); wait > 0 {
 			r.again(wait, "pods may become endpoints")
 			continue
 		}
@@ -189,10 +181,10 @@ func (f gates) endpointMissing() finding.Finding {
 // gate last changed: targets become healthy within some seconds, or not soon.
 func (o Options) poll(since time.Duration) time.Duration {
 	switch {
-	case since < 20*time.Second:
-		return min(2*time.Second, o.Requeue)
-	case since < time.Minute:
-		return min(5*time.Second, o.Requeue)
+	case since < pollSoonFor:
+		return min(healthSoon, o.Requeue)
+	case since < pollFor:
+		return min(healthLater, o.Requeue)
 	}
 	return o.Requeue
 }

@@ -39,7 +39,7 @@ func (p mover) moveTargets(maxAge time.Duration) {
 	case maxAge > 0:
 		age = 0
 	case p.gatesClosed():
-		age = time.Second
+		age = freshAge
 	}
 	d, ok := p.compare(age)
 	if !ok {
@@ -215,7 +215,7 @@ func (p mover) compare(age time.Duration) (targets.Diff, bool) {
 		return targets.Diff{}, false
 	}
 	d := p.diff()
-	if p.Health.MaxAge <= time.Second {
+	if p.Health.MaxAge <= freshAge {
 		return d, true
 	}
 	serving, ok := p.handingOver(d)
@@ -223,7 +223,7 @@ func (p mover) compare(age time.Duration) (targets.Diff, bool) {
 		return d, false
 	}
 	if len(serving) > 0 || p.opensGate(d) {
-		p.ask(AskHealth{time.Second})
+		p.ask(AskHealth{freshAge})
 		return d, false
 	}
 	return d, true

@@ -7,9 +7,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
-// nodeGroupsFor is how long the security groups of nodes that do not change are taken from memory.
-const nodeGroupsFor = time.Minute
-
 // NodeGroups are the security groups that carry the rules of nodes. They are the same for all bindings with the same
 // selector. A node that comes costs no look at the others: what it adds is added to what is known.
 type NodeGroups struct {

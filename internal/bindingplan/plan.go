@@ -10,28 +10,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
-// How soon a run is repeated.
-const (
-	// LongestBackOff is for what AWS refused and only a change of input corrects.
-	LongestBackOff = 5 * time.Minute
-	lacking        = time.Minute // for a target group that does not exist
-	lackingFor     = time.Hour   // from then on it is looked for at the longest back-off
-	// AbsenceDelay is how long a backend is missing before that is believed.
-	AbsenceDelay = 5 * time.Second
-	// replacedWithin is for how long the targets of a Service that is gone stay, if the stack of the binding is to stay:
-	// longer than the targets of another Service usually take to become healthy.
-	replacedWithin = 5 * time.Minute
-	// handover is how soon it is looked again whether new targets can take over.
-	handover = 2 * time.Second
-	// comeback is for how long no rule is taken away after a binding has disappeared without letting
-	// go, and how often it is looked then whether its group is still in use: it is made again in a moment,
-	// or later, if its definition has to come back first.
-	comeback = time.Minute
-)
-
-// HealthAge is how old a list of targets may be that changes are made from. Our own writes are always in it.
-const HealthAge = 5 * time.Minute
-
 // Plan is what happens to a binding.
 type Plan struct {
 	// Asks are facts that the plan needs; with any, it has no steps yet.

@@ -35,14 +35,6 @@ type Opening struct {
 	Findings, Unseen finding.List
 }
 
-const (
-	// unseenFor is how long after a change of a pod it is normal that AWS does not show its ENI: the change may be
-	// newer than the answer that is kept.
-	unseenFor = 30 * time.Second
-	// unseenAgain is when such an ENI is looked for again.
-	unseenAgain = 3 * time.Second
-)
-
 // OpeningOf is what becomes of the rules that a binding asks for if all steps succeed.
 func OpeningOf(a AskedRules) Opening {
 	return Opening{Done: a.Complete, Faulty: a.Faulty, Findings: a.Findings, Unseen: a.Unseen}
@@ -236,7 +228,7 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 	r.againIf(waiting > noGate, r.Options.poll(waiting), "pods wait for their targets to become healthy")
 	idle := r.Forwards != nil && !r.Forwards.none()
 	r.againIf(idle, LongestBackOff, "pods wait for a load balancer that uses their targets")
-	r.againIf(len(m.retained) > 0, handover, "old targets serve on until new ones are healthy")
+	r.againIf(len(m.retained) > 0, healthSoon, "old targets serve on until new ones are healthy")
 	if r.Waiting || !rules.Done || len(m.Over) > 0 || waiting > noGate || idle || len(m.retained) > 0 || r.Found.Unknown {
 		return
 	}
