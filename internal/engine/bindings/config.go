@@ -67,7 +67,7 @@ type Config struct {
 type Reconciler struct {
 	Config
 	memory *memory
-	rules  *ruleOwner
+	owner  *ruleOwner
 }
 
 // Outcome is what a run brought about.
@@ -94,19 +94,19 @@ type Outcome struct {
 // New returns a Reconciler.
 func New(c Config) *Reconciler {
 	if c.Requeue <= 0 {
-		c.Requeue = 15 * time.Second
+		c.Requeue = defaultRequeue
 	}
 	if c.Resync <= 0 {
 		c.Resync = engine.DefaultResync
 	}
 	if c.FirstLook == 0 {
-		c.FirstLook = 30 * time.Minute
+		c.FirstLook = defaultFirstLook
 	}
 	if c.Targets.Nodes == nil {
 		c.Targets.Nodes = &targets.NodeSets{}
 	}
 	m := newMemory(c)
-	return &Reconciler{Config: c, memory: m, rules: newRuleOwner()}
+	return &Reconciler{Config: c, memory: m, owner: newRuleOwner()}
 }
 
 func (r *Reconciler) viewed(key Key, v *cluster.View) {

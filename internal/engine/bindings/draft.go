@@ -11,7 +11,7 @@ import (
 // Draft makes the plan of a binding and changes nothing. What a process remembers is left out: what has not changed is
 // compared with AWS all the same, and what is missing is taken for missing at once. False: there is no such binding.
 func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Draft, bool, error) {
-	p := &run{r: r, key: key, out: &Outcome{}}
+	p := reader{&run{r: r, key: key, out: &Outcome{}}}
 	f, err := p.facts()
 	if err != nil {
 		return bindingplan.Draft{}, false, err
@@ -37,7 +37,7 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Draft, boo
 			return bindingplan.Draft{}, false, err
 		}
 	}
-	var rules []bindingplan.GroupChange
+	var changes []bindingplan.GroupChange
 	var opening bindingplan.Opening
 	for _, s := range plan.Steps {
 		do, ok := s.Do.(bindingplan.SyncRules)
@@ -45,7 +45,7 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Draft, boo
 			continue
 		}
 		var a bindingplan.AskedRules
-		if rules, a, err = r.draftRules(ctx, key, do.Leaving); err != nil {
+		if changes, a, err = (rules{r}).draft(ctx, key, do.Leaving); err != nil {
 			return bindingplan.Draft{}, false, fmt.Errorf("plan rules: %w", err)
 		}
 		opening = bindingplan.OpeningOf(a).Warned()
@@ -57,7 +57,7 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Draft, boo
 		}
 		more = removal.Steps
 	}
-	return bindingplan.DraftOf(f, first, plan, more, rules, opening), true, nil
+	return bindingplan.DraftOf(f, first, plan, more, changes, opening), true, nil
 }
 
 func hasStep[T bindingplan.Action](steps []bindingplan.Step) bool {

@@ -26,7 +26,7 @@ type entry struct {
 	released bool
 	// departed is the binding as it went while its target group was in use.
 	departed *elbv2.TargetGroupBinding
-	// waitingSince is since when its runs wait for the Services of other bindings, as far as they still may.
+	// waitingSince is since when it waits to leave for the Services of other bindings, as far as it still may.
 	waitingSince time.Time
 
 	registration registration
@@ -164,9 +164,6 @@ func noteLeaving(list []*observed.Target) note {
 	}
 }
 
-// zonesFor is how long it is remembered that AWS wants the zones of a binding's targets.
-const zonesFor = time.Hour
-
 // wantsZones reports whether AWS has asked for the zones of the binding's targets.
 func (e entry) wantsZones(now time.Time) bool {
 	return !e.zonesWanted.IsZero() && now.Sub(e.zonesWanted) < zonesFor
@@ -178,15 +175,7 @@ func noteZonesWanted(e entry, at moment) entry {
 	return e
 }
 
-const (
-	// longestWait is how long runs of a binding take unclear ones for such. Then a Service that is not here does not exist:
-	// who edits bindings all the time does not keep rules from going.
-	longestWait = 30 * time.Second
-	// waitsAgain is after what time they may wait once more.
-	waitsAgain = 5 * time.Minute
-)
-
-// noteWaits is for a run that may have to wait for unclear bindings.
+// noteWaits is for a run that may have to wait for the Services of other bindings.
 func noteWaits(e entry, at moment) entry {
 	if e.waitingSince.IsZero() || at.now.Sub(e.waitingSince) >= waitsAgain {
 		e.waitingSince = at.now
@@ -194,7 +183,7 @@ func noteWaits(e entry, at moment) entry {
 	return e
 }
 
-// mayWait reports whether the runs of a binding may still wait for unclear ones.
+// mayWait reports whether the runs of a binding may still wait for the Services of others.
 func (m *memory) mayWait(key Key) bool {
 	return m.now().Sub(m.note(key, noteWaits).waitingSince) < longestWait
 }

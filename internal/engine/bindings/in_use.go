@@ -12,7 +12,7 @@ import (
 
 // inUse reads whether a load balancer whose owner is to stay sends requests to the target group of a binding that
 // goes.
-func (p *run) inUse(ctx context.Context, b *elbv2.TargetGroupBinding) (bool, error) {
+func (p reader) inUse(ctx context.Context, b *elbv2.TargetGroupBinding) (bool, error) {
 	wanted, err := p.r.wanted(b)
 	if err != nil || !wanted || b.Spec.TargetGroupARN == "" {
 		return false, err

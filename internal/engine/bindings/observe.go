@@ -19,8 +19,11 @@ import (
 // mostReads is how often a plan may ask for more facts. It needs fewer than ten reads.
 const mostReads = 20
 
+// reader is the part of a run that reads facts, and makes plans from them.
+type reader struct{ *run }
+
 // facts are those that every plan begins with.
-func (p *run) facts() (*bindingplan.Facts, error) {
+func (p reader) facts() (*bindingplan.Facts, error) {
 	r := p.r
 	p.v = r.Cluster.View()
 	b, ok := cluster.Get[*elbv2.TargetGroupBinding](p.v, cluster.KindBinding, p.key.Namespace, p.key.Name)
@@ -45,7 +48,7 @@ func (r *Reconciler) planOptions() bindingplan.Options {
 }
 
 // gatedPods are those with the binding's gate that were not released yet.
-func (p *run) gatedPods() ([]*corev1.Pod, error) {
+func (p reader) gatedPods() ([]*corev1.Pod, error) {
 	gate := gateOf(p.key)
 	v := p.r.Cluster.View().Unsubscribed() // not of the run: nothing has to happen when these pods change
 	pods := cluster.List[*corev1.Pod](v, cluster.Query{
@@ -64,7 +67,7 @@ func gateOf(key Key) corev1.PodConditionType {
 
 // resolve reads what AWS knows of the target group and the cluster of the endpoints. The view is registered before the
 // answers count, so that no change is missed.
-func (p *run) resolve(ctx context.Context, f *bindingplan.Facts) error {
+func (p reader) resolve(ctx context.Context, f *bindingplan.Facts) error {
 	p.describe(ctx, f)
 	if f.Undescribed == nil {
 		f.Found = targets.Resolve(p.v, f.Described, p.r.Targets)
@@ -83,7 +86,7 @@ func (p *run) resolve(ctx context.Context, f *bindingplan.Facts) error {
 }
 
 // plan makes a plan, and reads what it asks for.
-func (p *run) plan(ctx context.Context, f *bindingplan.Facts, make func(*bindingplan.Facts) bindingplan.Plan) (bindingplan.Plan, error) {
+func (p reader) plan(ctx context.Context, f *bindingplan.Facts, make func(*bindingplan.Facts) bindingplan.Plan) (bindingplan.Plan, error) {
 	for range mostReads {
 		plan := make(f)
 		if len(plan.Asks) == 0 {
@@ -104,7 +107,7 @@ func (p *run) plan(ctx context.Context, f *bindingplan.Facts, make func(*binding
 }
 
 // watch has the run repeated when one of more objects changes.
-func (p *run) watch(refs []cluster.Ref) {
+func (p reader) watch(refs []cluster.Ref) {
 	if len(refs) == 0 {
 		return
 	}
@@ -115,7 +118,7 @@ func (p *run) watch(refs []cluster.Ref) {
 }
 
 // read reads one fact. It reports whether the facts that were asked for after it are still needed.
-func (p *run) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Ask) (more bool, err error) {
+func (p reader) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Ask) (more bool, err error) {
 	switch a := a.(type) {
 	case bindingplan.AskDescribed:
 		p.describe(ctx, f)
@@ -150,7 +153,7 @@ func (p *run) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Ask)
 }
 
 // describe asks AWS for what the binding leaves open.
-func (p *run) describe(ctx context.Context, f *bindingplan.Facts) {
+func (p reader) describe(ctx context.Context, f *bindingplan.Facts) {
 	if f.Described = f.Stored; !f.ToComplete() {
 		return
 	}
@@ -183,7 +186,7 @@ func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding)
 
 // readGroup reads the target group that the binding is compared with. What cannot be read holds nothing up: AWS checks
 // the targets.
-func (p *run) readGroup(ctx context.Context, f *bindingplan.Facts) *bindingplan.GroupAnswer {
+func (p reader) readGroup(ctx context.Context, f *bindingplan.Facts) *bindingplan.GroupAnswer {
 	g, err := p.groups(f).TargetGroup(ctx, f.Described.Spec.TargetGroupARN, "", fixedAge)
 	if err != nil {
 		return &bindingplan.GroupAnswer{}
@@ -192,7 +195,7 @@ func (p *run) readGroup(ctx context.Context, f *bindingplan.Facts) *bindingplan.
 }
 
 // readHealth reads the registered targets.
-func (p *run) readHealth(ctx context.Context, f *bindingplan.Facts, a bindingplan.AskHealth) {
+func (p reader) readHealth(ctx context.Context, f *bindingplan.Facts, a bindingplan.AskHealth) {
 	arn := f.Described.Spec.TargetGroupARN
 	start := p.r.Now()
 	h, err := p.groups(f).TargetHealth(ctx, arn, a.MaxAge)
@@ -205,7 +208,7 @@ func (p *run) readHealth(ctx context.Context, f *bindingplan.Facts, a bindingpla
 }
 
 // readForwards reads whether any load balancer uses the target group.
-func (p *run) readForwards(ctx context.Context, f *bindingplan.Facts) *bindingplan.Forwards {
+func (p reader) readForwards(ctx context.Context, f *bindingplan.Facts) *bindingplan.Forwards {
 	used, err := p.groups(f).InUse(ctx, f.Described.Spec.TargetGroupARN)
 	out := &bindingplan.Forwards{Is: used}
 	if err != nil {
@@ -215,7 +218,7 @@ func (p *run) readForwards(ctx context.Context, f *bindingplan.Facts) *bindingpl
 }
 
 // readServing reads the pods at the addresses of targets, besides those that are known.
-func (p *run) readServing(known *bindingplan.Serving, a bindingplan.AskServing) (*bindingplan.Serving, error) {
+func (p reader) readServing(known *bindingplan.Serving, a bindingplan.AskServing) (*bindingplan.Serving, error) {
 	out := &bindingplan.Serving{Asked: map[string]bool{}, Pods: map[string]*corev1.Pod{}}
 	if known != nil {
 		maps.Copy(out.Asked, known.Asked)
@@ -232,7 +235,7 @@ func (p *run) readServing(known *bindingplan.Serving, a bindingplan.AskServing) 
 }
 
 // readGone finds the targets that nothing stands for.
-func (p *run) readGone(a bindingplan.AskGone) (*bindingplan.Gone, error) {
+func (p reader) readGone(a bindingplan.AskGone) (*bindingplan.Gone, error) {
 	// The questions are registered before the answers count, so that no change is missed in between.
 	targets.Gone(p.v, p.key.Namespace, a.Targets)
 	p.r.viewed(p.key, p.v)
@@ -245,7 +248,7 @@ func (p *run) readGone(a bindingplan.AskGone) (*bindingplan.Gone, error) {
 
 // readConflict finds another binding that fills the same target group. One that
 // is about to go gives way at once, so that the group does not become empty in between.
-func (p *run) readConflict(ctx context.Context, f *bindingplan.Facts) (*bindingplan.Conflict, error) {
+func (p reader) readConflict(ctx context.Context, f *bindingplan.Facts) (*bindingplan.Conflict, error) {
 	b, w := f.Stored, f.Described
 	if w == nil {
 		w = b
@@ -274,7 +277,7 @@ func withTargetGroup(v *cluster.View, b *elbv2.TargetGroupBinding) []*elbv2.Targ
 }
 
 // readNetwork finds out which addresses are not of the VPC, and where their nodes are.
-func (p *run) readNetwork(ctx context.Context, f *bindingplan.Facts, endpoints []targets.Endpoint) (*bindingplan.Network, error) {
+func (p reader) readNetwork(ctx context.Context, f *bindingplan.Facts, endpoints []targets.Endpoint) (*bindingplan.Network, error) {
 	n := &bindingplan.Network{VPC: f.Described.Spec.VpcID, Zones: map[string]string{}, ZonesWanted: p.r.memory.get(p.key).wantsZones(p.r.Now())}
 	if n.VPC == "" {
 		n.VPC = p.r.VPC

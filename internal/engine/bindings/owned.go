@@ -13,7 +13,7 @@ import (
 )
 
 // readRecord finds out what may be taken out. The record is read past every cache.
-func (p *run) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bool) *bindingplan.Record {
+func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bool) *bindingplan.Record {
 	out := &bindingplan.Record{Leaving: leaving, Shared: f.Stored.Spec.MultiClusterTargetGroup}
 	if out.Shared || leaving {
 		var err error
@@ -73,7 +73,7 @@ func (e notArrived) Error() string {
 }
 
 // RetryAfter is when to look again.
-func (notArrived) RetryAfter() time.Duration { return time.Second }
+func (notArrived) RetryAfter() time.Duration { return arrivesAgain }
 
 // JoinIdentities is the form in which a record is kept.
 func JoinIdentities(list []string) string { return strings.Join(list, ",") }

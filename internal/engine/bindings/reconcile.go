@@ -14,13 +14,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
-// describedAge is how old the description of a target group may be. What is read of it does not
-// change while it is there, but another may be made with its name.
-const describedAge = 20 * time.Minute
-
-// fixedAge is how old it may be where the ARN is known: no two target groups have the same.
-const fixedAge = time.Hour
-
 // run is one run over a binding.
 type run struct {
 	r        *Reconciler
@@ -49,7 +42,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 	defer func() { r.memory.noteKnown(key, noteEnded(err == nil && (out.Idle || out.Deferred))) }() // it may be forgotten
 	p := &run{r: r, key: key, out: &out}
 	start := r.Now()
-	f, err := p.facts()
+	f, err := reader{p}.facts()
 	if err != nil {
 		return out, err
 	}
@@ -67,14 +60,14 @@ func (p *run) reconcile(ctx context.Context, f *bindingplan.Facts) error {
 	case f.Stored.DeletionTimestamp != nil:
 		p.r.viewed(p.key, p.v)
 	default:
-		if err := p.resolve(ctx, f); err != nil {
+		if err := (reader{p}).resolve(ctx, f); err != nil {
 			return err
 		}
 		if waits, err := p.leaveOldGroup(ctx, f); waits || err != nil {
 			return p.removeGone(ctx, f, err)
 		}
 	}
-	plan, err := p.plan(ctx, f, bindingplan.Make)
+	plan, err := reader{p}.plan(ctx, f, bindingplan.Make)
 	if err == nil {
 		err = p.carryOut(ctx, f, &plan)
 	}
@@ -145,7 +138,7 @@ func (p *run) removeGone(ctx context.Context, f *bindingplan.Facts, run error) e
 
 // takeOut carries a plan out that only takes targets out. The failure is nil if they are not there any more.
 func (p *run) takeOut(ctx context.Context, f *bindingplan.Facts, make func(*bindingplan.Facts) bindingplan.Plan) *bindingplan.Failure {
-	plan, err := p.plan(ctx, f, make)
+	plan, err := reader{p}.plan(ctx, f, make)
 	if err != nil {
 		return p.r.failure(err)
 	}

@@ -9,10 +9,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
-// firstRefusal is for how long a target that AWS refuses is not sent again, whatever else changes. It
-// doubles with each refusal, up to bindingplan.LongestBackOff.
-const firstRefusal = 15 * time.Second
-
 // refusedTarget is a target that AWS has refused and would refuse again.
 type refusedTarget struct {
 	bindingplan.RefusedTarget

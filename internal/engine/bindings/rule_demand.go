@@ -16,13 +16,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
-func (r *Reconciler) ruleOptions() bindingplan.RuleOptions {
+func (r rules) options() bindingplan.RuleOptions {
 	return bindingplan.RuleOptions{ClusterName: r.ClusterName, GroupTags: r.GroupTags, Unmerged: r.UnmergedRules, Now: r.Now()}
 }
 
 // rulesAsked finds the security groups of the endpoints of bindings. What it finds is not older than age, if that is above
 // zero.
-func (r *Reconciler) rulesAsked(ctx context.Context, age time.Duration, demands ...bindingplan.Demand) ([]bindingplan.AskedRules, error) {
+func (r rules) asked(ctx context.Context, age time.Duration, demands ...bindingplan.Demand) ([]bindingplan.AskedRules, error) {
 	query := bindingplan.QueryFor(demands...)
 	query.MaxAge = age
 	found, err := r.interfaces(ctx, query)
@@ -32,10 +32,10 @@ func (r *Reconciler) rulesAsked(ctx context.Context, age time.Duration, demands 
 	out := make([]bindingplan.AskedRules, len(demands))
 	for i, d := range demands {
 		if d.Nodes.Len() == 0 {
-			out[i] = bindingplan.RulesAsked(d, found, r.ruleOptions())
+			out[i] = bindingplan.RulesAsked(d, found, r.options())
 			continue
 		}
-		g, err := r.groupsOf(ctx, d.Nodes, age)
+		g, err := r.ofNodes(ctx, d.Nodes, age)
 		if err != nil {
 			return nil, err
 		}
@@ -45,8 +45,8 @@ func (r *Reconciler) rulesAsked(ctx context.Context, age time.Duration, demands 
 }
 
 // groupsOf finds the security groups of nodes, of which only those that have changed since the last time are looked at.
-func (r *Reconciler) groupsOf(ctx context.Context, list *targets.NodeList, age time.Duration) (*bindingplan.NodeGroups, error) {
-	old := r.rules.nodesOf(list.Selector())
+func (r rules) ofNodes(ctx context.Context, list *targets.NodeList, age time.Duration) (*bindingplan.NodeGroups, error) {
+	old := r.owner.nodesOf(list.Selector())
 	switch {
 	case age > 0:
 		old = nil
@@ -59,12 +59,12 @@ func (r *Reconciler) groupsOf(ctx context.Context, list *targets.NodeList, age t
 	if err != nil {
 		return nil, err
 	}
-	g.Find(found, r.ruleOptions())
-	r.rules.noteNodes(list.Selector(), g)
+	g.Find(found, r.options())
+	r.owner.noteNodes(list.Selector(), g)
 	return g, nil
 }
 
-func (r *Reconciler) interfaces(ctx context.Context, q InterfaceQuery) (Interfaces, error) {
+func (r rules) interfaces(ctx context.Context, q InterfaceQuery) (Interfaces, error) {
 	if q.Empty() {
 		return Interfaces{}, nil
 	}
@@ -79,7 +79,7 @@ func (r *Reconciler) interfaces(ctx context.Context, q InterfaceQuery) (Interfac
 // binding brings that binding's own run about. A binding under deletion counts until it has let go. The API server is not asked
 // about the Services of others, so that a run does not wait for answers about them. In a draft, what is missing is taken for
 // missing at once.
-func (r *Reconciler) rulesOfAll(ctx context.Context, me Key, leaving, draft bool) (map[Key]bindingplan.AskedRules, error) {
+func (r rules) ofAll(ctx context.Context, me Key, leaving, draft bool) (map[Key]bindingplan.AskedRules, error) {
 	own, others := r.Cluster.View().Unsubscribed(), r.Cluster.View().Informed()
 	var demands []bindingplan.Demand
 	for _, b := range cluster.List[*elbv2.TargetGroupBinding](others, cluster.Query{Kind: cluster.KindBinding}) {
@@ -114,7 +114,7 @@ func (r *Reconciler) rulesOfAll(ctx context.Context, me Key, leaving, draft bool
 	if err := errors.Join(own.Err(), others.Err()); err != nil {
 		return nil, err
 	}
-	asked, err := r.rulesAsked(ctx, 0, demands...)
+	asked, err := r.asked(ctx, 0, demands...)
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +126,8 @@ func (r *Reconciler) rulesOfAll(ctx context.Context, me Key, leaving, draft bool
 }
 
 // draftRules plans the rules of all bindings, and returns also what one of them asks for.
-func (r *Reconciler) draftRules(ctx context.Context, me Key, leaving bool) ([]bindingplan.GroupChange, bindingplan.AskedRules, error) {
-	all, err := r.rulesOfAll(ctx, me, leaving, true)
+func (r rules) draft(ctx context.Context, me Key, leaving bool) ([]bindingplan.GroupChange, bindingplan.AskedRules, error) {
+	all, err := r.ofAll(ctx, me, leaving, true)
 	if err != nil {
 		return nil, bindingplan.AskedRules{}, err
 	}
@@ -137,17 +137,17 @@ func (r *Reconciler) draftRules(ctx context.Context, me Key, leaving bool) ([]bi
 			ids[g] = true
 		}
 	}
-	groups, err := r.endpointGroups(ctx, slices.Sorted(maps.Keys(ids)), 0)
+	groups, err := r.groups(ctx, slices.Sorted(maps.Keys(ids)), 0)
 	if err != nil {
 		return nil, bindingplan.AskedRules{}, err
 	}
 	mine, ok := all[me]
 	mine.Complete = mine.Complete || !ok
-	return sum.Changes(groups, r.ruleOptions()), mine, nil
+	return sum.Changes(groups, r.options()), mine, nil
 }
 
 // DraftRules plans the rules of the security groups of nodes and pods for all bindings, and changes nothing.
 func (r *Reconciler) DraftRules(ctx context.Context) ([]bindingplan.GroupChange, error) {
-	changes, _, err := r.draftRules(ctx, Key{}, false)
+	changes, _, err := rules{r}.draft(ctx, Key{}, false)
 	return changes, err
 }

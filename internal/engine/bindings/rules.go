@@ -16,22 +16,31 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
+// rules is the part of a reconciler that compares security groups of nodes and pods with what bindings ask for, and changes
+// them.
+type rules struct{ *Reconciler }
+
+// ruleRun is the part of a run that is about rules.
+type ruleRun struct{ *run }
+
 // SyncRules makes the rules of all endpoint groups equal to what the bindings of the cluster ask
 // for together. Runs over bindings change those that their own binding asks for. This is for the start of the process, so
 // that rules are removed whose last binding was deleted while no controller ran, and from time to time for what has changed
 // in AWS alone. It is to be called once the cluster's cache is synced, and is to be tried again after an error.
-func (r *Reconciler) SyncRules(ctx context.Context) error {
-	if err := r.takeUpRules(ctx, Key{}); err != nil {
+func (r *Reconciler) SyncRules(ctx context.Context) error { return rules{r}.sync(ctx) }
+
+func (r rules) sync(ctx context.Context) error {
+	if err := r.takeUp(ctx, Key{}); err != nil {
 		return err
 	}
-	_, err := r.syncAllGroups(ctx, Key{}, 0, true)
+	_, err := r.syncAll(ctx, Key{}, 0, true)
 	return err
 }
 
 // syncRules carries the step of a plan out. Where a binding stays, an error is a finding: rules are in the way of health
 // checks at worst. Registering goes on, so that the new targets are there when the rules are.
-func (p *run) syncRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules, d *bindingplan.Done) error {
-	if do.IfAsked && !p.r.rules.asks(p.key) {
+func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules, d *bindingplan.Done) error {
+	if do.IfAsked && !p.r.owner.asks(p.key) {
 		return nil
 	}
 	if do.Leaving {
@@ -51,8 +60,8 @@ func (p *run) syncRules(ctx context.Context, f *bindingplan.Facts, do bindingpla
 }
 
 // openRules brings about the rules of the endpoints before targets are registered.
-func (p *run) openRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules) (bindingplan.Opening, error) {
-	asked, err := p.r.rulesAsked(ctx, do.MaxAge, bindingplan.Demand{Key: p.key, Ref: targets.Ref(f.Stored), Demand: p.demand})
+func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules) (bindingplan.Opening, error) {
+	asked, err := rules{p.r}.asked(ctx, do.MaxAge, bindingplan.Demand{Key: p.key, Ref: targets.Ref(f.Stored), Demand: p.demand})
 	if err != nil {
 		return bindingplan.Opening{}, err
 	}
@@ -67,15 +76,15 @@ func (p *run) openRules(ctx context.Context, f *bindingplan.Facts, do bindingpla
 }
 
 // leaveRules takes the rules away that only this binding asked for. What AWS refuses of that holds no binding up that goes.
-func (p *run) leaveRules(ctx context.Context, f *bindingplan.Facts) error {
+func (p ruleRun) leaveRules(ctx context.Context, f *bindingplan.Facts) error {
 	_, err := p.contribute(ctx, f, bindingplan.AskedRules{Complete: true}, bindingplan.SyncRules{Leaving: true})
 	return err
 }
 
 // contribute takes up what the binding asks for now, and changes the security groups that this concerns.
-func (p *run) contribute(ctx context.Context, f *bindingplan.Facts, a bindingplan.AskedRules, do bindingplan.SyncRules) (synced, error) {
-	if !p.r.rules.isWhole() {
-		if err := p.r.takeUpRules(ctx, p.key); err != nil {
+func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a bindingplan.AskedRules, do bindingplan.SyncRules) (synced, error) {
+	if !p.r.owner.isWhole() {
+		if err := (rules{p.r}).takeUp(ctx, p.key); err != nil {
 			return synced{}, err
 		}
 	}
@@ -83,8 +92,8 @@ func (p *run) contribute(ctx context.Context, f *bindingplan.Facts, a bindingpla
 	if err != nil {
 		return synced{}, err
 	}
-	p.r.runAgain(p.r.rules.contribute(p.key, a, do.Keeps, heirs))
-	s, err := p.r.syncGroups(ctx, p.key, do.MaxAge)
+	rules{p.r}.runAgain(p.r.owner.contribute(p.key, a, do.Keeps, heirs))
+	s, err := rules{p.r}.syncGroups(ctx, p.key, do.MaxAge)
 	if s.changed {
 		p.changed()
 	}
@@ -93,7 +102,7 @@ func (p *run) contribute(ctx context.Context, f *bindingplan.Facts, a bindingpla
 
 // heirs are the other bindings of the namespace with the same targets, if this one may give some up that it has registered.
 // They may be those of one that has had no run yet.
-func (p *run) heirs(b *elbv2.TargetGroupBinding, leaving bool) (out []Key, _ error) {
+func (p ruleRun) heirs(b *elbv2.TargetGroupBinding, leaving bool) (out []Key, _ error) {
 	if b == nil || !leaving && !b.Spec.MultiClusterTargetGroup {
 		return nil, nil
 	}
@@ -107,16 +116,16 @@ func (p *run) heirs(b *elbv2.TargetGroupBinding, leaving bool) (out []Key, _ err
 }
 
 // takeUpRules takes up what all bindings ask for that have had no run, on behalf of one.
-func (r *Reconciler) takeUpRules(ctx context.Context, by Key) error {
-	all, err := r.rulesOfAll(ctx, Key{}, false, false)
+func (r rules) takeUp(ctx context.Context, by Key) error {
+	all, err := r.ofAll(ctx, Key{}, false, false)
 	if err != nil {
 		return err
 	}
-	taken, run := r.rules.takeUp(by, all)
+	taken, run := r.owner.takeUp(by, all)
 	v := r.Cluster.View().Informed() // some may have gone since, and had their last run
 	for _, key := range taken {
 		if _, there := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, key.Namespace, key.Name); !there && v.Err() == nil {
-			r.rules.forget(key)
+			r.owner.forget(key)
 		}
 	}
 	r.runAgain(run)
@@ -124,7 +133,7 @@ func (r *Reconciler) takeUpRules(ctx context.Context, by Key) error {
 }
 
 // runAgain brings about runs of bindings that compare them with AWS. They are there, if they have not gone a moment ago.
-func (r *Reconciler) runAgain(keys []Key) {
+func (r rules) runAgain(keys []Key) {
 	for _, key := range keys {
 		r.memory.note(key, noteDueNow)
 		if r.Again != nil {
@@ -141,14 +150,14 @@ type synced struct {
 
 // syncGroups changes the security groups that are to be compared on behalf of a binding: those of the rules that it asks for
 // or has left. The error is that of groups of the former. What it compares is not older than age, if that is above zero.
-func (r *Reconciler) syncGroups(ctx context.Context, key Key, age time.Duration) (s synced, _ error) {
-	d := r.rules.due(key, age > 0)
+func (r rules) syncGroups(ctx context.Context, key Key, age time.Duration) (s synced, _ error) {
+	d := r.owner.due(key, age > 0)
 	if d.all {
-		all, err := r.syncAllGroups(ctx, key, age, false)
+		all, err := r.syncAll(ctx, key, age, false)
 		if err != nil {
 			return all, err
 		}
-		r.rules.syncedAll(key)
+		r.owner.syncedAll(key)
 		s = all
 	}
 	var errs []error
@@ -161,7 +170,7 @@ func (r *Reconciler) syncGroups(ctx context.Context, key Key, age time.Duration)
 		changed, looked, err := r.syncGroup(ctx, key, g, age, false)
 		s.changed = s.changed || changed
 		if err != nil || !looked {
-			r.rules.leave(g)
+			r.owner.leave(g)
 			s.again = true
 		}
 		if !looked {
@@ -172,8 +181,8 @@ func (r *Reconciler) syncGroups(ctx context.Context, key Key, age time.Duration)
 }
 
 // syncAllGroups changes all security groups that may have rules of bindings.
-func (r *Reconciler) syncAllGroups(ctx context.Context, key Key, age time.Duration, wait bool) (s synced, _ error) {
-	groups, err := r.endpointGroups(ctx, r.rules.known(), age)
+func (r rules) syncAll(ctx context.Context, key Key, age time.Duration, wait bool) (s synced, _ error) {
+	groups, err := r.groups(ctx, r.owner.known(), age)
 	if err != nil {
 		return s, err
 	}
@@ -181,7 +190,7 @@ func (r *Reconciler) syncAllGroups(ctx context.Context, key Key, age time.Durati
 		changed, looked, err := r.syncGroup(ctx, key, g.ID, age, wait)
 		s.changed = s.changed || changed
 		if err != nil || !looked {
-			r.rules.leave(g.ID)
+			r.owner.leave(g.ID)
 			s.again = true
 		}
 	}
@@ -189,13 +198,13 @@ func (r *Reconciler) syncAllGroups(ctx context.Context, key Key, age time.Durati
 }
 
 // syncGroup changes one security group. Two runs that did so at once would each take away what the other has just added.
-func (r *Reconciler) syncGroup(ctx context.Context, key Key, group string, age time.Duration, wait bool) (changed, looked bool, err error) {
-	end, err := r.rules.begin(ctx, group, wait)
+func (r rules) syncGroup(ctx context.Context, key Key, group string, age time.Duration, wait bool) (changed, looked bool, err error) {
+	end, err := r.owner.begin(ctx, group, wait)
 	if err != nil || end == nil {
 		return false, false, err
 	}
 	defer end()
-	groups, err := r.endpointGroups(ctx, r.rules.known(), age)
+	groups, err := r.groups(ctx, r.owner.known(), age)
 	if err != nil {
 		return false, false, err
 	}
@@ -203,17 +212,17 @@ func (r *Reconciler) syncGroup(ctx context.Context, key Key, group string, age t
 		if g.ID != group {
 			continue
 		}
-		if c := r.rules.change(g, r.ruleOptions()); !c.Empty() {
+		if c := r.owner.change(g, r.options()); !c.Empty() {
 			changed, err = r.changeGroup(ctx, c)
 		}
 	}
 	if err == nil {
-		r.rules.synced(key, group)
+		r.owner.synced(key, group)
 	}
 	return changed, true, err
 }
 
-func (r *Reconciler) endpointGroups(ctx context.Context, ids []string, age time.Duration) ([]EndpointGroup, error) {
+func (r rules) groups(ctx context.Context, ids []string, age time.Duration) ([]EndpointGroup, error) {
 	groups, err := r.Cloud.EndpointGroups(ctx, ids, age)
 	if err != nil {
 		return nil, fmt.Errorf("read security groups of nodes and pods: %w", err)
@@ -223,7 +232,7 @@ func (r *Reconciler) endpointGroups(ctx context.Context, ids []string, age time.
 
 // changeGroup changes the rules of one group. A rule that AWS refuses does not keep the others
 // out, and at the quota of rules the old ones go first.
-func (r *Reconciler) changeGroup(ctx context.Context, c bindingplan.GroupChange) (changed bool, err error) {
+func (r rules) changeGroup(ctx context.Context, c bindingplan.GroupChange) (changed bool, err error) {
 	send := func(authorize, revoke []model.IngressRule) error {
 		if len(authorize)+len(revoke) == 0 {
 			return nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -13,18 +12,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
-
-// How long a change of targets may wait for its turn.
-const (
-	registerWithin = time.Second
-	// endedWithin is less than the half minute after which a VPC gives an address to another pod.
-	endedWithin = 25 * time.Second
-	// runningWithin is for targets whose pods are there. When one of them ends it has endedWithin from then on.
-	runningWithin = 45 * time.Second
-)
-
-// registerTurn is the turn of a call that registers targets.
-func (p *run) registerTurn() Turn { return Turn{Tenant: p.key.Namespace, Within: registerWithin} }
 
 // deregisterTurn is the turn of a call that takes targets out. Registrations come first, unless an address is
 // another pod's already.
@@ -104,7 +91,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			return a, refused
 		}
 		if err = p.r.memory.get(p.key).overCapacity.refuses(arn, len(chunk), p.r.Now()); err == nil {
-			err = p.groups(f).Register(ctx, arn, p.registerTurn(), list)
+			err = p.groups(f).Register(ctx, arn, Turn{Tenant: p.key.Namespace, Within: registerWithin}, list)
 			p.r.memory.note(p.key, noteSent(arn, len(chunk), err, err != nil && p.r.Cloud.Class(err) == engine.Quota))
 		}
 		if errors.Is(err, ErrZoneNeeded) && accountOf(f.Stored) == (Account{}) && !f.Network.ZonesWanted {

@@ -11,20 +11,34 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// steps carries the steps of a plan out. Where AWS refuses targets, the plan is made again with what was refused, and
-// the rest of that is carried out.
+// steps carries the steps of a plan out, and makes the rest of the plan again where a step has shown something that it depends
+// on: that the finalizer is there, or what AWS has refused.
 func (p *run) steps(ctx context.Context, f *bindingplan.Facts, plan *bindingplan.Plan) bindingplan.Done {
 	var d bindingplan.Done
-	failed := func(at bindingplan.Action, err error) bindingplan.Done {
-		d.At, d.Failure = at, p.r.failure(err)
-		return d
+	for {
+		shown := p.stepsUntilShown(ctx, f, plan.Steps, &d)
+		if shown == nil {
+			return d
+		}
+		rest, err := reader{p}.plan(ctx, f, bindingplan.Make)
+		if _, claimed := shown.(bindingplan.AddFinalizer); claimed && err != nil {
+			d.Err = err
+			return d
+		}
+		if err != nil {
+			d.At, d.Failure = shown, p.r.failure(err)
+			return d
+		}
+		*plan = rest
 	}
+}
+
+// stepsUntilShown carries steps out until one has shown something that the others depend on, which it returns. A condition of a
+// pod that cannot be written does not keep the other conditions waiting.
+func (p *run) stepsUntilShown(ctx context.Context, f *bindingplan.Facts, steps []bindingplan.Step, d *bindingplan.Done) (shown bindingplan.Action) {
 	var gates []error
-	queue := plan.Steps
-	for len(queue) > 0 {
-		do := queue[0].Do
-		queue = queue[1:]
-		if g, ok := do.(bindingplan.SetGate); ok { // one that cannot be written does not keep the others waiting
+	for _, s := range steps {
+		if g, ok := s.Do.(bindingplan.SetGate); ok {
 			if err := p.setGate(ctx, g); err != nil {
 				gates = append(gates, err)
 			}
@@ -33,72 +47,67 @@ func (p *run) steps(ctx context.Context, f *bindingplan.Facts, plan *bindingplan
 		if len(gates) > 0 {
 			break
 		}
-		switch do := do.(type) {
-		case bindingplan.Register:
-			if do.Fill && d.PutOff > 0 {
-				continue
-			}
-			attempt, again := p.register(ctx, f, do)
-			f.Attempt = attempt
-			if !again || do.Fill {
-				continue
-			}
-			f.Serving = nil // it may have changed meanwhile
-			rest, err := p.plan(ctx, f, bindingplan.Make)
-			if err != nil {
-				return failed(do, err)
-			}
-			*plan, queue = rest, rest.Steps
-		case bindingplan.AddFinalizer:
-			if err := p.write(ctx, f, do); err != nil {
-				return failed(do, err)
-			}
-			f.Claimed = true
-			rest, err := p.plan(ctx, f, bindingplan.Make)
-			if err != nil {
-				d.Err = err
-				return d
-			}
-			*plan, queue = rest, rest.Steps
-		case bindingplan.CompleteSpec:
-			if err := p.completeSpec(ctx, f, do); err != nil {
-				return failed(do, err)
-			}
-		case bindingplan.Deregister:
-			err := p.deregister(ctx, f, do.Targets)
-			switch x := p.r.failure(err); {
-			case x == nil || do.MayMiss && missing(x):
-			case x.Turn > 0 && do.MayWait:
-				d.PutOff = x.Turn
-			default:
-				return failed(do, err)
-			}
-		case bindingplan.SyncRules:
-			if err := p.syncRules(ctx, f, do, &d); err != nil {
-				return failed(do, err)
-			}
-		case bindingplan.SetCheckpoint:
-			if do.IfRulesMissing && d.Rules.Done {
-				continue
-			}
-			if err := p.write(ctx, f, do); err != nil {
-				return failed(do, err)
-			}
-		case bindingplan.Note:
-			if d.Settled = d.Settled || do == bindingplan.Settled; d.Settled {
-				p.settled = true
-			}
-			p.note(f, do)
-		default:
-			if err := p.write(ctx, f, do); err != nil {
-				return failed(do, err)
-			}
+		again, err := p.step(ctx, f, s.Do, d)
+		if err != nil {
+			d.At, d.Failure = s.Do, p.r.failure(err)
+			return nil
+		}
+		if again {
+			return s.Do
 		}
 	}
-	if len(gates) > 0 {
-		return failed(bindingplan.SetGate{}, errors.Join(gates...))
+	if err := errors.Join(gates...); err != nil {
+		d.At, d.Failure = bindingplan.SetGate{}, p.r.failure(err)
 	}
-	return d
+	return nil
+}
+
+// step carries one step out, and reports whether the rest of the plan is to be made again.
+func (p *run) step(ctx context.Context, f *bindingplan.Facts, do bindingplan.Action, d *bindingplan.Done) (again bool, _ error) {
+	switch do := do.(type) {
+	case bindingplan.Register:
+		if do.Fill && d.PutOff > 0 {
+			return false, nil
+		}
+		attempt, refused := p.register(ctx, f, do)
+		f.Attempt = attempt
+		if refused && !do.Fill {
+			f.Serving = nil // it may have changed meanwhile
+			return true, nil
+		}
+		return false, nil
+	case bindingplan.AddFinalizer:
+		if err := p.write(ctx, f, do); err != nil {
+			return false, err
+		}
+		f.Claimed = true
+		return true, nil
+	case bindingplan.CompleteSpec:
+		return false, p.completeSpec(ctx, f, do)
+	case bindingplan.Deregister:
+		err := p.deregister(ctx, f, do.Targets)
+		switch x := p.r.failure(err); {
+		case x == nil || do.MayMiss && missing(x):
+		case x.Turn > 0 && do.MayWait:
+			d.PutOff = x.Turn
+		default:
+			return false, err
+		}
+		return false, nil
+	case bindingplan.SyncRules:
+		return false, ruleRun{p}.syncRules(ctx, f, do, d)
+	case bindingplan.SetCheckpoint:
+		if do.IfRulesMissing && d.Rules.Done {
+			return false, nil
+		}
+	case bindingplan.Note:
+		if d.Settled = d.Settled || do == bindingplan.Settled; d.Settled {
+			p.settled = true
+		}
+		p.note(f, do)
+		return false, nil
+	}
+	return false, p.write(ctx, f, do)
 }
 
 // completeSpec fills in what the binding leaves open. The rest of the run is about the binding as it is then.
@@ -117,7 +126,7 @@ func (p *run) note(f *bindingplan.Facts, n bindingplan.Note) {
 	switch n {
 	case bindingplan.Forgotten:
 		p.r.viewed(p.key, nil)
-		p.r.rules.forget(p.key)
+		p.r.owner.forget(p.key)
 		p.r.memory.forget(p.key)
 	default:
 		p.r.memory.note(p.key, noteCarriedOut(n, f.Stored))

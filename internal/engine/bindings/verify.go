@@ -18,9 +18,6 @@ import (
 // again from time to time and compared with what this process has registered and opened. What a process
 // has not brought about itself it does not know, so that nothing of it can have been changed.
 
-// writesShown is how long AWS may take to show a change of targets.
-const writesShown = time.Minute
-
 // targetDrift is what others seem to have changed of a target group, by identity.
 type targetDrift struct{ missing, added []string }
 
@@ -153,7 +150,7 @@ func (r *Reconciler) VerifyRules(ctx context.Context) error {
 		return nil
 	}
 	if r.Drift != engine.ReportDrift {
-		restored, err := r.restoreRules(ctx, changed)
+		restored, err := rules{r}.restore(ctx, changed)
 		if err != nil || !restored {
 			return err // none were the controller's
 		}
@@ -163,16 +160,16 @@ func (r *Reconciler) VerifyRules(ctx context.Context) error {
 	}
 	text := "rules of security group " + someOf(changed) + " that admit traffic to targets were changed by others"
 	var patches []cluster.Patch
-	for _, of := range r.concerned(r.rules.with(changed)) {
+	for _, of := range r.concerned(r.owner.with(changed)) {
 		patches = append(patches, r.driftEvent(of, text))
 	}
 	return r.write(ctx, patches)
 }
 
 // restoreRules makes the rules of security groups as bindings ask for, and reports whether they were not.
-func (r *Reconciler) restoreRules(ctx context.Context, groups []string) (restored bool, _ error) {
-	if !r.rules.isWhole() {
-		if err := r.takeUpRules(ctx, Key{}); err != nil {
+func (r rules) restore(ctx context.Context, groups []string) (restored bool, _ error) {
+	if !r.owner.isWhole() {
+		if err := r.takeUp(ctx, Key{}); err != nil {
 			return false, err
 		}
 	}
@@ -180,7 +177,7 @@ func (r *Reconciler) restoreRules(ctx context.Context, groups []string) (restore
 		changed, _, err := r.syncGroup(ctx, Key{}, g, 0, true)
 		restored = restored || changed
 		if err != nil {
-			r.rules.leave(g) // the next run that changes rules tries again
+			r.owner.leave(g) // the next run that changes rules tries again
 		}
 	}
 	return restored, ctx.Err()
