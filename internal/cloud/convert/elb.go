@@ -17,13 +17,13 @@ import (
 // read apart from it.
 func LoadBalancerFromAWS(lb elbtypes.LoadBalancer) observed.LoadBalancer {
 	out := observed.LoadBalancer{
-		ARN: aws.ToString(lb.LoadBalancerArn), Name: aws.ToString(lb.LoadBalancerName), Type: string(lb.Type),
-		Scheme: model.Scheme(lb.Scheme), AddressType: model.AddressType(lb.IpAddressType),
+		ARN: aws.ToString(lb.LoadBalancerArn), Name: aws.ToString(lb.LoadBalancerName), Type: loadBalancerType(lb),
+		Scheme: schemeFromAWS(lb.Scheme), AddressType: model.AddressType(lb.IpAddressType),
 		DNSName: strings.ToLower(aws.ToString(lb.DNSName)), VPC: aws.ToString(lb.VpcId),
 		SecurityGroups: slices.Sorted(slices.Values(lb.SecurityGroups)), CoIPPool: aws.ToString(lb.CustomerOwnedIpv4Pool),
 		Subnets: SubnetsFromAWS(lb.AvailabilityZones), Addresses: AddressesFromAWS(lb.AvailabilityZones),
 	}
-	if lb.Type == elbtypes.LoadBalancerTypeEnumNetwork {
+	if out.Type == model.Network.String() {
 		out.Mappings = MappingsFromAWS(lb.AvailabilityZones)
 		out.SourceNAT = string(lb.EnablePrefixForIpv6SourceNat)
 		out.PrivateLinkRules = aws.ToString(lb.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic)
@@ -35,6 +35,29 @@ func LoadBalancerFromAWS(lb elbtypes.LoadBalancer) observed.LoadBalancer {
 		out.IPAMPool = aws.ToString(lb.IpamPools.Ipv4IpamPoolId)
 	}
 	return out
+}
+
+// loadBalancerType is the type of a load balancer. Where AWS shows none that is known, the ARN has it: what may be done
+// to a listener depends on it, and a load balancer of a type that is not the desired one is replaced.
+func loadBalancerType(lb elbtypes.LoadBalancer) string {
+	if slices.Contains(lb.Type.Values(), lb.Type) {
+		return string(lb.Type)
+	}
+	switch _, resource, _ := strings.Cut(aws.ToString(lb.LoadBalancerArn), ":loadbalancer/"); {
+	case strings.HasPrefix(resource, "app/"):
+		return model.Application.String()
+	case strings.HasPrefix(resource, "net/"):
+		return model.Network.String()
+	}
+	return ""
+}
+
+// schemeFromAWS is the scheme of a load balancer, "" where AWS shows none that is known.
+func schemeFromAWS(scheme elbtypes.LoadBalancerSchemeEnum) model.Scheme {
+	if slices.Contains(scheme.Values(), scheme) {
+		return model.Scheme(scheme)
+	}
+	return ""
 }
 
 // SubnetsFromAWS are the subnets of a load balancer in order.

@@ -184,7 +184,7 @@ func (t *translation) findGuests() {
 // balancer of others to the internet.
 func (t *translation) keepScheme() {
 	live := t.LiveLoadBalancer()
-	if !t.shared || live == nil {
+	if !t.shared || live == nil || live.Scheme == "" {
 		return
 	}
 	if !slices.ContainsFunc(t.services, func(m *member) bool { return m.Set.Scheme.Set && m.Set.Scheme.Value != live.Scheme }) {

@@ -92,11 +92,13 @@ func (r *Resolved) withoutReplacement(want model.Stack, have observed.Stack, why
 // match decides which live resources the desired state keeps.
 func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *Resolved {
 	have.Bindings = ownBindings(want, have)
+	have, unknown := withKnownKinds(want, have)
 	d := &draft.Draft{
 		Steps: draft.NewSteps(want.ID, memory.Waited),
 		Want:  replacement.Hold(withLiveSchemes(want, have), have), Have: have, Opt: opt, Memory: memory,
 		Known: plan.Known{},
 	}
+	reportUnknownKinds(d, unknown)
 	r := &Resolved{
 		Draft: d, finalizers: draft.NewFinalizers(d.Want.Members), groups: owners.NewTargetGroups(d),
 		usage: draft.NewUsage(), albs: targetgroups.NewAttachments(d), keys: owners.LiveKeys{},

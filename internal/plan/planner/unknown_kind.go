@@ -1,0 +1,61 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+)
+
+// unknownKind is a type or scheme of a load balancer that AWS does not show.
+type unknownKind struct {
+	name, field, desired string
+	of                   finding.Origin
+}
+
+// withKnownKinds returns the observed stack with the types and schemes that AWS does not show taken for the desired ones,
+// and which these are. A load balancer is replaced for a type or scheme that is another, never for one that is not known:
+// the new one would be shown in the same way.
+func withKnownKinds(want model.Stack, have observed.Stack) (observed.Stack, []unknownKind) {
+	var unknown []unknownKind
+	for i, lb := range have.LoadBalancers {
+		desired := want.LoadBalancer
+		if lb.ResourceID == model.FrontendNLBID {
+			desired = want.FrontendNLB
+		}
+		if desired == nil || lb.Type != "" && lb.Scheme != "" {
+			continue
+		}
+		if len(unknown) == 0 {
+			have.LoadBalancers = slices.Clone(have.LoadBalancers)
+		}
+		note := func(field, desiredValue string) {
+			unknown = append(unknown, unknownKind{lb.Name, field, desiredValue, cmp.Or(desired.Origins[field], desired.Of)})
+		}
+		known := &have.LoadBalancers[i]
+		if lb.Type == "" {
+			known.Type = desired.Type.String()
+			note("type", known.Type)
+		}
+		if lb.Scheme == "" {
+			known.Scheme = desired.Scheme
+			note("scheme", string(known.Scheme))
+		}
+	}
+	return have, unknown
+}
+
+// reportUnknownKinds reports load balancers of which AWS does not show the type or scheme.
+func reportUnknownKinds(d *draft.Draft, unknown []unknownKind) {
+	for _, k := range unknown {
+		d.Found.Add(finding.Finding{
+			Object: d.Blameable(k.of.Object), Field: k.of.Field, Reason: finding.ChangeNotKept, Severity: finding.Warning,
+			Message: fmt.Sprintf("load balancer %q: %s: asked %q, AWS shows none that is known; the load balancer stays and is not replaced", k.name, k.field, k.desired),
+			Fix:     "look with the AWS CLI at what DescribeLoadBalancers answers, and report it if that is a new value",
+		})
+	}
+}
