@@ -92,7 +92,16 @@ func (c *Cluster) setCheckpoint(ctx context.Context, w bindings.SetCheckpoint) e
 		return err
 	}
 	want := map[string]string{checkpointAnnotation: w.Value, checkpointTimeAnnotation: strconv.FormatInt(w.Time, 10)}
-	return c.patch(ctx, b, cluster.Main, "annotation "+checkpointAnnotation, w.Value, map[string]any{"metadata": map[string]any{"annotations": want}})
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": want}})
+	if err != nil {
+		return err
+	}
+	there := func(live cluster.Object) (bool, error) {
+		return live.GetAnnotations()[checkpointAnnotation] == w.Value, nil
+	}
+	return c.writeUnlocked(ctx, b, "annotation "+checkpointAnnotation, w.Value, there, func() error {
+		return ignoreNotFound(c.api.Patch(ctx, b, cluster.Main, types.MergePatchType, data))
+	})
 }
 
 func (c *Cluster) setStatus(ctx context.Context, w bindings.SetStatus) error {
@@ -110,11 +119,7 @@ func (c *Cluster) setStatus(ctx context.Context, w bindings.SetStatus) error {
 	if len(status) == 0 {
 		return nil
 	}
-	content, err := steady(status)
-	if err != nil {
-		return err
-	}
-	return c.patch(ctx, b, cluster.Status, "status", content, map[string]any{"status": status})
+	return c.patchStatus(ctx, b, status)
 }
 
 func (c *Cluster) patch(ctx context.Context, obj cluster.Object, part cluster.Part, field string, content any, body map[string]any) error {
@@ -152,7 +157,12 @@ func (c *Cluster) setPodCondition(ctx context.Context, w bindings.SetPodConditio
 	if err != nil {
 		return err
 	}
-	err = c.write(ctx, obj, "status.conditions["+w.Type+"]", []string{w.Status, w.Reason, w.Message}, func() error {
+	there := func(live cluster.Object) (bool, error) {
+		return slices.ContainsFunc(live.(*corev1.Pod).Status.Conditions, func(p corev1.PodCondition) bool {
+			return string(p.Type) == w.Type && string(p.Status) == w.Status && p.Reason == w.Reason && p.Message == w.Message
+		}), nil
+	}
+	err = c.writeUnlocked(ctx, obj, "status.conditions["+w.Type+"]", []string{w.Status, w.Reason, w.Message}, there, func() error {
 		return c.api.Patch(ctx, obj, cluster.Status, types.StrategicMergePatchType, data)
 	})
 	if apierrors.IsConflict(err) {

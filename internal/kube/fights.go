@@ -182,6 +182,35 @@ func (c *Cluster) write(ctx context.Context, obj cluster.Object, field string, c
 	return nil
 }
 
+// writeUnlocked is write for a change of a cached object that is sent without the version that it was made from. The cache
+// may not have the last write yet: what is to be repeated is read first, and not written if it is there.
+func (c *Cluster) writeUnlocked(ctx context.Context, obj cluster.Object, field string, content any, there func(live cluster.Object) (bool, error), do func() error) error {
+	text, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	ref := cluster.RefOf(obj)
+	if _, repeated := c.fights.left(fightKey{ref, obj.GetUID()}, field, sha256.Sum256(text), c.now()); repeated {
+		typ, ok := cluster.TypeOf(ref.Kind)
+		if !ok {
+			return fmt.Errorf("%s has no known kind", ref)
+		}
+		live := typ.New()
+		live.SetNamespace(ref.Namespace)
+		live.SetName(ref.Name)
+		if err := c.api.Read(ctx, live); err != nil {
+			return ignoreNotFound(err)
+		}
+		if live.GetUID() != obj.GetUID() {
+			return nil // another object has taken the name, and brings a run about
+		}
+		if ok, err := there(live); ok || err != nil {
+			return err
+		}
+	}
+	return c.write(ctx, obj, field, content, do)
+}
+
 // reportFight reports that others undo what is written, as long as they do.
 func (c *Cluster) reportFight(ctx context.Context, ref cluster.Ref, field string) {
 	who := c.lastManager(ctx, ref, field)

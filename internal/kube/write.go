@@ -133,7 +133,7 @@ func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error
 	if err != nil || obj == nil {
 		return err
 	}
-	same, err := shows(obj, p.Fields)
+	same, err := shows(obj, p.Fields, whole)
 	if err != nil || same {
 		return err
 	}
@@ -143,9 +143,20 @@ func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error
 	return nil
 }
 
-// shows reports whether the status of an object has the fields as they are.
-func shows(obj cluster.Object, fields any) (bool, error) {
-	have, err := json.Marshal(cluster.StatusOf(obj))
+// whole are the fields of a status as they are.
+func whole(fields any) (any, error) { return fields, nil }
+
+// shows reports whether the status of an object has the fields, as far as part takes them.
+func shows(obj cluster.Object, fields any, part func(any) (any, error)) (bool, error) {
+	status := cluster.StatusOf(obj)
+	if b, ok := obj.(*elbv2.TargetGroupBinding); ok {
+		status = b.Status
+	}
+	status, err := part(status)
+	if err != nil {
+		return false, err
+	}
+	have, err := json.Marshal(status)
 	if err != nil {
 		return false, err
 	}
@@ -166,7 +177,8 @@ func (c *Cluster) patchStatus(ctx context.Context, obj cluster.Object, fields an
 	if err != nil {
 		return err
 	}
-	return c.write(ctx, obj, "status", content, func() error {
+	there := func(live cluster.Object) (bool, error) { return shows(live, content, steady) }
+	return c.writeUnlocked(ctx, obj, "status", content, there, func() error {
 		return ignoreNotFound(c.api.Patch(ctx, obj, cluster.Status, types.MergePatchType, data))
 	})
 }

@@ -100,6 +100,13 @@ func (p *run) step(ctx context.Context, f *bindingplan.Facts, do bindingplan.Act
 		if do.IfRulesMissing && d.Rules.Done {
 			return false, nil
 		}
+		err := p.write(ctx, f, do)
+		if x := p.r.failure(err); x != nil && x.Turn > 0 && do.Value == "" {
+			// Others put the checkpoint back all the time. It is of other targets, and this process remembers that it has
+			// none: nothing takes these targets for complete, and they do not wait.
+			err = nil
+		}
+		return false, err
 	case bindingplan.Note:
 		if d.Settled = d.Settled || do == bindingplan.Settled; d.Settled {
 			p.settled = true
