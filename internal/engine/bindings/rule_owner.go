@@ -184,8 +184,6 @@ type due struct {
 	all          bool
 }
 
-func (d due) nothing() bool { return len(d.mine)+len(d.others) == 0 && !d.all }
-
 func (o *ruleOwner) due(key Key, again bool) due {
 	o.mu.Lock()
 	defer o.mu.Unlock()
