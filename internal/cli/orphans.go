@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -102,10 +103,14 @@ func (d *drafting) find(ctx context.Context, aws engine.Cloud, store *cluster.Me
 
 // showOrphans writes what was found.
 func showOrphans(w io.Writer, doc orphansDocument) {
+	var certificates []string
 	for _, o := range doc.Orphans {
 		fmt.Fprintf(w, "%s %s\n", kindText(o.Kind), o.ID)
 		for _, r := range o.Resources {
 			fmt.Fprintf(w, "  %s\n", r)
+			if arn := strings.Split(r, ":"); len(arn) > 3 && arn[2] == "acm" {
+				certificates = append(certificates, fmt.Sprintf("aws acm delete-certificate --region %s --certificate-arn %s", arn[3], r))
+			}
 		}
 	}
 	switch {
@@ -115,6 +120,12 @@ func showOrphans(w io.Writer, doc orphansDocument) {
 		fmt.Fprintf(w, "every resource with the tags of cluster %q belongs to an object\n", doc.Cluster)
 	default:
 		fmt.Fprintf(w, "no object asks for these resources; they stay; %s\n", controller.OrphanFix)
+	}
+	if len(certificates) > 0 {
+		fmt.Fprintln(w, "to delete the certificates:")
+	}
+	for _, command := range certificates {
+		fmt.Fprintf(w, "  %s\n", command)
 	}
 }
 

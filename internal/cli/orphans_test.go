@@ -36,3 +36,13 @@ func TestOrphansOfAnUnknownClusterAreNoGoodNews(t *testing.T) {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }
+
+// What an imported certificate costs is a place in ACM, and nothing but its ARN says how to give it back.
+func TestOrphansShowsTheCommandThatDeletesCertificates(t *testing.T) {
+	arn := "arn:aws:acm:us-west-2:123456789012:certificate/00000000-0000-0000-0000-000000000001"
+	var out strings.Builder
+	showOrphans(&out, orphansDocument{"prod", 1, []orphanDocument{{Kind: "Ingress", ID: "shop/web", Resources: []string{arn, "sg-1"}}}})
+	if want := "to delete the certificates:\n  aws acm delete-certificate --region us-west-2 --certificate-arn " + arn + "\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("got %q, want %q at the end", out.String(), want)
+	}
+}

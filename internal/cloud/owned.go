@@ -9,10 +9,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Owned lists the load balancers, target groups and security groups that carry the tags of the cluster and
-// of a stack of the kind, by stack. It answers from the inventory as long as that is fresh.
+// Owned lists the load balancers, target groups, security groups and managed certificates that carry the tags of the
+// cluster and of a stack of the kind, by stack. It answers from what is known as long as that is fresh.
 func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error) {
-	if err := c.reader.list(withCaller(ctx, "", "orphans", forOrphans), since(nil), faults{}); err != nil {
+	ctx = withCaller(ctx, "", "orphans", forOrphans)
+	if err := c.reader.list(ctx, since(nil), faults{}); err != nil {
+		return nil, err
+	}
+	certificates, err := c.facts.certificates.Owned(ctx)
+	if err != nil {
 		return nil, err
 	}
 	out := map[model.StackID][]string{}
@@ -35,6 +40,9 @@ func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][
 			note(id, c.client.VPC, e.g.Tags) // only those of the VPC are listed
 		}
 	})
+	for arn, tags := range certificates {
+		note(arn, c.client.VPC, tags) // certificates have no VPC
+	}
 	for _, ids := range out {
 		slices.Sort(ids)
 	}

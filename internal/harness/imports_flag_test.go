@@ -354,3 +354,55 @@ func TestSecretsThatAreIgnoredCostNoCalls(t *testing.T) {
 		t.Errorf("%d calls for imported ones (-without +with):\n%s", with["acm:ListTagsForCertificate"], diff)
 	}
 }
+
+// A certificate whose load balancer is deleted without the flag stays in ACM. With the flag again it is reported as an
+// orphan, and an object of that name that is made and deleted takes it along.
+func TestACertificateLeftWithoutTheFlagIsAnOrphanWithIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(t)
+		r := shopWith(t, importing(Options{}))
+		ingress := vaultIngress("shop", "", vaultTLS)
+		r.Apply(shop, pods("web", podAddresses[:3]...), i.issue("vault", elliptic.P256(), "vault.test"), ingress)
+		settled(t, r)
+		remove := func() {
+			t.Helper()
+			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if o := r.Orphans(); len(o) > 0 {
+			t.Errorf("while it serves: %v", o)
+		}
+		r.restart(Options{})
+		r.Settle(time.Minute)
+		remove()
+		r.Settle(time.Hour)
+		if o := r.Orphans(); len(o) > 0 {
+			t.Errorf("without the flag, and so perhaps without the rights: %v", o)
+		}
+		r.restart(importing(Options{}))
+		r.Settle(time.Hour)
+		o := r.Orphans()
+		if len(o) != 1 || o[0].ID.String() != "shop/web" || len(o[0].Resources) != 1 || !strings.Contains(o[0].Resources[0], ":acm:") {
+			t.Errorf("with the flag again: %v", o)
+		}
+		r.Emulator.Faults().Add(fault.Rule{Operation: "ListCertificates", Action: fault.Action{
+			Error: &store.Error{Code: "AccessDeniedException", Status: 400, Message: "User is not authorized to perform: acm:ListCertificates"}}})
+		time.Sleep(24 * time.Hour)
+		if o := r.Orphans(); len(o) > 0 {
+			t.Errorf("without the right to list certificates: %v", o)
+		}
+		r.Emulator.Faults().Reset()
+		r.Apply(ingress)
+		r.Settle(time.Hour)
+		remove()
+		r.Settle(time.Hour)
+		if o := r.Orphans(); len(o) > 0 {
+			t.Errorf("after the object came back and was deleted: %v", o)
+		}
+		if state := strings.Join(r.State(), "\n"); strings.Contains(state, "certificate") && strings.Contains(state, "imported/") {
+			t.Errorf("left:\n%s", state)
+		}
+	})
+}

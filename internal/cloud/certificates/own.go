@@ -38,6 +38,47 @@ type ownCertificate struct {
 // AskOwnCertificates reads the certificates that carry the tags of the stack. All of the cluster
 // are read at once.
 func (c *Certificates) AskOwnCertificates(ctx context.Context, id model.StackID) ([]observed.OwnCertificate, error) {
+	if err := c.refreshOwnCertificates(ctx); err != nil {
+		return nil, err
+	}
+	var out []observed.OwnCertificate
+	c.With(func() {
+		for _, o := range c.certs.own {
+			if naming.Belongs(c.Config.Cluster, id, o.tags) {
+				o.ResourceID = o.tags[naming.ResourceTag(id.Kind)]
+				o.Records = slices.Clone(o.Records)
+				for i := range o.Records {
+					o.Records[i].Made = c.Zones.recordMade(o.Records[i].Name, o.Records[i].Value)
+				}
+				out = append(out, o.OwnCertificate)
+			}
+		}
+	})
+	return out, nil
+}
+
+// Owned returns the tags of the certificates of the cluster by ARN: of those that are imported and those that are
+// requested, as far as the controller manages them. Where ACM denies the answer, they are left out.
+func (c *Certificates) Owned(ctx context.Context) (map[string]map[string]string, error) {
+	if !c.Config.ManagedCertificates && !c.Config.ImportedCertificates {
+		return nil, nil
+	}
+	if err := c.refreshOwnCertificates(ctx); sdk.ClassOf(err) == failure.Denied {
+		return nil, nil // what else is orphaned is known all the same
+	} else if err != nil {
+		return nil, err
+	}
+	out := map[string]map[string]string{}
+	c.With(func() {
+		for _, o := range c.certs.own {
+			out[o.ARN] = o.tags
+		}
+	})
+	return out, nil
+}
+
+// refreshOwnCertificates reads the certificates of the cluster, unless what is known of them is young enough.
+func (c *Certificates) refreshOwnCertificates(ctx context.Context) error {
 	fresh := func() (ok bool) {
 		c.With(func() {
 			age := c.Config.Refresh
@@ -54,37 +95,21 @@ func (c *Certificates) AskOwnCertificates(ctx context.Context, id model.StackID)
 		})
 		return ok
 	}
-	if !fresh() {
-		err := c.Optional(ctx, model.AskOwnCertificates{}.Key(), func() error {
-			if fresh() {
-				return nil
-			}
-			start := c.Config.Now()
-			own, foreign, err := c.readOwnCertificates(ctx)
-			if err != nil {
-				return err
-			}
-			c.With(func() { c.certs.own, c.certs.foreign, c.certs.ownAt = own, foreign, start })
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
+	if fresh() {
+		return nil
 	}
-	var out []observed.OwnCertificate
-	c.With(func() {
-		for _, o := range c.certs.own {
-			if naming.Belongs(c.Config.Cluster, id, o.tags) {
-				o.ResourceID = o.tags[naming.ResourceTag(id.Kind)]
-				o.Records = slices.Clone(o.Records)
-				for i := range o.Records {
-					o.Records[i].Made = c.Zones.recordMade(o.Records[i].Name, o.Records[i].Value)
-				}
-				out = append(out, o.OwnCertificate)
-			}
+	return c.Optional(ctx, model.AskOwnCertificates{}.Key(), func() error {
+		if fresh() {
+			return nil
 		}
+		start := c.Config.Now()
+		own, foreign, err := c.readOwnCertificates(ctx)
+		if err != nil {
+			return err
+		}
+		c.With(func() { c.certs.own, c.certs.foreign, c.certs.ownAt = own, foreign, start })
+		return nil
 	})
-	return out, nil
 }
 
 // readOwnCertificates reads the certificates of the cluster, and counts those that others have imported.
