@@ -183,10 +183,11 @@ func (a *attackerRights) exposes(protocol, source string, port int32) bool {
 	return a.exposed[port] && (strings.Contains(source, "/") || protocol == "udp")
 }
 
-// unguardServices takes away what keeps load balancers of the attacker's Services on purpose.
+// unguardServices takes away what keeps load balancers of the attacker's Services on purpose, those of Services that are
+// being deleted as well: they wait for that.
 func (w *testCluster) unguardServices() {
 	for _, o := range w.Store.All(cluster.KindService) {
-		if o.GetNamespace() != attackerNamespace || o.GetDeletionTimestamp() != nil {
+		if o.GetNamespace() != attackerNamespace {
 			continue
 		}
 		svc := o.DeepCopyObject().(*corev1.Service)

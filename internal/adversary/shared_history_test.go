@@ -67,25 +67,8 @@ func playShared(t *testing.T, seed uint64) *sharedWorld {
 	t.Helper()
 	w := &sharedWorld{gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 13))}}
 	synctest.Test(t, func(t *testing.T) {
-		w.rec = &recorder{TB: t}
 		defer stopped()
-		w.Harness = harness.New(w.rec, harness.Options{
-			Service: func(o *services.Options) { o.CrossNamespaceGroups = true },
-			Ran: func(what string, err error) {
-				if w.runs++; w.runs > 20000 {
-					w.rec.Fatalf("too many runs, the last one of %s", what)
-				}
-				if err != nil && strings.Contains(err.Error(), "panic") {
-					w.rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
-				}
-			},
-		})
-		w.Apply(sharedOwner(), sharedGuest(joinsShared))
-		w.Settle(20 * time.Minute)
-		w.facts = w.look()
-		if w.facts["scheme"] != "internet-facing" || w.facts["port 80"] == "" || w.facts["port 25"] == "" {
-			w.rec.Fatalf("the victims are not served: %v", w.facts)
-		}
+		w.begin(t)
 		for range 16 {
 			if w.chance(20) {
 				w.leaveOrReturn()
@@ -115,6 +98,28 @@ func playShared(t *testing.T, seed uint64) *sharedWorld {
 		}
 	})
 	return w
+}
+
+// begin starts the controller, and has the victims served.
+func (w *sharedWorld) begin(t *testing.T) {
+	w.rec = &recorder{TB: t}
+	w.Harness = harness.New(w.rec, harness.Options{
+		Service: func(o *services.Options) { o.CrossNamespaceGroups = true },
+		Ran: func(what string, err error) {
+			if w.runs++; w.runs > 20000 {
+				w.rec.Fatalf("too many runs, the last one of %s", what)
+			}
+			if err != nil && strings.Contains(err.Error(), "panic") {
+				w.rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
+			}
+		},
+	})
+	w.Apply(sharedOwner(), sharedGuest(joinsShared))
+	w.Settle(20 * time.Minute)
+	w.facts = w.look()
+	if w.facts["scheme"] != "internet-facing" || w.facts["port 80"] == "" || w.facts["port 25"] == "" {
+		w.rec.Fatalf("the victims are not served: %v", w.facts)
+	}
 }
 
 // look is what the shared load balancer is like, and what the victims' ports lead to.
@@ -184,6 +189,54 @@ func (w *sharedWorld) leaveOrReturn() {
 	}
 	w.Apply(sharedGuest(joinsShared))
 	w.Settle(30 * time.Minute)
+}
+
+// TestAProtectionIsLiftedFromAServiceThatIsBeingDeleted has a Service ask for a port of the shared load balancer that another has,
+// and for deletion protection. It is deleted before it has moved, so the load balancer that it still has stays, and the
+// Service with it, until the protection is lifted on the object itself.
+func TestAProtectionIsLiftedFromAServiceThatIsBeingDeleted(t *testing.T) {
+	t.Parallel()
+	w := &sharedWorld{gatewayWorld: &gatewayWorld{}}
+	synctest.Test(t, func(t *testing.T) {
+		defer stopped()
+		w.begin(t)
+		const day, port, protected = "1999-01-01T00:00:00Z", "{port: 80, targetPort: 8080}", serviceOption + `attributes: "deletion_protection.enabled=true"`
+		own := func() bool {
+			p, unlock := w.partition()
+			defer unlock()
+			for _, lb := range p.ELB.LoadBalancers {
+				if strings.Contains(fmt.Sprint(lb.Tags), "service.k8s.aws/stack:evil/e0") {
+					return true
+				}
+			}
+			return false
+		}
+		ref := cluster.Ref{Kind: cluster.KindService, Namespace: attackerNamespace, Name: "e0"}
+		there := func() bool {
+			obj, err := w.Store.Get(ref)
+			return err == nil && obj != nil
+		}
+		for _, annotations := range []string{"", joinsShared + protected} {
+			w.write(sharedService(attackerNamespace, "e0", attackerAddresses[0], day, annotations, port))
+			w.Settle(20 * time.Minute)
+		}
+		if err := w.Store.Delete(ref); err != nil {
+			t.Fatal(err)
+		}
+		w.Settle(2 * time.Hour)
+		if !own() || !there() {
+			t.Errorf("the load balancer stays: %t, the Service stays: %t; both are protected", own(), there())
+		}
+		if log := (eventLog{store: w.Store}); !log.reported("Service evil/e0", "is being deleted while it asks for deletion protection") {
+			t.Errorf("no event of the Service names the protection: %v", log.about("Service evil/e0"))
+		}
+		w.unguard()
+		w.Settle(time.Hour)
+		if own() || there() {
+			t.Errorf("the protection is lifted; the load balancer stays: %t, the Service stays: %t", own(), there())
+		}
+		w.check("after the Service has gone: ")
+	})
 }
 
 // step is one move of the attacker: a Service that joins, in whatever way, or one that goes.
