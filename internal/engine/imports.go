@@ -16,8 +16,8 @@ import (
 // all counts begin at zero.
 type imports struct {
 	spent map[importBudget]spentImports
-	// years are the imports of a year by their owners, year those of all of them.
-	years map[importOwner]fadingImports
+	// years are the imports of a year by namespaces, year those of all of them.
+	years map[string]importYears
 	year  fadingImports
 }
 
@@ -52,6 +52,21 @@ const (
 	yearlyImports = 2500
 	importYear    = 365 * 24 * time.Hour
 )
+
+// fewImports are kept for each of so many namespaces, also for those that come later.
+const (
+	fewImports        = 10
+	namespacesWithFew = 50
+)
+
+// askedFor is for how long a namespace counts among those that share the imports of a year after it asked for one.
+const askedFor = 7 * 24 * time.Hour
+
+// importYears are the imports of a year that a namespace had as the one that uses Secrets, and as the one that has them.
+type importYears struct {
+	user, secret fadingImports
+	asked        time.Time
+}
 
 // fadingImports are imports that are counted less from day to day.
 type fadingImports struct {
@@ -93,12 +108,32 @@ func importBudgets(id model.StackID, certificate string, owner importOwner) []im
 	return []importBudget{{stack: id, id: certificate}, {owner: owner}}
 }
 
-// shareSpent returns for how long an owner has no more imports of this year: it may have as many as are left for all.
-// So the first one can have a half, two of them a third each, and one that has had few is always admitted.
+// shareSpent returns for how long an owner has no more imports of this year. One with few is admitted as long as there are
+// any. Another leaves as many as it has, and for each other namespace what that lacks of the same, up to a half of an equal
+// share, and of few at least. The more it has, the more it leaves, so that what comes back goes to who has fewer.
 func (m *imports) shareSpent(owner importOwner, now time.Time) time.Duration {
-	have := m.years[owner].after(now)
-	left := yearlyImports - m.year.after(now)
-	if have+1 <= left {
+	namespaces := 1
+	for namespace, y := range m.years {
+		if namespace != owner.user && y.shares(now) {
+			namespaces++
+		}
+	}
+	half := float64(yearlyImports) / 2 / float64(namespaces+1)
+	few := min(fewImports, half)
+	// What both of its namespaces had is counted, so that a number of them that use Secrets of each other have no more
+	// than their shares.
+	have := min(m.years[owner.user].user.after(now), m.years[owner.secret].secret.after(now))
+	leaves := 0.0
+	if have+1 > few {
+		lacking, floor := few*float64(max(namespacesWithFew-namespaces, 0)), max(few, min(half, have))
+		for namespace, y := range m.years {
+			if namespace != owner.user && y.shares(now) {
+				lacking += max(floor-y.user.after(now), 0)
+			}
+		}
+		leaves = max(have, lacking+have/8)
+	}
+	if m.year.after(now)+1+leaves <= yearlyImports {
 		return 0
 	}
 	if have < 1 {
@@ -106,6 +141,21 @@ func (m *imports) shareSpent(owner importOwner, now time.Time) time.Duration {
 	}
 	// By then it is counted one less, or the whole is.
 	return min(time.Duration(float64(importYear)/have), 24*time.Hour)
+}
+
+// shares reports whether a namespace counts among those that share the imports of a year.
+func (y importYears) shares(now time.Time) bool {
+	return now.Sub(y.asked) < askedFor || y.user.after(now) >= 0.5
+}
+
+// ask notes that a namespace uses Secrets.
+func (m *imports) ask(owner importOwner, now time.Time) {
+	y, known := m.years[owner.user]
+	if !known {
+		m.forget(now)
+	}
+	y.asked = now
+	m.years[owner.user] = y
 }
 
 // paused returns for how long certificates of a stack are not imported. Before the one that serves ends, only the share
@@ -121,6 +171,7 @@ func (m *imports) paused(stack model.Stack, now time.Time) map[string]plan.Impor
 			continue
 		}
 		owner := ownerOfImport(c.Import.Members(), c.Import.Secret)
+		m.ask(owner, now)
 		share := m.shareSpent(owner, now)
 		pause := plan.ImportPause{For: share, Expiring: share}
 		for _, b := range importBudgets(stack.ID, c.ID, owner) {
@@ -153,10 +204,16 @@ func (m *imports) note(id model.StackID, s plan.Step, now time.Time) {
 	for _, b := range importBudgets(id, s.Address.ID, owner) {
 		m.spent[b] = spentImports{count: m.spent[b].after(b, now) + 1, at: now}
 	}
-	m.years[owner], m.year = m.years[owner].plusOne(now), m.year.plusOne(now)
+	user := m.years[owner.user]
+	user.user, user.asked = user.user.plusOne(now), now
+	m.years[owner.user] = user
+	secret := m.years[owner.secret]
+	secret.secret = secret.secret.plusOne(now)
+	m.years[owner.secret] = secret
+	m.year = m.year.plusOne(now)
 }
 
-// forget drops what no longer counts, once there is much. Owners with a part of an import are among them: together they
+// forget drops what no longer counts, once there is much. Namespaces with a part of an import are among them: together they
 // are bounded by the whole.
 func (m *imports) forget(now time.Time) {
 	if m.spent == nil || len(m.spent) > mostImportBudgets {
@@ -169,10 +226,10 @@ func (m *imports) forget(now time.Time) {
 		m.spent = kept
 	}
 	if m.years == nil || len(m.years) > mostImportBudgets {
-		kept := map[importOwner]fadingImports{}
-		for o, y := range m.years {
-			if y.after(now) >= 0.5 {
-				kept[o] = y
+		kept := map[string]importYears{}
+		for n, y := range m.years {
+			if y.shares(now) || y.secret.after(now) >= 0.5 {
+				kept[n] = y
 			}
 		}
 		m.years = kept

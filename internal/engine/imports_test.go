@@ -102,7 +102,7 @@ func TestNoTenantSpendsTheImportsOfTheAccount(t *testing.T) {
 			// Six certificates of a victim are renewed, each after sixty days.
 			for i := range 6 {
 				if (d+10*i)%60 == 0 {
-					if !m.tryImport("shop", "edge", fmt.Sprint("shop/tls", i), begin.Add(time.Duration(d)*day)) {
+					if !m.tryImport("shop", "edge", fmt.Sprint("shop/tls", i), begin.Add(time.Duration(d)*day+18*time.Hour)) {
 						t.Fatalf("%d namespaces: on day %d certificate %d of the victim is not renewed", namespaces, d, i)
 					}
 					byDay[d]++
@@ -140,5 +140,110 @@ func TestImportsOfASharedSecretAreCountedToWhoCausesThem(t *testing.T) {
 	}
 	if m.tryImport("evil", "more", "vault/tls", now) {
 		t.Error("the one who has spent its imports has more")
+	}
+}
+
+// Many namespaces spend all the imports of a year that they can, one after another, also with Secrets of each other. Each
+// other namespace that uses Secrets keeps a half of an equal share where all of them were known before, and otherwise few.
+func TestNoNumberOfTenantsSpendsTheShareOfAnother(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, namespaces := range []int{1, 2, 8, 20, namespacesWithFew - 1} {
+		half := min(yearlyImports/2/(namespaces+2), ownerImportsAtOnce)
+		if namespaces > 20 {
+			half = fewImports // few for each of them is most of all halves
+		}
+		for name, c := range map[string]struct {
+			secretsOfOthers, victimKnown, allKnown bool
+			want                                   int
+		}{
+			"the victim comes later":              {want: fewImports},
+			"it comes later, and they share":      {secretsOfOthers: true, want: fewImports},
+			"the victim was there":                {victimKnown: true, want: fewImports},
+			"all were there":                      {victimKnown: true, allKnown: true, want: half},
+			"all were there, and share Secrets":   {victimKnown: true, allKnown: true, secretsOfOthers: true, want: fewImports},
+			"they were there, not yet the victim": {allKnown: true, want: fewImports},
+		} {
+			m := &imports{}
+			known := func(user string) { // its certificate serves already
+				stack, _ := importing(user, "edge", user+"/tls")
+				m.paused(stack, now)
+			}
+			if c.victimKnown {
+				known("shop")
+			}
+			for n := range namespaces {
+				if c.allKnown {
+					known(fmt.Sprint("evil", n))
+				}
+			}
+			for n := range namespaces {
+				for i := range 3 * ownerImportsAtOnce {
+					user := fmt.Sprint("evil", n)
+					secret := fmt.Sprint(user, "/tls", i)
+					if c.secretsOfOthers {
+						secret = fmt.Sprintf("evil%d/tls%d-%d", i%namespaces, n, i)
+					}
+					m.tryImport(user, fmt.Sprint("g", i), secret, now)
+				}
+			}
+			spent, had := m.year.after(now), 0
+			for had < c.want && m.tryImport("shop", fmt.Sprint("g", had), fmt.Sprint("shop/tls", had), now) {
+				had++
+			}
+			if had < c.want {
+				t.Errorf("%s: %d namespaces spend %.0f imports, and the victim has %d, want %d", name, namespaces, spent, had, c.want)
+			}
+		}
+	}
+}
+
+// One namespace that needs many imports has them where others need few.
+func TestOneNamespaceHasWhatOthersDoNotNeed(t *testing.T) {
+	t.Parallel()
+	m := &imports{}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for n := range 20 {
+		for i := range 4 {
+			m.tryImport(fmt.Sprint("team", n), "edge", fmt.Sprintf("team%d/tls%d", n, i), now)
+		}
+	}
+	had := 0
+	for day := range 30 {
+		for i := range 40 {
+			if m.tryImport("platform", fmt.Sprint("g", day), fmt.Sprintf("platform/tls%d-%d", day, i), now.AddDate(0, 0, day)) {
+				had++
+			}
+		}
+	}
+	if had < 900 {
+		t.Errorf("it has %d imports within a month, want 900", had)
+	}
+}
+
+// What comes back in the course of a year goes to who has few before it goes to who has many.
+func TestImportsThatComeBackGoToWhoHasFew(t *testing.T) {
+	t.Parallel()
+	m := &imports{}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for n := range namespacesWithFew + 10 {
+		for i := range ownerImportsAtOnce {
+			m.tryImport(fmt.Sprint("evil", n), fmt.Sprint("g", i), fmt.Sprintf("evil%d/tls%d", n, i), now)
+		}
+	}
+	had := 0
+	for hour := range 30 * 24 {
+		now = now.Add(time.Hour)
+		for n := range namespacesWithFew + 10 {
+			if m.years[fmt.Sprint("evil", n)].user.after(now) > fewImports {
+				m.tryImport(fmt.Sprint("evil", n), fmt.Sprint("later", hour), fmt.Sprintf("evil%d/later%d", n, hour), now)
+			}
+		}
+		if had < fewImports && m.tryImport("shop", fmt.Sprint("g", hour), fmt.Sprint("shop/tls", hour), now) {
+			had++
+		}
+	}
+	if had < fewImports {
+		t.Errorf("within 30 days the victim has %d imports, want %d", had, fewImports)
 	}
 }
