@@ -34,6 +34,18 @@ func (r Result) MayServe(namespace string, kind cluster.Kind, port int32, host s
 	return false
 }
 
+// Within are the hostnames of valid listeners of a port to which a part of the requests for a hostname belongs. "" is any
+// hostname.
+func (r Result) Within(port int32, host string) (out []string) {
+	for i := range r.Listeners {
+		if l := &r.Listeners[i]; l.Valid() && int32(l.Spec.Port) == port && covers(host, l.Hostname()) {
+			out = append(out, l.Hostname())
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // MayUsePort reports whether a valid listener of a port admits routes of a kind and namespace, for whatever hostname.
 func (r Result) MayUsePort(namespace string, kind cluster.Kind, port int32) bool {
 	for i := range r.Listeners {

@@ -3,6 +3,7 @@ package harness
 import (
 	"cmp"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,11 @@ func matchesRequest(conditions []elbtypes.RuleCondition, host, at string) bool {
 		var values []string
 		of := at
 		switch {
+		case c.HostHeaderConfig != nil && len(c.HostHeaderConfig.RegexValues) > 0:
+			if !slices.ContainsFunc(c.HostHeaderConfig.RegexValues, func(expr string) bool { return regexp.MustCompile(expr).MatchString(host) }) {
+				return false
+			}
+			continue
 		case c.HostHeaderConfig != nil:
 			values, of = c.HostHeaderConfig.Values, host
 		case c.PathPatternConfig != nil:

@@ -17,6 +17,17 @@ type Withdrawn struct {
 	TargetGroups map[string]Withdrawal
 	// Certificates are not used by a listener: without another one it is deleted.
 	Certificates map[ListenerCertificate]Withdrawal
+	// Hostnames belong to others than the member of a live rule that gets their requests.
+	Hostnames []ForeignHostname
+}
+
+// ForeignHostname is a hostname within what a live rule matches, such as one of a wildcard, to which the member of the rule
+// has no right. The rule may serve the rest.
+type ForeignHostname struct {
+	// Rule is the ARN of the rule.
+	Rule string
+	Host HostHeader
+	Withdrawal
 }
 
 // ListenerCertificate is a certificate on a port.
@@ -46,5 +57,5 @@ type Withdrawal struct {
 
 // Empty reports whether nothing is withdrawn.
 func (w *Withdrawn) Empty() bool {
-	return w == nil || len(w.Rules)+len(w.TargetGroups)+len(w.Certificates) == 0
+	return w == nil || len(w.Rules)+len(w.TargetGroups)+len(w.Certificates)+len(w.Hostnames) == 0
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/attach"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/gatewayconfig"
 	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -38,8 +39,12 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	if id.Kind == model.NLBGateway {
 		t.Type = model.Network
 	}
+	// A class that is missing may be of either controller. The stricter condition holds for both.
+	class, known := cluster.Get[*gwv1.GatewayClass](v, cluster.KindGatewayClass, "", string(gw.Spec.GatewayClassName))
+	t.strict = !known || class.Spec.ControllerName == gatewayconfig.AnyController
 	r := &rights{
-		view: v, have: have, gateway: ownership.RefOf(gw), network: id.Kind == model.NLBGateway,
+		hostCondition: t.hostCondition,
+		view:          v, have: have, gateway: ownership.RefOf(gw), network: id.Kind == model.NLBGateway,
 		listeners: ok && !f.lacksSets(v, gw), grants: v.Installed(cluster.KindReferenceGrant),
 		attached: attach.Of(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet), Serves: t.serves}),
 		owners:   map[string][]finding.Ref{},
@@ -75,6 +80,8 @@ type rights struct {
 	// listeners reports whether all listeners are known, and grants whether ReferenceGrants are.
 	listeners, grants bool
 	attached          attach.Result
+	// hostCondition is the condition on a hostname.
+	hostCondition func(host string) model.HostHeader
 	// owners are the routes that target groups, by ARN, were made for, or may have been.
 	owners map[string][]finding.Ref
 	out    model.Withdrawn
@@ -94,11 +101,7 @@ func (r *rights) listener(l *observed.Listener) {
 		if !r.listeners {
 			continue
 		}
-		hosts := model.Rule{Conditions: rule.Conditions}.Hosts()
-		if len(hosts) == 0 {
-			hosts = []string{""}
-		}
-		for _, h := range hosts {
+		for _, h := range hostsOf(rule) {
 			if owner, ok := r.mayServe(l.Port, rule.Actions, h); !ok {
 				r.out.Rules[rule.ARN] = model.Withdrawal{
 					Object: owner, Field: "spec.parentRefs", Reason: finding.RouteNotAdmitted,
@@ -107,6 +110,9 @@ func (r *rights) listener(l *observed.Listener) {
 				}
 			}
 		}
+	}
+	if r.listeners {
+		r.hostnames(l)
 	}
 }
 
@@ -127,13 +133,22 @@ func (r *rights) networkListener(l *observed.Listener) {
 
 // mayServe reports whether one of those whose rule it may be may serve a hostname on a port, and otherwise whose it is.
 func (r *rights) mayServe(port int32, actions []model.Action, host string) (finding.Ref, bool) {
-	owners := r.ownersOf(actions)
-	if len(owners) == 0 {
-		if plan.OnlyRefuses(actions) {
-			return finding.Ref{}, true
-		}
-		owners = r.claimantsOf(host)
+	if len(r.ownersOf(actions)) == 0 && plan.OnlyRefuses(actions) {
+		return finding.Ref{}, true
 	}
+	return r.permitted(port, actions, r.ownersOrClaimants(actions, host), host)
+}
+
+// ownersOrClaimants are those whose rule for a hostname it may be.
+func (r *rights) ownersOrClaimants(actions []model.Action, host string) []finding.Ref {
+	if owners := r.ownersOf(actions); len(owners) > 0 {
+		return owners
+	}
+	return r.claimantsOf(host)
+}
+
+// permitted reports whether one of the owners of a rule may serve a hostname on a port, and otherwise whose it is.
+func (r *rights) permitted(port int32, actions []model.Action, owners []finding.Ref, host string) (finding.Ref, bool) {
 	for _, o := range owners {
 		if r.attached.MayServe(o.Namespace, cluster.Kind(o.Kind), port, host) {
 			return finding.Ref{}, true

@@ -29,6 +29,7 @@ func diff(r *Resolved) {
 	r.certificates.Order()
 	switch r.outcome {
 	case stays:
+		d.refuseHostnames()
 		// Nothing is made. Members that left need not wait for the others, and serve nothing.
 		if len(r.Want.Members) > 0 {
 			d.release().all(append(d.removeDeparted(), r.finalizers.Holders()...))

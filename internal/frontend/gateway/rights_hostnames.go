@@ -1,0 +1,63 @@
+package gateway
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// hostnames finds the hostnames of listeners whose requests get to a rule for a wildcard or for all hostnames, of a route
+// that those listeners do not admit. A translation makes rules against that (see isolations), which a Gateway that is held
+// does not get.
+func (r *rights) hostnames(l *observed.Listener) {
+	rules := slices.SortedFunc(slices.Values(l.Rules), func(a, b observed.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
+	answered := map[string]bool{}
+	for i := range rules {
+		rule := &rules[i]
+		if _, gone := r.out.Rules[rule.ARN]; gone {
+			continue
+		}
+		hosts := hostsOf(rule)
+		for _, host := range hosts {
+			for _, h := range r.attached.Within(l.Port, host) {
+				if answered[h] {
+					continue
+				}
+				if owner, ok := r.mayServeWithin(l.Port, rule.Actions, host, h); !ok {
+					answered[h] = true
+					r.out.Hostnames = append(r.out.Hostnames, model.ForeignHostname{Rule: rule.ARN, Host: r.hostCondition(h), Withdrawal: model.Withdrawal{
+						Object: owner, Field: "spec.parentRefs", Reason: finding.RouteNotAdmitted,
+						Message: fmt.Sprintf("hostname %q of port %d belongs to a listener that does not admit the route", h, l.Port),
+						Fix:     "ask the owner of the Gateway to admit the namespace in allowedRoutes of the listener with this hostname",
+					}})
+				}
+			}
+		}
+		if len(rule.Conditions) == 1 {
+			for _, host := range hosts {
+				answered[host] = true
+			}
+		}
+	}
+}
+
+// hostsOf are the hostnames of a live rule; "" for any.
+func hostsOf(rule *observed.Rule) []string {
+	if hosts := (model.Rule{Conditions: rule.Conditions}).Hosts(); len(hosts) > 0 {
+		return hosts
+	}
+	return []string{""}
+}
+
+// mayServeWithin is mayServe of a hostname that is a part of that of the rule.
+func (r *rights) mayServeWithin(port int32, actions []model.Action, host, part string) (finding.Ref, bool) {
+	if plan.OnlyRefuses(actions) {
+		return finding.Ref{}, true
+	}
+	return r.permitted(port, actions, r.ownersOrClaimants(actions, host), part)
+}

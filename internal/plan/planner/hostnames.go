@@ -1,0 +1,81 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// refuseHostnames keeps requests for hostnames from rules whose members have no right to them, while all is held: rules
+// that answer 404 go in front of them. A rule that may serve its other hostnames stays.
+func (d *differ) refuseHostnames() {
+	if d.Have.Facts.Withdrawn == nil {
+		return
+	}
+	before := map[string][]model.ForeignHostname{}
+	for _, h := range d.Have.Facts.Withdrawn.Hostnames {
+		before[h.Rule] = append(before[h.Rule], h)
+	}
+	for _, lb := range d.Have.LoadBalancers {
+		for i := range lb.Listeners {
+			d.refuseOn(&lb.Listeners[i], before)
+		}
+	}
+}
+
+// refuseOn makes the rules of one listener. Those behind move down as far as there is no room, in one call.
+func (d *differ) refuseOn(l *observed.Listener, before map[string][]model.ForeignHostname) {
+	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
+	moved := map[plan.Address]int32{}
+	order := plan.Step{ID: plan.NewStepID("revoke-order", a), Address: a, Verb: plan.Update, Impact: plan.BriefImpact, Revokes: true}
+	var made []plan.Step
+	last := int32(0)
+	for _, r := range slices.SortedFunc(slices.Values(l.Rules), func(x, y observed.Rule) int { return cmp.Compare(x.Priority, y.Priority) }) {
+		for _, h := range before[r.ARN] {
+			last++
+			made = append(made, d.refusal(l, last, h))
+			order.Why, order.Blames = h.Message, append(order.Blames, h.Object)
+		}
+		if r.Priority > last {
+			last = r.Priority
+			continue
+		}
+		last++
+		moved[plan.RuleAddress(r.ARN)] = last
+		order.Changes = append(order.Changes, plan.Change{Path: "priority of " + r.ARN, From: fmt.Sprint(r.Priority), To: fmt.Sprint(last)})
+	}
+	if len(moved) > 0 {
+		order.Do = plan.SetPriorities{Priorities: moved}
+		d.Add(order)
+	}
+	for _, s := range made {
+		if len(moved) > 0 {
+			s.After = []plan.StepID{order.ID}
+		}
+		d.Add(s)
+	}
+}
+
+// refusal is the step that makes the rule for one hostname.
+func (d *differ) refusal(l *observed.Listener, at int32, h model.ForeignHostname) plan.Step {
+	a, listener := plan.Address{Kind: plan.Rule, ID: naming.RuleID(l.Port, at)}, plan.Address{Kind: plan.Listener, ID: l.ARN}
+	rule := model.Rule{
+		Conditions: []model.Condition{h.Host}, Actions: []model.Action{plan.NotFound},
+		Origin: finding.Origin{Object: h.Object, Field: h.Field}, Member: h.Object,
+	}
+	d.Found.Add(finding.Finding{
+		Object: h.Object, Field: h.Field, Reason: h.Reason, Severity: finding.Error, Blocks: finding.BlocksNothing,
+		Message: h.Message + "; requests for it are answered " + plan.ActionsText(rule.Actions), Fix: h.Fix,
+	})
+	return plan.Step{
+		ID: plan.NewStepID("revoke-hostname", listener, a.ID), Address: a, Verb: plan.Create, Why: h.Message, Impact: plan.BriefImpact, Revokes: true,
+		Do:     plan.CreateRule{Listener: listener, Priority: at, Rule: rule, Tags: d.RuleTags(d.Tags(a.ID, nil))},
+		Blames: []finding.Ref{h.Object},
+	}
+}

@@ -1,0 +1,76 @@
+package planner_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+)
+
+// Rules for hostnames that a member may not serve go right in front of its rule, and the others stay in their order.
+func TestRefusedHostnamesGoInFrontOfTheRule(t *testing.T) {
+	for name, c := range map[string]struct {
+		live    []int32          // priorities
+		foreign map[int32]int    // number of hostnames by the priority of the rule
+		made    []int32          // priorities of new rules
+		moved   map[string]int32 // new priorities by the old ones
+	}{
+		"nothing is foreign":     {[]int32{1, 2}, nil, nil, nil},
+		"there is room":          {[]int32{1, 9}, map[int32]int{9: 1}, []int32{2}, nil},
+		"of the first rule":      {[]int32{4}, map[int32]int{4: 3}, []int32{1, 2, 3}, nil},
+		"no room":                {[]int32{1, 2, 3, 9}, map[int32]int{2: 1}, []int32{2}, map[string]int32{"r2": 3, "r3": 4}},
+		"too little room":        {[]int32{3, 5, 6}, map[int32]int{5: 3}, []int32{4, 5, 6}, map[string]int32{"r5": 7, "r6": 8}},
+		"of two rules":           {[]int32{1, 2}, map[int32]int{1: 1, 2: 1}, []int32{1, 3}, map[string]int32{"r1": 2, "r2": 4}},
+		"listed out of order":    {[]int32{7, 1}, map[int32]int{7: 1}, []int32{2}, nil},
+		"a rule that moves last": {[]int32{1, 3}, map[int32]int{1: 2}, []int32{1, 2}, map[string]int32{"r1": 3, "r3": 4}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := observed.Listener{ARN: "l", Port: 80, Protocol: "HTTP"}
+			withdrawn := model.Withdrawn{}
+			for _, p := range c.live {
+				arn := fmt.Sprintf("r%d", p)
+				l.Rules = append(l.Rules, observed.Rule{ARN: arn, Priority: p, Conditions: []model.Condition{model.PathPattern{Values: []string{"/*"}}}, Actions: forwardTo("tg", 1)})
+				for n := range c.foreign[p] {
+					withdrawn.Hostnames = append(withdrawn.Hostnames, model.ForeignHostname{
+						Rule: arn, Host: model.HostHeader{Values: []string{fmt.Sprintf("h%d.example.com", n)}},
+						Withdrawal: model.Withdrawal{Object: testMember, Field: "f", Reason: finding.RouteNotAdmitted, Message: "m"},
+					})
+				}
+			}
+			have := observed.Stack{Facts: testFacts(), LoadBalancers: []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Type: "application", Listeners: []observed.Listener{l}}}}
+			have.Facts.Withdrawn = &withdrawn
+			want := model.Stack{ID: testStack, Members: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}}}
+			want.Held.Everything = true
+			p, found := planner.Make(want, have, testOptions, plan.Memory{})
+			var made []int32
+			moved := map[string]int32{}
+			for _, s := range p.Steps {
+				switch do := s.Do.(type) {
+				case plan.CreateRule:
+					made = append(made, do.Priority)
+					if !s.Revokes || len(do.Rule.Actions) != 1 || !plan.OnlyRefuses(do.Rule.Actions) || len(c.moved) > 0 != (len(s.After) == 1) {
+						t.Errorf("step %+v", s)
+					}
+				case plan.SetPriorities:
+					for a, to := range do.Priorities {
+						moved[a.ID] = to
+					}
+				default:
+					t.Errorf("step %+v", s)
+				}
+			}
+			if !slices.Equal(made, c.made) || fmt.Sprint(moved) != fmt.Sprint(c.moved) && len(moved)+len(c.moved) > 0 {
+				t.Errorf("made %v, moved %v; want %v, %v", made, moved, c.made, c.moved)
+			}
+			told := slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Object == testMember && f.Reason == finding.RouteNotAdmitted })
+			if told != (len(withdrawn.Hostnames) > 0) {
+				t.Errorf("findings: %v", found)
+			}
+		})
+	}
+}
