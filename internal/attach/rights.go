@@ -56,6 +56,11 @@ func (r Result) MayUsePort(namespace string, kind cluster.Kind, port int32) bool
 	return false
 }
 
+// Listens reports whether a valid listener of a port has a protocol.
+func (r Result) Listens(port int32, protocol gatewayv1.ProtocolType) bool {
+	return slices.ContainsFunc(r.Listeners, func(l Listener) bool { return l.Valid() && int32(l.Spec.Port) == port && l.Spec.Protocol == protocol })
+}
+
 // MayUseSecret reports whether a valid listener of a port may refer to a Secret with a certificate for domains, of which
 // one is in its hostname. Where the domains are not known, any may be.
 func (r Result) MayUseSecret(port int32, secret Secret, domains []string) bool {

@@ -259,6 +259,7 @@ var authorities = map[string]authority{
 	"HTTPRoute":   httpAuthority,
 	"ListenerSet": setAuthority,
 	"TCPRoute":    tcpAuthority,
+	"UDP":         udpAuthority,
 	"certificate": certificateAuthority,
 	"Ingress":     ingressAuthority,
 }

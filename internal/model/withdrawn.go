@@ -17,8 +17,16 @@ type Withdrawn struct {
 	TargetGroups map[string]Withdrawal
 	// Certificates are not used by a listener: without another one it is deleted.
 	Certificates map[ListenerCertificate]Withdrawal
+	// Protocols, by ARN, are of listeners that take both TCP and UDP, and lose one.
+	Protocols map[string]WithdrawnProtocol
 	// Hostnames belong to others than the member of a live rule that gets their requests.
 	Hostnames []ForeignHostname
+}
+
+// WithdrawnProtocol is why a listener that takes both TCP and UDP takes only one of them any more.
+type WithdrawnProtocol struct {
+	Left Base
+	Withdrawal
 }
 
 // ForeignHostname is a hostname within what a live rule matches, such as one of a wildcard, to which the member of the rule
@@ -57,5 +65,5 @@ type Withdrawal struct {
 
 // Empty reports whether nothing is withdrawn.
 func (w *Withdrawn) Empty() bool {
-	return w == nil || len(w.Rules)+len(w.TargetGroups)+len(w.Certificates)+len(w.Hostnames) == 0
+	return w == nil || len(w.Rules)+len(w.TargetGroups)+len(w.Certificates)+len(w.Protocols)+len(w.Hostnames) == 0
 }

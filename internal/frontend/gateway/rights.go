@@ -50,6 +50,7 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 		owners:   map[string][]finding.Ref{},
 		out: model.Withdrawn{
 			Rules: map[string]model.Withdrawal{}, TargetGroups: map[string]model.Withdrawal{}, Certificates: map[model.ListenerCertificate]model.Withdrawal{},
+			Protocols: map[string]model.WithdrawnProtocol{},
 		},
 	}
 	for _, lb := range have.LoadBalancers {
@@ -113,21 +114,6 @@ func (r *rights) listener(l *observed.Listener) {
 	}
 	if r.listeners {
 		r.hostnames(l)
-	}
-}
-
-// networkListener compares what a port of a network load balancer forwards to.
-func (r *rights) networkListener(l *observed.Listener) {
-	owners := r.ownersOf(l.Default)
-	if len(owners) == 0 || slices.ContainsFunc(owners, func(o finding.Ref) bool {
-		return r.attached.MayUsePort(o.Namespace, cluster.Kind(o.Kind), l.Port)
-	}) {
-		return
-	}
-	r.out.Rules[l.ARN] = model.Withdrawal{
-		Object: r.shown(owners), Field: "spec.parentRefs", Reason: finding.RouteNotAdmitted,
-		Message: fmt.Sprintf("no listener of port %d admits the route", l.Port),
-		Fix:     "ask the owner of the Gateway to admit the namespace in allowedRoutes of a listener of the port",
 	}
 }
 

@@ -68,19 +68,25 @@ func (rv *revocation) listener(l *observed.Listener, network bool) bool {
 		changes = append(changes, plan.Change{Path: "certificate", From: l.Certificate, To: certificate})
 	}
 	if lost != nil {
-		rv.tell(*lost, fmt.Sprintf("port %d presents its other certificates", l.Port))
+		rv.report(*lost, fmt.Sprintf("port %d presents its other certificates", l.Port))
 	}
 	if why != nil {
 		changes = append(changes, plan.Change{Path: "default", From: plan.ActionsText(l.Default), To: plan.ActionsText(now)})
-		rv.tell(*why, fmt.Sprintf("port %d does not forward there", l.Port))
+		rv.report(*why, fmt.Sprintf("port %d does not forward there", l.Port))
+	}
+	protocol, less := l.Protocol, (*model.Withdrawal)(nil)
+	if w, gone := rv.withdrawn.Protocols[l.ARN]; gone {
+		protocol, less = string(w.Left), &w.Withdrawal
+		changes = append(changes, plan.Change{Path: "protocol", From: l.Protocol, To: protocol})
+		rv.report(*less, fmt.Sprintf("the port listens on %s alone", protocol))
 	}
 	if len(changes) > 0 {
 		rv.add(plan.Step{
 			ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Update, Changes: changes,
 			Do: plan.ModifyListener{Listener: a, Settings: plan.ListenerSettings{
-				Port: l.Port, Protocol: l.Protocol, Policy: l.Policy, ALPN: l.ALPN, Certificate: certificate, MutualAuth: l.MutualAuth, Default: now,
+				Port: l.Port, Protocol: protocol, Policy: l.Policy, ALPN: l.ALPN, Certificate: certificate, MutualAuth: l.MutualAuth, Default: now,
 			}},
-		}, lost, why)
+		}, lost, why, less)
 	}
 	for _, arn := range l.Certificates {
 		if w, gone := rv.withdrawn.Certificates[model.ListenerCertificate{Port: l.Port, ARN: arn}]; gone {
@@ -90,7 +96,7 @@ func (rv *revocation) listener(l *observed.Listener, network bool) bool {
 			}, &w)
 		}
 	}
-	l.Certificate, l.Certificates, l.Default = certificate, certificates, now
+	l.Certificate, l.Certificates, l.Default, l.Protocol = certificate, certificates, now, protocol
 	var rest []observed.Rule
 	for _, r := range l.Rules {
 		if rv.rule(&r) {
@@ -124,7 +130,7 @@ func (rv *revocation) certificates(l *observed.Listener) (extra []string, main s
 func (rv *revocation) rule(r *observed.Rule) bool {
 	a := plan.RuleAddress(r.ARN)
 	if w, gone := rv.withdrawn.Rules[r.ARN]; gone {
-		rv.tell(w, "the rule is deleted")
+		rv.report(w, "the rule is deleted")
 		rv.add(plan.Step{
 			ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Delete, Do: plan.DeleteRule{ARN: r.ARN}, Impact: plan.DeleteImpact,
 			Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(r.Actions)}},
@@ -138,7 +144,7 @@ func (rv *revocation) rule(r *observed.Rule) bool {
 	if now == nil {
 		now = []model.Action{plan.Refused}
 	}
-	rv.tell(*why, "requests for it are answered "+plan.ActionsText(now))
+	rv.report(*why, "requests for it are answered "+plan.ActionsText(now))
 	rv.add(plan.Step{
 		ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Update,
 		Do:      plan.ModifyRule{Rule: a, Conditions: r.Conditions, Actions: now, Transforms: r.Transforms},
@@ -177,7 +183,7 @@ func (rv *revocation) actions(actions []model.Action) ([]model.Action, *model.Wi
 }
 
 func (rv *revocation) deleteListener(l *observed.Listener, w model.Withdrawal, now string) {
-	rv.tell(w, now)
+	rv.report(w, now)
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	rv.add(plan.Step{
 		ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Delete, Do: plan.DeleteListener{ARN: l.ARN}, Impact: plan.DeleteImpact,
@@ -195,7 +201,7 @@ func (rv *revocation) add(s plan.Step, why ...*model.Withdrawal) {
 	rv.steps = append(rv.steps, s)
 }
 
-func (rv *revocation) tell(w model.Withdrawal, now string) {
+func (rv *revocation) report(w model.Withdrawal, now string) {
 	rv.Found.Add(finding.Finding{
 		Object: w.Object, Field: w.Field, Reason: w.Reason, Severity: finding.Error, Blocks: finding.BlocksNothing,
 		Message: w.Message + "; " + now, Fix: w.Fix,

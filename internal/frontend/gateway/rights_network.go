@@ -1,0 +1,50 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// networkListener compares what a port of a network load balancer forwards to.
+func (r *rights) networkListener(l *observed.Listener) {
+	owners := r.ownersOf(l.Default)
+	if len(owners) == 0 || slices.ContainsFunc(owners, func(o finding.Ref) bool {
+		return r.attached.MayUsePort(o.Namespace, cluster.Kind(o.Kind), l.Port)
+	}) {
+		r.protocols(l)
+		return
+	}
+	r.out.Rules[l.ARN] = model.Withdrawal{
+		Object: r.shown(owners), Field: "spec.parentRefs", Reason: finding.RouteNotAdmitted,
+		Message: fmt.Sprintf("no listener of port %d admits the route", l.Port),
+		Fix:     "ask the owner of the Gateway to admit the namespace in allowedRoutes of a listener of the port",
+	}
+}
+
+// protocols compares a live listener for both TCP and UDP with the listeners of its port. The target groups of both serve
+// one alone as well; those of QUIC do not.
+func (r *rights) protocols(l *observed.Listener) {
+	if l.Protocol != string(model.TCPUDP) {
+		return
+	}
+	tcp, udp := r.attached.Listens(l.Port, gwv1.TCPProtocolType), r.attached.Listens(l.Port, gwv1.UDPProtocolType)
+	if tcp == udp {
+		return
+	}
+	left, gone := model.TCP, model.UDP
+	if udp {
+		left, gone = gone, left
+	}
+	r.out.Protocols[l.ARN] = model.WithdrawnProtocol{Left: left, Withdrawal: model.Withdrawal{
+		Object: r.gateway, Field: "spec.listeners", Reason: finding.RouteNotAdmitted,
+		Message: fmt.Sprintf("no listener of port %d has protocol %s any more", l.Port, gone),
+		Fix:     fmt.Sprintf("to serve %s, add a listener with it", gone),
+	}}
+}

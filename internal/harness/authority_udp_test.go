@@ -1,0 +1,112 @@
+package harness
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+const udpRoute = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: UDPRoute
+metadata: {name: u, namespace: team}
+spec:
+  parentRefs: [{name: edge, namespace: shop}]
+  rules: [{backendRefs: [{name: web, namespace: bank, port: 80}]}]
+---
+`
+
+// bothListeners are listeners for TCP and UDP of port 80; udp is what the second has beside that.
+func bothListeners(udp string) string {
+	return edgeOf("listeners: [{name: tcp, protocol: TCP, port: 80, " + labelled + "}, {name: udp, protocol: UDP, " + udp + "}]")
+}
+
+// takingUDP lists the listeners of port 80 that take UDP.
+func takingUDP(r *Harness) []string { return listening(r, "UDP", "TCP_UDP") }
+
+func listening(r *Harness, protocols ...string) (out []string) {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	for arn, l := range w.Partition(Account, Region).ELB.Listeners {
+		if l.Port == 80 && slices.Contains(protocols, string(l.Protocol)) {
+			out = append(out, arn)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// udpAuthority is a port of TCP and UDP, which the TCPRoute has. The right to UDP is a listener for it.
+var udpAuthority = authority{
+	docs: func(t *testing.T) []string {
+		return []string{strings.Replace(tcpAuthority.docs(t)[0], "kind: TCPRoute, namespace: team}", "kind: TCPRoute, namespace: team}, {group: gateway.networking.k8s.io, kind: UDPRoute, namespace: team}", 1),
+			bankPods(), "---" + bothListeners("port: 80, "+labelled) + tcpRoute(bankBackend)}
+	},
+	serving: takingUDP,
+	ways:    some(tcpAuthority.ways, "not held", "configuration missing", "configuration wrong", "class missing", "replaced", "too many backends", "target group configuration wrong"),
+	edges: map[string]func(r *Harness){
+		"listener": func(r *Harness) { r.Apply(tcpListener("port: 80, " + labelled)) },
+		"port":     func(r *Harness) { r.Apply(bothListeners("port: 81, " + labelled)) },
+	},
+}
+
+// TestAPortWithoutItsUDPListenerServesTCPOn takes the UDP listener away while all is held: the listener becomes one of TCP
+// in place, and forwards where it did.
+func TestAPortWithoutItsUDPListenerServesTCPOn(t *testing.T) {
+	t.Parallel()
+	for way, hold := range some(udpAuthority.ways, "configuration missing", "configuration wrong", "class missing") {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := udpAuthority.begin(t)
+				hold(r)
+				r.Settle(time.Minute)
+				before, to := takingUDP(r), forwardsOn(80, "")(r)
+				udpAuthority.edges["listener"](r)
+				for _, horizon := range []time.Duration{time.Second, time.Minute} {
+					r.Settle(horizon)
+					if got := listening(r, "TCP"); !slices.Equal(got, before) {
+						t.Errorf("after %s the listeners of TCP are %s, want %s", horizon, got, before)
+					}
+					if got := forwardsOn(80, "")(r); !slices.Equal(got, to) {
+						t.Errorf("after %s they forward to %s, want %s", horizon, got, to)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestWhoMayAttachToUDPDecidesNothingOfAPortOfBoth shows what the listeners of a port decide: its protocols, whoever they
+// admit. A TCPRoute that has the port gets UDP, also where the UDP listener admits it no more, and no UDPRoute.
+func TestWhoMayAttachToUDPDecidesNothingOfAPortOfBoth(t *testing.T) {
+	t.Parallel()
+	for edge, withdraw := range map[string]func(r *Harness){
+		"allowedRoutes":                  func(r *Harness) { r.Apply(bothListeners("port: 80, allowedRoutes: {namespaces: {from: Same}}")) },
+		"ReferenceGrant of the UDPRoute": func(r *Harness) { r.Apply(strings.Replace(bankGrant, "kind: HTTPRoute", "kind: TCPRoute", 1)) },
+		"UDPRoute":                       func(r *Harness) { r.drop(cluster.KindUDPRoute, "team", "u") },
+	} {
+		t.Run(edge, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := udpAuthority.begin(t)
+				before, to := takingUDP(r), forwardsOn(80, "")(r)
+				r.Apply(udpRoute)
+				r.Settle(10 * time.Minute)
+				withdraw(r)
+				r.Settle(time.Hour)
+				if got := takingUDP(r); !slices.Equal(got, before) {
+					t.Errorf("listeners of UDP: %s, want %s", got, before)
+				}
+				if got := forwardsOn(80, "")(r); !slices.Equal(got, to) {
+					t.Errorf("UDP is forwarded to %s, want %s", got, to)
+				}
+			})
+		})
+	}
+}
