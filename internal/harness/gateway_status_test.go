@@ -75,7 +75,7 @@ func TestBrokenRoutesOfAGatewayStopNoOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		writes := &statusWrites{}
-		r := New(t, Options{
+		r := shopWith(t, Options{
 			Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },
 			API:     func(api kube.API) kube.API { writes.API = api; return writes },
 		})
@@ -87,7 +87,7 @@ func TestBrokenRoutesOfAGatewayStopNoOthers(t *testing.T) {
 			"broken-3": {"b3.elsewhere.org", backend, "Accepted", "NoMatchingListenerHostname"},
 			"broken-4": {"b4.example.com", "filters: [{type: ExtensionRef, extensionRef: {group: gateway.k8s.aws, kind: ListenerRuleConfiguration, name: none}}]\n    " + backend, "Accepted", "IncompatibleFilters"},
 		}
-		docs := edgeGateway + pods("web", "10.0.132.1") + "---"
+		docs := edgeGateway + pods("web", podAddresses[:1]...) + "---"
 		for name, b := range broken {
 			docs += routeOf(name, b.host, b.rule)
 		}
