@@ -102,6 +102,11 @@ func (w walker) ingress(namespace, name string, sound bool) string {
 	set(60, "listen-ports", `[{"HTTP":80}]`, `[{"HTTP":80},{"HTTP":8080}]`, `[{"HTTPS":443}]`, `[{"HTTP":80},{"HTTPS":443}]`)
 	if strings.Contains(notes["listen-ports"], "HTTPS") {
 		notes["certificate-arn"] = w.w.Certs[w.pick("example.com", "app.test")]
+		if group := notes["group.name"]; sound && group != "" {
+			// The default certificate of a port stays with the member that asks for the live one. So that the end does not
+			// depend on who that was, those of an IngressGroup ask for the same.
+			notes["certificate-arn"] = w.w.Certs[map[string]string{"g": "example.com", "h": "app.test"}[group]]
+		}
 	}
 	if strings.HasSuffix(notes["listen-ports"], `80},{"HTTPS":443}]`) {
 		set(50, "ssl-redirect", "443")
