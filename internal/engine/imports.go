@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,12 +54,6 @@ const (
 	importYear    = 365 * 24 * time.Hour
 )
 
-// fewImports are kept for each of so many namespaces, also for those that come later.
-const (
-	fewImports        = 10
-	namespacesWithFew = 50
-)
-
 // askedFor is for how long a namespace counts among those that share the imports of a year after it asked for one.
 const askedFor = 7 * 24 * time.Hour
 
@@ -108,32 +103,19 @@ func importBudgets(id model.StackID, certificate string, owner importOwner) []im
 	return []importBudget{{stack: id, id: certificate}, {owner: owner}}
 }
 
-// shareSpent returns for how long an owner has no more imports of this year. One with few is admitted as long as there are
-// any. Another leaves as many as it has, and for each other namespace what that lacks of the same, up to a half of an equal
-// share, and of few at least. The more it has, the more it leaves, so that what comes back goes to who has fewer.
+// shareSpent returns for how long an owner has no more imports of this year.
 func (m *imports) shareSpent(owner importOwner, now time.Time) time.Duration {
-	namespaces := 1
+	var others []float64
 	for namespace, y := range m.years {
 		if namespace != owner.user && y.shares(now) {
-			namespaces++
+			others = append(others, y.user.after(now))
 		}
 	}
-	half := float64(yearlyImports) / 2 / float64(namespaces+1)
-	few := min(fewImports, half)
+	slices.Sort(others) // a sum of fractions depends on their order
 	// What both of its namespaces had is counted, so that a number of them that use Secrets of each other have no more
 	// than their shares.
 	have := min(m.years[owner.user].user.after(now), m.years[owner.secret].secret.after(now))
-	leaves := 0.0
-	if have+1 > few {
-		lacking, floor := few*float64(max(namespacesWithFew-namespaces, 0)), max(few, min(half, have))
-		for namespace, y := range m.years {
-			if namespace != owner.user && y.shares(now) {
-				lacking += max(floor-y.user.after(now), 0)
-			}
-		}
-		leaves = max(have, lacking+have/8)
-	}
-	if m.year.after(now)+1+leaves <= yearlyImports {
+	if model.MayHaveOneMore(yearlyImports, m.year.after(now), have, others) {
 		return 0
 	}
 	if have < 1 {

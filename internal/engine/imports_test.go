@@ -143,6 +143,12 @@ func TestImportsOfASharedSecretAreCountedToWhoCausesThem(t *testing.T) {
 	}
 }
 
+// fewImports are left for each of so many namespaces that need no more.
+const (
+	fewImports        = 10
+	namespacesWithFew = 50
+)
+
 // Many namespaces spend all the imports of a year that they can, one after another, also with Secrets of each other. Each
 // other namespace that uses Secrets keeps a half of an equal share where all of them were known before, and otherwise few.
 func TestNoNumberOfTenantsSpendsTheShareOfAnother(t *testing.T) {

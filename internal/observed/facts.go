@@ -78,6 +78,8 @@ type Imports struct {
 	All int // of the account, whoever imported them
 	// Of are those that the namespace of the stack, or its IngressGroup, has from the Secrets of a namespace.
 	Of map[string]int
+	// Others are those that the other namespaces and IngressGroups have, in the order of their names.
+	Others []int
 }
 
 // Fault returns why a question has no answer, nil if it has one or was not asked.

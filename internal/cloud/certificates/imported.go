@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -132,7 +133,7 @@ func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCerti
 
 // Imports counts the certificates that are imported, those of all and those of who has a stack.
 func (c *Certificates) Imports(id model.StackID) observed.Imports {
-	out := observed.Imports{Of: map[string]int{}}
+	out, others := observed.Imports{Of: map[string]int{}}, map[string]int{}
 	c.With(func() {
 		out.All = c.certs.foreign
 		for _, o := range c.certs.own {
@@ -141,12 +142,20 @@ func (c *Certificates) Imports(id model.StackID) observed.Imports {
 			}
 			out.All++
 			for _, k := range model.Kinds {
-				if namespace, ok := naming.NamespaceOfImport(o.tags[naming.ResourceTag(k)]); ok && ownerOfStack(o.tags[naming.StackTag(k)]) == cmp.Or(id.Namespace, id.Name) {
+				namespace, ok := naming.NamespaceOfImport(o.tags[naming.ResourceTag(k)])
+				switch owner := ownerOfStack(o.tags[naming.StackTag(k)]); {
+				case !ok:
+				case owner == cmp.Or(id.Namespace, id.Name):
 					out.Of[namespace]++
+				default:
+					others[owner]++
 				}
 			}
 		}
 	})
+	for _, owner := range slices.Sorted(maps.Keys(others)) {
+		out.Others = append(out.Others, others[owner])
+	}
 	return out
 }
 

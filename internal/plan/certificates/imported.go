@@ -81,7 +81,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		do.ARN, verb, change.From = live[i].ARN, plan.Update, identityText(*live[i].Imported)
 		why = "the Secret has another certificate, " + why
 	case !m.roomForImport(w):
-		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("of the %d certificates that an account imports, there are %d, and the ones of this namespace are as many as are left for all",
+		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("of the %d certificates that an account imports, there are %d, and what is left is for namespaces that have fewer",
 			m.accountImports(), m.Have.Facts.Imports.All), "delete what is not needed, or use certificates by ARN")
 		m.awaitImport(w, a, plan.Wait{For: "room for its certificate", Again: plan.FullWait})
 		return
@@ -110,13 +110,22 @@ func newlyClaimed(claimed []model.ClaimedName, live []observed.OwnCertificate) *
 	return nil
 }
 
-// roomForImport reports whether who has the stack may have one more imported certificate: there must be more room left
-// than it has certificates. So one namespace can use a half of the quota, two of them a third each, and one that has few
-// certificates is always admitted.
+// roomForImport reports whether who has the stack may have one more imported certificate, besides those that the others
+// have or come to have.
 func (m *Managed) roomForImport(w model.ManagedCertificate) bool {
 	namespace, _, _ := strings.Cut(w.Import.Secret, "/")
 	counted := m.Have.Facts.Imports
-	return counted.Of[namespace]+m.imports < m.accountImports()-counted.All-m.imports
+	shared := m.imports // among namespaces and IngressGroups of this cluster
+	for _, n := range counted.Of {
+		shared += n
+	}
+	var others []float64
+	for _, n := range counted.Others {
+		shared += n
+		others = append(others, float64(n))
+	}
+	foreign := counted.All + m.imports - shared
+	return model.MayHaveOneMore(float64(m.accountImports()-foreign), float64(shared), float64(counted.Of[namespace]+m.imports), others)
 }
 
 func (m *Managed) accountImports() int {

@@ -95,6 +95,9 @@ func TestImportsByState(t *testing.T) {
 		"others have nearly all":           {is: &fit, counts: observed.Imports{All: 2499}, steps: []string{"import", "await"}},
 		"there is no room":                 {is: &fit, counts: observed.Imports{All: 2500}, steps: []string{"await"}, found: finding.QuotaReached},
 		"it has as many as are left":       {is: &fit, counts: observed.Imports{All: 1250, Of: map[string]int{"ns": 1250}}, steps: []string{"await"}, found: finding.QuotaReached},
+		"the others have few":              {is: &fit, counts: observed.Imports{All: 1100, Of: map[string]int{"ns": 800}, Others: slices.Repeat([]int{10}, 30)}, steps: []string{"import", "await"}},
+		"what is left is for others":       {is: &fit, counts: observed.Imports{All: 2250, Of: map[string]int{"ns": 50}, Others: slices.Repeat([]int{275}, 8)}, steps: []string{"await"}, found: finding.QuotaReached},
+		"it has few, the others many":      {is: &fit, counts: observed.Imports{All: 2259, Of: map[string]int{"ns": 9}, Others: slices.Repeat([]int{250}, 9)}, steps: []string{"import", "await"}},
 		"it has as many and is renewed":    {is: &fit, own: []observed.OwnCertificate{live("1", old)}, counts: observed.Imports{All: 1250, Of: map[string]int{"ns": 1250}}, serves: "1", steps: []string{"import"}, in: "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
