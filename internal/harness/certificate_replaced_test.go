@@ -10,22 +10,31 @@ import (
 )
 
 // The certificates of a load balancer are used up, and a neighbour in front has more that AWS refuses. A member that
-// names another certificate gets the place of the former one: without that it has none once that ends. No other call
-// comes between, and an event says so.
+// names another certificate gets the place of the former one, also if its namespace has more than the neighbour: without
+// that it has none once that ends. No other call comes between, and an event says so.
 func TestACertificateIsReplacedWhereANeighbourWaitsForOne(t *testing.T) {
 	t.Parallel()
-	for name, host := range map[string]string{"same host": "victim.example.org", "other host": "other.example.org"} {
+	for name, c := range map[string]struct {
+		host string
+		more int // certificates of the victim's namespace that stay
+	}{
+		"same host": {host: "victim.example.org"}, "other host": {host: "other.example.org"}, "other host, it has more": {host: "other.example.org", more: 4},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				quota(r, "certificates-per-application-load-balancer", 4)
-				first, old, successor := imported(r, "first.example.org"), imported(r, "victim.example.org"), imported(r, host)
+				quota(r, "certificates-per-application-load-balancer", 4+c.more)
+				stay := []string{imported(r, "first.example.org")}
+				for i := range c.more {
+					stay = append(stay, imported(r, fmt.Sprintf("s%d.example.org", i)))
+				}
+				old, successor := imported(r, "victim.example.org"), imported(r, c.host)
 				var theirs []string
 				for i := range 6 {
 					theirs = append(theirs, imported(r, fmt.Sprintf("t%d.example.org", i)))
 				}
-				r.Apply(shop, pods("web", podAddresses[:3]...), neighbourNamespace, secureMember("shop", "other", "1", "first.example.org", first))
+				r.Apply(shop, pods("web", podAddresses[:3]...), neighbourNamespace, secureMember("shop", "other", "1", "first.example.org", stay...))
 				settled(t, r)
 				r.Apply(secureMember("shop", "victim", "10", "victim.example.org", old))
 				settled(t, r)
@@ -33,7 +42,7 @@ func TestACertificateIsReplacedWhereANeighbourWaitsForOne(t *testing.T) {
 				r.Settle(time.Hour)
 				want := attachedCertificates(r)
 				r.Emulator.Calls().Reset()
-				r.Apply(secureMember("shop", "victim", "10", host, successor))
+				r.Apply(secureMember("shop", "victim", "10", c.host, successor))
 				r.Settle(time.Minute)
 				want[slices.Index(want, old)] = successor
 				for range 2 {

@@ -3,9 +3,11 @@ package certificates
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
@@ -14,14 +16,16 @@ import (
 )
 
 // When AWS takes no further certificate on a load balancer, a new one takes the place of a live one of its listener that
-// nobody asks for any more: that is removed just before. One for which there is no such place is left out.
+// nobody asks for any more: that is removed just before. One that a namespace does not ask for any more is that namespace's
+// to replace. One for which there is no such place is left out.
 
-// certificateClaim is a certificate that a member asks for and for which AWS has no room.
+// certificateClaim is a certificate that a member asks for while AWS has no room for all of them.
 type certificateClaim struct {
-	member finding.Ref
-	arn    string
-	hosts  []string
-	place  string // the live certificate that it takes the place of, "" if there is none
+	member  finding.Ref
+	arn     string
+	hosts   []string
+	refused bool   // AWS has refused it for lack of room
+	place   string // the live certificate that it takes the place of, "" if there is none
 }
 
 // certificateTurn collects what the members of a listener ask for.
@@ -41,8 +45,9 @@ func (t *certificateTurn) takes(member finding.Ref, arn string, hosts []string) 
 		t.shares[member.Namespace] = of
 	case slices.Contains(t.l.TLS.Refused, arn):
 		return false
-	case slices.Contains(t.l.TLS.NoRoom, arn):
-		t.claims = append(t.claims, certificateClaim{member: member, arn: arn, hosts: t.hostsOf(member, hosts)})
+	case len(t.l.TLS.NoRoom) > 0:
+		// One that is not refused yet is among them, so that its namespace keeps its place while its rules change as well.
+		t.claims = append(t.claims, certificateClaim{member: member, arn: arn, hosts: t.hostsOf(member, hosts), refused: slices.Contains(t.l.TLS.NoRoom, arn)})
 	}
 	return true
 }
@@ -79,9 +84,23 @@ func (cc *Choice) place(t *certificateTurn, out *resolved.Certificates, all []st
 			has = append(has, arn)
 		}
 	}
+	owners := map[string]string{} // of free places, as far as they are known
+	for _, arn := range free {
+		if n := cc.previousNamespace(t, arn); n != "" {
+			owners[arn] = n
+			of := t.shares[n]
+			of.Goes++
+			t.shares[n] = of
+		}
+	}
 	related := func(c *certificateClaim, arn string) bool {
-		return slices.ContainsFunc(t.claims, func(o certificateClaim) bool {
+		return owners[arn] == c.member.Namespace || slices.ContainsFunc(t.claims, func(o certificateClaim) bool {
 			return o.member.Namespace == c.member.Namespace && cc.coversAny(arn, o.hosts)
+		})
+	}
+	reserved := func(c *certificateClaim, arn string) bool { // for another namespace
+		return owners[arn] != "" && owners[arn] != c.member.Namespace && slices.ContainsFunc(t.claims, func(o certificateClaim) bool {
+			return o.place == "" && o.member.Namespace == owners[arn]
 		})
 	}
 	for _, fits := range []func(c *certificateClaim, arn string) bool{
@@ -91,7 +110,9 @@ func (cc *Choice) place(t *certificateTurn, out *resolved.Certificates, all []st
 	} {
 		for _, n := range draft.InTurn(t.shares, claimants) {
 			c := &t.claims[n]
-			at := slices.IndexFunc(free, func(arn string) bool { return fits(c, arn) && cc.open(t, *out, arn, append(slices.Clone(has), c.arn)) })
+			at := slices.IndexFunc(free, func(arn string) bool {
+				return fits(c, arn) && !reserved(c, arn) && cc.open(t, *out, arn, append(slices.Clone(has), c.arn))
+			})
 			if c.place != "" || at < 0 {
 				continue
 			}
@@ -110,11 +131,54 @@ func (cc *Choice) place(t *certificateTurn, out *resolved.Certificates, all []st
 		}
 	}
 	for _, c := range t.claims {
-		if c.place == "" {
+		switch {
+		case c.place != "":
+		case c.refused:
 			out.Blocked = append(out.Blocked, c.member)
+		default: // it is tried
+			left = slices.DeleteFunc(left, func(arn string) bool { return arn == c.arn })
 		}
 	}
 	return left
+}
+
+// previousNamespace is that of the Secret of a live certificate, or the one whose rules alone have hosts of it; "" if it is
+// not known.
+func (cc *Choice) previousNamespace(t *certificateTurn, arn string) string {
+	if i := slices.IndexFunc(cc.Have.Facts.OwnCertificates, func(c observed.OwnCertificate) bool { return c.ARN == arn }); i >= 0 {
+		if namespace, imported := naming.NamespaceOfImport(cc.Have.Facts.OwnCertificates[i].ResourceID); imported {
+			return namespace
+		}
+	}
+	var of []string
+	for _, r := range t.live.Rules {
+		if cc.coversAny(arn, model.Rule{Conditions: r.Conditions}.Hosts()) {
+			of = append(of, cc.namespacesOf(r.Actions)...)
+		}
+	}
+	if of = equal.SortedUnique(of); len(of) == 1 {
+		return of[0]
+	}
+	return ""
+}
+
+// namespacesOf are those of the target groups to which live actions forward; "" stands for one that is not known.
+func (cc *Choice) namespacesOf(actions []model.Action) []string {
+	to := equal.ForwardOf(actions)
+	if to == nil || cc.Want.ID.Kind.OfGateway() {
+		return []string{""}
+	}
+	var out []string
+	for _, g := range to.Groups {
+		namespace := ""
+		for _, h := range cc.Have.TargetGroups {
+			if h.ARN == g.Group.ARN {
+				namespace, _, _ = strings.Cut(h.ResourceID, "/")
+			}
+		}
+		out = append(out, namespace)
+	}
+	return out
 }
 
 // open reports whether a live certificate serves no host of those that are held, or have no place yet, which asked do not

@@ -1,15 +1,17 @@
 package draft
 
 import (
+	"maps"
 	"slices"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // How places of a quota are shared
 //
-// AWS takes so many rules on a load balancer, whoever asks for them, and does not say how many before it
-// refuses one. The places are shared between namespaces by two rules that need no number:
+// AWS takes so many rules, listeners and certificates on a load balancer, whoever asks for them, and does not say how many
+// before it refuses one. The places are shared between namespaces by two rules that need no number:
 //
 //   - What is live is never taken away for another namespace. A place that a namespace gives up is its own
 //     to fill first.
@@ -38,17 +40,40 @@ func InTurn(shares map[string]Share, claims []string) []int {
 	return order
 }
 
-// TakeTurns puts those of the steps from a number on that make rules into the order in which the
-// namespaces come to their share.
-func (st *Steps) TakeTurns(shares map[string]Share, from int) {
+// Namespaces are those that objects are in, sorted.
+func Namespaces(refs []finding.Ref) []string {
+	in := map[string]bool{}
+	for _, r := range refs {
+		in[r.Namespace] = true
+	}
+	return slices.Sorted(maps.Keys(in))
+}
+
+// claimants returns for each claim the namespace that makes it: of those that ask for the same the one that has the fewest,
+// so that nobody waits longer because others ask for it as well.
+func claimants(shares map[string]Share, claims [][]string) []string {
+	out, made := make([]string, len(claims)), map[string]int{}
+	for i, by := range claims {
+		out[i] = slices.MinFunc(by, func(x, y string) int {
+			return shares[x].Stays - shares[x].Goes + made[x] - (shares[y].Stays - shares[y].Goes + made[y])
+		})
+		made[out[i]]++
+	}
+	return out
+}
+
+// TakeTurns puts those of the steps from a number on that make something into the order in which the namespaces come to
+// their share. claim returns the namespaces that ask for what a step makes, nil if it does not count.
+func (st *Steps) TakeTurns(shares map[string]Share, from int, claim func(plan.Step) []string) {
 	steps := st.Plan.Steps[from:]
 	var creates []int
-	var claims []string
+	var by [][]string
 	for i, s := range steps {
-		if do, ok := s.Do.(plan.CreateRule); ok {
-			creates, claims = append(creates, i), append(claims, do.Rule.Member.Namespace)
+		if namespaces := claim(s); len(namespaces) > 0 {
+			creates, by = append(creates, i), append(by, namespaces)
 		}
 	}
+	claims := claimants(shares, by)
 	if len(slices.Compact(slices.Sorted(slices.Values(claims)))) < 2 {
 		return
 	}

@@ -39,6 +39,15 @@ func TestWhoHasTheFewestComesFirst(t *testing.T) {
 	}
 }
 
+func TestWhatSeveralAskForCountsForWhoHasTheFewest(t *testing.T) {
+	t.Parallel()
+	shares := map[string]Share{"a": {Stays: 2}, "b": {Stays: 4, Goes: 1}}
+	got := claimants(shares, [][]string{{"b"}, {"a", "b"}, {"a", "b"}, {"a", "b"}, {"a"}})
+	if d := cmp.Diff([]string{"b", "a", "a", "a", "a"}, got); d != "" {
+		t.Errorf("claims (-want +got):\n%s", d)
+	}
+}
+
 // However many places there are, nobody who is left with an open claim has fewer than one who got more than it
 // had given up, but for the one place that makes them equal.
 func TestSharesAreFairAtEveryCapacity(t *testing.T) {

@@ -74,7 +74,7 @@ func (s *Set) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[in
 	for i := range lb.Listeners {
 		s.planner(&lb.Listeners[i]).removeForeignMembers(after)
 	}
-	s.TakeTurns(lb.Shares, from)
+	s.takeTurns(lb, from)
 	rules.NewPlaces(s.groups, s.finalizers, s.keys, lb).PlanLate(groups)
 	return postponed
 }

@@ -118,6 +118,33 @@ func (tg *TargetGroups) OwnersOf(actions []model.Action) []finding.Ref {
 	return slices.Compact(out)
 }
 
+// OwnersByID are those to whom live actions may belong whose target groups nothing asks for any more, by the ids of these:
+// members of the stack or of others that are given, or else namespaces. Nil if that is not known.
+func (tg *TargetGroups) OwnersByID(actions []model.Action, others ...finding.Ref) (out []finding.Ref) {
+	refs := map[finding.Ref]bool{}
+	for _, m := range slices.Concat(tg.Want.Members, tg.Want.Leaving) {
+		refs[m.Ref] = true
+	}
+	for _, ref := range others {
+		refs[ref] = true
+	}
+	for _, id := range tg.OwnerIDs(actions) {
+		_, route, _ := strings.Cut(id, ":")
+		for ref := range refs {
+			namespace := finding.Ref{Namespace: ref.Namespace}
+			switch {
+			case naming.IsTargetGroupOf(id, ref) && ref.Kind != "Gateway":
+				out = append(out, ref)
+			case tg.Want.ID.Kind.OfGateway() && strings.HasPrefix(route, ref.Namespace+"-"),
+				!tg.Want.ID.Kind.OfGateway() && strings.HasPrefix(id, ref.Namespace+"/"):
+				out = append(out, namespace)
+			}
+		}
+	}
+	slices.SortFunc(out, finding.Ref.Compare)
+	return slices.Compact(out)
+}
+
 // OwnerIDs are the resource ids of the target groups to which actions forward, as ownersOf has them.
 func (tg *TargetGroups) OwnerIDs(actions []model.Action) []string {
 	var out []string

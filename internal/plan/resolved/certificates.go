@@ -1,6 +1,10 @@
 package resolved
 
-import "github.com/fulcrum-lb/fulcrum/internal/finding"
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
 
 // Certificates is the answer to a listener's certificate choices.
 type Certificates struct {
@@ -22,6 +26,17 @@ type Certificates struct {
 }
 
 func (c *Certificates) Note(s CertificateSource) { c.Sources = append(c.Sources, s) }
+
+// Namespaces are those whose members ask for a certificate, sorted.
+func (c *Certificates) Namespaces(arn string) (out []string) {
+	for _, s := range c.Sources {
+		if !s.Member.IsZero() && slices.Contains(s.ARNs, arn) {
+			out = append(out, s.Member.Namespace)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
 
 // Withdrawn reports whether the live certificate of a listener must not serve any more, and there is no other one. The
 // listener then ends, as it cannot be there without.

@@ -3,6 +3,7 @@ package resolved
 import (
 	"slices"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -71,6 +72,17 @@ func (lb *LoadBalancer) LiveListener(port int32) *observed.Listener {
 		}
 	}
 	return nil
+}
+
+// Members are those that listen on its ports, or have rules there.
+func (lb *LoadBalancer) Members() (out []finding.Ref) {
+	for _, l := range lb.Listeners {
+		out = append(out, l.Desired.Members...)
+		for i := range l.Rules {
+			out = append(out, l.Rules[i].Desired.Member)
+		}
+	}
+	return out
 }
 
 // Origin explains a setting by where it was written.

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -181,7 +180,7 @@ func (rp *Places) openPlaces(live *observed.Listener, i int) (out []*resolved.Op
 			// It stays, or may have to.
 		default:
 			if of == nil {
-				of = rp.ownersByGroup(r.Actions)
+				of = rp.OwnersByID(r.Actions, lb.Members()...)
 			}
 			o := &resolved.OpenPlace{Rule: r, Port: live.Port, Of: of, GoesBy: deleted}
 			if deleted == "" {
@@ -191,35 +190,6 @@ func (rp *Places) openPlaces(live *observed.Listener, i int) (out []*resolved.Op
 		}
 	}
 	return out
-}
-
-// ownersByGroup are those to whom a live rule may belong whose target groups nothing asks for any more, by the ids of
-// these: members, or else namespaces. Nil if that is not known.
-func (rp *Places) ownersByGroup(actions []model.Action) (out []finding.Ref) {
-	refs := map[finding.Ref]bool{}
-	for _, m := range slices.Concat(rp.Want.Members, rp.Want.Leaving) {
-		refs[m.Ref] = true
-	}
-	for _, l := range rp.lb.Listeners {
-		for i := range l.Rules {
-			refs[l.Rules[i].Desired.Member] = true
-		}
-	}
-	for _, id := range rp.OwnerIDs(actions) {
-		_, route, _ := strings.Cut(id, ":")
-		for ref := range refs {
-			namespace := finding.Ref{Namespace: ref.Namespace}
-			switch {
-			case naming.IsTargetGroupOf(id, ref) && ref.Kind != "Gateway":
-				out = append(out, ref)
-			case rp.Want.ID.Kind.OfGateway() && strings.HasPrefix(route, ref.Namespace+"-"),
-				!rp.Want.ID.Kind.OfGateway() && strings.HasPrefix(id, ref.Namespace+"/"):
-				out = append(out, namespace)
-			}
-		}
-	}
-	slices.SortFunc(out, finding.Ref.Compare)
-	return slices.Compact(out)
 }
 
 // omitOverCapacity takes the rules that have no place out of their listeners, and sets those apart that take one of

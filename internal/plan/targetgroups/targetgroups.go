@@ -58,8 +58,13 @@ func NewPlanner(tg *owners.TargetGroups, f *draft.Finalizers, albs *Attachments,
 // PlanTargetGroups makes target groups and their bindings, so that targets are on their way
 // before traffic is. It returns the last step for each group.
 func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.StepID {
-	done := map[string][]plan.StepID{}
+	done, from, shares := map[string][]plan.StepID{}, len(gp.Draft.Plan.Steps), map[string]draft.Share{}
 	for _, w := range gp.Want.TargetGroups {
+		if gp.GroupARN[w.ID] != "" {
+			for _, n := range draft.Namespaces(w.Members) {
+				shares[n] = draft.Share{Stays: shares[n].Stays + 1}
+			}
+		}
 		if w.Type == model.ALBTargets && w.LoadBalancer == "" {
 			continue // made with what leads to it
 		}
@@ -74,6 +79,12 @@ func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.
 		}
 		done[w.ID] = ready
 	}
+	gp.TakeTurns(shares, from, func(step plan.Step) []string {
+		if _, creates := step.Do.(plan.CreateTargetGroup); !creates {
+			return nil
+		}
+		return draft.Namespaces(step.Blames)
+	})
 	return done
 }
 

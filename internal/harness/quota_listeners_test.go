@@ -1,0 +1,155 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// sharedListeners is the quota of listeners of the tests.
+const sharedListeners = 6
+
+// listening is a member of an IngressGroup on some ports.
+func listening(namespace, name string, first bool, ports ...int32) string {
+	var list []string
+	for _, p := range ports {
+		list = append(list, fmt.Sprintf(`{"HTTP":%d}`, p))
+	}
+	doc := groupMember(namespace, name, first, name+".example.com", "/=web")
+	return strings.Replace(doc, "{note: shared", "{note: shared"+annotated("listen-ports", "["+strings.Join(list, ",")+"]"), 1)
+}
+
+// ports are n of them from a number on.
+func ports(from int32, n int) (out []int32) {
+	for i := range n {
+		out = append(out, from+int32(i))
+	}
+	return out
+}
+
+// open is how many of the ports answer for a member.
+func open(r *Harness, namespace, name string, ports ...int32) (n int) {
+	for _, p := range ports {
+		if strings.HasPrefix(answered(r, p, name+".example.com", "/"), "k8s-"+namespace+"-") {
+			n++
+		}
+	}
+	return n
+}
+
+// A neighbour in front asks for more listeners than AWS takes, on ports that come first.
+func TestListenersAreSharedBetweenNamespaces(t *testing.T) {
+	t.Parallel()
+	begin := func(t *testing.T) *Harness {
+		r := newShop(t)
+		quota(r, "listeners-per-application-load-balancer", sharedListeners)
+		r.Apply(shop, pods("web", podAddresses[:3]...), neighbourNamespace)
+		return r
+	}
+	const low, high = 1000, 9000
+	crowded := func(t *testing.T, r *Harness, victim int) {
+		t.Helper()
+		r.Apply(listening("shop", "victim", false, ports(high, victim)...))
+		settled(t, r)
+		r.Apply(listening("team", "front", true, ports(low, 2*sharedListeners)...))
+		r.Settle(time.Hour)
+		if v, n := open(r, "shop", "victim", ports(high, victim)...), open(r, "team", "front", ports(low, 2*sharedListeners)...); v != victim || n != sharedListeners-victim {
+			t.Fatalf("the victim has %d, the neighbour %d", v, n)
+		}
+	}
+	t.Run("of a new load balancer", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := begin(t)
+			r.Apply(listening("team", "front", true, ports(low, 8)...), listening("shop", "victim", false, ports(high, 5)...))
+			r.Settle(time.Hour)
+			if v, n := open(r, "shop", "victim", ports(high, 5)...), open(r, "team", "front", ports(low, 8)...); v != sharedListeners/2 || n != sharedListeners/2 {
+				t.Errorf("the victim has %d of 5 and the neighbour %d of 8", v, n)
+			}
+		})
+	})
+	t.Run("that a member gives up for others", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := begin(t)
+			crowded(t, r, 4) // more than a half, so that it would not get them back by having the fewest
+			for _, at := range []int32{high + 10, high + 20} {
+				r.Apply(listening("shop", "victim", false, append(ports(high, 2), at, at+1)...))
+				r.Settle(time.Hour)
+				if v := open(r, "shop", "victim", append(ports(high, 2), at, at+1)...); v != 4 {
+					t.Errorf("the victim has %d of 4; warnings %v", v, warnings(r)["victim"])
+				}
+			}
+			if n := open(r, "team", "front", ports(low, 2*sharedListeners)...); n != 2 {
+				t.Errorf("the neighbour has %d", n)
+			}
+		})
+	})
+	t.Run("that nobody needs any more", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := begin(t)
+			crowded(t, r, 4)
+			r.Apply(listening("shop", "victim", false, high))
+			r.Settle(mostBackOffHere)
+			if n := open(r, "team", "front", ports(low, 2*sharedListeners)...); n != sharedListeners-1 {
+				t.Errorf("the neighbour has %d", n)
+			}
+		})
+	})
+	t.Run("of a raised quota", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := begin(t)
+			crowded(t, r, 1)
+			r.Apply(listening("shop", "victim", false, ports(high, 3)...))
+			r.Settle(time.Hour)
+			if v := open(r, "shop", "victim", ports(high, 3)...); v != 1 {
+				t.Fatalf("the victim has %d of 3", v)
+			}
+			quota(r, "listeners-per-application-load-balancer", sharedListeners+2)
+			r.Settle(time.Hour)
+			if v := open(r, "shop", "victim", ports(high, 3)...); v != 3 {
+				t.Errorf("the victim has %d of 3; warnings %v", v, warnings(r)["victim"])
+			}
+		})
+	})
+	// A port counts for the one of its members that has the fewest: to ask for a port of others keeps nobody waiting.
+	t.Run("that a neighbour asks for as well", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := begin(t)
+			r.Apply(listening("team", "front", true, append(ports(low, 8), ports(high, 3)...)...), listening("shop", "victim", false, ports(high, 3)...))
+			r.Settle(time.Hour)
+			if v := open(r, "shop", "victim", ports(high, 3)...); v != 3 {
+				t.Errorf("the victim has %d of 3", v)
+			}
+		})
+	})
+}
+
+// The target groups of the account are used up while two namespaces come to a new load balancer.
+func TestTargetGroupsOfALoadBalancerAreMadeInTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		quota(r, "target-groups", countGroups(r)+4)
+		services := func(namespace, id string, n int) (docs, rules []string) {
+			for i := range n {
+				docs = append(docs, strings.NewReplacer("namespace: team, uid", "namespace: "+namespace+", uid", "name: web,", fmt.Sprintf("name: s%d,", i),
+					"000000000001", fmt.Sprintf("000000000%s%d", id, i), "30099", fmt.Sprint(30100+i)).Replace(neighbourNamespace))
+				rules = append(rules, fmt.Sprintf("/p%d=s%d", i, i))
+			}
+			return docs, rules
+		}
+		theirDocs, theirs := services("evil", "0e1", 8)
+		victimDocs, victims := services("team", "0a1", 3)
+		r.Apply(shop)
+		r.Apply(theirDocs...)
+		r.Apply(victimDocs...)
+		r.Apply(groupMember("evil", "front", true, frontHost, theirs...), groupMember("team", "victim", false, victimHost, victims...))
+		r.Settle(time.Hour)
+		v, missing := servedOf(r, "team", victimHost, victims...)
+		n, _ := servedOf(r, "evil", frontHost, theirs...)
+		if v != 2 || n != 2 {
+			t.Errorf("the victim has %d of 3, the neighbour %d of 8: %v", v, n, missing)
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package listeners
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// takeTurns has listeners, certificates and rules made in the order in which the namespaces come to their shares.
+func (s *Set) takeTurns(lb *resolved.LoadBalancer, from int) {
+	s.TakeTurns(s.shares(lb), from, func(step plan.Step) []string {
+		if _, creates := step.Do.(plan.CreateListener); !creates {
+			return nil
+		}
+		return draft.Namespaces(step.Blames)
+	})
+	s.TakeTurns(certificateShares(lb), from, func(step plan.Step) []string {
+		do, adds := step.Do.(plan.AddCertificate)
+		i := slices.IndexFunc(lb.Listeners, func(l resolved.Listener) bool { return adds && l.Address() == do.Listener })
+		if i < 0 {
+			return nil
+		}
+		return lb.Listeners[i].Certs.Namespaces(do.ARN)
+	})
+	s.TakeTurns(lb.Shares, from, func(step plan.Step) []string {
+		do, creates := step.Do.(plan.CreateRule)
+		if !creates {
+			return nil
+		}
+		return []string{do.Rule.Member.Namespace}
+	})
+}
+
+// shares are what each namespace has of the listeners of a load balancer. One that several ask for counts for each of them;
+// one that nobody asks for any more is a place of those whose rules it has.
+func (s *Set) shares(lb *resolved.LoadBalancer) map[string]draft.Share {
+	out := map[string]draft.Share{}
+	if lb.Live == nil {
+		return out
+	}
+	for _, live := range lb.Live.Listeners {
+		i := slices.IndexFunc(lb.Listeners, func(l resolved.Listener) bool { return l.Desired.Port == live.Port })
+		if i >= 0 {
+			for _, n := range draft.Namespaces(lb.Listeners[i].Desired.Members) {
+				of := out[n]
+				of.Stays++
+				out[n] = of
+			}
+			continue
+		}
+		if slices.Contains(lb.HeldPorts, live.Port) {
+			continue
+		}
+		owners := s.ownersOf(lb, live.Default)
+		for _, r := range live.Rules {
+			owners = append(slices.Clone(owners), s.ownersOf(lb, r.Actions)...)
+		}
+		for _, n := range draft.Namespaces(owners) {
+			of := out[n]
+			of.Goes++
+			out[n] = of
+		}
+	}
+	return out
+}
+
+func (s *Set) ownersOf(lb *resolved.LoadBalancer, actions []model.Action) []finding.Ref {
+	if of := s.groups.OwnersOf(actions); of != nil {
+		return of
+	}
+	return s.groups.OwnersByID(actions, lb.Members()...)
+}
+
+// certificateShares are what each namespace has of the certificates of a load balancer that stay.
+func certificateShares(lb *resolved.LoadBalancer) map[string]draft.Share {
+	out := map[string]draft.Share{}
+	for i := range lb.Listeners {
+		l := &lb.Listeners[i]
+		if l.Live == nil {
+			continue
+		}
+		for _, arn := range l.Live.Certificates {
+			for _, n := range l.Certs.Namespaces(arn) {
+				of := out[n]
+				of.Stays++
+				out[n] = of
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,108 @@
+package planner_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
+)
+
+// listeningOn is a stack of two namespaces, each with a rule on each of its ports. No port is of both.
+func listeningOn(ports map[string][]int32) model.Stack {
+	rules, all := map[int32][]model.Rule{}, []int32{}
+	owner := map[int32]string{}
+	for _, n := range []string{"shop", "team"} {
+		for _, port := range ports[n] {
+			ref := memberOf(n)
+			rules[port] = []model.Rule{{
+				Conditions: []model.Condition{model.HostHeader{Values: []string{n + ".example.com"}}},
+				Actions:    []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: n + "/web-g0:80"}}}}},
+				Member:     ref, Origin: finding.Origin{Object: ref, Field: fmt.Sprint(port)},
+			}}
+			all, owner[port] = append(all, port), n
+		}
+	}
+	slices.Sort(all)
+	st := sharing{ports: all}.stack(rules)
+	for i := range st.LoadBalancer.Listeners {
+		l := &st.LoadBalancer.Listeners[i]
+		l.Members = []finding.Ref{memberOf(owner[l.Port])}
+	}
+	return st
+}
+
+// carriedOut are the steps of a plan that can be made where AWS takes so many listeners.
+func carriedOut(have observed.Stack, steps []plan.Step, quota int) (out []plan.Step) {
+	n, refused := len(listenersOf(have)), map[plan.StepID]bool{}
+	for _, s := range steps {
+		switch s.Do.(type) {
+		case plan.DeleteListener:
+			n--
+		case plan.CreateListener:
+			if n == quota {
+				refused[s.ID] = true
+				continue
+			}
+			n++
+		}
+		if slices.ContainsFunc(s.After, func(id plan.StepID) bool { return refused[id] }) {
+			refused[s.ID] = true
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// However many listeners AWS takes: a namespace that changes ports keeps as many as it had, and what is free goes to the
+// one that has the fewest.
+func TestListenersAreSharedAtEveryCapacity(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, 300, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 12))
+		free := r.Perm(16)
+		take := func(n int) (out []int32) {
+			for range min(n, len(free)) {
+				out, free = append(out, int32(8000+free[0])), free[1:]
+			}
+			return out
+		}
+		before := map[string][]int32{"shop": take(1 + r.IntN(4)), "team": take(1 + r.IntN(4))}
+		have := converge(t, listeningOn(before), observed.Stack{Facts: testFacts()})
+		after, had := map[string][]int32{}, map[string]int{}
+		for n, ports := range before {
+			had[n] = len(ports)
+			after[n] = append(slices.Clone(ports[r.IntN(len(ports)+1):]), take(r.IntN(5))...)
+		}
+		want := listeningOn(after)
+		quota := len(listenersOf(have)) + r.IntN(3)
+		have.Facts.Health = map[string]observed.Health{}
+		p := settled(t, want, &have, func(string) string { return "healthy" })
+		now := plantest.Simulate(have, p.Known, carriedOut(have, runnable(p), quota))
+		is := map[string]int{}
+		for _, l := range listenersOf(now) {
+			for n, ports := range after {
+				if slices.Contains(ports, l.Port) {
+					is[n]++
+				}
+			}
+		}
+		for n, other := range map[string]string{"shop": "team", "team": "shop"} {
+			wants := len(after[n])
+			switch {
+			case is[n] >= wants:
+			case is[n] < min(had[n], wants):
+				t.Fatalf("seed %d: %s has %d listeners of %d, before %d, of %d in all\n%s", seed, n, is[n], wants, had[n], quota, p.Text())
+			case is[other] > had[other] && is[n] < is[other]-1:
+				t.Fatalf("seed %d: %s has %d listeners of %d, and the other %d, before %d, of %d in all\n%s", seed, n, is[n], wants, is[other], had[other], quota, p.Text())
+			}
+		}
+	})
+}
