@@ -31,6 +31,12 @@ func KindFor(controller gwv1.GatewayController, gw *gwv1.Gateway) (model.Kind, b
 	return "", false
 }
 
+// Ours reports whether a class gives a Gateway to one of these controllers.
+func Ours(class *gwv1.GatewayClass, gw *gwv1.Gateway) bool {
+	_, ours := KindFor(class.Spec.ControllerName, gw)
+	return ours
+}
+
 // kindByProtocols is the kind of load balancer that has the protocol of the first listener.
 func kindByProtocols(gw *gwv1.Gateway) model.Kind {
 	if len(gw.Spec.Listeners) > 0 {

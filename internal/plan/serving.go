@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -46,3 +48,10 @@ func SecretMark(arn string, actions []model.Action) string {
 
 // ProtectionAttribute is the attribute that keeps a load balancer from being deleted.
 const ProtectionAttribute = "deletion_protection.enabled"
+
+// Protected reports whether a load balancer of the stack may be protected from deletion in AWS.
+func Protected(have observed.Stack) bool {
+	return slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool {
+		return lb.Attributes == nil || lb.Attributes[ProtectionAttribute] == "true"
+	})
+}

@@ -27,6 +27,8 @@ type loaded struct {
 	guard   *finding.Finding
 	// unprotected reports whether the one that leaves gives deletion protection up.
 	unprotected bool
+	// away reports that the class gives the Gateway to another controller.
+	away bool
 	// excluded reports whether the Gateway is not served any more and that this was no edit of a user.
 	excluded bool
 	found    finding.List
@@ -53,6 +55,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) loaded {
 		})
 	case gw.DeletionTimestamp != nil:
 		if claimed {
+			l.away = class != nil && !gatewayconfig.Ours(class, gw) && f.massRemoval(v, gw) == nil
 			l.leave(v, id, class)
 		}
 	case class == nil:
@@ -78,6 +81,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) loaded {
 				l.found.Add(*fault)
 				return l
 			}
+			l.away = true
 			l.leave(v, id, class)
 		}
 	}
@@ -104,6 +108,10 @@ func (l *loaded) leave(v *cluster.View, id model.StackID, class *gwv1.GatewayCla
 			Object: ownership.RefOf(l.gw), Field: "spec.loadBalancerAttributes of its " + string(cluster.KindLoadBalancerConfiguration), Reason: finding.DeletionProtected,
 			Message: "the Gateway gives its load balancer up while it asks for deletion protection of it; the load balancer stays",
 			Fix:     "set " + protectionAttribute + "=false first", Blocks: finding.BlocksStack, Severity: finding.Error,
+		}
+		if l.away {
+			l.guard.Message = "the class gives the Gateway to another controller while it asks for deletion protection of its load balancer; the load balancer stays, and no route is served"
+			l.guard.Fix = "restore the class, or set " + protectionAttribute + "=false"
 		}
 	}
 }

@@ -34,6 +34,9 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	if !ok {
 		gw = &gwv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name}}
 	}
+	if l := f.load(v, id); l.away && (l.guard != nil || !l.unprotected && plan.Protected(have)) {
+		return everything(ownership.RefOf(gw), have), nil
+	}
 	// Which listeners are valid depends on what is live, as in a translation.
 	t := &translation{Builder: assemble.Builder{Translation: members.Translation{ID: id, Live: &have}}, view: v, gw: gw}
 	if id.Kind == model.NLBGateway {
@@ -64,6 +67,27 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 		}
 	}
 	return r.out, r.ask
+}
+
+// everything are all rules of a Gateway that its class gives to another controller while its load balancer is protected from
+// deletion. What only refuses requests needs no right.
+func everything(gw finding.Ref, have observed.Stack) model.Withdrawn {
+	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
+	w := model.Withdrawal{
+		Object: gw, Field: classField, Reason: finding.GatewayClassInvalid,
+		Message: "the class gives the Gateway to another controller", Fix: "restore the class, or name another one",
+	}
+	for _, lb := range have.LoadBalancers {
+		for _, l := range lb.Listeners {
+			if !plan.OnlyRefuses(l.Default) {
+				out.Rules[l.ARN] = w
+			}
+			for _, r := range l.Rules {
+				out.Rules[r.ARN] = w
+			}
+		}
+	}
+	return out
 }
 
 // lacksSets reports whether the Gateway had listeners of ListenerSets, and the kind is not served now.

@@ -25,6 +25,8 @@ type placed struct {
 	set settings.Ingress
 }
 
+const attributesAnnotation = settings.Prefix + "load-balancer-attributes"
+
 var groupName = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*)?[a-z0-9]$`)
 
 // place finds the stack of an Ingress that is not being deleted.
@@ -56,8 +58,9 @@ type member struct {
 	ing   *networkingv1.Ingress
 	set   settings.Ingress
 	order int32
-	// refused is set for a former one whose class does not admit its namespace: nothing of it stays.
-	refused bool
+	// refused is set for a former one whose class does not admit its namespace, or gives it to another controller:
+	// nothing of it stays. away reports the latter.
+	refused, away bool
 }
 
 // group is what was found for a stack.
@@ -73,6 +76,8 @@ type group struct {
 	guard   *finding.Finding
 	// unprotected reports whether one of the leaving gives deletion protection up.
 	unprotected bool
+	// away are those that the class gives to another controller, kept those of them that ask for deletion protection.
+	away, kept []*member
 	// notAccepted reports whether an Ingress of the stack's name cannot be placed and was never claimed.
 	notAccepted bool
 }
@@ -88,6 +93,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) group {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Ref.Namespace+"/"+a.Ref.Name, b.Ref.Namespace+"/"+b.Ref.Name))
 	})
 	g.letOthersLeave()
+	g.keepLoadBalancer(func(m *member) model.Member { return ownership.Member(v, m.ing, id) })
 	slices.SortFunc(g.previous, func(a, b *member) int { return a.Ref.Compare(b.Ref) })
 	slices.SortFunc(g.leaving, func(a, b model.Member) int { return a.Ref.Compare(b.Ref) })
 	return g
@@ -106,6 +112,23 @@ func (g *group) letOthersLeave() {
 	g.guard.Blocks = finding.BlocksMember
 	g.found.Add(*g.guard)
 	g.guard = nil
+}
+
+// keepLoadBalancer keeps the load balancer for Ingresses that ask for deletion protection, although their class gives them
+// to another controller. None of their rules stays, and beside other members there is nothing to keep.
+func (g *group) keepLoadBalancer(leaving func(*member) model.Member) {
+	for _, m := range g.kept {
+		if len(g.members) > 0 {
+			g.leaving = append(g.leaving, leaving(m))
+			continue
+		}
+		g.previous = append(g.previous, m)
+		g.found.Add(finding.Finding{
+			Object: m.Ref, Field: attributesAnnotation, Reason: finding.DeletionProtected, Severity: finding.Error,
+			Message: "the class gives the Ingress to another controller while it asks for deletion protection of its load balancer; the load balancer stays, and nothing of the Ingress is served",
+			Fix:     "restore the class, or set deletion_protection.enabled=false", Blocks: finding.BlocksMember,
+		})
+	}
 }
 
 // candidates are the Ingresses that may belong to the stack, or did.
@@ -140,23 +163,27 @@ func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1
 // add sorts one candidate in: a member, one that leaves, or unrelated.
 func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *networkingv1.Ingress) {
 	claimed, leave := ownership.ClaimOn(v, ing, id).Known, ownership.Member(v, ing, id)
-	if ing.DeletionTimestamp != nil {
-		if claimed {
-			g.leaving = append(g.leaving, leave)
-			if p := f.place(v, ing); p.fault == nil && p.managed && p.id == id {
-				g.unprotected = g.unprotected || members.Unprotected(ing.Annotations, settings.Prefix+"load-balancer-attributes")
-				if guard := members.DeletionGuard(refOf(ing), ing.Annotations, settings.Prefix+"load-balancer-attributes"); guard != nil {
-					m := newMember(ing, p)
-					m.Guarded = true
-					g.guarded, g.guard = append(g.guarded, m), cmp.Or(g.guard, guard)
-				}
-			}
-		}
+	if ing.DeletionTimestamp != nil && !claimed {
 		return
 	}
 	p := f.place(v, ing)
 	if claimed && p.fault == nil && !p.managed {
-		p.fault = f.massRemoval(v, ing)
+		if p.fault = f.massRemoval(v, ing); p.fault == nil {
+			f.leaveForOthers(g, ing, p, leave)
+			return
+		}
+	}
+	if ing.DeletionTimestamp != nil {
+		g.leaving = append(g.leaving, leave)
+		if p.fault == nil && p.managed && p.id == id {
+			g.unprotected = g.unprotected || members.Unprotected(ing.Annotations, attributesAnnotation)
+			if guard := members.DeletionGuard(refOf(ing), ing.Annotations, attributesAnnotation); guard != nil {
+				m := newMember(ing, p)
+				m.Guarded = true
+				g.guarded, g.guard = append(g.guarded, m), cmp.Or(g.guard, guard)
+			}
+		}
+		return
 	}
 	switch {
 	case p.fault != nil && claimed:
@@ -185,6 +212,20 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 	case claimed:
 		g.leaving = append(g.leaving, leave)
 	}
+}
+
+// leaveForOthers sorts in an Ingress that the class gives to another controller.
+func (f *Frontend) leaveForOthers(g *group, ing *networkingv1.Ingress, p placed, leave model.Member) {
+	p.set = settings.ParseIngress(ing.Annotations, refOf(ing)).WithoutClass()
+	m := newMember(ing, p)
+	m.Blocked, m.Lost, m.refused, m.away = true, true, true, true
+	g.away = append(g.away, m)
+	g.unprotected = g.unprotected || members.Unprotected(ing.Annotations, attributesAnnotation)
+	if members.DeletionGuard(refOf(ing), ing.Annotations, attributesAnnotation) != nil {
+		g.kept = append(g.kept, m)
+		return
+	}
+	g.leaving = append(g.leaving, leave)
 }
 
 func newMember(ing *networkingv1.Ingress, p placed) *member {

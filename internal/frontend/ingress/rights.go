@@ -12,12 +12,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Withdrawn says which live rules are of Ingresses whose class does not admit their namespace. A class that is missing, or
-// whose parameters cannot be read, withdraws nothing.
+// Withdrawn says which live rules are of Ingresses whose class does not admit their namespace, or gives them to another
+// controller while the load balancer is protected from deletion. A class that is missing, or whose parameters cannot be
+// read, withdraws nothing.
 func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
 	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
 	g := f.load(v, id)
 	refused := slices.DeleteFunc(slices.Clone(g.previous), func(m *member) bool { return !m.refused })
+	if len(g.members) == 0 && !g.unprotected && plan.Protected(have) {
+		for _, m := range g.away {
+			if !slices.Contains(refused, m) {
+				refused = append(refused, m)
+			}
+		}
+	}
 	if len(refused) == 0 {
 		return out, nil
 	}
@@ -36,10 +44,14 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 		}
 	}
 	withdraw := func(arn string, ref finding.Ref) {
-		out.Rules[arn] = model.Withdrawal{
+		w := model.Withdrawal{
 			Object: ref, Field: classNameField, Reason: finding.NamespaceNotAllowed,
 			Message: "the class does not admit Ingresses of this namespace", Fix: "use another class, or label the namespace as the class demands",
 		}
+		if slices.ContainsFunc(refused, func(m *member) bool { return m.Ref == ref && m.away }) {
+			w.Reason, w.Message, w.Fix = finding.IngressClassInvalid, "the class gives the Ingress to another controller", "restore the class, or name another one"
+		}
+		out.Rules[arn] = w
 	}
 	check := func(arn string, actions []model.Action) {
 		for _, g := range groupsOf(actions) {
