@@ -11,8 +11,8 @@ import (
 // sharedListeners is the quota of listeners of the tests.
 const sharedListeners = 6
 
-// listening is a member of an IngressGroup on some ports.
-func listening(namespace, name string, first bool, ports ...int32) string {
+// inGroupOn is a member of an IngressGroup on some ports.
+func inGroupOn(namespace, name string, first bool, ports ...int32) string {
 	var list []string
 	for _, p := range ports {
 		list = append(list, fmt.Sprintf(`{"HTTP":%d}`, p))
@@ -51,9 +51,9 @@ func TestListenersAreSharedBetweenNamespaces(t *testing.T) {
 	const low, high = 1000, 9000
 	crowded := func(t *testing.T, r *Harness, victim int) {
 		t.Helper()
-		r.Apply(listening("shop", "victim", false, ports(high, victim)...))
+		r.Apply(inGroupOn("shop", "victim", false, ports(high, victim)...))
 		settled(t, r)
-		r.Apply(listening("team", "front", true, ports(low, 2*sharedListeners)...))
+		r.Apply(inGroupOn("team", "front", true, ports(low, 2*sharedListeners)...))
 		r.Settle(time.Hour)
 		if v, n := open(r, "shop", "victim", ports(high, victim)...), open(r, "team", "front", ports(low, 2*sharedListeners)...); v != victim || n != sharedListeners-victim {
 			t.Fatalf("the victim has %d, the neighbour %d", v, n)
@@ -62,7 +62,7 @@ func TestListenersAreSharedBetweenNamespaces(t *testing.T) {
 	t.Run("of a new load balancer", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(t)
-			r.Apply(listening("team", "front", true, ports(low, 8)...), listening("shop", "victim", false, ports(high, 5)...))
+			r.Apply(inGroupOn("team", "front", true, ports(low, 8)...), inGroupOn("shop", "victim", false, ports(high, 5)...))
 			r.Settle(time.Hour)
 			if v, n := open(r, "shop", "victim", ports(high, 5)...), open(r, "team", "front", ports(low, 8)...); v != sharedListeners/2 || n != sharedListeners/2 {
 				t.Errorf("the victim has %d of 5 and the neighbour %d of 8", v, n)
@@ -74,7 +74,7 @@ func TestListenersAreSharedBetweenNamespaces(t *testing.T) {
 			r := begin(t)
 			crowded(t, r, 4) // more than a half, so that it would not get them back by having the fewest
 			for _, at := range []int32{high + 10, high + 20} {
-				r.Apply(listening("shop", "victim", false, append(ports(high, 2), at, at+1)...))
+				r.Apply(inGroupOn("shop", "victim", false, append(ports(high, 2), at, at+1)...))
 				r.Settle(time.Hour)
 				if v := open(r, "shop", "victim", append(ports(high, 2), at, at+1)...); v != 4 {
 					t.Errorf("the victim has %d of 4; warnings %v", v, warnings(r)["victim"])
@@ -89,7 +89,7 @@ func TestListenersAreSharedBetweenNamespaces(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(t)
 			crowded(t, r, 4)
-			r.Apply(listening("shop", "victim", false, high))
+			r.Apply(inGroupOn("shop", "victim", false, high))
 			r.Settle(mostBackOffHere)
 			if n := open(r, "team", "front", ports(low, 2*sharedListeners)...); n != sharedListeners-1 {
 				t.Errorf("the neighbour has %d", n)
@@ -100,7 +100,7 @@ func TestListenersAreSharedBetweenNamespaces(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(t)
 			crowded(t, r, 1)
-			r.Apply(listening("shop", "victim", false, ports(high, 3)...))
+			r.Apply(inGroupOn("shop", "victim", false, ports(high, 3)...))
 			r.Settle(time.Hour)
 			if v := open(r, "shop", "victim", ports(high, 3)...); v != 1 {
 				t.Fatalf("the victim has %d of 3", v)
@@ -116,7 +116,7 @@ func TestListenersAreSharedBetweenNamespaces(t *testing.T) {
 	t.Run("that a neighbour asks for as well", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := begin(t)
-			r.Apply(listening("team", "front", true, append(ports(low, 8), ports(high, 3)...)...), listening("shop", "victim", false, ports(high, 3)...))
+			r.Apply(inGroupOn("team", "front", true, append(ports(low, 8), ports(high, 3)...)...), inGroupOn("shop", "victim", false, ports(high, 3)...))
 			r.Settle(time.Hour)
 			if v := open(r, "shop", "victim", ports(high, 3)...); v != 3 {
 				t.Errorf("the victim has %d of 3", v)
