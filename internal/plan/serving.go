@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"slices"
-
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -49,9 +47,22 @@ func SecretMark(arn string, actions []model.Action) string {
 // ProtectionAttribute is the attribute that keeps a load balancer from being deleted.
 const ProtectionAttribute = "deletion_protection.enabled"
 
-// Protected reports whether a load balancer of the stack may be protected from deletion in AWS.
-func Protected(have observed.Stack) bool {
-	return slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool {
-		return lb.Attributes == nil || lb.Attributes[ProtectionAttribute] == "true"
-	})
+// Protected reports whether a load balancer of the stack is protected from deletion in AWS, and asks where that is not
+// known yet. What cannot be read may be protected.
+func Protected(have observed.Stack) (bool, []model.Question) {
+	var unknown []model.Question
+	for _, lb := range have.LoadBalancers {
+		if lb.Attributes[ProtectionAttribute] == "true" {
+			return true, nil
+		}
+		if lb.Attributes != nil {
+			continue
+		}
+		q := model.AskAttributes{Of: string(LoadBalancer), ARN: lb.ARN}
+		if _, failed := have.Facts.Faults[q.Key()]; failed {
+			return true, nil
+		}
+		unknown = append(unknown, q)
+	}
+	return false, unknown
 }

@@ -34,8 +34,14 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	if !ok {
 		gw = &gwv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name}}
 	}
-	if l := f.load(v, id); l.away && (l.guard != nil || !l.unprotected && plan.Protected(have)) {
-		return everything(ownership.RefOf(gw), have), nil
+	if l := f.load(v, id); l.away && !l.unprotected {
+		protected, unknown := plan.Protected(have)
+		if protected || l.guard != nil {
+			return everything(ownership.RefOf(gw), have), nil
+		}
+		if len(unknown) > 0 {
+			return model.Withdrawn{}, unknown
+		}
 	}
 	// Which listeners are valid depends on what is live, as in a translation.
 	t := &translation{Builder: assemble.Builder{Translation: members.Translation{ID: id, Live: &have}}, view: v, gw: gw}

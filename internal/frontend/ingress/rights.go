@@ -19,15 +19,18 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
 	g := f.load(v, id)
 	refused := slices.DeleteFunc(slices.Clone(g.previous), func(m *member) bool { return !m.refused })
-	if len(g.members) == 0 && !g.unprotected && plan.Protected(have) {
+	var unknown []model.Question
+	if len(g.members) == 0 && len(g.away) > 0 && !g.unprotected {
+		var protected bool
+		protected, unknown = plan.Protected(have)
 		for _, m := range g.away {
-			if !slices.Contains(refused, m) {
+			if protected && !slices.Contains(refused, m) {
 				refused = append(refused, m)
 			}
 		}
 	}
 	if len(refused) == 0 {
-		return out, nil
+		return out, unknown
 	}
 	// An id begins with namespace and name of an Ingress, which another one of the namespace may begin with as well.
 	owner := map[string]finding.Ref{}
@@ -88,7 +91,7 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 			}
 		}
 	}
-	return out, nil
+	return out, unknown
 }
 
 // groupsOf are the ARNs of the target groups that actions forward to.
