@@ -83,7 +83,7 @@ lint: $(TOOLS)
 	tools/govulncheck.sh
 
 # What is neither the whole controller nor needs a program or a server: the inner loop.
-HEAVY := /internal/(adversary|cases|cli|cloud|controller|emulator|engine|harness|kube|properties|takeover|webhook)(/|$$)
+HEAVY := /internal/(test/(adversary|cases|harness|properties|takeover)|cli|cloud|controller|emulator|engine|kube|webhook)(/|$$)
 ## quick: gofmt, go vet of changed packages and the short unit tests of the pure packages; under a minute after a first build
 .PHONY: quick
 quick:
@@ -119,17 +119,17 @@ soak-long:
 
 .PHONY: soak-seeds
 soak-seeds:
-	FULCRUM_SEEDS=100 go test -count=1 -timeout 24h ./internal/properties ./internal/plan
-	FULCRUM_SEEDS=100 go test -count=1 -timeout 24h -run 'TestHistoryDecidesNothing$$|TestRefusedPriorities' ./internal/harness
+	FULCRUM_SEEDS=100 go test -count=1 -timeout 24h ./internal/test/properties ./internal/plan/...
+	FULCRUM_SEEDS=100 go test -count=1 -timeout 24h -run 'TestHistoryDecidesNothing$$|TestRefusedPriorities' ./internal/test/harness
 	cd local && FULCRUM_SEEDS=100 go test -count=1 -timeout 24h -run 'TestLongScripts$$' ./e2e
-	FULCRUM_ADVERSARY=20000 go test -count=1 -timeout 24h -v -run 'TestHistories$$' ./internal/adversary
-	FULCRUM_ADVERSARY=1000 go test -count=1 -timeout 24h -run 'Test(Gateway|Secret|Shared)Histories$$' ./internal/adversary
+	FULCRUM_ADVERSARY=20000 go test -count=1 -timeout 24h -v -run 'TestHistories$$' ./internal/test/adversary
+	FULCRUM_ADVERSARY=1000 go test -count=1 -timeout 24h -run 'Test(Gateway|Secret|Shared)Histories$$' ./internal/test/adversary
 
 ## bench: benchmarks, with AWS calls counted, and CPU and latencies beside a real API server
 .PHONY: bench
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
-	@FULCRUM_BENCH=1 go test -count=1 -v -run 'TestCalls$$|TestServiceCalls$$|TestServiceRestart$$|TestGatewayCalls$$|TestGatewayRestart$$|TestGatewayWithManyRoutes$$|TestRateLimits$$|TestRateLimitsBeyondTheDocumentedLimits$$|TestRestart$$|TestOnePodReplaced$$|TestChurn$$|TestChurnOfOneTenantDelaysNoOther$$|TestCost$$|TestDriftCalls$$|TestNothingIsLostWhileAWSIsOutOfReach$$|TestKilled(Before|After)Each(Call|Write)$$' ./internal/harness | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
+	@FULCRUM_BENCH=1 go test -count=1 -v -run 'TestCalls$$|TestServiceCalls$$|TestServiceRestart$$|TestGatewayCalls$$|TestGatewayRestart$$|TestGatewayWithManyRoutes$$|TestRateLimits$$|TestRateLimitsBeyondTheDocumentedLimits$$|TestRestart$$|TestOnePodReplaced$$|TestChurn$$|TestChurnOfOneTenantDelaysNoOther$$|TestCost$$|TestDriftCalls$$|TestNothingIsLostWhileAWSIsOutOfReach$$|TestKilled(Before|After)Each(Call|Write)$$' ./internal/test/harness | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
 	@go test -count=1 -v -run 'TestAnExpiredCertificateIsReplacedAtTheFirstLook$$' ./internal/webhook/serving | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
 	@cd local && go test -count=1 -v -run 'TestKilledBetweenCalls$$' ./e2e | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
 	@cd local && FULCRUM_BENCH=1 go test -count=1 -v -timeout 60m ./cost | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
@@ -137,7 +137,7 @@ bench:
 ## cases: compare with the recorded behaviour; a line per case and the sums
 .PHONY: cases
 cases:
-	@go test -count=1 -v -run 'TestCases$$' ./internal/cases | sed -n 's/^ *[a-z_]*\.go:[0-9]*: \(CASE\|SUM\)/\1/p;/^\(ok\|FAIL\|---\)/p'
+	@go test -count=1 -v -run 'TestCases$$' ./internal/test/cases | sed -n 's/^ *[a-z_]*\.go:[0-9]*: \(CASE\|SUM\)/\1/p;/^\(ok\|FAIL\|---\)/p'
 
 ## generate: CRDs, deep copies, the reference pages, and what the chart takes from config
 .PHONY: generate

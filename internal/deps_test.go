@@ -36,22 +36,29 @@ var clientLibraries = []string{
 // impure are closed to pure packages.
 var impure = []string{"net/http", "os", "os/exec", "log", "log/slog", "math/rand", "math/rand/v2", "net"}
 
-var core = []string{"internal/finding", "internal/model", "internal/observed", "internal/naming", "internal/network", "internal/plan"}
+var core = []string{"internal/finding", "internal/model", "internal/observed", "internal/naming", "internal/plan/network", "internal/plan"}
+
+// frontend is what the translation of one kind of object may import.
+var frontend = layer{pure: true, api: true,
+	own: append([]string{"internal/translate/assemble", "internal/translate/attach", "internal/cluster", "internal/engine", "internal/translate/gatewayconfig", "internal/translate/members", "internal/cluster/ownership", "internal/plan/overlap", "internal/plan/rules", "internal/translate/report", "internal/translate/settings"}, core...)}
+
+// line are the packages that those put together who run the line of stages.
+var line = []string{"internal/*", "internal/cloud/drift", "internal/cluster/*", "internal/engine/*", "internal/finding/*", "internal/plan/*", "internal/translate/*"}
 
 // layers is the order of the packages: who may know whom. A package that is not listed is an
 // error, so that a new one finds its place on purpose.
 var layers = map[string]layer{
-	"internal/finding":  {pure: true},
-	"internal/failure":  {pure: true, own: core[:1]},
-	"internal/repeat":   {pure: true},
-	"internal/model":    {pure: true, own: core[:1]},
-	"internal/observed": {pure: true, own: core[:2]},
-	"internal/naming":   {pure: true, own: core[:3]},
-	"internal/network":  {pure: true, own: core[:3]},
+	"internal/finding":         {pure: true},
+	"internal/finding/failure": {pure: true, own: core[:1]},
+	"internal/engine/repeat":   {pure: true},
+	"internal/model":           {pure: true, own: core[:1]},
+	"internal/observed":        {pure: true, own: core[:2]},
+	"internal/naming":          {pure: true, own: core[:3]},
+	"internal/plan/network":    {pure: true, own: core[:3]},
 	// It sees private keys.
-	"internal/certificate": {pure: true, own: core[:2]},
-	"internal/plan":        {pure: true, own: append([]string{"internal/plan/equal"}, core[:4]...)},
-	"internal/settings":    {pure: true, api: true, own: core[:2]},
+	"internal/model/certificate":  {pure: true, own: core[:2]},
+	"internal/plan":               {pure: true, own: append([]string{"internal/plan/equal"}, core[:4]...)},
+	"internal/translate/settings": {pure: true, api: true, own: core[:2]},
 	// The interface of all Kubernetes objects is controller-runtime's, without a client behind it.
 	"internal/cluster": {pure: true, api: true, own: core[:1], libraries: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
 
@@ -74,51 +81,52 @@ var layers = map[string]layer{
 	"internal/plan/document":       {pure: true, own: parts("draft", "equal", "owners", "resolved", "securitygroups")},
 	"internal/plan/planner":        {pure: true, own: parts("*")},
 
-	"internal/members":           {pure: true, own: append([]string{"internal/settings"}, core...)},
-	"internal/assemble":          {pure: true, own: append([]string{"internal/certificate", "internal/members", "internal/plan/equal", "internal/settings"}, core...)},
-	"internal/ownership":         {pure: true, own: append([]string{"internal/cluster"}, core...)},
-	"internal/gatewayconfig":     {pure: true, api: true, own: append([]string{"internal/cluster", "internal/settings"}, core...)},
-	"internal/unserved":          {pure: true, api: true, own: append([]string{"internal/cluster", "internal/gatewayconfig", "internal/settings"}, core...)},
-	"internal/gatewayclass":      {pure: true, api: true, own: []string{"internal/attach", "internal/cluster", "internal/finding", "internal/gatewayconfig", "internal/ownership"}},
-	"internal/attach":            {pure: true, own: append([]string{"internal/cluster"}, core[:2]...)},
-	"internal/targets":           {pure: true, api: true, own: append([]string{"internal/cluster"}, core...)},
-	"internal/bindingplan":       {pure: true, api: true, own: append([]string{"internal/cluster", "internal/failure", "internal/targets"}, core...)},
-	"internal/engine/checkpoint": {pure: true, own: core[:2]},
-	"internal/engine": {pure: true, own: append([]string{"internal/cluster", "internal/engine/checkpoint", "internal/failure", "internal/plan/document", "internal/plan/planner",
-		"internal/plan/resolved", "internal/repeat"}, core...)},
-	"internal/engine/bindings": {pure: true, api: true, own: append([]string{"internal/bindingplan", "internal/cluster", "internal/engine", "internal/failure", "internal/ownership", "internal/targets"}, core...)},
-	"internal/report":          {pure: true, own: append([]string{"internal/cluster", "internal/engine"}, core...)},
-	"internal/frontend/*": {pure: true, api: true,
-		own: append([]string{"internal/assemble", "internal/attach", "internal/cluster", "internal/engine", "internal/gatewayconfig", "internal/members", "internal/ownership", "internal/plan/overlap", "internal/plan/rules", "internal/report", "internal/settings"}, core...)},
+	"internal/translate/members":       {pure: true, own: append([]string{"internal/translate/settings"}, core...)},
+	"internal/translate/assemble":      {pure: true, own: append([]string{"internal/model/certificate", "internal/translate/members", "internal/plan/equal", "internal/translate/settings"}, core...)},
+	"internal/cluster/ownership":       {pure: true, own: append([]string{"internal/cluster"}, core...)},
+	"internal/translate/gatewayconfig": {pure: true, api: true, own: append([]string{"internal/cluster", "internal/translate/settings"}, core...)},
+	"internal/translate/unserved":      {pure: true, api: true, own: append([]string{"internal/cluster", "internal/translate/gatewayconfig", "internal/translate/settings"}, core...)},
+	"internal/translate/gatewayclass":  {pure: true, api: true, own: []string{"internal/translate/attach", "internal/cluster", "internal/finding", "internal/translate/gatewayconfig", "internal/cluster/ownership"}},
+	"internal/translate/attach":        {pure: true, own: append([]string{"internal/cluster"}, core[:2]...)},
+	"internal/plan/targets":            {pure: true, api: true, own: append([]string{"internal/cluster"}, core...)},
+	"internal/plan/bindingplan":        {pure: true, api: true, own: append([]string{"internal/cluster", "internal/finding/failure", "internal/plan/targets"}, core...)},
+	"internal/engine/checkpoint":       {pure: true, own: core[:2]},
+	"internal/engine": {pure: true, own: append([]string{"internal/cluster", "internal/engine/checkpoint", "internal/finding/failure", "internal/plan/document", "internal/plan/planner",
+		"internal/plan/resolved", "internal/engine/repeat"}, core...)},
+	"internal/engine/bindings":   {pure: true, api: true, own: append([]string{"internal/plan/bindingplan", "internal/cluster", "internal/engine", "internal/finding/failure", "internal/cluster/ownership", "internal/plan/targets"}, core...)},
+	"internal/translate/report":  {pure: true, own: append([]string{"internal/cluster", "internal/engine"}, core...)},
+	"internal/translate/ingress": frontend,
+	"internal/translate/service": frontend,
+	"internal/translate/gateway": frontend,
 
-	"internal/drift": {},
+	"internal/cloud/drift": {},
 
 	"internal/cloud/services":  {pure: true},
 	"internal/cloud/ratelimit": {own: []string{"internal/cloud/services"}},
 	"internal/cloud/cache":     {pure: true},
-	"internal/cloud/sdk": {own: []string{"internal/cloud/cache", "internal/cloud/ratelimit", "internal/cloud/services", "internal/drift",
-		"internal/failure", "internal/finding", "internal/observed"}, libraries: []string{"github.com/aws/"}},
+	"internal/cloud/sdk": {own: []string{"internal/cloud/cache", "internal/cloud/ratelimit", "internal/cloud/services", "internal/cloud/drift",
+		"internal/finding/failure", "internal/finding", "internal/observed"}, libraries: []string{"github.com/aws/"}},
 	"internal/cloud/convert": {pure: true, own: core[:3], libraries: []string{"github.com/aws/"}},
-	"internal/cloud/certificates": {own: append([]string{"internal/certificate", "internal/cloud/cache", "internal/cloud/convert", "internal/cloud/sdk",
-		"internal/failure"}, core...), libraries: []string{"github.com/aws/"}},
+	"internal/cloud/certificates": {own: append([]string{"internal/model/certificate", "internal/cloud/cache", "internal/cloud/convert", "internal/cloud/sdk",
+		"internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/cloud/enis": {own: append([]string{"internal/cloud/cache", "internal/cloud/convert", "internal/cloud/sdk", "internal/engine/bindings",
-		"internal/failure"}, core...), libraries: []string{"github.com/aws/"}},
-	"internal/cloud/checks": {own: append([]string{"internal/cloud", "internal/cloud/sdk", "internal/failure"}, core...), libraries: []string{"github.com/aws/"}},
-	"internal/cloud": {own: append([]string{"internal/certificate", "internal/cloud/*", "internal/drift", "internal/engine", "internal/engine/bindings", "internal/failure"}, core...),
+		"internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},
+	"internal/cloud/checks": {own: append([]string{"internal/cloud", "internal/cloud/sdk", "internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},
+	"internal/cloud": {own: append([]string{"internal/model/certificate", "internal/cloud/*", "internal/cloud/drift", "internal/engine", "internal/engine/bindings", "internal/finding/failure"}, core...),
 		libraries: []string{"github.com/aws/"}},
-	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings", "internal/repeat"}, core...),
+	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings", "internal/engine/repeat"}, core...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/"}},
-	"internal/config": {own: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},
-	"internal/controller/queue": {own: []string{"internal/cluster", "internal/failure", "internal/kube"},
+	"internal/controller/config": {own: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},
+	"internal/controller/queue": {own: []string{"internal/cluster", "internal/finding/failure", "internal/kube"},
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/"}},
-	"internal/controller": {api: true, own: []string{"internal/*", "internal/engine/bindings", "internal/engine/checkpoint", "internal/controller/queue", "internal/frontend/*", "internal/webhook/serving"},
+	"internal/controller": {api: true, own: append([]string{"internal/controller/*", "internal/webhook/serving"}, line...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/prometheus/"}},
-	"internal/cli": {api: true, own: []string{"config/crd", "config/rights", "internal/*", "internal/cloud/*", "internal/engine/bindings", "internal/frontend/*", "internal/plan/document", "internal/plan/resolved"},
+	"internal/cli": {api: true, own: append([]string{"config/crd", "config/rights", "internal/cli/*", "internal/cloud/*", "internal/controller/*"}, line...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "k8s.io/klog/", "go.uber.org/zap", "github.com/spf13/"}},
 
 	// Admission makes no call to AWS and reads no secret; its serving part has clients.
-	"internal/webhook": {api: true, own: append([]string{"internal/assemble", "internal/bindingplan", "internal/cluster",
-		"internal/frontend/*", "internal/settings", "internal/targets"}, core...), libraries: []string{"github.com/go-logr/", "github.com/prometheus/"}},
+	"internal/webhook": {api: true, own: append([]string{"internal/translate/assemble", "internal/plan/bindingplan", "internal/cluster",
+		"internal/translate/ingress", "internal/translate/settings", "internal/plan/targets"}, core...), libraries: []string{"github.com/go-logr/", "github.com/prometheus/"}},
 	"internal/webhook/*": {api: true, own: append([]string{"internal/cluster", "internal/kube", "internal/webhook"}, core...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/prometheus/"}},
 
@@ -128,20 +136,20 @@ var layers = map[string]layer{
 	"internal/emulator/*/*":   {own: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
 	"internal/emulator/*/*/*": {own: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
 
-	"internal/reference": {pure: true, own: []string{"config/crd", "internal/config", "internal/finding", "internal/settings", "internal/model"}, libraries: []string{"github.com/spf13/"}},
+	"internal/cli/reference": {pure: true, own: []string{"config/crd", "internal/controller/config", "internal/finding", "internal/translate/settings", "internal/model"}, libraries: []string{"github.com/spf13/"}},
 
 	// Only tests use it.
-	"internal/plan/plantest":     {pure: true, own: core},
-	"internal/engine/enginetest": {own: append([]string{"internal/cluster", "internal/engine", "internal/goldentest", "internal/kube", "internal/plan/plantest"}, core...)},
+	"internal/test/plantest":   {pure: true, own: core},
+	"internal/test/enginetest": {own: append([]string{"internal/cluster", "internal/engine", "internal/test/goldentest", "internal/kube", "internal/test/plantest"}, core...)},
 
 	// Only tests use these; they put everything together.
-	"internal/goldentest": {},
-	"internal/cases":      {api: true, own: []string{"internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/"}},
-	"internal/takeover":   {api: true, own: []string{"internal/*"}, libraries: []string{"github.com/aws/"}},
-	"internal/properties": {},
-	"internal/seeds":      {},
-	"internal/adversary":  {},
-	"internal/harness":    {api: true, own: []string{"config/iam", "config/rights", "internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
+	"internal/test/goldentest": {},
+	"internal/test/cases":      {api: true, own: []string{"internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/"}},
+	"internal/test/takeover":   {api: true, own: []string{"internal/*", "internal/test/*"}, libraries: []string{"github.com/aws/"}},
+	"internal/test/properties": {},
+	"internal/test/seeds":      {},
+	"internal/test/adversary":  {},
+	"internal/test/harness":    {api: true, own: []string{"config/iam", "config/rights", "internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
 }
 
 // parts are the core with packages below internal/plan.

@@ -25,7 +25,7 @@ const shortestLimit = time.Minute
 const brief = "brief"
 
 // virtualTime are the packages whose tests run in virtual time as a whole. Elsewhere the files do that import synctest.
-var virtualTime = []string{"internal/adversary", "internal/harness"}
+var virtualTime = []string{"internal/test/adversary", "internal/test/harness"}
 
 // A test whose limit a slow machine can miss fails for no fault of the program. Limits belong into virtual time, or are
 // so long that only a hang misses them.

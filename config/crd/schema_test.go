@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fulcrum-lb/fulcrum/config/crd"
-	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
 // definition is a custom resource definition, with all fields that may be in one of ours.

@@ -51,7 +51,7 @@ func (r Role) Test(rule Rule, resource, verb string) string {
 	case r.File == "webhook.yaml":
 		return "internal/webhook/serving TestWithoutVerb/" + r.Name + "/" + resource + "/" + verb
 	}
-	return "internal/harness TestWithoutVerb/" + r.Name + "/" + resource + "/" + verb
+	return "internal/test/harness TestWithoutVerb/" + r.Name + "/" + resource + "/" + verb
 }
 
 // Kubernetes is the table of rights in Kubernetes. All of the ClusterRole fulcrum and of the lease is a

@@ -9,7 +9,7 @@ import (
 func Tables() string {
 	var b strings.Builder
 	b.WriteString("## Permissions in AWS\n\nEach row of a table is needed. The last column names the part of the test that fails without it; the whole name is " +
-		"`internal/harness TestWithoutPermission/STATEMENT/ACTION`.\n")
+		"`internal/test/harness TestWithoutPermission/STATEMENT/ACTION`.\n")
 	feature := "none"
 	for _, s := range AWS {
 		if s.Feature != feature {

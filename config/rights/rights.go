@@ -3,7 +3,7 @@
 // and docs/permissions.md are generated from it by go generate.
 //
 // A permission that is not in the table is not granted. One that is in it is used by the scenario that it
-// names, and tests of internal/harness show that the scenario fails without it.
+// names, and tests of internal/test/harness show that the scenario fails without it.
 package rights
 
 import (
@@ -77,12 +77,12 @@ func (s Statement) ExampleResources(partition, region, account string) []string 
 }
 
 // Scenario names what a test does with a controller that has the rights of the table: see
-// internal/harness/permissions_test.go.
+// internal/test/harness/permissions_test.go.
 type Scenario string
 
 // Test is the name of the test that fails without an action of a statement.
 func (s Statement) Test(a Action) string {
-	return "internal/harness TestWithoutPermission/" + s.Sid + "/" + a.Name
+	return "internal/test/harness TestWithoutPermission/" + s.Sid + "/" + a.Name
 }
 
 // Features are those that have statements or roles of their own, in the order of the table.

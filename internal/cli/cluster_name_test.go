@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
-	"github.com/fulcrum-lb/fulcrum/internal/harness"
-	"github.com/fulcrum-lb/fulcrum/internal/network"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
 // tagSubnets gives each subnet of an emulator the tag of a cluster.

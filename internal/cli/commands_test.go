@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
 // TestCommands runs the command lines of commands.txt one after the other, with the objects of cluster.yaml. With

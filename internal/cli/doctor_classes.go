@@ -8,7 +8,7 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/gatewayconfig"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
 // classes looks for the classes of this controller, and for Gateways of classes that do not exist: no controller reports

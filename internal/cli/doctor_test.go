@@ -29,7 +29,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/iam"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
-	"github.com/fulcrum-lb/fulcrum/internal/harness"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
 // snapshot is all that an emulator has.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
-	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
 //go:generate go test -run TestThePageOfDocumentsIsUpToDate . -update

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fulcrum-lb/fulcrum/internal/harness"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
 // leaseYAML is the Lease of a controller, with an annotation unless flags is empty.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/harness"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
 // sharer is a Service with a pod, on a shared load balancer unless group is empty.

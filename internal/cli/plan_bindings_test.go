@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
-	"github.com/fulcrum-lb/fulcrum/internal/harness"
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
 // TestTargetsThatLeaveArePlannedForAClusterOnly registers a target that no pod has any more. Where only files were read,

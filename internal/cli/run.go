@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/config"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 )
 
 // runController is the controller. Failures are logged.

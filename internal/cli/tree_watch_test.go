@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
 // A watch shows the tree again when it has changed and is quiet otherwise; it ends in order, and costs AWS little.

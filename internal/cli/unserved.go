@@ -11,12 +11,12 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/config"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/gatewayconfig"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/settings"
-	unservedpkg "github.com/fulcrum-lb/fulcrum/internal/unserved"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+	unservedpkg "github.com/fulcrum-lb/fulcrum/internal/translate/unserved"
 )
 
 // unserved finds out why no load balancer of this controller serves an object.

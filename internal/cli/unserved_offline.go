@@ -9,7 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
-	unservedpkg "github.com/fulcrum-lb/fulcrum/internal/unserved"
+	unservedpkg "github.com/fulcrum-lb/fulcrum/internal/translate/unserved"
 )
 
 // showUnserved says which objects of files no load balancer of this controller serves, and why. In a pipeline nobody

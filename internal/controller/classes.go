@@ -12,13 +12,13 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/config"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/gatewayclass"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
-	"github.com/fulcrum-lb/fulcrum/internal/report"
-	"github.com/fulcrum-lb/fulcrum/internal/settings"
-	"github.com/fulcrum-lb/fulcrum/internal/unserved"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayclass"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/unserved"
 )
 
 // classController is the name of what works on GatewayClasses and configurations of Gateways.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/drift"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
-	"github.com/fulcrum-lb/fulcrum/internal/drift"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/model"

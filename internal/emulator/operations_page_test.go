@@ -23,7 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
-	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
 //go:generate go test -run TestOperationsPageIsUpToDate . -update

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/fulcrum-lb/fulcrum/internal/failure"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 )
 
 // worthTelling is after how many times in a row people hear of something that is in use: a few minutes.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
-	"github.com/fulcrum-lb/fulcrum/internal/settings"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
 func TestSettingsAreNamedAsTheirKindSpellsThem(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/settings"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
 // The annotations that the rules read; everything else about annotations is the translator's.

@@ -13,14 +13,14 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/settings"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
 // Whatever is admitted has, once it is stored, no finding that denies and, read without the
 // translation, no path that denies; what is denied has one. The corpus is that of the translation, with changes made by chance.
 func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
-	paths, err := filepath.Glob("../frontend/ingress/testdata/*.txtar")
+	paths, err := filepath.Glob("../translate/ingress/testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
 		t.Fatal("no corpus", err)
 	}

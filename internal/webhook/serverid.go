@@ -8,7 +8,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fulcrum-lb/fulcrum/internal/targets"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
 // ServerIDs returns QUIC server ids, each one once.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fulcrum-lb/fulcrum/internal/harness"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
@@ -36,7 +36,7 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"docs/commands.md", "fulcrum doctor", "TestExamplesOfThePagesAreOutput in internal/cli"},
 	{"docs/commands.md", "fulcrum get", "TestGetListsLoadBalancers in internal/cli"},
 	{"docs/conformance.md", "make conformance", "they run the conformance suite"},
-	{"docs/drift.md", "aws ", "needs the AWS command line; TestDriftIsFoundWithinAQuarterOfAnHour in internal/harness makes the same change"},
+	{"docs/drift.md", "aws ", "needs the AWS command line; TestDriftIsFoundWithinAQuarterOfAnHour in internal/test/harness makes the same change"},
 	{"docs/emulator.md", "bin/fulcrum-local up -f examples/shop", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
 	{"docs/emulator.md", "curl ", "TestPageExamplesWork in internal/emulator/serve"},
 	{"docs/image.md", "make image", "tools/image builds an image twice"},
@@ -44,12 +44,12 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"docs/install.md", "kubectl -n kube-system logs", "pods of a local world have no kubelet that serves logs"},
 	{"docs/metrics.md", "bin/fulcrum-local up -f examples/shop", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
 	{"docs/metrics.md", "curl ", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
-	{"docs/permissions.md", "aws ", "needs an account of AWS; the policies are tested by internal/harness"},
+	{"docs/permissions.md", "aws ", "needs an account of AWS; the policies are tested by internal/test/harness"},
 	{"docs/process.md", "kubectl -n kube-system port-forward", "pods of a local world have no kubelet that forwards ports"},
 	{"docs/process.md", "curl ", "TestLogLevelIsChangedAtRunTime in internal/cli"},
 	{"docs/process.md", "go tool pprof", "TestServeEndsWhenItIsStopped in internal/controller reads the same server"},
-	{"docs/targets-only.md", "aws ", "needs an account of AWS; the policy is tested by internal/harness"},
-	{"docs/targets-only.md", "kubectl apply -f -", "TestThePolicyForTargetsIsEnoughForBindings in internal/harness applies a binding"},
+	{"docs/targets-only.md", "aws ", "needs an account of AWS; the policy is tested by internal/test/harness"},
+	{"docs/targets-only.md", "kubectl apply -f -", "TestThePolicyForTargetsIsEnoughForBindings in internal/test/harness applies a binding"},
 	{"docs/tls-secrets.md", "kubectl get deployment -A", "needs a Deployment of the chart; the commands that follow it are tested by internal/controller"},
 	{"local/README.md", "make ", "it builds what all tests here are run with"},
 	{"local/README.md", "bin/", "TestPrintedCommandsWork in local/cmd/fulcrum-local, and make demo"},

@@ -19,16 +19,16 @@ import (
 	"k8s.io/client-go/rest"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cases"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/harness"
-	"github.com/fulcrum-lb/fulcrum/internal/takeover"
+	"github.com/fulcrum-lb/fulcrum/internal/test/cases"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+	"github.com/fulcrum-lb/fulcrum/internal/test/takeover"
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
 	"github.com/fulcrum-lb/fulcrum/local/world"
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// recorded are cases of which the other controller has made something. internal/takeover takes over each one; here
+// recorded are cases of which the other controller has made something. internal/test/takeover takes over each one; here
 // they are in one cluster with a real API server. They show every kind of object and of target. The first one has a node
 // port of its own, which must not be one that the API server has chosen for another.
 var recorded = []string{

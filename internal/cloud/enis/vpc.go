@@ -11,7 +11,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
-	"github.com/fulcrum-lb/fulcrum/internal/failure"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 )
 
 // How long the ranges of a VPC are kept, and that the controller's account does not see a VPC.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
-	"github.com/fulcrum-lb/fulcrum/internal/network"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
 // podsPerBinding is how many pods are behind each Service of the benchmarks.

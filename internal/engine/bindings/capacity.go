@@ -3,7 +3,7 @@ package bindings
 import (
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
 // overCapacity is what does not fit into the target group of a binding. A target group that is full stays so until targets

@@ -3,7 +3,7 @@ package bindings
 import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/targets"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
 // ChangeKind says what was done.

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/targets"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
 func TestMissingServiceIsBelievedAfterAWhile(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/targets"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
 // Config is what a Reconciler needs.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
 // Draft makes the plan of a binding and changes nothing. What a process remembers is left out: what has not changed is

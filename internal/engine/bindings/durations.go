@@ -2,7 +2,7 @@ package bindings
 
 import "time"
 
-// All durations of runs over bindings, besides those of plans (internal/bindingplan/durations.go).
+// All durations of runs over bindings, besides those of plans (internal/plan/bindingplan/durations.go).
 const (
 	// defaultRequeue and defaultFirstLook are for a Config that leaves these open.
 	defaultRequeue   = 15 * time.Second

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
-	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
 // entry is what the process remembers of one binding. It is a value: a note that changes one of its maps stores another map,

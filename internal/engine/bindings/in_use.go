@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
-	"github.com/fulcrum-lb/fulcrum/internal/ownership"
 )
 
 // inUse reads whether a load balancer whose owner is to stay sends requests to the target group of a binding that

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/network"
-	"github.com/fulcrum-lb/fulcrum/internal/targets"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
 // TestWhatIsRememberedChangesNothing lets nodes, pods and Services come, change and go at random. A process that remembers

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
 // memory is what a process remembers of bindings: an entry for each.

@@ -7,7 +7,7 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/targets"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
 // registration is what this process has registered for a binding, the zero value for nothing. It is needed where the record

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
 // ruleOwner owns the rules of the security groups of nodes and pods: what each binding asks for, and what of that is still to

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
-	"github.com/fulcrum-lb/fulcrum/internal/network"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
 // TestRememberedRulesEqualComputation lets bindings, their pods and what AWS shows of addresses change at

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
 // steps carries the steps of a plan out, and makes the rest of the plan again where a step has shown something that it depends

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/seeds"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 // plainOverlap compares two rules as they are written, one value with the other.

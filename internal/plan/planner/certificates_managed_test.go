@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/certificates"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
-	"github.com/fulcrum-lb/fulcrum/internal/seeds"
+	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 var managing = func() plan.Options {

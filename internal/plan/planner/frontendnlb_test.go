@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
-	"github.com/fulcrum-lb/fulcrum/internal/seeds"
+	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 // fronted puts a frontend NLB of an ALB that maps its ports to ports of the ALB.

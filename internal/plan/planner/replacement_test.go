@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
-	"github.com/fulcrum-lb/fulcrum/internal/seeds"
+	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 const deletionDelay = 15 * time.Minute

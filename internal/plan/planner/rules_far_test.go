@@ -6,9 +6,9 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
-	"github.com/fulcrum-lb/fulcrum/internal/seeds"
+	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 // far moves the last rules of a load balancer to the end of what AWS takes, where a run that was

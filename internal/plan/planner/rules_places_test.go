@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
-	"github.com/fulcrum-lb/fulcrum/internal/seeds"
+	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 // sharing makes load balancers of two namespaces, each with hosts of its own.

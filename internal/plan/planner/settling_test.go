@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
+	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 )
 
 // planned plans with all targets healthy until the plan asks nothing more.

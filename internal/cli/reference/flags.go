@@ -1,0 +1,82 @@
+package reference
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+)
+
+func flags() string {
+	var b strings.Builder
+	b.WriteString(generated)
+	b.WriteString(`# Flags
+
+After reading this page you can look up every flag of the controller, every feature gate, and the environment variables that are read. Names and defaults of the flags that aws-load-balancer-controller v3.5.0 has are the same, so that a Deployment needs only another image.
+
+` + "`plan`, `tree`, `explain`, `doctor` and `orphans`" + ` take the same flags, because these decide what the controller would do. An unknown flag, or a value that is not admitted, stops the start with a message that names the flag and what is admitted.
+
+A list is separated by commas, and its flag may be repeated. A map is ` + "`key=value,key=value`" + `. A duration is a number with a unit, such as ` + "`90s`, `15m` or `10h`" + `.
+
+| Flag | Type | Default | Meaning |
+|---|---|---|---|
+`)
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c := config.Default()
+	c.Bind(fs)
+	fs.VisitAll(func(f *pflag.Flag) {
+		usage := f.Usage
+		if f.Name == config.GatesFlag {
+			usage = "feature gates, as listed [below](#feature-gates)"
+		}
+		fmt.Fprintf(&b, "| `--%s` | %s | %s | %s |\n", f.Name, flagType(f), code(strings.Trim(f.DefValue, "[]")), cell(usage))
+	})
+	b.WriteString(`
+## Feature gates
+
+` + "`--feature-gates=Name=true,Name=false`" + `. A gate that is set explicitly is never changed by what is installed in the cluster: if it cannot be followed, the start stops.
+
+| Gate | Default | Meaning |
+|---|---|---|
+`)
+	for _, g := range config.GateRows() {
+		fmt.Fprintf(&b, "| `%s` | %t | %s |\n", g.Name, g.On, cell(g.Does))
+	}
+	b.WriteString(`
+## Environment variables
+
+| Variable | Meaning |
+|---|---|
+| ` + "`AWS_DEFAULT_REGION`, then `AWS_REGION`" + ` | the region, if ` + "`--aws-region`" + ` is empty |
+| ` + "`AWS_ROLE_ARN` with `AWS_WEB_IDENTITY_TOKEN_FILE`" + ` | the role of the service account (IRSA) |
+| ` + "`AWS_CONTAINER_CREDENTIALS_FULL_URI` with `AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE`" + ` | EKS Pod Identity |
+| ` + "`AWS_ENDPOINT_URL`, `AWS_ENDPOINT_URL_SERVICE`" + ` | other endpoints of AWS; ` + "`--aws-api-endpoints`" + ` wins |
+| all others that AWS SDKs read | credentials, proxies, bundles of certificate authorities, FIPS and dual-stack endpoints |
+| ` + "`NODENAME`" + ` | the instance whose VPC is used, if neither flags nor the instance metadata give one |
+| ` + "`KUBERNETES_SERVICE_HOST`, `KUBERNETES_SERVICE_PORT`" + ` | the API server, inside a cluster |
+| ` + "`KUBECONFIG`" + ` | the kubeconfig, outside a cluster, if ` + "`--kubeconfig`" + ` is empty |
+`)
+	return b.String()
+}
+
+// flagType is the type of a flag in the words of the page.
+func flagType(f *pflag.Flag) string {
+	switch t := f.Value.Type(); t {
+	case "stringSlice":
+		return "list"
+	case "stringToString", "mapStringBool":
+		return "map"
+	default:
+		return t
+	}
+}
+
+// code shows a value as it is written, and nothing for an empty one.
+func code(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "`" + cell(s) + "`"
+}

@@ -1,0 +1,53 @@
+package reference
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// headingIDs are the ids that a page gives its headings, and those that it writes down.
+func headingIDs(page string) map[string]bool {
+	out := map[string]bool{}
+	for _, h := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(page, -1) {
+		id := regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(h[1]), "")
+		out[strings.ReplaceAll(id, " ", "-")] = true
+	}
+	for _, a := range regexp.MustCompile(`<a id="([^"]+)">`).FindAllStringSubmatch(page, -1) {
+		out[a[1]] = true
+	}
+	return out
+}
+
+// A link within a page leads to a heading or a row of it, and each anchor is there for a link.
+func TestLinksWithinPagesLeadSomewhere(t *testing.T) {
+	pages, err := filepath.Glob("../../../docs/*.md")
+	if err != nil || len(pages) < 20 {
+		t.Fatal(err, len(pages))
+	}
+	within := 0
+	for _, file := range pages {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := string(text)
+		ids := headingIDs(page)
+		for _, link := range regexp.MustCompile(`\]\(#([^)]+)\)`).FindAllStringSubmatch(page, -1) {
+			within++
+			if !ids[link[1]] {
+				t.Errorf("%s: nothing has the id %q", file, link[1])
+			}
+		}
+		for _, a := range regexp.MustCompile(`<a id="([^"]+)">`).FindAllStringSubmatch(page, -1) {
+			if !strings.Contains(page, "](#"+a[1]+")") || strings.Count(page, a[0]) != 1 {
+				t.Errorf("%s: id %q has no link, or is there twice", file, a[1])
+			}
+		}
+	}
+	if within < 30 {
+		t.Errorf("%d links were looked at", within)
+	}
+}

@@ -1,0 +1,207 @@
+package certificate_test
+
+import (
+	"crypto"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model/certificate"
+)
+
+// onlyPublic has a public key and no private one.
+type onlyPublic struct{ key crypto.PublicKey }
+
+func (o onlyPublic) Public() crypto.PublicKey { return o.key }
+
+func (onlyPublic) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
+	return nil, fmt.Errorf("it has no private key")
+}
+
+func rsaPublic(bits uint, exponent int) *rsa.PublicKey {
+	n := new(big.Int).Lsh(big.NewInt(1), bits)
+	return &rsa.PublicKey{N: n.Sub(n, big.NewInt(1)), E: exponent}
+}
+
+// costly is an authority with a public key of any size, and a certificate with a signature that fits that size: what is
+// wrong with it shows only after all of the work of a verification.
+func costly(t testing.TB, public *rsa.PublicKey, key crypto.Signer, certificates int) (chain []*signed) {
+	t.Helper()
+	const name = "costly"
+	root := authority(t, nil, "root", ecKey(t, elliptic.P256()))
+	leaf := issue(t, &signed{&x509.Certificate{Subject: pkix.Name{CommonName: name}}, rsaKey(t, 2048)}, key, nil)
+	var parts struct {
+		Signed    asn1.RawValue
+		Algorithm asn1.RawValue
+		Signature asn1.BitString
+	}
+	if _, err := asn1.Unmarshal(leaf.cert.Raw, &parts); err != nil {
+		t.Fatal(err)
+	}
+	size := (public.N.BitLen() + 7) / 8
+	parts.Signature = asn1.BitString{Bytes: append(make([]byte, 1), []byte(strings.Repeat("\x55", size-1))...), BitLength: 8 * size}
+	raw, err := asn1.Marshal(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if leaf.cert, err = x509.ParseCertificate(raw); err != nil {
+		t.Fatal(err)
+	}
+	chain = append(chain, leaf)
+	for range certificates {
+		chain = append(chain, authority(t, root, name, onlyPublic{public}))
+	}
+	return chain
+}
+
+// What a signature costs to verify grows with the key of the issuer, which whoever writes a Secret chooses. A key that
+// ACM does not take is refused before a signature is verified: the fault is the key, and not that the chain is not one.
+func TestKeysThatACMDoesNotTakeAreRefusedBeforeTheyVerifyAnything(t *testing.T) {
+	key := ecKey(t, elliptic.P256())
+	for name, c := range map[string]struct {
+		public *rsa.PublicKey
+		want   string
+	}{
+		"a modulus of 12 KiB":  {rsaPublic(12<<13, 65537), "RSA with 98304 bits"},
+		"one bit too much":     {rsaPublic(4097, 65537), "RSA with 4097 bits"},
+		"a large exponent":     {rsaPublic(2048, 1<<31+1), "RSA with the exponent 2147483649"},
+		"twice the RSA limits": {rsaPublic(8192, 65537), "RSA with 8192 bits"},
+	} {
+		chain := costly(t, c.public, key, 2)
+		for where, parse := range map[string]func(*certificate.Reader) (any, *certificate.Fault){
+			"certificate 2 of tls.crt": func(r *certificate.Reader) (any, *certificate.Fault) {
+				return r.Parse(bundle(chain...), pkcs8(t, key), nil)
+			},
+			"the issuer in ca.crt": func(r *certificate.Reader) (any, *certificate.Fault) {
+				return r.Parse(bundle(chain[0]), pkcs8(t, key), bundle(chain[1:]...))
+			},
+		} {
+			want := fmt.Sprintf("the key of %s is %s, which load balancers do not accept", where, c.want)
+			if _, f := parse(&certificate.Reader{}); f == nil || f.Message != want {
+				t.Errorf("%s: %+v, want %s", name, f, want)
+			}
+		}
+	}
+}
+
+// ACM takes a private key of 5 KiB. A larger one is not parsed: parsing checks what an RSA key is made of.
+func TestPrivateKeysThatACMDoesNotTakeAreNotParsed(t *testing.T) {
+	leaf := issue(t, nil, ecKey(t, elliptic.P256()), nil)
+	for _, kind := range []string{"PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"} {
+		text := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: make([]byte, 5<<10)}) // no key
+		_, f := new(certificate.Reader).Parse(bundle(leaf), text, nil)
+		if f == nil || !strings.HasSuffix(f.Message, "and ACM takes 5120") {
+			t.Errorf("%s: %+v", kind, f)
+		}
+	}
+}
+
+// An issuer may have a key that is too small for load balancers: ACM decides.
+func TestIssuersMayHaveSmallerKeys(t *testing.T) {
+	key := ecKey(t, elliptic.P256())
+	for _, bits := range []int{1024, 2560, 4096} {
+		root := authority(t, nil, "root", rsaKey(t, bits))
+		if _, f := new(certificate.Reader).Parse(bundle(issue(t, root, key, nil), root), pkcs8(t, key), nil); f != nil {
+			t.Errorf("RSA with %d bits: %s", bits, f.Message)
+		}
+	}
+}
+
+func TestEachVersionOfASecretIsParsedOnce(t *testing.T) {
+	root := authority(t, nil, "root", ecKey(t, elliptic.P256()))
+	key, other := ecKey(t, elliptic.P256()), ecKey(t, elliptic.P256())
+	leaf := issue(t, root, key, nil)
+	r := &certificate.Reader{}
+	for _, c := range []struct {
+		name         string
+		crt, key, ca []byte
+		parsed       int
+		fault        string
+	}{
+		{"the first version", bundle(leaf, root), pkcs8(t, key), nil, 1, ""},
+		{"the same", bundle(leaf, root), pkcs8(t, key), nil, 1, ""},
+		{"with another key", bundle(leaf, root), pkcs8(t, other), nil, 2, "the private key in tls.key does not belong to the certificate in tls.crt"},
+		{"a fault once more", bundle(leaf, root), pkcs8(t, other), nil, 2, "the private key in tls.key does not belong to the certificate in tls.crt"},
+		{"the issuer apart", bundle(leaf), pkcs8(t, key), bundle(root), 3, ""},
+		{"and once more", bundle(leaf), pkcs8(t, key), bundle(root), 3, ""},
+		{"without the issuer", bundle(leaf), pkcs8(t, key), nil, 4, "the certificate is not signed by itself, and neither tls.crt nor ca.crt has the one certificate of its issuer, which ACM demands"},
+		{"the first again", bundle(leaf, root), pkcs8(t, key), nil, 4, ""},
+	} {
+		got, f := r.Parse(c.crt, c.key, c.ca)
+		if n := r.Parsed(); n != c.parsed {
+			t.Errorf("%s: parsed %d times, want %d", c.name, n, c.parsed)
+		}
+		if c.fault != "" {
+			if f == nil || f.Message != c.fault {
+				t.Errorf("%s: %+v", c.name, f)
+			}
+			continue
+		}
+		want, _ := new(certificate.Reader).Parse(c.crt, c.key, c.ca)
+		if diff := cmp.Diff(want, got); f != nil || diff != "" || got.Key.Reveal() != string(c.key) {
+			t.Errorf("%s: %+v (-want +got):\n%s", c.name, f, diff)
+		}
+	}
+	if _, keys := r.Remembered(); len(keys) > 0 {
+		t.Errorf("%d private keys are remembered", len(keys))
+	}
+}
+
+// Many Secrets, or one that changes all the time, cost a bounded memory, and what is used all the time stays.
+func TestWhatIsRememberedOfSecretsIsBounded(t *testing.T) {
+	key := ecKey(t, elliptic.P256())
+	root := authority(t, nil, "root", ecKey(t, elliptic.P256()))
+	large := issue(t, root, key, func(c *x509.Certificate) {
+		c.ExtraExtensions = []pkix.Extension{{Id: []int{1, 2, 3, 4}, Value: make([]byte, 20<<10)}}
+	})
+	used := bundle(issue(t, root, key, nil), root)
+	r := &certificate.Reader{}
+	for i := range 700 {
+		if _, f := r.Parse(bundle(large, root), pkcs8(t, key), fmt.Append(nil, i)); f != nil { // another version each time
+			t.Fatal(f.Message)
+		}
+		if _, f := r.Parse(used, pkcs8(t, key), nil); f != nil {
+			t.Fatal(f.Message)
+		}
+	}
+	if n := r.Parsed(); n != 701 {
+		t.Errorf("parsed %d times, want 701", n)
+	}
+	if n, _ := r.Remembered(); n > 16<<20 {
+		t.Errorf("%d bytes are remembered", n)
+	}
+}
+
+// BenchmarkParse shows what a Secret costs that is as costly as may be, one that is refused, and one that is known.
+func BenchmarkParse(b *testing.B) {
+	key := rsaKey(b, 4096)
+	private := pkcs8(b, key)
+	for name, chain := range map[string][]*signed{
+		"largest keys":     costly(b, rsaPublic(4096, 1<<31-1), key, 9),
+		"19 KiB modulus":   costly(b, rsaPublic(19<<13, 65537), key, 9),
+		"ordinary, itself": {issue(b, nil, key, nil)},
+	} {
+		text := bundle(chain...)
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				_, _ = new(certificate.Reader).Parse(text, private, nil)
+			}
+		})
+		b.Run(name+", known", func(b *testing.B) {
+			r := &certificate.Reader{}
+			for b.Loop() {
+				_, _ = r.Parse(text, private, nil)
+			}
+		})
+	}
+}

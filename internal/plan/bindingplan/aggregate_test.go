@@ -1,0 +1,132 @@
+package bindingplan
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+)
+
+// demandOf is what all bindings ask of a security group, and whether rules of it may be taken away, computed from all their
+// demands at once.
+func demandOf(group string, asks []Demand, kept map[Key]RuleSet, found Interfaces, o RuleOptions) (want, keep []model.IngressRule, complete bool) {
+	complete = true
+	for _, d := range asks {
+		complete = complete && !d.Lost
+		for _, n := range d.Needs {
+			at, candidates, err := o.groupOf(n, found)
+			switch {
+			case err != nil && len(candidates) == 0:
+				complete = false
+			case err != nil:
+				complete = complete && !slices.ContainsFunc(candidates, func(c network.InterfaceGroup) bool { return c.ID == group })
+			case at == group:
+				want = append(want, n.Rules...)
+				complete = complete && !d.Faulty
+			}
+		}
+	}
+	for _, rules := range kept {
+		for r := range rules {
+			if r.Group == group {
+				keep = append(keep, r.Rule)
+			}
+		}
+	}
+	return want, keep, complete
+}
+
+// TestTheAggregateEqualsAFullComputation lets what bindings ask for come, change and go at random. What has to change in each
+// security group is what follows from all that they ask for, and only groups that are said to be affected have more to change.
+func TestTheAggregateEqualsAFullComputation(t *testing.T) {
+	groups := []string{"sg-0", "sg-1", "sg-2"}
+	eni := func(ids ...string) network.Interface {
+		e := network.Interface{ID: "eni"}
+		for _, id := range ids {
+			e.Groups = append(e.Groups, network.InterfaceGroup{ID: id})
+		}
+		return e
+	}
+	found := Interfaces{ByAddress: map[string]network.Interface{
+		"a": eni("sg-0"), "b": eni("sg-1"), "c": eni("sg-2"), "d": eni("sg-0"), "x": eni("sg-0", "sg-1"),
+	}}
+	addresses := []string{"a", "a", "b", "b", "c", "c", "d", "d", "x", "nowhere"}
+	held, taken := 0, 0
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 16))
+		o := RuleOptions{ClusterName: "c", Unmerged: r.IntN(2) == 0, Now: now}
+		live := make([]EndpointGroup, len(groups))
+		for i, id := range groups {
+			live[i].ID = id
+			for range r.IntN(4) {
+				live[i].Ingress = append(live[i].Ingress, portRule(80+r.Int32N(5)))
+			}
+		}
+		sum, asks, kept := NewAggregate(), map[Key]Demand{}, map[Key]RuleSet{}
+		for range 40 {
+			before := map[string]GroupChange{}
+			for _, g := range live {
+				before[g.ID] = sum.Change(g, o)
+			}
+			key := Key{Name: fmt.Sprint(r.IntN(5))}
+			var affected Affected
+			if r.IntN(4) == 0 {
+				delete(asks, key)
+				delete(kept, key)
+				affected = sum.Drop(key)
+			} else {
+				d := Demand{Key: key, Demand: targets.Demand{Lost: r.IntN(20) == 0, Faulty: r.IntN(10) == 0}}
+				for range r.IntN(4) {
+					d.Needs = append(d.Needs, targets.Need{
+						Places: []targets.Place{{Address: addresses[r.IntN(len(addresses)-r.IntN(3))]}},
+						Rules:  []model.IngressRule{portRule(80 + r.Int32N(5)), portRule(80 + r.Int32N(5))},
+					})
+				}
+				c := RulesAsked(d, found, o).Contribution
+				kept[key] = RuleSet{}
+				if r.IntN(5) == 0 {
+					kept[key] = RuleSet{{groups[r.IntN(3)], portRule(80 + r.Int32N(5))}: {}}.Without(c.Rules)
+					c = c.Inheriting(kept[key])
+				}
+				asks[key] = d
+				affected = sum.Set(key, c)
+			}
+			for _, g := range live {
+				want, keep, complete := demandOf(g.ID, slices.Collect(maps.Values(asks)), kept, found, o)
+				authorize, revoke := network.EndpointDiff(network.AggregateRules(want, !o.Unmerged), g.Ingress, complete)
+				all := len(revoke)
+				revoke = slices.DeleteFunc(revoke, func(r model.IngressRule) bool {
+					return slices.ContainsFunc(keep, func(k model.IngressRule) bool { return r.From <= k.From && r.To >= k.To })
+				})
+				held, taken = held+all-len(revoke), taken+len(revoke)
+				got := sum.Change(g, o)
+				if !slices.Equal(got.Authorize, authorize) || !slices.Equal(got.Revoke, revoke) {
+					t.Fatalf("seed %d, group %s: the aggregate adds %v and takes %v away, a full computation %v and %v", seed, g.ID, got.Authorize, got.Revoke, authorize, revoke)
+				}
+				if was := before[g.ID]; !affected.Groups[g.ID] && !affected.All && (more(was.Authorize, got.Authorize) || more(was.Revoke, got.Revoke)) {
+					t.Fatalf("seed %d, group %s: it changes from %v to %v, and is not said to be affected: %v", seed, g.ID, before[g.ID], got, affected)
+				}
+			}
+		}
+		for key := range asks {
+			sum.Drop(key)
+		}
+		if !reflect.DeepEqual(sum, NewAggregate()) {
+			t.Fatalf("seed %d: when all bindings have gone there is still %+v", seed, sum)
+		}
+	}
+	if held < 50 || taken < 1000 {
+		t.Errorf("%d rules were kept, and %d taken away", held, taken)
+	}
+}
+
+// more reports whether a list has a rule that another has not.
+func more(was, is []model.IngressRule) bool {
+	return slices.ContainsFunc(is, func(r model.IngressRule) bool { return !slices.Contains(was, r) })
+}

@@ -1,0 +1,53 @@
+package bindingplan
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+)
+
+// and is the attempt with one more refusal.
+func (a *Attempt) and(r Refusal) *Attempt {
+	out := Attempt{}
+	if a != nil {
+		out = *a
+	}
+	out.Refused = append(slices.Clone(out.Refused), r)
+	out.Failed = &r.Run // the same text as before, so that it is not written again
+	return &out
+}
+
+// full reports whether the target group has no room.
+func (a *Attempt) full() bool {
+	return a != nil && a.Failed != nil && a.Failed.Class == failure.Quota
+}
+
+// tryable are the endpoints that may be sent to AWS now. Otherwise a target that AWS refuses would cost calls with each
+// change of another.
+func (m Memory) tryable(list []targets.Endpoint, now time.Time) []targets.Endpoint {
+	if len(m.Refused) == 0 {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(e targets.Endpoint) bool {
+		old, ok := m.Refused[e.Identity()]
+		return ok && now.Before(old.Until)
+	})
+}
+
+// refusedBefore is what is known of endpoints that are not tried now, nil if all are.
+func (m Memory) refusedBefore(list []targets.Endpoint, now time.Time) *Attempt {
+	var out *Attempt
+	for _, e := range list {
+		old, ok := m.Refused[e.Identity()]
+		if !ok || !now.Before(old.Until) {
+			continue
+		}
+		out = out.and(Refusal{[]targets.Endpoint{e}, old.Because, old.Run})
+		if left := old.Until.Sub(now); out.Untried == 0 || left < out.Untried {
+			out.Untried = left
+		}
+	}
+	return out
+}

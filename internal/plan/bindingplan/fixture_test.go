@@ -1,0 +1,248 @@
+package bindingplan
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+)
+
+var (
+	now      = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	errNo    = errors.New("AWS says no")
+	denied   = Failure{Err: errNo, Class: failure.Denied}
+	invalid  = Failure{Err: errNo, Class: failure.Invalid}
+	gone     = Failure{Err: errNo, Class: failure.Gone}
+	full     = Failure{Err: errNo, Class: failure.Quota}
+	passing  = Failure{Err: errNo, Class: failure.Unknown}
+	waiting  = Failure{Err: errNo, Class: failure.Throttled, Turn: 3 * time.Second}
+	services = `
+apiVersion: v1
+kind: Service
+metadata: {namespace: ns, name: web}
+spec: {ports: [{name: http, port: 80, targetPort: 8080}]}
+`
+)
+
+// binding is one that the controller has claimed, of a target group for addresses.
+func binding() *elbv2.TargetGroupBinding {
+	kind, protocol, family := elbv2.TargetTypeIP, elbv2.Protocol("HTTP"), elbv2.TargetGroupIPAddressTypeIPv4
+	return &elbv2.TargetGroupBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "b", Generation: 2, Finalizers: []string{naming.BindingFinalizer},
+			CreationTimestamp: metav1.NewTime(now.Add(-24 * time.Hour)),
+		},
+		Spec: elbv2.TargetGroupBindingSpec{
+			TargetGroupARN: "arn/a", TargetType: &kind, TargetGroupProtocol: &protocol, IPAddressType: &family, VpcID: "vpc-1",
+			ServiceRef: elbv2.ServiceReference{Name: "web"},
+		},
+	}
+}
+
+// resolved are the endpoints of a binding: pods by the last number of their addresses, "!" before one that waits for its gate.
+func resolved(t testing.TB, b *elbv2.TargetGroupBinding, pods ...string) targets.Resolution {
+	t.Helper()
+	b.Spec.ServiceRef.Port.IntVal = 80
+	docs := services + `---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {namespace: ns, name: web-1, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+ports: [{name: http, port: 8080}]
+endpoints:
+- {addresses: ["10.9.9.9"]}
+`
+	var rest strings.Builder
+	for _, p := range pods {
+		n, gated := strings.CutPrefix(p, "!")
+		docs += fmt.Sprintf("- {addresses: [10.0.0.%s], conditions: {ready: true}, targetRef: {kind: Pod, namespace: ns, name: p%s}}\n", n, n)
+		gates := ""
+		if gated {
+			gates = "readinessGates: [{conditionType: target-health.elbv2.k8s.aws/b}], "
+		}
+		fmt.Fprintf(&rest, `---
+apiVersion: v1
+kind: Pod
+metadata: {namespace: ns, name: p%s, uid: u%s, creationTimestamp: "2026-01-01T00:00:00Z"}
+spec: {nodeName: n1, %scontainers: [{name: c, image: i, ports: [{containerPort: 8080}]}]}
+status: {podIP: 10.0.0.%s, podIPs: [{ip: 10.0.0.%s}], conditions: [{type: ContainersReady, status: "True"}]}
+`, n, n, gates, n, n)
+	}
+	store, err := cluster.NewMemory(func() time.Time { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := cluster.LoadYAML([]byte(docs + rest.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Put(loaded.Objects...); err != nil {
+		t.Fatal(err)
+	}
+	return targets.Resolve(cluster.NewView(store), b, targets.Options{})
+}
+
+// target is a registered one, by the last number of its address.
+func target(n, state string) *observed.Target {
+	return &observed.Target{ID: "10.0.0." + n, Port: 8080, State: state}
+}
+
+// registeredAs are targets, each as "number state".
+func registeredAs(list ...string) *Health {
+	h := &Health{}
+	for _, x := range list {
+		n, state, _ := strings.Cut(x, " ")
+		h.Targets = append(h.Targets, target(n, state))
+	}
+	return h
+}
+
+// known are facts of a binding of which all was read: pods 1 and 2 are endpoints and registered.
+func known(t testing.TB, pods ...string) *Facts {
+	b := binding()
+	if len(pods) == 0 {
+		pods = []string{"1", "2"}
+	}
+	f := &Facts{
+		Now: now, Key: Key{Namespace: "ns", Name: "b"}, Options: Options{VPC: "vpc-1", Requeue: 15 * time.Second, ResyncAge: time.Minute},
+		Memory: Memory{Known: true, DueIn: time.Hour}, Stored: b, Described: b, Want: "want", Found: resolved(t, b, pods...),
+		Group:    &GroupAnswer{Is: &TargetGroup{ARN: "arn/a", Type: model.IPTargets, Protocol: "HTTP", AddressType: model.IPv4, VPC: "vpc-1"}},
+		Conflict: &Conflict{}, Record: &Record{}, Health: registeredAs("1 healthy", "2 healthy"), Network: &Network{Ranges: []string{"10.0.0.0/16"}},
+	}
+	for _, e := range f.Found.Endpoints() {
+		if targets.Gated(e.Pod, f.gate()) {
+			f.GatedPods = append(f.GatedPods, e.Pod)
+		}
+	}
+	return f
+}
+
+// deleted makes facts those of a binding under deletion, or of one that is not there any more.
+func deleted(f *Facts, absent bool) {
+	at := metav1.NewTime(now)
+	f.Stored.DeletionTimestamp, f.Absent, f.InUse = &at, absent, &InUse{}
+	f.Record.Leaving = true
+}
+
+// asked is a plan as text: what it asks for, or its steps in order.
+func asked(p Plan) string {
+	var out []string
+	for _, a := range p.Asks {
+		x := strings.TrimPrefix(fmt.Sprintf("%T", a), "bindingplan.Ask")
+		if h, ok := a.(AskHealth); ok {
+			x += " of " + h.MaxAge.String()
+		}
+		out = append(out, "ask "+x)
+	}
+	return strings.Join(append(out, stepsText(p.Steps)...), "; ")
+}
+
+func stepsText(steps []Step) (out []string) {
+	for _, s := range steps {
+		out = append(out, actionText(s.Do))
+	}
+	return out
+}
+
+var noteNames = map[Note]string{
+	Known: "known", BackendSeen: "backend seen", BackendMissing: "backend missing",
+	Departed: "departed", Released: "released", Forgotten: "forgotten",
+	Compared: "compared", SuccessPending: "success pending", SuccessReported: "success reported", Settled: "settled",
+}
+
+func actionText(a Action) string {
+	switch a := a.(type) {
+	case Note:
+		return noteNames[a]
+	case Register:
+		var ids []string
+		for _, e := range a.Endpoints {
+			ids = append(ids, e.ID)
+		}
+		return "register " + strings.Join(ids, " ") + flag(a.Fill, " as many as fit")
+	case Deregister:
+		var ids []string
+		for _, t := range a.Targets {
+			ids = append(ids, t.ID)
+		}
+		return "deregister " + strings.Join(ids, " ") + flag(a.MayMiss, " if there") + flag(a.MayWait, " or later")
+	case SyncRules:
+		return "rules" + flag(a.Leaving, " without it") + flag(a.Keeps, " and of old targets") + flag(a.IfAsked, " if it has any") + flag(a.MaxAge > 0, " compared")
+	case SetCheckpoint:
+		return strings.TrimSpace("checkpoint "+a.Value) + flag(a.IfRulesMissing, " if rules are missing")
+	case SetGate:
+		return strings.TrimSpace(fmt.Sprintf("gate %s %s %s", a.Pod.Name, a.Want.Status, a.Want.Reason))
+	case SetStatus:
+		c := a.Conditions[len(a.Conditions)-1]
+		return fmt.Sprintf("status %s %s", c.Status, c.Reason) + flag(a.Observed != nil, " observed")
+	case WriteEvents:
+		var reasons []string
+		for _, p := range a.Patches {
+			if e, ok := p.(cluster.Event); ok {
+				reasons = append(reasons, e.Reason)
+			}
+		}
+		return strings.TrimSpace("events " + strings.Join(reasons, " "))
+	case NoteRegistered:
+		return ""
+	case SetRecord:
+		return fmt.Sprintf("record %d", len(a.Identities))
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%T", a), "bindingplan.")
+}
+
+func flag(on bool, text string) string {
+	if on {
+		return text
+	}
+	return ""
+}
+
+// reported is a report as text.
+func reported(r Report) string {
+	out := stepsText(r.Steps)
+	if r.RetryAfter > 0 {
+		out = append(out, "again in "+r.RetryAfter.String())
+	}
+	out = append(out, flag(r.Complete, "complete"), flag(r.Waiting, "waiting"))
+	if r.Err != nil {
+		out = append(out, "error")
+	}
+	return strings.Join(out, "; ")
+}
+
+// compact leaves out the parts that are empty.
+func compact(s string) string {
+	var out []string
+	for _, x := range strings.Split(s, "; ") {
+		if x != "" {
+			out = append(out, x)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// shownSince gives a pod a condition of the gate that it has had for a while.
+func shownSince(p *corev1.Pod, status corev1.ConditionStatus, reason string, ago time.Duration) {
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+		Type: "target-health.elbv2.k8s.aws/b", Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(now.Add(-ago)),
+	})
+}
+
+// unserved lets AWS not use the target of pod 1, and its pod show that for a time.
+func unserved(f *Facts, since time.Duration) {
+	f.Health.Targets[0].State, f.Health.Targets[0].Reason = "unused", "Target.NotInUse"
+	shownSince(f.GatedPods[0], "Unknown", "Target.NotInUse", since)
+}

@@ -1,0 +1,364 @@
+package bindingplan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+)
+
+// instance makes the target group one of nodes.
+func instance(f *Facts) {
+	kind := elbv2.TargetTypeInstance
+	f.Stored.Spec.TargetType, f.Group.Is.Type = &kind, model.InstanceTargets
+}
+
+// TestRemovals states which targets leave whatever else goes wrong: those that no pod has, as far as they are the binding's.
+func TestRemovals(t *testing.T) {
+	for name, x := range map[string]struct {
+		edit func(*Facts)
+		want string
+	}{
+		"targets without a pod":          {func(f *Facts) { f.Gone = &Gone{f.Health.Targets[1:]} }, "deregister 10.0.0.2 if there"},
+		"all have one":                   {func(f *Facts) { f.Gone = &Gone{} }, ""},
+		"which have none is asked":       {func(*Facts) {}, "ask Gone"},
+		"and who fills the target group": {func(f *Facts) { f.Conflict = nil }, "ask Conflict"},
+		"in the group of another":        {func(f *Facts) { f.Conflict.Owned = true }, ""},
+		"what it has registered there goes": {func(f *Facts) {
+			f.Conflict.Owned, f.Memory.Registered = true, f.Memory.Registered.WithTargets(f.Health.Targets)
+			f.Gone = &Gone{f.Health.Targets[:1]}
+		}, "deregister 10.0.0.1 if there"},
+		"targets that cannot be listed": {func(f *Facts) { f.Health.Failure = &denied }, ""},
+		"a record that cannot be read":  {func(f *Facts) { f.Record.Failure = &denied }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := known(t)
+			x.edit(f)
+			p := MakeRemoval(f)
+			if got := compact(asked(p)); got != x.want {
+				t.Errorf("got %s, want %s", got, x.want)
+			}
+			if failed := p.Failure(Done{}); (failed != nil) != (f.Health.Failure != nil || f.Record.Failure != nil) {
+				t.Errorf("failure %v", failed)
+			}
+		})
+	}
+	f := known(t)
+	f.Health = registeredAs("1 healthy", "2 draining")
+	if got := compact(asked(MakeEmptying(f))); got != "settled; deregister 10.0.0.1 if there" {
+		t.Errorf("a target group that the binding has left: %s", got)
+	}
+}
+
+// AWS would take a new target for the old one with its address and port.
+func TestATargetInThePlaceOfAnotherWaitsForIt(t *testing.T) {
+	d := targets.Diff{Register: []targets.Endpoint{{ID: "10.0.0.1", Port: 80, ServerID: "0x2"}},
+		Deregister: []*observed.Target{{ID: "10.0.0.1", Port: 80, ServerID: "0x1"}, {ID: "10.0.0.1", Port: 81}, {ID: "10.0.0.2", Port: 80}}}
+	first, rest := replaced(d)
+	if len(first) != 1 || first[0].ServerID != "0x1" || len(rest) != 2 {
+		t.Errorf("first %v, then %v", first, rest)
+	}
+}
+
+// TestZones states with which zone addresses are registered.
+func TestZones(t *testing.T) {
+	for name, x := range map[string]struct {
+		edit func(*Facts)
+		want string
+	}{
+		"of the VPC":                              {func(*Facts) {}, ""},
+		"outside of it":                           {func(f *Facts) { f.Network.Ranges = []string{"10.1.0.0/16"} }, "all"},
+		"where AWS wants the zone":                {func(f *Facts) { f.Network = &Network{ZonesWanted: true, Zones: map[string]string{"n1": "a"}} }, "a"},
+		"of a node without one":                   {func(f *Facts) { f.Network = &Network{ZonesWanted: true, Zones: map[string]string{"n1": ""}} }, "all"},
+		"of a node that is not known":             {func(f *Facts) { f.Network = &Network{ZonesWanted: true} }, "error"},
+		"where the VPC cannot be read":            {func(f *Facts) { f.Network = &Network{Failure: &denied} }, "error"},
+		"of another account, where none is known": {func(f *Facts) { f.Network = &Network{ZonesWanted: true}; f.Stored.Spec.IamRoleArnToAssume = "role" }, "all"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := known(t, "1")
+			x.edit(f)
+			list, err := f.Targets(f.Found.Endpoints())
+			got := "error"
+			if err == nil {
+				got = list[0].Zone
+			}
+			if got != x.want {
+				t.Errorf("got %q, want %q", got, x.want)
+			}
+		})
+	}
+}
+
+// TestWhoFillsATargetGroup states which of the bindings of a target group gives way.
+func TestWhoFillsATargetGroup(t *testing.T) {
+	other := func(edit func(*elbv2.TargetGroupBinding)) *elbv2.TargetGroupBinding {
+		b := binding()
+		b.Name = "c"
+		edit(b)
+		return b
+	}
+	older := func(b *elbv2.TargetGroupBinding) { b.CreationTimestamp = metav1.NewTime(now.Add(-48 * time.Hour)) }
+	for name, x := range map[string]struct {
+		mine   func(*elbv2.TargetGroupBinding)
+		other  func(*elbv2.TargetGroupBinding)
+		owners []string
+		want   bool // this one gives way
+	}{
+		"to an older one":                    {other: older, want: true},
+		"not to a younger one":               {other: func(b *elbv2.TargetGroupBinding) { b.CreationTimestamp = metav1.NewTime(now) }},
+		"to a name that comes first":         {other: func(b *elbv2.TargetGroupBinding) { b.Name = "a" }, want: true},
+		"to that of the owner":               {other: func(b *elbv2.TargetGroupBinding) { b.Namespace = "owner" }, owners: []string{"owner"}, want: true},
+		"not as the owner":                   {other: func(b *elbv2.TargetGroupBinding) { older(b); b.Namespace = "x" }, owners: []string{"ns"}},
+		"not where both share":               {mine: share, other: func(b *elbv2.TargetGroupBinding) { older(b); share(b) }},
+		"where only one shares":              {other: func(b *elbv2.TargetGroupBinding) { older(b); share(b) }, want: true},
+		"not where the owner shares with it": {mine: share, other: func(b *elbv2.TargetGroupBinding) { share(b); b.Namespace = "owner" }, owners: []string{"owner"}},
+		"where the owner has none":           {mine: share, other: func(b *elbv2.TargetGroupBinding) { share(b) }, owners: []string{"owner"}, want: true},
+		"not to one that has found nothing":  {other: func(b *elbv2.TargetGroupBinding) { older(b); b.Spec.TargetGroupARN, b.Spec.TargetGroupName = "", "a" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := binding()
+			if x.mine != nil {
+				x.mine(b)
+			}
+			c := ConflictOf(b, []*elbv2.TargetGroupBinding{other(x.other)}, x.owners)
+			if c.exists() != x.want {
+				t.Fatalf("conflict %+v", c)
+			}
+			if x.want && !c.Owned && !strings.Contains(c.finding(b).Message, c.First.Namespace+"/"+c.First.Name) {
+				t.Errorf("finding %v", c.finding(b))
+			}
+			if c.Owned && strings.Contains(c.finding(b).Text(), "owner") {
+				t.Errorf("the finding names a namespace that the reader need not see: %v", c.finding(b))
+			}
+		})
+	}
+}
+
+func share(b *elbv2.TargetGroupBinding) { b.Spec.MultiClusterTargetGroup = true }
+
+// TestCompletion states what a binding is taken for that leaves its target group open.
+func TestCompletion(t *testing.T) {
+	g := TargetGroup{ARN: "arn/a", Type: model.InstanceTargets, Protocol: "TCP", VPC: "vpc-2"}
+	b := &elbv2.TargetGroupBinding{Spec: elbv2.TargetGroupBindingSpec{TargetGroupName: "a"}}
+	if got := specText(g.Complete(b).Spec); got != "arn/a instance TCP ipv4 vpc-2" {
+		t.Errorf("completed: %s", got)
+	}
+	if got := specText(g.Complete(binding()).Spec); got != "arn/a ip HTTP ipv4 vpc-1" {
+		t.Errorf("what is said stays: %s", got)
+	}
+	for name, x := range map[string]struct {
+		edit func(*elbv2.TargetGroupBinding)
+		want string
+	}{
+		"the same":                       {func(*elbv2.TargetGroupBinding) {}, ""},
+		"a binding that says nothing":    {func(b *elbv2.TargetGroupBinding) { b.Spec = elbv2.TargetGroupBindingSpec{} }, ""},
+		"another type":                   {func(b *elbv2.TargetGroupBinding) { x := elbv2.TargetTypeInstance; b.Spec.TargetType = &x }, "spec.targetType"},
+		"another family":                 {func(b *elbv2.TargetGroupBinding) { x := elbv2.TargetGroupIPAddressTypeIPv6; b.Spec.IPAddressType = &x }, "spec.ipAddressType"},
+		"another VPC":                    {func(b *elbv2.TargetGroupBinding) { b.Spec.VpcID = "vpc-9" }, "spec.vpcID"},
+		"another protocol counts little": {func(b *elbv2.TargetGroupBinding) { x := elbv2.Protocol("TCP"); b.Spec.TargetGroupProtocol = &x }, "warning spec.targetGroupProtocol"},
+		"a selector of nodes for pods":   {func(b *elbv2.TargetGroupBinding) { b.Spec.NodeSelector = &metav1.LabelSelector{} }, "warning spec.nodeSelector"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, b := TargetGroup{ARN: "arn/a", Type: model.IPTargets, Protocol: "HTTP", AddressType: model.IPv4, VPC: "vpc-1"}, binding()
+			x.edit(b)
+			got := ""
+			if f := g.contradicts(b); f != nil {
+				got = f.Field
+			}
+			b.Spec.TargetType = nil
+			for _, f := range g.ignored(b) {
+				if got == "" {
+					got = "warning " + f.Field
+				}
+			}
+			if got != x.want {
+				t.Errorf("got %q, want %q", got, x.want)
+			}
+		})
+	}
+}
+
+// TestWhatAWSCannotDo is about target types.
+func TestWhatAWSCannotDo(t *testing.T) {
+	for name, x := range map[string]struct {
+		edit func(*Facts)
+		want string
+	}{
+		"addresses":                {func(*Facts) {}, ""},
+		"nodes":                    {instance, ""},
+		"nodes of another account": {func(f *Facts) { instance(f); f.Stored.Spec.IamRoleArnToAssume = "role" }, "spec.iamRoleArnToAssume"},
+		"nodes behind QUIC":        {func(f *Facts) { instance(f); x := elbv2.ProtocolQUIC; f.Stored.Spec.TargetGroupProtocol = &x }, "spec.targetGroupProtocol"},
+		"functions":                {func(f *Facts) { x := elbv2.TargetType("lambda"); f.Stored.Spec.TargetType = &x }, "spec.targetGroupARN"},
+	} {
+		f := known(t)
+		x.edit(f)
+		got := ""
+		if i := Impossible(f.Stored); i != nil {
+			got = i.Field
+		}
+		if got != x.want {
+			t.Errorf("%s: %q, want %q", name, got, x.want)
+		}
+	}
+}
+
+// demand is what a binding asks for: a port for the pods at some addresses.
+func demand(name string, port int32, addresses ...string) Demand {
+	d := Demand{Key: Key{Namespace: "ns", Name: name}}
+	for _, a := range addresses {
+		d.Needs = append(d.Needs, targets.Need{Endpoint: a, Places: []targets.Place{{Address: a}}, Rules: []model.IngressRule{portRule(port)}})
+	}
+	return d
+}
+
+func portRule(port int32) model.IngressRule {
+	return model.IngressRule{Protocol: "tcp", From: port, To: port, Group: "sg-lb", Description: network.SharedDescription}
+}
+
+// TestRulesOfAllBindings states how the rules of security groups change with what bindings ask for together.
+func TestRulesOfAllBindings(t *testing.T) {
+	eni := func(groups ...string) network.Interface {
+		var all []network.InterfaceGroup
+		for _, g := range groups {
+			all = append(all, network.InterfaceGroup{ID: g})
+		}
+		return network.Interface{ID: "eni", Groups: all}
+	}
+	found := Interfaces{ByAddress: map[string]network.Interface{"1": eni("sg-1"), "2": eni("sg-2"), "x": eni("sg-1", "sg-3")}}
+	faulty, lost := demand("a", 80, "1"), demand("a", 80)
+	faulty.Faulty, lost.Lost = true, true
+	for name, x := range map[string]struct {
+		asks []Demand
+		keep int32               // port of a rule of sg-1 that the first binding keeps
+		have []model.IngressRule // of sg-1
+		want string
+		done bool // all rules of the first binding are there then
+	}{
+		"one asks":                                 {asks: []Demand{demand("a", 80, "1")}, want: "sg-1 +80", done: true},
+		"in two groups":                            {asks: []Demand{demand("a", 80, "1", "2")}, want: "sg-1 +80, sg-2 +80", done: true},
+		"two ask for the same":                     {asks: []Demand{demand("a", 80, "1"), demand("b", 80, "1")}, want: "sg-1 +80", done: true},
+		"it is there":                              {asks: []Demand{demand("a", 80, "1")}, have: []model.IngressRule{portRule(80)}, done: true},
+		"none asks for the other any more":         {asks: []Demand{demand("a", 80, "1")}, have: []model.IngressRule{portRule(80), portRule(81)}, want: "sg-1 -81", done: true},
+		"old targets serve on":                     {asks: []Demand{demand("a", 80, "1")}, keep: 81, have: []model.IngressRule{portRule(81), portRule(82)}, want: "sg-1 +80 -82", done: true},
+		"what one asks for is not known":           {asks: []Demand{demand("b", 80, "1"), lost}, have: []model.IngressRule{portRule(81)}, want: "sg-1 +80", done: true},
+		"what one asks of a group is not known":    {asks: []Demand{demand("b", 80, "1"), faulty}, have: []model.IngressRule{portRule(81)}, want: "sg-1 +80", done: true},
+		"an address is not known":                  {asks: []Demand{demand("a", 80, "1", "9")}, have: []model.IngressRule{portRule(81)}, want: "sg-1 +80"},
+		"which of two groups it is is not known":   {asks: []Demand{demand("a", 80, "x")}, have: []model.IngressRule{portRule(81)}},
+		"that keeps no rule of another group":      {asks: []Demand{demand("b", 80, "2"), faulty}, have: []model.IngressRule{portRule(80)}, want: "sg-2 +80", done: true},
+		"a rule of another controller is not ours": {have: []model.IngressRule{{Protocol: "tcp", From: 22, To: 22, CIDR: "10.0.0.0/8", Description: "mine"}}, done: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := RuleOptions{ClusterName: "c", Unmerged: true, Now: now}
+			sum, first := NewAggregate(), AskedRules{Complete: true}
+			for i, d := range x.asks {
+				a := RulesAsked(d, found, o)
+				if i == 0 {
+					first = a
+				}
+				if i == 0 && x.keep > 0 {
+					a.Contribution = a.Keeping(Contribution{Rules: RuleSet{{"sg-1", portRule(x.keep)}: {}}})
+				}
+				sum.Set(d.Key, a.Contribution)
+			}
+			var got []string
+			for _, c := range sum.Changes([]EndpointGroup{{ID: "sg-2"}, {ID: "sg-1", Ingress: x.have}}, o) {
+				text := c.Group
+				for _, r := range c.Authorize {
+					text += fmt.Sprintf(" +%d", r.From)
+				}
+				for _, r := range c.Revoke {
+					text += fmt.Sprintf(" -%d", r.From)
+				}
+				got = append(got, text)
+			}
+			if strings.Join(got, ", ") != x.want {
+				t.Errorf("got %s, want %s", strings.Join(got, ", "), x.want)
+			}
+			if first.Complete != x.done || (len(first.Findings) > 0) == x.done {
+				t.Errorf("done %v, findings %v", first.Complete, first.Findings)
+			}
+		})
+	}
+}
+
+// One question asks for the places of all endpoints, each once.
+func TestOneQuestionForAllEndpoints(t *testing.T) {
+	d := demand("a", 80, "10.0.0.2", "10.0.0.1", "10.0.0.2")
+	d.Needs = append(d.Needs, targets.Need{Places: []targets.Place{{Instance: "i-1", On: "10.0.0.3"}, {Interface: "eni-1"}}},
+		targets.Need{Places: []targets.Place{{Interface: "eni-1"}, {Instance: "i-1", On: "10.0.0.4"}}})
+	q := QueryFor(d)
+	if got := fmt.Sprint(q.Instances, q.Carried, q.IDs, q.Addresses); got != "[i-1] map[i-1:[10.0.0.3]] [eni-1] [10.0.0.1 10.0.0.2]" {
+		t.Error(got)
+	}
+}
+
+// TestDraftsAsText shows a run that changes something of every kind.
+func TestDraftsAsText(t *testing.T) {
+	f := known(t, "!1", "2")
+	f.Health = registeredAs("1 healthy", "3 unhealthy")
+	f.Record = &Record{Shared: true, Recorded: true, Identities: map[string]bool{"10.0.0.3:8080": true}}
+	first := []Step{{AddFinalizer{}, "first"}}
+	rules := []GroupChange{{Group: "sg-1", Authorize: []model.IngressRule{portRule(80)}, Revoke: []model.IngressRule{portRule(81)}}}
+	d := DraftOf(f, first, Make(f), []Step{{CompleteSpec{f.Stored.Spec}, ""}, {RemoveFinalizer{}, ""}, {DropRecord{}, ""}}, rules, Opening{Done: true})
+	for _, want := range []string{
+		"+ claim finalizer/TargetGroupBinding ns/b   # first\n",
+		"+ authorize rule/" + portRule(80).String() + " in sg-1   # bindings ask for it\n",
+		"- revoke rule/" + portRule(81).String() + " in sg-1   # no binding asks for it\n",
+		"~ set record/TargetGroupBinding ns/b: 3 targets   # before they are registered\n",
+		"+ register target/10.0.0.2:8080 in arn/a   # the endpoint has no target\n",
+		"- deregister target/10.0.0.3:8080 in arn/a: unhealthy   # no endpoint any more\n",
+		"~ set spec/TargetGroupBinding ns/b: arn/a ip HTTP ipv4 vpc-1\n",
+		"- release finalizer/TargetGroupBinding ns/b\n",
+		"- clear record/TargetGroupBinding ns/b\n",
+		"~ set readiness-gate/Pod ns/p1: True\n",
+		"~ set condition/Ready: True SuccessfullyReconciled, Successfully reconciled\n",
+		"~ set checkpoint/TargetGroupBinding ns/b\n",
+	} {
+		if !strings.Contains(d.Text(), want) {
+			t.Errorf("%q is not in\n%s", want, d.Text())
+		}
+	}
+	aws := map[string]bool{}
+	for _, i := range d.AWSItems() {
+		aws[i.Kind] = true
+	}
+	if len(aws) != 4 || aws["rule"] || aws["checkpoint"] || aws["condition"] {
+		t.Errorf("changes that belong to AWS: %v", aws)
+	}
+	f = known(t)
+	unchanged(f)
+	if got := DraftOf(f, nil, Make(f), nil, nil, Opening{}).Text(); got != "no changes\n. again in 1h0m0s   # to compare it with AWS\n" {
+		t.Errorf("nothing changes: %q", got)
+	}
+	var many []Item
+	for i := range 45 {
+		many = append(many, Item{Sign: "+", Verb: "register", Kind: "target", Name: fmt.Sprint(i)})
+	}
+	if got := Text(many); strings.Count(got, "\n") != 41 || !strings.HasSuffix(got, "… and 5 more\n") {
+		t.Errorf("of many: %s", got)
+	}
+}
+
+// What is written about a pod names no number of others, so that it is written once.
+func TestPodsShowWhyTheyAreNotRegistered(t *testing.T) {
+	f := known(t, "1", "!2", "!3")
+	f.Health = registeredAs("1 healthy")
+	f.Options.MaxTargets = 1
+	shown := map[string]string{}
+	for _, s := range Make(f).Report(f, Done{Settled: true, Rules: Opening{Done: true}}).Steps {
+		if g, ok := s.Do.(SetGate); ok {
+			shown[g.Pod.Name] = string(g.Want.Status) + " " + g.Want.Message
+		}
+	}
+	if shown["p2"] == "" || shown["p2"] != shown["p3"] || len(shown) != 2 || !strings.Contains(shown["p2"], "as 1 targets are the limit") {
+		t.Errorf("pods show %q", shown)
+	}
+}

@@ -1,0 +1,59 @@
+package bindingplan
+
+import (
+	"fmt"
+
+	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+)
+
+// Target is to be registered.
+type Target struct {
+	ID   string // instance id or address
+	Port int32
+	Zone string // "all" or a zone's name; empty: AWS finds out
+	// ServerID is the QUIC server id, "0x" and 16 hexadecimal digits; for QUIC groups only.
+	ServerID string
+}
+
+// allZones is the zone of an address outside of the VPC, which is reached from everywhere.
+const allZones = "all"
+
+// Targets turns endpoints into targets. An address outside of the target group's VPC has to be
+// registered with a zone.
+func (f *Facts) Targets(endpoints []targets.Endpoint) ([]Target, error) {
+	n := f.Network
+	if !targets.IsInstance(f.Described) && n.Failure != nil {
+		return nil, n.Failure.Err
+	}
+	out := make([]Target, 0, len(endpoints))
+	for _, e := range endpoints {
+		t := Target{ID: e.ID, Port: e.Port, ServerID: e.ServerID}
+		if e.Pod != nil && n.Outside(e.ID) {
+			var err error
+			if t.Zone, err = f.zoneOf(e); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// Outside reports whether an address is not of the VPC. Of a VPC that another account does not share, none is.
+func (n Network) Outside(address string) bool { return !network.InRanges(address, n.Ranges) }
+
+// zoneOf is the zone that an endpoint outside of the VPC is registered with.
+func (f *Facts) zoneOf(e targets.Endpoint) (string, error) {
+	if f.Described.Spec.IamRoleArnToAssume != "" || !f.Network.ZonesWanted {
+		return allZones, nil
+	}
+	zone, known := f.Network.Zones[e.Pod.Spec.NodeName] // a node does not change its zone
+	if !known {
+		return "", fmt.Errorf("AWS wants the zone of pod %s/%s, but its node %q is not known", e.Pod.Namespace, e.Pod.Name, e.Pod.Spec.NodeName)
+	}
+	if zone != "" {
+		return zone, nil
+	}
+	return allZones, nil
+}

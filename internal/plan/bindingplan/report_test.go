@@ -1,0 +1,163 @@
+package bindingplan
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+)
+
+// TestReportsOfWhatFailed states what is reported of a run that registers 2 and takes 3 out, by what became of its steps.
+func TestReportsOfWhatFailed(t *testing.T) {
+	unclear := finding.List{{Object: targets.Ref(binding()), Severity: finding.Error, Reason: finding.EndpointGroupUnclear}}
+	for name, x := range map[string]struct {
+		done Done
+		edit func(*Facts)
+		want string
+	}{
+		"a finalizer that cannot be added":          {done: Done{At: AddFinalizer{}, Failure: &passing}, want: "events FailedAddFinalizer; error"},
+		"a spec that cannot be completed":           {done: Done{At: CompleteSpec{}, Failure: &passing}, want: "events FailedReconcile; error"},
+		"a checkpoint that cannot be written":       {done: Done{At: SetCheckpoint{}, Failure: &passing}, want: "error"},
+		"facts that cannot be read":                 {done: Done{Err: errNo}, want: "error"},
+		"a target that cannot be taken out":         {done: Done{At: Deregister{Targets: registeredAs("3").Targets}, Failure: &invalid}, want: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
+		"a call that is put off":                    {done: Done{Settled: true, PutOff: 3 * time.Second, Rules: Opening{Done: true}}, want: "status True SuccessfullyReconciled observed; events; again in 3s; waiting"},
+		"success is pending while it is":            {done: Done{Settled: true, Changed: true, PutOff: 3 * time.Second, Rules: Opening{Done: true}}, want: "status True SuccessfullyReconciled observed; events; success pending; again in 3s; waiting"},
+		"success is said of what has changed":       {done: Done{Settled: true, Changed: true, Rules: Opening{Done: true}}, want: "status True SuccessfullyReconciled observed; events SuccessfullyReconciled; compared; checkpoint want; complete"},
+		"and of what an earlier run has changed":    {done: Done{Settled: true, Rules: Opening{Done: true}}, edit: func(f *Facts) { f.Memory.SuccessPending = true }, want: "status True SuccessfullyReconciled observed; events SuccessfullyReconciled; success reported; compared; checkpoint want; complete"},
+		"rules that are missing":                    {done: Done{Settled: true, Rules: Opening{Findings: unclear}}, want: "status False FailedNetworkReconcile observed; events FailedNetworkReconcile; again in 15s"},
+		"rules that a person has to correct":        {done: Done{Settled: true, Rules: Opening{Findings: unclear, Faulty: true}}, want: "status False FailedNetworkReconcile observed; events FailedNetworkReconcile; again in 5m0s"},
+		"rules of new pods may be missing a moment": {done: Done{Settled: true, Rules: Opening{Unseen: unclear}}, want: "events; again in 3s"},
+		"rules of others are tried again":           {done: Done{Settled: true, Rules: Opening{Done: true, Again: true}}, want: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; again in 15s; complete"},
+		"a call that waits for its turn":            {done: Done{At: Register{}, Failure: &waiting}, want: "again in 3s; waiting"},
+		"an error that may pass":                    {done: Done{At: Deregister{}, Settled: true, Failure: &passing, Rules: Opening{Done: true}}, want: "events FailedReconcile; error"},
+		"a fault of this run is reported once":      {done: Done{At: Deregister{}, Settled: true, Failure: &denied, Rules: Opening{Done: true}}, edit: func(f *Facts) { f.Reported.Fault = true }, want: "again in 5m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := known(t)
+			f.Health = registeredAs("1 healthy", "3 healthy")
+			if x.edit != nil {
+				x.edit(f)
+			}
+			p := Make(f)
+			if got := compact(asked(p)); got != "known; backend seen; rules; checkpoint; register 10.0.0.2; settled; deregister 10.0.0.3 or later" {
+				t.Fatalf("plan %s", got)
+			}
+			if got := compact(reported(p.Report(f, x.done))); got != x.want {
+				t.Errorf("\n got %s\nwant %s", got, x.want)
+			}
+		})
+	}
+}
+
+// TestReportsOfACleanupThatFailed is about a binding that goes.
+func TestReportsOfACleanupThatFailed(t *testing.T) {
+	for name, x := range map[string]struct {
+		done Done
+		want string
+	}{
+		"its finalizer cannot be removed": {Done{At: RemoveFinalizer{}, Failure: &passing}, "events FailedRemoveFinalizer; error"},
+		"AWS refuses":                     {Done{At: Deregister{}, Failure: &denied}, "status False FailedCleanup; events FailedCleanup; error"},
+		"a call waits":                    {Done{At: Deregister{}, Failure: &waiting}, "again in 3s; waiting"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := known(t)
+			deleted(f, false)
+			if got := compact(reported(Make(f).Report(f, x.done))); got != x.want {
+				t.Errorf("\n got %s\nwant %s", got, x.want)
+			}
+		})
+	}
+}
+
+// A target group that does not exist may have been made a moment ago, so that a young binding is tried again soon.
+func TestYoungBindingsLookForTheirTargetGroupSooner(t *testing.T) {
+	for age, want := range map[time.Duration]time.Duration{0: 15 * time.Second, 10 * time.Minute: time.Minute, 2 * time.Hour: 5 * time.Minute} {
+		f := known(t)
+		f.Stored.CreationTimestamp = metav1.NewTime(now.Add(-age))
+		if got := Failed(f, gone).RetryAfter; got != want {
+			t.Errorf("at an age of %v again in %v, want %v", age, got, want)
+		}
+	}
+}
+
+// Each write of a status brings a run about, so that what is there already is not written, nor the texts of a fault in turns.
+func TestStatusIsWrittenForAChange(t *testing.T) {
+	for name, x := range map[string]struct {
+		text  string // that the condition has
+		since time.Duration
+		want  string
+	}{
+		"the same text but for the id of a request": {text: "AWS says no", since: time.Hour},
+		"another text":                  {text: "AWS says something else", since: time.Hour, want: "status False FailedReconcile"},
+		"another text, after a moment":  {text: "AWS says something else", since: time.Minute},
+		"a text after another shows it": {text: "", since: time.Hour, want: "status False FailedReconcile"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := known(t)
+			failed := func(text string) Report {
+				return Failed(f, Failure{Err: errors.New(text), Class: denied.Class})
+			}
+			for _, s := range failed(x.text + ", Request ID: 0123-4567-89ab").Steps {
+				if set, ok := s.Do.(SetStatus); ok {
+					f.Stored.Status.Conditions = set.Conditions
+				}
+			}
+			f.Memory.TextReported = now.Add(-x.since)
+			var got []string
+			for _, s := range failed("AWS says no, Request ID: ffff-4567-89ab").Steps {
+				if set, ok := s.Do.(SetStatus); ok {
+					got = append(got, actionText(s.Do))
+					if !set.OnlyText {
+						t.Error("it is not known that only the text changes")
+					}
+				}
+			}
+			if strings.Join(got, " ") != x.want {
+				t.Errorf("got %q, want %q", got, x.want)
+			}
+		})
+	}
+}
+
+// A pod that has been ready for a while and is no endpoint shows that nothing comes of its gate.
+func TestPodsThatAreNoEndpointsShowIt(t *testing.T) {
+	for name, x := range map[string]struct {
+		edit func(*Facts, *corev1.Pod)
+		want string
+	}{
+		"for long":              {func(*Facts, *corev1.Pod) {}, "gate p9 False EndpointMissing"},
+		"where nodes are":       {func(f *Facts, _ *corev1.Pod) { instance(f) }, "gate p9 False EndpointMissing"},
+		"for a moment":          {func(_ *Facts, p *corev1.Pod) { p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now) }, "again in 30s"},
+		"not ready":             {func(_ *Facts, p *corev1.Pod) { p.Status.Conditions[0].Status = "False" }, ""},
+		"about to go":           {func(_ *Facts, p *corev1.Pod) { at := metav1.NewTime(now); p.DeletionTimestamp = &at }, ""},
+		"healthy all the while": {func(_ *Facts, p *corev1.Pod) { shownSince(p, "True", "", time.Hour) }, ""},
+		"as it says already": {func(f *Facts, p *corev1.Pod) {
+			shownSince(p, "False", "EndpointMissing", time.Hour)
+			p.Status.Conditions[1].Message = closed(gates{f}.endpointMissing()).Message
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := known(t)
+			unchanged(f)
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p9"}}
+			pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: f.gate()}}
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.ContainersReady, Status: "True", LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))}}
+			f.GatedPods = []*corev1.Pod{pod}
+			x.edit(f, pod)
+			f.Memory.DueIn = 2 * time.Hour
+			want := compact(x.want + "; again in 2h0m0s")
+			if strings.HasPrefix(x.want, "again") {
+				want = x.want
+			}
+			if got := compact(reported(Make(f).Report(f, Done{}))); got != want {
+				t.Errorf("\n got %s\nwant %s", got, want)
+			}
+		})
+	}
+}

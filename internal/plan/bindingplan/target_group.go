@@ -1,0 +1,123 @@
+package bindingplan
+
+import (
+	"fmt"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+)
+
+// TargetGroup is what has to be known of a target group that a person made. None of it changes while the target
+// group exists.
+type TargetGroup struct {
+	ARN         string
+	Type        model.TargetType
+	Protocol    string
+	AddressType model.AddressType
+	VPC         string
+}
+
+// Complete is a binding with what it leaves open filled in from its target group.
+func (g TargetGroup) Complete(b *elbv2.TargetGroupBinding) *elbv2.TargetGroupBinding {
+	out := b.DeepCopy()
+	s := &out.Spec
+	s.TargetGroupARN = g.ARN
+	if s.TargetType == nil {
+		t := elbv2.TargetType(g.Type)
+		s.TargetType = &t
+	}
+	if s.TargetGroupProtocol == nil && g.Protocol != "" {
+		t := elbv2.Protocol(g.Protocol)
+		s.TargetGroupProtocol = &t
+	}
+	if s.IPAddressType == nil {
+		t := g.addressType()
+		s.IPAddressType = &t
+	}
+	if s.VpcID == "" {
+		s.VpcID = g.VPC
+	}
+	return out
+}
+
+// addressType is that of AWS; old target groups have none and are IPv4.
+func (g TargetGroup) addressType() elbv2.TargetGroupIPAddressType {
+	if g.AddressType == "" {
+		return elbv2.TargetGroupIPAddressTypeIPv4
+	}
+	return elbv2.TargetGroupIPAddressType(g.AddressType)
+}
+
+// ToComplete reports whether AWS is asked what the stored binding leaves open: if it is new, or cannot be used as it is.
+// One that another controller has served means the defaults.
+func (f *Facts) ToComplete() bool {
+	return Unusable(f.Stored) || f.Stored.DeletionTimestamp == nil && !f.claimed() && Incomplete(f.Stored)
+}
+
+// means reports whether the stored binding is understood as its completion even if nothing is written into it.
+func (f *Facts) means(whole *elbv2.TargetGroupBinding) bool {
+	b := f.Stored.Spec
+	return (b.IPAddressType != nil || *whole.Spec.IPAddressType == elbv2.TargetGroupIPAddressTypeIPv4) &&
+		(b.VpcID != "" || whole.Spec.VpcID == f.Options.VPC) &&
+		(b.TargetGroupProtocol != nil || !targets.IsQUIC(whole))
+}
+
+// Incomplete reports whether a binding leaves open what only AWS knows.
+func Incomplete(b *elbv2.TargetGroupBinding) bool {
+	s := b.Spec
+	return s.TargetGroupARN == "" || s.TargetType == nil || s.TargetGroupProtocol == nil || s.IPAddressType == nil || s.VpcID == ""
+}
+
+// Unusable reports whether a binding does not name its target group or what its targets are.
+func Unusable(b *elbv2.TargetGroupBinding) bool {
+	return b.Spec.TargetGroupARN == "" || b.Spec.TargetType == nil
+}
+
+// complete plans to write what AWS knows into a binding that lacks it, where other tools, the webhook of pods and the next
+// runs read it.
+func (p *planner) complete() {
+	if p.Completed || p.Claimed || !p.ToComplete() || Incomplete(p.Described) || !Unusable(p.Stored) && p.means(p.Described) {
+		return
+	}
+	p.do(CompleteSpec{p.Described.Spec}, "AWS knows what the binding leaves open")
+}
+
+// contradicts returns what a binding says differently than AWS about its target group, nil for nothing. AWS would refuse
+// targets for such a binding, or take those of another network.
+func (g TargetGroup) contradicts(b *elbv2.TargetGroupBinding) *finding.Finding {
+	differs := func(field string, says, is any) *finding.Finding {
+		return &finding.Finding{
+			Object: targets.Ref(b), Field: field, Reason: finding.TargetGroupDiffers, Severity: finding.Error,
+			Message: fmt.Sprintf("%q is given but the target group has %q; the targets stay as they are", says, is),
+			Fix:     "replace the binding by one with the value of the target group, or without the field",
+		}
+	}
+	s := b.Spec
+	switch {
+	case s.TargetType != nil && string(*s.TargetType) != string(g.Type):
+		return differs("spec.targetType", *s.TargetType, g.Type)
+	case s.IPAddressType != nil && *s.IPAddressType != g.addressType():
+		return differs("spec.ipAddressType", *s.IPAddressType, g.addressType())
+	case s.VpcID != "" && s.VpcID != g.VPC:
+		return differs("spec.vpcID", s.VpcID, g.VPC)
+	}
+	return nil
+}
+
+// ignored are the settings of a binding that have no effect.
+func (g TargetGroup) ignored(b *elbv2.TargetGroupBinding) (out finding.List) {
+	s := b.Spec
+	warn := func(field string, reason finding.Reason, message, fix string) {
+		out.Add(finding.Finding{Object: targets.Ref(b), Field: field, Reason: reason, Severity: finding.Warning, Message: message, Fix: fix})
+	}
+	if p := s.TargetGroupProtocol; p != nil && string(*p) != g.Protocol {
+		warn("spec.targetGroupProtocol", finding.TargetGroupDiffers,
+			fmt.Sprintf("%q is given but the target group has %q; load balancers use that of the target group", *p, g.Protocol), "correct the field")
+	}
+	if s.NodeSelector != nil && !targets.IsInstance(b) {
+		warn("spec.nodeSelector", finding.Unsupported, "a node selector counts for targets of type instance only; it is ignored", "remove the field")
+	}
+	return out
+}

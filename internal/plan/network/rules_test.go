@@ -1,0 +1,190 @@
+package network_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
+)
+
+func tcp(from, to int32, source string) model.IngressRule { return rule("tcp", from, to, source) }
+
+func rule(protocol string, from, to int32, source string) model.IngressRule {
+	r := model.IngressRule{Protocol: protocol, From: from, To: to}
+	switch {
+	case source[:2] == "sg":
+		r.Group = source
+	case source[:2] == "pl":
+		r.PrefixList = source
+	default:
+		r.CIDR = source
+	}
+	return r
+}
+
+func described(r model.IngressRule, text string) model.IngressRule {
+	r.Description = text
+	return r
+}
+
+func TestRuleDiff(t *testing.T) {
+	tests := []struct {
+		name              string
+		want, have        []model.IngressRule
+		authorize, revoke []model.IngressRule
+	}{
+		{"descriptions play no part", []model.IngressRule{tcp(80, 80, "sg-b")}, []model.IngressRule{described(tcp(80, 80, "sg-b"), "mine")}, nil, nil},
+		{"host bits and case of ranges", []model.IngressRule{tcp(80, 80, "10.0.0.1/8"), tcp(80, 80, "2001:DB8::/32")}, []model.IngressRule{tcp(80, 80, "10.0.0.0/8"), tcp(80, 80, "2001:db8::/32")}, nil, nil},
+		{"protocols by number", []model.IngressRule{tcp(80, 80, "sg-b")}, []model.IngressRule{rule("6", 80, 80, "sg-b")}, nil, nil},
+		{
+			"a foreign rule goes", []model.IngressRule{tcp(443, 443, "0.0.0.0/0")}, []model.IngressRule{tcp(22, 22, "0.0.0.0/0")},
+			[]model.IngressRule{tcp(443, 443, "0.0.0.0/0")}, []model.IngressRule{tcp(22, 22, "0.0.0.0/0")},
+		},
+		{
+			"order of sending, without repeats",
+			[]model.IngressRule{tcp(80, 80, "sg-a"), tcp(443, 443, "pl-1"), tcp(443, 443, "::/0"), tcp(443, 443, "0.0.0.0/0"), tcp(80, 80, "sg-a")}, nil,
+			[]model.IngressRule{tcp(443, 443, "0.0.0.0/0"), tcp(443, 443, "::/0"), tcp(443, 443, "pl-1"), tcp(80, 80, "sg-a")}, nil,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			authorize, revoke := network.RuleDiff(tt.want, tt.have)
+			if d := cmp.Diff(tt.authorize, authorize); d != "" {
+				t.Errorf("authorize, -want +got\n%s", d)
+			}
+			if d := cmp.Diff(tt.revoke, revoke); d != "" {
+				t.Errorf("revoke, -want +got\n%s", d)
+			}
+		})
+	}
+}
+
+func TestEndpointDiff(t *testing.T) {
+	ours := described(tcp(80, 80, "sg-b"), network.SharedDescription)
+	mine := described(tcp(80, 80, "sg-b"), "mine")
+	wide := described(tcp(80, 90, "sg-b"), network.SharedDescription)
+	type rules = []model.IngressRule
+	tests := []struct {
+		name              string
+		want, have        rules
+		complete          bool
+		authorize, revoke rules
+	}{
+		{"there already", rules{ours}, rules{ours}, true, nil, nil},
+		{"exists, made by another owner", rules{ours}, rules{mine}, true, nil, nil},
+		{"another user's rule stays", nil, rules{mine}, true, nil, rules{}},
+		{"ours goes", nil, rules{ours}, true, nil, rules{ours}},
+		{"wider", rules{wide}, rules{ours}, true, rules{wide}, rules{ours}},
+		{"nothing is removed on an incomplete view", rules{wide}, rules{ours}, false, rules{wide}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			authorize, revoke := network.EndpointDiff(tt.want, tt.have, tt.complete)
+			if d := cmp.Diff(tt.authorize, authorize); d != "" {
+				t.Errorf("authorize, -want +got\n%s", d)
+			}
+			if d := cmp.Diff(tt.revoke, revoke); d != "" {
+				t.Errorf("revoke, -want +got\n%s", d)
+			}
+		})
+	}
+}
+
+func TestOwnedEndpointRule(t *testing.T) {
+	for text, want := range map[string]bool{
+		"elbv2.k8s.aws/targetGroupBinding=shared":           true,
+		"node rule elbv2.k8s.aws/targetGroupBinding=shared": true,
+		"a=b,elbv2.k8s.aws/targetGroupBinding=shared,c=d":   true,
+		"elbv2.k8s.aws/targetGroupBinding=shared x":         false,
+		"xelbv2.k8s.aws/targetGroupBinding=shared":          false,
+		"elbv2.k8s.aws/targetGroupBinding=mine":             false,
+		"":                                                  false,
+	} {
+		if got := network.OwnedEndpointRule(model.IngressRule{Description: text}); got != want {
+			t.Errorf("%q: got %v", text, got)
+		}
+	}
+}
+
+func TestAggregateRules(t *testing.T) {
+	shared := func(rules ...model.IngressRule) []model.IngressRule {
+		for i := range rules {
+			rules[i].Description = network.SharedDescription
+		}
+		return rules
+	}
+	asked := []model.IngressRule{tcp(8080, 8080, "sg-b"), tcp(30080, 30080, "sg-b"), rule("udp", 53, 53, "sg-b"), tcp(443, 443, "10.0.0.0/16"), tcp(443, 443, "10.0.0.0/16")}
+	tests := []struct {
+		name  string
+		asked []model.IngressRule
+		merge bool
+		want  []model.IngressRule
+	}{
+		{"ports of one peer become a range", asked, true, shared(tcp(443, 443, "10.0.0.0/16"), tcp(8080, 30080, "sg-b"), rule("udp", 53, 53, "sg-b"))},
+		{"kept apart", asked, false, shared(tcp(30080, 30080, "sg-b"), tcp(443, 443, "10.0.0.0/16"), tcp(8080, 8080, "sg-b"), rule("udp", 53, 53, "sg-b"))},
+		{"port 0 means all", []model.IngressRule{tcp(0, 0, "sg-b"), tcp(80, 80, "sg-b")}, true, shared(tcp(0, 65535, "sg-b"))},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if d := cmp.Diff(tt.want, network.AggregateRules(tt.asked, tt.merge)); d != "" {
+				t.Errorf("-want +got\n%s", d)
+			}
+		})
+	}
+}
+
+func TestChooseEndpointGroup(t *testing.T) {
+	g := func(id string, tags ...string) network.InterfaceGroup {
+		out := network.InterfaceGroup{ID: id, Tags: map[string]string{}}
+		for i := 0; i < len(tags); i += 2 {
+			out.Tags[tags[i]] = tags[i+1]
+		}
+		return out
+	}
+	const key = "kubernetes.io/cluster/c"
+	role := map[string]string{"role": "node"}
+	tests := []struct {
+		name   string
+		groups []network.InterfaceGroup
+		extra  map[string]string
+		want   string
+	}{
+		{"the only one", []network.InterfaceGroup{g("a")}, role, "a"},
+		{"the tagged one", []network.InterfaceGroup{g("a", key, "owned"), g("b")}, nil, "a"},
+		{"two tagged", []network.InterfaceGroup{g("a", key, ""), g("b", key, "")}, nil, ""},
+		{"distinguished by the extra tag", []network.InterfaceGroup{g("a", key, ""), g("b", key, "", "role", "node")}, role, "b"},
+		{"none tagged", []network.InterfaceGroup{g("a"), g("b")}, nil, ""},
+		{"none at all", nil, nil, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := network.ChooseEndpointGroup("c", "eni-1", tt.groups, tt.extra)
+			if got != tt.want || (err == nil) != (tt.want != "") {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestInterfaceOf(t *testing.T) {
+	all := []network.Interface{
+		{ID: "eni-0", Addresses: []string{"10.0.0.1", "2001:db8:0::1"}},
+		{ID: "eni-1", DeviceIndex: 1, Prefixes: []string{"10.0.1.0/28", "2001:db8:1::/80"}},
+	}
+	for ip, want := range map[string]string{"10.0.0.1": "eni-0", "2001:db8::1": "eni-0", "10.0.1.5": "eni-1", "2001:db8:1::9": "eni-1", "10.0.2.1": ""} {
+		if got, ok := network.InterfaceOf(ip, all); got.ID != want || ok != (want != "") {
+			t.Errorf("%s: %s, %v", ip, got.ID, ok)
+		}
+	}
+}
+
+func TestCanonicalCIDR(t *testing.T) {
+	for in, want := range map[string]string{"10.0.0.1/8": "10.0.0.0/8", "2001:DB8:0::1/32": "2001:db8::/32", "0.0.0.0/0": "0.0.0.0/0", "10.0.0.1": "", "x": ""} {
+		got, err := network.CanonicalCIDR(in)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %s, %v", in, got, err)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package network_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
+)
+
+func subnet(id, zone string, change ...func(*observed.Subnet)) observed.Subnet {
+	s := observed.Subnet{ID: id, Zone: zone, ZoneID: "id-" + zone, ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1", Tags: map[string]string{}}
+	for _, c := range change {
+		c(&s)
+	}
+	return s
+}
+
+func tagged(key string) func(*observed.Subnet) {
+	return func(s *observed.Subnet) { s.Tags[key] = "shared" }
+}
+func free(n int32) func(*observed.Subnet)      { return func(s *observed.Subnet) { s.FreeIPs = n } }
+func named(n string) func(*observed.Subnet)    { return func(s *observed.Subnet) { s.Name = n } }
+func ipv6(s *observed.Subnet)                  { s.IPv6CIDRs = []string{"2001:db8::/64"} }
+func zoneType(t string) func(*observed.Subnet) { return func(s *observed.Subnet) { s.ZoneType = t } }
+
+func TestChooseSubnets(t *testing.T) {
+	a := func(c ...func(*observed.Subnet)) observed.Subnet { return subnet("subnet-a", "us-west-2a", c...) }
+	b := func(c ...func(*observed.Subnet)) observed.Subnet { return subnet("subnet-b", "us-west-2b", c...) }
+	c := func(c ...func(*observed.Subnet)) observed.Subnet { return subnet("subnet-c", "us-west-2a", c...) }
+	l := subnet("subnet-l", "us-west-2-lax-1a", zoneType("local-zone"))
+	const mine, other = "kubernetes.io/cluster/my-cluster", "kubernetes.io/cluster/other"
+	alb := network.SubnetRequest{Choice: model.SubnetsDiscovered{}, Scheme: model.InternetFacing, AddressType: model.IPv4, Cluster: "my-cluster", ClusterTagCheck: true, ALB: true}
+	nlb := alb
+	nlb.ALB = false
+	with := func(r network.SubnetRequest, change func(*network.SubnetRequest)) network.SubnetRequest {
+		change(&r)
+		return r
+	}
+	list := func(r network.SubnetRequest, refs string) network.SubnetRequest {
+		r.Choice = model.SubnetsNamed{Refs: strings.Split(refs, ","), Of: finding.Origin{Field: "subnets"}}
+		return r
+	}
+	dual := func(r *network.SubnetRequest) { r.AddressType = model.DualStack }
+
+	tests := []struct {
+		name    string
+		request network.SubnetRequest
+		found   []observed.Subnet
+		want    string // ids, or the reason of the finding
+		message string // a part of the finding's message
+		refused []network.Refusal
+	}{
+		{"1 one per zone, lowest id", alb, []observed.Subnet{a(), b(), c()}, "subnet-a subnet-b", "", []network.Refusal{{"subnet-c", "zone us-west-2a is served by subnet-a"}}},
+		{"2 this cluster's tag first", alb, []observed.Subnet{a(), b(), c(tagged(mine))}, "subnet-b subnet-c", "", []network.Refusal{{"subnet-a", "zone us-west-2a is served by subnet-c"}}},
+		{"3 another cluster's tag refuses", alb, []observed.Subnet{a(tagged(other)), b(), c()}, "subnet-b subnet-c", "", []network.Refusal{{"subnet-a", "it is tagged for other clusters only"}}},
+		{"3 both tags are fine", alb, []observed.Subnet{a(tagged(other), tagged(mine)), b()}, "subnet-a subnet-b", "", nil},
+		{"3 check switched off", with(alb, func(r *network.SubnetRequest) { r.ClusterTagCheck = false }), []observed.Subnet{a(tagged(other)), b(), c()}, "subnet-a subnet-b", "", []network.Refusal{{"subnet-c", "zone us-west-2a is served by subnet-a"}}},
+		{"4 too few zones left", alb, []observed.Subnet{a(), b(free(7)), c()}, "SubnetsUnsuitable", "2 subnets in different zones are needed, and 1 can be used (subnet-a); not taken: subnet-b: it has 7 free addresses, and 8 are needed, subnet-c: zone us-west-2a is served by subnet-a", []network.Refusal{{"subnet-b", "it has 7 free addresses, and 8 are needed"}, {"subnet-c", "zone us-west-2a is served by subnet-a"}}},
+		{"4 a full subnet that it is in stays", with(alb, func(r *network.SubnetRequest) { r.Live = []string{"subnet-b"} }), []observed.Subnet{a(), b(free(0))}, "subnet-a subnet-b", "", nil},
+		{"4 one zone allowed", with(alb, func(r *network.SubnetRequest) { r.SingleSubnet = true }), []observed.Subnet{a(), b(free(7))}, "subnet-a", "", []network.Refusal{{"subnet-b", "it has 7 free addresses, and 8 are needed"}}},
+		{"5 an NLB needs one", nlb, []observed.Subnet{a(), b(free(7)), c()}, "subnet-a", "", []network.Refusal{{"subnet-b", "it has 7 free addresses, and 8 are needed"}, {"subnet-c", "zone us-west-2a is served by subnet-a"}}},
+		{"8 none eligible", nlb, []observed.Subnet{a(tagged(other))}, "SubnetsUnsuitable", "none of the 1 subnets for a load balancer of scheme internet-facing can be used: 1 carry only the tags of other clusters, 0 have fewer than 8 free addresses; not taken: subnet-a: it is tagged for other clusters only", []network.Refusal{{"subnet-a", "it is tagged for other clusters only"}}},
+		{"none found", nlb, nil, "SubnetsNotFound", "no subnet of the VPC fits", nil},
+		{"10 order of the list", list(nlb, "subnet-b,subnet-a"), []observed.Subnet{a(), b()}, "subnet-b subnet-a", "", nil},
+		{"11 same zone", list(nlb, "subnet-a,subnet-c"), []observed.Subnet{a(), c()}, "SubnetsUnsuitable", "subnets subnet-a and subnet-c are both in zone us-west-2a", nil},
+		{"12 one name twice", list(alb, "web,web"), []observed.Subnet{b(named("web")), a(named("web"))}, "subnet-a subnet-b", "", nil},
+		{"13 one name too often", list(alb, "web,web,web"), []observed.Subnet{a(named("web")), b(named("web"))}, "SubnetsUnsuitable", "more often", nil},
+		{"an id twice", list(alb, "subnet-a,subnet-a"), []observed.Subnet{a()}, "SubnetsUnsuitable", "more often", nil},
+		{"an id and its name", list(alb, "subnet-a,web"), []observed.Subnet{a(named("web")), b()}, "SubnetsUnsuitable", "more often", nil},
+		{"a name that no subnet has", list(alb, "subnet-a,db"), []observed.Subnet{a(), b()}, "SubnetsNotFound", "there is no subnet db", nil},
+		{"a full subnet may be named", list(alb, "subnet-a,subnet-b"), []observed.Subnet{a(free(0)), b(tagged(other))}, "subnet-a subnet-b", "", nil},
+		{"named without IPv6", with(list(alb, "subnet-a,subnet-b"), dual), []observed.Subnet{a(ipv6), b()}, "SubnetsUnsuitable", "subnet subnet-b has no IPv6 range", nil},
+		{"14 a local zone alone", alb, []observed.Subnet{l}, "subnet-l", "", nil},
+		{"15 several kinds of zone", alb, []observed.Subnet{a(), b(), l}, "SubnetsUnsuitable", "availability-zone (subnet-a, subnet-b), local-zone (subnet-l)", nil},
+		{"unknown kind of zone", alb, []observed.Subnet{subnet("subnet-x", "m", zoneType("moon-zone"))}, "SubnetsUnsuitable", `unknown type "moon-zone"`, nil},
+		{"16 dual stack", with(alb, dual), []observed.Subnet{a(ipv6), b(ipv6), c()}, "subnet-a subnet-b", "", []network.Refusal{{"subnet-c", "it has no IPv6 range"}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, f := network.ChooseSubnets(tt.request, observed.SubnetAnswer{Candidates: tt.found})
+			have := strings.Join(got.IDs, " ")
+			if f != nil {
+				have = string(f.Reason)
+				if f.Blocks != finding.BlocksStack || !strings.Contains(f.Message, tt.message) {
+					t.Errorf("finding %v", f)
+				}
+			}
+			if have != tt.want {
+				t.Errorf("got %s, want %s (finding %v)", have, tt.want, f)
+			}
+			if d := cmp.Diff(tt.refused, got.Refused); d != "" {
+				t.Errorf("refused, -want +got\n%s", d)
+			}
+		})
+	}
+}
+
+func TestChoiceDoesNotDependOnOrder(t *testing.T) {
+	var all []observed.Subnet
+	for i, zone := range []string{"a", "a", "b", "b", "c"} {
+		all = append(all, subnet("subnet-"+string(rune('0'+i)), zone))
+	}
+	r := network.SubnetRequest{Choice: model.SubnetsDiscovered{}, ALB: true, Cluster: "c", ClusterTagCheck: true}
+	want, _ := network.ChooseSubnets(r, observed.SubnetAnswer{Candidates: all})
+	for range 50 {
+		rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		got, _ := network.ChooseSubnets(r, observed.SubnetAnswer{Candidates: all})
+		if d := cmp.Diff(want, got); d != "" {
+			t.Fatalf("-want +got\n%s", d)
+		}
+	}
+}

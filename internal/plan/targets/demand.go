@@ -1,0 +1,284 @@
+package targets
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
+)
+
+// Demand is what one binding needs from the security groups of its endpoints.
+type Demand struct {
+	// Needs are those of pods.
+	Needs []Need
+	// Nodes are the endpoints that are nodes, which all need NodeRules.
+	Nodes     *NodeList
+	NodeRules []model.IngressRule
+	// Faulty is set if some rules cannot be determined, so that none may be removed from the
+	// security groups of these endpoints.
+	Faulty bool
+	// Lost is set if the ENI of an endpoint cannot be determined at all.
+	Lost     bool
+	Findings finding.List
+}
+
+// Need is what one endpoint needs: the rules, and the ways to find its ENI, of which the first
+// that finds one is used.
+type Need struct {
+	Endpoint string // for messages
+	Places   []Place
+	Rules    []model.IngressRule
+	// ChangedAt is when a pod came or its containers changed last; for one that goes, when it is to be gone.
+	ChangedAt time.Time
+}
+
+// Place is a way to find an ENI. Exactly one of Interface, Instance and Address is set.
+type Place struct {
+	// Interface is the id of the ENI itself, which must carry the address On: the annotation that names
+	// it may have been written by the author of the pod.
+	Interface string
+	// Instance is the node's instance. The ENI is its first one, or the one that carries the
+	// address On.
+	Instance string
+	// Address is a private address of the ENI; with On the ENI must carry that too.
+	Address string
+	On      string
+}
+
+// Ask returns which rules a binding needs; nothing for one without networking.
+func Ask(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution) Demand {
+	var d Demand
+	if b.Spec.Networking == nil {
+		return d
+	}
+	warnEmptyPorts(b, &d)
+	if found.Nodes.Len() > 0 {
+		d.Nodes, d.NodeRules = found.Nodes, d.rules(b, nil)
+		d.Findings = d.Findings.Sorted()
+		return d
+	}
+	seen := make(map[string]bool, len(found.endpoints))
+	var rules []model.IngressRule // which pods share unless a port is named
+	known, named := false, namesPorts(b)
+	d.Needs = make([]Need, 0, len(found.endpoints))
+	for _, e := range found.endpoints {
+		if seen[e.Pod.Name] {
+			continue // a pod with several addresses or ports needs one entry
+		}
+		seen[e.Pod.Name] = true
+		node, ok := cluster.Get[*corev1.Node](v, cluster.KindNode, "", e.Pod.Spec.NodeName)
+		if !ok {
+			d.lose(b, fmt.Sprintf("node %q of pod %s does not exist", e.Pod.Spec.NodeName, e.Pod.Name))
+			continue
+		}
+		places, hasOne := podPlaces(e, node)
+		if !hasOne {
+			continue
+		}
+		if len(places) == 0 {
+			d.lose(b, fmt.Sprintf("node %s of pod %s is not an EC2 instance", node.Name, e.Pod.Name))
+			continue
+		}
+		if !known || named {
+			rules, known = d.rules(b, e.Pod), true
+		}
+		d.Needs = append(d.Needs, Need{e.Pod.Name, places, rules, changedAt(e.Pod)})
+	}
+	d.Findings = d.Findings.Sorted()
+	return d
+}
+
+// namesPorts reports whether the number of a port is for each pod to say.
+func namesPorts(b *elbv2.TargetGroupBinding) bool {
+	return slices.ContainsFunc(b.Spec.Networking.Ingress, func(in elbv2.NetworkingIngressRule) bool {
+		return slices.ContainsFunc(in.Ports, func(p elbv2.NetworkingPort) bool { return p.Port != nil && p.Port.Type == intstr.String })
+	})
+}
+
+func (d *Demand) lose(b *elbv2.TargetGroupBinding, why string) {
+	d.Lost = true
+	d.Findings.Add(finding.Finding{
+		Object: Ref(b), Field: "spec.networking", Reason: finding.EndpointGroupUnclear, Severity: finding.Error,
+		Message: why + ", so its security group is unknown", Fix: "check the node",
+	})
+}
+
+// changedAt is when a pod came, its containers became ready or not ready last, or it is to be gone.
+func changedAt(pod *corev1.Pod) time.Time {
+	at := pod.CreationTimestamp.Time
+	if d := pod.DeletionTimestamp; d != nil && d.After(at) {
+		at = d.Time
+	}
+	for _, c := range pod.Status.Conditions {
+		if t := c.LastTransitionTime.Time; c.Type == corev1.ContainersReady && t.After(at) {
+			at = t
+		}
+	}
+	return at
+}
+
+// podPlaces lists the ways to find a pod's ENI; false if it has none in this VPC.
+func podPlaces(e Endpoint, n *corev1.Node) ([]Place, bool) {
+	switch {
+	case n.Labels[computeType] == "fargate":
+		return []Place{{Address: e.ID}}, true
+	case n.Labels["sagemaker.amazonaws.com/compute-type"] == "hyperpod":
+		out := []Place{{Address: e.ID}}
+		for _, a := range n.Status.Addresses {
+			if a.Type == corev1.NodeInternalIP {
+				return append(out, Place{Address: a.Address, On: e.ID}), true
+			}
+		}
+		return out, true
+	case n.Labels[computeType] == "hybrid":
+		return nil, false
+	}
+	var out []Place
+	if id, ok := branchInterface(e); ok {
+		out = append(out, Place{Interface: id, On: e.ID})
+	}
+	if id, ok := InstanceID(n); ok {
+		out = append(out, Place{Instance: id, On: e.ID})
+	}
+	return out, true
+}
+
+// branchInterface reads the branch ENI of a pod with security groups of its own.
+func branchInterface(e Endpoint) (string, bool) {
+	text := e.Pod.Annotations["vpc.amazonaws.com/pod-eni"]
+	if text == "" {
+		return "", false
+	}
+	var entries []struct {
+		ID string `json:"eniId"`
+		V4 string `json:"privateIp"`
+		V6 string `json:"ipv6Addr"`
+	}
+	if json.Unmarshal([]byte(text), &entries) != nil {
+		return "", false
+	}
+	for _, i := range entries {
+		if i.ID != "" && (canonicalIP(i.V4) == canonicalIP(e.ID) || i.V6 != "" && canonicalIP(i.V6) == canonicalIP(e.ID)) {
+			return i.ID, true
+		}
+	}
+	return "", false
+}
+
+// rules of one endpoint; pod is nil for a node.
+func (d *Demand) rules(b *elbv2.TargetGroupBinding, pod *corev1.Pod) []model.IngressRule {
+	out := map[model.IngressRule]bool{}
+	for i, in := range b.Spec.Networking.Ingress {
+		field := fmt.Sprintf("spec.networking.ingress[%d]", i)
+		for _, port := range in.Ports {
+			rule, err := portRange(port, pod)
+			if err != nil {
+				d.reject(b, field, err.Error())
+				continue
+			}
+			for _, peer := range in.From {
+				r := rule
+				if err := setPeer(&r, peer); err != nil {
+					d.reject(b, field, err.Error())
+					continue
+				}
+				out[r] = true
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(out), func(a, b model.IngressRule) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.CIDR, b.CIDR), cmp.Compare(a.Protocol, b.Protocol),
+			cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	})
+}
+
+func (d *Demand) reject(b *elbv2.TargetGroupBinding, field, why string) {
+	d.Faulty = true
+	d.Findings.Add(finding.Finding{
+		Object: Ref(b), Field: field, Reason: finding.NetworkingInvalid, Severity: finding.Error,
+		Message: why, Fix: "correct the rule",
+	})
+}
+
+func warnEmptyPorts(b *elbv2.TargetGroupBinding, d *Demand) {
+	for i, in := range b.Spec.Networking.Ingress {
+		if len(in.Ports) == 0 {
+			d.Findings.Add(finding.Finding{
+				Object: Ref(b), Field: fmt.Sprintf("spec.networking.ingress[%d].ports", i), Reason: finding.NetworkingInvalid,
+				Severity: finding.Warning, Message: "the rule has no ports and opens none", Fix: "list the ports, or a port without number for all",
+			})
+		}
+	}
+}
+
+func portRange(p elbv2.NetworkingPort, pod *corev1.Pod) (model.IngressRule, error) {
+	r := model.IngressRule{Protocol: "tcp", To: 65535, Description: network.SharedDescription}
+	if p.Protocol != nil {
+		r.Protocol = strings.ToLower(string(*p.Protocol))
+	}
+	switch {
+	case p.Port == nil:
+	case p.Port.Type == intstr.Int:
+		r.From, r.To = p.Port.IntVal, p.Port.IntVal
+	case pod == nil:
+		return r, fmt.Errorf("port %q has to be a number for instance targets", p.Port.StrVal)
+	default:
+		number, ok := containerPort(pod, p.Port.StrVal)
+		if !ok {
+			return r, fmt.Errorf("pod %s has no container port %q", pod.Name, p.Port.StrVal)
+		}
+		r.From, r.To = number, number
+	}
+	return r, nil
+}
+
+// containerPort finds a port by name in the containers that run beside each other.
+func containerPort(pod *corev1.Pod, name string) (int32, bool) {
+	for _, c := range lasting(pod) {
+		for _, p := range c.Ports {
+			if p.Name == name {
+				return p.ContainerPort, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// lasting are the containers that run beside each other.
+func lasting(pod *corev1.Pod) []corev1.Container {
+	containers := slices.Clone(pod.Spec.Containers)
+	for _, c := range pod.Spec.InitContainers {
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			containers = append(containers, c)
+		}
+	}
+	return containers
+}
+
+func setPeer(r *model.IngressRule, p elbv2.NetworkingPeer) error {
+	switch {
+	case p.SecurityGroup != nil:
+		r.Group = p.SecurityGroup.GroupID
+	case p.IPBlock != nil:
+		cidr, err := network.CanonicalCIDR(p.IPBlock.CIDR)
+		if err != nil {
+			return fmt.Errorf("%q is not a range of addresses", p.IPBlock.CIDR)
+		}
+		r.CIDR = cidr
+	default:
+		return fmt.Errorf("a peer is neither a range nor a security group")
+	}
+	return nil
+}

@@ -1,0 +1,286 @@
+package targets_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+)
+
+// resolved is what a binding resolves to: identities, and words about the rest.
+func resolved(t *testing.T, o targets.Options, docs ...string) string {
+	t.Helper()
+	m, err := cluster.NewMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, doc := range docs {
+		loaded, err := cluster.LoadYAML([]byte(doc))
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, doc)
+		}
+		if err := m.Put(loaded.Objects...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v := cluster.NewView(&cluster.Reduced{Source: m, QUICEnv: targets.DefaultQUICVariable})
+	b, ok := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, "ns", "a")
+	if !ok {
+		t.Fatal("no binding", v.Err())
+	}
+	r := targets.Resolve(v, b, o)
+	if v.Err() != nil {
+		t.Fatal(v.Err())
+	}
+	var out []string
+	for _, e := range r.Endpoints() {
+		out = append(out, e.Identity())
+	}
+	if r.Faulty {
+		out = append(out, "faulty")
+	}
+	if r.Unknown {
+		out = append(out, "unsure")
+	}
+	for _, f := range r.Findings {
+		out = append(out, string(f.Reason))
+	}
+	return strings.Join(out, " ")
+}
+
+// aPod is a pod of node n1 with an address.
+func aPod(name, ip, containersReady string) string {
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {namespace: ns, name: %s, uid: uid-%s, creationTimestamp: "2026-01-01T00:00:00Z"}
+spec: {nodeName: n1, containers: [{name: c}]}
+status: {podIPs: [{ip: %q}], conditions: [{type: ContainersReady, status: %q}]}
+`, name, name, ip, containersReady)
+}
+
+// finished is a pod whose containers have all ended, in the phase that is given.
+func finished(pod, phase string) string {
+	return strings.Replace(pod, "status: {", "status: {phase: "+phase+", ", 1)
+}
+
+// hosted is a pod of the host network.
+func hosted(pod string) string {
+	return strings.Replace(pod, "spec: {", "spec: {hostNetwork: true, ", 1)
+}
+
+// elsewhere is a pod of another namespace with the address of p1.
+func elsewhere(created, spec string) string {
+	return fmt.Sprintf(`
+---
+apiVersion: v1
+kind: Pod
+metadata: {namespace: other, name: p9, uid: uid-p9, creationTimestamp: %q}
+spec: {%snodeName: n1, containers: [{name: c}]}
+status: {podIPs: [{ip: 10.0.1.1}]}
+`, created, spec)
+}
+
+const twoPorts = `
+apiVersion: v1
+kind: Service
+metadata: {namespace: ns, name: web}
+spec: {ports: [{name: http, port: 80}, {name: admin, port: 81}]}
+`
+
+const podBinding = `
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: TargetGroupBinding
+metadata: {namespace: ns, name: a}
+spec: {targetType: ip, targetGroupARN: arn, serviceRef: {name: web, port: 80}}
+`
+
+func nodeOf(name, status string) string {
+	return fmt.Sprintf("\napiVersion: v1\nkind: Node\nmetadata: {name: %s}\nspec: {providerID: aws:///a/i-%s}\nstatus: {conditions: [{type: Ready, status: %q}]}\n", name, name, status)
+}
+
+func TestWhichEndpointsOfSlicesCount(t *testing.T) {
+	const ref = "targetRef: {kind: Pod, name: p1}"
+	up, down := aPod("p1", "10.0.1.1", "True"), aPod("p1", "10.0.1.1", "False")
+	at := func(conditions, ref string) string {
+		return fmt.Sprintf("{addresses: [10.0.1.1], conditions: {%s}, %s}", conditions, ref)
+	}
+	tests := []struct{ name, endpoint, pod, node, want string }{
+		{"ready", at("ready: true", ref), up, "True", "10.0.1.1:8080"},
+		{"of unknown readiness", at("", ref), up, "True", "10.0.1.1:8080"},
+		{"ready and terminating, as where unready addresses are published", at("ready: true, terminating: true", ref), down, "False", "10.0.1.1:8080"},
+		{"unready by a gate", at("ready: false", ref), up, "True", "10.0.1.1:8080"},
+		{"unready by a gate, terminating", at("ready: false, serving: true, terminating: true", ref), up, "True", ""},
+		{"unready by a gate, the node silent", at("ready: false", ref), up, "Unknown", "10.0.1.1:8080"},
+		{"terminating, the node silent", at("ready: false, terminating: true", ref), up, "Unknown", "10.0.1.1:8080"},
+		{"unready by a gate, the node down", at("ready: false", ref), up, "False", ""},
+		{"unready by a gate, no such node", at("ready: false", ref), up, "", ""},
+		{"unready containers", at("ready: false", ref), down, "True", ""},
+		{"no pod", at("ready: true", ""), up, "True", ""},
+		{"not a pod", at("ready: true", "targetRef: {kind: Node, name: n1}"), up, "True", ""},
+		{"no address", "{addresses: [], conditions: {ready: true}, " + ref + "}", up, "True", ""},
+		{"several addresses", "{addresses: [10.0.1.1, 10.0.1.9], conditions: {ready: true}, " + ref + "}", up, "True", "10.0.1.1:8080"},
+		{"a pod that the view does not have yet", at("ready: true", ref), "", "True", "unsure"},
+		{"an earlier pod of the name", at("ready: true", "targetRef: {kind: Pod, name: p1, uid: other}"), up, "True", "unsure"},
+		{"a pod without address yet", at("ready: true", ref), strings.Replace(up, `podIPs: [{ip: "10.0.1.1"}], `, "", 1), "True", "unsure"},
+		{"another address than the pod's", at("ready: true", ref), aPod("p1", "10.0.1.2", "True"), "True", "unsure EndpointIgnored"},
+		{"a pod that has finished", at("ready: true", ref), finished(up, "Succeeded"), "True", "unsure"},
+		{"a pod that has failed", at("ready: true", "targetRef: {kind: Pod, name: p1, uid: uid-p1}"), finished(up, "Failed"), "True", "unsure"},
+		{"an address given to a newer pod of another namespace", at("ready: true", ref), up + elsewhere("2026-01-02T00:00:00Z", ""), "True", "unsure EndpointIgnored"},
+		{"an address that an older pod still lists", at("ready: true", ref), up + elsewhere("2025-01-02T00:00:00Z", ""), "True", "10.0.1.1:8080"},
+		{"an address that a newer pod has given back", at("ready: true", ref), up + finished(elsewhere("2026-01-02T00:00:00Z", ""), "Failed"), "True", "10.0.1.1:8080"},
+		{"the node's address, which a newer pod of the host network lists too", at("ready: true", ref), hosted(up) + elsewhere("2026-01-02T00:00:00Z", "hostNetwork: true, "), "True", "10.0.1.1:8080"},
+		{"a pod of another namespace", at("ready: true", "targetRef: {kind: Pod, name: p1, namespace: other}"), up, "True", "EndpointIgnored"},
+		{"named with its namespace", at("ready: true", "targetRef: {kind: Pod, name: p1, namespace: ns, uid: uid-p1}"), up, "True", "10.0.1.1:8080"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			docs := []string{twoPorts, podBinding, `
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {namespace: ns, name: web-1, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+ports: [{name: http, port: 8080}, {name: admin, port: 8081}]
+endpoints: [` + tt.endpoint + "]\n"}
+			if tt.pod != "" {
+				docs = append(docs, tt.pod)
+			}
+			if tt.node != "" {
+				docs = append(docs, nodeOf("n1", tt.node))
+			}
+			if got := resolved(t, targets.Options{FailOpen: true}, docs...); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestWhichSlicesCount(t *testing.T) {
+	slice := func(name, label, family, ports string) string {
+		return fmt.Sprintf(`
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {namespace: ns, name: %s, labels: {%s}}
+addressType: %s
+ports: [%s]
+endpoints: [{addresses: [10.0.1.1], targetRef: {kind: Pod, name: p1}}]
+`, name, label, family, ports)
+	}
+	const mine = "kubernetes.io/service-name: web"
+	unnamed := strings.Replace(twoPorts, "[{name: http, port: 80}, {name: admin, port: 81}]", "[{port: 80}]", 1)
+	tests := []struct {
+		name, service string
+		slices        []string
+		want          string
+	}{
+		{"none", twoPorts, nil, ""},
+		{"ports by name, a number for each slice", twoPorts, []string{slice("s1", mine, "IPv4", "{name: http, port: 8080}"), slice("s2", mine, "IPv4", "{name: http, port: 9090}")}, "10.0.1.1:8080 10.0.1.1:9090"},
+		{"the same endpoint twice", twoPorts, []string{slice("s1", mine, "IPv4", "{name: http, port: 8080}"), slice("s2", mine, "IPv4", "{name: http, port: 8080}")}, "10.0.1.1:8080 10.0.1.1:8080"},
+		{"all ports for a Service port without name", unnamed, []string{slice("s1", mine, "IPv4", "{port: 8080}"), slice("s2", mine, "IPv4", "{name: x, port: 9090}")}, "10.0.1.1:8080 10.0.1.1:9090"},
+		{"no port of the name", twoPorts, []string{slice("s1", mine, "IPv4", "{name: other, port: 8080}, {port: 8081}, {name: http}")}, ""},
+		{"another family", twoPorts, []string{slice("s1", mine, "IPv6", "{name: http, port: 8080}")}, ""},
+		{"without label, of another Service", twoPorts, []string{slice("s1", "", "IPv4", "{name: http, port: 8080}"), slice("s2", "kubernetes.io/service-name: api", "IPv4", "{name: http, port: 8080}")}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			docs := append([]string{tt.service, podBinding, aPod("p1", "10.0.1.1", "True"), nodeOf("n1", "True")}, tt.slices...)
+			if got := resolved(t, targets.Options{FailOpen: true}, docs...); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestWhichNodesCount(t *testing.T) {
+	service := strings.Replace(twoPorts, "spec: {ports: [{name: http, port: 80}", "spec: {type: NodePort, ports: [{name: http, port: 80, nodePort: 30080}", 1)
+	good, silent := nodeOf("n1", "True"), nodeOf("n2", "Unknown")
+	labelled := func(l string) string { return strings.Replace(good, "name: n1}", "name: n1, labels: {"+l+"}}", 1) }
+	tainted := func(t string) string {
+		return strings.Replace(good, "aws:///a/i-n1}", "aws:///a/i-n1, taints: [{"+t+"}]}", 1)
+	}
+	provider := func(id string) string { return strings.Replace(good, "aws:///a/i-n1", id, 1) }
+	tests := []struct {
+		name, selector string
+		closed         bool
+		nodes          []string
+		want           string
+	}{
+		{"ready before silent", "", false, []string{good, silent}, "i-n1:30080"},
+		{"silent if there are no others", "", false, []string{silent}, "i-n2:30080"},
+		{"silent, not to be trusted", "", true, []string{silent}, ""},
+		{"down", "", false, []string{nodeOf("n1", "False")}, ""},
+		{"without a word", "", false, []string{strings.Replace(good, "type: Ready", "type: Other", 1)}, ""},
+		{"master", "", false, []string{labelled(`node-role.kubernetes.io/master: ""`)}, ""},
+		{"control plane", "", false, []string{labelled(`node-role.kubernetes.io/control-plane: ""`)}, "i-n1:30080"},
+		{"excluded", "", false, []string{labelled(`node.kubernetes.io/exclude-from-external-load-balancers: "false"`)}, ""},
+		{"excluded by the legacy label", "", false, []string{labelled(`alpha.service-controller.kubernetes.io/exclude-balancer: x`)}, ""},
+		{"Fargate", "", false, []string{labelled(`eks.amazonaws.com/compute-type: fargate`)}, ""},
+		{"another compute type", "", false, []string{labelled(`eks.amazonaws.com/compute-type: auto`)}, "i-n1:30080"},
+		{"selected", "matchLabels: {a: b}, matchExpressions: [{key: c, operator: Exists}]", false, []string{labelled("a: b, c: d"), silent}, "i-n1:30080"},
+		{"not selected by one of two terms", "matchLabels: {a: b}, matchExpressions: [{key: c, operator: Exists}]", false, []string{labelled("a: b")}, ""},
+		{"selected but excluded", "matchLabels: {a: b}", false, []string{labelled(`a: b, node-role.kubernetes.io/master: ""`)}, ""},
+		{"an empty selector", "matchLabels: {}", false, []string{good}, "i-n1:30080"},
+		{"a selector that cannot be read", "matchExpressions: [{key: c, operator: Sometimes}]", false, []string{good}, "i-n1:30080 faulty AnnotationInvalid"},
+		{"about to be removed, whatever the effect", "", false, []string{tainted("key: ToBeDeletedByClusterAutoscaler, effect: PreferNoSchedule")}, ""},
+		{"disrupted by Karpenter", "", false, []string{tainted("key: karpenter.sh/disrupted, effect: NoSchedule")}, ""},
+		{"disrupted, another effect", "", false, []string{tainted("key: karpenter.sh/disrupted, effect: NoExecute")}, "i-n1:30080"},
+		{"another taint", "", false, []string{tainted("key: node.kubernetes.io/unschedulable, effect: NoSchedule")}, "i-n1:30080"},
+		{"an id alone", "", false, []string{provider("i-0")}, "i-0:30080"},
+		{"hybrid", "", false, []string{provider("eks-hybrid:///r/c/mi-0"), silent}, "i-n2:30080 NodeUnusable"},
+		{"no provider id", "", false, []string{provider(`""`)}, "NodeUnusable"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := strings.Replace(podBinding, "targetType: ip", "targetType: instance, nodeSelector: {"+tt.selector+"}", 1)
+			if got := resolved(t, targets.Options{FailOpen: !tt.closed}, append([]string{service, b}, tt.nodes...)...); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// behind is a source that will soon have another state of everything.
+type behind struct{ *cluster.Memory }
+
+func (behind) Confirm(obj cluster.Object) error { return cluster.Stale{Ref: cluster.RefOf(obj)} }
+
+// The end of a Service, or of its port, arrives before the edit by which its binding names another one: the targets stay
+// until then.
+func TestReferenceThatLeadsNowhereIsConfirmed(t *testing.T) {
+	t.Parallel()
+	m, err := cluster.FromYAML(nil, []byte(`
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: TargetGroupBinding
+metadata: {namespace: ns, name: service, uid: "1"}
+spec: {targetGroupARN: arn, targetType: ip, serviceRef: {name: gone, port: 80}}
+---
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: TargetGroupBinding
+metadata: {namespace: ns, name: port, uid: "2"}
+spec: {targetGroupARN: arn, targetType: ip, serviceRef: {name: s, port: 81}}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: ns, name: s, uid: "3"}
+spec: {ports: [{port: 80}]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"service": "TargetGroupBinding ns/service", "port": "Service ns/s"} {
+		v := cluster.NewView(behind{m})
+		b, ok := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, "ns", name)
+		if !ok {
+			t.Fatal("no binding", v.Err())
+		}
+		targets.Resolve(v, b, targets.Options{})
+		var stale cluster.Stale
+		if !errors.As(v.Err(), &stale) || stale.Ref.String() != want {
+			t.Errorf("%s: error %v, want that %s has changed", name, v.Err(), want)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package adversary
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// number is how many histories are run where nothing else is asked for. "make soak" runs 20,000.
+const number = 200
+
+// survey lists one line for each history that fails, and continues.
+var survey = os.Getenv("FULCRUM_ADVERSARY_SURVEY") != ""
+
+// TestHistories runs random histories of the attacker.
+func TestHistories(t *testing.T) {
+	t.Parallel()
+	if seed, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_SEED"), 10, 64); err == nil {
+		examine(t, seed)
+		return
+	}
+	n := uint64(number)
+	if given, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY"), 10, 64); err == nil {
+		n = given
+	}
+	first, _ := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_FROM"), 10, 64)
+	shards := uint64(runtime.GOMAXPROCS(0))
+	for shard := range shards {
+		t.Run(fmt.Sprintf("shard %d", shard), func(t *testing.T) {
+			t.Parallel()
+			failed := 0
+			for seed := first + shard; seed < first+n && failed < 5; seed += shards {
+				if !examine(t, seed) {
+					failed++
+				}
+			}
+		})
+	}
+}
+
+// examine runs the history of a seed, and looks for the shortest one that still fails.
+func examine(t *testing.T, seed uint64) bool {
+	t.Helper()
+	h := historyOf(seed)
+	failures := play(t, h)
+	if len(failures) == 0 {
+		return true
+	}
+	if survey {
+		t.Errorf("FULCRUM_ADVERSARY_SEED=%d (%v): %.400s", seed, h.setup, failures[0])
+		return true
+	}
+	h, failures = shrink(t, h, failures)
+	t.Errorf("FULCRUM_ADVERSARY_SEED=%d fails with %d moves:\n%s\n\n%v", seed, len(h.moves), strings.Join(failures, "\n"), h)
+	return false
+}
+
+// shrink leaves out moves as long as the history still fails: halves first, then smaller parts.
+func shrink(t *testing.T, h history, failures []string) (history, []string) {
+	t.Helper()
+	const replays = 80
+	tried := 0
+	for size := max(1, len(h.moves)/2); ; size = max(1, size/2) {
+		shorter := false
+		for from := 0; from < len(h.moves) && tried < replays; {
+			tried++
+			o := h.without(from, min(from+size, len(h.moves)))
+			if f := play(t, o); slices.ContainsFunc(f, func(text string) bool { return kindOf(text) == kindOf(failures[0]) }) {
+				h, failures, shorter = o, f, true
+				continue
+			}
+			from += size
+		}
+		if size == 1 && !shorter || tried >= replays {
+			return h, failures
+		}
+	}
+}
+
+// kindOf is what a failure is about, without the time.
+func kindOf(failure string) string {
+	if rest, ok := strings.CutPrefix(failure, "after "); ok {
+		_, failure, _ = strings.Cut(rest, ": ")
+	}
+	words := strings.Fields(strings.TrimLeft(failure, "0123456789 "))
+	return strings.Join(words[:min(2, len(words))], " ")
+}
+
+// TestGrammarKnowsEverything holds the grammar to the tables of the product: a new annotation or class
+// parameter is written, readable and broken, and so is every kind of object.
+func TestGrammarKnowsEverything(t *testing.T) {
+	t.Parallel()
+	for _, r := range settings.Rows() {
+		c := choiceFor(r)
+		if len(c.good) == 0 || len(c.bad) == 0 {
+			t.Errorf("%s has no values", r.Key)
+		}
+	}
+	for key := range choices {
+		if !slices.ContainsFunc(settings.Rows(), func(r settings.Row) bool { return r.Key == key }) {
+			t.Errorf("there is no annotation %s", key)
+		}
+	}
+	g := &grammar{Rand: rand.New(rand.NewPCG(1, 1)), access: classOwner, rows: settings.Rows()}
+	written := servicesWritten(g)
+	for _, r := range settings.ServiceAnnotations.Rows() {
+		head, _, _ := strings.Cut(r.Key, "<")
+		if !slices.ContainsFunc(written, func(k string) bool { return strings.HasSuffix(k, head) || strings.Contains(k, head) }) {
+			t.Errorf("annotation %s of Services is never written", r.Key)
+		}
+	}
+	for key := range serviceChoices {
+		if !slices.ContainsFunc(settings.ServiceAnnotations.Rows(), func(r settings.Row) bool { return r.Key == key }) {
+			t.Errorf("there is no annotation %s of Services", key)
+		}
+	}
+	keys, fields, kinds := map[string]bool{}, map[string]bool{}, map[cluster.Kind]bool{}
+	for range 20000 {
+		m := g.move()
+		if m.object == nil {
+			continue
+		}
+		kind, _ := cluster.KindOf(m.object)
+		kinds[kind] = true
+		for key := range m.object.GetAnnotations() {
+			keys[key] = true
+		}
+		if p, ok := m.object.(*elbv2.IngressClassParams); ok {
+			v := reflect.ValueOf(p.Spec)
+			for i := range v.NumField() {
+				fields[v.Type().Field(i).Name] = fields[v.Type().Field(i).Name] || !v.Field(i).IsZero()
+			}
+		}
+	}
+	for _, r := range settings.Rows() {
+		head, _, _ := strings.Cut(r.Key, "<")
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(keys)), func(k string) bool { return strings.HasPrefix(k, annotationPrefix+head) }) {
+			t.Errorf("annotation %s is never written", r.Key)
+		}
+	}
+	for name, set := range fields {
+		if !set {
+			t.Errorf("class parameter %s is never set", name)
+		}
+	}
+	g.access = openClass
+	for range 2000 {
+		if m := g.move(); m.object != nil {
+			kind, _ := cluster.KindOf(m.object)
+			kinds[kind] = true
+		}
+	}
+	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindIngressClass, cluster.KindIngressClassParams, cluster.KindService, cluster.KindSecret,
+		cluster.KindPod, cluster.KindEndpointSlice, cluster.KindEndpoints, cluster.KindBinding} {
+		if !kinds[kind] {
+			t.Errorf("no %s is ever written", kind)
+		}
+	}
+}
+
+// A seed names one history, whoever runs it.
+func TestSeedsNameHistories(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		if a, b := historyOf(seed).String(), historyOf(seed).String(); a != b {
+			t.Errorf("seed %d: %s", seed, cmp.Diff(a, b))
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package adversary
+
+import (
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+// What is expected of a history is what happens without one.
+func TestVictimsAreServedWithoutAnAttacker(t *testing.T) {
+	t.Parallel()
+	for i := range scenarios() {
+		for _, a := range []access{shutOut, openClass, classOwner} {
+			s := setup{access: a, scenario: i, isolated: i%2 == 1}
+			c := undisturbed(t, s)
+			failures := inWorld(t, s, harness.Options{}, func(w *testCluster) {
+				w.expect(c)
+				for _, act := range scenarios()[i] {
+					w.perform(act)
+					w.drive(act.within)
+				}
+				w.rec.failures = append(w.rec.failures, w.comparison.verdict...)
+			})
+			for _, f := range failures {
+				t.Errorf("%v: %s", s, f)
+			}
+		}
+	}
+}

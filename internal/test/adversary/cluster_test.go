@@ -1,0 +1,245 @@
+package adversary
+
+import (
+	"fmt"
+	"net/netip"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+var clientAddress = netip.MustParseAddr("10.1.2.3")
+
+// setup is what histories differ in besides their moves.
+type setup struct {
+	access   access
+	scenario int
+	isolated bool
+}
+
+func (s setup) String() string {
+	mode := "cooperative"
+	if s.isolated {
+		mode = "isolated"
+	}
+	return fmt.Sprintf("%s, %s, scenario %d", mode, s.access, s.scenario)
+}
+
+// isolate switches isolated tenancy on.
+func isolate(o *ingress.Options) { o.Tenancy = ingress.Isolated }
+
+// recorder keeps what the harness finds wrong, so that a history can be replayed without ending the
+// test.
+type recorder struct {
+	testing.TB
+	failures []string
+}
+
+// stop ends a history whose harness cannot go on.
+type stop struct{}
+
+func (r *recorder) Helper()           {}
+func (r *recorder) Error(args ...any) { r.failures = append(r.failures, fmt.Sprint(args...)) }
+func (r *recorder) Errorf(f string, args ...any) {
+	r.failures = append(r.failures, fmt.Sprintf(f, args...))
+}
+
+// once notes what is wrong the first time that something is.
+func (r *recorder) once(f string, args ...any) {
+	if len(r.failures) == 0 {
+		r.Errorf(f, args...)
+	}
+}
+func (r *recorder) Fatal(args ...any) { r.Error(args...); panic(stop{}) }
+func (r *recorder) Fatalf(f string, args ...any) {
+	r.Errorf(f, args...)
+	panic(stop{})
+}
+func (r *recorder) Failed() bool { return len(r.failures) > 0 }
+
+// testCluster is the victims' cluster with its controller, and what is expected of it.
+type testCluster struct {
+	*harness.Harness
+	setup
+	rec  *recorder
+	fill *strings.Replacer
+
+	lbs    map[string]string // ARN by stack, once the victims are served
+	log    eventLog
+	rights *attackerRights
+	// sick reports which targets of the attacker never get healthy; nil: none.
+	sick       func(target string) bool
+	comparison *comparison // nil: nothing is expected
+	driven     bool        // Settle runs the controller
+	// looking guards what is compared: the comparison, and dirty.
+	looking sync.Mutex
+	dirty   bool // AWS has changed since it was looked at
+}
+
+// attackerAddresses are given to the pods of the attacker.
+var attackerAddresses = []string{
+	"10.0.133.1", "10.0.149.1", "10.0.165.1", "10.0.133.2", "10.0.149.2", "10.0.165.2", "10.0.133.3", "10.0.149.3",
+}
+
+// inWorld runs f with the victims served and at rest, in a bubble of virtual time.
+func inWorld(t *testing.T, s setup, opt harness.Options, f func(w *testCluster)) (failures []string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		rec := &recorder{TB: t}
+		defer func() {
+			switch p := recover().(type) {
+			case nil, stop:
+			default:
+				rec.Errorf("panic: %v\n%s", p, debug.Stack())
+			}
+			failures = rec.failures
+		}()
+		edit := opt.Ingress
+		opt.Ingress = func(o *ingress.Options) {
+			if s.access == shutOut {
+				o.Class = "operator" // the annotation kubernetes.io/ingress.class passes by every selector
+			}
+			if s.isolated {
+				isolate(o)
+			}
+			if edit != nil {
+				edit(o)
+			}
+		}
+		also := opt.Ran
+		opt.Ran = func(what string, err error) {
+			if also != nil {
+				also(what, err)
+			}
+			if err != nil && strings.Contains(err.Error(), "panic") {
+				rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
+			}
+		}
+		r := harness.New(rec, opt)
+		w := &testCluster{
+			Harness: r, setup: s, rec: rec, lbs: map[string]string{}, driven: opt.Workers == 0,
+			log:    eventLog{store: r.Store, begun: time.Now()},
+			rights: &attackerRights{setup: s, store: r.Store, asked: map[opened]bool{}, exposed: map[int32]bool{}},
+		}
+		w.begin()
+		f(w)
+	})
+	return failures
+}
+
+// begin brings the victims up.
+func (w *testCluster) begin() {
+	placeholders := []string{
+		"$SUBNET0", w.World.Public[0], "$SUBNET1", w.World.Public[1], "$SUBNET2", w.World.Private[0],
+		"$PRIVATE", strings.Join(w.World.Private, ","), "$PUBLIC", strings.Join(w.World.Public, ","),
+		"$CERTAPP", w.World.Certs["app.test"], "$CERT", w.World.Certs["example.com"],
+		"$WEBACL", w.World.WebACL, "$PREFIXLIST", w.World.PrefixList,
+		"$EXTRASG", w.World.ExtraSG, "$NODESG", w.World.NodeSG,
+		"$EXTERNAL", w.World.TargetGroups["external"], "$EIPS", strings.Join(w.World.EIPs, ","),
+	}
+	w.fill = strings.NewReplacer(placeholders...)
+	w.assign()
+	w.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+		if !c.Mutating {
+			return fault.Action{}
+		}
+		return fault.Action{After: func() {
+			w.looking.Lock() // several workers may have a call at a time
+			w.dirty = true
+			w.ail()
+			w.looking.Unlock()
+			w.look()
+		}}
+	})
+	w.apply(clusterDocs(w.access))
+	w.apply(victimLogin)
+	for _, o := range workloads() {
+		w.apply(o.docs())
+	}
+	all := ingresses()
+	for _, name := range []string{"pay/shop", "blog/blog", "blog/extra", "pay/vault", "blog/vault", "blog/vault-extra", "pay/solo"} {
+		w.apply(all[name].docs())
+	}
+	w.run(10 * time.Minute)
+	for stack, name := range stackOf {
+		w.lbs[stack] = w.arnOf(name)
+	}
+	w.fill = strings.NewReplacer(append(w.mailPlaceholders(), placeholders...)...)
+	w.Emulator.Calls().Reset()
+}
+
+// assign gives the addresses of all pods to the ENIs of the nodes.
+func (w *testCluster) assign() {
+	by := map[string][]string{}
+	give := func(addresses ...string) {
+		for _, a := range addresses {
+			by[nodeOf(a)] = append(by[nodeOf(a)], a)
+		}
+	}
+	for _, o := range workloads() {
+		give(o.pods...)
+	}
+	give(replacement)
+	give(attackerAddresses...)
+	for i, instance := range w.World.Instances {
+		if err := harness.Assign(w.rec.Context(), harness.AWSConfig(w.Emulator), instance, by[fmt.Sprintf("node-%d", i)]...); err != nil {
+			w.rec.Fatal(err)
+		}
+	}
+}
+
+// arnOf is the load balancer that the status of an Ingress shows.
+func (w *testCluster) arnOf(name string) string {
+	host := w.status(name)
+	p, unlock := w.partition()
+	defer unlock()
+	for arn, lb := range p.ELB.LoadBalancers {
+		if host != "" && strings.EqualFold(lb.DNSName, host) {
+			return arn
+		}
+	}
+	w.rec.Fatalf("%s has no load balancer before the attack: %v", name, w.log.events())
+	return ""
+}
+
+// status is the host name that an Ingress or Service shows, empty if it shows none.
+func (w *testCluster) status(name string) string {
+	namespace, short, _ := strings.Cut(name, "/")
+	if name == mailService {
+		return w.mailStatus()
+	}
+	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: short})
+	if err != nil {
+		w.rec.Fatal(err)
+	}
+	if ing, ok := obj.(*networkingv1.Ingress); ok && len(ing.Status.LoadBalancer.Ingress) > 0 {
+		return ing.Status.LoadBalancer.Ingress[0].Hostname
+	}
+	return ""
+}
+
+func (w *testCluster) partition() (*emulated.Partition, func()) {
+	all := w.Emulator.Store()
+	all.Lock()
+	return all.Partition(harness.Account, harness.Region), all.Unlock
+}
+
+// run lets the controller work for a time.
+func (w *testCluster) run(d time.Duration) {
+	end := time.Now().Add(d)
+	if w.driven {
+		w.Settle(d)
+	} // else the controller's own workers run
+	time.Sleep(time.Until(end))
+}

@@ -1,0 +1,296 @@
+package adversary
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+// epoch is what the victims have after some of their acts, as seen without the attacker.
+type epoch struct {
+	facts
+	since  time.Time     // when its act was done
+	within time.Duration // when it must be effective, after since
+}
+
+// course is a run without the attacker: what the victims have at the beginning and after each act,
+// and what is there in the end.
+type course struct {
+	epochs []facts
+	state  []string
+	calls  int
+}
+
+var courses struct {
+	sync.Mutex
+	known map[setup]course
+}
+
+// undisturbed returns the course of a setup.
+func undisturbed(t *testing.T, s setup) course {
+	t.Helper()
+	courses.Lock()
+	defer courses.Unlock()
+	if c, ok := courses.known[s]; ok {
+		return c
+	}
+	var c course
+	if failures := inWorld(t, s, harness.Options{}, func(w *testCluster) {
+		c.epochs = append(c.epochs, w.facts())
+		for _, a := range scenarios()[s.scenario] {
+			a.do(w)
+			w.run(a.within)
+			c.epochs = append(c.epochs, w.facts())
+			w.run(10 * time.Minute)
+			for _, text := range c.epochs[len(c.epochs)-1].differences(w.facts()) {
+				w.rec.Errorf("%s is not effective after %v without an attacker: %s", a.name, a.within, text)
+			}
+		}
+		c.state = w.State()
+		c.calls = w.Emulator.Calls().Total()
+		for _, e := range w.log.events() {
+			if e.warning && s.scenario < randomScenarios && !s.isolated {
+				w.rec.Errorf("a warning without an attacker: %v", e)
+			}
+		}
+	}); len(failures) > 0 {
+		t.Fatalf("%v, without an attacker: %s", s, strings.Join(failures, "\n"))
+	}
+	if courses.known == nil {
+		courses.known = map[setup]course{}
+	}
+	courses.known[s] = c
+	return c
+}
+
+// differences lists what is not the same.
+func (f facts) differences(o facts) []string {
+	var out []string
+	for k := range union(f.settings, o.settings) {
+		if f.settings[k] != o.settings[k] {
+			out = append(out, fmt.Sprintf("%s: %q, then %q", k, f.settings[k], o.settings[k]))
+		}
+	}
+	for k := range union(f.answers, o.answers) {
+		if f.answers[k] != o.answers[k] {
+			out = append(out, fmt.Sprintf("%s: %q, then %q", k, f.answers[k].text, o.answers[k].text))
+		}
+	}
+	for k := range union(f.targets, o.targets) {
+		if !slices.Equal(f.targets[k], o.targets[k]) {
+			out = append(out, fmt.Sprintf("targets of %s: %q, then %q", k, f.targets[k], o.targets[k]))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func union[K comparable, V any](a, b map[K]V) map[K]bool {
+	out := map[K]bool{}
+	for k := range a {
+		out[k] = true
+	}
+	for k := range b {
+		out[k] = true
+	}
+	return out
+}
+
+// comparison compares what is there with what is expected.
+type comparison struct {
+	course  course
+	epochs  []epoch // that have begun
+	ids     map[string]string
+	verdict []string // what was wrong when something was for the first time
+}
+
+// expect begins to compare.
+func (w *testCluster) expect(c course) {
+	w.looking.Lock()
+	w.comparison = &comparison{course: c, epochs: []epoch{{facts: c.epochs[0]}}, ids: w.facts().ids}
+	w.dirty = true
+	w.looking.Unlock()
+	w.look()
+}
+
+// perform lets a victim act. Its effect is expected from now on, and required after a while.
+func (w *testCluster) perform(a act) {
+	w.looking.Lock()
+	if j := w.comparison; j != nil {
+		j.epochs = append(j.epochs, epoch{j.course.epochs[len(j.epochs)], time.Now(), a.within})
+	}
+	w.looking.Unlock()
+	a.do(w)
+}
+
+// allowed are the values of a fact that may be seen now: that of the last epoch, and as long as an
+// act need not be effective, what it changes.
+func allowed[V any](j *comparison, now time.Time, of func(facts) V, same func(V, V) bool) []V {
+	out := []V{of(j.epochs[len(j.epochs)-1].facts)}
+	for i := len(j.epochs) - 1; i > 0; i-- {
+		e := j.epochs[i]
+		if before := of(j.epochs[i-1].facts); now.Before(e.since.Add(e.within)) && !same(before, of(e.facts)) {
+			out = append(out, before)
+		}
+	}
+	return out
+}
+
+func equal[V comparable](a, b V) bool { return a == b }
+
+// deadline is when the next act has to be effective; false if all are.
+func (j *comparison) deadline(now time.Time) (time.Time, bool) {
+	var next time.Time
+	for _, e := range j.epochs {
+		if at := e.since.Add(e.within); at.After(now) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next, !next.IsZero()
+}
+
+// look compares what is there now, if AWS has changed since the last time. What is wrong first is
+// kept.
+func (w *testCluster) look() {
+	w.looking.Lock()
+	defer w.looking.Unlock()
+	j := w.comparison
+	if j == nil || j.epochs == nil || len(j.verdict) > 0 || !w.dirty || w.rec.Failed() {
+		return
+	}
+	w.dirty = false
+	now := time.Now()
+	for _, text := range w.compare(j, now, w.facts()) {
+		j.verdict = append(j.verdict, fmt.Sprintf("after %v: %s", now.Sub(j.begun()).Round(time.Millisecond), text))
+	}
+}
+
+func (j *comparison) begun() time.Time {
+	return time.Date(2000, 1, 1, 0, 10, 0, 0, time.UTC) // of the bubble, and ten minutes to come up
+}
+
+// compare lists what is not as it may be.
+func (w *testCluster) compare(j *comparison, now time.Time, got facts) []string {
+	var out []string
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	for k := range w.keys(j, got) {
+		may := allowed(j, now, func(f facts) string { return f.settings[k] }, equal)
+		if !slices.Contains(may, got.settings[k]) && !(strings.HasPrefix(k, "target group ") && len(may) > 1) { // it is made in several calls
+			say("%s is %q, want %q", k, got.settings[k], may[0])
+		}
+	}
+	for r, a := range got.answers {
+		may := allowed(j, now, func(f facts) answer { return f.answers[r] }, equal)
+		if !slices.Contains(may, a) && !w.rights.openlyGiven(r, a, may[0]) {
+			say("%s is answered with %q, want %q", r, a.text, may[0].text)
+		}
+	}
+	if w.lbs["solo"] != "" {
+		out = append(out, got.forbidden...)
+	}
+	out = append(out, j.compareTargets(now, got)...)
+	out = append(out, j.compareIDs(now, got)...)
+	slices.Sort(out)
+	if gone := slices.DeleteFunc(slices.Clone(out), func(s string) bool { return !strings.Contains(s, ` is "gone"`) }); len(gone) > 0 {
+		return gone // the rest follows from it
+	}
+	const enough = 12
+	return out[:min(len(out), enough)]
+}
+
+// keys are the settings that are compared. What the attacker may add to a shared load balancer is
+// not among them.
+func (w *testCluster) keys(j *comparison, got facts) map[string]bool {
+	keys := map[string]bool{}
+	for _, e := range j.epochs {
+		maps.Copy(keys, union(e.settings, nil))
+	}
+	for k := range got.settings {
+		if strings.HasPrefix(k, "other load balancer ") || w.strict() && !strings.HasPrefix(k, "target group ") && !strings.HasPrefix(k, fromLoadBalancers) {
+			keys[k] = true
+		}
+	}
+	for k := range keys { // more ports do no harm
+		if strings.HasPrefix(k, fromLoadBalancers) && j.epochs[len(j.epochs)-1].settings[k] == "" {
+			delete(keys, k)
+		}
+	}
+	return keys
+}
+
+// compareIDs finds what was deleted and made again.
+func (j *comparison) compareIDs(now time.Time, got facts) []string {
+	var out []string
+	for k := range union(j.ids, got.ids) {
+		was, is := j.ids[k], got.ids[k]
+		may := allowed(j, now, func(f facts) bool { return f.ids[k] != "" }, equal)
+		if was != "" && is != "" && was != is && !slices.Contains(may, false) {
+			out = append(out, fmt.Sprintf("%s is another one: %s, not %s", k, is, was))
+		}
+		j.ids[k] = is
+	}
+	return out
+}
+
+// compareTargets allows what is between two epochs: nothing that none has, and everything that all
+// have.
+func (j *comparison) compareTargets(now time.Time, got facts) []string {
+	var out []string
+	names := map[string]bool{}
+	for _, e := range j.epochs {
+		maps.Copy(names, union(e.targets, nil))
+	}
+	for name := range names {
+		may := allowed(j, now, func(f facts) []string { return f.targets[name] }, func(a, b []string) bool { return (a == nil) == (b == nil) && slices.Equal(a, b) })
+		has := got.targets[name]
+		if slices.ContainsFunc(may, func(list []string) bool { return (list == nil) == (has == nil) && slices.Equal(list, has) }) {
+			continue
+		}
+		for _, t := range has {
+			if !slices.ContainsFunc(may, func(list []string) bool { return slices.Contains(list, t) }) {
+				out = append(out, fmt.Sprintf("target group %s has target %s, want %v", name, t, may[0]))
+			}
+		}
+		for _, t := range may[0] {
+			if !slices.Contains(has, t) && !slices.ContainsFunc(may, func(list []string) bool { return !slices.Contains(list, t) }) {
+				out = append(out, fmt.Sprintf("target group %s lacks target %s, want %v", name, t, may[0]))
+			}
+		}
+	}
+	return out
+}
+
+// absolve ends the comparison, where a case is about what the victims do themselves.
+func (w *testCluster) absolve() { w.comparison = &comparison{} }
+
+// drive lets time pass and looks where something has to be effective.
+func (w *testCluster) drive(d time.Duration) {
+	end := time.Now().Add(d)
+	for {
+		until := end
+		if w.comparison != nil {
+			if at, ok := w.comparison.deadline(time.Now()); ok && at.Before(end) {
+				until = at
+			}
+		}
+		w.run(time.Until(until))
+		w.looking.Lock()
+		w.dirty = true
+		w.looking.Unlock()
+		w.look()
+		if !until.Before(end) || w.wrong() {
+			return
+		}
+	}
+}
+
+// wrong reports whether the history has failed already.
+func (w *testCluster) wrong() bool {
+	return w.rec.Failed() || w.comparison != nil && len(w.comparison.verdict) > 0
+}

@@ -1,0 +1,194 @@
+package adversary
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+// deregistration is a target that a call has taken out.
+type deregistration struct {
+	address string
+	at      time.Time
+}
+
+func (w *testCluster) deregistrations() []deregistration {
+	var out []deregistration
+	for _, e := range w.Emulator.Calls().Entries() {
+		if in, ok := e.Input.(*elb.DeregisterTargetsInput); ok && e.Code == "" {
+			for _, t := range in.Targets {
+				out = append(out, deregistration{aws.ToString(t.Id), e.Time})
+			}
+		}
+	}
+	return out
+}
+
+func TestFixedCalls(t *testing.T) {
+	t.Parallel()
+	open := setup{access: openClass}
+
+	// What AWS rejects is retried with growing back-off, whatever else is waited for.
+	refused := map[string][]string{
+		"AddTags":                      {"tags", "Cost=1"},
+		"ModifyLoadBalancerAttributes": {"load-balancer-attributes", "idle_timeout.timeout_seconds=90"},
+		"ModifyTargetGroupAttributes":  {"target-group-attributes", "slow_start.duration_seconds=60"},
+		"ModifyTargetGroup":            {"healthcheck-path", "/up"},
+		"SetSubnets":                   {"ip-address-type", "dualstack"},
+	}
+	for operation, pairs := range refused {
+		fixed(t, "07-refused-calls-back-off/"+operation, open, func(w *testCluster) {
+			w.sick = func(target string) bool { return target == "10.0.149.1" }
+			w.evil(served, failingService, ownStack("app"))
+			w.drive(long)
+			w.deny(operation)
+			w.evil(ownStack("ill", pairs...)) // new targets that do not get healthy, and a change that is rejected
+			w.Emulator.Calls().Reset()
+			w.drive(time.Hour)
+			n, total := w.failing(operation), w.Emulator.Calls().Total()
+			w.check(n <= 30, "%d calls of %s are rejected in an hour", n, operation)
+			w.check(total <= 400, "%d calls in an hour", total)
+		})
+	}
+
+	// After one refusal for a quota no more of the same kind is tried in that run.
+	fixed(t, "07-refused-calls-back-off/too many rules", open, func(w *testCluster) {
+		w.evil(served, manyPorts(1, 190, "evil-rules"))
+		w.quota("rules-per-application-load-balancer", 100)
+		w.Emulator.Calls().Reset()
+		w.drive(time.Hour)
+		n := w.failing("CreateRule")
+		w.check(n <= 60, "%d calls of CreateRule are rejected in an hour", n)
+	})
+
+	// Where rules cannot be moved, retries add no rules.
+	fixed(t, "07-refused-calls-back-off/priorities", open, func(w *testCluster) {
+		w.deny("SetRulePriorities")
+		w.evil(served)
+		for _, name := range []string{"a", "b", "c"} {
+			w.evil(attacker{name: name, class: "alb", host: name + ".evil.example.com", pairs: []string{"group.name", "open", "group.order", "15", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())
+			w.drive(long)
+		}
+		w.drive(time.Hour)
+		a, unlock := w.reading()
+		n := len(a.rules(func(lb string) bool { return lb == w.lbs["open"] })[endpoint{w.lbs["open"], 443}])
+		unlock()
+		w.check(n <= 3+3+1, "there are %d rules on the port, of which 7 are desired", n)
+		w.check(w.failing("SetRulePriorities") <= 60, "%d calls are rejected", w.failing("SetRulePriorities"))
+	})
+
+	// Nothing is written once the lease is lost, not even by a call that is being repeated.
+	var lost atomic.Bool
+	fenced := harness.Options{Fence: func() error {
+		if lost.Load() {
+			return errors.New("the lease is lost")
+		}
+		return nil
+	}}
+	for _, operation := range []string{"CreateLoadBalancer", "RegisterTargets", "CreateTargetGroup", "CreateRule"} {
+		lost.Store(false)
+		fixedWith(t, "08-every-attempt-is-fenced/"+operation, open, fenced, func(w *testCluster) {
+			w.absolve()
+			attempts := 0
+			w.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+				if c.Operation != operation {
+					return fault.Action{}
+				}
+				attempts++
+				if attempts > 1 {
+					return fault.Action{}
+				}
+				return fault.Action{Throttle: true, After: func() { lost.Store(true) }}
+			})
+			w.evil(served, ownStack("app"))
+			w.run(long)
+			w.check(attempts == 1, "%d attempts of %s, the later ones without the lease", attempts, operation)
+		})
+		lost.Store(false)
+	}
+
+	// A request that hangs does not block other requests for ever.
+	for _, operation := range []string{"DescribeLoadBalancers", "DescribeTargetHealth", "CreateTargetGroup", "DescribeSecurityGroups"} {
+		h := &hanging{operation: operation}
+		fixedWith(t, "08-requests-have-deadlines/"+operation, setup{access: openClass, scenario: 8}, harness.Options{Workers: 2, Transport: h.wrap}, func(w *testCluster) {
+			h.armed.Store(true)
+			w.evil(served, ownStack("app"))
+			w.drive(2 * long) // until everything has been read again
+			for _, a := range w.acts() {
+				w.perform(a)
+				w.drive(long)
+			}
+			w.check(h.hung.Load() > 0, "no request was made to hang")
+		})
+		h.armed.Store(false)
+	}
+
+	// A denied read holds what depends on it, and nothing else.
+	for operation, pairs := range map[string][]string{
+		"ListCertificates":               nil,
+		"DescribeTrustStores":            {"mutual-authentication", `[{"port":8443,"mode":"verify","trustStore":"evil"}]`, "certificate-arn", "$CERT"},
+		"DescribeCapacityReservation":    {"minimum-load-balancer-capacity", "CapacityUnits=200", "certificate-arn", "$CERT"},
+		"DescribeListenerAttributes":     {"listener-attributes.HTTPS-8443", "routing.http.response.server.enabled=false", "certificate-arn", "$CERT"},
+		"DescribeLoadBalancerAttributes": {"load-balancer-attributes", "client_keep_alive.seconds=100", "certificate-arn", "$CERT"},
+	} {
+		fixed(t, "13-denied-reads-are-isolated/"+operation, setup{access: openClass, scenario: 9}, func(w *testCluster) {
+			w.deny(operation)
+			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: with(pairs, "group.name", "open", "group.order", "1000", "target-type", "ip",
+				"listen-ports", `[{"HTTPS":8443}]`)}.docs())
+			w.drive(long)
+			for _, a := range w.acts() {
+				w.perform(a)
+				w.drive(long)
+			}
+			w.check(w.log.reported("Ingress evil/x"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
+		})
+	}
+}
+
+// hanging lets the requests of an operation hang until their caller gives up.
+type hanging struct {
+	operation string
+	armed     atomic.Bool
+	hung      atomic.Int32
+}
+
+func (h *hanging) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		const first = 4 // as many as are made at once, and their first repetitions
+		if h.armed.Load() && h.hung.Load() < first && strings.Contains(bodyOf(r), "Action="+h.operation+"&") {
+			h.hung.Add(1)
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// bodyOf reads the body of a request and puts it back.
+func bodyOf(r *http.Request) string {
+	if r.Body == nil {
+		return ""
+	}
+	data, err := io.ReadAll(r.Body)
+	_ = r.Body.Close()
+	r.Body = io.NopCloser(bytes.NewReader(data))
+	if err != nil {
+		return ""
+	}
+	return string(data) + "&"
+}

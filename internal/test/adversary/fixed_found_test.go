@@ -1,0 +1,295 @@
+package adversary
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+// binding is a TargetGroupBinding of the attacker for its Service "app".
+func binding(spec string) string {
+	return fmt.Sprintf(`
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: TargetGroupBinding
+metadata: {name: b, namespace: evil}
+spec: {%s, serviceRef: {name: app, port: 80}}
+`, spec)
+}
+
+// What random histories have found, beyond what was measured at first.
+func TestFixedFound(t *testing.T) {
+	t.Parallel()
+	open := setup{access: openClass}
+
+	// The target groups of a stack are filled by the bindings of the stack. "$TGNAME4" and "$TGARN4" are
+	// those of the target group that the change of pay/shop makes.
+	const before = "4"
+	for name, spec := range map[string]string{
+		"by name":                "targetType: ip, targetGroupName: $TGNAME" + before,
+		"by name, without type":  "targetGroupName: $TGNAME" + before,
+		"by name, by role":       "targetType: ip, targetGroupName: $TGNAME" + before + `, iamRoleArnToAssume: "arn:aws:iam::123456789012:role/none"`,
+		"by name, multi-cluster": "targetType: ip, targetGroupName: $TGNAME" + before + ", multiClusterTargetGroup: true",
+	} {
+		fixed(t, "15-foreign-target-groups/made later, "+name, open, func(w *testCluster) {
+			w.check(strings.HasPrefix(w.placeholders("$TGNAME"+before), "k8s-pay-api-"), "the target group is %s", w.placeholders("$TGNAME"+before))
+			w.evil(served, binding(spec))
+			w.drive(short)
+			w.perform(w.acts()[0])
+			w.drive(long)
+		})
+	}
+	for _, more := range []string{"", ", multiClusterTargetGroup: true", `, iamRoleArnToAssume: "arn:aws:iam::123456789012:role/none"`, ", targetType: ip, vpcID: vpc-1"} {
+		for _, by := range []string{"targetGroupARN: $TGARN", "targetGroupName: $TGNAME"} {
+			fixed(t, "15-foreign-target-groups/"+by+more, open, func(w *testCluster) {
+				w.evil(served)
+				for n := range w.targetGroupNames() {
+					w.evil(binding(fmt.Sprintf("%s%d%s", by, n, more)))
+					w.drive(short)
+					w.attack(move{gone: cluster.Ref{Kind: cluster.KindBinding, Namespace: attackerNamespace, Name: "b"}})
+					w.drive(short)
+				}
+			})
+		}
+	}
+	fixed(t, "15-foreign-target-groups/of a member that leaves", open, func(w *testCluster) {
+		n := 0
+		for i, name := range w.targetGroupNames() {
+			if strings.HasPrefix(name, "k8s-blog-extra-") && w.comparison.course.epochs[3].targets[name] == nil {
+				n = i
+			}
+		}
+		w.evil(served, binding(fmt.Sprintf("targetGroupName: $TGNAME%d", n)))
+		w.drive(short)
+		w.perform(w.acts()[0])
+		w.perform(w.acts()[1])
+		w.perform(w.acts()[2]) // the deletion
+		w.drive(long)
+	})
+
+	// A binding that cannot be brought about is tried less and less often.
+	for name, spec := range map[string]string{
+		"a role that does not exist":        "targetGroupARN: $EXTERNAL, iamRoleArnToAssume: x",
+		"instances in a target group of ip": "targetGroupARN: $EXTERNAL, targetType: instance",
+		"no such target group":              "targetGroupARN: arn, targetType: ip",
+		"another account's":                 `targetGroupARN: "arn:aws:elasticloadbalancing:us-west-2:999999999999:targetgroup/other/0123456789abcdef", targetType: ip`,
+	} {
+		runs := 0
+		fixedWith(t, "16-failing-bindings-back-off/"+name, open, harness.Options{Ran: func(what string, _ error) {
+			if what == "binding evil/b" {
+				runs++
+			}
+		}}, func(w *testCluster) {
+			w.evil(served)
+			w.Emulator.Calls().Reset()
+			w.evil(binding(spec))
+			w.drive(long)
+			w.check(runs <= 100, "%d runs in ten minutes", runs)
+			w.check(w.Emulator.Calls().Total() <= 100, "%d calls in ten minutes: %v", w.Emulator.Calls().Total(), w.Emulator.Calls().Counts())
+		})
+	}
+
+	// A binding that cannot be looked up keeps no rules of others.
+	fixed(t, "17-rules-of-nodes-are-kept-tidy", setup{access: openClass, scenario: 2}, func(w *testCluster) {
+		w.evil(served, binding("targetGroupARN: xxx, networking: {ingress: [{from: [{ipBlock: {cidr: 0.0.0.0/0}}], ports: []}]}"))
+		w.drive(short)
+		for _, a := range w.acts() {
+			w.perform(a)
+			w.drive(long)
+		}
+		w.leave()
+		w.drive(cleanWithin)
+		w.checkLeft(w.comparison.course, false)
+	})
+
+	// A class of another controller accepts no settings either.
+	for _, isolated := range []bool{false, true} {
+		for field, value := range map[string]string{
+			"listeners":              "[{protocol: HTTPS, port: 443, listenerAttributes: [{key: routing.http.response.server.enabled, value: 'true'}]}]",
+			"prefixListsIDs":         "[$PREFIXLIST]",
+			"inboundCIDRs":           "[0.0.0.0/0, 192.0.2.0/24]",
+			"sslRedirectPort":        "'443'",
+			"scheme":                 "internet-facing",
+			"wafv2AclName":           "none",
+			"sslPolicy":              "ELBSecurityPolicy-TLS13-1-3-2021-06",
+			"loadBalancerAttributes": "[{key: idle_timeout.timeout_seconds, value: '7'}, {key: access_logs.s3.enabled, value: 'true'}, {key: access_logs.s3.bucket, value: evil}]",
+			"ipAddressType":          "dualstack",
+			"tags":                   "[{key: Owner, value: evil}]",
+			"subnets":                "{ids: [$SUBNET0, $SUBNET1]}",
+			"loadBalancerName":       "evil",
+		} {
+			s := setup{access: classOwner, isolated: isolated}
+			fixed(t, fmt.Sprintf("18-another-class-takes-no-settings/%s, isolated %t", field, isolated), s, func(w *testCluster) {
+				w.evil(served)
+				for _, group := range []string{"open", "vault"} {
+					w.evil(fmt.Sprintf(`
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: IngressClassParams
+metadata: {name: evil}
+spec: {group: {name: %s}, %s: %s}
+`, group, field, value))
+					w.evil(attacker{class: attackerClass, host: "evil.example.com", pairs: []string{"target-type", "ip", "group.order", "-1000", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
+					w.drive(long)
+				}
+			})
+		}
+	}
+
+	// What cannot be read closes nothing that is open.
+	for _, isolated := range []bool{false, true} {
+		fixed(t, fmt.Sprintf("19-unreadable-settings-change-nothing/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *testCluster) {
+			w.evil(served)
+			for _, group := range []string{"open", "vault"} {
+				for _, key := range slices.Sorted(maps.Keys(choices)) {
+					if strings.Contains(key, "<") || strings.HasPrefix(key, "group.") || key == "target-type" {
+						continue
+					}
+					w.evil(attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", group, "group.order", "-1000", "target-type", "ip", key, choices[key].bad[0]}}.docs())
+					w.drive(0)
+				}
+				w.drive(long)
+			}
+		})
+	}
+
+	// An IngressGroup whose only member is not accepted any more has nothing to plan for.
+	fixed(t, "20-a-group-without-accepted-members", open, func(w *testCluster) {
+		w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "own", "target-type", "ip"}}.docs())
+		w.drive(short)
+		w.evil(attacker{class: "pinned", host: "evil.example.com", pairs: []string{"group.name", "open", "target-type", "ip"}}.docs())
+		w.drive(0)
+		w.evil(attacker{name: "second", class: "alb", finalizers: finalizerOf("own"), pairs: []string{"kubernetes.io/ingress.class", "pinned"}}.docs())
+		w.drive(long)
+	})
+
+	// An Ingress whose group.order cannot be read has no position among the others, not even for its
+	// 503s.
+	for _, isolated := range []bool{false, true} {
+		fixed(t, fmt.Sprintf("21-an-unreadable-order-is-no-place/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *testCluster) {
+			w.evil(served)
+			for _, order := range []string{"$(reboot)", "1001", "-1000.5"} {
+				for _, group := range []string{"open", "vault"} {
+					w.attack(move{gone: cluster.Ref{Kind: cluster.KindIngress, Namespace: attackerNamespace, Name: "x"}})
+					w.drive(short)
+					w.evil(attacker{class: "alb", pairs: []string{"group.name", group, "group.order", order, "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
+					w.drive(short)
+				}
+			}
+		})
+	}
+
+	// A rule that is deleted does not wait for the targets of the attacker's that comes instead.
+	for _, isolated := range []bool{false, true} {
+		for path, order := range map[string]string{"/": "-1000", "/evil": "1000"} {
+			if !isolated && order == "-1000" {
+				continue // would come first
+			}
+			fixed(t, fmt.Sprintf("22-a-deletion-waits-for-no-other/path %s, isolated %t", path, isolated), setup{access: openClass, scenario: 9, isolated: isolated}, func(w *testCluster) {
+				w.sick = func(string) bool { return true }
+				w.evil(served, attacker{class: "alb", host: "extra.example.com", path: path, pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
+				w.drive(short)
+				for _, a := range w.acts() {
+					w.perform(a)
+					w.drive(long)
+				}
+			})
+		}
+	}
+
+	// A held rule that comes first answers with 503, which those whose rules are behind it must hear.
+	fixed(t, "23-who-is-behind-a-held-rule-is-warned", open, func(w *testCluster) {
+		w.evil(served, attacker{class: "alb", host: "*.example.com", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip",
+			"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT", "load-balancer-attributes", "true false"}}.docs())
+		w.drive(long)
+		got := w.ask(w.lbs["open"], 443, "shop.example.com", "/")
+		w.check(got.text == heldAnswer, "the host of pay/shop is answered with %q", got.text)
+		w.check(w.log.reported("Ingress pay/shop", "gets no requests", "evil/x"), "pay/shop is not warned: %v", w.log.about("Ingress pay/shop"))
+	})
+
+	// Nor does it stay for a rule that gets no priority because AWS refuses to move rules.
+	fixed(t, "24-a-deletion-waits-for-no-rule-without-a-place", setup{access: openClass, scenario: 9}, func(w *testCluster) {
+		w.deny("SetRulePriorities")
+		w.evil(served, attacker{class: "alb", path: "/evil", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
+		w.drive(short)
+		w.perform(later(w.acts()[0], long)) // a new rule before others gets no priority either
+		w.perform(w.acts()[1])
+		w.drive(long)
+	})
+
+	// A redirect that AWS rejects removes no rule behind it, which it would cover if it were created.
+	fixed(t, "29-a-refused-redirect-covers-nothing", open, func(w *testCluster) {
+		w.evil(served, `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: x
+  namespace: evil
+  annotations:
+    alb.ingress.kubernetes.io/group.name: open
+    alb.ingress.kubernetes.io/group.order: "-1000"
+    alb.ingress.kubernetes.io/listen-ports: '[{"HTTP":80},{"HTTPS":443}]'
+    alb.ingress.kubernetes.io/certificate-arn: $CERT
+    alb.ingress.kubernetes.io/actions.act: '{"type":"redirect","redirectConfig":{"port":"99999","statusCode":"HTTP_301"}}'
+spec:
+  ingressClassName: alb
+  rules:
+  - {host: blog.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: act, port: {name: use-annotation}}}}]}}
+  - {host: extra.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: act, port: {name: use-annotation}}}}]}}
+`)
+		w.drive(long)
+	})
+
+	// A target group that is detached, and not deleted yet, gets attached to no load balancer of another
+	// namespace.
+	for _, by := range []string{"ARN", "Name"} {
+		fixed(t, "30-detached-target-groups/by "+by, setup{access: openClass, scenario: 3}, func(w *testCluster) {
+			for i := range w.targetGroupNames() {
+				w.evil(served, attacker{name: fmt.Sprintf("x%d", i), class: "alb", host: "evil.example.com", service: "act",
+					pairs: []string{"actions.act", fmt.Sprintf(`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroup%s":"$TG%s%d"}]}}`, by, strings.ToUpper(by), i)}}.docs())
+			}
+			w.perform(w.acts()[0])
+			w.drive(long)
+			w.check(w.log.reported("Ingress evil/x0", "another namespace"), "the attacker is not informed: %v", w.log.about("Ingress evil/x0"))
+		})
+	}
+
+	// What cannot be read for a moment, while it is decided who takes what members share, decides nothing:
+	// not either when it can be read before the run is over.
+	for _, count := range []int{1, 4} {
+		fixed(t, fmt.Sprintf("31-unread-for-a-moment/%d", count), open, func(w *testCluster) {
+			x := attacker{class: "alb", host: "evil.example.com", service: "act", pairs: []string{"group.name", "open", "group.order", "-1000", "wafv2-acl-name", "none",
+				"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT", "actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"200"}}`}}
+			docs := x.docs()
+			for n := range 40 { // longer than until a read is tried again
+				docs += fmt.Sprintf("  - {host: evil.example.com, http: {paths: [{path: /%d, pathType: Exact, backend: {service: {name: act, port: {name: use-annotation}}}}]}}\n", n)
+			}
+			docs += "  - {host: evil.example.com, http: {paths: [{path: /\u2603, pathType: Exact, backend: {service: {name: act, port: {name: use-annotation}}}}]}}\n" // rejected, so that the plan is made again
+			w.Emulator.Faults().Add(fault.Rule{Operation: "GetWebACLForResource", Count: count, Action: fault.Action{Throttle: true}})
+			w.evil(docs)
+			w.drive(long)
+		})
+	}
+
+	// While an Ingress that is served has a class without parameters, others still set what is not live yet.
+	fixed(t, "32-new-tags-beside-a-class-without-parameters", setup{access: classOwner, scenario: 1}, func(w *testCluster) {
+		w.evil(served, attacker{class: "evil", host: "evil.example.com", pairs: []string{"group.name", "vault", "group.order", "1000", "target-type", "ip",
+			"scheme", "internal", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
+		w.drive(short)
+		w.perform(w.acts()[0])
+		w.evil(`
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: evil}
+spec: {controller: ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: none}}
+`)
+		w.drive(short)
+		w.perform(w.acts()[1]) // it adds a tag
+		w.perform(w.acts()[2])
+		w.drive(long)
+	})
+}

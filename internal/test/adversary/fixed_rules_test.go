@@ -1,0 +1,202 @@
+package adversary
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// failingService has targets that never get healthy.
+const failingService = `
+apiVersion: v1
+kind: Service
+metadata: {name: ill, namespace: evil}
+spec: {type: ClusterIP, selector: {app: ill}, ports: [{port: 80, targetPort: 8080}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: ill-0, namespace: evil, labels: {app: ill}}
+spec: {nodeName: node-1, containers: [{name: c, ports: [{containerPort: 8080}]}]}
+status: {podIP: 10.0.149.1, podIPs: [{ip: 10.0.149.1}], phase: Running, conditions: [{type: Ready, status: "True"}, {type: ContainersReady, status: "True"}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: ill-1, namespace: evil, labels: {kubernetes.io/service-name: ill}}
+addressType: IPv4
+ports: [{name: "", port: 8080, protocol: TCP}]
+endpoints: [{addresses: [10.0.149.1], conditions: {ready: true}, nodeName: node-1, targetRef: {kind: Pod, namespace: evil, name: ill-0}}]
+`
+
+func TestFixedRules(t *testing.T) {
+	t.Parallel()
+	open := setup{access: openClass}
+
+	// If AWS rejects a rule, only that rule is held.
+	for name, a := range map[string]attacker{
+		"same host and path": {class: "alb", host: "shop.example.com", service: "act"},
+		"what comes later":   {class: "alb", host: "shop.example.com", path: "/new", service: "act"},
+		"another's":          {class: "alb", host: "blog.example.com", service: "act"},
+		"before the others":  {class: "alb", host: "evil.example.com", service: "act"},
+	} {
+		order := "1000"
+		if name == "before the others" {
+			order = "-1000"
+		}
+		a.pairs = []string{"group.name", "open", "group.order", order, "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`,
+			"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"999"}}`}
+		s := open
+		if name == "same host and path" {
+			s.scenario = 5
+		}
+		fixed(t, "02-refused-rule-is-held-alone/"+name, s, func(w *testCluster) {
+			w.evil(a.docs())
+			w.drive(long)
+			for _, a := range w.acts() {
+				w.perform(a)
+				w.drive(long)
+			}
+			w.check(w.log.reported("Ingress evil/x", "999"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
+		})
+	}
+
+	for _, first := range []string{"victim", "attacker", "both"} {
+		fixed(t, "02-refused-rule-is-held-alone/new, first "+first, open, func(w *testCluster) {
+			good := honest{"pay", "plain", "alb", []string{"group.name", "plain", "target-type", "ip", "scheme", "internal", "group.order", "-1000"}, []route{{"plain.example.com", "/", "web"}}}.docs()
+			bad := attacker{class: "alb", host: "plain.example.com", service: "act", pairs: []string{"group.name", "plain", "group.order", "1000", "scheme", "internal",
+				"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"999"}}`}}.docs()
+			if first == "attacker" {
+				w.evil(bad)
+				w.drive(long)
+			}
+			w.apply(good)
+			if first == "victim" {
+				w.drive(long)
+			}
+			w.evil(bad)
+			w.drive(long)
+			got := w.ask(w.arnOf("pay/plain"), 80, "plain.example.com", "/")
+			w.check(got.text == "forward to pay/web", "the victim's host is answered with %q", got.text)
+			w.check(w.log.reported("Ingress evil/x", "999"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
+		})
+	}
+
+	// No member waits for another member's health.
+	for name, service := range map[string]string{"not healthy": "ill", "no targets": "none"} {
+		fixed(t, "03-no-member-waits-for-anothers-health/"+name, setup{access: openClass, scenario: 6}, func(w *testCluster) {
+			w.sick = func(target string) bool { return target == "10.0.149.1" }
+			w.evil(failingService, strings.ReplaceAll(strings.Split(failingService, "---")[0], "ill", "none"),
+				attacker{class: "alb", service: service, pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())
+			w.drive(long)
+			for _, a := range w.acts() { // a path comes, a path goes, a member goes, a Service with its pods goes
+				w.Emulator.Calls().Reset()
+				w.perform(a)
+				w.drive(long)
+				if n := w.Emulator.Calls().Count("DescribeTargetHealth"); n > 60 {
+					w.rec.Errorf("%d calls of DescribeTargetHealth in ten minutes after the %s", n, a.name)
+				}
+			}
+		})
+	}
+
+	// At the quota of target groups a change is made in place.
+	fixed(t, "06-change-at-the-quota-of-target-groups", open, func(w *testCluster) {
+		w.quota("target-groups-per-application-load-balancer", 1)
+		w.absolve()
+		h := ingresses()["pay/solo"]
+		h.pairs = slices.Clone(h.pairs)
+		h.pairs[slices.Index(h.pairs, "instance")] = "ip"
+		w.apply(h.docs())
+		w.Emulator.Calls().Reset()
+		served := false
+		for range 30 {
+			w.drive(short)
+			p, unlock := w.partition()
+			for _, g := range p.ELB.TargetGroups {
+				served = served || g.LoadBalancer == w.lbs["solo"] && string(g.Type) == "ip" && slices.Equal(targetsOf(g), []string{"10.0.164.11:8080"})
+			}
+			unlock()
+		}
+		w.check(served, "the new target type does not take effect: %v", w.log.about("Ingress pay/solo"))
+		w.check(w.failing("ModifyRule")+w.failing("CreateRule") <= 20, "%d rejected calls in half an hour", w.failing("ModifyRule")+w.failing("CreateRule"))
+	})
+
+	// A member with more listeners and rules than the quotas allow is held before they are formed.
+	for name, many := range map[string]struct {
+		group string
+		ports int
+	}{"in a group": {"open", 1000}, "alone": {"", 1000}, "few ports in an IngressGroup": {"open", 90}, "few ports alone": {"", 90}} {
+		fixed(t, "14-ports-times-paths/"+name, open, func(w *testCluster) {
+			doc := manyPorts(many.ports, 400, many.group)
+			if many.group == "" {
+				doc = strings.Replace(doc, "    alb.ingress.kubernetes.io/group.name: ''\n", "", 1)
+			}
+			w.attack(move{write: served})
+			loaded, err := cluster.LoadYAML([]byte(doc))
+			if err != nil {
+				w.rec.Fatal(err)
+			}
+			// First without a plan, which would take days.
+			other, err := cluster.NewMemory(time.Now)
+			if err != nil {
+				w.rec.Fatal(err)
+			}
+			classes, err := cluster.LoadYAML([]byte(w.fill.Replace(clusterDocs(w.access))))
+			if err != nil {
+				w.rec.Fatal(err)
+			}
+			if err := other.Put(slices.Concat(classes.Objects, loaded.Objects)...); err != nil {
+				w.rec.Fatal(err)
+			}
+			id := model.StackID{Kind: model.Ingress, Name: many.group}
+			if many.group == "" {
+				id = model.StackID{Kind: model.Ingress, Namespace: "evil", Name: "x"}
+			}
+			stack, _ := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"}).Translate(cluster.NewView(other), id, nil)
+			formed := 0
+			if stack.LoadBalancer != nil {
+				for _, l := range stack.LoadBalancer.Listeners {
+					formed += 1 + len(l.Rules)
+				}
+			}
+			if formed > 1000 {
+				w.rec.Fatalf("%d listeners and rules are formed of an Ingress of %d bytes", formed, len(doc))
+			}
+			for _, o := range loaded.Objects {
+				w.put(o, false)
+			}
+			w.drive(short)
+			w.perform(w.acts()[0])
+			w.drive(long)
+			w.check(w.log.reported("Ingress evil/x"), "the attacker is not informed")
+		})
+	}
+}
+
+// manyPorts is an Ingress whose paths are to be served on many ports.
+func manyPorts(ports, paths int, group string) string {
+	var listen, list []string
+	for i := range ports {
+		listen = append(listen, fmt.Sprintf(`{"HTTP":%d}`, 10000+i))
+	}
+	for i := range paths {
+		list = append(list, fmt.Sprintf("{path: /p%d, pathType: Exact, backend: {service: {name: app, port: {number: 80}}}}", i))
+	}
+	return fmt.Sprintf(`
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: x
+  namespace: evil
+  annotations:
+%sspec:
+  ingressClassName: alb
+  rules: [{host: evil.example.com, http: {paths: [%s]}}]
+`, annotations("group.name", group, "target-type", "ip", "listen-ports", "["+strings.Join(listen, ",")+"]"), strings.Join(list, ","))
+}

@@ -1,0 +1,65 @@
+package adversary
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
+)
+
+// evilExposed is a Service of the attacker with a network load balancer and pods.
+func evilExposed(finalizer string, pairs ...string) string {
+	var b strings.Builder
+	for i := 0; i+1 < len(pairs); i += 2 {
+		fmt.Fprintf(&b, "    %s%s: '%s'\n", serviceHead, pairs[i], pairs[i+1])
+	}
+	docs := strings.Replace(served, `metadata: {name: app, namespace: evil}
+spec: {type: NodePort,`, `metadata:
+  name: app
+  namespace: evil
+  finalizers: [`+finalizer+`]
+  annotations:
+    `+serviceHead+`aws-load-balancer-nlb-target-type: ip
+`+b.String()+`spec: {type: LoadBalancer, loadBalancerClass: `+services.DefaultClass+`,`, 1)
+	return docs
+}
+
+// Services meet in names, security groups, addresses, target groups and quotas. Who has them keeps them, and the other
+// gets a finding.
+func TestFixedServices(t *testing.T) {
+	t.Parallel()
+	const internetFacing = "aws-load-balancer-scheme"
+	for name, c := range map[string]struct {
+		docs     string
+		reported string // in an event on the attacker's Service; empty: none is needed
+		quota    string
+	}{
+		"name":            {docs: evilExposed("", "aws-load-balancer-name", "$MAILNAME"), reported: "NameTaken"},
+		"elastic address": {docs: evilExposed("", internetFacing, "internet-facing", "aws-load-balancer-subnets", "$PUBLIC", "aws-load-balancer-eip-allocations", "$EIPS"), reported: "are not available for use"},
+		"security group":  {docs: evilExposed("", "aws-load-balancer-security-groups", "$MAILSG", "aws-load-balancer-manage-backend-security-group-rules", "true")},
+		"target group by ARN": {docs: evilExposed("", "actions.TCP-80", `{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[{"targetGroupARN":"$TGARN0","weight":1}]}}`),
+			reported: "TargetGroupNotOwned"},
+		"finalizer":    {docs: evilExposed(naming.ServiceFinalizer)},
+		"private link": {docs: evilExposed("", "aws-load-balancer-security-groups", "$MAILSG", "aws-load-balancer-inbound-sg-rules-on-private-link-traffic", "off")},
+		"quota":        {docs: evilExposed(""), quota: "network-load-balancers", reported: "QuotaReached"},
+	} {
+		fixed(t, name, setup{access: shutOut, scenario: 0}, func(w *testCluster) {
+			if c.quota != "" {
+				w.quota(c.quota, 1)
+			}
+			w.evil(c.docs)
+			w.drive(long)
+			for _, a := range w.acts() {
+				w.perform(a)
+			}
+			w.drive(long)
+			events := fmt.Sprint(w.log.about("Service evil/app"))
+			w.check(c.reported == "" || strings.Contains(events, c.reported), "want %s, got %s", c.reported, events)
+			w.leave()
+			w.drive(cleanWithin)
+			w.checkLeft(w.comparison.course, false)
+		})
+	}
+}

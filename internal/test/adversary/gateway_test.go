@@ -1,0 +1,407 @@
+package adversary
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+// gatewayHistories is how many histories of attacks on Gateways are run where nothing else is asked for.
+const gatewayHistories = 16
+
+// victimGateways are a Gateway with an ALB and one with an NLB. Trusted namespaces have hostnames and ports of their own
+// on them; everybody may attach to the others, and add ListenerSets. One route reads a Service of another namespace by
+// a ReferenceGrant.
+const victimGateways = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: alb}
+spec: {controllerName: gateway.k8s.aws/alb}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: nlb}
+spec: {controllerName: gateway.k8s.aws/nlb}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: infra, labels: {trusted: "yes"}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: pay, labels: {trusted: "yes"}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: blog, labels: {trusted: "yes"}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: evil, labels: {tenant: evil}}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: LoadBalancerConfiguration
+metadata: {name: edge, namespace: infra}
+spec: {scheme: internal, tags: {Owner: platform}, loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "120"}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: edge, namespace: infra, uid: uid-infra-edge, creationTimestamp: "2000-01-01T00:00:00Z"}
+spec:
+  gatewayClassName: alb
+  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: edge}}
+  allowedListeners: {namespaces: {from: All}}
+  listeners:
+  - {name: shop, port: 80, protocol: HTTP, hostname: shop.pay.com, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
+  - {name: api, port: 80, protocol: HTTP, hostname: api.pay.com, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
+  - {name: open, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}
+  - {name: alt, port: 8080, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}
+  - {name: closed, port: 8081, protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: tcp, namespace: infra, uid: uid-infra-tcp, creationTimestamp: "2000-01-01T00:00:00Z"}
+spec:
+  gatewayClassName: nlb
+  allowedListeners: {namespaces: {from: All}}
+  listeners:
+  - {name: db, port: 9000, protocol: TCP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
+  - {name: open, port: 9001, protocol: TCP, allowedRoutes: {namespaces: {from: All}}}
+  - {name: secure, port: 9443, protocol: TLS, hostname: shop.pay.com, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
+  - {name: theirs, port: 9443, protocol: TLS, hostname: evil.com, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {tenant: evil}}}}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: shop, namespace: pay, creationTimestamp: "2000-01-01T00:00:00Z"}
+spec:
+  parentRefs: [{name: edge, namespace: infra}]
+  hostnames: [shop.pay.com]
+  rules:
+  - {matches: [{path: {type: PathPrefix, value: /}}], backendRefs: [{name: web, port: 80}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: api, namespace: pay, creationTimestamp: "2000-01-01T00:00:00Z"}
+spec:
+  parentRefs: [{name: edge, namespace: infra, sectionName: api}]
+  rules:
+  - {matches: [{path: {type: PathPrefix, value: /}}], backendRefs: [{name: blog, namespace: blog, port: 80}]}
+---
+apiVersion: gateway.networking.k8s.io/v1beta1
+kind: ReferenceGrant
+metadata: {name: pay, namespace: blog}
+spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: pay}], to: [{group: "", kind: Service}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {name: db, namespace: pay, creationTimestamp: "2000-01-01T00:00:00Z"}
+spec:
+  parentRefs: [{name: tcp, namespace: infra, sectionName: db}]
+  rules: [{backendRefs: [{name: web, port: 80}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TLSRoute
+metadata: {name: secure, namespace: pay, creationTimestamp: "2000-01-01T00:00:00Z"}
+spec:
+  parentRefs: [{name: tcp, namespace: infra, sectionName: secure}]
+  rules: [{backendRefs: [{name: web, port: 80}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: closed, namespace: pay, creationTimestamp: "2000-01-01T00:00:00Z"}
+spec:
+  parentRefs: [{name: edge, namespace: infra, sectionName: closed}]
+  hostnames: [closed.pay.com]
+  rules: [{backendRefs: [{name: web, port: 80}]}]
+---
+`
+
+// gatewayWorld is the victims' Gateways with the one who attacks them.
+type gatewayWorld struct {
+	*harness.Harness
+	*rand.Rand
+	rec   *recorder
+	lbs   []string          // ARNs of the victims' load balancers
+	facts map[string]string // what must not change
+	moves []string
+	runs  int
+	lent  bool // blog permits routes of the attacker to use its Service
+	given bool // a host of the open listener belongs to one for trusted namespaces
+}
+
+// TestGatewayHistories runs random histories of a tenant who may write everything in its namespace: routes, ListenerSets,
+// ReferenceGrants, Gateways and configurations. Requests to the victims' hosts are answered as without it, and so are
+// changes of the victims; what it made leaves with it.
+func TestGatewayHistories(t *testing.T) {
+	t.Parallel()
+	first, n := seedsOf(gatewayHistories)
+	for seed := first; seed < first+n; seed++ {
+		if w := playGateways(t, seed); w.rec.Failed() {
+			t.Fatalf("FULCRUM_ADVERSARY_SEED=%d:\n%s\n\n%s", seed, strings.Join(w.rec.failures, "\n"), strings.Join(w.moves, "\n"))
+		}
+	}
+}
+
+// seedsOf are the first seed and the number of histories to play: all of them, as many as FULCRUM_ADVERSARY says from
+// FULCRUM_ADVERSARY_FROM on, or the one of FULCRUM_ADVERSARY_SEED.
+func seedsOf(all uint64) (first, n uint64) {
+	if seed, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_SEED"), 10, 64); err == nil {
+		return seed, 1
+	}
+	if given, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY"), 10, 64); err == nil {
+		from, _ := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_FROM"), 10, 64)
+		return from, given
+	}
+	return 0, all
+}
+
+// stopped ends a history whose recorder has stopped it. It is to be deferred.
+func stopped() {
+	switch p := recover().(type) {
+	case nil, stop:
+	default:
+		panic(p)
+	}
+}
+
+func playGateways(t *testing.T, seed uint64) *gatewayWorld {
+	t.Helper()
+	return inGatewayWorld(t, seed, func(w *gatewayWorld) {
+		for range 25 {
+			w.step()
+			w.Settle(time.Duration(1+w.IntN(90)) * time.Second)
+			w.check("")
+			if w.rec.Failed() {
+				return
+			}
+		}
+		w.Settle(5 * time.Minute)
+		// A change of a victim takes effect within a bound, whatever the attacker has there.
+		w.moves = append(w.moves, "the victim moves shop to its other Service")
+		w.Apply(strings.Replace(victimShop(), "{name: web, port: 80}", "{name: blog, namespace: blog, port: 80}", 1))
+		w.Settle(2 * time.Minute)
+		w.expectShop("forward to blog/blog")
+		w.check("after the victim's change: ")
+		w.Apply(victimShop())
+		w.Settle(10 * time.Minute)
+		w.leave()
+	})
+}
+
+// inGatewayWorld runs what happens to the victims.
+func inGatewayWorld(t *testing.T, seed uint64, run func(w *gatewayWorld)) *gatewayWorld {
+	t.Helper()
+	w := &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 9))}
+	synctest.Test(t, func(t *testing.T) {
+		w.rec = &recorder{TB: t}
+		defer stopped()
+		w.Harness = harness.New(w.rec, harness.Options{
+			Gateway: func(o *gateways.Options) { o.DefaultTargetType, o.MaxRules = model.IPTargets, 40 },
+			Ran: func(what string, err error) {
+				if w.runs++; w.runs > 20000 {
+					w.rec.Fatalf("too many runs, the last one of %s", what)
+				}
+				if err != nil && strings.Contains(err.Error(), "panic") {
+					w.rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
+				}
+			},
+		})
+		for _, o := range workloads() {
+			w.Apply(o.docs())
+		}
+		w.Apply(victimGateways)
+		w.Settle(10 * time.Minute)
+		w.lend()
+		w.begin()
+		run(w)
+	})
+	return w
+}
+
+// expectShop is what requests to the victims' shop get from now on.
+func (w *gatewayWorld) expectShop(answer string) {
+	w.facts["shop.pay.com/"], w.facts["shop.pay.com/x/y"] = answer, answer
+}
+
+// victimShop is the victims' first route.
+func victimShop() string {
+	for doc := range strings.SplitSeq(victimGateways, "---\n") {
+		if strings.Contains(doc, "name: shop, namespace: pay") {
+			return doc
+		}
+	}
+	panic("no route shop")
+}
+
+// begin notes what must not change.
+func (w *gatewayWorld) begin() {
+	p, unlock := w.partition()
+	for arn := range p.ELB.LoadBalancers {
+		w.lbs = append(w.lbs, arn)
+	}
+	unlock()
+	if len(w.lbs) != 2 {
+		w.rec.Fatalf("the victims have %d load balancers", len(w.lbs))
+	}
+	w.facts = w.look()
+	for key, want := range map[string]string{"shop.pay.com/": "forward to pay/web", "shop.pay.com/x/y": "forward to pay/web", "api.pay.com/": "forward to blog/blog", "db": "pay/web", "secure": "pay/web", "closed.pay.com/": "forward to pay/web"} {
+		if w.facts[key] != want {
+			w.rec.Fatalf("at the beginning %s is %q", key, w.facts[key])
+		}
+	}
+}
+
+func (w *gatewayWorld) partition() (*emulated.Partition, func()) {
+	s := w.Emulator.Store()
+	s.Lock()
+	return s.Partition(harness.Account, harness.Region), s.Unlock
+}
+
+// look is what clients of the victims and the victims themselves see.
+func (w *gatewayWorld) look() map[string]string {
+	out := map[string]string{}
+	p, unlock := w.partition()
+	for _, arn := range w.lbs {
+		lb := p.ELB.LoadBalancers[arn]
+		if lb == nil {
+			out[arn] = "gone"
+			continue
+		}
+		out["settings of "+lb.Name] = fmt.Sprint(lb.Type, lb.Scheme, lb.SecurityGroups, lb.Zones, lb.Attributes, lb.Tags)
+	}
+	for _, l := range p.ELB.Listeners {
+		if name := map[int32]string{9000: "db", 9443: "secure"}[l.Port]; name != "" && slices.Contains(w.lbs, l.LoadBalancer) && strings.Contains(l.LoadBalancer, "/net/") {
+			out["protocol of "+name] = string(l.Protocol)
+			for _, r := range p.ELB.Rules {
+				if r.Listener == l.ARN && r.IsDefault() {
+					a := &awsReading{w: w.asCluster(), p: p}
+					if rules := a.rules(func(arn string) bool { return arn == l.LoadBalancer })[endpoint{l.LoadBalancer, l.Port}]; len(rules) == 1 {
+						out[name] = strings.TrimPrefix(a.textOf(rules[0].then), "forward to ")
+					}
+				}
+			}
+		}
+	}
+	unlock()
+	for _, arn := range w.lbs {
+		if !strings.Contains(arn, "/app/") {
+			continue
+		}
+		for _, r := range []string{"shop.pay.com/", "shop.pay.com/x/y", "api.pay.com/", "api.pay.com/login"} {
+			host, path, _ := strings.Cut(r, "/")
+			out[r] = w.asCluster().ask(arn, 80, host, "/"+path).text
+		}
+		for _, host := range []string{"closed.pay.com", "none.pay.com"} {
+			out[host+"/"] = w.asCluster().ask(arn, 8081, host, "/").text
+		}
+	}
+	v := cluster.NewView(w.Store)
+	for _, name := range []string{"edge", "tcp"} {
+		gw, _ := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, "infra", name)
+		for _, c := range gw.Status.Conditions {
+			if c.Type == "Programmed" || c.Status == metav1.ConditionFalse {
+				out["Gateway "+name+" "+c.Type] = fmt.Sprint(c.Status, c.Message)
+			}
+		}
+		for _, l := range gw.Status.Listeners {
+			for _, c := range l.Conditions {
+				if c.Type != "ResolvedRefs" && l.Name != "open" && l.Name != "alt" && l.Name != "theirs" && l.Name != "new" {
+					out[fmt.Sprintf("listener %s of %s: %s", l.Name, name, c.Type)] = string(c.Status)
+				}
+			}
+		}
+	}
+	for kind, names := range map[cluster.Kind][]string{cluster.KindHTTPRoute: {"shop", "api", "closed"}, cluster.KindTCPRoute: {"db"}, cluster.KindTLSRoute: {"secure"}} {
+		for _, name := range names {
+			obj, err := w.Store.Get(cluster.Ref{Kind: kind, Namespace: "pay", Name: name})
+			if err != nil {
+				w.rec.Fatal(err)
+			}
+			_, parents := cluster.RouteParents(obj)
+			for _, p := range parents {
+				for _, c := range p.Conditions {
+					out[fmt.Sprintf("route %s %s", name, c.Type)] += fmt.Sprint(c.Status)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (w *gatewayWorld) asCluster() *testCluster { return &testCluster{Harness: w.Harness, rec: w.rec} }
+
+// check compares what is seen with what must not change.
+func (w *gatewayWorld) check(when string) {
+	got := w.look()
+	for key, want := range w.facts {
+		if got[key] != want {
+			w.rec.Errorf("%s%s: %q, want %q", when, key, got[key], want)
+		}
+	}
+	for key, have := range got {
+		if _, ok := w.facts[key]; !ok {
+			w.rec.Errorf("%s%s: %q is new", when, key, have)
+		}
+	}
+	w.checkRights(when)
+	w.checkHost(when)
+}
+
+// leave deletes all that the attacker has: nothing of it stays, in AWS or in what Gateways show.
+func (w *gatewayWorld) leave() {
+	w.moves = append(w.moves, "the attacker leaves")
+	w.removeAll()
+	if failed := w.Settle(2 * time.Hour); len(failed) > 0 {
+		w.rec.Errorf("after the attacker has left: %v", failed)
+	}
+	w.expectShop("forward to pay/web")
+	w.check("after the attacker has left: ")
+	p, unlock := w.partition()
+	defer unlock()
+	for arn, lb := range p.ELB.LoadBalancers {
+		if !slices.Contains(w.lbs, arn) {
+			w.rec.Errorf("load balancer %s stays", lb.Name)
+		}
+	}
+	for _, g := range p.ELB.TargetGroups {
+		if strings.Contains(fmt.Sprint(g.Tags), "evil") {
+			w.rec.Errorf("target group %s stays: %v", g.Name, g.Tags)
+		}
+	}
+	for _, kind := range append(slices.Clone(cluster.RouteKinds), cluster.KindGateway, cluster.KindListenerSet) {
+		for _, o := range w.Store.All(kind) {
+			if o.GetNamespace() == attackerNamespace {
+				w.rec.Errorf("%s stays with finalizers %v", finding.Ref{Kind: string(kind), Namespace: o.GetNamespace(), Name: o.GetName()}, o.GetFinalizers())
+			}
+		}
+	}
+}
+
+// removeAll deletes all objects of the attacker.
+func (w *gatewayWorld) removeAll() {
+	for _, typ := range cluster.Types() {
+		for _, o := range w.Store.All(typ.Kind) {
+			if o.GetNamespace() == attackerNamespace {
+				if err := w.Store.Delete(cluster.RefOf(o)); err != nil {
+					w.rec.Fatal(err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,403 @@
+package adversary
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// history is one run: moves of the attacker, with the acts of the victims between them.
+type history struct {
+	setup
+	seed  uint64
+	moves []move
+	// acts is the number of moves before each act of the scenario.
+	acts []int
+	sick bool // the attacker's pods do not get healthy
+	// denied is a read that AWS denies to the controller as long as the attacker is there; "": none.
+	denied string
+	// undoes reports that the attacker undoes what the controller writes to its objects.
+	undoes bool
+}
+
+// historyOf makes the history of a seed.
+func historyOf(seed uint64) history {
+	r := rand.New(rand.NewPCG(seed, 7))
+	h := history{seed: seed, setup: setup{access: access(seed % 3), scenario: int(seed/3) % randomScenarios}}
+	h.isolated = seed/12%2 == 1
+	h.undoes = rand.New(rand.NewPCG(seed, 11)).IntN(8) == 0 // a choice that leaves the others as they were
+	h.sick = r.IntN(4) == 0
+	if r.IntN(8) == 0 {
+		h.denied = optionalReads[r.IntN(len(optionalReads))]
+	}
+	g := &grammar{Rand: r, access: h.access, rows: settings.Rows()}
+	n := 4 + r.IntN(12)
+	for range scenarios()[h.scenario] {
+		h.acts = append(h.acts, r.IntN(n+1))
+	}
+	slices.Sort(h.acts)
+	for len(h.moves) < n {
+		done := 0
+		for i, at := range h.acts {
+			// A little later the address that the rollout has freed is given to another pod.
+			if at <= len(h.moves) && strings.HasPrefix(scenarios()[h.scenario][i].name, "rollout") {
+				done++
+			}
+		}
+		g.recycled = done > 0 && len(h.moves) > 0 && g.recycled || done > 0 && waited(h, rolloutWithin)
+		h.moves = append(h.moves, g.move())
+	}
+	if r.IntN(10) < 8 { // mostly with something that serves
+		first := g.workload()
+		h.moves[0] = first
+	}
+	return h
+}
+
+// waited reports whether so much time lies between the rollout and the next move.
+func waited(h history, d time.Duration) bool {
+	var sum time.Duration
+	for i, at := range h.acts {
+		if !strings.HasPrefix(scenarios()[h.scenario][i].name, "rollout") {
+			continue
+		}
+		for _, m := range h.moves[min(at, len(h.moves)):] {
+			sum += m.wait
+		}
+	}
+	return sum >= d
+}
+
+// workload is a Service of the attacker that works.
+func (g *grammar) workload() move {
+	docs := strings.NewReplacer("name: app-0", "name: p0", "name: app-1", "name: s0-1", "name: app", "name: s0", "app: app", "app: s0", "service-name: app", "service-name: s0").Replace(served)
+	return move{write: docs}
+}
+
+func (h history) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d: %v, pods of the attacker healthy: %t, denied: %q, undoes writes: %t\n", h.seed, h.setup, !h.sick, h.denied, h.undoes)
+	h.each(func(m move) { fmt.Fprintf(&b, "--- the attacker: %v\n", m) }, func(a act) { fmt.Fprintf(&b, "--- %s\n", a.name) })
+	return b.String()
+}
+
+// each goes through moves and acts in their order.
+func (h history) each(attack func(move), perform func(act)) {
+	all := scenarios()[h.scenario]
+	next := 0
+	for i, m := range h.moves {
+		for ; next < len(h.acts) && h.acts[next] <= i; next++ {
+			perform(all[next])
+		}
+		attack(m)
+	}
+	for ; next < len(h.acts); next++ {
+		perform(all[next])
+	}
+}
+
+// without leaves some moves out.
+func (h history) without(from, to int) history {
+	out := h
+	out.moves = slices.Delete(slices.Clone(h.moves), from, to)
+	out.acts = slices.Clone(h.acts)
+	for i, at := range out.acts {
+		if at > from {
+			out.acts[i] = max(from, at-(to-from))
+		}
+	}
+	return out
+}
+
+// quiet is a time without edits, to count what the controller does then.
+const quiet = 20 * time.Minute
+
+// play runs a history and returns what was wrong.
+func play(t *testing.T, h history) []string {
+	t.Helper()
+	c := undisturbed(t, h.setup)
+	u := &undoing{writes: map[cluster.Ref][]time.Time{}}
+	return inWorld(t, h.setup, harness.Options{API: func(api kube.API) kube.API { u.API = api; return u }}, func(w *testCluster) {
+		if h.undoes {
+			u.from(w.Store)
+		}
+		if h.sick {
+			w.sick = func(string) bool { return true }
+		}
+		w.expect(c)
+		if h.denied != "" {
+			w.deny(h.denied)
+		}
+		stripped := h.undoes
+		h.each(func(m move) {
+			if w.wrong() {
+				return
+			}
+			stripped = stripped || m.strip
+			w.attack(m)
+			w.drive(m.wait)
+		}, func(a act) {
+			if w.wrong() {
+				return
+			}
+			w.perform(a)
+			w.drive(0)
+		})
+		for _, step := range []func(){
+			func() { w.drive(changeWithin) },
+			func() { w.drive(quiet) },
+			func() { w.checkCalls(c, len(h.moves)); w.checkInFront() },
+			func() {
+				u.from(nil)
+				w.Emulator.Faults().ClearRules()
+				w.leave()
+				w.drive(cleanWithin + w.longestDraining())
+			},
+			func() { w.checkLeft(c, stripped) },
+		} {
+			if !w.wrong() {
+				step()
+			}
+		}
+		if len(u.over) > 0 {
+			w.rec.Errorf("%s is written more than ten times in a minute", u.over[0])
+		}
+		w.rec.failures = append(w.rec.failures, w.comparison.verdict...)
+		w.rec.failures = append(w.rec.failures, w.log.checkTexts()...)
+	})
+}
+
+// The attacker may cause so many calls to AWS: for each of its moves, and for each hour after them.
+const (
+	callsPerMove, callsPerHour     = 80, 600
+	refusedPerMove, refusedPerHour = 20, 60
+)
+
+// checkCalls compares the calls with those of a run without the attacker.
+func (w *testCluster) checkCalls(c course, moves int) {
+	hours := time.Since(w.comparison.begun()).Hours()
+	total, refused := w.Emulator.Calls().Total()-c.calls, 0
+	by := map[string]int{}
+	for _, e := range w.Emulator.Calls().Entries() {
+		if e.Code != "" {
+			refused++
+			by[e.Operation+" "+e.Code]++
+		}
+	}
+	if limit := callsPerMove*(moves+1) + int(callsPerHour*hours); total > limit {
+		w.rec.Errorf("%d calls to AWS in %.1f hours and %d moves, at most %d: %v", total, hours, moves, limit, w.Emulator.Calls().Counts())
+	}
+	if limit := refusedPerMove*(moves+1) + int(refusedPerHour*hours); refused > limit {
+		w.rec.Errorf("%d calls are rejected in %.1f hours and %d moves, at most %d: %v", refused, hours, moves, limit, by)
+	}
+}
+
+// checkInFront looks for a finding where a rule of a victim cannot be reached any more, because one
+// of the attacker with the same host and path comes first, or one of an Ingress before that.
+func (w *testCluster) checkInFront() {
+	got := w.facts()
+	want := w.comparison.epochs[len(w.comparison.epochs)-1].facts
+	for r, a := range got.answers {
+		if a == want.answers[r] || want.answers[r].byDefault || r.path != "/" {
+			continue
+		}
+		if a.text == heldAnswer {
+			continue // by a rule with other conditions: of two with the same, the held one is left out
+		}
+		if w.ask(w.lbs[r.stack], r.port, r.host, "/elsewhere") != a {
+			continue // by a rule for the path "/" alone, which leaves the victim's rule the rest
+		}
+		given := w.rights.inFront(r, a, want.answers[r])
+		if !slices.ContainsFunc(given, func(ing *networkingv1.Ingress) bool { return sameRoute(ing, r) }) {
+			continue
+		}
+		// Of several that come first one may be held and omitted, so that another answers.
+		if !slices.ContainsFunc(given, func(ing *networkingv1.Ingress) bool {
+			return w.log.reported("Ingress "+r.owner, ing.Namespace+"/"+ing.Name)
+		}) {
+			w.rec.Errorf("%s is answered with %q by the rule of %s/%s, but no warning on %s names it: %v", r, a.text, given[0].Namespace, given[0].Name, r.owner, w.log.about("Ingress "+r.owner))
+		}
+	}
+}
+
+// sameRoute reports whether an Ingress has the very host and path of a request's rule, without
+// further conditions.
+func sameRoute(ing *networkingv1.Ingress, r request) bool {
+	for _, rule := range ing.Spec.Rules {
+		if rule.HTTP != nil && slices.ContainsFunc(rule.HTTP.Paths, func(p networkingv1.HTTPIngressPath) bool { return isVictimsRoute(ing, rule.Host, p, r) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// isVictimsRoute reports whether a path of an Ingress has the very conditions of the rule by which a
+// victim answers a request: its host and the path "/".
+func isVictimsRoute(ing *networkingv1.Ingress, host string, p networkingv1.HTTPIngressPath, r request) bool {
+	for key := range ing.Annotations {
+		if strings.HasPrefix(key, annotationPrefix+"conditions.") {
+			return false
+		}
+	}
+	return host == r.host && p.Path == "/" && p.PathType != nil && *p.PathType == networkingv1.PathTypePrefix
+}
+
+// leave lets the attacker delete everything. It first removes what keeps load balancers on purpose:
+// deletion protection. That of load balancers of its own it switches off in AWS, since an Ingress that
+// is not accepted changes nothing, and protection that no object sets stays.
+func (w *testCluster) leave() {
+	for _, o := range w.Store.All(cluster.KindIngress) {
+		if o.GetNamespace() != attackerNamespace || o.GetDeletionTimestamp() != nil {
+			continue
+		}
+		ing := o.(*networkingv1.Ingress).DeepCopy()
+		kept := map[string]string{annotationPrefix + "load-balancer-attributes": protection + "=false", annotationPrefix + "scheme": "internal"}
+		for _, key := range []string{"group.name", "group.order", "target-type"} {
+			if value, ok := ing.Annotations[annotationPrefix+key]; ok {
+				kept[annotationPrefix+key] = value
+			}
+		}
+		if value, ok := ing.Annotations["kubernetes.io/ingress.class"]; ok {
+			kept["kubernetes.io/ingress.class"] = value
+		}
+		ing.Annotations = kept
+		if _, err := w.Store.Update(ing, cluster.Main); err != nil {
+			w.rec.Fatal(err)
+		}
+		w.rights.remember(ing)
+	}
+	w.unguardServices()
+	if obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClassParams, Name: attackerClass}); err == nil && obj != nil {
+		params := obj.DeepCopyObject().(*elbv2.IngressClassParams)
+		params.Spec.LoadBalancerAttributes = slices.DeleteFunc(params.Spec.LoadBalancerAttributes, func(a elbv2.Attribute) bool { return a.Key == protection })
+		if _, err := w.Store.Update(params, cluster.Main); err != nil {
+			w.rec.Fatal(err)
+		}
+	}
+	w.unprotect()
+	for _, o := range w.Store.All(cluster.KindBinding) { // nor can targets be deregistered with a role that does not exist
+		if b, ok := o.DeepCopyObject().(*elbv2.TargetGroupBinding); ok && b.Namespace == attackerNamespace && b.Spec.IamRoleArnToAssume != "" {
+			b.Spec.IamRoleArnToAssume = ""
+			if _, err := w.Store.Update(b, cluster.Main); err != nil {
+				w.rec.Fatal(err)
+			}
+		}
+	}
+	w.drive(time.Minute)
+	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindBinding, cluster.KindService, cluster.KindEndpointSlice, cluster.KindEndpoints, cluster.KindPod, cluster.KindSecret} {
+		for _, o := range w.Store.All(kind) {
+			if o.GetNamespace() == attackerNamespace {
+				w.attack(move{gone: cluster.RefOf(o)})
+			}
+		}
+	}
+}
+
+const protection = "deletion_protection.enabled"
+
+// unprotect switches the deletion protection of load balancers off that are not the victims'.
+func (w *testCluster) unprotect() {
+	p, unlock := w.partition()
+	defer unlock()
+	for _, lb := range p.ELB.LoadBalancers {
+		if w.stackOfARN(lb.ARN) == "" && lb.Attributes[protection] == "true" {
+			lb.Attributes[protection] = "false"
+		}
+	}
+}
+
+// longestDraining is how long AWS drains a deregistered target of the attacker: a choice of the attacker, for
+// which the deletion of its target groups has to wait.
+func (w *testCluster) longestDraining() time.Duration {
+	p, unlock := w.partition()
+	defer unlock()
+	var out time.Duration
+	for _, g := range p.ELB.TargetGroups {
+		if strings.HasPrefix(g.Name, "k8s-evil-") {
+			if seconds, err := strconv.Atoi(g.Attributes["deregistration_delay.timeout_seconds"]); err == nil {
+				out = max(out, time.Duration(seconds)*time.Second)
+			}
+		}
+	}
+	return out
+}
+
+// checkLeft compares what is left with the end of a run without the attacker. An attacker that has
+// removed the controller's finalizers has to live with what stays of its own load balancers.
+func (w *testCluster) checkLeft(c course, stripped bool) {
+	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindBinding} {
+		for _, o := range w.Store.All(kind) {
+			if o.GetNamespace() == attackerNamespace {
+				w.rec.Errorf("%s %s is left after its deletion, with finalizers %v: %v", kind, o.GetName(), o.GetFinalizers(), w.log.about(string(kind)+" evil/"+o.GetName()))
+			}
+		}
+	}
+	theirs := func(line string) bool {
+		return stripped && (strings.Contains(line, "k8s-evil-") || strings.Contains(line, `"own"`) || strings.Contains(line, "evil/") || strings.Contains(line, "k8s-own-") || strings.Contains(line, "k8s-other-"))
+	}
+	got, want := w.comparable(w.State()), w.comparable(c.state)
+	for _, l := range slices.Sorted(maps.Keys(got)) {
+		if !want[l] && !theirs(l) {
+			w.rec.Errorf("left after the attacker has gone: %.1500s", l)
+		}
+	}
+	for _, l := range slices.Sorted(maps.Keys(want)) {
+		if !got[l] && !stripped {
+			w.rec.Errorf("missing after the attacker has gone: %.1500s", l)
+		}
+	}
+	if stripped {
+		return
+	}
+	for _, address := range attackerAddresses {
+		if held := w.holders(address); len(held) > 0 {
+			w.rec.Errorf("address %s of the attacker is a target of %v after the attacker has gone", address, held)
+		}
+	}
+}
+
+// comparable removes from the lines of a state what stays because attributes that no object sets
+// are not changed.
+func (w *testCluster) comparable(lines []string) map[string]bool {
+	out := map[string]bool{}
+	for _, l := range lines {
+		if !w.strict() {
+			l = withoutAttributes(l)
+		}
+		out[l] = true
+	}
+	return out
+}
+
+// withoutAttributes takes the attributes of load balancers and listeners out of a line of a state.
+func withoutAttributes(line string) string {
+	kind, text, _ := strings.Cut(line, " ")
+	if kind != "load-balancer" && kind != "listener" {
+		return line
+	}
+	var parts []any
+	if err := json.Unmarshal([]byte(text), &parts); err != nil {
+		return line
+	}
+	const attributes = 6 // of both kinds
+	parts[attributes] = nil
+	data, err := json.Marshal(parts)
+	if err != nil {
+		return line
+	}
+	return kind + " " + string(data)
+}

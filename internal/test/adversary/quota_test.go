@@ -1,0 +1,112 @@
+package adversary
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+)
+
+// backlogOf is an Ingress of the attacker with n rules, of which AWS takes only some.
+func backlogOf(r *rand.Rand, n int) move {
+	var paths []string
+	prefix := fmt.Sprintf("/%c", 'a'+rune(r.IntN(3)))
+	act := r.IntN(3) == 0 // then AWS shows of its rules not whose they are
+	for i := range n {
+		backend := "{name: app, port: {number: 80}}"
+		if act {
+			backend = "{name: act, port: {name: use-annotation}}"
+		}
+		paths = append(paths, fmt.Sprintf("{path: %s%d, pathType: Exact, backend: {service: %s}}", prefix, i, backend))
+	}
+	return move{write: fmt.Sprintf(`
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: x%d
+  namespace: evil
+  annotations:
+%sspec:
+  ingressClassName: alb
+  rules: [{host: evil.example.com, http: {paths: [%s]}}]
+`, r.IntN(2), annotations("group.name", "open", "group.order", []string{"-1000", "15", "1000"}[r.IntN(3)], "target-type", "ip",
+		"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"404"}}`), strings.Join(paths, ", "))}
+}
+
+// The attacker has more rules than AWS takes, changes, deletes and repeats them, while a victim edits its paths, hosts
+// and backends. Each edit is served within the time of any other, and the other victims notice nothing.
+func TestABacklogTakesNoPlaceOfAnEdit(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, 12, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 17))
+		fixed(t, fmt.Sprint("seed ", seed), setup{access: openClass}, func(w *testCluster) {
+			w.absolve()
+			h := ingresses()["pay/shop"]
+			routes := func() (out []route) {
+				for i := range 3 {
+					out = append(out, route{
+						[]string{"shop.example.com", "pay.example.com"}[r.IntN(2)], fmt.Sprintf("/%d/%d", i, r.IntN(4)), []string{"web", "api"}[r.IntN(2)],
+					})
+				}
+				return out
+			}
+			check := func(when string) {
+				t.Helper()
+				w.looking.Lock()
+				defer w.looking.Unlock()
+				for _, a := range append(h.routes, route{"blog.example.com", "/", "blog/blog"}, route{"extra.example.com", "/", "blog/extra"}) {
+					want := "forward to pay/" + a.service
+					if strings.Contains(a.service, "/") {
+						want = "forward to " + a.service
+					}
+					if got := w.ask(w.lbs["open"], 443, a.host, a.path); !strings.HasPrefix(got.text, want) {
+						w.rec.Errorf("%s: %s%s is answered with %q, want %q; events %v", when, a.host, a.path, got.text, want, w.log.about("Ingress pay/shop"))
+					}
+				}
+			}
+			h.routes = routes()
+			w.apply(h.docs())
+			w.drive(long)
+			check("before the attack")
+			w.quota("rules-per-application-load-balancer", w.rules()+r.IntN(6))
+			w.evil(served)
+			for n := range 12 {
+				switch r.IntN(4) {
+				case 0:
+					w.attack(move{gone: cluster.Ref{Kind: cluster.KindIngress, Namespace: "evil", Name: fmt.Sprint("x", r.IntN(2))}})
+				default:
+					w.attack(backlogOf(r, 5+r.IntN(30)))
+				}
+				if r.IntN(3) > 0 {
+					w.drive(long)
+				}
+				what := "the attacker's move"
+				if r.IntN(3) > 0 {
+					h.routes = routes()
+					w.apply(h.docs())
+					what = "an edit"
+				}
+				w.drive(changeWithin)
+				check(fmt.Sprintf("%d, %s", n, what))
+				if w.rec.Failed() {
+					return
+				}
+			}
+		})
+	})
+}
+
+// rules is how many rules the shared load balancer has.
+func (w *testCluster) rules() (n int) {
+	p, unlock := w.partition()
+	defer unlock()
+	for _, rule := range p.ELB.Rules {
+		if !rule.IsDefault() && p.ELB.Listeners[rule.Listener].LoadBalancer == w.lbs["open"] {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,365 @@
+package adversary
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/go-logr/logr/funcr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// secretHistories is how many histories of attacks by TLS Secrets are run where nothing else is asked for.
+const secretHistories = 4
+
+// secureVictims are a Gateway and an IngressGroup whose certificates come from TLS Secrets. One of the Gateway's is in
+// another namespace, by a ReferenceGrant. Everybody may add ListenerSets and Ingresses.
+const secureVictims = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: alb}
+spec: {controllerName: gateway.k8s.aws/alb}
+---
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: alb}
+spec: {controller: ingress.k8s.aws/alb}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: infra, labels: {trusted: "yes"}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: pay, labels: {trusted: "yes"}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: blog}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: evil}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: edge, namespace: infra, uid: uid-infra-edge, creationTimestamp: "1999-12-31T00:00:00Z"}
+spec:
+  gatewayClassName: alb
+  allowedListeners: {namespaces: {from: All}}
+  listeners:
+  - {name: shop, port: 443, protocol: HTTPS, hostname: shop.pay.com, tls: {certificateRefs: [{name: shop, namespace: pay}]}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
+  - {name: api, port: 443, protocol: HTTPS, hostname: api.pay.com, tls: {certificateRefs: [{name: api}]}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: shop, namespace: pay, creationTimestamp: "1999-12-31T00:00:00Z"}
+spec:
+  parentRefs: [{name: edge, namespace: infra}]
+  rules: [{backendRefs: [{name: web, port: 80}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1beta1
+kind: ReferenceGrant
+metadata: {name: infra, namespace: pay}
+spec: {from: [{group: gateway.networking.k8s.io, kind: Gateway, namespace: infra}], to: [{group: "", kind: Secret, name: shop}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: web
+  namespace: pay
+  creationTimestamp: "1999-12-31T00:00:00Z"
+  annotations: {alb.ingress.kubernetes.io/group.name: shared, alb.ingress.kubernetes.io/target-type: ip, alb.ingress.kubernetes.io/scheme: internal}
+spec:
+  ingressClassName: alb
+  tls: [{hosts: [www.pay.com], secretName: www}]
+  rules: [{host: www.pay.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]
+---
+`
+
+// victimNames are the hosts of the victims' certificates by the Secrets.
+var victimNames = map[string]string{"pay/shop": "shop.pay.com", "infra/api": "api.pay.com", "pay/www": "www.pay.com"}
+
+// secretWorld is those victims with the one who attacks them.
+type secretWorld struct {
+	*gatewayWorld
+	*authority
+	reported uttered
+	// pool are certificates of the attacker for the names in the keys.
+	pool map[string][]certified
+	// serving are the ARNs of the victims' certificates by the Secret, serials what these are to hold.
+	serving map[string]string
+	serials map[string]int64
+	begun   time.Time
+	// without reports that the controller runs without --import-tls-secrets; late are the serials that wait for it.
+	without bool
+	late    map[string]int64
+	// orphaned reports that the attacker did something in between: of a load balancer that is deleted without the flag the
+	// imported certificates stay in ACM, as nothing reads them then, and are reported as orphans.
+	orphaned bool
+	// after looks at what an attack must not have done; nil: nothing more.
+	after func()
+}
+
+// TestSecretHistories runs random histories of a tenant who writes TLS Secrets, names them and those of others from
+// Gateways, ListenerSets and Ingresses, and gives and withdraws ReferenceGrants. The victims' listeners, certificates
+// and renewals are as without it, imports are few, and no key is seen.
+func TestSecretHistories(t *testing.T) {
+	t.Parallel()
+	first, n := seedsOf(secretHistories)
+	for seed := first; seed < first+n; seed++ {
+		if w := playSecrets(t, seed); w.rec.Failed() {
+			t.Fatalf("FULCRUM_ADVERSARY_SEED=%d:\n%s\n\n%s", seed, strings.Join(w.rec.failures, "\n"), strings.Join(w.moves, "\n"))
+		}
+	}
+}
+
+func playSecrets(t *testing.T, seed uint64) *secretWorld {
+	t.Helper()
+	return inSecretWorld(t, seed, func(w *secretWorld) {
+		for n := range 25 {
+			w.stepSecrets()
+			w.Settle(time.Duration(1+w.IntN(90)) * time.Second)
+			if w.chance(12) {
+				w.restart()
+				w.Settle(2 * time.Minute)
+			}
+			if n%8 == 7 {
+				secret := []string{"infra/api", "pay/shop", "pay/www"}[w.IntN(3)]
+				w.moves = append(w.moves, "the victims renew "+secret)
+				w.renew(secret)
+				w.Settle(2 * time.Minute)
+			}
+			if w.checkSecrets(""); w.rec.Failed() {
+				return
+			}
+		}
+		w.leaveSecrets()
+	})
+}
+
+// inSecretWorld runs what happens to the victims.
+func inSecretWorld(t *testing.T, seed uint64, run func(w *secretWorld)) *secretWorld {
+	t.Helper()
+	w := &secretWorld{gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 11))}, pool: map[string][]certified{}, serving: map[string]string{}, serials: map[string]int64{}, late: map[string]int64{}}
+	synctest.Test(t, func(t *testing.T) {
+		w.rec = &recorder{TB: t}
+		defer stopped()
+		w.start()
+		run(w)
+	})
+	return w
+}
+
+// start makes the victims.
+func (w *secretWorld) start() {
+	w.authority = newAuthority()
+	w.Harness = harness.New(w.rec, harness.Options{
+		Gateway: func(o *gateways.Options) { o.DefaultTargetType, o.ImportCertificates = "ip", !w.without },
+		Ingress: func(o *ingress.Options) { o.ImportCertificates = !w.without },
+		Plan:    func(o *plan.Options) { o.ImportCertificates = !w.without },
+		Cloud:   func(c *cloud.Config) { c.ImportedCertificates = !w.without },
+		Log:     funcr.New(w.reported.say, funcr.Options{Verbosity: 10}),
+		Ran: func(what string, err error) {
+			if w.runs++; w.runs > 20000 {
+				w.rec.Fatalf("too many runs, the last one of %s", what)
+			}
+			if err != nil {
+				w.reported.say("", err.Error())
+				if strings.Contains(err.Error(), "panic") {
+					w.rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
+				}
+			}
+		},
+	})
+	for _, o := range workloads() {
+		w.Apply(o.docs())
+	}
+	w.Apply(secureVictims)
+	for _, secret := range slices.Sorted(maps.Keys(victimNames)) {
+		w.renew(secret)
+	}
+	w.Settle(10 * time.Minute)
+	w.beginSecrets()
+}
+
+// renew gives a Secret of the victims another certificate.
+func (w *secretWorld) renew(secret string) {
+	namespace, name, _ := strings.Cut(secret, "/")
+	c := w.issue(-1, 90, victimNames[secret])
+	w.late[secret] = c.serial
+	if !w.without {
+		maps.Copy(w.serials, w.late)
+	}
+	w.Apply(secretOf(namespace, name, "kubernetes.io/tls", c.body, c.key, w.root))
+}
+
+// restart ends the controller, and starts it without --import-tls-secrets, or with it again.
+func (w *secretWorld) restart() {
+	w.without = !w.without
+	w.moves = append(w.moves, fmt.Sprintf("the controller is started again, imports: %t", !w.without))
+	time.Sleep(time.Second)
+	w.Start()
+	if !w.without {
+		maps.Copy(w.serials, w.late)
+	}
+}
+
+// imported are the certificates in ACM by the Secret they came from, of stacks of the victims or of the attacker.
+func (w *secretWorld) imported(p *emulated.Partition, evil bool) map[string]*emulated.Certificate {
+	out := map[string]*emulated.Certificate{}
+	for _, c := range p.ACM.Certificates {
+		for _, prefix := range []string{"gateway.k8s.aws.alb", "ingress.k8s.aws"} {
+			if id, ok := strings.CutPrefix(c.Tags[prefix+"/resource"], "imported/"); ok && strings.HasPrefix(c.Tags[prefix+"/stack"], "evil/") == evil {
+				if before := out[id]; before == nil || c.ARN < before.ARN {
+					out[id] = c
+				}
+			}
+		}
+	}
+	return out
+}
+
+// beginSecrets notes what the victims have.
+func (w *secretWorld) beginSecrets() {
+	p, unlock := w.partition()
+	defer unlock()
+	for id, c := range w.imported(p, false) {
+		w.serving[id] = c.ARN
+	}
+	if len(w.serving) != 3 || len(p.ELB.LoadBalancers) != 2 {
+		w.rec.Fatalf("the victims have %v and %d load balancers", w.serving, len(p.ELB.LoadBalancers))
+	}
+	for arn := range p.ELB.LoadBalancers {
+		w.lbs = append(w.lbs, arn)
+	}
+	w.begun = time.Now()
+	w.Emulator.Calls().Reset()
+}
+
+// checkSecrets compares the victims' listeners and certificates with what they are to be.
+func (w *secretWorld) checkSecrets(when string) {
+	p, unlock := w.partition()
+	defer unlock()
+	for secret, arn := range w.serving {
+		c := p.ACM.Certificates[arn]
+		if c == nil {
+			w.rec.Errorf("%sthe certificate of %s is gone", when, secret)
+			continue
+		}
+		if want := fmt.Sprintf("%x", w.serials[secret]); !strings.HasSuffix(strings.ReplaceAll(c.Serial, ":", ""), want) {
+			w.rec.Errorf("%s%s has serial %s, want %s", when, secret, c.Serial, want)
+		}
+	}
+	secure := 0
+	for _, l := range p.ELB.Listeners {
+		for secret, arn := range w.serving {
+			if !slices.Contains(w.lbs, l.LoadBalancer) && slices.Contains(append([]string{l.Certificate}, l.SNI...), arn) {
+				w.rec.Errorf("%sport %d of %s has the certificate of %s", when, l.Port, l.LoadBalancer, secret)
+			}
+		}
+		if l.Port != 443 || !slices.Contains(w.lbs, l.LoadBalancer) {
+			continue
+		}
+		secure++
+		all := append([]string{l.Certificate}, l.SNI...)
+		for secret, arn := range w.serving {
+			if ingressGroup := !strings.Contains(p.ELB.LoadBalancers[l.LoadBalancer].Name, "edge"); (secret == "pay/www") == ingressGroup && !slices.Contains(all, arn) {
+				w.rec.Errorf("%sthe listener has no certificate of %s", when, secret)
+			}
+		}
+		if !slices.Contains(slices.Collect(maps.Values(w.serving)), l.Certificate) {
+			w.rec.Errorf("%sthe default certificate is %s", when, l.Certificate)
+		}
+		for _, arn := range all {
+			c := p.ACM.Certificates[arn]
+			if c == nil || slices.Contains(slices.Collect(maps.Values(w.serving)), arn) {
+				continue
+			}
+			for secret, host := range victimNames {
+				if ours := slices.Contains(all, w.serving[secret]); ours && slices.ContainsFunc(c.Names, func(name string) bool { return plan.Covers(strings.ToLower(name), host) }) {
+					w.rec.Errorf("%sa certificate for %v is on a listener of the victims", when, c.Names)
+				}
+			}
+		}
+	}
+	if secure != 2 {
+		w.rec.Errorf("%sthe victims have %d listeners with TLS", when, secure)
+	}
+	// What the attacker may have imported: few of each Secret for each of its stacks, and so it is for all of them.
+	hours := time.Since(w.begun).Hours()
+	if n, most := w.Emulator.Calls().Count("ImportCertificate"), int(250+12*hours+5); n > most {
+		w.rec.Errorf("%s%d imports, at most %d", when, n, most)
+	}
+	w.checkKeys(when)
+}
+
+// checkKeys looks for private keys in what is written.
+func (w *secretWorld) checkKeys(when string) {
+	w.reported.mu.Lock()
+	defer w.reported.mu.Unlock()
+	if w.leaks(w.reported.text.String()) {
+		w.rec.Errorf("%sa private key is in the log", when)
+	}
+	w.reported.text.Reset()
+	for _, typ := range cluster.Types() {
+		for _, o := range w.Store.All(typ.Kind) {
+			if s, ok := o.(*corev1.Secret); ok && s.Data[corev1.TLSPrivateKeyKey] != nil {
+				continue
+			}
+			if text := string(check2(json.Marshal(o))); w.leaks(text) {
+				w.rec.Errorf("%sa private key is in %s %s/%s", when, typ.Kind, o.GetNamespace(), o.GetName())
+			}
+		}
+	}
+	for _, o := range w.Store.All("Event") {
+		if w.leaks(string(check2(json.Marshal(o)))) {
+			w.rec.Errorf("%sa private key is in an event", when)
+		}
+	}
+}
+
+// leaveSecrets deletes all that the attacker has: its certificates leave ACM.
+func (w *secretWorld) leaveSecrets() {
+	if w.without {
+		w.restart()
+	}
+	w.moves = append(w.moves, "the attacker leaves")
+	w.removeAll()
+	if failed := w.Settle(2 * time.Hour); len(failed) > 0 {
+		w.rec.Errorf("after the attacker has left: %v", failed)
+	}
+	w.checkSecrets("after the attacker has left: ")
+	var reported []string
+	for _, o := range w.Orphans() {
+		reported = append(reported, o.Resources...)
+	}
+	p, unlock := w.partition()
+	defer unlock()
+	for id, c := range w.imported(p, true) {
+		if w.orphaned && slices.Contains(reported, c.ARN) {
+			continue
+		}
+		w.rec.Errorf("the attacker's certificate of %s stays", id)
+	}
+	for id := range w.imported(p, false) {
+		if w.serving[id] == "" {
+			w.rec.Errorf("certificate of %s stays", id)
+		}
+	}
+}

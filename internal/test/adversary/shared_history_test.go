@@ -1,0 +1,276 @@
+package adversary
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
+)
+
+// sharedHistories is how many histories of attacks on a shared network load balancer are run where nothing else is asked
+// for.
+const sharedHistories = 6
+
+// sharedWorld is a network load balancer of namespace pay that a Service of blog shares, and that namespaces may join.
+type sharedWorld struct {
+	*gatewayWorld
+	// away reports that the Service of blog has left for a load balancer of its own.
+	away bool
+}
+
+// sharedService is a Service with a network load balancer; day is its age.
+func sharedService(namespace, name, address, day, annotations, port string) string {
+	doc := fmt.Sprintf(`
+apiVersion: v1
+kind: Service
+metadata: {name: %[2]s, namespace: %[1]s, uid: uid-shared-%[1]s-%[2]s, creationTimestamp: "%[4]s", annotations: {service.beta.kubernetes.io/aws-load-balancer-nlb-target-type: ip%[5]s}}
+spec: {type: LoadBalancer, loadBalancerClass: `+services.DefaultClass+`, selector: {app: %[2]s}, ports: [%[6]s]}
+---
+`, namespace, name, address, day, annotations, port)
+	return doc + strings.TrimPrefix(workload{namespace: namespace, name: name, pods: []string{address}}.podDocs(), "---\n")
+}
+
+const (
+	joinsShared   = ", fulcrum.dev/load-balancer-group: pay/edge"
+	ownScheme     = ", service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing"
+	serviceOption = ", service.beta.kubernetes.io/aws-load-balancer-"
+)
+
+func sharedOwner() string {
+	return sharedService("pay", "front", "10.0.132.10", "2000-01-01T00:00:00Z", joinsShared+ownScheme, "{port: 80, targetPort: 8080}")
+}
+
+func sharedGuest(annotations string) string {
+	return sharedService("blog", "mail", "10.0.148.12", "2000-01-01T00:00:00Z", annotations, "{port: 25, targetPort: 8080}")
+}
+
+// TestSharedHistories runs random histories of a tenant that joins and leaves a shared network load balancer with
+// whatever it may write, while a Service of the victims leaves it and comes back.
+func TestSharedHistories(t *testing.T) {
+	t.Parallel()
+	first, n := seedsOf(sharedHistories)
+	for seed := first; seed < first+n; seed++ {
+		if w := playShared(t, seed); w.rec.Failed() {
+			t.Fatalf("FULCRUM_ADVERSARY_SEED=%d:\n%s\n\n%s", seed, strings.Join(w.rec.failures, "\n"), strings.Join(w.moves, "\n"))
+		}
+	}
+}
+
+func playShared(t *testing.T, seed uint64) *sharedWorld {
+	t.Helper()
+	w := &sharedWorld{gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 13))}}
+	synctest.Test(t, func(t *testing.T) {
+		defer stopped()
+		w.begin(t)
+		for range 16 {
+			if w.chance(20) {
+				w.leaveOrReturn()
+			} else {
+				w.step()
+			}
+			w.Settle(time.Duration(1+w.IntN(300)) * time.Second)
+			if w.check(""); w.rec.Failed() {
+				return
+			}
+		}
+		if w.away {
+			w.leaveOrReturn()
+		}
+		w.moves = append(w.moves, "the attacker leaves")
+		w.unguard()
+		w.Settle(time.Minute)
+		w.removeAll()
+		w.Settle(2 * time.Hour)
+		w.check("after the attacker has left: ")
+		p, unlock := w.partition()
+		defer unlock()
+		for _, lb := range p.ELB.LoadBalancers {
+			if tags := fmt.Sprint(lb.Tags); !strings.Contains(tags, "pay/group.edge") {
+				w.rec.Errorf("load balancer %s stays: %s %v", lb.Name, tags, lb.Attributes)
+			}
+		}
+	})
+	return w
+}
+
+// begin starts the controller, and has the victims served.
+func (w *sharedWorld) begin(t *testing.T) {
+	w.rec = &recorder{TB: t}
+	w.Harness = harness.New(w.rec, harness.Options{
+		Service: func(o *services.Options) { o.CrossNamespaceGroups = true },
+		Ran: func(what string, err error) {
+			if w.runs++; w.runs > 20000 {
+				w.rec.Fatalf("too many runs, the last one of %s", what)
+			}
+			if err != nil && strings.Contains(err.Error(), "panic") {
+				w.rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
+			}
+		},
+	})
+	w.Apply(sharedOwner(), sharedGuest(joinsShared))
+	w.Settle(20 * time.Minute)
+	w.facts = w.look()
+	if w.facts["scheme"] != "internet-facing" || w.facts["port 80"] == "" || w.facts["port 25"] == "" {
+		w.rec.Fatalf("the victims are not served: %v", w.facts)
+	}
+}
+
+// look is what the shared load balancer is like, and what the victims' ports lead to.
+func (w *sharedWorld) look() map[string]string {
+	out := map[string]string{}
+	p, unlock := w.partition()
+	defer unlock()
+	for arn, lb := range p.ELB.LoadBalancers {
+		if !strings.Contains(fmt.Sprint(lb.Tags), "pay/group.edge") {
+			continue
+		}
+		out["scheme"], out["settings"] = string(lb.Scheme), fmt.Sprint(lb.ARN, lb.Addressing, lb.SecurityGroups, lb.Zones, lb.Attributes)
+		for _, l := range p.ELB.Listeners {
+			if l.LoadBalancer != arn || l.Port != 80 && l.Port != 25 {
+				continue
+			}
+			for _, r := range p.ELB.Rules {
+				if r.Listener == l.ARN && r.IsDefault() && r.Actions[0].ForwardConfig != nil {
+					g := p.ELB.TargetGroups[*r.Actions[0].ForwardConfig.TargetGroups[0].TargetGroupArn]
+					out[fmt.Sprintf("port %d", l.Port)] = fmt.Sprint(l.Protocol, " ", g.Tags["service.k8s.aws/resource"], g.Attributes["preserve_client_ip.enabled"])
+				}
+			}
+		}
+	}
+	return out
+}
+
+// check compares this with what must not change. While the Service of blog has a load balancer of its own, that is one
+// which clients of the shared one reach.
+func (w *sharedWorld) check(when string) {
+	got := w.look()
+	for key, want := range w.facts {
+		if have := got[key]; have != want && (key != "port 25" || !w.away) {
+			w.rec.Errorf("%s%s: %q, want %q", when, key, have, want)
+		}
+	}
+	p, unlock := w.partition()
+	defer unlock()
+	for _, lb := range p.ELB.LoadBalancers {
+		if strings.Contains(fmt.Sprint(lb.Tags), "service.k8s.aws/stack:blog/mail") && lb.Scheme != "internet-facing" {
+			w.rec.Errorf("%sthe Service of blog was public, and its own load balancer is %q", when, lb.Scheme)
+		}
+	}
+}
+
+// unguard takes away what keeps load balancers of the attacker on purpose: deletion protection, that of AWS as well, which
+// stays where no object sets it.
+func (w *sharedWorld) unguard() {
+	w.asCluster().unguardServices()
+	p, unlock := w.partition()
+	defer unlock()
+	for _, lb := range p.ELB.LoadBalancers {
+		if !strings.Contains(fmt.Sprint(lb.Tags), "pay/group.edge") {
+			lb.Attributes[protection] = "false"
+		}
+	}
+}
+
+// leaveOrReturn moves the Service of blog to a load balancer of its own, or back. It names no scheme.
+func (w *sharedWorld) leaveOrReturn() {
+	w.away = !w.away
+	w.moves = append(w.moves, fmt.Sprintf("the Service of blog leaves: %t", w.away))
+	if w.away {
+		w.Apply(sharedGuest(""))
+		w.Settle(8 * time.Minute)
+		return
+	}
+	w.Apply(sharedGuest(joinsShared))
+	w.Settle(30 * time.Minute)
+}
+
+// TestAProtectionIsLiftedFromAServiceThatIsBeingDeleted has a Service ask for a port of the shared load balancer that another has,
+// and for deletion protection. It is deleted before it has moved, so the load balancer that it still has stays, and the
+// Service with it, until the protection is lifted on the object itself.
+func TestAProtectionIsLiftedFromAServiceThatIsBeingDeleted(t *testing.T) {
+	t.Parallel()
+	w := &sharedWorld{gatewayWorld: &gatewayWorld{}}
+	synctest.Test(t, func(t *testing.T) {
+		defer stopped()
+		w.begin(t)
+		const day, port, protected = "1999-01-01T00:00:00Z", "{port: 80, targetPort: 8080}", serviceOption + `attributes: "deletion_protection.enabled=true"`
+		own := func() bool {
+			p, unlock := w.partition()
+			defer unlock()
+			for _, lb := range p.ELB.LoadBalancers {
+				if strings.Contains(fmt.Sprint(lb.Tags), "service.k8s.aws/stack:evil/e0") {
+					return true
+				}
+			}
+			return false
+		}
+		ref := cluster.Ref{Kind: cluster.KindService, Namespace: attackerNamespace, Name: "e0"}
+		there := func() bool {
+			obj, err := w.Store.Get(ref)
+			return err == nil && obj != nil
+		}
+		for _, annotations := range []string{"", joinsShared + protected} {
+			w.write(sharedService(attackerNamespace, "e0", attackerAddresses[0], day, annotations, port))
+			w.Settle(20 * time.Minute)
+		}
+		if err := w.Store.Delete(ref); err != nil {
+			t.Fatal(err)
+		}
+		w.Settle(2 * time.Hour)
+		if !own() || !there() {
+			t.Errorf("the load balancer stays: %t, the Service stays: %t; both are protected", own(), there())
+		}
+		if log := (eventLog{store: w.Store}); !log.reported("Service evil/e0", "is being deleted while it asks for deletion protection") {
+			t.Errorf("no event of the Service names the protection: %v", log.about("Service evil/e0"))
+		}
+		w.unguard()
+		w.Settle(time.Hour)
+		if own() || there() {
+			t.Errorf("the protection is lifted; the load balancer stays: %t, the Service stays: %t", own(), there())
+		}
+		w.check("after the Service has gone: ")
+	})
+}
+
+// step is one move of the attacker: a Service that joins, in whatever way, or one that goes.
+func (w *sharedWorld) step() {
+	name := w.any("e0", "e1", "e2")
+	if w.chance(25) {
+		w.moves = append(w.moves, "delete Service "+name)
+		_ = w.Store.Delete(cluster.Ref{Kind: cluster.KindService, Namespace: attackerNamespace, Name: name}) // it may not be there
+		return
+	}
+	group := w.any(joinsShared, joinsShared, joinsShared, joinsShared, "", ", fulcrum.dev/load-balancer-group: edge")
+	var options []string
+	for range w.IntN(4) {
+		options = append(options, w.any(
+			"subnets: "+w.World.Private[0], "subnets: "+w.World.Public[0], "ip-address-type: dualstack", "scheme: internal", "scheme: internet-facing",
+			`attributes: "deletion_protection.enabled=true"`, `attributes: "load_balancing.cross_zone.enabled=true"`, `attributes: "load_balancing.cross_zone.enabled=nonsense"`,
+			"security-groups: "+w.World.ExtraSG, `minimum-load-balancer-capacity: "CapacityUnits=3000"`, "name: evil", "scheme: nonsense",
+			"manage-backend-security-group-rules: \"false\"", `target-group-attributes: "preserve_client_ip.enabled=true"`,
+		))
+	}
+	slices.Sort(options)
+	annotations, last := group, ""
+	for _, o := range options {
+		if key, _, _ := strings.Cut(o, ":"); key != last {
+			annotations, last = annotations+serviceOption+o, key
+		}
+	}
+	port := w.any("{port: 80, targetPort: 8080}", "{port: 80, targetPort: 8080, protocol: UDP}", "{port: 25, targetPort: 8080}", "{port: 9000, targetPort: 8080}", "{port: 9001, targetPort: 8080}",
+		"{name: a, port: 9002, targetPort: 8080}, {name: b, port: 80, targetPort: 8080, protocol: UDP}")
+	if strings.Contains(port, "port: 25,") && w.chance(80) { // the Service of blog cannot come back to a port that is taken
+		port = "{port: 9003, targetPort: 8080}"
+	}
+	if w.away && strings.Contains(port, "port: 25,") {
+		port = "{port: 9004, targetPort: 8080}"
+	}
+	w.write(sharedService("evil", name, attackerAddresses[w.IntN(3)], w.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), annotations, port))
+}

@@ -1,0 +1,124 @@
+package cases
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+// withSecrets returns the actions of a rule with the client secrets that AWS keeps to itself.
+func (rd *reader) withSecrets(r elbtypes.Rule) []elbtypes.Action {
+	w := rd.harness.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	kept := w.Partition(harness.Account, harness.Region).ELB.Rules[aws.ToString(r.RuleArn)]
+	if kept == nil || len(kept.Actions) != len(r.Actions) {
+		return r.Actions
+	}
+	out := append([]elbtypes.Action(nil), r.Actions...)
+	for i := range out {
+		if c := out[i].AuthenticateOidcConfig; c != nil && kept.Actions[i].AuthenticateOidcConfig != nil {
+			c.ClientSecret = kept.Actions[i].AuthenticateOidcConfig.ClientSecret
+			c.UseExistingClientSecret = nil
+		}
+	}
+	return out
+}
+
+// actions are in the order in which they are taken.
+func (rd *reader) actions(list []elbtypes.Action) []any {
+	rd.t.Helper()
+	var out []any
+	for _, a := range list {
+		out = append(out, renameAll(plain(rd.t, a), rd.names.replacer()))
+	}
+	return out
+}
+
+// redirectDefaults are what a redirect keeps of the request if nothing else is said.
+var redirectDefaults = map[string]any{
+	"Protocol": "#{protocol}", "Port": "#{port}", "Host": "#{host}", "Path": "/#{path}", "Query": "#{query}",
+}
+
+// Normalise brings a recorded or a read record into the one form in which they are compared: what
+// AWS takes for equal becomes equal. The wording of events is free; others depend on type and reason.
+func Normalise(r Record) {
+	for _, e := range r[events] {
+		if m, ok := e.(map[string]any); ok {
+			delete(m, "message")
+		}
+	}
+	for _, section := range r {
+		// The wording of what is not true is free.
+		walk(map[string]any(section), func(m map[string]any) {
+			if _, condition := m["observedGeneration"]; condition && m["status"] != nil && m["status"] != "True" {
+				delete(m, "message")
+			}
+		})
+		walk(map[string]any(section), func(m map[string]any) {
+			normaliseAction(m)
+			normaliseCondition(m)
+			if list, ok := m["Conditions"].([]any); ok {
+				m["Conditions"] = sorted(list)
+			}
+			for _, unordered := range []string{"Certificates", "from", "ports", "conditions", "supportedKinds", "parents", "listeners"} {
+				if list, ok := m[unordered].([]any); ok {
+					m[unordered] = sorted(list)
+				}
+			}
+		})
+	}
+}
+
+func normaliseAction(m map[string]any) {
+	kind, _ := m["Type"].(string)
+	switch kind {
+	case "forward", "redirect", "fixed-response", "authenticate-oidc", "authenticate-cognito", "jwt-validation":
+		delete(m, "Order")
+	}
+	if arn, ok := m["TargetGroupArn"]; ok && kind == "forward" {
+		delete(m, "TargetGroupArn")
+		if m["ForwardConfig"] == nil {
+			m["ForwardConfig"] = map[string]any{"TargetGroups": []any{map[string]any{"TargetGroupArn": arn}}}
+		}
+	}
+	if f, ok := m["ForwardConfig"].(map[string]any); ok {
+		if s, ok := f["TargetGroupStickinessConfig"].(map[string]any); ok && s["Enabled"] != true {
+			delete(f, "TargetGroupStickinessConfig")
+		}
+		if list, ok := f["TargetGroups"].([]any); ok {
+			if only, ok := list[0].(map[string]any); ok && len(list) == 1 {
+				delete(only, "Weight")
+			}
+			f["TargetGroups"] = sorted(list)
+		}
+	}
+	if r, ok := m["RedirectConfig"].(map[string]any); ok {
+		maps.DeleteFunc(r, func(k string, v any) bool { return redirectDefaults[k] == v })
+	}
+}
+
+// normaliseCondition drops the older spelling of a condition where the newer one is there, and
+// orders its values.
+func normaliseCondition(m map[string]any) {
+	if _, ok := m["Field"]; !ok {
+		return
+	}
+	for k, v := range m {
+		config, ok := v.(map[string]any)
+		if !ok || !strings.HasSuffix(k, "Config") {
+			continue
+		}
+		delete(m, "Values")
+		delete(m, "RegexValues")
+		for _, values := range []string{"Values", "RegexValues"} {
+			if list, ok := config[values].([]any); ok {
+				config[values] = sorted(list)
+			}
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package cases
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/aws/aws-sdk-go-v2/service/shield"
+	"github.com/aws/aws-sdk-go-v2/service/wafv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+// Record is what became of the objects of one case or of many, in the form of the recorded files:
+// section, key, value.
+type Record map[string]map[string]any
+
+func (r Record) put(section, key string, value any) {
+	if r[section] == nil {
+		r[section] = map[string]any{}
+	}
+	r[section][key] = value
+}
+
+// The sections.
+const (
+	loadBalancers  = "LoadBalancers"
+	targetGroups   = "TargetGroups"
+	securityGroups = "SecurityGroups"
+	bindings       = "Bindings"
+	objects        = "Objects"
+	events         = "Events"
+)
+
+// reader looks at a world from outside, as a user with the AWS CLI and kubectl.
+type reader struct {
+	t       *testing.T
+	harness *harness.Harness
+	elb     *elb.Client
+	ec2     *ec2.Client
+	wafv2   *wafv2.Client
+	shield  *shield.Client
+
+	names nameTable
+	tags  map[string]map[string]string // of load balancers, listeners, rules and target groups
+	out   Record
+}
+
+// Read writes down everything that a controller has made in a world.
+func Read(t *testing.T, r *harness.Harness) Record {
+	t.Helper()
+	rd := newReader(t, r)
+	rd.subnets()
+	groups := rd.groups()
+	lbs, tgs := rd.balancers(), rd.targets()
+	for _, g := range groups {
+		rd.securityGroup(g)
+	}
+	for _, lb := range lbs {
+		rd.loadBalancer(lb)
+	}
+	for _, tg := range tgs {
+		rd.targetGroup(tg)
+	}
+	rd.cluster()
+	return rd.out
+}
+
+func newReader(t *testing.T, r *harness.Harness) *reader {
+	cfg := harness.AWSConfig(r.Emulator)
+	return &reader{
+		t: t, harness: r, names: seededNames(r.World), tags: map[string]map[string]string{},
+		elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), wafv2: wafv2.NewFromConfig(cfg), shield: shield.NewFromConfig(cfg),
+		out: Record{bindings: {}, objects: {}, events: {}},
+	}
+}
+
+// must stops the test if AWS refuses to answer.
+func must[T any](t *testing.T, out T, err error) T {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// stackKey is "<stack>:<resource id>" of the tracking tags, empty without them.
+func stackKey(tags map[string]string) string {
+	for _, prefix := range []string{"ingress.k8s.aws/", "service.k8s.aws/", "gateway.k8s.aws.alb/", "gateway.k8s.aws.nlb/"} {
+		if stack, id := tags[prefix+"stack"], tags[prefix+"resource"]; stack != "" && id != "" {
+			return stack + ":" + id
+		}
+	}
+	return ""
+}
+
+func (rd *reader) subnets() {
+	rd.t.Helper()
+	pages := ec2.NewDescribeSubnetsPaginator(rd.ec2, &ec2.DescribeSubnetsInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(rd.t.Context())
+		for _, s := range must(rd.t, page, err).Subnets {
+			for _, tag := range s.Tags {
+				if aws.ToString(tag.Key) == "Name" {
+					rd.names[aws.ToString(s.SubnetId)] = aws.ToString(tag.Value)
+				}
+			}
+		}
+	}
+}
+
+// groups names the security groups that a controller made, and returns them.
+func (rd *reader) groups() []ec2types.SecurityGroup {
+	rd.t.Helper()
+	var out []ec2types.SecurityGroup
+	pages := ec2.NewDescribeSecurityGroupsPaginator(rd.ec2, &ec2.DescribeSecurityGroupsInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(rd.t.Context())
+		for _, g := range must(rd.t, page, err).SecurityGroups {
+			tags := groupTags(g)
+			if tags["elbv2.k8s.aws/resource"] == "backend-sg" {
+				rd.names[aws.ToString(g.GroupId)] = "sg:backend"
+			}
+			if key := stackKey(tags); key != "" {
+				rd.names[aws.ToString(g.GroupId)] = "sg:" + key
+				out = append(out, g)
+			}
+		}
+	}
+	return out
+}
+
+func groupTags(g ec2types.SecurityGroup) map[string]string {
+	tags := map[string]string{}
+	for _, t := range g.Tags {
+		tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return tags
+}
+
+func (rd *reader) balancers() (out []elbtypes.LoadBalancer) {
+	rd.t.Helper()
+	pages := elb.NewDescribeLoadBalancersPaginator(rd.elb, &elb.DescribeLoadBalancersInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(rd.t.Context())
+		out = append(out, must(rd.t, page, err).LoadBalancers...)
+	}
+	arns := make([]string, len(out))
+	for i, lb := range out {
+		arns[i] = aws.ToString(lb.LoadBalancerArn)
+	}
+	rd.readTags(arns)
+	for _, lb := range out {
+		rd.names[aws.ToString(lb.LoadBalancerArn)] = "lb:" + stackKey(rd.tags[aws.ToString(lb.LoadBalancerArn)])
+	}
+	return out
+}
+
+func (rd *reader) targets() (out []elbtypes.TargetGroup) {
+	rd.t.Helper()
+	pages := elb.NewDescribeTargetGroupsPaginator(rd.elb, &elb.DescribeTargetGroupsInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(rd.t.Context())
+		out = append(out, must(rd.t, page, err).TargetGroups...)
+	}
+	arns := make([]string, len(out))
+	for i, tg := range out {
+		arns[i] = aws.ToString(tg.TargetGroupArn)
+	}
+	rd.readTags(arns)
+	for _, arn := range arns {
+		if key := stackKey(rd.tags[arn]); key != "" {
+			rd.names[arn] = "tg:" + key
+		}
+	}
+	return out
+}
+
+// readTags fetches the tags of resources, twenty at a time.
+func (rd *reader) readTags(arns []string) {
+	rd.t.Helper()
+	for len(arns) > 0 {
+		n := min(len(arns), 20)
+		out, err := rd.elb.DescribeTags(rd.t.Context(), &elb.DescribeTagsInput{ResourceArns: arns[:n]})
+		for _, d := range must(rd.t, out, err).TagDescriptions {
+			tags := map[string]string{}
+			for _, t := range d.Tags {
+				tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+			}
+			rd.tags[aws.ToString(d.ResourceArn)] = tags
+		}
+		arns = arns[n:]
+	}
+}
+
+// securityGroup writes down a managed group.
+func (rd *reader) securityGroup(g ec2types.SecurityGroup) {
+	rd.t.Helper()
+	var ingress []string
+	rule := func(p ec2types.IpPermission, source *string) {
+		proto, from, to := aws.ToString(p.IpProtocol), aws.ToInt32(p.FromPort), aws.ToInt32(p.ToPort)
+		ingress = append(ingress, strings.Join([]string{proto, port(from) + "-" + port(to), rd.names.of(aws.ToString(source))}, " "))
+	}
+	for _, p := range g.IpPermissions {
+		for _, r := range p.IpRanges {
+			rule(p, r.CidrIp)
+		}
+		for _, r := range p.Ipv6Ranges {
+			rule(p, r.CidrIpv6)
+		}
+		for _, r := range p.PrefixListIds {
+			rule(p, r.PrefixListId)
+		}
+		for _, r := range p.UserIdGroupPairs {
+			rule(p, r.GroupId)
+		}
+	}
+	tags := groupTags(g)
+	out := plainMap(rd.t, map[string]any{
+		"Name": ownedName(aws.ToString(g.GroupName), tags), "Description": aws.ToString(g.Description), "Tags": tags,
+	})
+	out["Ingress"] = sortedStrings(ingress)
+	rd.out.put(securityGroups, stackKey(tags), out)
+}

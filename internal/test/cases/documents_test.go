@@ -1,0 +1,126 @@
+package cases
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// documents is where the documents of cases are kept, for those that have a file there: together
+// they have everything that the cases can say.
+const documents = "testdata/documents/"
+
+// TestDocuments describes each case before anything of it exists. The first member shows the same
+// when everything stands.
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	kept := 0
+	for _, name := range Names(t) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := NewWorld(t, harness.Options{Ingress: func(o *ingress.Options) { o.DescribePlan = true }})
+				NewLoader(t, r).Apply(t, name)
+				before := map[cluster.Ref]string{}
+				for _, obj := range r.Store.All(cluster.KindIngress) {
+					for _, id := range r.Stacks(obj) {
+						draft := r.Draft(id)
+						if doc := r.Plan(id); doc != nil {
+							first := draft.Stack.Members[0].Ref
+							before[cluster.Ref{Kind: cluster.KindIngress, Namespace: first.Namespace, Name: first.Name}] = doc.JSON()
+						}
+					}
+				}
+				r.Settle(horizon)
+				after, names := map[cluster.Ref]string{}, tableOf(t, r)
+				for _, obj := range r.Store.All(cluster.KindIngress) {
+					if text, ok := obj.GetAnnotations()[cluster.PlanAnnotation]; ok {
+						after[cluster.RefOf(obj)] = readable(t, text, names)
+					}
+				}
+				for ref, text := range before {
+					// The shared group was named before it had an id.
+					text = strings.ReplaceAll(text, naming.BackendGroup(harness.ClusterName), "sg:backend")
+					before[ref] = readable(t, text, names)
+				}
+				if diff := cmp.Diff(before, after); diff != "" {
+					t.Errorf("(-before +shown):\n%s", diff)
+				}
+				if file := documents + name + ".txt"; exists(file) {
+					kept++
+					for _, text := range after {
+						keep(t, file, text)
+					}
+				}
+			})
+		})
+	}
+	if kept < 12 {
+		t.Errorf("only %d documents are kept", kept)
+	}
+}
+
+func keep(t *testing.T, file, text string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := testdata.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// tableOf names what existed beforehand and what a controller made.
+func tableOf(t *testing.T, r *harness.Harness) nameTable {
+	t.Helper()
+	rd := newReader(t, r)
+	rd.subnets()
+	rd.groups()
+	return rd.names
+}
+
+var generatedName = regexp.MustCompile(`"(k8s-[0-9a-z-]+-)[0-9a-f]{10}(-nlb)?"`)
+
+// readable is a document for people, without what differs from world to world: a line for each
+// resource.
+func readable(t *testing.T, document string, names nameTable) string {
+	t.Helper()
+	var doc struct {
+		ID        string
+		Resources map[string]map[string]any
+	}
+	if err := json.Unmarshal([]byte(document), &doc); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	fmt.Fprintln(&out, doc.ID)
+	for _, typ := range slices.Sorted(maps.Keys(doc.Resources)) {
+		for _, id := range slices.Sorted(maps.Keys(doc.Resources[typ])) {
+			value, err := json.Marshal(renameAll(doc.Resources[typ][id], names.replacer()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&out, "%s %s\n  %s\n", typ, id, generatedName.ReplaceAll(value, []byte(`"${1}#${2}"`)))
+		}
+	}
+	return out.String()
+}

@@ -1,0 +1,56 @@
+package cases
+
+import (
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/awsmodel"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// The cases were recorded against an AWS that knew less than ours. This is what they need of it.
+
+// NewWorld is a world in which the cases can be applied, with a controller that does nothing before
+// it is asked to settle.
+func NewWorld(t *testing.T, o harness.Options) *harness.Harness {
+	t.Helper()
+	own := o.Ingress
+	o.Ingress = func(in *ingress.Options) {
+		raised(in)
+		if own != nil {
+			own(in)
+		}
+	}
+	r := harness.New(t, o)
+	seedTrustStore(r)
+	lenient(r)
+	return r
+}
+
+// seedTrustStore makes the trust store that a case names by a fixed ARN, which the API would not
+// give.
+func seedTrustStore(r *harness.Harness) {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	const arn = "arn:aws:elasticloadbalancing:" + harness.Region + ":" + harness.Account + ":truststore/ts/0123456789abcdef"
+	w.Partition(harness.Account, harness.Region).ELB.TrustStores[arn] = &store.TrustStore{ARN: arn, Name: "ts", Bucket: "bucket", Key: "ca.pem"}
+}
+
+// raised informs the controller of the quota that lenient raises.
+func raised(o *ingress.Options) { o.ConditionValues = 10 }
+
+// lenient switches off checks of AWS that the recorded configurations would not pass: six values in
+// the conditions of a rule, a comma in a tag, more load balancers than the default quota.
+func lenient(r *harness.Harness) {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	w.Config.Quotas["condition-values-per-alb-rule"] = 10
+	w.Config.Quotas["application-load-balancers"] = 200 // all cases are in one account
+	w.Config.ELB.AnyTagCharacters = true
+	for _, value := range []string{"a,b", "x,y"} {
+		r.Models.Allow(awsmodel.Exception{Service: "elasticloadbalancing", Value: value, Rule: "does not match the pattern of TagValue", Reason: "the recorded configurations have it"})
+	}
+}

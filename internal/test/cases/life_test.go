@@ -1,0 +1,85 @@
+package cases
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+// TestCasesLive follows all cases beyond their creation, with an AWS that gives short pages: a
+// restart changes nothing, and deletion leaves nothing behind.
+func TestCasesLive(t *testing.T) {
+	t.Parallel()
+	for name, lag := range map[string]time.Duration{"own tags": 0, "tagging service": 10 * time.Minute} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { live(t, lag) }) })
+	}
+}
+
+// live finds load balancers by a tagging service that is behind, if there is a lag.
+func live(t *testing.T, lag time.Duration) {
+	t.Helper()
+	config := store.DefaultConfig()
+	config.PageSize = 3
+	r := NewWorld(t, harness.Options{TaggingLag: lag, Emulator: emulator.Options{Seed: 7, Config: &config}})
+	before := r.State()
+	l := NewLoader(t, r)
+	for _, name := range slices.Backward(Names(t)) {
+		l.Apply(t, name)
+	}
+	r.Settle(horizon)
+	var sum summary
+	made := Read(t, r)
+	for _, name := range Names(t) {
+		sum.compare(t, name, of(made, name), nil)
+	}
+	t.Log(sum.String())
+
+	r.Emulator.Calls().Reset()
+	state := r.State()
+	r.Start()
+	r.Settle(2 * time.Hour)
+	if n := r.Emulator.Calls().Mutating(); n > 0 {
+		t.Errorf("a restart made %d mutating calls: %v", n, mutating(r))
+	}
+	if found := cmp.Diff(state, r.State()); found != "" {
+		t.Errorf("a restart changed AWS (-before +after):\n%s", found)
+	}
+
+	for _, obj := range slices.Concat(r.Store.All(cluster.KindIngress), r.Store.All(cluster.KindService), r.Store.All(cluster.KindGateway)) {
+		if err := r.Store.Delete(cluster.RefOf(obj)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	failed := r.Settle(time.Hour)
+	for _, k := range slices.Sorted(maps.Keys(failed)) {
+		t.Errorf("%s: %v", k, failed[k])
+	}
+	if found := cmp.Diff(before, r.State()); found != "" {
+		t.Errorf("deletion leaves something behind (-before +after):\n%s", found)
+	}
+	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindBinding} {
+		for _, obj := range r.Store.All(kind) {
+			t.Errorf("%s is left, with finalizers %v", cluster.RefOf(obj), obj.GetFinalizers())
+		}
+	}
+}
+
+// mutating counts the calls that were to change something, by operation.
+func mutating(r *harness.Harness) map[string]int {
+	out := map[string]int{}
+	for _, e := range r.Emulator.Calls().Entries() {
+		if e.Mutating {
+			out[e.Operation]++
+		}
+	}
+	return out
+}

@@ -1,0 +1,254 @@
+package cases
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"testing"
+	"text/template"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+//go:embed testdata
+var testdata embed.FS
+
+// Names lists the cases.
+func Names(t *testing.T) []string {
+	t.Helper()
+	files, err := fs.Glob(testdata, "testdata/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, f := range files {
+		out = append(out, strings.TrimSuffix(path.Base(f), ".yaml"))
+	}
+	return out
+}
+
+// Recorded reads the expectation of a case.
+func Recorded(t *testing.T, name string) Record {
+	t.Helper()
+	raw, err := testdata.ReadFile("testdata/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out Record
+	if err := json.Unmarshal(raw, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// PodsAnnotation on a Service says how many ready pods it has.
+const PodsAnnotation = "test.fulcrum/pods"
+
+// Loader puts the objects of cases into a store as an API server and the controllers beside us
+// would: with node ports, cluster addresses, pods and endpoint slices. Numbers go on from case to
+// case, so that many cases fit into one store.
+type Loader struct {
+	harness    *harness.Harness
+	interfaces []string // of the nodes
+	nodePort   int32
+	address    int // of Services
+	pod        int
+}
+
+func NewLoader(t *testing.T, r *harness.Harness) *Loader {
+	t.Helper()
+	l := &Loader{harness: r, nodePort: 30000, address: 1}
+	for _, instance := range r.World.Instances {
+		out, err := l.ec2().DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{instance.ID}})
+		l.interfaces = append(l.interfaces, aws.ToString(must(t, out, err).Reservations[0].Instances[0].NetworkInterfaces[0].NetworkInterfaceId))
+	}
+	return l
+}
+
+func (l *Loader) ec2() *ec2.Client { return ec2.NewFromConfig(harness.AWSConfig(l.harness.Emulator)) }
+
+// podAddress gives a node's interface another address, as the usual network plugin does. It is not
+// one of those that were recorded, so that the rules of pods can be made; nothing else shows it.
+func (l *Loader) podAddress(t *testing.T, node int) string {
+	t.Helper()
+	out, err := l.ec2().AssignPrivateIpAddresses(t.Context(), &ec2.AssignPrivateIpAddressesInput{
+		NetworkInterfaceId: &l.interfaces[node], SecondaryPrivateIpAddressCount: aws.Int32(1),
+	})
+	return aws.ToString(must(t, out, err).AssignedPrivateIpAddresses[0].PrivateIpAddress)
+}
+
+// Text is the file of a case, for a world.
+func Text(t *testing.T, name string, world harness.Seeded) []byte {
+	t.Helper()
+	raw, err := testdata.ReadFile("testdata/" + name + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl, err := template.New(name).Option("missingkey=error").Parse(string(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := tmpl.Execute(&text, world); err != nil {
+		t.Fatal(err)
+	}
+	return text.Bytes()
+}
+
+// Apply creates the objects of a case in the order of its file.
+func (l *Loader) Apply(t *testing.T, name string) {
+	t.Helper()
+	loaded, err := cluster.LoadYAML(Text(t, name, l.harness.World))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(loaded.Skipped) > 0 {
+		t.Fatalf("objects of unknown kinds: %v", loaded.Skipped)
+	}
+	l.namespace(t, name)
+	for _, obj := range loaded.Objects {
+		if ns := obj.GetNamespace(); ns != "" {
+			l.namespace(t, ns)
+		}
+		svc, isService := obj.(*corev1.Service)
+		if isService {
+			l.allocate(svc)
+		}
+		if _, err := l.harness.Store.Create(obj); err != nil {
+			if _, class := cluster.KindOf(obj); class && obj.GetNamespace() == "" && obj.GetName() == "alb" {
+				continue // many files repeat the class
+			}
+			t.Fatal(err)
+		}
+		if isService {
+			l.pods(t, svc)
+		}
+	}
+}
+
+// namespace makes a namespace that does not exist yet.
+func (l *Loader) namespace(t *testing.T, name string) {
+	t.Helper()
+	ref := cluster.Ref{Kind: cluster.KindNamespace, Name: name}
+	if have, err := l.harness.Store.Get(ref); err != nil || have != nil {
+		return
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: map[string]string{corev1.LabelMetadataName: name},
+	}}
+	if _, err := l.harness.Store.Create(ns); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// allocate fills in what the API server gives to a Service.
+func (l *Loader) allocate(svc *corev1.Service) {
+	s := &svc.Spec
+	if s.Type == corev1.ServiceTypeExternalName {
+		return
+	}
+	if s.ClusterIP == "" {
+		s.ClusterIP = fmt.Sprintf("10.96.%d.%d", l.address/256, l.address%256)
+		l.address++
+	}
+	s.ClusterIPs = []string{s.ClusterIP}
+	if len(s.IPFamilies) == 0 {
+		s.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+	}
+	if s.Type == corev1.ServiceTypeClusterIP {
+		return
+	}
+	port := func() int32 { l.nodePort++; return l.nodePort - 1 }
+	ofNumber := map[int32]int32{} // the API server gives TCP and UDP of one number the same
+	for i := range s.Ports {
+		if p := &s.Ports[i]; p.NodePort == 0 {
+			p.NodePort = ofNumber[p.Port]
+			if p.NodePort == 0 {
+				p.NodePort = port()
+			}
+			ofNumber[p.Port] = p.NodePort
+		}
+	}
+	if s.Type == corev1.ServiceTypeLoadBalancer && s.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal && s.HealthCheckNodePort == 0 {
+		s.HealthCheckNodePort = port()
+	}
+}
+
+// namedPort is the container port behind a target port that is a name.
+const namedPort = 8080
+
+// pods makes the ready pods of a Service and its endpoint slice.
+func (l *Loader) pods(t *testing.T, svc *corev1.Service) {
+	t.Helper()
+	n, err := strconv.Atoi(svc.Annotations[PodsAnnotation])
+	if err != nil {
+		if svc.Annotations[PodsAnnotation] != "" {
+			t.Fatal(err)
+		}
+		return
+	}
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: svc.Namespace, Name: svc.Name + "-1",
+			Labels: map[string]string{discoveryv1.LabelServiceName: svc.Name},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+	}
+	var containerPorts []corev1.ContainerPort
+	for _, p := range svc.Spec.Ports {
+		cp := corev1.ContainerPort{ContainerPort: p.TargetPort.IntVal, Protocol: p.Protocol}
+		if p.TargetPort.Type == intstr.String {
+			cp.Name, cp.ContainerPort = p.TargetPort.StrVal, namedPort
+		}
+		containerPorts = append(containerPorts, cp)
+		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &p.Name, Port: &cp.ContainerPort, Protocol: &p.Protocol})
+	}
+	yes, no := true, false
+	for i := range n {
+		n := i % len(l.harness.World.Instances)
+		node, zone := fmt.Sprintf("node-%d", n), l.harness.World.Instances[n].Zone
+		name, address := fmt.Sprintf("%s-%d", svc.Name, i), l.podAddress(t, n)
+		l.pod++
+		ready := func(of corev1.PodConditionType) corev1.PodCondition {
+			return corev1.PodCondition{Type: of, Status: corev1.ConditionTrue}
+		}
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: svc.Namespace, Name: name, Labels: svc.Spec.Selector,
+				UID: types.UID(fmt.Sprintf("00000000-0000-4000-9000-%012d", l.pod)),
+			},
+			Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "c", Ports: containerPorts}}},
+			Status: corev1.PodStatus{
+				Phase: corev1.PodRunning, PodIP: address, PodIPs: []corev1.PodIP{{IP: address}},
+				Conditions: []corev1.PodCondition{
+					ready(corev1.PodScheduled), ready(corev1.PodInitialized), ready(corev1.ContainersReady), ready(corev1.PodReady),
+				},
+			},
+		}
+		if err := l.harness.Store.Put(pod); err != nil {
+			t.Fatal(err)
+		}
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
+			Addresses: []string{address}, NodeName: &node, Zone: &zone,
+			Conditions: discoveryv1.EndpointConditions{Ready: &yes, Serving: &yes, Terminating: &no},
+			TargetRef:  &corev1.ObjectReference{Kind: "Pod", Namespace: svc.Namespace, Name: name, UID: pod.UID},
+		})
+	}
+	if _, err := l.harness.Store.Create(slice); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,170 @@
+// Package enginetest runs frontends over a Kubernetes in memory and an AWS that answers everything, for golden
+// tests. Only tests use it.
+package enginetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
+)
+
+const (
+	testRegion  = "us-west-2"
+	testAccount = "123456789012"
+)
+
+// AWS has no load balancers at first, and whatever a case refers to: subnets, security groups,
+// target groups, web ACLs and trust stores exist under every name, and ACM has certificates for
+// example.com and app.test. Each target is healthy and each call succeeds at once.
+type AWS struct {
+	t       testing.TB
+	stacks  map[model.StackID]observed.Stack
+	backend *observed.SecurityGroup // shared by all stacks
+}
+
+func newAWS(t testing.TB) *AWS {
+	return &AWS{t: t, stacks: map[model.StackID]observed.Stack{}}
+}
+
+func arn(service, resource string) string {
+	return fmt.Sprintf("arn:aws:%s:%s:%s:%s", service, testRegion, testAccount, resource)
+}
+
+// Observe implements engine.Cloud.
+func (a *AWS) Observe(_ context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
+	have := a.stacks[id]
+	f := &have.Facts
+	*f = observed.Facts{
+		Region: testRegion, Account: testAccount, VPC: "vpc-1", BackendGroup: a.backend,
+		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{}, Schemes: map[string]model.Scheme{}, TargetGroups: map[string]string{},
+		AddOns: f.AddOns, WebACLs: map[string]observed.WebACL{}, TrustStores: map[string]string{}, ALBTargets: f.ALBTargets,
+		OwnCertificates: f.OwnCertificates, Validations: map[string]observed.Validation{}, CertificateOwners: map[string]observed.CertificateOwner{}, Health: map[string]observed.Health{},
+	}
+	if f.AddOns == nil {
+		f.AddOns, f.ALBTargets = map[string]observed.AddOn{}, map[string][]observed.Target{}
+	}
+	for _, q := range questions {
+		a.answer(&have, q)
+	}
+	a.stacks[id] = have
+	return have, nil
+}
+
+func (a *AWS) answer(have *observed.Stack, q model.Question) {
+	f := &have.Facts
+	switch q := q.(type) {
+	case model.AskBackendGroup, model.AskComparison, model.AskListings, model.AskSecurityGroups, model.AskAttributes:
+	case model.AskScheme:
+		for _, lb := range a.stacks[q.Of].LoadBalancers {
+			if lb.DNSName == q.DNSName {
+				f.Schemes[q.Key()] = lb.Scheme
+			}
+		}
+	case model.AskVPC:
+		f.VPCRanges = []string{"10.0.0.0/16", "2001:db8::/56"}
+	case model.AskSubnets:
+		f.Subnets[q.Key()] = observed.SubnetAnswer{Candidates: subnetsOf(q)}
+	case model.AskGroups:
+		answer := observed.GroupAnswer{ByName: map[string][]string{}}
+		for _, ref := range q.List {
+			if strings.HasPrefix(ref, "sg-") {
+				answer.ByID = append(answer.ByID, ref)
+			} else {
+				answer.ByName[ref] = []string{"sg-named-" + ref}
+			}
+		}
+		f.Groups[q.Key()] = answer
+	case model.AskCertificates:
+		f.CertificatesAsked = true
+		for name, domain := range map[string]string{"example.com": "example.com", "app.test": "app.test", "1": "one.test"} {
+			f.Certificates = append(f.Certificates, observed.Certificate{
+				ARN: arn("acm", "certificate/"+name), Status: observed.Issued, Domains: []string{domain, "*." + domain},
+			})
+		}
+		slices.SortFunc(f.Certificates, func(a, b observed.Certificate) int { return strings.Compare(a.ARN, b.ARN) })
+	case model.AskCertificateOwner:
+		f.CertificateOwners[q.ARN] = observed.CertificateOwner{}
+	case model.AskOwnCertificates:
+		f.OwnCertificatesAsked = true
+	case model.AskHostedZones:
+		f.Zones = &observed.HostedZones{List: []observed.HostedZone{{ID: "Z1", Name: "example.com"}}}
+	case model.AskPublicCertificates:
+		f.PublicCertificatesAsked = true
+	case model.AskValidation:
+		f.Validations[q.ARN] = observed.Validation{InUse: true}
+	case model.AskTargetGroup:
+		f.TargetGroups[q.Ref] = q.Ref
+		if !strings.HasPrefix(q.Ref, "arn:") {
+			f.TargetGroups[q.Ref] = arn("elasticloadbalancing", "targetgroup/"+q.Ref+"/1")
+		}
+	case model.AskHealth:
+		f.Health[q.ARN] = observed.Health{Targets: []*observed.Target{{ID: "target", Port: 80, State: "healthy"}}}
+	case model.AskAddOn:
+		if _, known := f.AddOns[q.Key()]; !known {
+			f.AddOns[q.Key()] = observed.AddOn{}
+		}
+	case model.AskWebACL:
+		f.WebACLs[q.Name] = observed.WebACL{ARN: arn("wafv2", "regional/webacl/"+q.Name+"/1")}
+	case model.AskSubscription:
+		f.Subscription = &observed.Subscription{Active: true}
+	case model.AskTrustStores:
+		for name := range strings.SplitSeq(q.Names, ",") {
+			f.TrustStores[name] = arn("elasticloadbalancing", "truststore/"+name+"/1")
+		}
+	case model.AskALBTargets:
+		if _, known := f.ALBTargets[q.ARN]; !known {
+			f.ALBTargets[q.ARN] = nil
+		}
+	case model.AskCapacity:
+		for i := range have.LoadBalancers {
+			if lb := &have.LoadBalancers[i]; lb.ARN == q.ARN && lb.Capacity == nil {
+				lb.Capacity = new(int32)
+			}
+		}
+	default:
+		a.t.Errorf("no answer to %T", q)
+	}
+}
+
+// subnetsOf are the subnets that a question names, each in an availability zone of its own, or two that
+// are discovered.
+func subnetsOf(q model.AskSubnets) []observed.Subnet {
+	refs := []string{"subnet-a", "subnet-b"}
+	if q.Refs != "" {
+		refs = strings.Split(q.Refs, ",")
+	}
+	out := make([]observed.Subnet, len(refs))
+	for i, ref := range refs {
+		zone := string(rune('a' + i))
+		out[i] = observed.Subnet{
+			ID: ref, Zone: testRegion + zone, ZoneID: "usw2-az" + fmt.Sprint(i+1), ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1",
+			CIDR: fmt.Sprintf("10.0.%d.0/24", i), IPv6CIDRs: []string{fmt.Sprintf("2001:db8:0:%d::/64", i)},
+		}
+		if !strings.HasPrefix(ref, "subnet-") {
+			out[i].ID, out[i].Name = "subnet-named-"+ref, ref
+		}
+	}
+	return out
+}
+
+// Apply implements engine.Cloud.
+func (a *AWS) Apply(_ context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
+	have := plantest.Simulate(a.stacks[id], known, []plan.Step{s})
+	a.stacks[id], a.backend = have, have.Facts.BackendGroup
+	out := plan.Result{ID: s.Address.String()}
+	if i := slices.IndexFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return lb.ARN == out.ID }); i >= 0 {
+		out.DNSName = have.LoadBalancers[i].DNSName
+	}
+	return out, nil
+}
+
+// Class implements engine.Cloud.
+func (a *AWS) Class(error) engine.Class { return engine.Unknown }

@@ -1,0 +1,86 @@
+package enginetest
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
+)
+
+// Options are those of a case: its options.json laid over the usual ones.
+func Options[T any](t testing.TB, c goldentest.Case, usual T) T {
+	t.Helper()
+	if raw := c.Text("options.json"); raw != "" {
+		d := json.NewDecoder(strings.NewReader(raw))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&usual); err != nil {
+			t.Fatalf("options.json: %v", err)
+		}
+	}
+	return usual
+}
+
+// Load reads the objects of a case.
+func Load(t testing.TB, yaml string) *cluster.Memory {
+	t.Helper()
+	m, err := cluster.FromYAML(nil, []byte(yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Translate translates a stack as a controller does that reads its objects from informers. An object
+// with a reference that leads nowhere must be confirmed.
+func Translate(t testing.TB, f engine.Frontend, src cluster.Source, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
+	t.Helper()
+	v := cluster.NewView(&cluster.Reduced{Source: src})
+	stack, found := f.Translate(v, id, live)
+	if v.Err() != nil {
+		t.Fatal(v.Err())
+	}
+	confirmed := confirming{&cluster.Reduced{Source: src}, map[string]bool{}}
+	f.Translate(cluster.NewView(confirmed), id, live)
+	none := true
+	for _, x := range found {
+		route := strings.HasSuffix(string(x.Object.Kind), "Route")
+		if x.Reason == finding.BackendNotFound && strings.Contains(x.Message, " does not exist") ||
+			route && (x.Reason == finding.BackendPortNotFound || x.Reason == finding.ReferenceNotPermitted && strings.Contains(x.Message, " permits ")) {
+			if none = false; !confirmed.objects[x.Object.String()] {
+				t.Errorf("%s is acted on, and may have changed: %s", x.Object, x)
+			}
+		}
+	}
+	if none && len(confirmed.objects) > 0 {
+		t.Errorf("confirmed without need: %v", confirmed.objects)
+	}
+	return stack, found
+}
+
+// confirming is a source that notes what it is to confirm.
+type confirming struct {
+	cluster.Source
+	objects map[string]bool
+}
+
+// Confirm implements cluster.Confirmer.
+func (c confirming) Confirm(obj cluster.Object) error {
+	c.objects[cluster.RefOf(obj).String()] = true
+	return nil
+}
+
+// UsualReach is what the page of findings says of a reason.
+func UsualReach(r finding.Reason) finding.Reach {
+	for _, e := range finding.Reasons {
+		if e.Reason == r {
+			return e.Reaches
+		}
+	}
+	return finding.BlocksNothing
+}

@@ -1,0 +1,155 @@
+package enginetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
+)
+
+// maxRuns is how often a stack is run; every case is at rest before that, or waits for what never comes.
+const maxRuns = 8
+
+// Stacks are all stacks that the objects of a kind belong to.
+func Stacks(t testing.TB, f engine.Frontend, src cluster.Source, kind cluster.Kind) []model.StackID {
+	t.Helper()
+	v := cluster.NewView(&cluster.Reduced{Source: src})
+	var out []model.StackID
+	objs, err := src.List(cluster.Query{Kind: kind})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objs {
+		for _, id := range f.Stacks(v, o) {
+			if !slices.Contains(out, id) {
+				out = append(out, id)
+			}
+		}
+	}
+	if v.Err() != nil {
+		t.Fatal(v.Err())
+	}
+	return out
+}
+
+// RunLine runs stacks of one kind against an AWS without load balancers, and returns their first plans and what
+// the objects show at the end.
+func RunLine(t testing.TB, src *cluster.Memory, f engine.Frontend, ids []model.StackID, opt plan.Options) (plans, status string) {
+	t.Helper()
+	if len(ids) == 0 {
+		return "", shown(src)
+	}
+	now := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	opt.VPC, opt.RuleTags, opt.SubnetClusterCheck = "vpc-1", true, true
+	e := engine.New(engine.Config{
+		Cloud: newAWS(t), Cluster: kube.New(src, kube.InMemory{Store: src}, clock), Now: clock,
+		Frontends: map[model.Kind]engine.Frontend{ids[0].Kind: f},
+		Options:   opt,
+	})
+	var out strings.Builder
+	for _, id := range ids {
+		d, err := e.Draft(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := d.Plan.Text(); text != "" {
+			out.WriteString("--- # stack " + id.String() + "\n" + text)
+		}
+		for range maxRuns {
+			o, err := e.Reconcile(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Idle || o.RetryAfter == 0 {
+				break
+			}
+			now = now.Add(o.RetryAfter)
+		}
+	}
+	return out.String(), shown(src)
+}
+
+// shownEntry is one load balancer in the status of an Ingress or a Service.
+type shownEntry struct {
+	Hostname string
+	Ports    []string
+}
+
+// shownObject is what an object says to people.
+type shownObject struct {
+	Object               string
+	LoadBalancer         []shownEntry
+	Finalizers           []string
+	Addresses            []string
+	AttachedListenerSets *int32
+	Conditions           []string
+	Listeners            []shownListener
+	Parents              []shownParent
+	Events               []string
+}
+
+type shownObjects []*shownObject
+
+// of is the object of a name, which is added at its first use.
+func (o *shownObjects) of(name string) *shownObject {
+	i := slices.IndexFunc(*o, func(s *shownObject) bool { return s.Object == name })
+	if i < 0 {
+		i, *o = len(*o), append(*o, &shownObject{Object: name})
+	}
+	return (*o)[i]
+}
+
+// shown is what the status of each Ingress and Service, of each object of the Gateway API, and the events of each object
+// say. Services without finalizer are left out.
+func shown(src *cluster.Memory) string {
+	var out shownObjects
+	for _, obj := range src.All(cluster.KindIngress) {
+		if ing, ok := obj.(*networkingv1.Ingress); ok {
+			o := out.of(cluster.RefOf(ing).String())
+			o.Finalizers = ing.Finalizers
+			for _, lb := range ing.Status.LoadBalancer.Ingress {
+				e := shownEntry{Hostname: lb.Hostname}
+				for _, p := range lb.Ports {
+					e.Ports = append(e.Ports, fmt.Sprint(p.Port))
+				}
+				o.LoadBalancer = append(o.LoadBalancer, e)
+			}
+		}
+	}
+	for _, obj := range src.All(cluster.KindService) {
+		if svc, ok := obj.(*corev1.Service); ok && len(svc.Finalizers)+len(svc.Status.LoadBalancer.Ingress) > 0 {
+			o := out.of(cluster.RefOf(svc).String())
+			o.Finalizers = svc.Finalizers
+			for _, lb := range svc.Status.LoadBalancer.Ingress {
+				e := shownEntry{Hostname: lb.Hostname}
+				for _, p := range lb.Ports {
+					e.Ports = append(e.Ports, fmt.Sprintf("%d/%s", p.Port, p.Protocol))
+				}
+				o.LoadBalancer = append(o.LoadBalancer, e)
+			}
+		}
+	}
+	out.gateways(src)
+	for _, obj := range src.All("Event") {
+		if ev, ok := obj.(*corev1.Event); ok {
+			o := out.of(strings.Replace(fmt.Sprintf("%s %s/%s", ev.InvolvedObject.Kind, ev.InvolvedObject.Namespace, ev.InvolvedObject.Name), " /", " ", 1))
+			o.Events = append(o.Events, ev.Type+" "+ev.Reason+" "+ev.Message)
+		}
+	}
+	for _, o := range out {
+		slices.Sort(o.Events)
+	}
+	return goldentest.Dump(out)
+}

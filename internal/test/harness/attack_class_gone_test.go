@@ -1,0 +1,109 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// While the class of the victims is deleted and made again, as an upgrade does, they are not accepted. A
+// newcomer that waits for this moment gets neither their hosts nor their load balancer.
+func TestNothingIsTakenWhileAClassIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	hostile := []string{
+		"group.name", "edge", "group.order", "-1000", "scheme", "internet-facing", "inbound-cidrs", "0.0.0.0/0", "wafv2-acl-name", "none",
+		"ip-address-type", "dualstack", "load-balancer-attributes", "idle_timeout.timeout_seconds=30,access_logs.s3.enabled=true",
+		"listener-attributes.HTTP-80", "routing.http.response.server.enabled=true", "tags", "Team=team",
+	}
+	for _, tenancy := range []ingress.Tenancy{ingress.Cooperative, ingress.Isolated} {
+		for _, lost := range []cluster.Kind{cluster.KindIngressClass, cluster.KindIngressClassParams} {
+			for _, by := range []string{"annotations", "class", "ports"} {
+				t.Run(fmt.Sprint(tenancy, ", without ", lost, ", the newcomer speaks by ", by), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = tenancy }})
+						mine := strings.Replace(hostileParameters, "group: {name: edge}, ", "", 1)
+						mine = strings.Replace(mine, `, {key: access_logs.s3.bucket, value: theirs}`, "", 1)
+						mine = strings.Replace(mine, `sslRedirectPort: "444", subnets: {tags: {tier: [public]}},`, "", 1)
+						r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", firm), classNamed("hostile", mine))
+						r.Apply(inGroup("shop", "a", "firm", "a.example.com", ""), inGroup("shop", "b", "firm", "b.example.com", ""))
+						settled(t, r)
+						time.Sleep(time.Hour)
+						class, notes, later := "hostile", hostile[:4], []string(nil)
+						switch by {
+						case "annotations":
+							class, notes = "alb", hostile
+						case "ports":
+							certificate := r.World.Certs["example.com"]
+							later = append(slices.Clone(hostile[:4]), "listen-ports", `[{"HTTPS":80},{"HTTPS":443}]`, "ssl-redirect", "443", "certificate-arn", certificate)
+							class = "alb"
+						}
+						r.Apply(inGroup("team", "newcomer", class, "team.example.com", "", notes...))
+						if tenancy == ingress.Isolated {
+							r.Apply(inGroup("team", "squatter", class, "a.example.com", "", "group.name", "edge"))
+						}
+						r.Settle(settleFor)
+						look := func() []string {
+							var out []string
+							for _, l := range onlyOf(r, "load-balancer", "security-group", "listener", "rule") {
+								if strings.Contains(l, "edge") && !strings.Contains(l, "team.example.com") && !strings.Contains(l, ",443,") && !strings.Contains(l, "network") {
+									out = append(out, strings.Replace(l, `"tcp 443-443 0.0.0.0/0",`, "", 1)) // its own port
+								}
+							}
+							return append(out, webACLOf(r, "k8s-edge-"), "a: "+answered(r, 80, "a.example.com", "/"), "b: "+answered(r, 80, "b.example.com", "/"))
+						}
+						before := look()
+						if err := r.Store.Delete(cluster.Ref{Kind: lost, Name: "firm"}); err != nil {
+							t.Fatal(err)
+						}
+						if later != nil {
+							r.Apply(inGroup("team", "newcomer", class, "team.example.com", "", later...))
+						}
+						r.Settle(settleFor)
+						if d := cmp.Diff(before, look()); d != "" {
+							t.Errorf("while it is gone (-before +after):\n%s", d)
+						}
+						if later != nil {
+							r.Apply(inGroup("team", "newcomer", class, "team.example.com", "", notes...)) // none says that there is no redirect
+						}
+						time.Sleep(time.Hour) // what is made again is younger than the newcomer
+						r.Apply(classNamed("firm", firm))
+						r.Settle(settleFor)
+						if d := cmp.Diff(before, look()); d != "" {
+							t.Errorf("when it is back (-before +after):\n%s", d)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// A member that names a class which does not exist cannot be heard either. In isolated tenancy that keeps the
+// class that names the IngressGroup from nothing.
+func TestWhoCannotBeHeardDoesNotSilenceTheClass(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = ingress.Isolated }})
+		r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", firm))
+		r.Apply(inGroup("shop", "a", "firm", "a.example.com", ""), inGroup("shop", "b", "firm", "b.example.com", ""))
+		settled(t, r)
+		r.Apply(inGroup("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge"))
+		settled(t, r)
+		r.Apply(inGroup("team", "newcomer", "none-such", "team.example.com", "group.ingress.k8s.aws/edge", "group.name", "edge"))
+		r.Settle(settleFor)
+		r.Apply(classNamed("firm", strings.NewReplacer("10.0.0.0/8", "10.1.0.0/16", `"120"`, `"90"`).Replace(firm)))
+		r.Settle(settleFor)
+		state := strings.Join(onlyOf(r, "load-balancer", "security-group"), "\n")
+		if !strings.Contains(state, "tcp 80-80 10.1.0.0/16") || !strings.Contains(state, `"idle_timeout.timeout_seconds":"90"`) {
+			t.Errorf("what the class says is not done:\n%s", state)
+		}
+	})
+}

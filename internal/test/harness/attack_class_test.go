@@ -1,0 +1,132 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// What the owner of an IngressClass can do to the IngressGroup of another class. To name the group in its
+// parameters is allowed by design.
+
+// classNamed is a class with parameters.
+func classNamed(name, spec string) string {
+	return fmt.Sprintf(`
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: %[1]s}
+spec: {controller: ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: %[1]s}}
+---
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: IngressClassParams
+metadata: {name: %[1]s}
+spec: %[2]s
+`, name, spec)
+}
+
+// firm is what the victims' class, or the victims themselves, say of the load balancer.
+const firm = `{group: {name: edge}, namespaceSelector: {matchLabels: {edge: "yes"}}, scheme: internal, ipAddressType: ipv4, inboundCIDRs: [10.0.0.0/8], wafv2AclName: rig,
+  loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "120"}, {key: access_logs.s3.enabled, value: "false"}],
+  listeners: [{protocol: HTTP, port: 80, listenerAttributes: [{key: routing.http.response.server.enabled, value: "false"}]}], tags: [{key: Team, value: shop}]}`
+
+// hostileParameters disagree with all of it.
+const hostileParameters = `{group: {name: edge}, scheme: internet-facing, ipAddressType: dualstack, inboundCIDRs: [0.0.0.0/0], wafv2AclName: none, sslRedirectPort: "444", subnets: {tags: {tier: [public]}},
+  loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "30"}, {key: access_logs.s3.enabled, value: "true"}, {key: access_logs.s3.bucket, value: theirs}],
+  listeners: [{protocol: HTTP, port: 80, listenerAttributes: [{key: routing.http.response.server.enabled, value: "true"}]}], tags: [{key: Team, value: team}]}`
+
+func TestAClassThatNamesAnothersGroupChangesNothingThatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	reported := []string{
+		"ip-address-type", "ipv4", "load-balancer-attributes", "idle_timeout.timeout_seconds=120,access_logs.s3.enabled=false",
+		"listener-attributes.HTTP-80", "routing.http.response.server.enabled=false", "tags", "Team=shop", "group.name", "edge",
+	}
+	for _, tenancy := range []ingress.Tenancy{ingress.Cooperative, ingress.Isolated} {
+		for _, by := range []string{"class", "annotations"} {
+			if tenancy == ingress.Isolated && by == "annotations" {
+				continue // there they say nothing
+			}
+			t.Run(fmt.Sprintf("%s, victims speak by %s", tenancy, by), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = tenancy }})
+					r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", firm))
+					if by == "class" {
+						r.Apply(inGroup("shop", "a", "firm", "a.example.com", ""), inGroup("shop", "b", "firm", "b.example.com", ""))
+					} else {
+						r.Apply(victims(r, "alb", reported...)...)
+					}
+					settled(t, r)
+					value := func(line, attribute string) string {
+						_, rest, _ := strings.Cut(line, attribute+`":"`)
+						v, _, _ := strings.Cut(rest, `"`)
+						return v
+					}
+					look := func() string {
+						lb := strings.Join(onlyOf(r, "load-balancer"), "\n")
+						listener := strings.Join(onlyOf(r, "listener"), "\n")
+						return fmt.Sprintln(strings.Count(lb, "load-balancer ["), strings.Contains(lb, `"internal","ipv4"`), value(lb, "idle_timeout.timeout_seconds"),
+							value(lb, "access_logs.s3.enabled"), value(lb, "Team"), value(listener, "routing.http.response.server.enabled"), guarded(r), onlyOf(r, "security-group"))
+					}
+					before := look()
+					if !strings.HasPrefix(before, "1 true 120 false shop false acl rig") {
+						t.Fatalf("the victims have %s", before)
+					}
+					r.Apply(classNamed("hostile", hostileParameters), inGroup("team", "newcomer", "hostile", "team.example.com", "", "group.order", "-1000"))
+					r.Settle(settleFor)
+					r.Start() // what was said before is forgotten
+					r.Settle(settleFor)
+					if tenancy == ingress.Cooperative {
+						expect(t, "what the victims ask for", before, look())
+					} else if got := look(); !strings.HasPrefix(got, "1 true 120 false shop false acl rig") || strings.Contains(got, "0.0.0.0/0") {
+						t.Errorf("what the victims' class asks for is now %s", got)
+					}
+					for _, n := range []string{"a", "b"} {
+						if w := warnings(r)[n]; len(w) > 0 {
+							t.Errorf("warnings on victim %s: %q", n, w)
+						}
+					}
+					if len(warnings(r)["newcomer"]) == 0 {
+						t.Error("the newcomer hears nothing")
+					}
+				})
+			})
+		}
+	}
+}
+
+// Clients that name no server, or one of which no certificate is there, get the default certificate of
+// a listener. That of the victims stays.
+func TestANewcomersCertificateIsNotTheDefault(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		theirs, other := r.World.Certs["example.com"], r.World.Certs["app.test"]
+		secure := func(namespace, name, host string, notes ...string) string {
+			return inGroup(namespace, name, "alb", host, "", append(notes, "group.name", "edge", "listen-ports", `[{"HTTPS":443}]`)...)
+		}
+		r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, secure("shop", "a", "a.example.com", "certificate-arn", theirs))
+		settled(t, r)
+		shown := func() string {
+			w := r.Emulator.Store()
+			w.Lock()
+			defer w.Unlock()
+			for _, l := range w.Partition(Account, Region).ELB.Listeners {
+				return l.Certificate
+			}
+			return ""
+		}
+		expect(t, "the default", theirs, shown())
+		for _, list := range []string{other, other + "," + theirs} {
+			r.Apply(secure("team", "newcomer", "team.app.test", "certificate-arn", list, "group.order", "-1000"))
+			settled(t, r)
+			expect(t, "the default beside a newcomer with "+list, theirs, shown())
+		}
+		// Its owner chooses another one.
+		r.Apply(secure("shop", "a", "a.example.com", "certificate-arn", other+","+theirs), secure("team", "newcomer", "team.app.test", "certificate-arn", theirs+","+other, "group.order", "1000"))
+		remove(t, r, "team", "newcomer")
+		settled(t, r)
+		expect(t, "the default that its owner chooses", other, shown())
+	})
+}

@@ -1,0 +1,163 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// A member that asks for deletion protection while it is deleted, or that cannot be deleted for a finalizer of
+// its own, keeps no other member from leaving.
+func TestAMemberThatLeavesBadlyKeepsNoOther(t *testing.T) {
+	t.Parallel()
+	protected := []string{"load-balancer-attributes", "deletion_protection.enabled=true"}
+	unreadable := []string{"load-balancer-attributes", "deletion_protection.enabled"}
+	for _, tenancy := range []ingress.Tenancy{ingress.Cooperative, ingress.Isolated} {
+		for name, notes := range map[string][]string{"protected": protected, "unreadable": unreadable, "only a finalizer": nil} {
+			for _, order := range []string{"attacker first", "victims first", "attacker stays"} {
+				t.Run(fmt.Sprint(tenancy, " ", name, " ", order), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = tenancy }})
+						// What the victims' side says nothing of, the newcomer decides, also the protection.
+						r.Apply(victims(r, "alb", "group.name", "edge", "load-balancer-attributes", "deletion_protection.enabled=false")...)
+						settled(t, r)
+						r.Apply(inGroup("team", "newcomer", "alb", "team.example.com", "team.example.com/never", append(notes, "group.name", "edge")...))
+						settled(t, r)
+						leave := func() {
+							remove(t, r, "shop", "a")
+							remove(t, r, "shop", "b")
+						}
+						switch order {
+						case "attacker first":
+							remove(t, r, "team", "newcomer")
+							r.Settle(settleFor)
+							leave()
+						case "victims first":
+							leave()
+							remove(t, r, "team", "newcomer")
+						default:
+							leave()
+						}
+						r.Settle(settleFor)
+						for _, n := range []string{"a", "b"} {
+							if !r.gone(cluster.KindIngress, "shop", n) {
+								t.Errorf("Ingress shop/%s hangs; warnings: %v", n, warnings(r))
+							}
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// A TargetGroupBinding that cannot be deleted, for a finalizer that its namespace has put on it, keeps no
+// member of another namespace from leaving.
+func TestABindingThatCannotBeDeletedKeepsNoOtherMember(t *testing.T) {
+	t.Parallel()
+	for _, stays := range []bool{true, false} {
+		t.Run(fmt.Sprintf("the other member stays: %v", stays), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(victims(r, "alb", "group.name", "edge")...)
+				r.Apply(inGroup("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge"))
+				settled(t, r)
+				for _, o := range r.Store.All(cluster.KindBinding) {
+					if o.GetNamespace() == "team" {
+						b := o.DeepCopyObject().(cluster.Object)
+						b.SetFinalizers(append(b.GetFinalizers(), "team.example.com/never"))
+						if err := r.Store.Apply(b); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				settled(t, r)
+				if !stays {
+					remove(t, r, "team", "newcomer")
+				}
+				remove(t, r, "shop", "a")
+				remove(t, r, "shop", "b")
+				r.Settle(settleFor)
+				for _, n := range []string{"a", "b"} {
+					if !r.gone(cluster.KindIngress, "shop", n) {
+						t.Errorf("Ingress shop/%s hangs; warnings: %v", n, warnings(r))
+					}
+				}
+			})
+		})
+	}
+}
+
+// Where nothing of the members that remain can be read, the load balancer stays as it is for them. It serves nothing of
+// those that were deleted, whose finalizers go.
+func TestWhoIsDeletedIsNotServedWhereAllOthersAreHeld(t *testing.T) {
+	t.Parallel()
+	for name, notes := range map[string][]string{
+		"order":  {"group.order", "first"},
+		"ports":  {"listen-ports", "x"},
+		"scheme": {"scheme", "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(victims(r, "alb", "group.name", "edge")...)
+				member := func(notes ...string) string {
+					return inGroup("team", "newcomer", "alb", "team.example.com", "", append(notes, "group.name", "edge")...)
+				}
+				r.Apply(member(), strings.Replace(inGroup("shop", "c", "alb", "c.example.com", "", "group.name", "edge"), "  rules:", "  defaultBackend: {service: {name: web, port: {number: 80}}}\n  rules:", 1))
+				settled(t, r)
+				r.Apply(member(notes...))
+				r.Settle(settleFor)
+				expect(t, "the default backend before", "shop/c-web:80", reached(r, "application", 80, "other.example.com", "/"))
+				for _, n := range []string{"a", "b", "c"} {
+					remove(t, r, "shop", n)
+				}
+				r.Settle(settleFor)
+				for _, host := range []string{"a", "b", "c", "other"} {
+					expect(t, host, "dataplane.FixedResponse", reached(r, "application", 80, host+".example.com", "/"))
+				}
+				expect(t, "the member that remains", "team/newcomer-web:80", reached(r, "application", 80, "team.example.com", "/"))
+				for _, n := range []string{"a", "b", "c"} {
+					if !r.gone(cluster.KindIngress, "shop", n) {
+						t.Errorf("Ingress shop/%s hangs: %v", n, warnings(r))
+					}
+				}
+				r.Emulator.Calls().Reset()
+				r.Settle(settleFor)
+				if n := r.Emulator.Calls().Mutating(); n > 0 {
+					t.Errorf("%d changes later: %v", n, r.Emulator.Calls().Counts())
+				}
+				r.Apply(member())
+				settled(t, r)
+				if state := strings.Join(onlyOf(r, "target-group"), "\n"); strings.Contains(state, "shop/") {
+					t.Errorf("left behind:\n%s", state)
+				}
+			})
+		})
+	}
+}
+
+// The same for Services that share a load balancer: the ports of one that was deleted are closed.
+func TestAServiceThatIsDeletedIsNotServedWhereAllOthersAreHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{})
+		r.Apply(pods("web", podAddresses[0]), pods("mail", podAddresses[1]), sharing("web", "10", sharesPublic, portOf("443")), sharing("mail", "12", sharesPublic, portOf("25")))
+		r.during(20 * time.Minute)
+		expect(t, "mail before", "shop/mail:25", reached(r, "network", 25, "", ""))
+		r.Apply(sharing("web", "10", sharesPublic+lbAnnotation+"scheme: outside", portOf("443")))
+		r.during(10 * time.Minute)
+		r.drop(cluster.KindService, "shop", "mail")
+		r.during(20 * time.Minute)
+		expect(t, "mail", "refused", reached(r, "network", 25, "", ""))
+		expect(t, "web", "shop/web:443", reached(r, "network", 443, "", ""))
+		if !r.gone(cluster.KindService, "shop", "mail") {
+			t.Error("the Service hangs")
+		}
+	})
+}

@@ -1,0 +1,231 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// What a team can do to others by names and tags.
+
+// manyTags are so many tags, as an annotation has them.
+func manyTags(prefix string, n int) string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf("%s%d=v", prefix, i))
+	}
+	return strings.Join(out, ",")
+}
+
+// tagsOf are the tags of the one load balancer.
+func tagsOf(t *testing.T, r *Harness) map[string]string {
+	t.Helper()
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	for _, lb := range w.Partition(Account, Region).ELB.LoadBalancers {
+		return lb.Tags
+	}
+	t.Fatal("no load balancer")
+	return nil
+}
+
+// AWS takes 50 tags on a resource, and refuses all where there are more. A member with too many uses up
+// its own room, not that of the others: their changes are made, and a new load balancer too.
+func TestTooManyTagsOfOneMemberStopNoOther(t *testing.T) {
+	t.Parallel()
+	for name, hostile := range map[string][]string{
+		"one Ingress":     {inGroup("team", "many0", "alb", "team.example.com", "", "group.name", "edge", "group.order", "-1000", "tags", manyTags("k", 90), "listen-ports", `[{"HTTP":80},{"HTTP":81}]`)},
+		"three Ingresses": {inGroup("team", "many0", "alb", "team.example.com", "", "group.name", "edge", "group.order", "-1000", "tags", manyTags("a", 30)), inGroup("team", "many1", "alb", "team.example.com", "", "group.name", "edge", "tags", manyTags("b", 30)), inGroup("team", "many2", "alb", "team.example.com", "", "group.name", "edge", "tags", manyTags("c", 30))},
+	} {
+		for _, live := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, live %v", name, live), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newShop(t)
+					r.Apply(victims(r, "alb", "group.name", "edge")...)
+					if live {
+						settled(t, r)
+					}
+					r.Apply(hostile...)
+					settled(t, r)
+					r.Apply(inGroup("shop", "a", "alb", "a.example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig",
+						"tags", "Team=shop,Cost=1", "listen-ports", `[{"HTTP":80},{"HTTP":8080}]`))
+					settled(t, r)
+					if tags := tagsOf(t, r); tags["Team"] != "shop" || tags["Cost"] != "1" || len(tags) > 50 {
+						t.Errorf("the victim's tags are not there: %v", tags)
+					}
+					if !slices.ContainsFunc(onlyOf(r, "listener"), func(l string) bool { return strings.Contains(l, ",8080,") }) {
+						t.Error("the victim's new port is not there")
+					}
+					for n, w := range warnings(r) {
+						if n == "a" || n == "b" {
+							t.Errorf("warnings on victim %s: %q", n, w)
+						}
+					}
+					if w := fmt.Sprint(warnings(r)); !strings.Contains(w, "TagInvalid: alb.ingress.kubernetes.io/tags: there are ") {
+						t.Errorf("the author hears nothing of it: %s", w)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Tags by which the controller, AWS or the operator knows what is whose are not taken from users,
+// wherever they may write tags.
+func TestReservedTagsAreTakenFromNoOther(t *testing.T) {
+	t.Parallel()
+	const forged = "elbv2.k8s.aws/cluster=other,ingress.k8s.aws/stack=shop/web,ingress.k8s.aws/resource=LoadBalancer,service.k8s.aws/stack=x,gateway.k8s.aws.alb/stack=y,elbv2.k8s.aws/resource=backend-sg,aws:cloudformation:stack-name=z,AWS:x=y,owner=platform,Team=team"
+	params := `
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: theirs}
+spec: {controller: ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: theirs}}
+---
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: IngressClassParams
+metadata: {name: theirs}
+spec: {tags: [`
+	for _, pair := range strings.Split(forged, ",") {
+		k, v, _ := strings.Cut(pair, "=")
+		params += fmt.Sprintf("{key: %q, value: %q},", k, v)
+	}
+	params += "]}\n"
+	service := fmt.Sprintf(`
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: team, uid: 22222222-0000-4000-8000-000000000001, annotations: {%stags: %q}}
+spec: {type: NodePort, ports: [{port: 80, nodePort: 30099}]}
+`, prefix, forged)
+	for name, docs := range map[string][]string{
+		"Ingress":            {inGroup("team", "forger", "alb", "team.example.com", "", "tags", forged)},
+		"frontend NLB":       {inGroup("team", "forger", "alb", "team.example.com", "", "enable-frontend-nlb", "true", "frontend-nlb-tags", forged)},
+		"Service":            {service, inGroup("team", "forger", "alb", "team.example.com", "")},
+		"IngressClassParams": {params, inGroup("team", "forger", "theirs", "team.example.com", "")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.ExternalTags = []string{"owner"} }})
+				r.Apply(shop, teamShop)
+				r.Apply(docs...)
+				r.Settle(settleFor)
+				team := 0
+				for _, l := range onlyOf(r, "load-balancer", "listener", "rule", "target-group", "security-group") {
+					if !strings.Contains(l, `"elbv2.k8s.aws/cluster"`) {
+						continue
+					}
+					if !strings.Contains(l, `"elbv2.k8s.aws/cluster":"rig"`) || !strings.Contains(l, "k8s-traffic") && !strings.Contains(l, `"ingress.k8s.aws/stack":"team/forger"`) ||
+						strings.Contains(l, "service.k8s.aws") || strings.Contains(l, "gateway.k8s.aws") || strings.Contains(l, "cloudformation") || strings.Contains(l, `AWS:x`) || strings.Contains(l, `"owner"`) ||
+						strings.Contains(l, `"elbv2.k8s.aws/resource"`) && !strings.Contains(l, "k8s-traffic") {
+						t.Errorf("forged: %s", l)
+					}
+					if strings.Contains(l, `"Team":"team"`) {
+						team++
+					}
+				}
+				if team == 0 {
+					t.Error("the tag that may be set is nowhere, so nothing was tried")
+				}
+			})
+		})
+	}
+}
+
+// A member asks for the name of a load balancer that is another's: one of another team, of another
+// cluster, or of no controller. It is not touched, whatever its tags say.
+func TestTheNameOfAnothersLoadBalancerGivesNothing(t *testing.T) {
+	t.Parallel()
+	for _, where := range []string{"alone", "in an IngressGroup", "as the group's name"} {
+		t.Run(where, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(victims(r, "alb", "group.name", "edge")...)
+				settled(t, r)
+				api := elb.NewFromConfig(AWSConfig(r.Emulator))
+				made, err := api.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{
+					Name: aws.String("by-hand"), Subnets: r.World.Private, Scheme: elbtypes.LoadBalancerSchemeEnumInternal,
+					Tags: []elbtypes.Tag{{Key: aws.String("elbv2.k8s.aws/cluster"), Value: aws.String("other")}, {Key: aws.String("ingress.k8s.aws/stack"), Value: aws.String("team/thief")}, {Key: aws.String("ingress.k8s.aws/resource"), Value: aws.String("LoadBalancer")}},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				before := onlyOf(r, "load-balancer", "listener", "rule")
+				var edge string
+				for _, l := range onlyOf(r, "load-balancer") {
+					if name, _, _ := strings.Cut(strings.TrimPrefix(l, `load-balancer ["`), `"`); name != "by-hand" {
+						edge = name
+					}
+				}
+				for _, name := range []string{edge, aws.ToString(made.LoadBalancers[0].LoadBalancerName)} {
+					notes := []string{"load-balancer-name", name}
+					switch where {
+					case "in an IngressGroup":
+						notes = append(notes, "group.name", "theirs")
+					case "as the group's name":
+						notes = []string{"group.name", strings.TrimPrefix(name, "k8s-")}
+					}
+					r.Apply(inGroup("team", "thief", "alb", "a.example.com", "", notes...))
+					r.Settle(settleFor)
+					after := slices.DeleteFunc(onlyOf(r, "load-balancer", "listener", "rule"), func(l string) bool { return !slices.Contains(before, l) })
+					if d := cmp.Diff(before, after); d != "" {
+						t.Errorf("what others have has changed (-before +after):\n%s", d)
+					}
+					remove(t, r, "team", "thief")
+					r.Settle(settleFor)
+					after = slices.DeleteFunc(onlyOf(r, "load-balancer", "listener", "rule"), func(l string) bool { return !slices.Contains(before, l) })
+					if d := cmp.Diff(before, after); d != "" {
+						t.Errorf("what others have has changed by the deletion (-before +after):\n%s", d)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A target group of a name that the controller is about to use, made by a member's own binding or by
+// hand, is neither filled nor deleted.
+func TestATakenNameOfATargetGroupIsNotOurs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(victims(r, "alb", "group.name", "edge")...)
+		settled(t, r)
+		name := bindingsOf(r, "shop")[0].Name
+		for _, n := range []string{"a", "b"} {
+			remove(t, r, "shop", n)
+		}
+		settled(t, r)
+		api := elb.NewFromConfig(AWSConfig(r.Emulator))
+		made, err := api.CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
+			Name: aws.String(name), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(8080), TargetType: elbtypes.TargetTypeEnumIp, VpcId: aws.String(r.World.VPC),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		arn := aws.ToString(made.TargetGroups[0].TargetGroupArn)
+		r.Apply(victims(r, "alb", "group.name", "edge")...)
+		r.Settle(settleFor)
+		expect(t, "targets of the one made by hand", "", registered(t, r, Account, arn))
+		for _, b := range bindingsOf(r, "shop") {
+			if b.Spec.TargetGroupARN == arn {
+				t.Errorf("binding %s fills it", b.Name)
+			}
+		}
+		for _, n := range []string{"a", "b"} {
+			remove(t, r, "shop", n)
+		}
+		r.Settle(settleFor)
+		if _, err := api.DescribeTargetGroups(t.Context(), &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{arn}}); err != nil {
+			t.Errorf("it is gone: %v", err)
+		}
+	})
+}

@@ -1,0 +1,85 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// An attacker can have made its Ingress long before the victims made theirs, somewhere else, and join their
+// IngressGroup later: it is older than they are, and still a newcomer there.
+func TestAnOldIngressThatJoinsIsANewcomer(t *testing.T) {
+	t.Parallel()
+	reported := []string{
+		"scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig", "ip-address-type", "ipv4", "tags", "Team=shop",
+		"load-balancer-attributes", "idle_timeout.timeout_seconds=120,access_logs.s3.enabled=false",
+	}
+	for _, tenancy := range []ingress.Tenancy{ingress.Cooperative, ingress.Isolated} {
+		for _, by := range []string{"class", "annotations"} {
+			if tenancy == ingress.Isolated && by == "annotations" {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s, victims speak by %s", tenancy, by), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = tenancy }})
+					alone := strings.Replace(hostileParameters, "group: {name: edge}, ", "", 1)
+					alone = strings.Replace(alone, `, {key: access_logs.s3.bucket, value: theirs}`, "", 1) // of which the victims say nothing
+					alone = strings.Replace(alone, `sslRedirectPort: "444", subnets: {tags: {tier: [public]}},`, "", 1)
+					r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", firm), classNamed("hostile", alone))
+					time.Sleep(time.Hour)
+					r.Apply(inGroup("team", "newcomer", "hostile", "team.example.com", ""))
+					settled(t, r)
+					time.Sleep(time.Hour)
+					if by == "class" {
+						r.Apply(inGroup("shop", "a", "firm", "a.example.com", ""), inGroup("shop", "b", "firm", "b.example.com", ""))
+					} else {
+						r.Apply(inGroup("shop", "a", "alb", "a.example.com", "", append(reported, "group.name", "edge")...), inGroup("shop", "b", "alb", "b.example.com", "", append(reported, "group.name", "edge")...))
+					}
+					settled(t, r)
+					look := func() []string {
+						var out []string
+						for _, l := range onlyOf(r, "load-balancer", "security-group", "web-acl", "listener") {
+							if strings.Contains(l, "edge") {
+								out = append(out, l)
+							}
+						}
+						return append(out, webACLOf(r, "k8s-edge-"))
+					}
+					before := look()
+					r.Apply(inGroup("team", "newcomer", "hostile", "team.example.com", "", "group.name", "edge", "group.order", "-1000"))
+					r.Settle(settleFor)
+					r.Start()
+					r.Settle(settleFor)
+					if d := cmp.Diff(before, look()); d != "" {
+						t.Errorf("(-before +after):\n%s", d)
+					}
+					for _, n := range []string{"a", "b"} {
+						if w := warnings(r)[n]; len(w) > 0 {
+							t.Errorf("warnings on victim %s: %q", n, w)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// webACLOf is the web ACL of the load balancer whose name begins with a text.
+func webACLOf(r *Harness, name string) string {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	p := w.Partition(Account, Region)
+	for arn, lb := range p.ELB.LoadBalancers {
+		if strings.HasPrefix(lb.Name, name) {
+			return "web ACL " + p.WAFv2.Associations[arn]
+		}
+	}
+	return ""
+}

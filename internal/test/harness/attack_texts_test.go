@@ -1,0 +1,132 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// disguise is a value that clears the screen, begins a line of its own and says that all is well.
+const disguise = "x\u001b[2J\r\nNormal  SuccessfullyReconciled  Successfully reconciled\u202e\u0000"
+
+// disguised is an Ingress of namespace team whose every annotation holds the value.
+func disguised(t *testing.T, value string, keys ...string) string {
+	t.Helper()
+	var b strings.Builder
+	quoted, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range keys {
+		fmt.Fprintf(&b, ", %s%s: %s", prefix, strings.NewReplacer("<name>", "web", "<protocol>", "HTTP", "<port>", "80").Replace(k), quoted)
+	}
+	doc := inGroup("team", "liar", "alb", "team.example.com", "", "group.name", "edge")
+	return strings.Replace(doc, "target-type: ip", "target-type: ip"+b.String(), 1)
+}
+
+// Each annotation holds a text that looks like other messages where it is quoted. No event, condition or
+// status shows it as it is, and no event of success is written about the object.
+func TestValuesThatLieShowAsWhatTheyAre(t *testing.T) {
+	t.Parallel()
+	var keys []string
+	for _, row := range settings.Rows() {
+		if row.Key != "group.name" && row.Key != "target-type" {
+			keys = append(keys, row.Key)
+		}
+	}
+	values := map[string]string{
+		"text": disguise, "map": "a=" + disguise + ",b", "list": "a, " + disguise, "json": `{"` + disguise + `":`, "long": strings.Repeat(disguise, 100),
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(victims(r, "alb", "group.name", "edge")...)
+		settled(t, r)
+		r.Apply(disguised(t, "ordinary", "tags"))
+		r.Settle(10 * time.Minute)
+		for name, value := range values {
+			// All together, and those that do not hold the whole member by itself.
+			for _, some := range [][]string{keys, {"tags", "inbound-cidrs", "wafv2-acl-name", "load-balancer-name", "target-group-attributes"}} {
+				known := len(r.Store.All("Event"))
+				r.Apply(disguised(t, value, some...))
+				r.Settle(10 * time.Minute)
+				if len(some) == len(keys) && len(r.Store.All("Event")) == known {
+					t.Errorf("%s: no event says so", name)
+				}
+			}
+		}
+		for _, o := range r.Store.All("Event") {
+			e := o.(*corev1.Event)
+			for _, text := range []string{e.Message, e.Reason} {
+				if strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) }) || len(text) > 1024 {
+					t.Errorf("event about %s: %q", e.InvolvedObject.Name, text)
+				}
+			}
+		}
+	})
+}
+
+// The client secret of a Secret is in no event, status, tag, condition or plan, whether AWS takes the
+// rule or refuses it.
+func TestClientSecretsAreShownNowhere(t *testing.T) {
+	t.Parallel()
+	const secret = "s3cr3t-of-shop"
+	for name, oidc := range map[string]string{
+		"taken":        `{"issuer":"https://idp.example.com","authorizationEndpoint":"https://idp.example.com/a","tokenEndpoint":"https://idp.example.com/t","userInfoEndpoint":"https://idp.example.com/u","secretName":"oidc"}`,
+		"refused":      `{"issuer":"not a URL","authorizationEndpoint":"","tokenEndpoint":"","userInfoEndpoint":"","secretName":"oidc"}`,
+		"extra params": `{"issuer":"https://idp.example.com","authorizationEndpoint":"https://idp.example.com/a","tokenEndpoint":"https://idp.example.com/t","userInfoEndpoint":"https://idp.example.com/u","secretName":"oidc","authenticationRequestExtraParams":{"a":"b"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(shop, pods("web", podAddresses[0]), `
+apiVersion: v1
+kind: Secret
+metadata: {name: oidc, namespace: shop}
+stringData: {clientID: id-of-shop, clientSecret: `+secret+`}
+`)
+				doc := ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", oidc), "/=web")
+				r.Apply(doc)
+				r.Settle(10 * time.Minute)
+				var all []string
+				for _, kind := range []cluster.Kind{"Event", cluster.KindIngress, cluster.KindBinding, "ConfigMap", cluster.KindPod} {
+					for _, o := range r.Store.All(kind) {
+						raw, err := json.Marshal(o)
+						if err != nil {
+							t.Fatal(err)
+						}
+						all = append(all, string(raw))
+					}
+				}
+				for _, l := range r.State() {
+					if !strings.HasPrefix(l, "rule ") { // AWS gets it in the action of the rule alone
+						all = append(all, l)
+					}
+				}
+				obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, id := range r.Stacks(obj) {
+					d := r.Draft(id)
+					all = append(all, d.Plan.Text(), fmt.Sprint(d.Stack), fmt.Sprintf("%+v", d.Plan.Steps))
+					if doc := r.Plan(id); doc != nil {
+						all = append(all, doc.JSON())
+					}
+				}
+				if i := slices.IndexFunc(all, func(s string) bool { return strings.Contains(s, secret) }); i >= 0 {
+					t.Errorf("the secret is shown: %.600s", all[i])
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,196 @@
+package harness
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// Worlds of the law of authority in which tags of target groups do not say whose what is live is.
+
+func init() {
+	maps.Copy(authorities, map[string]authority{
+		"Gateway as backend": ambiguousChainAuthority,
+		"external HTTPRoute": externalRouteAuthority,
+		"redirect HTTPRoute": redirectRouteAuthority,
+		"external Ingress":   answerAuthority(`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupName":"external"}]}}`),
+		"redirect Ingress":   answerAuthority(`{"type":"redirect","redirectConfig":{"host":"evil.example.com","statusCode":"HTTP_302"}}`),
+		"answer Ingress":     answerAuthority(`{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200","messageBody":"x"}}`),
+		"unreadable Ingress": unreadableAnswer,
+		"isolated host":      isolatedAuthority,
+	})
+}
+
+// outcomes lists what rules of a port do with requests for a host, without those that only refuse them.
+func outcomes(port int32, host string) func(r *Harness) []string {
+	return func(r *Harness) (out []string) {
+		w := r.Emulator.Store()
+		w.Lock()
+		defer w.Unlock()
+		st := w.Partition(Account, Region).ELB
+		for _, rule := range st.Rules {
+			if st.Listeners[rule.Listener].Port != port || rule.IsDefault() || !matchesRequest(rule.Conditions, host, "/") {
+				continue
+			}
+			last := rule.Actions[len(rule.Actions)-1]
+			switch {
+			case last.FixedResponseConfig != nil && *last.FixedResponseConfig.StatusCode == "200", last.RedirectConfig != nil, last.ForwardConfig != nil:
+				out = append(out, rule.ARN)
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+}
+
+// ambiguousChainAuthority is a network load balancer in front of that of another Gateway. The id of its target group can mean a
+// Gateway of namespace "my" as well, which permits everything.
+var ambiguousChainAuthority = authority{
+	docs: func(*testing.T) []string {
+		in := func(docs string) string { return strings.ReplaceAll(docs, "namespace: shop", "namespace: my-shop") }
+		return []string{
+			in(edgeGateway + edgeScheme("internal") + edgeWithConfiguration + pods("web", "10.0.132.1") + "---" + routeOf("web", "a.example.com", "backendRefs: [{name: web, port: 80}]") + chainGrant),
+			in(frontGateways("")),
+			strings.ReplaceAll(chainGrant, "namespace: shop", "namespace: my"),
+		}
+	},
+	serving: forwardsOn(8000, ""),
+	ways: map[string]func(r *Harness){
+		"not held":              func(*Harness) {},
+		"class missing":         func(r *Harness) { r.lose(cluster.KindGatewayClass, "", "nlb") },
+		"configuration missing": func(r *Harness) { r.lose(cluster.KindLoadBalancerConfiguration, "net", "front") },
+		"too many backends": func(r *Harness) {
+			r.Apply(strings.ReplaceAll(frontGateways(strings.Repeat("{kind: TargetGroupName, group: gateway.k8s.aws, name: x}, ", 5)), "namespace: shop", "namespace: my-shop"))
+		},
+	},
+	edges: map[string]func(r *Harness){
+		"ReferenceGrant": func(r *Harness) { r.drop(cluster.KindReferenceGrant, "my-shop", "net") },
+		"ReferenceGrant for another name": func(r *Harness) {
+			r.Apply(strings.NewReplacer("namespace: shop", "namespace: my-shop", "kind: Gateway}", "kind: Gateway, name: other}").Replace(chainGrant))
+		},
+	},
+	kept: map[string]func(r *Harness){
+		"the grant of the other meaning": func(r *Harness) { r.drop(cluster.KindReferenceGrant, "my", "net") },
+	},
+}
+
+func frontGateways(backends string) string {
+	return strings.NewReplacer("spec: {gatewayClassName: nlb,", "spec: {gatewayClassName: nlb, infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: front}},",
+		"backendRefs: [", "backendRefs: ["+backends).Replace(chainedGateways) +
+		"\n---\napiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: front, namespace: net}\nspec: {scheme: internal}\n---\n"
+}
+
+// ofTeam is the route of team with another backend or filter; the namespace shop has a route for the same hosts.
+func ofTeam(edit func(string) string) authority {
+	// Of a route that is too large only rules that forward to its own target groups stay.
+	ways := some(heldWays, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
+	ways["conditions that AWS does not take"] = func(r *Harness) {
+		r.Apply(edit(teamRoute("matches: [{path: {type: PathPrefix, value: /}, headers: [{name: x, value: "+strings.Repeat("x", 200)+"}]}]", "")))
+	}
+	edges := maps.Clone(withdrawals)
+	delete(edges, "ReferenceGrant")
+	delete(edges, "ReferenceGrant for another name")
+	return authority{
+		docs: func(*testing.T) []string {
+			return []string{authorityWorld, bankPods(), "---" + edgeOf("listeners: ["+openListener+"]") + edit(teamRoute("", ""))}
+		},
+		serving: outcomes(80, "team.example.com"), ways: ways, edges: edges,
+	}
+}
+
+var externalRouteAuthority = ofTeam(func(route string) string {
+	return strings.ReplaceAll(route, "backendRefs: [{name: web, namespace: bank, port: 80}]", "backendRefs: [{group: gateway.k8s.aws, kind: TargetGroupName, name: external}]")
+})
+
+var redirectRouteAuthority = ofTeam(func(route string) string {
+	return strings.ReplaceAll(route, "backendRefs: [{name: web, namespace: bank, port: 80}]", "filters: [{type: RequestRedirect, requestRedirect: {hostname: evil.example.com}}]")
+})
+
+// answerAuthority is that of an Ingress whose rule has an action that leads to no target group of the stack.
+func answerAuthority(action string) authority {
+	notes := func(more ...string) []string { return append([]string{"actions.act", action}, more...) }
+	team := func(more ...string) string {
+		return strings.Replace(inGroup("team", "web", "pinned", "team.example.com", "", notes(more...)...), "service: {name: web, port: {number: 80}}", "service: {name: act, port: {name: use-annotation}}", 1)
+	}
+	others := func(more ...string) string { return inGroup("shop", "a", "pinned", "a.example.com", "", more...) }
+	return authority{
+		options: func(o *Options) { o.Ingress = func(o *ingress.Options) { o.MaxRules = 10 } },
+		docs: func(*testing.T) []string {
+			return []string{shop, pods("web", podAddresses[:3]...), teamShop, admittedTeam, team(), others()}
+		},
+		serving: outcomes(80, "team.example.com"),
+		ways: map[string]func(r *Harness){
+			"not held":            func(*Harness) {},
+			"unreadable ports":    func(r *Harness) { r.Apply(team("listen-ports", "nonsense")) },
+			"unreadable order":    func(r *Harness) { r.Apply(team("group.order", "nonsense")) },
+			"all others are held": func(r *Harness) { r.Apply(others("listen-ports", "nonsense")) },
+			"all are held":        func(r *Harness) { r.Apply(others("listen-ports", "nonsense"), team("listen-ports", "nonsense")) },
+			"others have a wrong order": func(r *Harness) {
+				r.Apply(others("group.order", "nonsense"))
+			},
+			"others have wrong settings": func(r *Harness) { r.Apply(others("scheme", "nonsense")) },
+			"alone":                      func(r *Harness) { r.drop(cluster.KindIngress, "shop", "a") },
+			"refused by AWS": func(r *Harness) {
+				refusing("CreateRule", "ModifyRule", "DeleteTargetGroup")(r)
+				r.Apply(others("conditions.web", `[{"field":"http-request-method","httpRequestMethodConfig":{"values":["GET"]}}]`))
+			},
+		},
+		edges: ingressAuthority.edges, kept: ingressAuthority.kept,
+	}
+}
+
+// unreadableAnswer is the same where the action cannot be read. What is kept by a class that is not known is kept by its
+// action, which has to be readable.
+var unreadableAnswer = func() authority {
+	const redirect = `{"type":"redirect","redirectConfig":{"host":"evil.example.com","statusCode":"HTTP_302"}}`
+	a := answerAuthority(redirect)
+	a.kept, a.ways = nil, map[string]func(r *Harness){
+		"unreadable action": func(r *Harness) {
+			r.Apply(strings.Replace(a.docs(nil)[4], redirect, "{", 1))
+		},
+	}
+	return a
+}()
+
+// isolatedAuthority is an IngressGroup in which a host belongs to a namespace. The right to it ends when the Ingress does
+// not name the host, and another namespace does.
+var isolatedAuthority = func() authority {
+	a := ingressAuthority
+	a.options = func(o *Options) {
+		o.Ingress = func(o *ingress.Options) { o.MaxRules, o.Tenancy = 10, ingress.Isolated }
+	}
+	a.serving = func(r *Harness) (out []string) {
+		w := r.Emulator.Store()
+		for _, arn := range forwardsOn(80, "team.example.com")(r) {
+			w.Lock()
+			g := w.Partition(Account, Region).ELB.TargetGroups[arn]
+			if g != nil && strings.HasPrefix(g.Tags["ingress.k8s.aws/resource"], "team/") {
+				out = append(out, arn)
+			}
+			w.Unlock()
+		}
+		return out
+	}
+	a.kept = nil
+	a.edges = map[string]func(r *Harness){
+		"host": func(r *Harness) {
+			obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "team", Name: "web"})
+			if err != nil {
+				r.T.Fatal(err)
+			}
+			ing := obj.(*networkingv1.Ingress).DeepCopy()
+			ing.Spec.Rules[0].Host = "other.example.com"
+			if _, err := r.Store.Update(ing, cluster.Main); err != nil {
+				r.T.Fatal(err)
+			}
+			r.Apply(inGroup("shop", "b", "pinned", "team.example.com", ""))
+		},
+	}
+	return a
+}()

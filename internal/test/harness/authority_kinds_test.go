@@ -1,0 +1,211 @@
+package harness
+
+import (
+	"crypto/elliptic"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// The worlds of the law of authority beside that of HTTPRoutes.
+
+// refusing has AWS refuse the values of some operations.
+func refusing(operations ...string) func(r *Harness) {
+	return func(r *Harness) {
+		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+			for _, o := range operations {
+				if c.Operation == o {
+					return fault.Action{Error: &store.Error{Status: http.StatusBadRequest, Code: "ValidationError", Message: "refused"}}
+				}
+			}
+			return fault.Action{}
+		})
+	}
+}
+
+// some are entries of a map.
+func some(all map[string]func(r *Harness), names ...string) map[string]func(r *Harness) {
+	out := map[string]func(r *Harness){}
+	for _, n := range names {
+		out[n] = all[n]
+	}
+	return out
+}
+
+const teamSet = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: more, namespace: team}
+spec:
+  parentRef: {name: edge, namespace: shop}
+  listeners: [{name: alt, port: 80, protocol: HTTP, hostname: team.example.com}]
+---
+`
+
+func admitting(sets string) string {
+	return edgeOf("allowedListeners: {namespaces: " + sets + "}\n  listeners: [{name: own, port: 8080, protocol: HTTP}]")
+}
+
+const labelledSets = "{from: Selector, selector: {matchLabels: {edge: allowed}}}"
+
+func setRoute(rule, more string) string {
+	return strings.Replace(teamRoute(rule, more), "parentRefs: [{name: edge, namespace: shop}]", "parentRefs: [{kind: ListenerSet, name: more}]", 1)
+}
+
+var setAuthority = authority{
+	docs: func(*testing.T) []string {
+		return []string{authorityWorld, bankPods(), "---" + admitting(labelledSets) + teamSet + setRoute("", "")}
+	},
+	serving: forwardsOn(80, "team.example.com"),
+	ways: func() map[string]func(r *Harness) {
+		out := some(heldWays, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
+		out["too large"] = func(r *Harness) { r.Apply(setRoute("", many())) }
+		return out
+	}(),
+	edges: map[string]func(r *Harness){
+		"ReferenceGrant":         withdrawals["ReferenceGrant"],
+		"label of the namespace": withdrawals["label of the namespace"],
+		"allowedListeners":       func(r *Harness) { r.Apply(admitting("{from: Same}")) },
+		"no allowedListeners": func(r *Harness) {
+			r.Apply(edgeOf("listeners: [{name: own, port: 8080, protocol: HTTP}]"))
+		},
+		"the ListenerSet": func(r *Harness) { r.drop(cluster.KindListenerSet, "team", "more") },
+	},
+}
+
+func tcpRoute(backends string) string {
+	return `
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {name: r, namespace: team}
+spec:
+  parentRefs: [{name: edge, namespace: shop}]
+  rules: [{backendRefs: [` + backends + `]}]
+---
+`
+}
+
+const bankBackend = "{name: web, namespace: bank, port: 80}"
+
+func tcpListener(spec string) string {
+	return edgeOf("listeners: [{name: tcp, protocol: TCP, " + spec + "}]")
+}
+
+var tcpAuthority = authority{
+	docs: func(*testing.T) []string {
+		world := strings.Replace(authorityWorld, "gateway.k8s.aws/alb", "gateway.k8s.aws/nlb", 1)
+		world = strings.Replace(world, "kind: HTTPRoute, namespace: team", "kind: TCPRoute, namespace: team", 1)
+		return []string{world, bankPods(), "---" + tcpListener("port: 80, "+labelled) + tcpRoute(bankBackend)}
+	},
+	serving: forwardsOn(80, ""),
+	ways: func() map[string]func(r *Harness) {
+		out := some(heldWays, "not held", "configuration missing", "configuration wrong", "class missing", "replaced")
+		out["too many backends"] = func(r *Harness) {
+			r.Apply(tcpRoute(strings.Repeat("{kind: TargetGroupName, group: gateway.k8s.aws, name: x}, ", 5) + bankBackend))
+		}
+		out["target group configuration wrong"] = func(r *Harness) {
+			r.Apply("apiVersion: gateway.k8s.aws/v1\nkind: TargetGroupConfiguration\nmetadata: {namespace: bank, name: web}\nspec: {targetReference: {name: web}, defaultConfiguration: {targetType: nonsense}}\n---\n")
+		}
+		out["refused by AWS"] = func(r *Harness) {
+			refusing("CreateTargetGroup")(r)
+			r.Apply("apiVersion: gateway.k8s.aws/v1\nkind: TargetGroupConfiguration\nmetadata: {namespace: bank, name: web}\nspec: {targetReference: {name: web}, defaultConfiguration: {targetType: instance}}\n---\n")
+		}
+		return out
+	}(),
+	edges: map[string]func(r *Harness){
+		"ReferenceGrant":         withdrawals["ReferenceGrant"],
+		"label of the namespace": withdrawals["label of the namespace"],
+		"allowedRoutes":          func(r *Harness) { r.Apply(tcpListener("port: 80, allowedRoutes: {namespaces: {from: Same}}")) },
+		"allowedRoutes.kinds": func(r *Harness) {
+			r.Apply(tcpListener("port: 80, allowedRoutes: {kinds: [{kind: TLSRoute}], namespaces: {from: All}}"))
+		},
+		"port": func(r *Harness) { r.Apply(tcpListener("port: 8080, " + labelled)) },
+	},
+}
+
+var certificateAuthority = authority{
+	options: func(o *Options) {
+		*o = importing(*o)
+		o.Ingress = nil
+		o.Gateway = func(o *gateways.Options) { o.ImportCertificates, o.DefaultTargetType = true, model.IPTargets }
+	},
+	docs: func(t *testing.T) []string {
+		i := newIssuer(t)
+		api := strings.Replace(i.issue("api", elliptic.P256(), "api.example.com"), "namespace: shop", "namespace: vault", 1)
+		configuration := "\n---\napiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: edge, namespace: shop}\nspec: {scheme: internal}\n"
+		gateway := strings.Replace(secureGateway, "  gatewayClassName: alb\n", "  gatewayClassName: alb\n  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: edge}}\n", 1)
+		// The certificate of another namespace is the only one of its port.
+		gateway = strings.Replace(gateway, "name: api, protocol: HTTPS, port: 443", "name: api, protocol: HTTPS, port: 8443", 1)
+		return []string{shop, pods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.example.com"), api, secretGrant, gateway + configuration}
+	},
+	serving: presented("api.example.com"),
+	ways: func() map[string]func(r *Harness) {
+		out := some(heldWays, "not held", "configuration missing", "configuration wrong", "class missing")
+		out["Secret missing"] = func(r *Harness) { r.drop(cluster.KindSecret, "vault", "api") }
+		out["Secret wrong"] = func(r *Harness) {
+			r.Apply("apiVersion: v1\nkind: Secret\nmetadata: {name: api, namespace: vault}\ntype: kubernetes.io/tls\ndata: {tls.crt: eA==, tls.key: eA==}\n---\n")
+		}
+		return out
+	}(),
+	edges: map[string]func(r *Harness){
+		"ReferenceGrant": func(r *Harness) { r.drop(cluster.KindReferenceGrant, "vault", "shop") },
+		"ReferenceGrant for another name": func(r *Harness) {
+			r.Apply(strings.Replace(secretGrant, "kind: Secret}", "kind: Secret, name: other}", 1))
+		},
+	},
+}
+
+// pinnedGroup is a class that admits namespaces with a label into an IngressGroup.
+func pinnedClass(selector string) string {
+	return "\n---\napiVersion: elbv2.k8s.aws/v1beta1\nkind: IngressClassParams\nmetadata: {name: pinned}\nspec: {group: {name: edge}, namespaceSelector: " + selector + "}\n"
+}
+
+const admittedTeam = "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team, labels: {edge: \"yes\"}}\n---\n"
+
+func pinnedIngress(notes ...string) string {
+	return inGroup("team", "web", "pinned", "team.example.com", "", notes...)
+}
+
+var ingressAuthority = authority{
+	options: func(o *Options) { o.Ingress = func(o *ingress.Options) { o.MaxRules = 10 } },
+	docs: func(*testing.T) []string {
+		return []string{
+			shop, pods("web", podAddresses[:3]...), teamShop, admittedTeam, pinnedIngress(),
+			inGroup("shop", "a", "pinned", "a.example.com", ""),
+		}
+	},
+	serving: forwardsOn(80, "team.example.com"),
+	ways: map[string]func(r *Harness){
+		"not held": func(*Harness) {},
+		"too large": func(r *Harness) {
+			r.Apply(pinnedIngress("listen-ports", `[{"HTTP": 80}`+strings.Repeat(`,{"HTTP": 81}`, 1)+`]`, "conditions.web", `[{"field":"path-pattern","pathPatternConfig":{"values":["/a"]}}]`))
+		},
+		"unreadable ports": func(r *Harness) {
+			r.Apply(pinnedIngress("listen-ports", "nonsense"))
+		},
+		"unreadable order": func(r *Harness) { r.Apply(pinnedIngress("group.order", "nonsense")) },
+		"unreadable value": func(r *Harness) { r.Apply(pinnedIngress("healthcheck-port", "nonsense")) },
+		"alone":            func(r *Harness) { r.drop(cluster.KindIngress, "shop", "a") },
+		"refused by AWS": func(r *Harness) {
+			refusing("CreateRule", "ModifyRule")(r)
+			r.Apply(pinnedIngress("conditions.web", `[{"field":"http-request-method","httpRequestMethodConfig":{"values":["GET"]}}]`))
+		},
+	},
+	edges: map[string]func(r *Harness){
+		"label of the namespace": func(r *Harness) { r.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n---\n") },
+		"namespaceSelector":      func(r *Harness) { r.Apply(pinnedClass("{matchLabels: {edge: other}}")) },
+	},
+	kept: map[string]func(r *Harness){
+		"the class is gone":                 func(r *Harness) { r.lose(cluster.KindIngressClass, "", "pinned") },
+		"the parameters are gone":           func(r *Harness) { r.lose(cluster.KindIngressClassParams, "", "pinned") },
+		"the selector cannot be read":       func(r *Harness) { r.Apply(pinnedClass("{matchExpressions: [{key: a b, operator: Near}]}")) },
+		"the namespace has not arrived yet": func(r *Harness) { r.lose(cluster.KindNamespace, "", "team") },
+	},
+}

@@ -1,0 +1,365 @@
+package harness
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+// The law of authority: for every right that can be withdrawn and every way to be held, nothing serves after the
+// withdrawal that needed the right.
+
+// authorityWorld is a Gateway of namespace shop whose port 80 takes routes of namespaces with a label. The route of team
+// forwards to a Service of bank.
+const authorityWorld = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: alb}
+spec: {controllerName: gateway.k8s.aws/alb}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: LoadBalancerConfiguration
+metadata: {name: edge, namespace: shop}
+spec: {scheme: internal}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {namespace: bank, name: web}
+spec: {targetReference: {name: web}, defaultConfiguration: {targetType: ip}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: team, labels: {edge: allowed}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: bank}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
+---
+` + bankGrant
+
+const bankGrant = `
+apiVersion: gateway.networking.k8s.io/v1beta1
+kind: ReferenceGrant
+metadata: {namespace: bank, name: team}
+spec:
+  from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: team}]
+  to: [{group: "", kind: Service}]
+---
+`
+
+// edgeOf is the Gateway with listeners.
+func edgeOf(spec string) string {
+	return `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: edge, namespace: shop, uid: 33333333-0000-4000-8000-000000000001}
+spec:
+  gatewayClassName: alb
+  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: edge}}
+  ` + spec + `
+---
+`
+}
+
+const (
+	labelled     = `allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {edge: allowed}}}}`
+	openListener = `{name: http, port: 80, protocol: HTTP, ` + labelled + `}`
+)
+
+// teamRoute is the route of team, with an edit of its one rule and more rules.
+func teamRoute(rule, more string) string {
+	if rule == "" {
+		rule = "matches: [{path: {type: PathPrefix, value: /}}]"
+	}
+	return `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: r, namespace: team}
+spec:
+  parentRefs: [{name: edge, namespace: shop}]
+  hostnames: [team.example.com]
+  rules:
+  - ` + rule + `
+    backendRefs: [{name: web, namespace: bank, port: 80}]
+` + more + `
+---
+`
+}
+
+// many are more rules than a namespace may have.
+func many() string {
+	var b strings.Builder
+	for i := range 12 {
+		fmt.Fprintf(&b, "  - matches: [{path: {type: PathPrefix, value: /p%d}}]\n    backendRefs: [{name: web, namespace: bank, port: 80}]\n", i)
+	}
+	return b.String()
+}
+
+// heldWays are the ways in which what is live is held.
+var heldWays = map[string]func(r *Harness){
+	"not held":  func(*Harness) {},
+	"too large": func(r *Harness) { r.Apply(teamRoute("", many())) },
+	"conditions that AWS does not take": func(r *Harness) {
+		r.Apply(teamRoute("matches: [{path: {type: PathPrefix, value: /}, headers: [{name: x, value: "+strings.Repeat("x", 200)+"}]}]", ""))
+	},
+	"authentication on HTTP": func(r *Harness) {
+		r.Apply(`
+apiVersion: gateway.k8s.aws/v1
+kind: ListenerRuleConfiguration
+metadata: {name: login, namespace: team}
+spec: {actions: [{type: authenticate-cognito, authenticateCognitoConfig: {userPoolArn: "arn:aws:cognito-idp:us-west-2:123456789012:userpool/p", userPoolClientId: c, userPoolDomain: d}}]}
+---`, teamRoute("matches: [{path: {type: PathPrefix, value: /}}]\n    filters: [{type: ExtensionRef, extensionRef: {group: gateway.k8s.aws, kind: ListenerRuleConfiguration, name: login}}]", ""))
+	},
+	"refused by AWS": func(r *Harness) {
+		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+			if c.Operation == "CreateRule" {
+				return fault.Action{Error: &store.Error{Status: http.StatusBadRequest, Code: "ValidationError", Message: "refused"}}
+			}
+			return fault.Action{}
+		})
+		r.Apply(teamRoute("matches: [{path: {type: PathPrefix, value: /}, method: GET}, {path: {type: PathPrefix, value: /}}]", ""))
+	},
+	"configuration missing": func(r *Harness) { r.lose(cluster.KindLoadBalancerConfiguration, "shop", "edge") },
+	"configuration wrong": func(r *Harness) {
+		r.Apply("apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: edge, namespace: shop}\nspec: {scheme: nonsense}\n---\n")
+	},
+	"class missing": func(r *Harness) { r.lose(cluster.KindGatewayClass, "", "alb") },
+	"replaced": func(r *Harness) {
+		r.Apply("apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: edge, namespace: shop}\nspec: {scheme: internet-facing}\n---\n")
+	},
+}
+
+// withdrawals are the edges of a route of a Gateway with rules, each withdrawn by who gave it.
+var withdrawals = map[string]func(r *Harness){
+	"ReferenceGrant": func(r *Harness) { r.drop(cluster.KindReferenceGrant, "bank", "team") },
+	"ReferenceGrant for another name": func(r *Harness) {
+		r.Apply(strings.Replace(bankGrant, `kind: Service}`, `kind: Service, name: other}`, 1))
+	},
+	"label of the namespace": func(r *Harness) {
+		r.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n---\n")
+	},
+	"allowedRoutes": func(r *Harness) {
+		r.Apply(edgeOf(`listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: Same}}}]`))
+	},
+	"allowedRoutes.kinds": func(r *Harness) {
+		r.Apply(edgeOf(`listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {kinds: [{kind: GRPCRoute}], namespaces: {from: All}}}]`))
+	},
+	"hostname of the listener": func(r *Harness) {
+		r.Apply(edgeOf(`listeners: [{name: http, port: 80, protocol: HTTP, hostname: shop.example.com, ` + labelled + `}]`))
+	},
+	"a more specific listener": func(r *Harness) {
+		r.Apply(edgeOf(`listeners: [` + openListener + `, {name: team, port: 80, protocol: HTTP, hostname: team.example.com, allowedRoutes: {namespaces: {from: Same}}}]`))
+	},
+	"port": func(r *Harness) {
+		r.Apply(edgeOf(`listeners: [{name: http, port: 8080, protocol: HTTP, ` + labelled + `}]`))
+	},
+}
+
+// lose deletes an object although it carries finalizers.
+func (r *Harness) lose(kind cluster.Kind, namespace, name string) {
+	r.T.Helper()
+	ref := cluster.Ref{Kind: kind, Namespace: namespace, Name: name}
+	obj, err := r.Store.Get(ref)
+	if err != nil || obj == nil {
+		r.T.Fatal(ref, err)
+	}
+	bare := obj.DeepCopyObject().(cluster.Object)
+	bare.SetFinalizers(nil)
+	if _, err := r.Store.Update(bare, cluster.Main); err != nil {
+		r.T.Fatal(err)
+	}
+	r.drop(kind, namespace, name)
+}
+
+// forwardsOn lists the target groups that rules and default actions of a port, on whichever load balancer, send requests
+// for a host to.
+func forwardsOn(port int32, host string) func(r *Harness) []string {
+	return func(r *Harness) (out []string) {
+		w := r.Emulator.Store()
+		w.Lock()
+		defer w.Unlock()
+		st := w.Partition(Account, Region).ELB
+		for _, rule := range st.Rules {
+			if st.Listeners[rule.Listener].Port != port || !matchesRequest(rule.Conditions, host, "/") {
+				continue
+			}
+			for _, a := range rule.Actions {
+				if a.ForwardConfig != nil {
+					for _, g := range a.ForwardConfig.TargetGroups {
+						out = append(out, *g.TargetGroupArn)
+					}
+				}
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+}
+
+// presented lists the certificates for a host that listeners present.
+func presented(host string) func(r *Harness) []string {
+	return func(r *Harness) (out []string) {
+		w := r.Emulator.Store()
+		w.Lock()
+		defer w.Unlock()
+		p := w.Partition(Account, Region)
+		for _, l := range p.ELB.Listeners {
+			for _, arn := range append(slices.Clone(l.SNI), l.Certificate) {
+				if c := p.ACM.Certificates[arn]; c != nil && c.Domain == host {
+					out = append(out, arn)
+				}
+			}
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+}
+
+// authority is a world in which something serves by rights.
+type authority struct {
+	options func(o *Options)
+	docs    func(t *testing.T) []string
+	serving func(r *Harness) []string
+	// ways to be held, and withdrawals of each right.
+	ways, edges map[string]func(r *Harness)
+	// kept are edges that are no withdrawal: what serves goes on.
+	kept map[string]func(r *Harness)
+}
+
+func (a authority) begin(t *testing.T) *Harness {
+	opt := Options{Gateway: func(o *gateways.Options) { o.DefaultTargetType, o.MaxRules = model.IPTargets, 10 }}
+	if a.options != nil {
+		a.options(&opt)
+	}
+	r := shopWith(t, opt)
+	r.Apply(a.docs(t)...)
+	r.Settle(10 * time.Minute)
+	if len(a.serving(r)) == 0 {
+		t.Fatal("it is not served at first")
+	}
+	return r
+}
+
+var authorities = map[string]authority{
+	"HTTPRoute":   httpAuthority,
+	"ListenerSet": setAuthority,
+	"TCPRoute":    tcpAuthority,
+	"UDP":         udpAuthority,
+	"certificate": certificateAuthority,
+	"Ingress":     ingressAuthority,
+}
+
+func TestNothingServesWithoutItsRight(t *testing.T) {
+	t.Parallel()
+	for kind, a := range authorities {
+		for edge, withdraw := range a.edges {
+			for way, hold := range a.ways {
+				t.Run(kind+"/"+edge+"/"+way, func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						r := a.begin(t)
+						hold(r)
+						r.Settle(time.Minute)
+						if len(a.serving(r)) == 0 {
+							t.Fatal("what is held does not serve")
+						}
+						withdraw(r)
+						for _, horizon := range []time.Duration{time.Second, time.Hour} { // the next run, and all that follow
+							r.Settle(horizon)
+							if got := a.serving(r); len(got) > 0 {
+								t.Errorf("after %s requests get %s", horizon, got)
+							}
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// The law against it: what is not known to be withdrawn is held.
+func TestWhatIsNotKnownToBeWithdrawnServes(t *testing.T) {
+	t.Parallel()
+	for kind, a := range authorities {
+		for edge, vanish := range a.kept {
+			for way, hold := range a.ways {
+				t.Run(kind+"/"+edge+"/"+way, func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						r := a.begin(t)
+						hold(r)
+						r.Settle(time.Minute)
+						before := a.serving(r)
+						vanish(r)
+						r.Settle(time.Second)
+						for range 3 {
+							if got := a.serving(r); !slices.Equal(got, before) {
+								t.Errorf("it served %s, and serves %s now", before, got)
+							}
+							r.Settle(20 * time.Minute)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+var httpAuthority = authority{
+	docs: func(*testing.T) []string {
+		return []string{authorityWorld, bankPods(), "---" + edgeOf("listeners: ["+openListener+"]") + teamRoute("", "")}
+	},
+	serving: forwardsOn(80, "team.example.com"), ways: heldWays, edges: withdrawals,
+}
+
+func bankPods() string {
+	return strings.ReplaceAll(pods("web", podAddresses[:3]...), "namespace: shop", "namespace: bank")
+}
+
+// A rule for a wildcard that is held stays behind those for a hostname within it that belongs to another listener.
+func TestAHeldWildcardRuleIsNotInFrontOfAMoreSpecificListener(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := httpAuthority.begin(t)
+		wild := func(more string) string {
+			return strings.Replace(teamRoute("", more), "team.example.com", `"*.example.com"`, 1)
+		}
+		r.Apply(wild(""))
+		r.Settle(10 * time.Minute)
+		before := answered(r, 80, "web.example.com", "/")
+		if !strings.HasPrefix(before, "k8s-") {
+			t.Fatalf("the wildcard is not served: %s", before)
+		}
+		r.Apply(wild(many()))
+		r.Settle(time.Minute)
+		own := shop + "---" + edgeOf(`listeners: [`+openListener+`, {name: web, port: 80, protocol: HTTP, hostname: web.example.com}]`)
+		r.Apply(own)
+		r.Settle(time.Minute)
+		if got := answered(r, 80, "web.example.com", "/"); got != "404" {
+			t.Errorf("without a route of the listener requests get %s", got)
+		}
+		r.Apply(routeOf("web", "web.example.com", "backendRefs: [{name: web, port: 80}]"))
+		r.Settle(10 * time.Minute)
+		if got := answered(r, 80, "web.example.com", "/"); got == before || !strings.HasPrefix(got, "k8s-") {
+			t.Errorf("requests for the hostname of the listener get %s", got)
+		}
+		if got := answered(r, 80, "other.example.com", "/"); got != before {
+			t.Errorf("what is held gives %s, want %s", got, before)
+		}
+	})
+}

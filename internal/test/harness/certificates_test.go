@@ -1,0 +1,311 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+	dnstypes "github.com/aws/aws-sdk-go-v2/service/route53/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// newManagingShop is a shop whose controller requests certificates, in a world with a public zone,
+// in which ACM takes the given time to see a record; negative: it never does. A private zone is
+// nearer to the hosts, and another user has a certificate for one of them.
+func newManagingShop(t *testing.T, delay time.Duration) *Harness {
+	t.Helper()
+	var opt Options
+	managing(&opt)
+	r := shopWith(t, opt)
+	r.validated(delay)
+	return r
+}
+
+// managing has a controller request certificates.
+func managing(o *Options) {
+	o.Ingress = func(o *ingress.Options) { o.ManageCertificates = true }
+	o.Plan = func(o *plan.Options) { o.ManageCertificates, o.SkipManagedCertificates = true, true }
+	o.Cloud = func(c *cloud.Config) { c.ManagedCertificates = true }
+}
+
+// validated makes the zones, and a certificate that is not ours; see newManagingShop.
+func (r *Harness) validated(delay time.Duration) {
+	t := r.T
+	t.Helper()
+	w := r.Emulator.Store()
+	w.Lock()
+	w.Config.ACM.ValidationDelay = delay
+	w.Unlock()
+	r.zone("example.com", "")
+	r.zone("shop.example.com", r.World.VPC)
+	in := &acm.RequestCertificateInput{DomainName: aws.String("*.www.example.com"), ValidationMethod: acmtypes.ValidationMethodDns}
+	if _, err := acm.NewFromConfig(AWSConfig(r.Emulator)).RequestCertificate(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	r.Emulator.Calls().Reset()
+}
+
+// zone makes a hosted zone, a private one if it is given a VPC.
+func (r *Harness) zone(name, vpc string) {
+	r.T.Helper()
+	in := &route53.CreateHostedZoneInput{Name: &name, CallerReference: aws.String(name + vpc)}
+	if vpc != "" {
+		in.HostedZoneConfig = &dnstypes.HostedZoneConfig{PrivateZone: true}
+		in.VPC = &dnstypes.VPC{VPCId: &vpc, VPCRegion: dnstypes.VPCRegion(RegionOf(r.Emulator))}
+	}
+	if _, err := route53.NewFromConfig(AWSConfig(r.Emulator)).CreateHostedZone(r.T.Context(), in); err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+// served lists the certificates of the controller with their hosts and whether a listener has them,
+// and the domains of all validation records.
+func served(r *Harness) []string {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	p := w.Partition(Account, Region)
+	var out []string
+	for arn, c := range p.ACM.Certificates {
+		if c.Type != acmtypes.CertificateTypeImported && len(c.Tags) > 0 {
+			out = append(out, fmt.Sprintf("%s %d", strings.Join(c.Names, ","), len(p.CertificateUsers(arn))))
+		}
+	}
+	for _, z := range w.DNS(Account).Zones {
+		for _, rec := range z.Records {
+			if _, domain, ok := strings.Cut(rec.Name, "."); ok && rec.Type == "CNAME" {
+				out = append(out, fmt.Sprintf("record %s %d", domain, rec.TTL))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+const more = `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: web
+  namespace: shop
+  annotations: {alb.ingress.kubernetes.io/target-type: ip, alb.ingress.kubernetes.io/create-acm-cert: "true"}
+spec:
+  ingressClassName: alb
+  tls: [{hosts: [www.example.com]}]
+  rules:
+  - host: shop.example.com
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
+`
+
+func certificateLifecycle(t *testing.T, r *Harness) (states [][]string) {
+	t.Helper()
+	act := func(objects ...string) {
+		t.Helper()
+		r.Apply(objects...)
+		for range 5 {
+			failed := r.Settle(2 * time.Hour)
+			if !r.Dead() {
+				if len(failed) > 0 {
+					t.Fatalf("still failing: %v", failed)
+				}
+				break
+			}
+			r.Start()
+		}
+		states = append(states, served(r))
+	}
+	act(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("create-acm-cert", "true"), "/=web"))
+	act(more)
+	act(ingressOf(annotated("certificate-arn", r.World.Certs["example.com"]), "/=web"))
+	act(more)
+	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
+		t.Fatal(err)
+	}
+	act()
+	return states
+}
+
+// The record for www stays: the certificate of another user needs it.
+var certificateStates = [][]string{
+	{"record shop.example.com. 60", "shop.example.com 1"},
+	{"record shop.example.com. 60", "record www.example.com. 60", "shop.example.com,www.example.com 1"},
+	{"record www.example.com. 60"},
+	{"record shop.example.com. 60", "record www.example.com. 60", "shop.example.com,www.example.com 1"},
+	{"record www.example.com. 60"},
+}
+
+func TestCertificatesAreRequestedAndDeleted(t *testing.T) {
+	t.Parallel()
+	var calls, mutations int
+	synctest.Test(t, func(t *testing.T) {
+		r := newManagingShop(t, 3*time.Minute)
+		before := r.State()
+		if diff := cmp.Diff(certificateStates, certificateLifecycle(t, r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(before, r.State()); diff != "" {
+			t.Errorf("deletion leaves something (-before +after):\n%s", diff)
+		}
+		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().Mutating()
+	})
+	t.Logf("%d calls, %d of them mutating", calls, mutations)
+	try := func(n int, what string, hook func(r *Harness) fault.Hook) {
+		synctest.Test(t, func(t *testing.T) {
+			r := newManagingShop(t, 3*time.Minute)
+			r.Emulator.Faults().SetHook(hook(r))
+			if diff := cmp.Diff(certificateStates, certificateLifecycle(t, r)); diff != "" {
+				t.Errorf("%s %d (-want +got):\n%s", what, n, diff)
+			}
+		})
+	}
+	interrupt(t, calls, mutations, try)
+}
+
+func TestAPendingCertificateCostsLittle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newManagingShop(t, -1)
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("create-acm-cert", "true"), "/=web"))
+		r.Settle(time.Minute)
+		if got := guarded(r); got != "no load balancer" {
+			t.Errorf("one was made")
+		}
+		if diff := cmp.Diff([]string{"record shop.example.com. 60", "shop.example.com 0"}, served(r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if w := warnings(r)["web"]; len(w) > 0 {
+			t.Errorf("warnings while all goes well: %s", w)
+		}
+		r.Settle(time.Hour)
+		if w := strings.Join(warnings(r)["web"], ""); strings.Count(w, "CertificatePending") != 1 || !strings.Contains(w, "acm-validations.aws") || !strings.Contains(w, "delegated") {
+			t.Errorf("warnings: %s", w)
+		}
+		counts := r.Emulator.Calls()
+		if n, m := counts.Count("RequestCertificate"), counts.Count("ChangeResourceRecordSets"); n != 1 || m > 7 {
+			t.Errorf("%d requests, %d records sent", n, m)
+		}
+		if n := counts.Count("ListCertificates") + counts.Count("DescribeCertificate"); n > 2*130 {
+			t.Errorf("%d reads of certificates within an hour", n)
+		}
+		// ACM looks again.
+		w := r.Emulator.Store()
+		w.Lock()
+		w.Config.ACM.ValidationDelay = 0
+		w.LookAtRecords(Account)
+		w.Unlock()
+		settled(t, r)
+		if diff := cmp.Diff([]string{"record shop.example.com. 60", "shop.example.com 1"}, served(r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		r.Emulator.Calls().Reset()
+		r.Start()
+		settled(t, r)
+		if n, dns := r.Emulator.Calls().Mutating(), r.Emulator.Calls().Count("ListHostedZones"); n > 0 || dns > 0 {
+			t.Errorf("a restart made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
+		}
+	})
+}
+
+func TestNothingIsRequestedForAHostWithoutAZone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newManagingShop(t, time.Minute)
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("create-acm-cert", "true"), "/=web"))
+		settled(t, r)
+		live := []string{"record shop.example.com. 60", "shop.example.com 1"}
+		r.Apply(strings.ReplaceAll(more, "www.example.com", "www.example.org"))
+		settled(t, r)
+		if diff := cmp.Diff(live, served(r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if w := strings.Join(warnings(r)["web"], ""); !strings.Contains(w, "HostedZoneNotFound") || !strings.Contains(w, "www.example.org") {
+			t.Errorf("warnings: %s", w)
+		}
+		r.zone("example.org", "")
+		r.Settle(4 * time.Minute)
+		want := []string{"record shop.example.com. 60", "record www.example.org. 60", "shop.example.com,www.example.org 1"}
+		if diff := cmp.Diff(want, served(r)); diff != "" {
+			t.Errorf("once the zone is there (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestWithoutRightsInRoute53AnotherUserMakesTheRecords(t *testing.T) {
+	t.Parallel()
+	for _, operation := range []string{"ListHostedZones", "ChangeResourceRecordSets"} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newManagingShop(t, time.Minute)
+			r.Emulator.Faults().Add(fault.Rule{Service: "route53", Operation: operation, Action: fault.Action{
+				Error: &store.Error{Code: "AccessDenied", Status: 403, Message: "User is not authorized to perform: route53:" + operation},
+			}})
+			other := strings.Replace(ingressOf(annotated("group.name", "g"), "/other=web"), "name: web\n", "name: other\n", 1)
+			r.Apply(shop, pods("web", podAddresses[:3]...), other, ingressOf(annotated("group.name", "g", "create-acm-cert", "true"), "/=web"))
+			settled(t, r)
+			if diff := cmp.Diff([]string{"shop.example.com 0"}, served(r)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", operation, diff)
+			}
+			name, value := store.ValidationRecord(Account, "shop.example.com")
+			all := warnings(r)["web"]
+			if w := strings.Join(all, ""); !strings.Contains(w, name+" CNAME "+value) || !strings.Contains(w, "CertificatePending") || !strings.Contains(w, operation) || len(all) > 2 {
+				t.Errorf("%s: warnings: %q", operation, all)
+			}
+			if n := r.Emulator.Calls().Count(operation); n > 10 {
+				t.Errorf("%s: %d attempts within half an hour", operation, n)
+			}
+			if guarded(r) == "no load balancer" {
+				t.Errorf("%s: the other Ingress is not served", operation)
+			}
+			w := r.Emulator.Store()
+			w.Lock()
+			w.Config.ACM.AssumeRecords = true // it was made elsewhere
+			w.Unlock()
+			settled(t, r)
+			if diff := cmp.Diff([]string{"shop.example.com 1"}, served(r)); diff != "" {
+				t.Errorf("%s, made by hand (-want +got):\n%s", operation, diff)
+			}
+			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
+				t.Fatal(err)
+			}
+			settled(t, r)
+			if diff := cmp.Diff([]string(nil), served(r)); diff != "" {
+				t.Errorf("%s, deleted (-want +got):\n%s", operation, diff)
+			}
+		})
+	}
+}
+
+// interrupt kills the controller after every fifth of so many calls, then loses the answer of every third of so many
+// writes. Long runs try all of them.
+func interrupt(t *testing.T, calls, mutations int, try func(n int, what string, hook func(*Harness) fault.Hook)) {
+	t.Helper()
+	for n := 1; n <= calls && !t.Failed(); n += seeds.Step(5) {
+		try(n, "killed after call", func(r *Harness) fault.Hook {
+			return func(c fault.Call) fault.Action {
+				if c.Sequence == n {
+					r.Kill()
+				}
+				return fault.Action{}
+			}
+		})
+	}
+	for n := 1; n <= mutations && !t.Failed(); n += seeds.Step(3) {
+		try(n, "answer lost of write", func(*Harness) fault.Hook {
+			return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
+		})
+	}
+}

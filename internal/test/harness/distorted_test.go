@@ -1,0 +1,284 @@
+package harness
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+)
+
+// distortion is one member of the answers to an operation, and how it is shown.
+type distortion struct {
+	service, operation string
+	fault.Distortion
+}
+
+func (d distortion) String() string {
+	return fmt.Sprintf("%s:%s %s %s", d.service, d.operation, strings.ReplaceAll(d.Member, ".", "-"), d.How)
+}
+
+// rich uses most of what a load balancer has.
+func rich(r *Harness, paths ...string) string {
+	return ingressOf(annotated(
+		"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"]+","+r.World.Certs["app.test"],
+		"tags", "team=shop,cost=7", "scheme", "internal", "wafv2-acl-arn", r.World.WebACL, "inbound-cidrs", "10.0.0.0/8,192.0.2.0/24",
+		"load-balancer-attributes", "idle_timeout.timeout_seconds=77", "target-group-attributes", "deregistration_delay.timeout_seconds=33",
+		"conditions.api", `[{"field":"http-header","httpHeaderConfig":{"httpHeaderName":"X-Kind","values":["b","a"]}}]`,
+		"conditions.query", `[{"field":"query-string","queryStringConfig":{"values":[{"key":"z","value":"1"},{"key":"a","value":"2"}]}}]`,
+		"actions.query", `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":80}]}}`,
+		"conditions.split", `[{"field":"http-header","httpHeaderConfig":{"httpHeaderName":"X-Split","regexValues":["^z[0-9]+$","^a[0-9]+$"]}}]`,
+		"actions.split", `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":80,"weight":20},{"serviceName":"api","servicePort":80,"weight":80}]}}`,
+	), paths...)
+}
+
+func richDocument(r *Harness) string {
+	doc := rich(r, "/=web", "/api=api", "/query=query", "/split=split")
+	for _, action := range []string{"query", "split"} {
+		doc = strings.Replace(doc, "{name: "+action+", port: {number: 80}}", "{name: "+action+", port: {name: use-annotation}}", 1)
+	}
+	return doc
+}
+
+func richShop(t *testing.T) *Harness {
+	r := shopWith(t, Options{Resync: 10 * time.Minute})
+	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:5]...), richDocument(r))
+	return r
+}
+
+// distortions are all of the answers that the controller reads for a rich load balancer.
+func distortions(t *testing.T) (out []distortion) {
+	synctest.Test(t, func(t *testing.T) {
+		r := richShop(t)
+		r.during(20 * time.Minute)
+		r.Start()
+		r.during(20 * time.Minute)
+		if w := warnings(r); len(w) > 0 {
+			t.Fatal(w)
+		}
+		for _, op := range slices.Sorted(maps.Keys(r.Emulator.Calls().Counts())) {
+			service, operation, _ := strings.Cut(op, ":")
+			for _, d := range fault.Distortions(r.Emulator.AnswerOf(service, operation)) {
+				out = append(out, distortion{service, operation, d})
+			}
+		}
+	})
+	return out
+}
+
+// made counts what the controller has made.
+func (r *Harness) made() map[string]int {
+	out := map[string]int{}
+	for _, line := range r.State() {
+		kind, _, _ := strings.Cut(line, " ")
+		out[kind]++
+	}
+	return out
+}
+
+// asDesired is a shop whose rich load balancer is complete.
+func asDesired(t *testing.T) *Harness {
+	t.Helper()
+	r := richShop(t)
+	r.during(20 * time.Minute)
+	if w := warnings(r); len(w) > 0 {
+		t.Fatal(w)
+	}
+	return r
+}
+
+// The order of a list in an answer means nothing: with every list of every answer the other way round,
+// nothing is written, and nothing is reported as drift.
+func TestTheOrderOfListsInAnswersMeansNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := asDesired(t)
+		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+			all := fault.Distortions(r.Emulator.AnswerOf(c.Service, c.Operation))
+			return fault.Action{Distort: slices.DeleteFunc(all, func(d fault.Distortion) bool { return d.How != fault.Reorder })}
+		})
+		r.Emulator.Calls().Reset()
+		r.during(40 * time.Minute)
+		r.Start()
+		r.during(40 * time.Minute)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("%d writes: %v", n, r.Emulator.Calls().Counts())
+		}
+		if w := warnings(r); len(w) > 0 {
+			t.Errorf("reported %q", w)
+		}
+		if n := r.Emulator.Calls().Count("DescribeRules"); n == 0 {
+			t.Error("nothing was compared")
+		}
+	})
+}
+
+// otherwise are the members that AWS shows otherwise than they were written, by the operation that shows them. Those by which
+// something is found, such as ARNs and names, are not among them.
+var otherwise = map[string][]string{
+	"DescribeRules":                  {"Rules.Conditions", "Rules.Actions", "Rules.Transforms"},
+	"DescribeListeners":              {"Listeners.Protocol", "Listeners.Certificates", "Listeners.DefaultActions", "Listeners.SslPolicy", "Listeners.AlpnPolicy", "Listeners.MutualAuthentication"},
+	"DescribeListenerCertificates":   {"Certificates."},
+	"DescribeListenerAttributes":     {"Attributes"},
+	"DescribeTargetGroups":           {"TargetGroups.HealthCheck", "TargetGroups.HealthyThreshold", "TargetGroups.UnhealthyThreshold", "TargetGroups.Matcher", "TargetGroups.Protocol", "TargetGroups.TargetType", "TargetGroups.IpAddressType"},
+	"DescribeTargetGroupAttributes":  {"Attributes"},
+	"DescribeLoadBalancers":          {"LoadBalancers.IpAddressType", "LoadBalancers.SecurityGroups", "LoadBalancers.Type", "LoadBalancers.Scheme"},
+	"DescribeLoadBalancerAttributes": {"Attributes"},
+	"DescribeTags":                   {"TagDescriptions"},
+	"DescribeSecurityGroups":         {"SecurityGroups.IpPermissions", "SecurityGroups.Description", "SecurityGroups.VpcId"},
+}
+
+// Where AWS shows something else than was written, nothing is there twice and none is missing, requests are answered as
+// before, each write is repeated ever more rarely, and one event for each says what AWS does not keep.
+func TestWhatAWSShowsOtherwiseIsNotMadeTwice(t *testing.T) {
+	t.Parallel()
+	samples := map[string]bool{}
+	for _, d := range distortions(t) {
+		members, ok := otherwise[d.operation]
+		if !ok || d.How == fault.Reorder || !slices.ContainsFunc(members, func(m string) bool { return d.Member == "Rules" || strings.HasPrefix(d.Member, m) }) {
+			continue
+		}
+		kind := d.operation + string(d.How) // one of each, unless there is time for all
+		if d.Member == "LoadBalancers.Type" || d.Member == "LoadBalancers.Scheme" {
+			kind += d.Member // what is of another type or scheme is replaced
+		}
+		if samples[kind] && !seeds.Long() {
+			continue
+		}
+		samples[kind] = true
+		t.Run(d.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { shownOtherwise(t, d) })
+		})
+	}
+	if len(samples) < 2*len(otherwise) {
+		t.Fatalf("%d distortions", len(samples))
+	}
+}
+
+// shownOtherwise is an hour in which AWS shows a member otherwise.
+func shownOtherwise(t *testing.T, d distortion) {
+	r := shopWith(t, Options{Workers: 2, Checkpoints: true, Drift: true})
+	defer func() {
+		r.stop()
+		r.stop = func() {}
+	}()
+	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:5]...), richDocument(r))
+	time.Sleep(20 * time.Minute)
+	answers := func() (out []string) {
+		for _, path := range []string{"/", "/other"} {
+			for _, port := range []int32{80, 443} {
+				out = append(out, reached(r, "application", port, "shop.example.com", path))
+			}
+		}
+		return out
+	}
+	want, answered := r.made(), answers()
+	if !slices.Contains(answered, "shop/web-web:80") || len(warnings(r)) > 0 {
+		t.Fatal(answered, warnings(r))
+	}
+	r.Emulator.Faults().Add(fault.Rule{Service: d.service, Operation: d.operation, Action: fault.Action{Distort: []fault.Distortion{d.Distortion}}})
+	r.Emulator.Calls().Reset()
+	writes := 0
+	for n := range 60 {
+		time.Sleep(time.Minute)
+		got := r.made()
+		// A target group of another protocol takes the place of the first, which goes minutes later.
+		if got["target-group"] > want["target-group"] && got["target-group"] <= 2*want["target-group"] {
+			got["target-group"] = want["target-group"]
+		}
+		if !maps.Equal(got, want) {
+			t.Fatalf("after %d minutes there are %v, want %v", n+1, got, want)
+		}
+		if now := answers(); !slices.Equal(now, answered) {
+			t.Fatalf("after %d minutes requests are answered by %v, want %v", n+1, now, answered)
+		}
+		// Of what there is most, rules, each is made, moved and deleted a few times, or refused as its place is taken.
+		writes = r.Emulator.Calls().Mutating()
+		if most := 15 * want["rule"]; writes > most {
+			t.Fatalf("%d writes in an hour, more than %d: %v", writes, most, r.Emulator.Calls().Counts())
+		}
+	}
+	told := map[string]int{}
+	for _, text := range warnings(r)["web"] {
+		if strings.HasPrefix(text, "ChangeNotKept: ") {
+			told[text]++
+		}
+	}
+	switch d.operation {
+	case "DescribeTags", "DescribeSecurityGroups":
+		// What is found by its tags is taken for that of others, and AWS refuses rules that are there.
+		for _, text := range warnings(r)["web"] {
+			if strings.Contains(text, "NameTaken: ") || strings.Contains(text, "already exists") || strings.Contains(text, "belongs to another owner") {
+				return
+			}
+		}
+	}
+	for text, n := range told {
+		if n > 1 || !strings.Contains(text, "asked ") && !strings.Contains(text, "AWS still shows it") {
+			t.Errorf("%d events: %s", n, text)
+		}
+	}
+	switch {
+	case d.operation == "DescribeRules" && d.Member == "Rules":
+		// Rules that are not shown take the places of those that are asked for, which AWS refuses.
+		if !slices.ContainsFunc(warnings(r)["web"], func(text string) bool { return strings.Contains(text, "PriorityInUse") }) {
+			t.Errorf("no event says that priorities are in use: %v", warnings(r))
+		}
+	case d.operation == "DescribeSecurityGroups" && writes == 1 && r.Emulator.Calls().Count("AuthorizeSecurityGroupIngress") == 1:
+		// A rule of nodes and pods is asked for once, which AWS answers with that it is there.
+	case writes > 0 && len(told) == 0:
+		t.Errorf("%d writes and no event names what is not kept: %v, %v", writes, r.Emulator.Calls().Counts(), warnings(r))
+	}
+}
+
+// Where AWS drops the regular expressions of conditions, in what it keeps and so in each answer, none of the rules is there
+// twice at any time, and requests for the others are answered.
+func TestRulesOfWhichAWSDropsRegularExpressionsAreNotMadeTwice(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{Workers: 2, Checkpoints: true, Drift: true})
+		defer func() {
+			r.stop()
+			r.stop = func() {}
+		}()
+		for _, operation := range []string{"CreateRule", "ModifyRule", "DescribeRules"} {
+			var drop []fault.Distortion
+			for _, kind := range []string{"HttpHeaderConfig", "PathPatternConfig", "HostHeaderConfig"} {
+				drop = append(drop, fault.Distortion{Member: "Rules.Conditions." + kind + ".RegexValues", How: fault.Drop})
+			}
+			r.Emulator.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Distort: drop}})
+		}
+		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:5]...), richDocument(r))
+		most := 0
+		for n := range 2 * 60 * 6 {
+			time.Sleep(10 * time.Second)
+			most = max(most, r.made()["rule"])
+			if n == 60 {
+				if got := reached(r, "application", 443, "shop.example.com", "/"); got != "shop/web-web:80" {
+					t.Errorf("a request for another rule is answered by %q", got)
+				}
+			}
+		}
+		if most != 10 {
+			t.Errorf("there were %d rules, want 10", most)
+		}
+		if n := r.Emulator.Calls().Count("CreateRule"); n > 8+2*2*8 {
+			t.Errorf("%d rules were made in two hours", n)
+		}
+		var told []string
+		for _, text := range warnings(r)["web"] {
+			if strings.HasPrefix(text, "ChangeNotKept: ") {
+				told = append(told, text)
+			}
+		}
+		if len(told) != 2 || !strings.Contains(told[0], `conditions: asked "header X-Split ^z[0-9]+$ or ^a[0-9]+$", AWS shows "header X-Split "`) {
+			t.Errorf("events %q", told)
+		}
+	})
+}

@@ -1,0 +1,78 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/drift"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+)
+
+// readsAdmitted is how many reading calls AWS's documented limits admit in a second.
+const readsAdmitted = 50
+
+// TestDriftCalls counts the calls of looking for drift in an hour in which nothing happens: no more than
+// the share of what AWS admits, however many load balancers there are.
+func TestDriftCalls(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{size(100, 10), size(1000, 40)} {
+		t.Run(fmt.Sprint(n, " load balancers"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := fleetOf(t, n, Options{Workers: 3, Drift: true})
+				r.during(30 * time.Minute)
+				r.Emulator.Calls().Reset()
+				r.during(time.Hour)
+				logCalls(t, r, "an hour", n)
+				counts, total := r.Emulator.Calls().Counts(), r.Emulator.Calls().Total()
+				cycle := func(operation string, of int) time.Duration {
+					for op, calls := range counts {
+						if strings.HasSuffix(op, operation) {
+							return time.Duration(float64(time.Hour) * float64(of) / float64(max(calls, 1))).Round(time.Second)
+						}
+					}
+					return 0
+				}
+				t.Logf("BENCH looking for drift of %d load balancers with 2 target groups each: %d calls an hour, %.2f%% of the reading calls that AWS admits (goal: at most 5%%); listeners every %s, rules every %s, targets every %s",
+					n, total, 100*float64(total)/(3600*readsAdmitted), cycle("DescribeListeners", n), cycle("DescribeRules", n), cycle("DescribeTargetHealth", 2*n))
+				if most := int(3600 * readsAdmitted * drift.Share); total > most {
+					t.Errorf("%d calls, the share is %d", total, most)
+				}
+				if m := r.Emulator.Calls().Mutating(); m > 0 {
+					t.Errorf("%d calls change something", m)
+				}
+				if reported := driftEvents(r, "DriftRepaired"); len(reported) > 0 {
+					t.Errorf("drift without a change by others: %q", reported)
+				}
+			})
+		})
+	}
+}
+
+// What the controller writes itself is no drift, though AWS shows it late: Ingresses, attributes, tags
+// and pods change all the time.
+func TestOwnWritesAreNoDrift(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
+		// What is listed is ten seconds old, as where AWS's nodes do not agree.
+		r.Emulator.Faults().KeepHistory(time.Minute)
+		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeTargetHealth", Action: fault.Action{Stale: 10 * time.Second}})
+		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeTags", Action: fault.Action{Stale: 10 * time.Second}})
+		paths := []string{"/=web", "/api=api", "/v2=api", "/v3=web", "/v4=api"}
+		for i := range 80 {
+			doc := everything(r, paths[:1+i%len(paths)]...)
+			doc = strings.Replace(doc, "timeout_seconds=77", fmt.Sprintf("timeout_seconds=%d", 60+i%7), 1)
+			doc = strings.Replace(doc, "timeout_seconds=33", fmt.Sprintf("timeout_seconds=%d", 30+i%5), 1)
+			doc = strings.Replace(doc, "team=shop", fmt.Sprintf("team=shop%d", i%3), 1)
+			r.Apply(doc, pods("web", podAddresses[i%2:2+i%2]...))
+			r.during(time.Duration(1+i*i%180) * time.Second)
+		}
+		r.during(time.Hour)
+		if reported := driftEvents(r, "DriftRepaired"); len(reported) > 0 {
+			t.Errorf("drift without a change by others: %q", reported)
+		}
+	})
+}

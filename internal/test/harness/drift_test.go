@@ -1,0 +1,495 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/aws/aws-sdk-go-v2/service/wafv2"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+)
+
+// externalActor is a person who changes AWS by hand. Methods act on what the harness's Ingress has made.
+type externalActor struct {
+	t   *testing.T
+	ctx context.Context
+	r   *Harness
+	elb *elb.Client
+	ec2 *ec2.Client
+	waf *wafv2.Client
+}
+
+func newExternalActor(t *testing.T, r *Harness) externalActor {
+	cfg := AWSConfig(r.Emulator)
+	return externalActor{t, t.Context(), r, elb.NewFromConfig(cfg), ec2.NewFromConfig(cfg), wafv2.NewFromConfig(cfg)}
+}
+
+func (s externalActor) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s externalActor) loadBalancer() elbtypes.LoadBalancer {
+	out, err := s.elb.DescribeLoadBalancers(s.ctx, &elb.DescribeLoadBalancersInput{})
+	s.must(err)
+	if len(out.LoadBalancers) == 0 {
+		s.t.Fatal("no load balancer")
+	}
+	return out.LoadBalancers[0]
+}
+
+// listeners in the order of their ports.
+func (s externalActor) listeners() []elbtypes.Listener {
+	out, err := s.elb.DescribeListeners(s.ctx, &elb.DescribeListenersInput{LoadBalancerArn: s.loadBalancer().LoadBalancerArn})
+	s.must(err)
+	slices.SortFunc(out.Listeners, func(a, b elbtypes.Listener) int { return int(*a.Port) - int(*b.Port) })
+	return out.Listeners
+}
+
+// rules of the listener on port 80 that have a priority, in its order.
+func (s externalActor) rules() []elbtypes.Rule {
+	out, err := s.elb.DescribeRules(s.ctx, &elb.DescribeRulesInput{ListenerArn: s.listeners()[0].ListenerArn})
+	s.must(err)
+	rules := slices.DeleteFunc(out.Rules, func(r elbtypes.Rule) bool { return aws.ToBool(r.IsDefault) })
+	slices.SortFunc(rules, func(a, b elbtypes.Rule) int { return strings.Compare(*a.Priority, *b.Priority) })
+	return rules
+}
+
+// group is the target group of a Service.
+func (s externalActor) group(service string) string {
+	out, err := s.elb.DescribeTargetGroups(s.ctx, &elb.DescribeTargetGroupsInput{})
+	s.must(err)
+	for _, g := range out.TargetGroups {
+		if strings.HasPrefix(*g.TargetGroupName, "k8s-shop-"+service+"-") {
+			return *g.TargetGroupArn
+		}
+	}
+	s.t.Fatal("no target group of ", service)
+	return ""
+}
+
+// securityGroup is one by a part of its name.
+func (s externalActor) securityGroup(name string) ec2types.SecurityGroup {
+	out, err := s.ec2.DescribeSecurityGroups(s.ctx, &ec2.DescribeSecurityGroupsInput{})
+	s.must(err)
+	for _, g := range out.SecurityGroups {
+		if strings.Contains(*g.GroupName, name) {
+			return g
+		}
+	}
+	s.t.Fatal("no security group ", name)
+	return ec2types.SecurityGroup{}
+}
+
+func (s externalActor) revokeAll(name string) {
+	g := s.securityGroup(name)
+	_, err := s.ec2.RevokeSecurityGroupIngress(s.ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: g.GroupId, IpPermissions: g.IpPermissions})
+	s.must(err)
+}
+
+func (s externalActor) deleteLoadBalancer() {
+	_, err := s.elb.DeleteLoadBalancer(s.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: s.loadBalancer().LoadBalancerArn})
+	s.must(err)
+}
+
+func (s externalActor) deleteListener(i int) {
+	_, err := s.elb.DeleteListener(s.ctx, &elb.DeleteListenerInput{ListenerArn: s.listeners()[i].ListenerArn})
+	s.must(err)
+}
+
+func (s externalActor) deleteRules(n int) {
+	for _, r := range s.rules()[:n] {
+		_, err := s.elb.DeleteRule(s.ctx, &elb.DeleteRuleInput{RuleArn: r.RuleArn})
+		s.must(err)
+	}
+}
+
+// deleteGroup deletes the target group of a Service after all that leads to it.
+func (s externalActor) deleteGroup(service string) {
+	arn := s.group(service)
+	for _, l := range s.listeners() {
+		out, err := s.elb.DescribeRules(s.ctx, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn})
+		s.must(err)
+		for _, r := range out.Rules {
+			if aws.ToString(r.Actions[0].TargetGroupArn) == arn {
+				_, err := s.elb.DeleteRule(s.ctx, &elb.DeleteRuleInput{RuleArn: r.RuleArn})
+				s.must(err)
+			}
+		}
+	}
+	_, err := s.elb.DeleteTargetGroup(s.ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: &arn})
+	s.must(err)
+}
+
+func (s externalActor) tag(arn, key, value string) {
+	_, err := s.elb.AddTags(s.ctx, &elb.AddTagsInput{ResourceArns: []string{arn}, Tags: []elbtypes.Tag{{Key: &key, Value: &value}}})
+	s.must(err)
+}
+
+// drifts are what people do to a live load balancer.
+var drifts = map[string]func(s externalActor){
+	"load balancer deleted": externalActor.deleteLoadBalancer,
+	"listener deleted":      func(s externalActor) { s.deleteListener(0) },
+	"listener with a certificate deleted": func(s externalActor) {
+		s.deleteListener(1)
+	},
+	"rule deleted":         func(s externalActor) { s.deleteRules(1) },
+	"all rules deleted":    func(s externalActor) { s.deleteRules(3) },
+	"target group deleted": func(s externalActor) { s.deleteGroup("api") },
+	"rule answers something else": func(s externalActor) {
+		_, err := s.elb.ModifyRule(s.ctx, &elb.ModifyRuleInput{RuleArn: s.rules()[0].RuleArn, Actions: []elbtypes.Action{{
+			Type: elbtypes.ActionTypeEnumFixedResponse, FixedResponseConfig: &elbtypes.FixedResponseActionConfig{StatusCode: aws.String("418")},
+		}}})
+		s.must(err)
+	},
+	"rule added": func(s externalActor) {
+		_, err := s.elb.CreateRule(s.ctx, &elb.CreateRuleInput{
+			ListenerArn: s.listeners()[0].ListenerArn, Priority: aws.Int32(40000),
+			Conditions: []elbtypes.RuleCondition{{Field: aws.String("path-pattern"), Values: []string{"/other"}}},
+			Actions: []elbtypes.Action{{
+				Type: elbtypes.ActionTypeEnumFixedResponse, FixedResponseConfig: &elbtypes.FixedResponseActionConfig{StatusCode: aws.String("418")},
+			}},
+		})
+		s.must(err)
+	},
+	"listener added": func(s externalActor) {
+		_, err := s.elb.CreateListener(s.ctx, &elb.CreateListenerInput{
+			LoadBalancerArn: s.loadBalancer().LoadBalancerArn, Port: aws.Int32(8081), Protocol: elbtypes.ProtocolEnumHttp,
+			DefaultActions: []elbtypes.Action{{
+				Type: elbtypes.ActionTypeEnumFixedResponse, FixedResponseConfig: &elbtypes.FixedResponseActionConfig{StatusCode: aws.String("418")},
+			}},
+		})
+		s.must(err)
+	},
+	"source added to the managed security group": func(s externalActor) {
+		_, err := s.ec2.AuthorizeSecurityGroupIngress(s.ctx, &ec2.AuthorizeSecurityGroupIngressInput{
+			GroupId: s.securityGroup("k8s-shop-web").GroupId, IpPermissions: []ec2types.IpPermission{{
+				IpProtocol: aws.String("tcp"), FromPort: aws.Int32(22), ToPort: aws.Int32(22), IpRanges: []ec2types.IpRange{{CidrIp: aws.String("0.0.0.0/0")}},
+			}},
+		})
+		s.must(err)
+	},
+	"certificate removed": func(s externalActor) {
+		_, err := s.elb.RemoveListenerCertificates(s.ctx, &elb.RemoveListenerCertificatesInput{
+			ListenerArn: s.listeners()[1].ListenerArn, Certificates: []elbtypes.Certificate{{CertificateArn: aws.String(s.r.World.Certs["app.test"])}},
+		})
+		s.must(err)
+	},
+	"managed security group emptied": func(s externalActor) { s.revokeAll("k8s-shop-web") },
+	"rule of the nodes' security group revoked": func(s externalActor) {
+		s.revokeAll("nodes")
+	},
+	"attribute of the load balancer changed": func(s externalActor) {
+		_, err := s.elb.ModifyLoadBalancerAttributes(s.ctx, &elb.ModifyLoadBalancerAttributesInput{
+			LoadBalancerArn: s.loadBalancer().LoadBalancerArn, Attributes: []elbtypes.LoadBalancerAttribute{{Key: aws.String("idle_timeout.timeout_seconds"), Value: aws.String("1")}},
+		})
+		s.must(err)
+	},
+	"attribute of a listener changed": func(s externalActor) {
+		_, err := s.elb.ModifyListenerAttributes(s.ctx, &elb.ModifyListenerAttributesInput{
+			ListenerArn: s.listeners()[0].ListenerArn, Attributes: []elbtypes.ListenerAttribute{{Key: aws.String("routing.http.response.server.enabled"), Value: aws.String("true")}},
+		})
+		s.must(err)
+	},
+	"attribute of a target group changed": func(s externalActor) {
+		_, err := s.elb.ModifyTargetGroupAttributes(s.ctx, &elb.ModifyTargetGroupAttributesInput{
+			TargetGroupArn: aws.String(s.group("web")), Attributes: []elbtypes.TargetGroupAttribute{{Key: aws.String("deregistration_delay.timeout_seconds"), Value: aws.String("1")}},
+		})
+		s.must(err)
+	},
+	"health check changed": func(s externalActor) {
+		_, err := s.elb.ModifyTargetGroup(s.ctx, &elb.ModifyTargetGroupInput{TargetGroupArn: aws.String(s.group("web")), HealthCheckPath: aws.String("/other")})
+		s.must(err)
+	},
+	"address type changed": func(s externalActor) {
+		_, err := s.elb.SetIpAddressType(s.ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: s.loadBalancer().LoadBalancerArn, IpAddressType: elbtypes.IpAddressTypeDualstack})
+		s.must(err)
+	},
+	"capacity taken back": func(s externalActor) {
+		_, err := s.elb.ModifyCapacityReservation(s.ctx, &elb.ModifyCapacityReservationInput{LoadBalancerArn: s.loadBalancer().LoadBalancerArn, ResetCapacityReservation: aws.Bool(true)})
+		s.must(err)
+	},
+	"web ACL taken off": func(s externalActor) {
+		_, err := s.waf.DisassociateWebACL(s.ctx, &wafv2.DisassociateWebACLInput{ResourceArn: s.loadBalancer().LoadBalancerArn})
+		s.must(err)
+	},
+	"tag of the load balancer changed": func(s externalActor) { s.tag(*s.loadBalancer().LoadBalancerArn, "team", "other") },
+	"tag of a target group changed":    func(s externalActor) { s.tag(s.group("web"), "team", "other") },
+	"tag of a listener changed":        func(s externalActor) { s.tag(*s.listeners()[0].ListenerArn, "team", "other") },
+	"tag of a rule changed":            func(s externalActor) { s.tag(*s.rules()[0].RuleArn, "team", "other") },
+	"tag of the security group changed": func(s externalActor) {
+		_, err := s.ec2.CreateTags(s.ctx, &ec2.CreateTagsInput{Resources: []string{*s.securityGroup("k8s-shop-web").GroupId}, Tags: []ec2types.Tag{{Key: aws.String("team"), Value: aws.String("other")}}})
+		s.must(err)
+	},
+	"target deregistered": func(s externalActor) {
+		_, err := s.elb.DeregisterTargets(s.ctx, &elb.DeregisterTargetsInput{
+			TargetGroupArn: aws.String(s.group("web")), Targets: []elbtypes.TargetDescription{{Id: &podAddresses[0], Port: aws.Int32(8080)}},
+		})
+		s.must(err)
+	},
+	"target without a pod registered": func(s externalActor) {
+		_, err := s.elb.RegisterTargets(s.ctx, &elb.RegisterTargetsInput{
+			TargetGroupArn: aws.String(s.group("web")), Targets: []elbtypes.TargetDescription{{Id: aws.String("10.0.164.200"), Port: aws.Int32(8080)}},
+		})
+		s.must(err)
+	},
+}
+
+// everything is an Ingress of which a load balancer has something of every kind.
+func everything(r *Harness, paths ...string) string {
+	return ingressOf(annotated(
+		"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"]+","+r.World.Certs["app.test"],
+		"tags", "team=shop", "wafv2-acl-arn", r.World.WebACL, "minimum-load-balancer-capacity", "CapacityUnits=500", "ip-address-type", "ipv4",
+		"load-balancer-attributes", "idle_timeout.timeout_seconds=77", "target-group-attributes", "deregistration_delay.timeout_seconds=33",
+		"listener-attributes.HTTP-80", "routing.http.response.server.enabled=false",
+	), paths...)
+}
+
+// during lets time pass, with whatever the controller does meanwhile.
+func (r *Harness) during(d time.Duration) {
+	end := time.Now().Add(d)
+	r.rest(d)
+	time.Sleep(time.Until(end))
+}
+
+// driftShop is a shop whose load balancer is complete, and was read a moment ago.
+func driftShop(t *testing.T, opt Options) *Harness {
+	t.Helper()
+	r := shopWith(t, opt)
+	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:5]...), everything(r, "/=web", "/api=api", "/v2=api"))
+	r.during(4 * time.Minute)
+	return r
+}
+
+// whole is the state with what State leaves out.
+func (r *Harness) whole() []string {
+	return append(r.State(), "tied to "+guarded(r), fmt.Sprint("capacity ", reserved(r)))
+}
+
+// shownHost is the name of the load balancer in the status of the Ingress.
+func shownHost(r *Harness) string {
+	ing := r.Store.All(cluster.KindIngress)[0].(*networkingv1.Ingress)
+	if len(ing.Status.LoadBalancer.Ingress) == 0 {
+		return ""
+	}
+	return ing.Status.LoadBalancer.Ingress[0].Hostname
+}
+
+// eachDrift runs a test once for every kind of drift.
+func eachDrift(t *testing.T, test func(t *testing.T, drift func(externalActor))) {
+	for name, drift := range drifts {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { test(t, drift) }) })
+	}
+}
+
+// What others change in AWS is repaired within one sync period.
+func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
+	t.Parallel()
+	for name, opt := range map[string]Options{
+		"30s":                             {Resync: 30 * time.Second},
+		"10h, the default":                {},
+		"30s, in the controller's queues": {Resync: 30 * time.Second, Workers: 3, Checkpoints: true},
+	} {
+		if opt.Resync != 0 && opt.Workers == 0 && !seeds.Long() {
+			continue // the queues do the same runs
+		}
+		period := opt.Resync
+		if period == 0 {
+			period = 10 * time.Hour
+		}
+		t.Run(name, func(t *testing.T) {
+			eachDrift(t, func(t *testing.T, drift func(externalActor)) {
+				r := driftShop(t, opt)
+				clean := r.whole()
+				r.during(period / 3)
+				drift(newExternalActor(t, r))
+				if cmp.Equal(clean, r.whole()) {
+					t.Fatal("nothing has changed")
+				}
+				r.during(period)
+				r.during(15 * time.Second) // what is made again has to become healthy, and takes its turn
+				if remade(r) {
+					r.during(3 * time.Minute)
+				}
+				if diff := cmp.Diff(clean, r.whole()); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+				if want := strings.ToLower(*newExternalActor(t, r).loadBalancer().DNSName); shownHost(r) != want {
+					t.Errorf("the status shows %q, the load balancer is %q", shownHost(r), want)
+				}
+			})
+		})
+	}
+}
+
+// A comparison reads one load balancer, and changes nothing where nothing has changed.
+func TestAComparisonCostsFewCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := driftShop(t, Options{})
+		r.Emulator.Calls().Reset()
+		r.during(10 * time.Hour)
+		logCalls(t, r, "a sync period", 1)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("%d mutating calls", n)
+		}
+		// The lists 3, tags 2, listeners and rules 3, certificates, attributes 4, capacity, web ACL, health 2,
+		// nodes 2.
+		if n := r.Emulator.Calls().Total(); n > 25 {
+			t.Errorf("%d calls: %v", n, r.Emulator.Calls().Counts())
+		}
+	})
+}
+
+// A start with checkpoints costs nothing, and drift from the time without a controller is repaired
+// within the sync period all the same.
+func TestDriftWhileNoControllerRunsIsRepairedWithinTheSyncPeriod(t *testing.T) {
+	t.Parallel()
+	eachDrift(t, func(t *testing.T, drift func(externalActor)) {
+		r := driftShop(t, Options{Resync: 5 * time.Minute, Checkpoints: true})
+		clean := r.whole()
+		r.process.save()
+		r.Kill()
+		drift(newExternalActor(t, r))
+		r.Emulator.Calls().Reset()
+		r.Start()
+		r.during(50 * time.Second)
+		if n := r.Emulator.Calls().Total(); n > 0 {
+			t.Errorf("%d calls in the first minute: %v", n, r.Emulator.Calls().Counts())
+		}
+		r.during(5 * time.Minute)
+		if remade(r) {
+			r.during(3 * time.Minute)
+		}
+		if diff := cmp.Diff(clean, r.whole()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
+
+// remade reports whether a load balancer was made again, whose capacity is reserved once it is active.
+func remade(r *Harness) bool {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	for _, lb := range w.Partition(Account, Region).ELB.LoadBalancers {
+		return time.Since(lb.Created) < 10*time.Minute
+	}
+	return false
+}
+
+// successes is how often success was reported on the Ingress.
+func successes(r *Harness) (n int) {
+	for _, o := range r.Store.All("Event") {
+		if e := o.(*corev1.Event); e.Reason == "SuccessfullyReconciled" && e.InvolvedObject.Kind == "Ingress" {
+			n += int(max(e.Count, 1))
+		}
+	}
+	return n
+}
+
+// An Ingress is edited after others have changed its load balancer: success is reported of a load
+// balancer that is as the Ingress says.
+func TestSuccessMeansThatAWSWasCompared(t *testing.T) {
+	t.Parallel()
+	eachDrift(t, func(t *testing.T, drift func(externalActor)) {
+		r := driftShop(t, Options{})
+		r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
+		r.during(time.Minute)
+		want := r.whole()
+		r.Apply(everything(r, "/=web", "/api=api", "/v2=api"))
+		r.during(time.Minute)
+		drift(newExternalActor(t, r))
+		before := successes(r)
+		r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
+		for range 600 {
+			r.during(time.Second)
+			if successes(r) > before {
+				break
+			}
+		}
+		if successes(r) == before {
+			t.Error("no success is reported")
+		}
+		got := r.whole()
+		without := func(state []string) []string {
+			return slices.DeleteFunc(slices.Clone(state), func(l string) bool {
+				// Targets and the rules of nodes are those of bindings, and tags wait for the sync period.
+				return strings.HasPrefix(l, "target-group") || strings.Contains(l, `"nodes"`)
+			})
+		}
+		if diff := cmp.Diff(without(untagged(want)), without(untagged(got))); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
+
+// untagged leaves out the value of the tag that some drifts change.
+func untagged(state []string) []string {
+	out := slices.Clone(state)
+	for i := range out {
+		out[i] = strings.ReplaceAll(out[i], `"team":"other"`, `"team":"shop"`)
+	}
+	return out
+}
+
+// A user deletes the same rule again and again. It is made again each time, and reported.
+func TestDriftThatComesAgainIsReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := driftShop(t, Options{Resync: 5 * time.Minute})
+		clean := r.whole()
+		for n := range 6 {
+			newExternalActor(t, r).deleteRules(1)
+			r.during(5 * time.Minute)
+			if diff := cmp.Diff(clean, r.whole()); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			reported := strings.Contains(strings.Join(warnings(r)["web"], "\n"), "ChangeNotKept")
+			if want := n >= 4; reported != want {
+				t.Errorf("after %d times: reported %t, want %t", n+1, reported, want)
+			}
+		}
+	})
+}
+
+// A person who takes the checkpoint off a TargetGroupBinding has it compared at once.
+func TestABindingWithoutCheckpointIsCompared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := driftShop(t, Options{})
+		clean := r.whole()
+		drifts["target deregistered"](newExternalActor(t, r))
+		drifts["rule of the nodes' security group revoked"](newExternalActor(t, r))
+		for _, o := range r.Store.All(cluster.KindBinding) {
+			o = o.DeepCopyObject().(cluster.Object)
+			all := o.GetAnnotations()
+			delete(all, targets.CheckpointAnnotation)
+			o.SetAnnotations(all)
+			if _, err := r.Store.Update(o, cluster.Main); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.during(time.Minute)
+		if diff := cmp.Diff(clean, r.whole()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package harness
+
+import (
+	"slices"
+	"time"
+
+	"sigs.k8s.io/gateway-api/pkg/consts"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayclass"
+)
+
+// loadMemberships takes up what the process before has stored, and queues what no event will name.
+func (p *process) loadMemberships() {
+	if p.memberships == nil {
+		return
+	}
+	gone := p.memberships.Load(p.ctx, p.harness.owners(), func(cluster.Ref) bool { return true })
+	for _, id := range ownership.Left(p.k8s.View(), gone) {
+		p.queue.add(key{stack: id}, time.Now())
+	}
+}
+
+// owners are all objects that may make up stacks.
+func (r *Harness) owners() []cluster.Object {
+	var out []cluster.Object
+	for _, kind := range cluster.Roots() {
+		out = append(out, r.Store.All(kind)...)
+	}
+	return out
+}
+
+// versions are those of the CRDs of the Gateway API.
+func versions() map[string]string {
+	return map[string]string{"gatewayclasses.gateway.networking.k8s.io": consts.BundleVersion}
+}
+
+// listAll queues everything that exists, as informers do at their start.
+func (p *process) listAll() {
+	all := append(p.harness.owners(), p.harness.Store.All(cluster.KindBinding)...)
+	for _, kind := range append(slices.Clone(gatewayclass.Kinds), cluster.RouteKinds...) {
+		all = append(all, p.harness.Store.All(kind)...)
+	}
+	for _, obj := range all {
+		p.event(nil, obj)
+	}
+}
+
+// event queues who is concerned by a change.
+func (p *process) event(old, new cluster.Object) {
+	now := time.Now()
+	// As informers and their handlers do.
+	old, new = kept(old), kept(new)
+	if cluster.Same(old, new) {
+		return
+	}
+	for _, obj := range []cluster.Object{old, new} {
+		if obj == nil {
+			continue
+		}
+		if _, ok := cluster.KindOf(obj); !ok {
+			return // such objects are not read
+		}
+	}
+	stacks, err := p.stacks.Concerned(old, new)
+	if err != nil {
+		p.harness.T.Error(err)
+	}
+	for _, id := range stacks {
+		p.queue.add(key{stack: id}, now)
+	}
+	if p.harness.opt.StacksOnly {
+		return
+	}
+	keys, err := p.tracked.Concerned(old, new)
+	if err != nil {
+		p.harness.T.Error(err)
+	}
+	for _, k := range keys {
+		p.queue.add(key{binding: k}, now)
+	}
+	classes, err := p.classes.Triggers.Concerned(old, new)
+	if err != nil {
+		p.harness.T.Error(err)
+	}
+	for _, ref := range classes {
+		p.queue.add(key{class: ref}, now)
+	}
+}
+
+// kept is what informers keep of an object, nil if nothing.
+func kept(obj cluster.Object) cluster.Object {
+	r := cluster.Reduced{QUICEnv: targets.DefaultQUICVariable}
+	return r.Reduce(obj)
+}
+
+// save stores the checkpoints, as a process does from time to time and at its end.
+func (p *process) save() {
+	if p.checkpoints != nil && p.ctx.Err() == nil {
+		p.checkpoints.Save(p.ctx)
+		p.memberships.Save(p.ctx)
+		p.saved = time.Now()
+	}
+}

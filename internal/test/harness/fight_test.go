@@ -1,0 +1,346 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+// undoing is an API server behind which another client undoes each write of the controller to one object at once.
+type undoing struct {
+	kube.API
+	store *cluster.Memory
+	part  cluster.Part
+	// spoil brings an object into the state that the other client wants, false if it is there; nil: nothing is undone.
+	spoil func(obj cluster.Object) bool
+
+	mu     sync.Mutex
+	of     cluster.Ref
+	writes []time.Time // of the controller, to the object
+}
+
+const rogue = "rogue-operator"
+
+func (u *undoing) count() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.writes)
+}
+
+func (u *undoing) wrote(obj cluster.Object) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.of != cluster.RefOf(obj) {
+		return
+	}
+	u.writes = append(u.writes, time.Now())
+	go func() {
+		time.Sleep(10 * time.Millisecond)
+		u.undo()
+	}()
+}
+
+func (u *undoing) undo() {
+	for {
+		obj, err := u.store.Get(u.of)
+		if err != nil || obj == nil {
+			return
+		}
+		obj = obj.DeepCopyObject().(cluster.Object)
+		if !u.spoil(obj) {
+			return
+		}
+		if _, err = u.store.Update(obj, u.part); !apierrors.IsConflict(err) {
+			return
+		}
+	}
+}
+
+func (u *undoing) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	err := u.API.Patch(ctx, obj, part, kind, data)
+	if err == nil {
+		u.wrote(obj)
+	}
+	return err
+}
+
+// Read notes the other client as the API server does.
+func (u *undoing) Read(ctx context.Context, obj cluster.Object) error {
+	err := u.API.Read(ctx, obj)
+	sub := ""
+	if u.part == cluster.Status {
+		sub = "status"
+	}
+	at := metav1.Now()
+	obj.SetManagedFields(append(obj.GetManagedFields(), metav1.ManagedFieldsEntry{Manager: rogue, Operation: metav1.ManagedFieldsOperationUpdate, Time: &at, Subresource: sub}))
+	return err
+}
+
+func dropFinalizers(obj cluster.Object) bool {
+	had := len(obj.GetFinalizers()) > 0
+	obj.SetFinalizers(nil)
+	return had
+}
+
+// fightCases are the fields that are written to Kubernetes, each with what undoes it.
+var fightCases = map[string]struct {
+	of    func(r *Harness) cluster.Ref
+	part  cluster.Part
+	field string
+	spoil func(obj cluster.Object) bool
+}{
+	"status of an Ingress": {ingressWeb, cluster.Status, "status", func(obj cluster.Object) bool {
+		s := &obj.(*networkingv1.Ingress).Status
+		had := len(s.LoadBalancer.Ingress) > 0
+		*s = networkingv1.IngressStatus{}
+		return had
+	}},
+	"finalizer of an Ingress": {ingressWeb, cluster.Main, "metadata.finalizers", dropFinalizers},
+	"status of a Service": {serviceMail, cluster.Status, "status", func(obj cluster.Object) bool {
+		s := &obj.(*corev1.Service).Status
+		had := len(s.LoadBalancer.Ingress) > 0
+		*s = corev1.ServiceStatus{}
+		return had
+	}},
+	"finalizer of a Service": {serviceMail, cluster.Main, "metadata.finalizers", dropFinalizers},
+	"status of a Gateway": {gatewayEdge, cluster.Status, "status", func(obj cluster.Object) bool {
+		s := &obj.(*gwv1.Gateway).Status
+		had := len(s.Conditions)+len(s.Listeners)+len(s.Addresses) > 0
+		*s = gwv1.GatewayStatus{}
+		return had
+	}},
+	"condition of a Gateway": {gatewayEdge, cluster.Status, "status", func(obj cluster.Object) bool {
+		return flip(obj.(*gwv1.Gateway).Status.Conditions)
+	}},
+	"condition of a route": {routeOne, cluster.Status, "status", func(obj cluster.Object) bool {
+		had := false
+		for _, p := range obj.(*gwv1.HTTPRoute).Status.Parents {
+			had = flip(p.Conditions) || had
+		}
+		return had
+	}},
+	"readiness gate of a Pod": {podWeb, cluster.Status, "status.conditions[target-health.elbv2.k8s.aws/k8s-shop-web-9ee2ceac59]", func(obj cluster.Object) bool {
+		had := false
+		s := &obj.(*corev1.Pod).Status
+		for i := range s.Conditions {
+			if c := &s.Conditions[i]; strings.HasPrefix(string(c.Type), "target-health") && c.Status == corev1.ConditionTrue {
+				c.Status, had = corev1.ConditionFalse, true
+			}
+		}
+		return had
+	}},
+	"finalizer of a Gateway": {gatewayEdge, cluster.Main, "metadata.finalizers", dropFinalizers},
+	"status of a route": {routeOne, cluster.Status, "status", func(obj cluster.Object) bool {
+		s := &obj.(*gwv1.HTTPRoute).Status
+		had := len(s.Parents) > 0
+		*s = gwv1.HTTPRouteStatus{}
+		return had
+	}},
+	"status of a binding": {bindingWeb, cluster.Status, "status", func(obj cluster.Object) bool {
+		s := &obj.(*elbv2.TargetGroupBinding).Status
+		had := s.ObservedGeneration != nil
+		*s = elbv2.TargetGroupBindingStatus{}
+		return had
+	}},
+	"finalizer of a binding": {bindingWeb, cluster.Main, "metadata.finalizers", dropFinalizers},
+	"spec of a binding": {bindingWeb, cluster.Main, "spec", func(obj cluster.Object) bool {
+		s := &obj.(*elbv2.TargetGroupBinding).Spec
+		had := s.Networking != nil
+		s.Networking = nil
+		return had
+	}},
+	"checkpoint of a binding": {bindingWeb, cluster.Main, "annotation elbv2.k8s.aws/checkpoint", func(obj cluster.Object) bool {
+		had := obj.GetAnnotations()["elbv2.k8s.aws/checkpoint"] != ""
+		obj.SetAnnotations(nil)
+		return had
+	}},
+}
+
+func ingressWeb(*Harness) cluster.Ref {
+	return cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}
+}
+
+func serviceMail(*Harness) cluster.Ref {
+	return cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"}
+}
+
+func gatewayEdge(*Harness) cluster.Ref {
+	return cluster.Ref{Kind: cluster.KindGateway, Namespace: "shop", Name: "edge"}
+}
+
+func routeOne(*Harness) cluster.Ref {
+	return cluster.Ref{Kind: cluster.KindHTTPRoute, Namespace: "shop", Name: "one"}
+}
+
+// flip changes the conditions that are true.
+func flip(conditions []metav1.Condition) (had bool) {
+	for i := range conditions {
+		if c := &conditions[i]; c.Status == metav1.ConditionTrue {
+			c.Status, had = metav1.ConditionFalse, true
+		}
+	}
+	return had
+}
+
+func podWeb(r *Harness) cluster.Ref {
+	for _, o := range r.Store.All(cluster.KindPod) {
+		if len(o.(*corev1.Pod).Spec.ReadinessGates) > 0 {
+			return cluster.RefOf(o)
+		}
+	}
+	r.T.Fatal("there is no pod with a readiness gate")
+	return cluster.Ref{}
+}
+
+func bindingWeb(r *Harness) cluster.Ref {
+	for _, o := range r.Store.All(cluster.KindBinding) {
+		if o.(*elbv2.TargetGroupBinding).Spec.ServiceRef.Name == "web" {
+			return cluster.RefOf(o)
+		}
+	}
+	r.T.Fatal("there is no binding")
+	return cluster.Ref{}
+}
+
+// Who undoes each write of the controller at once is answered ever more rarely: ten times a minute at most, with few
+// calls of AWS, and an event names the field and the client. When that ends, everything is as it should be.
+func TestWhoUndoesOurWritesIsAnsweredEverMoreRarely(t *testing.T) {
+	t.Parallel()
+	for name, c := range fightCases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				u := &undoing{part: c.part}
+				r := shopWith(t, Options{
+					Workers: 2, Checkpoints: true,
+					Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },
+					API:     func(api kube.API) kube.API { u.API = api; return u },
+				})
+				defer func() {
+					r.stop()
+					r.stop = func() {}
+				}()
+				backend := "backendRefs: [{name: web, port: 80}]"
+				switch of := strings.Fields(name); of[len(of)-1] {
+				case "Service":
+					r.Apply(shop, pods("mail", podAddresses[:3]...), exposedService("mail", ipTargets, "{port: 80, targetPort: 8080}"))
+				case "Gateway", "route":
+					r.Apply(shop, edgeGateway, pods("web", podAddresses[:3]...), routeOf("one", "a.example.com", backend))
+				default:
+					r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+				}
+				time.Sleep(20 * time.Minute)
+				if strings.HasSuffix(name, "Pod") {
+					gate := targets.GatePrefix + bindingWeb(r).Name
+					for i := range 3 {
+						r.drop(cluster.KindPod, "shop", fmt.Sprintf("web-%d", i))
+					}
+					r.Apply(strings.NewReplacer("uid: web-", "uid: gated-", "spec: {nodeName", "spec: {readinessGates: [{conditionType: "+gate+"}], nodeName").Replace(pods("web", podAddresses[:3]...)))
+					time.Sleep(5 * time.Minute)
+				}
+				before := r.State()
+				r.Emulator.Calls().Reset()
+				u.mu.Lock()
+				u.store, u.spoil, u.of = r.Store, c.spoil, c.of(r)
+				u.mu.Unlock()
+				begun := time.Now()
+				u.undo()
+				time.Sleep(2 * time.Minute)
+				calls := r.Emulator.Calls().Total()
+				t.Logf("%d writes and %d AWS calls, %d of them mutating, in two minutes", u.count(), calls, r.Emulator.Calls().Mutating())
+				u.mu.Lock()
+				for i, at := range u.writes {
+					if i >= 10 && at.Sub(u.writes[i-10]) < time.Minute {
+						t.Errorf("write %d is the eleventh in a minute: %s after the begin", i+1, at.Sub(begun))
+						break
+					}
+				}
+				u.mu.Unlock()
+				if u.count() < 3 {
+					t.Errorf("%d writes: what was undone is not restored", u.count())
+				}
+				// What the spec of a binding asks for is carried out, whoever has written it.
+				if mutating := r.Emulator.Calls().Mutating(); calls > 100 || mutating > 0 && (c.field != "spec" || mutating > u.count()) {
+					t.Errorf("%d AWS calls: %v", calls, r.Emulator.Calls().Counts())
+				}
+				told := ""
+				for _, o := range r.Store.All("Event") {
+					if e := o.(*corev1.Event); e.InvolvedObject.Name == u.of.Name && e.Reason == "WriteUndone" {
+						told += e.Message + "\n"
+					}
+				}
+				if n := strings.Count(told, "\n"); n != 1 || !strings.Contains(told, c.field+" is changed back") || !strings.Contains(told, fmt.Sprintf("%q", rogue)) {
+					t.Errorf("events: %q", told)
+				}
+				u.mu.Lock()
+				u.spoil = func(cluster.Object) bool { return false }
+				u.mu.Unlock()
+				time.Sleep(16 * time.Minute)
+				obj, err := r.Store.Get(u.of)
+				if err != nil || obj == nil || !c.spoil(obj.DeepCopyObject().(cluster.Object)) {
+					t.Errorf("it is not restored once that has ended: %+v, %v", obj, err)
+				}
+				if after := r.State(); strings.Join(after, "\n") != strings.Join(before, "\n") {
+					t.Errorf("AWS has changed:\n%s\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
+				}
+			})
+		})
+	}
+}
+
+// Who takes the finalizer off and edits the object all the time besides, a hundred times a second, causes no more calls
+// of AWS than edits do that undo nothing.
+func TestUndoingAmongManyEditsCostsNoMoreCallsThanTheEdits(t *testing.T) {
+	t.Parallel()
+	calls := map[bool]int{}
+	for _, undoes := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := shopWith(t, Options{Workers: 2, Checkpoints: true})
+			defer func() {
+				r.stop()
+				r.stop = func() {}
+			}()
+			r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+			time.Sleep(20 * time.Minute)
+			r.Emulator.Calls().Reset()
+			for n := range 12000 {
+				obj, err := r.Store.Get(ingressWeb(r))
+				if err != nil || obj == nil {
+					t.Fatal(err)
+				}
+				obj = obj.DeepCopyObject().(cluster.Object)
+				if undoes {
+					dropFinalizers(obj)
+				}
+				obj.SetLabels(map[string]string{"n": fmt.Sprint(n)})
+				if _, err := r.Store.Update(obj, cluster.Main); err != nil && !apierrors.IsConflict(err) {
+					t.Fatal(err)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			calls[undoes] = r.Emulator.Calls().Total()
+			t.Logf("undoes %t: %d AWS calls", undoes, calls[undoes])
+		})
+	}
+	if calls[true] > calls[false]+100 {
+		t.Errorf("%d AWS calls, and %d without undoing", calls[true], calls[false])
+	}
+}

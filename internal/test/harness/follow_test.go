@@ -1,0 +1,83 @@
+package harness
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+	"github.com/google/go-cmp/cmp"
+)
+
+// settingsInOrder are annotations that differ in what AWS wants done in a certain order.
+func settingsInOrder(r *Harness) map[string]string {
+	example, app := r.World.Certs["example.com"], r.World.Certs["app.test"]
+	all := map[string]string{
+		"plain":             "",
+		"secure":            annotated("listen-ports", `[{"HTTPS":80}]`, "certificate-arn", example),
+		"other certificate": annotated("listen-ports", `[{"HTTPS":80}]`, "certificate-arn", app),
+		"two certificates":  annotated("listen-ports", `[{"HTTPS":80}]`, "certificate-arn", app+","+example),
+		"authenticated": annotated("listen-ports", `[{"HTTPS":80}]`, "certificate-arn", example, "auth-type", "cognito", "auth-idp-cognito",
+			`{"userPoolARN":"arn:aws:cognito-idp:us-west-2:123456789012:userpool/us-west-2_x","userPoolClientID":"c","userPoolDomain":"d"}`),
+		"redirected":     annotated("listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", example, "ssl-redirect", "443"),
+		"public":         annotated("scheme", "internet-facing"),
+		"groups given":   annotated("security-groups", r.World.ExtraSG, "manage-backend-security-group-rules", "true"),
+		"other protocol": annotated("backend-protocol-version", "GRPC", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", example),
+		"other check":    annotated("healthcheck-port", "9090"),
+	}
+	for name, w := range all {
+		if !strings.Contains(w, "/scheme:") {
+			all[name] = w + annotated("scheme", "internal") // one that is not set stays
+		}
+	}
+	return all
+}
+
+// Whatever was desired before, AWS ends as if the present state had been the first, without a
+// warning on the way.
+func TestEachStateCanFollowEachOther(t *testing.T) {
+	t.Parallel()
+	apply := func(t *testing.T, r *Harness, name string) {
+		t.Helper()
+		r.Apply(ingressOf(settingsInOrder(r)[name], "/=web"))
+		if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
+			t.Errorf("%s: still failing: %v", name, failed)
+		}
+		if w := warnings(r); len(w) > 0 {
+			t.Errorf("%s: %v", name, w)
+		}
+	}
+	start := func(t *testing.T, names ...string) []string {
+		t.Helper()
+		r := newShop(t)
+		r.Apply(shop, pods("web", podAddresses[:3]...))
+		for _, n := range names {
+			apply(t, r, n)
+		}
+		return r.State()
+	}
+	var names []string
+	synctest.Test(t, func(t *testing.T) { names = slices.Sorted(maps.Keys(settingsInOrder(newShop(t)))) })
+	first := map[string][]string{}
+	for _, name := range names {
+		synctest.Test(t, func(t *testing.T) { first[name] = start(t, name) })
+	}
+	for i, before := range names {
+		for j, after := range names {
+			if (i+j)%3 != 0 && !seeds.Long() {
+				continue
+			}
+			t.Run(strings.ReplaceAll(fmt.Sprintf("%s then %s", before, after), " ", "_"), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					if d := cmp.Diff(first[after], start(t, before, after)); d != "" {
+						t.Errorf("(-first +after another):\n%s", d)
+					}
+				})
+			})
+		}
+	}
+}

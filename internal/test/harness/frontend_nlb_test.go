@@ -1,0 +1,164 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+)
+
+// frontendNLBs returns where the ports of network load balancers lead, by what is registered.
+func fronts(r *Harness) []string {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	p := w.Partition(Account, Region)
+	var out []string
+	for _, l := range p.ELB.Listeners {
+		lb := p.ELB.LoadBalancers[l.LoadBalancer]
+		if lb.IsALB() {
+			continue
+		}
+		to := "nothing"
+		for _, a := range p.ELB.Rules[l.DefaultRule].Actions {
+			for _, t := range p.ELB.TargetGroups[*a.ForwardConfig.TargetGroups[0].TargetGroupArn].Targets {
+				if alb := p.ELB.LoadBalancers[t.ID]; alb != nil && !t.Draining() {
+					to = fmt.Sprintf("%s:%d", alb.Scheme, t.Port)
+				}
+			}
+		}
+		out = append(out, fmt.Sprintf("%s:%d to %s", lb.Scheme, l.Port, to))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func frontendLifecycle(t *testing.T, r *Harness) (states [][]string) {
+	t.Helper()
+	act := func(objects ...string) {
+		t.Helper()
+		r.Apply(objects...)
+		for range 5 {
+			failed := r.Settle(30 * time.Minute)
+			if !r.Dead() {
+				if len(failed) > 0 {
+					t.Fatalf("still failing: %v", failed)
+				}
+				break
+			}
+			r.Start()
+		}
+		states = append(states, fronts(r))
+	}
+	on := []string{"enable-frontend-nlb", "true"}
+	act(shop, pods("web", podAddresses[:3]...), ingressOf(annotated(on...), "/=web"))
+	act(ingressOf(annotated(append(on, "listen-ports", `[{"HTTP":80},{"HTTP":8080}]`, "frontend-nlb-listener-port-mapping", "80=8080,81=80")...), "/=web"))
+	act(ingressOf(annotated(append(on, "scheme", "internet-facing")...), "/=web"))
+	act(ingressOf(annotated(append(on, "scheme", "internet-facing", "frontend-nlb-scheme", "internet-facing")...), "/=web"))
+	act(ingressOf("", "/=web"))
+	act(ingressOf(annotated(append(on, "scheme", "internal")...), "/=web"))
+	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
+		t.Fatal(err)
+	}
+	act()
+	return states
+}
+
+var frontendStates = [][]string{
+	{"internal:80 to internal:80"},
+	{"internal:80 to internal:8080", "internal:81 to internal:80"},
+	{"internal:80 to internet-facing:80"},
+	{"internet-facing:80 to internet-facing:80"},
+	nil,
+	{"internal:80 to internal:80"},
+	nil,
+}
+
+func TestAFrontendNLBFollowsItsIngress(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		before := r.State()
+		if diff := cmp.Diff(frontendStates, frontendLifecycle(t, r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(before, r.State()); diff != "" {
+			t.Errorf("deletion leaves something (-before +after):\n%s", diff)
+		}
+	})
+}
+
+func TestAFrontendNLBIsShownAndThenLeftAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("enable-frontend-nlb", "true"), "/=web"))
+		settled(t, r)
+		entries := r.Store.All(cluster.KindIngress)[0].(*networkingv1.Ingress).Status.LoadBalancer.Ingress
+		if len(entries) != 2 || !strings.Contains(entries[1].Hostname, "-nlb-") || len(entries[1].Ports) > 0 {
+			t.Errorf("status %+v", entries)
+		}
+		r.Emulator.Calls().Reset()
+		r.process.listAll()
+		r.Settle(5 * time.Minute)
+		if n := r.Emulator.Calls().Total(); n > 0 {
+			t.Errorf("a second look made calls: %v", r.Emulator.Calls().Counts())
+		}
+		r.Start()
+		settled(t, r)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("a restart made mutating calls: %v", r.Emulator.Calls().Counts())
+		}
+	})
+}
+
+// Killed after a call, and with the answer of a write lost, the lifecycle of a load
+// balancer in front ends the same way in each of its acts.
+func TestFaultsInTheLifecycleOfAFrontendNLB(t *testing.T) {
+	t.Parallel()
+	var calls, mutations int
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		frontendLifecycle(t, r)
+		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().Mutating()
+	})
+	t.Logf("%d calls, %d of them mutating", calls, mutations)
+	try := func(n int, what string, hook func(r *Harness) fault.Hook) {
+		synctest.Test(t, func(t *testing.T) {
+			r := newShop(t)
+			before := r.State()
+			r.Emulator.Faults().SetHook(hook(r))
+			if diff := cmp.Diff(frontendStates, frontendLifecycle(t, r)); diff != "" {
+				t.Errorf("%s %d (-want +got):\n%s", what, n, diff)
+			}
+			if diff := cmp.Diff(before, r.State()); diff != "" {
+				t.Errorf("%s %d leaves something (-before +after):\n%s", what, n, diff)
+			}
+		})
+	}
+	step := seeds.Step(9)
+	for n := 1; n <= calls && !t.Failed(); n += step {
+		try(n, "killed after call", func(r *Harness) fault.Hook {
+			return func(c fault.Call) fault.Action {
+				if c.Sequence == n {
+					r.Kill()
+				}
+				return fault.Action{}
+			}
+		})
+	}
+	for n := 1; n <= mutations && !t.Failed(); n += step {
+		try(n, "answer lost of write", func(*Harness) fault.Hook {
+			return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
+		})
+	}
+}

@@ -1,0 +1,258 @@
+package harness
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+const addressedGateway = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: nlb}
+spec: {controllerName: gateway.k8s.aws/nlb}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: shop, name: front, uid: 33333333-0000-4000-8000-000000000002}
+spec:
+  gatewayClassName: nlb
+  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: front}}
+  listeners: [{name: web, protocol: TCP, port: 8000}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {namespace: shop, name: web}
+spec:
+  parentRefs: [{name: front}]
+  rules: [{backendRefs: [{name: web, port: 80}]}]
+---
+`
+
+// addressed is the configuration of the Gateway; each of entries is one of loadBalancerSubnets.
+func addressed(spec string, entries ...string) string {
+	return fmt.Sprintf(`
+apiVersion: gateway.k8s.aws/v1
+kind: LoadBalancerConfiguration
+metadata: {namespace: shop, name: front}
+spec:
+  %s
+  loadBalancerSubnets: [%s]
+---
+`, spec, strings.Join(entries, ", "))
+}
+
+// entries are entries of loadBalancerSubnets with one field.
+func entries(field string, values ...string) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = fmt.Sprintf("{%s: %q}", field, v)
+	}
+	return out
+}
+
+// addressesIn are the addresses of the only load balancer by subnet.
+func (r *Harness) addressesIn(of func(types.AvailabilityZone, types.LoadBalancerAddress) string) map[string]string {
+	r.T.Helper()
+	found, err := elasticloadbalancingv2.NewFromConfig(AWSConfig(r.Emulator)).DescribeLoadBalancers(r.T.Context(), &elasticloadbalancingv2.DescribeLoadBalancersInput{})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, lb := range found.LoadBalancers {
+		for _, z := range lb.AvailabilityZones {
+			var address types.LoadBalancerAddress
+			if len(z.LoadBalancerAddresses) > 0 {
+				address = z.LoadBalancerAddresses[0]
+			}
+			out[*z.SubnetId] = of(z, address)
+		}
+	}
+	return out
+}
+
+// inSubnets gives each subnet its value.
+func inSubnets(subnets, values []string) map[string]string {
+	out := map[string]string{}
+	for i, s := range subnets {
+		out[s] = values[i]
+	}
+	return out
+}
+
+// tagSubnets gives subnets the tag by which a selector finds them.
+func (r *Harness) tagSubnets(ids ...string) {
+	r.T.Helper()
+	_, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateTags(r.T.Context(), &ec2.CreateTagsInput{
+		Resources: ids, Tags: []ec2types.Tag{{Key: aws.String("tier"), Value: aws.String("front")}},
+	})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+// ipv6Of are addresses of the subnets, the last of their 64 bits is given.
+func (r *Harness) ipv6Of(format string, subnets ...string) []string {
+	r.T.Helper()
+	out, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).DescribeSubnets(r.T.Context(), &ec2.DescribeSubnetsInput{SubnetIds: subnets})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	blocks := map[string]string{}
+	for _, s := range out.Subnets {
+		blocks[*s.SubnetId] = strings.TrimSuffix(*s.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock, "::/64")
+	}
+	var all []string
+	for _, s := range subnets {
+		all = append(all, fmt.Sprintf(format, blocks[s]))
+	}
+	return all
+}
+
+// An entry needs no identifier: elastic addresses go by place to the subnets that are chosen, in the order of their
+// ids, as for Services, and the other addresses to the subnets that they lie in. They stay, without a call.
+func TestAddressesOfAGatewayInSubnetsThatAreNotNamed(t *testing.T) {
+	t.Parallel()
+	elastic := func(_ types.AvailabilityZone, a types.LoadBalancerAddress) string {
+		return aws.ToString(a.AllocationId)
+	}
+	prefix := func(z types.AvailabilityZone, _ types.LoadBalancerAddress) string {
+		return strings.Join(z.SourceNatIpv6Prefixes, ",")
+	}
+	const public, internal, dual = "scheme: internet-facing", "scheme: internal", "scheme: internet-facing\n  ipAddressType: dualstack"
+	for name, c := range map[string]struct {
+		spec string
+		// values in the order of the entries, and what the subnets have, both for the subnets by id.
+		field string
+		value func(r *Harness, subnets []string) []string
+		want  func(r *Harness, subnets []string) []string // nil: the same
+		has   func(types.AvailabilityZone, types.LoadBalancerAddress) string
+	}{
+		"elastic addresses": {
+			spec: public, field: "eipAllocation", has: elastic,
+			value: func(r *Harness, subnets []string) []string { return r.World.EIPs[:len(subnets)] },
+		},
+		"source NAT prefixes": {
+			spec: dual, field: "sourceNatIPv6Prefix", has: prefix,
+			value: func(r *Harness, subnets []string) []string { return r.ipv6Of("%s:7::/80", subnets...) },
+			want:  func(r *Harness, subnets []string) []string { return r.ipv6Of("%s:7::/80", subnets...) },
+		},
+		"private addresses": {
+			spec: internal, field: "privateIPv4Allocation",
+			has: func(_ types.AvailabilityZone, a types.LoadBalancerAddress) string {
+				return aws.ToString(a.PrivateIPv4Address)
+			},
+			value: func(r *Harness, subnets []string) (out []string) {
+				for _, s := range subnets {
+					out = append(out, fmt.Sprintf("10.0.%d.77", 128+16*slices.Index(r.World.Private, s)))
+				}
+				slices.Reverse(out) // they go where they lie
+				return out
+			},
+			want: func(r *Harness, subnets []string) (out []string) {
+				for _, s := range subnets {
+					out = append(out, fmt.Sprintf("10.0.%d.77", 128+16*slices.Index(r.World.Private, s)))
+				}
+				return out
+			},
+		},
+		"IPv6 addresses": {
+			spec: dual, field: "ipv6Allocation",
+			has:   func(_ types.AvailabilityZone, a types.LoadBalancerAddress) string { return aws.ToString(a.IPv6Address) },
+			value: func(r *Harness, subnets []string) []string { return r.ipv6Of("%s:0:0:0:00AB", subnets...) },
+			want:  func(r *Harness, subnets []string) []string { return r.ipv6Of("%s::ab", subnets...) },
+		},
+	} {
+		for _, selected := range []bool{false, true} {
+			t.Run(name+map[bool]string{false: ", discovered", true: ", selected"}[selected], func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					r := New(t, Options{Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})
+					none := r.State()
+					subnets := slices.Sorted(slices.Values(r.World.Public))
+					if c.spec == internal {
+						subnets = slices.Sorted(slices.Values(r.World.Private))
+					}
+					spec := c.spec
+					if selected {
+						subnets = subnets[1:]
+						r.tagSubnets(subnets...)
+						spec += "\n  loadBalancerSubnetsSelector: {tier: [front]}"
+						none = r.State()
+					}
+					want := c.value
+					if c.want != nil {
+						want = c.want
+					}
+					r.Apply(addressedGateway, addressed(spec, entries(c.field, c.value(r, subnets)...)...), pods("web", podAddresses[:2]...))
+					r.during(20 * time.Minute)
+					if d := cmp.Diff(inSubnets(subnets, want(r, subnets)), r.addressesIn(c.has)); d != "" {
+						t.Fatalf("addresses (-want +got):\n%s\n%v", d, r.Store.All("Gateway"))
+					}
+					r.Emulator.Calls().Reset()
+					r.during(11 * time.Hour)
+					r.Start()
+					r.during(time.Hour)
+					if n := r.Emulator.Calls().Mutating(); n > 0 {
+						t.Errorf("%d changes without an edit: %v", n, r.Emulator.Calls().Counts())
+					}
+					if warnedOf(r, "front", "address") {
+						t.Errorf("a warning of addresses: %v", r.Store.All("Event"))
+					}
+					r.drop("Gateway", "shop", "front")
+					r.during(30 * time.Minute)
+					if d := cmp.Diff(none, r.State()); d != "" {
+						t.Errorf("left behind (-before +after):\n%s", d)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A subnet that joins those of a load balancer gets an elastic address that none of them has, wherever its id is in
+// their order: AWS changes no address of a subnet that stays.
+func TestASubnetThatJoinsTakesAnElasticAddressThatIsFree(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := New(t, Options{Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})
+		elastic := func(_ types.AvailabilityZone, a types.LoadBalancerAddress) string {
+			return aws.ToString(a.AllocationId)
+		}
+		subnets := slices.Sorted(slices.Values(r.World.Public))
+		const selected = "scheme: internet-facing\n  loadBalancerSubnetsSelector: {tier: [front]}"
+		r.tagSubnets(subnets[1:]...)
+		r.Apply(addressedGateway, addressed(selected, entries("eipAllocation", r.World.EIPs[:2]...)...), pods("web", podAddresses[:2]...))
+		r.during(20 * time.Minute)
+		want := inSubnets(subnets[1:], r.World.EIPs)
+		if d := cmp.Diff(want, r.addressesIn(elastic)); d != "" {
+			t.Fatalf("at first (-want +got):\n%s", d)
+		}
+		r.tagSubnets(subnets[0])
+		r.Apply(addressed(selected, entries("eipAllocation", r.World.EIPs...)...))
+		r.during(30 * time.Minute)
+		maps.Copy(want, map[string]string{subnets[0]: r.World.EIPs[2]})
+		if d := cmp.Diff(want, r.addressesIn(elastic)); d != "" {
+			t.Errorf("with another subnet (-want +got):\n%s", d)
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+const chainedGateways = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: nlb}
+spec: {controllerName: gateway.k8s.aws/nlb}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: net, name: front, uid: 33333333-0000-4000-8000-000000000002}
+spec: {gatewayClassName: nlb, listeners: [{name: web, protocol: TCP, port: 8000}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {namespace: net, name: web}
+spec:
+  parentRefs: [{name: front}]
+  rules: [{backendRefs: [{group: gateway.networking.k8s.io, kind: Gateway, namespace: shop, name: edge, port: 80}]}]
+---
+`
+
+// chainGrant permits the route to name the Gateway.
+const chainGrant = `
+apiVersion: gateway.networking.k8s.io/v1beta1
+kind: ReferenceGrant
+metadata: {namespace: shop, name: net}
+spec:
+  from: [{group: gateway.networking.k8s.io, kind: TCPRoute, namespace: net}]
+  to: [{group: gateway.networking.k8s.io, kind: Gateway}]
+---
+`
+
+// edgeScheme makes the edge Gateway's load balancer one of a scheme.
+func edgeScheme(scheme string) string {
+	return fmt.Sprintf(`
+apiVersion: gateway.k8s.aws/v1
+kind: LoadBalancerConfiguration
+metadata: {namespace: shop, name: edge}
+spec: {scheme: %s}
+---
+`, scheme)
+}
+
+const edgeWithConfiguration = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: edge, namespace: shop, uid: 33333333-0000-4000-8000-000000000001}
+spec:
+  gatewayClassName: alb
+  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: edge}}
+  listeners:
+  - {name: http, port: 80, protocol: HTTP, hostname: "*.example.com"}
+---
+`
+
+// A network load balancer leads to the application load balancer of another Gateway: once that is there and may be
+// referred to, to the new one when it is replaced, and to none when it goes. Nothing is left at the end.
+func TestAGatewayInFrontOfAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := New(t, Options{Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})
+		none := r.State()
+		leads := func(what string, want ...string) {
+			t.Helper()
+			if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
+				t.Fatalf("%s: %v", what, failed)
+			}
+			if got := fronts(r); !slices.Equal(got, want) {
+				t.Errorf("%s: %q, want %q", what, got, want)
+			}
+		}
+		r.Apply(edgeGateway + edgeScheme("internal") + edgeWithConfiguration + pods("web", "10.0.132.1") + "---" +
+			routeOf("web", "a.example.com", "backendRefs: [{name: web, port: 80}]") + chainedGateways)
+		leads("without a grant")
+		r.Apply(chainGrant)
+		leads("with a grant", "internal:8000 to internal:80")
+		before := r.Emulator.Calls().Mutating()
+		r.Start()
+		leads("after a restart", "internal:8000 to internal:80")
+		if n := r.Emulator.Calls().Mutating() - before; n > 0 {
+			t.Errorf("%d calls changed something after a restart", n)
+		}
+		r.Apply(edgeScheme("internet-facing"))
+		leads("replaced", "internal:8000 to internet-facing:80")
+		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindGateway, Namespace: "shop", Name: "edge"}); err != nil {
+			t.Fatal(err)
+		}
+		leads("without the backend")
+		if obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: "shop", Name: "edge"}); obj != nil {
+			t.Error("the Gateway behind is still there")
+		}
+		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindGateway, Namespace: "net", Name: "front"}); err != nil {
+			t.Fatal(err)
+		}
+		leads("at the end")
+		if left := r.State(); !slices.Equal(left, none) {
+			t.Errorf("left behind: %q", left)
+		}
+	})
+}

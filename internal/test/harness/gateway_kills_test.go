@@ -1,0 +1,106 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+// gatewayEdits are forms of a Gateway with its routes, each of which changes something of the one before.
+var gatewayEdits = []string{
+	edgeGateway + routeOf("one", "a.example.com", "backendRefs: [{name: web, port: 80}]"),
+	routeOf("one", "b.example.com", "backendRefs: [{name: web, port: 80, weight: 3}, {name: missing, port: 80}]") +
+		routeOf("two", "a.example.com", "filters: [{type: RequestRedirect, requestRedirect: {hostname: b.example.com}}]") + `
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: more, namespace: shop}
+spec:
+  parentRef: {name: edge}
+  listeners: [{name: alt, port: 8080, protocol: HTTP}]
+---
+`,
+	strings.Replace(edgeGateway, "  listeners:", `  allowedListeners: {namespaces: {from: Same}}
+  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: edge}}
+  listeners:`, 1) + `
+apiVersion: gateway.k8s.aws/v1
+kind: LoadBalancerConfiguration
+metadata: {name: edge, namespace: shop}
+spec: {scheme: internet-facing, tags: {Team: a}}
+`,
+}
+
+// A process that dies at any call that changes something, or never hears the answer to it, leaves nothing of a Gateway
+// that the next one does not bring to its end.
+func TestGatewaysSurviveAnyCall(t *testing.T) {
+	t.Parallel()
+	var want []string
+	calls := 0
+	synctest.Test(t, func(t *testing.T) {
+		want = edgeLifecycle(t, func(c fault.Call) fault.Action { count(c, &calls); return fault.Action{} }, nil)
+	})
+	if calls < 20 {
+		t.Fatalf("the lifecycle of the Gateway takes %d calls only", calls)
+	}
+	interruptEach(t, want, calls, seeds.Step(8), edgeLifecycle) // each lifecycle takes a while
+}
+
+// edgeLifecycle is what is there, and what the Gateway shows, after all edits of a Gateway whose calls a hook sees. After its
+// deletion nothing may be left.
+func edgeLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*Harness)) []string {
+	t.Helper()
+	r := New(t, Options{Checkpoints: true, Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})
+	if with != nil {
+		with(r)
+	}
+	r.Apply(pods("web", podAddresses[:3]...))
+	before := r.State()
+	r.Emulator.Faults().SetHook(hook)
+	for _, doc := range gatewayEdits {
+		r.Apply(doc)
+		r.alive(time.Hour)
+	}
+	out := append(r.State(), r.shownOfEdge())
+	r.drop(cluster.KindGateway, "shop", "edge")
+	r.alive(time.Hour)
+	if d := cmp.Diff(before, r.State()); d != "" {
+		t.Fatalf("left behind (-before +after):\n%s", d)
+	}
+	for _, name := range []string{"one", "two"} {
+		if p := parentsOf(cluster.NewView(r.Store), name); len(p) > 0 {
+			t.Fatalf("route %s still shows %v", name, p)
+		}
+	}
+	return append(out, fmt.Sprint(len(r.Store.All(cluster.KindBinding)), " bindings"))
+}
+
+// shownOfEdge are the conditions of the Gateway and of its routes.
+func (r *Harness) shownOfEdge() string {
+	v := cluster.NewView(r.Store)
+	gw, _ := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, "shop", "edge")
+	var out []string
+	for _, c := range gw.Status.Conditions {
+		out = append(out, fmt.Sprint(c.Type, c.Status, c.Reason))
+	}
+	for _, l := range gw.Status.Listeners {
+		out = append(out, fmt.Sprint(l.Name, l.AttachedRoutes))
+	}
+	for _, name := range []string{"one", "two"} {
+		for _, p := range parentsOf(v, name) {
+			for _, c := range p.Conditions {
+				out = append(out, fmt.Sprint(name, c.Type, c.Status, c.Reason))
+			}
+		}
+	}
+	return strings.Join(out, "; ")
+}

@@ -1,0 +1,415 @@
+package harness
+
+import (
+	"cmp"
+	"crypto/elliptic"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+// ownedGateways are an ALB and an NLB whose owner admits ListenerSets of every namespace, and routes of namespace shop
+// to its own listeners. Port 443 of the NLB has a listener for each of two namespaces.
+const ownedGateways = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: alb}
+spec: {controllerName: gateway.k8s.aws/alb}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: nlb}
+spec: {controllerName: gateway.k8s.aws/nlb}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: infra}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, labels: {team: shop}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: evil, labels: {team: evil}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: bank, labels: {team: bank}}
+---
+` + albOwned + nlbOwned
+
+const albOwned = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: edge, namespace: infra, uid: 44444444-0000-4000-8000-000000000001, creationTimestamp: "2025-01-01T00:00:00Z"}
+spec:
+  gatewayClassName: alb
+  allowedListeners: {namespaces: {from: All}}
+  listeners:
+  - {name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: shop}}}}}
+---
+`
+
+const nlbOwned = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: net, namespace: infra, uid: 44444444-0000-4000-8000-000000000002, creationTimestamp: "2025-01-01T00:00:00Z"}
+spec:
+  gatewayClassName: nlb
+  allowedListeners: {namespaces: {from: All}}
+  listeners:
+  - {name: db, port: 5432, protocol: TCP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: shop}}}}}
+  - {name: shop, port: 443, protocol: TLS, hostname: shop.example.com, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: shop}}}}}
+  - {name: evil, port: 443, protocol: TLS, hostname: evil.example.com, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: evil}}}}}
+---
+`
+
+// webOf is a Service web of a namespace with one pod.
+func webOf(namespace, address string) string {
+	return strings.ReplaceAll(fmt.Sprintf(`
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
+---%s---
+`, pods("web", address)), "namespace: shop", "namespace: "+namespace)
+}
+
+// routed is a route of a namespace to its Service web, made in a year.
+func routed(kind, namespace, name string, year int, parent, hosts string) string {
+	out := fmt.Sprintf(`
+apiVersion: gateway.networking.k8s.io/v1
+kind: %s
+metadata: {name: %s, namespace: %s, creationTimestamp: "%d-01-01T00:00:00Z"}
+spec:
+  parentRefs: [%s]
+  rules: [{backendRefs: [{name: web, port: 80}]}]
+`, kind, name, namespace, year, parent)
+	if hosts != "" {
+		out += "  hostnames: [" + hosts + "]\n"
+	}
+	return out + "---\n"
+}
+
+// added is a ListenerSet with one listener that admits routes of its own namespace, made in a year.
+func added(namespace, name string, year int, gateway, listener string) string {
+	return fmt.Sprintf(`
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: %s, namespace: %s, creationTimestamp: "%d-01-01T00:00:00Z"}
+spec:
+  parentRef: {name: %s, namespace: infra}
+  listeners: [{name: l, %s, allowedRoutes: {namespaces: {from: Same}}}]
+---
+`, name, namespace, year, gateway, listener)
+}
+
+// reached is the route that gets a request or connection, as namespace-name, or the backend of an Ingress, or what else becomes
+// of it.
+func reached(r *Harness, kind string, port int32, host, path string) string {
+	r.T.Helper()
+	s := r.Emulator.Store()
+	s.Lock()
+	defer s.Unlock()
+	p := s.Partition(Account, Region)
+	var rules []*store.Rule
+	for _, rule := range p.ELB.Rules {
+		l := p.ELB.Listeners[rule.Listener]
+		if lb := p.ELB.LoadBalancers[l.LoadBalancer]; l.Port == port && string(lb.Type) == kind {
+			rules = append(rules, rule)
+		}
+	}
+	last := func(x *store.Rule) int32 {
+		if x.IsDefault() {
+			return 1 << 20
+		}
+		return x.Priority
+	}
+	slices.SortFunc(rules, func(a, b *store.Rule) int { return cmp.Compare(last(a), last(b)) })
+	for _, rule := range rules {
+		then, err := serve.RuleOf(rule)
+		if err != nil {
+			r.T.Fatal(err)
+		}
+		m, err := dataplane.Compile(then.Conditions)
+		if err != nil {
+			r.T.Fatal(err)
+		}
+		if !rule.IsDefault() && !m.Match(dataplane.Facts{Host: host, Path: path, Method: "GET"}) {
+			continue
+		}
+		f, ok := then.Then.(dataplane.Forward)
+		if !ok {
+			return fmt.Sprintf("%T", then.Then)
+		}
+		for k, v := range p.ELB.TargetGroups[f.Groups[0].ARN].Tags {
+			switch parts := strings.Split(v, ":"); {
+			case !strings.HasSuffix(k, "/resource"):
+			case len(parts) > 2:
+				return parts[1]
+			default:
+				return v
+			}
+		}
+	}
+	return "refused"
+}
+
+// protocolOf is the protocol of a port of the NLB.
+func protocolOf(r *Harness, port int32) string {
+	s := r.Emulator.Store()
+	s.Lock()
+	defer s.Unlock()
+	for _, l := range s.Partition(Account, Region).ELB.Listeners {
+		if l.Port == port && strings.Contains(l.LoadBalancer, "/net/") {
+			return string(l.Protocol)
+		}
+	}
+	return "none"
+}
+
+// setSays is the state of the conflict of the listener of a ListenerSet.
+func setSays(r *Harness, namespace, name string) string {
+	set, _ := cluster.Get[*gwv1.ListenerSet](cluster.NewView(r.Store), cluster.KindListenerSet, namespace, name)
+	if set == nil || len(set.Status.Listeners) == 0 {
+		return "nothing"
+	}
+	l := set.Status.Listeners[0]
+	return conditionNamed(l.Conditions, "Conflicted").Reason + " " + string(conditionNamed(l.Conditions, "Accepted").Status)
+}
+
+func ownedWorld(t *testing.T, docs ...string) *Harness {
+	r := New(t, Options{Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})
+	r.Apply(ownedGateways, webOf("shop", podAddresses[0]), webOf("evil", podAddresses[1]), webOf("bank", podAddresses[2]))
+	r.Apply(docs...)
+	r.during(10 * time.Minute)
+	return r
+}
+
+const (
+	toEdge = "{name: edge, namespace: infra}"
+	toDB   = "{name: net, namespace: infra, sectionName: db}"
+	toSet  = "{kind: ListenerSet, group: gateway.networking.k8s.io, name: more}"
+)
+
+// A ListenerSet that repeats a listener without hostname is in conflict with it, so that its own allowedRoutes admit
+// nobody to the hosts of the Gateway's listener. An older ListenerSet does not take a hostname that another serves.
+func TestAListenerSetDoesNotWidenAnHTTPPort(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := ownedWorld(t, routed("HTTPRoute", "shop", "web", 2025, toEdge, "shop.example.com"))
+		expect(t, "before", "shop-web", reached(r, "application", 80, "shop.example.com", "/"))
+		r.Apply(added("evil", "more", 2020, "edge", "port: 80, protocol: HTTP"), routed("HTTPRoute", "evil", "all", 2020, toSet, "shop.example.com, free.example.com"))
+		r.during(10 * time.Minute)
+		expect(t, "the host of the Gateway's listener", "shop-web", reached(r, "application", 80, "shop.example.com", "/"))
+		expect(t, "another host of it", "dataplane.FixedResponse", reached(r, "application", 80, "free.example.com", "/"))
+		expect(t, "the ListenerSet", "HostnameConflict False", setSays(r, "evil", "more"))
+		// Another hostname is its own to serve, as the standard has it.
+		r.Apply(added("bank", "more", 2024, "edge", "port: 80, protocol: HTTP, hostname: bank.example.com"), routed("HTTPRoute", "bank", "web", 2024, toSet, ""))
+		r.during(10 * time.Minute)
+		expect(t, "the hostname of a ListenerSet", "bank-web", reached(r, "application", 80, "bank.example.com", "/"))
+		r.Apply(added("evil", "more", 2020, "edge", "port: 80, protocol: HTTP, hostname: bank.example.com"))
+		r.during(10 * time.Minute)
+		expect(t, "the hostname of a ListenerSet, named by an older one", "bank-web", reached(r, "application", 80, "bank.example.com", "/"))
+		expect(t, "the older ListenerSet", "HostnameConflict False", setSays(r, "evil", "more"))
+		r.Apply(added("evil", "more", 2020, "edge", "port: 80, protocol: HTTPS, hostname: x.example.com"))
+		r.during(10 * time.Minute)
+		expect(t, "the hostname of a ListenerSet, on whose port an older one has HTTPS", "bank-web", reached(r, "application", 80, "bank.example.com", "/"))
+		expect(t, "the ListenerSet of the bank", "NoConflicts True", setSays(r, "bank", "more"))
+	})
+}
+
+// Whoever has a port of an NLB keeps it as it is: its protocol, its target group, and its connections.
+func TestAListenerSetTakesNoPortOfAnNLB(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ listener, kind, says string }{
+		"TCP": {"port: 5432, protocol: TCP", "TCPRoute", "ProtocolConflict False"},
+		"UDP": {"port: 5432, protocol: UDP", "UDPRoute", "ProtocolConflict False"},
+		"TLS": {"port: 5432, protocol: TLS, hostname: evil.example.com, tls: {mode: Passthrough}", "TLSRoute", "ProtocolConflict False"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := ownedWorld(t, routed("TCPRoute", "shop", "db", 2025, toDB, ""))
+				before := r.State()
+				r.Apply(added("evil", "more", 2020, "net", c.listener), routed(c.kind, "evil", "all", 2020, toSet, ""))
+				r.during(10 * time.Minute)
+				expect(t, "connections", "shop-db", reached(r, "network", 5432, "", ""))
+				expect(t, "protocol", "TCP", protocolOf(r, 5432))
+				expect(t, "the ListenerSet", c.says, setSays(r, "evil", "more"))
+				expect(t, "AWS", strings.Join(before, "\n"), strings.Join(r.State(), "\n"))
+			})
+		})
+	}
+}
+
+// A port that a ListenerSet serves stays its own, also when an older one asks for it. It goes to who comes next in order
+// when that leaves.
+func TestThePortOfAListenerSetStaysItsOwn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := ownedWorld(t, added("bank", "more", 2024, "net", "port: 7000, protocol: TCP"), routed("TCPRoute", "bank", "db", 2024, toSet, ""))
+		expect(t, "before", "bank-db", reached(r, "network", 7000, "", ""))
+		r.Apply(added("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), routed("TCPRoute", "evil", "all", 2020, toSet, ""))
+		r.during(10 * time.Minute)
+		expect(t, "an older one asks for the port", "bank-db", reached(r, "network", 7000, "", ""))
+		expect(t, "the one that serves", "NoConflicts True", setSays(r, "bank", "more"))
+		expect(t, "the older one", "ProtocolConflict False", setSays(r, "evil", "more"))
+		r.drop(cluster.KindTCPRoute, "bank", "db")
+		r.drop(cluster.KindListenerSet, "bank", "more")
+		r.during(30 * time.Minute)
+		expect(t, "when the first one leaves", "evil-all", reached(r, "network", 7000, "", ""))
+		expect(t, "the one that comes next", "NoConflicts True", setSays(r, "evil", "more"))
+	})
+}
+
+// Where listeners of one port of an NLB admit different namespaces, the port has the routes of the first, or of the one
+// that is served: an NLB cannot tell hostnames apart.
+func TestAPortOfAnNLBHasRoutesOfOneListener(t *testing.T) {
+	t.Parallel()
+	toPort := "{name: net, namespace: infra, port: 443}"
+	accepted := func(r *Harness, namespace, name string) string {
+		route, _ := cluster.Get[*gwv1.TLSRoute](cluster.NewView(r.Store), cluster.KindTLSRoute, namespace, name)
+		c := conditionNamed(route.Status.Parents[0].Conditions, "Accepted")
+		return string(c.Status) + " " + c.Reason
+	}
+	t.Run("new", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			r := ownedWorld(t, routed("TLSRoute", "evil", "all", 2020, toPort, "evil.example.com"))
+			expect(t, "connections for a listener without routes", "refused", reached(r, "network", 443, "", ""))
+			expect(t, "the route of the second listener", "False UnsupportedValue", accepted(r, "evil", "all"))
+			r.Apply(routed("TLSRoute", "shop", "web", 2025, toPort, "shop.example.com"))
+			r.during(10 * time.Minute)
+			expect(t, "connections", "shop-web", reached(r, "network", 443, "", ""))
+			expect(t, "the route of the first listener", "True Accepted", accepted(r, "shop", "web"))
+			expect(t, "the route of the second listener", "False UnsupportedValue", accepted(r, "evil", "all"))
+		})
+	})
+	t.Run("served", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			r := ownedWorld(t)
+			r.Apply(strings.Replace(nlbOwned, "  - {name: evil,", "  - {name: bank, port: 6000, protocol: TCP}\n  - {name: evil,", 1))
+			r.Apply(strings.Replace(nlbOwned, "shop.example.com, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: shop}}}}", "shop.example.com, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: evil}}}}", 1),
+				routed("TLSRoute", "evil", "all", 2020, toPort, "evil.example.com"))
+			r.during(10 * time.Minute)
+			expect(t, "listeners that admit the same", "evil-all", reached(r, "network", 443, "", ""))
+			r.Apply(nlbOwned, routed("TLSRoute", "shop", "web", 2019, toPort, "shop.example.com"))
+			r.during(10 * time.Minute)
+			expect(t, "what is served stays", "evil-all", reached(r, "network", 443, "", ""))
+			expect(t, "the route that comes later", "False UnsupportedValue", accepted(r, "shop", "web"))
+			r.drop(cluster.KindTLSRoute, "evil", "all")
+			r.during(10 * time.Minute)
+			expect(t, "when that leaves", "shop-web", reached(r, "network", 443, "", ""))
+		})
+	})
+}
+
+// A route that is served on a port of an NLB keeps it when an older one is attached there.
+func TestARouteKeepsThePortOfAnNLB(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		open := strings.Replace(nlbOwned, "name: db, port: 5432, protocol: TCP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: shop}}}}", "name: db, port: 5432, protocol: TCP, allowedRoutes: {namespaces: {from: All}}", 1)
+		r := ownedWorld(t, open, routed("TCPRoute", "shop", "db", 2025, toDB, ""))
+		r.Apply(routed("TCPRoute", "evil", "all", 2020, toDB, ""))
+		r.during(10 * time.Minute)
+		expect(t, "connections", "shop-db", reached(r, "network", 5432, "", ""))
+		r.Kill()
+		r.Start()
+		r.during(10 * time.Minute)
+		expect(t, "connections after a restart", "shop-db", reached(r, "network", 5432, "", ""))
+		route, _ := cluster.Get[*gwv1.TCPRoute](cluster.NewView(r.Store), cluster.KindTCPRoute, "evil", "all")
+		if c := conditionNamed(route.Status.Parents[0].Conditions, "Accepted"); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "port 5432") {
+			t.Errorf("the older route: %+v", c)
+		}
+	})
+}
+
+// What a ListenerSet serves on a port without hostname stays as it is when the Gateway has a listener of its own there,
+// but for hosts of routes of that one. It takes up nothing new.
+func TestLiveRulesOfAListenerThatIsRepeatedStay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		none := strings.Replace(albOwned, "port: 80,", "port: 81,", 1)
+		r := ownedWorld(t, none, added("bank", "more", 2024, "edge", "port: 80, protocol: HTTP"), routed("HTTPRoute", "bank", "web", 2024, toSet, "bank.example.com"),
+			routed("HTTPRoute", "bank", "both", 2024, toSet, "shop.example.com"))
+		expect(t, "before", "bank-web bank-both", reached(r, "application", 80, "bank.example.com", "/")+" "+reached(r, "application", 80, "shop.example.com", "/"))
+		r.Apply(albOwned, routed("HTTPRoute", "shop", "web", 2025, toEdge, "shop.example.com"))
+		r.during(10 * time.Minute)
+		expect(t, "a host that is live", "bank-web", reached(r, "application", 80, "bank.example.com", "/"))
+		expect(t, "a host of a route of the Gateway's listener", "shop-web", reached(r, "application", 80, "shop.example.com", "/"))
+		expect(t, "the ListenerSet", "HostnameConflict False", setSays(r, "bank", "more"))
+		r.Apply(routed("HTTPRoute", "bank", "web", 2024, toSet, "bank.example.com, new.example.com"))
+		r.during(10 * time.Minute)
+		expect(t, "a host that is new", "dataplane.FixedResponse", reached(r, "application", 80, "new.example.com", "/"))
+		expect(t, "a host that is live", "bank-web", reached(r, "application", 80, "bank.example.com", "/"))
+		r.drop(cluster.KindHTTPRoute, "bank", "web")
+		r.during(10 * time.Minute)
+		expect(t, "a route that is deleted", "dataplane.FixedResponse", reached(r, "application", 80, "bank.example.com", "/"))
+	})
+}
+
+// While AWS does not answer a controller that has just started, what is said of listeners that conflict stays: which of
+// them is live is not known.
+func TestConflictsStayAsTheyAreWhileAWSIsSilent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := ownedWorld(t, added("bank", "more", 2024, "net", "port: 7000, protocol: TCP"), routed("TCPRoute", "bank", "db", 2024, toSet, ""))
+		r.Apply(added("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), routed("TCPRoute", "evil", "all", 2020, toSet, ""))
+		r.during(10 * time.Minute)
+		r.Kill()
+		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+			return fault.Action{Reset: c.Operation == "DescribeListeners"}
+		})
+		r.Start()
+		r.Apply(routed("TCPRoute", "evil", "all", 2020, toSet, "")+"# edited\n", strings.Replace(added("evil", "more", 2020, "net", "port: 7000, protocol: TCP"), "name: l,", "name: other,", 1))
+		r.Settle(20 * time.Minute)
+		expect(t, "the one that serves", "NoConflicts True", setSays(r, "bank", "more"))
+		r.Emulator.Faults().SetHook(nil)
+		r.during(30 * time.Minute)
+		expect(t, "the one that serves, when AWS answers", "NoConflicts True", setSays(r, "bank", "more"))
+		expect(t, "the older one, when AWS answers", "ProtocolConflict False", setSays(r, "evil", "more"))
+	})
+}
+
+// The certificate of a ListenerSet that repeats a listener is not imported, whatever hostname it is for.
+func TestTheCertificateOfARepeatedListenerIsNotImported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(t)
+		opt := importing(Options{})
+		opt.Ingress = nil
+		opt.Gateway = func(o *gateways.Options) { o.ImportCertificates, o.DefaultTargetType = true, model.IPTargets }
+		r := New(t, opt)
+		in := func(namespace, doc string) string {
+			return strings.ReplaceAll(doc, "namespace: shop", "namespace: "+namespace)
+		}
+		https := strings.Replace(albOwned, "{name: http, port: 80, protocol: HTTP,", "{name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: own}]},", 1)
+		r.Apply(ownedGateways, https, webOf("shop", podAddresses[0]), webOf("evil", podAddresses[1]),
+			in("infra", i.issue("own", elliptic.P256(), "own.example.com")), in("evil", i.issue("shop", elliptic.P256(), "shop.example.com")),
+			routed("HTTPRoute", "shop", "web", 2025, toEdge, "own.example.com, shop.example.com"))
+		r.during(10 * time.Minute)
+		r.Apply(added("evil", "more", 2020, "edge", "port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}"), routed("HTTPRoute", "evil", "all", 2020, toSet, "shop.example.com"))
+		r.during(time.Hour)
+		if got := gatewayImports(r); len(got) != 1 || !strings.HasPrefix(got[0], "imported/infra/own ") {
+			t.Errorf("imported: %q", got)
+		}
+		expect(t, "the ListenerSet", "HostnameConflict False", setSays(r, "evil", "more"))
+	})
+}

@@ -1,0 +1,175 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+// otherGateways are one of another controller, and one of ours that picks its load balancer.
+const otherGateways = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: theirs}
+spec: {controllerName: example.com/other}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: any}
+spec: {controllerName: gateway.fulcrum.dev/aws}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: theirs, namespace: shop, uid: uid-theirs}
+spec: {gatewayClassName: theirs, listeners: [{name: http, port: 80, protocol: HTTP}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: second, namespace: shop, uid: uid-second}
+spec:
+  gatewayClassName: any
+  allowedListeners: {namespaces: {from: Same}}
+  listeners: [{name: http, port: 80, protocol: HTTP}]
+---
+`
+
+// setOf is a ListenerSet of a Gateway.
+func setOf(gateway string) string {
+	return fmt.Sprintf(`
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: more, namespace: shop}
+spec:
+  parentRef: {name: %s}
+  listeners: [{name: alt, port: 8080, protocol: HTTP}]
+---
+`, gateway)
+}
+
+// shownOfSet is what the ListenerSet and its route say.
+func shownOfSet(r *Harness) string {
+	v := cluster.NewView(r.Store)
+	var out []string
+	if set, ok := cluster.Get[*gwv1.ListenerSet](v, cluster.KindListenerSet, "shop", "more"); ok {
+		for _, c := range set.Status.Conditions {
+			out = append(out, fmt.Sprintf("%s %s %s", c.Type, c.Status, c.Reason))
+		}
+		out = append(out, fmt.Sprintf("%d listeners", len(set.Status.Listeners)))
+	}
+	var entries []string
+	route, _ := cluster.Get[*gwv1.HTTPRoute](v, cluster.KindHTTPRoute, "shop", "web")
+	if route == nil {
+		return strings.Join(out, "; ")
+	}
+	for _, p := range route.Status.Parents {
+		entries = append(entries, fmt.Sprintf("%s %s", p.ControllerName, conditionNamed(p.Conditions, "Accepted").Status))
+	}
+	slices.Sort(entries)
+	return strings.Join(append(out, entries...), "; ")
+}
+
+// What is said of a ListenerSet, and of a route about it, goes when the set leaves for a Gateway that is not ours, or for
+// none, and follows it to another of ours. What other controllers say stays.
+func TestStatusFollowsAListenerSet(t *testing.T) {
+	t.Parallel()
+	const (
+		served  = "Accepted True Accepted; Programmed True Programmed; 1 listeners; example.com/other False; "
+		waiting = "Accepted Unknown Pending; Programmed Unknown Pending; 0 listeners; example.com/other False"
+	)
+	synctest.Test(t, func(t *testing.T) {
+		writes := &statusWrites{}
+		r := New(t, Options{
+			Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },
+			API:     func(api kube.API) kube.API { writes.API = api; return writes },
+		})
+		shows := func(what, want string) {
+			t.Helper()
+			if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
+				t.Fatalf("%s: %v", what, failed)
+			}
+			if got := shownOfSet(r); got != want {
+				t.Errorf("%s: %q, want %q", what, got, want)
+			}
+			writes.n = 0
+			r.process.listAll()
+			if failed := r.Settle(time.Second); len(failed) > 0 || writes.n > 0 {
+				t.Errorf("%s: a pass without a change wrote %d statuses: %v", what, writes.n, failed)
+			}
+		}
+		open := strings.Replace(edgeGateway, "  listeners:", "  allowedListeners: {namespaces: {from: Same}}\n  listeners:", 1)
+		route := strings.Replace(routeOf("web", "a.example.com", "backendRefs: [{name: web, port: 80}]"), "{name: edge}", "{kind: ListenerSet, name: more}", 1)
+		r.Apply(open + pods("web", "10.0.132.1") + "---" + otherGateways + setOf("edge") + route)
+		obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindHTTPRoute, Namespace: "shop", Name: "web"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs := obj.DeepCopyObject().(*gwv1.HTTPRoute)
+		theirs.Status.Parents = []gwv1.RouteParentStatus{{
+			ParentRef: theirs.Spec.ParentRefs[0], ControllerName: "example.com/other",
+			Conditions: []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionFalse, Reason: "Pending"}},
+		}}
+		if err := r.Store.Put(theirs); err != nil {
+			t.Fatal(err)
+		}
+		shows("ours", served+"gateway.k8s.aws/alb True")
+		r.Apply(setOf("theirs"))
+		shows("of another controller", waiting)
+		r.Apply(setOf("second"))
+		shows("of another Gateway", served+"gateway.fulcrum.dev/aws True")
+		r.Apply(setOf("edge"))
+		shows("back", served+"gateway.k8s.aws/alb True")
+		r.Apply(setOf("missing"))
+		shows("without a Gateway", waiting)
+		r.Apply(setOf("edge"))
+		shows("back again", served+"gateway.k8s.aws/alb True")
+		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "shop", Name: "more"}); err != nil {
+			t.Fatal(err)
+		}
+		shows("deleted", "example.com/other False")
+		r.Apply(setOf("edge"))
+		shows("made again", served+"gateway.k8s.aws/alb True")
+		r.Kill()
+		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "shop", Name: "more"}); err != nil {
+			t.Fatal(err)
+		}
+		r.Start()
+		shows("deleted while no process runs", "example.com/other False")
+	})
+}
+
+// A ListenerSet that another controller has judged is left alone.
+func TestListenerSetsOfOthersAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		writes := &statusWrites{}
+		r := New(t, Options{API: func(api kube.API) kube.API { writes.API = api; return writes }})
+		r.Apply(otherGateways + setOf("theirs"))
+		obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "shop", Name: "more"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := obj.DeepCopyObject().(*gwv1.ListenerSet)
+		set.Status.Conditions = []metav1.Condition{
+			{Type: "Accepted", Status: metav1.ConditionTrue, Reason: "Accepted", Message: "The ListenerSet is accepted"},
+			{Type: "Programmed", Status: metav1.ConditionTrue, Reason: "Programmed", Message: "Programmed"},
+		}
+		if err := r.Store.Put(set); err != nil {
+			t.Fatal(err)
+		}
+		r.Settle(10 * time.Minute)
+		if got, want := shownOfSet(r), "Accepted True Accepted; Programmed True Programmed; 0 listeners"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
+}

@@ -1,0 +1,228 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+// truthGateway is a Gateway shop/edge of a class with listeners, and its routes.
+func truthGateway(class, listeners, routes string) string {
+	return fmt.Sprintf(`
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: lb}
+spec: {controllerName: %s}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: edge, namespace: shop, uid: 33333333-0000-4000-8000-000000000001}
+spec:
+  gatewayClassName: lb
+  listeners: [%s]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
+---
+%s`, class, listeners, routes)
+}
+
+const (
+	albClass = "gateway.k8s.aws/alb"
+	nlbClass = "gateway.k8s.aws/nlb"
+	anyClass = "gateway.fulcrum.dev/aws"
+)
+
+func truthRoute(kind, rest string) string {
+	return fmt.Sprintf(`
+apiVersion: gateway.networking.k8s.io/v1
+kind: %s
+metadata: {name: r, namespace: shop}
+spec: {parentRefs: [{name: edge}], %s rules: [{backendRefs: [{name: web, port: 80}]}]}
+---
+`, kind, rest)
+}
+
+func edgeStatus(r *Harness) *gwv1.Gateway {
+	gw, _ := cluster.Get[*gwv1.Gateway](cluster.NewView(r.Store), cluster.KindGateway, "shop", "edge")
+	return gw
+}
+
+func newGatewayWorld(t *testing.T, opt Options) *Harness {
+	opt.Gateway = func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }
+	return New(t, opt)
+}
+
+// A Gateway of which AWS has the load balancer, but none of its listeners can be made, is not programmed. It and the listener
+// say why. When the cause is mended, both are programmed.
+func TestGatewayWithoutAnyListenerIsNotProgrammed(t *testing.T) {
+	t.Parallel()
+	http := truthRoute("HTTPRoute", "")
+	for name, c := range map[string]struct {
+		class, listeners, routes, says string
+		refused                        string // the call that AWS refuses
+		mended                         string // the listeners then
+	}{
+		"no certificate for the hostname": {albClass, "{name: l, port: 443, protocol: HTTPS, hostname: no.such.test}", http, "no.such.test", "", "{name: l, port: 443, protocol: HTTP}"},
+		"no certificate at all":           {albClass, "{name: l, port: 443, protocol: HTTPS}", http, "certificate", "", "{name: l, port: 443, protocol: HTTP}"},
+		"a Secret that is not imported": {albClass, "{name: l, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: a}]}}", http,
+			"--import-tls-secrets=gateway", "", "{name: l, port: 443, protocol: HTTP}"},
+		"AWS refuses the listener": {albClass, "{name: l, port: 80, protocol: HTTP}", http, "AWS", "CreateListener", ""},
+		"the listener of an NLB": {nlbClass, "{name: l, port: 443, protocol: TLS, hostname: no.such.test}", truthRoute("TCPRoute", ""), "no.such.test", "",
+			"{name: l, port: 443, protocol: TCP}"},
+		"the target group of an NLB": {nlbClass, "{name: l, port: 80, protocol: TCP}", truthRoute("TCPRoute", ""), "AWS", "CreateTargetGroup", ""},
+		"the general class":          {anyClass, "{name: l, port: 443, protocol: HTTPS, hostname: no.such.test}", http, "no.such.test", "", "{name: l, port: 443, protocol: HTTP}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newGatewayWorld(t, Options{})
+				refuse := c.refused
+				r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
+					if refuse != "" && call.Operation == refuse {
+						return fault.Action{Error: &store.Error{Code: "InvalidConfigurationRequest", Message: "it is refused", Status: 400}}
+					}
+					return fault.Action{}
+				})
+				r.Apply(truthGateway(c.class, c.listeners, c.routes), pods("web", podAddresses[:2]...))
+				r.Settle(5 * time.Minute)
+				gw := edgeStatus(r)
+				p := conditionNamed(gw.Status.Conditions, "Programmed")
+				if p.Status != metav1.ConditionFalse || p.Reason != "Invalid" || !strings.Contains(p.Message, c.says) {
+					t.Errorf("the Gateway: %s %s %s, want False Invalid with %q", p.Status, p.Reason, p.Message, c.says)
+				}
+				if len(gw.Status.Listeners) != 1 {
+					t.Fatalf("%d listeners in the status", len(gw.Status.Listeners))
+				}
+				l := conditionNamed(gw.Status.Listeners[0].Conditions, "Programmed")
+				if l.Status != metav1.ConditionFalse || l.Reason != "Invalid" || !strings.Contains(l.Message, c.says) {
+					t.Errorf("the listener: %s %s %s, want False Invalid with %q", l.Status, l.Reason, l.Message, c.says)
+				}
+				refuse = ""
+				if c.mended != "" {
+					r.Apply(truthGateway(c.class, c.mended, c.routes))
+				}
+				r.Settle(20 * time.Minute)
+				gw = edgeStatus(r)
+				if p := conditionNamed(gw.Status.Conditions, "Programmed"); p.Status != metav1.ConditionTrue || len(gw.Status.Addresses) != 1 {
+					t.Errorf("mended, the Gateway: %s %s %s, addresses %v", p.Status, p.Reason, p.Message, gw.Status.Addresses)
+				}
+				if l := conditionNamed(gw.Status.Listeners[0].Conditions, "Programmed"); l.Status != metav1.ConditionTrue {
+					t.Errorf("mended, the listener: %s %s %s", l.Status, l.Reason, l.Message)
+				}
+			})
+		})
+	}
+}
+
+// Of two listeners one cannot be made: the Gateway is programmed for the other, and both say how they are. The route counts
+// where it is served.
+func TestListenersSayEachHowTheyAre(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newGatewayWorld(t, Options{})
+		r.Apply(truthGateway(albClass, "{name: http, port: 80, protocol: HTTP}, {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: a}]}}",
+			truthRoute("HTTPRoute", "hostnames: [no.such.test],")), pods("web", podAddresses[:2]...))
+		r.Settle(5 * time.Minute)
+		gw := edgeStatus(r)
+		if p := conditionNamed(gw.Status.Conditions, "Programmed"); p.Status != metav1.ConditionTrue || len(gw.Status.Addresses) != 1 {
+			t.Errorf("the Gateway: %s %s %s, addresses %v", p.Status, p.Reason, p.Message, gw.Status.Addresses)
+		}
+		if got := answered(r, 80, "no.such.test", "/"); !strings.Contains(got, "k8s-shop-r") {
+			t.Fatalf("port 80 answers %s", got)
+		}
+		for i, want := range []struct {
+			status   metav1.ConditionStatus
+			attached int32
+		}{{metav1.ConditionTrue, 1}, {metav1.ConditionFalse, 0}} {
+			l := gw.Status.Listeners[i]
+			if p := conditionNamed(l.Conditions, "Programmed"); p.Status != want.status || l.AttachedRoutes != want.attached {
+				t.Errorf("listener %s: %s %s, %d routes; want %+v", l.Name, p.Status, p.Message, l.AttachedRoutes, want)
+			}
+		}
+		p := parentsOf(cluster.NewView(r.Store), "r")
+		if len(p) != 1 {
+			t.Fatal(p)
+		}
+		if a := conditionNamed(p[0].Conditions, "Accepted"); a.Status != metav1.ConditionTrue || !strings.Contains(a.Message, "443") {
+			t.Errorf("the route, which port 80 serves: %s %s %s", a.Status, a.Reason, a.Message)
+		}
+	})
+}
+
+const capacityOf = `
+apiVersion: gateway.k8s.aws/v1
+kind: LoadBalancerConfiguration
+metadata: {name: c, namespace: shop}
+spec: {minimumLoadBalancerCapacity: {capacityUnits: 500}}
+`
+
+// A load balancer with a capacity reservation is programmed when AWS has made it, as one without.
+func TestGatewayWithCapacityIsProgrammedWhenItsLoadBalancerIsActive(t *testing.T) {
+	t.Parallel()
+	for _, class := range []string{albClass, nlbClass} {
+		t.Run(class, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newGatewayWorld(t, Options{})
+				const takes = 3 * time.Minute
+				w := r.Emulator.Store()
+				w.Lock()
+				w.Config.ELB.ProvisioningDelay = takes
+				w.Unlock()
+				listener, route := "{name: l, port: 80, protocol: HTTP}", truthRoute("HTTPRoute", "")
+				if class == nlbClass {
+					listener, route = "{name: l, port: 80, protocol: TCP}", truthRoute("TCPRoute", "")
+				}
+				r.Apply(strings.Replace(truthGateway(class, listener, route), "  listeners:",
+					"  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: c}}\n  listeners:", 1), capacityOf, pods("web", podAddresses[:2]...))
+				begin := time.Now()
+				for time.Since(begin) < 20*time.Minute && conditionNamed(edgeStatus(r).Status.Conditions, "Programmed").Status != metav1.ConditionTrue {
+					r.during(time.Second)
+				}
+				if took := time.Since(begin); took > takes+30*time.Second {
+					t.Errorf("programmed %s after AWS has made the load balancer", took-takes)
+				}
+				r.Settle(5 * time.Minute)
+				if n := reserved(r); n != 500 {
+					t.Errorf("%d units are reserved", n)
+				}
+				// Neither does an edit of the load balancer make it wait for what is there.
+				r.Apply(strings.Replace(capacityOf, "500}", "600}", 1))
+				r.Settle(5 * time.Minute)
+				if p := conditionNamed(edgeStatus(r).Status.Conditions, "Programmed"); p.Status != metav1.ConditionTrue || reserved(r) != 600 {
+					t.Errorf("after an edit: %s %s %s, %d units", p.Status, p.Reason, p.Message, reserved(r))
+				}
+			})
+		})
+	}
+}
+
+// A GRPCRoute at an HTTP listener learns that load balancers serve gRPC over HTTPS alone.
+func TestGRPCRouteOnHTTPSaysThatItNeedsHTTPS(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newGatewayWorld(t, Options{})
+		r.Apply(truthGateway(albClass, "{name: plain, port: 80, protocol: HTTP}", truthRoute("GRPCRoute", "")), pods("web", podAddresses[:2]...))
+		r.Settle(5 * time.Minute)
+		route, _ := cluster.Get[*gwv1.GRPCRoute](cluster.NewView(r.Store), cluster.KindGRPCRoute, "shop", "r")
+		if len(route.Status.Parents) != 1 {
+			t.Fatal(route.Status)
+		}
+		c := conditionNamed(route.Status.Parents[0].Conditions, "Accepted")
+		if c.Status != metav1.ConditionFalse || c.Reason != "NotAllowedByListeners" || !strings.Contains(c.Message, `with protocol "HTTPS"`) {
+			t.Errorf("%+v", c)
+		}
+	})
+}

@@ -1,0 +1,126 @@
+package harness
+
+import (
+	"crypto/elliptic"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+// issueFor makes the Secret of a new certificate for a host, which is valid from now on for a time.
+func (i *issuer) issueFor(valid time.Duration, name, host string) string {
+	key := newECKey(i.t, elliptic.P256())
+	leaf := i.sign(&x509.Certificate{
+		Subject: pkix.Name{CommonName: host}, DNSNames: []string{host}, NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(valid),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}, key)
+	return i.secret(name, certificatePEM(leaf), i.keyPEM(key))
+}
+
+// ended lists the imported certificates whose validity is over.
+func ended(r *Harness) (out []string) {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	for _, c := range w.Partition(Account, Region).ACM.Certificates {
+		for _, tag := range []string{"ingress.k8s.aws/resource", "gateway.k8s.aws.alb/resource"} {
+			if id := c.Tags[tag]; id != "" && time.Now().After(c.NotAfter) {
+				out = append(out, id)
+			}
+		}
+	}
+	return out
+}
+
+// Short-lived certificates that are renewed much more often than they have to be are imported rarely, and yet before the
+// one that serves ends.
+func TestTheLimitOfImportsLetsNoCertificateEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(t)
+		r := shopWith(t, importing(Options{StacksOnly: true}))
+		names := []string{"a", "b", "c", "d", "e", "f"}
+		renew := func() {
+			for _, n := range names {
+				r.Apply(i.issueFor(time.Hour, n, n+".example.com"))
+			}
+		}
+		r.Apply(shop, pods("web", podAddresses[:3]...))
+		renew()
+		r.Apply(withTLS("", names...))
+		const hours = 10
+		for m := range hours * 30 {
+			r.Settle(2 * time.Minute)
+			if out := ended(r); len(out) > 0 {
+				t.Fatalf("after %d minutes the validity of %v is over: %v", 2*m, out, warnings(r)["web"])
+			}
+			renew()
+		}
+		// Five at once for each, and then one for each of its lives.
+		if n := r.Emulator.Calls().Count("ImportCertificate"); n > len(names)*(5+hours*4/3+1) {
+			t.Errorf("%d imports in %d hours", n, hours)
+		}
+	})
+}
+
+// Where AWS takes no more imports, the conditions of the listener and an event that is raised while it lasts say until
+// when the certificate that serves is valid.
+func TestAnImportThatAWSRefusesTellsWhenTLSEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(t)
+		opt := importing(Options{})
+		opt.Ingress = nil
+		opt.Gateway = func(o *gateways.Options) { o.ImportCertificates = true }
+		r := shopWith(t, opt)
+		r.Apply(shop, pods("web", podAddresses[:3]...), i.issueFor(6*time.Hour, "shop", "shop.example.com"), i.issueFor(6*time.Hour, "api", "api.example.com"),
+			strings.Replace(secureGateway, "{name: api, namespace: vault}", "{name: api}", 1))
+		ends := time.Now().Add(6 * time.Hour).UTC().Format(time.RFC3339)
+		r.Settle(time.Hour)
+		listener := func(index int) metav1.Condition {
+			t.Helper()
+			gw, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: "shop", Name: "edge"})
+			return conditionNamed(gw.(*gwv1.Gateway).Status.Listeners[index].Conditions, "ResolvedRefs")
+		}
+		for n := range 3 {
+			if c := listener(n); c.Status != metav1.ConditionTrue {
+				t.Errorf("listener %d before: %+v", n, c)
+			}
+		}
+		r.Emulator.Faults().Add(fault.Rule{Service: "acm", Operation: "ImportCertificate", Action: fault.Action{
+			Error: &store.Error{Code: "LimitExceededException", Status: 400, Message: "You have imported the maximum number of certificates within a year."}}})
+		r.Apply(i.issueFor(6*time.Hour, "shop", "shop.example.com"), i.issueFor(6*time.Hour, "api", "api.example.com"))
+		r.Settle(time.Hour)
+		for n, secret := range map[int]string{1: "shop/shop", 2: "shop/api"} {
+			want := fmt.Sprintf("the certificate that was imported before stays, and is valid until %s", ends)
+			c := listener(n)
+			if c.Status != metav1.ConditionFalse || c.Reason != "QuotaReached" || !strings.Contains(c.Message, want) || !strings.Contains(c.Message, secret) {
+				t.Errorf("listener %d: %+v, want %s", n, c, want)
+			}
+		}
+		events := len(r.Store.All("Event"))
+		r.Settle(2 * time.Hour)
+		if more := len(r.Store.All("Event")); more > events {
+			t.Errorf("%d events, %d after two hours: %v", events, more, warnings(r)["edge"])
+		}
+		r.Emulator.Faults().Reset()
+		r.Settle(time.Hour)
+		for n := range 3 {
+			if c := listener(n); c.Status != metav1.ConditionTrue {
+				t.Errorf("listener %d once it is over: %+v", n, c)
+			}
+		}
+	})
+}

@@ -1,0 +1,408 @@
+package harness
+
+import (
+	"crypto/elliptic"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
+	"github.com/google/go-cmp/cmp"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+// restart starts the controller again, with or without the import of TLS Secrets.
+func (r *Harness) restart(with Options) {
+	r.T.Helper()
+	time.Sleep(time.Second)
+	r.opt.Ingress, r.opt.Gateway, r.opt.Plan, r.opt.Cloud = with.Ingress, with.Gateway, with.Plan, with.Cloud
+	r.Start()
+}
+
+// attached lists the certificates of the listeners of all load balancers, by the names of both.
+func attached(r *Harness) []string {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	p := w.Partition(Account, Region)
+	out := []string{}
+	for _, l := range p.ELB.Listeners {
+		lb := p.ELB.LoadBalancers[l.LoadBalancer]
+		if c := p.ACM.Certificates[l.Certificate]; c != nil && lb != nil {
+			stack := lb.Tags["ingress.k8s.aws/stack"] + lb.Tags["gateway.k8s.aws.alb/stack"] + lb.Tags["gateway.k8s.aws.nlb/stack"]
+			out = append(out, stack+": "+strings.Join(c.Names, ",")+" "+c.Serial[len(c.Serial)-2:])
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// vaultIngress is an Ingress of a namespace whose hosts only imported certificates cover.
+func vaultIngress(namespace, annotations, tls string) string {
+	return strings.NewReplacer("namespace: shop", "namespace: "+namespace, "shop.example.com", "vault.test").Replace(ingressOf(annotations, "/=web")) + tls
+}
+
+const vaultTLS = "  tls: [{hosts: [vault.test], secretName: vault}]\n"
+
+// Without the flag what was imported serves on, is reported, and follows edits; a renewal waits for the flag.
+func TestWithoutTheFlagWhatWasImportedServesOn(t *testing.T) {
+	t.Parallel()
+	for name, ports := range map[string]string{"default ports": "", "named ports": annotated("listen-ports", `[{"HTTP":80},{"HTTPS":443}]`)} {
+		synctest.Test(t, func(t *testing.T) {
+			i := newIssuer(t)
+			r := shopWith(t, importing(Options{}))
+			secret := i.issue("vault", elliptic.P256(), "vault.test")
+			r.Apply(shop, pods("web", podAddresses[:3]...), secret, vaultIngress("shop", ports, vaultTLS))
+			settled(t, r)
+			want := []string{"shop/web: vault.test 02"}
+			expect := func(what string) {
+				t.Helper()
+				if diff := cmp.Diff(want, attached(r)); diff != "" {
+					t.Errorf("%s, %s (-want +got):\n%s", name, what, diff)
+				}
+			}
+			expect("with the flag")
+			counts := r.Emulator.Calls()
+			counts.Reset()
+			r.restart(Options{})
+			r.Settle(time.Hour)
+			expect("an hour without the flag")
+			if counts.Mutating() > 0 {
+				t.Errorf("%s: the restart made %v", name, counts.Counts())
+			}
+			if w := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(w, "ImportsDisabled") || !strings.Contains(w, `"shop/vault"`) ||
+				!strings.Contains(w, "--import-tls-secrets=ingress") || !strings.Contains(w, "ends at 2001-01-01") {
+				t.Errorf("%s: warnings: %s", name, w)
+			}
+			r.Apply(i.issue("vault", elliptic.P256(), "vault.test"), strings.Replace(vaultIngress("shop", ports, vaultTLS), "path: /,", "path: /new,", 1))
+			r.Settle(30 * time.Hour)
+			expect("when all was read again")
+			if !slices.ContainsFunc(r.State(), func(l string) bool {
+				return strings.HasPrefix(l, "rule ") && strings.Contains(l, "443") && strings.Contains(l, `"/new/*"`)
+			}) {
+				t.Errorf("%s: an edit is not carried out on the port:\n%s", name, strings.Join(r.State(), "\n"))
+			}
+			r.restart(importing(Options{}))
+			settled(t, r)
+			want = []string{"shop/web: vault.test 03"}
+			expect("with the flag again")
+			r.restart(Options{})
+			settled(t, r)
+			expect("without it again")
+			r.edit("web", func(ing *networkingv1.Ingress) { ing.Spec.TLS = nil })
+			settled(t, r)
+			if ports == "" {
+				want = []string{}
+			}
+			expect("once the Ingress does not name the Secret")
+		})
+	}
+}
+
+// What was imported for one load balancer is found for no other one, whatever flags there are.
+func TestAnImportedCertificateIsNotFoundForOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(t)
+		r := shopWith(t, importing(Options{}))
+		bank := strings.NewReplacer("namespace: shop", "namespace: bank", "name: shop", "name: bank", "uid: uid-web", "uid: uid-bank").Replace(shop)
+		r.Apply(shop, bank, pods("web", podAddresses[:3]...), i.issue("vault", elliptic.P256(), "vault.test"), vaultIngress("shop", "", vaultTLS))
+		settled(t, r)
+		secure := annotated("listen-ports", `[{"HTTPS":443}]`)
+		own := []string{"shop/web: vault.test 02"}
+		for _, with := range []Options{importing(Options{}), {}} {
+			r.restart(with)
+			r.Apply(vaultIngress("bank", secure, ""))
+			r.Settle(12 * time.Hour)
+			if diff := cmp.Diff(own, attached(r)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			r.drop(cluster.KindIngress, "bank", "web")
+			settled(t, r)
+		}
+		// A version that knew no difference has attached it to listeners of others.
+		r.Apply(strings.ReplaceAll(vaultIngress("bank", secure, ""), "vault.test", "shop.example.com"),
+			strings.ReplaceAll(strings.Replace(vaultIngress("shop", secure, ""), "name: web\n", "name: near\n", 1), "vault.test", "shop.example.com"))
+		settled(t, r)
+		w := r.Emulator.Store()
+		w.Lock()
+		p := w.Partition(Account, Region)
+		for _, l := range p.ELB.Listeners {
+			for arn, c := range p.ACM.Certificates {
+				if l.Certificate != "" && c.Tags["ingress.k8s.aws/resource"] != "" {
+					l.Certificate, l.SNI = arn, nil
+				}
+			}
+		}
+		w.Unlock()
+		r.restart(Options{})
+		r.Apply(vaultIngress("bank", secure, ""), strings.Replace(vaultIngress("shop", secure, ""), "name: web\n", "name: near\n", 1))
+		r.Settle(12 * time.Hour)
+		if diff := cmp.Diff([]string{"shop/near: vault.test 02", "shop/web: vault.test 02"}, attached(r)); diff != "" {
+			t.Errorf("of an older version (-want +got):\n%s", diff)
+		}
+		for _, name := range []string{"web", "near"} {
+			if all := strings.Join(warnings(r)[name], "\n"); !strings.Contains(all, "CertificateNotOwned") || !strings.Contains(all, `"shop"`) {
+				t.Errorf("%s: warnings: %s", name, all)
+			}
+		}
+	})
+}
+
+// Where tags may not be read any more, what may have been imported serves on as well.
+func TestWithoutTheRightToReadTagsWhatWasImportedServesOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(t)
+		r := shopWith(t, importing(Options{}))
+		r.Apply(shop, pods("web", podAddresses[:3]...), i.issue("vault", elliptic.P256(), "vault.test"), vaultIngress("shop", "", vaultTLS))
+		settled(t, r)
+		r.Emulator.Faults().Add(fault.Rule{Service: "acm", Operation: "ListTagsForCertificate", Action: fault.Action{
+			Error: &store.Error{Code: "AccessDeniedException", Status: 400, Message: "User is not authorized to perform: acm:ListTagsForCertificate"}}})
+		counts := r.Emulator.Calls()
+		counts.Reset()
+		r.restart(Options{})
+		r.Settle(24 * time.Hour)
+		if diff := cmp.Diff([]string{"shop/web: vault.test 02"}, attached(r)); diff != "" || counts.Mutating() > 0 {
+			t.Errorf("%v (-want +got):\n%s", counts.Counts(), diff)
+		}
+		if n := counts.Count("ListTagsForCertificate"); n > 10 {
+			t.Errorf("%d denied calls within a day", n)
+		}
+		if w := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(w, "AccessDenied") || !strings.Contains(w, "acm:ListTagsForCertificate") {
+			t.Errorf("warnings: %s", w)
+		}
+	})
+}
+
+// A certificate that was requested serves on without the feature gate.
+func TestWithoutTheGateWhatWasRequestedServesOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newManagingShop(t, 0)
+		r.Apply(shop, pods("web", podAddresses[:3]...), more)
+		settled(t, r)
+		want := served(r)
+		if !slices.ContainsFunc(want, func(s string) bool { return strings.HasSuffix(s, ".com 1") }) {
+			t.Fatalf("serving: %v", want)
+		}
+		counts := r.Emulator.Calls()
+		counts.Reset()
+		r.restart(Options{})
+		r.Settle(24 * time.Hour)
+		if diff := cmp.Diff(want, served(r)); diff != "" || counts.Mutating() > 0 {
+			t.Errorf("%v (-want +got):\n%s", counts.Counts(), diff)
+		}
+		r.edit("web", func(ing *networkingv1.Ingress) { delete(ing.Annotations, prefix+"create-acm-cert") })
+		settled(t, r)
+		if slices.ContainsFunc(served(r), func(s string) bool { return strings.HasSuffix(s, ".com 1") }) {
+			t.Errorf("it serves without the annotation: %v", served(r))
+		}
+	})
+}
+
+// Gateways keep what was imported as Ingresses do, for listeners that may read the Secrets.
+func TestWithoutTheFlagAGatewayKeepsWhatWasImported(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"alb", "nlb"} {
+		synctest.Test(t, func(t *testing.T) {
+			i := newIssuer(t)
+			opt := importing(Options{})
+			opt.Ingress = nil
+			opt.Gateway = func(o *gateways.Options) { o.ImportCertificates = true }
+			r := shopWith(t, opt)
+			gateway := strings.NewReplacer("shop.example.com", "shop.test", "api.example.com", "api.test").Replace(secureGateway)
+			want := []string{"shop/edge: shop.test 03"}
+			if kind == "nlb" {
+				gateway = networkGateway
+				want = []string{"shop/edge: shop.test 03"}
+			}
+			api := strings.Replace(i.issue("api", elliptic.P256(), "api.test"), "namespace: shop", "namespace: vault", 1)
+			r.Apply(shop, pods("web", podAddresses[:3]...), i.issue("shop", elliptic.P256(), "shop.test"), api, secretGrant, gateway)
+			settled(t, r)
+			expect := func(what string) {
+				t.Helper()
+				if diff := cmp.Diff(want, attached(r)); diff != "" {
+					t.Errorf("%s, %s (-want +got):\n%s", kind, what, diff)
+				}
+			}
+			expect("with the flag")
+			counts := r.Emulator.Calls()
+			counts.Reset()
+			r.restart(Options{})
+			r.Settle(time.Hour)
+			expect("an hour without the flag")
+			if counts.Mutating() > 0 {
+				t.Errorf("%s: the restart made %v", kind, counts.Counts())
+			}
+			if text := strings.Join(append(warnings(r)["edge"], conditionsOf(r, "edge")...), "\n"); !strings.Contains(text, `"shop/shop"`) || !strings.Contains(text, "--import-tls-secrets=gateway") {
+				t.Errorf("%s: reported: %s", kind, text)
+			}
+			r.Apply(i.issue("shop", elliptic.P256(), "shop.test"))
+			r.Settle(30 * time.Hour)
+			expect("when all was read again")
+			if counts.Mutating() > 0 {
+				t.Errorf("%s: thirty hours made %v", kind, counts.Counts())
+			}
+			r.restart(opt)
+			settled(t, r)
+			want = []string{"shop/edge: shop.test 04"}
+			expect("with the flag again")
+		})
+	}
+}
+
+// conditionsOf are the messages of the conditions of a Gateway and of its listeners.
+func conditionsOf(r *Harness, name string) (out []string) {
+	r.T.Helper()
+	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: "shop", Name: name})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	status := obj.(*gwv1.Gateway).Status
+	all := status.Conditions
+	for _, l := range status.Listeners {
+		all = append(all, l.Conditions...)
+	}
+	for _, c := range all {
+		out = append(out, c.Message)
+	}
+	return out
+}
+
+const networkGateway = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: nlb}
+spec: {controllerName: gateway.k8s.aws/nlb}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: vault}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {namespace: shop, name: web}
+spec:
+  targetReference: {name: web}
+  defaultConfiguration: {targetType: ip}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: shop, name: edge, uid: 11111111-2222-3333-4444-555555555555}
+spec:
+  gatewayClassName: nlb
+  listeners:
+    - {name: tls, protocol: TLS, port: 443, hostname: shop.test, tls: {mode: Terminate, certificateRefs: [{name: shop}]}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TLSRoute
+metadata: {namespace: shop, name: r}
+spec:
+  parentRefs: [{name: edge}]
+  hostnames: [shop.test]
+  rules: [{backendRefs: [{name: web, port: 80}]}]
+`
+
+// A cluster of another controller, which ignores Secrets, costs as many calls with them as without, where ACM has issued
+// the certificates.
+func TestSecretsThatAreIgnoredCostNoCalls(t *testing.T) {
+	t.Parallel()
+	count := func(tls, refs string, edit func(*store.Certificate)) (out map[string]int) {
+		synctest.Test(t, func(t *testing.T) {
+			r := shopWith(t, Options{})
+			w := r.Emulator.Store()
+			w.Lock()
+			for _, c := range w.Partition(Account, Region).ACM.Certificates {
+				edit(c)
+			}
+			w.Unlock()
+			edge := strings.ReplaceAll(strings.Replace(secureGateway, "api.example.com", "www.example.com", 1), "tls: {certificateRefs: [{name: shop}]}", refs)
+			named := strings.Replace(ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"]), "/=web"), "name: web\n", "name: named\n", 1)
+			plain := strings.Replace(ingressOf("", "/=web"), "name: web\n", "name: plain\n", 1)
+			objects := []string{ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`), "/=web") + tls, named + tls, plain + tls, edge}
+			r.Apply(append(objects, shop, pods("web", podAddresses[:3]...))...)
+			r.Settle(time.Hour)
+			r.Start()
+			r.Settle(24 * time.Hour)
+			if len(attached(r)) != 3 {
+				t.Errorf("serving: %v", attached(r))
+			}
+			out = r.Emulator.Calls().Counts()
+		})
+		return out
+	}
+	const tls, refs = "  tls: [{secretName: shop}]\n", "tls: {certificateRefs: [{name: shop}]}"
+	issued := func(c *store.Certificate) { c.Type = acmtypes.CertificateTypeAmazonIssued }
+	without, with := count("", "tls: {}", issued), count(tls, refs, issued)
+	if diff := cmp.Diff(without, with); diff != "" || with["acm:ListTagsForCertificate"] > 0 {
+		t.Errorf("(-without +with):\n%s", diff)
+	}
+	// Of certificates that a user has imported the tags are read, once by each process: there are three.
+	imported := func(c *store.Certificate) { c.Type, c.Imported = acmtypes.CertificateTypeImported, c.Created }
+	without, with = count("", "tls: {}", imported), count(tls, refs, imported)
+	if diff := cmp.Diff(without, with); diff != "" || with["acm:ListTagsForCertificate"] > 6 {
+		t.Errorf("%d calls for imported ones (-without +with):\n%s", with["acm:ListTagsForCertificate"], diff)
+	}
+}
+
+// A certificate whose load balancer is deleted without the flag stays in ACM. With the flag again it is reported as an
+// orphan, and an object of that name that is made and deleted takes it along.
+func TestACertificateLeftWithoutTheFlagIsAnOrphanWithIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(t)
+		r := shopWith(t, importing(Options{}))
+		ingress := vaultIngress("shop", "", vaultTLS)
+		r.Apply(shop, pods("web", podAddresses[:3]...), i.issue("vault", elliptic.P256(), "vault.test"), ingress)
+		settled(t, r)
+		remove := func() {
+			t.Helper()
+			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if o := r.Orphans(); len(o) > 0 {
+			t.Errorf("while it serves: %v", o)
+		}
+		r.restart(Options{})
+		r.Settle(time.Minute)
+		remove()
+		r.Settle(time.Hour)
+		if o := r.Orphans(); len(o) > 0 {
+			t.Errorf("without the flag, and so perhaps without the rights: %v", o)
+		}
+		r.restart(importing(Options{}))
+		r.Settle(time.Hour)
+		o := r.Orphans()
+		if len(o) != 1 || o[0].ID.String() != "shop/web" || len(o[0].Resources) != 1 || !strings.Contains(o[0].Resources[0], ":acm:") {
+			t.Errorf("with the flag again: %v", o)
+		}
+		r.Emulator.Faults().Add(fault.Rule{Operation: "ListCertificates", Action: fault.Action{
+			Error: &store.Error{Code: "AccessDeniedException", Status: 400, Message: "User is not authorized to perform: acm:ListCertificates"}}})
+		time.Sleep(24 * time.Hour)
+		if o := r.Orphans(); len(o) > 0 {
+			t.Errorf("without the right to list certificates: %v", o)
+		}
+		r.Emulator.Faults().Reset()
+		r.Apply(ingress)
+		r.Settle(time.Hour)
+		remove()
+		r.Settle(time.Hour)
+		if o := r.Orphans(); len(o) > 0 {
+			t.Errorf("after the object came back and was deleted: %v", o)
+		}
+		if state := strings.Join(r.State(), "\n"); strings.Contains(state, "certificate") && strings.Contains(state, "imported/") {
+			t.Errorf("left:\n%s", state)
+		}
+	})
+}

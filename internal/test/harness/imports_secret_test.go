@@ -1,0 +1,173 @@
+package harness
+
+import (
+	"context"
+	"crypto/elliptic"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// uttered is all that a controller has written, by what it was written as.
+type uttered struct {
+	mu  sync.Mutex
+	all map[string]string
+}
+
+func (s *uttered) say(as, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = map[string]string{}
+	}
+	s.all[as] += text + "\n"
+}
+
+// forms are those in which a value may be printed.
+func (s *uttered) forms(as string, v any) {
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		s.say(as+" "+verb, fmt.Sprintf(verb, v))
+	}
+	if text, err := json.Marshal(v); err == nil {
+		s.say(as+" as JSON", string(text))
+	}
+	if text, err := yaml.Marshal(v); err == nil {
+		s.say(as+" as YAML", string(text))
+	}
+}
+
+// leaks are the texts in which something of a private key can be read.
+func (s *uttered) leaks(keys []string) (out []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for as, text := range s.all {
+		for _, key := range keys {
+			parts := []string{base64.StdEncoding.EncodeToString([]byte(key)), fmt.Sprintf("%x", key)[80:160]}
+			for _, line := range strings.Split(strings.TrimSpace(key), "\n") {
+				if !strings.HasPrefix(line, "-----") {
+					parts = append(parts, line)
+				}
+			}
+			for _, part := range parts {
+				if strings.Contains(text, part) {
+					out = append(out, as)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Nothing of a private key is in a log, an event, a plan, a description, a checkpoint, an error or any other
+// object than its Secret, also where AWS quotes what it refuses, and however it is printed.
+func TestPrivateKeysAreNowhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var reported uttered
+		i := newIssuer(t)
+		opt := importing(Options{Checkpoints: true, Workers: 2})
+		opt.Log = funcr.NewJSON(func(line string) { reported.say("the log", line) }, funcr.Options{Verbosity: 10})
+		set := opt.Ingress
+		opt.Ingress = func(o *ingress.Options) {
+			set(o)
+			o.DescribePlan = true
+		}
+		r := shopWith(t, opt)
+		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+			if c.Operation != "ImportCertificate" || c.Mutation%2 == 0 {
+				return fault.Action{}
+			}
+			key := i.keys[len(i.keys)-1]
+			return fault.Action{Error: &store.Error{Code: "ValidationException", Status: 400, Message: fmt.Sprintf("Value '%s' at 'privateKey' failed, so did '%s' and %q",
+				base64.StdEncoding.EncodeToString([]byte(key)), key, key)}}
+		})
+		look := func() {
+			t.Helper()
+			engine := r.process.line
+			stack, found := r.process.frontend.Translate(r.process.k8s.View(), model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, nil)
+			if len(stack.Certificates) == 0 || stack.Certificates[0].Import.Content == nil {
+				t.Fatal("there is nothing to look at")
+			}
+			reported.forms("the model", stack)
+			reported.forms("a certificate", *stack.Certificates[0].Import.Content)
+			reported.say("the golden form", goldentest.Dump(stack))
+			reported.forms("findings", found)
+			have, err := engine.Cloud.Observe(context.Background(), stack.ID, append(stack.Questions(), model.AskOwnCertificates{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			reported.forms("what is there", have)
+			have.Facts.OwnCertificates = nil // as before the import
+			p, more := planner.Make(stack, have, engine.Options, plan.Memory{})
+			reported.forms("the plan", p)
+			reported.forms("findings of the plan", more)
+			reported.say("the plan as text", p.Text())
+			for _, s := range p.Steps {
+				reported.forms("a step", s)
+				reported.forms("the fields of a step", s.Fields())
+			}
+			reported.forms("the description", planner.Describe(stack, have, engine.Options, plan.Memory{}))
+			for _, kind := range []cluster.Kind{"Event", cluster.KindIngress, cluster.KindBinding, cluster.KindSecret} {
+				for _, o := range r.Store.All(kind) {
+					if s, is := o.(*corev1.Secret); is && s.Type == corev1.SecretTypeTLS {
+						continue
+					}
+					reported.forms(string(kind), o)
+					if s, is := o.(*corev1.Secret); is {
+						for _, data := range s.Data {
+							reported.say("a Secret of the controller", string(data))
+						}
+					}
+				}
+			}
+			reported.say("the state of AWS that is shown", strings.Join(r.State(), "\n"))
+		}
+		for n, secret := range []func() string{
+			func() string { return i.issue("shop", elliptic.P256(), "shop.example.com") },
+			func() string { return i.issue("shop", elliptic.P384(), "shop.example.com") },
+			func() string {
+				return i.secret("shop", []byte(i.keys[0]), []byte("-----BEGIN CERTIFICATE-----\n"+i.keys[0]))
+			},
+			func() string { return i.issue("shop", elliptic.P256(), "shop.example.com") },
+		} {
+			r.Apply(secret())
+			if n == 0 {
+				r.Apply(shop, pods("web", podAddresses[:3]...), withTLS("", "shop"))
+			}
+			time.Sleep(20 * time.Minute)
+			if n != 2 {
+				look()
+			}
+		}
+		r.Start()
+		time.Sleep(time.Hour)
+		look()
+		if n := r.Emulator.Calls().Count("ImportCertificate"); n < 3 {
+			t.Errorf("%d imports", n)
+		}
+		if !strings.Contains(reported.all["the log"], "planned stack") || !strings.Contains(reported.all["Event %+v"], "shop/shop") || !strings.Contains(reported.all["Event %+v"], "[redacted]") {
+			t.Error("too little was written to look at")
+		}
+		if leaks := reported.leaks(i.keys); len(leaks) > 0 {
+			t.Errorf("private keys are in %q", leaks)
+		}
+	})
+}

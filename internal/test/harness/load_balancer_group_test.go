@@ -1,0 +1,312 @@
+package harness
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
+)
+
+const sharesPublic = ipTargets + ", fulcrum.dev/load-balancer-group: public"
+
+// sharing is a Service of the class that is served, made on a day of January, with an annotation block and ports.
+func sharing(name, day, annotations, ports string) string {
+	return `
+apiVersion: v1
+kind: Service
+metadata: {name: ` + name + `, namespace: shop, uid: 33333333-0000-4000-8000-0000000000` + day + `, creationTimestamp: "2025-01-` + day + `T00:00:00Z", annotations: {` + annotations + `}}
+spec: {type: LoadBalancer, loadBalancerClass: ` + services.DefaultClass + `, selector: {app: ` + name + `}, ports: [` + ports + `]}
+---`
+}
+
+func portOf(number string) string { return "{port: " + number + ", targetPort: 8080}" }
+
+func serviceNamed(r *Harness, name string) cluster.Object {
+	r.T.Helper()
+	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: name})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return obj
+}
+
+// linesOf are the lines of the state that speak of target groups, or of listeners that forward to them, of a Service.
+func linesOf(r *Harness, service string) (out []string) {
+	for _, line := range r.State() {
+		if strings.Contains(line, "shop/"+service+":") {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// Members of a shared load balancer come and go one by one, and what others have stays as it is, whatever the order
+// in which they come.
+func TestMembersOfASharedLoadBalancerComeAndGo(t *testing.T) {
+	t.Parallel()
+	for name, order := range map[string][]string{"oldest first": {"web", "api", "mail"}, "youngest first": {"mail", "api", "web"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				docs := map[string]string{
+					"web": sharing("web", "10", sharesPublic, portOf("80")), "api": sharing("api", "11", sharesPublic, portOf("9000")),
+					"mail": sharing("mail", "12", sharesPublic, portOf("25")),
+				}
+				r := shopWith(t, Options{})
+				before := r.State()
+				r.Apply(pods("web", podAddresses[0]), pods("api", podAddresses[1]), pods("mail", podAddresses[2]))
+				kept := map[string][]string{}
+				for _, joins := range order {
+					r.Apply(docs[joins])
+					r.during(8 * time.Minute)
+					for earlier, lines := range kept {
+						if d := cmp.Diff(lines, linesOf(r, earlier)); d != "" {
+							t.Errorf("%s joins and changes what %s has: %s", joins, earlier, d)
+						}
+					}
+					kept[joins] = linesOf(r, joins)
+					if len(kept[joins]) == 0 {
+						t.Fatalf("%s has nothing:\n%s", joins, strings.Join(r.State(), "\n"))
+					}
+				}
+				host := hostShown(serviceNamed(r, "web"))
+				for service, port := range map[string]string{"web": "80/TCP", "api": "9000/TCP", "mail": "25/TCP"} {
+					obj := serviceNamed(r, service)
+					expect(t, service+" shows", host+" "+port, hostShown(obj)+" "+portsShown(obj))
+					if d := cmp.Diff([]string{naming.SharedFinalizerPrefix + "shop.public"}, obj.GetFinalizers()); d != "" {
+						t.Errorf("%s: %s", service, d)
+					}
+				}
+				r.Emulator.Calls().Reset()
+				r.during(11 * time.Hour)
+				if n := r.Emulator.Calls().Mutating(); n > 0 {
+					t.Errorf("without edits there are %d changes: %v", n, r.Emulator.Calls().Counts())
+				}
+				for i, leaves := range order {
+					r.drop(cluster.KindService, "shop", leaves)
+					r.during(20 * time.Minute)
+					for _, other := range order[i+1:] {
+						if d := cmp.Diff(kept[other], linesOf(r, other)); d != "" {
+							t.Errorf("%s leaves and changes what %s has: %s", leaves, other, d)
+						}
+					}
+				}
+				if d := cmp.Diff(before, r.State()); d != "" {
+					t.Errorf("left behind (-before +after):\n%s", d)
+				}
+			})
+		})
+	}
+}
+
+// A port is that of the Service that has it, also if an older one comes later; it goes to the next when that leaves.
+func TestThePortOfASharedLoadBalancerStaysWithItsService(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{})
+		r.Apply(pods("web", podAddresses[0]), pods("api", podAddresses[1]), sharing("api", "11", sharesPublic, portOf("80")))
+		r.during(8 * time.Minute)
+		had := linesOf(r, "api")
+		r.Apply(sharing("web", "10", sharesPublic, portOf("80")+", "+strings.Replace(portOf("443"), "{", "{name: tls, ", 1)))
+		r.during(8 * time.Minute)
+		if d := cmp.Diff(had, linesOf(r, "api")); d != "" {
+			t.Errorf("an older Service takes the port: %s", d)
+		}
+		expect(t, "the older one shows", "443/TCP", portsShown(serviceNamed(r, "web")))
+		r.drop(cluster.KindService, "shop", "api")
+		r.during(20 * time.Minute)
+		expect(t, "then it shows", "80/TCP,443/TCP", portsShown(serviceNamed(r, "web")))
+	})
+}
+
+// unservedPort says why a connection to a port of the name of a load balancer reaches no pod.
+func unservedPort(port int) func(r *Harness, name string) string {
+	return func(r *Harness, name string) string {
+		w := r.Emulator.Store()
+		w.Lock()
+		defer w.Unlock()
+		p := w.Partition(Account, Region)
+		for _, lb := range p.ELB.LoadBalancers {
+			if !strings.EqualFold(lb.DNSName, name) {
+				continue
+			}
+			if state, _ := lb.State(time.Now()); state != "active" {
+				return "it is " + string(state)
+			}
+			for _, rule := range p.ELB.Rules {
+				l := p.ELB.Listeners[rule.Listener]
+				if l.LoadBalancer != lb.ARN || int(l.Port) != port || !rule.IsDefault() {
+					continue
+				}
+				g := p.ELB.TargetGroups[*rule.Actions[len(rule.Actions)-1].ForwardConfig.TargetGroups[0].TargetGroupArn]
+				if slices.ContainsFunc(g.Targets, func(t *store.Target) bool { return p.TargetHealth(g, t, time.Now()).State == "healthy" }) {
+					return ""
+				}
+				return g.Name + " has no healthy target"
+			}
+			return "it does not listen"
+		}
+		return "it does not exist"
+	}
+}
+
+// moveLifecycle is a Service that moves from a load balancer of its own to a shared one and back, and is deleted.
+// act comes before the first move and returns the client that follows it.
+func moveLifecycle(t *testing.T, r *Harness, act func() *follower) (states [][]string) {
+	t.Helper()
+	rest := func(d time.Duration) {
+		t.Helper()
+		for range 5 {
+			failed := r.Settle(d)
+			if !r.Dead() {
+				if len(failed) > 0 {
+					t.Fatalf("still failing: %v", failed)
+				}
+				break
+			}
+			r.Start()
+		}
+		states = append(states, append(r.State(), clusterState(r)...))
+	}
+	r.Apply(pods("web", podAddresses[0]), pods("api", podAddresses[1]),
+		sharing("api", "11", sharesPublic, portOf("9000")), sharing("web", "10", ipTargets, portOf("80")))
+	rest(10 * time.Minute)
+	time.Sleep(10 * time.Minute) // the load balancers become active, their targets healthy
+	rest(10 * time.Minute)
+	client := act()
+	r.Apply(sharing("web", "10", sharesPublic, portOf("80")))
+	rest(time.Hour)
+	r.Apply(sharing("web", "10", ipTargets, portOf("80")))
+	rest(time.Hour)
+	client.unserved = func(*Harness, string) string { return "" } // nothing serves what is deleted
+	r.drop(cluster.KindService, "shop", "web")
+	r.drop(cluster.KindService, "shop", "api")
+	rest(time.Hour)
+	return states
+}
+
+// followService is a client of a port of a Service.
+func followService(r *Harness, name string, port int) *follower {
+	f := follow(r)
+	f.unserved = unservedPort(port)
+	f.host = func(r *Harness) string {
+		if obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: name}); err == nil && obj != nil && obj.GetDeletionTimestamp() == nil {
+			return hostShown(obj)
+		}
+		return ""
+	}
+	return f
+}
+
+// A client that follows DNS loses no connection while a Service moves to a shared load balancer and back. Killed
+// after some of the calls to AWS in turn, it ends as without.
+func TestAServiceMovesBetweenLoadBalancersWithoutAGap(t *testing.T) {
+	t.Parallel()
+	var want [][]string
+	calls := 0
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{})
+		before := r.State()
+		var web *follower
+		want = moveLifecycle(t, r, func() *follower {
+			web = followService(r, "web", 80)
+			r.Emulator.Calls().Reset()
+			return web
+		})
+		calls = r.Emulator.Calls().Total()
+		if len(web.lost) > 0 || len(web.shown) != 3 {
+			t.Errorf("lost %s\nshown %v", strings.Join(web.lost, "\n"), web.shown)
+		}
+		if d := cmp.Diff(before, r.State()); d != "" {
+			t.Errorf("left behind (-before +after):\n%s", d)
+		}
+	})
+	if testing.Short() {
+		return
+	}
+	for n := 1; n < calls; n += max(calls/8, 1) {
+		synctest.Test(t, func(t *testing.T) {
+			r := shopWith(t, Options{})
+			var web *follower
+			got := moveLifecycle(t, r, func() *follower {
+				web = followService(r, "web", 80)
+				seen := 0
+				r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+					seen++
+					kill := seen == n
+					return fault.Action{After: func() {
+						web.look(c.Operation)
+						if kill {
+							r.Kill()
+						}
+					}}
+				})
+				return web
+			})
+			if d := cmp.Diff(want, got); d != "" || len(web.lost) > 0 {
+				t.Errorf("killed after call %d: lost %v (-without +with):\n%s", n, web.lost, d)
+			}
+		})
+	}
+}
+
+// The former load balancer stays while the Service asks for its protection, and goes when that is lifted.
+func TestAProtectedLoadBalancerStaysWhenItsServiceMoves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const protected = `, service.beta.kubernetes.io/aws-load-balancer-attributes: "deletion_protection.enabled=true"`
+		r := shopWith(t, Options{})
+		r.Apply(pods("web", podAddresses[0]), sharing("web", "10", ipTargets+protected, portOf("80")))
+		r.during(10 * time.Minute)
+		r.Apply(sharing("web", "10", sharesPublic+protected, portOf("80")))
+		r.during(time.Hour)
+		expect(t, "load balancers of a Service that moves", "internal internal", schemes(r))
+		if host := hostShown(serviceNamed(r, "web")); !strings.HasPrefix(host, "internal-k8s-shop-grouppub") && !strings.HasPrefix(host, "k8s-shop-grouppub") {
+			t.Errorf("the status shows %q", host)
+		}
+		r.Apply(sharing("web", "10", sharesPublic+strings.Replace(protected, "true", "false", 1), portOf("80")))
+		r.during(time.Hour)
+		expect(t, "load balancers when the protection is lifted", "internal", schemes(r))
+	})
+}
+
+// The events of a move name the load balancer that is made, also one that gets a scheme which is not the default.
+func TestEventsOfAMoveNameTheLoadBalancerThatIsMade(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{})
+		open := sharesPublic + ", service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing"
+		r.Apply(pods("web", podAddresses[0]), pods("api", podAddresses[1]),
+			sharing("api", "11", open, portOf("9000")), sharing("web", "10", sharesPublic, portOf("80")))
+		r.during(10 * time.Minute)
+		r.Apply(sharing("web", "10", ipTargets, portOf("80")))
+		r.during(10 * time.Minute)
+		obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "web"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := 0
+		for _, text := range driftEvents(r, "LoadBalancerMoved") {
+			_, name, ok := strings.Cut(text, `LoadBalancerMoved: load balancer "`)
+			if !ok {
+				continue
+			}
+			named++
+			if name, _, _ = strings.Cut(name, `"`); !strings.HasPrefix(hostShown(obj), name+"-") {
+				t.Errorf("it is moved to %s: %s", hostShown(obj), text)
+			}
+		}
+		if named == 0 {
+			t.Error("no event names it")
+		}
+	})
+}

@@ -1,0 +1,220 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// teamShop adds a namespace of another team, with a Service and a class that does not admit it.
+const teamShop = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, labels: {edge: "yes"}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: team}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: team, uid: 22222222-0000-4000-8000-000000000001}
+spec: {type: NodePort, ports: [{port: 80, nodePort: 30099}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: pinned}
+spec: {controller: ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: pinned}}
+---
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: IngressClassParams
+metadata: {name: pinned}
+spec: {group: {name: edge}, namespaceSelector: {matchLabels: {edge: "yes"}}}
+`
+
+// inGroup is an Ingress of a namespace with one rule.
+func inGroup(namespace, name, class, host, finalizer string, notes ...string) string {
+	fin := ""
+	if finalizer != "" {
+		fin = "\n  finalizers: [" + finalizer + "]"
+	}
+	return fmt.Sprintf(`
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: %[2]s
+  namespace: %[1]s%[5]s
+  annotations: {%[6]starget-type: ip%[7]s}
+spec:
+  ingressClassName: %[3]s
+  rules:
+  - host: %[4]s
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
+`, namespace, name, class, host, fin, prefix, annotated(notes...))
+}
+
+// victims are two Ingresses of the group that agree on what the load balancer is like.
+func victims(r *Harness, class string, notes ...string) []string {
+	notes = append(notes, "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig")
+	return []string{
+		shop, pods("web", podAddresses[:3]...), teamShop,
+		inGroup("shop", "a", class, "a.example.com", "", notes...), inGroup("shop", "b", class, "b.example.com", "", notes...),
+	}
+}
+
+// attack applies objects of another team and reports what of the victims' load balancer has moved.
+func attack(t *testing.T, r *Harness, docs ...string) {
+	t.Helper()
+	kinds := []string{"load-balancer", "security-group", "web-acl", "listener"}
+	settled(t, r)
+	before := onlyOf(r, kinds...)
+	r.Emulator.Calls().Reset()
+	r.Apply(docs...)
+	settled(t, r)
+	if d := cmp.Diff(before, onlyOf(r, kinds...)); d != "" {
+		t.Errorf("the load balancer has changed (-before +after):\n%s", d)
+	}
+	for name, w := range warnings(r) {
+		if name == "a" || name == "b" {
+			t.Errorf("warnings on victim %s: %q", name, w)
+		}
+	}
+}
+
+func TestAFinalizerIsNotMembership(t *testing.T) {
+	t.Parallel()
+	hostile := []string{
+		"scheme", "internet-facing", "inbound-cidrs", "0.0.0.0/0", "ssl-redirect", "444", "enable-frontend-nlb", "true",
+		"frontend-nlb-scheme", "internet-facing", "load-balancer-attributes", "access_logs.s3.enabled=true,access_logs.s3.bucket=theirs",
+		"group.order", "-1000", "wafv2-acl-name", "none",
+	}
+	for _, class := range []string{"pinned", "missing"} {
+		for _, own := range []bool{false, true} {
+			t.Run(fmt.Sprintf("class %s, security groups of their own: %v", class, own), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newShop(t)
+					r.Apply(victims(r, "pinned")...)
+					notes := hostile
+					if own {
+						notes = append(slices.Clone(hostile), "security-groups", r.World.ExtraSG)
+					}
+					attack(t, r, inGroup("team", "hostile", class, "a.example.com", "group.ingress.k8s.aws/edge", notes...))
+					for _, rule := range onlyOf(r, "rule", "target-group") {
+						if strings.Contains(rule, "team") {
+							t.Errorf("something was made for the Ingress: %s", rule)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// A spoofed finalizer with deletion protection does not keep the load balancer of others.
+func TestAFinalizerKeepsNoLoadBalancer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(victims(r, "pinned")...)
+		settled(t, r)
+		r.Apply(inGroup("team", "hostile", "pinned", "a.example.com", "group.ingress.k8s.aws/edge", "load-balancer-attributes", "deletion_protection.enabled=true"))
+		settled(t, r)
+		remove(t, r, "team", "hostile")
+		remove(t, r, "shop", "a")
+		remove(t, r, "shop", "b")
+		settled(t, r)
+		if left := onlyOf(r, "load-balancer", "target-group"); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	})
+}
+
+func TestANewcomerThatDisagreesChangesNothing(t *testing.T) {
+	t.Parallel()
+	for name, notes := range map[string][]string{
+		"scheme":          {"scheme", "internet-facing"},
+		"client ranges":   {"scheme", "internal", "inbound-cidrs", "0.0.0.0/0"},
+		"web ACL removed": {"wafv2-acl-name", "none"},
+		"web ACL by ARN":  {"wafv2-acl-arn", "none"},
+		"security groups": {"security-groups", "extra-sg"},
+		"everything": {"scheme", "internet-facing", "inbound-cidrs", "0.0.0.0/0", "wafv2-acl-name", "none", "security-groups", "extra-sg",
+			"ssl-redirect", "444", "listen-ports", `[{"HTTPS":80}]`},
+		"unreadable": {"scheme", "outside", "inbound-cidrs", "everywhere", "group.order", "first", "ssl-redirect", "444"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(victims(r, "alb", "group.name", "edge")...)
+				settled(t, r)
+				if !slices.Contains(notes, "group.order") {
+					notes = append(notes, "group.order", "-1000")
+				}
+				attack(t, r, inGroup("team", "newcomer", "alb", "team.example.com", "", append(notes, "group.name", "edge")...))
+				if w := warnings(r)["newcomer"]; len(w) == 0 {
+					t.Error("the newcomer hears nothing")
+				}
+				// What members ask for together is done.
+				for _, n := range []string{"a", "b"} {
+					r.Apply(inGroup("shop", n, "alb", n+".example.com", "", "group.name", "edge", "scheme", "internal", "inbound-cidrs", "10.1.0.0/16", "wafv2-acl-name", "rig"))
+				}
+				remove(t, r, "team", "newcomer")
+				settled(t, r)
+				if groups := strings.Join(onlyOf(r, "security-group"), "\n"); !strings.Contains(groups, "10.1.0.0/16") {
+					t.Errorf("the victims cannot change their client ranges:\n%s", groups)
+				}
+			})
+		})
+	}
+}
+
+// Client ranges that everybody but one malformed member gives up stay, and go when that one is read.
+func TestARedirectToADeadPortIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(victims(r, "alb", "group.name", "edge")...)
+		settled(t, r)
+		first := inGroup("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge")
+		r.Apply(first)
+		settled(t, r)
+		before := onlyOf(r, "rule", "listener")
+		r.Apply(inGroup("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge", "ssl-redirect", "444", "group.order", "first"))
+		settled(t, r)
+		if d := cmp.Diff(before, onlyOf(r, "rule", "listener")); d != "" {
+			t.Errorf("(-before +after):\n%s", d)
+		}
+	})
+}
+
+// A product of ports and paths is not formed.
+func TestPortsTimesPathsAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.MaxRules = 50 }})
+		r.Apply(victims(r, "alb", "group.name", "edge")...)
+		settled(t, r)
+		var ports []string
+		for n := range 60 {
+			ports = append(ports, fmt.Sprintf(`{"HTTP":%d}`, 8000+n))
+		}
+		attack(t, r, inGroup("team", "large", "alb", "team.example.com", "", "group.name", "edge", "listen-ports", "["+strings.Join(ports, ",")+"]"))
+		if w := warnings(r)["large"]; len(w) != 1 || !strings.Contains(w[0], "IngressTooLarge") || !strings.Contains(w[0], "--max-rules-per-namespace") {
+			t.Errorf("warnings: %q", w)
+		}
+	})
+}
+
+// remove deletes an Ingress as a user does.
+func remove(t *testing.T, r *Harness, namespace, name string) {
+	t.Helper()
+	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name}); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,116 @@
+package harness
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+)
+
+// AWS refuses to reorder rules for hours, while the order and the backends are changed again and again.
+// Attempts leave no rules behind that add up, every request gets its old or its new answer, and the end
+// is the desired state once AWS reorders rules.
+func TestRefusedPrioritiesLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	paths := []string{"/*", "/a/*", "/a/b", "/c"}
+	asked := []string{"/", "/a/x", "/a/b", "/c", "/d"}
+	seeds.Each(t, 8, func(t *testing.T, seed uint64) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 7))
+			r := newShop(t)
+			status := 200
+			desired := func() string {
+				var out []string
+				for _, i := range random.Perm(len(paths))[:2+random.IntN(3)] {
+					out = append(out, paths[i]+"="+[]string{"web", "act", "act"}[random.IntN(3)])
+				}
+				status++
+				act := annotated("actions.act", fmt.Sprintf(`{"type":"fixed-response","fixedResponseConfig":{"statusCode":"%d"}}`, status))
+				doc := strings.ReplaceAll(ingressOf(act, out...), "Prefix", "ImplementationSpecific")
+				return strings.ReplaceAll(doc, "{name: act, port: {number: 80}}", "{name: act, port: {name: use-annotation}}")
+			}
+			r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), desired())
+			settled(t, r)
+			deny(r, "SetRulePriorities")
+			most := 0
+			for edit := range 8 {
+				old := map[string]string{}
+				for _, p := range asked {
+					old[p] = answered(r, 80, "shop.example.com", p)
+				}
+				doc := desired()
+				next := answersOf(doc, asked)
+				for p, service := range next {
+					if service == "act" {
+						next[p] = fmt.Sprint(status)
+					}
+				}
+				r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+					return fault.Action{After: func() {
+						for _, p := range asked {
+							now := answered(r, 80, "shop.example.com", p)
+							if now != old[p] && now != next[p] && !strings.HasPrefix(now, "k8s-shop-"+next[p]) && !t.Failed() {
+								t.Errorf("seed %d, edit %d, after %s: %s is answered by %s, before by %s, in the end by %s", seed, edit, c.Operation, p, now, old[p], next[p])
+							}
+						}
+						most = max(most, len(liveRules(r, 80)))
+					}}
+				})
+				r.Apply(doc)
+				busy(r, "web", 30*time.Second, 20*time.Minute)
+				r.Emulator.Faults().SetHook(nil)
+				if edit < 7 {
+					continue
+				}
+				t.Logf("seed %d: at most %d rules", seed, most)
+				if most > 2*len(paths) {
+					t.Errorf("seed %d: %d rules", seed, most)
+				}
+				r.Emulator.Faults().ClearRules()
+				r.Settle(time.Hour)
+				for _, p := range asked {
+					if now := answered(r, 80, "shop.example.com", p); !strings.HasPrefix(now, "k8s-shop-"+next[p]) && now != next[p] {
+						t.Errorf("seed %d: in the end %s is answered by %s instead of %s", seed, p, now, next[p])
+					}
+				}
+				if n := len(liveRules(r, 80)); n != strings.Count(doc, "pathType") {
+					t.Errorf("seed %d: in the end there are %d rules instead of %d", seed, n, strings.Count(doc, "pathType"))
+				}
+			}
+		})
+	})
+}
+
+// answersOf are the Services that the paths of an Ingress send requests to, in their order; "default" if
+// none does.
+func answersOf(doc string, asked []string) map[string]string {
+	type rule struct{ path, service string }
+	var rules []rule
+	for _, line := range strings.Split(doc, "\n") {
+		_, after, ok := strings.Cut(line, "{path: ")
+		if !ok {
+			continue
+		}
+		path, rest, _ := strings.Cut(after, ",")
+		_, rest, _ = strings.Cut(rest, "{name: ")
+		service, _, _ := strings.Cut(rest, ",")
+		rules = append(rules, rule{path, service})
+	}
+	out := map[string]string{}
+	for _, p := range asked {
+		out[p] = "default"
+		if i := slices.IndexFunc(rules, func(r rule) bool {
+			prefix, wild := strings.CutSuffix(r.path, "*")
+			return r.path == p || wild && strings.HasPrefix(p, prefix)
+		}); i >= 0 {
+			out[p] = rules[i].service
+		}
+	}
+	return out
+}

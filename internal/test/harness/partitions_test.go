@@ -1,0 +1,131 @@
+package harness
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/config/rights"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+// hostsShown are the host names that the Ingress, the Service and the Gateway show.
+func hostsShown(r *Harness) map[string]string {
+	out := map[string]string{}
+	for _, o := range r.Store.All(cluster.KindIngress) {
+		for _, i := range o.(*networkingv1.Ingress).Status.LoadBalancer.Ingress {
+			out["Ingress"] = i.Hostname
+		}
+	}
+	for _, o := range r.Store.All(cluster.KindService) {
+		for _, i := range o.(*corev1.Service).Status.LoadBalancer.Ingress {
+			out["Service"] = i.Hostname
+		}
+	}
+	for _, o := range r.Store.All(cluster.KindGateway) {
+		for _, a := range o.(*gatewayv1.Gateway).Status.Addresses {
+			out["Gateway"] = a.Value
+		}
+	}
+	return out
+}
+
+// In every partition an Ingress, a Service and a Gateway are served with the policy of the partition, found
+// again after a restart, and leave nothing.
+func TestEveryPartitionIsServed(t *testing.T) {
+	t.Parallel()
+	hosts := map[string]string{
+		"aws": ".us-west-2.elb.amazonaws.com", "aws-cn": ".cn-northwest-1.elb.amazonaws.com.cn", "aws-us-gov": ".us-gov-west-1.elb.amazonaws.com",
+		"aws-eusc": ".eusc-de-east-1.elb.amazonaws.eu", "aws-iso": ".us-iso-east-1.elb.c2s.ic.gov", "aws-iso-b": ".us-isob-east-1.elb.sc2s.sgov.gov",
+		"aws-iso-e": ".eu-isoe-west-1.elb.cloud.adc-e.uk", "aws-iso-f": ".us-isof-south-1.elb.csp.hci.ic.gov",
+	}
+	for _, partition := range rights.Partitions {
+		suffix, ok := hosts[partition]
+		if !ok {
+			t.Errorf("partition %s has no host names here", partition)
+		}
+		t.Run(partition, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				opt := Options{Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }}
+				opt.Emulator.Partition = partition
+				r := shopWith(t, opt)
+				before := r.State()
+				r.Apply(shop, pods("web", podAddresses[:3]...), pods("mail", podAddresses[3]), edgeGateway, routeOf("one", "one.example.com", "backendRefs: [{name: web, port: 80}]"),
+					ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "tags", "team=a"), "/=web"), exposedService("mail", withService(), onePort))
+				r.calm(time.Hour)
+				hosts := hostsShown(r)
+				if d := cmp.Diff([]string{"Gateway", "Ingress", "Service"}, slices.Sorted(maps.Keys(hosts))); d != "" {
+					t.Fatalf("%s; warnings: %v", d, warnings(r))
+				}
+				network := strings.Replace(suffix, strings.Split(suffix, ".elb.")[0]+".elb", ".elb"+strings.Split(suffix, ".elb.")[0], 1)
+				for of, host := range hosts {
+					if want := map[string]string{"Service": network}[of]; !strings.HasSuffix(host, suffix) && (want == "" || !strings.HasSuffix(host, want)) {
+						t.Errorf("the %s shows %s", of, host)
+					}
+				}
+				for _, line := range r.State() {
+					if strings.Contains(line, "arn:") && !strings.Contains(line, "arn:"+partition+":") {
+						t.Error(line)
+					}
+				}
+				if w := warnings(r); len(w) > 0 {
+					t.Error(w)
+				}
+				r.Emulator.Calls().Reset()
+				r.Start()
+				r.calm(time.Hour)
+				if n := r.Emulator.Calls().Mutating(); n > 0 {
+					t.Errorf("%d mutating calls after a restart: %v", n, r.Emulator.Calls().Counts())
+				}
+				r.drop(cluster.KindIngress, "shop", "web")
+				r.drop(cluster.KindService, "shop", "mail")
+				r.drop(cluster.KindGateway, "shop", "edge")
+				r.calm(2 * time.Hour)
+				if d := cmp.Diff(before, r.State()); d != "" {
+					t.Errorf("left behind (-before +after):\n%s", d)
+				}
+			})
+		})
+	}
+}
+
+// The scenarios of the table of permissions pass with the policy of every partition. Shield is in one alone; where
+// it is missing, the load balancer is served without it.
+func TestScenariosInEveryPartition(t *testing.T) {
+	t.Parallel()
+	tried := rights.Partitions[1:3] // the others differ from these by their names alone
+	if seeds.Long() {
+		tried = rights.Partitions[1:]
+	}
+	for _, partition := range tried {
+		for _, name := range slices.Sorted(maps.Keys(permittedScenarios)) {
+			t.Run(fmt.Sprintf("%s/%s", partition, name), func(t *testing.T) {
+				out := runPermitted(t, name, partition, "", "")
+				for denied := range out.denied {
+					t.Error(denied)
+				}
+				for _, w := range out.warnings {
+					if strings.Contains(w, "CallFailed") {
+						t.Error(w)
+					}
+				}
+				if len(out.state) < 3 {
+					t.Errorf("only %q is there; warnings: %q", out.state, out.warnings)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package harness
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+)
+
+// mostAnHour is how many calls of one kind that AWS refuses a load balancer may make in an hour,
+// however often it is looked at.
+const mostAnHour = 30
+
+// busy edits an object of the stack again and again, in a way that changes nothing in AWS, so that the
+// stack is looked at as often as one that waits for targets.
+func busy(r *Harness, name string, every, d time.Duration) {
+	for range int(d / every) {
+		annotate(r, name, prefix+"note", time.Now().String())
+		next := time.Now().Add(every)
+		r.Settle(every)
+		time.Sleep(time.Until(next))
+	}
+}
+
+// team are two members of one load balancer, each at a host of its own; the annotations are those of the
+// first.
+func team(pairs ...string) string {
+	return strings.Replace(ingressOf(annotated(append(pairs, "group.name", "team")...), "/=web", "/api=api"), "shop.example.com", "a.example.com", 1)
+}
+
+func teammate(paths ...string) string {
+	doc := strings.Replace(ingressOf(annotated("group.name", "team"), paths...), "shop.example.com", "b.example.com", 1)
+	return strings.Replace(doc, "name: web\n", "name: mate\n", 1)
+}
+
+func deny(r *Harness, operations ...string) {
+	for _, o := range operations {
+		r.Emulator.Faults().Add(fault.Rule{Operation: o, Action: fault.Action{Error: &store.Error{
+			Code: "AccessDenied", Message: "User: arn:aws:sts::123456789012:assumed-role/controller is not authorized to perform: " + o, Status: 403,
+		}}})
+	}
+}
+
+func quota(r *Harness, name string, n int) {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	w.Config.Quotas[name] = n
+}
+
+// countOf is how often an operation was called, by its name without the service.
+func countOf(r *Harness, operation string) (n int) {
+	for name, c := range r.Emulator.Calls().Counts() {
+		if strings.HasSuffix(name, ":"+operation) {
+			n += c
+		}
+	}
+	return n
+}
+
+// numbered are n paths of one Service.
+func numberedPaths(n int, service string) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprintf("/p%d=%s", i, service))
+	}
+	return out
+}
+
+func TestARefusedCallIsRepeatedAHandfulOfTimesAnHour(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		operation string
+		refuse    func(r *Harness) // once all is served; nil denies the operation
+		edit      func() string    // the change that AWS refuses
+	}{
+		"AddTags is denied": {"AddTags", nil, func() string { return team("tags", "Team=a") }},
+		"ModifyLoadBalancerAttributes is denied": {"ModifyLoadBalancerAttributes", nil, func() string {
+			return team("load-balancer-attributes", "idle_timeout.timeout_seconds=90")
+		}},
+		"CreateRule is denied": {"CreateRule", nil, func() string { return teammate(numberedPaths(40, "web")...) }},
+		"ModifyRule is denied": {"ModifyRule", nil, func() string {
+			return strings.ReplaceAll(team(), "service: {name: api", "service: {name: web")
+		}},
+		"SetRulePriorities is denied": {"SetRulePriorities", nil, func() string {
+			return strings.Replace(team(), "paths:", "paths:\n      - {path: /a/first, pathType: Exact, backend: {service: {name: web, port: {number: 80}}}}", 1)
+		}},
+		"SetSecurityGroups is denied": {"SetSecurityGroups", nil, func() string { return team("security-groups", "extra-sg") }},
+		"CreateTargetGroup is denied": {"CreateTargetGroup", nil, func() string { return teammate("/=web", "/api=api") }},
+		"CreateListener is denied":    {"CreateListener", nil, func() string { return team("listen-ports", `[{"HTTP":80},{"HTTP":81},{"HTTP":82}]`) }},
+		"ModifyTargetGroup is denied": {"ModifyTargetGroup", nil, func() string { return team("healthcheck-interval-seconds", "20") }},
+		"the quota of rules": {"CreateRule", func(r *Harness) { quota(r, "rules-per-application-load-balancer", 20) },
+			func() string { return teammate(numberedPaths(200, "web")...) }},
+		"the quota of target groups": {"CreateTargetGroup", func(r *Harness) { quota(r, "target-groups", 4) },
+			func() string { return teammate("/=web", "/api=api") }},
+	}
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		c := cases[name]
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), team(), teammate("/=web"))
+				if failed := r.Settle(10 * time.Minute); len(failed) > 0 {
+					t.Fatal(failed)
+				}
+				if c.refuse != nil {
+					c.refuse(r)
+				} else {
+					deny(r, c.operation)
+				}
+				r.Emulator.Calls().Reset()
+				r.Apply(c.edit())
+				every := 12 * time.Second
+				if seeds.Long() {
+					every = 3 * time.Second
+				}
+				if name == "the quota of rules" {
+					every = 30 * time.Second // each look is a lot of work
+				}
+				busy(r, "web", every, time.Hour)
+				n := countOf(r, c.operation)
+				served := 0 // by the quota of rules
+				if name == "the quota of rules" {
+					served = 20
+				}
+				t.Logf("BENCH %s: %d calls in an hour of looks every %s, goal %d", name, n, every, mostAnHour+served)
+				if n > mostAnHour+served {
+					t.Errorf("%d calls in an hour", n)
+				}
+				if n == 0 {
+					t.Error("it is not called at all")
+				}
+				reported := warnings(r)
+				for o, w := range reported {
+					t.Log(o, strings.Join(w, "\n  "))
+				}
+				if len(reported) == 0 {
+					t.Error("no object has a warning")
+				}
+				for o, w := range reported {
+					w = slices.DeleteFunc(w, func(m string) bool { return strings.Contains(m, prefix+"note") })
+					if len(w) > 3 {
+						t.Errorf("%d warnings on %s, such as %q", len(w), o, w[0])
+					}
+				}
+			})
+		})
+	}
+}
+
+// What AWS refuses of one member's settings keeps no new backend of another waiting.
+func TestARefusedSettingKeepsNoOtherMemberWaiting(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ operation, edit string }{
+		"tags of the security group":      {"CreateTags", team("tags", "Team=a")},
+		"tags":                            {"AddTags", team("tags", "Team=a")},
+		"attributes of the load balancer": {"ModifyLoadBalancerAttributes", team("load-balancer-attributes", "idle_timeout.timeout_seconds=90")},
+		"security groups":                 {"SetSecurityGroups", team("security-groups", "extra-sg")},
+		"a health check":                  {"ModifyTargetGroup", team("healthcheck-interval-seconds", "20")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), team(), teammate("/=web"))
+				settled(t, r)
+				deny(r, c.operation)
+				r.Apply(c.edit)
+				r.Settle(time.Minute)
+				r.Apply(teammate("/=web", "/new=api"))
+				r.Settle(time.Minute)
+				if got := answered(r, 80, "b.example.com", "/new"); !strings.HasPrefix(got, "k8s-shop-api") {
+					t.Errorf("answered by %s: %v", got, warnings(r))
+				}
+			})
+		})
+	}
+}

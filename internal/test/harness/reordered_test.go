@@ -1,0 +1,149 @@
+package harness
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+// reordering puts every list of every answer of AWS into a random order once it is on.
+type reordering struct {
+	next   http.RoundTripper
+	random *rand.Rand // nil: off
+}
+
+func (o *reordering) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := o.next.RoundTrip(r)
+	if err != nil || o.random == nil || resp.StatusCode != http.StatusOK {
+		return resp, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body.Close()
+	if body, err = o.reordered(body); err != nil {
+		return nil, err
+	}
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	resp.Header.Set("Content-Length", fmt.Sprint(len(body)))
+	resp.Header.Del("X-Amz-Crc32")
+	return resp, nil
+}
+
+// element is an element of XML with all that is in it.
+type element struct {
+	XMLName xml.Name
+	Attrs   []xml.Attr `xml:",any,attr"`
+	Text    string     `xml:",chardata"`
+	Nodes   []element  `xml:",any"`
+}
+
+func (o *reordering) reordered(body []byte) ([]byte, error) {
+	switch {
+	case len(body) == 0:
+		return body, nil
+	case body[0] == '{':
+		var v any
+		d := json.NewDecoder(bytes.NewReader(body))
+		d.UseNumber()
+		if err := d.Decode(&v); err != nil {
+			return nil, err
+		}
+		o.values(v)
+		return json.Marshal(v)
+	}
+	var e element
+	if err := xml.Unmarshal(body, &e); err != nil {
+		return nil, err
+	}
+	o.elements(&e)
+	return xml.Marshal(e)
+}
+
+func (o *reordering) values(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, x := range v {
+			o.values(x)
+		}
+	case []any:
+		for _, x := range v {
+			o.values(x)
+		}
+		o.random.Shuffle(len(v), func(i, j int) { v[i], v[j] = v[j], v[i] })
+	}
+}
+
+func (o *reordering) elements(e *element) {
+	e.XMLName.Space, e.Attrs = "", nil
+	if len(e.Nodes) > 0 {
+		e.Text = ""
+	}
+	list := true
+	for i := range e.Nodes {
+		o.elements(&e.Nodes[i])
+		list = list && e.Nodes[i].XMLName.Local == e.Nodes[0].XMLName.Local
+	}
+	if list {
+		o.random.Shuffle(len(e.Nodes), func(i, j int) { e.Nodes[i], e.Nodes[j] = e.Nodes[j], e.Nodes[i] })
+	}
+}
+
+// AWS promises no order of what it lists. In whatever order it answers, a comparison finds nothing to change, neither of
+// an Ingress with weighted actions, conditions of several values and claims, nor of a Service and a Gateway.
+func TestTheOrderOfAnswersMeansNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		order := &reordering{}
+		r := shopWith(t, Options{
+			Gateway:   func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },
+			Transport: func(next http.RoundTripper) http.RoundTripper { order.next = next; return order },
+		})
+		split := annotated("actions.split", `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":80,"weight":70},{"serviceName":"api","servicePort":80,"weight":20}]}}`,
+			"conditions.split", `[{"field":"http-header","httpHeaderConfig":{"httpHeaderName":"X-A","values":["one","two"]}}]`)
+		web := strings.Replace(ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"]+","+r.World.Certs["app.test"],
+			"tags", "team=shop,unit=web,stage=live", "load-balancer-attributes", "idle_timeout.timeout_seconds=77,routing.http2.enabled=false", "inbound-cidrs", "10.0.0.0/8,192.168.0.0/16,172.16.0.0/12",
+			"jwt-validation", `{"jwksEndpoint":"https://idp.example.com/jwks","issuer":"https://idp.example.com","additionalClaims":[{"format":"string-array","name":"scope","values":["read","write"]},{"format":"single-string","name":"kind","values":["user"]}]}`)+split,
+			"/=web", "/split=split"), "{name: split, port: {number: 80}}", "{name: split, port: {name: use-annotation}}", 1)
+		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), pods("mail", podAddresses[4]), web,
+			exposedService("mail", withService("aws-load-balancer-attributes", "load_balancing.cross_zone.enabled=true,deletion_protection.enabled=false", "load-balancer-source-ranges", "10.0.0.0/8,192.168.0.0/16"), onePort),
+			edgeGateway+routeOf("one", "one.example.com", "backendRefs: [{name: web, port: 80, weight: 3}, {name: api, port: 80, weight: 2}]"))
+		r.during(time.Hour)
+		if w := warnings(r); len(w) > 0 {
+			t.Fatal(w)
+		}
+		want := r.State()
+		for seed := range uint64(20) {
+			order.random = rand.New(rand.NewPCG(seed, 1))
+			r.Emulator.Calls().Reset()
+			r.Start()
+			r.during(time.Hour)
+			if n := r.Emulator.Calls().Mutating(); n > 0 {
+				t.Fatalf("seed %d: %d changes without an edit: %v\n%v", seed, n, r.Emulator.Calls().Counts(), r.Plan(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}))
+			}
+			r.during(11 * time.Hour)
+			if n := r.Emulator.Calls().Mutating(); n > 0 {
+				t.Fatalf("seed %d: %d changes without an edit: %v", seed, n, r.Emulator.Calls().Counts())
+			}
+		}
+		if !slices.Equal(want, r.State()) {
+			t.Error("AWS has something else than before")
+		}
+		if w := warnings(r); len(w) > 0 {
+			t.Error(w)
+		}
+	})
+}

@@ -1,0 +1,229 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+// Whatever call stops a load balancer, the Ingress says so, once, and with the reason of events that
+// alerts are built on.
+func TestWhatStopsALoadBalancerIsReportedOnItsIngress(t *testing.T) {
+	t.Parallel()
+	denied := fault.Action{Error: &store.Error{Code: "AccessDenied", Message: "no", Status: 403}}
+	broken := fault.Action{Error: &store.Error{Code: "InternalFailure", Message: "no", Status: 500}}
+	for name, c := range map[string]struct {
+		call            string
+		action          fault.Action
+		reason, message string
+		silent          bool // AWS fails for more than 10 s at first, which is reported meanwhile
+	}{
+		"reading is denied":      {"DescribeLoadBalancers", denied, "FailedDeployModel", "AccessDenied: ", false},
+		"reading fails":          {"DescribeLoadBalancers", broken, "FailedDeployModel", "CallFailed: ", false},
+		"making is denied":       {"CreateLoadBalancer", denied, "FailedDeployModel", "AccessDenied: load-balancer: ", false},
+		"making fails":           {"CreateTargetGroup", broken, "FailedDeployModel", "CallFailed: target-group: ", true},
+		"reading is throttled":   {"DescribeLoadBalancers", fault.Action{Throttle: true}, "", "", false},
+		"the connection is lost": {"CreateTargetGroup", fault.Action{Reset: true}, "FailedDeployModel", "CallFailed: target-group: ", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Emulator.Faults().Add(fault.Rule{Operation: c.call, Action: c.action})
+				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+				r.Settle(10 * time.Minute)
+				reported, silences := map[string]int{}, 0
+				for _, o := range r.Store.All("Event") {
+					if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning && e.InvolvedObject.Kind == "Ingress" {
+						if c.silent && strings.HasPrefix(e.Message, "CallFailed: AWS has not answered since ") {
+							silences++
+							continue
+						}
+						reported[e.Reason]++
+						if !strings.HasPrefix(e.Message, c.message) {
+							t.Errorf("got %s", e.Message)
+						}
+					}
+				}
+				if c.reason == "" && len(reported) > 0 || c.reason != "" && (len(reported) != 1 || reported[c.reason] != 1) {
+					t.Errorf("got %v", reported)
+				}
+				if silences > 1 || c.silent && silences == 0 {
+					t.Errorf("AWS is reported as silent %d times", silences)
+				}
+				r.Emulator.Faults().Reset()
+				settled(t, r)
+			})
+		})
+	}
+}
+
+// noFinalizers is an API server that takes no finalizers.
+type noFinalizers struct{ kube.API }
+
+func (n noFinalizers) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	if strings.Contains(string(data), `"finalizers"`) {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "ingresses"}, obj.GetName(), errors.New("a policy says no"))
+	}
+	return n.API.Patch(ctx, obj, part, kind, data)
+}
+
+func TestAFinalizerThatCannotBeWrittenIsReportedAndNothingIsMade(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := New(t, Options{API: func(api kube.API) kube.API { return noFinalizers{api} }})
+		r.Apply(shop, ingressOf("", "/=web"))
+		r.Settle(10 * time.Minute)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("%d mutating calls: %v", n, r.Emulator.Calls().Counts())
+		}
+		for _, o := range r.Store.All("Event") {
+			e := o.(*corev1.Event)
+			if e.Reason != "FailedAddFinalizer" || !strings.Contains(e.Message, "a policy says no") || strings.Contains(e.Message, "IAM") {
+				t.Errorf("%s: %s", e.Reason, e.Message)
+			}
+		}
+		if n := len(r.Store.All("Event")); n != 1 {
+			t.Errorf("%d events", n)
+		}
+	})
+}
+
+// noStatuses is an API server that takes no status of the object with a name.
+type noStatuses struct {
+	kube.API
+	name string
+}
+
+func (n *noStatuses) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	if part == cluster.Status && obj.GetName() == n.name {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, obj.GetName(), errors.New("a policy says no"))
+	}
+	return n.API.Patch(ctx, obj, part, kind, data)
+}
+
+// otherClasses are classes of another controller.
+const otherClasses = `
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: other}
+spec: {controller: example.com/other}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: other}
+spec: {controllerName: example.com/other}
+---
+`
+
+// Where the status of an object that gives its load balancer up cannot be emptied, its finalizer stays, and an event has
+// the reason that alerts know.
+func TestAStatusThatCannotBeEmptiedIsReported(t *testing.T) {
+	t.Parallel()
+	for kind, c := range map[cluster.Kind]struct {
+		name   string
+		docs   []string
+		leave  func(*Harness)
+		reason string
+	}{
+		cluster.KindIngress: {"web", []string{shop, ingressOf("", "/=web")}, func(r *Harness) {
+			r.edit("web", func(i *networkingv1.Ingress) { i.Spec.IngressClassName = aws.String("other") })
+		}, "FailedUpdateStatus"},
+		cluster.KindService: {"web", []string{exposedService("web", ipTargets, onePort)}, func(r *Harness) {
+			r.Apply(strings.Replace(exposedService("web", ipTargets, onePort), "type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb", "type: ClusterIP", 1))
+		}, "FailedCleanupStatus"},
+		cluster.KindGateway: {"edge", []string{edgeGateway, routeOf("web", "a.example.com", "backendRefs: [{name: web, port: 80}]")}, func(r *Harness) {
+			r.Apply(strings.Replace(edgeGateway, "gatewayClassName: alb", "gatewayClassName: other", 1))
+		}, "FailedUpdateStatus"},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := &noStatuses{}
+				r := shopWith(t, Options{
+					API:     func(api kube.API) kube.API { server.API = api; return server },
+					Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets },
+				})
+				finalizers := func() []string {
+					obj, err := r.Store.Get(cluster.Ref{Kind: kind, Namespace: "shop", Name: c.name})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return obj.GetFinalizers()
+				}
+				r.Apply(append(c.docs, otherClasses, pods("web", podAddresses[:2]...))...)
+				r.during(10 * time.Minute)
+				server.name = c.name
+				c.leave(r)
+				r.during(20 * time.Minute)
+				reasons := map[string]bool{}
+				for _, o := range r.Store.All("Event") {
+					if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning && e.InvolvedObject.Name == c.name && strings.Contains(e.Message, "a policy says no") {
+						reasons[e.Reason] = true
+					}
+				}
+				if d := cmp.Diff(map[string]bool{c.reason: true}, reasons); d != "" {
+					t.Errorf("reasons (-want +got):\n%s", d)
+				}
+				if len(finalizers()) == 0 {
+					t.Error("the finalizer is gone before the status")
+				}
+				server.name = ""
+				r.during(30 * time.Minute)
+				if left := finalizers(); len(left) > 0 {
+					t.Errorf("finalizers %v are still there", left)
+				}
+			})
+		})
+	}
+}
+
+// noFinalizerOn is an API server that takes no finalizer on one object.
+type noFinalizerOn struct {
+	kube.API
+	name string
+}
+
+func (n noFinalizerOn) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	if obj.GetName() == n.name {
+		return noFinalizers{n.API}.Patch(ctx, obj, part, kind, data)
+	}
+	return n.API.Patch(ctx, obj, part, kind, data)
+}
+
+// A member whose finalizer cannot be written keeps no other waiting, and nothing is made for it.
+func TestAFinalizerThatCannotBeWrittenKeepsNoOtherWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := New(t, Options{API: func(api kube.API) kube.API { return noFinalizerOn{api, "bad"} }})
+		r.Apply(shop, acting("good", "5", "200", "/good"), acting("bad", "-5", "201", "/bad"))
+		r.Settle(10 * time.Minute)
+		r.Apply(strings.Replace(ingressOf(annotated("group.name", "team"), "/new=web"), "name: web\n", "name: other\n", 1))
+		r.Settle(10 * time.Minute)
+		for at, want := range map[string]string{"/good": "200", "/bad": "default", "/new": "k8s-shop-web"} {
+			if got := answered(r, 80, "shop.example.com", at); !strings.HasPrefix(got, want) {
+				t.Errorf("%s is answered by %s, want %s", at, got, want)
+			}
+		}
+		if reported := warnings(r); len(reported["good"])+len(reported["other"]) > 0 || len(reported["bad"]) == 0 {
+			t.Errorf("warnings %v", reported)
+		}
+	})
+}

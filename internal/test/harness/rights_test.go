@@ -1,0 +1,297 @@
+package harness
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fulcrum-lb/fulcrum/config/rbac"
+	"github.com/fulcrum-lb/fulcrum/config/rights"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
+)
+
+// ledger notes the rights that an API server would ask for, as "resource verb". The first patch of a
+// pod meets the write of another client, and the first status of each kind of the Gateway API.
+type ledger struct {
+	api kube.API
+
+	mu   sync.Mutex
+	used map[string]bool
+	met  map[string]bool
+}
+
+func (l *ledger) note(obj cluster.Object, part cluster.Part, verb string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s, ok := obj.(*corev1.Secret); ok && (s.Name == kube.CheckpointsName || s.Name == kube.MembershipsName) {
+		return // granted by name, with the lease
+	}
+	resource := ResourceOf(KindOf(obj))
+	if part == cluster.Status {
+		resource += "/status"
+	}
+	l.used[resource+" "+verb] = true
+}
+
+func (l *ledger) Read(ctx context.Context, obj cluster.Object) error {
+	l.note(obj, cluster.Main, "get")
+	return l.api.Read(ctx, obj)
+}
+
+func (l *ledger) Create(ctx context.Context, obj cluster.Object) error {
+	l.note(obj, cluster.Main, "create")
+	return l.api.Create(ctx, obj)
+}
+
+func (l *ledger) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	l.note(obj, part, "patch")
+	_, pod := obj.(*corev1.Pod)
+	typ, _ := cluster.TypeOf(cluster.Kind(KindOf(obj)))
+	if kind := KindOf(obj); (pod || part == cluster.Status && typ.Optional()) && !l.met[kind] {
+		l.met[kind] = true
+		return apierrors.NewConflict(schema.GroupResource{Resource: ResourceOf(kind)}, obj.GetName(), nil)
+	}
+	return l.api.Patch(ctx, obj, part, kind, data)
+}
+
+func (l *ledger) Update(ctx context.Context, obj cluster.Object) error {
+	l.note(obj, cluster.Main, "update")
+	return l.api.Update(ctx, obj)
+}
+
+func (l *ledger) Delete(ctx context.Context, obj cluster.Object) error {
+	l.note(obj, cluster.Main, "delete")
+	return l.api.Delete(ctx, obj)
+}
+
+// granted are the rights of the named cluster roles in the same form.
+func granted(t *testing.T, names ...string) []string {
+	t.Helper()
+	documents, err := rbac.Documents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]bool{}
+	for _, d := range documents {
+		for one := range strings.SplitSeq(string(d), "\n---\n") {
+			var role rbacv1.ClusterRole
+			if err := yaml.Unmarshal([]byte(one), &role); err != nil {
+				t.Fatal(err)
+			}
+			if role.Kind != "ClusterRole" || !slices.Contains(names, role.Name) {
+				continue
+			}
+			for _, rule := range role.Rules {
+				for _, resource := range rule.Resources {
+					for _, verb := range rule.Verbs {
+						out[resource+" "+verb] = true
+					}
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(out))
+}
+
+// everyGatewayKind has an object of each kind of the Gateway API, in use.
+const everyGatewayKind = edgeGateway + `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: any}
+spec: {controllerName: gateway.fulcrum.dev/aws, parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, namespace: shop, name: any}}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: LoadBalancerConfiguration
+metadata: {namespace: shop, name: any}
+spec: {defaultTargetGroupConfiguration: {name: any}}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {namespace: shop, name: any}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: ListenerRuleConfiguration
+metadata: {namespace: shop, name: any}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: web, namespace: shop}
+spec:
+  gatewayClassName: alb
+  allowedListeners: {namespaces: {from: Same}}
+  listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {kinds: [{kind: HTTPRoute}, {kind: GRPCRoute}]}}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: net, namespace: shop}
+spec:
+  gatewayClassName: any
+  listeners: [{name: tcp, port: 1, protocol: TCP}, {name: udp, port: 2, protocol: UDP}, {name: tls, port: 3, protocol: TLS, tls: {mode: Passthrough}}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {namespace: shop, name: set}
+spec: {parentRef: {name: web}, listeners: [{name: more, port: 81, protocol: HTTP}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: shop, name: r}
+spec:
+  parentRefs: [{name: web}]
+  rules: [{filters: [{type: ExtensionRef, extensionRef: {group: gateway.k8s.aws, kind: ListenerRuleConfiguration, name: any}}], backendRefs: [{name: web, port: 80}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GRPCRoute
+metadata: {namespace: shop, name: r}
+spec: {parentRefs: [{name: web}], rules: [{backendRefs: [{name: web, port: 80}]}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {namespace: shop, name: r}
+spec: {parentRefs: [{name: net}], rules: [{backendRefs: [{name: web, port: 80}]}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: UDPRoute
+metadata: {namespace: shop, name: r}
+spec: {parentRefs: [{name: net}], rules: [{backendRefs: [{name: web, port: 80}]}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TLSRoute
+metadata: {namespace: shop, name: r}
+spec: {parentRefs: [{name: net}], hostnames: [a.example.com], rules: [{backendRefs: [{name: web, port: 80}]}]}
+---
+`
+
+// everyWrite has the controller read and write everything that it has rights for in the two roles. rest lets
+// it come to rest.
+func (r *Harness) everyWrite(t *testing.T, rest func(time.Duration)) {
+	t.Helper()
+	for i, a := range podAddresses {
+		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[i%3], a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shared := bindingTo(r.World.TargetGroups["external"], "multiClusterTargetGroup: true")
+	gated := strings.ReplaceAll(pods("web", podAddresses[:2]...), "spec: {nodeName",
+		"spec: {readinessGates: [{conditionType: "+targets.GatePrefix+"shared}], nodeName")
+	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf("", "/=web", "/api=api"))
+	rest(30 * time.Minute)
+	r.drop(cluster.KindIngress, "shop", "web")
+	rest(30 * time.Minute)
+	r.Apply(gated, shared)
+	rest(10 * time.Minute)
+	r.Apply(pods("web", podAddresses[0]))
+	rest(10 * time.Minute)
+	r.drop(cluster.KindBinding, "shop", "shared")
+	rest(10 * time.Minute)
+	r.Apply(everyGatewayKind)
+	rest(10 * time.Minute)
+	for _, kind := range []cluster.Kind{cluster.KindHTTPRoute, cluster.KindGateway, cluster.KindGatewayClass} {
+		for _, obj := range r.Store.All(kind) {
+			r.drop(kind, obj.GetNamespace(), obj.GetName())
+		}
+		rest(10 * time.Minute)
+	}
+	r.Apply(ingressOf(annotated("scheme", "nowhere"), "/=web"), strings.ReplaceAll(mail(""), ownClass, services.DefaultClass))
+	rest(10 * time.Minute)
+	r.drop(cluster.KindService, "shop", "mail")
+	rest(10 * time.Minute)
+	time.Sleep(time.Hour)
+	r.process.k8s.RepeatEvents(t.Context())
+}
+
+// The roles that are shipped hold what the controller does, and nothing else. Leases and the rights
+// of webhooks have roles of their own, which tests in a real cluster use.
+func TestRolesHoldWhatIsUsedAndNoMore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &ledger{used: map[string]bool{}, met: map[string]bool{}}
+		r := New(t, Options{Checkpoints: true, API: func(api kube.API) kube.API {
+			l.api = api
+			return l
+		}})
+		r.everyWrite(t, r.calm)
+
+		watched := append(controller.StackKinds(), cluster.KindEndpoints)
+		for _, k := range append(watched, controller.BindingKinds()...) {
+			if k == cluster.KindSecret {
+				continue // granted one by one, by those who have them
+			}
+			resource := ResourceOf(string(k))
+			l.used[resource+" list"], l.used[resource+" watch"] = true, true
+		}
+		if d := cmp.Diff(slices.Sorted(maps.Keys(l.used)), granted(t, "fulcrum", "fulcrum-shared-targets")); d != "" {
+			t.Errorf("(-used +granted):\n%s", d)
+		}
+	})
+}
+
+// Without any one verb the controller says what it lacks, in an event, as the error of a run, or in what it
+// leaves undone; see quiet.
+func TestWithoutVerb(t *testing.T) {
+	t.Parallel()
+	// quiet are the verbs whose lack shows in the log and in what is not there, not in an error.
+	quiet := map[string]string{
+		"events create": "no event can say it",
+		"events patch":  "no event can say it",
+	}
+	for _, role := range rights.Kubernetes {
+		if role.File == "webhook.yaml" || role.Name == "fulcrum-leader-election" || role.Name == "fulcrum-gateway-versions" {
+			continue // not what the engine does: see internal/kube and internal/webhook/serving
+		}
+		for _, rule := range role.Rules {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					if verb == "list" || verb == "watch" {
+						continue // informers: see internal/kube
+					}
+					t.Run(role.Name+"/"+resource+"/"+verb, func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) {
+							failures := map[string]bool{}
+							r := New(t, Options{Checkpoints: true, Roles: rights.WithoutVerb(role.Name, resource, verb),
+								Ran: func(_ string, err error) {
+									if err != nil {
+										failures[err.Error()] = true
+									}
+								},
+								API: func(api kube.API) kube.API {
+									return &ledger{api: api, used: map[string]bool{}, met: map[string]bool{}}
+								}})
+							r.everyWrite(t, func(d time.Duration) { r.Settle(d) })
+							if !slices.Contains(r.bound.lacking(), resource+" "+verb) {
+								t.Fatal("the verb is not used")
+							}
+							if quiet[resource+" "+verb] != "" {
+								return
+							}
+							reported := strings.Join(slices.Sorted(maps.Keys(failures)), "\n")
+							for _, w := range warnings(r) {
+								reported += strings.Join(w, "\n")
+							}
+							if want := "cannot " + verb + " resource"; !strings.Contains(reported, want) {
+								t.Errorf("nothing says %q: %s", want, reported)
+							}
+						})
+					})
+				}
+			}
+		}
+	}
+}

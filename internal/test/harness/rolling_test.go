@@ -1,0 +1,200 @@
+package harness
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+)
+
+// startFleet is an Ingress with three healthy targets.
+func startFleet(t *testing.T) (*Harness, *fleet) {
+	t.Helper()
+	r := New(t, Options{Emulator: slowChecks()})
+	f := newFleet(t, r, 3)
+	r.Apply(shop, ingressOf("", "/=web"))
+	healthy := func() bool {
+		n := 0
+		for _, state := range r.active() {
+			if state == "healthy" {
+				n++
+			}
+		}
+		return n == 3
+	}
+	if !f.live(10*time.Minute, func() {}, healthy) {
+		t.Fatalf("the targets do not become healthy: %v", r.active())
+	}
+	return r, f
+}
+
+// gateOfBinding is the readiness gate of the only binding.
+func gateOfBinding(t *testing.T, r *Harness) corev1.PodConditionType {
+	t.Helper()
+	all := r.Store.All(cluster.KindBinding)
+	if len(all) != 1 {
+		t.Fatalf("there are %d bindings", len(all))
+	}
+	return corev1.PodConditionType(targets.GatePrefix + all[0].GetName())
+}
+
+func TestARollingUpdateAlwaysHasATargetThatWasHealthy(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		gated    bool
+		minReady time.Duration
+		// judged: Kubernetes waits long enough for AWS to know the new pods.
+		compared bool
+	}{
+		"readiness gates":                        {gated: true, compared: true},
+		"pods that have to be ready for a while": {minReady: 20 * time.Second, compared: true},
+		"pods that are trusted at once":          {},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, f := startFleet(t)
+				if c.gated {
+					f.gate = gateOfBinding(t, r)
+				}
+				f.version, f.minReady = 2, c.minReady
+				w := r.watchTargets(3, c.compared)
+				w.look("start")
+				start := time.Now()
+				early := map[string]bool{}
+				each := func() {
+					w.look("time")
+					f.roll()
+					for _, m := range f.alive() {
+						if m.gate != "" && !m.readySince.IsZero() && !w.ever[m.ip] {
+							early[m.name] = true
+						}
+					}
+				}
+				if !f.live(20*time.Minute, each, f.rolled) {
+					t.Fatalf("the update does not end: %v", r.active())
+				}
+				t.Logf("rolled in %s", time.Since(start))
+				f.live(2*time.Minute, each, func() bool { return false })
+				for _, b := range w.bad {
+					t.Error(b)
+				}
+				if len(early) > 0 {
+					t.Errorf("pods that were ready before their targets were healthy: %v", early)
+				}
+				want := map[string]bool{}
+				for _, m := range f.alive() {
+					want[m.ip] = true
+				}
+				for ip, state := range r.active() {
+					if !want[ip] || state != "healthy" {
+						t.Errorf("at the end %s is %s", ip, state)
+					}
+				}
+				if len(r.active()) != 3 {
+					t.Errorf("at the end there are %d targets", len(r.active()))
+				}
+			})
+		})
+	}
+}
+
+// turn is a Service that is turned to another Deployment at once, as in a blue-green release.
+func TestAServiceTurnedToOtherPodsKeepsTheOldUntilTheNewAreHealthy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, f := startFleet(t)
+		w := r.watchTargets(3, true)
+		w.look("start")
+		old := f.pods
+		f.version, f.pods = 2, nil
+		for range f.size {
+			f.start()
+		}
+		// The new pods run before the Service is turned; the slice follows in one write.
+		for _, m := range f.pods {
+			m.born = time.Now().Add(-time.Minute)
+		}
+		each := func() { w.look("time") }
+		f.live(5*time.Minute, each, func() bool { return false })
+		for _, b := range w.bad {
+			t.Error(b)
+		}
+		for _, m := range old {
+			if _, ok := r.active()[m.ip]; ok {
+				t.Errorf("old target %s is still there", m.ip)
+			}
+		}
+	})
+}
+
+func TestGatedPodsAreLetGoWhenTheirIngressIsDeleted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, f := startFleet(t)
+		f.gate, f.version = gateOfBinding(t, r), 2
+		if !f.live(20*time.Minute, f.roll, f.rolled) {
+			t.Fatal("the update does not end")
+		}
+		// One more pod is on its way when the Ingress goes.
+		f.start()
+		f.live(5*time.Second, func() {}, func() bool { return false })
+		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
+			t.Fatal(err)
+		}
+		gone := func() bool {
+			return len(r.Store.All(cluster.KindBinding)) == 0 && len(r.Store.All(cluster.KindIngress)) == 0
+		}
+		if !f.live(10*time.Minute, func() {}, gone) {
+			t.Fatal("the Ingress does not go")
+		}
+		for _, m := range f.alive() {
+			c, _ := f.gateOf(m)
+			if got := fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message); got != "True  Target Group Binding is deleted" {
+				t.Errorf("gate of %s: %s", m.name, got)
+			}
+		}
+		if left := r.active(); len(left) > 0 {
+			t.Errorf("targets are left: %v", left)
+		}
+	})
+}
+
+// The target group is replaced while a rolling update goes on. The old one is not used by any rule
+// then, which says nothing about the pods.
+func TestPodsStayReadyWhileTheirTargetGroupIsReplaced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, f := startFleet(t)
+		f.gate, f.version = gateOfBinding(t, r), 2
+		if !f.live(20*time.Minute, f.roll, f.rolled) {
+			t.Fatal("the update does not end")
+		}
+		r.Apply(ingressOf(", alb.ingress.kubernetes.io/backend-protocol: HTTPS", "/=web"))
+		f.version = 3
+		ready := map[string]bool{}
+		bad := map[string]string{}
+		each := func() {
+			f.roll()
+			for _, m := range f.alive() {
+				c, _ := f.gateOf(m)
+				if m.readySince.IsZero() && ready[m.name] {
+					bad[m.name] = fmt.Sprintf("%s %s", c.Status, c.Reason)
+				}
+				ready[m.name] = ready[m.name] || !m.readySince.IsZero()
+			}
+		}
+		if !f.live(20*time.Minute, each, f.rolled) {
+			t.Fatal("the second update does not end")
+		}
+		f.live(5*time.Minute, each, func() bool { return false })
+		if len(bad) > 0 {
+			t.Errorf("pods that were ready are not any more: %v", bad)
+		}
+	})
+}

@@ -1,0 +1,266 @@
+package harness
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// ownClass is the class of the Services that exposed makes load balancers for.
+const ownClass = "test/alb"
+
+// exposed is a second frontend: an application load balancer for each Service of its class, which serves the
+// first port on port 80. It is translation and status, and nothing else.
+type exposed struct{}
+
+func asks(svc *corev1.Service) bool {
+	return svc.DeletionTimestamp == nil && svc.Spec.LoadBalancerClass != nil && *svc.Spec.LoadBalancerClass == ownClass
+}
+
+func (exposed) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
+	svc, ok := obj.(*corev1.Service)
+	if !ok {
+		return nil
+	}
+	out := ownership.Claims(v, svc)
+	if id := (model.StackID{Kind: model.Service, Namespace: svc.Namespace, Name: svc.Name}); asks(svc) && !slices.Contains(out, id) {
+		out = append(out, id)
+	}
+	return out
+}
+
+func (exposed) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
+	b := assemble.Builder{
+		Translation: members.Translation{ID: id, Live: live},
+		Options:     assemble.Options{Cluster: ClusterName, DefaultScheme: model.Internal},
+	}
+	b.Stack = model.Stack{ID: id, Leaving: ownership.Vanished(v, id), BackendGroup: model.BackendGroupUse{OthersLive: true}}
+	svc, there := cluster.Get[*corev1.Service](v, cluster.KindService, id.Namespace, id.Name)
+	if !there || !asks(svc) {
+		b.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id)
+		if there && ownership.ClaimOn(v, svc, id).Known {
+			b.Stack.Leaving = append(b.Stack.Leaving, ownership.Member(v, svc, id))
+		}
+		return b.Stack, b.Found
+	}
+	ref := ownership.RefOf(svc)
+	set := settings.ParseIngress(svc.Annotations, ref)
+	m := &members.Member{
+		Ref: ref, Set: set.Shared, OwnTags: set.Tags, Faults: set.MemberFaults(), Blocked: len(set.MemberFaults()) > 0,
+		Ports: []settings.ListenPort{{Port: 80}},
+	}
+	b.Members, b.OwnerUID = []*members.Member{m}, string(svc.UID)
+	b.MemberTags(m)
+	b.MergePorts()
+	lb := b.LoadBalancer()
+	b.MemberFaults()
+	b.Stack.LoadBalancer = lb
+	at := finding.Origin{Object: ref, Field: "spec.ports[0]"}
+	port := intstr.FromInt32(svc.Spec.Ports[0].Port)
+	g, found := assemble.TargetGroup(assemble.GroupRequest{
+		Kind: id.Kind, Service: svc, Port: port, DefaultType: model.IPTargets, LoadBalancer: lb.AddressType, Origin: at,
+	})
+	b.Found.Add(found...)
+	g.ID = naming.ServiceTargetGroupID(svc.Namespace, svc.Name, port.IntVal)
+	g.Name = naming.ServiceTargetGroup{
+		Cluster: ClusterName, BaseUID: string(svc.UID), Backend: ref, BackendUID: string(svc.UID), Port: g.Port,
+		ServicePort: port.IntVal, Type: g.Type, Protocol: g.Protocol,
+	}.Name()
+	g.Tags, g.Members = b.WithDefaults(m.Tags), []finding.Ref{ref}
+	g.Binding = assemble.Binding(assemble.BindingRequest{Group: g, Namespace: svc.Namespace, Service: svc.Name, Port: port, Peer: b.Peer})
+	b.Stack.TargetGroups = []model.TargetGroup{g.TargetGroup}
+	for _, p := range b.Ports {
+		l := model.Listener{Port: p.Number, Tags: b.ListenerTags(p), Members: []finding.Ref{ref}, DefaultOf: at}
+		l.Attributes, l.AttributesOf = b.ListenerAttributes(p)
+		l.Default = []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: g.ID}}}}}
+		lb.Listeners = append(lb.Listeners, l)
+	}
+	of := ownership.Member(v, svc, id)
+	of.Blocked = m.Blocked
+	b.Stack.Members = []model.Member{of}
+	b.Stack.Held.Everything = m.Blocked || b.Found.Reach() == finding.BlocksStack
+	return b.Stack, b.Found.Sorted()
+}
+
+func (exposed) Withdrawn(*cluster.View, model.StackID, observed.Stack) (model.Withdrawn, []model.Question) {
+	return model.Withdrawn{}, nil
+}
+
+func (exposed) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
+	return report.Patches(v, o, report.Kind{
+		Status: func(_ *cluster.View, _ model.Member, n report.Names) any {
+			return corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{Hostname: n.LoadBalancer}}}}
+		},
+		Shows: func(v *cluster.View, m model.Member) bool {
+			svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
+			return ok && len(svc.Status.LoadBalancer.Ingress) > 0
+		},
+	})
+}
+
+// mail is a Service that exposed serves.
+func mail(annotations string) string {
+	return `
+apiVersion: v1
+kind: Service
+metadata: {name: mail, namespace: shop, uid: 11111111-0000-4000-8000-000000000009, annotations: {` + annotations + `}}
+spec: {type: LoadBalancer, loadBalancerClass: ` + ownClass + `, selector: {app: mail}, ports: [{port: 80, targetPort: 8080, nodePort: 30089}]}
+`
+}
+
+// owned are the lines of the state that carry the tags of a kind.
+func owned(r *Harness, kind model.Kind) (out []string) {
+	for _, line := range r.State() {
+		if strings.Contains(line, kind.TagPrefix()+"/stack") {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+func backendGroups(r *Harness) (n int) {
+	for _, line := range r.State() {
+		if strings.HasPrefix(line, "security-group ") && strings.Contains(line, model.BackendGroupTag) {
+			n++
+		}
+	}
+	return n
+}
+
+// Two kinds run side by side in one process: each has stacks, triggers, finalizers, status and events of its own;
+// they share the backend security group until the last stack of either kind is gone.
+func TestTwoKindsShareOneLine(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lastGone cluster.Kind
+		opt      Options
+	}{
+		"the Service goes last":          {cluster.KindService, Options{}},
+		"the Ingress goes last":          {cluster.KindIngress, Options{}},
+		"in the controller's own queues": {cluster.KindService, Options{Workers: 3, Checkpoints: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ran := map[string]int{}
+				c.opt.Frontends = map[model.Kind]engine.Frontend{model.Service: exposed{}}
+				c.opt.Ran = func(what string, _ error) { ran[what]++ }
+				r := shopWith(t, c.opt)
+				before := r.State()
+				r.Apply(shop, pods("web", podAddresses[:3]...), pods("mail", podAddresses[3:]...), ingressOf("", "/=web"), mail(""))
+				r.during(8 * time.Minute)
+				for kind, wantFinalizer := range map[cluster.Kind]string{cluster.KindIngress: naming.ImplicitFinalizer, cluster.KindService: naming.ServiceFinalizer} {
+					name := map[cluster.Kind]string{cluster.KindIngress: "web", cluster.KindService: "mail"}[kind]
+					obj, err := r.Store.Get(cluster.Ref{Kind: kind, Namespace: "shop", Name: name})
+					if err != nil || obj == nil {
+						t.Fatal(name, err)
+					}
+					if d := cmp.Diff([]string{wantFinalizer}, obj.GetFinalizers()); d != "" {
+						t.Errorf("%s: %s", name, d)
+					}
+					if host := hostShown(obj); host == "" {
+						t.Errorf("%s shows no load balancer", name)
+					}
+				}
+				if n := backendGroups(r); n != 1 {
+					t.Errorf("there are %d backend security groups, want one:\n%s", n, strings.Join(r.State(), "\n"))
+				}
+
+				ingresses, services := owned(r, model.Ingress), owned(r, model.Service)
+				clear(ran)
+				r.Apply(mail(`alb.ingress.kubernetes.io/tags: "of=mail"`))
+				r.during(time.Minute)
+				if c.opt.Workers == 0 && ran["Service shop/mail"] == 0 || ran["Ingress shop/web"] > 0 {
+					t.Errorf("an edit of the Service runs %v", ran)
+				}
+				if d := cmp.Diff(ingresses, owned(r, model.Ingress)); d != "" {
+					t.Errorf("an edit of the Service changes what is the Ingress's: %s", d)
+				}
+				if slices.Equal(services, owned(r, model.Service)) {
+					t.Error("an edit of the Service changes nothing")
+				}
+				// A deleted binding whose targets are in use comes back, and the targets stay meanwhile.
+				for _, b := range r.Store.All(cluster.KindBinding) {
+					r.drop(cluster.KindBinding, b.GetNamespace(), b.GetName())
+				}
+				if c.opt.Workers == 0 {
+					r.Settle(0)
+				}
+				served := func(kind model.Kind, want int) {
+					t.Helper()
+					n := 0
+					for _, line := range owned(r, kind) {
+						if strings.HasPrefix(line, "target-group ") {
+							n += strings.Count(line, ":8080")
+						}
+					}
+					if n != want {
+						t.Errorf("%d targets of the %s are registered, want %d", n, kind, want)
+					}
+				}
+				served(model.Ingress, 3)
+				served(model.Service, 3)
+				r.during(8 * time.Minute)
+
+				first, rest := model.Ingress, model.Service
+				if c.lastGone == cluster.KindIngress {
+					first, rest = rest, first
+				}
+				remove := func(kind model.Kind) {
+					r.drop(ownership.Root(kind), "shop", map[model.Kind]string{model.Ingress: "web", model.Service: "mail"}[kind])
+					r.during(20 * time.Minute)
+				}
+				remains := owned(r, rest)
+				remove(first)
+				if d := cmp.Diff([]string(nil), owned(r, first)); d != "" {
+					t.Errorf("the %s leaves behind: %s", first, d)
+				}
+				if d := cmp.Diff(remains, owned(r, rest)); d != "" {
+					t.Errorf("the deletion of the %s changes what is the %s's: %s", first, rest, d)
+				}
+				if n := backendGroups(r); n != 1 {
+					t.Errorf("there are %d backend security groups beside the last stack, want one", n)
+				}
+				served(rest, 3)
+				remove(rest)
+				if d := cmp.Diff(before, r.State()); d != "" {
+					t.Errorf("left behind (-before +after):\n%s", d)
+				}
+			})
+		})
+	}
+}
+
+// hostShown is the host name in the status of an object.
+func hostShown(obj cluster.Object) string {
+	switch o := obj.(type) {
+	case *corev1.Service:
+		for _, lb := range o.Status.LoadBalancer.Ingress {
+			return lb.Hostname
+		}
+	case *networkingv1.Ingress:
+		for _, lb := range o.Status.LoadBalancer.Ingress {
+			return lb.Hostname
+		}
+	}
+	return ""
+}

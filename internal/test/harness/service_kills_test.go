@@ -1,0 +1,105 @@
+package harness
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+)
+
+// serviceEdits are forms of a Service, each of which replaces something of the one before.
+var serviceEdits = []string{
+	exposedService("mail", "", "{name: a, port: 80, targetPort: 8080, nodePort: 30080}, {name: b, port: 53, targetPort: 8080, nodePort: 30053, protocol: UDP}"),
+	exposedService("mail", ipTargets, "{name: a, port: 80, targetPort: 8080, nodePort: 30080}, {name: b, port: 53, targetPort: 8080, nodePort: 30053}"),
+	exposedService("mail", ipTargets+`, service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing`, "{name: a, port: 80, targetPort: 8080, nodePort: 30080}"),
+}
+
+// A process that dies at any call that changes something, or never hears the answer to it, leaves nothing that the next one does not
+// bring to its end.
+func TestServicesSurviveAnyCall(t *testing.T) {
+	t.Parallel()
+	var want []string
+	calls := 0
+	synctest.Test(t, func(t *testing.T) {
+		want = mailLifecycle(t, func(c fault.Call) fault.Action { count(c, &calls); return fault.Action{} }, nil)
+	})
+	if calls < 30 {
+		t.Fatalf("the lifecycle of the Service takes %d calls only", calls)
+	}
+	interruptEach(t, want, calls, seeds.Step(4), mailLifecycle)
+}
+
+// mailLifecycle is what is there after all edits, and after the deletion, of a Service whose calls a hook sees.
+func mailLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*Harness)) []string {
+	t.Helper()
+	r := shopWith(t, Options{Checkpoints: true})
+	if with != nil {
+		with(r)
+	}
+	r.Apply(pods("mail", podAddresses[:3]...))
+	before := r.State()
+	r.Emulator.Faults().SetHook(hook)
+	for _, doc := range serviceEdits {
+		r.Apply(doc)
+		r.alive(time.Hour)
+	}
+	out := r.State()
+	r.drop(cluster.KindService, "shop", "mail")
+	r.alive(time.Hour)
+	if d := cmp.Diff(before, r.State()); d != "" {
+		t.Fatalf("left behind (-before +after):\n%s", d)
+	}
+	return append(out, fmt.Sprint(len(r.Store.All(cluster.KindBinding)), " bindings"))
+}
+
+// interruptEach repeats a lifecycle for each call that changes something, or for one of so many: the process dies at it, or
+// never hears the answer. What there is at last is what there was without that.
+func interruptEach(t *testing.T, want []string, calls, step int, live func(*testing.T, func(fault.Call) fault.Action, func(*Harness)) []string) {
+	for name, does := range map[string]func(*Harness) fault.Action{
+		"killed":          func(r *Harness) fault.Action { r.Kill(); return fault.Action{} },
+		"the answer lost": func(*Harness) fault.Action { return fault.Action{Lose: true} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for at := 1; at <= calls; at += step {
+				synctest.Test(t, func(t *testing.T) {
+					n, reported := 0, ""
+					var r *Harness
+					got := live(t, func(c fault.Call) fault.Action {
+						if !count(c, &n) || n != at {
+							return fault.Action{}
+						}
+						reported = c.Operation
+						return does(r)
+					}, func(made *Harness) { r = made })
+					if d := cmp.Diff(want, got); d != "" {
+						t.Fatalf("%s at call %d, %s (-without +with):\n%s", name, at, reported, d)
+					}
+				})
+			}
+		})
+	}
+}
+
+// count counts calls that change something, and reports whether this is one.
+func count(c fault.Call, n *int) bool {
+	if c.Mutating {
+		*n++
+	}
+	return c.Mutating
+}
+
+// alive lets time pass, and starts another process if one dies.
+func (r *Harness) alive(d time.Duration) {
+	r.Settle(d)
+	if r.Dead() {
+		r.Start()
+		r.Settle(d)
+	}
+}

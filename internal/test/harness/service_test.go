@@ -1,0 +1,185 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
+)
+
+// exposedService is a Service of the class that the controller serves, with an annotation block and ports.
+func exposedService(name, annotations, ports string) string {
+	return `
+apiVersion: v1
+kind: Service
+metadata: {name: ` + name + `, namespace: shop, uid: 22222222-0000-4000-8000-000000000001, annotations: {` + annotations + `}}
+spec: {type: LoadBalancer, loadBalancerClass: ` + services.DefaultClass + `, selector: {app: ` + name + `}, ports: [` + ports + `]}
+`
+}
+
+const ipTargets = `service.beta.kubernetes.io/aws-load-balancer-nlb-target-type: ip`
+
+// A Service has a network load balancer for as long as it asks for one, and leaves nothing behind.
+func TestServiceLifecycle(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		annotations, ports string
+		status             string
+	}{
+		"instance targets": {"", "{port: 80, targetPort: 8080, nodePort: 30080}", "80/TCP"},
+		"ip targets":       {ipTargets, "{port: 80, targetPort: 8080}", "80/TCP"},
+		"without security groups": {ipTargets + `, service.beta.kubernetes.io/aws-load-balancer-disable-nlb-sg: "true"`,
+			"{port: 80, targetPort: 8080}", "80/TCP"},
+		"TCP and UDP on one port": {ipTargets + `, service.beta.kubernetes.io/aws-load-balancer-enable-tcp-udp-listener: "true"`,
+			"{name: a, port: 53, targetPort: 5353, protocol: TCP}, {name: b, port: 53, targetPort: 5353, protocol: UDP}", "53/TCP,53/UDP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWith(t, Options{})
+				before := r.State()
+				r.Apply(pods("mail", podAddresses[:3]...), exposedService("mail", c.annotations, c.ports))
+				r.during(8 * time.Minute)
+				obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := portsShown(obj); got != c.status {
+					t.Errorf("the status shows %q, want %q\n%s\n%v", got, c.status, strings.Join(r.State(), "\n"), r.Store.All("Event"))
+				}
+				r.Emulator.Calls().Reset()
+				r.during(11 * time.Hour)
+				if n := r.Emulator.Calls().Mutating(); n > 0 {
+					t.Errorf("a Service without edits causes %d changes: %v", n, r.Emulator.Calls().Counts())
+				}
+				r.drop(cluster.KindService, "shop", "mail")
+				r.during(20 * time.Minute)
+				if d := cmp.Diff(before, r.State()); d != "" {
+					t.Errorf("left behind (-before +after):\n%s", d)
+				}
+			})
+		})
+	}
+}
+
+// portsShown are the ports of the load balancer in the status of a Service.
+func portsShown(obj cluster.Object) string {
+	var out []string
+	for _, lb := range obj.(*corev1.Service).Status.LoadBalancer.Ingress {
+		for _, p := range lb.Ports {
+			out = append(out, fmt.Sprintf("%d/%s", p.Port, p.Protocol))
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// A port whose settings are not valid keeps its live listener with its targets, while the others follow edits.
+func TestHeldPortStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	const ports = "{name: a, port: 80, targetPort: 8080}, {name: b, port: 81, targetPort: 8080}"
+	of80 := func(r *Harness) (out []string) {
+		for _, line := range owned(r, model.Service) {
+			if strings.Contains(line, "shop/mail:80") || strings.Contains(line, `/resource":"80"`) {
+				out = append(out, line)
+			}
+		}
+		return out
+	}
+	for name, fault := range map[string]string{
+		"an action":                   `service.beta.kubernetes.io/actions.TCP-80: '{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[{"serviceName":"none","servicePort":80,"weight":1}]}}'`,
+		"QUIC":                        `service.beta.kubernetes.io/aws-load-balancer-quic-enabled-ports: a`,
+		"attributes of target groups": `service.beta.kubernetes.io/aws-load-balancer-target-group-attributes.80: junk`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWith(t, Options{})
+				r.Apply(pods("mail", podAddresses[:3]...), exposedService("mail", ipTargets, ports))
+				r.during(8 * time.Minute)
+				before := of80(r)
+				if len(before) < 2 {
+					t.Fatalf("%v\n%s", before, strings.Join(r.State(), "\n"))
+				}
+				r.Apply(exposedService("mail", ipTargets+`, service.beta.kubernetes.io/aws-load-balancer-target-group-attributes.81: "deregistration_delay.timeout_seconds=17", `+fault, ports))
+				r.during(20 * time.Minute)
+				if d := cmp.Diff(before, of80(r)); d != "" {
+					t.Errorf("the held port changes (-before +after):\n%s", d)
+				}
+				if !slices.ContainsFunc(owned(r, model.Service), func(line string) bool {
+					return strings.Contains(line, "shop/mail:81") && strings.Contains(line, `"deregistration_delay.timeout_seconds":"17"`)
+				}) {
+					t.Errorf("the other port does not follow its edit:\n%s", strings.Join(owned(r, model.Service), "\n"))
+				}
+				obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := portsShown(obj); got != "80/TCP,81/TCP" {
+					t.Errorf("the status shows %q", got)
+				}
+			})
+		})
+	}
+}
+
+// A load balancer goes when its Service asks for none any more, and not before that gives up deletion protection.
+func TestServiceLeaves(t *testing.T) {
+	t.Parallel()
+	const ports = "{port: 80, targetPort: 8080}"
+	protected := ipTargets + `, service.beta.kubernetes.io/aws-load-balancer-attributes: "deletion_protection.enabled=true"`
+	unprotected := strings.Replace(protected, "true\"", "false\"", 1)
+	otherType := strings.NewReplacer("type: LoadBalancer, loadBalancerClass: "+services.DefaultClass, "type: ClusterIP")
+	for name, c := range map[string]struct {
+		first       string
+		leave       func(r *Harness)
+		stays, then func(r *Harness)
+	}{
+		"another type": {exposedService("mail", ipTargets, ports), func(r *Harness) { r.Apply(otherType.Replace(exposedService("mail", ipTargets, ports))) }, nil, nil},
+		"deleted with protection": {exposedService("mail", protected, ports), func(r *Harness) { r.drop(cluster.KindService, "shop", "mail") }, func(*Harness) {},
+			func(r *Harness) { r.Apply(exposedService("mail", unprotected, ports)) }},
+		"another type with protection": {exposedService("mail", protected, ports), func(r *Harness) { r.Apply(otherType.Replace(exposedService("mail", protected, ports))) }, func(*Harness) {},
+			func(r *Harness) { r.Apply(otherType.Replace(exposedService("mail", unprotected, ports))) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWith(t, Options{})
+				before := r.State()
+				r.Apply(pods("mail", podAddresses[:3]...), c.first)
+				r.during(8 * time.Minute)
+				made := owned(r, model.Service)
+				if len(made) == 0 {
+					t.Fatal("nothing is made")
+				}
+				c.leave(r)
+				r.during(20 * time.Minute)
+				if c.stays != nil {
+					if d := cmp.Diff(made, owned(r, model.Service)); d != "" {
+						t.Errorf("what is protected changes: %s", d)
+					}
+					c.then(r)
+					r.during(20 * time.Minute)
+				}
+				if d := cmp.Diff(before, r.State()); d != "" {
+					t.Errorf("left behind (-before +after):\n%s", d)
+				}
+				obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if svc, ok := obj.(*corev1.Service); ok && (len(svc.Finalizers) > 0 || len(svc.Status.LoadBalancer.Ingress) > 0) {
+					t.Errorf("finalizers %v, status %v", svc.Finalizers, svc.Status)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,196 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
+)
+
+// walkExposed are the Services with a network load balancer that a walk changes.
+var walkExposed = []string{"edge", "dns"}
+
+// exposedDoc is a random Service with a network load balancer. What AWS keeps when it is not asked for any more is
+// always asked for, as the last objects alone would not show otherwise.
+func (w walker) exposedDoc(n int, sound bool) string {
+	notes := map[string]string{
+		"nlb-target-type": w.pick("ip", "instance"), "scheme": w.pick("internal", "internet-facing"),
+		"alpn-policy": w.pick("HTTP2Optional", "HTTP1Only"), "attributes": "load_balancing.cross_zone.enabled=" + w.pick("true", "false"),
+		"target-group-attributes": "deregistration_delay.timeout_seconds=" + w.pick("30", "60"), "inbound-sg-rules-on-private-link-traffic": w.pick("on", "off"),
+		"enable-prefix-for-ipv6-source-nat": "off",
+	}
+	set := func(percent int, key string, values ...string) {
+		if w.chance(percent) {
+			notes[key] = w.pick(values...)
+		}
+	}
+	set(40, "ssl-cert", w.w.Certs["example.com"], w.w.Certs["app.test"], w.w.Certs["example.com"]+","+w.w.Certs["app.test"])
+	set(30, "backend-protocol", "ssl")
+	set(50, "ssl-ports", "443")
+	set(40, "healthcheck-protocol", "http", "TCP")
+	set(30, "healthcheck-interval", "15", "30")
+	set(30, "additional-resource-tags", "team=a", "team=b,cost=1")
+	set(30, "proxy-protocol", "*")
+	set(20, "enable-icmp-for-path-mtu-discovery", "on")
+	if w.chance(25) {
+		notes["ip-address-type"], notes["enable-prefix-for-ipv6-source-nat"] = "dualstack", "on"
+	}
+	const head = "service.beta.kubernetes.io/aws-load-balancer-"
+	ports := []string{fmt.Sprintf("{name: http, port: 80, targetPort: 8080, nodePort: 3%d080}", n)}
+	if notes["ssl-ports"] != "" || w.chance(50) {
+		ports = append(ports, fmt.Sprintf("{name: tls, port: 443, targetPort: 8080, nodePort: 3%d443}", n))
+	}
+	switch w.IntN(4) {
+	case 0:
+		ports = append(ports, fmt.Sprintf("{name: u, port: 53, targetPort: 8080, protocol: UDP, nodePort: 3%d053}", n))
+	case 1:
+		ports = append(ports, fmt.Sprintf("{name: t, port: 53, targetPort: 8080, nodePort: 3%d053}", n))
+	case 2:
+		notes["enable-tcp-udp-listener"] = "true"
+		ports = append(ports, fmt.Sprintf("{name: t, port: 53, targetPort: 8080, nodePort: 3%d053}", n), fmt.Sprintf("{name: u, port: 53, targetPort: 8080, protocol: UDP, nodePort: 3%d053}", n))
+	}
+	if !sound {
+		key := w.pick("scheme", "ip-address-type", "healthcheck-interval", "alpn-policy", "attributes", "ssl-cert", "ssl-ports", "proxy-protocol")
+		notes[key] = w.pick("wrong", "arn:aws:acm:us-west-2:123456789012:certificate/none", "")
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\napiVersion: v1\nkind: Service\nmetadata:\n  name: %s\n  namespace: shop\n  uid: 22222222-0000-4000-8000-00000000000%d\n  annotations:", walkExposed[n], n)
+	for _, k := range sortedKeys(notes) {
+		fmt.Fprintf(&b, "\n    %s%s: %q", head, k, notes[k])
+	}
+	if w.chance(30) {
+		fmt.Fprintf(&b, "\n    service.beta.kubernetes.io/actions.TCP-80: '%s'", w.pick(
+			`{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[{"serviceName":"web","servicePort":80,"weight":9}]}}`,
+			`{"type":"forward","forwardConfig":{"baseServiceWeight":0,"targetGroups":[{"serviceName":"web","servicePort":80,"weight":1}]}}`))
+	}
+	ranges := w.pick("", ", loadBalancerSourceRanges: [10.0.0.0/8]")
+	fmt.Fprintf(&b, "\nspec: {type: LoadBalancer, loadBalancerClass: %s, selector: {app: %s}%s, ports: [%s]}\n", services.DefaultClass, walkExposed[n], ranges, strings.Join(ports, ", "))
+	return b.String()
+}
+
+// exposedEndpoints are one or two pods of such a Service, which serve all of its ports.
+func (w walker) exposedEndpoints(n int) string {
+	own := exposedAddresses(n)
+	doc := strings.NewReplacer(podAddresses[n]+"]", own[0]+"]", podAddresses[n+3]+"]", own[1]+"]", podAddresses[n]+",", own[0]+",", podAddresses[n+3]+",", own[1]+",").
+		Replace(w.endpoints("shop", walkExposed[n], n))
+	return strings.Replace(doc, `ports: [{name: "", port: 8080, protocol: TCP}]`,
+		"ports: [{name: http, port: 8080, protocol: TCP}, {name: tls, port: 8080, protocol: TCP}, {name: t, port: 8080, protocol: TCP}, {name: u, port: 8080, protocol: UDP}]", 1)
+}
+
+// exposedAddresses are those of the pods of such a Service, on the node of that number.
+func exposedAddresses(n int) []string {
+	return []string{fmt.Sprintf("10.0.%d.200", 132+16*n), fmt.Sprintf("10.0.%d.201", 132+16*n)}
+}
+
+func newServiceWalk(t *testing.T, seed uint64, o Options) (walker, *Harness) {
+	t.Helper()
+	w, r := newWalkWith(t, seed, o)
+	for n, s := range walkServices {
+		r.Apply(w.endpoints(s[0], s[1], n))
+	}
+	for n := range walkExposed {
+		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[n], exposedAddresses(n)...); err != nil {
+			t.Fatal(err)
+		}
+		r.Apply(w.exposedEndpoints(n))
+	}
+	return w, r
+}
+
+// serviceStep changes one thing in the world and in docs.
+func (w walker) serviceStep(r *Harness, docs walkDocs) string {
+	n := w.IntN(len(walkExposed))
+	name := walkExposed[n]
+	ref := cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: name}
+	obj, _ := r.Store.Get(ref)
+	switch {
+	case w.chance(25):
+		doc := w.exposedEndpoints(n)
+		r.Apply(doc)
+		docs["endpoints "+name] = doc
+		return "endpoints of " + name
+	case obj != nil && obj.GetDeletionTimestamp() != nil:
+		return name + " is still being deleted"
+	case obj != nil && w.chance(20):
+		if err := r.Store.Delete(ref); err != nil {
+			r.T.Fatal(err)
+		}
+		delete(docs, name)
+		return "delete " + name
+	}
+	doc := w.exposedDoc(n, w.chance(80))
+	r.Apply(doc)
+	docs[name] = doc
+	return "put " + name + doc
+}
+
+// Whatever Services went through, while calls fail, answers are lost and the controller dies, what is there at last is
+// what their last form asks for, a restart changes nothing, and deletion leaves nothing behind.
+func TestHistoryOfServicesDecidesNothing(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, 16, walkOfServices)
+}
+
+func walkOfServices(t *testing.T, seed uint64) {
+	t.Helper()
+	var log []string
+	docs := walkDocs{}
+	defer docs.logFailure(t, seed, &log)
+	options := Options{Checkpoints: seed%2 == 1}
+	var got, empty, before []string
+	synctest.Test(t, func(t *testing.T) {
+		w, r := newServiceWalk(t, seed, options)
+		before = r.State()
+		w.throughFaults(r, 6+w.IntN(8), &log, func() string { return w.serviceStep(r, docs) })
+		for n, name := range walkExposed {
+			docs["endpoints "+name] = w.exposedEndpoints(n)
+			r.Apply(docs["endpoints "+name])
+			if _, there := docs[name]; there {
+				docs[name] = w.exposedDoc(n, true)
+				r.Apply(docs[name])
+			}
+		}
+		if failed := r.Settle(3 * time.Hour); len(failed) > 0 {
+			t.Errorf("still failing: %v", failed)
+		}
+		got = r.State()
+		r.Emulator.Calls().Reset()
+		r.Start()
+		r.Settle(2 * time.Hour)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("a restart makes %d mutating calls: %v\n%s\n%v", n, r.Emulator.Calls().Counts(), cmp.Diff(got, r.State()), warnings(r))
+		}
+		for _, name := range walkExposed {
+			if _, there := docs[name]; there {
+				r.drop(cluster.KindService, "shop", name)
+			}
+		}
+		failed := r.Settle(3 * time.Hour)
+		empty = r.State()
+		for _, o := range r.Store.All(cluster.KindBinding) {
+			t.Errorf("binding %s/%s is left after deletion, failing: %v", o.GetNamespace(), o.GetName(), failed)
+		}
+	})
+	if diff := cmp.Diff(before, empty); diff != "" {
+		t.Errorf("deletion does not restore the world (-before +after):\n%s", diff)
+	}
+	var want []string
+	synctest.Test(t, func(t *testing.T) {
+		_, r := newServiceWalk(t, seed, options)
+		for _, k := range sortedKeys(docs) {
+			r.Apply(docs[k])
+		}
+		r.Settle(3 * time.Hour)
+		want = r.State()
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the end depends on the history (-without +with):\n%s", diff)
+	}
+}

@@ -1,0 +1,133 @@
+package harness
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
+)
+
+const lbAnnotation = ", service.beta.kubernetes.io/aws-load-balancer-"
+
+// invited is a Service of namespace bank on the shared load balancer of namespace shop, made on a day of January.
+func invited(name, day, annotations, port string) string {
+	return strings.NewReplacer("namespace: shop", "namespace: bank", "load-balancer-group: public", "load-balancer-group: shop/public", "uid: 33333333", "uid: 44444444").
+		Replace(sharing(name, day, sharesPublic+annotations, portOf(port)))
+}
+
+// crossing lets Services of other namespaces share a load balancer.
+func crossing(o *services.Options) { o.CrossNamespaceGroups = true }
+
+// sharedSettings are what the shared load balancer has once: its own line, without what is of one port.
+func sharedSettings(r *Harness) []string {
+	var out []string
+	for _, line := range r.State() {
+		if strings.HasPrefix(line, "load-balancer ") && strings.Contains(line, "shop/group.public") {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// guestSettings are what a Service that was invited may ask for, and what the owner has not named. SUBNET and GROUP stand
+// for ones of the VPC.
+var guestSettings = map[string]string{
+	"subnets":             lbAnnotation + "subnets: SUBNET",
+	"dual stack":          lbAnnotation + "ip-address-type: dualstack",
+	"deletion protection": lbAnnotation + `attributes: "deletion_protection.enabled=true"`,
+	"cross zone":          lbAnnotation + `attributes: "load_balancing.cross_zone.enabled=true"`,
+	"scheme":              lbAnnotation + "scheme: internet-facing",
+	"security groups":     lbAnnotation + "security-groups: GROUP",
+	"tags":                lbAnnotation + `additional-resource-tags: "Owner=bank"`,
+	"capacity":            lbAnnotation + `minimum-load-balancer-capacity: "CapacityUnits=3000"`,
+}
+
+// A Service of another namespace that is invited to a shared load balancer decides nothing that the load balancer has
+// once, whether it is younger or older than the owner's, and comes later or is there from the start. It is served on its
+// port, and an event says what has no effect.
+func TestAGuestDecidesNothingThatIsShared(t *testing.T) {
+	t.Parallel()
+	for name, annotation := range guestSettings {
+		for _, day := range []string{"01", "20"} {
+			t.Run(name+" "+day, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					shared := func(fromTheStart bool) *Harness {
+						r := shopWith(t, Options{Service: crossing})
+						owner := pods("web", podAddresses[0]) + "---\n" + sharing("web", "10", sharesPublic, portOf("80"))
+						guest := strings.ReplaceAll(pods("mail", podAddresses[1]), "namespace: shop", "namespace: bank") + "---\n" +
+							invited("mail", day, strings.NewReplacer("SUBNET", r.World.Private[0], "GROUP", r.World.ExtraSG).Replace(annotation), "25")
+						if fromTheStart {
+							r.Apply(owner, guest)
+							r.during(20 * time.Minute)
+							return r
+						}
+						r.Apply(owner)
+						r.during(8 * time.Minute)
+						before := sharedSettings(r)
+						r.Apply(guest)
+						r.during(20 * time.Minute)
+						if d := cmp.Diff(before, sharedSettings(r)); d != "" || len(before) != 1 {
+							t.Errorf("the guest changes what is shared (-before +after): %s", d)
+						}
+						return r
+					}
+					later, start := shared(false), shared(true)
+					if d := cmp.Diff(sharedSettings(later), sharedSettings(start)); d != "" {
+						t.Errorf("the guest decides about what is not made yet (-without +with): %s", d)
+					}
+					for _, r := range []*Harness{later, start} {
+						if !slices.ContainsFunc(r.State(), func(line string) bool { return strings.HasPrefix(line, "listener ") && strings.Contains(line, ",25,") }) {
+							t.Errorf("the guest is not served:\n%s", strings.Join(r.State(), "\n"))
+						}
+						if n := len(lastingEvents(r, "mail", " stays; ")); (n == 0) != (name == "tags") {
+							t.Errorf("the guest has %d events", n)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// The owner of a shared load balancer changes it while a guest is silent, also where the guest asks for something else.
+// When the owner leaves, what it has chosen stays for the guests, and none of them changes it for another by being older.
+func TestTheOwnerOfASharedLoadBalancerDecides(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{Service: crossing})
+		foreign := func(namespace, service, address string) string {
+			return strings.ReplaceAll(pods(service, address), "namespace: shop", "namespace: "+namespace) + "---\n"
+		}
+		owner := func(annotations string) string { return sharing("web", "10", sharesPublic+annotations, portOf("80")) }
+		r.Apply(pods("web", podAddresses[0])+"---\n"+owner(""), foreign("bank", "mail", podAddresses[1])+invited("mail", "12", lbAnnotation+`attributes: "load_balancing.cross_zone.enabled=false"`, "25"))
+		r.during(20 * time.Minute)
+		r.Apply(owner(lbAnnotation + "ip-address-type: dualstack" + lbAnnotation + `subnets: "` + strings.Join(r.World.Private[:2], ", ") + `"` +
+			lbAnnotation + `attributes: "load_balancing.cross_zone.enabled=true"`))
+		r.during(20 * time.Minute)
+		settings := strings.Join(sharedSettings(r), "\n")
+		for _, part := range []string{`"dualstack"`, r.World.Private[1], `"load_balancing.cross_zone.enabled":"true"`} {
+			if !strings.Contains(settings, part) {
+				t.Errorf("the owner's choice %s is not live: %s", part, settings)
+			}
+		}
+		if strings.Contains(settings, r.World.Private[2]) {
+			t.Errorf("a subnet that the owner has not named is live: %s", settings)
+		}
+		evil := strings.NewReplacer("namespace: bank", "namespace: evil", "uid: 44444444", "uid: 55555555").
+			Replace(invited("bulk", "01", lbAnnotation+"ip-address-type: ipv4"+lbAnnotation+"subnets: "+r.World.Private[0], "26"))
+		r.Apply(foreign("evil", "bulk", podAddresses[2]) + evil)
+		r.during(20 * time.Minute)
+		r.drop(cluster.KindService, "shop", "web")
+		r.during(40 * time.Minute)
+		if d := cmp.Diff(settings, strings.Join(sharedSettings(r), "\n")); d != "" {
+			t.Errorf("when the owner has left (-before +after): %s", d)
+		}
+	})
+}

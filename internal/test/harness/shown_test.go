@@ -1,0 +1,212 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// planWrites is an API server that counts the writes of plans by the name of the Ingress, and fails
+// them with err if that is not nil.
+type planWrites struct {
+	kube.API
+	count map[string]int
+	err   error
+}
+
+func (w planWrites) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	if strings.Contains(string(data), cluster.PlanAnnotation) {
+		w.count[obj.GetName()]++
+		if w.err != nil {
+			return w.err
+		}
+	}
+	return w.API.Patch(ctx, obj, part, kind, data)
+}
+
+// showing is a shop with a load balancer, whose controller shows plans while on is true.
+func showing(t *testing.T, on *bool, err error) (*Harness, map[string]int) {
+	t.Helper()
+	writes := planWrites{count: map[string]int{}, err: err}
+	r := New(t, Options{
+		Checkpoints: true,
+		Ingress:     func(o *ingress.Options) { o.DescribePlan = *on },
+		API: func(api kube.API) kube.API {
+			writes.API = api
+			return writes
+		},
+	})
+	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], podAddresses[0]); err != nil {
+		t.Fatal(err)
+	}
+	r.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
+	settled(t, r)
+	clear(writes.count)
+	return r, writes.count
+}
+
+func orderedMember(n int, order string) string {
+	return strings.Replace(memberOf(n, "arn", map[int]string{1: "/a", 2: "/b"}[n]), "certificate-arn: arn", "group.order: '"+order+"'", 1)
+}
+
+// annotate gives an Ingress an annotation, as a user does.
+func annotate(r *Harness, name, key, value string) {
+	r.T.Helper()
+	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: name})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	ing := obj.DeepCopyObject().(*networkingv1.Ingress)
+	ing.Annotations[key] = value
+	if _, err := r.Store.Update(ing, cluster.Main); err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+// shown are the plans that Ingresses show, by name, as far as they are plans of what they say.
+func shown(r *Harness) map[string]string {
+	out := map[string]string{}
+	for _, o := range r.Store.All(cluster.KindIngress) {
+		text, ok := o.GetAnnotations()[cluster.PlanAnnotation]
+		if !ok {
+			continue
+		}
+		out[o.GetName()] = text
+		for _, id := range r.Stacks(o) {
+			if text == r.Plan(id).JSON() {
+				out[o.GetName()] = "the plan of " + id.String()
+			}
+		}
+	}
+	return out
+}
+
+func TestAPlanIsShownOnTheFirstMemberAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		on := true
+		r, writes := showing(t, &on, nil)
+		expect := func(what string, want map[string]string, wantWrites map[string]int) {
+			t.Helper()
+			settled(t, r)
+			if diff := cmp.Diff(want, shown(r)); diff != "" {
+				t.Errorf("%s (-want +shown):\n%s", what, diff)
+			}
+			if diff := cmp.Diff(wantWrites, writes); diff != "" {
+				t.Errorf("%s: writes (-want +got):\n%s", what, diff)
+			}
+			clear(writes)
+		}
+		r.Apply(orderedMember(1, "1"), orderedMember(2, "2"))
+		expect("a group", map[string]string{"web": "the plan of shop/web", "m1": "the plan of team"}, map[string]int{"m1": 1})
+
+		r.Emulator.Calls().Reset()
+		r.process.listAll()
+		expect("another look", map[string]string{"web": "the plan of shop/web", "m1": "the plan of team"}, map[string]int{})
+		annotate(r, "m1", cluster.PlanAnnotation, "a user writes here")
+		expect("what others write there is not looked at", map[string]string{"web": "the plan of shop/web", "m1": "a user writes here"}, map[string]int{})
+		if n := r.Emulator.Calls().Total(); n > 0 {
+			t.Errorf("%d calls to AWS: %v", n, r.Emulator.Calls().Counts())
+		}
+
+		annotate(r, "m2", prefix+"group.order", "-1")
+		expect("another order", map[string]string{"web": "the plan of shop/web", "m2": "the plan of team"}, map[string]int{"m1": 1, "m2": 1})
+
+		annotate(r, "m2", prefix+"group.name", "other")
+		expect("another group", map[string]string{"web": "the plan of shop/web", "m1": "the plan of team", "m2": "the plan of other"}, map[string]int{"m1": 1, "m2": 2}) // taken away by the one, then written by the other
+
+		r.process.save()
+		on = false
+		r.Start()
+		if failed := r.Settle(50 * time.Second); len(failed) > 0 {
+			t.Fatal(failed)
+		}
+		expect("switched off", map[string]string{}, map[string]int{"m1": 1, "m2": 1, "web": 1})
+		r.process.save()
+		on = true
+		r.Start()
+		if failed := r.Settle(50 * time.Second); len(failed) > 0 {
+			t.Fatal(failed)
+		}
+		expect("switched on", map[string]string{"web": "the plan of shop/web", "m1": "the plan of team", "m2": "the plan of other"}, map[string]int{"m1": 1, "m2": 1, "web": 1})
+	})
+}
+
+// What goes wrong with the annotation stops nothing else, and is not tried again and again.
+func TestAPlanThatCannotBeShownStopsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		on := true
+		r, writes := showing(t, &on, errors.New("not today"))
+		r.Apply(orderedMember(1, "1"))
+		settled(t, r)
+		m1, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "m1"})
+		if err != nil || len(m1.(*networkingv1.Ingress).Status.LoadBalancer.Ingress) == 0 {
+			t.Errorf("m1 has no status: %v", err)
+		}
+		if n := writes["m1"]; n == 0 || n > 3 {
+			t.Errorf("it was tried %d times", n)
+		}
+		if got := shown(r); len(got) > 0 {
+			t.Errorf("shown all the same: %v", got)
+		}
+	})
+}
+
+func TestAPlanThatDoesNotFitIsReportedInstead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		on := true
+		r, writes := showing(t, &on, nil)
+		annotate(r, "web", "example.com/large", strings.Repeat("x", 230<<10))
+		settled(t, r)
+		if diff := cmp.Diff(map[string]int{}, writes); diff != "" {
+			t.Errorf("what stands there was touched without need: %s", diff)
+		}
+		annotate(r, "web", prefix+"healthcheck-path", "/up")
+		settled(t, r)
+		if got := shown(r); len(got) > 0 {
+			t.Errorf("an old plan is still shown: %v", got)
+		}
+		reported := len(warnings(r)["web"])
+		r.process.listAll()
+		settled(t, r)
+		if w := warnings(r)["web"]; len(w) == 0 || len(w) != reported || !strings.HasPrefix(w[0], "PlanTooLarge: "+cluster.PlanAnnotation+": the plan has ") {
+			t.Errorf("events: %q", w)
+		}
+		annotate(r, "web", "example.com/large", "")
+		settled(t, r)
+		if diff := cmp.Diff(map[string]string{"web": "the plan of shop/web"}, shown(r)); diff != "" {
+			t.Errorf("it fits again (-want +shown):\n%s", diff)
+		}
+	})
+}
+
+// Showing plans costs no call to AWS.
+func TestPlansCostNoCalls(t *testing.T) {
+	t.Parallel()
+	calls := func(on bool) (counts map[string]int) {
+		synctest.Test(t, func(t *testing.T) {
+			r, _ := showing(t, &on, nil)
+			r.Emulator.Calls().Reset()
+			r.Apply(orderedMember(1, "1"), orderedMember(2, "2"))
+			settled(t, r)
+			counts = r.Emulator.Calls().Counts()
+		})
+		return counts
+	}
+	if diff := cmp.Diff(calls(false), calls(true)); diff != "" {
+		t.Errorf("(-without +with):\n%s", diff)
+	}
+}

@@ -1,0 +1,130 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+)
+
+// described are the active targets of a group of our own account: id, zone and server id.
+func described(t *testing.T, r *Harness, arn string) string {
+	t.Helper()
+	out, err := elb.NewFromConfig(AWSConfig(r.Emulator)).DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &arn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, d := range out.TargetHealthDescriptions {
+		if d.TargetHealth.State != elbtypes.TargetHealthStateEnumDraining {
+			list = append(list, strings.TrimSpace(fmt.Sprintf("%s %s %s", aws.ToString(d.Target.Id), aws.ToString(d.Target.AvailabilityZone), aws.ToString(d.Target.QuicServerId))))
+		}
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}
+
+func TestTargetsOutsideOfTheVPCHaveZones(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ crossZone, want string }{
+		"all of them":                      {"true", "100.64.0.1 all, 100.64.0.2 all"},
+		"their own where AWS asks for one": {"false", "100.64.0.1 us-west-2a, 100.64.0.2 us-west-2b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				arn := r.World.TargetGroups["external"]
+				_, err := elb.NewFromConfig(AWSConfig(r.Emulator)).ModifyTargetGroupAttributes(t.Context(), &elb.ModifyTargetGroupAttributesInput{
+					TargetGroupArn: &arn, Attributes: []elbtypes.TargetGroupAttribute{{Key: aws.String("load_balancing.cross_zone.enabled"), Value: &c.crossZone}},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Apply(shop, pods("web", "100.64.0.1", "100.64.0.2"), bindingTo(arn))
+				r.calm(time.Minute)
+				expect(t, "targets", c.want, described(t, r, arn))
+				r.Apply(pods("web", "100.64.0.1"))
+				r.calm(time.Minute)
+				expect(t, "targets after one went", strings.Split(c.want, ",")[0], described(t, r, arn))
+				r.Start()
+				r.Emulator.Calls().Reset()
+				r.calm(24 * time.Hour)
+				if n := r.Emulator.Calls().Mutating(); n > 0 {
+					t.Errorf("%d mutating calls without change: %v", n, r.Emulator.Calls().Counts())
+				}
+			})
+		})
+	}
+}
+
+func TestQUICTargetsAreKnownByTheirServerIDs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		made, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
+			Name: aws.String("quic"), Protocol: elbtypes.ProtocolEnumQuic, Port: aws.Int32(443), TargetType: elbtypes.TargetTypeEnumIp, VpcId: &r.World.VPC,
+			HealthCheckProtocol: elbtypes.ProtocolEnumTcp,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		arn := aws.ToString(made.TargetGroups[0].TargetGroupArn)
+		withID := func(id string) string {
+			return strings.NewReplacer("labels: {app: web}", "labels: {app: web}, annotations: {"+targets.QUICAnnotation+": c}",
+				"containers: [{name: c,", "containers: [{name: c, env: [{name: AWS_LBC_QUIC_SERVER_ID, value: "+id+"}],").Replace(pods("web", podAddresses[0]))
+		}
+		binding := bindingTo(arn, "targetGroupProtocol: QUIC")
+		r.Apply(shop, pods("web", podAddresses[0]), binding)
+		r.calm(time.Minute)
+		expect(t, "without an id", "", described(t, r, arn))
+		r.Apply(withID("HHF+gAAAFQU="))
+		r.calm(time.Minute)
+		expect(t, "with an id", "10.0.132.10 us-west-2a 0x1c717e8000001505", described(t, r, arn))
+		r.Apply(withID("HHF+gAAAFQY="))
+		r.calm(10 * time.Minute)
+		expect(t, "with another id", "10.0.132.10 us-west-2a 0x1c717e8000001506", described(t, r, arn))
+		r.Emulator.Calls().Reset()
+		r.Start()
+		r.calm(24 * time.Hour)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("%d mutating calls without change: %v", n, r.Emulator.Calls().Counts())
+		}
+	})
+}
+
+// A pod may get its gate from a binding that is about to go, and come after the clean-up.
+func TestAGateOfABindingThatIsGoneOpens(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		gate := targets.GatePrefix + "shared"
+		late := strings.NewReplacer("spec: {nodeName", "spec: {readinessGates: [{conditionType: "+gate+"}], nodeName").Replace(pods("web", podAddresses[0]))
+		shown := func() string {
+			obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "shop", Name: "web-0"})
+			if err != nil || obj == nil {
+				t.Fatal(obj, err)
+			}
+			for _, c := range obj.(*corev1.Pod).Status.Conditions {
+				if string(c.Type) == gate {
+					return fmt.Sprintf("%s %s", c.Status, c.Message)
+				}
+			}
+			return ""
+		}
+		r.Apply(shop, late)
+		r.calm(2 * time.Second)
+		expect(t, "at once, as the binding may be on its way", "", shown())
+		r.calm(time.Minute)
+		expect(t, "later", "True Target Group Binding is deleted", shown())
+	})
+}

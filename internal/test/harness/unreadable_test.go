@@ -1,0 +1,361 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// unreadable is a read that a load balancer can do without.
+type unreadable struct {
+	service, operation string
+	// when limits it to some calls, where the same operation is essential too.
+	when func(input any) bool
+	// before and after are annotations of the member that needs the fact; "" takes one away.
+	before, after map[string]string
+	// moves are kinds of resources that do not depend on the fact.
+	moves []string
+	// host, if not empty, is one that the member adds.
+	host string
+	// certificates has the controller request certificates.
+	certificates bool
+}
+
+// hook lets the read go wrong.
+func (u unreadable) hook(action fault.Action) fault.Hook {
+	return func(c fault.Call) fault.Action {
+		if c.Service != u.service || c.Operation != u.operation || u.when != nil && !u.when(c.Input) {
+			return fault.Action{}
+		}
+		return action
+	}
+}
+
+// action is what the finding has to name.
+func (u unreadable) action() string {
+	service := u.service
+	if service == "tagging" {
+		service = "tag"
+	}
+	return service + ":" + u.operation
+}
+
+// unreadables are all optional reads, and what a member asks for that needs them. PUBLIC, EXTRA, ACL and
+// the like stand for what the world has.
+var unreadables = map[string]unreadable{
+	"attributes of the load balancer": {
+		service: "elasticloadbalancing", operation: "DescribeLoadBalancerAttributes",
+		before: map[string]string{"load-balancer-attributes": "idle_timeout.timeout_seconds=90"},
+		after:  map[string]string{"load-balancer-attributes": "idle_timeout.timeout_seconds=120"},
+	},
+	"attributes of a listener": {
+		service: "elasticloadbalancing", operation: "DescribeListenerAttributes",
+		before: map[string]string{"listener-attributes.HTTPS-443": "routing.http.response.server.enabled=false"},
+		after:  map[string]string{"listener-attributes.HTTPS-443": "routing.http.response.server.enabled=true"},
+	},
+	"attributes of a target group": {
+		service: "elasticloadbalancing", operation: "DescribeTargetGroupAttributes",
+		before: map[string]string{"target-group-attributes": "deregistration_delay.timeout_seconds=90"},
+		after:  map[string]string{"target-group-attributes": "deregistration_delay.timeout_seconds=120"},
+	},
+	"capacity": {
+		service: "elasticloadbalancing", operation: "DescribeCapacityReservation",
+		before: map[string]string{"minimum-load-balancer-capacity": "CapacityUnits=200"},
+		after:  map[string]string{"minimum-load-balancer-capacity": "CapacityUnits=300"},
+	},
+	"trust stores": {
+		service: "elasticloadbalancing", operation: "DescribeTrustStores",
+		before: map[string]string{"mutual-authentication": `[{"port":443,"mode":"verify","trustStore":"old"}]`},
+		after:  map[string]string{"mutual-authentication": `[{"port":443,"mode":"verify","trustStore":"new"}]`},
+	},
+	"trust stores where no client is checked yet": {
+		service: "elasticloadbalancing", operation: "DescribeTrustStores",
+		after: map[string]string{"mutual-authentication": `[{"port":443,"mode":"verify","trustStore":"new"}]`},
+	},
+	"certificates of a listener": {
+		service: "elasticloadbalancing", operation: "DescribeListenerCertificates",
+		after: map[string]string{"certificate-arn": "OTHERCERT"},
+	},
+	"tags of listeners and rules": {
+		service: "elasticloadbalancing", operation: "DescribeTags", when: tagsBelow, moves: []string{"load-balancer", "target-group", "security-group"},
+		before: map[string]string{"tags": "Team=blue"},
+		after:  map[string]string{"tags": "Team=red"},
+	},
+	"certificates": {
+		service: "acm", operation: "ListCertificates",
+		before: map[string]string{"certificate-arn": ""},
+		after:  map[string]string{"certificate-arn": ""},
+		host:   "first.app.test",
+	},
+	"own certificates": {
+		service: "acm", operation: "ListTagsForCertificate", certificates: true,
+		before: map[string]string{"certificate-arn": "", "create-acm-cert": "true"},
+		after:  map[string]string{"certificate-arn": "", "create-acm-cert": "true"},
+		host:   "first.app.test",
+	},
+	"subnets": {
+		service: "ec2", operation: "DescribeSubnets",
+		before: map[string]string{"subnets": "PUBLIC01"},
+		after:  map[string]string{"subnets": "PUBLIC12"},
+	},
+	"availability zones": {
+		service: "ec2", operation: "DescribeAvailabilityZones",
+		before: map[string]string{"subnets": "PUBLIC01"},
+		after:  map[string]string{"subnets": "PUBLIC12"},
+	},
+	"security groups by name": {
+		service: "ec2", operation: "DescribeSecurityGroups",
+		before: map[string]string{"security-groups": "NODES"},
+		after:  map[string]string{"security-groups": "EXTRA"},
+	},
+	"security groups of the controller": {
+		service: "ec2", operation: "DescribeSecurityGroups",
+		before: map[string]string{"inbound-cidrs": "10.0.0.0/8"},
+		after:  map[string]string{"inbound-cidrs": "11.0.0.0/8"},
+	},
+	"attributes of the frontend NLB": {
+		service: "elasticloadbalancing", operation: "DescribeLoadBalancerAttributes",
+		before: map[string]string{"enable-frontend-nlb": "true", "frontend-nlb-attributes": "load_balancing.cross_zone.enabled=false"},
+		after:  map[string]string{"enable-frontend-nlb": "true", "frontend-nlb-attributes": "load_balancing.cross_zone.enabled=true"},
+	},
+	"subnets of the frontend NLB": {
+		service: "ec2", operation: "DescribeSubnets",
+		before: map[string]string{"enable-frontend-nlb": "true", "frontend-nlb-subnets": "PUBLIC01"},
+		after:  map[string]string{"enable-frontend-nlb": "true", "frontend-nlb-subnets": "PUBLIC12"},
+	},
+	"web ACLs": {
+		service: "wafv2", operation: "ListWebACLs",
+		after: map[string]string{"wafv2-acl-name": "rig"},
+	},
+	"the web ACL of the load balancer": {
+		service: "wafv2", operation: "GetWebACLForResource",
+		before: map[string]string{"wafv2-acl-arn": "ACL"},
+		after:  map[string]string{"wafv2-acl-arn": "none"},
+	},
+	"the subscription to Shield": {
+		service: "shield", operation: "GetSubscriptionState",
+		after: map[string]string{"shield-advanced-protection": "true"},
+	},
+	"the protection by Shield": {
+		service: "shield", operation: "DescribeProtection",
+		after: map[string]string{"shield-advanced-protection": "true"},
+	},
+}
+
+// troubles are what may happen to a read, and how soon a change that does not need it is to be live.
+var troubles = map[string]struct {
+	action fault.Action
+	soon   time.Duration
+	calls  int // attempts an hour at most
+}{
+	"denied":  {fault.Action{Deny: true}, 15 * time.Second, 60},
+	"failing": {fault.Action{Error: &store.Error{Code: "InternalFailure", Message: "try again", Status: 500}}, 2 * time.Minute, 250},
+	"hanging": {fault.Action{Hang: true}, 2 * time.Minute, 100},
+}
+
+func (r *Harness) pairOf(name, path string, annotations map[string]string, hosts ...string) string {
+	all := map[string]string{"listen-ports": `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn": r.World.Certs["example.com"]}
+	maps.Copy(all, annotations)
+	words := strings.NewReplacer(
+		"PUBLIC01", r.World.Public[0]+","+r.World.Public[1], "PUBLIC12", r.World.Public[1]+","+r.World.Public[2],
+		"OTHERCERT", r.World.Certs["example.com"]+","+r.World.Certs["app.test"], "ACL", r.World.WebACL, "NODES", r.World.NodeSG, "EXTRA", r.World.ExtraSG,
+	)
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		if all[k] != "" {
+			fmt.Fprintf(&b, ", %s%s: '%s'", prefix, k, words.Replace(all[k]))
+		}
+	}
+	service := map[string]string{"first": "web", "second": "api"}[name]
+	doc := fmt.Sprintf(`
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: %s
+  namespace: shop
+  annotations: {%sgroup.name: team, %starget-type: ip%s}
+spec:
+  ingressClassName: alb
+  rules:`, name, prefix, prefix, b.String())
+	for _, h := range append([]string{name + ".example.com"}, hosts...) {
+		doc += fmt.Sprintf(`
+  - host: %s
+    http: {paths: [{path: %s, pathType: Prefix, backend: {service: {name: %s, port: {number: 80}}}}]}`, h, path, service)
+	}
+	return doc + "\n"
+}
+
+// tagsBelow are calls for the tags of listeners and rules.
+func tagsBelow(input any) bool {
+	in, ok := input.(*elb.DescribeTagsInput)
+	return ok && slices.ContainsFunc(in.ResourceArns, func(arn string) bool { return strings.Contains(arn, ":listener") })
+}
+
+// shown is the state with what load balancers are tied to, without the rules of the second member, what
+// moves, and the host that is new.
+func (r *Harness) shown(u unreadable) (out []string) {
+	for _, l := range r.State() {
+		kind, _, _ := strings.Cut(l, " ")
+		switch {
+		case kind == "rule" && strings.Contains(l, "second.example.com"), slices.Contains(u.moves, kind), u.host != "" && strings.Contains(l, u.host):
+		default:
+			out = append(out, l)
+		}
+	}
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	p := w.Partition(Account, Region)
+	for arn, lb := range p.ELB.LoadBalancers {
+		out = append(out, fmt.Sprint("capacity ", lb.Capacity.Units, " acl ", p.WAFv2.Associations[arn]))
+	}
+	for _, l := range p.ELB.Listeners {
+		mutual, err := json.Marshal(l.Mutual)
+		if err != nil {
+			r.T.Fatal(err)
+		}
+		out = append(out, fmt.Sprintf("mutual %d %s", l.Port, mutual))
+	}
+	for _, x := range w.Partition(Account, "us-east-1").Shield.Protections {
+		out = append(out, "protection "+x.Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func secondServes(r *Harness, path string) bool {
+	n := 0
+	for _, l := range r.State() {
+		if strings.HasPrefix(l, "rule ") && strings.Contains(l, "second.example.com") && strings.Contains(l, `"`+path+`"`) && strings.Contains(l, "tg:k8s-shop-api") {
+			n++
+		}
+	}
+	return n == 2 // on both ports
+}
+
+// A read that fails for what one member asks for holds just that: it stays as it is, its member gets a
+// finding that names the permission, and the change of another member is live at once. When the read
+// succeeds again the change is made up for.
+func TestAReadThatFailsHoldsWhatDependsOnIt(t *testing.T) {
+	t.Parallel()
+	for _, trouble := range slices.Sorted(maps.Keys(troubles)) {
+		for _, name := range slices.Sorted(maps.Keys(unreadables)) {
+			t.Run(trouble+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { holdsWhatDepends(t, unreadables[name], trouble) })
+			})
+		}
+	}
+}
+
+func holdsWhatDepends(t *testing.T, u unreadable, trouble string) {
+	r := shopWith(t, Options{
+		Ingress: func(o *ingress.Options) { o.ManageCertificates = u.certificates },
+		Plan: func(o *plan.Options) {
+			o.ManageCertificates, o.SkipManagedCertificates = u.certificates, u.certificates
+		},
+		Cloud: func(c *cloud.Config) { c.ManagedCertificates = u.certificates },
+	})
+	r.prepareFor(u)
+	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
+	r.Apply(r.pairOf("first", "/", u.before), r.pairOf("second", "/old", nil))
+	settled(t, r)
+	if w := warnings(r); len(w) > 0 {
+		t.Fatalf("warnings before anything is wrong: %v", w)
+	}
+	before := r.shown(u)
+
+	r.Start() // what was read before is gone
+	r.Emulator.Faults().SetHook(u.hook(troubles[trouble].action))
+	var hosts []string
+	if u.host != "" {
+		hosts = []string{u.host}
+	}
+	r.Apply(r.pairOf("first", "/", u.after, hosts...), r.pairOf("second", "/new", nil))
+	r.Emulator.Calls().Reset()
+	r.Settle(troubles[trouble].soon)
+	if !secondServes(r, "/new") {
+		t.Errorf("the second member is not served on its new path: %v", warnings(r))
+	}
+	r.Settle(time.Hour)
+	if after := r.shown(u); !slices.Equal(before, after) {
+		t.Errorf("what depends on the fact moved:\n%s", difference(before, after))
+	}
+	w := warnings(r)
+	if len(w["second"]) > 0 {
+		t.Errorf("the second member is warned: %q", w["second"])
+	}
+	if !slices.ContainsFunc(w["first"], func(m string) bool {
+		return strings.Contains(m, `"`+u.action()+`"`) && (trouble != "denied" || strings.Contains(m, "add "+u.action()+" to the controller's IAM policy"))
+	}) {
+		t.Errorf("the first member gets no event that names the permission that is missing: %q", w["first"])
+	}
+	if n := failedCalls(r, u.operation); n == 0 || n > troubles[trouble].calls {
+		t.Errorf("%d attempts that fail in an hour", n)
+	}
+
+	r.Emulator.Faults().SetHook(nil)
+	settled(t, r)
+	if after := r.shown(u); slices.Equal(before, after) {
+		t.Error("the change is not made up for")
+	}
+}
+
+// failedCalls are the attempts of an operation that failed.
+func failedCalls(r *Harness, operation string) (n int) {
+	for _, e := range r.Emulator.Calls().Entries() {
+		if e.Operation == operation && e.Fault != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func difference(before, after []string) string {
+	var out []string
+	for _, l := range before {
+		if !slices.Contains(after, l) {
+			out = append(out, "- "+l)
+		}
+	}
+	for _, l := range after {
+		if !slices.Contains(before, l) {
+			out = append(out, "+ "+l)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// prepareFor makes what the annotations of a case name.
+func (r *Harness) prepareFor(u unreadable) {
+	r.T.Helper()
+	client := elb.NewFromConfig(AWSConfig(r.Emulator))
+	for _, name := range []string{"old", "new"} {
+		if !strings.Contains(u.before["mutual-authentication"]+u.after["mutual-authentication"], `"`+name+`"`) {
+			continue
+		}
+		_, err := client.CreateTrustStore(r.T.Context(), &elb.CreateTrustStoreInput{
+			Name: aws.String(name), CaCertificatesBundleS3Bucket: aws.String("bucket"), CaCertificatesBundleS3Key: aws.String("ca.pem"),
+		})
+		if err != nil {
+			r.T.Fatal(err)
+		}
+	}
+	if u.certificates {
+		r.zone("example.com", "")
+		r.zone("app.test", "")
+	}
+}

@@ -1,0 +1,139 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/rogpeppe/go-internal/txtar"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/webhook"
+)
+
+// question is a request to a webhook as its golden tests write it.
+type question struct {
+	Path      string                `json:"path"`
+	Operation admissionv1.Operation `json:"operation"`
+	Namespace string                `json:"namespace"`
+	Object    map[string]any        `json:"object"`
+	Old       map[string]any        `json:"old"`
+}
+
+// webhooks are those of the harness's controller, with everything switched on.
+func (r *Harness) webhooks() webhook.Config {
+	return webhook.Config{
+		Source: r.Store, Ingress: r.process.frontend, IngressClass: "alb", ReadinessGates: true, LoadBalancerClass: "service.k8s.aws/nlb",
+		ServerIDs:        &webhook.Clock{Worker: func(context.Context) (uint32, error) { return 1, nil }, Now: time.Now, Random: func(int) int { return 0 }},
+		ServerIDVariable: "AWS_LBC_QUIC_SERVER_ID",
+		AgentConfig: func(context.Context, string) (*v1beta1.ALBTargetControlConfig, error) {
+			return &v1beta1.ALBTargetControlConfig{}, nil
+		},
+		Log: logr.Discard(), Metrics: webhook.NewMetrics(),
+	}
+}
+
+// ask sends a question to a handler and returns the status of the answer.
+func (q question) ask(t *testing.T, h http.Handler) int {
+	t.Helper()
+	review := admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{Operation: q.Operation, Namespace: q.Namespace}}
+	review.APIVersion, review.Kind = "admission.k8s.io/v1", "AdmissionReview"
+	for raw, object := range map[*runtime.RawExtension]map[string]any{&review.Request.Object: q.Object, &review.Request.OldObject: q.Old} {
+		var err error
+		if raw.Raw, err = json.Marshal(object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	body, err := json.Marshal(review)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, q.Path, bytes.NewReader(body))
+	req.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, req)
+	return w.Code
+}
+
+// Every question of the golden tests of admission is answered beside a controller, and AWS hears of none.
+func TestWebhooksMakeNoCallToAWS(t *testing.T) {
+	files, err := filepath.Glob("../../webhook/testdata/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(shop, bindingTo(r.World.TargetGroups["external"]))
+		r.Settle(time.Minute)
+		handlers := map[string]http.Handler{}
+		for _, e := range webhook.Endpoints(r.webhooks()) {
+			handlers[e.Path] = e.Handler
+		}
+		calls, asked := r.Emulator.Calls().Total(), map[string]int{}
+		for _, file := range files {
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range archive.Files {
+				if f.Name != "questions.yaml" {
+					continue
+				}
+				for doc := range strings.SplitSeq(string(f.Data), "\n---\n") {
+					var q question
+					if err := yaml.Unmarshal([]byte(doc), &q); err != nil {
+						t.Fatal(err)
+					}
+					asked[q.Path]++
+					if code := q.ask(t, handlers[q.Path]); code != http.StatusOK {
+						t.Errorf("%s: HTTP %d", q.Path, code)
+					}
+				}
+			}
+		}
+		for path := range handlers {
+			if asked[path] == 0 {
+				t.Errorf("%s was not asked", path)
+			}
+		}
+		if n := r.Emulator.Calls().Total() - calls; n != 0 {
+			t.Errorf("%d calls of AWS", n)
+		}
+	})
+}
+
+// Without admission a binding is completed by the controller, and one that contradicts AWS has a finding.
+func TestABindingIsJudgedWithoutAdmission(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		arn := r.World.TargetGroups["external"]
+		complete := bindingTo(arn)
+		r.Apply(shop, pods("web", podAddresses[0]), strings.NewReplacer("targetGroupARN: "+arn, "targetGroupName: external", "  targetType: ip\n", "").Replace(complete))
+		r.calm(time.Minute)
+		s := bindingsOf(r, "shop")[0].Spec
+		if s.TargetGroupARN != arn || s.TargetType == nil || *s.TargetType != "ip" || s.VpcID != r.World.VPC {
+			t.Errorf("spec %+v", s)
+		}
+		expect(t, "targets", podAddresses[0]+" us-west-2a", described(t, r, arn))
+		r.Apply(bindingTo(arn, "ipAddressType: ipv6"))
+		r.calm(time.Minute)
+		c := bindingsOf(r, "shop")[0].Status.Conditions
+		if len(c) != 1 || !strings.Contains(c[0].Message, string(finding.TargetGroupDiffers)) {
+			t.Errorf("conditions %+v", c)
+		}
+		expect(t, "targets of a wrong address type", podAddresses[0]+" us-west-2a", described(t, r, arn))
+	})
+}

@@ -1,0 +1,111 @@
+package harness
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// work starts the controller's own queues over the store. stop ends them and waits for the workers.
+func (p *process) work(workers int) (stop func()) {
+	metrics := cmp.Or(p.harness.opt.Metrics, controller.NewMetrics(time.Now))
+	src := stored{p.harness.Store}
+	stacks := controller.StackLine(p.line, p.k8s, metrics, p.harness.opt.Log)
+	stacks.Workers = workers
+	fill, reconciler := controller.BindingLine(p.fill, p.k8s, metrics, p.harness.opt.Log)
+	fill.Workers, fill.MaxDelay = workers, 1000*time.Second
+	var running sync.WaitGroup
+	if v, ok := p.line.Cloud.(controller.Verifier); ok && p.harness.opt.Drift {
+		running.Go(func() { controller.DriftWatch(v, reconciler, p.harness.opt.Log).Run(p.ctx) })
+	}
+	if p.checkpoints != nil {
+		var gone []cluster.Ref
+		stacks.Prepare = func(ctx context.Context) {
+			p.checkpoints.Load(ctx)
+			gone = p.memberships.Load(ctx, p.harness.owners(), func(cluster.Ref) bool { return true })
+		}
+		stacks.Also = func() []model.StackID { return ownership.Left(p.k8s.View(), gone) }
+		for _, start := range []func(context.Context) error{p.checkpoints.Start, p.memberships.Start} {
+			running.Go(func() {
+				if err := start(p.ctx); err != nil {
+					p.harness.T.Error(err)
+				}
+			})
+		}
+	}
+	running.Go(func() { _ = controller.RepeatEvents(p.ctx, p.k8s.RepeatEvents) }) // it ends without an error
+	running.Go(func() {                                                           // as the controller does after its start
+		timer := time.NewTimer(checkpoint.Quiet)
+		defer timer.Stop()
+		select {
+		case <-p.ctx.Done():
+		case <-timer.C:
+			_ = bindings.New(p.fill).SyncRules(p.ctx) // an error costs nothing here
+		}
+	})
+	running.Go(func() {
+		if err := stacks.Start(p.ctx, src, controller.StackKinds(), p.harness.opt.Log); err != nil {
+			p.harness.T.Error(err)
+		}
+	})
+	running.Go(func() {
+		if err := fill.Start(p.ctx, src, controller.BindingKinds(), p.harness.opt.Log); err != nil {
+			p.harness.T.Error(err)
+		}
+	})
+	p.classes.Workers = workers
+	running.Go(func() {
+		if err := p.classes.Start(p.ctx, src, controller.ClassKinds(), p.harness.opt.Log); err != nil {
+			p.harness.T.Error(err)
+		}
+	})
+	return func() {
+		p.kill()
+		running.Wait()
+	}
+}
+
+// stored is a store in memory seen as a source of events.
+type stored struct{ store *cluster.Memory }
+
+// WaitForSync returns at once: a store in memory is always complete.
+func (stored) WaitForSync(context.Context) error { return nil }
+
+// Watch reports everything that is there and every change of what is read, as informers do.
+func (s stored) Watch(ctx context.Context, kinds []cluster.Kind, notify func(kube.Event)) error {
+	read := map[cluster.Kind]bool{}
+	for _, k := range kinds {
+		read[k] = true
+	}
+	of := func(obj cluster.Object) bool {
+		k, ok := cluster.KindOf(obj)
+		return ok && read[k]
+	}
+	stop := s.store.Watch(func(old, new cluster.Object) {
+		old, new = kept(old), kept(new)
+		switch {
+		case old != nil && !of(old), new != nil && !of(new):
+		case cluster.Same(old, new):
+		default:
+			notify(kube.Event{Old: old, New: new})
+		}
+	})
+	context.AfterFunc(ctx, stop)
+	for _, k := range kinds {
+		for _, obj := range s.store.All(k) {
+			if obj := kept(obj); obj != nil {
+				notify(kube.Event{New: obj, Stale: true})
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+)
+
+// errDied is what a write returns when the process died at it. No process is left to read it.
+var errDied = errors.New("the process died")
+
+// writeFaults counts the writes to Kubernetes over all lives of the controller, and lets one of
+// them go wrong.
+type writeFaults struct {
+	harness *Harness
+	writes  int
+	names   []string
+	// at is the number of the write that goes wrong, from 1; 0 for none.
+	at    int
+	fault func(f *writeFaults, write func() error) error
+	fired bool
+}
+
+// newFaultyShop is newShop with an API server whose n-th write goes wrong.
+func newFaultyShop(t *testing.T, n int, fault func(*writeFaults, func() error) error) (*Harness, *writeFaults) {
+	t.Helper()
+	f := &writeFaults{at: n, fault: fault}
+	r := New(t, Options{API: func(api kube.API) kube.API { return faultyAPI{api, f} }})
+	f.harness = r
+	for i, a := range podAddresses {
+		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[i%3], a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Emulator.Calls().Reset()
+	return r, f
+}
+
+func (f *writeFaults) do(what string, obj cluster.Object, write func() error) error {
+	f.writes++
+	f.names = append(f.names, fmt.Sprintf("%s %T %s", what, obj, obj.GetName()))
+	if f.writes != f.at {
+		return write()
+	}
+	f.fired = true
+	return f.fault(f, write)
+}
+
+type faultyAPI struct {
+	kube.API
+	f *writeFaults
+}
+
+func (a faultyAPI) Create(ctx context.Context, obj cluster.Object) error {
+	return a.f.do("create", obj, func() error { return a.API.Create(ctx, obj) })
+}
+
+func (a faultyAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	return a.f.do("patch", obj, func() error { return a.API.Patch(ctx, obj, part, kind, data) })
+}
+
+func (a faultyAPI) Update(ctx context.Context, obj cluster.Object) error {
+	return a.f.do("update", obj, func() error { return a.API.Update(ctx, obj) })
+}
+
+func (a faultyAPI) Delete(ctx context.Context, obj cluster.Object) error {
+	return a.f.do("delete", obj, func() error { return a.API.Delete(ctx, obj) })
+}
+
+// The faults.
+func dieBefore(f *writeFaults, _ func() error) error { f.harness.Kill(); return errDied }
+
+func dieAfter(f *writeFaults, write func() error) error {
+	err := write()
+	f.harness.Kill()
+	return errors.Join(err, errDied)
+}
+
+func conflict(*writeFaults, func() error) error {
+	return apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, "it", errors.New("the object has been modified"))
+}
+
+// lost lets the write take effect, and its answer not arrive.
+func lost(_ *writeFaults, write func() error) error {
+	if err := write(); err != nil {
+		return err
+	}
+	return apierrors.NewServerTimeout(schema.GroupResource{Resource: "objects"}, "write", 1)
+}
+
+// clusterState is what the controller has written to Kubernetes, a line per object, for those
+// kinds whose objects it writes.
+func clusterState(r *Harness) []string {
+	var out []string
+	for _, o := range r.Store.All(cluster.KindBinding) {
+		b := o.(*elbv2.TargetGroupBinding)
+		line := fmt.Sprintf("binding %s/%s type %v service %v finalizers %v checkpoint %t", b.Namespace, b.Name,
+			*b.Spec.TargetType, b.Spec.ServiceRef, b.Finalizers, b.Annotations[targets.CheckpointAnnotation] != "")
+		for _, c := range b.Status.Conditions {
+			line += fmt.Sprintf(" %s=%s/%s", c.Type, c.Status, c.Reason)
+		}
+		out = append(out, line)
+	}
+	for _, o := range r.Store.All(cluster.KindIngress) {
+		in := o.(*networkingv1.Ingress)
+		out = append(out, fmt.Sprintf("ingress %s/%s finalizers %v with %d load balancers", in.Namespace, in.Name, in.Finalizers, len(in.Status.LoadBalancer.Ingress)))
+	}
+	for _, o := range r.Store.All(cluster.KindPod) {
+		p := o.(*corev1.Pod)
+		for _, g := range p.Spec.ReadinessGates {
+			for _, c := range p.Status.Conditions {
+				if c.Type == g.ConditionType {
+					out = append(out, fmt.Sprintf("pod %s/%s %s=%s %s %s", p.Namespace, p.Name, c.Type, c.Status, c.Reason, c.Message))
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// exploreWrites runs a lifecycle once for each write to Kubernetes, with the fault at that write.
+func exploreWrites(t *testing.T, live func(t *testing.T, r *Harness) [][]string, fault func(*writeFaults, func() error) error) (recovered []time.Duration) {
+	t.Helper()
+	var want [][]string
+	limit := 0
+	synctest.Test(t, func(t *testing.T) {
+		r, f := newFaultyShop(t, 0, nil)
+		want = live(t, r)
+		limit = f.writes
+	})
+	for n := 1; n <= limit; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			r, f := newFaultyShop(t, n, fault)
+			got := live(t, r)
+			if !f.fired {
+				t.Errorf("no fault happened at write %d", n)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("fault at write %d (%s) ends in another state (-clean +fault):\n%s", n, f.names[min(n, len(f.names))-1], diff)
+			}
+			recovered = append(recovered, r.recovered...)
+		})
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%d writes, a fault at each ends in the state of the clean run", limit)
+	return recovered
+}
+
+// wholeLifecycle is the lifecycle of an Ingress; after each act what is in AWS and in the cluster is written down.
+func wholeLifecycle(t *testing.T, r *Harness) [][]string {
+	t.Helper()
+	return lifecycleOf(t, r, func() []string { return append(r.State(), clusterState(r)...) })
+}
+
+// gatedLifecycle is that of pods that wait for their targets, until their Ingress goes.
+func gatedLifecycle(t *testing.T, r *Harness) (states [][]string) {
+	t.Helper()
+	act := func() {
+		t.Helper()
+		r.surviving(10 * time.Minute)
+		states = append(states, append(r.State(), clusterState(r)...))
+	}
+	r.Apply(shop, ingressOf("", "/=web"))
+	act()
+	all := r.Store.All(cluster.KindBinding)
+	if len(all) != 1 {
+		t.Fatalf("there are %d bindings", len(all))
+	}
+	gated := strings.NewReplacer(
+		"spec: {nodeName", "spec: {readinessGates: [{conditionType: "+targets.GatePrefix+all[0].GetName()+"}], nodeName",
+		`{type: Ready, status: "True"}`, `{type: Ready, status: "False"}`, "{ready: true}", "{ready: false}")
+	r.Apply(gated.Replace(pods("web", podAddresses[:2]...)))
+	act()
+	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
+		t.Fatal(err)
+	}
+	act()
+	return states
+}
+
+func TestReadinessGatesFollowTargets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := newFaultyShop(t, 0, nil)
+		states := gatedLifecycle(t, r)
+		for i, want := range []string{"", "=True  \n", "=True  Target Group Binding is deleted\n"} {
+			var got string
+			for _, l := range states[i] {
+				if strings.HasPrefix(l, "pod ") {
+					got += l + "\n"
+				}
+			}
+			if n := strings.Count(got, want); want != "" && n != 2 {
+				t.Errorf("act %d: %s", i, got)
+			}
+		}
+	})
+}
+
+func TestKilledBeforeEachWrite(t *testing.T) {
+	t.Parallel()
+	recovery(t, "before each write to Kubernetes", append(exploreWrites(t, wholeLifecycle, dieBefore), exploreWrites(t, gatedLifecycle, dieBefore)...))
+}
+
+func TestKilledAfterEachWrite(t *testing.T) {
+	t.Parallel()
+	recovery(t, "after each write to Kubernetes", append(exploreWrites(t, wholeLifecycle, dieAfter), exploreWrites(t, gatedLifecycle, dieAfter)...))
+}
+
+func TestEachWriteRefusedByAConflict(t *testing.T) {
+	t.Parallel()
+	exploreWrites(t, wholeLifecycle, conflict)
+	exploreWrites(t, gatedLifecycle, conflict)
+}
+
+func TestEachAnswerOfAWriteLost(t *testing.T) {
+	t.Parallel()
+	exploreWrites(t, wholeLifecycle, lost)
+	exploreWrites(t, gatedLifecycle, lost)
+}

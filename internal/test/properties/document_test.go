@@ -1,0 +1,98 @@
+package properties
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+)
+
+// What a stack is to be does not depend on how much of it there is, nor on the order of inputs.
+func TestADocumentStaysTheSameWhileItsPlanIsCarriedOut(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, groups/2, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		s := randomShape(r)
+		have := emptyWorld()
+		have.Facts.BackendGroup = &observed.SecurityGroup{ID: "sg-backend", Tags: naming.BackendGroupTags("rig", nil)}
+		for range 2 {
+			objs := s.objects(r)
+			want, _ := translate(t, store(t, objs), s.id())
+			settled(t, want, &have, healthy)
+			first := planner.Describe(want, have, options, plan.Memory{})
+			end, moments := converge(t, want, have, pick(r, []string{"", "/web", "api", "a-web"}))
+			if holdsOneOfSeveral(want, have) {
+				return
+			}
+			moves := len(want.Held.Members) > 0 && reorders(moments)
+			for range min(4, len(moments)) {
+				m := pick(r, moments)
+				if moves {
+					continue
+				}
+				if now := planner.Describe(want, m.have, options, plan.Memory{}); !reflect.DeepEqual(first, now) {
+					t.Errorf("seed %d: after %s:\n%s\n%s", seed, m.step, cmp.Diff(parts(first), parts(now)), describe(objs))
+					return
+				}
+			}
+			r.Shuffle(len(objs), func(i, j int) { objs[i], objs[j] = objs[j], objs[i] })
+			again, _ := translate(t, enginetest.Shuffled(store(t, objs), r.Uint64()), s.id())
+			if now := planner.Describe(again, end, options, plan.Memory{}); !moves && parts(first) != parts(now) {
+				t.Errorf("seed %d: at the end, and in another order:\n%s\n%s", seed, cmp.Diff(parts(first), parts(now)), describe(objs))
+				return
+			}
+			have = end
+		}
+	})
+}
+
+// holdsOneOfSeveral reports whether something is held while live rules have the same hosts and paths, of
+// which the later ones get no requests. Nothing live says which of these it is that has to be kept.
+func holdsOneOfSeveral(want model.Stack, have observed.Stack) bool {
+	held := len(want.Held.Members) > 0
+	if want.LoadBalancer != nil {
+		for _, l := range want.LoadBalancer.Listeners {
+			held = held || slices.ContainsFunc(l.Rules, func(r model.Rule) bool { return r.Held != 0 })
+		}
+	}
+	if lb := have.Live(model.LoadBalancerID); held && lb != nil {
+		for _, l := range lb.Listeners {
+			places := map[string]bool{}
+			for _, r := range l.Rules {
+				place := fmt.Sprint(r.Conditions)
+				if places[place] {
+					return true
+				}
+				places[place] = true
+			}
+		}
+	}
+	return false
+}
+
+// reorders reports whether rules of a listener change places. Held rules of a member that has no place in the
+// group stand where they are live, which is somewhere else among rules that have moved.
+func reorders(moments []moment) bool {
+	return slices.ContainsFunc(moments, func(m moment) bool { return strings.HasPrefix(string(m.step), "order ") })
+}
+
+// parts is a document with a line for each resource.
+func parts(d *document.Document) string {
+	if d == nil {
+		return ""
+	}
+	return strings.ReplaceAll(d.JSON(), "}},", "}},\n")
+}

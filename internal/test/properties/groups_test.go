@@ -1,0 +1,247 @@
+package properties
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// The choices are few, so that what is chosen often meets.
+var (
+	namespaces   = []string{"shop", "shop-b"}
+	ingressNames = []string{"web", "web-a", "a", "b"}
+	serviceNames = []string{"web", "a-web", "api"}
+	hosts        = []string{"", "", "a.example.com", "b.example.com", "*.example.com"}
+	paths        = []string{"", "/", "/a", "/a/", "/a/x", "/b", "/a*", "/?", "/a/[0-9]+"}
+	pathTypes    = []networkingv1.PathType{networkingv1.PathTypeExact, networkingv1.PathTypePrefix, networkingv1.PathTypeImplementationSpecific}
+)
+
+// annotations are values for Ingresses by key, readable and broken ones. A key stands as often as
+// it is to be chosen.
+var annotations = []struct {
+	key    string
+	values []string
+}{
+	{"listen-ports", []string{`[{"HTTP":80}]`, `[{"HTTP":80},{"HTTPS":443}]`, `[{"HTTP":80},{"HTTP":8080}]`, `[{"HTTPS":443}]`, `[{"HTTP":"x"}]`, `[`}},
+	{"listen-ports", []string{`[{"HTTP":80},{"HTTPS":443}]`, `[{"HTTP":80}]`}},
+	{"certificate-arn", []string{"arn:aws:acm:us-west-2:1:certificate/1", "arn:aws:acm:us-west-2:1:certificate/2,arn:aws:acm:us-west-2:1:certificate/1"}},
+	{"ssl-redirect", []string{"443", "8443", "x"}},
+	{"ssl-policy", []string{"ELBSecurityPolicy-TLS13-1-2-2021-06", "ELBSecurityPolicy-2016-08"}},
+	{"target-type", []string{"ip", "instance", "pod"}},
+	{"target-type", []string{"ip", "instance"}},
+	{"group.order", []string{"1", "-1", "7", "many"}},
+	{"backend-protocol", []string{"HTTP", "HTTPS", "TCP"}},
+	{"backend-protocol-version", []string{"GRPC", "HTTP2", "HTTP3"}},
+	{"healthcheck-path", []string{"/up", "/ready"}},
+	{"healthcheck-port", []string{"traffic-port", "9000", "http", "nowhere"}},
+	{"healthcheck-interval-seconds", []string{"10", "ten"}},
+	{"success-codes", []string{"200-299"}},
+	{"target-group-attributes", []string{"stickiness.enabled=true", "slow_start.duration_seconds=30", "=", "x"}},
+	{"tags", []string{"team=a", "team=b,env=prod", "aws:x=y", "elbv2.k8s.aws/cluster=mine", "ingress.k8s.aws/stack=mine", "k=" + long(300), "x"}},
+	{"load-balancer-attributes", []string{"idle_timeout.timeout_seconds=30", "idle_timeout.timeout_seconds=40", "x"}},
+	{"listener-attributes.HTTP-80", []string{"routing.http.response.server.enabled=false", "x"}},
+	{"inbound-cidrs", []string{"10.0.0.0/8", "10.1.0.0/8, ::/0", "ten"}},
+	{"security-group-prefix-lists", []string{"pl-1", "pl-1,pl-2"}},
+	{"security-groups", []string{"sg-1", "sg-1,extra", "gone"}},
+	{"manage-backend-security-group-rules", []string{"true", "yes please"}},
+	{"subnets", []string{"subnet-a,subnet-b", "net-a,net-b", "net-a,gone"}},
+	{"ip-address-type", []string{"dualstack", "ipv4", "ipv5"}},
+	{"use-regex-path-match", []string{"true", "false", "maybe"}},
+	{"actions.act", []string{
+		`{"type":"fixed-response","fixedResponseConfig":{"statusCode":"410"}}`,
+		`{"type":"redirect","redirectConfig":{"host":"new.example.com","statusCode":"HTTP_301"}}`,
+		`{"type":"redirect","redirectConfig":{"protocol":"HTTPS","port":"443","statusCode":"HTTP_302"}}`,
+		`{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":80,"weight":30},{"serviceName":"api","servicePort":"http","weight":70}]}}`,
+		`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":"arn:external"}]}}`,
+		`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupName":"external"}]}}`,
+		`{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"gone","servicePort":80}]}}`,
+		`{"type":"teleport"}`, `{`,
+	}},
+	{"actions.act", []string{`{"type":"fixed-response","fixedResponseConfig":{"statusCode":"418"}}`}},
+	{"conditions.web", []string{
+		`[{"field":"http-header","httpHeaderConfig":{"httpHeaderName":"X","values":["1"]}}]`,
+		`[{"field":"host-header","hostHeaderConfig":{"values":["c.example.com"]}}]`,
+		`[{"field":"source-ip","sourceIpConfig":{"values":["192.0.2.0/24"]}}]`,
+		`[{"field":"mood"}]`, `[`,
+	}},
+	{"transforms.web", []string{`[{"type":"url-rewrite","urlRewriteConfig":{"rewrites":[{"regex":"^/a","replace":"/"}]}}]`, `[{"type":"sing"}]`}},
+	{"auth-type", []string{"cognito", "oidc", "none", "magic"}},
+	{"auth-idp-cognito", []string{`{"userPoolARN":"arn:aws:cognito-idp:us-west-2:1:userpool/p","userPoolClientID":"c","userPoolDomain":"d"}`, `{`}},
+	{"jwt-validation", []string{`{"jwksEndpoint":"https://id.example.com/jwks","issuer":"https://id.example.com"}`, `{`}},
+	{"wafv2-acl-arn", []string{"arn:aws:wafv2:us-west-2:1:regional/webacl/x/1", "none"}},
+	{"wafv2-acl-name", []string{"acl", "gone"}},
+	{"shield-advanced-protection", []string{"true", "false", "perhaps"}},
+	{"mutual-authentication", []string{`[{"port":443,"mode":"passthrough"}]`, `[{"port":443,"mode":"verify","trustStore":"store"}]`, `[{"port":443,"mode":"verify","trustStore":"gone"}]`, `[`}},
+	{"minimum-load-balancer-capacity", []string{"CapacityUnits=100", "CapacityUnits=x"}},
+	{"load-balancer-name", []string{"mine", "yours", long(40)}},
+	{"enable-frontend-nlb", []string{"true", "false", "maybe"}},
+	{"frontend-nlb-listener-port-mapping", []string{"80=80", "9000=80", "x"}},
+}
+
+// long is a text of n characters.
+func long(n int) string { return strings.Repeat("abcdefghij", n/10+1)[:n] }
+
+func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
+
+// shape is what stays when a group is edited: its name, and what the objects are called.
+type shape struct {
+	group  string
+	scheme model.Scheme
+	// stretched makes names as long as they can be.
+	stretched bool
+}
+
+func randomShape(r *rand.Rand) shape {
+	s := shape{group: "g", scheme: pick(r, []model.Scheme{model.Internal, model.InternetFacing}), stretched: r.IntN(10) == 0}
+	if s.stretched {
+		s.group = "g." + long(61)
+	}
+	return s
+}
+
+func (s shape) id() model.StackID { return model.StackID{Kind: model.Ingress, Name: s.group} }
+
+func (s shape) name(short string, limit int) string {
+	if !s.stretched {
+		return short
+	}
+	return short + "-" + long(limit-1-len(short))
+}
+
+// objects makes the objects of a random group. The Ingresses are claimed already.
+func (s shape) objects(r *rand.Rand) []cluster.Object {
+	out := []cluster.Object{&networkingv1.IngressClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "alb"}, Spec: networkingv1.IngressClassSpec{Controller: "ingress.k8s.aws/alb"},
+	}}
+	for _, ns := range namespaces {
+		ns = s.name(ns, 63)
+		out = append(out, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
+		for _, name := range serviceNames {
+			out = append(out, s.service(r, ns, name))
+		}
+	}
+	taken := map[string]bool{}
+	for range 1 + r.IntN(4) {
+		ing := s.ingress(r)
+		if key := ing.Namespace + "/" + ing.Name; !taken[key] {
+			taken[key] = true
+			out = append(out, ing)
+		}
+	}
+	return out
+}
+
+func (s shape) service(r *rand.Rand, ns, name string) *corev1.Service {
+	svc := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: s.name(name, 63), UID: types.UID("uid-" + ns + "-" + name)},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, ClusterIP: "10.96.0.1", Ports: []corev1.ServicePort{
+			{Name: "http", Port: 80, NodePort: 30080, TargetPort: intstr.FromInt32(8080), Protocol: corev1.ProtocolTCP},
+			{Name: "admin", Port: 8081, NodePort: 30081, TargetPort: intstr.FromString("admin"), Protocol: corev1.ProtocolTCP},
+		}},
+	}
+	switch r.IntN(12) {
+	case 0:
+		svc.Spec.Type = corev1.ServiceTypeClusterIP
+		svc.Spec.Ports[0].NodePort, svc.Spec.Ports[1].NodePort = 0, 0
+	case 1:
+		svc.Annotations = map[string]string{settings.Prefix + "target-type": "ip"}
+	case 2:
+		svc.Annotations = map[string]string{settings.Prefix + "healthcheck-interval-seconds": "often"}
+	case 3:
+		svc.Annotations = map[string]string{settings.Prefix + "tags": "of=service"}
+	}
+	return svc
+}
+
+func (s shape) ingress(r *rand.Rand) *networkingv1.Ingress {
+	class := "alb"
+	ing := &networkingv1.Ingress{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.name(pick(r, namespaces), 63), Name: s.name(pick(r, ingressNames), 253),
+			Finalizers: []string{naming.Finalizer(s.id())},
+			Annotations: map[string]string{
+				settings.Prefix + "group.name": s.group, settings.Prefix + "scheme": string(s.scheme),
+				settings.Prefix + "certificate-arn": "arn:aws:acm:us-west-2:1:certificate/1",
+				settings.Prefix + "listen-ports":    `[{"HTTP":80}]`,
+			},
+		},
+		Spec: networkingv1.IngressSpec{IngressClassName: &class},
+	}
+	for range r.IntN(6) {
+		a := pick(r, annotations)
+		ing.Annotations[settings.Prefix+a.key] = pick(r, a.values)
+	}
+	if r.IntN(6) == 0 {
+		b := s.backend(r)
+		ing.Spec.DefaultBackend = &b
+	}
+	for range 1 + r.IntN(3) {
+		rule := networkingv1.IngressRule{Host: pick(r, hosts), IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{}}}
+		for range 1 + r.IntN(2) {
+			kind := pick(r, pathTypes)
+			rule.HTTP.Paths = append(rule.HTTP.Paths, networkingv1.HTTPIngressPath{Path: pick(r, paths), PathType: &kind, Backend: s.backend(r)})
+		}
+		ing.Spec.Rules = append(ing.Spec.Rules, rule)
+	}
+	return ing
+}
+
+func (s shape) backend(r *rand.Rand) networkingv1.IngressBackend {
+	to := &networkingv1.IngressServiceBackend{Name: s.name(pick(r, serviceNames), 63)}
+	switch r.IntN(10) {
+	case 0:
+		to.Name, to.Port.Name = "act", "use-annotation"
+	case 1:
+		to.Name, to.Port.Number = "gone", 80
+	case 2:
+		to.Port.Number = 81 // that it does not have
+	case 3:
+		to.Port.Name = "admin"
+	case 4, 5:
+		to.Port.Name = "http"
+	default:
+		to.Port.Number = 80
+	}
+	return networkingv1.IngressBackend{Service: to}
+}
+
+// store puts objects into a cluster, in the order given.
+func store(t *testing.T, objs []cluster.Object) *cluster.Memory {
+	t.Helper()
+	m, err := cluster.NewMemory(nil)
+	if err == nil {
+		err = m.Put(objs...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// describe is what a failing seed looked like.
+func describe(objs []cluster.Object) string {
+	var b strings.Builder
+	for _, o := range objs {
+		if ing, ok := o.(*networkingv1.Ingress); ok {
+			fmt.Fprintf(&b, "%s/%s %v\n", ing.Namespace, ing.Name, ing.Annotations)
+			for _, rule := range ing.Spec.Rules {
+				for _, p := range rule.HTTP.Paths {
+					fmt.Fprintf(&b, "  %q %q %s -> %s:%s%d\n", rule.Host, p.Path, *p.PathType, p.Backend.Service.Name, p.Backend.Service.Port.Name, p.Backend.Service.Port.Number)
+				}
+			}
+		}
+	}
+	return b.String()
+}

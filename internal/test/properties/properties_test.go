@@ -1,0 +1,276 @@
+package properties
+
+import (
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// groups is how many random groups are tried.
+const groups = 3000
+
+func frontend() *ingress.Frontend {
+	return ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
+}
+
+func translate(t *testing.T, src cluster.Source, id model.StackID) (model.Stack, finding.List) {
+	t.Helper()
+	v := cluster.NewView(&cluster.Reduced{Source: src})
+	s, found := frontend().Translate(v, id, nil)
+	if err := v.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return s, found
+}
+
+func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, groups, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		s := randomShape(r)
+		objs := s.objects(r)
+		want, wantFound := translate(t, store(t, objs), s.id())
+		r.Shuffle(len(objs), func(i, j int) { objs[i], objs[j] = objs[j], objs[i] })
+		got, gotFound := translate(t, enginetest.Shuffled(store(t, objs), r.Uint64()), s.id())
+		if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
+			t.Errorf("seed %d: the stack differs:\n%s\n%s", seed, diff, describe(objs))
+		}
+		if diff := cmp.Diff(wantFound, gotFound); diff != "" {
+			t.Errorf("seed %d: the findings differ:\n%s\n%s", seed, diff, describe(objs))
+		}
+	})
+}
+
+// One member's fault is its own: every finding names an object of the group, a field of it and a
+// way out.
+func TestFindingsNameWhatIsToBeChanged(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, groups, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		s := randomShape(r)
+		objs := s.objects(r)
+		src := store(t, objs)
+		_, found := translate(t, src, s.id())
+		for _, f := range found {
+			obj, err := src.Get(cluster.Ref{Kind: cluster.Kind(f.Object.Kind), Namespace: f.Object.Namespace, Name: f.Object.Name})
+			if err != nil || obj == nil || f.Field == "" || f.Reason == "" || f.Message == "" || f.Fix == "" {
+				t.Errorf("seed %d: %s\n%s", seed, f, describe(objs))
+			}
+		}
+	})
+}
+
+// From nothing to a first group and on to another: a plan after its own steps is empty, and at each
+// step in between every host and path of the first group gets its old or its new answer, or that of a
+// group in which some members are changed and others not: no member waits for another. What was not
+// there before may be an error.
+func TestEveryStepIsSafeAndTheLastOneIsTheLast(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, groups/2, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		s := randomShape(r)
+		first := s.objects(r)
+		want, _ := translate(t, store(t, first), s.id())
+		have, _ := converge(t, want, emptyWorld(), "")
+		valid(t, seed, want, have)
+		second := s.objects(r)
+		wanted := want
+		want, _ = translate(t, store(t, second), s.id())
+		sick := pick(r, []string{"", "/web", "api", "a-web"})
+		end, moments := converge(t, want, have, sick)
+		valid(t, seed, want, end)
+		if p := settled(t, want, &end, healthy); !atRest(p) {
+			t.Errorf("seed %d: there is more to do:\n%s", seed, p.Text())
+		}
+		targets := servedBy(have)
+		for _, m := range moments {
+			for arn, service := range servedBy(m.have) {
+				if before, known := targets[arn]; known && before != service {
+					t.Errorf("seed %d: the targets of %s are those of %s and become those of %s", seed, arn, before, service)
+				}
+				targets[arn] = service
+			}
+		}
+		was, will := outcomes(have), outcomes(end)
+		var last seeds.Last[[]observed.Listener, []string]
+		var between [][]string // of groups with some members changed, made when it is needed
+		for _, m := range moments {
+			now := last.Of(listenersOf(m.have), func() []string { return outcomes(m.have) })
+			for i, is := range now {
+				if is == was[i] || is == will[i] {
+					continue
+				}
+				// What is being made is not asked about.
+				if was[i] == nothing && (have.Live(model.LoadBalancerID) == nil || strings.Contains(is, "FixedResponse")) {
+					continue
+				}
+				// What goes to targets that are not healthy has nothing to lose.
+				if sick != "" && strings.Contains(was[i], sick) || answersOfOthers(want, end, i, is) || answersOfPrevious(wanted, want, have, i, is) {
+					continue
+				}
+				if between == nil {
+					for _, objs := range mixtures(first, second) {
+						want, _ := translate(t, store(t, objs), s.id())
+						mixed, _ := converge(t, want, have, "")
+						between = append(between, outcomes(mixed))
+					}
+				}
+				if slices.ContainsFunc(between, func(mixed []string) bool { return is == mixed[i] }) {
+					continue
+				}
+				t.Errorf("seed %d: %v is answered by\n  %q, before by\n  %q, at the end by\n  %q\nafter %s of\n%s\nfirst:\n%s\nsecond:\n%s",
+					seed, requests[i], is, was[i], will[i], m.step, m.p.Text(), describe(first), describe(second))
+				return
+			}
+		}
+	})
+}
+
+// answersOfOthers reports whether a request will be answered like this by a rule of another member
+// than the one whose rule it will meet: that one may come before the other is in force.
+func answersOfOthers(want model.Stack, end observed.Stack, request int, is string) bool {
+	q := requests[request]
+	for _, l := range end.Live(model.LoadBalancerID).Listeners {
+		i := slices.IndexFunc(want.LoadBalancer.Listeners, func(w model.Listener) bool { return w.Port == q.port })
+		if l.Port != q.port || i < 0 {
+			continue
+		}
+		var first finding.Ref
+		members := membersOf(want.LoadBalancer.Listeners[i], l.Rules)
+		for j, r := range l.Rules {
+			if _, meets := model.Evaluate([]model.Rule{{Conditions: r.Conditions}}, q.model()); !meets {
+				continue
+			}
+			if first.IsZero() {
+				first = members[j]
+			}
+			if members[j] != first && reported(r.Transforms, r.Actions) == is {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// answersOfFormer reports whether a request was answered like this by a rule behind the one that it met,
+// which belongs to another namespace or which a rule of another namespace grows out of: the one in front
+// may go before the other changes. Default actions are the last rules.
+func answersOfPrevious(first, second model.Stack, have observed.Stack, request int, is string) bool {
+	q := requests[request]
+	for _, l := range have.Live(model.LoadBalancerID).Listeners {
+		if l.Port != q.port {
+			continue
+		}
+		if reported(nil, l.Default) == is && defaultNamespace(first, l.Port) != defaultNamespace(second, l.Port) {
+			return true
+		}
+		var met []string
+		for _, r := range l.Rules {
+			if _, meets := model.Evaluate([]model.Rule{{Conditions: r.Conditions}}, q.model()); !meets {
+				continue
+			}
+			was, will := namespacesWith(first, l.Port, r.Conditions), namespacesWith(second, l.Port, r.Conditions)
+			other := func(n string) bool { return !slices.Contains(was, n) }
+			if met == nil {
+				met = was
+			}
+			if reported(r.Transforms, r.Actions) == is && len(was) > 0 && (slices.ContainsFunc(will, other) || slices.ContainsFunc(met, other)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// defaultNamespace is that of the member whose default backend a port has, empty if there is none.
+func defaultNamespace(s model.Stack, port int32) string {
+	for _, l := range s.LoadBalancer.Listeners {
+		if l.Port == port {
+			return l.DefaultOf.Object.Namespace
+		}
+	}
+	return ""
+}
+
+// namespacesWith are those of the members that have a rule with the conditions.
+func namespacesWith(s model.Stack, port int32, conditions []model.Condition) []string {
+	var out []string
+	for _, l := range s.LoadBalancer.Listeners {
+		for _, r := range l.Rules {
+			if l.Port == port && (reflect.DeepEqual(r.Conditions, conditions) || reflect.DeepEqual(r.Instead, conditions)) {
+				out = append(out, r.Member.Namespace)
+			}
+		}
+	}
+	return out
+}
+
+// membersOf are the members of live rules; those of the same conditions are in the desired order.
+func membersOf(l model.Listener, live []observed.Rule) []finding.Ref {
+	out := make([]finding.Ref, len(live))
+	taken := map[int]bool{}
+	for i, o := range live {
+		for j, r := range l.Rules {
+			if !taken[j] && (reflect.DeepEqual(r.Conditions, o.Conditions) || reflect.DeepEqual(r.Instead, o.Conditions)) {
+				out[i], taken[j] = r.Member, true
+				break
+			}
+		}
+	}
+	return out
+}
+
+// mixtures are the groups between two: each Ingress as it is in one or the other.
+func mixtures(first, second []cluster.Object) (out [][]cluster.Object) {
+	names := map[string][2]cluster.Object{}
+	var others []cluster.Object
+	for which, objs := range [][]cluster.Object{first, second} {
+		for _, o := range objs {
+			if _, ok := o.(*networkingv1.Ingress); ok {
+				pair := names[o.GetNamespace()+"/"+o.GetName()]
+				pair[which] = o
+				names[o.GetNamespace()+"/"+o.GetName()] = pair
+			} else if which == 1 {
+				others = append(others, o)
+			}
+		}
+	}
+	keys := slices.Sorted(maps.Keys(names))
+	for bits := range 1 << len(keys) {
+		mixed := slices.Clone(others)
+		for i, k := range keys {
+			if o := names[k][bits>>i&1]; o != nil {
+				mixed = append(mixed, o)
+			}
+		}
+		if len(mixed) > len(others) {
+			out = append(out, mixed)
+		}
+	}
+	return out
+}
+
+// servedBy returns whose targets are in each target group.
+func servedBy(have observed.Stack) map[string]string {
+	out := map[string]string{}
+	for _, b := range have.Bindings {
+		out[b.ARN] = b.Namespace + "/" + b.Service.Service
+	}
+	return out
+}

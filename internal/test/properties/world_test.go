@@ -1,0 +1,166 @@
+package properties
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
+)
+
+var options = plan.Options{Cluster: "rig", VPC: "vpc-1", RuleTags: true, SubnetClusterCheck: true}
+
+// emptyWorld has what load balancers need, and none of them.
+func emptyWorld() observed.Stack {
+	return observed.Stack{Facts: observed.Facts{
+		Region: "us-west-2", Account: "1", VPC: "vpc-1", CertificatesAsked: true,
+		Certificates: []observed.Certificate{
+			{ARN: "arn:aws:acm:us-west-2:1:certificate/1", Status: "ISSUED", Domains: []string{"a.example.com", "*.example.com"}},
+			{ARN: "arn:aws:acm:us-west-2:1:certificate/2", Status: "ISSUED", Domains: []string{"b.example.com"}},
+		},
+		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{}, TargetGroups: map[string]string{"external": "arn:external"},
+		AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{"acl": {ARN: "arn:aws:wafv2:us-west-2:1:regional/webacl/acl/2"}, "gone": {}},
+		Subscription: &observed.Subscription{Active: true}, TrustStores: map[string]string{"store": "arn:store", "gone": ""},
+		ALBTargets: map[string][]observed.Target{}, Health: map[string]observed.Health{},
+	}}
+}
+
+var subnets = []observed.Subnet{
+	{ID: "subnet-a", Name: "net-a", Zone: "a", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1", CIDR: "10.0.1.0/24"},
+	{ID: "subnet-b", Name: "net-b", Zone: "b", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1", CIDR: "10.0.2.0/24"},
+}
+
+// answer gives the facts that are asked for; state is the health of each target group's target.
+func answer(have *observed.Stack, asks []model.Question, state func(arn string) string) {
+	f := &have.Facts
+	for _, q := range asks {
+		switch q := q.(type) {
+		case model.AskSubnets:
+			f.Subnets[q.Key()] = subnetsFor(q)
+		case model.AskVPC:
+			f.VPCRanges = []string{"10.0.0.0/16", "2001:db8::/56"}
+		case model.AskGroups:
+			a := observed.GroupAnswer{ByName: map[string][]string{}}
+			for _, ref := range q.List {
+				switch {
+				case strings.HasPrefix(ref, "sg-"):
+					a.ByID = append(a.ByID, ref)
+				case ref == "extra":
+					a.ByName[ref] = []string{"sg-extra"}
+				default:
+					a.Missing = append(a.Missing, ref)
+				}
+			}
+			f.Groups[q.Key()] = a
+		case model.AskHealth:
+			f.Health[q.ARN] = observed.Health{Targets: []*observed.Target{{ID: "t", Port: 1, State: state(q.ARN)}}}
+		case model.AskAddOn:
+			if _, known := f.AddOns[q.Key()]; !known {
+				f.AddOns[q.Key()] = observed.AddOn{}
+			}
+		case model.AskALBTargets:
+			if _, known := f.ALBTargets[q.ARN]; !known {
+				f.ALBTargets[q.ARN] = nil
+			}
+		case model.AskCapacity:
+			for i := range have.LoadBalancers {
+				if lb := &have.LoadBalancers[i]; lb.ARN == q.ARN && lb.Capacity == nil {
+					lb.Capacity = new(int32)
+				}
+			}
+		}
+	}
+}
+
+func subnetsFor(q model.AskSubnets) (a observed.SubnetAnswer) {
+	if q.Refs == "" {
+		return observed.SubnetAnswer{Candidates: subnets}
+	}
+	for ref := range strings.SplitSeq(q.Refs, ",") {
+		i := slices.IndexFunc(subnets, func(s observed.Subnet) bool { return s.ID == ref || s.Name == ref })
+		if i < 0 {
+			a.Missing = append(a.Missing, ref)
+			continue
+		}
+		a.Candidates = append(a.Candidates, subnets[i])
+	}
+	return a
+}
+
+// settled plans until the plan asks nothing more.
+func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(string) string) plan.Plan {
+	t.Helper()
+	answer(have, want.Questions(), state)
+	for range 10 {
+		p, _ := planner.Make(want, *have, options, plan.Memory{})
+		if len(p.Asks) == 0 {
+			return p
+		}
+		answer(have, p.Asks, state)
+	}
+	t.Fatal("the plan keeps asking")
+	return plan.Plan{}
+}
+
+// runnable are the steps that can be carried out now.
+func runnable(p plan.Plan) (out []plan.Step) {
+	done := p.Begin()
+	for _, s := range p.Steps {
+		if s.Waits() || !done.Ready(s) {
+			continue
+		}
+		done.Done(s.ID)
+		out = append(out, s)
+	}
+	return out
+}
+
+// atRest reports whether nothing is left to do, but perhaps to ask again for what only others can correct: a
+// web ACL of a name that does not exist.
+func atRest(p plan.Plan) bool {
+	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !strings.HasPrefix(s.Wait.For, "an answer to") })
+}
+
+func healthy(string) string { return "healthy" }
+
+// moment is the world after a step, and which step that was.
+type moment struct {
+	have observed.Stack
+	p    plan.Plan
+	step plan.StepID
+}
+
+// converge carries plans out, step by step, until there is nothing to do. In the first passes the
+// targets of groups whose ARN holds sick are not healthy yet.
+func converge(t *testing.T, want model.Stack, have observed.Stack, sick string) (end observed.Stack, moments []moment) {
+	t.Helper()
+	for pass := range 30 {
+		have.Facts.Health = map[string]observed.Health{}
+		p := settled(t, want, &have, func(arn string) string {
+			if pass < 3 && sick != "" && strings.Contains(arn, sick) {
+				return "initial"
+			}
+			return "healthy"
+		})
+		steps := runnable(p)
+		if atRest(p) {
+			return have, moments
+		}
+		if len(steps) == 0 && pass > 3 {
+			t.Fatalf("the plan waits for ever:\n%s", p.Text())
+		}
+		for i := range steps {
+			moments = append(moments, moment{plantest.Simulate(have, p.Known, steps[:i+1]), p, steps[i].ID})
+		}
+		if len(steps) > 0 {
+			have = moments[len(moments)-1].have
+		}
+	}
+	p := settled(t, want, &have, healthy)
+	t.Fatalf("no end of the plan:\n%s", p.Text())
+	return have, moments
+}

@@ -1,0 +1,444 @@
+package takeover
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/aws/aws-sdk-go-v2/service/shield"
+	"github.com/aws/aws-sdk-go-v2/service/wafv2"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/test/cases"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+// Site is where another controller has worked.
+type Site struct {
+	AWS aws.Config
+	// World is what there is besides what controllers make.
+	World harness.Seeded
+	// Objects has the objects of the cases, and gets what the controller has written to them.
+	Objects *cluster.Memory
+}
+
+// Leave makes in a site what the other controller has made of cases. The objects of the cases are there already.
+func Leave(t *testing.T, site Site, names ...string) {
+	t.Helper()
+	leaveAs(t, site, oddities{}, names...)
+}
+
+func leaveAs(t *testing.T, site Site, odd oddities, names ...string) {
+	t.Helper()
+	var l left
+	for _, name := range names {
+		l.add(t, name)
+	}
+	l.placed()
+	newBuilder(t, site, odd).build(l)
+}
+
+// left is what was recorded of one or many cases, and is built in AWS. Spelling is in the
+// normalised form of the cases: names for ids, without what AWS takes for granted.
+type left struct {
+	LoadBalancers  map[string]loadBalancer
+	TargetGroups   map[string]targetGroup
+	SecurityGroups map[string]securityGroup
+	Bindings       map[string]binding
+	Objects        map[string]object
+}
+
+type loadBalancer struct {
+	Name, Type, Scheme, IpAddressType string
+	AvailabilityZones, SecurityGroups []string
+	Attributes, Tags                  map[string]string
+	FixedAddresses                    []fixedAddress
+	MinimumLoadBalancerCapacity       *elbtypes.MinimumLoadBalancerCapacity
+	WebACL                            string
+	Shield                            bool
+	Listeners                         map[string]listener
+}
+
+type fixedAddress struct{ SubnetId, AllocationId, PrivateIPv4Address string }
+
+type listener struct {
+	Port                 int32
+	Protocol, SslPolicy  string
+	AlpnPolicy           []string
+	Certificates         []string
+	DefaultCertificate   string
+	DefaultActions       []elbtypes.Action
+	MutualAuthentication *elbtypes.MutualAuthenticationAttributes
+	Attributes, Tags     map[string]string
+	Rules                map[string]rule
+}
+
+type rule struct {
+	Conditions []elbtypes.RuleCondition
+	Actions    []elbtypes.Action
+	Transforms []elbtypes.RuleTransform
+	Tags       map[string]string
+}
+
+type targetGroup struct {
+	Name, Port, HealthCheckPort string
+	Protocol, ProtocolVersion   string
+	TargetType, IpAddressType   string
+	HealthCheckEnabled          *bool
+	HealthCheckProtocol         string
+	HealthCheckPath             *string
+	HealthCheckIntervalSeconds  *int32
+	HealthCheckTimeoutSeconds   *int32
+	HealthyThresholdCount       *int32
+	UnhealthyThresholdCount     *int32
+	Matcher                     *elbtypes.Matcher
+	Attributes, Tags            map[string]string
+	Targets                     []string
+}
+
+type securityGroup struct {
+	Name, Description string
+	Tags              map[string]string
+	Ingress           []string
+}
+
+func (l *left) add(t *testing.T, name string) {
+	t.Helper()
+	data, err := json.Marshal(cases.Recorded(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var one left
+	if err := json.Unmarshal(data, &one); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	merge(&l.LoadBalancers, one.LoadBalancers)
+	merge(&l.TargetGroups, one.TargetGroups)
+	merge(&l.SecurityGroups, one.SecurityGroups)
+	merge(&l.Bindings, one.Bindings)
+	merge(&l.Objects, one.Objects)
+}
+
+func merge[V any](into *map[string]V, from map[string]V) {
+	if *into == nil {
+		*into = map[string]V{}
+	}
+	maps.Copy(*into, from)
+}
+
+// oddities are ways in which what was left may differ from what a controller would make now, and
+// which are no reason to touch it.
+type oddities struct {
+	// renamed gives load balancers, target groups and groups names that are not computed.
+	renamed bool
+	// shuffled turns conditions, their values and target groups of an action around.
+	shuffled bool
+	// spelled writes out what is the default: all fields of a redirect, the weight of a single
+	// target group, stickiness that is off, the order of a single action. Otherwise it is left out.
+	spelled bool
+	// short writes a forward to one target group in the older form.
+	short bool
+	// tagged puts tags of others on everything.
+	tagged bool
+	// described gives rules of security groups descriptions by other people, and the nodes a rule
+	// that belongs to no controller.
+	described bool
+	// fewer leaves load balancers in two zones, as before the cluster had a third.
+	fewer bool
+	// tuned sets by hand what no annotation speaks of.
+	tuned bool
+	// lag is how far the tagging service is behind by which it is found; 0: it is found without.
+	lag time.Duration
+	// stale bindings have no checkpoint, as after a change just before the take-over.
+	stale bool
+}
+
+const foreignTag = "cost-center"
+
+// builder makes what was left through the API, as anybody would.
+type builder struct {
+	t     *testing.T
+	site  Site
+	odd   oddities
+	elb   *elb.Client
+	ec2   *ec2.Client
+	ids   map[string]string // by the names of the recording: sg:…, tg:…, cert:…, lb:…, subnets
+	dns   map[string]string // host names of load balancers by stack and id
+	nodes []harness.Instance
+	// wanted are the ranges of ports that the backend group reaches on the nodes, ranges the ports for address
+	// ranges.
+	wanted map[string]portRange
+	ranges []ec2types.IpPermission
+	// renamed counts names that were made up.
+	renamed int
+}
+
+type portRange struct{ from, to int32 }
+
+func newBuilder(t *testing.T, site Site, odd oddities) *builder {
+	t.Helper()
+	cfg, w := site.AWS, site.World
+	b := &builder{
+		t: t, site: site, odd: odd, elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), nodes: w.Instances,
+		ids: map[string]string{"vpc": w.VPC, "sg:nodes": w.NodeSG, "sg:extra": w.ExtraSG, "webacl": w.WebACL, "prefix-list": w.PrefixList},
+		dns: map[string]string{}, wanted: map[string]portRange{},
+	}
+	for i, id := range w.EIPs {
+		b.ids[fmt.Sprintf("eip-%d", i)] = id
+	}
+	for domain, arn := range w.Certs {
+		b.ids["cert:"+domain] = arn
+	}
+	for name, arn := range w.TargetGroups {
+		b.ids["tg:"+name] = arn
+	}
+	for i, zone := range []string{"a", "b", "c"} {
+		b.ids["public-"+harness.Region+zone], b.ids["private-"+harness.Region+zone] = w.Public[i], w.Private[i]
+	}
+	return b
+}
+
+func must[T any](t *testing.T, out T, err error) T {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (b *builder) ctx() context.Context { return b.t.Context() }
+
+// id turns a name of the recording back into an id.
+func (b *builder) id(name string) string {
+	b.t.Helper()
+	id, ok := b.ids[name]
+	if !ok {
+		b.t.Fatalf("nothing is called %q", name)
+	}
+	return id
+}
+
+// build makes everything, in the order in which it depends on each other.
+func (b *builder) build(l left) {
+	b.t.Helper()
+	b.backendGroup()
+	for _, key := range slices.Sorted(maps.Keys(l.SecurityGroups)) {
+		b.securityGroup(key, l.SecurityGroups[key])
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.TargetGroups)) {
+		b.targetGroup(key, l.TargetGroups[key], l.Bindings[key])
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.LoadBalancers)) {
+		b.loadBalancer(key, l.LoadBalancers[key])
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.TargetGroups)) {
+		b.register(key, l.TargetGroups[key], l.Bindings[key])
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.Bindings)) {
+		b.binding(key, l.Bindings[key])
+	}
+	b.nodeRules()
+	for _, key := range slices.Sorted(maps.Keys(l.Objects)) {
+		b.object(key, l.Objects[key])
+	}
+}
+
+// split takes "<stack>:<id>" apart.
+func split(key string) (model.StackID, string) {
+	stack, id, _ := strings.Cut(key, ":")
+	ns, name, ok := strings.Cut(stack, "/")
+	if !ok {
+		ns, name = "", stack
+	}
+	kind := model.Ingress // as the cases are named
+	switch {
+	case strings.HasPrefix(stack, "service-"):
+		kind = model.Service
+	case slices.Contains([]string{"gateway-tcp", "gateway-tls-nlb", "gateway-udp"}, ns):
+		kind = model.NLBGateway
+	case strings.HasPrefix(stack, "gateway-"):
+		kind = model.ALBGateway
+	}
+	return model.StackID{Kind: kind, Namespace: ns, Name: name}, id
+}
+
+// filled is a generated name in place of a recorded one without its hash.
+func filled(recorded, name string) string {
+	if strings.HasSuffix(recorded, "#") {
+		return name
+	}
+	return recorded
+}
+
+func (b *builder) name(recorded string) string {
+	if !b.odd.renamed {
+		return recorded
+	}
+	return "old" + strings.TrimPrefix(recorded, "k8s")
+}
+
+func (b *builder) tags(tags map[string]string) (out []elbtypes.Tag) {
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, elbtypes.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
+	}
+	if b.odd.tagged {
+		out = append(out, elbtypes.Tag{Key: aws.String(foreignTag), Value: aws.String("42")})
+	}
+	return out
+}
+
+func (b *builder) loadBalancer(key string, lb loadBalancer) {
+	b.t.Helper()
+	id, _ := split(key)
+	if id.Kind != model.Ingress {
+		lb.Name = filled(lb.Name, naming.OwnedLoadBalancer(harness.ClusterName, id, b.ownerUID(id), model.Scheme(lb.Scheme)))
+	}
+	in := &elb.CreateLoadBalancerInput{
+		Name: aws.String(b.name(lb.Name)), Type: elbtypes.LoadBalancerTypeEnum(lb.Type), Scheme: elbtypes.LoadBalancerSchemeEnum(lb.Scheme),
+		IpAddressType: elbtypes.IpAddressType(lb.IpAddressType), Tags: b.tags(lb.Tags),
+	}
+	// Without security groups, bindings have the address ranges of the zones.
+	if len(lb.AvailabilityZones) > 2 && len(lb.SecurityGroups) > 0 && b.odd.fewer {
+		lb.AvailabilityZones = lb.AvailabilityZones[:2]
+	}
+	lb.Attributes = b.tuned(lb.Attributes, "routing.http.xff_client_port.enabled", "true", lb.Type == "application")
+	for _, z := range lb.AvailabilityZones {
+		if lb.Type == "application" {
+			in.Subnets = append(in.Subnets, b.id(z))
+			continue
+		}
+		m := elbtypes.SubnetMapping{SubnetId: aws.String(b.id(z))}
+		for _, a := range lb.FixedAddresses {
+			switch {
+			case a.SubnetId != z:
+			case a.AllocationId != "":
+				m.AllocationId = aws.String(b.id(a.AllocationId))
+			default:
+				m.PrivateIPv4Address = aws.String(a.PrivateIPv4Address)
+			}
+		}
+		in.SubnetMappings = append(in.SubnetMappings, m)
+	}
+	for _, g := range lb.SecurityGroups {
+		in.SecurityGroups = append(in.SecurityGroups, b.id(g))
+	}
+	out, err := b.elb.CreateLoadBalancer(b.ctx(), in)
+	made := must(b.t, out, err).LoadBalancers[0]
+	arn := made.LoadBalancerArn
+	b.ids["lb:"+key], b.dns[key] = *arn, aws.ToString(made.DNSName)
+	if len(lb.Attributes) > 0 {
+		in := &elb.ModifyLoadBalancerAttributesInput{LoadBalancerArn: arn}
+		for _, k := range slices.Sorted(maps.Keys(lb.Attributes)) {
+			in.Attributes = append(in.Attributes, elbtypes.LoadBalancerAttribute{Key: aws.String(k), Value: aws.String(lb.Attributes[k])})
+		}
+		_, err := b.elb.ModifyLoadBalancerAttributes(b.ctx(), in)
+		must(b.t, 0, err)
+	}
+	if lb.MinimumLoadBalancerCapacity != nil {
+		time.Sleep(5 * time.Minute) // AWS refuses it while the load balancer is provisioning
+		_, err := b.elb.ModifyCapacityReservation(b.ctx(), &elb.ModifyCapacityReservationInput{
+			LoadBalancerArn: arn, MinimumLoadBalancerCapacity: lb.MinimumLoadBalancerCapacity,
+		})
+		must(b.t, 0, err)
+	}
+	if lb.WebACL != "" {
+		_, err := wafv2.NewFromConfig(b.site.AWS).AssociateWebACL(b.ctx(), &wafv2.AssociateWebACLInput{ResourceArn: arn, WebACLArn: aws.String(b.id(lb.WebACL))})
+		must(b.t, 0, err)
+	}
+	if lb.Shield {
+		_, err := shield.NewFromConfig(b.site.AWS).CreateProtection(b.ctx(), &shield.CreateProtectionInput{
+			Name: aws.String("managed by aws-load-balancer-controller"), ResourceArn: arn,
+		})
+		must(b.t, 0, err)
+	}
+	for _, k := range slices.Sorted(maps.Keys(lb.Listeners)) {
+		b.listener(arn, lb.Listeners[k])
+	}
+}
+
+func (b *builder) listener(lb *string, l listener) {
+	b.t.Helper()
+	in := &elb.CreateListenerInput{
+		LoadBalancerArn: lb, Port: aws.Int32(l.Port), Protocol: elbtypes.ProtocolEnum(l.Protocol), AlpnPolicy: l.AlpnPolicy,
+		DefaultActions: b.actions(l.DefaultActions), MutualAuthentication: l.MutualAuthentication, Tags: b.tags(l.Tags),
+	}
+	if l.SslPolicy != "" {
+		in.SslPolicy = aws.String(l.SslPolicy)
+	}
+	if l.DefaultCertificate != "" {
+		in.Certificates = []elbtypes.Certificate{{CertificateArn: aws.String(b.id(l.DefaultCertificate))}}
+	}
+	out, err := b.elb.CreateListener(b.ctx(), in)
+	arn := must(b.t, out, err).Listeners[0].ListenerArn
+	for _, c := range l.Certificates {
+		// The default one is among them a second time.
+		_, err := b.elb.AddListenerCertificates(b.ctx(), &elb.AddListenerCertificatesInput{
+			ListenerArn: arn, Certificates: []elbtypes.Certificate{{CertificateArn: aws.String(b.id(c))}},
+		})
+		must(b.t, 0, err)
+	}
+	l.Attributes = b.tuned(l.Attributes, "routing.http.response.server.enabled", "false", strings.HasPrefix(l.Protocol, "HTTP"))
+	if len(l.Attributes) > 0 {
+		in := &elb.ModifyListenerAttributesInput{ListenerArn: arn}
+		for _, k := range slices.Sorted(maps.Keys(l.Attributes)) {
+			in.Attributes = append(in.Attributes, elbtypes.ListenerAttribute{Key: aws.String(k), Value: aws.String(l.Attributes[k])})
+		}
+		_, err := b.elb.ModifyListenerAttributes(b.ctx(), in)
+		must(b.t, 0, err)
+	}
+	for _, priority := range slices.Sorted(maps.Keys(l.Rules)) {
+		b.rule(arn, priority, l.Rules[priority])
+	}
+}
+
+// tuned sets an attribute by hand, unless it is set already.
+func (b *builder) tuned(have map[string]string, key, value string, known bool) map[string]string {
+	if !b.odd.tuned || !known || have[key] != "" {
+		return have
+	}
+	out := map[string]string{key: value}
+	maps.Copy(out, have)
+	return out
+}
+
+// service returns the Service behind a binding, which is in its namespace.
+func (b *builder) service(namespace, name string) *corev1.Service {
+	b.t.Helper()
+	obj, err := b.site.Objects.Get(cluster.Ref{Kind: cluster.KindService, Namespace: namespace, Name: name})
+	svc, ok := must(b.t, obj, err).(*corev1.Service)
+	if !ok {
+		b.t.Fatalf("there is no Service %s/%s", namespace, name)
+	}
+	return svc
+}
+
+// ownerUID is the UID of the Service or the Gateway that makes up a stack.
+func (b *builder) ownerUID(id model.StackID) string {
+	b.t.Helper()
+	if id.Kind == model.Service {
+		return string(b.service(id.Namespace, id.Name).UID)
+	}
+	obj, err := b.site.Objects.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: id.Namespace, Name: id.Name})
+	return string(must(b.t, obj, err).GetUID())
+}
+
+// backendGroup is the one that all load balancers of the cluster share.
+func (b *builder) backendGroup() {
+	b.t.Helper()
+	b.ids["sg:backend"] = b.createGroup(naming.BackendGroup(harness.ClusterName), naming.BackendGroupDescription, map[string]string{
+		"elbv2.k8s.aws/cluster": harness.ClusterName, "elbv2.k8s.aws/resource": "backend-sg",
+	})
+}

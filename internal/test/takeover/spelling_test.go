@@ -1,0 +1,121 @@
+package takeover
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/test/cases"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+// respelled are annotations that say what was recorded in other words.
+var respelled = []struct{ name, object, annotation, from, to string }{
+	{"host bits and blanks", "ingress-inbound-cidrs/web", "inbound-cidrs", "10.0.0.0/8, 192.168.1.0/24", " 10.1.2.3/8 ,192.168.1.7/24"},
+	{"order and repetition", "ingress-inbound-cidrs/web", "inbound-cidrs", "10.0.0.0/8, 192.168.1.0/24", "192.168.1.0/24,10.0.0.0/8,10.0.0.0/8"},
+	{"order of ports", "ingress-inbound-cidrs/web", "listen-ports", `[{"HTTP": 80}, {"HTTP": 81}]`, `[{"HTTP":81},{"HTTP":80},{"HTTP":81}]`},
+	{"long form of all addresses", "ingress-dualstack/web", "inbound-cidrs", "", "0.0.0.0/0,0:0:0::0/0"},
+	{"order of subnets", "ingress-subnets/web", "subnets", "", ""},
+	{"order of tags", "ingress-tags/web", "tags", "", ""},
+}
+
+// TestTakeOverOfOtherSpellings changes annotations between the two controllers in ways that mean
+// the same.
+func TestTakeOverOfOtherSpellings(t *testing.T) {
+	t.Parallel()
+	for _, s := range respelled {
+		t.Run(s.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				name, _, _ := strings.Cut(s.object, "/")
+				r := leave(t, oddities{}, name)
+				respell(t, r, s.object, s.annotation, s.from, s.to)
+				finds(t, r, true)
+			})
+		})
+	}
+}
+
+func respell(t *testing.T, r *harness.Harness, object, annotation, from, to string) {
+	t.Helper()
+	const prefix = "alb.ingress.kubernetes.io/"
+	ns, name, _ := strings.Cut(object, "/")
+	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: ns, Name: name})
+	stored, ok := must(t, obj, err).(*networkingv1.Ingress)
+	if !ok {
+		t.Fatalf("there is no Ingress %s", object)
+	}
+	stored = stored.DeepCopy()
+	have := stored.Annotations[prefix+annotation]
+	if to == "" { // the same list, backwards
+		parts := strings.Split(have, ",")
+		for i := len(parts) - 1; i >= 0; i-- {
+			to += strings.TrimSpace(parts[i]) + ","
+		}
+		from, to = have, strings.TrimSuffix(to, ",")
+	}
+	if have != from || from == to {
+		t.Fatalf("%s is %q, not %q", annotation, have, from)
+	}
+	stored.Annotations[prefix+annotation] = to
+	must(t, 0, r.Store.Put(stored))
+}
+
+// TestTakeOverSeesDrift makes sure that a real difference is not overlooked by these tests.
+func TestTakeOverSeesDrift(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := leave(t, oddities{}, "ingress-inbound-cidrs")
+		respell(t, r, "ingress-inbound-cidrs/web", "inbound-cidrs", "10.0.0.0/8, 192.168.1.0/24", "10.0.0.0/8")
+		r.Emulator.Calls().Reset()
+		r.Start()
+		r.Settle(quiet)
+		if got, want := mutating(r), "RevokeSecurityGroupIngress 1"; got != want {
+			t.Errorf("the calls are %q, want %q", got, want)
+		}
+	})
+}
+
+// TestDeletionAfterTakeOver deletes all that was taken over: nothing is left that the other
+// controller made.
+func TestDeletionAfterTakeOver(t *testing.T) {
+	t.Parallel()
+	for _, f := range found {
+		if f.odd.described {
+			continue // rules of others stay
+		}
+		t.Run(f.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				before := world(t, f.odd, false).State()
+				r := leave(t, f.odd, healthy(t)...)
+				r.Start()
+				for _, obj := range slices.Concat(r.Store.All(cluster.KindIngress), r.Store.All(cluster.KindService), r.Store.All(cluster.KindGateway)) {
+					must(t, 0, r.Store.Delete(cluster.RefOf(obj)))
+				}
+				for k, err := range r.Settle(time.Hour) {
+					t.Errorf("%s: %v", k, err)
+				}
+				equal(t, "AWS has what was not there before", before, r.State())
+				for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindBinding} {
+					for _, obj := range r.Store.All(kind) {
+						t.Errorf("%s is left, with finalizers %v", cluster.RefOf(obj), obj.GetFinalizers())
+					}
+				}
+			})
+		})
+	}
+}
+
+func healthy(t *testing.T) (out []string) {
+	t.Helper()
+	for _, name := range cases.Names(t) {
+		if name != unhealthy {
+			out = append(out, name)
+		}
+	}
+	return out
+}

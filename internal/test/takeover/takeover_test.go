@@ -1,0 +1,238 @@
+package takeover
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/test/cases"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/service"
+)
+
+// found are the states in which a controller may find what was left.
+var found = []struct {
+	name string
+	odd  oddities
+}{
+	{"as recorded", oddities{}},
+	{"other names", oddities{renamed: true}},
+	{"other orders and spellings", oddities{shuffled: true, spelled: true, described: true}},
+	{"fewer zones, tuned by hand", oddities{fewer: true, tuned: true}},
+	{"short spellings, tags of others, no checkpoints", oddities{short: true, tagged: true, stale: true}},
+	{"by a tagging service that does not know it yet", oddities{lag: 12 * time.Minute}},
+}
+
+// TestTakeOver lets a controller find what another one left, case by case: it makes no call that
+// changes something.
+func TestTakeOver(t *testing.T) {
+	t.Parallel()
+	for _, f := range found {
+		t.Run(f.name, func(t *testing.T) {
+			for _, name := range cases.Names(t) {
+				t.Run(name, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { takeOver(t, f.odd, name) })
+				})
+			}
+		})
+	}
+}
+
+// TestTakeOverOfAll is the same with all cases in one cluster.
+func TestTakeOverOfAll(t *testing.T) {
+	t.Parallel()
+	for _, f := range found {
+		t.Run(f.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { takeOver(t, f.odd, healthy(t)...) })
+		})
+	}
+}
+
+// unhealthy is a case in which one fault keeps a whole group from being built, which is an option
+// here; without it, the rest of the group is built.
+const unhealthy = "ingress-group-conflict-scheme"
+
+func world(t *testing.T, odd oddities, strict bool) *harness.Harness {
+	t.Helper()
+	var external []string
+	if odd.tagged {
+		external = []string{foreignTag}
+	}
+	return cases.NewWorld(t, harness.Options{
+		TaggingLag: odd.lag,
+		Ingress:    func(o *ingress.Options) { o.StrictGroups, o.ExternalTags = strict, external },
+		Service:    func(o *service.Options) { o.ExternalTags = external },
+		Plan:       func(o *plan.Options) { o.ExternalTags = external },
+	})
+}
+
+// quiet is the time in which bindings whose checkpoint is as it should be are left alone.
+const quiet = 20 * time.Minute
+
+func takeOver(t *testing.T, odd oddities, names ...string) {
+	t.Helper()
+	r := leave(t, odd, names...)
+	if odd == (oddities{}) {
+		faithful(t, r, names)
+	}
+	finds(t, r, odd.stale)
+}
+
+// leave makes a world in which another controller has done its work and is gone.
+func leave(t *testing.T, odd oddities, names ...string) *harness.Harness {
+	t.Helper()
+	r := world(t, odd, slices.Contains(names, unhealthy))
+	loader := cases.NewLoader(t, r)
+	for _, name := range names {
+		loader.Apply(t, name)
+	}
+	leaveAs(t, Site{AWS: harness.AWSConfig(r.Emulator), World: r.World, Objects: r.Store}, odd, names...)
+	time.Sleep(10 * time.Minute) // all targets are healthy
+	return r
+}
+
+// finds starts a controller and expects it to change nothing. Bindings that are not stale are not
+// even looked at.
+func finds(t *testing.T, r *harness.Harness, stale bool) {
+	t.Helper()
+	aws, k8s, bindings := r.State(), objects(r), versions(r)
+	r.Emulator.Calls().Reset()
+	r.Start()
+	untouched := func(when string) {
+		t.Helper()
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("%s: %d mutating calls: %s", when, n, mutating(r))
+		}
+		equal(t, when+": AWS changed", aws, r.State())
+		equal(t, when+": objects changed", k8s, objects(r))
+	}
+	for k, err := range r.Settle(quiet) {
+		t.Logf("%s: %v", k, err)
+	}
+	untouched("after the start")
+	if !stale {
+		equal(t, "bindings were written", bindings, versions(r))
+		if n := r.Emulator.Calls().Count("DescribeTargetHealth"); n > withoutBinding(r) {
+			t.Errorf("%d questions about targets although the checkpoints fit", n)
+		}
+	}
+	r.Settle(3 * time.Hour)
+	untouched("after three hours")
+	if t.Failed() {
+		for _, obj := range r.Store.All("Event") {
+			if e, ok := obj.(*corev1.Event); ok {
+				t.Logf("event on %s: %s %s", e.InvolvedObject.Name, e.Reason, e.Message)
+			}
+		}
+	}
+}
+
+// withoutBinding counts target groups whose target is a load balancer; they have no binding.
+func withoutBinding(r *harness.Harness) (n int) {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	for _, g := range w.Partition(harness.Account, harness.Region).ELB.TargetGroups {
+		if string(g.Type) == string(model.ALBTargets) {
+			n++
+		}
+	}
+	return n
+}
+
+func equal(t *testing.T, what string, before, after any) {
+	t.Helper()
+	if d := cmp.Diff(before, after); d != "" {
+		t.Errorf("%s (-before +after):\n%s", what, d)
+	}
+}
+
+// faithful checks the work of this package: read back, what was built is what was recorded.
+func faithful(t *testing.T, r *harness.Harness, names []string) {
+	t.Helper()
+	got := cases.Read(t, r)
+	want := cases.Record{}
+	for _, name := range names {
+		for section, items := range cases.Recorded(t, name) {
+			if want[section] == nil {
+				want[section] = map[string]any{}
+			}
+			maps.Copy(want[section], items)
+		}
+	}
+	for _, record := range []cases.Record{want, got} {
+		delete(record, "Events")
+		maps.DeleteFunc(record, func(_ string, items map[string]any) bool { return len(items) == 0 })
+		cases.Normalise(record)
+	}
+	if d := cases.Diff(cases.Exact(t, want), cases.Exact(t, got)); d != "" {
+		t.Errorf("what was built is not what was recorded (-recorded +built):\n%s", d)
+	}
+}
+
+// objects are what a take-over must not change of the cluster: specs, labels and finalizers of
+// bindings, finalizers and status of Ingresses and Services. The protocol of ports may be filled in.
+func objects(r *harness.Harness) map[string]any {
+	out := map[string]any{}
+	for _, obj := range r.Store.All(cluster.KindBinding) {
+		if b, ok := obj.(*elbv2.TargetGroupBinding); ok {
+			out[cluster.RefOf(b).String()] = []any{b.Spec, b.Labels, b.Finalizers, b.DeletionTimestamp}
+		}
+	}
+	for _, obj := range r.Store.All(cluster.KindIngress) {
+		i, ok := obj.(*networkingv1.Ingress)
+		if !ok {
+			continue
+		}
+		status := i.Status.DeepCopy()
+		for _, lb := range status.LoadBalancer.Ingress {
+			for p := range lb.Ports {
+				lb.Ports[p].Protocol = corev1.ProtocolTCP
+			}
+		}
+		out[cluster.RefOf(i).String()] = []any{status, i.Finalizers, i.Labels, i.Annotations}
+	}
+	for _, obj := range r.Store.All(cluster.KindService) {
+		// One of which nothing is made gets the finalizer beforehand.
+		if s, ok := obj.(*corev1.Service); ok && len(s.Status.LoadBalancer.Ingress) > 0 {
+			out[cluster.RefOf(s).String()] = []any{s.Status, s.Finalizers, s.Labels, s.Annotations}
+		}
+	}
+	return out
+}
+
+func versions(r *harness.Harness) map[string]string {
+	out := map[string]string{}
+	for _, obj := range r.Store.All(cluster.KindBinding) {
+		out[cluster.RefOf(obj).String()] = obj.GetResourceVersion()
+	}
+	return out
+}
+
+// mutating lists the calls that were to change something, by operation.
+func mutating(r *harness.Harness) string {
+	counts := map[string]int{}
+	for _, e := range r.Emulator.Calls().Entries() {
+		if e.Mutating {
+			counts[e.Operation]++
+		}
+	}
+	var out []string
+	for _, op := range slices.Sorted(maps.Keys(counts)) {
+		out = append(out, fmt.Sprintf("%s %d", op, counts[op]))
+	}
+	return strings.Join(out, ", ")
+}

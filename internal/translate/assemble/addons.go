@@ -1,0 +1,113 @@
+package assemble
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// AddOns merges what the members say about other services that the load balancer is tied to.
+func (b *Builder) AddOns(alb *model.LoadBalancer) {
+	for _, m := range b.Members {
+		for _, f := range settings.Faults(m.Set.Shield.Check(), m.Set.CreateCertificate.Check()) {
+			b.Fault(m, f, finding.BlocksNothing)
+		}
+	}
+	alb.AddOns.WebACL = b.webACL()
+	classic := members.Agree(&b.Translation, b.Members, b.name("waf-acl-id"), func(m *members.Member) settings.Opt[string] { return settings.Text(m.Set.WAFClassic) }, func(a, b string) bool { return unlessNone(a) == unlessNone(b) }, func() members.Incumbent[string] {
+		return liveAddOn(b, model.WAFClassic, func(have observed.AddOn) string { return have.ID }, func(have observed.AddOn, asked string) bool { return have.ID == unlessNone(asked) })
+	})
+	if classic.Set && b.switchedOn(classic.Origin, !b.NoWAFClassic, "--enable-waf") {
+		alb.AddOns.ClassicACL = &model.ClassicACL{ID: unlessNone(classic.Value), Of: classic.Origin}
+	}
+	shield := members.Agree(&b.Translation, b.Members, b.name("shield-advanced-protection"), func(m *members.Member) settings.Opt[bool] { return m.Set.Shield }, members.Equal[bool], func() members.Incumbent[bool] {
+		return liveAddOn(b, model.ShieldPlan, func(have observed.AddOn) bool { return have.ID != "" }, func(have observed.AddOn, asked bool) bool { return asked == (have.ID != "") })
+	})
+	if shield.Set && b.switchedOn(shield.Origin, !b.NoShield, "--enable-shield") {
+		alb.AddOns.Shield = &model.Shield{On: shield.Value, Of: shield.Origin}
+	}
+}
+
+// noACL in place of a web ACL asks for there to be none.
+const noACL = "none"
+
+func unlessNone(s string) string {
+	if s == noACL {
+		return ""
+	}
+	return s
+}
+
+// webACL is the web ACL of WAFv2 that is asked for; nil where no member speaks of one. A name of a member
+// counts before its ARN.
+func (b *Builder) webACL() *model.WebACL {
+	named := slices.ContainsFunc(b.Members, func(m *members.Member) bool { return settings.Text(m.Set.WAFv2Name).Set })
+	won := members.Agree(&b.Translation, b.Members, "web ACL", func(m *members.Member) settings.Opt[webACL] {
+		name, arn := settings.Text(m.Set.WAFv2Name), settings.Text(m.Set.WAFv2ARN)
+		switch {
+		case name.Present():
+			return settings.Opt[webACL]{Value: webACL{Name: unlessNone(name.Value)}, Set: name.Set, Fault: name.Fault, Origin: name.Origin}
+		case b.LiveLoadBalancer() == nil && named && arn.Set:
+			b.Stack.Contested = true // which of them is live decides; before anything is, a name does
+			return settings.Opt[webACL]{}
+		}
+		return settings.Opt[webACL]{Value: webACL{ARN: unlessNone(arn.Value)}, Set: arn.Set, Fault: arn.Fault, Origin: arn.Origin}
+	}, members.Equal[webACL], b.liveWebACL)
+	if !won.Set || !b.switchedOn(won.Origin, !b.NoWAFv2, "--enable-wafv2") {
+		return nil
+	}
+	out := model.WebACL(won.Value)
+	out.Of = won.Origin
+	return &out
+}
+
+// webACL is a web ACL by ARN or name, with a text for conflicts; with neither, there is to be none.
+type webACL model.WebACL
+
+// String is the name or the ARN.
+func (w webACL) String() string { return cmp.Or(w.Name, w.ARN, noACL) }
+
+// switchedOn reports a setting whose flag is off.
+func (b *Builder) switchedOn(o finding.Origin, on bool, flag string) bool {
+	if !on {
+		ref := b.MemberOf(o).Ref
+		b.Found.Add(finding.Finding{
+			Object: ref, Field: members.FieldOn(ref, o), Reason: finding.FeatureDisabled,
+			Message: "this is switched off by " + flag + "=false, so nothing is changed", Fix: "ask the operator, or remove the setting",
+		})
+	}
+	return on
+}
+
+// liveAddOn is what a live load balancer is tied to in another service, as the incumbent of a setting that
+// is or is not that.
+func liveAddOn[T any](b *Builder, of model.AddOn, value func(observed.AddOn) T, is func(have observed.AddOn, asked T) bool) members.Incumbent[T] {
+	lb := b.LiveLoadBalancer()
+	if lb == nil {
+		return members.Incumbent[T]{}
+	}
+	q := model.AskAddOn{Of: of, ARN: lb.ARN}
+	have, asked := b.Live.Facts.AddOns[q.Key()]
+	known := b.Compare(q, asked) && have.Fault == nil
+	return members.Incumbent[T]{Known: known, Value: value(have), Is: func(v T) bool { return is(have, v) }, Unavailable: have.Fault != nil}
+}
+
+// liveWebACL compares web ACLs, given by ARN or by name, with the live one.
+func (b *Builder) liveWebACL() members.Incumbent[webACL] {
+	is := func(have observed.AddOn, w webACL) bool {
+		if w.Name == "" {
+			return w.ARN == have.ID
+		}
+		acl, asked := b.Live.Facts.WebACLs[w.Name]
+		if acl.Fault != nil {
+			b.Unanswered()
+		}
+		return b.Compare(model.AskWebACL{Name: w.Name}, asked) && acl.Fault == nil && acl.ARN != "" && acl.ARN == have.ID
+	}
+	return liveAddOn(b, model.WAFv2, func(have observed.AddOn) webACL { return webACL{ARN: have.ID} }, is)
+}

@@ -1,0 +1,94 @@
+package assemble_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// member is one of a stack of any kind, which asks for what change sets.
+func member(kind, name string, change func(s *settings.Shared, of func(field string) finding.Origin)) *members.Member {
+	m := &members.Member{Ref: finding.Ref{Kind: kind, Namespace: "shop", Name: name}, Ports: []settings.ListenPort{{Port: 80}}}
+	change(&m.Set, func(field string) finding.Origin { return finding.Origin{Object: m.Ref, Field: field} })
+	return m
+}
+
+func built(kind model.Kind, live *observed.Stack, all ...*members.Member) (*assemble.Builder, *model.LoadBalancer) {
+	b := &assemble.Builder{
+		Translation: members.Translation{ID: model.StackID{Kind: kind, Name: "team"}, Live: live, Members: all},
+		Options:     assemble.Options{Cluster: "rig", DefaultScheme: model.Internal},
+	}
+	for _, m := range all {
+		b.MemberTags(m)
+	}
+	b.MergePorts()
+	return b, b.LoadBalancer()
+}
+
+func scheme(v model.Scheme) func(*settings.Shared, func(string) finding.Origin) {
+	return func(s *settings.Shared, of func(string) finding.Origin) { s.Scheme = settings.Of(v, of("scheme")) }
+}
+
+// What is live stays as long as a member of any kind asks for it.
+func TestIncumbentsAreThoseOfEveryKind(t *testing.T) {
+	live := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Scheme: model.InternetFacing, AddressType: model.IPv4}}}
+	for _, kind := range model.Kinds {
+		newcomer, incumbent := member(string(kind), "a", scheme(model.Internal)), member(string(kind), "b", scheme(model.InternetFacing))
+		b, lb := built(kind, nil, newcomer, incumbent)
+		if lb.Scheme != model.Internal || !b.Stack.Contested {
+			t.Errorf("%s: without a live load balancer the scheme is %s, contested %v", kind, lb.Scheme, b.Stack.Contested)
+		}
+		b, lb = built(kind, live, newcomer, incumbent)
+		if lb.Scheme != model.InternetFacing {
+			t.Errorf("%s: the newcomer makes the load balancer %s", kind, lb.Scheme)
+		}
+		if on := b.Found.On(newcomer.Ref); len(on) != 1 || on[0].Reason != finding.AnnotationConflict {
+			t.Errorf("%s: the newcomer gets %v", kind, on)
+		}
+	}
+}
+
+func TestFindingsNameSettingsAsTheirKindDoes(t *testing.T) {
+	named := func(name string) func(*settings.Shared, func(string) finding.Origin) {
+		return func(s *settings.Shared, of func(string) finding.Origin) {
+			s.Name = settings.Of(name, of("name"))
+			s.InboundCIDRs = settings.Of([]string{"2001:db8::/32"}, of("ranges"))
+		}
+	}
+	for kind, want := range map[model.Kind][]string{
+		model.Ingress: {`load-balancer-name "one" disagrees`, "set ip-address-type to dualstack"},
+		model.Service: {`name "one" disagrees`, "set ip-address-type to dualstack"},
+	} {
+		b, _ := built(kind, nil, member(string(kind), "a", named("two")), member(string(kind), "b", named("one")))
+		var all strings.Builder
+		for _, f := range b.Found {
+			all.WriteString("\n" + f.Text())
+		}
+		for _, w := range want {
+			if !strings.Contains(all.String(), "\n"+w) && !strings.Contains(all.String(), w) {
+				t.Errorf("%s: no finding has %q:%s", kind, w, all.String())
+			}
+		}
+		if kind == model.Service && strings.Contains(all.String(), "load-balancer-name") {
+			t.Errorf("a Service is spoken of in the words of Ingresses:%s", all.String())
+		}
+	}
+}
+
+func TestNamesOfOwnedStacksComeFromTheUID(t *testing.T) {
+	b, lb := built(model.Service, nil, member("Service", "a", scheme(model.Internal)))
+	b.OwnerUID = "11111111-0000-4000-8000-000000000009"
+	owned := b.LoadBalancer()
+	if owned.Name == lb.Name {
+		t.Errorf("the name is %s with and without the uid", owned.Name)
+	}
+	if g, ok := owned.SecurityGroups.(model.GroupsManaged); !ok || g.Group.Name == lb.SecurityGroups.(model.GroupsManaged).Group.Name {
+		t.Errorf("the security group is %+v with and without the uid", owned.SecurityGroups)
+	}
+}

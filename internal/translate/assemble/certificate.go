@@ -1,0 +1,117 @@
+package assemble
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// The kinds of requested certificates, as they stand in their ids.
+const (
+	publicCertificate  = "amazon_issued"
+	privateCertificate = "private"
+)
+
+// RequestCertificate settles whether a member gets a certificate of its own: if it asks for one
+// and names none.
+func (b *Builder) RequestCertificate(m *members.Member) {
+	chosen := m.Set.CreateCertificate
+	if m.Lost || !chosen.Or(false) || len(m.Set.Certificates.Value) > 0 {
+		return
+	}
+	if !b.ManageCertificates {
+		b.Found.Add(finding.Finding{
+			Object: m.Ref, Field: members.FieldOn(m.Ref, chosen.Origin), Reason: finding.FeatureDisabled,
+			Message: "certificates are not requested here; existing ones are looked for by host",
+			Fix:     "ask the operator for feature gate EnableCertificateManagement, or remove the setting",
+		})
+		return
+	}
+	hosts := m.Hosts
+	m.Secure = true
+	if len(hosts) == 0 {
+		m.Blocked = true
+		b.Found.Add(finding.Finding{
+			Object: m.Ref, Field: members.FieldOn(m.Ref, chosen.Origin), Reason: finding.CertificateMissing,
+			Message: "a certificate is to be requested, but there is no host to request it for",
+			Fix:     "give the rules hosts", Blocks: finding.BlocksMember,
+		})
+		return
+	}
+	ca := cmp.Or(settings.Text(m.Set.CertificateCA).Value, b.DefaultCA)
+	kind := publicCertificate
+	if ca != "" {
+		kind = privateCertificate
+	}
+	m.Certificate = &model.ManagedCertificate{
+		ID: naming.CertificateID(kind, m.Ref, hosts[0]), Member: m.Ref, CA: ca, Domain: hosts[0], Hosts: hosts,
+		Tags: Overlay(m.Tags, b.DefaultTags), Of: chosen.Origin,
+	}
+}
+
+// ManagedCertificates lists the certificates that are requested or imported for all members.
+func (b *Builder) ManagedCertificates() {
+	if !b.ManageCertificates && !b.ImportCertificates {
+		return
+	}
+	imports := map[string]*model.CertificateImport{}
+	for _, m := range b.Members {
+		if m.Certificate != nil {
+			b.Stack.Certificates = append(b.Stack.Certificates, *m.Certificate)
+		}
+		for _, c := range m.Imports {
+			if known := imports[c.ID]; known != nil {
+				known.Uses = append(known.Uses, c.Import.Uses...)
+				if known.Content == nil {
+					known.Content = c.Import.Content
+				}
+				continue
+			}
+			imports[c.ID] = c.Import
+			b.Stack.Certificates = append(b.Stack.Certificates, c)
+		}
+		b.Stack.Held.Certificates = b.Stack.Held.Certificates || m.Lost || m.Secure && m.Certificate == nil
+	}
+	slices.SortFunc(b.Stack.Certificates, func(a, b model.ManagedCertificate) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// certificates are a member's contribution to the secure listener of a port: those that it names, otherwise those of its
+// own, and those that are found for its other hosts.
+func certificates(m *members.Member, port int32) []model.CertChoice {
+	if c := m.Set.Certificates; len(c.Value) > 0 {
+		return []model.CertChoice{model.CertARNs{Member: m.Ref, ARNs: c.Value, Field: members.FieldOn(m.Ref, c.Origin)}}
+	}
+	if c := m.Certificate; c != nil {
+		return []model.CertChoice{model.CertManaged{Member: m.Ref, IDs: []string{c.ID}, Field: members.FieldOn(m.Ref, c.Of)}}
+	}
+	var out []model.CertChoice
+	if len(m.Imports) > 0 {
+		own := model.CertManaged{Member: m.Ref, Field: m.Imports[0].Of.Field}
+		for _, c := range m.Imports {
+			if !slices.Contains(own.IDs, c.ID) {
+				own.IDs = append(own.IDs, c.ID)
+			}
+		}
+		out = append(out, own)
+	}
+	if held := m.HeldCertificates[port]; len(held) > 0 {
+		out = append(out, model.CertARNs{Member: m.Ref, ARNs: held, Field: m.HeldField, Live: true})
+	}
+	found := model.CertHosts{Member: m.Ref}
+	for i, h := range m.Hosts {
+		if slices.ContainsFunc(m.Imported, func(name string) bool { return plan.Covers(name, h) }) {
+			continue
+		}
+		found.Hosts, found.Fields = append(found.Hosts, h), append(found.Fields, m.HostFields[i])
+	}
+	if len(found.Hosts) > 0 {
+		out = append(out, found)
+	}
+	return out
+}

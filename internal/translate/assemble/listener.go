@@ -1,0 +1,94 @@
+package assemble
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+func (b *Builder) ListenerAttributes(p *members.Port) (map[string]string, []finding.Origin) {
+	key := p.Listens().Key()
+	of := func(c settings.Class) map[string]string { return c.ListenerAttributes[key] }
+	get := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.ListenerAttributes[key] }
+	out := members.AgreeKeys(&b.Translation, p.Members, b.name("listener-attributes")+"."+key, get, of, func() map[string]string { return b.LiveListenerAttributes(p.Number) }, equal.SameAttribute)
+	b.ignoredClassSetting(p.Members, "spec.listeners", of, out, func() map[string]string { return b.LiveListenerAttributes(p.Number) })
+	return out, members.Askers(p.Members, get, of)
+}
+
+// TLS settles what a listener with TLS has besides.
+func (b *Builder) TLS(p *members.Port) *model.TLS {
+	policy := members.AgreeOn(&b.Translation, p, b.name("ssl-policy"), func(m *members.Member) settings.Opt[string] { return settings.Text(m.Set.SSLPolicy) }, members.Equal[string], func() members.Incumbent[string] {
+		if live := members.ListenerOf(b.LiveLoadBalancer(), p.Number); live != nil && live.Protocol == "HTTPS" {
+			return members.Serving(live.Policy, true, members.Equal[string])
+		}
+		return members.Incumbent[string]{}
+	})
+	out := &model.TLS{Policy: policy.Or(b.DefaultSSLPolicy)}
+	auth := func(m *members.Member) settings.Opt[mutualAuth] {
+		o := m.Set.MutualAuth
+		if a, ok := o.Value[p.Number]; ok {
+			return settings.Of(mutualAuth(a), o.Origin)
+		}
+		return settings.Opt[mutualAuth]{Fault: o.Fault, Origin: o.Origin}
+	}
+	mutual := members.AgreeOn(&b.Translation, p, b.name("mutual-authentication"), auth, func(a, b mutualAuth) bool { return reflect.DeepEqual(a, b) }, func() members.Incumbent[mutualAuth] { return b.liveMutualAuth(p.Number) })
+	if mutual.Set {
+		out.MutualAuth = new(model.MutualAuth(mutual.Value))
+		out.MutualAuth.Of = mutual.Origin
+		for _, m := range p.Members {
+			if auth(m).Present() {
+				out.MutualAuth.Members = append(out.MutualAuth.Members, m.Ref)
+			}
+		}
+	}
+	order := p.Members
+	if b.Isolated {
+		// The first certificate is the default one, which a newcomer must not take by its order.
+		order = slices.SortedFunc(slices.Values(order), func(a, b *members.Member) int {
+			if members.Older(a, b) {
+				return -1
+			}
+			return 1
+		})
+	}
+	for _, m := range order {
+		out.Certificates = append(out.Certificates, certificates(m, p.Number)...)
+	}
+	return out
+}
+
+// mutualAuth is the setting with a text for conflicts.
+type mutualAuth model.MutualAuth
+
+// String shows the mode and the trust store.
+func (m mutualAuth) String() string { return strings.TrimSpace(m.Mode + " " + m.TrustStore) }
+
+// liveMutualAuth compares client certificate settings with those of a live listener.
+func (b *Builder) liveMutualAuth(port int32) members.Incumbent[mutualAuth] {
+	l := members.ListenerOf(b.LiveLoadBalancer(), port)
+	if l == nil || l.Protocol != "HTTPS" {
+		return members.Incumbent[mutualAuth]{}
+	}
+	var have mutualAuth
+	if l.MutualAuth != nil {
+		have = mutualAuth(*l.MutualAuth)
+	}
+	is := func(w mutualAuth) bool {
+		m := model.MutualAuth(w)
+		if m.ByName() {
+			arn, asked := b.Live.Facts.TrustStores[m.TrustStore]
+			if !b.Compare(model.AskTrustStores{Names: m.TrustStore}, asked) {
+				return false
+			}
+			m.TrustStore = arn
+		}
+		return equal.SameMutualAuth(&m, l.MutualAuth)
+	}
+	return members.Incumbent[mutualAuth]{Known: true, Is: is, Value: have}
+}

@@ -1,0 +1,145 @@
+package assemble
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// LoadBalancer merges what the members say about the load balancer as a whole.
+func (b *Builder) LoadBalancer() *model.LoadBalancer {
+	live := b.LiveLoadBalancer()
+	agreeScheme, silent := members.Agree[model.Scheme], model.IPv4
+	if b.Guest != nil && live != nil {
+		// It changes its scheme when each member names another, and its address type when the owner names one.
+		agreeScheme, silent = members.AgreeAll[model.Scheme], live.AddressType
+	}
+	scheme := agreeScheme(&b.Translation, b.Members, b.name("scheme"), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.Scheme }, members.Equal[model.Scheme],
+		members.FieldOf(live, func(lb *observed.LoadBalancer) model.Scheme { return lb.Scheme }))
+	address := members.Agree(&b.Translation, b.Members, b.name("ip-address-type"), func(m *members.Member) settings.Opt[model.AddressType] { return m.Set.AddressType }, members.Equal[model.AddressType],
+		members.FieldOf(live, func(lb *observed.LoadBalancer) model.AddressType { return lb.AddressType }))
+	pool := members.Agree(&b.Translation, b.Members, b.name("customer-owned-ipv4-pool"), func(m *members.Member) settings.Opt[string] { return m.Set.CoIPPool }, members.Equal[string],
+		members.FieldOf(live, func(lb *observed.LoadBalancer) string { return lb.CoIPPool }))
+	alb := &model.LoadBalancer{
+		Type:        b.Type,
+		Scheme:      scheme.Or(b.DefaultScheme),
+		AddressType: address.Or(silent),
+		CoIPPool:    pool.Value,
+		Tags:        b.sharedTags(b.Members, live),
+		Origins:     map[string]finding.Origin{},
+	}
+	attributes := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.LoadBalancer.Attributes }
+	ofClass := func(c settings.Class) map[string]string { return c.Attributes }
+	alb.Attributes = members.AgreeKeys(&b.Translation, b.Members, b.name("load-balancer-attributes"), attributes, ofClass, func() map[string]string { return b.LiveAttributes(live) }, equal.SameAttribute)
+	alb.AttributesOf = members.Askers(b.Members, attributes, ofClass)
+	units, capacityOf := b.capacity()
+	alb.Capacity = units
+	setOrigin(alb, "capacity", capacityOf)
+	name := b.loadBalancerName()
+	alb.Name = cmp.Or(name.Value, b.defaultName(alb.Scheme))
+	alb.Subnets = b.subnets()
+	if b.Type != model.Network || !(networkBuilder{b}).withoutGroups() {
+		alb.SecurityGroups = b.securityGroups(alb)
+	}
+	b.ignoredClassSettings(alb)
+	setOrigin(alb, "scheme", scheme.Origin)
+	setOrigin(alb, "addressType", address.Origin)
+	setOrigin(alb, "name", name.Origin)
+	setOrigin(alb, "coipPool", pool.Origin)
+	ipam, from := b.ipamPool()
+	alb.IPAMPool = ipam
+	setOrigin(alb, "ipamPool", from)
+	if b.Type == model.Network {
+		networkBuilder{b}.settle(alb)
+	}
+	return alb
+}
+
+// loadBalancerName is the name that is asked for. One that AWS would refuse is left out: a live load balancer
+// has another anyway, and the others should not have to wait for a new one.
+func (b *Builder) loadBalancerName() members.Merged[string] {
+	return members.Agree(&b.Translation, b.Members, b.name("load-balancer-name"), func(m *members.Member) settings.Opt[string] {
+		o := settings.Text(m.Set.Name)
+		if fault := naming.LoadBalancerNameFault(o.Value); o.Set && fault != "" {
+			b.Found.Add(finding.Finding{
+				Object: m.Ref, Field: members.FieldOn(m.Ref, o.Origin), Reason: finding.AnnotationInvalid, Severity: finding.Error,
+				Message: fmt.Sprintf("name %q is not valid: %s; the load balancer gets a generated name", o.Value, fault),
+				Fix:     "correct the name",
+			})
+			return settings.Opt[string]{}
+		}
+		return o
+	}, members.Equal[string], members.FieldOf(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.Name }))
+}
+
+// ipamPool is the pool of public addresses: that of the first member's class, or else of annotations.
+func (b *Builder) ipamPool() (string, finding.Origin) {
+	live := members.FieldOf(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.IPAMPool })
+	const key = "ipv4IPAMPoolId"
+	pool := func(c settings.Class) map[string]string {
+		if c.IPAMPool == "" {
+			return nil
+		}
+		return map[string]string{key: c.IPAMPool}
+	}
+	if first := b.Members[0].Set.Class.IPAMPool; first != "" {
+		pool := b.ClassKey(b.Members, "ipamConfiguration", key, first, pool, func(m *members.Member) settings.Opt[map[string]string] {
+			return settings.Opt[map[string]string]{Value: map[string]string{key: m.Set.IPAMPool.Value}}
+		}, live)
+		return pool, b.Members[0].Set.Class.Origin
+	}
+	won := members.Agree(&b.Translation, b.Members, b.name("ipam-ipv4-pool-id"), func(m *members.Member) settings.Opt[string] { return settings.Text(m.Set.IPAMPool) }, members.Equal[string], live)
+	return won.Value, won.Origin
+}
+
+// setOrigin notes where a setting comes from, if an object or a class gives it.
+func setOrigin(alb *model.LoadBalancer, field string, o finding.Origin) {
+	if o != (finding.Origin{}) {
+		alb.Origins[field] = o
+	}
+}
+
+// capacityKey is the one key of the capacity annotation.
+const capacityKey = "CapacityUnits"
+
+// capacity is the reservation, nil if no member sets one. Parameters of the first member's
+// class decide alone; annotations are not even read then.
+func (b *Builder) capacity() (*int32, finding.Origin) {
+	class := func(c settings.Class) map[string]string {
+		if c.Capacity == nil {
+			return nil
+		}
+		return map[string]string{capacityKey: fmt.Sprint(*c.Capacity)}
+	}
+	for _, m := range b.Members {
+		b.Block(m, m.Set.LoadBalancer.Capacity.Check(), !b.NoCapacity && b.Members[0].Set.Class.Capacity == nil)
+	}
+	if b.NoCapacity {
+		return nil, finding.Origin{}
+	}
+	get := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.LoadBalancer.Capacity }
+	units := members.AgreeKeys(&b.Translation, b.Members, b.name("minimum-load-balancer-capacity"), get, class, b.liveCapacity, members.Equal[string])
+	raw, ok := units[capacityKey]
+	n, err := strconv.ParseInt(raw, 10, 32)
+	if !ok || err != nil {
+		return nil, finding.Origin{}
+	}
+	return new(int32(n)), members.Askers(b.Members, get, class)[0]
+}
+
+// liveCapacity is the reservation of the live load balancer in the form of the annotation.
+func (b *Builder) liveCapacity() map[string]string {
+	lb := b.LiveLoadBalancer()
+	if lb == nil || !b.Compare(model.AskCapacity{ARN: lb.ARN}, lb.Capacity != nil) {
+		return nil
+	}
+	return map[string]string{capacityKey: strconv.Itoa(int(*lb.Capacity))}
+}

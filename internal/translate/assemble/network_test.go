@@ -1,0 +1,250 @@
+package assemble_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// exposedPort is a Service of type LoadBalancer with one port.
+func exposedPort(local bool, port, nodePort int32, target intstr.IntOrString) *corev1.Service {
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{
+		Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: port, NodePort: nodePort, TargetPort: target}},
+	}}
+	if local {
+		svc.Spec.ExternalTrafficPolicy, svc.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32001
+	}
+	return svc
+}
+
+func text(v string) settings.Opt[string] { return settings.Of(v, finding.Origin{}) }
+func num(v int32) settings.Opt[int32]    { return settings.Of(v, finding.Origin{}) }
+
+func TestHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
+	plain := model.HealthCheck{Port: "traffic-port", Protocol: "TCP", IntervalSeconds: 10, TimeoutSeconds: 10, HealthyThreshold: 3, UnhealthyThreshold: 3}
+	local := model.HealthCheck{Port: "32001", Protocol: "HTTP", Path: "/healthz", HTTPCodes: "200-399", IntervalSeconds: 10, TimeoutSeconds: 6, HealthyThreshold: 2, UnhealthyThreshold: 2}
+	with := func(c model.HealthCheck, change func(*model.HealthCheck)) model.HealthCheck { change(&c); return c }
+	for name, c := range map[string]struct {
+		local, plain bool
+		set          settings.TargetGroup
+		want         model.HealthCheck
+	}{
+		"cluster":                 {want: plain},
+		"local":                   {local: true, want: local},
+		"local, TCP":              {local: true, set: settings.TargetGroup{HealthProtocol: text("TCP")}, want: with(local, func(h *model.HealthCheck) { h.Protocol, h.Path, h.HTTPCodes = "TCP", "", "" })},
+		"local, on the traffic":   {local: true, set: settings.TargetGroup{HealthPort: text("traffic-port")}, want: with(local, func(h *model.HealthCheck) { h.Port = "traffic-port" })},
+		"local, ip targets":       {local: true, set: settings.TargetGroup{Type: settings.Of(model.IPTargets, finding.Origin{})}, want: plain},
+		"HTTP":                    {set: settings.TargetGroup{HealthProtocol: text("http"), HealthPort: text("8080")}, want: with(plain, func(h *model.HealthCheck) { h.Protocol, h.Port, h.Path, h.HTTPCodes = "HTTP", "8080", "/", "200-399" })},
+		"without advanced checks": {plain: true, set: settings.TargetGroup{HealthProtocol: text("HTTP"), HealthTimeout: num(3), SuccessCodes: text("200")}, want: with(plain, func(h *model.HealthCheck) { h.Protocol, h.Path = "HTTP", "/" })},
+		"numbers of the annotation": {set: settings.TargetGroup{HealthInterval: num(30), HealthTimeout: num(3), HealthyThreshold: num(5), UnhealthyThreshold: num(4)}, want: with(plain, func(h *model.HealthCheck) {
+			h.IntervalSeconds, h.TimeoutSeconds, h.HealthyThreshold, h.UnhealthyThreshold = 30, 3, 5, 4
+		})},
+	} {
+		g, found := assemble.TargetGroup(assemble.GroupRequest{
+			Kind: model.Service, Service: exposedPort(c.local, 80, 30080, intstr.FromInt32(8080)), Port: intstr.FromInt32(80), Settings: c.set,
+			DefaultType: model.InstanceTargets, Protocol: "TCP", PlainChecks: c.plain,
+		})
+		if len(found) > 0 {
+			t.Errorf("%s: %v", name, found)
+		}
+		if d := cmp.Diff(c.want, g.HealthCheck); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+// rules is the networking of a binding in one line: "TCP 80+UDP 80 from backend; …".
+func rules(b *model.Binding) string {
+	var out []string
+	for _, r := range b.Networking {
+		var from, ports []string
+		for _, p := range r.From {
+			switch {
+			case p.BackendGroup:
+				from = append(from, "backend")
+			case p.Subnets:
+				from = append(from, "subnets")
+			case p.VPC:
+				from = append(from, "VPC")
+			default:
+				from = append(from, p.CIDR)
+			}
+		}
+		for _, p := range r.Ports {
+			to := "any"
+			if p.Port != nil {
+				to = p.Port.String()
+			}
+			ports = append(ports, p.Protocol+" "+to)
+		}
+		out = append(out, strings.Join(ports, "+")+" from "+strings.Join(from, ","))
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestRulesOfBindingsBehindNetworkLoadBalancers(t *testing.T) {
+	backend := &model.Peer{BackendGroup: true}
+	for _, c := range []struct {
+		protocol, check string
+		data            intstr.IntOrString
+		peer            *model.Peer
+		clients         *assemble.Clients
+		all             bool
+		want            string
+	}{
+		{"TCP", "traffic-port", intstr.FromInt32(30080), backend, nil, true, "TCP any from backend"},
+		{"TCP_UDP", "traffic-port", intstr.FromInt32(30080), backend, nil, true, "TCP any+UDP any from backend"},
+		{"TCP", "traffic-port", intstr.FromInt32(8080), backend, nil, false, "TCP 8080 from backend"},
+		{"TLS", "9000", intstr.FromInt32(8080), backend, nil, false, "TCP 8080+TCP 9000 from backend"},
+		{"TCP", "8080", intstr.FromInt32(8080), backend, nil, false, "TCP 8080 from backend"},
+		{"TCP", "traffic-port", intstr.FromString("http"), backend, nil, false, "TCP http from backend"},
+		{"TCP", "8080", intstr.FromString("http"), backend, nil, false, "TCP http+TCP 8080 from backend"},
+		{"UDP", "traffic-port", intstr.FromInt32(30053), backend, nil, false, "UDP 30053+TCP 30053 from backend"},
+		{"UDP", "32001", intstr.FromInt32(30053), backend, nil, false, "UDP 30053+TCP 32001 from backend"},
+		{"TCP_QUIC", "32001", intstr.FromInt32(443), backend, nil, false, "UDP 443+TCP 443+TCP 32001 from backend"},
+		{"TCP", "traffic-port", intstr.FromInt32(80), nil, &assemble.Clients{}, false, "TCP 80 from subnets"},
+		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{Preserved: true}, false, "TCP 30080 from 0.0.0.0/0"},
+		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{Preserved: true, Internal: true}, false, "TCP 30080 from VPC"},
+		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{Preserved: true, Ranges: []string{"10.1.0.0/16"}}, false, "TCP 30080 from 10.1.0.0/16; TCP 30080 from subnets"},
+		{"TCP", "32001", intstr.FromInt32(30080), nil, &assemble.Clients{Preserved: true}, false, "TCP 30080 from 0.0.0.0/0; TCP 32001 from subnets"},
+		{"UDP", "traffic-port", intstr.FromInt32(30053), nil, &assemble.Clients{Preserved: true}, false, "UDP 30053 from 0.0.0.0/0; TCP 30053 from subnets"},
+		// Without the second rule health checks would be blocked.
+		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Ranges: []string{"10.1.0.0/16"}}, false, "TCP 53+UDP 53 from 10.1.0.0/16; TCP 53 from subnets"},
+		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{}, false, "TCP 53+UDP 53 from 0.0.0.0/0"},
+		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{OwnCheckRule: true}, false, "TCP 53+UDP 53 from 0.0.0.0/0; TCP 53 from subnets"},
+		{"TCP_QUIC", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Internal: true, OwnCheckRule: true}, false, "TCP 53+UDP 53 from VPC; TCP 53 from subnets"},
+		{"TCP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Preserved: true, OwnCheckRule: true}, false, "TCP 53 from 0.0.0.0/0"},
+		{"QUIC", "traffic-port", intstr.FromInt32(443), nil, &assemble.Clients{}, false, "UDP 443 from 0.0.0.0/0; TCP 443 from subnets"},
+		{"TCP", "traffic-port", intstr.FromInt32(80), nil, nil, false, ""},
+	} {
+		g := assemble.Group{Data: c.data, TargetGroup: model.TargetGroup{Protocol: c.protocol, AddressType: model.IPv4, HealthCheck: model.HealthCheck{Port: c.check}}}
+		b := assemble.Binding(assemble.BindingRequest{Group: g, Peer: c.peer, Clients: c.clients, AllPorts: c.all})
+		if got := rules(b); got != c.want || b.Managed != (c.want != "") {
+			t.Errorf("%s to %s, health checks on %s, clients %+v:\n got %s\nwant %s", c.protocol, c.data.String(), c.check, c.clients, got, c.want)
+		}
+	}
+}
+
+func TestSourcesByProtocol(t *testing.T) {
+	var got []string
+	for _, r := range append(assemble.Sources("udp", 53, []string{"10.0.0.0/8", "2001:db8::/32"}, []string{"pl-1"}, false), assemble.PathMTU("10.0.0.0/8"), assemble.PathMTU("2001:db8::/32")) {
+		got = append(got, fmt.Sprint(r))
+	}
+	want := []string{"udp 53 from 10.0.0.0/8", "udp 53 from pl-1", "icmp 3-4 from 10.0.0.0/8", "icmpv6 2-0 from 2001:db8::/32"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// AWS takes security groups of a network load balancer only when it is made, so that what is live decides whether
+// it has any.
+func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
+	with := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.InternetFacing, SecurityGroups: []string{"sg-1"}}}}
+	without := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.InternetFacing}}}
+	yes := func(s *settings.Shared, of func(string) finding.Origin) {
+		s.NoSecurityGroups = settings.Of(true, of("disable"))
+	}
+	given := func(s *settings.Shared, of func(string) finding.Origin) {
+		s.SecurityGroups = settings.Of([]string{"sg-2"}, of("groups"))
+	}
+	manage := func(on bool) func(*settings.Shared, func(string) finding.Origin) {
+		return func(s *settings.Shared, of func(string) finding.Origin) {
+			given(s, of)
+			s.ManageBackendRules = settings.Of(on, of("manage"))
+		}
+	}
+	none := func(*settings.Shared, func(string) finding.Origin) {}
+	for name, c := range map[string]struct {
+		live      *observed.Stack
+		set       func(*settings.Shared, func(string) finding.Origin)
+		options   assemble.Options
+		want      string
+		byAddress bool
+		found     finding.Reason
+	}{
+		"live without":                 {live: without, set: none, want: "none", byAddress: true},
+		"live without, given":          {live: without, set: given, want: "none", byAddress: true, found: finding.SettingFixed},
+		"live without, rules left":     {live: without, set: manage(false), want: "none", found: finding.SettingFixed},
+		"live with, disabled":          {live: with, set: yes, want: "managed, backend", found: finding.SettingFixed},
+		"live with, gate off":          {live: with, set: none, options: assemble.Options{NoSecurityGroups: true}, want: "managed, backend", found: finding.SettingFixed},
+		"disabled":                     {set: yes, want: "none", byAddress: true},
+		"gate off":                     {set: none, options: assemble.Options{NoSecurityGroups: true}, want: "none", byAddress: true},
+		"managed":                      {set: none, want: "managed, backend"},
+		"managed, no shared group":     {set: none, options: assemble.Options{NoBackendGroup: true}, want: "managed"},
+		"given":                        {set: given, want: "given"},
+		"given, rules managed":         {set: manage(true), want: "given, backend"},
+		"given, managed by default":    {set: given, options: assemble.Options{ManageBackendRules: true}, want: "given, backend"},
+		"given, nothing to manage by":  {set: manage(true), options: assemble.Options{NoBackendGroup: true}, want: "given", found: finding.FeatureDisabled},
+		"live with, nothing asked for": {live: with, set: none, want: "managed, backend"},
+	} {
+		m := member("Service", "web", c.set)
+		c.options.Cluster, c.options.DefaultScheme = "rig", model.Internal
+		b := &assemble.Builder{
+			Translation: members.Translation{ID: model.StackID{Kind: model.Service, Namespace: "shop", Name: "web"}, Live: c.live, Members: []*members.Member{m}},
+			Options:     c.options, Type: model.Network,
+		}
+		b.MemberTags(m)
+		lb := b.LoadBalancer()
+		got := "none"
+		switch g := lb.SecurityGroups.(type) {
+		case model.GroupsManaged:
+			got = map[bool]string{true: "managed, backend", false: "managed"}[g.Backend]
+		case model.GroupsGiven:
+			got = map[bool]string{true: "given, backend", false: "given"}[g.Backend]
+		}
+		var reason finding.Reason
+		for _, x := range b.Found {
+			reason = x.Reason
+		}
+		if got != c.want || b.ByAddress != c.byAddress || reason != c.found {
+			t.Errorf("%s: %s, by address %v, finding %q; want %s, %v, %q", name, got, b.ByAddress, reason, c.want, c.byAddress, c.found)
+		}
+		if c.live != nil && b.SchemeNow(lb) != model.InternetFacing {
+			t.Errorf("%s: the scheme is %s, and the live load balancer has another", name, b.SchemeNow(lb))
+		}
+	}
+}
+
+// AWS refuses a timeout longer than the interval. The timeout has a default, which the one who sets the interval
+// does not see.
+func TestTimesOfHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
+	at := func(field string, v int32) settings.Opt[int32] { return settings.Of(v, finding.Origin{Field: field}) }
+	for name, c := range map[string]struct {
+		local, plain bool
+		set          settings.TargetGroup
+		field, says  string
+	}{
+		"an interval alone":              {set: settings.TargetGroup{HealthInterval: at("interval", 5)}, field: "interval", says: `the interval "5" is shorter than the default timeout of 10 seconds; the health check and its listeners stay as they are, or are not made; set healthcheck-timeout to 5 or less, or the interval to 10 or more`},
+		"an interval with local traffic": {local: true, set: settings.TargetGroup{HealthInterval: at("interval", 5)}, field: "interval", says: "default timeout of 6 seconds"},
+		"6 is enough for local traffic":  {local: true, set: settings.TargetGroup{HealthInterval: at("interval", 6)}},
+		"without advanced checks":        {plain: true, set: settings.TargetGroup{HealthInterval: at("interval", 5), HealthTimeout: at("timeout", 2)}, field: "interval", says: "set the interval to 10 or more"},
+		"both":                           {set: settings.TargetGroup{HealthInterval: at("interval", 5), HealthTimeout: at("timeout", 5)}},
+		"a timeout":                      {set: settings.TargetGroup{HealthTimeout: at("timeout", 11)}, field: "timeout", says: `the timeout "11" is longer than the interval of 10 seconds`},
+		"too long":                       {set: settings.TargetGroup{HealthInterval: at("interval", 1000)}, field: "interval", says: `"1000" is not from 5 to 300`},
+		"too few":                        {set: settings.TargetGroup{HealthyThreshold: at("healthy", 1)}, field: "healthy", says: `"1" is not from 2 to 10`},
+		"the slowest":                    {set: settings.TargetGroup{HealthInterval: at("interval", 300), HealthTimeout: at("timeout", 120), UnhealthyThreshold: at("unhealthy", 10)}},
+	} {
+		_, found := assemble.TargetGroup(assemble.GroupRequest{
+			Kind: model.Service, Service: exposedPort(c.local, 80, 30080, intstr.FromInt32(8080)), Port: intstr.FromInt32(80), Settings: c.set,
+			DefaultType: model.InstanceTargets, Protocol: "TCP", PlainChecks: c.plain,
+		})
+		switch {
+		case c.says == "" && len(found) > 0:
+			t.Errorf("%s: %v", name, found)
+		case c.says != "" && (len(found) != 1 || found[0].Field != c.field || !strings.Contains(found[0].Message+"; "+found[0].Fix, c.says)):
+			t.Errorf("%s: %v, want %q", name, found, c.says)
+		}
+	}
+}

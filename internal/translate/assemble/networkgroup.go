@@ -1,0 +1,98 @@
+package assemble
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// localTraffic reports whether only nodes with a pod of the Service take its traffic. Kubernetes answers on a
+// port of its own which these are.
+func (g *Group) localTraffic(r GroupRequest) bool {
+	return r.Protocol != "" && g.Type == model.InstanceTargets && r.Service.Spec.Type == corev1.ServiceTypeLoadBalancer &&
+		r.Service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
+}
+
+// defaultCheckPort is the port of the health check where no setting names one.
+func (g *Group) defaultCheckPort(r GroupRequest) string {
+	if g.localTraffic(r) {
+		return strconv.Itoa(int(r.Service.Spec.HealthCheckNodePort))
+	}
+	return TrafficPort
+}
+
+// networkCheck fills in the health check of a target group behind a network load balancer.
+func (g *Group) networkCheck(r GroupRequest, found *finding.List) {
+	s := r.Settings
+	defaults := model.HealthCheck{Protocol: "TCP", Path: "/", IntervalSeconds: 10, TimeoutSeconds: 10, HealthyThreshold: 3, UnhealthyThreshold: 3}
+	if r.ofGateway() {
+		defaults.IntervalSeconds, defaults.TimeoutSeconds = 15, 5
+	}
+	if g.localTraffic(r) {
+		defaults = model.HealthCheck{Protocol: "HTTP", Path: "/healthz", IntervalSeconds: 10, TimeoutSeconds: 6, HealthyThreshold: 2, UnhealthyThreshold: 2}
+	}
+	g.HealthCheck = model.HealthCheck{
+		Port:               g.checkPort(r, found),
+		Protocol:           strings.ToUpper(s.HealthProtocol.Or(defaults.Protocol)),
+		IntervalSeconds:    s.HealthInterval.Or(defaults.IntervalSeconds),
+		TimeoutSeconds:     defaults.TimeoutSeconds,
+		HealthyThreshold:   s.HealthyThreshold.Or(defaults.HealthyThreshold),
+		UnhealthyThreshold: s.UnhealthyThreshold.Or(defaults.UnhealthyThreshold),
+	}
+	if !r.PlainChecks {
+		g.HealthCheck.TimeoutSeconds = s.HealthTimeout.Or(defaults.TimeoutSeconds)
+	}
+	g.checkTimes(r, found)
+	if g.HealthCheck.Protocol == "TCP" {
+		return
+	}
+	g.HealthCheck.Path = s.HealthPath.Or(defaults.Path)
+	if !r.PlainChecks {
+		g.HealthCheck.HTTPCodes = s.SuccessCodes.Or("200-399")
+	}
+}
+
+// checkTimes reports numbers of a health check that AWS refuses. The timeout has a default, so that an interval
+// alone can be at fault.
+func (g *Group) checkTimes(r GroupRequest, found *finding.List) {
+	s, c := r.Settings, g.HealthCheck
+	fault := func(at finding.Origin, what, fix string) {
+		found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: finding.AnnotationInvalid, Blocks: finding.BlocksRule,
+			Message: what + "; the health check and its listeners stay as they are, or are not made", Fix: fix})
+	}
+	for _, n := range []struct {
+		of          settings.Opt[int32]
+		value       int32
+		least, most int32
+	}{
+		{s.HealthInterval, c.IntervalSeconds, 5, 300},
+		{s.HealthTimeout, c.TimeoutSeconds, 2, 120},
+		{s.HealthyThreshold, c.HealthyThreshold, 2, 10},
+		{s.UnhealthyThreshold, c.UnhealthyThreshold, 2, 10},
+	} {
+		if n.of.Set && (n.value < n.least || n.value > n.most) {
+			fault(n.of.Origin, fmt.Sprintf("\"%d\" is not from %d to %d", n.of.Value, n.least, n.most), "correct the value or remove it")
+			return
+		}
+	}
+	if c.TimeoutSeconds <= c.IntervalSeconds {
+		return
+	}
+	timeout := r.name("healthcheck-timeout-seconds")
+	if s.HealthTimeout.Set && !r.PlainChecks {
+		fault(s.HealthTimeout.Origin, fmt.Sprintf("the timeout \"%d\" is longer than the interval of %d seconds", c.TimeoutSeconds, c.IntervalSeconds),
+			"set it to the interval or less, or set "+r.name("healthcheck-interval-seconds")+" to a longer one")
+		return
+	}
+	fix := fmt.Sprintf("set %s to %d or less, or the interval to %[3]d or more", timeout, c.IntervalSeconds, c.TimeoutSeconds)
+	if r.PlainChecks {
+		fix = fmt.Sprintf("set the interval to %d or more", c.TimeoutSeconds)
+	}
+	fault(s.HealthInterval.Origin, fmt.Sprintf("the interval \"%d\" is shorter than the default timeout of %d seconds", c.IntervalSeconds, c.TimeoutSeconds), fix)
+}

@@ -1,0 +1,58 @@
+package assemble
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// SSLRedirect is the HTTPS port that HTTP listeners redirect to. One that is not an HTTPS listener of
+// the group holds its member, whose rules must not be served in the clear instead.
+func (b *Builder) SSLRedirect() settings.Opt[int32] {
+	chosen := map[*members.Member]settings.Opt[int32]{}
+	for _, m := range b.Members {
+		o := m.Set.SSLRedirect
+		switch {
+		case !o.Set || slices.ContainsFunc(b.Ports, func(p *members.Port) bool { return p.TLS && p.Number == o.Value }):
+		case m.Lost:
+			// Its ports are not known. Where it serves on a live HTTPS listener, its redirect is live too.
+			if l := members.ListenerOf(b.LiveLoadBalancer(), o.Value); l == nil || l.Protocol != "HTTPS" || !b.Serves(m) {
+				o = settings.Opt[int32]{}
+			}
+		default:
+			err := fmt.Errorf("port %d is not an HTTPS listener of the group", o.Value)
+			m.Blocked = true
+			b.Found.Add(finding.Finding{
+				Object: m.Ref, Field: members.FieldOn(m.Ref, o.Origin), Reason: finding.RedirectPortInvalid,
+				Message: err.Error(), Fix: "add the port to " + b.name("listen-ports") + ", or correct " + b.name("ssl-redirect"), Blocks: finding.BlocksMember,
+			})
+			o = settings.Opt[int32]{Fault: err, Origin: o.Origin}
+		}
+		chosen[m] = o
+	}
+	return members.Agree(&b.Translation, b.Members, b.name("ssl-redirect"), func(m *members.Member) settings.Opt[int32] { return chosen[m] }, members.Equal[int32], b.liveRedirect).Opt
+}
+
+// liveRedirect is the port to which the HTTP listeners of the live load balancer redirect everything.
+// It is known only if one of them does.
+func (b *Builder) liveRedirect() members.Incumbent[int32] {
+	lb := b.LiveLoadBalancer()
+	if lb == nil {
+		return members.Incumbent[int32]{}
+	}
+	for _, l := range lb.Listeners {
+		if l.Protocol != "HTTP" || len(l.Rules) > 0 || len(l.Default) != 1 {
+			continue
+		}
+		to, ok := l.Default[0].(model.Redirect)
+		if port, err := strconv.ParseInt(to.Port, 10, 32); ok && err == nil && to.Protocol == "HTTPS" {
+			return members.Serving(int32(port), true, members.Equal[int32])
+		}
+	}
+	return members.Incumbent[int32]{}
+}

@@ -1,0 +1,91 @@
+package assemble
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// subnetWish is one member's way to find subnets.
+type subnetSetting struct {
+	ids  []string
+	tags map[string][]string
+}
+
+// String shows the choice in conflicts.
+func (w subnetSetting) String() string {
+	if len(w.tags) > 0 {
+		return fmt.Sprintf("by tags %v", w.tags)
+	}
+	return strings.Join(w.ids, ",")
+}
+
+func (w subnetSetting) same(o subnetSetting) bool {
+	return members.SameSet(w.ids, o.ids) && len(w.tags) == len(o.tags) && !slices.ContainsFunc(slices.Sorted(maps.Keys(w.tags)), func(k string) bool {
+		return !slices.Equal(w.tags[k], o.tags[k])
+	})
+}
+
+func (b *Builder) subnets() model.SubnetChoice {
+	chosen := members.Agree(&b.Translation, b.Members, b.name("subnets"), func(m *members.Member) settings.Opt[subnetSetting] {
+		c := m.Set.Class
+		from := c.Origin
+		switch s := settings.Filled(m.Set.Subnets); {
+		case len(c.SubnetIDs) > 0:
+			from.Field = "spec.subnets.ids"
+			return settings.Of(subnetSetting{ids: c.SubnetIDs}, from)
+		case len(c.SubnetTags) > 0:
+			from.Field = "spec.subnets.tags"
+			return settings.Of(subnetSetting{tags: c.SubnetTags}, from)
+		case s.Set:
+			return settings.Of(subnetSetting{ids: s.Value}, s.Origin)
+		case m.Set.SubnetTags.Set:
+			return settings.Of(subnetSetting{tags: m.Set.SubnetTags.Value}, m.Set.SubnetTags.Origin)
+		}
+		return settings.Opt[subnetSetting]{}
+	}, subnetSetting.same, func() members.Incumbent[subnetSetting] {
+		return b.liveSubnets(b.LiveLoadBalancer(), b.Type == model.Network)
+	})
+	if !chosen.Set || chosen.Kept {
+		return model.SubnetsDiscovered{} // those that are live
+	}
+	return chosen.Value.choice(chosen.Origin)
+}
+
+// choice is what the model has for it.
+func (w subnetSetting) choice(from finding.Origin) model.SubnetChoice {
+	if len(w.ids) > 0 {
+		return model.SubnetsNamed{Refs: w.ids, Of: from}
+	}
+	return model.SubnetsTagged{Tags: w.tags, Of: from}
+}
+
+// liveSubnets compares what is asked for with the subnets of a live load balancer.
+func (b *Builder) liveSubnets(lb *observed.LoadBalancer, nlb bool) members.Incumbent[subnetSetting] {
+	if lb == nil {
+		return members.Incumbent[subnetSetting]{}
+	}
+	is := func(w subnetSetting) bool {
+		if len(w.tags) == 0 && !slices.ContainsFunc(w.ids, func(s string) bool { return !network.IsSubnetID(s) }) {
+			return members.SameSet(w.ids, lb.Subnets)
+		}
+		q := model.SubnetQuestion(w.choice(finding.Origin{}), lb.Scheme, nlb)
+		answer, answered := b.Live.Facts.Subnets[q.Key()]
+		if !b.Compare(q, answered) {
+			return false
+		}
+		chosen, fault := network.ChooseSubnets(network.SubnetRequest{
+			Choice: w.choice(finding.Origin{}), Scheme: lb.Scheme, AddressType: lb.AddressType, ALB: !nlb, Cluster: b.Cluster, SingleSubnet: true, Live: lb.Subnets,
+		}, answer)
+		return fault == nil && members.SameSet(chosen.IDs, lb.Subnets)
+	}
+	return members.Incumbent[subnetSetting]{Known: true, Is: is, Value: subnetSetting{ids: lb.Subnets}}
+}

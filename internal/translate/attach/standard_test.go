@@ -1,0 +1,496 @@
+package attach_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
+)
+
+// A random Gateway with ListenerSets, routes and namespaces is evaluated by the words of the standard, one listener,
+// one route and one request at a time.
+func TestAttachmentIsThatOfTheStandard(t *testing.T) {
+	seeds.Each(t, 400, func(t *testing.T, seed uint64) {
+		s := newScene(t, seed)
+		got := attach.Of(cluster.NewView(&cluster.Reduced{Source: s.src}), s.gateway, s.kind, attach.Options{ListenerSets: true})
+		s.checkSets(t, got)
+		listeners := s.listeners()
+		if len(listeners) != len(got.Listeners) {
+			t.Fatalf("%d listeners, want %d", len(got.Listeners), len(listeners))
+		}
+		valid := make([]bool, len(listeners))
+		for i, l := range listeners {
+			valid[i] = s.valid(listeners, i)
+			if g := got.Listeners[i]; g.Spec.Name != l.spec.Name || g.Parent.Name != l.parent || g.Valid() != valid[i] {
+				t.Errorf("listener %s of %s: valid %t, want %t of %s of %s (%v)", g.Spec.Name, g.Parent, g.Valid(), valid[i], l.spec.Name, l.parent, g.Problem)
+			}
+		}
+		s.checkRoutes(t, got, listeners)
+		s.checkRequests(t, got, listeners, valid)
+	})
+}
+
+// Neither the order in which objects are listed nor a second look changes the result.
+func TestAttachmentDoesNotDependOnTheOrderOfInputs(t *testing.T) {
+	seeds.Each(t, 60, func(t *testing.T, seed uint64) {
+		s := newScene(t, seed)
+		opt := attach.Options{ListenerSets: true}
+		want := attach.Of(cluster.NewView(s.src), s.gateway, s.kind, opt)
+		for n := range uint64(3) {
+			got := attach.Of(cluster.NewView(enginetest.Shuffled(s.src, n)), s.gateway, s.kind, opt)
+			if diff := gocmp.Diff(want, got, cmpopts.IgnoreUnexported(attach.Result{}), cmpopts.IgnoreFields(attach.Result{}, "Grants")); diff != "" {
+				t.Fatal(diff)
+			}
+			for _, port := range want.Ports() {
+				if diff := gocmp.Diff(want.OnPort(port), got.OnPort(port)); diff != "" {
+					t.Fatal(diff)
+				}
+			}
+		}
+	})
+}
+
+// What an evaluation does not read cannot bring the next one about.
+func TestAttachmentNeedsOnlyWhatItsViewRemembers(t *testing.T) {
+	seeds.Each(t, 60, func(t *testing.T, seed uint64) {
+		s := newScene(t, seed)
+		opt := attach.Options{ListenerSets: true}
+		v := cluster.NewView(s.src)
+		want := attach.Of(v, s.gateway, s.kind, opt)
+		got := attach.Of(cluster.NewView(enginetest.Remembered(s.src, v)), s.gateway, s.kind, opt)
+		if diff := gocmp.Diff(want, got, cmpopts.IgnoreUnexported(attach.Result{}), cmpopts.IgnoreFields(attach.Result{}, "Grants")); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+// scene is a random Gateway with all that may attach to it.
+type scene struct {
+	rnd     *rand.Rand
+	src     *cluster.Memory
+	kind    model.Kind
+	gateway *gatewayv1.Gateway
+	sets    []*gatewayv1.ListenerSet
+	routes  []cluster.Object
+}
+
+var (
+	sceneNamespaces = []string{"n0", "n1", "n2"} // n1 has the label team=a
+	sceneHosts      = []string{"", "*.o", "*.a.o", "a.o", "b.a.o", "*.b.a.o", "c.b.a.o", "x"}
+	sceneRequests   = []string{"o", "a.o", "b.o", "b.a.o", "c.a.o", "c.b.a.o", "d.c.b.a.o", "x", "y"}
+	sceneProtocols  = map[model.Kind][]gatewayv1.ProtocolType{
+		model.ALBGateway: {"HTTP", "HTTP", "HTTP", "HTTPS", "TCP"}, model.NLBGateway: {"TCP", "UDP", "TLS", "HTTP"},
+	}
+)
+
+func newScene(t *testing.T, seed uint64) *scene {
+	t.Helper()
+	src, err := cluster.NewMemory(time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{rnd: rand.New(rand.NewPCG(seed, 1)), src: src, kind: []model.Kind{model.ALBGateway, model.NLBGateway}[seed%2]}
+	put := func(obj cluster.Object) {
+		if err := src.Put(obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, n := range sceneNamespaces {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n}}
+		if i == 1 {
+			ns.Labels = map[string]string{"team": "a"}
+		}
+		put(ns)
+	}
+	s.gateway = &gatewayv1.Gateway{ObjectMeta: s.meta("n0", "g")}
+	for i := range s.rnd.IntN(4) {
+		s.gateway.Spec.Listeners = append(s.gateway.Spec.Listeners, gatewayv1.Listener(s.entry(i)))
+	}
+	if from, sel := s.from(true); from != nil {
+		s.gateway.Spec.AllowedListeners = &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: from, Selector: sel}}
+	}
+	put(s.gateway)
+	for i := range s.rnd.IntN(4) {
+		set := &gatewayv1.ListenerSet{ObjectMeta: s.meta(s.namespace(), fmt.Sprintf("s%d", i))}
+		ns := gatewayv1.Namespace("n0")
+		set.Spec.ParentRef = gatewayv1.ParentGatewayReference{Name: "g", Namespace: &ns}
+		if s.rnd.IntN(6) == 0 {
+			set.Spec.ParentRef.Name = "other"
+		}
+		for j := range 1 + s.rnd.IntN(3) {
+			set.Spec.Listeners = append(set.Spec.Listeners, s.entry(j))
+		}
+		s.sets = append(s.sets, set)
+		put(set)
+	}
+	for i := range 1 + s.rnd.IntN(5) {
+		r := s.route(i)
+		s.routes = append(s.routes, r)
+		put(r)
+	}
+	return s
+}
+
+func (s *scene) namespace() string { return sceneNamespaces[s.rnd.IntN(len(sceneNamespaces))] }
+
+func (s *scene) meta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name, CreationTimestamp: metav1.Unix(int64(1000+s.rnd.IntN(3)), 0)}
+}
+
+// from is a random choice of namespaces; nil where nothing is said.
+func (s *scene) from(none bool) (*gatewayv1.FromNamespaces, *metav1.LabelSelector) {
+	all := []gatewayv1.FromNamespaces{"All", "Same", "Selector", "Selector", "All"}
+	if none {
+		all = append(all, "None")
+	}
+	switch f := all[s.rnd.IntN(len(all))]; {
+	case s.rnd.IntN(5) == 0:
+		return nil, nil
+	case f == "Selector" && s.rnd.IntN(4) > 0:
+		return &f, &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
+	default:
+		return &f, nil
+	}
+}
+
+func (s *scene) entry(i int) gatewayv1.ListenerEntry {
+	protocols := sceneProtocols[s.kind]
+	l := gatewayv1.ListenerEntry{
+		Name: gatewayv1.SectionName(fmt.Sprintf("l%d", i)), Port: gatewayv1.PortNumber(80 + s.rnd.IntN(2)),
+		Protocol: protocols[s.rnd.IntN(len(protocols))],
+	}
+	if h := gatewayv1.Hostname(sceneHosts[s.rnd.IntN(len(sceneHosts))]); h != "" && l.Protocol != "TCP" && l.Protocol != "UDP" {
+		l.Hostname = &h
+	}
+	if l.Protocol == "TLS" {
+		mode := []gatewayv1.TLSModeType{"Terminate", "Passthrough"}[s.rnd.IntN(2)]
+		l.TLS = &gatewayv1.ListenerTLSConfig{Mode: &mode}
+	}
+	if s.rnd.IntN(6) == 0 {
+		return l
+	}
+	from, sel := s.from(false)
+	l.AllowedRoutes = &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: from, Selector: sel}}
+	for range s.rnd.IntN(5) - 2 {
+		kinds := append(slices.Clone(cluster.RouteKinds), "FooRoute")
+		l.AllowedRoutes.Kinds = append(l.AllowedRoutes.Kinds, gatewayv1.RouteGroupKind{Kind: gatewayv1.Kind(kinds[s.rnd.IntN(len(kinds))])})
+	}
+	return l
+}
+
+func (s *scene) route(i int) cluster.Object {
+	meta := s.meta(s.namespace(), fmt.Sprintf("r%d", i))
+	var spec gatewayv1.CommonRouteSpec
+	for range 1 + s.rnd.IntN(3) {
+		p := gatewayv1.ParentReference{Name: "g"}
+		ns := gatewayv1.Namespace("n0")
+		if s.rnd.IntN(3) == 0 && len(s.sets) > 0 {
+			set := s.sets[s.rnd.IntN(len(s.sets))]
+			kind := gatewayv1.Kind("ListenerSet")
+			p.Kind, p.Name, ns = &kind, gatewayv1.ObjectName(set.Name), gatewayv1.Namespace(set.Namespace)
+		}
+		p.Namespace = &ns
+		if s.rnd.IntN(3) == 0 {
+			name := gatewayv1.SectionName(fmt.Sprintf("l%d", s.rnd.IntN(3)))
+			p.SectionName = &name
+		}
+		if s.rnd.IntN(4) == 0 {
+			port := gatewayv1.PortNumber(80 + s.rnd.IntN(2))
+			p.Port = &port
+		}
+		spec.ParentRefs = append(spec.ParentRefs, p)
+	}
+	var hosts []gatewayv1.Hostname
+	for range s.rnd.IntN(4) {
+		if h := sceneHosts[s.rnd.IntN(len(sceneHosts))]; h != "" {
+			hosts = append(hosts, gatewayv1.Hostname(h))
+		}
+	}
+	switch s.rnd.IntN(8) {
+	case 0:
+		return &gatewayv1.TCPRoute{ObjectMeta: meta, Spec: gatewayv1.TCPRouteSpec{CommonRouteSpec: spec}}
+	case 1:
+		return &gatewayv1.UDPRoute{ObjectMeta: meta, Spec: gatewayv1.UDPRouteSpec{CommonRouteSpec: spec}}
+	case 2, 3:
+		return &gatewayv1.TLSRoute{ObjectMeta: meta, Spec: gatewayv1.TLSRouteSpec{CommonRouteSpec: spec, Hostnames: hosts}}
+	case 4:
+		return &gatewayv1.GRPCRoute{ObjectMeta: meta, Spec: gatewayv1.GRPCRouteSpec{CommonRouteSpec: spec, Hostnames: hosts}}
+	}
+	return &gatewayv1.HTTPRoute{ObjectMeta: meta, Spec: gatewayv1.HTTPRouteSpec{CommonRouteSpec: spec, Hostnames: hosts}}
+}
+
+// The rest is the standard, by brute force.
+
+// matches reports whether a request for a host matches a hostname.
+func matches(hostname, request string) bool {
+	if suffix, ok := strings.CutPrefix(hostname, "*."); ok {
+		return len(request) > len(suffix)+1 && strings.HasSuffix(request, "."+suffix)
+	}
+	return hostname == "" || hostname == request
+}
+
+func allowed(from *gatewayv1.FromNamespaces, sel *metav1.LabelSelector, def gatewayv1.FromNamespaces, own, namespace string) bool {
+	if from == nil {
+		from = &def
+	}
+	return *from == "All" || *from == "Same" && own == namespace || *from == "Selector" && sel != nil && namespace == "n1"
+}
+
+func (s *scene) accepts(set *gatewayv1.ListenerSet) bool {
+	a := s.gateway.Spec.AllowedListeners
+	return a != nil && allowed(a.Namespaces.From, a.Namespaces.Selector, "None", "n0", set.Namespace)
+}
+
+// named are the sets that name the Gateway, in order of precedence.
+func (s *scene) named() []*gatewayv1.ListenerSet {
+	out := slices.DeleteFunc(slices.Clone(s.sets), func(set *gatewayv1.ListenerSet) bool { return set.Spec.ParentRef.Name != "g" })
+	slices.SortFunc(out, func(a, b *gatewayv1.ListenerSet) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name))
+	})
+	return out
+}
+
+func (s *scene) checkSets(t *testing.T, got attach.Result) {
+	want := s.named()
+	if len(got.Sets) != len(want) {
+		t.Fatalf("%d sets, want %d", len(got.Sets), len(want))
+	}
+	for i, set := range want {
+		if g := got.Sets[i]; g.Object.Name != set.Name || g.Accepted != s.accepts(set) {
+			t.Errorf("set %s accepted: %t; want %s: %t", g.Object.Name, g.Accepted, set.Name, s.accepts(set))
+		}
+	}
+}
+
+type sceneListener struct {
+	kind, namespace, parent string
+	spec                    gatewayv1.ListenerEntry
+}
+
+func (s *scene) listeners() (out []sceneListener) {
+	for _, l := range s.gateway.Spec.Listeners {
+		out = append(out, sceneListener{"Gateway", "n0", "g", gatewayv1.ListenerEntry(l)})
+	}
+	for _, set := range s.named() {
+		for _, l := range set.Spec.Listeners {
+			if s.accepts(set) {
+				out = append(out, sceneListener{"ListenerSet", set.Namespace, set.Name, l})
+			}
+		}
+	}
+	return out
+}
+
+func (l sceneListener) host() string {
+	if l.spec.Hostname == nil {
+		return ""
+	}
+	return string(*l.spec.Hostname)
+}
+
+// supports reports whether a listener takes routes of a kind.
+func (s *scene) supports(l sceneListener, kind string) bool {
+	layer := map[model.Kind]string{model.ALBGateway: " HTTPRoute GRPCRoute ", model.NLBGateway: " TCPRoute UDPRoute TLSRoute "}[s.kind]
+	of := map[gatewayv1.ProtocolType]string{
+		"HTTP": " HTTPRoute ", "HTTPS": " HTTPRoute GRPCRoute ", "TCP": " TCPRoute ", "UDP": " UDPRoute ", "TLS": " TLSRoute TCPRoute ",
+	}[l.spec.Protocol]
+	if a := l.spec.AllowedRoutes; a != nil && len(a.Kinds) > 0 {
+		of = ""
+		for _, k := range a.Kinds {
+			of += " " + string(k.Kind) + " "
+		}
+	}
+	return strings.Contains(layer, " "+kind+" ") && strings.Contains(of, " "+kind+" ")
+}
+
+func (s *scene) servable(l sceneListener) bool {
+	layer := map[model.Kind]string{model.ALBGateway: " HTTP HTTPS ", model.NLBGateway: " TCP UDP TLS "}[s.kind]
+	if a := l.spec.AllowedRoutes; a != nil && len(a.Kinds) > 0 &&
+		!slices.ContainsFunc(cluster.RouteKinds, func(k cluster.Kind) bool { return s.supports(l, string(k)) }) {
+		return false
+	}
+	return strings.Contains(layer, " "+string(l.spec.Protocol)+" ")
+}
+
+func (s *scene) valid(all []sceneListener, i int) bool {
+	name := func(l sceneListener) string {
+		if l.spec.TLS != nil {
+			return "TLS" + string(*l.spec.TLS.Mode)
+		}
+		return string(l.spec.Protocol)
+	}
+	l := all[i]
+	if !s.servable(l) {
+		return false
+	}
+	for j, o := range all[:i] {
+		if o.spec.Port != l.spec.Port || !s.valid(all, j) {
+			continue
+		}
+		layer4 := l.spec.Protocol == "TCP" || l.spec.Protocol == "UDP"
+		pair := name(o) + name(l)
+		switch {
+		case s.kind == model.NLBGateway && (o.kind != l.kind || o.namespace != l.namespace || o.parent != l.parent):
+			return false // a network load balancer has one route for each port
+		case name(o) != name(l) && pair != "TCPUDP" && pair != "UDPTCP":
+			return false
+		case name(o) == name(l) && (layer4 || o.host() == l.host()):
+			return false // not distinct
+		}
+	}
+	return true
+}
+
+// reaches reports whether a parentRef selects a listener.
+func reaches(p gatewayv1.ParentReference, l sceneListener) bool {
+	kind := "Gateway"
+	if p.Kind != nil {
+		kind = string(*p.Kind)
+	}
+	return kind == l.kind && string(p.Name) == l.parent && string(*p.Namespace) == l.namespace &&
+		(p.SectionName == nil || *p.SectionName == l.spec.Name) && (p.Port == nil || *p.Port == l.spec.Port)
+}
+
+// admits reports why a listener does not take a route, "" if it does.
+func (s *scene) refusal(l sceneListener, obj cluster.Object) string {
+	kind, _ := cluster.KindOf(obj)
+	var from *gatewayv1.FromNamespaces
+	var sel *metav1.LabelSelector
+	if a := l.spec.AllowedRoutes; a != nil {
+		from, sel = a.Namespaces.From, a.Namespaces.Selector
+	}
+	if !allowed(from, sel, "Same", l.namespace, obj.GetNamespace()) || !s.supports(l, string(kind)) {
+		return "NotAllowedByListeners"
+	}
+	if kind != cluster.KindTCPRoute && kind != cluster.KindUDPRoute &&
+		!slices.ContainsFunc(sceneRequests, func(r string) bool { return matches(l.host(), r) && s.names(obj, r) }) {
+		return "NoMatchingListenerHostname"
+	}
+	return ""
+}
+
+// names reports whether a route serves requests for a host, as far as the route itself says.
+func (s *scene) names(obj cluster.Object, request string) bool {
+	hosts := attach.Hostnames(obj)
+	return len(hosts) == 0 || slices.ContainsFunc(hosts, func(h string) bool { return matches(h, request) })
+}
+
+func (s *scene) checkRoutes(t *testing.T, got attach.Result, listeners []sceneListener) {
+	counted := make([]int, len(listeners))
+	for _, obj := range s.routes {
+		parents, _ := cluster.RouteParents(obj)
+		i := slices.IndexFunc(got.Routes, func(r attach.Route) bool { return r.Object.GetName() == obj.GetName() })
+		attachedTo := map[int]bool{}
+		for n, p := range parents {
+			var want []int
+			refusal := ""
+			for i, l := range listeners {
+				if !reaches(p, l) {
+					continue
+				}
+				switch why := s.refusal(l, obj); {
+				case why == "":
+					want = append(want, i)
+					attachedTo[i] = true
+				case refusal == "":
+					refusal = why
+				}
+			}
+			var g attach.Parent
+			if i >= 0 {
+				if at := slices.IndexFunc(got.Routes[i].Parents, func(p attach.Parent) bool { return p.Index == n }); at >= 0 {
+					g = got.Routes[i].Parents[at]
+				}
+			}
+			var have []int
+			for _, a := range g.Attachments {
+				have = append(have, a.Listener)
+			}
+			if !slices.Equal(have, want) {
+				t.Errorf("parent %d of %s is attached to %v, want %v", n, obj.GetName(), have, want)
+			}
+			if refusal != "" && len(want) == 0 && g.Problem.Reason != refusal || len(want) > 0 && g.Problem.Reason != "" {
+				t.Errorf("parent %d of %s: %v, want %q", n, obj.GetName(), g.Problem, refusal)
+			}
+		}
+		for i := range attachedTo {
+			counted[i]++
+		}
+	}
+	for i, l := range got.Listeners {
+		if l.Attached != counted[i] {
+			t.Errorf("listener %d has %d routes, want %d", i, l.Attached, counted[i])
+		}
+	}
+}
+
+// checkRequests asks for every port, route and request whether the listener that the request belongs to has the route.
+func (s *scene) checkRequests(t *testing.T, got attach.Result, listeners []sceneListener, valid []bool) {
+	for _, port := range []int32{80, 81} {
+		for i, r := range got.Routes {
+			if r.Kind == cluster.KindTCPRoute || r.Kind == cluster.KindUDPRoute {
+				continue // no hostnames
+			}
+			parents, _ := cluster.RouteParents(r.Object)
+			for _, request := range sceneRequests {
+				best := -1 // length of the most specific hostname
+				anyListener, want := false, false
+				for n, l := range listeners {
+					if !valid[n] || int32(l.spec.Port) != port || !matches(l.host(), request) {
+						continue
+					}
+					on := s.refusal(l, r.Object) == "" && s.names(r.Object, request) &&
+						slices.ContainsFunc(parents, func(p gatewayv1.ParentReference) bool { return reaches(p, l) })
+					anyListener = anyListener || on
+					switch {
+					case len(l.host()) > best:
+						best, want = len(l.host()), on
+					case len(l.host()) == best:
+						want = want || on
+					}
+				}
+				open, isolated := serves(got.OnPort(port), i, request)
+				if open != anyListener || isolated != want {
+					t.Errorf("port %d, %s, request %q: served %t, want %t; with isolation %t, want %t\n%+v",
+						port, r.Object.GetName(), request, open, anyListener, isolated, want, got.OnPort(port))
+				}
+			}
+		}
+	}
+}
+
+// serves reports whether a route serves a request, without and with the isolation of listeners.
+func serves(all []attach.PortRoute, route int, request string) (open, isolated bool) {
+	for _, p := range all {
+		if p.Route != route {
+			continue
+		}
+		best := -1
+		for _, h := range p.Hostnames {
+			if !matches(h, request) {
+				continue
+			}
+			open = true
+			if !slices.Contains(p.Isolated, h) {
+				best = max(best, len(h))
+			}
+		}
+		isolated = best >= 0 && !slices.ContainsFunc(p.Covered, func(c string) bool { return matches(c, request) && len(c) > best })
+	}
+	return open, isolated
+}

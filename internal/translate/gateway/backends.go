@@ -1,0 +1,138 @@
+package gateway
+
+import (
+	"cmp"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
+)
+
+// The kinds of backends.
+const (
+	serviceBackend     = "Service"
+	gatewayBackend     = "Gateway"
+	targetGroupBackend = "TargetGroupName"
+)
+
+// backendKind is the kind of object that a backend names.
+func backendKind(ref gwv1.BackendRef) string {
+	if ref.Kind == nil {
+		return serviceBackend
+	}
+	return cmp.Or(string(*ref.Kind), serviceBackend)
+}
+
+// backendNamespace is the namespace of the object that a backend of a route names.
+func backendNamespace(route finding.Ref, ref gwv1.BackendRef) string {
+	if ref.Namespace == nil {
+		return route.Namespace
+	}
+	return cmp.Or(string(*ref.Namespace), route.Namespace)
+}
+
+// invalid reports a backend that leads nowhere. Its share of the requests is answered as if it were not there.
+func (t *translation) invalid(at finding.Origin, reason finding.Reason, message, fix string) {
+	now := "; requests get the other backends, or 500 where there are none"
+	if t.Type == model.Network {
+		now = "; connections get the other backends, and without one the port has no listener"
+	}
+	t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: reason, Severity: finding.Error, Message: message + now, Fix: fix})
+}
+
+// granted reports whether a route may refer to an object of another namespace. While ReferenceGrants are not read that is
+// not known, and what is live is held.
+func (t *translation) granted(obj cluster.Object, at finding.Origin, group, kind, namespace, name string) (ok bool, _ model.Held) {
+	route := at.Object
+	if namespace != route.Namespace && !t.view.Installed(cluster.KindReferenceGrant) {
+		t.Found.Add(finding.Finding{
+			Object: route, Field: at.Field, Reason: finding.ReferenceNotPermitted, Severity: finding.Error, Blocks: finding.BlocksRule,
+			Message: fmt.Sprintf("%s %q of namespace %q needs a ReferenceGrant, and the API server does not serve that kind; what is live stays as it is, and requests for a new rule are answered 503", kind, finding.Cut(name), namespace),
+			Fix:     "install the CRD of ReferenceGrants of the Gateway API",
+		})
+		return false, model.HeldInvalid
+	}
+	if t.attached.Grants.Permit(attach.From{Group: gwv1.GroupName, Kind: route.Kind, Namespace: route.Namespace}, attach.To{Group: group, Kind: kind, Namespace: namespace, Name: name}) {
+		return true, 0
+	}
+	t.view.Confirm(obj)
+	// Whether the object exists is not revealed.
+	t.invalid(at, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", namespace, kind, finding.Cut(name)), fmt.Sprintf("create a ReferenceGrant there, from kind %s of namespace %s to kind %s, or use a backend of the namespace of the route", route.Kind, route.Namespace, kind))
+	return false, 0
+}
+
+// serviceTarget finds the Service port of a backend of a route; not ok if it leads nowhere, or if that is held.
+func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ target, ok bool, _ model.Held) {
+	route, namespace, name := at.Object, backendNamespace(at.Object, ref), string(ref.Name)
+	if ref.Port == nil {
+		t.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.Cut(name)), "set port")
+		return target{}, false, 0
+	}
+	if ok, held := t.granted(obj, at, "", serviceBackend, namespace, name); !ok {
+		return target{}, false, held
+	}
+	svc, ok := cluster.GetNamed[*corev1.Service](t.view, obj, cluster.KindService, namespace, name)
+	if !ok {
+		t.invalid(at, finding.BackendNotFound, fmt.Sprintf("Service %q does not exist", namespace+"/"+finding.Cut(name)), "create the Service, or correct the name")
+		return target{}, false, 0
+	}
+	for i := range svc.Spec.Ports {
+		if p := &svc.Spec.Ports[i]; p.Port == int32(*ref.Port) {
+			return target{route: route, svc: svc, port: p, at: at}, true, 0
+		}
+	}
+	t.view.Confirm(svc, obj)
+	t.invalid(at, finding.BackendPortNotFound, network.NoSuchPort(svc, intstr.FromInt32(int32(*ref.Port))), "use the number of a port of the Service")
+	return target{}, false, 0
+}
+
+// weights are the weights of backends as AWS takes them: where one is greater than AWS's greatest, all are made smaller
+// in proportion, and none becomes 0 by that.
+func weights(of []gwv1.BackendRef) []int32 {
+	const most = 999
+	out := make([]int32, len(of))
+	greatest := int32(0)
+	for i, b := range of {
+		out[i] = 1
+		if b.Weight != nil {
+			out[i] = max(0, *b.Weight)
+		}
+		greatest = max(greatest, out[i])
+	}
+	if greatest <= most {
+		return out
+	}
+	for i, w := range out {
+		if w > 0 {
+			out[i] = max(1, int32(int64(w)*most/int64(greatest)))
+		}
+	}
+	return out
+}
+
+// mostGroups is how many target groups AWS takes in one forward action.
+const mostGroups = 5
+
+// clients are those of a network load balancer without security groups.
+func (t *translation) clients(g assemble.Group) *assemble.Clients {
+	return &assemble.Clients{Ranges: t.set.InboundCIDRs.Value, Internal: t.SchemeNow(t.Stack.LoadBalancer) == model.Internal, Preserved: preserved(g), OwnCheckRule: true}
+}
+
+// preserved reports whether targets see the addresses of clients.
+func preserved(g assemble.Group) bool {
+	switch v, set := g.Attributes["preserve_client_ip.enabled"]; {
+	case g.Protocol != "TCP" && g.Protocol != "TLS":
+		return true
+	case set:
+		return v == "true"
+	}
+	return g.Type == model.InstanceTargets
+}

@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"slices"
+
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
+)
+
+// Frontend translates the Gateways of one kind of load balancer. It holds no state.
+type Frontend struct {
+	kind model.Kind
+	opt  Options
+}
+
+// New returns the frontend for stacks of a kind: model.ALBGateway or model.NLBGateway.
+func New(kind model.Kind, opt Options) *Frontend { return &Frontend{kind: kind, opt: opt.filled()} }
+
+// Stacks says which stacks of the kind an object belongs to: a Gateway to the one that its class makes of it, and to
+// the one whose finalizer it carries. A GatewayClass belongs to the stacks of its Gateways.
+func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
+	var out []model.StackID
+	switch o := obj.(type) {
+	case *gwv1.Gateway:
+		out = f.stacksOf(v, o)
+	case *gwv1.GatewayClass:
+		for _, gw := range cluster.List[*gwv1.Gateway](v, cluster.Query{Kind: cluster.KindGateway, Index: cluster.GatewayByClass, Value: o.Name}) {
+			out = append(out, f.stacksOf(v, gw)...)
+		}
+	}
+	slices.SortFunc(out, model.StackID.Compare)
+	return slices.Compact(out)
+}
+
+func (f *Frontend) stacksOf(v *cluster.View, gw *gwv1.Gateway) []model.StackID {
+	out := slices.DeleteFunc(ownership.Claims(v, gw), func(id model.StackID) bool { return id.Kind != f.kind })
+	if kind, ours := gatewayconfig.StackKind(v, gw); ours && kind == f.kind && gw.DeletionTimestamp == nil && f.installed(v) {
+		out = append(out, model.StackID{Kind: f.kind, Namespace: gw.Namespace, Name: gw.Name})
+	}
+	return out
+}
+
+// installed reports whether the routes of the kind of load balancer are read. Where they are not, its Gateways are not
+// served: without routes their listeners would go.
+func (f *Frontend) installed(v *cluster.View) bool {
+	if f.kind == model.NLBGateway {
+		return v.Installed(cluster.KindTCPRoute)
+	}
+	return v.Installed(cluster.KindHTTPRoute)
+}
+
+// Asked reports whether the Gateway makes up the stack, or did and is not done with it.
+func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
+	l := f.load(v, id)
+	return l.class != nil || len(l.leaving) > 0 || l.excluded
+}

@@ -1,0 +1,232 @@
+package gateway
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// target is a port of a Service to which a route forwards.
+type target struct {
+	route finding.Ref
+	svc   *corev1.Service
+	port  *corev1.ServicePort
+	// protocol of the target group behind a network load balancer where the configuration names none, and fixed where
+	// it has no say.
+	protocol string
+	fixed    bool
+	// variant is the protocol of a target group that is not the first one of the route for its backend.
+	variant string
+	// encrypted reports that the listener is HTTPS, which versions of HTTP other than 1.1 need.
+	encrypted bool
+	at        finding.Origin
+}
+
+// backendKey names a backend of a route.
+type backendKey struct{ route, backend finding.Ref }
+
+// group is what stands for the target group in actions; false if its configuration is at fault. A route has one for
+// each backend and target port, and one more where listeners of QUIC and of others share it; its first use decides.
+func (t *translation) group(a target) (handle string, ok bool) {
+	key := assemble.GroupKey{Owner: a.route, Service: a.svc.Namespace + "/" + a.svc.Name, Port: assemble.TargetPort(a.port), Variant: a.variant}
+	return t.groups.Ask(key, func() *model.TargetGroup { return t.buildGroup(a) })
+}
+
+// targetsOf is the configuration of target groups for a Service as a backend of a route.
+func (t *translation) targetsOf(a target) gatewayconfig.Targets {
+	key := backendKey{a.route, refOf("Service", a.svc.Namespace, a.svc.Name)}
+	out, known := t.targets[key]
+	if !known {
+		out = t.config.ForService(t.view, a.route, a.svc.Namespace, a.svc.Name)
+		t.targets[key] = out
+		for _, other := range out.Ignored {
+			t.Found.Add(finding.Finding{
+				Object: a.route, Field: configurationField(other), Reason: finding.TargetsConfiguredTwice,
+				Message: fmt.Sprintf("Service %s/%s has the older TargetGroupConfiguration %q; this one has no effect", a.svc.Namespace, a.svc.Name, out.Own.Name),
+				Fix:     "delete one of them",
+			})
+		}
+	}
+	return out
+}
+
+func (t *translation) buildGroup(a target) *model.TargetGroup {
+	of := t.targetsOf(a)
+	at := finding.Origin{Object: a.route, Field: a.at.Field}
+	if of.Own != nil {
+		at.Field = configurationField(of.Own)
+	}
+	req, found := t.groupRequest(a, of, at)
+	if len(found) > 0 {
+		t.Found.Add(found...)
+		return nil
+	}
+	g, found := assemble.TargetGroup(req)
+	if len(found) > 0 {
+		t.Found.Add(found...)
+		return nil
+	}
+	to := assemble.TargetPort(a.port)
+	identifier := to.String()
+	backend := refOf("Service", a.svc.Namespace, a.svc.Name)
+	g.ID = naming.GatewayTargetGroupID(t.ref, a.route, backend, identifier)
+	name := naming.GatewayTargetGroup{
+		Cluster: t.opt.Cluster, Gateway: t.ref, Route: a.route, Backend: backend, Port: identifier,
+		Type: g.Type, Protocol: g.Protocol, Version: g.ProtocolVersion, ControlPort: g.ControlPort,
+	}
+	if g.Type == model.InstanceTargets {
+		name.Port = fmt.Sprint(g.Port)
+	}
+	g.Name = name.Name()
+	if of.TargetGroupName != nil && *of.TargetGroupName != "" {
+		g.Name = *of.TargetGroupName
+	}
+	var tags map[string]string
+	if of.Tags != nil {
+		tags = t.Allowed(t.member, *of.Tags, finding.Origin{Object: t.ref, Field: at.Field})
+	}
+	g.Tags = t.WithDefaults(tags)
+	g.Members = []finding.Ref{a.route}
+	labels, annotations := t.infrastructure()
+	r := assemble.BindingRequest{
+		Group: g, Namespace: a.svc.Namespace, Service: a.svc.Name, Port: intstr.FromInt32(a.port.Port), NodeSelector: of.NodeSelector,
+		MultiCluster: of.EnableMultiCluster != nil && *of.EnableMultiCluster, Peer: t.Peer, AllPorts: t.opt.UnrestrictedRules, PerPort: true,
+		Labels: labels, Annotations: annotations,
+	}
+	if t.ByAddress {
+		r.Clients = t.clients(g)
+	}
+	g.Binding = assemble.Binding(r)
+	return &g.TargetGroup
+}
+
+// groupRequest turns the configuration of a target group into settings.
+func (t *translation) groupRequest(a target, of gatewayconfig.Targets, at finding.Origin) (assemble.GroupRequest, finding.List) {
+	var found finding.List
+	set := settings.TargetGroup{
+		Type:       opt(of.TargetType, at, func(v gwconfig.TargetType) model.TargetType { return model.TargetType(v) }),
+		Attributes: settings.Opt[map[string]string]{Value: gatewayconfig.Attributes(of.TargetGroupAttributes), Set: len(of.TargetGroupAttributes) > 0, Origin: at},
+	}
+	t.Found.Add(settings.TargetGroupAttributeKeys.Advice(set.Attributes.Value, a.route, at.Field, finding.ParametersInvalid)...)
+	out := assemble.GroupRequest{
+		Kind: t.ID.Kind, Service: a.svc, Port: intstr.FromInt32(a.port.Port), DefaultType: t.opt.DefaultTargetType,
+		LoadBalancer: t.Stack.LoadBalancer.AddressType, Origin: a.at,
+		AddressType: opt(of.IPAddressType, at, func(v gwconfig.TargetGroupIPAddressType) model.AddressType { return model.AddressType(v) }),
+	}
+	protocols := []string{"HTTP", "HTTPS"}
+	protocol := a.protocol
+	if t.Type == model.Network {
+		protocols = []string{"TCP", "TLS", "UDP", "TCP_UDP"}
+	}
+	if of.Protocol != nil && !a.fixed {
+		protocol = string(*of.Protocol)
+		if !slices.Contains(protocols, protocol) {
+			found.Add(finding.Finding{
+				Object: a.route, Field: at.Field, Reason: finding.ParametersInvalid, Blocks: finding.BlocksRule,
+				Message: fmt.Sprintf("protocol %q is not one of %s, which target groups of this load balancer have; what is live stays as it is", protocol, strings.Join(protocols, ", ")),
+				Fix:     "correct protocol in the TargetGroupConfiguration",
+			})
+		}
+	}
+	version := ""
+	if t.Type == model.Network {
+		out.Protocol = protocol
+	} else {
+		version = t.version(a, of)
+		set.ProtocolVersion = settings.Of(version, at)
+		if protocol != "" {
+			set.Protocol = settings.Of(protocol, at)
+		}
+	}
+	if p := of.TargetControlPort; p != nil {
+		out.ControlPort = settings.Of(*p, at)
+		if t.Type == model.Network {
+			found.Add(finding.Finding{
+				Object: a.route, Field: at.Field, Reason: finding.ParametersInvalid, Blocks: finding.BlocksRule,
+				Message: fmt.Sprintf("targetControlPort \"%d\" is for application load balancers only; what is live stays as it is", *p), Fix: "remove targetControlPort from the TargetGroupConfiguration",
+			})
+		}
+	}
+	healthSettings(&set, of.HealthCheckConfig, version == "GRPC", at)
+	out.Settings = set
+	return out, found
+}
+
+// version is the version of HTTP that an application load balancer speaks to the targets. Only HTTPS listeners have
+// others than 1.1.
+func (t *translation) version(a target, of gatewayconfig.Targets) string {
+	switch {
+	case !a.encrypted:
+		return "HTTP1"
+	case of.ProtocolVersion != nil:
+		return string(*of.ProtocolVersion)
+	case a.route.Kind == "GRPCRoute":
+		return "GRPC"
+	case a.port.AppProtocol != nil && *a.port.AppProtocol == "kubernetes.io/h2c":
+		return "HTTP2"
+	}
+	return "HTTP1"
+}
+
+func healthSettings(set *settings.TargetGroup, c *gwconfig.HealthCheckConfiguration, grpc bool, at finding.Origin) {
+	if c == nil {
+		return
+	}
+	same := func(v int32) int32 { return v }
+	text := func(v string) string { return v }
+	set.HealthPort = opt(c.HealthCheckPort, at, text)
+	set.HealthProtocol = opt(c.HealthCheckProtocol, at, func(v gwconfig.HealthCheckProtocol) string { return string(v) })
+	set.HealthPath = opt(c.HealthCheckPath, at, text)
+	set.HealthInterval = opt(c.HealthCheckInterval, at, same)
+	set.HealthTimeout = opt(c.HealthCheckTimeout, at, same)
+	set.HealthyThreshold = opt(c.HealthyThresholdCount, at, same)
+	set.UnhealthyThreshold = opt(c.UnhealthyThresholdCount, at, same)
+	if m := c.Matcher; m != nil {
+		codes := m.HTTPCode
+		if grpc {
+			codes = m.GRPCCode
+		}
+		set.SuccessCodes = opt(codes, at, text)
+	}
+}
+
+func opt[T, S any](v *S, at finding.Origin, as func(S) T) settings.Opt[T] {
+	if v == nil {
+		return settings.Opt[T]{}
+	}
+	return settings.Of(as(*v), at)
+}
+
+// infrastructure are the labels and annotations for bindings that the Gateway asks for. Those by which controllers
+// know bindings are left out: they would name another owner.
+func (t *translation) infrastructure() (labels, annotations map[string]string) {
+	of := t.gw.Spec.Infrastructure
+	if of == nil {
+		return nil, nil
+	}
+	labels, annotations = map[string]string{}, map[string]string{}
+	for k, v := range of.Labels {
+		labels[string(k)] = string(v)
+	}
+	for k, v := range of.Annotations {
+		annotations[string(k)] = string(v)
+	}
+	for _, m := range []map[string]string{labels, annotations} {
+		maps.DeleteFunc(m, func(k, _ string) bool {
+			return strings.HasPrefix(k, "elbv2.k8s.aws/") || slices.ContainsFunc(model.Kinds, func(kind model.Kind) bool { return strings.HasPrefix(k, kind.TagPrefix()+"/stack") })
+		})
+	}
+	return labels, annotations
+}

@@ -1,0 +1,192 @@
+package gateway
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
+)
+
+// networkPorts are the ports of a network load balancer.
+func (t *translation) networkPorts() []*port {
+	out := t.portsOf(settleProtocol)
+	t.outvoted = map[int][]*port{}
+	t.fixed, t.first = map[int]string{}, map[int]string{}
+	for _, p := range out {
+		t.upgrade(p)
+		t.choose(p)
+		if p.route < 0 {
+			continue
+		}
+		if _, known := t.first[p.route]; !known {
+			t.first[p.route] = quicProtocol(p)
+		}
+		// AWS takes a target group of both protocols behind a listener of one of them, and not the other way round.
+		if p.Base == model.TCPUDP {
+			t.fixed[p.route] = p.Listens().Protocol()
+		}
+	}
+	t.reportOutvoted(out)
+	return out
+}
+
+// settleProtocol gives a port the protocol of its first listener. A listener for TCP beside one for UDP makes it one of
+// both.
+func settleProtocol(p *port) {
+	first := p.listeners[0].Spec
+	if first.Protocol == gwv1.TLSProtocolType {
+		p.Base, p.TLS = model.TCP, terminates(first.TLS)
+		return
+	}
+	p.Base = model.Base(first.Protocol)
+	if slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return l.Spec.Protocol != first.Protocol }) {
+		p.Base = model.TCPUDP
+	}
+}
+
+func terminates(tls *gwv1.ListenerTLSConfig) bool {
+	return tls == nil || tls.Mode == nil || *tls.Mode == gwv1.TLSModeTerminate
+}
+
+// upgrade makes a port one of QUIC where the configuration asks for that.
+func (t *translation) upgrade(p *port) {
+	if p.entry == nil || !or(p.entry.QUICEnabled, false) {
+		return
+	}
+	quic, ok := map[model.Base]model.Base{model.UDP: model.QUIC, model.TCPUDP: model.TCPQUIC}[p.Base]
+	if !ok || p.TLS {
+		t.Found.Add(finding.Finding{
+			Object: p.at.Object, Field: p.at.Field, Reason: finding.ParametersInvalid, Severity: finding.Warning, Blocks: finding.BlocksNothing,
+			Message: fmt.Sprintf("quicEnabled is for UDP, and port %d is %s; it has no effect", p.Number, p.Listens().Protocol()), Fix: "remove quicEnabled, or add a UDP listener on the port",
+		})
+		return
+	}
+	p.Base = quic
+}
+
+// quicProtocol is the protocol of a port with QUIC, whose target groups have the same and no other listener takes; "" for
+// others.
+func quicProtocol(p *port) string {
+	if p.Base == model.QUIC || p.Base == model.TCPQUIC {
+		return p.Listens().Protocol()
+	}
+	return ""
+}
+
+// networkListener builds one port; false where nothing gets its connections.
+func (t *translation) networkListener(p *port) (model.Listener, bool) {
+	if p.route < 0 {
+		return model.Listener{}, false
+	}
+	l := t.listener(p)
+	if l.TLS != nil {
+		l.TLS.ALPN = "None"
+		if p.entry != nil && p.entry.ALPNPolicy != nil {
+			l.TLS.ALPN = string(*p.entry.ALPNPolicy)
+		}
+	}
+	route := t.attached.Routes[p.route]
+	l.DefaultOf = finding.Origin{Object: t.routeRef(p.route), Field: "spec.rules[0].backendRefs"}
+	if quicProtocol(p) != "" && t.Stack.LoadBalancer.SecurityGroups != nil {
+		t.Found.Add(finding.Finding{
+			Object: p.at.Object, Field: p.at.Field, Reason: finding.ParametersInvalid, Blocks: finding.BlocksListener,
+			Message: fmt.Sprintf("AWS has no QUIC listeners on load balancers with security groups; port %d stays as it is", p.Number),
+			Fix:     "set disableSecurityGroup to true before the load balancer is made",
+		})
+		l.DefaultHeld = model.HeldInvalid
+		return l, true
+	}
+	forward, serving, held := t.networkForward(p, route)
+	switch {
+	case held:
+		l.DefaultHeld = model.HeldInvalid
+		return l, true
+	case !serving:
+		return model.Listener{}, false
+	}
+	if p.entry != nil && p.entry.TargetGroupStickiness != nil {
+		forward.Stickiness = &model.GroupStickiness{Enabled: p.entry.TargetGroupStickiness}
+	}
+	l.Default = []model.Action{forward}
+	return l, true
+}
+
+// networkForward is the forward to the backends of all rules of a route. It is held where the target group of one cannot
+// be built.
+func (t *translation) networkForward(p *port, route attach.Route) (out model.Forward, serving, held bool) {
+	refs := cluster.RouteBackends(route.Object)
+	weight := weights(refs)
+	ref := t.routeRef(p.route)
+	for i, b := range refs {
+		at := finding.Origin{Object: ref, Field: fmt.Sprintf("spec.rules[0].backendRefs[%d]", i)}
+		group, ok, fault := t.networkBackend(p, route, b, at)
+		held = held || fault
+		if !ok {
+			continue
+		}
+		w := model.WeightedGroup{Group: group, Weight: &weight[i]}
+		if quicProtocol(p) != "" {
+			w.Weight = nil // AWS takes none
+		}
+		out.Groups = append(out.Groups, w)
+		serving = serving || weight[i] > 0
+	}
+	if len(out.Groups) > 0 && !serving {
+		t.Found.Add(finding.AllZero(finding.Origin{Object: ref, Field: "spec.rules[0].backendRefs"}, fmt.Sprintf("port %d is not listened on", p.Number)))
+	}
+	if len(out.Groups) > mostGroups {
+		t.Found.Add(finding.Finding{
+			Object: ref, Field: "spec.rules[0].backendRefs", Reason: finding.RouteValueUnsupported, Blocks: finding.BlocksRule,
+			Message: fmt.Sprintf("%d backends are more than the %d target groups that AWS takes in one listener; port %d stays as it is", len(out.Groups), mostGroups, p.Number),
+			Fix:     "name fewer backends",
+		})
+		held = true
+	}
+	return out, serving, held
+}
+
+// networkBackend is the target group of one backend. Not ok: it leads nowhere, and its share goes to the others.
+func (t *translation) networkBackend(p *port, route attach.Route, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
+	switch kind := backendKind(ref); kind {
+	case serviceBackend:
+		a, ok, fault := t.serviceTarget(route.Object, ref, at)
+		if !ok {
+			return model.GroupRef{}, false, fault != 0
+		}
+		a.protocol, a.fixed = t.targetProtocol(p, route)
+		if quicProtocol(p) != t.first[p.route] {
+			a.variant = a.protocol
+		}
+		handle, ok := t.group(a)
+		return model.GroupRef{ID: handle}, ok, !ok
+	case targetGroupBackend:
+		return model.GroupRef{Name: string(ref.Name)}, true, false
+	case gatewayBackend:
+		return t.chained(p, route.Object, ref, at)
+	default:
+		t.invalid(at, finding.BackendKindUnknown, fmt.Sprintf("backend kind %q is not one that network load balancers forward to", finding.Cut(kind)), "name a Service, a Gateway with an application load balancer, or a TargetGroupName")
+		return model.GroupRef{}, false, false
+	}
+}
+
+// targetProtocol is the protocol of the target groups of a route, and whether the listener fixes it.
+func (t *translation) targetProtocol(p *port, route attach.Route) (protocol string, fixed bool) {
+	if protocol := cmp.Or(quicProtocol(p), t.fixed[p.route]); protocol != "" {
+		return protocol, true
+	}
+	switch route.Kind {
+	case cluster.KindUDPRoute:
+		return "UDP", false
+	case cluster.KindTLSRoute:
+		if p.TLS {
+			return "TLS", false
+		}
+	}
+	return "TCP", false
+}

@@ -1,0 +1,128 @@
+package gateway
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
+)
+
+// chained is the target group with the application load balancer of another Gateway. It is held until that is there.
+func (t *translation) chained(p *port, obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
+	namespace, name := backendNamespace(at.Object, ref), string(ref.Name)
+	if ref.Port == nil {
+		t.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.Cut(name)), "set port")
+		return model.GroupRef{}, false, false
+	}
+	if p.Listens().Protocol() != "TCP" {
+		t.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("AWS forwards from TCP listeners to application load balancers, and port %d is %s", p.Number, p.Listens().Protocol()), "use a TCPRoute and a TCP listener")
+		return model.GroupRef{}, false, false
+	}
+	if ok, fault := t.granted(obj, at, gwv1.GroupName, gatewayBackend, namespace, name); !ok {
+		return model.GroupRef{}, false, fault != 0
+	}
+	gw, found := cluster.Get[*gwv1.Gateway](t.view, cluster.KindGateway, namespace, name)
+	if found {
+		kind, ours := gatewayconfig.StackKind(t.view, gw)
+		found = ours && kind == model.ALBGateway && gw.DeletionTimestamp == nil
+	}
+	if !found {
+		t.view.Confirm(obj)
+		t.invalid(at, finding.BackendNotFound, fmt.Sprintf("Gateway %q with an application load balancer does not exist", namespace+"/"+finding.Cut(name)), "create the Gateway, or correct the name")
+		return model.GroupRef{}, false, false
+	}
+	arn := applicationARN(gw)
+	if arn == "" {
+		t.Found.Add(finding.Finding{
+			Object: at.Object, Field: at.Field, Reason: finding.BackendNotFound, Blocks: finding.BlocksRule,
+			Message: fmt.Sprintf("Gateway %q has no load balancer yet; port %d stays as it is until it has one", namespace+"/"+finding.Cut(name), p.Number),
+			Fix:     "see why its condition Programmed is not True",
+		})
+		return model.GroupRef{}, false, true
+	}
+	backend := ownership.RefOf(gw)
+	key := assemble.GroupKey{Owner: at.Object, Service: "Gateway " + namespace + "/" + name, Port: intstr.FromInt32(int32(*ref.Port))}
+	handle, ok := t.groups.Ask(key, func() *model.TargetGroup { return t.buildChained(backend, int32(*ref.Port), arn, at) })
+	return model.GroupRef{ID: handle}, ok, !ok
+}
+
+// applicationARN is the ARN of the application load balancer of a Gateway, "" until it is active. The condition has it
+// as its message, which controllers agree upon.
+func applicationARN(gw *gwv1.Gateway) string {
+	c := meta.FindStatusCondition(gw.Status.Conditions, string(gwv1.GatewayConditionProgrammed))
+	if c == nil || c.Status != "True" {
+		return ""
+	}
+	if parts := strings.Split(c.Message, "/"); len(parts) != 4 || parts[1] != "app" || !strings.HasPrefix(c.Message, "arn:") {
+		return ""
+	}
+	return c.Message
+}
+
+// buildChained builds the target group of a port of another Gateway's application load balancer.
+func (t *translation) buildChained(backend finding.Ref, port int32, arn string, at finding.Origin) *model.TargetGroup {
+	of := gatewayconfig.ForGateway(t.view, at.Object, backend.Namespace, backend.Name)
+	if of.Own != nil {
+		at.Field = configurationField(of.Own)
+	}
+	fault := func(what, fix string) *model.TargetGroup {
+		t.Found.Add(finding.Finding{
+			Object: at.Object, Field: at.Field, Reason: finding.ParametersInvalid, Blocks: finding.BlocksRule,
+			Message: what + "; what is live stays as it is", Fix: fix,
+		})
+		return nil
+	}
+	if of.Protocol != nil && *of.Protocol != "TCP" {
+		return fault(fmt.Sprintf("protocol %q is not TCP, which target groups with application load balancers have", *of.Protocol), "remove protocol from the TargetGroupConfiguration")
+	}
+	id := fmt.Sprint(port)
+	g := model.TargetGroup{
+		ID: naming.GatewayTargetGroupID(t.ref, at.Object, backend, id), Type: model.ALBTargets, Port: port, Protocol: "TCP",
+		AddressType: model.IPv4, LoadBalancer: arn, HealthCheck: chainedCheck(of.HealthCheckConfig),
+		Members: []finding.Ref{t.ref}, Origin: at,
+		Name: naming.GatewayTargetGroup{
+			Cluster: t.opt.Cluster, Gateway: t.ref, Route: at.Object, Backend: backend, Port: id, Type: model.ALBTargets, Protocol: "TCP",
+		}.Name(),
+	}
+	if of.TargetGroupName != nil && *of.TargetGroupName != "" {
+		g.Name = *of.TargetGroupName
+	}
+	var tags map[string]string
+	if of.Tags != nil {
+		tags = t.Allowed(t.member, *of.Tags, finding.Origin{Object: t.ref, Field: at.Field})
+	}
+	g.Tags = t.WithDefaults(tags)
+	return &g
+}
+
+// chainedCheck is the health check of an application load balancer as a target.
+func chainedCheck(c *gwconfig.HealthCheckConfiguration) model.HealthCheck {
+	if c == nil {
+		c = &gwconfig.HealthCheckConfiguration{}
+	}
+	out := model.HealthCheck{
+		Port: cmp.Or(or(c.HealthCheckPort, ""), "traffic-port"), Protocol: cmp.Or(string(or(c.HealthCheckProtocol, "")), "HTTP"),
+		IntervalSeconds: or(c.HealthCheckInterval, 15), TimeoutSeconds: or(c.HealthCheckTimeout, 5),
+		HealthyThreshold: or(c.HealthyThresholdCount, 3), UnhealthyThreshold: or(c.UnhealthyThresholdCount, 3),
+	}
+	if out.Protocol == "TCP" {
+		return out
+	}
+	out.Path, out.HTTPCodes = cmp.Or(or(c.HealthCheckPath, ""), "/"), "200-399"
+	if c.Matcher != nil {
+		out.HTTPCodes = cmp.Or(or(c.Matcher.HTTPCode, ""), out.HTTPCodes)
+	}
+	return out
+}

@@ -1,0 +1,166 @@
+package gateway
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+)
+
+// conditions are those of a rule of a listener.
+type conditions struct {
+	list []model.Condition
+	// fault is why AWS cannot have them, "" if it can; reason and fix go with it.
+	fault, fix string
+	reason     finding.Reason
+	// inexact is a value that matches more than it says, as AWS has wildcards in it.
+	inexact string
+}
+
+func (c *conditions) unsupported(fault, fix string) {
+	if c.fault == "" {
+		c.fault, c.fix, c.reason = fault, fix, finding.RouteValueUnsupported
+	}
+}
+
+// wildcards of AWS in plain values.
+const wildcards = "*?"
+
+// conditionsOf are the conditions for a match and a hostname, and for client addresses that a configuration adds.
+func (t *translation) conditionsOf(host string, m *match, grpc bool, clients []model.SourceIP) conditions {
+	var c conditions
+	if host != "" {
+		c.list = append(c.list, t.hostCondition(host))
+	}
+	switch {
+	case grpc:
+		c.list = append(c.list, model.PathPattern{Values: []string{procedurePath(m)}})
+	case m.path == anyPath:
+		if host == "" {
+			c.list = append(c.list, model.PathPattern{Values: []string{"/*"}}) // AWS demands a condition
+		}
+	default:
+		c.list = append(c.list, t.pathCondition(&c, m))
+	}
+	for _, h := range m.headers {
+		c.list = append(c.list, t.headerCondition(&c, h, grpc))
+	}
+	for _, q := range m.queries {
+		c.list = append(c.list, t.queryCondition(&c, q))
+	}
+	if m.method != "" {
+		c.list = append(c.list, model.RequestMethod{Values: []string{m.method}})
+	}
+	for _, s := range clients {
+		c.list = append(c.list, s)
+	}
+	if why, flag := t.opt.limits().Excess(c.list); why != "" && c.fault == "" {
+		c.fault, c.fix, c.reason = why, "split it into several matches, or shorten its values", finding.RuleTooLarge
+		if flag != "" {
+			c.fix += "; if AWS has raised the quota, ask the operator to set " + flag
+		}
+	}
+	return c
+}
+
+// hostCondition is the condition on a hostname. A port in the Host header is no part of what the Gateway API compares.
+func (t *translation) hostCondition(host string) model.HostHeader {
+	if expr := model.HostPattern(host); t.strict && len(expr) <= assemble.ValueLength {
+		return model.HostHeader{Regex: []string{expr}}
+	}
+	return model.HostHeader{Values: []string{host}}
+}
+
+func (t *translation) pathCondition(c *conditions, m *match) model.PathPattern {
+	v := m.value
+	switch {
+	case m.path == regexPath:
+		c.expression("path", v)
+		return model.PathPattern{Regex: []string{v}}
+	case m.path == exactPath && !strings.ContainsAny(v, wildcards):
+		return model.PathPattern{Values: []string{v}}
+	case m.path == exactPath && t.strict:
+		return model.PathPattern{Regex: []string{"^" + regexp.QuoteMeta(v) + "$"}}
+	case m.path == exactPath:
+		c.inexact = v
+		return model.PathPattern{Values: []string{v}}
+	case v == "/":
+		return model.PathPattern{Values: []string{"/*"}}
+	}
+	v = strings.TrimSuffix(v, "/")
+	if strings.ContainsAny(v, wildcards) {
+		return model.PathPattern{Regex: []string{"^" + regexp.QuoteMeta(v) + "(/.*)?$"}}
+	}
+	return model.PathPattern{Values: []string{v, v + "/*"}}
+}
+
+// expression checks what AWS takes as a regular expression, which is near to what Go does.
+func (c *conditions) expression(what, v string) {
+	if _, err := regexp.Compile(v); err != nil {
+		c.unsupported(fmt.Sprintf("%s expression %q is not one that AWS takes", what, finding.Cut(v)), "use an expression without look-around, back references and possessive quantifiers")
+	}
+}
+
+func (t *translation) headerCondition(c *conditions, h fieldMatch, grpc bool) model.HTTPHeader {
+	if h.regex && !(grpc && isLiteral(h.value)) {
+		c.expression("header", h.value)
+		return model.HTTPHeader{Name: h.name, Regex: []string{h.value}}
+	}
+	out := model.HTTPHeader{Name: h.name, Values: headerValues(h.value)}
+	if strings.ContainsAny(h.value, wildcards) {
+		c.inexact = h.value
+		if t.strict {
+			c.unsupported(fmt.Sprintf("value %q of header %q has wildcards, which AWS cannot take literally", finding.Cut(h.value), finding.Cut(h.name)), "use type RegularExpression")
+		}
+	}
+	return out
+}
+
+// headerValues splits a value at commas: each part matches. A backslash takes away the meaning of what follows.
+func headerValues(v string) []string {
+	var out []string
+	var part strings.Builder
+	for i := 0; i < len(v); i++ {
+		switch {
+		case v[i] == '\\' && i+1 < len(v):
+			i++
+			part.WriteByte(v[i])
+		case v[i] == ',':
+			out = append(out, part.String())
+			part.Reset()
+		default:
+			part.WriteByte(v[i])
+		}
+	}
+	return append(out, part.String())
+}
+
+func (t *translation) queryCondition(c *conditions, q fieldMatch) model.QueryString {
+	if q.regex && !isLiteral(q.value) {
+		c.unsupported(fmt.Sprintf("parameter %q is to match the expression %q, and AWS has no expressions for parameters", finding.Cut(q.name), finding.Cut(q.value)), "use type Exact, with * and ? as wildcards")
+	}
+	if !q.regex && strings.ContainsAny(q.name+q.value, wildcards) {
+		if t.strict {
+			literal := strings.NewReplacer(`*`, `\*`, `?`, `\?`).Replace
+			return model.QueryString{Pairs: []model.QueryPair{{Key: literal(q.name), Value: literal(q.value)}}}
+		}
+		c.inexact = q.value
+	}
+	return model.QueryString{Pairs: []model.QueryPair{{Key: q.name, Value: q.value}}}
+}
+
+// procedurePath is the path of calls of a GRPCRoute's match.
+func procedurePath(m *match) string {
+	switch {
+	case m.service != "" && m.procedure != "":
+		return "/" + m.service + "/" + m.procedure
+	case m.service != "":
+		return "/" + m.service + "/*"
+	case m.procedure != "":
+		return "/*/" + m.procedure
+	}
+	return "/*"
+}

@@ -1,0 +1,181 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+func isRuleConfiguration(ref gwv1.LocalObjectReference) bool {
+	return string(ref.Group) == gwconfig.GroupVersion.Group && string(ref.Kind) == string(cluster.KindListenerRuleConfiguration)
+}
+
+// ruleConfig is what a ListenerRuleConfiguration says of a rule.
+type ruleConfig struct {
+	name string
+	// before is what comes before the answer; held reports that it cannot be read.
+	before model.Action
+	held   bool
+	// fixed is the answer, stickiness that of a forward, query that of a redirect.
+	fixed      *model.FixedResponse
+	stickiness *model.GroupStickiness
+	redirects  bool
+	query      *string
+	conditions []gwconfig.Condition
+	tags       map[string]string
+}
+
+// ruleConfig reads the ListenerRuleConfiguration that a rule names; nil if it names none. Where the rule cannot be built
+// with what it names, it reports that, and usable is false.
+func (t *translation) ruleConfig(named []gwv1.LocalObjectReference, at finding.Origin) (out *ruleConfig, usable bool) {
+	fault := func(message, fix string) (*ruleConfig, bool) {
+		t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: finding.RouteFiltersIncompatible, Message: message + "; requests for the rule are answered 500", Fix: fix, Blocks: finding.BlocksRule})
+		return nil, false
+	}
+	switch len(named) {
+	case 0:
+		return nil, true
+	case 1:
+	default:
+		return fault(fmt.Sprintf("the rule names %d ListenerRuleConfigurations", len(named)), "name one")
+	}
+	namespace, name := at.Object.Namespace, string(named[0].Name)
+	c, ok := cluster.Get[*gwconfig.ListenerRuleConfiguration](t.view, cluster.KindListenerRuleConfiguration, namespace, name)
+	if !ok {
+		return fault(fmt.Sprintf("ListenerRuleConfiguration %q does not exist", namespace+"/"+finding.Cut(name)), "create it, or correct the name")
+	}
+	out = &ruleConfig{name: namespace + "/" + name, conditions: c.Spec.Conditions}
+	if c.Spec.Tags != nil {
+		out.tags = *c.Spec.Tags
+	}
+	for _, a := range c.Spec.Actions {
+		t.readAction(out, a, at)
+	}
+	return out, true
+}
+
+// readAction adds one action of a configuration.
+func (t *translation) readAction(out *ruleConfig, a gwconfig.Action, at finding.Origin) {
+	switch {
+	case a.Type == gwconfig.ActionForward && a.ForwardConfig != nil:
+		out.stickiness = &model.GroupStickiness{Enabled: new(false), Duration: new(int32(3600))}
+		if s := a.ForwardConfig.TargetGroupStickinessConfig; s != nil {
+			if s.Enabled != nil {
+				out.stickiness.Enabled = new(*s.Enabled)
+			}
+			if s.DurationSeconds != nil {
+				out.stickiness.Duration = new(*s.DurationSeconds)
+			}
+		}
+	case a.Type == gwconfig.ActionRedirect && a.RedirectConfig != nil:
+		out.redirects, out.query = true, a.RedirectConfig.Query
+	case a.Type == gwconfig.ActionFixedResponse && a.FixedResponseConfig != nil:
+		f := a.FixedResponseConfig
+		out.fixed = &model.FixedResponse{Status: strconv.Itoa(int(f.StatusCode)), ContentType: or(f.ContentType, "text/plain"), Body: or(f.MessageBody, "")}
+	case a.Type == gwconfig.ActionAuthenticateCognito && a.AuthenticateCognitoConfig != nil:
+		c := a.AuthenticateCognitoConfig
+		out.before = model.AuthCognito{
+			AuthCommon:  authCommon(c.OnUnauthenticatedRequest, c.Scope, c.SessionCookieName, c.SessionTimeout, c.AuthenticationRequestExtraParams),
+			UserPoolARN: c.UserPoolARN, ClientID: c.UserPoolClientID, Domain: c.UserPoolDomain,
+		}
+	case a.Type == gwconfig.ActionJWTValidation && a.JWTValidationConfig != nil:
+		c := a.JWTValidationConfig
+		v := model.ValidateJWT{JWKSEndpoint: c.JWKSEndpoint, Issuer: c.Issuer}
+		for _, claim := range c.AdditionalClaims {
+			v.Claims = append(v.Claims, model.JWTClaim{Format: string(claim.Format), Name: claim.Name, Values: claim.Values})
+		}
+		out.before = v
+	case a.Type == gwconfig.ActionAuthenticateOIDC && a.AuthenticateOIDCConfig != nil:
+		t.readOIDC(out, a.AuthenticateOIDCConfig, at)
+	}
+}
+
+func (t *translation) readOIDC(out *ruleConfig, c *gwconfig.AuthenticateOIDCConfig, at finding.Origin) {
+	id, secret, ok := t.clientSecret(c.Secret.Name, at)
+	out.held = out.held || !ok
+	out.before = model.AuthOIDC{
+		AuthCommon: authCommon(c.OnUnauthenticatedRequest, c.Scope, c.SessionCookieName, c.SessionTimeout, c.AuthenticationRequestExtraParams),
+		Issuer:     c.Issuer, AuthorizationEndpoint: c.AuthorizationEndpoint, TokenEndpoint: c.TokenEndpoint, UserInfoEndpoint: c.UserInfoEndpoint,
+		ClientID: id, ClientSecret: secret,
+	}
+}
+
+func authCommon(unauthenticated *gwconfig.UnauthenticatedRequest, scope, cookie *string, timeout *int64, extra *map[string]string) model.AuthCommon {
+	out := model.AuthCommon{OnUnauthenticated: "authenticate", Scope: or(scope, "openid"), SessionCookie: or(cookie, "AWSELBAuthSessionCookie"), SessionTimeout: or(timeout, 604800)}
+	if unauthenticated != nil {
+		out.OnUnauthenticated = string(*unauthenticated)
+	}
+	if extra != nil {
+		out.ExtraParams = *extra
+	}
+	return out
+}
+
+func or[T any](v *T, def T) T {
+	if v == nil {
+		return def
+	}
+	return *v
+}
+
+// clientSecret reads id and secret of a client from a Secret in the namespace of the route.
+func (t *translation) clientSecret(name string, at finding.Origin) (id, secret model.Secret, ok bool) {
+	namespace := at.Object.Namespace
+	fault := func(reason finding.Reason, message, fix string) {
+		t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: reason, Message: message + "; a live rule stays as it is, and requests for a new one are answered 503", Fix: fix, Blocks: finding.BlocksRule})
+	}
+	s, ok := t.opt.ReadSecret(namespace, name, t.secret, fault)
+	if !ok {
+		return "", "", false
+	}
+	rawID, hasID := s.Data["clientID"]
+	if !hasID {
+		rawID, hasID = s.Data["clientId"]
+	}
+	rawSecret, hasSecret := s.Data["clientSecret"]
+	if !hasID || !hasSecret {
+		fault(finding.SecretInvalid, fmt.Sprintf("Secret %q needs the keys clientID and clientSecret", namespace+"/"+name), "add the keys")
+		return "", "", false
+	}
+	// A newline at the end of a file is no part of a credential.
+	return model.Secret(strings.TrimRightFunc(string(rawID), unicode.IsSpace)), model.Secret(strings.TrimRightFunc(string(rawSecret), unicode.IsControl)), true
+}
+
+// secret reads a Secret through the view.
+func (t *translation) secret(namespace, name string) (*corev1.Secret, bool) {
+	return cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, namespace, name)
+}
+
+// clients are the conditions on client addresses for one match.
+func (c *ruleConfig) clients(m *match) (out []model.SourceIP, fault error) {
+	if c == nil {
+		return nil, nil
+	}
+	for _, x := range c.conditions {
+		if x.SourceIPConfig == nil || !appliesTo(x, m.index) {
+			continue
+		}
+		ranges, err := settings.CIDRs(strings.Join(x.SourceIPConfig.Values, ","))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, model.SourceIP{CIDRs: ranges})
+	}
+	return out, nil
+}
+
+// appliesTo reports whether a condition is one of the match at a place.
+func appliesTo(c gwconfig.Condition, index int) bool {
+	return c.MatchIndexes == nil || slices.Contains(*c.MatchIndexes, index)
+}

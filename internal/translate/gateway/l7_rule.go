@@ -1,0 +1,246 @@
+package gateway
+
+import (
+	"fmt"
+	"math"
+
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
+)
+
+// answer is a response without a body.
+func answer(status string) []model.Action {
+	return []model.Action{model.FixedResponse{Status: status, ContentType: "text/plain"}}
+}
+
+// broken answers the requests of a rule that cannot be built.
+const broken = "500"
+
+// rule builds the rule of one unit on a port; false where it has no place.
+func (t *translation) rule(p *port, u *unit) (model.Rule, bool) {
+	if u.isolation != nil {
+		return model.Rule{
+			Conditions: []model.Condition{t.hostCondition(u.host)}, Actions: answer("404"),
+			Origin: u.isolation.at, Member: u.isolation.at.Object, Tags: t.WithDefaults(nil),
+		}, true
+	}
+	b := &ruleBuilder{translation: t, port: p, unit: u, filters: u.rule.read(), at: finding.Origin{Object: u.route, Field: u.rule.field()}}
+	r := model.Rule{Origin: u.origin(), Member: u.route}
+	config, usable := t.ruleConfig(b.filters.extensions, b.at)
+	b.config, b.usable = config, usable
+	clients, err := config.clients(u.match)
+	if err != nil {
+		b.unsupported(err.Error(), "correct the condition of ListenerRuleConfiguration "+config.name)
+		r.Held = model.HeldInvalid
+	}
+	c := t.conditionsOf(u.host, u.match, u.rule.grpc, clients)
+	r.Conditions = c.list
+	var tags map[string]string
+	if config != nil {
+		tags = t.Allowed(t.member, config.tags, finding.Origin{Object: t.ref, Field: "spec.tags of ListenerRuleConfiguration " + config.name})
+	}
+	r.Tags = t.WithDefaults(tags)
+	if c.fault != "" {
+		// AWS takes no rule with these conditions, and another answer would be one for other requests.
+		t.Found.Add(finding.Finding{Object: u.route, Field: b.at.Field, Reason: c.reason, Message: c.fault + "; the rule is left out, or stays as it is live", Fix: c.fix, Blocks: finding.BlocksRule})
+		r.Held = model.HeldRefused
+		return r, true
+	}
+	if c.inexact != "" {
+		t.Found.Add(finding.Finding{
+			Object: u.route, Field: b.at.Field, Reason: finding.RouteFieldIgnored, Severity: finding.Warning,
+			Message: fmt.Sprintf("value %q is to match exactly, and AWS takes * and ? in it for any characters", finding.Cut(c.inexact)),
+			Fix:     "remove them, or use a GatewayClass of controller " + string(gatewayconfig.AnyController),
+		})
+	}
+	actions, rewrite, held := b.actions()
+	r.Actions, r.Transforms, r.Held = actions, rewrite, r.Held|held
+	return r, true
+}
+
+// origin identifies the rule of a unit on a port.
+func (u *unit) origin() finding.Origin {
+	field := u.rule.field()
+	if u.match.index != math.MaxInt {
+		field += fmt.Sprintf(".matches[%d]", u.match.index)
+	}
+	if u.host != "" {
+		field += " for " + u.host
+	}
+	return finding.Origin{Object: u.route, Field: field}
+}
+
+// ruleBuilder builds what a rule does.
+type ruleBuilder struct {
+	*translation
+	port    *port
+	unit    *unit
+	filters filtered
+	at      finding.Origin
+	// config is nil where the rule names none; usable is false where it names one that cannot be used.
+	config *ruleConfig
+	usable bool
+}
+
+// unsupported reports what an application load balancer cannot do.
+func (b *ruleBuilder) unsupported(what, fix string) {
+	b.Found.Add(finding.Finding{Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteValueUnsupported, Message: what + "; requests for the rule are answered 500", Fix: fix, Blocks: finding.BlocksRule})
+}
+
+// actions are those of the rule, with its transforms. Held keeps a live rule where the configuration cannot be read.
+func (b *ruleBuilder) actions() ([]model.Action, []model.Transform, model.Held) {
+	outcome, rewrite, held := b.outcome()
+	if b.config == nil || b.config.before == nil || held != 0 {
+		return outcome, rewrite, held
+	}
+	if _, forwards := outcome[0].(model.Forward); !b.port.TLS && forwards {
+		b.Found.Add(finding.Finding{
+			Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteValueUnsupported, Blocks: finding.BlocksRule,
+			Message: fmt.Sprintf("the rule authenticates requests, which AWS does on HTTPS alone, and port %d is HTTP; a live rule stays as it is, and requests for a new one are answered 503", b.port.Number),
+			Fix:     "attach the route to the HTTPS listener alone by sectionName, and redirect to it from HTTP",
+		})
+		return nil, nil, model.HeldInvalid
+	}
+	switch {
+	case !b.port.TLS:
+		return outcome, rewrite, 0
+	case b.config.held:
+		return nil, nil, model.HeldInvalid
+	}
+	return append([]model.Action{b.config.before}, outcome...), rewrite, 0
+}
+
+// outcome is the last action of the rule. Target groups of its backends are made in any case.
+func (b *ruleBuilder) outcome() ([]model.Action, []model.Transform, model.Held) {
+	if !b.usable {
+		return b.unconfigured()
+	}
+	forward, held := b.forward()
+	if b.config != nil && b.config.fixed != nil {
+		return []model.Action{*b.config.fixed}, nil, 0
+	}
+	if len(b.filters.ignored) > 0 {
+		b.Found.Add(finding.Finding{
+			Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteFieldIgnored, Severity: finding.Warning,
+			Message: b.filters.ignored[0] + " has no effect, since the rule redirects", Fix: "remove it",
+		})
+	}
+	if b.filters.unsupported != "" {
+		b.unsupported("application load balancers have nothing like "+b.filters.unsupported, "remove the filter, or do it in the backend; some headers can be set by listenerAttributes of a LoadBalancerConfiguration")
+		return answer(broken), nil, 0
+	}
+	if b.filters.redirect != nil {
+		return b.redirect()
+	}
+	if b.config != nil && b.config.redirects && len(b.unit.rule.filters) == 1 && !b.unit.rule.grpc {
+		b.unsupported("ListenerRuleConfiguration "+b.config.name+" asks for a redirect, and the rule has no RequestRedirect filter", "add the filter")
+		return answer(broken), nil, 0
+	}
+	if held != 0 {
+		return nil, nil, held
+	}
+	rewrite, why := transforms(b.filters.rewrites, b.unit.match)
+	if why != "" {
+		b.unsupported(why, "change the filter")
+		return answer(broken), nil, 0
+	}
+	if forward == nil {
+		return answer(broken), rewrite, 0
+	}
+	if b.config != nil {
+		forward.Stickiness = b.config.stickiness
+	}
+	return []model.Action{*forward}, rewrite, 0
+}
+
+// unconfigured is the outcome of a rule whose configuration cannot be used.
+func (b *ruleBuilder) unconfigured() ([]model.Action, []model.Transform, model.Held) {
+	if b.filters.redirect != nil && b.filters.unsupported == "" {
+		return b.redirect()
+	}
+	return answer(broken), nil, 0
+}
+
+func (b *ruleBuilder) redirect() ([]model.Action, []model.Transform, model.Held) {
+	var query *string
+	if b.config != nil {
+		query = b.config.query
+	}
+	to, rewrite, fault := redirectOf(b.filters.redirect, b.port, b.unit.match, query)
+	if fault != nil {
+		b.unsupported(fault.why, fault.fix)
+		return answer(broken), nil, 0
+	}
+	return []model.Action{to}, rewrite, 0
+}
+
+// forward is the forward to the backends of the rule; nil where none gets requests. It is held where the target group of
+// one cannot be built.
+func (b *ruleBuilder) forward() (*model.Forward, model.Held) {
+	refs := b.unit.rule.backends
+	weight := weights(refs)
+	var out model.Forward
+	var held model.Held
+	serving := false
+	for i, ref := range refs {
+		at := b.at
+		at.Field += fmt.Sprintf(".backendRefs[%d]", i)
+		group, ok, fault := b.backend(ref, at)
+		held |= fault
+		if !ok {
+			continue
+		}
+		out.Groups = append(out.Groups, model.WeightedGroup{Group: group, Weight: new(weight[i])})
+		serving = serving || weight[i] > 0
+	}
+	switch {
+	case held != 0:
+		return nil, held
+	case !serving:
+		if len(out.Groups) > 0 {
+			at := b.at
+			at.Field += ".backendRefs"
+			b.Found.Add(finding.AllZero(at, "requests are answered with 500"))
+		}
+		return nil, 0
+	case len(out.Groups) > mostGroups:
+		b.unsupported(fmt.Sprintf("%d backends are more than the %d target groups that AWS takes in one rule", len(out.Groups), mostGroups), "name fewer backends")
+		return nil, 0
+	case len(out.Groups) > 1 && b.opt.NoWeights:
+		b.Found.Add(finding.Finding{
+			Object: b.at.Object, Field: b.at.Field, Reason: finding.FeatureDisabled, Blocks: finding.BlocksRule,
+			Message: "several target groups in one action are switched off; a live rule stays as it is, and requests for a new one are answered 503", Fix: "ask the operator for feature gate WeightedTargetGroups, or name one backend",
+		})
+		return nil, model.HeldInvalid
+	}
+	return &out, 0
+}
+
+// backend is the target group of one backend. Not ok: it leads nowhere, and its share goes to the others.
+func (b *ruleBuilder) backend(ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok bool, _ model.Held) {
+	switch kind := backendKind(ref); kind {
+	case serviceBackend:
+		a, ok, held := b.serviceTarget(b.attached.Routes[b.unit.number].Object, ref, at)
+		if !ok {
+			return model.GroupRef{}, false, held
+		}
+		a.encrypted = b.port.TLS || b.unit.rule.grpc && b.encrypted[b.unit.number]
+		if b.unit.rule.grpc && a.encrypted && !b.port.TLS {
+			b.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("port %d is HTTP, and gRPC needs HTTPS", b.port.Number), "attach the route to the HTTPS listener alone by sectionName")
+			return model.GroupRef{}, false, 0
+		}
+		handle, ok := b.group(a)
+		if !ok {
+			return model.GroupRef{}, false, model.HeldInvalid
+		}
+		return model.GroupRef{ID: handle}, true, 0
+	case targetGroupBackend:
+		return model.GroupRef{Name: string(ref.Name)}, true, 0
+	default:
+		b.invalid(at, finding.BackendKindUnknown, fmt.Sprintf("backend kind %q is not one that application load balancers forward to", finding.Cut(kind)), "name a Service, or a TargetGroupName")
+		return model.GroupRef{}, false, 0
+	}
+}

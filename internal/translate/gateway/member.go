@@ -1,0 +1,163 @@
+package gateway
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
+)
+
+const classField = "spec.gatewayClassName"
+
+// loaded is what was found for a stack.
+type loaded struct {
+	// gw is served by class; class is nil where it is not.
+	gw    *gwv1.Gateway
+	class *gwv1.GatewayClass
+
+	leaving []model.Member
+	guard   *finding.Finding
+	// unprotected reports whether the one that leaves gives deletion protection up.
+	unprotected bool
+	// away reports that the class gives the Gateway to another controller.
+	away bool
+	// excluded reports whether the Gateway is not served any more and that this was no edit of a user.
+	excluded bool
+	found    finding.List
+}
+
+// load finds the Gateway of a stack, and what it has to do with it.
+func (f *Frontend) load(v *cluster.View, id model.StackID) loaded {
+	gw, ok := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, id.Namespace, id.Name)
+	if !ok {
+		return loaded{leaving: ownership.Vanished(v, id)}
+	}
+	l := loaded{gw: gw}
+	claimed := ownership.ClaimOn(v, gw, id).Known
+	class := gatewayconfig.ClassOf(v, gw)
+	switch {
+	case !f.installed(v):
+		l.excluded = claimed
+	case f.lacksSets(v, gw) && gw.DeletionTimestamp == nil && claimed:
+		l.excluded = true
+		l.found.Add(finding.Finding{
+			Object: ownership.RefOf(gw), Field: "spec.allowedListeners", Reason: finding.RemovalNotTrusted, Blocks: finding.BlocksMember, Severity: finding.Error,
+			Message: fmt.Sprintf("the Gateway has %d ListenerSets, and the API server does not serve that kind any more; what is live stays as it is", *gw.Status.AttachedListenerSets),
+			Fix:     "install the CRD of ListenerSets of the Gateway API again",
+		})
+	case gw.DeletionTimestamp != nil:
+		if claimed {
+			l.away = class != nil && !gatewayconfig.Ours(class, gw) && f.massRemoval(v, gw) == nil
+			l.leave(v, id, class)
+		}
+	case class == nil:
+		if claimed {
+			l.excluded = true
+			l.found.Add(finding.Finding{
+				Object: ownership.RefOf(gw), Field: classField, Reason: finding.GatewayClassInvalid,
+				Message: fmt.Sprintf("GatewayClass %q does not exist; what is live stays as it is", gw.Spec.GatewayClassName),
+				Fix:     "create the class, or delete the Gateway", Blocks: finding.BlocksMember,
+			})
+		}
+	default:
+		kind, ours := gatewayconfig.KindFor(class.Spec.ControllerName, gw)
+		switch {
+		case ours && kind == id.Kind:
+			l.class = class
+		case !claimed:
+		case ours: // the other frontend serves it
+			l.leave(v, id, class)
+		default:
+			if fault := f.massRemoval(v, gw); fault != nil {
+				l.excluded = true
+				l.found.Add(*fault)
+				return l
+			}
+			l.away = true
+			l.leave(v, id, class)
+		}
+	}
+	return l
+}
+
+const protectionAttribute = "deletion_protection.enabled"
+
+// leave lets the Gateway go. Its configuration counts only as far as it can be read.
+func (l *loaded) leave(v *cluster.View, id model.StackID, class *gwv1.GatewayClass) {
+	l.leaving = append(l.leaving, ownership.Member(v, l.gw, id))
+	if class == nil {
+		class = &gwv1.GatewayClass{}
+	}
+	config, _ := gatewayconfig.Of(v, l.gw, class)
+	value, ok := gatewayconfig.Attributes(config.LoadBalancer.LoadBalancerAttributes)[protectionAttribute]
+	on, err := strconv.ParseBool(value)
+	switch {
+	case !ok || err != nil:
+	case !on:
+		l.unprotected = true
+	default:
+		l.guard = &finding.Finding{
+			Object: ownership.RefOf(l.gw), Field: "spec.loadBalancerAttributes of its " + string(cluster.KindLoadBalancerConfiguration), Reason: finding.DeletionProtected,
+			Message: "the Gateway gives its load balancer up while it asks for deletion protection of it; the load balancer stays",
+			Fix:     "set " + protectionAttribute + "=false first", Blocks: finding.BlocksStack, Severity: finding.Error,
+		}
+		if l.away {
+			l.guard.Message = "the class gives the Gateway to another controller while it asks for deletion protection of its load balancer; the load balancer stays, and no route is served"
+			l.guard.Fix = "restore the class, or set " + protectionAttribute + "=false"
+		}
+	}
+}
+
+// massRemoval reports that the class gives a Gateway which is served to another controller, and others with it.
+func (f *Frontend) massRemoval(v *cluster.View, gw *gwv1.Gateway) *finding.Finding {
+	if f.opt.AllowMassRemoval {
+		return nil
+	}
+	return ownership.MassRemoval(v, gw, ownership.Class{
+		Objects: func() []cluster.Object {
+			var out []cluster.Object
+			for _, o := range cluster.List[*gwv1.Gateway](v, cluster.Query{Kind: cluster.KindGateway, Index: cluster.GatewayByClass, Value: string(gw.Spec.GatewayClassName)}) {
+				out = append(out, o)
+			}
+			return out
+		},
+		Edited: func(o cluster.Object) bool { return turnedByEdit(v, o.(*gwv1.Gateway)) },
+		Elsewhere: func(o cluster.Object) bool {
+			_, ours := gatewayconfig.StackKind(v, o.(*gwv1.Gateway))
+			return !ours
+		},
+		Field: classField, Kinds: "Gateways", Restore: "restore the GatewayClass",
+	})
+}
+
+// turnedByEdit reports whether a user has edited the Gateway since the other controller has its class, which is
+// since its creation.
+func turnedByEdit(v *cluster.View, gw *gwv1.Gateway) bool {
+	edited := cluster.ClassEdited(gw)
+	if edited.IsZero() {
+		edited = gw.CreationTimestamp.Time
+	}
+	since := cluster.Claimed(gw).Add(time.Second) // times of the API server are whole seconds
+	if class := gatewayconfig.ClassOf(v, gw); class != nil {
+		since = class.CreationTimestamp.Time
+	}
+	return !edited.Before(since)
+}
+
+// refOf names an object of a kind in findings.
+func refOf(kind cluster.Kind, namespace, name string) finding.Ref {
+	return finding.Ref{Kind: string(kind), Namespace: namespace, Name: name}
+}
+
+// configurationField names a field of a configuration of target groups.
+func configurationField(of *gwconfig.TargetGroupConfiguration) string {
+	return fmt.Sprintf("%s %s/%s", cluster.KindTargetGroupConfiguration, of.Namespace, of.Name)
+}

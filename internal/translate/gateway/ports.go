@@ -1,0 +1,87 @@
+package gateway
+
+import (
+	"slices"
+
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// port is one port of valid listeners.
+type port struct {
+	*members.Port
+	// listeners are the valid ones of the port, in order of validation.
+	listeners []*attach.Listener
+	// routes are those that the listeners serve, oldest first.
+	routes []attach.PortRoute
+	// route is the one that has a port of a network load balancer, by its place in attach.Result.Routes; -1 if there is none.
+	// owner is the listener of the port that it is attached to; where there is none, the first one of the port.
+	route int
+	owner *attach.Listener
+	// entry is what the configuration says of the listener, and at where; nil if it says nothing.
+	entry *gwconfig.ListenerConfiguration
+	at    finding.Origin
+}
+
+// applicationPorts are the ports of an application load balancer.
+func (t *translation) applicationPorts() []*port {
+	out := t.portsOf(func(p *port) { p.TLS = p.listeners[0].Spec.Protocol == gwv1.HTTPSProtocolType })
+	for _, p := range out {
+		if p.TLS {
+			for _, r := range p.routes {
+				t.encrypted[r.Route] = true
+			}
+		}
+	}
+	return out
+}
+
+// portsOf are the ports of valid listeners, ascending. settle gives a port its protocol.
+func (t *translation) portsOf(settle func(*port)) []*port {
+	var out []*port
+	byNumber := map[int32]*port{}
+	for i := range t.attached.Listeners {
+		l := &t.attached.Listeners[i]
+		if !l.Valid() {
+			continue
+		}
+		n := int32(l.Spec.Port)
+		if byNumber[n] == nil {
+			byNumber[n] = &port{Port: &members.Port{Number: n, Members: []*members.Member{t.member}}}
+		}
+		byNumber[n].listeners = append(byNumber[n].listeners, l)
+	}
+	for _, n := range t.attached.Ports() {
+		p := byNumber[n]
+		p.routes = t.attached.OnPort(n)
+		settle(p)
+		p.entry, p.at = t.config.Listener(t.ref, p.Listens().Protocol(), p.Number)
+		out = append(out, p)
+	}
+	return out
+}
+
+// listener is what listeners of both kinds of load balancers have.
+func (t *translation) listener(p *port) model.Listener {
+	l := model.Listener{Port: p.Number, Base: p.Base, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{t.ref}}
+	if p.TLS {
+		l.TLS = &model.TLS{Policy: t.opt.DefaultSSLPolicy, Certificates: t.certificates(p)}
+		l.TLS.NotImported = !t.opt.ImportCertificates && slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return len(l.Certificates) > 0 })
+		if p.entry != nil && p.entry.SSLPolicy != nil && *p.entry.SSLPolicy != "" {
+			l.TLS.Policy = *p.entry.SSLPolicy
+		}
+	}
+	if p.entry != nil && (p.Base == model.HTTP || !p.TLS) && len(p.entry.ListenerAttributes) > 0 {
+		l.Attributes = gatewayconfig.Attributes(p.entry.ListenerAttributes)
+		l.AttributesOf = []finding.Origin{p.at}
+		t.Found.Add(settings.ListenerAttributeKeys.Advice(l.Attributes, p.at.Object, p.at.Field, finding.ParametersInvalid)...)
+	}
+	return l
+}

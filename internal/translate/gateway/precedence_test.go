@@ -1,0 +1,444 @@
+package gateway_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+// The rules of an ALB give each request to the route that the Gateway API names. What it names is decided here
+// from its words alone: the listener by its hostname, then all matches of the routes attached to it, and of
+// these the one that the order of precedence puts first.
+func TestRulesGiveRequestsToTheRouteThatTheStandardNames(t *testing.T) {
+	t.Parallel()
+	seeds.Each(t, 600, func(t *testing.T, seed uint64) {
+		w := randomRoutes(seed)
+		stack, _ := enginetest.Translate(t, gateway.New(model.ALBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig"}}), w.store(t),
+			model.StackID{Kind: model.ALBGateway, Namespace: "infra", Name: "edge"}, nil)
+		var rules []model.Rule
+		for _, l := range stack.LoadBalancer.Listeners {
+			rules = l.Rules
+		}
+		for range 60 {
+			req := w.request()
+			want := w.standard(req)
+			got := "404"
+			if i, ok := model.Evaluate(rules, req); ok {
+				if _, forwards := rules[i].Actions[0].(model.Forward); forwards {
+					at := rules[i].Origin
+					got, _, _ = strings.Cut(at.Object.String()+" "+at.Field, " for ")
+				}
+			}
+			if got != want {
+				t.Fatalf("seed %d: %s %q on host %q with %v goes to %s, and the Gateway API says %s\n%s", seed, req.Method, req.Path+"?"+req.Query, req.Host, req.Header, got, want, goldentest.Dump(rules))
+			}
+		}
+	})
+}
+
+var (
+	hostNames  = []string{"", "a.com", "x.a.com", "y.x.a.com", "b.com", "*.a.com", "*.x.a.com", "*.com"}
+	pathValues = []string{"/", "/v", "/v/w", "/v/", "/vw", "/v/w/z"}
+	methodOf   = []gwv1.HTTPMethod{"GET", "POST"}
+	services   = []string{"", "pkg.Cart", "pkg.Cartage"}
+	procedures = []string{"", "Get", "Put"}
+)
+
+// routesWorld is a Gateway with routes.
+type routesWorld struct {
+	rnd    *rand.Rand
+	gw     *gwv1.Gateway
+	class  gwv1.GatewayController
+	routes []cluster.Object
+}
+
+func pick[T any](r *rand.Rand, of []T) T { return of[r.IntN(len(of))] }
+
+func randomRoutes(seed uint64) *routesWorld {
+	rnd := rand.New(rand.NewPCG(seed, 7))
+	w := &routesWorld{rnd: rnd, class: pick(rnd, []gwv1.GatewayController{"gateway.k8s.aws/alb", "gateway.fulcrum.dev/aws"})}
+	w.gw = &gwv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge", UID: "1"}, Spec: gwv1.GatewaySpec{GatewayClassName: "c"}}
+	taken := map[string]bool{}
+	for i := range 1 + rnd.IntN(4) {
+		h := pick(rnd, hostNames)
+		if taken[h] {
+			continue
+		}
+		taken[h] = true
+		l := gwv1.Listener{
+			Name: gwv1.SectionName(fmt.Sprintf("l%d", i)), Protocol: gwv1.HTTPSProtocolType, Port: 443,
+			AllowedRoutes: &gwv1.AllowedRoutes{Namespaces: &gwv1.RouteNamespaces{From: new(gwv1.NamespacesFromAll)}},
+		}
+		if h != "" {
+			l.Hostname = new(gwv1.Hostname(h))
+		}
+		w.gw.Spec.Listeners = append(w.gw.Spec.Listeners, l)
+	}
+	for i := range 1 + rnd.IntN(5) {
+		meta := metav1.ObjectMeta{
+			Namespace: pick(rnd, []string{"a", "b"}), Name: fmt.Sprintf("r%d", i),
+			CreationTimestamp: metav1.NewTime(time.Date(2026, 1, 1, rnd.IntN(3), 0, 0, 0, time.UTC)),
+		}
+		common := gwv1.CommonRouteSpec{ParentRefs: []gwv1.ParentReference{{Namespace: new(gwv1.Namespace("infra")), Name: "edge"}}}
+		if rnd.IntN(2) == 0 {
+			common.ParentRefs[0].SectionName = new(pick(rnd, w.gw.Spec.Listeners).Name)
+		}
+		var hosts []gwv1.Hostname
+		for range rnd.IntN(3) {
+			if h := pick(rnd, hostNames); h != "" {
+				hosts = append(hosts, gwv1.Hostname(h))
+			}
+		}
+		if rnd.IntN(4) == 0 {
+			w.routes = append(w.routes, w.grpcRoute(meta, common, hosts))
+		} else {
+			w.routes = append(w.routes, w.httpRoute(meta, common, hosts))
+		}
+	}
+	return w
+}
+
+func backend() gwv1.BackendRef {
+	return gwv1.BackendRef{BackendObjectReference: gwv1.BackendObjectReference{Name: "web", Port: new(gwv1.PortNumber(80))}}
+}
+
+func (w *routesWorld) httpRoute(meta metav1.ObjectMeta, common gwv1.CommonRouteSpec, hosts []gwv1.Hostname) *gwv1.HTTPRoute {
+	o := &gwv1.HTTPRoute{ObjectMeta: meta, Spec: gwv1.HTTPRouteSpec{CommonRouteSpec: common, Hostnames: hosts}}
+	for range 1 + w.rnd.IntN(3) {
+		r := gwv1.HTTPRouteRule{BackendRefs: []gwv1.HTTPBackendRef{{BackendRef: backend()}}}
+		for range 1 + w.rnd.IntN(3) {
+			r.Matches = append(r.Matches, w.httpMatch())
+		}
+		o.Spec.Rules = append(o.Spec.Rules, r)
+	}
+	return o
+}
+
+func (w *routesWorld) httpMatch() gwv1.HTTPRouteMatch {
+	m := gwv1.HTTPRouteMatch{Path: &gwv1.HTTPPathMatch{Type: new(gwv1.PathMatchPathPrefix), Value: new(pick(w.rnd, pathValues))}}
+	switch w.rnd.IntN(5) {
+	case 0:
+		m.Path.Type = new(gwv1.PathMatchExact)
+	case 1:
+		m.Path = &gwv1.HTTPPathMatch{Type: new(gwv1.PathMatchRegularExpression), Value: new(pick(w.rnd, []string{"^/v.*$", "^/[a-z]+$"}))}
+	}
+	if w.rnd.IntN(4) == 0 {
+		m.Method = new(pick(w.rnd, methodOf))
+	}
+	for _, name := range []gwv1.HTTPHeaderName{"x-a", "x-b"} {
+		if w.rnd.IntN(5) == 0 {
+			m.Headers = append(m.Headers, gwv1.HTTPHeaderMatch{Name: name, Value: pick(w.rnd, []string{"1", "2"})})
+		}
+	}
+	for _, name := range []gwv1.HTTPHeaderName{"p", "q"} {
+		if w.rnd.IntN(6) == 0 {
+			m.QueryParams = append(m.QueryParams, gwv1.HTTPQueryParamMatch{Name: name, Value: pick(w.rnd, []string{"1", "2"})})
+		}
+	}
+	// AWS takes five values in a rule: a hostname, two for a prefix, and two others.
+	if len(m.Headers)+len(m.QueryParams)+boolean(m.Method != nil) > 2 {
+		m.QueryParams = nil
+	}
+	if len(m.Headers)+boolean(m.Method != nil) > 2 {
+		m.Method = nil
+	}
+	return m
+}
+
+func (w *routesWorld) grpcRoute(meta metav1.ObjectMeta, common gwv1.CommonRouteSpec, hosts []gwv1.Hostname) *gwv1.GRPCRoute {
+	o := &gwv1.GRPCRoute{ObjectMeta: meta, Spec: gwv1.GRPCRouteSpec{CommonRouteSpec: common, Hostnames: hosts}}
+	for range 1 + w.rnd.IntN(3) {
+		r := gwv1.GRPCRouteRule{BackendRefs: []gwv1.GRPCBackendRef{{BackendRef: backend()}}}
+		for range w.rnd.IntN(3) {
+			var m gwv1.GRPCRouteMatch
+			service, procedure := pick(w.rnd, services), pick(w.rnd, procedures)
+			if service+procedure != "" {
+				m.Method = &gwv1.GRPCMethodMatch{Type: new(gwv1.GRPCMethodMatchExact)}
+				if service != "" {
+					m.Method.Service = &service
+				}
+				if procedure != "" {
+					m.Method.Method = &procedure
+				}
+			}
+			if w.rnd.IntN(4) == 0 {
+				m.Headers = []gwv1.GRPCHeaderMatch{{Name: "x-a", Value: "1"}}
+			}
+			r.Matches = append(r.Matches, m)
+		}
+		o.Spec.Rules = append(o.Spec.Rules, r)
+	}
+	return o
+}
+
+func (w *routesWorld) store(t *testing.T) cluster.Source {
+	t.Helper()
+	m, err := cluster.NewMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objs := []cluster.Object{&gwv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: gwv1.GatewayClassSpec{ControllerName: w.class}}, w.gw}
+	for _, ns := range []string{"a", "b"} {
+		objs = append(objs, &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"},
+			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80, NodePort: 30080}}},
+		})
+	}
+	if err := m.Put(append(objs, w.routes...)...); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// request is one that some match may be about.
+func (w *routesWorld) request() model.Request {
+	req := model.Request{
+		Host: pick(w.rnd, []string{"a.com", "x.a.com", "y.x.a.com", "z.y.x.a.com", "b.com", "c.org", "q.com"}), Method: string(pick(w.rnd, methodOf)),
+		Path: pick(w.rnd, []string{"/", "/v", "/v/", "/v/w", "/v/w/", "/v/w/z", "/vw", "/vww", "/9", "/pkg.Cart/Get", "/pkg.Cart/Put", "/pkg.Cartage/Get", "/pkg.Cartage/Other"}),
+	}
+	for _, name := range []string{"x-a", "x-b"} {
+		if v := w.rnd.IntN(3); v > 0 {
+			req.Header = append(req.Header, model.HeaderField{Name: name, Value: fmt.Sprint(v)})
+		}
+	}
+	var query []string
+	for _, name := range []string{"p", "q"} {
+		if v := w.rnd.IntN(3); v > 0 {
+			query = append(query, fmt.Sprintf("%s=%d", name, v))
+		}
+	}
+	req.Query = strings.Join(query, "&")
+	return req
+}
+
+// candidate is a match of the request, with what the Gateway API compares.
+type candidate struct {
+	at   string
+	keys []int // the greater, the earlier; compared one after the other
+	age  time.Time
+	name string
+}
+
+// before is the order of precedence.
+func (c candidate) before(o candidate) bool {
+	for i := range c.keys[:6] {
+		if c.keys[i] != o.keys[i] {
+			return c.keys[i] > o.keys[i]
+		}
+	}
+	switch {
+	case !c.age.Equal(o.age):
+		return c.age.Before(o.age)
+	case c.name != o.name:
+		return c.name < o.name
+	}
+	for i := 6; i < len(c.keys); i++ { // the first rule and the first match in it
+		if c.keys[i] != o.keys[i] {
+			return c.keys[i] < o.keys[i]
+		}
+	}
+	return false
+}
+
+// fits says how specifically a hostname, which may be a wildcard, takes a host; 0: not.
+func fits(pattern, host string) int {
+	switch {
+	case pattern == "":
+		return 1
+	case pattern == host:
+		return 1000
+	case strings.HasPrefix(pattern, "*.") && strings.HasSuffix(host, pattern[1:]) && len(host) > len(pattern[1:]):
+		return 1 + len(pattern)
+	}
+	return 0
+}
+
+// standard is what the Gateway API says: the match that serves a request, or 404.
+func (w *routesWorld) standard(req model.Request) string {
+	listener, best := -1, 0
+	for i, l := range w.gw.Spec.Listeners {
+		host := ""
+		if l.Hostname != nil {
+			host = string(*l.Hostname)
+		}
+		if n := fits(host, req.Host); n > best {
+			listener, best = i, n
+		}
+	}
+	if listener < 0 {
+		return "404"
+	}
+	var won *candidate
+	for _, o := range w.routes {
+		parents, _ := cluster.RouteParents(o)
+		if s := parents[0].SectionName; s != nil && *s != w.gw.Spec.Listeners[listener].Name {
+			continue
+		}
+		host := routeHost(o, req.Host)
+		if host == 0 {
+			continue
+		}
+		// Where the hostname of the listener is the more specific one, it is that of the route on this listener.
+		for _, c := range candidates(o, req, max(host, best)) {
+			if won == nil || c.before(*won) {
+				won = &c
+			}
+		}
+	}
+	if won == nil {
+		return "404"
+	}
+	return won.at
+}
+
+func boolean(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// routeHost is how specifically a route takes a host.
+func routeHost(o cluster.Object, host string) int {
+	var all []gwv1.Hostname
+	switch o := o.(type) {
+	case *gwv1.HTTPRoute:
+		all = o.Spec.Hostnames
+	case *gwv1.GRPCRoute:
+		all = o.Spec.Hostnames
+	}
+	if len(all) == 0 {
+		return 1
+	}
+	best := 0
+	for _, h := range all {
+		best = max(best, fits(string(h), host))
+	}
+	return best
+}
+
+// candidates are the matches of a route that a request meets.
+func candidates(o cluster.Object, req model.Request, host int) []candidate {
+	header := map[string]string{}
+	for _, h := range req.Header {
+		header[h.Name] = h.Value
+	}
+	var out []candidate
+	add := func(kind cluster.Kind, i, j, path, length, second, method, headers, queries int) {
+		at := fmt.Sprintf("%s %s/%s spec.rules[%d]", kind, o.GetNamespace(), o.GetName(), i)
+		if j >= 0 {
+			at += fmt.Sprintf(".matches[%d]", j)
+		}
+		order := []int{i, j}
+		out = append(out, candidate{
+			at: at, keys: append([]int{host, path*10000 + length, second, method, headers, queries}, order...),
+			age: o.GetCreationTimestamp().Time, name: o.GetNamespace() + "/" + o.GetName(),
+		})
+	}
+	switch o := o.(type) {
+	case *gwv1.HTTPRoute:
+		for i, r := range o.Spec.Rules {
+			for j, m := range r.Matches {
+				if path, length := httpPath(*m.Path, req.Path); path > 0 && httpRest(m, req, header) {
+					add(cluster.KindHTTPRoute, i, j, path, length, 0, boolean(m.Method != nil), len(m.Headers), len(m.QueryParams))
+				}
+			}
+		}
+	case *gwv1.GRPCRoute:
+		for i, r := range o.Spec.Rules {
+			if len(r.Matches) == 0 {
+				add(cluster.KindGRPCRoute, i, -1, 0, 0, 0, 0, 0, 0)
+			}
+			for j, m := range r.Matches {
+				if path, service, procedure := grpcPath(m, req.Path); path >= 0 && (len(m.Headers) == 0 || header["x-a"] == "1") {
+					add(cluster.KindGRPCRoute, i, j, path, service, procedure, 0, len(m.Headers), 0)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// httpPath is the rank and the length of a path match, 0 if the path does not meet it.
+func httpPath(m gwv1.HTTPPathMatch, path string) (rank, length int) {
+	v := *m.Value
+	switch *m.Type {
+	case gwv1.PathMatchExact:
+		if path == v {
+			return 3, len(v)
+		}
+	case gwv1.PathMatchPathPrefix:
+		// Element by element, whatever slash is at the end.
+		want, have := strings.Split(strings.Trim(v, "/"), "/"), strings.Split(strings.TrimPrefix(path, "/"), "/")
+		if v == "/" {
+			return 2, 1
+		}
+		if len(have) < len(want) {
+			return 0, 0
+		}
+		for i := range want {
+			if want[i] != have[i] {
+				return 0, 0
+			}
+		}
+		return 2, len(v)
+	case gwv1.PathMatchRegularExpression:
+		if regexp.MustCompile(v).MatchString(path) {
+			return 1, len(v)
+		}
+	}
+	return 0, 0
+}
+
+func httpRest(m gwv1.HTTPRouteMatch, req model.Request, header map[string]string) bool {
+	if m.Method != nil && string(*m.Method) != req.Method {
+		return false
+	}
+	for _, h := range m.Headers {
+		if header[string(h.Name)] != h.Value {
+			return false
+		}
+	}
+	for _, q := range m.QueryParams {
+		if !strings.Contains("&"+req.Query+"&", "&"+string(q.Name)+"="+q.Value+"&") {
+			return false
+		}
+	}
+	return true
+}
+
+// grpcPath is the rank of a match of calls, with the lengths of service and method; -1 if the path does not meet it.
+func grpcPath(m gwv1.GRPCRouteMatch, path string) (rank, service, procedure int) {
+	if m.Method == nil {
+		return 0, 0, 0
+	}
+	s, p, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if m.Method.Service != nil {
+		if ok = ok && *m.Method.Service == s; !ok {
+			return -1, 0, 0
+		}
+		service = len(s)
+	}
+	if m.Method.Method != nil {
+		if ok = ok && *m.Method.Method == p; !ok {
+			return -1, 0, 0
+		}
+		procedure = len(p)
+	}
+	return 3, service, procedure
+}

@@ -1,0 +1,149 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	shared "github.com/fulcrum-lb/fulcrum/internal/translate/report"
+)
+
+// gatewayEdit brings the status of the Gateway up to date.
+func (r *report) gatewayEdit() cluster.Patch {
+	conditions := []metav1.Condition{r.accepted()}
+	if c, known := r.programmed(); known {
+		conditions = append(conditions, c)
+	}
+	name := strings.ToLower(r.o.DNSNames[model.LoadBalancerID])
+	sets := r.attachedSets()
+	blocked := r.blocked()
+	return cluster.StatusEdit{Ref: shared.RefTo(r.ref()), Edit: func(obj cluster.Object, now metav1.Time) any {
+		have := obj.(*gwv1.Gateway).Status
+		fields := map[string]any{}
+		if next := merged(have.Conditions, conditions, now); !sameConditions(have.Conditions, next) {
+			fields["conditions"] = next
+		}
+		if name != "" && (len(have.Addresses) != 1 || have.Addresses[0].Value != name) {
+			kind := gwv1.HostnameAddressType
+			fields["addresses"] = []gwv1.GatewayStatusAddress{{Type: &kind, Value: name}}
+		}
+		if !blocked {
+			if next, differ := mergedListeners(have.Listeners, r.listenerEntries(r.ref()), now); differ {
+				fields["listeners"] = next
+			}
+			if !equality.Semantic.DeepEqual(have.AttachedListenerSets, sets) {
+				fields["attachedListenerSets"] = sets
+			}
+		}
+		if len(fields) == 0 {
+			return nil
+		}
+		return fields
+	}}
+}
+
+// accepted is the condition of the Gateway about what it asks for.
+func (r *report) accepted() metav1.Condition {
+	const of = gwv1.GatewayConditionAccepted
+	generation := r.gw.Generation
+	for _, x := range r.found[r.ref()] {
+		if blocksGateway(x) {
+			return condition(of, metav1.ConditionFalse, gatewayReason(x.Reason), x.Text(), generation)
+		}
+	}
+	if i := slices.IndexFunc(r.gw.Spec.Addresses, func(a gwv1.GatewaySpecAddress) bool { return a.Value != "" }); i >= 0 {
+		return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonUnsupportedAddress, fmt.Sprintf(
+			"spec.addresses names %q, and AWS assigns the addresses of load balancers; the Gateway is served at those; remove the address, or set loadBalancerSubnets in a LoadBalancerConfiguration",
+			finding.Cut(r.gw.Spec.Addresses[i].Value)), generation)
+	}
+	advice := ""
+	for _, x := range r.found[r.ref()] {
+		switch {
+		case x.Reason != finding.GatewayFieldIgnored:
+		case x.Severity == finding.Error: // clients or backends are less safe than they are meant to be
+			return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonInvalid, x.Text(), generation)
+		default:
+			advice = x.Text()
+		}
+	}
+	valid, wrong := 0, ""
+	for i, v := range r.listeners {
+		if v.valid {
+			valid++
+		}
+		if text := v.wrong(); text != "" && wrong == "" && r.attached.Listeners[i].Parent == r.ref() {
+			wrong = fmt.Sprintf("listener %q: %s", r.attached.Listeners[i].Spec.Name, text)
+		} else if text != "" && wrong == "" {
+			wrong = "a listener of a ListenerSet is not valid; the others are served; see the status of the ListenerSets"
+		}
+	}
+	switch {
+	case valid == 0 && wrong == "":
+		return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonListenersNotValid, "the Gateway has no listeners; its load balancer serves nothing; add a listener", generation)
+	case valid == 0:
+		return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonListenersNotValid, wrong, generation)
+	case wrong != "":
+		return condition(of, metav1.ConditionTrue, gwv1.GatewayReasonListenersNotValid, wrong, generation)
+	}
+	return condition(of, metav1.ConditionTrue, gwv1.GatewayReasonAccepted, advice, generation)
+}
+
+// programmed is the condition of the Gateway about its load balancer. Where that is True its message is the ARN, which
+// Gateways in front of this one read. It is left alone where nothing is known: a load balancer that was there serves on.
+func (r *report) programmed() (metav1.Condition, bool) {
+	const of = gwv1.GatewayConditionProgrammed
+	lb, live := r.live()
+	unserved := r.servesNothing()
+	switch {
+	case unserved.Reason != "":
+		return condition(of, metav1.ConditionFalse, unserved.Reason, unserved.Message, r.gw.Generation), true
+	case live && r.blocked() && r.isProgrammed():
+		return metav1.Condition{}, false // it serves what was asked for before, as its observedGeneration shows
+	case live && lb.Active:
+		return condition(of, metav1.ConditionTrue, gwv1.GatewayReasonProgrammed, lb.ARN, r.gw.Generation), true
+	case live:
+		return condition(of, metav1.ConditionUnknown, gwv1.GatewayReasonPending, "the load balancer is not active yet; it is checked again until it is", r.gw.Generation), true
+	case r.isProgrammed() && (r.o.Err != nil || r.blocked()):
+		return metav1.Condition{}, false
+	}
+	for _, x := range r.found[r.ref()] {
+		if x.Severity == finding.Error && x.Reason != finding.GatewayFieldIgnored {
+			return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonInvalid, x.Text(), r.gw.Generation), true
+		}
+	}
+	return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "the load balancer is not made yet", r.gw.Generation), true
+}
+
+// isProgrammed reports whether the status of the Gateway shows a load balancer.
+func (r *report) isProgrammed() bool {
+	return slices.ContainsFunc(r.gw.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type == string(gwv1.GatewayConditionProgrammed) && c.Status == metav1.ConditionTrue
+	})
+}
+
+// becomesProgrammed reports whether the load balancer is active, and the status does not show it yet.
+func (r *report) becomesProgrammed() bool {
+	lb, live := r.live()
+	return live && lb.Active && !r.blocked() && !r.isProgrammed() && r.servesNothing().Reason == ""
+}
+
+// attachedSets counts the ListenerSets that contribute a valid listener; nil where ListenerSets are not read.
+func (r *report) attachedSets() *int32 {
+	if !r.sets {
+		return nil
+	}
+	n := int32(0)
+	for _, s := range r.attached.Sets {
+		if valid, _ := r.countListeners(refOf(cluster.KindListenerSet, s.Object.Namespace, s.Object.Name)); s.Accepted && valid > 0 {
+			n++
+		}
+	}
+	return &n
+}

@@ -1,0 +1,45 @@
+package gateway
+
+import (
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	shared "github.com/fulcrum-lb/fulcrum/internal/translate/report"
+
+	"slices"
+)
+
+// Annotations of a Gateway: what asks for a plan in place of a load balancer, and where the plan is shown.
+const (
+	dryRunAnnotation = "gateway.k8s.aws/dry-run"
+	planAnnotation   = "gateway.k8s.aws/dry-run-plan"
+)
+
+// dryRun reports whether a Gateway asks for its plan alone. One that has a load balancer already does not.
+func dryRun(gw *gwv1.Gateway, id model.StackID) bool {
+	return gw.Annotations[dryRunAnnotation] == "true" && gw.DeletionTimestamp == nil && !slices.Contains(gw.Finalizers, naming.Finalizer(id))
+}
+
+// planNote shows the plan of a dry run on its Gateway, and takes it off where none is asked for. A plan of which
+// nothing can be shown, because the stack is held, stays as it is.
+func planNote(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
+	want := ""
+	if o.Stack.DryRun {
+		if o.Document == nil {
+			return nil
+		}
+		want = o.Document.JSON()
+	}
+	if gw.Annotations[planAnnotation] == want {
+		return nil
+	}
+	ref := ownership.RefOf(gw)
+	return []cluster.Patch{cluster.Annotation{
+		Ref: shared.RefTo(ref), Key: planAnnotation, Value: want,
+		TooLarge: shared.PlanTooLarge(ref, planAnnotation, len(want), "read it with fulcrum plan -o json, or use fewer routes"),
+	}}
+}

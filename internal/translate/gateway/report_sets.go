@@ -1,0 +1,96 @@
+package gateway
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
+)
+
+// setEdits bring the status of the ListenerSets of the Gateway up to date.
+func (r *report) setEdits() []cluster.Patch {
+	var out []cluster.Patch
+	for _, s := range r.attached.Sets {
+		conditions := r.setConditions(s)
+		entries := []gwv1.ListenerStatus{}
+		if s.Accepted {
+			entries = r.listenerEntries(refOf(cluster.KindListenerSet, s.Object.Namespace, s.Object.Name))
+		}
+		out = append(out, setEdit(s.Object, conditions, entries))
+	}
+	return out
+}
+
+// setEdit writes the conditions and listeners of a ListenerSet.
+func setEdit(set *gwv1.ListenerSet, conditions []metav1.Condition, entries []gwv1.ListenerStatus) cluster.StatusEdit {
+	return cluster.StatusEdit{Ref: cluster.RefOf(set), Edit: func(obj cluster.Object, now metav1.Time) any {
+		have := obj.(*gwv1.ListenerSet).Status
+		fields := map[string]any{}
+		if next := merged(have.Conditions, conditions, now); !sameConditions(have.Conditions, next) {
+			fields["conditions"] = next
+		}
+		live := make([]gwv1.ListenerStatus, len(have.Listeners))
+		for i, l := range have.Listeners {
+			live[i] = gwv1.ListenerStatus(l)
+		}
+		if next, differ := mergedListeners(live, entries, now); differ {
+			listeners := make([]gwv1.ListenerEntryStatus, len(next))
+			for i, l := range next {
+				listeners[i] = gwv1.ListenerEntryStatus(l)
+			}
+			fields["listeners"] = listeners
+		}
+		if len(fields) == 0 {
+			return nil
+		}
+		return fields
+	}}
+}
+
+func (r *report) setConditions(s attach.Set) []metav1.Condition {
+	generation := s.Object.Generation
+	both := func(status metav1.ConditionStatus, reason gwv1.ListenerSetConditionReason, message string) []metav1.Condition {
+		return []metav1.Condition{
+			condition(gwv1.ListenerSetConditionAccepted, status, reason, message, generation),
+			condition(gwv1.ListenerSetConditionProgrammed, status, reason, message, generation),
+		}
+	}
+	if !s.Accepted {
+		return both(metav1.ConditionFalse, gwv1.ListenerSetReasonNotAllowed, attach.SetNotAllowed)
+	}
+	out := both(metav1.ConditionTrue, gwv1.ListenerSetReasonAccepted, attach.SetAccepted)
+	valid, all := r.countListeners(refOf(cluster.KindListenerSet, s.Object.Namespace, s.Object.Name))
+	lb, live := r.live()
+	ready := live && lb.Active || !live && r.isProgrammed() && r.o.Err != nil
+	switch {
+	case valid == 0:
+		out[0] = condition(gwv1.ListenerSetConditionAccepted, metav1.ConditionFalse, gwv1.ListenerSetReasonListenersNotValid, attach.SetSomeInvalid, generation)
+	case valid < all:
+		out[0] = condition(gwv1.ListenerSetConditionAccepted, metav1.ConditionTrue, gwv1.ListenerSetReasonListenersNotValid, attach.SetSomeInvalid, generation)
+	}
+	switch {
+	case !ready:
+		out[1] = condition(gwv1.ListenerSetConditionProgrammed, metav1.ConditionFalse, gwv1.ListenerSetReasonPending, attach.SetNotProgrammed, generation)
+	case valid == 0:
+		out[1] = condition(gwv1.ListenerSetConditionProgrammed, metav1.ConditionFalse, gwv1.ListenerSetReasonListenersNotValid, attach.SetNothingToServe, generation)
+	default:
+		out[1] = condition(gwv1.ListenerSetConditionProgrammed, metav1.ConditionTrue, gwv1.ListenerSetReasonProgrammed, attach.SetProgrammed, generation)
+	}
+	return out
+}
+
+// forgetSet gives a ListenerSet whose Gateway is not served any more the status of a new one.
+func forgetSet(set *gwv1.ListenerSet) cluster.StatusEdit {
+	edit := setEdit(set, attach.SetWaiting(), []gwv1.ListenerStatus{})
+	inner := edit.Edit
+	edit.Edit = func(obj cluster.Object, now metav1.Time) any {
+		if !slices.ContainsFunc(obj.(*gwv1.ListenerSet).Status.Conditions, func(c metav1.Condition) bool { return c.Status != metav1.ConditionUnknown }) {
+			return nil // nothing was said
+		}
+		return inner(obj, now)
+	}
+	return edit
+}

@@ -1,0 +1,97 @@
+package gateway
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// gatewayAlone are reasons of findings that are about a Gateway or its load balancer, and never about a route or a
+// listener.
+var gatewayAlone = []finding.Reason{
+	finding.GatewayClassInvalid, finding.DeletionProtected, finding.RemovalNotTrusted, finding.AnnotationConflict,
+	finding.ListenerConflict, finding.SchemeKept, finding.SecurityGroupNotFound, finding.SubnetsNotFound, finding.SubnetsUnsuitable,
+	finding.LoadBalancerDoubled, finding.LoadBalancerReplaced, finding.LoadBalancerMoved, finding.ReplacedWithGap,
+	finding.ReplacementHeld, finding.WebACLNotFound, finding.TrustStoreNotFound, finding.ServiceUnavailable, finding.RulesRevoked,
+	finding.RedirectPortInvalid, finding.SettingOfClass, finding.HostNotOwned, finding.IngressTooLarge, finding.ServiceTooLarge,
+	finding.IngressClassInvalid, finding.GroupNameInvalid, finding.GroupOrderInvalid, finding.NamespaceNotAllowed,
+	finding.HostedZoneNotFound, finding.PlanTooLarge, finding.EndpointGroupUnclear, finding.GatewayFieldIgnored,
+	finding.DriftFound, finding.DriftRepaired, finding.ChangeNotKept,
+}
+
+// ownReason are reasons that a condition gives as they are, because the Gateway API has none for them.
+var ownReason = []finding.Reason{
+	finding.GatewayTooLarge, finding.QuotaReached, finding.AccessDenied, finding.CallFailed, finding.NameTaken,
+	finding.CertificateNotFound, finding.CertificateMissing,
+}
+
+// Every reason that the frontend, or what it is built from, can give has a row, or is known to need none.
+func TestEveryReasonHasARow(t *testing.T) {
+	known := map[string]finding.Reason{}
+	for _, e := range finding.Reasons {
+		known[string(e.Reason)] = e.Reason
+	}
+	for _, dir := range []string{".", "../gatewayconfig", "../assemble", "../members", "../../cluster/ownership", "../../plan", "../../engine", "../../finding/failure"} {
+		files, err := filepath.Glob(dir + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", dir, err)
+		}
+		for _, path := range files {
+			if strings.HasSuffix(path, "_test.go") || filepath.Base(path) == "report_table.go" {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				sel, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if x, ok := sel.X.(*ast.Ident); !ok || x.Name != "finding" {
+					return true
+				}
+				reason, ok := known[sel.Sel.Name]
+				if _, row := conditionTable[reason]; ok && !row && !slices.Contains(gatewayAlone, reason) && !slices.Contains(ownReason, reason) {
+					t.Errorf("%s: reason %s has no row in conditionTable", path, reason)
+				}
+				return true
+			})
+		}
+	}
+	for _, r := range slices.Concat(gatewayAlone, ownReason) {
+		if _, row := conditionTable[r]; row {
+			t.Errorf("reason %s has a row", r)
+		}
+	}
+}
+
+// What AWS cannot do is in a condition by name.
+func TestConditionsOfFindings(t *testing.T) {
+	for _, c := range []struct {
+		reason   finding.Reason
+		severity finding.Severity
+		of       place
+		want     string
+	}{
+		{finding.RouteValueUnsupported, finding.Error, onAccepted, "UnsupportedValue"},
+		{finding.RouteFiltersIncompatible, finding.Error, onAccepted, "IncompatibleFilters"},
+		{finding.BackendKindUnknown, finding.Error, onResolvedRefs, "InvalidKind"},
+		{finding.ReferenceNotPermitted, finding.Error, onResolvedRefs, "RefNotPermitted"},
+		{finding.BackendPortNotFound, finding.Error, onResolvedRefs, "BackendNotFound"},
+		{finding.QuotaReached, finding.Error, onAccepted, "QuotaReached"},
+		{finding.QuotaReached, finding.Warning, asAdvice, ""},
+		{finding.RouteFieldIgnored, finding.Warning, asAdvice, ""},
+	} {
+		if got := conditionOf(finding.Finding{Reason: c.reason, Severity: c.severity}); got != (conditionRow{c.of, c.want}) {
+			t.Errorf("%s %s: %v", c.severity, c.reason, got)
+		}
+	}
+}

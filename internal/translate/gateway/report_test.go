@@ -1,0 +1,467 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
+)
+
+// stage is a cluster to which reports are written, without a controller.
+type stage struct {
+	t   *testing.T
+	src *cluster.Memory
+	f   *Frontend
+	o   engine.Outcome
+	now time.Time
+	// events of the last report.
+	events []string
+}
+
+const (
+	stageARN   = "arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/app/x/0123456789abcdef"
+	stageClass = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: alb}
+spec: {controllerName: gateway.k8s.aws/alb}
+---
+`
+)
+
+var stageID = model.StackID{Kind: model.ALBGateway, Namespace: "a", Name: "g"}
+
+func newStage(t *testing.T, yaml string) *stage {
+	t.Helper()
+	src, err := cluster.FromYAML(nil, []byte(stageClass+yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{t: t, src: src, now: time.Unix(1000, 0), f: New(model.ALBGateway, Options{Options: assemble.Options{Cluster: "rig"}, ListenerSets: true})}
+	s.f.opt.ImportCertificates = true
+	s.o = engine.Outcome{
+		ID: stageID, Done: true, Changed: true, DNSNames: map[string]string{model.LoadBalancerID: "X.elb.amazonaws.com"},
+		Live: map[string]engine.Live{model.LoadBalancerID: {ARN: stageARN, Active: true}}, Plan: plan.Plan{Ports: []int32{80, 443}},
+	}
+	s.o.Stack.Members = []model.Member{{Ref: finding.Ref{Kind: "Gateway", Namespace: "a", Name: "g"}}}
+	return s
+}
+
+// report writes a report, and returns how many statuses it writes.
+func (s *stage) report() int {
+	s.t.Helper()
+	s.now = s.now.Add(time.Minute)
+	s.events = nil
+	writes := 0
+	for _, p := range s.f.Report(cluster.NewView(s.src), s.o) {
+		switch p := p.(type) {
+		case cluster.Event:
+			s.events = append(s.events, p.Reason)
+		case cluster.Annotation:
+			s.events = append(s.events, p.Key)
+		case cluster.StatusEdit:
+			obj, err := s.src.Get(p.Ref)
+			if err != nil || obj == nil {
+				s.t.Fatalf("%s: %v", p.Ref, err)
+			}
+			if fields := p.Edit(obj, metav1.NewTime(s.now)); fields != nil {
+				writes++
+				s.put(obj, map[string]any{"status": fields})
+			}
+		default:
+			s.t.Fatalf("patch %T", p)
+		}
+	}
+	return writes
+}
+
+// put changes an object by a merge patch.
+func (s *stage) put(obj cluster.Object, change any) {
+	s.t.Helper()
+	before, err := json.Marshal(obj)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	data, err := json.Marshal(change)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	after, err := jsonpatch.MergePatch(before, data)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	typ, _ := cluster.TypeOf(cluster.RefOf(obj).Kind)
+	next := typ.New()
+	if err := json.Unmarshal(after, next); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.src.Put(next); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stage) edit(kind cluster.Kind, namespace, name, change string) {
+	s.t.Helper()
+	obj, err := s.src.Get(cluster.Ref{Kind: kind, Namespace: namespace, Name: name})
+	if err != nil || obj == nil {
+		s.t.Fatalf("%s %s/%s: %v", kind, namespace, name, err)
+	}
+	s.put(obj, json.RawMessage(change))
+}
+
+func (s *stage) gateway() *gwv1.Gateway {
+	gw, _ := cluster.Get[*gwv1.Gateway](cluster.NewView(s.src), cluster.KindGateway, "a", "g")
+	return gw
+}
+
+func (s *stage) route(name string) *gwv1.HTTPRoute {
+	r, _ := cluster.Get[*gwv1.HTTPRoute](cluster.NewView(s.src), cluster.KindHTTPRoute, "a", name)
+	return r
+}
+
+// text shows conditions as "Type=Status/Reason".
+func text(all []metav1.Condition) string {
+	var out []string
+	for _, c := range all {
+		out = append(out, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
+	}
+	return strings.Join(out, " ")
+}
+
+func find(all []metav1.Condition, of string) metav1.Condition {
+	for _, c := range all {
+		if c.Type == of {
+			return c
+		}
+	}
+	return metav1.Condition{}
+}
+
+const oneGateway = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: a, name: g, generation: 3}
+spec:
+  gatewayClassName: alb
+  listeners:
+  - {name: http, port: 80, protocol: HTTP, hostname: "*.a.com"}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: a, name: r, generation: 2}
+spec:
+  parentRefs: [{name: g}]
+  hostnames: [x.a.com]
+---
+`
+
+func TestReportOfAServedGateway(t *testing.T) {
+	s := newStage(t, oneGateway)
+	if n := s.report(); n != 2 {
+		t.Errorf("%d statuses were written", n)
+	}
+	gw := s.gateway()
+	if got := text(gw.Status.Conditions); got != "Accepted=True/Accepted Programmed=True/Programmed" {
+		t.Errorf("conditions %s", got)
+	}
+	if c := find(gw.Status.Conditions, "Programmed"); c.Message != stageARN || c.ObservedGeneration != 3 {
+		t.Errorf("the message of Programmed is the ARN, which others read: %+v", c)
+	}
+	if a := gw.Status.Addresses; len(a) != 1 || *a[0].Type != gwv1.HostnameAddressType || a[0].Value != "x.elb.amazonaws.com" {
+		t.Errorf("addresses %v", a)
+	}
+	if n := gw.Status.AttachedListenerSets; n == nil || *n != 0 {
+		t.Errorf("attached sets %v", n)
+	}
+	l := gw.Status.Listeners
+	if len(l) != 1 || l[0].AttachedRoutes != 1 || len(l[0].SupportedKinds) != 1 || l[0].SupportedKinds[0].Kind != "HTTPRoute" ||
+		text(l[0].Conditions) != "Conflicted=False/NoConflicts Accepted=True/Accepted ResolvedRefs=True/ResolvedRefs Programmed=True/Programmed" {
+		t.Errorf("listeners %+v", l)
+	}
+	p := s.route("r").Status.Parents
+	if len(p) != 1 || p[0].ControllerName != gatewayconfig.ALBController || p[0].Conditions[0].ObservedGeneration != 2 ||
+		text(p[0].Conditions) != "ResolvedRefs=True/ResolvedRefs Accepted=True/Accepted" {
+		t.Errorf("parents %+v", p)
+	}
+	if !slices.Equal(s.events, []string{"SuccessfullyReconciled"}) {
+		t.Errorf("events %v", s.events)
+	}
+	s.o.Changed = false
+	if n := s.report(); n != 0 || len(s.events) != 0 {
+		t.Errorf("a pass without a change writes %d statuses and %v", n, s.events)
+	}
+}
+
+// A status follows the reason that it gives, and the time of a condition is that of its last change.
+func TestConditionsFollowTheirReason(t *testing.T) {
+	s := newStage(t, oneGateway)
+	s.report()
+	before := s.route("r").Status.Parents[0].Conditions
+	ref := finding.Ref{Kind: "HTTPRoute", Namespace: "a", Name: "r"}
+	s.o.Findings = finding.List{{Object: ref, Field: "spec.rules[0]", Reason: finding.BackendNotFound, Severity: finding.Error, Message: "Service \"a/x\" does not exist"}}
+	if n := s.report(); n != 1 {
+		t.Errorf("%d writes", n)
+	}
+	broken := s.route("r").Status.Parents[0].Conditions
+	if got := text(broken); got != "ResolvedRefs=False/BackendNotFound Accepted=True/Accepted" {
+		t.Errorf("conditions %s", got)
+	}
+	since := func(all []metav1.Condition, of string) time.Time { return find(all, of).LastTransitionTime.Time }
+	if !since(broken, "Accepted").Equal(since(before, "Accepted")) || since(broken, "ResolvedRefs").Equal(since(before, "ResolvedRefs")) {
+		t.Errorf("transition times: %v, then %v", before, broken)
+	}
+	s.o.Findings = finding.List{{Object: ref, Field: "spec.rules[0]", Reason: finding.RouteValueUnsupported, Severity: finding.Error, Message: "filter"}}
+	s.report()
+	if got := text(s.route("r").Status.Parents[0].Conditions); got != "ResolvedRefs=True/ResolvedRefs Accepted=False/UnsupportedValue" {
+		t.Errorf("conditions %s", got)
+	}
+	if n := s.gateway().Status.Listeners[0].AttachedRoutes; n != 0 {
+		t.Errorf("a route that is not accepted counts: %d", n)
+	}
+	s.o.Findings = nil
+	s.report()
+	if got := text(s.route("r").Status.Parents[0].Conditions); got != "ResolvedRefs=True/ResolvedRefs Accepted=True/Accepted" {
+		t.Errorf("conditions %s", got)
+	}
+}
+
+const foreignEntry = `{"controllerName": "example.com/other", "parentRef": {"name": "g"}, "conditions": []}`
+
+// Entries of other controllers stay, and an entry of ours goes with its parentRef and with its Gateway.
+func TestEntriesGoWithTheirParents(t *testing.T) {
+	s := newStage(t, oneGateway)
+	s.edit(cluster.KindHTTPRoute, "a", "r", `{"status": {"parents": [`+foreignEntry+`, {"controllerName": "example.com/other", "parentRef": {"name": "gone"}, "conditions": []}]}}`)
+	s.report()
+	controllers := func() (out []string) {
+		for _, p := range s.route("r").Status.Parents {
+			out = append(out, string(p.ControllerName)+" "+string(p.ParentRef.Name))
+		}
+		return out
+	}
+	all := []string{"example.com/other g", "example.com/other gone", "gateway.k8s.aws/alb g"}
+	if got := controllers(); !slices.Equal(got, all) {
+		t.Errorf("entries %q", got)
+	}
+	s.edit(cluster.KindHTTPRoute, "a", "r", `{"spec": {"parentRefs": [{"name": "elsewhere"}]}}`)
+	if n := s.report(); n != 2 || len(controllers()) != 2 {
+		t.Errorf("%d writes, entries %q", n, controllers())
+	}
+	s.edit(cluster.KindHTTPRoute, "a", "r", `{"spec": {"parentRefs": [{"name": "g"}]}}`)
+	s.report()
+	if got := controllers(); !slices.Equal(got, all) {
+		t.Errorf("entries %q", got)
+	}
+	s.edit(cluster.KindGateway, "a", "g", `{"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["gateway.k8s.aws/alb"]}}`)
+	if n := s.report(); n != 1 || !slices.Equal(controllers(), all[:2]) {
+		t.Errorf("%d writes, entries %q", n, controllers())
+	}
+	if n := s.report(); n != 0 {
+		t.Errorf("%d writes in a pass without a change", n)
+	}
+}
+
+// A parent that is named twice has one entry, which is not written again and again.
+func TestAParentNamedTwiceHasOneEntry(t *testing.T) {
+	s := newStage(t, oneGateway)
+	s.edit(cluster.KindHTTPRoute, "a", "r", `{"spec": {"parentRefs": [{"name": "g"}, {"name": "g", "namespace": "a"}]}}`)
+	s.report()
+	if n := s.report(); n != 0 || len(s.route("r").Status.Parents) != 1 {
+		t.Errorf("%d writes, entries %+v", n, s.route("r").Status.Parents)
+	}
+}
+
+// An entry about a later state of the route than the one that was read is left alone.
+func TestEntriesOfLaterGenerationsStay(t *testing.T) {
+	s := newStage(t, oneGateway)
+	s.edit(cluster.KindHTTPRoute, "a", "r", `{"status": {"parents": [{"controllerName": "gateway.k8s.aws/alb", "parentRef": {"name": "g"},
+		"conditions": [{"type": "Accepted", "status": "False", "reason": "Pending", "message": "", "observedGeneration": 9, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}]}}`)
+	s.report()
+	if got := text(s.route("r").Status.Parents[0].Conditions); got != "Accepted=False/Pending" {
+		t.Errorf("conditions %s", got)
+	}
+}
+
+func TestListenersAndSetsInTheReport(t *testing.T) {
+	s := newStage(t, `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: a, name: g}
+spec:
+  gatewayClassName: alb
+  allowedListeners: {namespaces: {from: Same}}
+  listeners:
+  - {name: web, port: 80, protocol: HTTP, hostname: a.com}
+  - {name: udp, port: 81, protocol: UDP}
+  - {name: kinds, port: 82, protocol: HTTP, allowedRoutes: {kinds: [{kind: TLSRoute}]}}
+  - {name: mixed, port: 83, protocol: HTTP, allowedRoutes: {kinds: [{kind: TLSRoute}, {kind: HTTPRoute}]}}
+  - {name: tls, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: x, namespace: b}]}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {namespace: a, name: part}
+spec:
+  parentRef: {name: g}
+  listeners:
+  - {name: l1, port: 80, protocol: HTTP, hostname: a.com}
+  - {name: l2, port: 80, protocol: HTTP, hostname: b.com}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {namespace: a, name: void}
+spec:
+  parentRef: {name: g}
+  listeners:
+  - {name: m1, port: 80, protocol: HTTPS, hostname: c.com}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {namespace: b, name: refused}
+spec:
+  parentRef: {name: g, namespace: a}
+  listeners:
+  - {name: m1, port: 84, protocol: HTTP}
+---
+`)
+	s.report()
+	gw := s.gateway()
+	if got := text(gw.Status.Conditions); got != "Accepted=True/ListenersNotValid Programmed=True/Programmed" || *gw.Status.AttachedListenerSets != 1 {
+		t.Errorf("conditions %s, %d sets", got, *gw.Status.AttachedListenerSets)
+	}
+	want := map[string]string{
+		"web":   "Conflicted=False/NoConflicts Accepted=True/Accepted ResolvedRefs=True/ResolvedRefs Programmed=True/Programmed",
+		"udp":   "Conflicted=False/NoConflicts Accepted=False/UnsupportedProtocol ResolvedRefs=True/ResolvedRefs Programmed=False/UnsupportedProtocol",
+		"kinds": "Conflicted=False/NoConflicts Accepted=True/Accepted ResolvedRefs=False/InvalidRouteKinds Programmed=False/InvalidRouteKinds",
+		"mixed": "Conflicted=False/NoConflicts Accepted=True/Accepted ResolvedRefs=False/InvalidRouteKinds Programmed=True/Programmed",
+		"tls":   "Conflicted=False/NoConflicts Accepted=True/Accepted ResolvedRefs=False/RefNotPermitted Programmed=False/Invalid",
+	}
+	for _, l := range gw.Status.Listeners {
+		if got := text(l.Conditions); got != want[string(l.Name)] {
+			t.Errorf("listener %s: %s", l.Name, got)
+		}
+	}
+	set := func(namespace, name string) string {
+		x, _ := cluster.Get[*gwv1.ListenerSet](cluster.NewView(s.src), cluster.KindListenerSet, namespace, name)
+		return fmt.Sprintf("%s %d", text(x.Status.Conditions), len(x.Status.Listeners))
+	}
+	for _, c := range [][3]string{
+		{"a", "part", "Accepted=True/ListenersNotValid Programmed=True/Programmed 2"},
+		{"a", "void", "Accepted=False/ListenersNotValid Programmed=False/ListenersNotValid 1"},
+		{"b", "refused", "Accepted=False/NotAllowed Programmed=False/NotAllowed 0"},
+	} {
+		if got := set(c[0], c[1]); got != c[2] {
+			t.Errorf("set %s: %s", c[1], got)
+		}
+	}
+	if n := s.report(); n != 0 {
+		t.Errorf("%d writes in a pass without a change", n)
+	}
+	s.edit(cluster.KindGatewayClass, "", "alb", `{"spec": {"controllerName": "example.com/other"}}`)
+	if n := s.report(); n != 3 {
+		t.Errorf("%d writes for a Gateway that has left", n)
+	}
+	if got := set("a", "part"); got != "Accepted=Unknown/Pending Programmed=Unknown/Pending 0" {
+		t.Errorf("set part: %s", got)
+	}
+}
+
+func TestGatewayConditions(t *testing.T) {
+	gw := finding.Ref{Kind: "Gateway", Namespace: "a", Name: "g"}
+	for _, c := range []struct {
+		name   string
+		change func(s *stage)
+		want   string
+	}{
+		{"provisioning", func(s *stage) { s.o.Live = map[string]engine.Live{model.LoadBalancerID: {ARN: stageARN}} }, "Accepted=True/Accepted Programmed=Unknown/Pending"},
+		{"no load balancer", func(s *stage) {
+			s.o.Live = nil
+			s.o.Findings = finding.List{{Object: gw, Reason: finding.SubnetsNotFound, Severity: finding.Error, Message: "no subnet"}}
+		}, "Accepted=True/Accepted Programmed=False/Invalid"},
+		{"class broken", func(s *stage) {
+			s.o.Live, s.o.Stack.Held.Everything = nil, true
+			s.o.Findings = finding.List{{Object: gw, Reason: finding.GatewayClassInvalid, Severity: finding.Error, Blocks: finding.BlocksMember, Message: "no configuration"}}
+		}, "Accepted=False/Invalid Programmed=False/Invalid"},
+		{"configuration broken", func(s *stage) {
+			s.o.Live, s.o.Stack.Held.Everything = nil, true
+			s.o.Findings = finding.List{{Object: gw, Reason: finding.ParametersInvalid, Severity: finding.Error, Blocks: finding.BlocksMember, Message: "no configuration"}}
+		}, "Accepted=False/InvalidParameters Programmed=False/Invalid"},
+		{"address", func(s *stage) {
+			s.edit(cluster.KindGateway, "a", "g", `{"spec": {"addresses": [{"type": "IPAddress", "value": "10.0.0.1"}]}}`)
+		}, "Accepted=False/UnsupportedAddress Programmed=True/Programmed"},
+		{"address to be chosen", func(s *stage) {
+			s.edit(cluster.KindGateway, "a", "g", `{"spec": {"addresses": [{"type": "IPAddress"}]}}`)
+		}, "Accepted=True/Accepted Programmed=True/Programmed"},
+		{"no valid listener", func(s *stage) {
+			s.edit(cluster.KindGateway, "a", "g", `{"spec": {"listeners": [{"name": "http", "port": 80, "protocol": "UDP"}]}}`)
+		}, "Accepted=False/ListenersNotValid Programmed=True/Programmed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStage(t, oneGateway)
+			c.change(s)
+			s.report()
+			if got := text(s.gateway().Status.Conditions); got != c.want {
+				t.Errorf("conditions %s", got)
+			}
+			if s.report() != 0 {
+				t.Error("a pass without a change writes")
+			}
+		})
+	}
+}
+
+// A load balancer that was shown serves on while AWS cannot be read, or while what is asked for cannot be determined.
+func TestProgrammedStaysWhileNothingIsKnown(t *testing.T) {
+	gw := finding.Ref{Kind: "Gateway", Namespace: "a", Name: "g"}
+	for name, change := range map[string]func(s *stage){
+		"failed": func(s *stage) { s.o.Live, s.o.DNSNames, s.o.Err = nil, nil, fmt.Errorf("denied") },
+		"blocked": func(s *stage) {
+			s.o.Stack.Held.Everything = true
+			s.o.Findings = finding.List{{Object: gw, Reason: finding.ParametersInvalid, Severity: finding.Error, Blocks: finding.BlocksMember, Message: "no configuration"}}
+		},
+	} {
+		s := newStage(t, oneGateway)
+		s.report()
+		change(s)
+		s.report()
+		st := s.gateway().Status
+		if c := find(st.Conditions, "Programmed"); c.Status != metav1.ConditionTrue || c.Message != stageARN || len(st.Addresses) != 1 {
+			t.Errorf("%s: %+v", name, st)
+		}
+		if got := text(st.Listeners[0].Conditions); !strings.HasSuffix(got, "Programmed=True/Programmed") {
+			t.Errorf("%s: listener %s", name, got)
+		}
+	}
+}
+
+func TestDryRunShowsThePlanAlone(t *testing.T) {
+	s := newStage(t, oneGateway)
+	s.edit(cluster.KindGateway, "a", "g", `{"metadata": {"annotations": {"gateway.k8s.aws/dry-run": "true"}}}`)
+	stack, _ := s.f.Translate(cluster.NewView(s.src), stageID, nil)
+	if !stack.DryRun || !stack.Describe {
+		t.Fatalf("dry run %t, describe %t", stack.DryRun, stack.Describe)
+	}
+	s.o = engine.Outcome{ID: stageID, Stack: stack, Done: true, Document: &document.Document{ID: "a/g"}}
+	if n := s.report(); n != 1 || !slices.Equal(s.events, []string{planAnnotation}) || !strings.HasPrefix(text(s.gateway().Status.Conditions), "Accepted=Unknown") {
+		t.Errorf("%d statuses, %v, conditions %v", n, s.events, s.gateway().Status.Conditions)
+	}
+	// The finalizer shows a load balancer: the annotation counts no more, and the plan goes.
+	s.edit(cluster.KindGateway, "a", "g", `{"metadata": {"finalizers": ["gateway.k8s.aws/alb"], "annotations": {"gateway.k8s.aws/dry-run-plan": "{}"}}}`)
+	s.o.Stack, _ = s.f.Translate(cluster.NewView(s.src), stageID, nil)
+	if s.report(); s.o.Stack.DryRun || !slices.Contains(s.events, planAnnotation) {
+		t.Errorf("dry run %t, %v", s.o.Stack.DryRun, s.events)
+	}
+}

@@ -1,0 +1,380 @@
+package gateway
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+)
+
+// Withdrawn says which live rules, target groups and certificates have no right any more: by the listeners, which admit
+// namespaces and kinds for hostnames, and by the ReferenceGrants. No route or configuration has to be readable for that.
+// What a missing kind would have to say is not known, and withdraws nothing.
+func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
+	if !f.installed(v) {
+		return model.Withdrawn{}, nil
+	}
+	// The load balancer of a Gateway that is being deleted, or is gone, may be kept by its deletion protection.
+	gw, ok := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, id.Namespace, id.Name)
+	if !ok {
+		gw = &gwv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name}}
+	}
+	if l := f.load(v, id); l.away && !l.unprotected {
+		protected, unknown := plan.Protected(have)
+		if protected || l.guard != nil {
+			return everything(ownership.RefOf(gw), have), nil
+		}
+		if len(unknown) > 0 {
+			return model.Withdrawn{}, unknown
+		}
+	}
+	// Which listeners are valid depends on what is live, as in a translation.
+	t := &translation{Builder: assemble.Builder{Translation: members.Translation{ID: id, Live: &have}}, view: v, gw: gw}
+	if id.Kind == model.NLBGateway {
+		t.Type = model.Network
+	}
+	// A class that is missing may be of either controller. The stricter condition holds for both.
+	class, known := cluster.Get[*gwv1.GatewayClass](v, cluster.KindGatewayClass, "", string(gw.Spec.GatewayClassName))
+	t.strict = !known || class.Spec.ControllerName == gatewayconfig.AnyController
+	r := &rights{
+		hostCondition: t.hostCondition,
+		view:          v, have: have, gateway: ownership.RefOf(gw), network: id.Kind == model.NLBGateway,
+		listeners: ok && !f.lacksSets(v, gw), grants: v.Installed(cluster.KindReferenceGrant),
+		attached: attach.Of(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet), Serves: t.serves}),
+		owners:   map[string][]finding.Ref{},
+		out: model.Withdrawn{
+			Rules: map[string]model.Withdrawal{}, TargetGroups: map[string]model.Withdrawal{}, Certificates: map[model.ListenerCertificate]model.Withdrawal{},
+			Protocols: map[string]model.WithdrawnProtocol{},
+		},
+	}
+	for _, lb := range have.LoadBalancers {
+		for i := range lb.Listeners {
+			l := &lb.Listeners[i]
+			r.listener(l)
+			if f.opt.ImportCertificates && l.Certificate != "" {
+				r.ask = append(r.ask, model.AskOwnCertificates{})
+				r.certificates(l)
+			}
+		}
+	}
+	return r.out, r.ask
+}
+
+// everything are all rules of a Gateway that its class gives to another controller while its load balancer is protected from
+// deletion. What only refuses requests needs no right.
+func everything(gw finding.Ref, have observed.Stack) model.Withdrawn {
+	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
+	w := model.Withdrawal{
+		Object: gw, Field: classField, Reason: finding.GatewayClassInvalid,
+		Message: "the class gives the Gateway to another controller", Fix: "restore the class, or name another one",
+	}
+	for _, lb := range have.LoadBalancers {
+		for _, l := range lb.Listeners {
+			if !plan.OnlyRefuses(l.Default) {
+				out.Rules[l.ARN] = w
+			}
+			for _, r := range l.Rules {
+				out.Rules[r.ARN] = w
+			}
+		}
+	}
+	return out
+}
+
+// lacksSets reports whether the Gateway had listeners of ListenerSets, and the kind is not served now.
+func (f *Frontend) lacksSets(v *cluster.View, gw *gwv1.Gateway) bool {
+	n := gw.Status.AttachedListenerSets
+	return f.opt.ListenerSets && !v.Installed(cluster.KindListenerSet) && n != nil && *n > 0
+}
+
+// rights compares what is live with what listeners and grants permit.
+type rights struct {
+	view    *cluster.View
+	have    observed.Stack
+	gateway finding.Ref
+	network bool
+	// listeners reports whether all listeners are known, and grants whether ReferenceGrants are.
+	listeners, grants bool
+	attached          attach.Result
+	// hostCondition is the condition on a hostname.
+	hostCondition func(host string) model.HostHeader
+	// owners are the routes that target groups, by ARN, were made for, or may have been.
+	owners map[string][]finding.Ref
+	out    model.Withdrawn
+	// ask is what else has to be known.
+	ask []model.Question
+}
+
+// listener compares a live listener with its rules.
+func (r *rights) listener(l *observed.Listener) {
+	if r.network && r.listeners {
+		r.networkListener(l)
+	}
+	r.targets(l.Default)
+	for i := range l.Rules {
+		rule := &l.Rules[i]
+		r.targets(rule.Actions)
+		if !r.listeners {
+			continue
+		}
+		for _, h := range hostsOf(rule) {
+			if owner, ok := r.mayServe(l.Port, rule.Actions, h); !ok {
+				r.out.Rules[rule.ARN] = model.Withdrawal{
+					Object: owner, Field: "spec.parentRefs", Reason: finding.RouteNotAdmitted,
+					Message: fmt.Sprintf("no listener of port %d admits the route for hostname %q", l.Port, h),
+					Fix:     "ask the owner of the Gateway to admit the namespace in allowedRoutes of the listener with this hostname",
+				}
+			}
+		}
+	}
+	if r.listeners {
+		r.hostnames(l)
+	}
+}
+
+// mayServe reports whether one of those whose rule it may be may serve a hostname on a port, and otherwise whose it is.
+func (r *rights) mayServe(port int32, actions []model.Action, host string) (finding.Ref, bool) {
+	if len(r.ownersOf(actions)) == 0 && plan.OnlyRefuses(actions) {
+		return finding.Ref{}, true
+	}
+	return r.permitted(port, actions, r.ownersOrClaimants(actions, host), host)
+}
+
+// ownersOrClaimants are those whose rule for a hostname it may be.
+func (r *rights) ownersOrClaimants(actions []model.Action, host string) []finding.Ref {
+	if owners := r.ownersOf(actions); len(owners) > 0 {
+		return owners
+	}
+	return r.claimantsOf(host)
+}
+
+// permitted reports whether one of the owners of a rule may serve a hostname on a port, and otherwise whose it is.
+func (r *rights) permitted(port int32, actions []model.Action, owners []finding.Ref, host string) (finding.Ref, bool) {
+	for _, o := range owners {
+		if r.attached.MayServe(o.Namespace, cluster.Kind(o.Kind), port, host) {
+			return finding.Ref{}, true
+		}
+	}
+	if forwardsNowhere(actions) {
+		return r.gateway, false
+	}
+	return r.shown(owners), false
+}
+
+// claimantsOf are the routes of which a rule for a hostname may be that shows no owner in AWS, such as a redirect: those
+// that name the hostname, or any where none does. Without the first, the redirect of a route that has lost the hostname
+// would stay because another route has it now.
+func (r *rights) claimantsOf(host string) (out []finding.Ref) {
+	var all []finding.Ref
+	for n := range r.attached.Routes {
+		obj := r.attached.Routes[n].Object
+		all = append(all, ownership.RefOf(obj))
+		if attach.Claims(obj, host) {
+			out = append(out, ownership.RefOf(obj))
+		}
+	}
+	if len(out) == 0 {
+		return all
+	}
+	return out
+}
+
+func forwardsNowhere(actions []model.Action) bool {
+	return !slices.ContainsFunc(actions, func(a model.Action) bool { _, ok := a.(model.Forward); return ok })
+}
+
+// shown is whom a withdrawal is reported to: a route of the Gateway, or otherwise the Gateway.
+func (r *rights) shown(owners []finding.Ref) finding.Ref {
+	for n := range r.attached.Routes {
+		if ref := ownership.RefOf(r.attached.Routes[n].Object); slices.Contains(owners, ref) {
+			return ref
+		}
+	}
+	return r.gateway
+}
+
+// ownersOf are the routes that the target groups of actions were made for, or may have been.
+func (r *rights) ownersOf(actions []model.Action) (out []finding.Ref) {
+	for _, a := range actions {
+		if f, ok := a.(model.Forward); ok {
+			for _, g := range f.Groups {
+				out = append(out, r.ownersOfGroup(g.Group.ARN)...)
+			}
+		}
+	}
+	return out
+}
+
+// ownersOfGroup are routes of the Gateway where it has one that the target group can be of, and otherwise all that its id
+// may mean.
+func (r *rights) ownersOfGroup(arn string) []finding.Ref {
+	if out, known := r.owners[arn]; known {
+		return out
+	}
+	var out []finding.Ref
+	id := r.group(arn).ResourceID
+	for n := range r.attached.Routes {
+		if ref := ownership.RefOf(r.attached.Routes[n].Object); naming.MayBeOfRoute(id, r.gateway, ref) {
+			out = append(out, ref)
+		}
+	}
+	if len(out) == 0 {
+		parts, _ := naming.PartsOf(id)
+		out = parts.Routes
+	}
+	r.owners[arn] = out
+	return out
+}
+
+func (r *rights) group(arn string) observed.TargetGroup {
+	for _, g := range r.have.TargetGroups {
+		if g.ARN == arn {
+			return g
+		}
+	}
+	return observed.TargetGroup{}
+}
+
+// targets compares the target groups of actions with the grants.
+func (r *rights) targets(actions []model.Action) {
+	if !r.grants {
+		return
+	}
+	for _, a := range actions {
+		f, ok := a.(model.Forward)
+		if !ok {
+			continue
+		}
+		for _, g := range f.Groups {
+			if _, known := r.out.TargetGroups[g.Group.ARN]; known {
+				continue
+			}
+			if to, permitted := r.mayForward(g.Group.ARN); !permitted {
+				owner := r.shown(r.ownersOfGroup(g.Group.ARN))
+				r.out.TargetGroups[g.Group.ARN] = model.Withdrawal{
+					Object: owner, Field: "spec.rules", Reason: finding.ReferenceNotPermitted,
+					Message: fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", to.Namespace, to.Kind, to.Name),
+					Fix:     fmt.Sprintf("create a ReferenceGrant there, from kind %s of namespace %s to kind %s", owner.Kind, owner.Namespace, to.Kind),
+				}
+			}
+		}
+	}
+}
+
+// mayForward reports whether the route of a target group may refer to its backend, and otherwise to which one not. The
+// TargetGroupBinding shows the backend, or the load balancer in the target group; without these it is any that the id may
+// mean.
+func (r *rights) mayForward(arn string) (finding.Ref, bool) {
+	owners := r.ownersOfGroup(arn)
+	bound := false
+	for _, b := range r.have.Bindings {
+		if b.ARN != arn {
+			continue
+		}
+		bound = true
+		to := finding.Ref{Kind: serviceBackend, Namespace: b.Namespace, Name: b.Service.Service}
+		if !r.permits(owners, "", to) {
+			return to, false
+		}
+	}
+	g := r.group(arn)
+	parts, ok := naming.PartsOf(g.ResourceID)
+	if bound || !ok {
+		return finding.Ref{}, true
+	}
+	kind, group := serviceBackend, ""
+	if g.Type == model.ALBTargets {
+		kind, group = gatewayBackend, gwv1.GroupName
+		parts.Backends = r.leadingTo(arn, parts.Backends)
+	}
+	var first finding.Ref
+	for _, to := range parts.Backends {
+		to.Kind = kind
+		if r.permits(owners, group, to) {
+			return finding.Ref{}, true
+		}
+		first = cmp.Or(first, to)
+	}
+	return first, len(parts.Backends) == 0
+}
+
+// leadingTo are those of several Gateways whose load balancer is the target of a group; all of them while that is not
+// known.
+func (r *rights) leadingTo(group string, of []finding.Ref) []finding.Ref {
+	targets, asked := r.have.Facts.ALBTargets[group]
+	if len(of) < 2 {
+		return of
+	}
+	if !asked {
+		r.ask = append(r.ask, model.AskALBTargets{ARN: group})
+		return of
+	}
+	out := slices.DeleteFunc(slices.Clone(of), func(ref finding.Ref) bool {
+		gw, ok := cluster.Get[*gwv1.Gateway](r.view, cluster.KindGateway, ref.Namespace, ref.Name)
+		return !ok || !slices.ContainsFunc(targets, func(t observed.Target) bool { return t.ID == applicationARN(gw) })
+	})
+	if len(out) == 0 {
+		return of
+	}
+	return out
+}
+
+// permits reports whether one of several routes may refer to an object.
+func (r *rights) permits(owners []finding.Ref, group string, to finding.Ref) bool {
+	return len(owners) == 0 || slices.ContainsFunc(owners, func(o finding.Ref) bool {
+		return r.attached.Grants.Permit(attach.From{Group: gwv1.GroupName, Kind: o.Kind, Namespace: o.Namespace},
+			attach.To{Group: group, Kind: to.Kind, Namespace: to.Namespace, Name: to.Name})
+	})
+}
+
+// certificates compares the certificates of a live listener that were imported from Secrets.
+func (r *rights) certificates(l *observed.Listener) {
+	if !r.grants || !r.listeners {
+		return
+	}
+	for _, c := range r.have.Facts.OwnCertificates {
+		if c.Imported == nil || c.ARN != l.Certificate && !slices.Contains(l.Certificates, c.ARN) || r.mayPresent(l.Port, c.ResourceID, c.Domains) {
+			continue
+		}
+		namespace, _ := naming.NamespaceOfImport(c.ResourceID)
+		r.out.Certificates[model.ListenerCertificate{Port: l.Port, ARN: c.ARN}] = model.Withdrawal{
+			Object: r.gateway, Field: "spec.listeners", Reason: finding.ReferenceNotPermitted,
+			Message: fmt.Sprintf("no ReferenceGrant in namespace %q permits the Secret whose certificate port %d presents", namespace, l.Port),
+			Fix:     "create a ReferenceGrant there, from kind Gateway to kind Secret",
+		}
+	}
+}
+
+// mayPresent reports whether a listener of a port may use the certificate of a Secret for domains, by the logical id of the
+// certificate. One that no listener names any more may be held for those whose hostname it covers.
+func (r *rights) mayPresent(port int32, id string, domains []string) bool {
+	for i := range r.attached.Listeners {
+		l := &r.attached.Listeners[i]
+		if l.Valid() && int32(l.Spec.Port) == port && slices.ContainsFunc(l.Certificates, func(s attach.Secret) bool {
+			return naming.ImportedCertificateID(s.Namespace, s.Name) == id
+		}) {
+			return true
+		}
+	}
+	namespace, ok := naming.NamespaceOfImport(id)
+	if !ok {
+		return true
+	}
+	_, name, _ := strings.Cut(strings.TrimPrefix(id, naming.ImportedCertificateID(namespace, "")), "/")
+	return r.attached.MayUseSecret(port, attach.Secret{Namespace: namespace, Name: name}, domains)
+}

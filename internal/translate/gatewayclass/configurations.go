@@ -1,0 +1,187 @@
+package gatewayclass
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
+)
+
+// users are who uses a configuration.
+type users struct{ class, gateway bool }
+
+func (u users) any() bool { return u.class || u.gateway }
+
+// usersOf are those of a LoadBalancerConfiguration. Classes count whether their controller is switched on or not.
+func usersOf(v *cluster.View, namespace, name string) users {
+	var out users
+	classes := cluster.List[*gwv1.GatewayClass](v, cluster.Query{
+		Kind: cluster.KindGatewayClass, Index: cluster.ClassByConfiguration, Value: namespace + "/" + name})
+	out.class = slices.ContainsFunc(classes, func(c *gwv1.GatewayClass) bool {
+		return ours(c) && c.Spec.ParametersRef.Kind == gwv1.Kind(cluster.KindLoadBalancerConfiguration)
+	})
+	gateways := cluster.List[*gwv1.Gateway](v, cluster.Query{
+		Kind: cluster.KindGateway, Namespace: namespace, Index: cluster.GatewayByConfiguration, Value: name})
+	out.gateway = slices.ContainsFunc(gateways, func(gw *gwv1.Gateway) bool {
+		return gw.Spec.Infrastructure.ParametersRef.Kind == gwv1.Kind(cluster.KindLoadBalancerConfiguration) && ours(gatewayconfig.ClassOf(v, gw))
+	})
+	return out
+}
+
+func ours(class *gwv1.GatewayClass) bool {
+	return class != nil && slices.Contains(gatewayconfig.Controllers, class.Spec.ControllerName)
+}
+
+func loadBalancer(v *cluster.View, o *gwconfig.LoadBalancerConfiguration) []cluster.Patch {
+	by := usersOf(v, o.Namespace, o.Name)
+	return append(finalizer(o, LoadBalancerFinalizer, by.any()), observedBy(o, o.Status, by)...)
+}
+
+// observedBy notes the generation that is in use, once it is used.
+func observedBy(o cluster.Object, have gwconfig.ConfigurationStatus, by users) []cluster.Patch {
+	now := o.GetGeneration()
+	fields := map[string]any{}
+	if by.gateway && (have.ObservedGatewayConfigurationGeneration == nil || *have.ObservedGatewayConfigurationGeneration != now) {
+		fields["observedGatewayConfigurationGeneration"] = now
+	}
+	if by.class && (have.ObservedGatewayClassConfigurationGeneration == nil || *have.ObservedGatewayClassConfigurationGeneration != now) {
+		fields["observedGatewayClassConfigurationGeneration"] = now
+	}
+	if len(fields) == 0 || o.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	return []cluster.Patch{cluster.ObjectStatus{Ref: cluster.RefOf(o), Fields: fields}}
+}
+
+func targetGroup(v *cluster.View, o *gwconfig.TargetGroupConfiguration) []cluster.Patch {
+	var by users
+	if ref := o.Spec.TargetReference; ref == nil {
+		by = usersOfDefault(v, o)
+	} else {
+		by.gateway = backendUsed(v, kindOf(ref.Kind), o.Namespace, ref.Name)
+	}
+	return append(finalizer(o, TargetGroupFinalizer, by.any()), observedBy(o, o.Status, by)...)
+}
+
+// usersOfDefault are those of the LoadBalancerConfigurations that have a TargetGroupConfiguration as their default.
+func usersOfDefault(v *cluster.View, o *gwconfig.TargetGroupConfiguration) users {
+	var out users
+	for _, lb := range cluster.List[*gwconfig.LoadBalancerConfiguration](v, cluster.Query{
+		Kind: cluster.KindLoadBalancerConfiguration, Namespace: o.Namespace, Index: cluster.ConfigurationByDefault, Value: o.Name}) {
+		by := usersOf(v, lb.Namespace, lb.Name)
+		out = users{class: out.class || by.class, gateway: out.gateway || by.gateway}
+		if out.class && out.gateway {
+			break
+		}
+	}
+	return out
+}
+
+func kindOf(kind *string) cluster.Kind {
+	if kind == nil {
+		return cluster.KindService
+	}
+	return cmp.Or(cluster.Kind(*kind), cluster.KindService)
+}
+
+// backendUsed reports whether a route of one of the controller's Gateways has an object that exists as a backend.
+func backendUsed(v *cluster.View, kind cluster.Kind, namespace, name string) bool {
+	if kind != cluster.KindService && kind != cluster.KindGateway {
+		return false
+	}
+	if _, exists := cluster.Get[cluster.Object](v, kind, namespace, name); !exists {
+		return false
+	}
+	for _, routes := range cluster.RouteKinds {
+		found := cluster.List[cluster.Object](v, cluster.Query{Kind: routes, Index: cluster.RouteByBackend, Value: cluster.BackendValue(kind, namespace, name)})
+		if slices.ContainsFunc(found, func(r cluster.Object) bool { return attached(v, r) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// attached reports whether a route names a Gateway of the controller's, or a ListenerSet of one.
+func attached(v *cluster.View, route cluster.Object) bool {
+	parents, _ := cluster.RouteParents(route)
+	return slices.ContainsFunc(parents, func(p gwv1.ParentReference) bool {
+		namespace, name, kind := route.GetNamespace(), string(p.Name), cluster.KindGateway
+		if p.Namespace != nil {
+			namespace = string(*p.Namespace)
+		}
+		if p.Kind != nil && *p.Kind != "" {
+			kind = cluster.Kind(*p.Kind)
+		}
+		if kind == cluster.KindListenerSet {
+			set, ok := cluster.Get[*gwv1.ListenerSet](v, kind, namespace, name)
+			if !ok {
+				return false
+			}
+			if n := set.Spec.ParentRef.Namespace; n != nil {
+				namespace = string(*n)
+			}
+			kind, name = cluster.KindGateway, string(set.Spec.ParentRef.Name)
+		}
+		if kind != cluster.KindGateway {
+			return false
+		}
+		gw, ok := cluster.Get[*gwv1.Gateway](v, kind, namespace, name)
+		return ok && ours(gatewayconfig.ClassOf(v, gw))
+	})
+}
+
+func listenerRule(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Options) []cluster.Patch {
+	used := false
+	for _, kind := range []cluster.Kind{cluster.KindHTTPRoute, cluster.KindGRPCRoute} {
+		used = used || len(cluster.List[cluster.Object](v, cluster.Query{
+			Kind: kind, Namespace: o.Namespace, Index: cluster.RouteByConfiguration, Value: o.Name})) > 0
+	}
+	out := finalizer(o, ListenerRuleFinalizer, used)
+	if o.DeletionTimestamp != nil {
+		return out
+	}
+	message := "Accepted" // compared by tools
+	fault := secretFault(v, o, opt)
+	if fault != "" {
+		message = fault
+	}
+	accepted, have := fault == "", o.Status
+	if have.Accepted != nil && *have.Accepted == accepted && have.Message != nil && *have.Message == message &&
+		have.ObservedGeneration != nil && *have.ObservedGeneration == o.Generation {
+		return out
+	}
+	return append(out, cluster.ObjectStatus{Ref: cluster.RefOf(o), Fields: gwconfig.ListenerRuleConfigurationStatus{
+		Accepted: &accepted, Message: &message, ObservedGeneration: &o.Generation,
+	}})
+}
+
+// secretFault is what is wrong with the Secret of a client; "" if nothing.
+func secretFault(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Options) string {
+	for _, a := range o.Spec.Actions {
+		if a.AuthenticateOIDCConfig == nil {
+			continue
+		}
+		name := a.AuthenticateOIDCConfig.Secret.Name
+		where := fmt.Sprintf("Secret %q", o.Namespace+"/"+finding.Cut(name))
+		if len(validation.IsDNS1123Subdomain(name)) > 0 {
+			return where + " is not the name of a Secret; rules with this configuration do not change; name a Secret of this namespace"
+		}
+		const now = "; rules with this configuration do not change; "
+		secret, ok := cluster.Get[*corev1.Secret](v, cluster.KindSecret, o.Namespace, name)
+		switch {
+		case !ok:
+			return finding.NoSecret(o.Namespace, name) + now + finding.ProvideSecret(opt.ServiceAccount, o.Namespace, name)
+		case opt.SecretKey != "" && secret.Labels[opt.SecretKey] != opt.SecretValue:
+			return where + " has not the label that --required-secrets-label asks for" + now + "set the label " + opt.SecretKey + "=" + opt.SecretValue
+		}
+	}
+	return ""
+}

@@ -1,0 +1,175 @@
+package gatewayclass
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
+)
+
+// The finalizers.
+const (
+	ClassFinalizer        = "gateway.k8s.aws/gatewayclass"
+	LoadBalancerFinalizer = "gateway.k8s.aws/loadbalancerconfigurations"
+	TargetGroupFinalizer  = "gateway.k8s.aws/targetgroupconfigurations"
+	ListenerRuleFinalizer = "gateway.k8s.aws/listenerruleconfigurations"
+)
+
+// Options are the operator's settings that matter here.
+type Options struct {
+	// ALB, NLB and ListenerSets report what is served where its kinds are installed.
+	ALB, NLB, ListenerSets bool
+	// Versions are the versions of the Gateway API by CRD; nil if they are not known.
+	Versions map[string]string
+	// SecretKey and SecretValue are a label that every Secret that is read must have, if the key is set.
+	SecretKey, SecretValue string
+	// ServiceAccount is that of the controller as namespace:name, for messages; "" if it is not known.
+	ServiceAccount string
+}
+
+// Kinds are the kinds that Patches is for.
+var Kinds = []cluster.Kind{
+	cluster.KindGatewayClass, cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration, cluster.KindListenerRuleConfiguration,
+	cluster.KindListenerSet,
+}
+
+// Patches are what is to be written to an object of one of the Kinds so that it is as it should be; none where it is.
+// A view with an error makes the result meaningless. now is noted where other controllers expect a time.
+func Patches(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) []cluster.Patch {
+	switch ref.Kind {
+	case cluster.KindGatewayClass:
+		if o, ok := cluster.Get[*gwv1.GatewayClass](v, ref.Kind, "", ref.Name); ok {
+			return class(v, o, opt, now)
+		}
+	case cluster.KindLoadBalancerConfiguration:
+		if o, ok := cluster.Get[*gwconfig.LoadBalancerConfiguration](v, ref.Kind, ref.Namespace, ref.Name); ok {
+			return loadBalancer(v, o)
+		}
+	case cluster.KindTargetGroupConfiguration:
+		if o, ok := cluster.Get[*gwconfig.TargetGroupConfiguration](v, ref.Kind, ref.Namespace, ref.Name); ok {
+			return targetGroup(v, o)
+		}
+	case cluster.KindListenerRuleConfiguration:
+		if o, ok := cluster.Get[*gwconfig.ListenerRuleConfiguration](v, ref.Kind, ref.Namespace, ref.Name); ok {
+			return listenerRule(v, o, opt)
+		}
+	case cluster.KindListenerSet:
+		return listenerSet(v, ref, opt)
+	}
+	return nil
+}
+
+// serves reports which of the two kinds of load balancers are served.
+func (o Options) serves(v *cluster.View) (alb, nlb bool) {
+	return o.ALB && v.Installed(cluster.KindHTTPRoute), o.NLB && v.Installed(cluster.KindTCPRoute)
+}
+
+// class is what is written to a GatewayClass. One of another controller, or whose kind of load balancer is not
+// served, is left alone.
+func class(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.Time) []cluster.Patch {
+	alb, nlb := opt.serves(v)
+	switch o.Spec.ControllerName {
+	case gatewayconfig.ALBController:
+		nlb = false
+	case gatewayconfig.NLBController:
+		alb = false
+	case gatewayconfig.AnyController:
+	default:
+		return nil
+	}
+	if !alb && !nlb {
+		return nil
+	}
+	ref := cluster.RefOf(o)
+	if o.DeletionTimestamp != nil {
+		gateways := cluster.List[*gwv1.Gateway](v, cluster.Query{Kind: cluster.KindGateway, Index: cluster.GatewayByClass, Value: o.Name})
+		return finalizer(o, ClassFinalizer, len(gateways) > 0)
+	}
+	out := finalizer(o, ClassFinalizer, true)
+	level, problem := gatewayconfig.OfClass(v, o)
+	want := []metav1.Condition{accepted(problem), supportedVersion(opt.Versions)}
+	features := supported(alb, nlb, opt.ListenerSets && v.Installed(cluster.KindListenerSet))
+	edit := func(obj cluster.Object, at metav1.Time) any {
+		return classStatus(obj, want, features, at)
+	}
+	if edit(o, metav1.Time{Time: now}) != nil {
+		out = append(out, cluster.StatusEdit{Ref: ref, Edit: edit})
+	}
+	if problem != nil {
+		return out
+	}
+	if version := processed(level); version != o.Annotations[cluster.ProcessedConfigAnnotation] {
+		out = append(out, cluster.Annotation{Ref: ref, Key: cluster.ProcessedConfigAnnotation, Value: version},
+			cluster.Annotation{Ref: ref, Key: cluster.ProcessedConfigAtAnnotation, Value: strconv.FormatInt(now.Unix(), 10)})
+	}
+	return out
+}
+
+// processed names the versions of a configuration as other controllers do.
+func processed(l gatewayconfig.Level) string {
+	switch {
+	case l.LoadBalancer == nil:
+		return ""
+	case l.Targets == nil:
+		return l.LoadBalancer.ResourceVersion
+	}
+	return l.LoadBalancer.ResourceVersion + "-" + l.Targets.ResourceVersion
+}
+
+func accepted(problem *gatewayconfig.Problem) metav1.Condition {
+	out := metav1.Condition{
+		Type: string(gwv1.GatewayClassConditionStatusAccepted), Status: metav1.ConditionTrue,
+		Reason: string(gwv1.GatewayClassReasonAccepted), Message: "Accepted", // compared by tools
+	}
+	if problem != nil {
+		out.Status, out.Reason = metav1.ConditionFalse, string(gwv1.GatewayClassReasonInvalidParameters)
+		out.Message = problem.Message + "; load balancers of the class stay as they are; " + problem.Fix
+	}
+	return out
+}
+
+// classStatus are the fields of a status that are to be written; nil if it is as wanted. Conditions of others stay.
+func classStatus(obj cluster.Object, want []metav1.Condition, features []gwv1.SupportedFeature, now metav1.Time) any {
+	o, ok := obj.(*gwv1.GatewayClass)
+	if !ok {
+		return nil
+	}
+	have := slices.Clone(o.Status.Conditions)
+	changed := false
+	for _, c := range want {
+		c.ObservedGeneration, c.LastTransitionTime = o.Generation, now
+		changed = meta.SetStatusCondition(&have, c) || changed
+	}
+	fields := map[string]any{}
+	if changed {
+		fields["conditions"] = have
+	}
+	if !equality.Semantic.DeepEqual(o.Status.SupportedFeatures, features) {
+		fields["supportedFeatures"] = features
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return fields
+}
+
+// finalizer keeps a finalizer on an object that is used, and takes it off one that is being deleted and is not. One
+// that is not used any more keeps it until then, and none is added to one that is being deleted.
+func finalizer(obj cluster.Object, name string, used bool) []cluster.Patch {
+	deleting := obj.GetDeletionTimestamp() != nil
+	switch has := slices.Contains(obj.GetFinalizers(), name); {
+	case has && deleting && !used:
+		return []cluster.Patch{cluster.Finalizer{Ref: cluster.RefOf(obj), Name: name, Remove: true}}
+	case !has && !deleting && used:
+		return []cluster.Patch{cluster.Finalizer{Ref: cluster.RefOf(obj), Name: name}}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package gatewayclass
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
+)
+
+// Items are the objects that an object concerns: one of the Kinds itself, and for a route the ListenerSets about which it
+// has entries of ours, which may be gone.
+func Items(obj cluster.Object) []cluster.Ref {
+	ref := cluster.RefOf(obj)
+	if slices.Contains(Kinds, ref.Kind) {
+		return []cluster.Ref{ref}
+	}
+	var out []cluster.Ref
+	_, entries := cluster.RouteParents(obj)
+	for _, e := range entries {
+		p := e.ParentRef
+		if p.Kind == nil || cluster.Kind(*p.Kind) != cluster.KindListenerSet || !slices.Contains(gatewayconfig.Controllers, e.ControllerName) {
+			continue
+		}
+		set := cluster.Ref{Kind: cluster.KindListenerSet, Namespace: ref.Namespace, Name: string(p.Name)}
+		if p.Namespace != nil && *p.Namespace != "" {
+			set.Namespace = string(*p.Namespace)
+		}
+		if !slices.Contains(out, set) {
+			out = append(out, set)
+		}
+	}
+	return out
+}
+
+// listenerSet takes what was said of a ListenerSet off it and off its routes, once it is of no Gateway of the controller's
+// any more. While it is, the Gateway says what is to be said.
+func listenerSet(v *cluster.View, ref cluster.Ref, opt Options) []cluster.Patch {
+	if !opt.ListenerSets || !v.Installed(cluster.KindListenerSet) {
+		return nil
+	}
+	set, exists := cluster.Get[*gwv1.ListenerSet](v, ref.Kind, ref.Namespace, ref.Name)
+	if exists && ofOurs(v, set) {
+		return nil
+	}
+	var out []cluster.Patch
+	if exists && attach.SetCompared(set) {
+		out = append(out, cluster.StatusEdit{Ref: ref, Edit: unjudged})
+	}
+	mine := func(e gwv1.RouteParentStatus, namespace string) bool {
+		return slices.Contains(gatewayconfig.Controllers, e.ControllerName) && names(e.ParentRef, namespace, ref)
+	}
+	for _, kind := range cluster.RouteKinds {
+		for _, route := range cluster.List[cluster.Object](v, cluster.Query{
+			Kind: kind, Index: cluster.RouteByParent, Value: cluster.ParentValue(ref.Kind, ref.Namespace, ref.Name),
+		}) {
+			edit := func(obj cluster.Object, _ metav1.Time) any {
+				_, have := cluster.RouteParents(obj)
+				left := slices.DeleteFunc(slices.Clone(have), func(e gwv1.RouteParentStatus) bool { return mine(e, obj.GetNamespace()) })
+				if len(left) == len(have) {
+					return nil
+				}
+				return gwv1.RouteStatus{Parents: append([]gwv1.RouteParentStatus{}, left...)}
+			}
+			if edit(route, metav1.Time{}) != nil {
+				out = append(out, cluster.StatusEdit{Ref: cluster.RefOf(route), Edit: edit})
+			}
+		}
+	}
+	return out
+}
+
+// ofOurs reports whether a Gateway that the controller serves, or has served and is not done with, has a ListenerSet.
+func ofOurs(v *cluster.View, set *gwv1.ListenerSet) bool {
+	p := set.Spec.ParentRef
+	if p.Group != nil && *p.Group != "" && *p.Group != gwv1.GroupName || p.Kind != nil && *p.Kind != "" && *p.Kind != gwv1.Kind(cluster.KindGateway) {
+		return false
+	}
+	namespace := set.Namespace
+	if p.Namespace != nil && *p.Namespace != "" {
+		namespace = string(*p.Namespace)
+	}
+	gw, ok := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, namespace, string(p.Name))
+	return ok && (len(ownership.Claims(v, gw)) > 0 || ours(gatewayconfig.ClassOf(v, gw)))
+}
+
+// names reports whether a parentRef of a route of a namespace names an object.
+func names(p gwv1.ParentReference, namespace string, ref cluster.Ref) bool {
+	if p.Namespace != nil && *p.Namespace != "" {
+		namespace = string(*p.Namespace)
+	}
+	return p.Kind != nil && cluster.Kind(*p.Kind) == ref.Kind && namespace == ref.Namespace && string(p.Name) == ref.Name
+}
+
+// unjudged gives a ListenerSet the status of a new one, but for conditions of others; nil where another controller has
+// judged it since.
+func unjudged(obj cluster.Object, now metav1.Time) any {
+	set, ok := obj.(*gwv1.ListenerSet)
+	if !ok || !attach.SetCompared(set) {
+		return nil
+	}
+	conditions := attach.SetWaiting()
+	for i := range conditions {
+		conditions[i].LastTransitionTime = now
+	}
+	for _, c := range set.Status.Conditions {
+		if !slices.ContainsFunc(conditions, func(w metav1.Condition) bool { return w.Type == c.Type }) {
+			conditions = append(conditions, c)
+		}
+	}
+	if equality.Semantic.DeepEqual(conditions, set.Status.Conditions) && len(set.Status.Listeners) == 0 {
+		return nil
+	}
+	return map[string]any{"conditions": conditions, "listeners": []gwv1.ListenerEntryStatus{}}
+}

@@ -1,0 +1,259 @@
+package gatewayconfig
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// Settings are those of one load balancer.
+type Settings struct {
+	settings.Shared
+	// Tags of the load balancer, its listeners and its security group.
+	Tags settings.Opt[map[string]string]
+	// NoClients reports that no client range is wanted at all.
+	NoClients bool
+	// Faults are values that have no meaning; with any of them the settings are not to be used.
+	Faults []settings.Fault
+}
+
+// reader turns fields of a configuration into settings, and collects what is wrong with them.
+type reader struct {
+	Configuration
+	gw  finding.Ref
+	out *Settings
+}
+
+// Settings are what the configuration says of a load balancer of a kind. What is of use for the other kind only is
+// left out. gw is the Gateway that findings blame.
+func (c Configuration) Settings(gw finding.Ref, kind model.Kind) Settings {
+	var out Settings
+	r := reader{c, gw, &out}
+	s := &c.LoadBalancer
+	out.Name = plain(r, s.LoadBalancerName, "loadBalancerName", func(s *spec) bool { return s.LoadBalancerName != nil })
+	out.Scheme = parsed(r, s.Scheme, "scheme", func(s *spec) bool { return s.Scheme != nil }, settings.Enum(model.Internal, model.InternetFacing))
+	out.AddressType = parsed(r, s.IPAddressType, "ipAddressType", func(s *spec) bool { return s.IPAddressType != nil },
+		settings.Enum(model.IPv4, model.DualStack, model.DualStackWithoutPublicIPv4))
+	out.SecurityGroups = plain(r, s.SecurityGroups, "securityGroups", func(s *spec) bool { return s.SecurityGroups != nil })
+	out.ManageBackendRules = plain(r, s.ManageBackendSecurityGroupRules, "manageBackendSecurityGroupRules", func(s *spec) bool { return s.ManageBackendSecurityGroupRules != nil })
+	switch without := kind == model.NLBGateway && s.DisableSecurityGroup != nil && *s.DisableSecurityGroup; {
+	case without:
+		out.ManageBackendRules = settings.Opt[bool]{} // it is about given security groups
+	case !out.ManageBackendRules.Set:
+		out.ManageBackendRules = settings.Of(false, finding.Origin{Object: gw}) // the operator's default is one of Ingresses
+	}
+	out.PrefixLists = plain(r, s.SecurityGroupPrefixes, "securityGroupPrefixes", func(s *spec) bool { return s.SecurityGroupPrefixes != nil })
+	r.clients()
+	if s.EnableICMP != nil && *s.EnableICMP {
+		out.PathMTU = settings.Of("on", r.origin(gw, "enableICMP", func(s *spec) bool { return s.EnableICMP != nil }))
+	}
+	if len(s.LoadBalancerAttributes) > 0 {
+		out.Attributes = settings.Of(attributes(s.LoadBalancerAttributes), r.origin(gw, "loadBalancerAttributes", func(s *spec) bool { return len(s.LoadBalancerAttributes) > 0 }))
+	}
+	if s.Tags != nil && len(*s.Tags) > 0 {
+		out.Tags = settings.Of(*s.Tags, r.origin(gw, "tags", func(s *spec) bool { return s.Tags != nil }))
+	}
+	r.subnets(kind)
+	if kind == model.ALBGateway {
+		r.application()
+	} else {
+		r.network()
+	}
+	return out
+}
+
+type spec = gwconfig.LoadBalancerConfigurationSpec
+
+func plain[T any](r reader, value *T, field string, given func(*spec) bool) settings.Opt[T] {
+	if value == nil {
+		return settings.Opt[T]{}
+	}
+	return settings.Of(*value, r.origin(r.gw, field, given))
+}
+
+// parsed checks a value that the API server may not have checked.
+func parsed[T, S ~string](r reader, value *S, field string, given func(*spec) bool, parse func(string) (T, error)) settings.Opt[T] {
+	if value == nil {
+		return settings.Opt[T]{}
+	}
+	at := r.origin(r.gw, field, given)
+	v, err := parse(string(*value))
+	if err != nil {
+		r.fault(at, fmt.Errorf("%q: %w", finding.Cut(string(*value)), err))
+		return settings.Opt[T]{}
+	}
+	return settings.Of(v, at)
+}
+
+func (r reader) fault(at finding.Origin, err error) {
+	r.out.Faults = append(r.out.Faults, settings.Fault{Origin: at, Err: err})
+}
+
+// clients are the ranges that the managed security group admits. Without ranges everybody is admitted, whatever the
+// prefix lists; an empty list of ranges admits no client.
+func (r reader) clients() {
+	s, out := &r.LoadBalancer, r.out
+	at := r.origin(r.gw, "sourceRanges", func(s *spec) bool { return s.SourceRanges != nil })
+	lists := len(out.PrefixLists.Value) > 0
+	switch {
+	case s.SourceRanges == nil && lists:
+		out.InboundCIDRs = settings.Of([]string{"0.0.0.0/0", "::/0"}, at)
+	case s.SourceRanges == nil:
+	case len(*s.SourceRanges) == 0:
+		out.NoClients = !lists
+	default:
+		ranges, err := settings.CIDRs(strings.Join(*s.SourceRanges, ","))
+		if err != nil {
+			r.fault(at, err)
+			return
+		}
+		out.InboundCIDRs = settings.Of(ranges, at)
+	}
+}
+
+// application reads what only application load balancers have.
+func (r reader) application() {
+	s, out := &r.LoadBalancer, r.out
+	out.CoIPPool = plain(r, s.CustomerOwnedIPv4Pool, "customerOwnedIpv4Pool", func(s *spec) bool { return s.CustomerOwnedIPv4Pool != nil })
+	out.IPAMPool = plain(r, s.IPv4IPAMPoolID, "ipv4IPAMPoolId", func(s *spec) bool { return s.IPv4IPAMPoolID != nil })
+}
+
+// network reads what only network load balancers have.
+func (r reader) network() {
+	s, out := &r.LoadBalancer, r.out
+	out.NoSecurityGroups = plain(r, s.DisableSecurityGroup, "disableSecurityGroup", func(s *spec) bool { return s.DisableSecurityGroup != nil })
+	out.PrivateLinkRules = parsed(r, s.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic, "enforceSecurityGroupInboundRulesOnPrivateLinkTraffic",
+		func(s *spec) bool { return s.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic != nil }, settings.Enum("on", "off"))
+}
+
+// subnets reads the subnets with their addresses. What one entry sets all have to set.
+func (r reader) subnets(kind model.Kind) {
+	s, out := &r.LoadBalancer, r.out
+	given := func(s *spec) bool { return s.LoadBalancerSubnets != nil && len(*s.LoadBalancerSubnets) > 0 }
+	at := r.origin(r.gw, "loadBalancerSubnets", given)
+	if kind == model.NLBGateway {
+		out.SourceNAT = settings.Of("off", at)
+	}
+	var identifiers []string
+	if given(s) {
+		identifiers = r.all(at, *s.LoadBalancerSubnets, "identifier", func(c gwconfig.SubnetConfiguration) string { return c.Identifier })
+		r.addresses(at, *s.LoadBalancerSubnets, kind)
+	}
+	switch {
+	case len(identifiers) > 0:
+		out.Subnets = settings.Of(identifiers, at)
+	case s.LoadBalancerSubnetsSelector != nil && len(*s.LoadBalancerSubnetsSelector) > 0:
+		out.SubnetTags = settings.Of(*s.LoadBalancerSubnetsSelector, r.origin(r.gw, "loadBalancerSubnetsSelector", func(s *spec) bool { return s.LoadBalancerSubnetsSelector != nil }))
+	}
+}
+
+// addresses reads the addresses of a network load balancer. Where the entries name no subnets they are for those that are
+// selected, live or discovered.
+func (r reader) addresses(at finding.Origin, entries []gwconfig.SubnetConfiguration, kind model.Kind) {
+	out := r.out
+	read := func(field string, of func(gwconfig.SubnetConfiguration) *string, check func(string) (string, error)) settings.Opt[[]string] {
+		values := r.all(at, entries, field, func(c gwconfig.SubnetConfiguration) string {
+			if v := of(c); v != nil {
+				return *v
+			}
+			return ""
+		})
+		if len(values) == 0 {
+			return settings.Opt[[]string]{}
+		}
+		if kind == model.ALBGateway {
+			r.fault(at, fmt.Errorf("%s is for network load balancers only", field))
+			return settings.Opt[[]string]{}
+		}
+		for i, v := range values {
+			var err error
+			if values[i], err = check(v); err != nil {
+				r.fault(at, fmt.Errorf("%s %q %w", field, finding.Cut(v), err))
+				return settings.Opt[[]string]{}
+			}
+		}
+		return settings.Of(values, at)
+	}
+	any := func(s string) (string, error) { return s, nil }
+	out.ElasticAddresses = read("eipAllocation", func(c gwconfig.SubnetConfiguration) *string { return c.EIPAllocation }, any)
+	out.PrivateIPv4 = read("privateIPv4Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.PrivateIPv4Allocation }, address(netip.Addr.Is4))
+	out.IPv6 = read("ipv6Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.IPv6Allocation }, address(netip.Addr.Is6))
+	prefixes := read("sourceNatIPv6Prefix", func(c gwconfig.SubnetConfiguration) *string { return c.SourceNatIPv6Prefix }, sourceNATPrefix)
+	if prefixes.Set {
+		out.SourceNAT = settings.Of("on", at)
+		if slices.ContainsFunc(prefixes.Value, func(p string) bool { return p != autoAssigned }) {
+			out.SourceNATPrefixes = prefixes
+		}
+	}
+}
+
+const autoAssigned = "auto_assigned"
+
+// address is an address in the form in which AWS shows it.
+func address(family func(netip.Addr) bool) func(string) (string, error) {
+	return func(s string) (string, error) {
+		a, err := netip.ParseAddr(s)
+		if err != nil || !family(a) || a.Zone() != "" {
+			return "", errors.New("is not an address of the family")
+		}
+		return a.String(), nil
+	}
+}
+
+func sourceNATPrefix(s string) (string, error) {
+	if s == autoAssigned {
+		return s, nil
+	}
+	if p, err := netip.ParsePrefix(s); err != nil || !p.Addr().Is6() || p.Bits() != 80 {
+		return "", errors.New("is neither an IPv6 range of 80 bits nor " + autoAssigned)
+	}
+	return s, nil
+}
+
+// all are the values of a field in every entry, or none: a field that only some entries set is a fault.
+func (r reader) all(at finding.Origin, entries []gwconfig.SubnetConfiguration, field string, of func(gwconfig.SubnetConfiguration) string) []string {
+	var out []string
+	for _, e := range entries {
+		if v := of(e); v != "" {
+			out = append(out, v)
+		}
+	}
+	if len(out) != 0 && len(out) != len(entries) {
+		r.fault(at, fmt.Errorf("%d of %d entries have %s, and all have to", len(out), len(entries), field))
+		return nil
+	}
+	return out
+}
+
+// Listener is the entry for a listener by its protocol and port; nil if there is none. field names it on the Gateway.
+func (c Configuration) Listener(gw finding.Ref, protocol string, port int32) (entry *gwconfig.ListenerConfiguration, at finding.Origin) {
+	if c.LoadBalancer.ListenerConfigurations == nil {
+		return nil, finding.Origin{}
+	}
+	key := protocol + ":" + strconv.Itoa(int(port))
+	list := *c.LoadBalancer.ListenerConfigurations
+	for i := len(list) - 1; i >= 0; i-- { // the last of several counts
+		if strings.EqualFold(list[i].ProtocolPort, key) {
+			return &list[i], c.origin(gw, "listenerConfigurations["+key+"]", func(s *spec) bool {
+				return s.ListenerConfigurations != nil && slices.ContainsFunc(*s.ListenerConfigurations, func(l gwconfig.ListenerConfiguration) bool { return strings.EqualFold(l.ProtocolPort, key) })
+			})
+		}
+	}
+	return nil, finding.Origin{}
+}
+
+// Attributes are the attributes of a listener entry as a map.
+func Attributes(list []gwconfig.Attribute) map[string]string {
+	if len(list) == 0 {
+		return nil
+	}
+	return attributes(list)
+}

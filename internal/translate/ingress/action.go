@@ -1,0 +1,156 @@
+package ingress
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+const useAnnotation = "use-annotation"
+
+// actions builds what a rule or default backend does on a port; false if a fault holds it.
+func (t *translation) actions(m *member, p *members.Port, b networkingv1.IngressBackend, at finding.Origin) ([]model.Action, bool) {
+	outcome, service, ok := t.outcome(m, b, at)
+	if !p.TLS {
+		return []model.Action{outcome}, ok
+	}
+	auth, authOK := t.authenticate(m, service, at)
+	if !ok || !authOK {
+		return nil, false
+	}
+	return append(auth, outcome), true
+}
+
+// outcome builds the last action. service is the Service whose annotations speak for the backend,
+// nil if there is not exactly one.
+func (t *translation) outcome(m *member, b networkingv1.IngressBackend, at finding.Origin) (_ model.Action, service *corev1.Service, ok bool) {
+	if b.Service == nil {
+		t.Found.Add(finding.Finding{
+			Object: at.Object, Field: at.Field, Reason: finding.BackendUnsupported,
+			Message: "the backend is not a Service", Fix: "use a Service, or an actions annotation with port use-annotation", Blocks: finding.BlocksRule,
+		})
+		return nil, nil, false
+	}
+	if b.Service.Port.Name != useAnnotation {
+		port := intstr.FromInt32(b.Service.Port.Number)
+		if b.Service.Port.Name != "" {
+			port = intstr.FromString(b.Service.Port.Name)
+		}
+		return t.forward(m, settings.Action{Targets: []settings.ActionTarget{{Service: b.Service.Name, Port: port}}}, at)
+	}
+	action := m.set.Actions[b.Service.Name]
+	if f := action.Check(); f != nil {
+		t.Fault(m.Member, *f, finding.BlocksRule)
+		return nil, nil, false
+	}
+	if !action.Set {
+		fault := finding.Finding{
+			Object: at.Object, Field: at.Field, Reason: finding.ActionNotFound,
+			Message: fmt.Sprintf("annotation %sactions.%s does not exist%s", settings.Prefix, b.Service.Name,
+				finding.DidYouMean(b.Service.Name, slices.Sorted(maps.Keys(m.set.Actions)))),
+			Fix: "add the annotation or change the backend",
+		}
+		return t.absent(fault, t.opt.RequireActions, "Backend action does not exist")
+	}
+	if action.Value.Direct != nil {
+		return action.Value.Direct, nil, true
+	}
+	return t.forward(m, action.Value, at)
+}
+
+// absent answers for something that does not exist: a 503 where that is tolerated.
+func (t *translation) absent(fault finding.Finding, required bool, body string) (model.Action, *corev1.Service, bool) {
+	if required {
+		fault.Blocks = finding.BlocksRule
+		t.Found.Add(fault)
+		return nil, nil, false
+	}
+	fault.Message += ", so requests are answered with 503"
+	t.Found.Add(fault)
+	return model.FixedResponse{Status: "503", ContentType: "text/plain", Body: body}, nil, true
+}
+
+// namedGroups is how many target groups of others the Ingresses of a namespace may name in an
+// IngressGroup: as many as a load balancer takes. AWS is asked for each of them.
+const namedGroups = 100
+
+// mayName counts a target group that a member names by name or ARN, and reports it if there are too many.
+func (t *translation) mayName(m *member, ref string, at finding.Origin) bool {
+	of := t.named[m.Ref.Namespace]
+	if of == nil {
+		of = map[string]bool{}
+		t.named[m.Ref.Namespace] = of
+	}
+	if len(of) < namedGroups {
+		of[ref] = true
+	}
+	if of[ref] {
+		return true
+	}
+	t.Found.Add(finding.Finding{
+		Object: at.Object, Field: at.Field, Reason: finding.IngressTooLarge,
+		Message: fmt.Sprintf("the Ingresses of namespace %s name more than %d target groups by name or ARN, which is more than a load balancer takes; this rule is held", m.Ref.Namespace, namedGroups),
+		Fix:     "name fewer, or split the Ingresses over several IngressGroups", Blocks: finding.BlocksRule,
+	})
+	return false
+}
+
+func (t *translation) forward(m *member, a settings.Action, at finding.Origin) (_ model.Action, service *corev1.Service, ok bool) {
+	if t.opt.NoWeights && len(a.Targets) > 1 {
+		t.Found.Add(finding.Finding{
+			Object: at.Object, Field: at.Field, Reason: finding.FeatureDisabled,
+			Message: "forwarding to more than one target group is switched off",
+			Fix:     "forward to one, or ask the operator for feature gate WeightedTargetGroups", Blocks: finding.BlocksRule,
+		})
+		return nil, nil, false
+	}
+	out := model.Forward{Stickiness: a.Stickiness}
+	ok = true
+	for _, target := range a.Targets {
+		ref := model.GroupRef{ARN: target.ARN, Name: target.Name}
+		if target.Service == "" && !t.mayName(m, cmp.Or(target.Name, target.ARN), at) {
+			ok = false
+			continue
+		}
+		if target.Service != "" {
+			svc, exists := cluster.GetNamed[*corev1.Service](t.view, m.ing, cluster.KindService, m.Ref.Namespace, target.Service)
+			if !exists {
+				fault := finding.Finding{
+					Object: at.Object, Field: at.Field, Reason: finding.BackendNotFound,
+					Message: fmt.Sprintf("Service %s/%s does not exist", m.Ref.Namespace, target.Service),
+					Fix:     "create the Service or correct its name",
+				}
+				if action, svc, tolerated := t.absent(fault, t.opt.RequireServices || len(a.Targets) > 1, "Backend service does not exist"); tolerated {
+					return action, svc, true
+				}
+				ok = false
+				continue
+			}
+			if len(a.Targets) == 1 {
+				service = svc
+			}
+			handle, usable := t.group(m, svc, target.Port, at)
+			if !usable {
+				ok = false
+				continue
+			}
+			ref = model.GroupRef{ID: handle}
+		}
+		out.Groups = append(out.Groups, model.WeightedGroup{Group: ref, Weight: target.Weight})
+	}
+	if ok && len(out.Groups) > 1 && !slices.ContainsFunc(out.Groups, func(g model.WeightedGroup) bool { return g.Weight == nil || *g.Weight > 0 }) {
+		t.Found.Add(finding.AllZero(at, "requests are answered with 503"))
+	}
+	return out, service, ok
+}

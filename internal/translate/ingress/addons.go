@@ -1,0 +1,26 @@
+package ingress
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// unknown reports annotations and class parameters that hardly say what they say on purpose.
+func (t *translation) unknown() {
+	for _, m := range t.ingresses {
+		t.Found.Add(settings.IngressAnnotations.Advice(m.ing.Annotations, m.Ref)...)
+		of := m.Set.Class
+		advise := func(known settings.AttributeKeys, attributes map[string]string, field string) {
+			from := finding.Origin{Object: of.Origin.Object, Field: field}
+			t.Found.Add(known.Advice(attributes, m.Ref, members.FieldOn(m.Ref, from), finding.AnnotationInvalid)...)
+		}
+		advise(settings.ALBAttributeKeys, of.Attributes, "spec.loadBalancerAttributes")
+		for _, port := range slices.Sorted(maps.Keys(of.ListenerAttributes)) {
+			advise(settings.ListenerAttributeKeys, of.ListenerAttributes[port], "spec.listeners")
+		}
+	}
+}

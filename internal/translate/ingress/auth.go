@@ -1,0 +1,154 @@
+package ingress
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// authenticate builds what comes before an outcome on an HTTPS listener: nothing, one
+// authentication, or a token check. service is the backend whose annotations come first.
+func (t *translation) authenticate(m *member, service *corev1.Service, at finding.Origin) ([]model.Action, bool) {
+	s := m.set.Auth
+	if service != nil {
+		s = t.backend(service).Auth.Over(s)
+	}
+	jwt := m.set.JWT
+	faults := append(s.Faults(), settings.Faults(jwt.Check())...)
+	for _, f := range faults {
+		t.Fault(m.Member, f, finding.BlocksRule)
+	}
+	if len(faults) > 0 {
+		return nil, false
+	}
+	kind := s.Type.Or(settings.AuthNone)
+	if jwt.Set && kind != settings.AuthNone {
+		t.Found.Add(finding.Finding{
+			Object: m.Ref, Field: members.FieldOn(m.Ref, jwt.Origin), Reason: finding.AnnotationInvalid,
+			Message: fmt.Sprintf("%s has both jwt-validation and auth-type %s, of which AWS allows one", at.Field, kind),
+			Fix:     "remove one of them", Blocks: finding.BlocksRule,
+		})
+		return nil, false
+	}
+	common := model.AuthCommon{
+		OnUnauthenticated: s.OnUnauthenticated.Or("authenticate"), Scope: s.Scope.Or("openid"),
+		SessionCookie: s.SessionCookie.Or("AWSELBAuthSessionCookie"), SessionTimeout: s.SessionTimeout.Or(604800),
+	}
+	switch {
+	case jwt.Set:
+		return []model.Action{jwt.Value}, true
+	case kind == settings.AuthCognito:
+		return t.cognito(m, s, common)
+	case kind == settings.AuthOIDC:
+		return t.oidc(m, s, common)
+	}
+	return nil, true
+}
+
+// unguarded reports members that ask for authentication and are served without, since AWS
+// authenticates on HTTPS listeners alone.
+func (t *translation) unguarded() {
+	for _, m := range t.ingresses {
+		by := m.set.Auth.Type.Origin
+		if m.set.JWT.Present() {
+			by = m.set.JWT.Origin
+		}
+		asks := m.set.JWT.Present() || m.set.Auth.Type.Or(settings.AuthNone) != settings.AuthNone
+		var open []string
+		secure := false
+		for _, p := range m.Ports {
+			if p.TLS {
+				secure = true
+			} else {
+				open = append(open, fmt.Sprintf("port %d", p.Port))
+			}
+		}
+		if !secure {
+			t.Block(m.Member, m.set.Auth.Type.Check(), false) // otherwise a fault of each rule
+			t.Block(m.Member, m.set.JWT.Check(), false)
+		}
+		if asks && len(open) > 0 && !t.Redirect.Set {
+			t.Found.Add(finding.Finding{
+				Object: m.Ref, Field: members.FieldOn(m.Ref, by), Reason: finding.AnnotationInvalid,
+				Message: fmt.Sprintf("requests on HTTP are served without authentication, which AWS has on HTTPS alone (%s)", strings.Join(open[:min(len(open), 10)], ", ")),
+				Fix:     "add an HTTPS port to listen-ports, and set ssl-redirect to it or remove HTTP",
+			})
+		}
+	}
+}
+
+// lacks reports an authentication without its provider.
+func (t *translation) lacks(m *member, s settings.Auth, key string) ([]model.Action, bool) {
+	object, field := s.Type.Origin.Object, s.Type.Origin.Field
+	t.Found.Add(finding.Finding{
+		Object: object, Field: field, Reason: finding.AnnotationInvalid,
+		Message: fmt.Sprintf("auth-type %s needs annotation %s%s", s.Type.Value, settings.Prefix, key),
+		Fix:     "add the annotation", Blocks: finding.BlocksRule,
+	})
+	return nil, false
+}
+
+func (t *translation) cognito(m *member, s settings.Auth, common model.AuthCommon) ([]model.Action, bool) {
+	if !s.Cognito.Set {
+		return t.lacks(m, s, "auth-idp-cognito")
+	}
+	c := s.Cognito.Value
+	common.ExtraParams = c.AuthenticationRequestExtraParams
+	return []model.Action{model.AuthCognito{AuthCommon: common, UserPoolARN: c.UserPoolARN, ClientID: c.UserPoolClientID, Domain: c.UserPoolDomain}}, true
+}
+
+func (t *translation) oidc(m *member, s settings.Auth, common model.AuthCommon) ([]model.Action, bool) {
+	if !s.OIDC.Set {
+		return t.lacks(m, s, "auth-idp-oidc")
+	}
+	c := s.OIDC.Value
+	common.ExtraParams = c.AuthenticationRequestExtraParams
+	id, secret, ok := t.clientSecret(m, s.OIDC)
+	if !ok {
+		return nil, false
+	}
+	return []model.Action{model.AuthOIDC{
+		AuthCommon: common, Issuer: c.Issuer, AuthorizationEndpoint: c.AuthorizationEndpoint, TokenEndpoint: c.TokenEndpoint,
+		UserInfoEndpoint: c.UserInfoEndpoint, ClientID: id, ClientSecret: secret,
+	}}, true
+}
+
+// clientSecret reads client id and secret from the Secret, in the namespace of the Ingress.
+func (t *translation) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) (id, secret model.Secret, ok bool) {
+	name := o.Value.SecretName
+	fault := func(reason finding.Reason, message, fix string) {
+		t.Found.Add(finding.Finding{
+			Object: o.Origin.Object, Field: o.Origin.Field, Reason: reason,
+			Message: message + "; a live rule stays as it is, and requests for a new one are answered 503", Fix: fix, Blocks: finding.BlocksRule,
+		})
+	}
+	s, ok := t.opt.ReadSecret(m.Ref.Namespace, name, t.secret, fault)
+	if !ok {
+		return "", "", false
+	}
+	rawID, hasID := s.Data["clientID"]
+	if !hasID {
+		rawID, hasID = s.Data["clientId"]
+	}
+	rawSecret, hasSecret := s.Data["clientSecret"]
+	if !hasID || !hasSecret {
+		fault(finding.SecretInvalid, fmt.Sprintf("Secret %s/%s needs the keys clientID and clientSecret", m.Ref.Namespace, name), "add the keys")
+		return "", "", false
+	}
+	// A newline at the end of a file is no part of a credential.
+	return model.Secret(strings.TrimRightFunc(string(rawID), unicode.IsSpace)),
+		model.Secret(strings.TrimRightFunc(string(rawSecret), unicode.IsControl)), true
+}
+
+// secret reads a Secret through the view.
+func (t *translation) secret(namespace, name string) (*corev1.Secret, bool) {
+	return cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, namespace, name)
+}

@@ -1,0 +1,87 @@
+package ingress
+
+import (
+	"slices"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// Frontend translates Ingresses. It holds no state.
+type Frontend struct{ opt Options }
+
+// New returns the frontend with the options.
+func New(opt Options) *Frontend { return &Frontend{opt: opt.filled()} }
+
+// Stacks says which stacks an object belongs to. An Ingress belongs to its group and to every
+// group whose finalizer it carries; one that cannot be placed and carries none is looked at under
+// its own name, so that its fault is reported. Classes, parameters and Namespaces belong to the
+// stacks of the Ingresses that they decide about.
+func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
+	var out []model.StackID
+	switch o := obj.(type) {
+	case *networkingv1.Ingress:
+		out = f.stacksOf(v, o)
+	case *networkingv1.IngressClass:
+		for _, ing := range f.ofClass(v, o.Name) {
+			out = append(out, f.stacksOf(v, ing)...)
+		}
+	case *v1beta1.IngressClassParams:
+		for _, class := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass, Index: cluster.ClassByParams, Value: o.Name}) {
+			for _, ing := range f.ofClass(v, class.Name) {
+				out = append(out, f.stacksOf(v, ing)...)
+			}
+		}
+	case *corev1.Namespace:
+		for _, ing := range cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress, Namespace: o.Name}) {
+			out = append(out, f.stacksOf(v, ing)...)
+		}
+	}
+	slices.SortFunc(out, model.StackID.Compare)
+	return slices.Compact(out)
+}
+
+// ofClass lists the Ingresses that name the class, and those without a class, which it may serve
+// as the default.
+func (f *Frontend) ofClass(v *cluster.View, class string) []*networkingv1.Ingress {
+	by := func(value string) []*networkingv1.Ingress {
+		return cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress, Index: cluster.IngressByClass, Value: value})
+	}
+	return append(by(class), by("")...)
+}
+
+func (f *Frontend) stacksOf(v *cluster.View, ing *networkingv1.Ingress) []model.StackID {
+	out := ownership.Claims(v, ing)
+	if ing.DeletionTimestamp != nil {
+		return out
+	}
+	p := f.place(v, ing)
+	switch {
+	case p.fault == nil && p.managed:
+		out = append(out, p.id)
+	case p.fault != nil && len(out) == 0:
+		out = append(out, implicit(ing))
+	}
+	return out
+}
+
+// Asked reports whether any Ingress is part of a stack, or was and is not done with it.
+func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
+	g := f.load(v, id)
+	return len(g.members)+len(g.previous)+len(g.leaving) > 0 || g.notAccepted
+}
+
+func implicit(ing *networkingv1.Ingress) model.StackID {
+	return model.StackID{Kind: model.Ingress, Namespace: ing.Namespace, Name: ing.Name}
+}
+
+func explicit(group string) model.StackID {
+	return model.StackID{Kind: model.Ingress, Name: group}
+}

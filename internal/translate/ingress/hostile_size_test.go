@@ -1,0 +1,107 @@
+package ingress_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+const sizedClass = `
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: alb}
+spec: {controller: ingress.k8s.aws/alb}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: ns}
+spec: {type: NodePort, ports: [{port: 80, nodePort: 30080}]}
+`
+
+// sized is an Ingress of group g with annotations and rules.
+func sized(namespace, name string, rules []string, notes ...string) string {
+	var as []string
+	for i := 0; i < len(notes); i += 2 {
+		as = append(as, fmt.Sprintf("alb.ingress.kubernetes.io/%s: '%s'", notes[i], notes[i+1]))
+	}
+	return fmt.Sprintf(`
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: %s, namespace: %s, annotations: {alb.ingress.kubernetes.io/group.name: g, %s}}
+spec: {ingressClassName: alb, rules: [%s]}
+`, name, namespace, strings.Join(as, ", "), strings.Join(rules, ", "))
+}
+
+func numbers(n int, format string) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprintf(format, i))
+	}
+	return out
+}
+
+// What one object can be multiplied with is bounded: no product of what it lists is formed, and nothing grows
+// with the square of what a namespace has.
+func TestHostileSizesAreBounded(t *testing.T) {
+	const path = `{path: /p%d, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}`
+	paths := []string{`{host: a.example.com, http: {paths: [` + strings.Join(numbers(4000, path), ", ") + `]}}`}
+	one := []string{`{host: a.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: act, port: {name: use-annotation}}}}]}}`}
+	ports := `[` + strings.Join(numbers(100, `{"HTTP":1%03d}`), ",") + `]`
+	each := func(n int, of func(i int) string) string { return strings.Join(numbersOf(n, of), "") }
+	for name, doc := range map[string]string{
+		"conditions times paths": sized("ns", "a", paths, "conditions.web",
+			`[{"field":"host-header","hostHeaderConfig":{"values":[`+strings.Join(numbers(20000, `"h%d"`), ",")+`]}}]`),
+		"target groups by name": each(40, func(i int) string {
+			var rules, notes []string
+			for n := range 100 {
+				rules = append(rules, strings.ReplaceAll(one[0], "name: act", fmt.Sprintf("name: act%d", n)))
+				notes = append(notes, fmt.Sprintf("actions.act%d", n), fmt.Sprintf(`{"type":"forward","targetGroupName":"n%d-%d"}`, i, n))
+			}
+			return sized("ns", fmt.Sprint("a", i), rules, notes...)
+		}),
+		"target groups of an action": sized("ns", "a", one, "actions.act",
+			`{"type":"forward","forwardConfig":{"targetGroups":[`+strings.Join(numbers(5000, `{"targetGroupName":"n%d","weight":1}`), ",")+`]}}`),
+		"hosts with wildcards": each(4, func(i int) string {
+			return sized(fmt.Sprint("ns", i%2), fmt.Sprint("a", i), numbers(1900, fmt.Sprintf(`{host: "*.h%%d-%d.example.com", http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}`, i)))
+		}),
+		"ranges times ports": sized("ns", "a", one, "listen-ports", ports, "inbound-cidrs", strings.Join(numbers(9000, "10.0.0.%d/32"), ",")),
+		"members times tags times ports": each(400, func(i int) string {
+			return sized("ns", fmt.Sprint("a", i), []string{"{host: a.example.com}"}, "listen-ports", ports, "tags", strings.Join(numbers(40, fmt.Sprintf("k%d-%%d=v", i)), ","))
+		}),
+		"members times attributes": each(200, func(i int) string {
+			return sized("ns", fmt.Sprint("a", i), one, "load-balancer-attributes", strings.Join(numbers(200, fmt.Sprintf("k%d-%%d=v", i)), ","))
+		}),
+	} {
+		for _, tenancy := range []ingress.Tenancy{ingress.Cooperative, ingress.Isolated} {
+			t.Run(name+", "+string(tenancy), func(t *testing.T) {
+				objects := enginetest.Load(t, sizedClass+doc)
+				f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb", Tenancy: tenancy})
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				stack, _ := f.Translate(cluster.NewView(objects), model.StackID{Kind: model.Ingress, Name: "g"}, nil)
+				questions := len(stack.Questions())
+				runtime.ReadMemStats(&after)
+				if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 250 {
+					t.Errorf("the translation takes %d MB", mb)
+				}
+				if questions > 110 {
+					t.Errorf("%d questions", questions)
+				}
+			})
+		}
+	}
+}
+
+func numbersOf(n int, of func(int) string) (out []string) {
+	for i := range n {
+		out = append(out, of(i))
+	}
+	return out
+}

@@ -1,0 +1,35 @@
+package ingress
+
+import (
+	"fmt"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+)
+
+// fits checks the conditions of a rule against what AWS takes.
+func (t *translation) fits(m *member, p rulePath, cs []model.Condition) bool {
+	why, flag := t.limits().Excess(cs)
+	if why == "" {
+		return true
+	}
+	where := fmt.Sprintf("path %q", p.path.Path)
+	if p.host != "" {
+		where = fmt.Sprintf("host %q, path %q", p.host, p.path.Path)
+	}
+	fix := "split it into several paths, or shorten its values"
+	if flag != "" {
+		fix += "; if AWS has raised the quota, ask the operator to set " + flag
+	}
+	t.Found.Add(finding.Finding{
+		Object: m.Ref, Field: p.field, Reason: finding.RuleTooLarge,
+		Message: fmt.Sprintf("the rule of %s is too large: %s", where, why),
+		Fix:     fix, Blocks: finding.BlocksRule,
+	})
+	return false
+}
+
+func (t *translation) limits() assemble.ConditionLimits {
+	return assemble.ConditionLimits{Values: t.opt.ConditionValues, Wildcards: t.opt.ConditionWildcards}.OrDefault()
+}

@@ -1,0 +1,178 @@
+package ingress
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+)
+
+const defaultBackendField = "spec.defaultBackend"
+
+// listener builds one port with its default action and rules.
+func (t *translation) listener(p *members.Port) model.Listener {
+	l := model.Listener{Port: p.Number, Tags: t.ListenerTags(p)}
+	l.Attributes, l.AttributesOf = t.ListenerAttributes(p)
+	for _, m := range p.Members {
+		l.Members = append(l.Members, m.Ref)
+	}
+	if p.TLS {
+		l.TLS = t.TLS(p)
+		l.TLS.NotImported = !t.opt.ImportCertificates && slices.ContainsFunc(p.Members, func(m *members.Member) bool { return namesSecret(t.of[m].ing) })
+	}
+	if t.redirects(l) {
+		l.Default = []model.Action{model.Redirect{Protocol: "HTTPS", Port: fmt.Sprint(t.Redirect.Value), Status: "HTTP_301"}}
+		return l
+	}
+	t.defaultAction(p, &l)
+	var rules []model.Rule
+	for _, m := range p.All(t.Members) {
+		held := model.Held(0)
+		if m.Blocked || p.Held || slices.Contains(p.Outvoted, m) {
+			held = model.HeldInvalid
+		}
+		ing := t.of[m]
+		for _, path := range pathsOf(ing.ing) {
+			if r, ok := t.rule(ing, p, path, held); ok {
+				rules = append(rules, r)
+			}
+		}
+	}
+	l.Rules = rules
+	shadowing := model.RegexHostsCoverAll
+	if t.opt.ExactRegexHosts {
+		shadowing = model.RegexHostsCoverThemselves
+	}
+	l.Rules = model.Optimize(l, shadowing)
+	if len(l.Rules) < len(rules) {
+		l.Covered, l.Covering = rules, shadowing
+	}
+	t.reportDropped(rules, l.Rules)
+	return l
+}
+
+// reportDropped reports rules that are not made because redirects of other members answer their requests. Of
+// rules that are made, the plan reports which get no requests.
+func (t *translation) reportDropped(all, made []model.Rule) {
+	if len(all) == len(made) {
+		return
+	}
+	kept := map[finding.Origin]bool{}
+	for _, r := range made {
+		kept[r.Origin] = true
+	}
+	for _, c := range model.Unreachable(all) {
+		if !kept[all[c.Rule].Origin] {
+			t.Found.Add(rules.UnreachableRule(all[c.Rule], all[c.By]))
+		}
+	}
+}
+
+// hostsOf are the hosts that an Ingress wants certificates for.
+func hostsOf(ing *networkingv1.Ingress) []string {
+	var out []string
+	for _, r := range ing.Spec.Rules {
+		if r.Host != "" {
+			out = append(out, r.Host)
+		}
+	}
+	for _, s := range ing.Spec.TLS {
+		out = append(out, s.Hosts...)
+	}
+	return members.Sorted(out)
+}
+
+// defaultAction is the default backend of the first member that has one, and otherwise a 404.
+func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
+	l.Default = []model.Action{model.FixedResponse{Status: "404", ContentType: "text/plain"}}
+	var winner *member
+	for _, on := range p.Members {
+		m := t.of[on]
+		if m.ing.Spec.DefaultBackend == nil || !t.mayUse(m, defaultBackendField, []string{anyHost}) {
+			continue
+		}
+		if winner != nil {
+			t.NotTaken(m.Member, finding.Origin{Object: m.Ref, Field: defaultBackendField}, finding.ListenerConflict, fmt.Sprintf("the default backend of port %d,", p.Number),
+				backendName(*m.ing.Spec.DefaultBackend), backendName(*winner.ing.Spec.DefaultBackend), winner.Ref, false)
+			continue
+		}
+		winner = m
+	}
+	if winner == nil {
+		return
+	}
+	l.DefaultOf = finding.Origin{Object: winner.Ref, Field: defaultBackendField}
+	if winner.Blocked {
+		l.DefaultHeld = model.HeldInvalid
+		return
+	}
+	actions, ok := t.actions(winner, p, *winner.ing.Spec.DefaultBackend, l.DefaultOf)
+	if !ok {
+		l.DefaultHeld = model.HeldInvalid
+		return
+	}
+	l.Default = actions
+}
+
+// backendName names a backend in messages.
+func backendName(b networkingv1.IngressBackend) string {
+	switch {
+	case b.Service != nil:
+		return b.Service.Name
+	case b.Resource != nil:
+		return b.Resource.Kind + " " + b.Resource.Name
+	}
+	return ""
+}
+
+// rulePath is one path of an Ingress, at its place in the order of precedence.
+type rulePath struct {
+	host  string
+	path  networkingv1.HTTPIngressPath
+	kind  networkingv1.PathType
+	field string
+}
+
+// pathsOf lists the paths of an Ingress in order of precedence: rules as written, and within each
+// the exact paths, then prefixes, longest first, then the others.
+func pathsOf(ing *networkingv1.Ingress) []rulePath {
+	var out []rulePath
+	for i, r := range ing.Spec.Rules {
+		if r.HTTP == nil {
+			continue
+		}
+		var paths []rulePath
+		for j, p := range r.HTTP.Paths {
+			kind := networkingv1.PathTypeImplementationSpecific
+			if p.PathType != nil {
+				kind = *p.PathType
+			}
+			paths = append(paths, rulePath{host: r.Host, path: p, kind: kind, field: fmt.Sprintf("spec.rules[%d].http.paths[%d]", i, j)})
+		}
+		slices.SortStableFunc(paths, func(a, b rulePath) int {
+			rank := cmp.Compare(a.rank(), b.rank())
+			if rank == 0 && a.kind == networkingv1.PathTypePrefix {
+				return cmp.Compare(len(b.path.Path), len(a.path.Path))
+			}
+			return rank
+		})
+		out = append(out, paths...)
+	}
+	return out
+}
+
+func (p rulePath) rank() int {
+	switch p.kind {
+	case networkingv1.PathTypeExact:
+		return 0
+	case networkingv1.PathTypePrefix:
+		return 1
+	}
+	return 2
+}

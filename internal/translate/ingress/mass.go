@@ -1,0 +1,61 @@
+package ingress
+
+import (
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// massRemoval reports that the class gives an Ingress which is served to another controller, and others with it.
+func (f *Frontend) massRemoval(v *cluster.View, ing *networkingv1.Ingress) *finding.Finding {
+	if f.opt.AllowMassRemoval {
+		return nil
+	}
+	return ownership.MassRemoval(v, ing, ownership.Class{
+		Objects: func() []cluster.Object { return f.sameClass(v, ing) },
+		Edited:  func(o cluster.Object) bool { return f.turnedByEdit(v, o.(*networkingv1.Ingress)) },
+		Elsewhere: func(o cluster.Object) bool {
+			c := f.classify(v, o.(*networkingv1.Ingress))
+			return c.fault == nil && !c.managed
+		},
+		Field: classNameField, Kinds: "Ingresses", Restore: "restore the class or --ingress-class",
+	})
+}
+
+// sameClass are the Ingresses that name the same class in the same way.
+func (f *Frontend) sameClass(v *cluster.View, ing *networkingv1.Ingress) []cluster.Object {
+	name := ""
+	if ing.Spec.IngressClassName != nil {
+		name = *ing.Spec.IngressClassName
+	}
+	var out []cluster.Object
+	for _, o := range cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress, Index: cluster.IngressByClass, Value: name}) {
+		if o.Annotations[classAnnotation] == ing.Annotations[classAnnotation] {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// turnedByEdit reports whether a user has edited the Ingress since the other controller has its class. The
+// controller of a class cannot be changed, so that the class has had it from its creation. Where no
+// class object says, the edit must be younger than our finalizer.
+func (f *Frontend) turnedByEdit(v *cluster.View, ing *networkingv1.Ingress) bool {
+	edited := cluster.ClassEdited(ing)
+	if edited.IsZero() {
+		edited = ing.CreationTimestamp.Time
+	}
+	since := cluster.Claimed(ing).Add(time.Second) // times of the API server are whole seconds
+	if name := ing.Spec.IngressClassName; name != nil && ing.Annotations[classAnnotation] == "" {
+		class, ok := cluster.Get[*networkingv1.IngressClass](v, cluster.KindIngressClass, "", *name)
+		if !ok {
+			return false
+		}
+		since = class.CreationTimestamp.Time
+	}
+	return !edited.Before(since)
+}

@@ -1,0 +1,56 @@
+package ingress
+
+import (
+	"encoding/json"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
+)
+
+// plans shows what the stack becomes on its first member, where that is asked for, and removes it from
+// the other members. A stack of which nothing is known, because it is held, keeps what it shows.
+func (f *Frontend) plans(v *cluster.View, o engine.Outcome) []cluster.Patch {
+	text := ""
+	if f.opt.DescribePlan {
+		if o.Document == nil {
+			return nil
+		}
+		text = o.Document.JSON()
+	}
+	var out []cluster.Patch
+	for i, m := range o.Stack.Members {
+		want := ""
+		if i == 0 {
+			want = text
+		}
+		if planOn(v, m.Ref) != want {
+			out = append(out, cluster.Annotation{Ref: report.RefTo(m.Ref), Key: cluster.PlanAnnotation, Value: want, TooLarge: report.PlanTooLarge(m.Ref, cluster.PlanAnnotation, len(want), "read it with fulcrum plan -o json, or split the group")})
+		}
+	}
+	for _, m := range o.Stack.Leaving {
+		// One that has joined another group may show the plan of that one already.
+		if old := planOn(v, m.Ref); !m.Deleting && describes(old, o.ID) {
+			out = append(out, cluster.Annotation{Ref: report.RefTo(m.Ref), Key: cluster.PlanAnnotation, Was: old})
+		}
+	}
+	return out
+}
+
+func planOn(v *cluster.View, ref finding.Ref) string {
+	ing, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, ref.Namespace, ref.Name)
+	if !ok {
+		return ""
+	}
+	return ing.Annotations[cluster.PlanAnnotation]
+}
+
+// describes reports whether a plan is one of the stack.
+func describes(plan string, id model.StackID) bool {
+	var doc struct{ ID string }
+	return json.Unmarshal([]byte(plan), &doc) == nil && doc.ID == id.String()
+}

@@ -1,0 +1,47 @@
+package ingress_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
+	enginetest.EachCase(t, func(t *testing.T, src *cluster.Memory) {
+		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
+		for _, id := range stacks(t, f, src) {
+			want, wantFound := enginetest.Translate(t, f, src, id, nil)
+			for seed := range uint64(5) {
+				got, gotFound := enginetest.Translate(t, f, enginetest.Shuffled(src, seed), id, nil)
+				if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
+					t.Fatalf("stack %s:\n%s", id, diff)
+				}
+				if diff := cmp.Diff(wantFound, gotFound); diff != "" {
+					t.Fatalf("findings of %s:\n%s", id, diff)
+				}
+			}
+		}
+	})
+}
+
+// What a translation does not read cannot wake it up again: every object of a stack must be among
+// the references or lists of its view.
+func TestTranslationNeedsOnlyWhatItsViewRemembers(t *testing.T) {
+	enginetest.EachCase(t, func(t *testing.T, src *cluster.Memory) {
+		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
+		for _, id := range stacks(t, f, src) {
+			v := cluster.NewView(src)
+			want, _ := f.Translate(v, id, nil)
+			got, _ := enginetest.Translate(t, f, enginetest.Remembered(src, v), id, nil)
+			if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
+				t.Fatalf("stack %s:\n%s", id, diff)
+			}
+		}
+	})
+}

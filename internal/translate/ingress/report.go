@@ -1,0 +1,35 @@
+package ingress
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
+)
+
+// Report writes the status of the members, the plan, and an event for each finding on the object to
+// blame, and for success where something changed.
+func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
+	return append(report.Patches(v, o, report.Kind{Status: status, Shows: shown}), f.plans(v, o)...)
+}
+
+// status shows the load balancer with its ports, and its frontend NLB without.
+func status(_ *cluster.View, _ model.Member, n report.Names) any {
+	lb := networkingv1.IngressLoadBalancerIngress{Hostname: n.LoadBalancer}
+	for _, port := range n.Ports {
+		lb.Ports = append(lb.Ports, networkingv1.IngressPortStatus{Port: port, Protocol: corev1.ProtocolTCP})
+	}
+	entries := []networkingv1.IngressLoadBalancerIngress{lb}
+	if n.Frontend != "" {
+		entries = append(entries, networkingv1.IngressLoadBalancerIngress{Hostname: n.Frontend})
+	}
+	return networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{Ingress: entries}}
+}
+
+func shown(v *cluster.View, m model.Member) bool {
+	ing, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, m.Ref.Namespace, m.Ref.Name)
+	return ok && len(ing.Status.LoadBalancer.Ingress) > 0
+}

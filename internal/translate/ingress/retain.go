@@ -1,0 +1,94 @@
+package ingress
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+)
+
+// Members that cannot be read, and Ingresses that are not accepted any more, keep rules of their own
+// that are live, and nothing else.
+
+// retainFormer keeps what is left of Ingresses that carry the finalizer and are not accepted.
+func (t *translation) retainPrevious() {
+	for _, m := range t.previousIngresses {
+		m.Ports = m.set.ListenPorts.Value
+		if len(m.Ports) == 0 {
+			m.Ports = t.defaultPorts(m)
+		}
+		t.retain(m)
+	}
+}
+
+// retainLost keeps the live rules of members of which it is not known on which ports they listen, or
+// where in the group they stand.
+func (t *translation) retainLost() {
+	for _, m := range t.ingresses {
+		if m.Lost {
+			t.Stack.Contested = true
+			t.retain(m)
+		}
+	}
+	if t.Live == nil {
+		return
+	}
+	for i := range t.Stack.LoadBalancer.Listeners {
+		l := &t.Stack.LoadBalancer.Listeners[i]
+		live := members.ListenerOf(t.LiveLoadBalancer(), l.Port)
+		if live == nil || l.DefaultHeld != 0 || !l.DefaultOf.Object.IsZero() || t.redirects(*l) {
+			continue
+		}
+		if slices.ContainsFunc(append(slices.Clone(t.ingresses), t.previousIngresses...), func(m *member) bool {
+			return m.Lost && m.ing.Spec.DefaultBackend != nil && t.Owns(m.Ref, live.Default)
+		}) {
+			l.DefaultHeld = model.HeldInvalid
+		}
+	}
+}
+
+// retain keeps all live rules of a member's own. Rules that forward to its target groups carry its tag;
+// the others are known by what they do.
+func (t *translation) retain(m *member) {
+	if m.refused {
+		t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, LoadBalancer: true})
+		return
+	}
+	kept := model.HeldMember{Member: m.Ref, All: true, Redirects: (m.ClassMissing || m.Guarded || slices.Contains(t.ingresses, m)) && t.Serves(m.Member)}
+	if !m.Oversized {
+		alone := newTranslation(t.opt, t.view, t.ID, nil)
+		alone.with([]*member{m}, nil)
+		kept.Rules = alone.answers(m)
+	}
+	kept.ForeignHosts = t.foreignHosts(m.Ref.Namespace)
+	t.Stack.Held.Members = append(t.Stack.Held.Members, kept)
+}
+
+// answers are the member's rules that forward to no target group of the stack, on any of its ports.
+func (t *translation) answers(m *member) []model.Rule {
+	t.Stack.LoadBalancer = &model.LoadBalancer{}
+	var out []model.Rule
+	for _, path := range pathsOf(m.ing) {
+		if svc := path.path.Backend.Service; svc == nil || svc.Port.Name != useAnnotation {
+			continue
+		}
+		for _, p := range []*members.Port{{}, {TLS: true}} {
+			if r, ok := t.rule(m, p, path, 0); ok && r.Held == 0 && !forwardsToStack(r.Actions) {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+func forwardsToStack(actions []model.Action) bool {
+	return slices.ContainsFunc(actions, func(a model.Action) bool {
+		f, ok := a.(model.Forward)
+		return ok && slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool { return g.Group.ID != "" })
+	})
+}
+
+// retainUnmade keeps the live rule of one path of a member for which no new rule can be made.
+func (t *translation) retainUnmade(m *member, r model.Rule) {
+	t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, Rules: []model.Rule{r}, ForeignHosts: t.foreignHosts(m.Ref.Namespace)})
+}

@@ -1,0 +1,182 @@
+package ingress
+
+import (
+	"fmt"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// rule builds the rule of one path on one port. A fault makes it a held rule at its host and
+// path; without a usable path there is no place for one, and false is returned.
+func (t *translation) rule(m *member, p *members.Port, path rulePath, held model.Held) (model.Rule, bool) {
+	r := model.Rule{
+		Member: m.Ref, Origin: finding.Origin{Object: m.Ref, Field: path.field},
+		Tags: t.WithDefaults(m.Tags), Held: held,
+	}
+	conditions, ok := t.conditions(m, path)
+	r.Conditions = conditions
+	if !t.mayUseHosts(m, path.field, conditions) {
+		return model.Rule{}, false
+	}
+	if ok && !t.fits(m, path, conditions) {
+		// A live rule of these conditions may stay; a new one has to be made of less.
+		r.Held, r.Instead = model.HeldInvalid, t.ownConditions(m, path)
+		if why, _ := t.limits().Excess(r.Instead); why != "" {
+			t.retainUnmade(m, r)
+			return model.Rule{}, false
+		}
+		return r, true
+	}
+	if ok {
+		r.Held = held
+	} else if pathFault(path) != "" {
+		// A live rule of these patterns is kept, but no new one is put on paths that cannot
+		// be meant.
+		t.retainUnmade(m, r)
+		return model.Rule{}, false
+	} else {
+		r.Held = model.HeldInvalid
+	}
+	if held != 0 {
+		return r, true
+	}
+	transforms, transformed := t.transforms(m, path)
+	actions, acted := t.actions(m, p, path.path.Backend, r.Origin)
+	if r.Held != 0 || !transformed || !acted {
+		r.Held = model.HeldInvalid
+		return r, true
+	}
+	r.Transforms, r.Actions = transforms, actions
+	return r, true
+}
+
+// pathFault says what is wrong with a path, "" if nothing is.
+func pathFault(p rulePath) string {
+	switch p.kind {
+	case networkingv1.PathTypeExact, networkingv1.PathTypePrefix:
+		if strings.ContainsAny(p.path.Path, "*?") {
+			return fmt.Sprintf("path %q of type %s has wildcards", p.path.Path, p.kind)
+		}
+	case networkingv1.PathTypeImplementationSpecific:
+	default:
+		return fmt.Sprintf("path type %q is unknown", p.kind)
+	}
+	return ""
+}
+
+// conditions builds what a rule matches: the path's host and path, widened and narrowed by the
+// conditions annotation of its backend. With a fault, false and the host and path alone.
+func (t *translation) conditions(m *member, p rulePath) ([]model.Condition, bool) {
+	host, path, ok := model.HostHeader{}, model.PathPattern{}, true
+	if p.host != "" {
+		host.Values = []string{p.host}
+	}
+	path, ok = t.pathPattern(m, p)
+	extra, written := settings.Opt[[]model.Condition]{}, ""
+	if svc := p.path.Backend.Service; svc != nil {
+		written = "conditions." + svc.Name
+		extra = m.set.Conditions[svc.Name]
+	}
+	base := compose(nil, host, path)
+	if f := extra.Check(); f != nil {
+		t.Fault(m.Member, *f, finding.BlocksRule)
+		return base, false
+	}
+	var others []model.Condition
+	for _, c := range extra.Value {
+		switch c := c.(type) {
+		case model.HostHeader:
+			host.Values, host.Regex = append(host.Values, c.Values...), append(host.Regex, c.Regex...)
+		case model.PathPattern:
+			path.Values, path.Regex = append(path.Values, c.Values...), append(path.Regex, c.Regex...)
+		default:
+			others = append(others, c)
+		}
+	}
+	if len(host.Values) > 0 && len(host.Regex) > 0 || len(path.Values) > 0 && len(path.Regex) > 0 {
+		t.Found.Add(finding.Finding{
+			Object: m.Ref, Field: settings.Prefix + written, Reason: finding.AnnotationInvalid,
+			Message: fmt.Sprintf("%s would match plain values and regular expressions in one condition, which AWS does not allow", p.field),
+			Fix:     "use one kind for the host and one for the path", Blocks: finding.BlocksRule,
+		})
+		return base, false
+	}
+	return compose(others, host, path), ok
+}
+
+// ownConditions are the path's host and path alone.
+func (t *translation) ownConditions(m *member, p rulePath) []model.Condition {
+	alone := p
+	alone.path.Backend = networkingv1.IngressBackend{}
+	own, _ := t.conditions(m, alone)
+	return own
+}
+
+// compose orders conditions as they are sent; a rule without any matches every path.
+func compose(others []model.Condition, host model.HostHeader, path model.PathPattern) []model.Condition {
+	out := others
+	if len(host.Values)+len(host.Regex) > 0 {
+		out = append(out, host)
+	}
+	if len(path.Values)+len(path.Regex) > 0 {
+		out = append(out, path)
+	}
+	if len(out) == 0 {
+		out = append(out, model.PathPattern{Values: []string{"/*"}})
+	}
+	return out
+}
+
+// pathPattern is the path condition of a path alone.
+func (t *translation) pathPattern(m *member, p rulePath) (model.PathPattern, bool) {
+	raw := p.path.Path
+	if raw == "" {
+		return model.PathPattern{}, true
+	}
+	plain := model.PathPattern{Values: []string{raw}}
+	if why := pathFault(p); why != "" {
+		t.Found.Add(finding.Finding{
+			Object: m.Ref, Field: p.field, Reason: finding.PathInvalid,
+			Message: why, Fix: "use pathType ImplementationSpecific for wildcards", Blocks: finding.BlocksRule,
+		})
+		return plain, false
+	}
+	switch p.kind {
+	case networkingv1.PathTypePrefix:
+		if raw == "/" {
+			return model.PathPattern{Values: []string{"/*"}}, true
+		}
+		raw = strings.TrimSuffix(raw, "/")
+		return model.PathPattern{Values: []string{raw, raw + "/*"}}, true
+	case networkingv1.PathTypeImplementationSpecific:
+		regex := m.set.RegexPaths
+		if f := regex.Check(); f != nil {
+			t.Fault(m.Member, *f, finding.BlocksRule)
+			return plain, false
+		}
+		if regex.Value {
+			// The API demands a leading slash, which is not part of the expression.
+			return model.PathPattern{Regex: []string{raw[1:]}}, true
+		}
+	}
+	return plain, true
+}
+
+func (t *translation) transforms(m *member, p rulePath) ([]model.Transform, bool) {
+	svc := p.path.Backend.Service
+	if svc == nil {
+		return nil, true
+	}
+	o := m.set.Transforms[svc.Name]
+	if f := o.Check(); f != nil {
+		t.Fault(m.Member, *f, finding.BlocksRule)
+		return nil, false
+	}
+	return o.Value, true
+}

@@ -1,0 +1,95 @@
+package ingress_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// product is an Ingress with so many ports and paths.
+func product(ports, paths int) string {
+	var ps, rs []string
+	for n := range ports {
+		ps = append(ps, fmt.Sprintf(`{"HTTP":%d}`, 1000+n))
+	}
+	for n := range paths {
+		rs = append(rs, fmt.Sprintf(`{path: /p%d, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}`, n))
+	}
+	return fmt.Sprintf(`
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: alb}
+spec: {controller: ingress.k8s.aws/alb}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: ns}
+spec: {type: NodePort, ports: [{port: 80, nodePort: 30080}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: large, namespace: ns, annotations: {alb.ingress.kubernetes.io/listen-ports: '[%s]'}}
+spec:
+  ingressClassName: alb
+  rules: [{host: a.example.com, http: {paths: [%s]}}]
+`, strings.Join(ps, ","), strings.Join(rs, ","))
+}
+
+var large = model.StackID{Kind: model.Ingress, Namespace: "ns", Name: "large"}
+
+func TestAnIngressThatIsTooLargeFormsNoRules(t *testing.T) {
+	for _, c := range []struct {
+		ports, paths int
+		field        string // of the finding; empty: admitted
+	}{
+		{100, 40, ""}, {100, 41, "spec.rules"}, {101, 1, "alb.ingress.kubernetes.io/listen-ports"}, {1000, 400, "alb.ingress.kubernetes.io/listen-ports"},
+	} {
+		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
+		stack, found := enginetest.Translate(t, f, enginetest.Load(t, product(c.ports, c.paths)), large, nil)
+		rules := 0
+		if stack.LoadBalancer != nil {
+			for _, l := range stack.LoadBalancer.Listeners {
+				rules += len(l.Rules)
+			}
+		}
+		switch {
+		case c.field == "" && (rules != c.ports*c.paths || len(found) > 0):
+			t.Errorf("%d ports, %d paths: %d rules, %v", c.ports, c.paths, rules, found)
+		case c.field != "" && (rules > 0 || len(found) != 1 || found[0].Reason != finding.IngressTooLarge || found[0].Field != c.field):
+			t.Errorf("%d ports, %d paths: %d rules, %v", c.ports, c.paths, rules, found)
+		}
+	}
+}
+
+// BenchmarkLargestIngress shows the memory that a translation of the largest admitted Ingress, and of a
+// refused one, leaves in use.
+func BenchmarkLargestIngress(b *testing.B) {
+	for _, c := range [][2]int{{100, 40}, {1000, 400}} {
+		b.Run(fmt.Sprintf("%dx%d", c[0], c[1]), func(b *testing.B) {
+			m, err := cluster.FromYAML(nil, []byte(product(c[0], c[1])))
+			if err != nil {
+				b.Fatal(err)
+			}
+			f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
+			var stack model.Stack
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			for b.Loop() {
+				stack, _ = f.Translate(cluster.NewView(m), large, nil)
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			b.ReportMetric(float64(after.HeapAlloc-min(before.HeapAlloc, after.HeapAlloc))/1e6, "MB-held")
+			runtime.KeepAlive(stack)
+		})
+	}
+}

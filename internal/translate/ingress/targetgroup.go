@@ -1,0 +1,62 @@
+package ingress
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// group is what stands for the target group of a Service port in actions; false if it is at fault.
+func (t *translation) group(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) (handle string, ok bool) {
+	key := assemble.GroupKey{Owner: m.Ref, Service: svc.Name, Port: port}
+	return t.groups.Ask(key, func() *model.TargetGroup { return t.buildGroup(m, svc, port, at) })
+}
+
+func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) *model.TargetGroup {
+	ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
+	own := t.backend(svc)
+	s := own.Target.Over(m.set.Target)
+	// What the class says wins over both, readable or not.
+	s.Type = settings.First(m.set.Class.TargetType, s.Type)
+	g, found := assemble.TargetGroup(assemble.GroupRequest{
+		Kind: t.ID.Kind, Service: svc, Port: port, Settings: s, DefaultType: t.opt.DefaultTargetType,
+		NoIPTargets: t.opt.NoIPTargets, ControlPort: s.ControlPorts[svc.Name+"."+port.String()],
+		LoadBalancer: t.Stack.LoadBalancer.AddressType, Origin: at,
+	})
+	if f := own.Tags.Check(); f != nil {
+		found.Add(f.Finding(finding.BlocksRule))
+	}
+	if len(found) > 0 {
+		t.Found.Add(found...)
+		return nil
+	}
+	g.ID = naming.IngressTargetGroupID(m.Ref.Namespace, m.Ref.Name, svc.Name, port.String())
+	g.Name = naming.IngressTargetGroup{
+		Cluster: t.opt.Cluster, Stack: t.ID, Ingress: m.Ref, Service: ref, ServiceUID: string(svc.UID), ServicePort: port.String(),
+		Port: g.Port, Type: g.Type, Protocol: g.Protocol, Version: g.ProtocolVersion, ControlPort: g.ControlPort,
+	}.Name()
+	// The tags of a member are those of its class over its own; a Service's stand between them.
+	g.Tags = t.WithDefaults(assemble.Overlay(m.Tags, t.Allowed(m.Member, own.Tags.Value, own.Tags.Origin), m.ClassTags))
+	g.Members = []finding.Ref{m.Ref}
+	g.Binding = assemble.Binding(assemble.BindingRequest{
+		Group: g, Namespace: svc.Namespace, Service: svc.Name, Port: port, NodeLabels: s.NodeLabels.Value,
+		MultiCluster: s.MultiCluster.Or(false), Peer: t.Peer, AllPorts: t.opt.UnrestrictedRules,
+	})
+	return &g.TargetGroup
+}
+
+// backend reads the annotations of a Service, once per stack.
+func (t *translation) backend(svc *corev1.Service) settings.Backend {
+	ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
+	if b, ok := t.backends[ref]; ok {
+		return b
+	}
+	b := settings.ParseService(svc.Annotations, ref)
+	t.backends[ref] = b
+	return b
+}

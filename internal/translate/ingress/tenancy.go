@@ -1,0 +1,262 @@
+package ingress
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+)
+
+// Tenancy says what members of an IngressGroup may do to each other.
+type Tenancy string
+
+// The tenancies.
+const (
+	// Cooperative lets a member put its rules before those of others by group order, as
+	// aws-load-balancer-controller does.
+	Cooperative Tenancy = "cooperative"
+	// Isolated gives each host to the namespace whose accepted Ingress used it first, and takes settings
+	// that the load balancer has once from the class alone.
+	Isolated Tenancy = "isolated"
+)
+
+// anyHost stands for every host: for a rule without one, a regular expression, and a default backend.
+const anyHost = "*"
+
+// hostClaim is a host pattern that a namespace uses.
+type hostClaim struct {
+	namespace, host string
+	by              *member // its first member to use the host
+	live            bool    // a live rule of the namespace has the host
+}
+
+// hostOwners is who owns which host pattern. One without wildcards has at most one owner.
+type hostOwners struct {
+	exact       map[string]*hostClaim
+	plain, wild []*hostClaim // without and with wildcards, in the order in which they were granted
+	// refused are patterns of namespaces that have too many with wildcards.
+	refused map[[2]string]bool
+}
+
+// wildcardHosts is how many host patterns with wildcards a namespace may have in an IngressGroup. Each host
+// is compared with all of them.
+const wildcardHosts = 200
+
+func isWild(host string) bool { return strings.ContainsAny(host, "*?") }
+
+// grant gives a pattern to a namespace.
+func (o *hostOwners) grant(c *hostClaim) {
+	if isWild(c.host) {
+		o.wild = append(o.wild, c)
+		return
+	}
+	o.exact[c.host], o.plain = c, append(o.plain, c)
+}
+
+// assignHosts gives the hosts of the members' rules to namespaces: to the one that has live rules for a
+// host, then to the one whose Ingress is the oldest. A namespace gets no pattern that overlaps with one
+// of another's.
+func (t *translation) assignHosts() {
+	if !t.Isolated {
+		return
+	}
+	t.owners = &hostOwners{exact: map[string]*hostClaim{}, refused: map[[2]string]bool{}}
+	wild := map[string]int{}
+	for _, c := range t.hostClaims() {
+		if isWild(c.host) {
+			if wild[c.namespace]++; wild[c.namespace] > wildcardHosts {
+				t.owners.refused[[2]string{c.namespace, c.host}] = true
+				continue
+			}
+		}
+		if t.owners.against(c.namespace, c.host) != nil {
+			t.Stack.Contested = true // a live rule may decide otherwise
+			continue
+		}
+		t.owners.grant(c)
+	}
+}
+
+// hostClaims are the hosts that the members of each namespace use, in the order in which they are granted.
+func (t *translation) hostClaims() []*hostClaim {
+	live := t.liveHosts()
+	byKey := map[[2]string]*hostClaim{}
+	claimants := slices.Clone(t.ingresses)
+	for _, m := range t.previousIngresses {
+		if m.ClassMissing { // and not turned away
+			claimants = append(claimants, m)
+		}
+	}
+	for _, m := range claimants {
+		for _, h := range t.hostsUsed(m) {
+			key := [2]string{m.Ref.Namespace, h}
+			if (m.Oversized || m.ClassMissing) && !live[key] {
+				continue // there will be no rule for it
+			}
+			c := byKey[key]
+			if c == nil {
+				c = &hostClaim{namespace: m.Ref.Namespace, host: h, by: m, live: live[key]}
+				byKey[key] = c
+			}
+			if members.Older(m.Member, c.by.Member) {
+				c.by = m
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Values(byKey), func(a, b *hostClaim) int {
+		switch {
+		case a.live != b.live && a.live:
+			return -1
+		case a.live != b.live:
+			return 1
+		case members.Older(a.by.Member, b.by.Member):
+			return -1
+		case members.Older(b.by.Member, a.by.Member):
+			return 1
+		}
+		return cmp.Compare(a.host, b.host)
+	})
+}
+
+// against returns the claim of another namespace that a use of a host is in conflict with, nil if there
+// is none.
+func (o *hostOwners) against(namespace, host string) *hostClaim {
+	meets := func(c *hostClaim) bool { return c.namespace != namespace && overlap.HostsMeet(c.host, host) }
+	others := o.wild
+	switch c := o.exact[host]; {
+	case isWild(host):
+		others = append(slices.Clone(o.plain), o.wild...)
+	case c != nil && c.namespace == namespace:
+		return nil // no other pattern overlaps with it
+	case c != nil:
+		return c
+	}
+	if i := slices.IndexFunc(others, meets); i >= 0 {
+		return others[i]
+	}
+	return nil
+}
+
+// hostsUsed are the host patterns of a member's rules and default backend, in order and without repeats.
+func (t *translation) hostsUsed(m *member) []string {
+	var out []string
+	if m.ing.Spec.DefaultBackend != nil {
+		out = append(out, anyHost)
+	}
+	for _, r := range m.ing.Spec.Rules {
+		if r.HTTP == nil {
+			continue
+		}
+		for _, p := range r.HTTP.Paths {
+			var extra []model.Condition
+			if svc := p.Backend.Service; svc != nil {
+				extra = m.set.Conditions[svc.Name].Value
+			}
+			out = append(out, hostPatterns(r.Host, extra)...)
+		}
+	}
+	return members.Sorted(out)
+}
+
+// hostPatterns are the hosts of a rule with a host and further conditions, in lower case.
+func hostPatterns(host string, extra []model.Condition) []string {
+	var out []string
+	if host != "" {
+		out = append(out, strings.ToLower(host))
+	}
+	for _, c := range extra {
+		h, ok := c.(model.HostHeader)
+		if !ok {
+			continue
+		}
+		for _, v := range h.Values {
+			out = append(out, strings.ToLower(v))
+		}
+		if len(h.Regex) > 0 {
+			out = append(out, anyHost)
+		}
+	}
+	if len(out) == 0 {
+		return []string{anyHost}
+	}
+	return out
+}
+
+// liveHosts are the namespaces and hosts of live rules that forward to target groups of one namespace.
+func (t *translation) liveHosts() map[[2]string]bool {
+	out := map[[2]string]bool{}
+	lb := t.LiveLoadBalancer()
+	if lb == nil {
+		return out
+	}
+	for _, l := range lb.Listeners {
+		if of := plan.OwnerNamespace(*t.Live, l.Default); of != "" {
+			out[[2]string{of, anyHost}] = true
+		}
+		for _, r := range l.Rules {
+			of := plan.OwnerNamespace(*t.Live, r.Actions)
+			for _, h := range hostPatterns("", r.Conditions) {
+				out[[2]string{of, h}] = true
+			}
+		}
+	}
+	return out
+}
+
+// mayUseHosts reports whether a member may have a rule with the conditions, and reports to it who owns the
+// host if not.
+func (t *translation) mayUseHosts(m *member, field string, conditions []model.Condition) bool {
+	return t.mayUse(m, field, hostPatterns("", conditions))
+}
+
+func (t *translation) mayUse(m *member, field string, hosts []string) bool {
+	if t.owners == nil {
+		return true
+	}
+	for _, h := range hosts {
+		if t.owners.refused[[2]string{m.Ref.Namespace, h}] {
+			t.Found.Add(finding.Finding{
+				Object: m.Ref, Field: field, Reason: finding.HostNotOwned,
+				Message: fmt.Sprintf("host %q is one of more than %d with wildcards that namespace %q uses in the IngressGroup; this rule is held", h, wildcardHosts, m.Ref.Namespace),
+				Fix:     "use fewer hosts with wildcards, or another IngressGroup", Blocks: finding.BlocksRule,
+			})
+			return false
+		}
+		c := t.owners.against(m.Ref.Namespace, h)
+		if c == nil {
+			continue
+		}
+		what := fmt.Sprintf("host %q overlaps with host %q, which", h, c.host)
+		if h == c.host {
+			what = fmt.Sprintf("host %q", h)
+		}
+		t.Found.Add(finding.Finding{
+			Object: m.Ref, Field: field, Reason: finding.HostNotOwned,
+			Message: fmt.Sprintf("%s belongs to namespace %q, whose %s used it first; this rule is held", what, c.namespace, c.by.Ref),
+			Fix:     "use another host, or another IngressGroup", Blocks: finding.BlocksRule,
+		})
+		return false
+	}
+	return true
+}
+
+// foreignHosts are the hosts that belong to other namespaces than that of a member.
+func (t *translation) foreignHosts(namespace string) []string {
+	if t.owners == nil {
+		return nil
+	}
+	var out []string
+	for _, c := range append(slices.Clone(t.owners.plain), t.owners.wild...) {
+		if c.namespace != namespace {
+			out = append(out, c.host)
+		}
+	}
+	return members.Sorted(out)
+}

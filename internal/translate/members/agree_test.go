@@ -1,0 +1,423 @@
+package members
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+var (
+	errNo = errors.New("no value")
+	born  = time.Unix(1000000, 0)
+)
+
+// member is an Ingress that says something of a setting, as its own annotation: "" for nothing, "?" for what cannot be read,
+// and in its class if it begins with "class:". It is the younger the later its name comes.
+func member(name, says string) *Member {
+	namespace, _, _ := strings.Cut(name, "/")
+	m := &Member{
+		Ref:     finding.Ref{Kind: "Ingress", Namespace: namespace, Name: strings.TrimPrefix(name, namespace+"/")},
+		Created: born.Add(time.Duration(name[len(name)-1]) * time.Minute),
+	}
+	m.ClaimedAt = m.Created
+	m.Set.Class.Origin = finding.Origin{Object: finding.Ref{Kind: "IngressClassParams", Name: "class-" + namespace}, Field: "spec.x"}
+	from := finding.Origin{Object: m.Ref, Field: "x"}
+	if v, ok := strings.CutPrefix(says, "class:"); ok {
+		from, says = m.Set.Class.Origin, v
+	}
+	switch says {
+	case "":
+	case "?":
+		m.Set.Name = settings.Opt[string]{Fault: errNo, Origin: from}
+	default:
+		m.Set.Name = settings.Of(says, from)
+	}
+	return m
+}
+
+// ingresses are members "namespace/name=what it says".
+func ingresses(list ...string) (out []*Member) {
+	for _, x := range list {
+		name, says, _ := strings.Cut(x, "=")
+		out = append(out, member(name, says))
+	}
+	return out
+}
+
+func nameOf(m *Member) settings.Opt[string] { return m.Set.Name }
+
+// serving is a live stack with a listener on a port, a rule of which is each object's own.
+func serving(port int32, protocol string, names ...string) *observed.Stack {
+	l := observed.Listener{ARN: "listener", Port: port, Protocol: protocol}
+	live := &observed.Stack{}
+	for _, name := range names {
+		live.TargetGroups = append(live.TargetGroups, observed.TargetGroup{ARN: "arn/" + name, ResourceID: name + "-web:80"})
+		l.Rules = append(l.Rules, observed.Rule{Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn/" + name}}}}}})
+	}
+	live.LoadBalancers = []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Name: "live", Listeners: []observed.Listener{l}}}
+	return live
+}
+
+// about are the members that findings are about, with the reason.
+func about(l finding.List) string {
+	var out []string
+	for _, f := range l {
+		out = append(out, f.Object.Name+" "+string(f.Reason))
+	}
+	return strings.Join(out, ", ")
+}
+
+// TestAgreement states which value a load balancer has once where members say several.
+func TestAgreement(t *testing.T) {
+	live := func(v string) *Incumbent[string] { x := Serving(v, true, Equal[string]); return &x }
+	for name, x := range map[string]struct {
+		members []string
+		live    *Incumbent[string]
+		edit    func(*Translation)
+		want    string
+		kept    bool
+		agreed  bool // nothing is contested
+		found   string
+	}{
+		"none says anything":                     {members: []string{"a/1", "b/2"}, agreed: true},
+		"one does":                               {members: []string{"a/1", "b/2=x"}, want: "x", agreed: true},
+		"all say the same":                       {members: []string{"a/1=x", "b/2=x"}, want: "x", agreed: true},
+		"the first decides on what is new":       {members: []string{"a/1=x", "b/2=y"}, want: "x", found: "2 AnnotationConflict"},
+		"what is live stays":                     {members: []string{"a/1=x", "b/2=y"}, live: live("y"), want: "y", found: "1 AnnotationConflict"},
+		"unless none asks for it":                {members: []string{"a/1=x", "b/2=y"}, live: live("z"), want: "x", found: "2 AnnotationConflict"},
+		"one that cannot be read may ask for it": {members: []string{"a/1=x", "b/2=?"}, live: live("z"), want: "z", kept: true, found: "1 AnnotationConflict"},
+		"but not where nothing is live":          {members: []string{"a/1=x", "b/2=?"}, live: &Incumbent[string]{None: true}, want: "x"},
+		"nor where another asks for it":          {members: []string{"a/1=x", "b/2=?"}, live: live("x"), want: "x"},
+		"what AWS does not show is not changed":  {members: []string{"a/1=x", "b/2=y"}, live: &Incumbent[string]{Unavailable: true}, want: "x"},
+		"what AWS cannot compare may be live": {members: []string{"a/1=x", "b/2=y"}, want: "live", kept: true, found: "2 AnnotationConflict",
+			edit: func(tr *Translation) {
+				tr.Members[0].Set.Name.Value = "unanswered"
+			}, live: &Incumbent[string]{Known: true, Value: "live"}},
+		"a class that is missing may have asked for it": {members: []string{"a/1=x"}, live: live("z"), want: "z", kept: true, found: "1 AnnotationConflict",
+			edit: previous("old/9")},
+		"and no new member decides meanwhile": {members: []string{"a/1=x"}, live: &Incumbent[string]{}, found: "1 AnnotationConflict",
+			edit: previous("old/9")},
+		"unless nothing is live": {members: []string{"a/1=x"}, live: &Incumbent[string]{None: true}, want: "x", edit: previous("old/9")},
+		"or another class decided before it came": {members: []string{"a/1=class:x"}, live: live("z"), want: "x",
+			edit: func(tr *Translation) { isolated(tr); tr.Members[0].NamedByClass = true; previous("old/9")(tr) }},
+		"but not one that came later": {members: []string{"a/1=class:x"}, live: live("z"), want: "z", kept: true, found: "1 AnnotationConflict",
+			edit: func(tr *Translation) {
+				isolated(tr)
+				tr.Members[0].NamedByClass = true
+				previous("old/0")(tr)
+				tr.Live = serving(80, "HTTP", "old/0")
+			}},
+		"unless it served nothing": {members: []string{"a/1=x"}, live: live("z"), want: "x", agreed: false,
+			edit: previous("new/9")},
+		"in isolated tenancy members decide nothing":     {members: []string{"a/1=x", "b/2=y"}, edit: isolated, found: "1 SettingOfClass, 2 SettingOfClass"},
+		"but what is live stays":                         {members: []string{"a/1=x", "b/2=y"}, live: live("y"), edit: isolated, want: "y", found: "1 SettingOfClass"},
+		"the class decides":                              {members: []string{"a/1=class:x", "b/2=y"}, live: live("y"), edit: isolated, want: "x", found: "2 SettingOfClass"},
+		"that of the oldest claim":                       {members: []string{"b/2=class:y", "a/1=class:x"}, edit: isolated, want: "x", found: "2 SettingOfClass"},
+		"or of a member that is served":                  {members: []string{"a/1=class:x", "old/9=class:y"}, live: live("z"), edit: isolated, want: "y", found: "1 SettingOfClass"},
+		"the owner decides before guests":                {members: []string{"guest/1=x", "own/2=y"}, edit: guests, want: "y", found: "1 AnnotationConflict"},
+		"also by silence":                                {members: []string{"guest/1=x", "own/2"}, edit: guests, found: "1 AnnotationConflict"},
+		"unless what a guest asks for is live":           {members: []string{"guest/1=x", "own/2"}, live: live("x"), edit: guests, want: "x"},
+		"a guest that cannot be read counts for nothing": {members: []string{"guest/1=?", "own/2=y"}, live: live("z"), edit: guests, want: "y", agreed: true},
+		"guests without an owner are no guests":          {members: []string{"guest/1=x", "guest/2"}, edit: guests, want: "x", agreed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := &Translation{Members: ingresses(x.members...), ClassKind: "IngressClassParams"}
+			if x.live != nil {
+				tr.Live = serving(80, "HTTP", "old/9")
+			}
+			if x.edit != nil {
+				x.edit(tr)
+			}
+			tr.FindMissingClass()
+			current := func() Incumbent[string] {
+				i := *x.live
+				if i.Known && i.Is == nil {
+					i.Is = func(v string) bool {
+						if v == "unanswered" {
+							tr.Unanswered()
+						}
+						return false
+					}
+				}
+				return i
+			}
+			got := Agree(tr, tr.Members, "x", nameOf, Equal[string], current)
+			if got.Value != x.want || got.Set != (x.want != "") || got.Kept != x.kept {
+				t.Errorf("got %q, set %v, kept %v", got.Value, got.Set, got.Kept)
+			}
+			if tr.Stack.Contested == x.agreed {
+				t.Errorf("contested: %v", tr.Stack.Contested)
+			}
+			if about(tr.Found) != x.found {
+				t.Errorf("findings: %v", tr.Found)
+			}
+		})
+	}
+}
+
+// former makes an object one whose class cannot be read.
+func previous(name string) func(*Translation) {
+	return func(t *Translation) {
+		m := member(name, "")
+		m.ClassMissing = true
+		t.Previous = append(t.Previous, m)
+	}
+}
+
+func isolated(t *Translation) { t.Isolated = true }
+
+func guests(t *Translation) { t.Guest = func(m *Member) bool { return m.Ref.Namespace == "guest" } }
+
+// keys gives members maps: "k=v" in their attributes, "class.k=v" in those of their class.
+func keys(name string, pairs ...string) *Member {
+	m := member(name, "")
+	own, ofClass := map[string]string{}, map[string]string{}
+	for _, p := range pairs {
+		k, v, _ := strings.Cut(p, "=")
+		if c, ok := strings.CutPrefix(k, "class."); ok {
+			ofClass[c] = v
+		} else {
+			own[k] = v
+		}
+	}
+	m.Set.Class.Attributes = ofClass
+	if len(own) > 0 {
+		m.Set.Attributes = settings.Of(own, finding.Origin{Object: m.Ref, Field: "attributes"})
+	}
+	return m
+}
+
+// TestAgreementOfKeys states it for maps, of which each key is a setting.
+func TestAgreementOfKeys(t *testing.T) {
+	for name, x := range map[string]struct {
+		members []*Member
+		live    map[string]string
+		edit    func(*Translation)
+		want    map[string]string
+		found   string
+	}{
+		"keys are united":                              {members: []*Member{keys("a/1", "k=1"), keys("b/2", "l=2")}, want: map[string]string{"k": "1", "l": "2"}},
+		"the first decides on each":                    {members: []*Member{keys("a/1", "k=1"), keys("b/2", "k=2", "l=2")}, want: map[string]string{"k": "1", "l": "2"}, found: "2 AnnotationConflict"},
+		"what is live stays":                           {members: []*Member{keys("a/1", "k=1"), keys("b/2", "k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
+		"the first class decides":                      {members: []*Member{keys("a/1", "class.k=1", "k=3"), keys("a/2", "k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "1"}},
+		"unless another has the live":                  {members: []*Member{keys("a/1", "class.k=1"), keys("b/2", "class.k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
+		"or a member of another class":                 {members: []*Member{keys("a/1", "class.k=1"), keys("b/2", "k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
+		"another class is not heard on what is new":    {members: []*Member{keys("a/1"), keys("b/2", "class.k=2")}, want: map[string]string{}},
+		"but on what is live":                          {members: []*Member{keys("a/1"), keys("b/2", "class.k=2"), keys("c/3", "k=3")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "3 AnnotationConflict"},
+		"also where no member names the key":           {members: []*Member{keys("a/1"), keys("b/2", "class.k=2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}},
+		"for nothing that is not live":                 {members: []*Member{keys("a/1"), keys("b/2", "class.k=2")}, live: map[string]string{"k": "3"}, want: map[string]string{}},
+		"a class that is missing has what is live":     {members: []*Member{keys("a/1", "class.k=1")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict", edit: previous("old/9")},
+		"in isolated tenancy the class decides":        {members: []*Member{keys("a/1", "class.k=1"), keys("b/2", "k=2", "class.l=2")}, edit: isolated, want: map[string]string{"k": "1"}},
+		"a member that cannot be read may ask for all": {members: []*Member{keys("a/1", "k=1"), unavailableKeys("b/2")}, live: map[string]string{"k": "2"}, want: map[string]string{"k": "2"}, found: "1 AnnotationConflict"},
+		"but for nothing that is not live":             {members: []*Member{keys("a/1", "k=1"), unavailableKeys("b/2")}, live: map[string]string{}, want: map[string]string{"k": "1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := &Translation{Members: x.members, ClassKind: "IngressClassParams"}
+			if x.live != nil {
+				tr.Live = serving(80, "HTTP", "old/9")
+			}
+			if x.edit != nil {
+				x.edit(tr)
+			}
+			tr.FindMissingClass()
+			got := AgreeKeys(tr, tr.Members, "attributes", func(m *Member) settings.Opt[map[string]string] { return m.Set.Attributes },
+				func(c settings.Class) map[string]string { return c.Attributes }, func() map[string]string { return x.live }, Equal[string])
+			if !maps.Equal(got, x.want) {
+				t.Errorf("got %v, want %v", got, x.want)
+			}
+			if about(tr.Found) != x.found {
+				t.Errorf("findings: %v", tr.Found)
+			}
+		})
+	}
+	all := []*Member{keys("a/1", "k=1", "class.k=1"), keys("a/2", "class.k=1"), keys("b/3", "k=3")}
+	var askers []string
+	for _, o := range Askers(all, func(m *Member) settings.Opt[map[string]string] { return m.Set.Attributes }, func(c settings.Class) map[string]string { return c.Attributes }) {
+		askers = append(askers, o.Object.Name)
+	}
+	if got := strings.Join(askers, " "); got != "1 class-a 3" {
+		t.Errorf("who asks: %s", got)
+	}
+}
+
+func unavailableKeys(name string) *Member {
+	m := member(name, "")
+	m.Set.Attributes = settings.Opt[map[string]string]{Fault: errNo, Origin: finding.Origin{Object: m.Ref, Field: "attributes"}}
+	return m
+}
+
+// TestProtocolsOfPorts states which members listen on a port where they disagree on its protocol.
+func TestProtocolsOfPorts(t *testing.T) {
+	for name, x := range map[string]struct {
+		tls      []bool // of the members 1, 2, ... on port 80
+		live     *observed.Stack
+		previous string
+		want     string // protocol, members, outvoted
+		found    string
+	}{
+		"all agree":                          {tls: []bool{false, false}, want: "HTTP [1 2] []"},
+		"the first decides":                  {tls: []bool{true, false}, want: "HTTPS [1] [2]", found: "2 ListenerConflict"},
+		"what is live stays":                 {tls: []bool{true, false}, live: serving(80, "HTTP"), want: "HTTP [2] [1]", found: "1 ListenerConflict"},
+		"and is confirmed":                   {tls: []bool{true, false}, live: serving(80, "HTTPS"), want: "HTTPS [1] [2]", found: "2 ListenerConflict"},
+		"unless all want another":            {tls: []bool{true, true}, live: serving(80, "HTTP"), want: "HTTPS [1 2] []"},
+		"of another port nothing is live":    {tls: []bool{true, false}, live: serving(81, "HTTP"), want: "HTTPS [1] [2]", found: "2 ListenerConflict"},
+		"one whose class is missing has it":  {tls: []bool{true, true}, live: serving(80, "HTTP", "old/9"), previous: "old/9", want: "HTTP [1 2] [] held", found: "1 ListenerConflict, 2 ListenerConflict"},
+		"if it is served there":              {tls: []bool{true, true}, live: serving(81, "HTTP", "old/9"), previous: "old/9", want: "HTTPS [1 2] []"},
+		"and wants another than the members": {tls: []bool{true, true}, live: serving(80, "HTTPS", "old/9"), previous: "old/9", want: "HTTPS [1 2] []"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := &Translation{ID: model.StackID{Kind: model.Ingress}, Live: x.live}
+			for i, tls := range x.tls {
+				m := member(fmt.Sprintf("a/%d", i+1), "")
+				m.Ports = []settings.ListenPort{{Port: 80, TLS: tls}}
+				tr.Members = append(tr.Members, m)
+			}
+			if x.previous != "" {
+				previous(x.previous)(tr)
+			}
+			tr.MergePorts()
+			p := tr.Ports[0]
+			got := fmt.Sprintf("%s %v %v", p.Listens().Protocol(), names(p.Members), names(p.Outvoted))
+			if p.Held {
+				got += " held"
+			}
+			if got != x.want || about(tr.Found) != x.found {
+				t.Errorf("got %s, findings %s", got, about(tr.Found))
+			}
+			if !slices.Equal(p.All(tr.Members), tr.Members) {
+				t.Errorf("members of the port: %v", names(p.All(tr.Members)))
+			}
+		})
+	}
+}
+
+func names(list []*Member) (out []string) {
+	for _, m := range list {
+		out = append(out, m.Ref.Name)
+	}
+	return out
+}
+
+// A member that is served and whose ports are not known may listen on any port, so that what is live there stays.
+func TestAMemberWithoutPortsMayListenAnywhere(t *testing.T) {
+	for name, x := range map[string]struct {
+		live *observed.Stack
+		says string
+		want string
+	}{
+		"served":            {serving(80, "HTTP", "lost/9"), "y", "live"},
+		"not served":        {serving(80, "HTTP"), "y", "x"},
+		"without a setting": {serving(80, "HTTP", "lost/9"), "", "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := &Translation{Live: x.live, Members: ingresses("a/1=x", "lost/9="+x.says)}
+			tr.Members[1].Lost = true
+			got := AgreeOn(tr, &Port{Number: 80, Members: tr.Members[:1]}, "x", nameOf, Equal[string], FieldOf(tr.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.Name }))
+			if got.Value != x.want || got.Kept != (x.want == "live") {
+				t.Errorf("got %q, kept %v", got.Value, got.Kept)
+			}
+		})
+	}
+}
+
+// What is live is asked for where it was not read, once, and not where AWS gives no answer.
+func TestLiveAttributesAreAskedFor(t *testing.T) {
+	for name, x := range map[string]struct {
+		edit       func(*Translation)
+		read       bool
+		asks       int
+		unanswered int
+	}{
+		"that were read": {edit: func(tr *Translation) {
+			lb := &tr.Live.LoadBalancers[0]
+			lb.Attributes, lb.Listeners[0].Attributes = map[string]string{}, map[string]string{}
+		}, read: true},
+		"that were not": {edit: func(*Translation) {}, asks: 2},
+		"that AWS does not show": {edit: func(tr *Translation) {
+			tr.Live.Facts.Faults = map[string]observed.Fault{}
+			for of, arn := range map[string]string{string(plan.LoadBalancer): "lb", string(plan.Listener): "listener"} {
+				tr.Live.Facts.Faults[model.AskAttributes{Of: of, ARN: arn}.Key()] = observed.Fault{}
+			}
+		}, unanswered: 2},
+		"of nothing": {edit: func(tr *Translation) { tr.Live.LoadBalancers = nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := &Translation{Live: serving(80, "HTTP")}
+			x.edit(tr)
+			a, b := tr.LiveAttributes(tr.LiveLoadBalancer()), tr.LiveListenerAttributes(80)
+			if (a != nil) != x.read || (b != nil) != x.read || len(tr.Stack.Compare) != x.asks || tr.unanswered != x.unanswered {
+				t.Errorf("read %v and %v, asked %v, unanswered %d", a, b, tr.Stack.Compare, tr.unanswered)
+			}
+		})
+	}
+	var unknown Translation
+	if unknown.LiveLoadBalancer() != nil || unknown.LiveFrontend() != nil || unknown.LiveBackendGroup() != "" || unknown.Serves(member("a/1", "")) {
+		t.Error("something is live of what is not known")
+	}
+	if tags := LiveTags(map[string]string{"team": "a", naming.ClusterTag: "c"}); len(tags) != 1 || tags["team"] != "a" || LiveTags(nil) != nil {
+		t.Errorf("tags of users: %v", tags)
+	}
+}
+
+// TestFaults states on which member a fault is reported and what it holds.
+func TestFaults(t *testing.T) {
+	m := member("a/1", "")
+	other := member("a/2", "")
+	own := settings.Fault{Origin: finding.Origin{Object: other.Ref, Field: "x"}, Err: errNo}
+	ofClass := settings.Fault{Origin: m.Set.Class.Origin, Err: errNo}
+	tr := &Translation{Members: []*Member{m, other}}
+	m.Faults = []settings.Fault{ofClass}
+	tr.MemberFaults()
+	tr.Block(other, nil, true)
+	tr.Block(other, &own, false)
+	if other.Blocked {
+		t.Error("a fault of what is not used blocks")
+	}
+	tr.Block(other, &own, true)
+	var got []string
+	for _, f := range tr.Found {
+		got = append(got, fmt.Sprintf("%s %s %v %v", f.Object.Name, f.Field, f.Severity, f.Blocks))
+	}
+	want := []string{
+		fmt.Sprintf("1 %s %v %v", m.Set.Class.Origin, finding.Error, finding.BlocksMember),
+		fmt.Sprintf("2 x %v %v", finding.Warning, finding.BlocksNothing),
+		fmt.Sprintf("2 x %v %v", finding.Error, finding.BlocksMember),
+	}
+	if !slices.Equal(got, want) || !other.Blocked {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if tr.MemberOf(own.Origin) != other || tr.MemberOf(ofClass.Origin) != m {
+		t.Error("an origin belongs to another member")
+	}
+	m.HoldCertificates(443, []string{"x", "y"}, "f")
+	m.HoldCertificates(443, []string{"y", "z"}, "f")
+	if got := m.HeldCertificates[443]; !slices.Equal(got, []string{"x", "y", "z"}) || m.HeldField != "f" {
+		t.Errorf("held certificates %v for %q", got, m.HeldField)
+	}
+}
+
+// Values are cut in messages, and lists are compared as sets.
+func TestValuesInMessagesAndSets(t *testing.T) {
+	if got := quoted(strings.Repeat("x", 1000)); len(got) > 320 || !strings.HasSuffix(got, `..."`) {
+		t.Errorf("a long value is shown as %s", got)
+	}
+	for _, x := range []struct {
+		a, b []string
+		want bool
+	}{{nil, nil, true}, {[]string{"a", "b", "a"}, []string{"b", "a"}, true}, {[]string{"a"}, []string{"b"}, false}} {
+		if SameSet(x.a, x.b) != x.want {
+			t.Errorf("%v and %v", x.a, x.b)
+		}
+	}
+}

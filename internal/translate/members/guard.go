@@ -1,0 +1,45 @@
+package members
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+const protectionAttribute = "deletion_protection.enabled"
+
+// Unprotected reports whether the attributes of an object, in an annotation, say outright that its load balancer is
+// not protected from deletion.
+func Unprotected(annotations map[string]string, annotation string) bool {
+	attributes, err := settings.Map(annotations[annotation])
+	on, parseErr := strconv.ParseBool(attributes[protectionAttribute])
+	return err == nil && parseErr == nil && !on
+}
+
+// DeletionGuard says why a load balancer must not go with an object: its attributes, in an annotation, ask for
+// protection, or what they say about that cannot be read.
+func DeletionGuard(object finding.Ref, annotations map[string]string, annotation string) *finding.Finding {
+	raw := annotations[annotation]
+	attributes, err := settings.Map(raw)
+	if err != nil && !strings.Contains(raw, protectionAttribute) {
+		return nil
+	}
+	if err == nil {
+		value, ok := attributes[protectionAttribute]
+		if !ok {
+			return nil
+		}
+		on, parseErr := strconv.ParseBool(value)
+		if parseErr == nil && !on {
+			return nil
+		}
+	}
+	return &finding.Finding{
+		Object: object, Field: annotation, Reason: finding.DeletionProtected, Severity: finding.Error,
+		Message: fmt.Sprintf("the %s is being deleted while it asks for deletion protection of its load balancer; both stay", object.Kind),
+		Fix:     "set " + protectionAttribute + "=false first", Blocks: finding.BlocksStack,
+	}
+}

@@ -1,0 +1,99 @@
+package members
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// Port is one listener port with the members that listen on it, in their order. Those that want
+// another protocol are outvoted: their rules are held.
+type Port struct {
+	Number   int32
+	Base     model.Base
+	TLS      bool
+	Members  []*Member
+	Outvoted []*Member
+	// Held reports that all want another protocol than the live one, with which a member is served whose
+	// class cannot be read.
+	Held bool
+}
+
+// Listens is the port with its protocol.
+func (p *Port) Listens() settings.ListenPort {
+	return settings.ListenPort{Port: p.Number, Base: p.Base, TLS: p.TLS}
+}
+
+// All are the members with rules to place on the port, in the order given.
+func (p *Port) All(order []*Member) []*Member {
+	if len(p.Outvoted) == 0 {
+		return p.Members
+	}
+	on := map[*Member]bool{}
+	for _, m := range append(slices.Clone(p.Members), p.Outvoted...) {
+		on[m] = true
+	}
+	return slices.DeleteFunc(slices.Clone(order), func(m *Member) bool { return !on[m] })
+}
+
+// MergePorts unites the members' ports. Where they disagree on the protocol, the live one stays as long
+// as a member asks for it; otherwise the first member decides.
+func (t *Translation) MergePorts() {
+	byNumber := map[int32]*Port{}
+	for _, m := range t.Members {
+		for _, lp := range m.Ports {
+			p := byNumber[lp.Port]
+			if p == nil {
+				p = &Port{Number: lp.Port, TLS: lp.TLS}
+				byNumber[lp.Port] = p
+				t.Ports = append(t.Ports, p)
+			}
+			if p.TLS == lp.TLS {
+				p.Members = append(p.Members, m)
+			} else {
+				p.Outvoted = append(p.Outvoted, m)
+			}
+		}
+	}
+	slices.SortFunc(t.Ports, func(a, b *Port) int { return cmp.Compare(a.Number, b.Number) })
+	for _, p := range t.Ports {
+		t.settleProtocol(p)
+	}
+}
+
+// settleProtocol chooses the protocol of a port on which members disagree, and reports to those that lose.
+func (t *Translation) settleProtocol(p *Port) {
+	same, known := t.liveProtocol(p.Listens())
+	absent := t.absentFrom(p.Number)
+	if len(p.Outvoted) == 0 && (absent == nil || same) {
+		return
+	}
+	t.Stack.Contested = true
+	why, losers := "comes first in group order", p.Outvoted
+	switch {
+	case known && !same && len(p.Outvoted) == 0:
+		why, losers, p.TLS, p.Held = "has what is live", p.Members, !p.TLS, true
+	case known && !same:
+		why, p.TLS, p.Members, p.Outvoted = "has what is live", !p.TLS, p.Outvoted, p.Members
+		losers = p.Outvoted
+	case known:
+		why = "has what is live"
+	}
+	winner := absent
+	if !p.Held {
+		winner = p.Members[0]
+	}
+	for _, m := range losers {
+		lp := settings.ListenPort{Port: p.Number, TLS: !p.TLS}
+		t.Found.Add(finding.Finding{
+			Object: m.Ref, Field: naming.SettingField(t.ID.Kind, "listen-ports"), Reason: finding.ListenerConflict,
+			Message: fmt.Sprintf("port %d is %s for %s, which %s; the rules of this %s for %s are held", p.Number, p.Listens().Protocol(), winner.Ref, why, m.Ref.Kind, lp.Protocol()),
+			Fix:     "use the same protocol or another port", Blocks: finding.BlocksListener,
+		})
+	}
+}

@@ -1,0 +1,37 @@
+package service
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+const (
+	proxyProtocol    = "proxy_protocol_v2.enabled"
+	preserveClientIP = "preserve_client_ip.enabled"
+)
+
+// attributes are those of the target group of one port of a Service, and whether its targets see the addresses
+// of clients.
+func attributes(set settings.NetworkTargets, port int32, of model.TargetType) (out map[string]string, preserved bool) {
+	out = map[string]string{proxyProtocol: "false"}
+	maps.Copy(out, set.Attributes.Value)
+	maps.Copy(out, set.PortAttributes[strconv.Itoa(int(port))].Value)
+	if o := set.ProxyProtocolPorts; o.Set {
+		out[proxyProtocol] = strconv.FormatBool(slices.Contains(o.Value, port))
+	}
+	if set.ProxyProtocol.Value {
+		out[proxyProtocol] = "true"
+	}
+	if out[proxyProtocol] == "" {
+		delete(out, proxyProtocol)
+	}
+	preserved, err := strconv.ParseBool(out[preserveClientIP])
+	if err != nil {
+		preserved = of == model.InstanceTargets
+	}
+	return out, preserved
+}

@@ -1,0 +1,81 @@
+package service
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// Frontend translates Services. It holds no state.
+type Frontend struct{ opt Options }
+
+// New returns the frontend with the options.
+func New(opt Options) *Frontend { return &Frontend{opt: opt.filled()} }
+
+// Stacks says which stacks an object belongs to: a Service to the one that it asks for and to those whose
+// finalizer it carries. Services that others name as weighted backends are found by the view.
+func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
+	svc, ok := obj.(*corev1.Service)
+	if !ok {
+		return nil
+	}
+	out := ownership.Claims(v, svc)
+	if f.accepts(svc) {
+		id, _ := f.place(v, svc)
+		out = append(out, id)
+	}
+	slices.SortFunc(out, model.StackID.Compare)
+	return slices.Compact(out)
+}
+
+// Asked reports whether any Service is part of a stack, or was and is not done with it.
+func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
+	g := f.load(v, id)
+	return len(g.members)+len(g.leaving) > 0 || g.excluded
+}
+
+// own is the stack of a Service alone.
+func own(svc *corev1.Service) model.StackID {
+	return model.StackID{Kind: model.Service, Namespace: svc.Namespace, Name: svc.Name}
+}
+
+// accepts reports whether a Service asks this controller for a load balancer.
+func (f *Frontend) accepts(svc *corev1.Service) bool {
+	return settings.ServiceSelection{Class: f.opt.Class, LoadBalancersOnly: f.opt.OnlyLoadBalancers}.Serves(svc)
+}
+
+const (
+	targetTypeAnnotation  = settings.ServicePrefix + "aws-load-balancer-nlb-target-type"
+	schemeAnnotation      = settings.ServicePrefix + "aws-load-balancer-scheme"
+	addressTypeAnnotation = settings.ServicePrefix + "aws-load-balancer-ip-address-type"
+	attributesAnnotation  = settings.ServicePrefix + "aws-load-balancer-attributes"
+)
+
+// turnedByEdit reports whether a user has edited what names the controller of a Service since it was claimed.
+// Otherwise it is excluded by the controller's own flags. Where it asks for nothing, no flag excludes it.
+func turnedByEdit(svc *corev1.Service) bool {
+	if svc.Spec.LoadBalancerClass == nil && !(settings.ServiceSelection{}).Serves(svc) {
+		return true
+	}
+	edited := cluster.ClassEdited(svc)
+	if edited.IsZero() {
+		edited = svc.CreationTimestamp.Time
+	}
+	return !edited.Before(cluster.Claimed(svc).Add(time.Second)) // times of the API server are whole seconds
+}
+
+func notTrusted(svc *corev1.Service) finding.Finding {
+	return finding.Finding{
+		Object: ownership.RefOf(svc), Field: "spec.loadBalancerClass", Reason: finding.RemovalNotTrusted, Severity: finding.Error,
+		Message: "the flags of the controller exclude this Service, and it was not edited; its load balancer stays as it is",
+		Fix:     "restore --load-balancer-class or feature gate ServiceTypeLoadBalancerOnly; if the load balancer is to go, edit or delete the Service, or start the controller with --allow-mass-removal",
+		Blocks:  finding.BlocksMember,
+	}
+}

@@ -1,0 +1,40 @@
+package service_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/service"
+)
+
+func TestTranslate(t *testing.T) {
+	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+		src := enginetest.Load(t, c.Text("cluster.yaml"))
+		opt := enginetest.Options(t, c, service.Options{Options: assemble.Options{Cluster: "rig"}})
+		f := service.New(opt)
+		ids := enginetest.Stacks(t, f, src, cluster.KindService)
+		var models, findings strings.Builder
+		for _, id := range ids {
+			stack, found := enginetest.Translate(t, f, src, id, nil)
+			models.WriteString("--- # stack " + id.String() + "\n" + goldentest.Dump(stack))
+			for _, x := range found {
+				findings.WriteString(x.String() + " (blocks " + x.Blocks.String() + ")\n")
+				// The default action is all that a listener of a network load balancer has.
+				if usual := enginetest.UsualReach(x.Reason); x.Blocks > max(usual, finding.BlocksListener) || usual == finding.BlocksNothing && x.Blocks > usual {
+					t.Errorf("%s blocks %s, and its page says %s", x.Reason, x.Blocks, usual)
+				}
+			}
+		}
+		plans, status := enginetest.RunLine(t, src, f, ids, plan.Options{Cluster: opt.Cluster, StrictGroups: opt.StrictGroups})
+		return []goldentest.File{
+			{Name: "model.yaml", Text: models.String()}, {Name: "findings.txt", Text: findings.String()},
+			{Name: "plan.txt", Text: plans}, {Name: "status.yaml", Text: status},
+		}
+	})
+}

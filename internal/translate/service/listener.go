@@ -1,0 +1,215 @@
+package service
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// listener builds one port. What is at fault holds it as a whole: a network load balancer has no other answer.
+func (t *translation) listener(p *port) model.Listener {
+	l := model.Listener{Port: p.Number, Base: p.Base, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{p.of.Ref}, DefaultOf: p.at}
+	key := p.Listens().Key()
+	attributes := p.of.set.ListenerAttributes[key]
+	switch {
+	case p.TLS:
+		l.TLS = t.TLS(p.Port)
+		if f := p.of.set.ALPN.Check(); f != nil {
+			t.fault(p, f.Origin.Field, finding.AnnotationInvalid, f.Err.Error(), "correct the value or remove it")
+		}
+		l.TLS.ALPN = p.of.set.ALPN.Value
+		if attributes.Present() {
+			t.Found.Add(finding.Finding{
+				Object: p.of.Ref, Field: attributes.Origin.Field, Reason: finding.Unsupported,
+				Message: "TLS listeners have no attributes that can be set; it has no effect", Fix: "remove it",
+			})
+		}
+	case attributes.Fault != nil:
+		t.fault(p, attributes.Origin.Field, finding.AnnotationInvalid, attributes.Fault.Error(), "correct the value or remove it")
+	default:
+		l.Attributes, l.AttributesOf = t.ListenerAttributes(p.Port)
+	}
+	if quic := p.Base == model.QUIC || p.Base == model.TCPQUIC; quic && t.Stack.LoadBalancer.SecurityGroups != nil {
+		t.fault(p, p.of.set.QUICPorts.Origin.Field, finding.Unsupported, "AWS has no QUIC listeners on load balancers with security groups",
+			"set "+settings.ServicePrefix+`aws-load-balancer-disable-nlb-sg to "true" before the load balancer is made`)
+	}
+	forward, ok := t.forward(p, key)
+	if named := p.of.set.Actions[key]; slices.ContainsFunc(named.Value.Targets, func(to settings.NetworkTarget) bool { return to.ARN != "" }) {
+		l.DefaultOf.Field = named.Origin.Field // only AWS knows whether there are such target groups
+	}
+	if !ok || p.held || p.of.Blocked {
+		l.DefaultHeld = model.HeldInvalid
+		return l
+	}
+	l.Default = []model.Action{forward}
+	return l
+}
+
+// forward is the default action of a port: to its own target group, and to others by weight where an annotation
+// asks for that.
+func (t *translation) forward(p *port, key string) (model.Forward, bool) {
+	asked := p.of.set.Actions[key]
+	if f := asked.Check(); f != nil {
+		t.fault(p, f.Origin.Field, finding.AnnotationInvalid, f.Err.Error(), "correct the value or remove it")
+		return model.Forward{}, false
+	}
+	own, ok := t.group(target{port: p, svc: p.of.svc, service: p.first, protocol: p.targets, at: p.at})
+	out := model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: own}, Weight: asked.Value.OwnWeight}}}
+	if asked.Value.Sticky != nil {
+		out.Stickiness = &model.GroupStickiness{Enabled: asked.Value.Sticky}
+	}
+	if len(asked.Value.Targets) > 0 && t.opt.NoWeights {
+		t.fault(p, asked.Origin.Field, finding.FeatureDisabled, "several target groups in one action are switched off", "ask the operator for feature gate WeightedTargetGroups, or name no target groups")
+		return out, false
+	}
+	for i, to := range asked.Value.Targets {
+		ref, found := t.weighted(p, to, finding.Origin{Object: p.of.Ref, Field: asked.Origin.Field}, i)
+		ok = ok && found
+		out.Groups = append(out.Groups, model.WeightedGroup{Group: ref, Weight: new(to.Weight)})
+	}
+	if ok && len(out.Groups) > 1 && !slices.ContainsFunc(out.Groups, func(g model.WeightedGroup) bool { return g.Weight == nil || *g.Weight > 0 }) {
+		t.Found.Add(finding.AllZero(finding.Origin{Object: p.of.Ref, Field: asked.Origin.Field}, "new connections are closed"))
+	}
+	return out, ok
+}
+
+// weighted is the target group of one entry of a weighted forward.
+func (t *translation) weighted(p *port, to settings.NetworkTarget, at finding.Origin, i int) (model.GroupRef, bool) {
+	if to.ARN != "" {
+		return model.GroupRef{ARN: to.ARN}, true
+	}
+	entry := fmt.Sprintf("targetGroups[%d]", i)
+	svc := p.of.svc
+	if to.Service != svc.Name {
+		other, ok := cluster.GetNamed[*corev1.Service](t.view, svc, cluster.KindService, svc.Namespace, to.Service)
+		if !ok {
+			t.fault(p, at.Field, finding.BackendNotFound, fmt.Sprintf("%s names Service %q, which does not exist", entry, svc.Namespace+"/"+finding.Cut(to.Service)), "create the Service, or correct serviceName")
+			return model.GroupRef{}, false
+		}
+		svc = other
+	}
+	found := assemble.ServicePort(svc, to.Port)
+	if found == nil {
+		t.fault(p, at.Field, finding.BackendPortNotFound, fmt.Sprintf("%s names port %q, which Service %s/%s does not have", entry, finding.Cut(to.Port.String()), svc.Namespace, svc.Name), "use a port number or, in quotes, a port name of the Service")
+		return model.GroupRef{}, false
+	}
+	a := target{port: p, svc: svc, service: found, protocol: p.Listens().Protocol(), at: at}
+	if p.TLS {
+		a.protocol = p.targets
+		if to.Decrypt != nil {
+			a.protocol = map[bool]string{true: "TCP", false: "TLS"}[*to.Decrypt]
+		}
+	}
+	if svc == p.of.svc {
+		if found.Port == p.Number {
+			t.fault(p, at.Field, finding.AnnotationInvalid, entry+" names the port itself, whose weight is baseServiceWeight", "remove the entry")
+			return model.GroupRef{}, false
+		}
+		for _, own := range p.of.ports {
+			if own.Number == found.Port {
+				a.protocol = own.targets
+			}
+		}
+	}
+	id, ok := t.group(a)
+	return model.GroupRef{ID: id}, ok
+}
+
+// target is a port of a Service that a listener forwards to.
+type target struct {
+	port     *port
+	svc      *corev1.Service
+	service  *corev1.ServicePort
+	protocol string
+	at       finding.Origin
+}
+
+// group is what stands for the target group in actions; false if it is at fault.
+func (t *translation) group(a target) (handle string, ok bool) {
+	name := a.svc.Name
+	if a.svc != a.port.of.svc && a.protocol != a.port.targets {
+		name += " " + a.protocol
+	}
+	key := assemble.GroupKey{Owner: a.port.of.Ref, Service: name, Port: intstr.FromInt32(a.service.Port)}
+	handle, ok = t.groups.Ask(key, func() *model.TargetGroup { return t.buildGroup(a) })
+	if !ok {
+		a.port.held = true
+	}
+	return handle, ok
+}
+
+func (t *translation) buildGroup(a target) *model.TargetGroup {
+	m, number := a.port.of, intstr.FromInt32(a.service.Port)
+	set := m.set.Target
+	g, found := assemble.TargetGroup(assemble.GroupRequest{
+		Kind: t.ID.Kind, Service: a.svc, Port: number, Settings: set.TargetGroup, Protocol: a.protocol, PlainChecks: t.opt.PlainChecks,
+		DefaultType: t.opt.DefaultTargetType, NoIPTargets: t.opt.NoIPTargets, LoadBalancer: t.Stack.LoadBalancer.AddressType, Origin: a.at,
+	})
+	var preserved bool
+	faults := append(set.Faults(), settings.Faults(set.PortAttributes[number.String()].Check())...)
+	for _, f := range faults {
+		found.Add(f.Finding(finding.BlocksListener))
+	}
+	if len(found) > 0 {
+		for _, x := range found {
+			x.Blocks = finding.BlocksListener
+			t.Found.Add(x)
+		}
+		return nil
+	}
+	g.Attributes, preserved = attributes(set, a.service.Port, g.Type)
+	ref := finding.Ref{Kind: "Service", Namespace: a.svc.Namespace, Name: a.svc.Name}
+	g.ID = naming.ServiceTargetGroupID(a.svc.Namespace, a.svc.Name, a.service.Port)
+	name := naming.ServiceTargetGroup{
+		Cluster: t.opt.Cluster, Backend: ref, BackendUID: string(a.svc.UID), Port: g.Port, ServicePort: a.service.Port, Type: g.Type, Protocol: g.Protocol,
+		HealthProtocol: g.HealthCheck.Protocol, HealthInterval: g.HealthCheck.IntervalSeconds,
+	}
+	if a.svc != m.svc {
+		name.BaseUID = string(m.svc.UID)
+	}
+	if t.shared {
+		// Beside that of the Service's own load balancer, and of one that backs another Service.
+		name.BaseUID = t.ID.String() + name.BaseUID
+		if a.svc != m.svc {
+			g.ID = naming.DistinctID(g.ID, m.Ref.String())
+		}
+	}
+	g.Name = name.Name()
+	g.Tags = t.WithDefaults(m.Tags)
+	g.Members = []finding.Ref{m.Ref}
+	r := assemble.BindingRequest{
+		Group: g, Namespace: a.svc.Namespace, Service: a.svc.Name, Port: number, NodeLabels: set.NodeLabels.Value,
+		MultiCluster: set.MultiCluster.Or(false), Peer: t.Peer, AllPorts: t.opt.UnrestrictedRules,
+	}
+	if t.ByAddress {
+		clients := ranges(a.svc, m)
+		if len(clients) > mostRules {
+			t.tooManyClients(a, len(clients))
+			return nil
+		}
+		r.Clients = &assemble.Clients{Ranges: clients, Internal: t.SchemeNow(t.Stack.LoadBalancer) == model.Internal, Preserved: preserved}
+	}
+	g.Binding = assemble.Binding(r)
+	return &g.TargetGroup
+}
+
+// ranges are the clients of a backend: those of its own spec, or else those of the Service that owns the load
+// balancer.
+func ranges(svc *corev1.Service, owner *member) []string {
+	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
+		return svc.Spec.LoadBalancerSourceRanges
+	}
+	if o := owner.set.InboundCIDRs; o.Origin.Field != sourceRanges || svc == owner.svc {
+		return o.Value
+	}
+	return settings.ParseLoadBalancerService(owner.svc.Annotations, owner.Ref).InboundCIDRs.Value
+}

@@ -1,0 +1,112 @@
+package service
+
+import (
+	"cmp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// member is a Service that takes part in the stack.
+type member struct {
+	*members.Member
+	svc   *corev1.Service
+	set   settings.LoadBalancerService
+	ports []*port
+	// leavers reports that it asks for another stack, and is served here until clients know that.
+	leavers bool
+	// lost reports that another Service has one of its ports.
+	lost bool
+	// uninvited reports that only its finalizer says that it belongs to the load balancer of another namespace. Its
+	// tenant can write that.
+	uninvited bool
+}
+
+// group is what was found for a stack.
+type group struct {
+	members []*member
+	leaving []model.Member
+	guard   *finding.Finding
+	// unprotected reports whether one of those that leave gives deletion protection up.
+	unprotected bool
+	found       finding.List
+	// excluded reports whether the controller's own flags exclude a Service that is served.
+	excluded bool
+}
+
+// load finds the members of a stack.
+func (f *Frontend) load(v *cluster.View, id model.StackID) group {
+	var g group
+	for _, svc := range candidates(v, id) {
+		f.add(v, &g, id, svc)
+	}
+	g.leaving = append(g.leaving, ownership.Vanished(v, id)...)
+	g.sort()
+	return g
+}
+
+// add sorts one candidate in: a member, one that leaves, or unrelated.
+func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, svc *corev1.Service) {
+	claim := ownership.ClaimOn(v, svc, id)
+	claimed := claim.Known
+	if f.accepts(svc) {
+		at, fault := f.place(v, svc)
+		if at == id || claim.Carried {
+			m := f.newMember(svc)
+			m.leavers = at != id
+			m.uninvited = id.Namespace != svc.Namespace && !f.opt.CrossNamespaceGroups
+			if fault != nil {
+				m.Faults, m.Blocked = append(m.Faults, *fault), true
+			}
+			g.members = append(g.members, m)
+			return
+		}
+		if claimed {
+			g.leaving = append(g.leaving, ownership.Member(v, svc, id))
+		}
+		return
+	}
+	switch {
+	case !claimed:
+	case svc.DeletionTimestamp == nil && !f.opt.AllowMassRemoval && !turnedByEdit(svc):
+		g.excluded = true
+		g.found.Add(notTrusted(svc))
+	default:
+		g.leaving = append(g.leaving, ownership.Member(v, svc, id))
+		guard := members.DeletionGuard(ownership.RefOf(svc), svc.Annotations, attributesAnnotation)
+		if guard != nil && svc.DeletionTimestamp == nil {
+			guard.Message = "the Service gives its load balancer up while it asks for deletion protection of it; the load balancer stays"
+		}
+		g.guard = cmp.Or(g.guard, guard)
+		g.unprotected = g.unprotected || members.Unprotected(svc.Annotations, attributesAnnotation)
+	}
+}
+
+const sourceRanges = "spec.loadBalancerSourceRanges"
+
+// newMember reads a Service.
+func (f *Frontend) newMember(svc *corev1.Service) *member {
+	ref := ownership.RefOf(svc)
+	m := &member{svc: svc, set: settings.ParseLoadBalancerService(svc.Annotations, ref)}
+	if of := svc.Spec.LoadBalancerSourceRanges; len(of) > 0 {
+		at := finding.Origin{Object: ref, Field: sourceRanges}
+		ranges, err := settings.CIDRs(strings.Join(of, ","))
+		m.set.InboundCIDRs = settings.Opt[[]string]{Value: ranges, Set: err == nil, Fault: err, Origin: at}
+	}
+	m.Member = &members.Member{
+		Ref: ref, Created: svc.CreationTimestamp.Time, ClaimedAt: svc.CreationTimestamp.Time,
+		Set: m.set.Shared, OwnTags: m.set.Tags, Faults: m.set.MemberFaults(),
+	}
+	if fault := m.set.InboundCIDRs.Check(); fault != nil && fault.Origin.Field == sourceRanges {
+		m.Faults = append(m.Faults, *fault)
+	}
+	m.Blocked = len(m.Faults) > 0
+	return m
+}

@@ -1,0 +1,197 @@
+package service
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// port is a listener of a Service: one of its ports, or a TCP and a UDP port of one number.
+type port struct {
+	*members.Port
+	of *member
+	// first of its ports in the order of the spec, and where that stands.
+	first *corev1.ServicePort
+	at    finding.Origin
+	// targets is the protocol of its own target group.
+	targets string
+	// held reports that its protocol is at fault, so that what is live of it stays.
+	held bool
+	// lost reports that another Service has the port.
+	lost bool
+}
+
+// is reports whether an entry of an annotation means the port, by its name or number.
+func (p *port) is(entry string) bool {
+	return entry == p.first.Name && entry != "" || entry == strconv.Itoa(int(p.Number))
+}
+
+// fault holds the listener of the port for something that is not valid.
+func (t *translation) fault(p *port, field string, reason finding.Reason, message, fix string) {
+	p.held = true
+	t.Found.Add(finding.Finding{
+		Object: p.of.Ref, Field: field, Reason: reason, Message: message + "; the listener of port " + strconv.Itoa(int(p.Number)) + " stays as it is", Fix: fix,
+		Blocks: finding.BlocksListener,
+	})
+}
+
+// listeners settles which listeners a Service asks for, in ascending order.
+func (t *translation) listeners(m *member) []*port {
+	asked := m.svc.Spec.Ports
+	switch {
+	case m.Oversized && t.shared:
+		asked = asked[:t.opt.MaxListeners] // those that are live stay
+	case m.Oversized:
+		return nil
+	}
+	byNumber := map[int32][]int{}
+	var out []*port
+	for i := range asked {
+		p := &asked[i]
+		if byNumber[p.Port] == nil {
+			out = append(out, &port{
+				Port: &members.Port{Number: p.Port, Base: baseOf(p), Members: []*members.Member{m.Member}},
+				of:   m, first: p, at: finding.Origin{Object: m.Ref, Field: fmt.Sprintf("spec.ports[%d]", i)},
+			})
+		}
+		byNumber[p.Port] = append(byNumber[p.Port], i)
+	}
+	merge := m.set.MergeTCPUDP.Or(t.opt.MergeTCPUDP)
+	for _, p := range out {
+		switch same := byNumber[p.Number]; {
+		case len(same) > 1 && merge:
+			t.merge(p, same)
+		case len(same) > 1:
+			t.unmerged(p, same[1:])
+		}
+		t.protocol(p)
+	}
+	slices.SortFunc(out, func(a, b *port) int { return cmp.Compare(a.Number, b.Number) })
+	return out
+}
+
+// baseOf is the protocol of a listener for one port of a Service, without TLS and QUIC.
+func baseOf(p *corev1.ServicePort) model.Base {
+	if p.Protocol == "" {
+		return model.TCP
+	}
+	return model.Base(p.Protocol)
+}
+
+// mergeSetting names the annotation by which ports share a listener.
+const mergeSetting = settings.ServicePrefix + "aws-load-balancer-enable-tcp-udp-listener"
+
+// unmerged reports ports that get no listener, because an earlier port with the same number has it.
+func (t *translation) unmerged(p *port, others []int) {
+	for _, i := range others {
+		other := &p.of.svc.Spec.Ports[i]
+		t.Found.Add(finding.Finding{
+			Object: p.of.Ref, Field: fmt.Sprintf("spec.ports[%d]", i), Reason: finding.ListenerConflict, Severity: finding.Error,
+			Message: fmt.Sprintf("port %d has a listener for %s; the port for %s gets none", p.Number, p.Base, baseOf(other)),
+			Fix:     "set " + mergeSetting + ` to "true", or use another port`,
+		})
+		// Clients of both are admitted, as older controllers do.
+		t.Ports = append(t.Ports, &members.Port{Number: p.Number, Base: baseOf(other), Members: p.Members})
+	}
+}
+
+// merge makes one listener of the ports of one number, if they are a TCP and a UDP port with the same targets.
+func (t *translation) merge(p *port, same []int) {
+	other := &p.of.svc.Spec.Ports[same[1]]
+	field := fmt.Sprintf("spec.ports[%d]", same[1])
+	protocols := []string{string(p.Base), string(baseOf(other))}
+	slices.Sort(protocols)
+	switch {
+	case len(same) > 2 || !slices.Equal(protocols, []string{"TCP", "UDP"}):
+		t.fault(p, field, finding.ListenerConflict, fmt.Sprintf("the ports of number %d are not one of TCP and one of UDP", p.Number), "use another port")
+	case t.typeOf(p.of) == model.InstanceTargets && p.first.NodePort != other.NodePort:
+		t.fault(p, field, finding.ListenerConflict, fmt.Sprintf("TCP and UDP of port %d have the node ports %d and %d, and one listener needs one", p.Number, p.first.NodePort, other.NodePort),
+			"set the same nodePort for both, or set "+mergeSetting+` to "false"`)
+	case t.typeOf(p.of) == model.IPTargets && assemble.TargetPort(p.first) != assemble.TargetPort(other):
+		to, too := assemble.TargetPort(p.first), assemble.TargetPort(other)
+		t.fault(p, field, finding.ListenerConflict, fmt.Sprintf("TCP and UDP of port %d have the target ports %q and %q, and one listener needs one", p.Number, to.String(), too.String()),
+			"set the same targetPort for both, or set "+mergeSetting+` to "false"`)
+	default:
+		p.Base = model.TCPUDP
+	}
+}
+
+// typeOf is the type of a Service's targets.
+func (t *translation) typeOf(m *member) model.TargetType {
+	return m.set.Target.Type.Or(t.opt.DefaultTargetType)
+}
+
+// protocol settles TLS and QUIC.
+func (t *translation) protocol(p *port) {
+	set := p.of.set
+	listed := func(o settings.Opt[[]string]) bool { return slices.ContainsFunc(o.Value, p.is) }
+	p.TLS = p.Base == model.TCP && len(set.Certificates.Value) > 0 && (len(set.TLSPorts.Value) == 0 || listed(set.TLSPorts))
+	quic := listed(set.QUICPorts)
+	switch {
+	case p.Base != model.TCP && p.Base != model.UDP && p.Base != model.TCPUDP:
+		t.fault(p, p.at.Field, finding.Unsupported, fmt.Sprintf("network load balancers have no listeners of protocol %q", p.Base), "use TCP or UDP")
+	case quic && p.Base == model.UDP:
+		p.Base = model.QUIC
+	case quic && p.Base == model.TCPUDP:
+		p.Base = model.TCPQUIC
+	case quic:
+		t.fault(p, set.QUICPorts.Origin.Field, finding.AnnotationInvalid, fmt.Sprintf("port %d is %s, and QUIC needs UDP", p.Number, p.Listens().Protocol()), "remove the port from the list, or change its protocol to UDP")
+	}
+	p.targets = string(p.Base)
+	if p.TLS && set.BackendProtocol.Value == settings.BackendTLS {
+		p.targets = "TLS"
+	}
+	if b := set.BackendProtocol; b.Value != "" && !slices.Contains(settings.BackendProtocols, b.Value) {
+		t.Found.Add(finding.Finding{
+			Object: p.of.Ref, Field: b.Origin.Field, Reason: finding.AnnotationInvalid, Severity: finding.Warning,
+			Message: fmt.Sprintf("%q is no protocol%s; targets are reached without TLS", finding.Cut(b.Value), finding.DidYouMean(b.Value, settings.BackendProtocols)),
+			Fix:     fmt.Sprintf("set %q for TLS towards the targets, or remove the annotation", settings.BackendTLS),
+		})
+	}
+	if quic && t.typeOf(p.of) == model.InstanceTargets && !p.held {
+		t.fault(p, set.QUICPorts.Origin.Field, finding.BackendTypeUnsupported, fmt.Sprintf("port %d is QUIC, which needs ip targets", p.Number), "set "+targetTypeAnnotation+" to ip, or remove the port from the list")
+	}
+}
+
+// misspelt holds the TCP ports without TLS where the list of those with TLS names a port that the Service does
+// not have: one of them is meant, and must not be served in the clear.
+func (t *translation) misspelt(m *member) {
+	list := m.set.TLSPorts
+	var wrong []string
+	for _, entry := range list.Value {
+		if !slices.ContainsFunc(m.svc.Spec.Ports, func(p corev1.ServicePort) bool {
+			return entry == p.Name && entry != "" || entry == strconv.Itoa(int(p.Port))
+		}) {
+			wrong = append(wrong, entry)
+		}
+	}
+	if len(wrong) == 0 {
+		return
+	}
+	x := finding.Finding{
+		Object: m.Ref, Field: list.Origin.Field, Reason: finding.AnnotationInvalid,
+		Message: fmt.Sprintf("the Service has no port %q", finding.Cut(strings.Join(wrong, ", "))), Fix: "use names or numbers of its ports",
+	}
+	var held []string
+	for _, p := range m.ports {
+		if p.Base == model.TCP && !p.TLS && len(m.set.Certificates.Value) > 0 {
+			p.held = true
+			held = append(held, strconv.Itoa(int(p.Number)))
+		}
+	}
+	if len(held) > 0 {
+		x.Message += "; the listeners without TLS on port " + strings.Join(held, ", ") + " stay as they are"
+		x.Blocks = finding.BlocksListener
+	}
+	t.Found.Add(x)
+}

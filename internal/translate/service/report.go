@@ -1,0 +1,67 @@
+package service
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
+)
+
+// Report writes the status of the members, and an event for each finding on the object to blame, and for
+// success where something changed.
+func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
+	status := func(v *cluster.View, m model.Member, n report.Names) any { return status(v, m, n, o.Stack) }
+	return report.Patches(v, o, report.Kind{Status: status, Shows: shown})
+}
+
+// status shows the load balancer with those ports of the Service that it listens on; nil for a Service of
+// another type, whose status the API server drops.
+func status(v *cluster.View, m model.Member, n report.Names, stack model.Stack) any {
+	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
+	if !ok || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		return nil
+	}
+	lb := corev1.LoadBalancerIngress{Hostname: strings.ToLower(n.LoadBalancer)}
+	for _, p := range svc.Spec.Ports {
+		if slices.Contains(n.Ports, p.Port) && listens(stack, m, p) {
+			lb.Ports = append(lb.Ports, corev1.PortStatus{Port: p.Port, Protocol: corev1.Protocol(baseOf(&p))})
+		}
+	}
+	if len(lb.Ports) == 0 {
+		return nil // others have its ports
+	}
+	return corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{lb}}}
+}
+
+// listens reports whether a listener of the member takes the traffic of a port.
+func listens(stack model.Stack, m model.Member, p corev1.ServicePort) bool {
+	if stack.LoadBalancer == nil {
+		return false
+	}
+	return slices.ContainsFunc(stack.LoadBalancer.Listeners, func(l model.Listener) bool {
+		return l.Port == p.Port && slices.Contains(l.Members, m.Ref) && takes(l.Base, baseOf(&p))
+	})
+}
+
+// takes reports whether a listener takes what clients send over TCP or UDP.
+func takes(listener, sent model.Base) bool {
+	switch listener {
+	case model.TCPUDP, model.TCPQUIC:
+		return true
+	case model.QUIC:
+		return sent == model.UDP
+	case model.TCP, model.UDP:
+		return listener == sent
+	}
+	return false // of another protocol there is no listener, and one that is held is of another
+}
+
+func shown(v *cluster.View, m model.Member) bool {
+	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
+	return ok && len(svc.Status.LoadBalancer.Ingress) > 0
+}

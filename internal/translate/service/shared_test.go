@@ -1,0 +1,103 @@
+package service_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/service"
+)
+
+// sharer is a Service that shares a load balancer.
+type sharer struct {
+	name  string
+	day   int
+	ports []int32
+	bad   bool
+}
+
+func (s sharer) yaml() string {
+	var ports []string
+	for _, p := range s.ports {
+		ports = append(ports, fmt.Sprintf("{name: p%d, port: %d, targetPort: 8080}", p, p))
+	}
+	annotations := `fulcrum.dev/load-balancer-group: g, service.beta.kubernetes.io/aws-load-balancer-nlb-target-type: ip`
+	if s.bad {
+		annotations += ", service.beta.kubernetes.io/aws-load-balancer-scheme: nowhere"
+	}
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Service
+metadata: {namespace: shop, name: %s, uid: uid-%s, creationTimestamp: "2024-01-%02dT00:00:00Z", annotations: {%s}}
+spec: {type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb, ports: [%s]}
+`, s.name, s.name, s.day, annotations, strings.Join(ports, ", "))
+}
+
+// TestAPortHasOneServiceWhateverTheOrder tries random Services: each number has one listener, which is that of the
+// oldest Service without fault that asks for it; the order in which they are found, and Services that lose all of their
+// ports, make no difference to the others.
+func TestAPortHasOneServiceWhateverTheOrder(t *testing.T) {
+	id := naming.SharedStack("shop", "g")
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var all []sharer
+		for i := range 2 + r.IntN(5) {
+			s := sharer{name: fmt.Sprintf("s%d", i), day: 1 + r.IntN(5), bad: r.IntN(5) == 0}
+			for _, p := range r.Perm(5)[:1+r.IntN(3)] {
+				s.ports = append(s.ports, int32(80+p))
+			}
+			all = append(all, s)
+		}
+		winner := map[int32]sharer{}
+		for _, s := range all {
+			for _, p := range s.ports {
+				w, taken := winner[p]
+				if !taken || w.bad && !s.bad || w.bad == s.bad && (s.day < w.day || s.day == w.day && s.name < w.name) {
+					winner[p] = s
+				}
+			}
+		}
+		stack := func(of []sharer) model.Stack {
+			var docs []string
+			for _, s := range of {
+				docs = append(docs, s.yaml())
+			}
+			out, _ := enginetest.Translate(t, service.New(service.Options{Options: assemble.Options{Cluster: "rig"}}), enginetest.Load(t, strings.Join(docs, "---")), id, nil)
+			return out
+		}
+		got := stack(all)
+		want := map[int32]string{}
+		for p, s := range winner {
+			want[p] = "shop/" + s.name
+		}
+		have := map[int32]string{}
+		for _, l := range got.LoadBalancer.Listeners {
+			have[l.Port] += l.Members[0].Namespace + "/" + l.Members[0].Name
+		}
+		if d := cmp.Diff(want, have); d != "" {
+			t.Fatalf("seed %d (-want +got): %s", seed, d)
+		}
+		shuffled := slices.Clone(all)
+		r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		if d := cmp.Diff(got, stack(shuffled)); d != "" {
+			t.Fatalf("seed %d: another order gives something else: %s", seed, d)
+		}
+		won := map[string]bool{}
+		for s := range maps.Values(winner) {
+			won[s.name] = true
+		}
+		served := slices.DeleteFunc(slices.Clone(all), func(s sharer) bool { return !won[s.name] })
+		if d := cmp.Diff(got.LoadBalancer.Listeners, stack(served).LoadBalancer.Listeners); d != "" {
+			t.Fatalf("seed %d: Services without a port make a difference: %s", seed, d)
+		}
+	}
+}

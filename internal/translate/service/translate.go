@@ -1,0 +1,134 @@
+package service
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// Translate builds the desired state of a stack and what is wrong with it. Findings are sorted and without
+// repeats. A view with an error makes the result meaningless. live is what is observed of the stack; nil: it is
+// not known yet.
+func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
+	g := f.load(v, id)
+	uninvited := g.turnAway(v, id, live)
+	t := &translation{
+		Builder: assemble.Builder{
+			Translation: members.Translation{ID: id, Live: live, BackendGroup: f.opt.BackendGroup},
+			Options:     f.opt.Options, Type: model.Network,
+		},
+		opt: f.opt, view: v,
+	}
+	t.Found = g.found
+	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.guard, g.unprotected
+	t.Stack.Contested = uninvited // whether they are served depends on what is live
+	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
+	if len(g.members) == 0 {
+		t.Stack.Held.Everything = g.excluded
+		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id)
+		return t.Stack, t.Found.Sorted()
+	}
+	t.services = g.members
+	for _, m := range g.members {
+		t.Members = append(t.Members, m.Member)
+	}
+	if _, t.shared = naming.SharedName(id); !t.shared {
+		t.OwnerUID = string(g.members[0].svc.UID)
+	}
+	t.build()
+	return t.Stack, t.Found.Sorted()
+}
+
+// translation is one run of Translate over a stack with members.
+type translation struct {
+	assemble.Builder
+	opt  Options
+	view *cluster.View
+	// services are Members as the Services that they are.
+	services []*member
+	// shared reports that the load balancer is one of several Services.
+	shared bool
+	groups assemble.Groups
+}
+
+func (t *translation) build() {
+	var ports []*port
+	for _, m := range t.services {
+		t.MemberTags(m.Member)
+		t.Stack.Held.Tags = t.Stack.Held.Tags || m.OwnTags.Fault != nil
+		t.limitSize(m)
+		m.ports = t.listeners(m)
+		t.misspelt(m)
+		t.Found.Add(settings.ServiceAnnotations.Advice(m.svc.Annotations, m.Ref)...)
+		ports = append(ports, m.ports...)
+	}
+	slices.SortStableFunc(ports, func(a, b *port) int { return cmp.Compare(a.Number, b.Number) })
+	ports = t.share(ports)
+	for _, p := range ports {
+		t.Ports = append(t.Ports, p.Port)
+	}
+	t.findGuests()
+	t.keepScheme()
+	t.keepPreviousScheme()
+	lb := t.LoadBalancer()
+	t.MemberFaults()
+	t.unreachable(lb)
+	t.Stack.LoadBalancer = lb
+	for _, p := range ports {
+		lb.Listeners = append(lb.Listeners, t.listener(p))
+	}
+	t.groups.Finish(&t.Stack)
+	t.dropUnused()
+	t.moves()
+	var blocked bool
+	t.Stack.Members, blocked = ownership.Members(t.view, t.ID, t.services, func(m *member) (cluster.Object, bool) { return m.svc, m.Blocked })
+	t.Stack.Held.Everything = blocked || t.Found.Stops(t.opt.StrictGroups)
+}
+
+// dropUnused leaves out target groups of listeners that are held: what is live of them stays, and others are not made.
+func (t *translation) dropUnused() {
+	used := map[string]bool{}
+	for _, l := range t.Stack.LoadBalancer.Listeners {
+		for _, a := range l.Default {
+			if f, ok := a.(model.Forward); ok {
+				for _, g := range f.Groups {
+					used[g.Group.ID] = true
+				}
+			}
+		}
+	}
+	t.Stack.TargetGroups = slices.DeleteFunc(t.Stack.TargetGroups, func(g model.TargetGroup) bool { return !used[g.ID] })
+}
+
+// unreachable reports client ranges of IPv6 where the load balancer has IPv4 addresses only. They are left out.
+func (t *translation) unreachable(lb *model.LoadBalancer) {
+	if _, managed := lb.SecurityGroups.(model.GroupsManaged); !managed || lb.AddressType.HasIPv6() {
+		return
+	}
+	for _, m := range t.services {
+		ranges := m.set.InboundCIDRs
+		i := slices.IndexFunc(ranges.Value, assemble.IsIPv6)
+		if i < 0 {
+			continue
+		}
+		now := "ranges of IPv6 are left out"
+		if !slices.ContainsFunc(ranges.Value, func(c string) bool { return !assemble.IsIPv6(c) }) {
+			now = "the clients that are admitted stay, and a new port admits none"
+		}
+		t.Found.Add(finding.Finding{
+			Object: m.Ref, Field: ranges.Origin.Field, Reason: finding.AnnotationInvalid, Severity: finding.Error,
+			Message: fmt.Sprintf("range %q is IPv6, and the load balancer has the address type %s; %s", ranges.Value[i], lb.AddressType, now),
+			Fix:     "set " + addressTypeAnnotation + " to dualstack, or remove the range",
+		})
+	}
+}

@@ -1,0 +1,278 @@
+// Package unserved finds objects that were probably meant for this controller, and that a mistyped name keeps from being
+// served. What another controller serves is none of its business.
+package unserved
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// Options are the operator's settings that matter here.
+type Options struct {
+	// IngressClass is that of Ingresses with the annotation; with "" an Ingress needs no class.
+	IngressClass string
+	// Services says which Services are served; nil: none.
+	Services *settings.ServiceSelection
+	// Gateways are served.
+	Gateways bool
+}
+
+const (
+	// settled is how long after its creation an object is left alone: another controller may take it.
+	settled = time.Minute
+	// mostNamed is on how many objects of a class a fault of the class is reported.
+	mostNamed = 20
+
+	defaultClassAnnotation = "ingressclass.kubernetes.io/is-default-class"
+	albPrefix              = "alb.ingress.kubernetes.io/"
+	typeAnnotation         = settings.ServicePrefix + "aws-load-balancer-type"
+	targetTypeAnnotation   = settings.ServicePrefix + "aws-load-balancer-nlb-target-type"
+)
+
+// Items are the object itself if there is something to report about it.
+func Items(v *cluster.View, obj cluster.Object, opt Options) []cluster.Ref {
+	if len(about(v, obj, opt)) == 0 {
+		return nil
+	}
+	return []cluster.Ref{cluster.RefOf(obj)}
+}
+
+// Of returns what keeps an object from being served; false if nothing of that sort does.
+func Of(v *cluster.View, obj cluster.Object, opt Options) (finding.Finding, bool) {
+	found := about(v, obj, opt).On(refOf(obj))
+	if len(found) == 0 {
+		return finding.Finding{}, false
+	}
+	return found[0], true
+}
+
+// Report returns what is to be reported about an object now, and in how long more is.
+func Report(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) (found finding.List, wait time.Duration) {
+	obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name)
+	if obj == nil || err != nil {
+		return nil, 0
+	}
+	if found = about(v, obj, opt); len(found) == 0 {
+		return nil, 0
+	}
+	if wait = settled - now.Sub(obj.GetCreationTimestamp().Time); wait > 0 {
+		return nil, wait
+	}
+	return found, 0
+}
+
+func about(v *cluster.View, obj cluster.Object, opt Options) finding.List {
+	if obj.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	switch o := obj.(type) {
+	case *networkingv1.IngressClass:
+		return ingressClass(v, o)
+	case *networkingv1.Ingress:
+		return ingress(v, o, opt)
+	case *corev1.Service:
+		return service(o, opt)
+	case *gwv1.GatewayClass:
+		if opt.Gateways {
+			return gatewayClass(v, o)
+		}
+	case *gwv1.Gateway:
+		if opt.Gateways {
+			return gateway(v, o)
+		}
+	case *gwconfig.TargetGroupConfiguration:
+		return targets(v, o)
+	}
+	return nil
+}
+
+func refOf(obj cluster.Object) finding.Ref {
+	ref := cluster.RefOf(obj)
+	return finding.Ref{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
+}
+
+func notServed(obj cluster.Object, field, message, fix string) finding.Finding {
+	return finding.Finding{Object: refOf(obj), Field: field, Reason: finding.NotServed, Severity: finding.Warning, Message: message, Fix: fix}
+}
+
+func mistyped(value string, known ...string) bool {
+	return !slices.Contains(known, value) && finding.Nearest(value, known) != ""
+}
+
+// quoted is a value with the one that was probably meant.
+func quoted(value string, known ...string) string {
+	return fmt.Sprintf("%q is not one of this controller%s", finding.Cut(value), finding.DidYouMean(value, known))
+}
+
+func ingressClass(v *cluster.View, c *networkingv1.IngressClass) finding.List {
+	if !mistyped(c.Spec.Controller, cluster.IngressController) {
+		return nil
+	}
+	wrong := quoted(c.Spec.Controller, cluster.IngressController)
+	out := finding.List{notServed(c, "spec.controller", wrong+"; Ingresses of this class are not served", fmt.Sprintf("delete the class and create it again with %q, as spec.controller cannot be changed", cluster.IngressController))}
+	for _, ing := range cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress, Index: cluster.IngressByClass, Value: c.Name}) {
+		if len(out) > mostNamed {
+			break
+		}
+		if !served(ing) {
+			out.Add(ofClass(ing, "spec.ingressClassName", "IngressClass", c.Name, "controller "+wrong))
+		}
+	}
+	return out
+}
+
+// ofClass is the finding about an object whose class has a mistyped controller.
+func ofClass(obj cluster.Object, field, kind, name, wrong string) finding.Finding {
+	return notServed(obj, field, fmt.Sprintf("%s %s: %s; nothing is made", kind, name, wrong), "correct the class, or name another one")
+}
+
+// served reports whether a controller serves an Ingress, whichever it is.
+func served(ing *networkingv1.Ingress) bool {
+	return ing.DeletionTimestamp != nil || len(ing.Status.LoadBalancer.Ingress)+len(ing.Finalizers) > 0 || ing.Annotations[cluster.ClassAnnotation] != ""
+}
+
+func ingress(v *cluster.View, ing *networkingv1.Ingress, opt Options) finding.List {
+	if served(ing) {
+		return nil
+	}
+	if name := ing.Spec.IngressClassName; name != nil {
+		class, ok := cluster.Get[*networkingv1.IngressClass](v, cluster.KindIngressClass, "", *name)
+		if !ok || !mistyped(class.Spec.Controller, cluster.IngressController) {
+			return nil
+		}
+		return finding.List{ofClass(ing, "spec.ingressClassName", "IngressClass", class.Name, "controller "+quoted(class.Spec.Controller, cluster.IngressController))}
+	}
+	if opt.IngressClass == "" || !annotated(ing) {
+		return nil
+	}
+	for _, c := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass}) {
+		if c.Annotations[defaultClassAnnotation] == "true" {
+			return nil
+		}
+	}
+	return finding.List{notServed(ing, "spec.ingressClassName", "no class is named, and no class is the default; nothing is made, although the Ingress has annotations "+albPrefix+"…",
+		"name a class with spec.controller "+cluster.IngressController+", or mark one as default")}
+}
+
+// gatewayClasses are the names of the classes of this controller. A change of them brings no run about: a tenant can
+// make any number of Gateways without a class.
+func gatewayClasses(v *cluster.View) (out []string) {
+	for _, c := range cluster.List[*gwv1.GatewayClass](v.Unsubscribed(), cluster.Query{Kind: cluster.KindGatewayClass}) {
+		if slices.Contains(gatewayconfig.Controllers, c.Spec.ControllerName) {
+			out = append(out, c.Name)
+		}
+	}
+	return out
+}
+
+// annotated reports whether an Ingress has annotations that are for this controller alone.
+func annotated(ing *networkingv1.Ingress) bool {
+	for key := range ing.Annotations {
+		if strings.HasPrefix(key, albPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func service(svc *corev1.Service, opt Options) finding.List {
+	if opt.Services == nil || len(svc.Finalizers) > 0 || opt.Services.Serves(svc) ||
+		opt.Services.LoadBalancersOnly && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		return nil
+	}
+	const nothing = "; the Service gets no load balancer of this controller"
+	if class := svc.Spec.LoadBalancerClass; class != nil {
+		if !mistyped(*class, opt.Services.Class) {
+			return nil
+		}
+		return finding.List{notServed(svc, "spec.loadBalancerClass", quoted(*class, opt.Services.Class)+nothing,
+			fmt.Sprintf("delete the Service and create it again with %q, as spec.loadBalancerClass cannot be changed", opt.Services.Class))}
+	}
+	switch kind := svc.Annotations[typeAnnotation]; {
+	case mistyped(kind, settings.ServiceTypes...):
+		return finding.List{notServed(svc, typeAnnotation, quoted(kind, settings.ServiceTypes...)+nothing, "correct the annotation")}
+	case kind == settings.ServiceTypes[0] && svc.Annotations[targetTypeAnnotation] != "":
+		known := []string{string(model.IPTargets), string(model.InstanceTargets)}
+		value := svc.Annotations[targetTypeAnnotation]
+		return finding.List{notServed(svc, targetTypeAnnotation, fmt.Sprintf("%q is neither ip nor instance%s%s", finding.Cut(value), finding.DidYouMean(value, known), nothing), "set the annotation to ip or instance")}
+	}
+	return nil
+}
+
+func gatewayControllers() (out []string) {
+	for _, c := range gatewayconfig.Controllers {
+		out = append(out, string(c))
+	}
+	return out
+}
+
+func gatewayClass(v *cluster.View, c *gwv1.GatewayClass) finding.List {
+	known := gatewayControllers()
+	if !mistyped(string(c.Spec.ControllerName), known...) {
+		return nil
+	}
+	wrong := quoted(string(c.Spec.ControllerName), known...)
+	out := finding.List{notServed(c, "spec.controllerName", wrong+"; Gateways of this class are not served", "delete the class and create it again, as spec.controllerName cannot be changed")}
+	for _, gw := range cluster.List[*gwv1.Gateway](v, cluster.Query{Kind: cluster.KindGateway, Index: cluster.GatewayByClass, Value: c.Name}) {
+		if len(out) > mostNamed {
+			break
+		}
+		if gw.DeletionTimestamp == nil && len(gw.Status.Addresses)+len(gw.Finalizers) == 0 {
+			out.Add(ofClass(gw, "spec.gatewayClassName", "GatewayClass", c.Name, "controllerName "+wrong))
+		}
+	}
+	return out
+}
+
+func gateway(v *cluster.View, gw *gwv1.Gateway) finding.List {
+	if len(gw.Status.Addresses)+len(gw.Finalizers) > 0 {
+		return nil
+	}
+	known := gatewayControllers()
+	class, ok := cluster.Get[*gwv1.GatewayClass](v, cluster.KindGatewayClass, "", string(gw.Spec.GatewayClassName))
+	if !ok {
+		near := finding.DidYouMean(string(gw.Spec.GatewayClassName), gatewayClasses(v))
+		if near == "" {
+			return nil // another controller may do without the class
+		}
+		return finding.List{notServed(gw, "spec.gatewayClassName", fmt.Sprintf("GatewayClass %q does not exist%s; nothing is made",
+			finding.Cut(string(gw.Spec.GatewayClassName)), near), "correct the name, or create the class")}
+	}
+	if !mistyped(string(class.Spec.ControllerName), known...) {
+		return nil
+	}
+	return finding.List{ofClass(gw, "spec.gatewayClassName", "GatewayClass", class.Name, "controllerName "+quoted(string(class.Spec.ControllerName), known...))}
+}
+
+// targets reports a TargetGroupConfiguration for a Service that does not exist.
+func targets(v *cluster.View, o *gwconfig.TargetGroupConfiguration) finding.List {
+	ref := o.Spec.TargetReference
+	if ref == nil || ref.Kind != nil && *ref.Kind != "" && *ref.Kind != string(cluster.KindService) {
+		return nil
+	}
+	if _, ok := cluster.Get[*corev1.Service](v, cluster.KindService, o.Namespace, ref.Name); ok {
+		return nil
+	}
+	var names []string // of which a change brings no run about
+	for _, svc := range cluster.List[*corev1.Service](v.Unsubscribed(), cluster.Query{Kind: cluster.KindService, Namespace: o.Namespace}) {
+		names = append(names, svc.Name)
+	}
+	return finding.List{{
+		Object: refOf(o), Field: "spec.targetReference.name", Reason: finding.ParametersInvalid, Severity: finding.Warning,
+		Message: fmt.Sprintf("Service %q does not exist%s; the configuration has no effect", o.Namespace+"/"+finding.Cut(ref.Name), finding.DidYouMean(ref.Name, names)),
+		Fix:     "create the Service, or correct the name",
+	}}
+}
