@@ -14,7 +14,7 @@ import (
 // pages are the documents that people read, by their path from the root of the tree.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	root := filepath.Join("..", "..")
+	root := filepath.Join("..", "..", "..")
 	paths := []string{"README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", filepath.Join("local", "README.md")}
 	for _, dir := range []string{"docs", filepath.Join("docs", "decisions")} {
 		docs, err := filepath.Glob(filepath.Join(root, dir, "*.md"))
@@ -47,7 +47,7 @@ func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 			if target == "" || strings.Contains(target, "://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join("..", "..", filepath.Dir(page), filepath.FromSlash(target))); err != nil {
+			if _, err := os.Stat(filepath.Join("..", "..", "..", filepath.Dir(page), filepath.FromSlash(target))); err != nil {
 				t.Errorf("%s links to %s, which is not there", page, m[1])
 			}
 		}

@@ -16,7 +16,7 @@ import (
 
 func TestPagesAreUpToDate(t *testing.T) {
 	for name, want := range Pages() {
-		goldentest.Page(t, filepath.Join("..", "..", "docs", name), want)
+		goldentest.Page(t, filepath.Join("..", "..", "..", "docs", name), want)
 	}
 }
 
@@ -35,7 +35,7 @@ func TestReasonsAreSortedAndComplete(t *testing.T) {
 	if !slices.IsSortedFunc(finding.Reasons, func(a, b finding.Explanation) int { return strings.Compare(string(a.Reason), string(b.Reason)) }) {
 		t.Error("the reasons are not in alphabetical order")
 	}
-	source, err := os.ReadFile(filepath.Join("..", "finding", "reasons.go"))
+	source, err := os.ReadFile(filepath.Join("..", "..", "finding", "reasons.go"))
 	if err != nil {
 		t.Fatal(err)
 	}

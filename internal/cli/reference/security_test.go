@@ -73,7 +73,7 @@ func matrixFaults(page string, read func(path string) (string, error)) []string 
 func docs(t *testing.T) (page string, read func(path string) (string, error)) {
 	t.Helper()
 	read = func(path string) (string, error) {
-		raw, err := os.ReadFile(filepath.Join("..", "..", "docs", filepath.FromSlash(path)))
+		raw, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", filepath.FromSlash(path)))
 		return string(raw), err
 	}
 	page, err := read("security-model.md")
