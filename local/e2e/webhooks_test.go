@@ -5,6 +5,8 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
+
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
@@ -12,6 +14,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -128,6 +131,14 @@ func TestAdmission(t *testing.T) {
 		if err := deniedWith(apply(c.docs), c.want); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+	// Nobody but the API server has a certificate that the webhooks take.
+	anyone := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, Timeout: time.Minute}
+	if answer, err := anyone.Post(fmt.Sprintf("https://127.0.0.1:%d/validate-networking-v1-ingress", w.WebhookPort()), "application/json", strings.NewReader("{}")); err == nil {
+		_ = answer.Body.Close()
+		t.Errorf("a caller without a certificate is answered %s", answer.Status)
+	} else if !strings.Contains(err.Error(), "certificate required") {
+		t.Errorf("a caller without a certificate: %v", err)
 	}
 	pods := w.Kube().CoreV1().Pods("shop")
 	pod := func(name string) *corev1.Pod {

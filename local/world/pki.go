@@ -53,6 +53,9 @@ func newCredentials(dir string, server net.IP) (*credentials, error) {
 	if err := c.issue("apiserver", names, ips); err != nil {
 		return nil, fmt.Errorf("make API server certificate: %w", err)
 	}
+	if err := c.admitWebhookCalls(); err != nil {
+		return nil, fmt.Errorf("make the API server's certificate for webhooks: %w", err)
+	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -101,7 +104,11 @@ func (c *credentials) issue(name string, dns []string, ips []net.IP) error {
 }
 
 func (c *credentials) issueFor(name string, key crypto.Signer, dns []string, ips []net.IP) error {
-	der, err := c.sign(key.Public(), dns, ips)
+	return c.issueAs(x509.ExtKeyUsageServerAuth, name, key, dns, ips)
+}
+
+func (c *credentials) issueAs(usage x509.ExtKeyUsage, name string, key crypto.Signer, dns []string, ips []net.IP) error {
+	der, err := c.sign(usage, key.Public(), dns, ips)
 	if err != nil {
 		return err
 	}
@@ -112,8 +119,8 @@ func (c *credentials) issueFor(name string, key crypto.Signer, dns []string, ips
 	return c.writeKey(name+".key", key)
 }
 
-// sign makes the certificate of a server.
-func (c *credentials) sign(key crypto.PublicKey, dns []string, ips []net.IP) ([]byte, error) {
+// sign makes a certificate. The first name is that of its subject.
+func (c *credentials) sign(usage x509.ExtKeyUsage, key crypto.PublicKey, dns []string, ips []net.IP) ([]byte, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100))
 	if err != nil {
 		return nil, err
@@ -125,7 +132,7 @@ func (c *credentials) sign(key crypto.PublicKey, dns []string, ips []net.IP) ([]
 		NotBefore:   c.caCert.NotBefore,
 		NotAfter:    c.caCert.NotAfter,
 		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		ExtKeyUsage: []x509.ExtKeyUsage{usage},
 		DNSNames:    dns,
 		IPAddresses: ips,
 	}
@@ -139,7 +146,7 @@ func (w *World) IssueCertificate(names ...string) (certificate, key []byte, err 
 	if err != nil {
 		return nil, nil, err
 	}
-	der, err := w.creds.sign(private.Public(), names, nil)
+	der, err := w.creds.sign(x509.ExtKeyUsageServerAuth, private.Public(), names, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -78,6 +78,7 @@ func (w *World) roleCommand(role string) (args, env []string) {
 			"--client-ca-file=" + w.creds.path("ca.crt"),
 			"--token-auth-file=" + w.creds.path("tokens.csv"),
 			"--authorization-mode=RBAC",
+			"--admission-control-config-file=" + w.creds.path("admission.yaml"),
 			"--service-account-issuer=https://kubernetes.default.svc",
 			"--service-account-key-file=" + w.creds.path("service-accounts.key"),
 			"--service-account-signing-key-file=" + w.creds.path("service-accounts.key"),

@@ -2,9 +2,14 @@ package world
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/base64"
 	"fmt"
 	"net"
+	"os"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -12,15 +17,57 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
 )
 
-// webhookCertificate begins the names of the files with the certificate of the webhooks.
-const webhookCertificate = "webhooks"
+const (
+	// webhookCertificate begins the names of the files with the certificate of the webhooks.
+	webhookCertificate = "webhooks"
+	// webhookCaller begins the names of the files with the certificate that the API server shows to webhooks.
+	webhookCaller = "webhook-caller"
+)
 
-// WebhookArgs are the arguments with which a controller serves webhooks by a certificate of this world.
+// admissionConfig tells the API server which certificate to show to webhooks, whatever their address:
+// https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#authenticate-apiservers
+const admissionConfig = `apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: ValidatingAdmissionWebhook
+  configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration, kubeConfigFile: %[1]q}
+- name: MutatingAdmissionWebhook
+  configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration, kubeConfigFile: %[1]q}
+`
+
+const webhookCallers = `apiVersion: v1
+kind: Config
+users:
+- name: '*'
+  user: {client-certificate: %q, client-key: %q}
+`
+
+// admitWebhookCalls writes the API server's configuration of admission, by which it authenticates itself to webhooks.
+func (c *credentials) admitWebhookCalls() error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	if err := c.issueAs(x509.ExtKeyUsageClientAuth, webhookCaller, key, []string{"webhook-caller"}, nil); err != nil {
+		return err
+	}
+	callers := c.path("webhook-callers.kubeconfig")
+	if err := os.WriteFile(callers, fmt.Appendf(nil, webhookCallers, c.path(webhookCaller+".crt"), c.path(webhookCaller+".key")), 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(c.path("admission.yaml"), fmt.Appendf(nil, admissionConfig, callers), 0o600)
+}
+
+// WebhookArgs are the arguments with which a controller serves webhooks by a certificate of this world, and to its API server
+// alone.
 func (w *World) WebhookArgs() ([]string, error) {
 	if err := w.creds.issue(webhookCertificate, []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
 		return nil, fmt.Errorf("certificate of webhooks: %w", err)
 	}
-	return []string{"--webhook-cert-dir=" + w.creds.dir, "--webhook-cert-file=" + webhookCertificate + ".crt", "--webhook-key-file=" + webhookCertificate + ".key"}, nil
+	return []string{
+		"--webhook-cert-dir=" + w.creds.dir, "--webhook-cert-file=" + webhookCertificate + ".crt", "--webhook-key-file=" + webhookCertificate + ".key",
+		"--kube-ca-pem-filepath=" + w.creds.path("ca.crt"),
+	}, nil
 }
 
 // InstallWebhooks has the API server ask the webhooks that a controller with WebhookArgs serves: those of config/webhook,
