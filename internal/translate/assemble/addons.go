@@ -18,17 +18,17 @@ func (b *Builder) AddOns(alb *model.LoadBalancer) {
 			b.Fault(m, f, finding.BlocksNothing)
 		}
 	}
-	alb.AddOns.WebACL = b.webACL()
+	alb.AddOns.WebACL = addOnBuilder{b}.webACL()
 	classic := members.Agree(&b.Translation, b.Members, b.name("waf-acl-id"), func(m *members.Member) settings.Opt[string] { return settings.Text(m.Set.WAFClassic) }, func(a, b string) bool { return unlessNone(a) == unlessNone(b) }, func() members.Incumbent[string] {
 		return liveAddOn(b, model.WAFClassic, func(have observed.AddOn) string { return have.ID }, func(have observed.AddOn, asked string) bool { return have.ID == unlessNone(asked) })
 	})
-	if classic.Set && b.switchedOn(classic.Origin, !b.NoWAFClassic, "--enable-waf") {
+	if classic.Set && (addOnBuilder{b}).switchedOn(classic.Origin, !b.NoWAFClassic, "--enable-waf") {
 		alb.AddOns.ClassicACL = &model.ClassicACL{ID: unlessNone(classic.Value), Of: classic.Origin}
 	}
 	shield := members.Agree(&b.Translation, b.Members, b.name("shield-advanced-protection"), func(m *members.Member) settings.Opt[bool] { return m.Set.Shield }, members.Equal[bool], func() members.Incumbent[bool] {
 		return liveAddOn(b, model.ShieldPlan, func(have observed.AddOn) bool { return have.ID != "" }, func(have observed.AddOn, asked bool) bool { return asked == (have.ID != "") })
 	})
-	if shield.Set && b.switchedOn(shield.Origin, !b.NoShield, "--enable-shield") {
+	if shield.Set && (addOnBuilder{b}).switchedOn(shield.Origin, !b.NoShield, "--enable-shield") {
 		alb.AddOns.Shield = &model.Shield{On: shield.Value, Of: shield.Origin}
 	}
 }
@@ -43,9 +43,12 @@ func unlessNone(s string) string {
 	return s
 }
 
+// addOnBuilder builds web ACLs and protection.
+type addOnBuilder struct{ *Builder }
+
 // webACL is the web ACL of WAFv2 that is asked for; nil where no member speaks of one. A name of a member
 // counts before its ARN.
-func (b *Builder) webACL() *model.WebACL {
+func (b addOnBuilder) webACL() *model.WebACL {
 	named := slices.ContainsFunc(b.Members, func(m *members.Member) bool { return settings.Text(m.Set.WAFv2Name).Set })
 	won := members.Agree(&b.Translation, b.Members, "web ACL", func(m *members.Member) settings.Opt[webACL] {
 		name, arn := settings.Text(m.Set.WAFv2Name), settings.Text(m.Set.WAFv2ARN)
@@ -73,7 +76,7 @@ type webACL model.WebACL
 func (w webACL) String() string { return cmp.Or(w.Name, w.ARN, noACL) }
 
 // switchedOn reports a setting whose flag is off.
-func (b *Builder) switchedOn(o finding.Origin, on bool, flag string) bool {
+func (b addOnBuilder) switchedOn(o finding.Origin, on bool, flag string) bool {
 	if !on {
 		ref := b.MemberOf(o).Ref
 		b.Found.Add(finding.Finding{
@@ -98,7 +101,7 @@ func liveAddOn[T any](b *Builder, of model.AddOn, value func(observed.AddOn) T, 
 }
 
 // liveWebACL compares web ACLs, given by ARN or by name, with the live one.
-func (b *Builder) liveWebACL() members.Incumbent[webACL] {
+func (b addOnBuilder) liveWebACL() members.Incumbent[webACL] {
 	is := func(have observed.AddOn, w webACL) bool {
 		if w.Name == "" {
 			return w.ARN == have.ID
@@ -109,5 +112,5 @@ func (b *Builder) liveWebACL() members.Incumbent[webACL] {
 		}
 		return b.Compare(model.AskWebACL{Name: w.Name}, asked) && acl.Fault == nil && acl.ARN != "" && acl.ARN == have.ID
 	}
-	return liveAddOn(b, model.WAFv2, func(have observed.AddOn) webACL { return webACL{ARN: have.ID} }, is)
+	return liveAddOn(b.Builder, model.WAFv2, func(have observed.AddOn) webACL { return webACL{ARN: have.ID} }, is)
 }

@@ -15,9 +15,12 @@ import (
 // errIPv6Only is the fault of client ranges that a network load balancer with IPv4 addresses has no use for.
 var errIPv6Only = errors.New("all ranges are IPv6")
 
+// clientBuilder builds which clients the managed security group admits.
+type clientBuilder struct{ *Builder }
+
 // sources are the clients that a managed security group admits to a port. Where groups are given
 // the answer is not used, but what the members disagree on is still worth saying.
-func (b *Builder) sources(p *members.Port, ipv6, managed bool) []model.IngressRule {
+func (b clientBuilder) sources(p *members.Port, ipv6, managed bool) []model.IngressRule {
 	if b.NoClients {
 		return nil
 	}
@@ -79,7 +82,7 @@ func protocolsOf(p *members.Port) []string {
 
 // clients merges one of the two ways to name clients. Who only uses the other way asks for none of this
 // one, and where none is live, that stays: both together admit more than either.
-func (b *Builder) clients(p *members.Port, key string, get, other func(*members.Member) settings.Opt[[]string], current func() members.Incumbent[[]string]) members.Merged[[]string] {
+func (b clientBuilder) clients(p *members.Port, key string, get, other func(*members.Member) settings.Opt[[]string], current func() members.Incumbent[[]string]) members.Merged[[]string] {
 	mixed := slices.ContainsFunc(p.Members, func(m *members.Member) bool { return get(m).Set }) &&
 		slices.ContainsFunc(p.Members, func(m *members.Member) bool { return !get(m).Present() && other(m).Set })
 	none := false
@@ -98,7 +101,7 @@ func (b *Builder) clients(p *members.Port, key string, get, other func(*members.
 
 // liveSources are the rules of the managed group for a port, if the live load balancer carries it and
 // listens there.
-func (b *Builder) liveSources(p *members.Port) (rules []model.IngressRule, known bool) {
+func (b clientBuilder) liveSources(p *members.Port) (rules []model.IngressRule, known bool) {
 	lb := b.LiveLoadBalancer()
 	if members.ListenerOf(lb, p.Number) == nil {
 		return nil, false
@@ -118,15 +121,15 @@ func (b *Builder) liveSources(p *members.Port) (rules []model.IngressRule, known
 }
 
 // liveCIDRs and livePrefixLists compare client ranges with those that the managed group admits.
-func (b *Builder) liveCIDRs(p *members.Port, ipv6 bool) members.Incumbent[[]string] {
+func (b clientBuilder) liveCIDRs(p *members.Port, ipv6 bool) members.Incumbent[[]string] {
 	return b.liveClients(p, func(v []string) []model.IngressRule { return Sources(protocolsOf(p)[0], p.Number, v, nil, ipv6) }, func(r model.IngressRule) string { return r.CIDR })
 }
 
-func (b *Builder) livePrefixLists(p *members.Port) members.Incumbent[[]string] {
+func (b clientBuilder) livePrefixLists(p *members.Port) members.Incumbent[[]string] {
 	return b.liveClients(p, func(v []string) []model.IngressRule { return Sources(protocolsOf(p)[0], p.Number, nil, v, true) }, func(r model.IngressRule) string { return r.PrefixList })
 }
 
-func (b *Builder) liveClients(p *members.Port, rules func([]string) []model.IngressRule, part func(model.IngressRule) string) members.Incumbent[[]string] {
+func (b clientBuilder) liveClients(p *members.Port, rules func([]string) []model.IngressRule, part func(model.IngressRule) string) members.Incumbent[[]string] {
 	live, known := b.liveSources(p)
 	parts := func(rs []model.IngressRule) []string {
 		var out []string

@@ -106,7 +106,7 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 func (b *Builder) frontendGroups(live *observed.LoadBalancer) members.Merged[[]string] {
 	var current members.Incumbent[[]string]
 	if live != nil {
-		current = b.liveGroups(live)
+		current = groupBuilder{b}.liveGroups(live)
 	}
 	return members.Agree(&b.Translation, b.Members, b.name("frontend-nlb-security-groups"), func(m *members.Member) settings.Opt[[]string] {
 		o := settings.Filled(m.Set.FrontendGroups)
@@ -280,7 +280,7 @@ func (b *Builder) FrontendSources(alb, frontend *model.LoadBalancer) {
 
 // liveFrontendSubnets compares the subnets that members give by id or name with those of the frontend NLB.
 func (b *Builder) liveFrontendSubnets(lb *observed.LoadBalancer) members.Incumbent[[]string] {
-	live := b.liveSubnets(lb, true)
+	live := subnetBuilder{b}.liveSubnets(lb, true)
 	return members.Incumbent[[]string]{Known: live.Known, Value: live.Value.ids, Is: func(refs []string) bool { return live.Is(subnetSetting{ids: refs}) }}
 }
 

@@ -12,9 +12,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
+// classBuilder says which class parameters have no effect.
+type classBuilder struct{ *Builder }
+
 // ignoredClassSettings reports to members whose classes say something about the load balancer that only the
 // class of the first member can say.
-func (b *Builder) ignoredClassSettings(alb *model.LoadBalancer) {
+func (b classBuilder) ignoredClassSettings(alb *model.LoadBalancer) {
 	capacity := func(units *int32) map[string]string {
 		if units == nil || b.NoCapacity {
 			return nil
@@ -29,7 +32,7 @@ func (b *Builder) ignoredClassSettings(alb *model.LoadBalancer) {
 
 // ignoredClassSetting does so for one field of class parameters; done is the desired state. What is live anyway is not
 // worth telling.
-func (b *Builder) ignoredClassSetting(sharing []*members.Member, field string, of func(settings.Class) map[string]string, done map[string]string, live func() map[string]string) {
+func (b classBuilder) ignoredClassSetting(sharing []*members.Member, field string, of func(settings.Class) map[string]string, done map[string]string, live func() map[string]string) {
 	for _, m := range sharing[1:] {
 		says := of(m.Set.Class)
 		for _, k := range slices.Sorted(maps.Keys(says)) {

@@ -33,23 +33,23 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 		Scheme:      scheme.Or(b.DefaultScheme),
 		AddressType: address.Or(silent),
 		CoIPPool:    pool.Value,
-		Tags:        b.sharedTags(b.Members, live),
+		Tags:        tagBuilder{b}.sharedTags(b.Members, live),
 		Origins:     map[string]finding.Origin{},
 	}
 	attributes := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.LoadBalancer.Attributes }
 	ofClass := func(c settings.Class) map[string]string { return c.Attributes }
 	alb.Attributes = members.AgreeKeys(&b.Translation, b.Members, b.name("load-balancer-attributes"), attributes, ofClass, func() map[string]string { return b.LiveAttributes(live) }, equal.SameAttribute)
 	alb.AttributesOf = members.Askers(b.Members, attributes, ofClass)
-	units, capacityOf := b.capacity()
+	units, capacityOf := capacityBuilder{b}.capacity()
 	alb.Capacity = units
 	setOrigin(alb, "capacity", capacityOf)
 	name := b.loadBalancerName()
 	alb.Name = cmp.Or(name.Value, b.defaultName(alb.Scheme))
-	alb.Subnets = b.subnets()
+	alb.Subnets = subnetBuilder{b}.subnets()
 	if b.Type != model.Network || !(networkBuilder{b}).withoutGroups() {
-		alb.SecurityGroups = b.securityGroups(alb)
+		alb.SecurityGroups = groupBuilder{b}.securityGroups(alb)
 	}
-	b.ignoredClassSettings(alb)
+	classBuilder{b}.ignoredClassSettings(alb)
 	setOrigin(alb, "scheme", scheme.Origin)
 	setOrigin(alb, "addressType", address.Origin)
 	setOrigin(alb, "name", name.Origin)
@@ -110,9 +110,12 @@ func setOrigin(alb *model.LoadBalancer, field string, o finding.Origin) {
 // capacityKey is the one key of the capacity annotation.
 const capacityKey = "CapacityUnits"
 
+// capacityBuilder builds the reservation of capacity.
+type capacityBuilder struct{ *Builder }
+
 // capacity is the reservation, nil if no member sets one. Parameters of the first member's
 // class decide alone; annotations are not even read then.
-func (b *Builder) capacity() (*int32, finding.Origin) {
+func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 	class := func(c settings.Class) map[string]string {
 		if c.Capacity == nil {
 			return nil
@@ -136,7 +139,7 @@ func (b *Builder) capacity() (*int32, finding.Origin) {
 }
 
 // liveCapacity is the reservation of the live load balancer in the form of the annotation.
-func (b *Builder) liveCapacity() map[string]string {
+func (b capacityBuilder) liveCapacity() map[string]string {
 	lb := b.LiveLoadBalancer()
 	if lb == nil || !b.Compare(model.AskCapacity{ARN: lb.ARN}, lb.Capacity != nil) {
 		return nil

@@ -20,19 +20,22 @@ func (b *Builder) MemberTags(m *members.Member) {
 	class := m.Set.Class.Origin
 	class.Field = "spec.tags"
 	m.ClassTags = b.Allowed(m, m.Set.Class.Tags, class)
-	m.Tags = b.fittingTags(m, Overlay(own, m.ClassTags))
+	m.Tags = tagBuilder{b}.fittingTags(m, Overlay(own, m.ClassTags))
 }
 
 // trackingTags is how many tags of a resource the controller needs itself.
 const trackingTags = 3
 
+// tagBuilder builds the tags that members share, with room for those of each.
+type tagBuilder struct{ *Builder }
+
 // roomForTags is how many tags users may give a resource. One more, and AWS refuses all of them.
-func (b *Builder) roomForTags() int {
+func (b tagBuilder) roomForTags() int {
 	return max(0, naming.MaxTags-trackingTags-len(b.DefaultTags))
 }
 
 // fittingTags leaves out those of a member's tags for which AWS has no room.
-func (b *Builder) fittingTags(m *members.Member, tags map[string]string) map[string]string {
+func (b tagBuilder) fittingTags(m *members.Member, tags map[string]string) map[string]string {
 	keys := slices.Sorted(maps.Keys(tags))
 	if room := b.roomForTags(); len(keys) > room {
 		b.noRoomForTags(m, keys[room:], len(keys))
@@ -44,7 +47,7 @@ func (b *Builder) fittingTags(m *members.Member, tags map[string]string) map[str
 	return tags
 }
 
-func (b *Builder) noRoomForTags(m *members.Member, keys []string, of int) {
+func (b tagBuilder) noRoomForTags(m *members.Member, keys []string, of int) {
 	b.Found.Add(finding.Finding{
 		Object: m.Ref, Field: b.fieldOf("tags"), Reason: finding.TagInvalid, Severity: finding.Warning,
 		Message: fmt.Sprintf("there are %d tags, and AWS has room for %d; %d are left out, the first is %q", of, b.roomForTags(), len(keys), keys[0]),
@@ -55,7 +58,7 @@ func (b *Builder) noRoomForTags(m *members.Member, keys []string, of int) {
 // sharedRoom leaves out tags for which AWS has no room on something that members share. Namespaces with few
 // tags come first, so that none can use up the room of the others. unavailable is how many live tags may be of
 // members that cannot be read; they count as those of one more namespace.
-func (b *Builder) sharedRoom(sharing []*members.Member, of func(*members.Member) map[string]string, tags map[string]string, unavailable int) map[string]string {
+func (b tagBuilder) sharedRoom(sharing []*members.Member, of func(*members.Member) map[string]string, tags map[string]string, unavailable int) map[string]string {
 	room := b.roomForTags()
 	if len(tags)+unavailable <= room {
 		return tags
@@ -122,7 +125,7 @@ func (b *Builder) Allowed(m *members.Member, tags map[string]string, from findin
 
 // ListenerTags are the tags of the listener of a port and of what it has.
 func (b *Builder) ListenerTags(p *members.Port) map[string]string {
-	return b.mergeTags(p.Members, func() map[string]string {
+	return tagBuilder{b}.mergeTags(p.Members, func() map[string]string {
 		if l := members.ListenerOf(b.LiveLoadBalancer(), p.Number); l != nil {
 			return members.LiveTags(l.Tags)
 		}
@@ -131,7 +134,7 @@ func (b *Builder) ListenerTags(p *members.Port) map[string]string {
 }
 
 // sharedTags are the tags of the load balancer. Those of guests are on what is theirs, and here where they are live.
-func (b *Builder) sharedTags(sharing []*members.Member, live *observed.LoadBalancer) map[string]string {
+func (b tagBuilder) sharedTags(sharing []*members.Member, live *observed.LoadBalancer) map[string]string {
 	have := func() map[string]string {
 		if live == nil {
 			return nil
@@ -142,7 +145,7 @@ func (b *Builder) sharedTags(sharing []*members.Member, live *observed.LoadBalan
 }
 
 // withoutGuestTags are the members with those tags of guests left out that the load balancer has not.
-func (b *Builder) withoutGuestTags(sharing []*members.Member, live map[string]string) []*members.Member {
+func (b tagBuilder) withoutGuestTags(sharing []*members.Member, live map[string]string) []*members.Member {
 	if b.Guest == nil {
 		return sharing
 	}
@@ -160,7 +163,7 @@ func (b *Builder) withoutGuestTags(sharing []*members.Member, live map[string]st
 }
 
 // mergeTags are the tags of what several members share.
-func (b *Builder) mergeTags(sharing []*members.Member, live func() map[string]string) map[string]string {
+func (b tagBuilder) mergeTags(sharing []*members.Member, live func() map[string]string) map[string]string {
 	of := func(m *members.Member) map[string]string { return m.Tags }
 	if b.Isolated {
 		of = func(m *members.Member) map[string]string { return m.ClassTags }
@@ -176,7 +179,7 @@ func (b *Builder) mergeTags(sharing []*members.Member, live func() map[string]st
 }
 
 // unavailableTags is how many live tags are held for members that cannot be read.
-func (b *Builder) unavailableTags(tags, live map[string]string) int {
+func (b tagBuilder) unavailableTags(tags, live map[string]string) int {
 	if !b.Stack.Held.Tags {
 		return 0
 	}

@@ -11,9 +11,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
+// groupBuilder builds the choice of security groups.
+type groupBuilder struct{ *Builder }
+
 // givenGroups are the security groups that members ask for; unset, the load balancer gets a group of its
 // own. Who names client ranges asks for such a group, and where it is live, it stays.
-func (b *Builder) givenGroups() settings.Opt[[]string] {
+func (b groupBuilder) givenGroups() settings.Opt[[]string] {
 	var live members.Incumbent[[]string]
 	if b.Live != nil {
 		live = b.liveGroups(b.LiveLoadBalancer())
@@ -38,7 +41,7 @@ func (b *Builder) givenGroups() settings.Opt[[]string] {
 }
 
 // securityGroups decides who guards the load balancer and from which group its targets see it.
-func (b *Builder) securityGroups(alb *model.LoadBalancer) model.GroupChoice {
+func (b groupBuilder) securityGroups(alb *model.LoadBalancer) model.GroupChoice {
 	given := b.givenGroups()
 	for _, m := range b.Members {
 		b.Block(m, m.Set.ManageBackendRules.Check(), given.Set)
@@ -46,7 +49,7 @@ func (b *Builder) securityGroups(alb *model.LoadBalancer) model.GroupChoice {
 	backend := !b.NoBackendGroup
 	var sources []model.IngressRule
 	for _, p := range b.Ports {
-		sources = append(sources, b.sources(p, alb.AddressType.HasIPv6(), !given.Set)...)
+		sources = append(sources, clientBuilder{b.Builder}.sources(p, alb.AddressType.HasIPv6(), !given.Set)...)
 	}
 	defer func() { b.Stack.BackendGroup.Needed = b.Peer != nil && b.Peer.BackendGroup }()
 	if given.Set {
@@ -77,7 +80,7 @@ func (b *Builder) securityGroups(alb *model.LoadBalancer) model.GroupChoice {
 
 // liveGroups compares what is asked for with the security groups of a live load balancer. No group at
 // all stands for the managed one.
-func (b *Builder) liveGroups(lb *observed.LoadBalancer) members.Incumbent[[]string] {
+func (b groupBuilder) liveGroups(lb *observed.LoadBalancer) members.Incumbent[[]string] {
 	if lb == nil {
 		return members.Incumbent[[]string]{}
 	}

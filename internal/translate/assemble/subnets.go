@@ -34,7 +34,10 @@ func (w subnetSetting) same(o subnetSetting) bool {
 	})
 }
 
-func (b *Builder) subnets() model.SubnetChoice {
+// subnetBuilder builds the choice of subnets.
+type subnetBuilder struct{ *Builder }
+
+func (b subnetBuilder) subnets() model.SubnetChoice {
 	chosen := members.Agree(&b.Translation, b.Members, b.name("subnets"), func(m *members.Member) settings.Opt[subnetSetting] {
 		c := m.Set.Class
 		from := c.Origin
@@ -69,7 +72,7 @@ func (w subnetSetting) choice(from finding.Origin) model.SubnetChoice {
 }
 
 // liveSubnets compares what is asked for with the subnets of a live load balancer.
-func (b *Builder) liveSubnets(lb *observed.LoadBalancer, nlb bool) members.Incumbent[subnetSetting] {
+func (b subnetBuilder) liveSubnets(lb *observed.LoadBalancer, nlb bool) members.Incumbent[subnetSetting] {
 	if lb == nil {
 		return members.Incumbent[subnetSetting]{}
 	}

@@ -14,10 +14,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
+// certificateBuilder builds the certificates of listeners.
+type certificateBuilder struct{ *translation }
+
 // certificates are those of a listener with TLS: the ones that the configuration names; or else those of the Secrets
 // that listeners name, where these are imported; or else those that ACM has for the hostnames of listeners and routes.
 // A hostname without a certificate is a fault of the object that names it.
-func (t *translation) certificates(p *port) []model.CertChoice {
+func (t certificateBuilder) certificates(p *port) []model.CertChoice {
 	if arns := p.arns(); len(arns) > 0 {
 		return []model.CertChoice{model.CertARNs{Member: t.ref, ARNs: arns, Field: members.FieldOn(t.ref, p.at)}}
 	}
@@ -60,12 +63,12 @@ func (t *translation) certificates(p *port) []model.CertChoice {
 }
 
 // named reports whether a listener names its certificates, so that none are looked for.
-func (t *translation) named(l *attach.Listener) bool {
+func (t certificateBuilder) named(l *attach.Listener) bool {
 	return t.opt.ImportCertificates && l.Spec.TLS != nil && len(l.Spec.TLS.CertificateRefs) > 0 || len(t.held[l]) > 0
 }
 
 // servedByName reports whether a hostname of a route is one of a listener that names its certificates.
-func (t *translation) servedByName(p *port, host string) bool {
+func (t certificateBuilder) servedByName(p *port, host string) bool {
 	return slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool {
 		h := l.Hostname()
 		return t.named(l) && (h == "" || plan.Covers(h, host) || strings.HasPrefix(h, "*.") && strings.HasSuffix(host, h[1:]))
@@ -73,7 +76,7 @@ func (t *translation) servedByName(p *port, host string) bool {
 }
 
 // secretsOf are the TLS Secrets of a listener that may be imported.
-func (t *translation) secretsOf(l *attach.Listener) []assemble.TLSSecret {
+func (t certificateBuilder) secretsOf(l *attach.Listener) []assemble.TLSSecret {
 	var out []assemble.TLSSecret
 	for _, s := range l.Certificates {
 		out = append(out, assemble.TLSSecret{
@@ -88,7 +91,7 @@ func (t *translation) secretsOf(l *attach.Listener) []assemble.TLSSecret {
 const secretsFlag = "gateway"
 
 // holdImports holds what was imported from the Secrets of the listeners of a port.
-func (t *translation) holdImports(p *port) {
+func (t certificateBuilder) holdImports(p *port) {
 	// A port for which the configuration names certificates has no others.
 	of := assemble.HeldCertificatesOf(&t.Builder, secretsFlag, func(string) bool { return false })
 	for _, l := range p.listeners {
@@ -100,7 +103,7 @@ func (t *translation) holdImports(p *port) {
 
 // importCertificates imports the certificates of all listeners with TLS whose configuration names none, or holds what was
 // imported.
-func (t *translation) importCertificates(ports []*port) {
+func (t certificateBuilder) importCertificates(ports []*port) {
 	var all []assemble.TLSSecret
 	claims := &assemble.HostClaims{}
 	rank := map[*attach.Listener]int{}

@@ -37,15 +37,18 @@ type target struct {
 // backendKey names a backend of a route.
 type backendKey struct{ route, backend finding.Ref }
 
+// groupBuilder builds the target groups of backends.
+type groupBuilder struct{ *translation }
+
 // group is what stands for the target group in actions; false if its configuration is at fault. A route has one for
 // each backend and target port, and one more where listeners of QUIC and of others share it; its first use decides.
-func (t *translation) group(a target) (handle string, ok bool) {
+func (t groupBuilder) group(a target) (handle string, ok bool) {
 	key := assemble.GroupKey{Owner: a.route, Service: a.svc.Namespace + "/" + a.svc.Name, Port: assemble.TargetPort(a.port), Variant: a.variant}
 	return t.groups.Ask(key, func() *model.TargetGroup { return t.buildGroup(a) })
 }
 
 // targetsOf is the configuration of target groups for a Service as a backend of a route.
-func (t *translation) targetsOf(a target) gatewayconfig.Targets {
+func (t groupBuilder) targetsOf(a target) gatewayconfig.Targets {
 	key := backendKey{a.route, refOf("Service", a.svc.Namespace, a.svc.Name)}
 	out, known := t.targets[key]
 	if !known {
@@ -62,7 +65,7 @@ func (t *translation) targetsOf(a target) gatewayconfig.Targets {
 	return out
 }
 
-func (t *translation) buildGroup(a target) *model.TargetGroup {
+func (t groupBuilder) buildGroup(a target) *model.TargetGroup {
 	of := t.targetsOf(a)
 	at := finding.Origin{Object: a.route, Field: a.at.Field}
 	if of.Own != nil {
@@ -113,7 +116,7 @@ func (t *translation) buildGroup(a target) *model.TargetGroup {
 }
 
 // groupRequest turns the configuration of a target group into settings.
-func (t *translation) groupRequest(a target, of gatewayconfig.Targets, at finding.Origin) (assemble.GroupRequest, finding.List) {
+func (t groupBuilder) groupRequest(a target, of gatewayconfig.Targets, at finding.Origin) (assemble.GroupRequest, finding.List) {
 	var found finding.List
 	set := settings.TargetGroup{
 		Type:       opt(of.TargetType, at, func(v gwconfig.TargetType) model.TargetType { return model.TargetType(v) }),
@@ -166,7 +169,7 @@ func (t *translation) groupRequest(a target, of gatewayconfig.Targets, at findin
 
 // version is the version of HTTP that an application load balancer speaks to the targets. Only HTTPS listeners have
 // others than 1.1.
-func (t *translation) version(a target, of gatewayconfig.Targets) string {
+func (t groupBuilder) version(a target, of gatewayconfig.Targets) string {
 	switch {
 	case !a.encrypted:
 		return "HTTP1"
@@ -211,7 +214,7 @@ func opt[T, S any](v *S, at finding.Origin, as func(S) T) settings.Opt[T] {
 
 // infrastructure are the labels and annotations for bindings that the Gateway asks for. Those by which controllers
 // know bindings are left out: they would name another owner.
-func (t *translation) infrastructure() (labels, annotations map[string]string) {
+func (t groupBuilder) infrastructure() (labels, annotations map[string]string) {
 	of := t.gw.Spec.Infrastructure
 	if of == nil {
 		return nil, nil

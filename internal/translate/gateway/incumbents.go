@@ -14,9 +14,12 @@ import (
 
 // What several ask for belongs to the one that has it live.
 
+// incumbentBuilder says which of two equal matches is live.
+type incumbentBuilder struct{ *translation }
+
 // serves reports whether a route has a part of what is live on a port: of its default action on a network load balancer,
 // otherwise of a rule for one of the hostnames. Rules that forward to none of its target groups say nothing.
-func (t *translation) serves(number int32, route finding.Ref, hosts []string) bool {
+func (t incumbentBuilder) serves(number int32, route finding.Ref, hosts []string) bool {
 	t.Stack.Contested = true
 	l := members.ListenerOf(t.LiveLoadBalancer(), number)
 	if l == nil {
@@ -30,7 +33,7 @@ func (t *translation) serves(number int32, route finding.Ref, hosts []string) bo
 }
 
 // forwards reports whether live actions forward to a target group of a route, or to one that it names.
-func (t *translation) forwards(actions []model.Action, route finding.Ref, named []string) bool {
+func (t incumbentBuilder) forwards(actions []model.Action, route finding.Ref, named []string) bool {
 	return slices.ContainsFunc(actions, func(a model.Action) bool {
 		f, ok := a.(model.Forward)
 		return ok && slices.ContainsFunc(f.Groups, func(w model.WeightedGroup) bool {
@@ -42,7 +45,7 @@ func (t *translation) forwards(actions []model.Action, route finding.Ref, named 
 }
 
 // resourceIDs are the ids of the live target groups of the stack by their ARNs.
-func (t *translation) resourceIDs() map[string]string {
+func (t incumbentBuilder) resourceIDs() map[string]string {
 	if t.liveGroups == nil {
 		t.liveGroups = map[string]string{}
 		for _, g := range t.Live.TargetGroups {
@@ -53,7 +56,7 @@ func (t *translation) resourceIDs() map[string]string {
 }
 
 // groupsNamed are the target groups of others that a route forwards to, by their names.
-func (t *translation) groupsNamed(route finding.Ref) (out []string) {
+func (t incumbentBuilder) groupsNamed(route finding.Ref) (out []string) {
 	obj, ok := cluster.Get[cluster.Object](t.view, cluster.Kind(route.Kind), route.Namespace, route.Name)
 	if !ok {
 		return nil
@@ -104,7 +107,7 @@ func desires(stack model.Stack, number int32, route finding.Ref, hosts []string)
 // holdRepeated holds live rules of routes that are attached to nothing but listeners of ListenerSets which repeat one
 // without hostname. Older controllers served both, so that what is live of them stays, but for hosts of others, and
 // nothing new is taken up.
-func (t *translation) holdRepeated() {
+func (t incumbentBuilder) holdRepeated() {
 	if t.Type == model.Network {
 		return
 	}

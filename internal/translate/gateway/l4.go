@@ -13,8 +13,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
+// networkBuilder builds the listeners of a network load balancer.
+type networkBuilder struct{ *translation }
+
 // networkPorts are the ports of a network load balancer.
-func (t *translation) networkPorts() []*port {
+func (t networkBuilder) networkPorts() []*port {
 	out := t.portsOf(settleProtocol)
 	t.outvoted = map[int][]*port{}
 	t.fixed, t.first = map[int]string{}, map[int]string{}
@@ -55,7 +58,7 @@ func terminates(tls *gwv1.ListenerTLSConfig) bool {
 }
 
 // upgrade makes a port one of QUIC where the configuration asks for that.
-func (t *translation) upgrade(p *port) {
+func (t networkBuilder) upgrade(p *port) {
 	if p.entry == nil || !or(p.entry.QUICEnabled, false) {
 		return
 	}
@@ -80,7 +83,7 @@ func quicProtocol(p *port) string {
 }
 
 // networkListener builds one port; false where nothing gets its connections.
-func (t *translation) networkListener(p *port) (model.Listener, bool) {
+func (t networkBuilder) networkListener(p *port) (model.Listener, bool) {
 	if p.route < 0 {
 		return model.Listener{}, false
 	}
@@ -119,7 +122,7 @@ func (t *translation) networkListener(p *port) (model.Listener, bool) {
 
 // networkForward is the forward to the backends of all rules of a route. It is held where the target group of one cannot
 // be built.
-func (t *translation) networkForward(p *port, route attach.Route) (out model.Forward, serving, held bool) {
+func (t networkBuilder) networkForward(p *port, route attach.Route) (out model.Forward, serving, held bool) {
 	refs := cluster.RouteBackends(route.Object)
 	weight := weights(refs)
 	ref := t.routeRef(p.route)
@@ -152,7 +155,7 @@ func (t *translation) networkForward(p *port, route attach.Route) (out model.For
 }
 
 // networkBackend is the target group of one backend. Not ok: it leads nowhere, and its share goes to the others.
-func (t *translation) networkBackend(p *port, route attach.Route, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
+func (t networkBuilder) networkBackend(p *port, route attach.Route, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	switch kind := backendKind(ref); kind {
 	case serviceBackend:
 		a, ok, fault := t.serviceTarget(route.Object, ref, at)
@@ -163,7 +166,7 @@ func (t *translation) networkBackend(p *port, route attach.Route, ref gwv1.Backe
 		if quicProtocol(p) != t.first[p.route] {
 			a.variant = a.protocol
 		}
-		handle, ok := t.group(a)
+		handle, ok := groupBuilder{t.translation}.group(a)
 		return model.GroupRef{ID: handle}, ok, !ok
 	case targetGroupBackend:
 		return model.GroupRef{Name: string(ref.Name)}, true, false
@@ -176,7 +179,7 @@ func (t *translation) networkBackend(p *port, route attach.Route, ref gwv1.Backe
 }
 
 // targetProtocol is the protocol of the target groups of a route, and whether the listener fixes it.
-func (t *translation) targetProtocol(p *port, route attach.Route) (protocol string, fixed bool) {
+func (t networkBuilder) targetProtocol(p *port, route attach.Route) (protocol string, fixed bool) {
 	if protocol := cmp.Or(quicProtocol(p), t.fixed[p.route]); protocol != "" {
 		return protocol, true
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // chained is the target group with the application load balancer of another Gateway. It is held until that is there.
-func (t *translation) chained(p *port, obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
+func (t networkBuilder) chained(p *port, obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	namespace, name := backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
 		t.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.Cut(name)), "set port")
@@ -72,7 +72,7 @@ func applicationARN(gw *gwv1.Gateway) string {
 }
 
 // buildChained builds the target group of a port of another Gateway's application load balancer.
-func (t *translation) buildChained(backend finding.Ref, port int32, arn string, at finding.Origin) *model.TargetGroup {
+func (t networkBuilder) buildChained(backend finding.Ref, port int32, arn string, at finding.Origin) *model.TargetGroup {
 	of := gatewayconfig.ForGateway(t.view, at.Object, backend.Namespace, backend.Name)
 	if of.Own != nil {
 		at.Field = configurationField(of.Own)

@@ -13,12 +13,14 @@ import (
 
 // choose gives a port its route: the one that is served there, otherwise the oldest. Where listeners of the port admit
 // different namespaces, it belongs to the first of them, so that nobody gets connections that are another's.
-func (t *translation) choose(p *port) {
+func (t networkBuilder) choose(p *port) {
 	p.route, p.owner = -1, p.listeners[0]
 	divided := slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return l.Admits != p.owner.Admits })
 	at := -1
 	if len(p.routes) > 1 || divided {
-		at = slices.IndexFunc(p.routes, func(r attach.PortRoute) bool { return t.serves(p.Number, t.routeRef(r.Route), nil) })
+		at = slices.IndexFunc(p.routes, func(r attach.PortRoute) bool {
+			return incumbentBuilder{t.translation}.serves(p.Number, t.routeRef(r.Route), nil)
+		})
 	}
 	if at >= 0 {
 		p.owner = &t.attached.Listeners[p.routes[at].Listeners[0]]
@@ -37,7 +39,7 @@ func (t *translation) choose(p *port) {
 }
 
 // ownerAdmits reports whether the listener that a port belongs to, or one that admits the same namespaces, has a route.
-func (t *translation) ownerAdmits(p *port, r attach.PortRoute) bool {
+func (t networkBuilder) ownerAdmits(p *port, r attach.PortRoute) bool {
 	return slices.ContainsFunc(r.Listeners, func(l int) bool { return t.attached.Listeners[l].Admits == p.owner.Admits })
 }
 
@@ -70,7 +72,7 @@ func sameBackends(a, b cluster.Object) bool {
 }
 
 // reportOutvoted says which routes get nothing from ports that they are attached to, and whose these are.
-func (t *translation) reportOutvoted(ports []*port) {
+func (t networkBuilder) reportOutvoted(ports []*port) {
 	for n := range t.attached.Routes {
 		lost := t.outvoted[n]
 		if len(lost) == 0 {
@@ -92,7 +94,7 @@ func (t *translation) reportOutvoted(ports []*port) {
 
 // outvotedBy says why a route does not get the connections of a port. strange reports that the port belongs to a listener
 // that does not admit it.
-func (t *translation) outvotedBy(p *port, n int) (f finding.Finding, strange bool) {
+func (t networkBuilder) outvotedBy(p *port, n int) (f finding.Finding, strange bool) {
 	f = finding.Finding{
 		Object: t.routeRef(n), Field: "spec.parentRefs", Reason: finding.RouteValueUnsupported, Severity: finding.Error, Blocks: finding.BlocksNothing,
 		Fix: "attach the route to a listener of another port, or name the backends in one route",

@@ -29,8 +29,11 @@ func (c *conditions) unsupported(fault, fix string) {
 // wildcards of AWS in plain values.
 const wildcards = "*?"
 
+// conditionBuilder builds the conditions of a rule from a match.
+type conditionBuilder struct{ *translation }
+
 // conditionsOf are the conditions for a match and a hostname, and for client addresses that a configuration adds.
-func (t *translation) conditionsOf(host string, m *match, grpc bool, clients []model.SourceIP) conditions {
+func (t conditionBuilder) conditionsOf(host string, m *match, grpc bool, clients []model.SourceIP) conditions {
 	var c conditions
 	if host != "" {
 		c.list = append(c.list, t.hostCondition(host))
@@ -67,14 +70,14 @@ func (t *translation) conditionsOf(host string, m *match, grpc bool, clients []m
 }
 
 // hostCondition is the condition on a hostname. A port in the Host header is no part of what the Gateway API compares.
-func (t *translation) hostCondition(host string) model.HostHeader {
+func (t conditionBuilder) hostCondition(host string) model.HostHeader {
 	if expr := model.HostPattern(host); t.strict && len(expr) <= assemble.ValueLength {
 		return model.HostHeader{Regex: []string{expr}}
 	}
 	return model.HostHeader{Values: []string{host}}
 }
 
-func (t *translation) pathCondition(c *conditions, m *match) model.PathPattern {
+func (t conditionBuilder) pathCondition(c *conditions, m *match) model.PathPattern {
 	v := m.value
 	switch {
 	case m.path == regexPath:
@@ -104,7 +107,7 @@ func (c *conditions) expression(what, v string) {
 	}
 }
 
-func (t *translation) headerCondition(c *conditions, h fieldMatch, grpc bool) model.HTTPHeader {
+func (t conditionBuilder) headerCondition(c *conditions, h fieldMatch, grpc bool) model.HTTPHeader {
 	if h.regex && !(grpc && isLiteral(h.value)) {
 		c.expression("header", h.value)
 		return model.HTTPHeader{Name: h.name, Regex: []string{h.value}}
@@ -138,7 +141,7 @@ func headerValues(v string) []string {
 	return append(out, part.String())
 }
 
-func (t *translation) queryCondition(c *conditions, q fieldMatch) model.QueryString {
+func (t conditionBuilder) queryCondition(c *conditions, q fieldMatch) model.QueryString {
 	if q.regex && !isLiteral(q.value) {
 		c.unsupported(fmt.Sprintf("parameter %q is to match the expression %q, and AWS has no expressions for parameters", finding.Cut(q.name), finding.Cut(q.value)), "use type Exact, with * and ? as wildcards")
 	}

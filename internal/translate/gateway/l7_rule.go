@@ -23,7 +23,7 @@ const broken = "500"
 func (t *translation) rule(p *port, u *unit) (model.Rule, bool) {
 	if u.isolation != nil {
 		return model.Rule{
-			Conditions: []model.Condition{t.hostCondition(u.host)}, Actions: answer("404"),
+			Conditions: []model.Condition{conditionBuilder{t}.hostCondition(u.host)}, Actions: answer("404"),
 			Origin: u.isolation.at, Member: u.isolation.at.Object, Tags: t.WithDefaults(nil),
 		}, true
 	}
@@ -36,7 +36,7 @@ func (t *translation) rule(p *port, u *unit) (model.Rule, bool) {
 		b.unsupported(err.Error(), "correct the condition of ListenerRuleConfiguration "+config.name)
 		r.Held = model.HeldInvalid
 	}
-	c := t.conditionsOf(u.host, u.match, u.rule.grpc, clients)
+	c := conditionBuilder{t}.conditionsOf(u.host, u.match, u.rule.grpc, clients)
 	r.Conditions = c.list
 	var tags map[string]string
 	if config != nil {
@@ -232,7 +232,7 @@ func (b *ruleBuilder) backend(ref gwv1.BackendRef, at finding.Origin) (_ model.G
 			b.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("port %d is HTTP, and gRPC needs HTTPS", b.port.Number), "attach the route to the HTTPS listener alone by sectionName")
 			return model.GroupRef{}, false, 0
 		}
-		handle, ok := b.group(a)
+		handle, ok := groupBuilder{b.translation}.group(a)
 		if !ok {
 			return model.GroupRef{}, false, model.HeldInvalid
 		}

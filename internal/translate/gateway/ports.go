@@ -72,7 +72,7 @@ func (t *translation) portsOf(settle func(*port)) []*port {
 func (t *translation) listener(p *port) model.Listener {
 	l := model.Listener{Port: p.Number, Base: p.Base, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{t.ref}}
 	if p.TLS {
-		l.TLS = &model.TLS{Policy: t.opt.DefaultSSLPolicy, Certificates: t.certificates(p)}
+		l.TLS = &model.TLS{Policy: t.opt.DefaultSSLPolicy, Certificates: certificateBuilder{t}.certificates(p)}
 		l.TLS.NotImported = !t.opt.ImportCertificates && slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return len(l.Certificates) > 0 })
 		if p.entry != nil && p.entry.SSLPolicy != nil && *p.entry.SSLPolicy != "" {
 			l.TLS.Policy = *p.entry.SSLPolicy

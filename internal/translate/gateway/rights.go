@@ -52,10 +52,10 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	class, known := cluster.Get[*gwv1.GatewayClass](v, cluster.KindGatewayClass, "", string(gw.Spec.GatewayClassName))
 	t.strict = !known || class.Spec.ControllerName == gatewayconfig.AnyController
 	r := &rights{
-		hostCondition: t.hostCondition,
+		hostCondition: conditionBuilder{t}.hostCondition,
 		view:          v, have: have, gateway: ownership.RefOf(gw), network: id.Kind == model.NLBGateway,
 		listeners: ok && !f.lacksSets(v, gw), grants: v.Installed(cluster.KindReferenceGrant),
-		attached: attach.Of(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet), Serves: t.serves}),
+		attached: attach.Of(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet), Serves: incumbentBuilder{t}.serves}),
 		owners:   map[string][]finding.Ref{},
 		out: model.Withdrawn{
 			Rules: map[string]model.Withdrawal{}, TargetGroups: map[string]model.Withdrawal{}, Certificates: map[model.ListenerCertificate]model.Withdrawal{},

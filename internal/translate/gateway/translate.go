@@ -156,8 +156,8 @@ func (t *translation) reportIgnored() {
 func (t *translation) build() {
 	if !t.member.Blocked {
 		t.MemberTags(t.member)
-		t.attached = attach.Of(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets, Serves: t.serves})
-		t.holdRepeated()
+		t.attached = attach.Of(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets, Serves: incumbentBuilder{t}.serves})
+		incumbentBuilder{t}.holdRepeated()
 		t.balance()
 	}
 	var blocked bool
@@ -170,7 +170,7 @@ func (t *translation) build() {
 func (t *translation) balance() {
 	var ports []*port
 	if t.Type == model.Network {
-		ports = t.networkPorts()
+		ports = networkBuilder{t}.networkPorts()
 	} else {
 		ports = t.applicationPorts()
 	}
@@ -183,12 +183,12 @@ func (t *translation) balance() {
 		t.AddOns(lb)
 	}
 	t.Stack.LoadBalancer = lb
-	t.importCertificates(ports)
+	certificateBuilder{t}.importCertificates(ports)
 	for _, p := range ports {
 		var l model.Listener
 		made := false
 		if t.Type == model.Network {
-			l, made = t.networkListener(p)
+			l, made = networkBuilder{t}.networkListener(p)
 		} else {
 			l, made = t.applicationListener(p)
 		}

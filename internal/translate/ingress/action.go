@@ -25,7 +25,7 @@ func (t *translation) actions(m *member, p *members.Port, b networkingv1.Ingress
 	if !p.TLS {
 		return []model.Action{outcome}, ok
 	}
-	auth, authOK := t.authenticate(m, service, at)
+	auth, authOK := authBuilder{t}.authenticate(m, service, at)
 	if !ok || !authOK {
 		return nil, false
 	}

@@ -14,9 +14,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
+// authBuilder builds actions that authenticate users.
+type authBuilder struct{ *translation }
+
 // authenticate builds what comes before an outcome on an HTTPS listener: nothing, one
 // authentication, or a token check. service is the backend whose annotations come first.
-func (t *translation) authenticate(m *member, service *corev1.Service, at finding.Origin) ([]model.Action, bool) {
+func (t authBuilder) authenticate(m *member, service *corev1.Service, at finding.Origin) ([]model.Action, bool) {
 	s := m.set.Auth
 	if service != nil {
 		s = t.backend(service).Auth.Over(s)
@@ -55,7 +58,7 @@ func (t *translation) authenticate(m *member, service *corev1.Service, at findin
 
 // unguarded reports members that ask for authentication and are served without, since AWS
 // authenticates on HTTPS listeners alone.
-func (t *translation) unguarded() {
+func (t authBuilder) unguarded() {
 	for _, m := range t.ingresses {
 		by := m.set.Auth.Type.Origin
 		if m.set.JWT.Present() {
@@ -86,7 +89,7 @@ func (t *translation) unguarded() {
 }
 
 // lacks reports an authentication without its provider.
-func (t *translation) lacks(m *member, s settings.Auth, key string) ([]model.Action, bool) {
+func (t authBuilder) lacks(m *member, s settings.Auth, key string) ([]model.Action, bool) {
 	object, field := s.Type.Origin.Object, s.Type.Origin.Field
 	t.Found.Add(finding.Finding{
 		Object: object, Field: field, Reason: finding.AnnotationInvalid,
@@ -96,7 +99,7 @@ func (t *translation) lacks(m *member, s settings.Auth, key string) ([]model.Act
 	return nil, false
 }
 
-func (t *translation) cognito(m *member, s settings.Auth, common model.AuthCommon) ([]model.Action, bool) {
+func (t authBuilder) cognito(m *member, s settings.Auth, common model.AuthCommon) ([]model.Action, bool) {
 	if !s.Cognito.Set {
 		return t.lacks(m, s, "auth-idp-cognito")
 	}
@@ -105,7 +108,7 @@ func (t *translation) cognito(m *member, s settings.Auth, common model.AuthCommo
 	return []model.Action{model.AuthCognito{AuthCommon: common, UserPoolARN: c.UserPoolARN, ClientID: c.UserPoolClientID, Domain: c.UserPoolDomain}}, true
 }
 
-func (t *translation) oidc(m *member, s settings.Auth, common model.AuthCommon) ([]model.Action, bool) {
+func (t authBuilder) oidc(m *member, s settings.Auth, common model.AuthCommon) ([]model.Action, bool) {
 	if !s.OIDC.Set {
 		return t.lacks(m, s, "auth-idp-oidc")
 	}
@@ -122,7 +125,7 @@ func (t *translation) oidc(m *member, s settings.Auth, common model.AuthCommon) 
 }
 
 // clientSecret reads client id and secret from the Secret, in the namespace of the Ingress.
-func (t *translation) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) (id, secret model.Secret, ok bool) {
+func (t authBuilder) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) (id, secret model.Secret, ok bool) {
 	name := o.Value.SecretName
 	fault := func(reason finding.Reason, message, fix string) {
 		t.Found.Add(finding.Finding{
@@ -149,6 +152,6 @@ func (t *translation) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) 
 }
 
 // secret reads a Secret through the view.
-func (t *translation) secret(namespace, name string) (*corev1.Secret, bool) {
+func (t authBuilder) secret(namespace, name string) (*corev1.Secret, bool) {
 	return cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, namespace, name)
 }

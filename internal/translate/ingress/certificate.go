@@ -36,9 +36,12 @@ func hostFields(ing *networkingv1.Ingress, hosts []string) []string {
 	return out
 }
 
+// certificateBuilder builds the certificates of listeners.
+type certificateBuilder struct{ *translation }
+
 // defaultPorts are the ports of a member that names none. TLS Secrets come on top of what is served without
 // them.
-func (t *translation) defaultPorts(m *member) []settings.ListenPort {
+func (t certificateBuilder) defaultPorts(m *member) []settings.ListenPort {
 	if len(m.set.Certificates.Value) > 0 || m.Secure {
 		return []settings.ListenPort{{Port: securePort, TLS: true}}
 	}
@@ -59,7 +62,7 @@ const securePort = 443
 
 // holdsImports reports whether a member that names no ports keeps the one that it has for the certificates of TLS
 // Secrets, while these are not imported.
-func (t *translation) holdsImports(m *member) bool {
+func (t certificateBuilder) holdsImports(m *member) bool {
 	secrets, of := t.tlsSecrets(m), t.heldCertificates()
 	held := of.Imports(securePort, secrets)
 	if len(held.ARNs) == 0 && held.Fault != nil && of.ServesOn(securePort, m.Member) {
@@ -75,12 +78,12 @@ func (t *translation) holdsImports(m *member) bool {
 const secretsFlag = "ingress"
 
 // heldCertificates finds what is held while a flag is missing.
-func (t *translation) heldCertificates() assemble.HeldCertificates {
+func (t certificateBuilder) heldCertificates() assemble.HeldCertificates {
 	return assemble.HeldCertificatesOf(&t.Builder, secretsFlag, t.namesCertificate)
 }
 
 // namesCertificate reports whether a member names a certificate by ARN.
-func (t *translation) namesCertificate(arn string) bool {
+func (t certificateBuilder) namesCertificate(arn string) bool {
 	return slices.ContainsFunc(t.Members, func(m *members.Member) bool { return slices.Contains(m.Set.Certificates.Value, arn) })
 }
 
@@ -91,7 +94,7 @@ func namesSecret(ing *networkingv1.Ingress) bool {
 
 // reportNoTLS reports a member that asks for TLS in spec.tls alone, which brings no HTTPS listener about. Who names its ports
 // has chosen.
-func (t *translation) reportNoTLS(m *member) {
+func (t certificateBuilder) reportNoTLS(m *member) {
 	if m.Lost || m.set.ListenPorts.Set || len(m.ing.Spec.TLS) == 0 || slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.TLS }) {
 		return
 	}
@@ -111,7 +114,7 @@ func (t *translation) reportNoTLS(m *member) {
 
 // tlsSecrets are the Secrets in spec.tls whose certificates may be imported: those of a member that names
 // no certificate and does not request one.
-func (t *translation) tlsSecrets(m *member) []assemble.TLSSecret {
+func (t certificateBuilder) tlsSecrets(m *member) []assemble.TLSSecret {
 	if m.set.Certificates.Fault != nil || len(m.set.Certificates.Value) > 0 || m.Secure || m.Lost {
 		return nil
 	}
@@ -128,7 +131,7 @@ func (t *translation) tlsSecrets(m *member) []assemble.TLSSecret {
 }
 
 // importCertificates imports the certificates of a member that serves TLS, or holds what was imported.
-func (t *translation) importCertificates(m *member) {
+func (t certificateBuilder) importCertificates(m *member) {
 	if slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.TLS }) {
 		secrets := t.tlsSecrets(m)
 		if len(secrets) == 0 {
@@ -142,12 +145,12 @@ func (t *translation) importCertificates(m *member) {
 		for i := range secrets {
 			secrets[i].Rank = rank[m]
 		}
-		assemble.ImportTLSSecrets(&t.Builder, m.Member, secrets, claims, t.secret)
+		assemble.ImportTLSSecrets(&t.Builder, m.Member, secrets, claims, authBuilder{t.translation}.secret)
 	}
 }
 
 // holdImports holds what was imported from Secrets.
-func (t *translation) holdImports(m *member, secrets []assemble.TLSSecret) {
+func (t certificateBuilder) holdImports(m *member, secrets []assemble.TLSSecret) {
 	for _, p := range m.Ports {
 		if !p.TLS {
 			continue
@@ -160,7 +163,7 @@ func (t *translation) holdImports(m *member, secrets []assemble.TLSSecret) {
 }
 
 // claims are the hosts of all members, and the places of the members by age.
-func (t *translation) claims() (*assemble.HostClaims, map[*member]int) {
+func (t certificateBuilder) claims() (*assemble.HostClaims, map[*member]int) {
 	if t.hosts != nil {
 		return t.hosts, t.ages
 	}

@@ -94,7 +94,7 @@ func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
 	var winner *member
 	for _, on := range p.Members {
 		m := t.of[on]
-		if m.ing.Spec.DefaultBackend == nil || !t.mayUse(m, defaultBackendField, []string{anyHost}) {
+		if m.ing.Spec.DefaultBackend == nil || !(hostBuilder{t}).mayUse(m, defaultBackendField, []string{anyHost}) {
 			continue
 		}
 		if winner != nil {

@@ -10,12 +10,15 @@ import (
 // Members that cannot be read, and Ingresses that are not accepted any more, keep rules of their own
 // that are live, and nothing else.
 
+// retainedBuilder keeps what is live of members that cannot be built anew.
+type retainedBuilder struct{ *translation }
+
 // retainFormer keeps what is left of Ingresses that carry the finalizer and are not accepted.
-func (t *translation) retainPrevious() {
+func (t retainedBuilder) retainPrevious() {
 	for _, m := range t.previousIngresses {
 		m.Ports = m.set.ListenPorts.Value
 		if len(m.Ports) == 0 {
-			m.Ports = t.defaultPorts(m)
+			m.Ports = certificateBuilder{t.translation}.defaultPorts(m)
 		}
 		t.retain(m)
 	}
@@ -23,7 +26,7 @@ func (t *translation) retainPrevious() {
 
 // retainLost keeps the live rules of members of which it is not known on which ports they listen, or
 // where in the group they stand.
-func (t *translation) retainLost() {
+func (t retainedBuilder) retainLost() {
 	for _, m := range t.ingresses {
 		if m.Lost {
 			t.Stack.Contested = true
@@ -49,7 +52,7 @@ func (t *translation) retainLost() {
 
 // retain keeps all live rules of a member's own. Rules that forward to its target groups carry its tag;
 // the others are known by what they do.
-func (t *translation) retain(m *member) {
+func (t retainedBuilder) retain(m *member) {
 	if m.refused {
 		t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, LoadBalancer: true})
 		return
@@ -58,14 +61,14 @@ func (t *translation) retain(m *member) {
 	if !m.Oversized {
 		alone := newTranslation(t.opt, t.view, t.ID, nil)
 		alone.with([]*member{m}, nil)
-		kept.Rules = alone.answers(m)
+		kept.Rules = retainedBuilder{alone}.answers(m)
 	}
-	kept.ForeignHosts = t.foreignHosts(m.Ref.Namespace)
+	kept.ForeignHosts = hostBuilder{t.translation}.foreignHosts(m.Ref.Namespace)
 	t.Stack.Held.Members = append(t.Stack.Held.Members, kept)
 }
 
 // answers are the member's rules that forward to no target group of the stack, on any of its ports.
-func (t *translation) answers(m *member) []model.Rule {
+func (t retainedBuilder) answers(m *member) []model.Rule {
 	t.Stack.LoadBalancer = &model.LoadBalancer{}
 	var out []model.Rule
 	for _, path := range pathsOf(m.ing) {
@@ -89,6 +92,6 @@ func forwardsToStack(actions []model.Action) bool {
 }
 
 // retainUnmade keeps the live rule of one path of a member for which no new rule can be made.
-func (t *translation) retainUnmade(m *member, r model.Rule) {
-	t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, Rules: []model.Rule{r}, ForeignHosts: t.foreignHosts(m.Ref.Namespace)})
+func (t retainedBuilder) retainUnmade(m *member, r model.Rule) {
+	t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, Rules: []model.Rule{r}, ForeignHosts: hostBuilder{t.translation}.foreignHosts(m.Ref.Namespace)})
 }

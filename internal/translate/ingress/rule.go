@@ -21,14 +21,14 @@ func (t *translation) rule(m *member, p *members.Port, path rulePath, held model
 	}
 	conditions, ok := t.conditions(m, path)
 	r.Conditions = conditions
-	if !t.mayUseHosts(m, path.field, conditions) {
+	if !(hostBuilder{t}).mayUseHosts(m, path.field, conditions) {
 		return model.Rule{}, false
 	}
 	if ok && !t.fits(m, path, conditions) {
 		// A live rule of these conditions may stay; a new one has to be made of less.
 		r.Held, r.Instead = model.HeldInvalid, t.ownConditions(m, path)
 		if why, _ := t.limits().Excess(r.Instead); why != "" {
-			t.retainUnmade(m, r)
+			retainedBuilder{t}.retainUnmade(m, r)
 			return model.Rule{}, false
 		}
 		return r, true
@@ -38,7 +38,7 @@ func (t *translation) rule(m *member, p *members.Port, path rulePath, held model
 	} else if pathFault(path) != "" {
 		// A live rule of these patterns is kept, but no new one is put on paths that cannot
 		// be meant.
-		t.retainUnmade(m, r)
+		retainedBuilder{t}.retainUnmade(m, r)
 		return model.Rule{}, false
 	} else {
 		r.Held = model.HeldInvalid

@@ -60,10 +60,13 @@ func (o *hostOwners) grant(c *hostClaim) {
 	o.exact[c.host], o.plain = c, append(o.plain, c)
 }
 
+// hostBuilder says which namespace owns which host.
+type hostBuilder struct{ *translation }
+
 // assignHosts gives the hosts of the members' rules to namespaces: to the one that has live rules for a
 // host, then to the one whose Ingress is the oldest. A namespace gets no pattern that overlaps with one
 // of another's.
-func (t *translation) assignHosts() {
+func (t hostBuilder) assignHosts() {
 	if !t.Isolated {
 		return
 	}
@@ -85,7 +88,7 @@ func (t *translation) assignHosts() {
 }
 
 // hostClaims are the hosts that the members of each namespace use, in the order in which they are granted.
-func (t *translation) hostClaims() []*hostClaim {
+func (t hostBuilder) hostClaims() []*hostClaim {
 	live := t.liveHosts()
 	byKey := map[[2]string]*hostClaim{}
 	claimants := slices.Clone(t.ingresses)
@@ -145,7 +148,7 @@ func (o *hostOwners) against(namespace, host string) *hostClaim {
 }
 
 // hostsUsed are the host patterns of a member's rules and default backend, in order and without repeats.
-func (t *translation) hostsUsed(m *member) []string {
+func (t hostBuilder) hostsUsed(m *member) []string {
 	var out []string
 	if m.ing.Spec.DefaultBackend != nil {
 		out = append(out, anyHost)
@@ -190,7 +193,7 @@ func hostPatterns(host string, extra []model.Condition) []string {
 }
 
 // liveHosts are the namespaces and hosts of live rules that forward to target groups of one namespace.
-func (t *translation) liveHosts() map[[2]string]bool {
+func (t hostBuilder) liveHosts() map[[2]string]bool {
 	out := map[[2]string]bool{}
 	lb := t.LiveLoadBalancer()
 	if lb == nil {
@@ -212,11 +215,11 @@ func (t *translation) liveHosts() map[[2]string]bool {
 
 // mayUseHosts reports whether a member may have a rule with the conditions, and reports to it who owns the
 // host if not.
-func (t *translation) mayUseHosts(m *member, field string, conditions []model.Condition) bool {
+func (t hostBuilder) mayUseHosts(m *member, field string, conditions []model.Condition) bool {
 	return t.mayUse(m, field, hostPatterns("", conditions))
 }
 
-func (t *translation) mayUse(m *member, field string, hosts []string) bool {
+func (t hostBuilder) mayUse(m *member, field string, hosts []string) bool {
 	if t.owners == nil {
 		return true
 	}
@@ -248,7 +251,7 @@ func (t *translation) mayUse(m *member, field string, hosts []string) bool {
 }
 
 // foreignHosts are the hosts that belong to other namespaces than that of a member.
-func (t *translation) foreignHosts(namespace string) []string {
+func (t hostBuilder) foreignHosts(namespace string) []string {
 	if t.owners == nil {
 		return nil
 	}

@@ -27,7 +27,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	t.FindMissingClass()
 	if len(t.Members) == 0 {
-		t.retainPrevious()
+		retainedBuilder{t}.retainPrevious()
 		// A load balancer of one Ingress alone stays as it is while that cannot be placed.
 		t.Stack.Held.Everything = g.notAccepted || len(t.Previous) > 0 && id.Namespace != ""
 		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id)
@@ -90,11 +90,11 @@ func (t *translation) build() {
 		t.Stack.Held.Tags = t.Stack.Held.Tags || m.Lost || m.OwnTags.Fault != nil
 	}
 	t.MergePorts()
-	t.assignHosts()
+	hostBuilder{t}.assignHosts()
 	alb := t.LoadBalancer()
 	t.Redirect = t.SSLRedirect()
 	t.MemberFaults()
-	t.unguarded()
+	authBuilder{t}.unguarded()
 	t.AddOns(alb)
 	t.unknown()
 	t.Stack.LoadBalancer = alb
@@ -103,8 +103,8 @@ func (t *translation) build() {
 	for _, p := range t.Ports {
 		alb.Listeners = append(alb.Listeners, t.listener(p))
 	}
-	t.retainPrevious()
-	t.retainLost()
+	retainedBuilder{t}.retainPrevious()
+	retainedBuilder{t}.retainLost()
 	t.groups.Finish(&t.Stack)
 	t.ManagedCertificates()
 	var blocked bool
@@ -128,11 +128,11 @@ func (t *translation) prepare(m *member) {
 	case p.Set:
 		m.Ports = p.Value
 	default:
-		m.Ports = t.defaultPorts(m)
+		m.Ports = certificateBuilder{t}.defaultPorts(m)
 	}
 	t.limitSize(m)
-	t.importCertificates(m)
-	t.reportNoTLS(m)
+	certificateBuilder{t}.importCertificates(m)
+	certificateBuilder{t}.reportNoTLS(m)
 	for _, key := range slices.Sorted(maps.Keys(m.set.ListenerAttributes)) {
 		used := slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.Key() == key })
 		t.Block(m.Member, m.set.ListenerAttributes[key].Check(), used)

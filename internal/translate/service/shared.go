@@ -99,8 +99,11 @@ func (g *group) sort() {
 	slices.SortFunc(g.leaving, func(a, b model.Member) int { return a.Ref.Compare(b.Ref) })
 }
 
+// sharedBuilder builds what Services that share a load balancer agree on, and which of them moves.
+type sharedBuilder struct{ *translation }
+
 // share leaves each number to one Service: the one that has the live listener, or else the oldest that asks for it.
-func (t *translation) share(ports []*port) []*port {
+func (t sharedBuilder) share(ports []*port) []*port {
 	byNumber := map[int32][]*port{}
 	for _, p := range ports {
 		byNumber[p.Number] = append(byNumber[p.Number], p)
@@ -127,7 +130,7 @@ func (t *translation) share(ports []*port) []*port {
 }
 
 // incumbent reports whether the live listener of a port forwards to the target group of its Service for it.
-func (t *translation) incumbent(p *port) bool {
+func (t sharedBuilder) incumbent(p *port) bool {
 	return t.Live != nil && serves(t.Live, p.of.svc, p.Number)
 }
 
@@ -147,7 +150,7 @@ func serves(live *observed.Stack, svc *corev1.Service, port int32) bool {
 	})
 }
 
-func (t *translation) lose(p, to *port) {
+func (t sharedBuilder) lose(p, to *port) {
 	p.lost, p.of.lost = true, true
 	p.of.ports = slices.DeleteFunc(slices.Clone(p.of.ports), func(o *port) bool { return o == p })
 	why := "is older"
@@ -164,7 +167,7 @@ func (t *translation) lose(p, to *port) {
 // findGuests finds the members that do not decide what the load balancer has once, where Services of other namespaces
 // share it: those of other namespaces than the one that it is named after. Where that has none, nobody decides about a
 // load balancer of several namespaces that is live, and the oldest Service about a new one.
-func (t *translation) findGuests() {
+func (t sharedBuilder) findGuests() {
 	strange := func(m *member) bool { return m.Ref.Namespace != t.ID.Namespace }
 	if !t.shared || !slices.ContainsFunc(t.services, strange) {
 		return
@@ -182,7 +185,7 @@ func (t *translation) findGuests() {
 
 // keepScheme lets members that name no scheme ask for the live one. Otherwise one newcomer could open an internal load
 // balancer of others to the internet.
-func (t *translation) keepScheme() {
+func (t sharedBuilder) keepScheme() {
 	live := t.LiveLoadBalancer()
 	if !t.shared || live == nil || live.Scheme == "" {
 		return
@@ -200,7 +203,7 @@ func (t *translation) keepScheme() {
 // keepFormerScheme lets a member that names no scheme and comes from another stack ask for the one of the load balancer
 // that serves it, where a new one is made for it: clients that reach it are to reach it there as well. Once made, the
 // load balancer keeps its scheme as any does that names none.
-func (t *translation) keepPreviousScheme() {
+func (t sharedBuilder) keepPreviousScheme() {
 	if t.LiveLoadBalancer() != nil {
 		return
 	}
@@ -221,7 +224,7 @@ func (t *translation) keepPreviousScheme() {
 
 // formerScheme is the scheme of the load balancer of another stack that the status of a member shows; "" if there is
 // none, or if it is not known yet.
-func (t *translation) previousScheme(m *member) model.Scheme {
+func (t sharedBuilder) previousScheme(m *member) model.Scheme {
 	for _, id := range ownership.Claims(t.view, m.svc) {
 		shows := m.shows()
 		if id == t.ID || shows == "" {
@@ -249,7 +252,7 @@ func (m *member) shows() string {
 }
 
 // moves notes the members that come from another stack, and those that go to one.
-func (t *translation) moves() {
+func (t sharedBuilder) moves() {
 	for _, m := range t.services {
 		shows := m.shows()
 		elsewhere := slices.ContainsFunc(ownership.Claims(t.view, m.svc), func(o model.StackID) bool { return o != t.ID })
@@ -275,7 +278,7 @@ func (t *translation) moves() {
 }
 
 // isOurs reports whether a name in a status is that of a load balancer of the stack.
-func (t *translation) isOurs(name string) bool {
+func (t sharedBuilder) isOurs(name string) bool {
 	for _, lb := range t.Live.LoadBalancers {
 		if name != "" && strings.EqualFold(name, lb.DNSName) {
 			return true

@@ -73,13 +73,13 @@ func (t *translation) build() {
 		ports = append(ports, m.ports...)
 	}
 	slices.SortStableFunc(ports, func(a, b *port) int { return cmp.Compare(a.Number, b.Number) })
-	ports = t.share(ports)
+	ports = sharedBuilder{t}.share(ports)
 	for _, p := range ports {
 		t.Ports = append(t.Ports, p.Port)
 	}
-	t.findGuests()
-	t.keepScheme()
-	t.keepPreviousScheme()
+	sharedBuilder{t}.findGuests()
+	sharedBuilder{t}.keepScheme()
+	sharedBuilder{t}.keepPreviousScheme()
 	lb := t.LoadBalancer()
 	t.MemberFaults()
 	t.unreachable(lb)
@@ -89,7 +89,7 @@ func (t *translation) build() {
 	}
 	t.groups.Finish(&t.Stack)
 	t.dropUnused()
-	t.moves()
+	sharedBuilder{t}.moves()
 	var blocked bool
 	t.Stack.Members, blocked = ownership.Members(t.view, t.ID, t.services, func(m *member) (cluster.Object, bool) { return m.svc, m.Blocked })
 	t.Stack.Held.Everything = blocked || t.Found.Stops(t.opt.StrictGroups)
