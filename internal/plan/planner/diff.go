@@ -40,8 +40,8 @@ func diff(r *Resolved) {
 		d.tearDown()
 	case served:
 		d.serve()
-		r.planArrivals()
-		r.reportProtected()
+		moves{r}.planArrivals()
+		moves{r}.reportProtected()
 		r.awaitActive()
 	}
 	d.show()

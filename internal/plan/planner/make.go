@@ -16,7 +16,7 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 	want, again := departed(want, have, opt)
 	r := resolve(want, have, opt, memory)
 	diff(r)
-	r.reportDepartures()
+	moves{r}.reportDepartures()
 	if again > 0 && (r.Plan.Again == 0 || again < r.Plan.Again) {
 		r.Plan.Again = again
 	}

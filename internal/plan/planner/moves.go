@@ -75,9 +75,12 @@ func lifts(desired *model.LoadBalancer, have observed.Stack) bool {
 	return named && live != nil && (live.Attributes == nil || live.Attributes[plan.ProtectionAttribute] == "true")
 }
 
+// moves says of members that come from other stacks, or leave for them, when they are complete.
+type moves struct{ *Resolved }
+
 // reportProtected reports that the last members cannot leave for another stack, as they ask for protection of the load
 // balancer that they do not share any more.
-func (r *Resolved) reportProtected() {
+func (r moves) reportProtected() {
 	for _, d := range r.Want.Leavers {
 		if !d.Since.IsZero() && len(r.Want.Leavers) == len(r.Want.Members) && r.Want.LoadBalancer.Attributes[plan.ProtectionAttribute] == "true" {
 			r.Found.Add(finding.Finding{
@@ -91,7 +94,7 @@ func (r *Resolved) reportProtected() {
 
 // reportDepartures reports to members whose status shows another load balancer until when this one serves them, and that it
 // does not any more.
-func (r *Resolved) reportDepartures() {
+func (r moves) reportDepartures() {
 	old := plan.Serving(r.Have, model.LoadBalancerID)
 	if old == nil || r.Want.Held.Everything {
 		return
@@ -113,7 +116,7 @@ func (r *Resolved) reportDepartures() {
 }
 
 // planArrivals says which members that come from another stack are not shown here yet.
-func (r *Resolved) planArrivals() {
+func (r moves) planArrivals() {
 	for _, a := range r.Want.Arriving {
 		wait := plan.Wait{For: "all of its ports"}
 		if !a.Partial {
@@ -143,7 +146,7 @@ func (r *Resolved) planArrivals() {
 }
 
 // arrival is what the load balancer lacks to serve a member; a zero Wait if nothing.
-func (r *Resolved) arrival(ref finding.Ref) plan.Wait {
+func (r moves) arrival(ref finding.Ref) plan.Wait {
 	var pending []model.GroupRef
 	for _, l := range r.lb.Listeners {
 		if !slices.Contains(l.Desired.Members, ref) {

@@ -35,7 +35,7 @@ func (r *report) gatewayEdit() cluster.Patch {
 			fields["addresses"] = []gwv1.GatewayStatusAddress{{Type: &kind, Value: name}}
 		}
 		if !blocked {
-			if next, differ := mergedListeners(have.Listeners, r.listenerEntries(r.ref()), now); differ {
+			if next, differ := mergedListeners(have.Listeners, listenerReport{r}.listenerEntries(r.ref()), now); differ {
 				fields["listeners"] = next
 			}
 			if !equality.Semantic.DeepEqual(have.AttachedListenerSets, sets) {
@@ -100,7 +100,7 @@ func (r *report) accepted() metav1.Condition {
 func (r *report) programmed() (metav1.Condition, bool) {
 	const of = gwv1.GatewayConditionProgrammed
 	lb, live := r.live()
-	unserved := r.servesNothing()
+	unserved := listenerReport{r}.servesNothing()
 	switch {
 	case unserved.Reason != "":
 		return condition(of, metav1.ConditionFalse, unserved.Reason, unserved.Message, r.gw.Generation), true
@@ -131,7 +131,7 @@ func (r *report) isProgrammed() bool {
 // becomesProgrammed reports whether the load balancer is active, and the status does not show it yet.
 func (r *report) becomesProgrammed() bool {
 	lb, live := r.live()
-	return live && lb.Active && !r.blocked() && !r.isProgrammed() && r.servesNothing().Reason == ""
+	return live && lb.Active && !r.blocked() && !r.isProgrammed() && listenerReport{r}.servesNothing().Reason == ""
 }
 
 // attachedSets counts the ListenerSets that contribute a valid listener; nil where ListenerSets are not read.

@@ -53,16 +53,19 @@ func (r *report) reportListeners() {
 		if v.accepted.Reason == string(gwv1.ListenerReasonInvalidRouteKinds) {
 			v.accepted = attach.Problem{} // a matter of references
 		}
-		stops := r.onListener(l, v)
+		stops := listenerReport{r}.onListener(l, v)
 		v.valid = l.Valid() && !stops
 		if v.programmed.Reason == "" {
-			v.programmed = r.unprogrammed(l, v)
+			v.programmed = listenerReport{r}.unprogrammed(l, v)
 		}
 	}
 }
 
+// listenerReport is what the status says of listeners.
+type listenerReport struct{ *report }
+
 // onListener sorts the findings on a listener, and reports whether it cannot serve.
-func (r *report) onListener(l *attach.Listener, v *listenerVerdict) (stops bool) {
+func (r listenerReport) onListener(l *attach.Listener, v *listenerVerdict) (stops bool) {
 	field := fmt.Sprintf("spec.listeners[%d]", l.Index)
 	for _, x := range r.found[l.Parent] {
 		rest, here := strings.CutPrefix(x.Field, field)
@@ -87,7 +90,7 @@ func (r *report) onListener(l *attach.Listener, v *listenerVerdict) (stops bool)
 }
 
 // uncertified reports whether a listener may use none of the Secrets that it names, and has no other certificates.
-func (r *report) uncertified(l *attach.Listener) bool {
+func (r listenerReport) uncertified(l *attach.Listener) bool {
 	switch l.Refs.Reason {
 	case string(gwv1.ListenerReasonInvalidCertificateRef), string(gwv1.ListenerReasonRefNotPermitted):
 	default:
@@ -101,7 +104,7 @@ func (r *report) uncertified(l *attach.Listener) bool {
 }
 
 // configured reports whether the configuration names certificates for a listener, so that it needs none of its own.
-func (r *report) configured(l *attach.Listener) bool {
+func (r listenerReport) configured(l *attach.Listener) bool {
 	entry, _ := r.config.Listener(r.ref(), string(l.Spec.Protocol), int32(l.Spec.Port))
 	return entry != nil && (entry.DefaultCertificate != nil && *entry.DefaultCertificate != "" || len(entry.Certificates) > 0)
 }
@@ -109,14 +112,14 @@ func (r *report) configured(l *attach.Listener) bool {
 // refuses reports whether connections to a port are refused because that is what its routes ask for, as none of them
 // has a backend. A network load balancer has no other way: AWS makes no listener without a target group. Older
 // controllers never said of such a port that it is programmed, so their classes do not either.
-func (r *report) refuses(port int32) bool {
+func (r listenerReport) refuses(port int32) bool {
 	lb := r.o.Stack.LoadBalancer
 	return r.controller == gatewayconfig.AnyController && r.o.ID.Kind == model.NLBGateway && lb != nil &&
 		!slices.ContainsFunc(lb.Listeners, func(l model.Listener) bool { return l.Port == port }) && !slices.Contains(r.ports, port)
 }
 
 // unprogrammed is why a listener is not in service.
-func (r *report) unprogrammed(l *attach.Listener, v *listenerVerdict) attach.Problem {
+func (r listenerReport) unprogrammed(l *attach.Listener, v *listenerVerdict) attach.Problem {
 	lb, live := r.live()
 	switch {
 	case !l.Valid():
@@ -137,7 +140,7 @@ func (r *report) unprogrammed(l *attach.Listener, v *listenerVerdict) attach.Pro
 }
 
 // cause is the first error on the Gateway or on a route of the port, which may be why the load balancer does not listen there.
-func (r *report) cause(port int32) string {
+func (r listenerReport) cause(port int32) string {
 	refs := []finding.Ref{r.ref()}
 	for _, a := range r.attached.OnPort(gwv1.PortNumber(port)) {
 		refs = append(refs, ownership.RefOf(r.attached.Routes[a.Route].Object))
@@ -158,7 +161,7 @@ func (r *report) cause(port int32) string {
 
 // servesNothing is why none of the listeners is in service, though AWS has the load balancer. It is none if one is, or if
 // none is to be, as none has a route.
-func (r *report) servesNothing() attach.Problem {
+func (r listenerReport) servesNothing() attach.Problem {
 	if lb, live := r.live(); !live || !lb.Active || len(r.ports) > 0 || r.o.Stack.Held.Everything {
 		return attach.Problem{}
 	}
@@ -186,7 +189,7 @@ func (r *report) countListeners(parent finding.Ref) (valid, all int) {
 }
 
 // listenerEntries are the statuses of the listeners of a Gateway or a ListenerSet.
-func (r *report) listenerEntries(parent finding.Ref) []gwv1.ListenerStatus {
+func (r listenerReport) listenerEntries(parent finding.Ref) []gwv1.ListenerStatus {
 	out := []gwv1.ListenerStatus{}
 	for i, l := range r.attached.Listeners {
 		if l.Parent == parent {
@@ -200,7 +203,7 @@ func (r *report) listenerEntries(parent finding.Ref) []gwv1.ListenerStatus {
 }
 
 // listenerConditions are the conditions of a listener, in a fixed order.
-func (r *report) listenerConditions(l attach.Listener, v listenerVerdict) []metav1.Condition {
+func (r listenerReport) listenerConditions(l attach.Listener, v listenerVerdict) []metav1.Condition {
 	generation := r.generationOf(l.Parent)
 	out := []metav1.Condition{
 		condition(gwv1.ListenerConditionConflicted, metav1.ConditionFalse, gwv1.ListenerReasonNoConflicts, "Listener has no conflict.", generation),

@@ -17,7 +17,7 @@ func (r *report) setEdits() []cluster.Patch {
 		conditions := r.setConditions(s)
 		entries := []gwv1.ListenerStatus{}
 		if s.Accepted {
-			entries = r.listenerEntries(refOf(cluster.KindListenerSet, s.Object.Namespace, s.Object.Name))
+			entries = listenerReport{r}.listenerEntries(refOf(cluster.KindListenerSet, s.Object.Namespace, s.Object.Name))
 		}
 		out = append(out, setEdit(s.Object, conditions, entries))
 	}
