@@ -32,6 +32,8 @@ type Config struct {
 	// with the answer, so that an event that comes meanwhile is not missed. What a run has read when it
 	// is over is in its outcome. Nil to ignore.
 	Viewed func(id model.StackID, v *cluster.View)
+	// Planned gets each plan once nothing more is asked for it, with what it was made of. Nil to ignore.
+	Planned func(Draft)
 	// Phase gets how long a phase of a run took, and within Applying, each step: claim, release, or
 	// its kind of resource.
 	Phase func(kind model.Kind, phase string, took time.Duration)
@@ -109,6 +111,13 @@ type Draft struct {
 // Describe returns what the stack becomes; nil if that is not known.
 func (d Draft) Describe() *document.Document {
 	return planner.Describe(d.Stack, d.Have, d.options, d.memory)
+}
+
+// Again makes the plan again from what it was made of. The result is the same, however much later: a plan depends on
+// nothing else.
+func (d Draft) Again() plan.Plan {
+	p, _ := planner.Make(d.Stack, d.Have, d.options, d.memory)
+	return p
 }
 
 // Choices returns what the plan has chosen and how.
@@ -287,6 +296,9 @@ func (r *run) draft(ctx context.Context, stack model.Stack, found finding.List, 
 		d.Findings, d.Lacking = append(slices.Clone(found), more...).Sorted(), slices.ContainsFunc(more, isError)
 		var news bool
 		if questions, news = union(questions, append(p.Asks, rights...)); !news {
+			if e.Planned != nil {
+				e.Planned(d)
+			}
 			return d, r.v.Err()
 		}
 	}

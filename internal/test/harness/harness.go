@@ -65,6 +65,8 @@ type Options struct {
 	Checkpoints bool
 	// Transport wraps the connection to AWS, so that a test can let requests hang.
 	Transport func(http.RoundTripper) http.RoundTripper
+	// Planned gets each plan with what it was made of.
+	Planned func(engine.Draft)
 	// Ran is called after each run of a stack or a binding. Only Settle calls it.
 	Ran func(what string, err error)
 	// Resync is how often what has not changed is compared with AWS; 0: the default.
@@ -281,6 +283,7 @@ func (r *Harness) Start() {
 		Cloud: aws, Cluster: k8s, Options: options, Now: time.Now, Fence: r.opt.Fence, Resync: r.opt.Resync,
 		Frontends:    frontends,
 		Viewed:       p.stacks.Ran,
+		Planned:      r.opt.Planned,
 		WatchSilence: aws.Client().WatchSilence,
 		Drift:        r.opt.DriftMode,
 	}

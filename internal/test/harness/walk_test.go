@@ -3,6 +3,7 @@ package harness
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
@@ -240,11 +242,15 @@ func (w walker) step(r *Harness, docs walkDocs) string {
 
 func newWalk(t *testing.T, seed uint64) (walker, *Harness) {
 	t.Helper()
-	o := Options{Checkpoints: seed%2 == 1}
+	return newWalkWith(t, seed, walkOptions(seed, nil))
+}
+
+func walkOptions(seed uint64, planned func(engine.Draft)) Options {
+	o := Options{Checkpoints: seed%2 == 1, Planned: planned}
 	if seed%3 == 2 {
 		o.TaggingLag = 10 * time.Minute
 	}
-	return newWalkWith(t, seed, o)
+	return o
 }
 
 func newWalkWith(t *testing.T, seed uint64, o Options) (walker, *Harness) {
@@ -315,8 +321,9 @@ func walk(t *testing.T, seed uint64) {
 	docs := walkDocs{}
 	defer docs.logFailure(t, seed, &log)
 	var got, empty, before []string
+	var drafts []engine.Draft
 	synctest.Test(t, func(t *testing.T) {
-		w, r := newWalk(t, seed)
+		w, r := newWalkWith(t, seed, walkOptions(seed, func(d engine.Draft) { drafts = append(drafts, d) }))
 		before = r.State()
 		broken := true
 		if seed%4 >= 2 {
@@ -390,6 +397,7 @@ func walk(t *testing.T, seed uint64) {
 	if diff := cmp.Diff(before, empty); diff != "" {
 		t.Errorf("deletion does not restore the world (-before +after):\n%s", diff)
 	}
+	replay(t, drafts)
 	var want []string
 	synctest.Test(t, func(t *testing.T) {
 		_, r := newWalk(t, seed)
@@ -401,6 +409,21 @@ func walk(t *testing.T, seed uint64) {
 	})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the end depends on the history (-without +with):\n%s", diff)
+	}
+}
+
+// replay makes each plan of a history again, from the facts and the memory that it was made of. It is the same plan: what
+// a run decides depends on nothing else, and nothing that came later has changed them.
+func replay(t *testing.T, drafts []engine.Draft) {
+	t.Helper()
+	if len(drafts) == 0 {
+		t.Error("no plan is made")
+	}
+	for n, d := range drafts {
+		if again := d.Again(); !reflect.DeepEqual(d.Plan, again) {
+			t.Errorf("plan %d of %d, of %s:\n%s\nmade again:\n%s", n, len(drafts), d.Stack.ID, d.Plan.Text(), again.Text())
+			return
+		}
 	}
 }
 
