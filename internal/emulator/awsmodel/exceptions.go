@@ -29,11 +29,19 @@ type Exception struct {
 
 const manyAttributes = "an ALB has 22 attributes and AWS answers with all"
 
+// importedName is about the names of imported certificates: the documentation asks for "the fully qualified domain name (FQDN)
+// or IP address", and no error of the operation is about a name. Names of certificates to request are checked.
+const importedName = "ImportCertificate does not check the names in a certificate, which may be IP addresses or wildcards of one label, and the answer repeats them"
+
 var exceptions = []Exception{
 	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.KeyAlgorithm", Value: "RSA-", Reason: "AWS writes a hyphen here, and an underscore everywhere else"},
 	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.KeyAlgorithm", Value: "EC-", Reason: "as RSA-"},
 	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.CertificateAuthorityArn", Value: "arn:aws:acm-pca:", Rule: "does not match", Reason: "the model has the pattern of ACM's own ARNs, and the authority is another service's"},
 	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.SubjectAlternativeNames", Rule: "1", Reason: "ListCertificates says of a certificate with more than 100 names that DescribeCertificate has all"},
+	{Service: "acm", Operation: "ListCertificates", Side: "answer", Member: "CertificateSummaryList.DomainName", Rule: "does not match", Reason: importedName},
+	{Service: "acm", Operation: "ListCertificates", Side: "answer", Member: "CertificateSummaryList.SubjectAlternativeNameSummaries", Rule: "does not match", Reason: importedName},
+	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.DomainName", Rule: "does not match", Reason: importedName},
+	{Service: "acm", Operation: "DescribeCertificate", Side: "answer", Member: "Certificate.SubjectAlternativeNames", Rule: "does not match", Reason: importedName},
 	{Service: "acm", Operation: "ListTagsForCertificate", Side: "answer", Member: "Tags", Rule: "0 items", Reason: "a certificate without tags has an empty list"},
 	{Service: "ec2", Operation: "DescribeInternetGateways", Side: "answer", Member: "InternetGateways.Attachments.State", Value: "available", Reason: "the documentation says that a gateway is available where the model has attached"},
 	{Service: "elasticloadbalancing", Operation: "DescribeTags", Side: "answer", Member: "TagDescriptions.Tags", Rule: "0 items", Reason: "a resource without tags has an empty list"},

@@ -24,11 +24,13 @@ type Resolver struct {
 	certs *certificates.Choice
 	held  *owners.Retention
 	keys  owners.LiveKeys
+	// foreign are the hostnames of live rules, by ARN, that their members have no right to.
+	foreign map[string][]model.ForeignHostname
 }
 
 // NewResolver returns what settles listeners of a stack.
 func NewResolver(tg *owners.TargetGroups, u *draft.Usage, certs *certificates.Choice, held *owners.Retention, keys owners.LiveKeys) *Resolver {
-	return &Resolver{tg, u, certs, held, keys}
+	return &Resolver{tg, u, certs, held, keys, ForeignHostnames(tg.Have.Facts.Withdrawn)}
 }
 
 // Resolve settles one listener of a load balancer.
@@ -118,6 +120,7 @@ func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
 		l.Rules[i].Desired.Actions = lr.Resolved(l.Rules[i].Desired.Actions)
 	}
 	lr.held.RetainRules(l, taken)
+	lr.refuseHostnames(l)
 	lr.reportUnreachable(l)
 	lr.Keep(l.Defaults)
 	for _, r := range l.Rules {

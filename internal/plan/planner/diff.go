@@ -67,6 +67,7 @@ func (d *differ) serve() {
 	if len(d.lb.Predecessors) > 0 {
 		d.addOns.Plan() // the new load balancer has them before it serves
 	}
+	d.refuseHostnamesOnHeld()
 	d.replacements.Switch(&d.lb, d.Plan.Steps[claims:])
 	d.planFrontend(append(slices.Clone(first), append(sg, backend...)...))
 	d.replacements.Predecessors(&d.lb, &d.frontend)

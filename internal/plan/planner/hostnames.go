@@ -10,21 +10,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/listeners"
 )
 
 // refuseHostnames keeps requests for hostnames from rules whose members have no right to them, while all is held: rules
 // that answer 404 go in front of them. A rule that may serve its other hostnames stays.
 func (d *differ) refuseHostnames() {
-	if d.Have.Facts.Withdrawn == nil {
-		return
-	}
-	before := map[string][]model.ForeignHostname{}
-	for _, h := range d.Have.Facts.Withdrawn.Hostnames {
-		before[h.Rule] = append(before[h.Rule], h)
-	}
+	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
 	for _, lb := range d.Have.LoadBalancers {
 		for i := range lb.Listeners {
 			d.refuseOn(&lb.Listeners[i], before)
+		}
+	}
+}
+
+// refuseHostnamesOnHeld does that on listeners that stay as they are. On one that is made, such rules are among the others.
+func (d *differ) refuseHostnamesOnHeld() {
+	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
+	for i := range d.lb.Listeners {
+		if l := &d.lb.Listeners[i]; !l.Make && l.Live != nil {
+			d.refuseOn(l.Live, before)
 		}
 	}
 }
@@ -35,13 +40,18 @@ func (d *differ) refuseOn(l *observed.Listener, before map[string][]model.Foreig
 	moved := map[plan.Address]int32{}
 	order := plan.Step{ID: plan.NewStepID("revoke-order", a), Address: a, Verb: plan.Update, Impact: plan.BriefImpact, Revokes: true}
 	var made []plan.Step
-	last := int32(0)
+	last, answered := int32(0), listeners.Answered{}
 	for _, r := range slices.SortedFunc(slices.Values(l.Rules), func(x, y observed.Rule) int { return cmp.Compare(x.Priority, y.Priority) }) {
 		for _, h := range before[r.ARN] {
+			if answered.Has(h) {
+				continue
+			}
+			answered.Add([]model.Condition{h.Host})
 			last++
 			made = append(made, d.refusal(l, last, h))
 			order.Why, order.Blames = h.Message, append(order.Blames, h.Object)
 		}
+		answered.Add(r.Conditions)
 		if r.Priority > last {
 			last = r.Priority
 			continue
@@ -65,14 +75,8 @@ func (d *differ) refuseOn(l *observed.Listener, before map[string][]model.Foreig
 // refusal is the step that makes the rule for one hostname.
 func (d *differ) refusal(l *observed.Listener, at int32, h model.ForeignHostname) plan.Step {
 	a, listener := plan.Address{Kind: plan.Rule, ID: naming.RuleID(l.Port, at)}, plan.Address{Kind: plan.Listener, ID: l.ARN}
-	rule := model.Rule{
-		Conditions: []model.Condition{h.Host}, Actions: []model.Action{plan.NotFound},
-		Origin: finding.Origin{Object: h.Object, Field: h.Field}, Member: h.Object,
-	}
-	d.Found.Add(finding.Finding{
-		Object: h.Object, Field: h.Field, Reason: h.Reason, Severity: finding.Error, Blocks: finding.BlocksNothing,
-		Message: h.Message + "; requests for it are answered " + plan.ActionsText(rule.Actions), Fix: h.Fix,
-	})
+	rule, found := listeners.RefusalOf(h)
+	d.Found.Add(found)
 	return plan.Step{
 		ID: plan.NewStepID("revoke-hostname", listener, a.ID), Address: a, Verb: plan.Create, Why: h.Message, Impact: plan.BriefImpact, Revokes: true,
 		Do:     plan.CreateRule{Listener: listener, Priority: at, Rule: rule, Tags: d.RuleTags(d.Tags(a.ID, nil))},

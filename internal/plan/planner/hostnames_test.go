@@ -37,7 +37,7 @@ func TestRefusedHostnamesGoInFrontOfTheRule(t *testing.T) {
 				l.Rules = append(l.Rules, observed.Rule{ARN: arn, Priority: p, Conditions: []model.Condition{model.PathPattern{Values: []string{"/*"}}}, Actions: forwardTo("tg", 1)})
 				for n := range c.foreign[p] {
 					withdrawn.Hostnames = append(withdrawn.Hostnames, model.ForeignHostname{
-						Rule: arn, Host: model.HostHeader{Values: []string{fmt.Sprintf("h%d.example.com", n)}},
+						Rule: arn, Host: model.HostHeader{Values: []string{fmt.Sprintf("h%d-%d.example.com", p, n)}},
 						Withdrawal: model.Withdrawal{Object: testMember, Field: "f", Reason: finding.RouteNotAdmitted, Message: "m"},
 					})
 				}

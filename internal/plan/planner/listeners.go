@@ -100,6 +100,7 @@ func (r *Resolved) retainListeners() {
 	if r.lb.Live == nil {
 		return
 	}
+	foreign := listeners.ForeignHostnames(r.Have.Facts.Withdrawn)
 	for i := range r.lb.Live.Listeners {
 		l := &r.lb.Live.Listeners[i]
 		if hasListener(r.Want.LoadBalancer, l.Port) || !r.held.RetainsListener(l) {
@@ -108,7 +109,7 @@ func (r *Resolved) retainListeners() {
 		kept := resolved.Listener{LB: &r.lb, Desired: model.Listener{Port: l.Port}, Live: l}
 		for j := range l.Rules {
 			rule := &l.Rules[j]
-			if r.held.Retains(rule) == nil {
+			if r.held.Retains(rule) == nil && !listeners.RefusesForeign(l, rule, foreign) {
 				kept.ForeignMembers = append(kept.ForeignMembers, *rule)
 				continue
 			}

@@ -47,6 +47,23 @@ spec:
 			w.write("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
 				"  - {name: a, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: t0}]}}\n")
 		},
+		// AWS imports it, although its model has no such name. It was found with seeds 26 and 129.
+		"a certificate for a wildcard of one label": func(w *secretWorld) {
+			c := w.certificateFor("*.com")
+			w.write(secretOf("evil", "t0", "kubernetes.io/tls", c.body, c.key, w.root))
+			w.write("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s0, namespace: evil}\nspec:\n  parentRef: {name: edge, namespace: infra}\n  listeners:\n" +
+				"  - {name: a, port: 81, protocol: HTTPS, hostname: \"*.com\", tls: {certificateRefs: [{name: t0}]}}\n")
+			w.after = func() {
+				p, unlock := w.partition()
+				defer unlock()
+				for _, c := range p.ACM.Certificates {
+					if slices.Contains(c.Names, "*.com") {
+						return
+					}
+				}
+				w.rec.Errorf("the certificate was not imported")
+			}
+		},
 		// The first use of a Secret decided for all of them.
 		"two uses of a secret": func(w *secretWorld) {
 			c := w.certificateFor("other.com")

@@ -1,9 +1,7 @@
 package gateway
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -11,36 +9,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// hostnames finds the hostnames of listeners whose requests get to a rule for a wildcard or for all hostnames, of a route
-// that those listeners do not admit. A translation makes rules against that (see isolations), which a Gateway that is held
-// does not get.
+// hostnames finds the hostnames of listeners within the wildcard or all hostnames of a live rule, of a route that those
+// listeners do not admit. A translation makes rules against that (see isolations), but only for what routes say now and
+// that can be translated: where a rule is held, the plan has to.
 func (r *rights) hostnames(l *observed.Listener) {
-	rules := slices.SortedFunc(slices.Values(l.Rules), func(a, b observed.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
-	answered := map[string]bool{}
-	for i := range rules {
-		rule := &rules[i]
+	for i := range l.Rules {
+		rule := &l.Rules[i]
 		if _, gone := r.out.Rules[rule.ARN]; gone {
 			continue
 		}
-		hosts := hostsOf(rule)
-		for _, host := range hosts {
+		for _, host := range hostsOf(rule) {
 			for _, h := range r.attached.Within(l.Port, host) {
-				if answered[h] {
-					continue
-				}
 				if owner, ok := r.mayServeWithin(l.Port, rule.Actions, host, h); !ok {
-					answered[h] = true
 					r.out.Hostnames = append(r.out.Hostnames, model.ForeignHostname{Rule: rule.ARN, Host: r.hostCondition(h), Withdrawal: model.Withdrawal{
 						Object: owner, Field: "spec.parentRefs", Reason: finding.RouteNotAdmitted,
 						Message: fmt.Sprintf("hostname %q of port %d belongs to a listener that does not admit the route", h, l.Port),
 						Fix:     "ask the owner of the Gateway to admit the namespace in allowedRoutes of the listener with this hostname",
 					}})
 				}
-			}
-		}
-		if len(rule.Conditions) == 1 {
-			for _, host := range hosts {
-				answered[host] = true
 			}
 		}
 	}

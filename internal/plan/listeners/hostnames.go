@@ -1,0 +1,94 @@
+package listeners
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// ForeignHostnames are the hostnames that members of live rules have no right to, by the ARN of the rule.
+func ForeignHostnames(w *model.Withdrawn) map[string][]model.ForeignHostname {
+	out := map[string][]model.ForeignHostname{}
+	if w != nil {
+		for _, h := range w.Hostnames {
+			out[h.Rule] = append(out[h.Rule], h)
+		}
+	}
+	return out
+}
+
+// Answered are hostnames whose requests reach no rule behind those that were added.
+type Answered map[string]bool
+
+// Add adds the rule that comes next.
+func (a Answered) Add(conditions []model.Condition) {
+	if len(conditions) == 1 {
+		for _, host := range (model.Rule{Conditions: conditions}).Hosts() {
+			a[host] = true
+		}
+	}
+}
+
+// Has reports whether a hostname is answered.
+func (a Answered) Has(h model.ForeignHostname) bool {
+	for _, host := range (model.Rule{Conditions: []model.Condition{h.Host}}).Hosts() {
+		if !a[host] {
+			return false
+		}
+	}
+	return true
+}
+
+// RefusesForeign reports whether a live rule of a listener is in front of others against such hostnames.
+func RefusesForeign(l *observed.Listener, rule *observed.Rule, foreign map[string][]model.ForeignHostname) bool {
+	refused := Answered{}
+	if refused.Add(rule.Conditions); !plan.OnlyRefuses(rule.Actions) {
+		return false
+	}
+	return slices.ContainsFunc(l.Rules, func(o observed.Rule) bool { return slices.ContainsFunc(foreign[o.ARN], refused.Has) })
+}
+
+// RefusalOf is the rule that answers requests for a hostname in front of a live rule whose member has no right to it, with
+// the finding about that.
+func RefusalOf(h model.ForeignHostname) (model.Rule, finding.Finding) {
+	r := model.Rule{
+		Conditions: []model.Condition{h.Host}, Actions: []model.Action{plan.NotFound},
+		Origin: finding.Origin{Object: h.Object, Field: h.Field}, Member: h.Object,
+	}
+	return r, finding.Finding{
+		Object: h.Object, Field: h.Field, Reason: h.Reason, Severity: finding.Error, Blocks: finding.BlocksNothing,
+		Message: h.Message + "; requests for it are answered " + plan.ActionsText(r.Actions), Fix: h.Fix,
+	}
+}
+
+// refuseHostnames puts such rules in front of held ones. Translation has them only for what the objects say now, and what
+// is held may match more: its object can have lost the hostname, or be too large to be translated.
+func (lr *Resolver) refuseHostnames(l *resolved.Listener) {
+	if len(lr.foreign) == 0 {
+		return
+	}
+	answered := Answered{}
+	var out []resolved.Rule
+	for _, p := range l.Rules {
+		if p.Kept != nil {
+			for _, h := range lr.foreign[p.Kept.ARN] {
+				if answered.Has(h) {
+					continue
+				}
+				r, f := RefusalOf(h)
+				r.Tags = owners.UserTags(p.Kept.Tags)
+				lr.Found.Add(f)
+				out = append(out, resolved.Rule{Desired: r, Written: r.Actions})
+				answered.Add(r.Conditions)
+			}
+		}
+		out = append(out, p)
+		answered.Add(p.Desired.Conditions)
+	}
+	l.Rules = out
+}
