@@ -44,9 +44,10 @@ func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bo
 func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBinding, leaving bool) (map[string]bool, error) {
 	v := r.Cluster.View().Informed()
 	out := map[string]bool{}
+	owners, _ := r.Cloud.As(Account{}).MadeFor(ctx, b.Spec.TargetGroupARN, false)
 	for _, o := range withTargetGroup(v, b) {
 		if o.Namespace == b.Namespace && o.Name == b.Name || o.DeletionTimestamp != nil || !bindingplan.SameTargetGroup(o, b) ||
-			!o.Spec.MultiClusterTargetGroup && !leaving {
+			!o.Spec.MultiClusterTargetGroup && !leaving || !bindingplan.MayFill(o, owners) {
 			continue
 		}
 		w, err := r.described(ctx, o)

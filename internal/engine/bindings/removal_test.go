@@ -267,7 +267,7 @@ func TestAGroupIsForBindingsOfTheNamespaceThatItWasMadeFor(t *testing.T) {
 	}{
 		"the group is not shared":      {same, same, "10.0.1.1:8080"},
 		"only the other one shares it": {multi, same, "10.0.1.1:8080"},
-		"both say that it is shared":   {multi, multi, "10.0.1.1:8080 10.0.2.1:8080"},
+		"both say that it is shared":   {multi, multi, "10.0.1.1:8080"},
 		"only its owner shares it":     {same, multi, "10.0.1.1:8080"},
 		"the other one has a role":     {func(doc string) string { return with(doc, "iamRoleArnToAssume: role") }, same, "10.0.1.1:8080"},
 		"the other one names it, with a role": {func(doc string) string {
@@ -290,6 +290,31 @@ func TestAGroupIsForBindingsOfTheNamespaceThatItWasMadeFor(t *testing.T) {
 			run()
 			w.run("a")
 			want(t, "targets", c.want, w.aws.ids("arn/a"))
+		})
+	}
+}
+
+// What a binding of another namespace wants keeps no target of a shared group that its owner's binding takes out.
+func TestABindingOfAnotherNamespaceKeepsNoTargetOfASharedGroup(t *testing.T) {
+	foreign := strings.NewReplacer("namespace: ns", "namespace: other", "arn/b", "arn/a").Replace(multi(bindingDoc("b", "web", "ip", 8080)))
+	for name, leave := range map[string]func(w *harness){
+		"its pod goes":     func(w *harness) { w.put(podDocs("web", p1)); w.drop(cluster.KindPod, p2.name) },
+		"the binding goes": func(w *harness) { w.drop(cluster.KindBinding, "a") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1, p2), multi(bindingDoc("a", "web", "ip", 8080)))
+			w.aws.made = map[string]string{"arn/a": "ns"}
+			w.run("a")
+			want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+			leave(w)
+			w.put(foreign, strings.NewReplacer("namespace: ns", "namespace: other").Replace(serviceDoc("web", "ClusterIP")+"---\n"+podDocs("web", p2)))
+			if _, err := w.rec.Reconcile(t.Context(), bindings.Key{Namespace: "other", Name: "b"}); err != nil {
+				t.Fatal(err)
+			}
+			w.run("a")
+			if got := w.aws.ids("arn/a"); strings.Contains(got, p2.ip) {
+				t.Errorf("targets: %s", got)
+			}
 		})
 	}
 }

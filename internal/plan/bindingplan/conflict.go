@@ -24,19 +24,23 @@ func (c Conflict) exists() bool { return c.First != nil || c.Owned }
 // the controller has made for an object of one of the owners, which are namespaces, is for bindings of these: its
 // name can be foretold, so that anybody could be there first.
 func ConflictOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding, owners []string) Conflict {
-	var out Conflict
-	agreed := false // a binding of the owner shares the group
+	out := Conflict{Owned: !MayFill(b, owners)}
 	for _, o := range others {
 		if o.Spec.MultiClusterTargetGroup && b.Spec.MultiClusterTargetGroup {
-			agreed = agreed || slices.Contains(owners, o.Namespace)
 			continue
 		}
 		if before(o, b, owners) && (out.First == nil || before(o, out.First, owners)) {
 			out.First = o
 		}
 	}
-	out.Owned = len(owners) > 0 && !slices.Contains(owners, b.Namespace) && !agreed
 	return out
+}
+
+// MayFill reports whether a target group that was made for objects of owners, which are namespaces, is for a binding. That
+// several clusters share it changes nothing: it permits bindings of other clusters, and not those of other namespaces of
+// this one.
+func MayFill(b *elbv2.TargetGroupBinding, owners []string) bool {
+	return len(owners) == 0 || slices.Contains(owners, b.Namespace)
 }
 
 // SameTargetGroup compares by ARN and, where one of the two has none, by name within an account.
