@@ -100,14 +100,24 @@ func (c *Checker) Observe(x emulator.Exchange) {
 		}
 		return
 	}
+	request := func(r report) { s.request(op, x, r) }
+	answer := func(r report) { s.answer(op, x, r) }
+	if s.protocol != protocolREST { // there, paths and headers have members too
+		whole, all := request, answer
+		request = func(r report) { checked.once(checked.request(x), r, whole) }
+		answer = func(r report) { checked.once(checked.answer(x), r, all) }
+	}
 	if !c.answersOnly {
-		s.request(op, x, found("request"))
+		request(found("request"))
 	}
 	// What a test asked for is not the emulator's.
 	if x.Fault == "" || x.Fault == "stale" {
-		s.answer(op, x, found("answer"))
+		answer(found("answer"))
 	}
 }
+
+// refused reports whether AWS has not taken a request.
+func refused(x emulator.Exchange) bool { return x.Answer.Status < 200 || x.Answer.Status >= 300 }
 
 // withoutNumbers leaves the items of a list out of a path.
 func withoutNumbers(path string) string {
@@ -121,7 +131,7 @@ func withoutNumbers(path string) string {
 }
 
 func (s *service) request(op *operation, x emulator.Exchange, found report) {
-	w := &walk{protocol: s.protocol, found: found, valuesAllowed: x.Answer.Status < 200 || x.Answer.Status >= 300}
+	w := &walk{protocol: s.protocol, found: found, valuesAllowed: refused(x)}
 	input := op.input
 	if input == nil {
 		input = &shape{kind: "structure", name: x.Operation + "Input"}

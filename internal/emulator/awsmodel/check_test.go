@@ -230,6 +230,44 @@ func TestRefusedValuesAreAllowed(t *testing.T) {
 	}
 }
 
+// What was checked in one test hides nothing in another one.
+func TestEachCheckerFindsWhatDeparts(t *testing.T) {
+	taken := changed(t, recorded(t)["CreateTargetGroup"], "request", "Protocol=HTTP", "Protocol=GOPHER")
+	refused := taken
+	refused.Answer.Status, refused.Code = 400, "ValidationError"
+	refused.Answer.Body = []byte(`<ErrorResponse><Error><Code>ValidationError</Code></Error></ErrorResponse>`)
+	unlisted := refused
+	unlisted.Code = "Nonsense"
+	unlisted.Answer.Body = []byte(`<ErrorResponse><Error><Code>Nonsense</Code></Error></ErrorResponse>`)
+	own := unlisted
+	own.Own = true
+	for _, x := range []emulator.Exchange{refused, own} {
+		c := &Checker{}
+		c.Observe(x)
+		if got := c.Departures(); len(got) > 0 {
+			t.Error(got)
+		}
+	}
+	for range 2 {
+		for _, x := range []emulator.Exchange{taken, unlisted} {
+			c := &Checker{}
+			c.Observe(x)
+			if got := c.Departures(); len(got) != 1 {
+				t.Errorf("one departs in the call with code %q: %q", x.Code, got)
+			}
+		}
+	}
+	// One whose request was not looked at before.
+	unseen := changed(t, recorded(t)["CreateTargetGroup"], "request", "Name=group", "Name=unseen&Colour=red")
+	answers := &Checker{answersOnly: true}
+	answers.Observe(unseen)
+	c := &Checker{}
+	c.Observe(unseen)
+	if len(answers.Departures()) != 0 || len(c.Departures()) != 1 {
+		t.Errorf("answers: %q, both: %q", answers.Departures(), c.Departures())
+	}
+}
+
 // What a test asks for is no departure: injected errors, and answers that are distorted.
 func TestFaultsAreNoDepartures(t *testing.T) {
 	var o emulator.Options
@@ -273,9 +311,18 @@ func BenchmarkObserve(b *testing.B) {
 	if _, err := ec2.NewFromConfig(cfg).DescribeSubnets(b.Context(), &ec2.DescribeSubnetsInput{}); err != nil {
 		b.Fatal(err)
 	}
-	c := &Checker{}
-	b.ReportAllocs()
-	for b.Loop() {
-		c.Observe(x)
-	}
+	b.Run("new", func(b *testing.B) {
+		s := models()[x.Service]
+		b.ReportAllocs()
+		for b.Loop() {
+			s.answer(s.operations[x.Operation], x, func(_, _, rule string) { b.Fatal(rule) })
+		}
+	})
+	b.Run("seen", func(b *testing.B) {
+		c := &Checker{}
+		b.ReportAllocs()
+		for b.Loop() {
+			c.Observe(x)
+		}
+	})
 }
