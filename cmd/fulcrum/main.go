@@ -9,12 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 )
 
 func main() {
 	// The first signal stops in order, the second at once.
 	ctx := signals.SetupSignalHandler()
-	os.Exit(cli.Run(ctx, cli.Environment{
+	os.Exit(cli.Run(ctx, output.Environment{
 		Program: os.Args[0], Terminal: term.IsTerminal(int(os.Stdout.Fd())), Width: width,
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
 	}))

@@ -47,7 +47,7 @@ func serveCluster(t *testing.T, text string) (*apiServer, string) {
 	for _, typ := range cluster.Types() {
 		gv := typ.GVK.GroupVersion()
 		a.kinds[gv] = append(a.kinds[gv], metav1.APIResource{
-			Name: plural(typ.Kind), Kind: typ.GVK.Kind, Namespaced: typ.Namespaced, Verbs: metav1.Verbs{"get", "list", "watch"},
+			Name: resourceOf(typ.Kind), Kind: typ.GVK.Kind, Namespaced: typ.Namespaced, Verbs: metav1.Verbs{"get", "list", "watch"},
 		})
 		a.objects[gv] = map[string][]cluster.Object{}
 	}
@@ -71,12 +71,21 @@ func serveCluster(t *testing.T, text string) (*apiServer, string) {
 	return a, filepath.Join(filesIn(t, map[string]string{"config": text}), "config")
 }
 
+// resourceOf is the name of a kind in paths.
+func resourceOf(k cluster.Kind) string {
+	name := strings.ToLower(string(k))
+	if strings.HasSuffix(name, "s") {
+		return name + "es"
+	}
+	return name + "s"
+}
+
 func (a *apiServer) add(o cluster.Object) {
 	kind, _ := cluster.KindOf(o)
 	typ, _ := cluster.TypeOf(kind)
 	o.GetObjectKind().SetGroupVersionKind(typ.GVK)
 	byName := a.objects[typ.GVK.GroupVersion()]
-	byName[plural(kind)] = append(byName[plural(kind)], o)
+	byName[resourceOf(kind)] = append(byName[resourceOf(kind)], o)
 }
 
 // ServeHTTP implements http.Handler.
@@ -191,7 +200,7 @@ func (a *apiServer) manifest(t *testing.T, text string) {
 		t.Fatal(err)
 	}
 	gvk := o.GroupVersionKind()
-	gv, name := gvk.GroupVersion(), plural(cluster.Kind(gvk.Kind))
+	gv, name := gvk.GroupVersion(), resourceOf(cluster.Kind(gvk.Kind))
 	if a.objects[gv] == nil {
 		a.objects[gv] = map[string][]cluster.Object{}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 )
 
 // unreachable fails the test if anything is called that the environment of AWS and Kubernetes leads to.
@@ -90,10 +92,10 @@ spec: {gatewayClassName: l4, listeners: [{name: tcp, protocol: TCP, port: 5672}]
 		"gateways": {gateways, nil, 0, []string{"# Gateway shop/edge\n", "# Gateway shop/queue\n", "type: network"},
 			[]string{`GatewayClass "l7" exists, has controllerName "gateway.k8s.aws/alb"`, `GatewayClass "l4" exists, has controllerName "gateway.k8s.aws/nlb"`}, nil},
 		"a warning":    {ingressYAML, nil, 0, []string{"# warning BackendNotFound"}, nil, nil},
-		"an error":     {serviceYAML + "---\n" + held, nil, exitFaulty, []string{"# error AnnotationInvalid"}, nil, nil},
-		"nothing":      {"", nil, exitFailed, nil, []string{"--filename - has no object of a kind that is read"}, nil},
-		"with AWS":     {ingressYAML, []string{"--observed=x"}, exitFailed, nil, []string{"[observed offline]"}, nil},
-		"no such flag": {ingressYAML, []string{"--offlin"}, exitFailed, nil, []string{`did you mean "--offline"`}, nil},
+		"an error":     {serviceYAML + "---\n" + held, nil, output.ExitFaulty, []string{"# error AnnotationInvalid"}, nil, nil},
+		"nothing":      {"", nil, output.ExitFailed, nil, []string{"--filename - has no object of a kind that is read"}, nil},
+		"with AWS":     {ingressYAML, []string{"--observed=x"}, output.ExitFailed, nil, []string{"[observed offline]"}, nil},
+		"no such flag": {ingressYAML, []string{"--offlin"}, output.ExitFailed, nil, []string{`did you mean "--offline"`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, stderr := with(t, tc.text, env, slices.Concat([]string{"plan", "--offline", "-f=-"}, tc.args)...)
@@ -126,7 +128,7 @@ spec: {gatewayClassName: l4, listeners: [{name: tcp, protocol: TCP, port: 5672}]
 	if code != 0 || !strings.Contains(out, "-> forward to shop/web-web:80") {
 		t.Errorf("exit %d: %s%s", code, stderr, out)
 	}
-	if code, _, stderr = with(t, "", env, "plan", "--offline"); code != exitFailed || !strings.Contains(stderr, "--offline needs the objects of files; name them with -f") {
+	if code, _, stderr = with(t, "", env, "plan", "--offline"); code != output.ExitFailed || !strings.Contains(stderr, "--offline needs the objects of files; name them with -f") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }

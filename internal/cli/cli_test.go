@@ -4,17 +4,18 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cli/explain"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
 func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = Run(context.Background(), Environment{Args: args, Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }})
+	code = Run(context.Background(), output.Environment{Args: args, Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }})
 	return code, out.String(), errs.String()
 }
 
@@ -96,28 +97,13 @@ func TestExplainKnowsEveryReason(t *testing.T) {
 
 // What "kubectl describe" shows as the reason of an event or condition is answered too, for people and for tools.
 func TestExplainKnowsReasonsOfManyFindings(t *testing.T) {
-	for word, means := range outerReasons {
+	for word, means := range explain.OuterReasons {
 		for _, form := range []string{"-o=text", "-o=json", "-o=yaml"} {
 			code, out, stderr := run(t, "explain", word, form)
 			if code != 0 || !strings.Contains(out, means[:40]) || stderr != "" {
 				t.Errorf("explain %s %s: exit %d, %s%s", word, form, code, out, stderr)
 			}
 		}
-	}
-}
-
-// One object cannot fill the screen and so hide what is said of others.
-func TestFindingsOfOneObjectAreBounded(t *testing.T) {
-	var found finding.List
-	for i := range 1000 {
-		found.Add(finding.Finding{Object: finding.Ref{Kind: "Ingress", Namespace: "a", Name: "loud"}, Reason: finding.AnnotationInvalid, Message: strconv.Itoa(i)})
-	}
-	found.Add(finding.Finding{Object: finding.Ref{Kind: "Ingress", Namespace: "b", Name: "quiet"}, Reason: finding.AnnotationInvalid, Message: "once"})
-	var out strings.Builder
-	showFindings(&out, found)
-	text := out.String()
-	if n := strings.Count(text, "\n"); n != mostFindings+2 || !strings.Contains(text, "and 800 more findings about Ingress a/loud, which -o json shows") || !strings.Contains(text, "b/quiet: once") {
-		t.Errorf("%d lines: %.300s", n, text)
 	}
 }
 

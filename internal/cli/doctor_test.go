@@ -2,14 +2,8 @@ package cli
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +19,8 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/config/crd"
 	"github.com/fulcrum-lb/fulcrum/config/rights"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/doctor"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/iam"
@@ -111,7 +107,7 @@ func TestDoctorDuringAnOutage(t *testing.T) {
 			_, config := serveCluster(t, classYAML)
 			em.Faults().SetHook(func(fault.Call) fault.Action { return outage })
 			var text bytes.Buffer
-			code := Run(t.Context(), Environment{
+			code := Run(t.Context(), output.Environment{
 				Args: append([]string{"doctor"}, flags...), Stdin: strings.NewReader(""), Stdout: &text, Stderr: &text,
 				Getenv: func(k string) string { return map[string]string{"KUBECONFIG": config}[k] }, AnswerWithin: 50 * time.Millisecond,
 			})
@@ -170,7 +166,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	_, asJSON, _ := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"doctor", "-o=json"}, flags)...)
-	var doc doctorDocument
+	var doc doctor.Document
 	if err := json.Unmarshal([]byte(asJSON), &doc); err != nil || doc.Errors != 4 || len(doc.Checks) < 10 {
 		t.Errorf("%v, %d errors", err, doc.Errors)
 	}
@@ -189,32 +185,6 @@ func TestDoctorWithoutAnything(t *testing.T) {
 	code, out := examined(t, config, flags, "--aws-max-retries=1")
 	if code != 1 || !strings.Contains(out, "error   kubernetes   the API server at ") || !strings.Contains(out, "error   discovery    AWS does not answer at ") {
 		t.Errorf("exit %d: %s", code, out)
-	}
-}
-
-// During a rotation the bundle has the CA of before, which may have expired, and the new one.
-func TestABundleIsGoodAsLongAsOneOfItsCAs(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	authority := func(until time.Time) []byte {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: now.AddDate(-1, 0, 0), NotAfter: until, IsCA: true}
-		der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	}
-	expired, valid := authority(now.AddDate(0, 0, -1)), authority(now.AddDate(1, 0, 0))
-	for _, bundle := range [][]byte{slices.Concat(expired, valid), slices.Concat(valid, expired)} {
-		if until, err := lastExpiry(bundle); err != nil || !until.Equal(now.AddDate(1, 0, 0)) {
-			t.Errorf("%v, %v", until, err)
-		}
-	}
-	if _, err := lastExpiry([]byte("no certificate")); err == nil {
-		t.Error("text without a certificate is a bundle")
 	}
 }
 

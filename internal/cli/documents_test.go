@@ -11,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cli/doctor"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/explain"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/orphans"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
@@ -23,13 +27,13 @@ var documents = []struct {
 	value          any
 }{
 	{"fulcrum plan", "The steps that the controller would take.", planDocument{}},
-	{"fulcrum get", "The load balancers, one by one.", getDocument{}},
-	{"fulcrum tree", "What AWS has, and how it compares with the desired state.", treeDocument{}},
-	{"fulcrum explain KIND/NAME", "What was decided about an object and why.", explainDocument{}},
-	{"fulcrum explain request URL", "Which rule answers a request.", requestDocument{}},
-	{"fulcrum explain, fulcrum explain REASON", "What reasons mean.", reasonsDocument{}},
-	{"fulcrum orphans", "AWS resources with the tags of the cluster that no object asks for.", orphansDocument{}},
-	{"fulcrum doctor", "What was checked and what was found.", doctorDocument{}},
+	{"fulcrum get", "The load balancers, one by one.", tree.GetDocument{}},
+	{"fulcrum tree", "What AWS has, and how it compares with the desired state.", tree.Document{}},
+	{"fulcrum explain KIND/NAME", "What was decided about an object and why.", explain.Document{}},
+	{"fulcrum explain request URL", "Which rule answers a request.", explain.RequestDocument{}},
+	{"fulcrum explain, fulcrum explain REASON", "What reasons mean.", explain.ReasonsDocument{}},
+	{"fulcrum orphans", "AWS resources with the tags of the cluster that no object asks for.", orphans.Document{}},
+	{"fulcrum doctor", "What was checked and what was found.", doctor.Document{}},
 	{"fulcrum version", "Which build this is.", versionDocument{}},
 	{"--shadow-report", "What a controller with `--shadow` would do, as a file.", controller.ShadowReport{}},
 }
@@ -126,7 +130,7 @@ func typeWord(of reflect.Type) string {
 
 func pageOfDocuments(t *testing.T) string {
 	t.Helper()
-	reported := comments(t, ".", "../plan", "../controller")
+	reported := comments(t, ".", "doctor", "explain", "input", "orphans", "output", "tree", "../plan", "../controller")
 	var b strings.Builder
 	b.WriteString(`# Documents of the commands
 

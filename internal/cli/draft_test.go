@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -11,10 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
@@ -79,7 +77,7 @@ func TestPlanAndTreeShowWhatWouldBeMadeAndMakeNothing(t *testing.T) {
 		flags = append(flags, strings.Fields(c.Text("flags.txt"))...)
 		for _, o := range []struct{ command, name string }{{"plan", "plan.txt"}, {"tree", "tree.txt"}, {"plan -o json", "plan.json"}} {
 			code, stdout, stderr := run(t, slices.Concat(strings.Fields(o.command), []string{"-f", file}, flags)...)
-			if code == exitFailed {
+			if code == output.ExitFailed {
 				t.Fatalf("%s: exit %d: %s", o.command, code, stderr)
 			}
 			out = append(out, goldentest.File{Name: o.name, Text: strings.ReplaceAll(stdout, file, "cluster.yaml")})
@@ -105,52 +103,14 @@ func TestARecordingGivesTheSamePlanWithoutAWS(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, live, stderr := run(t, append([]string{"plan", "-f", file, "--record", rec}, flags...)...)
-	if code != exitChanges {
+	if code != output.ExitChanges {
 		t.Fatal(stderr)
 	}
 	code, offline, stderr := run(t, "plan", "-f", file, "--observed", rec, "--cluster-name="+harness.ClusterName)
-	if code != exitChanges {
+	if code != output.ExitChanges {
 		t.Fatal(stderr)
 	}
 	if d := cmp.Diff(live, offline); d != "" || !strings.Contains(live, "+ create load-balancer") {
 		t.Errorf("%s\n%s", live, d)
-	}
-}
-
-func TestRecordingKeepsEveryAlternative(t *testing.T) {
-	weight, enabled := int32(3), true
-	want := observed.Stack{LoadBalancers: []observed.LoadBalancer{{ARN: "lb", Listeners: []observed.Listener{{
-		ARN: "l", Port: 443,
-		Default: []model.Action{model.FixedResponse{Status: "404"}},
-		Rules: []observed.Rule{{
-			ARN: "r", Priority: 7,
-			Conditions: []model.Condition{
-				model.HostHeader{Values: []string{"a"}}, model.PathPattern{Regex: []string{"b"}}, model.HTTPHeader{Name: "c", Values: []string{"d"}},
-				model.RequestMethod{Values: []string{"GET"}}, model.QueryString{Pairs: []model.QueryPair{{Key: "k", Value: "v"}}}, model.SourceIP{CIDRs: []string{"10.0.0.0/8"}},
-			},
-			Actions: []model.Action{
-				model.AuthOIDC{Issuer: "i", ClientID: "[redacted]", ClientSecret: "[redacted]"}, model.AuthCognito{Domain: "d"}, model.ValidateJWT{Issuer: "j"}, model.Redirect{Status: "HTTP_301"},
-				model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "tg"}, Weight: &weight}}, Stickiness: &model.GroupStickiness{Enabled: &enabled}},
-			},
-		}},
-	}}}}}
-	rec, err := record(want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := json.Marshal(rec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var back recordedStack
-	if err := json.Unmarshal(data, &back); err != nil {
-		t.Fatal(err)
-	}
-	got, err := back.observed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
 	}
 }

@@ -9,11 +9,8 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/explain"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
@@ -42,7 +39,7 @@ func TestRefusedSubnetsAreExplained(t *testing.T) {
 		t.Errorf("exit %d: %s%s", code, stderr, out)
 	}
 	code, out, stderr = with(t, text, nil, slices.Concat([]string{"explain", "ingress/web", "-n=shop", "-f=-", "-o=json"}, flags)...)
-	var doc explainDocument
+	var doc explain.Document
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 {
 		t.Fatalf("exit %d, %v: %s", code, err, stderr)
 	}
@@ -77,30 +74,6 @@ status: {conditions: [{type: Ready, status: "False", reason: AccessDenied, messa
 		code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"explain", object, "-n=shop"}, flags)...)
 		if code != 0 || !strings.HasSuffix(out, want) {
 			t.Errorf("exit %d: %s%s", code, stderr, out)
-		}
-	}
-}
-
-// A client names a port that is not that of the scheme in the Host header, which a rule for the host alone may not match.
-func TestAPortThatClientsSendIsNoted(t *testing.T) {
-	for port, want := range map[int32]int{80: 0, 8080: 1} {
-		a := answering{
-			webRequest: webRequest{Request: model.Request{Host: "shop.example.com"}, scheme: "http", port: port},
-			answers:    []requestAnswer{{Type: string(model.Application), Rule: &explainedRule{}}},
-		}
-		notes := a.document().Notes
-		if len(notes) != want || want > 0 && !strings.Contains(notes[0], `"shop.example.com:8080"`) {
-			t.Errorf("port %d: %q", port, notes)
-		}
-	}
-}
-
-// An object that was deleted and made again starts without the warnings of the earlier one.
-func TestWarningsOfAnEarlierObjectAreLeftOut(t *testing.T) {
-	now := &corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: "now"}}
-	for uid, want := range map[types.UID]bool{"now": false, "before": true, "": false} {
-		if got := ofAnother(uid, now); got != want {
-			t.Errorf("UID %q: %t", uid, got)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
@@ -87,13 +88,13 @@ func TestCommandsTakeTheFlagsOfTheController(t *testing.T) {
 			}
 			code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "-o=json"}, tc.args, flags)...)
 			if tc.fails != "" {
-				if code != exitFailed || !strings.Contains(stderr, tc.fails) {
+				if code != output.ExitFailed || !strings.Contains(stderr, tc.fails) {
 					t.Errorf("exit %d: %s", code, stderr)
 				}
 				return
 			}
 			kind := `"to": "` + strings.TrimPrefix(tc.want, "type: ") + `"`
-			if code != exitChanges || !json.Valid([]byte(out)) || !strings.Contains(out, kind) {
+			if code != output.ExitChanges || !json.Valid([]byte(out)) || !strings.Contains(out, kind) {
 				t.Errorf("exit %d, want %s: %s%s", code, kind, stderr, out)
 			}
 			if !strings.Contains(stderr, tc.reported) || (stderr == "") != (tc.reported == "") {

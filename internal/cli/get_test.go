@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
@@ -26,7 +28,7 @@ func TestGetListsLoadBalancers(t *testing.T) {
 	flags := flagsOf(t, w.em, w.vpc)
 	look := func(args ...string) (int, string) {
 		var out, errs bytes.Buffer
-		code := Run(t.Context(), Environment{
+		code := Run(t.Context(), output.Environment{
 			Args: slices.Concat([]string{"get", "--kubeconfig=" + config, "--flags-from=none"}, args, flags), Stdout: &out, Stderr: &errs,
 			Getenv: func(string) string { return "" }, Now: func() time.Time { return w.now.Add(time.Minute) },
 		})
@@ -55,11 +57,11 @@ Service shop/group.public   NAME       active    2/2 healthy   -          26h
 	if d := cmp.Diff(wanted, got); d != "" || code != 0 {
 		t.Errorf("exit %d: %s", code, d)
 	}
-	var doc getDocument
+	var doc tree.GetDocument
 	if _, out := look("-o=json", "service/mail", "-n=shop"); json.Unmarshal([]byte(out), &doc) != nil || len(doc.LoadBalancers) != 1 || *doc.LoadBalancers[0].Healthy != 2 || doc.LoadBalancers[0].Created == "" {
 		t.Error(out)
 	}
-	if code, out := look("-n=none"); code != 0 || out != fmt.Sprintln(noStacks) {
+	if code, out := look("-n=none"); code != 0 || out != fmt.Sprintln(tree.NoStacks) {
 		t.Errorf("exit %d: %s", code, out)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
@@ -67,7 +68,7 @@ func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 			flags := flagsOf(t, w.em, w.vpc)
 			look := func(args ...string) (int, string) {
 				var out, errs bytes.Buffer
-				code := Run(t.Context(), Environment{
+				code := Run(t.Context(), output.Environment{
 					Args: slices.Concat(args, []string{"--kubeconfig=" + config, "-A", "--flags-from=none"}, flags), Stdout: &out, Stderr: &errs,
 					Getenv: func(string) string { return "" }, Now: func() time.Time { return w.now.Add(tc.later) },
 				})
@@ -77,7 +78,7 @@ func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 				return code, out.String()
 			}
 			code, plan := look("plan")
-			if deletes := strings.Contains(plan, "- delete listener"); deletes != tc.deletes || (code == exitChanges) != tc.deletes {
+			if deletes := strings.Contains(plan, "- delete listener"); deletes != tc.deletes || (code == output.ExitChanges) != tc.deletes {
 				t.Errorf("exit %d: %s", code, plan)
 			}
 			_, tree := look("tree")

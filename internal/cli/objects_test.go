@@ -12,10 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-
-	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
@@ -44,7 +41,7 @@ func filesAt(t *testing.T, dir string, files map[string]string) {
 func with(t *testing.T, stdin string, env map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = Run(t.Context(), Environment{
+	code = Run(t.Context(), output.Environment{
 		Args: args, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Getenv: func(k string) string { return env[k] },
 	})
 	return code, out.String(), errs.String()
@@ -87,7 +84,7 @@ func TestObjectsComeFromFilesDirectoriesAndStandardInput(t *testing.T) {
 		{"both", ingressYAML, []string{"-f", file("1.yaml"), "-f", "-", "-f", file("2.yml")}},
 	} {
 		code, out, stderr := with(t, tc.stdin, nil, slices.Concat([]string{"plan"}, tc.args, flags)...)
-		if code != exitChanges {
+		if code != output.ExitChanges {
 			t.Fatalf("%s: exit %d: %s", tc.name, code, stderr)
 		}
 		if want == "" {
@@ -111,7 +108,7 @@ func TestADirectoryWithoutManifestsIsAnError(t *testing.T) {
 func TestTheExampleOfTheRepositoryCanBePlanned(t *testing.T) {
 	_, flags := aws(t)
 	code, out, stderr := run(t, slices.Concat([]string{"plan", "-f", "../../examples/shop"}, flags)...)
-	if code != exitChanges {
+	if code != output.ExitChanges {
 		t.Fatal(stderr)
 	}
 	for _, want := range []string{"+ create load-balancer/LoadBalancer", "+ create listener/80", "# these Services do not exist yet: shop/api, shop/shop;"} {
@@ -121,103 +118,6 @@ func TestTheExampleOfTheRepositoryCanBePlanned(t *testing.T) {
 	}
 	if strings.Contains(out, "BackendTypeUnsupported") {
 		t.Error(out)
-	}
-}
-
-// load returns the objects of a text as if they had been read from a file.
-func load(t *testing.T, text string) []fromFile {
-	t.Helper()
-	l, err := cluster.LoadYAML([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []fromFile
-	for _, o := range l.Objects {
-		out = append(out, fromFile{o, "web.yaml"})
-	}
-	return out
-}
-
-// What the API server and the controller have written into an object stays when a file takes its
-// place; what a file does not have of the cluster stays too.
-func TestFilesTakeThePlaceOfTheClustersObjects(t *testing.T) {
-	store, err := cluster.NewMemory(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	live, err := cluster.LoadYAML([]byte(classYAML + "---\n" + `apiVersion: v1
-kind: Service
-metadata: {name: web, namespace: shop, uid: u-1}
-spec: {type: NodePort, ports: [{port: 80, nodePort: 31234}]}
----
-apiVersion: networking.k8s.io/v1
-kind: Ingress
-metadata: {name: web, namespace: shop, uid: u-2, finalizers: [ingress.k8s.aws/resources], annotations: {old: "1"}}
-spec: {ingressClassName: alb}
-status: {loadBalancer: {ingress: [{hostname: lb.example.com}]}}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Put(live.Objects...); err != nil {
-		t.Fatal(err)
-	}
-	var notes bytes.Buffer
-	edited := strings.Replace(ingressYAML, "namespace: shop}", "namespace: shop, uid: another, resourceVersion: \"1\", annotations: {new: \"2\"}}", 1)
-	if _, err := apply(store, load(t, serviceYAML+"---\n"+edited), &notes); err != nil {
-		t.Fatal(err)
-	}
-	get := func(kind cluster.Kind) cluster.Object {
-		o, err := store.Get(cluster.Ref{Kind: kind, Namespace: "shop", Name: "web"})
-		if err != nil || o == nil {
-			t.Fatalf("%s: %v", kind, err)
-		}
-		return o
-	}
-	ing := get(cluster.KindIngress).(*networkingv1.Ingress)
-	if ing.UID != "u-2" || len(ing.Finalizers) != 1 || len(ing.Status.LoadBalancer.Ingress) != 1 || ing.Annotations["new"] != "2" || ing.Annotations["old"] != "" || ing.Spec.DefaultBackend == nil {
-		t.Errorf("%+v", ing)
-	}
-	if svc := get(cluster.KindService).(*corev1.Service); svc.UID != "u-1" || svc.Spec.Ports[0].NodePort != 31234 {
-		t.Errorf("%+v", svc)
-	}
-	if len(store.All(cluster.KindIngressClass)) != 1 || notes.Len() > 0 {
-		t.Errorf("notes: %s", notes.String())
-	}
-}
-
-// Node ports of Services that do not exist yet are distinct, and none that the cluster uses.
-func TestExampleNodePortsAreFree(t *testing.T) {
-	store, err := cluster.NewMemory(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	live, err := cluster.LoadYAML([]byte(`apiVersion: v1
-kind: Service
-metadata: {name: other, namespace: shop}
-spec: {type: NodePort, ports: [{port: 80, nodePort: 30001}]}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Put(live.Objects...); err != nil {
-		t.Fatal(err)
-	}
-	var notes bytes.Buffer
-	text := strings.Replace(serviceYAML, "{port: 80}", "{port: 80}, {name: b, port: 81}, {name: c, port: 82, nodePort: 30000}", 1)
-	if _, err := apply(store, load(t, text), &notes); err != nil {
-		t.Fatal(err)
-	}
-	o, err := store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "web"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []int32
-	for _, p := range o.(*corev1.Service).Spec.Ports {
-		got = append(got, p.NodePort)
-	}
-	if !slices.Equal(got, []int32{30002, 30003, 30000}) || !strings.Contains(notes.String(), "shop/web") {
-		t.Errorf("%v, %s", got, notes.String())
 	}
 }
 
@@ -278,7 +178,7 @@ func TestTheClusterIsFoundByTheEnvironment(t *testing.T) {
 	}
 	t.Run("files only", func(t *testing.T) {
 		code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": path("first")}, slices.Concat([]string{"plan", "--files-only", "-f", path("objects")}, flags)...)
-		if code != exitChanges || !strings.Contains(out, "+ create load-balancer") {
+		if code != output.ExitChanges || !strings.Contains(out, "+ create load-balancer") {
 			t.Errorf("exit %d: %s", code, stderr)
 		}
 	})
@@ -326,7 +226,7 @@ func TestAWSIsFoundByTheEnvironment(t *testing.T) {
 			}
 			for _, command := range []string{"plan", "tree"} {
 				code, out, stderr := with(t, "", env, slices.Concat([]string{command, "-f", dir}, flags)...)
-				if code == exitFailed || !strings.Contains(out, "load-balancer") && !strings.Contains(out, "load balancer") {
+				if code == output.ExitFailed || !strings.Contains(out, "load-balancer") && !strings.Contains(out, "load balancer") {
 					t.Errorf("%s: exit %d: %s%s", command, code, stderr, out)
 				}
 			}
@@ -351,23 +251,6 @@ func TestAnAWSThatDoesNotAnswerIsNamed(t *testing.T) {
 	code, _, stderr = with(t, "", nil, slices.Concat([]string{"plan", "-f", dir}, flags)...)
 	if code != 1 || !strings.Contains(stderr, `AWS refuses the call "Elastic Load Balancing v2 DescribeLoadBalancers"`) || strings.Contains(stderr, "RequestID") {
 		t.Errorf("exit %d: %s", code, stderr)
-	}
-}
-
-// A person who waits for a plan does not wait for minutes; the controller does.
-func TestACommandWaitsForSeconds(t *testing.T) {
-	d := &drafting{env: Environment{Getenv: func(string) string { return "" }}}
-	d.cfg.AWS.MaxRetries = 10
-	cc, err := d.cloudConfig()
-	if err != nil || cc.MaxAttempts != 3 || cc.CallTimeout != 2*answerWithin || cc.AttemptTimeout != answerWithin {
-		t.Errorf("%+v, %v", cc, err)
-	}
-	d.cfg.AWS.MaxRetries = 7
-	if cc, _ := d.cloudConfig(); cc.MaxAttempts != 7 {
-		t.Errorf("%d attempts", cc.MaxAttempts)
-	}
-	if cc, _ := cloudConfig(d.cfg, d.env); cc.CallTimeout != 0 {
-		t.Error("the controller waits for seconds")
 	}
 }
 
@@ -423,7 +306,7 @@ func TestFilesThatHoldNothingToPlanForAreNamed(t *testing.T) {
 	_, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))
 	for _, command := range []string{"plan", "tree"} {
 		code, out, stderr := with(t, "# nothing\n", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{command, "--flags-from=none", "-f", "-"}, flags)...)
-		if code != exitFailed || strings.Contains(out, "shop/web") || !strings.HasPrefix(stderr, "Error: --filename - has no object of a kind that is read; nothing is shown; give files with one of ingress, service") {
+		if code != output.ExitFailed || strings.Contains(out, "shop/web") || !strings.HasPrefix(stderr, "Error: --filename - has no object of a kind that is read; nothing is shown; give files with one of ingress, service") {
 			t.Errorf("%s: exit %d: %s%s", command, code, out, stderr)
 		}
 	}

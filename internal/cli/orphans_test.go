@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 )
 
 // Of a part of the cluster everything else would seem to be an orphan, and people delete orphans.
@@ -10,39 +12,9 @@ func TestOrphansAreNotLookedForInFiles(t *testing.T) {
 	_, flags := aws(t)
 	for _, more := range []string{"--filename=testdata/none", "--observed=testdata/none"} {
 		var out, errs strings.Builder
-		code := Run(t.Context(), Environment{Args: append([]string{"orphans", more}, flags...), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }})
+		code := Run(t.Context(), output.Environment{Args: append([]string{"orphans", more}, flags...), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }})
 		if code == 0 || !strings.Contains(errs.String(), "would seem to be orphans") || out.Len() > 0 {
 			t.Errorf("%s: exit %d, %q, %q", more, code, out.String(), errs.String())
 		}
-	}
-}
-
-// A mistyped name of the cluster looks like a clean cluster otherwise.
-func TestOrphansOfAnUnknownClusterAreNoGoodNews(t *testing.T) {
-	orphan := orphanDocument{Kind: "Ingress", ID: "shop/web", Resources: []string{"load balancer k8s-shop-web"}}
-	for want, found := range map[string][]orphanDocument{
-		"no resource in AWS has the tags of cluster \"prdo\"; check --cluster-name": nil,
-		"Ingress shop/web\n  load balancer k8s-shop-web\nno object asks for":        {orphan},
-	} {
-		var out strings.Builder
-		showOrphans(&out, orphansDocument{"prdo", len(found), found})
-		if !strings.HasPrefix(out.String(), want) {
-			t.Errorf("got %q, want %q", out.String(), want)
-		}
-	}
-	var out strings.Builder
-	showOrphans(&out, orphansDocument{"prod", 3, nil})
-	if want := "every resource with the tags of cluster \"prod\" belongs to an object\n"; out.String() != want {
-		t.Errorf("got %q, want %q", out.String(), want)
-	}
-}
-
-// What an imported certificate costs is a place in ACM, and nothing but its ARN says how to give it back.
-func TestOrphansShowsTheCommandThatDeletesCertificates(t *testing.T) {
-	arn := "arn:aws:acm:us-west-2:123456789012:certificate/00000000-0000-0000-0000-000000000001"
-	var out strings.Builder
-	showOrphans(&out, orphansDocument{"prod", 1, []orphanDocument{{Kind: "Ingress", ID: "shop/web", Resources: []string{arn, "sg-1"}}}})
-	if want := "to delete the certificates:\n  aws acm delete-certificate --region us-west-2 --certificate-arn " + arn + "\n"; !strings.HasSuffix(out.String(), want) {
-		t.Errorf("got %q, want %q at the end", out.String(), want)
 	}
 }

@@ -6,13 +6,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-func newPlan(env Environment) *cobra.Command {
-	p := &planning{drafting: drafting{env: env}}
+func newPlan(env output.Environment) *cobra.Command {
+	p := &planning{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
 		Use: "plan [KIND/NAME ...]", Short: "Show what the controller would change in AWS, and change nothing",
 		Long: `plan reads Kubernetes objects from a cluster, from files, or from both, and AWS as it is, and prints the
@@ -38,42 +41,42 @@ AWS_ENDPOINT_URL_SERVICE as by AWS's own tools; flags win.`,
   fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123 -f web.yaml   what applying web.yaml would change
   fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123 -f shop/ --files-only -o json
   fulcrum plan -f shop/ --offline                                      in a pipeline, without AWS and cluster`,
-		ValidArgsFunction: p.completeObjects,
+		ValidArgsFunction: p.CompleteObjects,
 	}
-	p.bind(cmd)
-	p.bindOffline(cmd)
-	p.form.bind(cmd, env)
+	p.Bind(cmd)
+	p.BindOffline(cmd)
+	p.form.Bind(cmd, env)
 	fs := cmd.Flags()
-	fs.BoolVar(&p.all, "all", false, "the same as --all-namespaces")
+	fs.BoolVar(&p.All, "all", false, "the same as --all-namespaces")
 	fs.Bool("detailed-exitcode", true, "")
-	must(fs.MarkDeprecated("detailed-exitcode", "exit code 2 now always says that there is something to change"))
+	output.Must(fs.MarkDeprecated("detailed-exitcode", "exit code 2 now always says that there is something to change"))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.run(cmd, args) }
 	return cmd
 }
 
 // planning is the command plan.
 type planning struct {
-	drafting
-	form output
+	input.Source
+	form output.Form
 }
 
 func (p *planning) run(cmd *cobra.Command, args []string) error {
-	if err := p.form.check(); err != nil {
+	if err := p.form.Check(); err != nil {
 		return err
 	}
-	ctx, out, notes := cmd.Context(), p.form.out(), p.form.notes()
-	if err := p.parse(args, p.namespaceOfObjects()); err != nil {
+	ctx, out, notes := cmd.Context(), p.form.Out(), p.form.Notes()
+	if err := p.Parse(args, p.NamespaceOfObjects()); err != nil {
 		return err
 	}
-	store, err := p.drafting.objects(ctx, cmd.InOrStdin(), notes)
+	store, err := p.Source.Objects(ctx, cmd.InOrStdin(), notes)
 	if err != nil {
 		return err
 	}
-	all := planDocument{Cluster: p.cfg.ClusterName, Stacks: []planStack{}, Bindings: []bindingDocument{}, seen: map[plan.StepID]bool{}}
-	err = p.each(ctx, store, func(draft engine.Draft) error {
-		left := leaving(draft, p.cfg, p.env.now())
+	all := planDocument{Cluster: p.Config.ClusterName, Stacks: []planStack{}, Bindings: []input.BindingDocument{}, seen: map[plan.StepID]bool{}}
+	err = p.Each(ctx, store, func(draft engine.Draft) error {
+		left := tree.LeavingOf(draft, p.Config, p.Env.Time())
 		own, shared := all.add(draft, left)
-		if p.form.text() {
+		if p.form.Text() {
 			showSteps(out, draft, own, shared, left)
 		}
 		return nil
@@ -81,34 +84,34 @@ func (p *planning) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	targets, err := p.planBindings(ctx, store)
+	targets, err := p.PlanBindings(ctx, store)
 	if err != nil {
 		return err
 	}
-	targets.document(&all)
-	if p.form.text() {
+	all.addBindings(targets)
+	if p.form.Text() {
 		showSummary(out, all, cmd.Root().CommandPath())
 		if len(all.Stacks)+len(all.Bindings) == 0 {
-			p.whyNot(out, store)
+			p.WhyNot(out, store)
 		}
-		targets.show(out)
-		showUnserved(out, &p.drafting, store)
+		showBindings(out, targets)
+		input.ShowUnserved(out, &p.Source, store)
 	} else {
-		if p.assumed != nil {
-			all.Assumed = p.assumed.facts
+		if p.Assumed != nil {
+			all.Assumed = p.Assumed.Facts
 		}
-		for _, n := range targets.notes {
+		for _, n := range targets.Notes {
 			fmt.Fprintf(notes, "# %s\n", finding.Printable(n))
 		}
-		showUnserved(notes, &p.drafting, store)
-		err = p.form.document(all)
+		input.ShowUnserved(notes, &p.Source, store)
+		err = p.form.Document(all)
 	}
 	switch {
 	case err != nil:
 		return err
-	case p.offline && all.Errors > 0:
+	case p.Offline && all.Errors > 0:
 		return errFaulty
-	case p.offline:
+	case p.Offline:
 		return nil // that everything is to be created says nothing
 	}
 	if all.Summary != (plan.Summary{}) || all.Targets != (targetsSummary{}) {
@@ -118,10 +121,10 @@ func (p *planning) run(cmd *cobra.Command, args []string) error {
 }
 
 // showSteps prints the plan of a load balancer: its own steps, and which others share and were shown with another.
-func showSteps(w io.Writer, d engine.Draft, own plan.Plan, shared []plan.StepID, left []leavingDocument) {
-	fmt.Fprintf(w, "# %s %s\n", kindText(string(d.Stack.ID.Kind)), d.Stack.ID)
-	showFindings(w, d.Findings)
-	showLeaving(w, left)
+func showSteps(w io.Writer, d engine.Draft, own plan.Plan, shared []plan.StepID, left []tree.Leaving) {
+	fmt.Fprintf(w, "# %s %s\n", output.KindText(string(d.Stack.ID.Kind)), d.Stack.ID)
+	output.ShowFindings(w, d.Findings)
+	tree.ShowLeaving(w, left)
 	for _, id := range shared {
 		fmt.Fprintf(w, "# %s is shown above; load balancers share it\n", id)
 	}
@@ -135,43 +138,12 @@ func showSteps(w io.Writer, d engine.Draft, own plan.Plan, shared []plan.StepID,
 func showSummary(w io.Writer, all planDocument, program string) {
 	if len(all.Stacks) == 0 {
 		if len(all.Bindings) == 0 {
-			fmt.Fprintln(w, noStacks)
+			fmt.Fprintln(w, tree.NoStacks)
 		}
 		return
 	}
 	fmt.Fprintf(w, "plan: %s\n", all.Summary)
 	if all.Errors+all.Warnings > 0 {
-		fmt.Fprintf(w, "findings: %s, %s; \"%s explain REASON\" says more\n", amount(all.Errors, "error"), amount(all.Warnings, "warning"), program)
+		fmt.Fprintf(w, "findings: %s, %s; \"%s explain REASON\" says more\n", output.Amount(all.Errors, "error"), output.Amount(all.Warnings, "warning"), program)
 	}
-}
-
-// mostFindings are shown of one object.
-const mostFindings = 200
-
-func showFindings(w io.Writer, found finding.List) {
-	count := map[finding.Ref]int{}
-	var last finding.Ref
-	more := func() {
-		if n := count[last] - mostFindings; n > 0 {
-			fmt.Fprintf(w, "# … and %s about %s, which -o json shows\n", amount(n, "more finding"), last)
-		}
-	}
-	for _, f := range found.Sorted() {
-		if f.Object != last {
-			more()
-			last = f.Object
-		}
-		if count[last]++; count[last] <= mostFindings {
-			fmt.Fprintf(w, "# %s\n", f)
-		}
-	}
-	more()
-}
-
-// amount is a number of things, in words.
-func amount(n int, of string) string {
-	if n == 1 {
-		return "1 " + of
-	}
-	return fmt.Sprintf("%d %ss", n, of)
 }

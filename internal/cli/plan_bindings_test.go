@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/spf13/cobra"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
@@ -45,22 +47,22 @@ func TestTargetsThatLeaveArePlannedForAClusterOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, live := range []bool{true, false} {
-			d := &drafting{env: Environment{Getenv: os.Getenv}, live: live}
+			d := &input.Source{Env: output.Environment{Getenv: os.Getenv}, Live: live}
 			cmd := &cobra.Command{}
-			d.bind(cmd)
+			d.Bind(cmd)
 			if err := cmd.ParseFlags(flagsOf(t, em, vpc)); err != nil {
 				t.Fatal(err)
 			}
-			if d.connected, d.vpc, err = d.connect(t.Context()); err != nil {
+			if d.Connected, d.VPC, err = d.Connect(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			plans, err := d.planBindings(t.Context(), store)
+			plans, err := d.PlanBindings(t.Context(), store)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var text strings.Builder
-			plans.show(&text)
-			leaves := strings.Contains(text.String(), "- deregister target/10.0.132.99:8080") && plans.count().Deregister == 1
+			showBindings(&text, plans)
+			leaves := strings.Contains(text.String(), "- deregister target/10.0.132.99:8080") && countTargets(plans).Deregister == 1
 			noted := strings.Contains(text.String(), "# 1 targets and rules of TargetGroupBindings that no object asks for are not planned")
 			if leaves != live || noted == live {
 				t.Errorf("cluster %v:\n%s", live, text.String())

@@ -3,13 +3,15 @@ package cli
 import (
 	"context"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 )
 
 // runController is the controller. Failures are logged.
-func runController(ctx context.Context, env Environment, cfg config.Config) error {
+func runController(ctx context.Context, env output.Environment, cfg config.Config) error {
 	log, level := newLogger(env.Stderr, cfg.LogLevel, cfg.LogFormat)
 	shareLogger(log)
 	setup := log.WithName("setup")
@@ -17,12 +19,12 @@ func runController(ctx context.Context, env Environment, cfg config.Config) erro
 	setup.Info("version", "GitVersion", b.version, "GitCommit", b.commit, "BuildDate", b.date)
 	fail := func(what string, err error) error {
 		setup.Error(err, what)
-		return errReported
+		return output.ErrReported
 	}
 	if err := cfg.Validate(); err != nil {
 		return fail("the configuration is not valid", err)
 	}
-	if _, err := cloudConfig(cfg, env); err != nil {
+	if _, err := input.CloudConfig(cfg, env); err != nil {
 		return fail("the configuration is not valid", err)
 	}
 	for _, s := range cfg.Unsupported() {
@@ -31,11 +33,11 @@ func runController(ctx context.Context, env Environment, cfg config.Config) erro
 	for _, id := range sdk.UnknownServices(cfg.AWS.Endpoints) {
 		setup.Info("unknown AWS service ID in --aws-api-endpoints, ignored", "setting", "--aws-api-endpoints="+id+"="+cfg.AWS.Endpoints[id])
 	}
-	restConfig, err := restConfig(cfg.Kubernetes.Kubeconfig, env)
+	restConfig, err := input.RESTConfig(cfg.Kubernetes.Kubeconfig, env)
 	if err != nil {
 		return fail("the API server is not known", err)
 	}
-	if err := controller.Run(ctx, controller.Setup{Config: cfg, REST: restConfig, Log: log, Connect: connect(cfg, env),
+	if err := controller.Run(ctx, controller.Setup{Config: cfg, REST: restConfig, Log: log, Connect: input.Connect(cfg, env),
 		Unreached: sdk.Unreached, LogLevel: levelHandler(level, setup)}); err != nil {
 		return fail("the controller has stopped", err)
 	}

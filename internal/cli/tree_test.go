@@ -15,14 +15,12 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
-	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
@@ -43,7 +41,7 @@ func TestCommandsShowWhatIsInAWS(t *testing.T) {
 			out = append(out, goldentest.File{Name: o.name, Text: fmt.Sprintf("%sexit code %d\n", stdout, code)})
 		}
 		code, stdout, stderr := run(t, append([]string{"tree", "-o", "json"}, flags...)...)
-		var doc treeDocument
+		var doc tree.Document
 		if err := json.Unmarshal([]byte(stdout), &doc); code != 0 || err != nil || len(doc.Stacks) != 1 {
 			t.Errorf("exit %d, %v: %s", code, err, stderr)
 		}
@@ -223,22 +221,4 @@ func objectsText(t *testing.T, store *cluster.Memory) string {
 		}
 	}
 	return strings.Join(out, "---\n")
-}
-
-// Targets are compared with the endpoints of the Service: one that is deregistered by hand is missing, one
-// that is registered by hand is surplus, and what drains is neither.
-func TestTargetsAreComparedWithEndpoints(t *testing.T) {
-	h := observed.Health{Targets: []*observed.Target{
-		{ID: "10.0.0.1", Port: 80, State: "healthy"}, {ID: "10.0.0.2", Port: 80, State: "draining"},
-		{ID: "10.0.0.3", Port: 80, State: "healthy"}, {ID: "10.0.0.4", Port: 80, State: "draining"},
-	}}
-	endpoints := []targets.Endpoint{{ID: "10.0.0.1", Port: 80}, {ID: "10.0.0.2", Port: 80}, {ID: "10.0.0.2", Port: 80}}
-	var got []string
-	for _, x := range compareTargets(h, endpoints) {
-		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s", x.ID, x.State, x.Compared)))
-	}
-	want := []string{"10.0.0.1 healthy", "10.0.0.2 draining", "10.0.0.2 not registered missing", "10.0.0.3 healthy surplus", "10.0.0.4 draining"}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
@@ -22,7 +23,7 @@ func TestAWatchShowsWhatChanges(t *testing.T) {
 		var shown []int // pictures after each look
 		var calls []int
 		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-		code := Run(ctx, Environment{
+		code := Run(ctx, output.Environment{
 			Args: append([]string{"tree", "--watch", "--interval=5s", "-f", objects}, flags...), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" },
 			Now: func() time.Time { return now },
 			Wait: func(ctx context.Context, d time.Duration) error {

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 )
 
 // Build information. Releases set these by the linker; other builds know their commit from the
@@ -54,19 +56,19 @@ type versionDocument struct {
 	Built string `json:"built"`
 }
 
-func newVersion(env Environment) *cobra.Command {
-	var form output
-	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: noArguments}
-	form.bind(cmd, env)
+func newVersion(env output.Environment) *cobra.Command {
+	var form output.Form
+	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: output.NoArguments}
+	form.Bind(cmd, env)
 	cmd.RunE = func(*cobra.Command, []string) error {
-		if err := form.check(); err != nil {
+		if err := form.Check(); err != nil {
 			return err
 		}
 		b := thisBuild()
-		if !form.text() {
-			return form.document(versionDocument{b.version, b.commit, b.date})
+		if !form.Text() {
+			return form.Document(versionDocument{b.version, b.commit, b.date})
 		}
-		_, err := io.WriteString(form.out(), b.text())
+		_, err := io.WriteString(form.Out(), b.text())
 		return err
 	}
 	return cmd

@@ -1,0 +1,172 @@
+// Package explain says what was decided about an object and why, what a reason means, and which rule answers a request.
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// New is the command explain.
+func New(env output.Environment) *cobra.Command {
+	e := &explaining{Source: input.Source{Env: env}}
+	cmd := &cobra.Command{
+		Use: "explain [KIND/NAME | REASON]", Short: "Say what was decided about an object and why, or what a reason means",
+		Long: `explain KIND/NAME says what was decided about an Ingress, Service, Gateway, route or TargetGroupBinding and
+why: the subnets that were considered and those that were refused, certificates and how they were found,
+security groups, listeners, rules in order with the object and field that each comes from, what is held,
+and findings with their way out. From a cluster it adds what only the controller knows: the last warnings
+in the object's events and conditions. It changes nothing.
+
+A rule that comes from the object, or that forwards to the Service, is marked with >.
+
+explain REASON says what the first word of an event or condition means; without an argument it lists all
+reasons by what they are about. "fulcrum explain request" says which rule answers a request.`,
+		Example: `  fulcrum explain ingress/web -n shop --cluster-name=prod --aws-vpc-id=vpc-0123
+  fulcrum explain httproute/pay -n bank --cluster-name=prod --aws-vpc-id=vpc-0123 -o json
+  fulcrum explain CertificateNotFound`,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if reasons := completeReasons(typed); len(reasons) > 0 && typed != "" && !strings.Contains(typed, "/") {
+				return reasons, cobra.ShellCompDirectiveNoFileComp
+			}
+			return e.CompleteObjects(cmd, args, typed)
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	e.Bind(cmd)
+	e.BindOffline(cmd)
+	e.form.Bind(cmd, env)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := e.form.Check(); err != nil {
+			return err
+		}
+		switch {
+		case len(args) == 0:
+			return e.allReasons()
+		case len(args) == 1 && !strings.Contains(args[0], "/"):
+			return e.reason(cmd, args[0])
+		}
+		return e.run(cmd, args)
+	}
+	cmd.AddCommand(newExplainRequest(env))
+	return cmd
+}
+
+// reasonDocument is a reason for tools.
+type reasonDocument struct {
+	Reason finding.Reason `json:"reason"`
+	// Subject is what reasons of its kind are about.
+	Subject string `json:"subject,omitempty"`
+	Means   string `json:"means"`
+	WayOut  string `json:"wayOut"`
+	// Blocks is what a finding of the reason usually holds: nothing, rule, listener, member or stack.
+	Blocks string `json:"blocks"`
+}
+
+// ReasonsDocument is what explain prints for tools where it is asked for no object.
+type ReasonsDocument struct {
+	Reasons []reasonDocument `json:"reasons"`
+}
+
+func (e *explaining) reason(cmd *cobra.Command, word string) error {
+	i := slices.IndexFunc(finding.Reasons, func(r finding.Explanation) bool { return strings.EqualFold(string(r.Reason), word) })
+	if means, ok := OuterReasons[strings.ToLower(word)]; i < 0 && ok {
+		if e.form.Text() {
+			fmt.Fprintf(e.form.Out(), "%s\n  %s\n", word, means)
+			return nil
+		}
+		return e.form.Document(ReasonsDocument{[]reasonDocument{{Reason: finding.Reason(word), Means: means}}})
+	}
+	if i < 0 {
+		var known []string
+		for _, r := range finding.Reasons {
+			known = append(known, string(r.Reason))
+		}
+		program := cmd.Root().CommandPath()
+		return fmt.Errorf("unknown reason %q%s; run \"%s explain\" for the list, or \"%s explain KIND/NAME\" about an object",
+			word, finding.DidYouMean(word, known), program, program)
+	}
+	return e.reasons(finding.Reasons[i : i+1])
+}
+
+// OuterReasons are reasons of events and conditions that stand for many findings, in lower case.
+var OuterReasons = map[string]string{
+	"failedbuildmodel":      eventOfFinding,
+	"faileddeploymodel":     eventOfFinding,
+	"failedloadgroupid":     eventOfFinding,
+	"failedreconcile":       eventOfFinding,
+	"unsupportedvalue":      conditionOfFinding,
+	"backendnotready":       conditionOfFinding,
+	"incompatiblefilters":   conditionOfFinding,
+	"invalid":               conditionOfFinding,
+	"invalidkind":           conditionOfFinding,
+	"invalidparameters":     conditionOfFinding,
+	"invalidcertificateref": conditionOfFinding,
+	"listenersnotvalid":     conditionOfFinding,
+	"refnotpermitted":       conditionOfFinding,
+	"unsupportedprotocol":   conditionOfFinding,
+	"protocolconflict":      conditionOfFinding,
+	"hostnameconflict":      conditionOfFinding,
+	"nomatchingparent":      conditionOfFinding,
+	"notallowedbylisteners": conditionOfFinding,
+
+	"nomatchinglistenerhostname": conditionOfFinding,
+}
+
+const (
+	eventOfFinding     = "The reason of an event that many faults share. The first word of its message is the one to ask about."
+	conditionOfFinding = "A reason of the Gateway API, which many faults share. The message of the condition names the field, what happens and the way out; explain KIND/NAME shows the finding."
+)
+
+// allReasons lists them by subject; for tools they are in alphabetical order.
+func (e *explaining) allReasons() error {
+	if !e.form.Text() {
+		return e.reasons(finding.Reasons)
+	}
+	means := map[finding.Reason]string{}
+	for _, r := range finding.Reasons {
+		means[r.Reason] = r.Means
+	}
+	out := e.form.Out()
+	for i, s := range finding.Subjects {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintln(out, s.Name)
+		for _, r := range s.Reasons {
+			fmt.Fprintf(out, "  %-24s %s\n", r, means[r])
+		}
+	}
+	return nil
+}
+
+func (e *explaining) reasons(all []finding.Explanation) error {
+	doc := ReasonsDocument{Reasons: []reasonDocument{}}
+	out := e.form.Out()
+	for _, r := range all {
+		if e.form.Text() {
+			fmt.Fprintf(out, "%s\n  %s\n  Way out: %s\n  Usually holds: %s\n", r.Reason, r.Means, r.WayOut, r.Reaches)
+			continue
+		}
+		doc.Reasons = append(doc.Reasons, reasonDocument{r.Reason, finding.SubjectOf(r.Reason), r.Means, r.WayOut, r.Reaches.String()})
+	}
+	if e.form.Text() {
+		return nil
+	}
+	return e.form.Document(doc)
+}
+
+// completeReasons completes the reasons of findings.
+func completeReasons(typed string) []string {
+	var out []string
+	for _, r := range finding.Reasons {
+		out = append(out, string(r.Reason))
+	}
+	return input.Beginning(out, typed)
+}

@@ -1,0 +1,23 @@
+package explain
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// What is explained of a certificate names the Secret too.
+func TestTheSecretOfAnImportedCertificateIsExplained(t *testing.T) {
+	source := resolved.CertificateSource{Member: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}, Field: "spec.tls[0]", How: resolved.CertificateOwn, ARNs: []string{"arn:c"}}
+	for id, want := range map[string]bool{naming.ImportedCertificateID("shop", "web-tls"): true, "amazon_issued/x": false} {
+		facts := observed.Facts{OwnCertificates: []observed.OwnCertificate{{ARN: "arn:c", ResourceID: id}}}
+		got := certificateText(explainCertificate(source, "arn:c", facts)[0])
+		if strings.Contains(got, ", imported from Secret shop/web-tls") != want || !strings.Contains(got, "arn:c (default)") {
+			t.Errorf("%s: %s", id, got)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package explain
+
+import (
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// AWS shows the target groups of a weighted action in an order of its own. That is no difference; another weight is.
+func TestTheOrderOfTargetGroupsIsNoDifference(t *testing.T) {
+	weighted := func(refs []model.GroupRef, weights ...int32) []model.Action {
+		var f model.Forward
+		for i, r := range refs {
+			f.Groups = append(f.Groups, model.WeightedGroup{Group: r, Weight: &weights[i]})
+		}
+		return []model.Action{f}
+	}
+	desired := weighted([]model.GroupRef{{ID: "a"}, {ID: "b"}, {ARN: "arn:others"}}, 70, 20, 10)
+	groups := []observed.TargetGroup{{ARN: "arn:a", ResourceID: "a"}, {ARN: "arn:b", ResourceID: "b"}}
+	c := tree.NewComparer(engine.Draft{Have: observed.Stack{TargetGroups: groups}}, observed.Facts{}, tree.Behind{})
+	for name, test := range map[string]struct {
+		live []model.Action
+		same bool
+	}{
+		"the same order": {weighted([]model.GroupRef{{ARN: "arn:a"}, {ARN: "arn:b"}, {ARN: "arn:others"}}, 70, 20, 10), true},
+		"another order":  {weighted([]model.GroupRef{{ARN: "arn:others"}, {ARN: "arn:b"}, {ARN: "arn:a"}}, 10, 20, 70), true},
+		"other weights":  {weighted([]model.GroupRef{{ARN: "arn:b"}, {ARN: "arn:a"}, {ARN: "arn:others"}}, 70, 20, 10), false},
+	} {
+		l := resolved.ListenerChoices{Live: &observed.Listener{Default: test.live}}
+		if now := (&answering{}).now(l, c, desired); (now == "") != test.same {
+			t.Errorf("%s: AWS is said to do %q", name, now)
+		}
+	}
+	if got, want := c.Actions(desired), plan.ActionsText(desired); got != want {
+		t.Errorf("the desired actions are shown as %q, want %q", got, want)
+	}
+}

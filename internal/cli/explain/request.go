@@ -1,0 +1,445 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+func newExplainRequest(env output.Environment) *cobra.Command {
+	r := &requesting{Source: input.Source{Env: env}}
+	cmd := &cobra.Command{
+		Use: "request URL", Short: "Say which rule of which object answers a request, and which others match and never get it",
+		Long: `request says which load balancer, listener and rule answer a request, of which object and field the rule is,
+what it does, and which other rules match the request too but come later. It looks at the desired state, and
+says so where AWS still answers otherwise. No request is sent.
+
+Which load balancer a client reaches is decided by DNS: all are shown that have a rule for the request. A host
+that is the DNS name of a load balancer chooses it.`,
+		Example: `  fulcrum explain request http://shop.example/cart --cluster-name=prod --aws-vpc-id=vpc-0123
+  fulcrum explain request https://shop.example/api -H 'x-canary: 1' --method POST --source-ip 203.0.113.7 -n shop`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return output.WrongUse(fmt.Errorf("give one URL, for example http://shop.example/cart; %s", output.SeeHelp(cmd)))
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	r.Bind(cmd)
+	r.BindOffline(cmd)
+	r.form.Bind(cmd, env)
+	fs := cmd.Flags()
+	fs.StringArrayVarP(&r.headers, "header", "H", nil, "header as 'Name: value'; may be repeated")
+	fs.StringVar(&r.method, "method", "GET", "method of the request")
+	fs.StringVar(&r.source, "source-ip", "", "address of the client; rules that look at it match nothing if empty")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return r.run(cmd, args[0]) }
+	return cmd
+}
+
+// requesting is the command explain request.
+type requesting struct {
+	input.Source
+	form           output.Form
+	headers        []string
+	method, source string
+}
+
+// webRequest is a request with the port that it goes to.
+type webRequest struct {
+	model.Request
+	scheme string
+	port   int32
+	text   string
+}
+
+// defaultPorts are those of URLs without one.
+var defaultPorts = map[string]int32{"http": 80, "https": 443}
+
+// RequestDocument is what explain request prints for tools.
+type RequestDocument struct {
+	Cluster string `json:"cluster"`
+	Request string `json:"request"`
+	// Answers are those of the load balancers that have a rule for the request; where none has one, of all that
+	// listen on the port.
+	Answers []requestAnswer `json:"answers"`
+	Notes   []string        `json:"notes"`
+}
+
+type requestAnswer struct {
+	Kind         string `json:"kind"`
+	ID           string `json:"id"`
+	LoadBalancer string `json:"loadBalancer"`
+	Type         string `json:"type"`
+	DNSName      string `json:"dnsName,omitempty"`
+	Protocol     string `json:"protocol"`
+	Port         int32  `json:"port"`
+	// Named is what names the host of the request: the condition of the rule, the DNS name of the load balancer, or an
+	// annotation. It is missing where any host is taken.
+	Named string `json:"named,omitempty"`
+	// Rule answers; it is null where the default action does.
+	Rule *explainedRule `json:"rule"`
+	// Does is what is done with the request, and Location where a redirect leads.
+	Does     string `json:"does"`
+	Location string `json:"location,omitempty"`
+	// From is the object and field of the rule or default action.
+	From string `json:"from,omitempty"`
+	// Shadowed are rules that match too and come later.
+	Shadowed []explainedRule `json:"shadowed"`
+	// Now is what AWS does with the request now, where that differs.
+	Now string `json:"now,omitempty"`
+	// Targets are those of the target groups that it is forwarded to.
+	Targets []requestTargets `json:"targets,omitempty"`
+
+	groups []string // ids of these target groups
+	host   string   // the pattern of the rule that takes the host of the request
+}
+
+type requestTargets struct {
+	TargetGroup string `json:"targetGroup"`
+	// Health counts the targets by AWS's word for their state.
+	Health string `json:"health"`
+	// Note says why no pod answers.
+	Note string `json:"note,omitempty"`
+}
+
+// request reads what the command line says about a request.
+func (r *requesting) request(target string) (webRequest, error) {
+	if !strings.Contains(target, "://") {
+		target = "http://" + target
+	}
+	u, err := url.Parse(target)
+	if err != nil || u.Host == "" {
+		return webRequest{}, fmt.Errorf("%q is no URL; write one like http://shop.example/cart", target)
+	}
+	out := webRequest{scheme: strings.ToLower(u.Scheme), port: defaultPorts[strings.ToLower(u.Scheme)]}
+	if out.port == 0 {
+		return out, fmt.Errorf("scheme %q of the URL is neither http nor https", u.Scheme)
+	}
+	if p := u.Port(); p != "" {
+		n, err := strconv.ParseUint(p, 10, 16)
+		if err != nil {
+			return out, fmt.Errorf("port %q of the URL is no port", p)
+		}
+		out.port = int32(n)
+	}
+	out.Request = model.Request{
+		Host: u.Hostname(), Path: cmp.Or(u.EscapedPath(), "/"), Method: strings.ToUpper(r.method), Query: u.RawQuery, Client: r.source,
+	}
+	if _, err := netip.ParseAddr(r.source); r.source != "" && err != nil {
+		return out, fmt.Errorf("--source-ip %q is no address", r.source)
+	}
+	for _, h := range r.headers {
+		name, value, ok := strings.Cut(h, ":")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return out, fmt.Errorf("--header %q has no name and value; write it like 'Name: value'", h)
+		}
+		value = strings.TrimSpace(value)
+		if strings.EqualFold(name, "Host") {
+			out.Host, _, _ = strings.Cut(value, ":")
+			continue
+		}
+		out.Header = append(out.Header, model.HeaderField{Name: name, Value: value})
+	}
+	out.text = out.Method + " " + u.String()
+	return out, nil
+}
+
+func (r *requesting) run(cmd *cobra.Command, target string) error {
+	if err := r.form.Check(); err != nil {
+		return err
+	}
+	req, err := r.request(target)
+	if err != nil {
+		return err
+	}
+	store, err := r.Objects(cmd.Context(), cmd.InOrStdin(), r.form.Notes())
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	a := answering{webRequest: req, Source: &r.Source, store: store, Behind: tree.BehindOf(store, r.Config)}
+	if err := r.Each(ctx, store, func(d engine.Draft) error {
+		return a.ask(ctx, d)
+	}); err != nil {
+		return err
+	}
+	doc := a.document()
+	doc.Cluster = r.Config.ClusterName
+	if !r.form.Text() {
+		return r.form.Document(doc)
+	}
+	showAnswers(r.form.Out(), doc)
+	return nil
+}
+
+// answering collects the answers to one request.
+type answering struct {
+	webRequest
+	*input.Source
+	tree.Behind
+	store   *cluster.Memory
+	answers []requestAnswer
+	// exact reports that the host is the DNS name of one of the load balancers.
+	exact *requestAnswer
+	// otherwise are listeners on the port that do not speak the scheme of the request.
+	otherwise []string
+	// held are load balancers that are not as desired, because nothing of them can be changed.
+	held []string
+	// unknown reports that a rule looks at the address of the client, which is not given.
+	unknown bool
+}
+
+// ask adds the answers of the load balancers of a stack.
+func (a *answering) ask(ctx context.Context, d engine.Draft) error {
+	if d.Stack.Held.Everything {
+		a.held = append(a.held, fmt.Sprintf("%s %s is held, so what it asks for is not served; see \"explain\" about it", output.KindText(string(d.Stack.ID.Kind)), d.Stack.ID))
+	}
+	// Live actions name target groups by ARN, desired ones by their id in the stack.
+	c := tree.NewComparer(d, d.Have.Facts, tree.Behind{})
+	for _, lb := range d.Choices().LoadBalancers {
+		for _, l := range lb.Listeners {
+			if l.Desired.Port != a.port || !l.Made && l.Live == nil {
+				continue
+			}
+			protocol := l.Desired.Protocol()
+			if lb.Desired.Type == model.Application && strings.ToLower(protocol) != a.scheme {
+				a.otherwise = append(a.otherwise, fmt.Sprintf("%s %s speaks %s on port %d", output.KindText(string(d.Stack.ID.Kind)), d.Stack.ID, protocol, a.port))
+				continue
+			}
+			one := a.answer(l, c)
+			one.Kind, one.ID, one.LoadBalancer, one.Type = string(d.Stack.ID.Kind), d.Stack.ID.String(), lb.Desired.Name, lb.Desired.Type.String()
+			if lb.Live != nil {
+				one.LoadBalancer, one.DNSName = lb.Live.Name, lb.Live.DNSName
+			}
+			one.Named = a.named(one, d)
+			if one.DNSName != "" && strings.EqualFold(one.DNSName, a.Host) {
+				one.Named = "the DNS name of the load balancer"
+				a.exact = &one
+			}
+			if err := a.addTargets(ctx, d, &one); err != nil {
+				return err
+			}
+			a.answers = append(a.answers, one)
+		}
+	}
+	return nil
+}
+
+// hostnameAnnotation is read by external-dns, which makes records for load balancers.
+const hostnameAnnotation = "external-dns.alpha.kubernetes.io/hostname"
+
+// named is what names the host of the request, "" where any host is taken.
+func (a *answering) named(one requestAnswer, d engine.Draft) string {
+	if one.host != "" {
+		return finding.Printable("host " + one.host)
+	}
+	for _, m := range d.Stack.Members {
+		obj, err := a.store.Get(cluster.Ref{Kind: cluster.Kind(m.Ref.Kind), Namespace: m.Ref.Namespace, Name: m.Ref.Name})
+		if err != nil || obj == nil {
+			continue
+		}
+		for name := range strings.SplitSeq(obj.GetAnnotations()[hostnameAnnotation], ",") {
+			if name = strings.TrimSuffix(strings.TrimSpace(name), "."); name != "" && strings.EqualFold(name, a.Host) {
+				return fmt.Sprintf("annotation %s of %s", hostnameAnnotation, m.Ref)
+			}
+		}
+	}
+	return ""
+}
+
+// hostOf is the pattern of a rule for the host of a request, "" if the rule takes any.
+func hostOf(r model.Rule, req model.Request) string {
+	for _, c := range r.Conditions {
+		h, ok := c.(model.HostHeader)
+		if !ok {
+			continue
+		}
+		for _, pattern := range h.Values {
+			if _, matches := model.Evaluate([]model.Rule{{Conditions: []model.Condition{model.HostHeader{Values: []string{pattern}}}}}, req); matches {
+				if pattern == "*" {
+					return ""
+				}
+				return pattern
+			}
+		}
+		return strings.Join(append(slices.Clone(h.Values), h.Regex...), ", ")
+	}
+	return ""
+}
+
+// addTargets adds the health of the targets that an answer leads to.
+func (a *answering) addTargets(ctx context.Context, d engine.Draft, one *requestAnswer) error {
+	var questions []model.Question
+	for _, g := range d.Have.TargetGroups {
+		if slices.Contains(one.groups, g.ResourceID) {
+			questions = append(questions, model.AskHealth{ARN: g.ARN})
+		}
+	}
+	if len(questions) == 0 {
+		return nil
+	}
+	have, err := a.AskMore(ctx, d.Stack.ID, questions)
+	if err != nil {
+		return err
+	}
+	c := tree.NewComparer(d, have.Facts, a.Behind)
+	for _, g := range c.TargetGroups() {
+		if slices.Contains(one.groups, g.ID) && g.ARN != "" {
+			one.Targets = append(one.Targets, requestTargets{g.ID, tree.Health(g.Targets), g.Note})
+		}
+	}
+	return nil
+}
+
+// answer is what a listener does with the request.
+func (a *answering) answer(l resolved.ListenerChoices, c *tree.Comparer) requestAnswer {
+	out := requestAnswer{Protocol: l.Desired.Protocol(), Port: l.Desired.Port, Shadowed: []explainedRule{}, From: tree.OriginText(l.Desired.DefaultOf)}
+	actions := l.Default
+	listener := explainListener(l, func(model.Rule) bool { return false }, c.Facts)
+	matching := model.Matching(rulesOf(l.Rules), a.Request)
+	for n, i := range matching {
+		rule := listener.Rules[i]
+		if n > 0 {
+			out.Shadowed = append(out.Shadowed, rule)
+			continue
+		}
+		out.Rule, out.From, actions, out.host = &rule, rule.From, l.Rules[i].Actions, hostOf(l.Rules[i].Rule, a.Request)
+	}
+	out.Shadowed = append(out.Shadowed, a.covered(l, listener)...)
+	out.groups = c.ForwardsTo(actions)
+	out.Does, out.Location = c.Actions(actions), finding.Printable(a.location(actions))
+	a.unknown = a.unknown || a.Client == "" && slices.ContainsFunc(l.Rules, func(r resolved.RuleChoice) bool { return looksAtSource(r.Rule) })
+	out.Now = a.now(l, c, actions)
+	return out
+}
+
+func rulesOf(choices []resolved.RuleChoice) []model.Rule {
+	out := make([]model.Rule, len(choices))
+	for i, r := range choices {
+		out[i] = r.Rule
+	}
+	return out
+}
+
+// covered are rules that match and that AWS does not get, because an earlier redirect answers all of their requests.
+func (a *answering) covered(l resolved.ListenerChoices, listener explainedListener) []explainedRule {
+	var out []explainedRule
+	for _, r := range listener.Rules[len(l.Rules)+len(l.LeftOut):] {
+		for _, i := range model.Matching(l.Desired.Covered, a.Request) {
+			if c := l.Desired.Covered[i]; tree.OriginText(c.Key(0).Of) == r.From && plan.ConditionsText(c.Conditions) == r.Conditions {
+				out = append(out, r)
+				break
+			}
+		}
+	}
+	return out
+}
+
+func looksAtSource(r model.Rule) bool {
+	return slices.ContainsFunc(r.Conditions, func(c model.Condition) bool {
+		_, ok := c.(model.SourceIP)
+		return ok
+	})
+}
+
+// now is what AWS does with the request, "" if that is what is desired.
+func (a *answering) now(l resolved.ListenerChoices, c *tree.Comparer, desired []model.Action) string {
+	if l.Live == nil {
+		return "nothing listens on the port yet"
+	}
+	actions := l.Live.Default
+	live := slices.Clone(l.Live.Rules)
+	slices.SortStableFunc(live, func(x, y observed.Rule) int { return cmp.Compare(x.Priority, y.Priority) })
+	for _, r := range live {
+		if _, ok := model.Evaluate([]model.Rule{{Conditions: r.Conditions}}, a.Request); ok {
+			actions = r.Actions
+			break
+		}
+	}
+	if c.Same(actions, desired) {
+		return ""
+	}
+	return c.Actions(actions)
+}
+
+// location is where a redirect leads, "" for other actions.
+func (a *answering) location(actions []model.Action) string {
+	if len(actions) == 0 {
+		return ""
+	}
+	to, ok := actions[len(actions)-1].(model.Redirect)
+	if !ok {
+		return ""
+	}
+	fill := strings.NewReplacer("#{protocol}", a.scheme, "#{host}", a.Host, "#{port}", strconv.Itoa(int(a.port)),
+		"#{path}", strings.TrimPrefix(a.Path, "/"), "#{query}", a.Query)
+	query := fill.Replace(cmp.Or(to.Query, "#{query}"))
+	if query != "" && !to.DropQuery {
+		query = "?" + query
+	} else {
+		query = ""
+	}
+	return fmt.Sprintf("%s://%s:%s%s%s", strings.ToLower(fill.Replace(cmp.Or(to.Protocol, "#{protocol}"))), fill.Replace(cmp.Or(to.Host, "#{host}")),
+		fill.Replace(cmp.Or(to.Port, "#{port}")), fill.Replace(cmp.Or(to.Path, "/#{path}")), query)
+}
+
+// document has the answers that matter.
+func (a *answering) document() RequestDocument {
+	doc := RequestDocument{Request: a.text, Answers: a.answers, Notes: []string{}}
+	note := func(format string, args ...any) {
+		doc.Notes = append(doc.Notes, finding.Printable(fmt.Sprintf(format, args...)))
+	}
+	byRule := slices.DeleteFunc(slices.Clone(a.answers), func(x requestAnswer) bool { return x.Rule == nil && x.Type != networkType })
+	switch {
+	case a.exact != nil:
+		doc.Answers = []requestAnswer{*a.exact}
+	case len(byRule) > 0:
+		if n := len(a.answers) - len(byRule); n > 0 {
+			note("%s on port %d without a rule for the request", output.Amount(n, "other load balancer")+" listen"+map[bool]string{true: "s"}[n == 1], a.port)
+		}
+		doc.Answers = byRule
+		if len(byRule) > 1 {
+			note("DNS decides which of these load balancers a client reaches")
+		}
+	case len(a.answers) == 0:
+		doc.Answers = []requestAnswer{}
+		note("no load balancer of these objects listens for %s on port %d", a.scheme, a.port)
+	default:
+		note("no rule matches the request, so default actions answer")
+	}
+	for _, o := range a.otherwise[:min(len(a.otherwise), mostOthers)] {
+		note("%s", o)
+	}
+	for _, h := range a.held[:min(len(a.held), mostOthers)] {
+		note("%s", h)
+	}
+	if a.port != defaultPorts[a.scheme] && len(byRule) > 0 {
+		note("clients send the Host header \"%s:%d\"; AWS does not document whether a rule compares the port, and a rule for %q alone may not match", a.Host, a.port, a.Host)
+	}
+	if a.unknown {
+		note("rules that look at the address of the client match nothing here; give it with --source-ip")
+	}
+	return doc
+}
+
+// networkType is AWS's word for the type of load balancers that have no rules.
+const networkType = string(model.Network)

@@ -1,0 +1,203 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+// Bounds of what explain shows of one thing; documents have everything.
+const (
+	mostSubnets  = 20
+	mostOthers   = 10
+	mostWarnings = 5
+	mostSteps    = 20
+)
+
+func showExplained(w io.Writer, doc Document) {
+	ref := finding.Ref(doc.Object)
+	fmt.Fprintln(w, ref)
+	if len(doc.Stacks)+len(doc.Bindings) == 0 {
+		fmt.Fprintf(w, "  no load balancer of this controller serves it; %s\n", doc.NotServed)
+	}
+	for _, s := range doc.Stacks {
+		fmt.Fprintln(w)
+		showExplainedStack(w, s)
+	}
+	for _, b := range doc.Bindings {
+		fmt.Fprintln(w)
+		showExplainedBinding(w, b)
+	}
+	if len(doc.Warnings) > 0 {
+		fmt.Fprintln(w, "\nwarnings of the controller, the last first")
+	}
+	output.Some(doc.Warnings, mostWarnings, func(x warningDocument) { fmt.Fprintf(w, "  %s\n", x) },
+		func(n int) { fmt.Fprintf(w, "  … and %d more\n", n) })
+}
+
+func showExplainedStack(w io.Writer, s explainedStack) {
+	fmt.Fprintf(w, "load balancer of %s %s", output.KindText(s.Kind), s.ID)
+	if s.Held {
+		fmt.Fprint(w, ": held, nothing of it is changed")
+	}
+	fmt.Fprintf(w, "\n  plan: %s\n", s.Summary)
+	for _, f := range s.Findings {
+		fmt.Fprintf(w, "# %s\n", f)
+		if f.WayOut != "" {
+			fmt.Fprintf(w, "#   way out: %s\n", f.WayOut)
+		}
+	}
+	output.Some(s.Others, mostOthers, func(f explainedFinding) { fmt.Fprintf(w, "# %s\n", f) },
+		func(n int) { fmt.Fprintf(w, "# … and %d more about others\n", n) })
+	fmt.Fprintln(w, "  members")
+	output.Some(s.Members, output.MostMembers, func(m explainedMember) { fmt.Fprintf(w, "    %s: %s\n", finding.Ref(m.Object), m.State) },
+		func(n int) { fmt.Fprintf(w, "    … and %d more\n", n) })
+	for _, lb := range s.LoadBalancers {
+		showExplainedLoadBalancer(w, lb)
+	}
+	output.Some(s.TargetGroups, tree.MostTargetGroups, tree.Text{W: w}.TargetGroup, func(n int) { fmt.Fprintf(w, "  … and %d more target groups\n", n) })
+}
+
+// String is the finding in one line.
+func (f explainedFinding) String() string {
+	field := ""
+	if f.Field != "" {
+		field = " " + f.Field
+	}
+	return finding.Printable(fmt.Sprintf("%s %s %s%s: %s", f.Severity, f.Reason, finding.Ref(f.Object), field, f.Message))
+}
+
+func showExplainedLoadBalancer(w io.Writer, lb explainedLoadBalancer) {
+	state := "not in AWS"
+	if lb.ARN != "" {
+		state = strings.TrimSuffix(lb.Status+", "+lb.DNSName, ", ")
+	}
+	fmt.Fprintf(w, "  %s load balancer %s, %s\n", lb.Type, lb.Name, state)
+	fmt.Fprintf(w, "    scheme %s, from %s\n", lb.Scheme, lb.SchemeFrom)
+	from := ""
+	if lb.Subnets.From != "" {
+		from = ", from " + lb.Subnets.From
+	}
+	fmt.Fprintf(w, "    subnets, %s%s\n", map[string]string{
+		"kept": "those that the load balancer has", "named": "named", "tagged": "by tags", "discovered": "by the role tag", "discovered by routes": "by their routes, as none has the role tag",
+	}[lb.Subnets.How], from)
+	output.Some(lb.Subnets.Chosen, mostSubnets, func(s explainedSubnet) { fmt.Fprintln(w, strings.TrimRight("      "+s.ID+" "+s.Zone, " ")) },
+		func(n int) { fmt.Fprintf(w, "      … and %d more\n", n) })
+	output.Some(lb.Subnets.Refused, mostSubnets, func(s explainedSubnet) {
+		fmt.Fprintf(w, "      not %s: %s\n", strings.TrimRight(s.ID+" "+s.Zone, " "), s.Why)
+	},
+		func(n int) { fmt.Fprintf(w, "      … and %d more that were refused\n", n) })
+	if len(lb.SecurityGroups) > 0 {
+		fmt.Fprintln(w, "    security groups")
+	}
+	for _, g := range lb.SecurityGroups {
+		fmt.Fprintf(w, "      %s: %s\n", orText(g.ID, "not made yet"), groupText(g))
+	}
+	output.Some(lb.Listeners, tree.MostListeners, func(l explainedListener) { showExplainedListener(w, l) },
+		func(n int) { fmt.Fprintf(w, "    … and %d more listeners\n", n) })
+}
+
+func groupText(g explainedSecurityGroup) string {
+	switch g.How {
+	case resolved.GroupOwn:
+		return "its own, with a rule for each listener"
+	case resolved.GroupBackend:
+		return "shared by the load balancers of the cluster; nodes and pods admit it"
+	case resolved.GroupKept:
+		return "kept as it is"
+	}
+	return "named by " + g.From
+}
+
+func orText(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func showExplainedListener(w io.Writer, l explainedListener) {
+	state := ""
+	switch {
+	case !l.Made && l.InAWS:
+		state = ": held, it stays as AWS has it"
+	case !l.Made:
+		state = ": not made, see the findings"
+	case !l.InAWS:
+		state = ": not in AWS yet"
+	}
+	fmt.Fprintf(w, "    listener %s:%d%s\n", l.Protocol, l.Port, state)
+	output.Some(l.Certificates, tree.MostCertificates, func(c explainedCertificate) { fmt.Fprintf(w, "      certificate %s\n", certificateText(c)) },
+		func(n int) { fmt.Fprintf(w, "      … and %d more certificates\n", n) })
+	output.Some(l.Rules, tree.MostRules, func(r explainedRule) { fmt.Fprintf(w, "      %s\n", ruleText(r)) },
+		func(n int) { fmt.Fprintf(w, "      … and %d more rules\n", n) })
+	if l.Default != "" {
+		from := ""
+		if l.DefaultFrom != "" {
+			from = "   from " + l.DefaultFrom
+		}
+		fmt.Fprintf(w, "        otherwise -> %s%s\n", l.Default, from)
+	}
+}
+
+func certificateText(c explainedCertificate) string {
+	text := orText(c.ARN, "missing")
+	if c.Default {
+		text += " (default)"
+	}
+	switch c.How {
+	case resolved.CertificateByHost:
+		if c.ARN == "" {
+			return fmt.Sprintf("missing: none in ACM covers host %s   from %s", c.Host, c.From)
+		}
+		return fmt.Sprintf("%s, found in ACM for host %s   from %s", text, c.Host, c.From)
+	case resolved.CertificateOwn:
+		if c.Secret != "" {
+			return fmt.Sprintf("%s, imported from Secret %s   from %s", text, c.Secret, c.From)
+		}
+		return text + ", requested or imported   from " + c.From
+	case resolved.CertificateKept:
+		return text + ", kept for what is held"
+	}
+	return text + ", named   from " + c.From
+}
+
+func ruleText(r explainedRule) string {
+	own, priority := " ", "-"
+	if r.Own {
+		own = ">"
+	}
+	if r.Priority > 0 {
+		priority = fmt.Sprint(r.Priority)
+	}
+	text := fmt.Sprintf("%s %s %s -> %s   from %s", own, priority, r.Conditions, orText(r.Actions, "?"), r.From)
+	if r.Note != "" {
+		text += "   " + r.Note
+	}
+	return text
+}
+
+func showExplainedBinding(w io.Writer, b explainedBinding) {
+	fmt.Fprintf(w, "TargetGroupBinding %s/%s\n  target group %s\n  targets of type %s from Service %s\n", b.Namespace, b.Name, finding.Printable(b.TargetGroup), b.TargetType, finding.Printable(b.Service))
+	for _, f := range b.Findings {
+		fmt.Fprintf(w, "# %s\n", explainedFinding{Finding: f})
+	}
+	switch {
+	case b.Endpoints == nil:
+		fmt.Fprintln(w, "  its endpoints cannot be determined from the objects that were read")
+	case len(b.Endpoints) == 0:
+		fmt.Fprintln(w, "  the Service has no endpoints")
+	default:
+		fmt.Fprintf(w, "  endpoints: %s\n", output.Few(b.Endpoints))
+	}
+	if len(b.Steps) == 0 {
+		fmt.Fprintln(w, "  no changes")
+	}
+	output.Some(b.Steps, mostSteps, func(s output.Step) { fmt.Fprintf(w, "  %s   # %s\n", s.ID, s.Why) },
+		func(n int) { fmt.Fprintf(w, "  … and %d more steps\n", n) })
+}

@@ -1,0 +1,139 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// warningDocument is a warning that the controller has written about an object.
+type warningDocument struct {
+	// In is event, or the type of the condition.
+	In      string `json:"in"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Last is when it was written last, Count how often.
+	Last  string `json:"last,omitempty"`
+	Count int32  `json:"count,omitempty"`
+}
+
+// String is the warning in one line.
+func (w warningDocument) String() string {
+	out := w.In + " " + w.Reason
+	if w.Last != "" {
+		out = w.Last + " " + out
+	}
+	if w.Count > 1 {
+		out += fmt.Sprintf(" (%d times)", w.Count)
+	}
+	return finding.Printable(finding.CutTo(input.LongestWarning, out+": "+w.Message))
+}
+
+// mostEvents of an object are read.
+const mostEvents = 500
+
+// warnings are the conditions of an object that are not met, and, from a cluster, its events of type Warning, the
+// last first.
+func warnings(ctx context.Context, d *input.Source, store *cluster.Memory, ref cluster.Ref) ([]warningDocument, error) {
+	obj, err := store.Get(ref)
+	if err != nil {
+		return nil, err
+	}
+	out, err := conditionsOf(obj)
+	if err != nil || !d.Live {
+		return out, err
+	}
+	rc, err := input.ReadOnlyConfig(d.Config.Kubernetes.Kubeconfig, d.Context, d.Env)
+	if err != nil {
+		return nil, err
+	}
+	core, err := corev1client.NewForConfig(rc)
+	if err != nil {
+		return nil, err
+	}
+	list, err := core.Events(ref.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.Set{"involvedObject.kind": string(ref.Kind), "involvedObject.name": ref.Name, "type": corev1.EventTypeWarning}.String(),
+		Limit:         mostEvents,
+	})
+	if err != nil {
+		return append(out, warningDocument{In: "event", Reason: "Unread", Message: "events cannot be read: " + err.Error()}), nil
+	}
+	events := slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
+		return e.InvolvedObject.Kind != string(ref.Kind) || e.InvolvedObject.Name != ref.Name || e.Type != corev1.EventTypeWarning ||
+			ofAnother(e.InvolvedObject.UID, obj)
+	})
+	slices.SortStableFunc(events, func(a, b corev1.Event) int {
+		return cmp.Or(lastOf(b).Compare(lastOf(a)), cmp.Compare(a.Name, b.Name))
+	})
+	for _, e := range events {
+		out = append(out, warningDocument{In: "event", Reason: e.Reason, Message: e.Message, Last: lastOf(e).UTC().Format(time.RFC3339), Count: e.Count})
+	}
+	return out, nil
+}
+
+// ofAnother reports whether an event is about an earlier object of the same name.
+func ofAnother(uid types.UID, obj cluster.Object) bool {
+	return obj != nil && uid != "" && obj.GetUID() != "" && uid != obj.GetUID()
+}
+
+func lastOf(e corev1.Event) time.Time {
+	if !e.LastTimestamp.IsZero() {
+		return e.LastTimestamp.Time
+	}
+	if e.Series != nil {
+		return e.Series.LastObservedTime.Time
+	}
+	return e.EventTime.Time
+}
+
+// conditionsOf are the conditions of an object's status that are False, wherever they stand in it.
+func conditionsOf(obj cluster.Object) ([]warningDocument, error) {
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	var whole struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+			Parents    []struct {
+				Conditions []metav1.Condition `json:"conditions"`
+			} `json:"parents"`
+			Listeners []struct {
+				Name       string             `json:"name"`
+				Conditions []metav1.Condition `json:"conditions"`
+			} `json:"listeners"`
+		} `json:"status"`
+	}
+	if err := json.Unmarshal(data, &whole); err != nil {
+		return nil, err
+	}
+	out := []warningDocument{}
+	add := func(of string, conditions []metav1.Condition) {
+		for _, c := range conditions {
+			if c.Status == metav1.ConditionFalse && c.Type != "Conflicted" || c.Status == metav1.ConditionTrue && c.Type == "Conflicted" {
+				out = append(out, warningDocument{In: of + "condition " + c.Type, Reason: c.Reason, Message: c.Message, Last: c.LastTransitionTime.UTC().Format(time.RFC3339)})
+			}
+		}
+	}
+	add("", whole.Status.Conditions)
+	for _, p := range whole.Status.Parents {
+		add("", p.Conditions)
+	}
+	for _, l := range whole.Status.Listeners {
+		add("listener "+l.Name+" ", l.Conditions)
+	}
+	return out, nil
+}

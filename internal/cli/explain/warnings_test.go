@@ -1,0 +1,19 @@
+package explain
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// An object that was deleted and made again starts without the warnings of the earlier one.
+func TestWarningsOfAnEarlierObjectAreLeftOut(t *testing.T) {
+	now := &corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: "now"}}
+	for uid, want := range map[types.UID]bool{"now": false, "before": true, "": false} {
+		if got := ofAnother(uid, now); got != want {
+			t.Errorf("UID %q: %t", uid, got)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package input
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
+	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+)
+
+// CloudConfig is what the configuration says about AWS.
+func CloudConfig(c config.Config, env output.Environment) (cloud.Config, error) {
+	out := cloud.Config{
+		Cluster: c.ClusterName, Region: c.AWS.Region, VPC: c.AWS.VPC, VPCTags: c.AWS.VPCTags,
+		Env: env.Getenv, Endpoints: c.AWS.Endpoints, MaxAttempts: c.AWS.MaxRetries, Version: env.Version,
+		RuleTags:            c.Gates.On(config.ListenerRulesTagging),
+		TaggingAPI:          c.Gates.On(config.EnableRGTAPI),
+		Reachability:        c.Gates.On(config.SubnetDiscoveryByReachability),
+		ManagedCertificates: c.Gates.On(config.EnableCertificateManagement), ImportedCertificates: len(c.ImportTLSSecrets) > 0,
+	}
+	if out.MaxAttempts <= 0 {
+		out.MaxAttempts = 3 // what the SDK does where nothing is said
+	}
+	if c.AWS.Throttle != "" {
+		limits, err := ratelimit.ParseTokenBuckets(c.AWS.Throttle)
+		if err != nil {
+			return out, fmt.Errorf("--aws-api-throttle: %w", err)
+		}
+		out.TokenBuckets = limits
+	}
+	return out, nil
+}
+
+// Connect makes the AWS side of the controller.
+func Connect(c config.Config, env output.Environment) func(context.Context, func() error, *controller.Metrics) (controller.AWS, error) {
+	return func(ctx context.Context, fence func() error, m *controller.Metrics) (controller.AWS, error) {
+		cc, err := CloudConfig(c, env)
+		if err != nil {
+			return controller.AWS{}, err
+		}
+		cc.Fence = fence
+		cc.OnCall = func(c cloud.Call) { m.Called(callOf(c)) }
+		cc.OnRequest = func(c cloud.Call) {
+			if c.Status != 0 {
+				m.Requested(callOf(c))
+			}
+		}
+		cl, err := cloud.New(ctx, cc)
+		if err != nil {
+			return controller.AWS{}, err
+		}
+		m.ReadRateLimits(func() []controller.RateLimit { return rateLimits(cl) })
+		return controller.AWS{Stacks: cl, Targets: cl, WatchSilence: cl.Client().WatchSilence, Region: cl.Region(), VPC: cl.VPC()}, nil
+	}
+}
+
+// rateLimits are those of the controller's own account.
+func rateLimits(c *cloud.Cloud) []controller.RateLimit {
+	var out []controller.RateLimit
+	for _, x := range c.RateLimits() {
+		out = append(out, controller.RateLimit(x))
+	}
+	return out
+}
+
+// callOf is a call as the metrics have it.
+func callOf(c cloud.Call) controller.Call {
+	return controller.Call{
+		Service: c.Service, Operation: c.Operation, Status: strconv.Itoa(c.Status), Code: c.Code, Cause: c.Cause,
+		Took: c.Duration, Attempts: c.Attempts,
+	}
+}

@@ -1,0 +1,125 @@
+package input
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
+)
+
+// BindingPlans are the plans of the TargetGroupBindings that exist.
+type BindingPlans struct {
+	Bindings []BindingPlan
+	Rules    []bindingplan.Item // of the security groups of nodes and pods, on behalf of all bindings
+	Notes    []string
+}
+
+// BindingPlan is the plan of one TargetGroupBinding.
+type BindingPlan struct {
+	Key      bindings.Key
+	Findings finding.List
+	Items    []bindingplan.Item
+}
+
+// PlanBindings makes the plans of all bindings. Without AWS, as from a recording, there are none. Without a cluster, what
+// is missing in the files says nothing, so nothing is planned to be taken out.
+func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (BindingPlans, error) {
+	var out BindingPlans
+	aws, ok := d.Connected.(bindings.Cloud)
+	all := store.All(cluster.KindBinding)
+	if !ok || len(all) == 0 {
+		return out, nil
+	}
+	cfg := controller.BindingConfig(d.Config, d.VPC, func() error { return errReadOnly })
+	cfg.Cloud, cfg.Cluster, cfg.Now = aws, kube.New(store, kube.InMemory{Store: store}, time.Now), time.Now
+	r := bindings.New(cfg)
+	leftOut := 0
+	keep := func(items []bindingplan.Item) []bindingplan.Item {
+		kept := shown(items, d.Live)
+		leftOut += len(items) - len(kept)
+		return kept
+	}
+	for _, o := range all {
+		key := bindings.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
+		if d.chosen.bindings != nil && !d.chosen.bindings[key] {
+			continue
+		}
+		draft, ok, err := r.Draft(ctx, key)
+		switch {
+		case ctx.Err() != nil:
+			return out, ctx.Err()
+		case err != nil:
+			out.Notes = append(out.Notes, fmt.Sprintf("no plan of TargetGroupBinding %s: %v", key, sdk.Explain(err)))
+		case ok:
+			out.Bindings = append(out.Bindings, BindingPlan{key, draft.Findings(), keep(draft.AWSItems())})
+		}
+	}
+	if d.chosen.bindings != nil {
+		if slices.ContainsFunc(out.Bindings, func(b BindingPlan) bool { return len(b.Items) > 0 }) {
+			out.Notes = append(out.Notes, "rules of the security groups of nodes and pods are those of all TargetGroupBindings together; --all-namespaces shows them")
+		}
+		return out.leftOut(leftOut), nil
+	}
+	changes, err := r.DraftRules(ctx)
+	if err != nil {
+		out.Notes = append(out.Notes, fmt.Sprintf("no plan of the rules of TargetGroupBindings: %v", sdk.Explain(err)))
+	}
+	for _, c := range changes {
+		out.Rules = append(out.Rules, keep(c.Items())...)
+	}
+	return out.leftOut(leftOut), nil
+}
+
+// leftOut adds a note about what is not planned.
+func (p BindingPlans) leftOut(n int) BindingPlans {
+	if n > 0 {
+		p.Notes = append(p.Notes, fmt.Sprintf("%d targets and rules of TargetGroupBindings that no object asks for are not planned to be taken out, because no cluster was read", n))
+	}
+	return p
+}
+
+// shown leaves out what is taken out, unless the objects of a cluster were read.
+func shown(items []bindingplan.Item, live bool) []bindingplan.Item {
+	return slices.DeleteFunc(slices.Clone(items), func(i bindingplan.Item) bool {
+		return !live && (i.Verb == "deregister" || i.Verb == "revoke")
+	})
+}
+
+// BindingDocument is the plan of a TargetGroupBinding for tools.
+type BindingDocument struct {
+	Namespace string           `json:"namespace"`
+	Name      string           `json:"name"`
+	Findings  []output.Finding `json:"findings"`
+	Steps     []output.Step    `json:"steps"`
+}
+
+// Document is the plan for tools.
+func (b BindingPlan) Document() BindingDocument {
+	return BindingDocument{b.Key.Namespace, b.Key.Name, output.Findings(b.Findings), ItemDocuments(b.Items)}
+}
+
+// ItemDocuments has a step for each item.
+func ItemDocuments(items []bindingplan.Item) []output.Step {
+	out := []output.Step{}
+	for _, i := range items {
+		doc := output.Step{
+			ID: plan.StepID(i.ID()), Verb: map[string]plan.Verb{"+": plan.Create, "~": plan.Update, "-": plan.Delete}[i.Sign],
+			Kind: i.Kind, Resource: i.Name, In: i.In, Changes: []output.Field{}, Why: i.Why, Impact: plan.NoImpact,
+		}
+		if i.To != "" && i.Sign != "-" {
+			doc.Changes = append(doc.Changes, output.Field{Field: i.Kind, To: i.To})
+		}
+		out = append(out, doc)
+	}
+	return out
+}

@@ -1,0 +1,24 @@
+package input
+
+import (
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+)
+
+// A person who waits for a plan does not wait for minutes; the controller does.
+func TestACommandWaitsForSeconds(t *testing.T) {
+	d := &Source{Env: output.Environment{Getenv: func(string) string { return "" }}}
+	d.Config.AWS.MaxRetries = 10
+	cc, err := d.CloudConfig()
+	if err != nil || cc.MaxAttempts != 3 || cc.CallTimeout != 2*answerWithin || cc.AttemptTimeout != answerWithin {
+		t.Errorf("%+v, %v", cc, err)
+	}
+	d.Config.AWS.MaxRetries = 7
+	if cc, _ := d.CloudConfig(); cc.MaxAttempts != 7 {
+		t.Errorf("%d attempts", cc.MaxAttempts)
+	}
+	if cc, _ := CloudConfig(d.Config, d.Env); cc.CallTimeout != 0 {
+		t.Error("the controller waits for seconds")
+	}
+}

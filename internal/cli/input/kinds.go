@@ -1,0 +1,66 @@
+package input
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// shortNames are those that kubectl has of kinds.
+var shortNames = map[string]cluster.Kind{
+	"ing": cluster.KindIngress, "svc": cluster.KindService, "gw": cluster.KindGateway, "tgb": cluster.KindBinding,
+	"gc": cluster.KindGatewayClass, "ns": cluster.KindNamespace,
+}
+
+// shownKinds are the kinds of objects that commands are asked about.
+func shownKinds() []cluster.Kind {
+	return slices.Concat([]cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindListenerSet},
+		cluster.RouteKinds, []cluster.Kind{cluster.KindBinding})
+}
+
+// plural is the name of a kind in the API.
+func plural(k cluster.Kind) string {
+	name := strings.ToLower(string(k))
+	switch {
+	case strings.HasSuffix(name, "s"):
+		return name + "es"
+	default:
+		return name + "s"
+	}
+}
+
+// parseObject reads KIND/NAME. The kind is written as kubectl takes it.
+func parseObject(arg string) (cluster.Ref, error) {
+	kind, name, ok := strings.Cut(arg, "/")
+	if !ok || kind == "" || name == "" || strings.Contains(name, "/") {
+		return cluster.Ref{}, fmt.Errorf("%q is no object; write KIND/NAME, for example ingress/web", arg)
+	}
+	k, err := parseKind(kind)
+	return cluster.Ref{Kind: k, Name: name}, err
+}
+
+func parseKind(word string) (cluster.Kind, error) {
+	name, _, _ := strings.Cut(strings.ToLower(word), ".") // resources may be written with their API group
+	if k, ok := shortNames[name]; ok {
+		return k, nil
+	}
+	var known []string
+	for _, t := range cluster.Types() {
+		if name == strings.ToLower(string(t.Kind)) || name == plural(t.Kind) {
+			return t.Kind, nil
+		}
+		known = append(known, strings.ToLower(string(t.Kind)))
+	}
+	return "", fmt.Errorf("kind %q is not known%s; one of %s", word, finding.DidYouMean(name, known), strings.ToLower(joinKinds(shownKinds())))
+}
+
+func joinKinds(kinds []cluster.Kind) string {
+	out := make([]string, len(kinds))
+	for i, k := range kinds {
+		out[i] = string(k)
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,118 @@
+package input
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// errNoCluster says that nothing names a cluster.
+var errNoCluster = errors.New("no cluster: neither --kubeconfig nor KUBECONFIG is set, and this is no pod")
+
+// RESTConfig finds the API server by the flag --kubeconfig, by KUBECONFIG, or as a pod does.
+func RESTConfig(kubeconfig string, env output.Environment) (*rest.Config, error) {
+	source, rules := namedKubeconfig(kubeconfig, env)
+	if rules != nil {
+		return configOf(source, "", rules)
+	}
+	c, err := rest.InClusterConfig()
+	if errors.Is(err, rest.ErrNotInCluster) {
+		return nil, errNoCluster
+	}
+	return c, err
+}
+
+// namedKubeconfig is the kubeconfig that a flag or the environment names, with what names it; nil if there
+// is none.
+func namedKubeconfig(kubeconfig string, env output.Environment) (source string, rules *clientcmd.ClientConfigLoadingRules) {
+	if kubeconfig != "" {
+		return fmt.Sprintf("--kubeconfig %q", kubeconfig), &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}
+	}
+	if list := env.Getenv("KUBECONFIG"); list != "" {
+		return fmt.Sprintf("KUBECONFIG %q", list), &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(list)}
+	}
+	return "", nil
+}
+
+// userKubeconfig is the kubeconfig of a command that changes nothing. Like kubectl it also takes
+// ~/.kube/config, which the controller does not: its cluster has to be named.
+func userKubeconfig(kubeconfig string, env output.Environment) (source string, rules *clientcmd.ClientConfigLoadingRules, err error) {
+	if source, rules = namedKubeconfig(kubeconfig, env); rules != nil {
+		return source, rules, nil
+	}
+	home := env.Getenv("HOME")
+	if home == "" {
+		return "", nil, errNoCluster
+	}
+	file := filepath.Join(home, clientcmd.RecommendedHomeDir, clientcmd.RecommendedFileName)
+	if _, err := os.Stat(file); err != nil {
+		return "", nil, fmt.Errorf("%w; %q cannot be read either", errNoCluster, file)
+	}
+	return fmt.Sprintf("kubeconfig %q", file), &clientcmd.ClientConfigLoadingRules{ExplicitPath: file}, nil
+}
+
+// ReadOnlyConfig is restConfig for commands that change nothing.
+func ReadOnlyConfig(kubeconfig, context string, env output.Environment) (*rest.Config, error) {
+	if _, rules := namedKubeconfig(kubeconfig, env); rules == nil && context == "" {
+		if c, err := RESTConfig(kubeconfig, env); !errors.Is(err, errNoCluster) {
+			return c, err
+		}
+	}
+	source, rules, err := userKubeconfig(kubeconfig, env)
+	if err != nil {
+		return nil, err
+	}
+	return configOf(source, context, rules)
+}
+
+// configOf reads a kubeconfig; source names it, and context chooses a context other than the current one.
+func configOf(source, context string, rules *clientcmd.ClientConfigLoadingRules) (*rest.Config, error) {
+	raw, err := rules.Load()
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", source, err)
+	}
+	if _, known := raw.Contexts[context]; context != "" && !known {
+		return nil, fmt.Errorf("%s has no context %q%s; see \"kubectl config get-contexts\"", source, context,
+			finding.DidYouMean(context, slices.Sorted(maps.Keys(raw.Contexts))))
+	}
+	c, err := clientcmd.NewDefaultClientConfig(*raw, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, fmt.Errorf("%s names no cluster; check that the file exists and has a current context", source)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", source, err)
+	}
+	return c, nil
+}
+
+// answerWithin is for how long a command for people waits until a server answers at all. The
+// controller waits for longer, since what it needs may be starting.
+const answerWithin = 5 * time.Second
+
+// Reachable returns an error if the API server gives no answer.
+func Reachable(ctx context.Context, c *rest.Config) error {
+	short := rest.CopyConfig(c)
+	short.Timeout = answerWithin
+	d, err := discovery.NewDiscoveryClientForConfig(short)
+	if err != nil {
+		return err
+	}
+	var failed *url.Error
+	if err := d.RESTClient().Get().AbsPath("/version").Do(ctx).Error(); errors.As(err, &failed) {
+		return fmt.Errorf("the API server at %q does not answer: %w", c.Host, failed.Err)
+	}
+	return nil // whatever else it answers is said of the first list
+}

@@ -1,0 +1,76 @@
+package input
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// lister lists the objects of a cluster for a user who may not read all of them, but those of one namespace.
+type lister struct {
+	client.Reader
+	// watched is the namespace that the controller is limited to, and own the one that the command is about, "" for all.
+	watched, own string
+	// narrowed are kinds that were read in the own namespace alone, and unavailable those that were not read at all.
+	narrowed, unavailable []string
+	read                  bool
+}
+
+// list lists one kind. A kind that may not be listed is left out if the command is about one namespace.
+func (l *lister) list(ctx context.Context, typ cluster.Type, into client.ObjectList) error {
+	err := l.List(ctx, into, client.InNamespace(l.watched))
+	if !apierrors.IsForbidden(err) {
+		l.read = l.read || err == nil
+		return err
+	}
+	if l.own == "" {
+		return fmt.Errorf("%w; a plan reads objects of all namespaces, because they can share load balancers: bind the rules of config/rbac with the verbs get, list and watch to whoever runs this, look at one namespace by -n, or plan files alone by --files-only", err)
+	}
+	if typ.Namespaced {
+		again := l.List(ctx, into, client.InNamespace(l.own))
+		if again == nil {
+			l.narrowed, l.read = append(l.narrowed, string(typ.Kind)), true
+			return nil
+		}
+		if !apierrors.IsForbidden(again) {
+			return again
+		}
+	}
+	l.unavailable = append(l.unavailable, string(typ.Kind))
+	return nil
+}
+
+// report says what was not read, and what that means for the answer.
+func (l *lister) report(notes io.Writer) error {
+	if !l.read {
+		return fmt.Errorf("you may read nothing in namespace %q either; bind the rules of config/rbac with the verbs get and list to whoever runs this, or plan files alone by --files-only", l.own)
+	}
+	if len(l.narrowed) > 0 {
+		fmt.Fprintf(notes, "# only those of namespace %q were read, as you may not list them in all namespaces: %s; what other namespaces have in a shared load balancer or in rules of security groups is missing here and may be shown as deleted, which the controller does not do; bind the rules of config/rbac with the verbs get and list for the whole answer\n",
+			l.own, strings.Join(l.narrowed, ", "))
+	}
+	if len(l.unavailable) > 0 {
+		fmt.Fprintf(notes, "# not read, as you may not list them: %s; classes and namespaces that objects name are assumed to be there, and anything else of these kinds counts as missing\n", strings.Join(l.unavailable, ", "))
+	}
+	return nil
+}
+
+// subject is the one namespace that a scope is about, "" if there are several.
+func (s *scope) subject() string {
+	if s.All || len(s.Named) == 0 {
+		return s.Namespace
+	}
+	in := s.Named[0].Namespace
+	for _, ref := range s.Named {
+		if ref.Namespace != in {
+			return ""
+		}
+	}
+	return in
+}

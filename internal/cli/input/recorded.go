@@ -1,0 +1,255 @@
+package input
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// recording is AWS as it was seen for some stacks, as a file: a plan can be made from it again
+// without AWS. Client ids and secrets are not in it, so a rule that authenticates by OIDC looks changed
+// in a plan made from it.
+type recording struct {
+	VPC    string           `json:"vpc"`
+	Stacks []recordedAnswer `json:"stacks"`
+}
+
+type recordedAnswer struct {
+	Stack model.StackID
+	Have  recordedStack
+}
+
+// The recorded forms differ from the observed ones where these hold alternatives, whose kind has
+// to be written down. An outer field hides the one of the same name inside.
+type (
+	recordedStack struct {
+		observed.Stack
+		LoadBalancers []recordedLoadBalancer
+	}
+	recordedLoadBalancer struct {
+		observed.LoadBalancer
+		Listeners []recordedListener
+	}
+	recordedListener struct {
+		observed.Listener
+		Default []alternative
+		Rules   []recordedRule
+	}
+	recordedRule struct {
+		observed.Rule
+		Conditions []alternative
+		Actions    []alternative
+	}
+	alternative struct {
+		Kind  string
+		Value json.RawMessage
+	}
+)
+
+func write[T any](in []T) ([]alternative, error) {
+	var out []alternative
+	for _, v := range in {
+		kind := kindOf(v)
+		if kind == "" {
+			return nil, fmt.Errorf("a %T cannot be recorded", v)
+		}
+		data, err := json.Marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, alternative{kind, data})
+	}
+	return out, nil
+}
+
+func kindOf(v any) string {
+	switch v.(type) {
+	case model.HostHeader:
+		return "host-header"
+	case model.PathPattern:
+		return "path-pattern"
+	case model.HTTPHeader:
+		return "http-header"
+	case model.RequestMethod:
+		return "http-request-method"
+	case model.QueryString:
+		return "query-string"
+	case model.SourceIP:
+		return "source-ip"
+	case model.Forward:
+		return "forward"
+	case model.Redirect:
+		return "redirect"
+	case model.FixedResponse:
+		return "fixed-response"
+	case model.AuthOIDC:
+		return "authenticate-oidc"
+	case model.AuthCognito:
+		return "authenticate-cognito"
+	case model.ValidateJWT:
+		return "jwt-validation"
+	}
+	return ""
+}
+
+func as[T any](a alternative) (T, error) {
+	var v T
+	err := json.Unmarshal(a.Value, &v)
+	return v, err
+}
+
+func condition(a alternative) (model.Condition, error) {
+	switch a.Kind {
+	case "host-header":
+		return as[model.HostHeader](a)
+	case "path-pattern":
+		return as[model.PathPattern](a)
+	case "http-header":
+		return as[model.HTTPHeader](a)
+	case "http-request-method":
+		return as[model.RequestMethod](a)
+	case "query-string":
+		return as[model.QueryString](a)
+	case "source-ip":
+		return as[model.SourceIP](a)
+	}
+	return nil, fmt.Errorf("no condition is called %q", a.Kind)
+}
+
+func action(a alternative) (model.Action, error) {
+	switch a.Kind {
+	case "forward":
+		return as[model.Forward](a)
+	case "redirect":
+		return as[model.Redirect](a)
+	case "fixed-response":
+		return as[model.FixedResponse](a)
+	case "authenticate-oidc":
+		return as[model.AuthOIDC](a)
+	case "authenticate-cognito":
+		return as[model.AuthCognito](a)
+	case "jwt-validation":
+		return as[model.ValidateJWT](a)
+	}
+	return nil, fmt.Errorf("no action is called %q", a.Kind)
+}
+
+func read[T any](in []alternative, one func(alternative) (T, error)) ([]T, error) {
+	var out []T
+	for _, a := range in {
+		v, err := one(a)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+func record(s observed.Stack) (recordedStack, error) {
+	out := recordedStack{Stack: s}
+	var errs []error
+	alternatives := func(a []alternative, err error) []alternative {
+		errs = append(errs, err)
+		return a
+	}
+	for _, lb := range s.LoadBalancers {
+		rlb := recordedLoadBalancer{LoadBalancer: lb}
+		for _, l := range lb.Listeners {
+			rl := recordedListener{Listener: l, Default: alternatives(write(l.Default))}
+			for _, r := range l.Rules {
+				rl.Rules = append(rl.Rules, recordedRule{Rule: r,
+					Conditions: alternatives(write(r.Conditions)), Actions: alternatives(write(r.Actions))})
+			}
+			rlb.Listeners = append(rlb.Listeners, rl)
+		}
+		out.LoadBalancers = append(out.LoadBalancers, rlb)
+	}
+	return out, errors.Join(errs...)
+}
+
+func (r recordedStack) observed() (observed.Stack, error) {
+	out := r.Stack
+	out.LoadBalancers = nil
+	for _, rlb := range r.LoadBalancers {
+		lb := rlb.LoadBalancer
+		lb.Listeners = nil
+		for _, rl := range rlb.Listeners {
+			l := rl.Listener
+			l.Rules = nil
+			var err error
+			if l.Default, err = read(rl.Default, action); err != nil {
+				return out, err
+			}
+			for _, rr := range rl.Rules {
+				rule := rr.Rule
+				if rule.Conditions, err = read(rr.Conditions, condition); err != nil {
+					return out, err
+				}
+				if rule.Actions, err = read(rr.Actions, action); err != nil {
+					return out, err
+				}
+				l.Rules = append(l.Rules, rule)
+			}
+			lb.Listeners = append(lb.Listeners, l)
+		}
+		out.LoadBalancers = append(out.LoadBalancers, lb)
+	}
+	return out, nil
+}
+
+// recorder is AWS with a memory of what it was asked and has answered last for each stack.
+type recorder struct {
+	engine.Cloud
+	answers map[model.StackID]observed.Stack
+	asked   map[model.StackID][]model.Question
+	// younger is how old the answers may be; 0 if it does not matter.
+	younger time.Duration
+	now     func() time.Time
+}
+
+// Observe implements engine.Cloud.
+func (r *recorder) Observe(ctx context.Context, id model.StackID, q []model.Question) (observed.Stack, error) {
+	more := q
+	if r.younger > 0 {
+		since := r.now().Add(-r.younger)
+		more = append(slices.Clone(q), model.AskComparison{Since: since, TagsSince: since})
+	}
+	have, err := r.Cloud.Observe(ctx, id, more)
+	if err == nil {
+		r.answers[id], r.asked[id] = have, q
+	}
+	return have, err
+}
+
+// replay is AWS as it was recorded.
+type replay struct {
+	answers map[model.StackID]observed.Stack
+}
+
+var errReplay = errors.New("recorded answers cannot be changed")
+
+// Observe implements engine.Cloud.
+func (r replay) Observe(_ context.Context, id model.StackID, _ []model.Question) (observed.Stack, error) {
+	have, ok := r.answers[id]
+	if !ok {
+		return have, fmt.Errorf("the recording has no answers for %s %s", id.Kind, id)
+	}
+	return have, nil
+}
+
+// Apply implements engine.Cloud.
+func (replay) Apply(context.Context, model.StackID, plan.Step, plan.Known) (plan.Result, error) {
+	return plan.Result{}, errReplay
+}
+
+// Class implements engine.Cloud.
+func (replay) Class(error) engine.Class { return engine.Unknown }

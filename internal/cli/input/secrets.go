@@ -1,0 +1,86 @@
+package input
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
+)
+
+// namedSecrets are the objects of a command. Of the cluster's Secrets it reads exactly those that translators ask for,
+// one by one, as the controller does, so that no right to list Secrets is needed.
+type namedSecrets struct {
+	*cluster.Memory
+	ctx         context.Context
+	cluster     client.Reader                  // nil without a cluster
+	read        map[cluster.Ref]*corev1.Secret // nil: there is none
+	unavailable map[cluster.Ref]string         // why
+}
+
+// Get implements cluster.Source.
+func (s *namedSecrets) Get(ref cluster.Ref) (cluster.Object, error) {
+	obj, err := s.Memory.Get(ref)
+	if err != nil || obj != nil || ref.Kind != cluster.KindSecret {
+		return obj, err
+	}
+	if s.read == nil {
+		s.read, s.unavailable = map[cluster.Ref]*corev1.Secret{}, map[cluster.Ref]string{}
+	}
+	if _, known := s.read[ref]; !known {
+		s.look(ref)
+	}
+	if secret := s.read[ref]; secret != nil {
+		return secret, nil
+	}
+	return nil, nil
+}
+
+// look reads a Secret, or notes why it cannot be read.
+func (s *namedSecrets) look(ref cluster.Ref) {
+	s.read[ref] = nil
+	if s.cluster == nil {
+		s.unavailable[ref] = "it is not in the files, and no cluster is read"
+		return
+	}
+	ctx, done := context.WithTimeout(s.ctx, answerWithin)
+	defer done()
+	secret := &corev1.Secret{}
+	switch err := s.cluster.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, secret); {
+	case err == nil:
+		s.read[ref] = secret
+	case !apierrors.IsNotFound(err):
+		s.unavailable[ref] = failure.Plainly(err)
+	}
+}
+
+// correct replaces findings that call a Secret missing which was not looked at: the controller may well read it.
+func (s *namedSecrets) correct(found finding.List) finding.List {
+	var out finding.List
+	for _, f := range found {
+		for ref, why := range s.unavailable {
+			if f.Reason != finding.SecretNotFound || !isAbout(f.Message, ref) {
+				continue
+			}
+			f.Reason, f.Severity = finding.AccessDenied, finding.Warning
+			f.Message = fmt.Sprintf("Secret %q was not looked at: %s; what depends on it is shown as it is", ref.Namespace+"/"+ref.Name, why)
+			f.Fix = "allow yourself to get this Secret, or give it with -f; the controller reads it with its own rights"
+			break
+		}
+		out.Add(f)
+	}
+	return out
+}
+
+// isAbout reports whether a message begins with that the Secret does not exist.
+func isAbout(message string, ref cluster.Ref) bool {
+	rest, ok := strings.CutPrefix(message, finding.NoSecret(ref.Namespace, ref.Name))
+	return ok && (rest == "" || rest[0] == ';')
+}

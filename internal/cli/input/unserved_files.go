@@ -1,0 +1,74 @@
+package input
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	unservedpkg "github.com/fulcrum-lb/fulcrum/internal/translate/unserved"
+)
+
+// ShowUnserved says which objects of files no load balancer of this controller serves, and why. In a pipeline nobody
+// asks for each of them by name, and the controller that would report them does not see them yet.
+func ShowUnserved(w io.Writer, d *Source, store *cluster.Memory) {
+	if !d.Offline || len(d.Named) > 0 && len(d.chosen.stacks) == 0 { // those named were shown
+		return
+	}
+	u := unserved{store, d.Config}
+	p := parts{store: store, frontends: controller.Frontends(d.Config)}
+	output.Some(u.among(d.inFiles(store), p), output.MostMembers, func(ref cluster.Ref) { fmt.Fprintf(w, "# %s is not served: %s\n", ref, u.why(ref)) },
+		func(n int) { fmt.Fprintf(w, "# … and %d more objects that are not served\n", n) })
+}
+
+// inFiles are the objects that a command without a cluster is about.
+func (s *scope) inFiles(store *cluster.Memory) []cluster.Object {
+	var out []cluster.Object
+	if !s.whole() {
+		for _, c := range s.changes(store) {
+			out = append(out, c.after)
+		}
+		return out
+	}
+	for _, typ := range cluster.Types() {
+		out = append(out, store.All(typ.Kind)...)
+	}
+	return out
+}
+
+// among are those of some objects that ask for a load balancer and get none.
+func (u unserved) among(objs []cluster.Object, p parts) []cluster.Ref {
+	var out []cluster.Ref
+	for _, obj := range objs {
+		if u.asks(obj, p) {
+			out = append(out, cluster.RefOf(obj))
+		}
+	}
+	return out
+}
+
+func (u unserved) asks(obj cluster.Object, p parts) bool {
+	if _, mistyped := unservedpkg.Of(cluster.NewView(u.store), obj, u.options()); mistyped {
+		return true
+	}
+	ref := cluster.RefOf(obj)
+	switch {
+	case ref.Kind == cluster.KindIngress, ref.Kind == cluster.KindGateway:
+		return len(p.madeUpBy(obj)) == 0
+	case ref.Kind == cluster.KindService:
+		return obj.(*corev1.Service).Spec.Type == corev1.ServiceTypeLoadBalancer && len(p.madeUpBy(obj)) == 0
+	case slices.Contains(cluster.RouteKinds, ref.Kind):
+		parents, _ := cluster.RouteParents(obj)
+		for _, parent := range parents {
+			if in, err := u.store.Get(parentRef(ref.Namespace, parent)); err == nil && in != nil && (cluster.RefOf(in).Kind != cluster.KindGateway || len(p.madeUpBy(in)) > 0) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}

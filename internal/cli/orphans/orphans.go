@@ -1,0 +1,148 @@
+// Package orphans lists resources of AWS that no object asks for.
+package orphans
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// New is the command orphans.
+func New(env output.Environment) *cobra.Command {
+	o := &orphaning{Source: input.Source{Env: env}}
+	cmd := &cobra.Command{
+		Use: "orphans", Short: "List AWS resources with the tags of the cluster that no object asks for", Args: output.NoArguments,
+	}
+	o.Bind(cmd)
+	o.form.Bind(cmd, env)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return o.run(cmd) }
+	return cmd
+}
+
+// orphaning is the command orphans.
+type orphaning struct {
+	input.Source
+	form output.Form
+}
+
+// Document is what orphans prints for tools.
+type Document struct {
+	Cluster string `json:"cluster"`
+	// Stacks counts the load balancers that resources in AWS belong to.
+	Stacks  int      `json:"stacks"`
+	Orphans []Orphan `json:"orphans"`
+}
+
+// Orphan is a load balancer with its resources that no object asks for.
+type Orphan struct {
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+	// Resources are ARNs and ids.
+	Resources []string `json:"resources"`
+}
+
+func (o *orphaning) run(cmd *cobra.Command) error {
+	if err := o.form.Check(); err != nil {
+		return err
+	}
+	if len(o.Files) > 0 || o.FilesOnly || o.Observed != "" {
+		return errors.New("--filename, --files-only and --observed show a part of the cluster or of AWS, and the rest would seem to be orphans; leave them out to compare the cluster with AWS")
+	}
+	store, err := o.Objects(cmd.Context(), cmd.InOrStdin(), o.form.Notes())
+	if err != nil {
+		return err
+	}
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	aws, _, err := o.Connect(cmd.Context())
+	if err != nil {
+		return err
+	}
+	doc, err := Find(cmd.Context(), &o.Source, aws, store)
+	if err != nil {
+		return err
+	}
+	if !o.form.Text() {
+		return o.form.Document(doc)
+	}
+	showOrphans(o.form.Out(), doc)
+	return nil
+}
+
+// Find compares AWS with the objects of a cluster.
+func Find(ctx context.Context, d *input.Source, aws engine.Cloud, store *cluster.Memory) (Document, error) {
+	doc := Document{Cluster: d.Config.ClusterName, Orphans: []Orphan{}}
+	owner, ok := aws.(controller.Owner)
+	if !ok {
+		return doc, errors.New("AWS cannot be listed")
+	}
+	counted := &countedOwner{Owner: owner}
+	view := kube.New(store, kube.InMemory{Store: store}, time.Now).View
+	found, err := controller.FindOrphans(ctx, counted, view, controller.Frontends(d.Config), d.Config.Kubernetes.WatchNamespace)
+	if err != nil {
+		return doc, sdk.Explain(err)
+	}
+	doc.Stacks = counted.stacks
+	for _, f := range found {
+		if d.Namespace == "" || f.ID.Namespace == d.Namespace {
+			doc.Orphans = append(doc.Orphans, Orphan{string(f.ID.Kind), f.ID.String(), f.Resources})
+		}
+	}
+	return doc, nil
+}
+
+// showOrphans writes what was found.
+func showOrphans(w io.Writer, doc Document) {
+	var certificates []string
+	for _, o := range doc.Orphans {
+		fmt.Fprintf(w, "%s %s\n", output.KindText(o.Kind), o.ID)
+		for _, r := range o.Resources {
+			fmt.Fprintf(w, "  %s\n", r)
+			if arn := strings.Split(r, ":"); len(arn) > 3 && arn[2] == "acm" {
+				certificates = append(certificates, fmt.Sprintf("aws acm delete-certificate --region %s --certificate-arn %s", arn[3], r))
+			}
+		}
+	}
+	switch {
+	case doc.Stacks == 0:
+		fmt.Fprintf(w, "no resource in AWS has the tags of cluster %q; check --cluster-name and the region if there are load balancers\n", doc.Cluster)
+	case len(doc.Orphans) == 0:
+		fmt.Fprintf(w, "every resource with the tags of cluster %q belongs to an object\n", doc.Cluster)
+	default:
+		fmt.Fprintf(w, "no object asks for these resources; they stay; %s\n", controller.OrphanFix)
+	}
+	if len(certificates) > 0 {
+		fmt.Fprintln(w, "to delete the certificates:")
+	}
+	for _, command := range certificates {
+		fmt.Fprintf(w, "  %s\n", command)
+	}
+}
+
+// countedOwner counts the load balancers that resources in AWS belong to.
+type countedOwner struct {
+	controller.Owner
+	stacks int
+}
+
+// Owned is that of the Owner.
+func (o *countedOwner) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error) {
+	owned, err := o.Owner.Owned(ctx, kind)
+	o.stacks += len(owned)
+	return owned, err
+}

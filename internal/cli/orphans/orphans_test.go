@@ -1,0 +1,36 @@
+package orphans
+
+import (
+	"strings"
+	"testing"
+)
+
+// A mistyped name of the cluster looks like a clean cluster otherwise.
+func TestOrphansOfAnUnknownClusterAreNoGoodNews(t *testing.T) {
+	orphan := Orphan{Kind: "Ingress", ID: "shop/web", Resources: []string{"load balancer k8s-shop-web"}}
+	for want, found := range map[string][]Orphan{
+		"no resource in AWS has the tags of cluster \"prdo\"; check --cluster-name": nil,
+		"Ingress shop/web\n  load balancer k8s-shop-web\nno object asks for":        {orphan},
+	} {
+		var out strings.Builder
+		showOrphans(&out, Document{"prdo", len(found), found})
+		if !strings.HasPrefix(out.String(), want) {
+			t.Errorf("got %q, want %q", out.String(), want)
+		}
+	}
+	var out strings.Builder
+	showOrphans(&out, Document{"prod", 3, nil})
+	if want := "every resource with the tags of cluster \"prod\" belongs to an object\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+// What an imported certificate costs is a place in ACM, and nothing but its ARN says how to give it back.
+func TestOrphansShowsTheCommandThatDeletesCertificates(t *testing.T) {
+	arn := "arn:aws:acm:us-west-2:123456789012:certificate/00000000-0000-0000-0000-000000000001"
+	var out strings.Builder
+	showOrphans(&out, Document{"prod", 1, []Orphan{{Kind: "Ingress", ID: "shop/web", Resources: []string{arn, "sg-1"}}}})
+	if want := "to delete the certificates:\n  aws acm delete-certificate --region us-west-2 --certificate-arn " + arn + "\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("got %q, want %q at the end", out.String(), want)
+	}
+}

@@ -1,0 +1,52 @@
+package output
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Environment is what the process was started with.
+type Environment struct {
+	Args   []string // without the program's name
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Getenv func(string) string
+	// Version is that of this binary.
+	Version string
+	// Program is the name that the process was started by; "fulcrum" if empty.
+	Program string
+	// Terminal reports that Stdout is one.
+	Terminal bool
+	// Width returns the width of the terminal now, 0 if it is not known; nil if Stdout is none.
+	Width func() int
+	// Wait waits between two looks at the same thing; nil waits by the clock. It returns an error if the context
+	// has ended.
+	Wait func(ctx context.Context, d time.Duration) error
+	// Now is the clock by which answers of AWS grow old; time.Now if nil.
+	Now func() time.Time
+	// AnswerWithin is for how long a command for people waits for an attempt of a call to AWS; five seconds if zero.
+	AnswerWithin time.Duration
+}
+
+// width is that of the terminal, 0 if there is none.
+func (e Environment) width() int {
+	if !e.Terminal || e.Width == nil {
+		return 0
+	}
+	return e.Width()
+}
+
+// coloured reports whether text is shown in colours: on a terminal, unless NO_COLOR is set.
+func (e Environment) coloured() bool {
+	return e.Terminal && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
+}
+
+// Time is the time by the clock of the environment.
+func (e Environment) Time() time.Time {
+	if e.Now == nil {
+		return time.Now()
+	}
+	return e.Now()
+}

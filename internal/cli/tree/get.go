@@ -1,0 +1,183 @@
+package tree
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// NewGet is the command get.
+func NewGet(env output.Environment) *cobra.Command {
+	g := &getting{treeing{Source: input.Source{Env: env}}}
+	cmd := &cobra.Command{
+		Use: "get [KIND/NAME ...]", Short: "List load balancers, one line for each",
+		Long: `get lists the load balancers of the objects, one line for each: the object or group that it is of, its DNS
+name, its state in AWS, how many of its targets are healthy, the errors and warnings about its objects, and the
+age of its oldest object. It changes nothing. "fulcrum tree" shows what is in them.
+
+States are AWS's own (provisioning, active, active_impaired, failed), missing for one that is not made yet, and
+surplus for one that the controller deletes.`,
+		ValidArgsFunction: g.CompleteObjects,
+	}
+	g.Bind(cmd)
+	g.BindOffline(cmd)
+	g.form.Bind(cmd, env)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return g.run(cmd, args) }
+	return cmd
+}
+
+// getting is the command get.
+type getting struct{ treeing }
+
+// GetDocument is what get prints for tools.
+type GetDocument struct {
+	Cluster       string            `json:"cluster"`
+	LoadBalancers []getLoadBalancer `json:"loadBalancers"`
+}
+
+type getLoadBalancer struct {
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+	// Name is that of the load balancer; it is missing where nothing is desired or held.
+	Name    string `json:"name,omitempty"`
+	Type    string `json:"type,omitempty"`
+	DNSName string `json:"dnsName,omitempty"`
+	// State is AWS's word, or missing or surplus.
+	State string `json:"state,omitempty"`
+	// Healthy and Targets count targets of all target groups; both are null where health is not known.
+	Healthy *int `json:"healthy"`
+	Targets *int `json:"targets"`
+	// Errors and Warnings are findings about the objects.
+	Errors   int `json:"errors"`
+	Warnings int `json:"warnings"`
+	// Created is when the oldest of the objects was created.
+	Created string `json:"created,omitempty"`
+}
+
+func (g *getting) run(cmd *cobra.Command, args []string) error {
+	if err := g.form.Check(); err != nil {
+		return err
+	}
+	if err := g.Parse(args, g.NamespaceOfObjects()); err != nil {
+		return err
+	}
+	all, err := g.look(cmd.Context(), cmd.InOrStdin(), g.form.Notes())
+	if err != nil {
+		return err
+	}
+	doc := GetDocument{Cluster: all.Cluster, LoadBalancers: []getLoadBalancer{}}
+	for _, s := range all.Stacks {
+		doc.LoadBalancers = append(doc.LoadBalancers, g.lines(s)...)
+	}
+	if !g.form.Text() {
+		input.ShowUnserved(g.form.Notes(), &g.Source, g.store)
+		return g.form.Document(doc)
+	}
+	defer input.ShowUnserved(g.form.Out(), &g.Source, g.store)
+	if len(doc.LoadBalancers) == 0 {
+		fmt.Fprintln(g.form.Out(), NoStacks)
+		g.WhyNot(g.form.Out(), g.store)
+		return nil
+	}
+	return doc.table(g.form.Out(), g.Env.Time())
+}
+
+// lines has one for each load balancer of a stack, and one for a stack without any.
+func (g *getting) lines(s Stack) []getLoadBalancer {
+	base := getLoadBalancer{Kind: s.Kind, ID: s.ID, Created: g.created(s)}
+	for _, f := range s.Findings {
+		if f.Severity == "error" {
+			base.Errors++
+		} else {
+			base.Warnings++
+		}
+	}
+	if healthy, targets, known := counted(s.TargetGroups); known {
+		base.Healthy, base.Targets = &healthy, &targets
+	}
+	var out []getLoadBalancer
+	for _, lb := range s.LoadBalancers {
+		one := base
+		one.Name, one.Type, one.DNSName, one.State = lb.Name, lb.Type, lb.DNSName, lb.Status
+		if lb.State == missing || lb.State == surplus {
+			one.State = string(lb.State)
+		}
+		out = append(out, one)
+	}
+	if len(out) == 0 {
+		out = append(out, base)
+	}
+	return out
+}
+
+// counted counts the targets that AWS has; false if the health of a target group is not known.
+func counted(groups []TargetGroup) (healthy, all int, known bool) {
+	for _, g := range groups {
+		if g.ARN != "" && g.Targets == nil {
+			return 0, 0, false
+		}
+		for _, t := range g.Targets {
+			if t.Compared == missing {
+				continue
+			}
+			all++
+			if t.State == "healthy" {
+				healthy++
+			}
+		}
+	}
+	return healthy, all, true
+}
+
+// created is when the oldest member was created, "" if that is not known.
+func (g *getting) created(s Stack) string {
+	var oldest time.Time
+	for _, m := range s.Members {
+		obj, err := g.store.Get(cluster.Ref{Kind: cluster.Kind(m.Kind), Namespace: m.Namespace, Name: m.Name})
+		if err != nil || obj == nil || !g.Live {
+			continue
+		}
+		if at := obj.GetCreationTimestamp().Time; oldest.IsZero() || at.Before(oldest) {
+			oldest = at
+		}
+	}
+	if oldest.IsZero() {
+		return ""
+	}
+	return oldest.UTC().Format(time.RFC3339)
+}
+
+func (doc GetDocument) table(w io.Writer, now time.Time) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "OF\tDNS NAME\tSTATE\tTARGETS\tFINDINGS\tAGE")
+	for _, lb := range doc.LoadBalancers {
+		targets := "?"
+		if lb.Targets != nil {
+			targets = fmt.Sprintf("%d/%d healthy", *lb.Healthy, *lb.Targets)
+		}
+		var found []string
+		if lb.Errors > 0 {
+			found = append(found, output.Amount(lb.Errors, "error"))
+		}
+		if lb.Warnings > 0 {
+			found = append(found, output.Amount(lb.Warnings, "warning"))
+		}
+		age := "-"
+		if at, err := time.Parse(time.RFC3339, lb.Created); err == nil {
+			age = duration.HumanDuration(now.Sub(at))
+		}
+		fmt.Fprintf(t, "%s %s\t%s\t%s\t%s\t%s\t%s\n", output.KindText(lb.Kind), lb.ID, cmp.Or(lb.DNSName, "-"), cmp.Or(lb.State, "-"), targets,
+			cmp.Or(strings.Join(found, ", "), "-"), age)
+	}
+	return t.Flush()
+}

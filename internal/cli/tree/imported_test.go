@@ -1,0 +1,34 @@
+package tree
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// A certificate that was imported is shown with its Secret, whichever answer of AWS says so, and no other one.
+func TestImportedCertificatesAreShownWithTheirSecret(t *testing.T) {
+	id := naming.ImportedCertificateID("shop", "web-tls")
+	for name, tc := range map[string]struct {
+		facts observed.Facts
+		want  string
+	}{
+		"own":       {observed.Facts{OwnCertificates: []observed.OwnCertificate{{ARN: "arn:other", ResourceID: "imported/a/b"}, {ARN: "arn:c", ResourceID: id}}}, "shop/web-tls"},
+		"owner":     {observed.Facts{CertificateOwners: map[string]observed.CertificateOwner{"arn:c": {ResourceID: id}}}, "shop/web-tls"},
+		"listed":    {observed.Facts{Certificates: []observed.Certificate{{ARN: "arn:c", Owner: &observed.CertificateOwner{ResourceID: id}}}}, "shop/web-tls"},
+		"requested": {observed.Facts{OwnCertificates: []observed.OwnCertificate{{ARN: "arn:c", ResourceID: "amazon_issued/x"}}}, ""},
+		"unknown":   {observed.Facts{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var text bytes.Buffer
+			Text{W: &text}.certificate(NewComparer(engine.Draft{}, tc.facts, Behind{}).certificate("arn:c", live, true))
+			if got := text.String(); strings.Contains(got, ", imported from Secret shop/web-tls") != (tc.want != "") || !strings.Contains(got, "arn:c (default)") {
+				t.Error(got)
+			}
+		})
+	}
+}

@@ -1,0 +1,163 @@
+package tree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+)
+
+// shortestInterval keeps a watch from eating up the calls that AWS admits for the account.
+const shortestInterval = 2 * time.Second
+
+// structureAge is how old load balancers, listeners and rules may be that a watch shows. The health of targets is
+// always that of the moment.
+const structureAge = time.Minute
+
+// follow shows the tree whenever it has changed, until the context ends.
+func (t *treeing) follow(cmd *cobra.Command) error {
+	if t.every < shortestInterval {
+		return output.WrongUse(fmt.Errorf("--interval %s is shorter than %s; %s", t.every, shortestInterval, output.SeeHelp(cmd)))
+	}
+	if slices.Contains(t.Files, "-") {
+		return output.WrongUse(errors.New("--watch reads objects again and again, and standard input can be read once; give files or a cluster"))
+	}
+	t.Younger = structureAge
+	ctx := cmd.Context()
+	var last string
+	for first := true; ; first = false {
+		text, err := t.picture(ctx, cmd.InOrStdin())
+		if err == nil && !first && text != last {
+			// Objects are read at each look, and load balancers may be older: what looks as if it were missing may have been made.
+			t.Younger = time.Nanosecond
+			text, err = t.picture(ctx, cmd.InOrStdin())
+			t.Younger = structureAge
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && first:
+			return err
+		case err != nil:
+			text = last
+			fmt.Fprintf(output.Printable(cmd.ErrOrStderr()), "# %v; looking again in %s\n", err, t.every)
+		}
+		if text != last {
+			out := cmd.OutOrStdout()
+			if t.form.Text() {
+				out = t.form.To(out)
+			}
+			if _, err := io.WriteString(out, t.news(first, last, text)); err != nil {
+				return err
+			}
+			last = text
+		}
+		if t.pause(ctx) != nil {
+			return nil
+		}
+	}
+}
+
+// picture is what tree shows now, without colours and not wrapped, to be compared.
+func (t *treeing) picture(ctx context.Context, stdin io.Reader) (string, error) {
+	var out bytes.Buffer
+	w := output.Printable(&out)
+	var notes io.Writer = w
+	if !t.form.Text() {
+		notes = io.Discard
+	}
+	all, err := t.look(ctx, stdin, notes)
+	if err != nil {
+		return "", err
+	}
+	err = t.show(w, all)
+	return out.String(), err
+}
+
+// news is what is shown of a picture: as a text all of the first one, and of each later one what has changed, with the
+// time; in other forms all of it.
+func (t *treeing) news(first bool, last, text string) string {
+	switch {
+	case first:
+		return text
+	case t.form.Kind == "yaml":
+		return "---\n" + text
+	case t.form.Text():
+		return fmt.Sprintf("# %s\n%s\n", t.Env.Time().UTC().Format(time.RFC3339), changed(last, text))
+	}
+	return text
+}
+
+// changed has, for each load balancer of two pictures, the lines that are in one of them alone.
+func changed(last, text string) string {
+	before, after := sectionsOf(last), sectionsOf(text)
+	var out strings.Builder
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.names, after.names)))) {
+		was, is := before.lines[name], after.lines[name]
+		gone, come := without(was, is), without(is, was)
+		if len(gone)+len(come) == 0 {
+			continue
+		}
+		fmt.Fprintln(&out, name)
+		for _, l := range gone {
+			fmt.Fprintf(&out, "  was %s\n", l)
+		}
+		for _, l := range come {
+			fmt.Fprintf(&out, "  now %s\n", l)
+		}
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// sections are the parts of a picture, each of which begins with a name and ends with an empty line.
+type sections struct {
+	names []string
+	lines map[string][]string
+}
+
+func sectionsOf(text string) sections {
+	out := sections{lines: map[string][]string{}}
+	for part := range strings.SplitSeq(strings.TrimSuffix(text, "\n\n"), "\n\n") {
+		name, rest, _ := strings.Cut(part, "\n")
+		out.names = append(out.names, name)
+		out.lines[name] = append(out.lines[name], strings.Split(rest, "\n")...)
+	}
+	return out
+}
+
+// without are the lines that others does not have, or has less often.
+func without(lines, others []string) []string {
+	count := map[string]int{}
+	for _, l := range others {
+		count[l]++
+	}
+	var out []string
+	for _, l := range lines {
+		if count[l]--; count[l] < 0 {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func (t *treeing) pause(ctx context.Context) error {
+	if t.Env.Wait != nil {
+		return t.Env.Wait(ctx, t.every)
+	}
+	timer := time.NewTimer(t.every)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
