@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -39,27 +40,27 @@ func fullInventory(n int) (*Cloud, []model.StackID) {
 	cfg := sdk.Config{Cluster: "rig", Refresh: 10 * time.Minute, Now: func() time.Time { return now }, RuleTags: true}
 	c := compose(&sdk.Client{Config: cfg, VPC: "vpc"})
 	v := c.inv
-	v.lbsAt, v.groupsAt, v.sgsAt = now, now, now
-	v.sgs.put("sg-backend", &sgEntry{g: observed.SecurityGroup{ID: "sg-backend", Tags: naming.BackendGroupTags("rig", nil)}, at: now})
+	v.LoadBalancersAt, v.TargetGroupsAt, v.SecurityGroupsAt = now, now, now
+	v.SecurityGroups.Put("sg-backend", &inventory.SecurityGroup{Seen: observed.SecurityGroup{ID: "sg-backend", Tags: naming.BackendGroupTags("rig", nil)}, At: now})
 	var ids []model.StackID
 	for i := range n {
 		id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: fmt.Sprint(i)}
 		ids = append(ids, id)
 		tags := naming.ResourceTags("rig", id, model.LoadBalancerID, nil)
 		sg, lb, listener := fmt.Sprintf("sg-%d", i), fmt.Sprintf("lb-%d", i), fmt.Sprintf("lb-%d/l", i)
-		v.sgs.put(sg, &sgEntry{g: observed.SecurityGroup{ID: sg, Tags: tags}, at: now})
-		le := &listenerEntry{l: observed.Listener{ARN: listener}, rules: map[string]observed.Rule{}}
+		v.SecurityGroups.Put(sg, &inventory.SecurityGroup{Seen: observed.SecurityGroup{ID: sg, Tags: tags}, At: now})
+		le := &inventory.Listener{Seen: observed.Listener{ARN: listener}, Rules: map[string]observed.Rule{}}
 		for j := range 2 {
 			group, rule := fmt.Sprintf("tg-%d-%d", i, j), fmt.Sprintf("lb-%d/l/%d", i, j)
-			v.groups.put(group, &groupEntry{g: observed.TargetGroup{ARN: group, Tags: tags}, vpc: "vpc", at: now, tagsAt: now})
-			le.rules[rule] = observed.Rule{ARN: rule, Actions: []model.Action{
+			v.TargetGroups.Put(group, &inventory.TargetGroup{Seen: observed.TargetGroup{ARN: group, Tags: tags}, VPC: "vpc", At: now, TagsAt: now})
+			le.Rules[rule] = observed.Rule{ARN: rule, Actions: []model.Action{
 				model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: group}}}},
 			}}
 		}
-		e := &lbEntry{lb: observed.LoadBalancer{ARN: lb, VPC: "vpc", Tags: tags, SecurityGroups: []string{sg, "sg-backend"}},
-			at: now, tagsAt: now, detailAt: now, ruleTagsAt: now}
-		v.lbs.put(lb, e)
-		v.setListeners(e, map[string]*listenerEntry{listener: le})
+		e := &inventory.LoadBalancer{Seen: observed.LoadBalancer{ARN: lb, VPC: "vpc", Tags: tags, SecurityGroups: []string{sg, "sg-backend"}},
+			At: now, TagsAt: now, DetailAt: now, RuleTagsAt: now}
+		v.LoadBalancers.Put(lb, e)
+		v.SetListeners(e, map[string]*inventory.Listener{listener: le})
 	}
 	return c, ids
 }

@@ -47,7 +47,7 @@ func TestEveryReadThatIsPutOffKeepsItsPlace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := c.targets.limits.own.Limiter
+			l := c.client.Limits.Limiter
 			if _, err := l.Begin(t.Context(), services.ELB, "DescribeRules"); err != nil { // the only token
 				t.Fatal(err)
 			}

@@ -4,10 +4,15 @@ import (
 	"context"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/apply"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/certificates"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/enis"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/facts"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/targets"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -17,15 +22,16 @@ import (
 // starts no goroutines.
 type Cloud struct {
 	client *sdk.Client
-	inv    *inventory
-	reader *reader // fills the inventory
-	facts  *facts  // answers what a stack wants to know of things that are not its own
-	writer *writer // carries out steps
+	inv    *inventory.Inventory
+	reader *observe.Reader // fills the inventory
+	facts  *facts.Facts    // answers what a stack wants to know of things that are not its own
+	writer *apply.Writer   // carries out steps
 	// verifier reads again what others may have changed.
-	verifier *verifier
+	verifier     *observe.Verifier
+	certificates *certificates.Certificates
 
-	targets   *targets   // of target groups, for bindings
-	endpoints *enis.ENIs // network interfaces and security groups of nodes and pods, for bindings
+	targets   *targets.Targets // of target groups, for bindings
+	endpoints *enis.ENIs       // network interfaces and security groups of nodes and pods, for bindings
 }
 
 var (
@@ -52,18 +58,14 @@ func New(ctx context.Context, cfg sdk.Config) (*Cloud, error) {
 
 // compose puts the parts together.
 func compose(at *sdk.Client) *Cloud {
-	inv := newInventory(at.Config.Cluster, at.VPC, at.Config.Refresh, at.Config.Now)
-	r, t := &reader{Client: at, inv: inv}, &targets{Client: at, inv: inv}
-	t.limits.own = at.Limits
-	ends := &enis.ENIs{Client: at}
-	f := &facts{
-		Client: at, endpoints: ends, inv: inv, reader: r, network: &networkFacts{Client: at}, names: &nameFacts{Client: at, inv: inv},
-		certificates: certificates.New(at), addOns: &addOns{Client: at, inv: inv}, targets: t,
-	}
+	inv := inventory.New(at.Config.Cluster, at.VPC, at.Config.Refresh, at.Config.Now)
+	r, t := observe.New(at, inv), targets.New(at, inv)
+	ends, certs, a := &enis.ENIs{Client: at}, certificates.New(at), facts.NewAddOns(at, inv)
 	c := &Cloud{
-		client: at, inv: inv, reader: r, facts: f, targets: t, endpoints: ends,
-		verifier: &verifier{reader: r},
-		writer:   &writer{Client: at, inv: inv, reader: r, certificates: f.certificates, addOns: f.addOns, targets: t},
+		client: at, inv: inv, reader: r, certificates: certs, targets: t, endpoints: ends,
+		facts:    facts.New(at, inv, r, ends, certs, a, t),
+		writer:   apply.New(at, inv, r, certs, a, t),
+		verifier: observe.NewVerifier(r),
 	}
 	c.Forget()
 	return c
@@ -79,7 +81,7 @@ func (c *Cloud) Region() string { return c.client.Config.Region }
 func (c *Cloud) VPC() string { return c.client.VPC }
 
 // As implements bindings.Cloud.
-func (c *Cloud) As(a bindings.Account) bindings.TargetGroups { return targetGroups{c.targets, a} }
+func (c *Cloud) As(a bindings.Account) bindings.TargetGroups { return c.targets.As(a) }
 
 // VPCRanges implements bindings.Cloud.
 func (c *Cloud) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
@@ -98,7 +100,7 @@ func (c *Cloud) EndpointGroups(ctx context.Context, ids []string, maxAge time.Du
 
 // ChangedEndpointGroups implements bindings.EndpointGroups.
 func (c *Cloud) ChangedEndpointGroups(ctx context.Context) ([]string, error) {
-	return c.endpoints.ChangedEndpointGroups(verifying(ctx))
+	return c.endpoints.ChangedEndpointGroups(observe.Verifying(ctx))
 }
 
 // ChangeEndpointRules implements bindings.EndpointGroups.
@@ -107,7 +109,7 @@ func (c *Cloud) ChangeEndpointRules(ctx context.Context, group string, authorize
 }
 
 // RateLimits of the controller's own account.
-func (c *Cloud) RateLimits() []ratelimit.Limit { return c.targets.limits.own.Limiter.Rates() }
+func (c *Cloud) RateLimits() []ratelimit.Limit { return c.client.Limits.Limiter.Rates() }
 
 // Class implements engine.Cloud.
 func (c *Cloud) Class(err error) engine.Class { return sdk.ClassOf(err) }
@@ -115,13 +117,13 @@ func (c *Cloud) Class(err error) engine.Class { return sdk.ClassOf(err) }
 // ImportedCertificates counts the certificates that the cluster has imported from TLS Secrets, by the kinds of their
 // stacks, and those that it has not looked at.
 func (c *Cloud) ImportedCertificates(ctx context.Context, most int) (of map[model.Kind]int, unseen int, err error) {
-	return c.facts.certificates.Imported(ctx, most)
+	return c.certificates.Imported(ctx, most)
 }
 
 // Forget drops all that was read, as a restart would.
 func (c *Cloud) Forget() {
-	c.inv.write(c.inv.reset)
+	c.inv.Write(c.inv.Reset)
 	c.client.ForgetFaults()
-	c.facts.reset()
+	c.facts.Reset()
 	c.endpoints.Reset()
 }

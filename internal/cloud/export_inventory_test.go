@@ -8,27 +8,29 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
 // CheckIndexes compares what the inventory finds by keys with a scan of all that it holds.
 func (c *Cloud) CheckIndexes() (err error) {
-	due := c.reader.untagged()
+	due := c.reader.Tags.Untagged()
 	slices.Sort(due)
-	c.inv.read(func() { err = c.reader.checkIndexes(due) })
+	c.inv.Read(func() { err = checkIndexes(c.reader, due) })
 	return err
 }
 
-func (r *reader) checkIndexes(due []string) error {
-	v := r.inv
-	for _, err := range []error{filedAsScanned(v.lbs), filedAsScanned(v.groups), filedAsScanned(v.sgs), v.checkUses()} {
+func checkIndexes(r *observe.Reader, due []string) error {
+	v := r.Inv
+	for _, err := range []error{filedAsScanned(v.LoadBalancers), filedAsScanned(v.TargetGroups), filedAsScanned(v.SecurityGroups), checkUses(v)} {
 		if err != nil {
 			return err
 		}
 	}
 	stacks := map[model.StackID]bool{}
-	for tags := range v.allTags() {
+	for tags := range allTags(v) {
 		for _, k := range []model.Kind{model.Ingress, model.Service} {
 			if value := tags[naming.StackTag(k)]; value != "" {
 				stacks[model.StackID{Kind: k, Name: value}] = true
@@ -36,88 +38,92 @@ func (r *reader) checkIndexes(due []string) error {
 		}
 	}
 	for id := range stacks {
-		found := [][]string{sortedIDs(r.inv.stackLoadBalancers(id)), sortedIDs(r.inv.stackTargetGroups(id)), sortedIDs(r.inv.stackSecurityGroups(id))}
+		found := [][]string{sortedIDs(r.Inv.StackLoadBalancers(id)), sortedIDs(r.Inv.StackTargetGroups(id)), sortedIDs(r.Inv.StackSecurityGroups(id))}
 		scanned := [][]string{
-			sortedIDs(only(v.lbs.all(), func(e *lbEntry) bool { return e.lb.VPC == r.VPC && naming.Belongs(r.Config.Cluster, id, e.lb.Tags) })),
-			sortedIDs(only(v.groups.all(), func(e *groupEntry) bool { return e.vpc == r.VPC && naming.Belongs(r.Config.Cluster, id, e.g.Tags) })),
-			sortedIDs(only(v.sgs.all(), func(e *sgEntry) bool { return naming.Belongs(r.Config.Cluster, id, e.g.Tags) })),
+			sortedIDs(inventory.Only(v.LoadBalancers.All(), func(e *inventory.LoadBalancer) bool {
+				return e.Seen.VPC == r.VPC && naming.Belongs(r.Config.Cluster, id, e.Seen.Tags)
+			})),
+			sortedIDs(inventory.Only(v.TargetGroups.All(), func(e *inventory.TargetGroup) bool {
+				return e.VPC == r.VPC && naming.Belongs(r.Config.Cluster, id, e.Seen.Tags)
+			})),
+			sortedIDs(inventory.Only(v.SecurityGroups.All(), func(e *inventory.SecurityGroup) bool { return naming.Belongs(r.Config.Cluster, id, e.Seen.Tags) })),
 		}
 		if d := cmp.Diff(scanned, found); d != "" {
 			return fmt.Errorf("stack %s (-scanned +found):\n%s", id, d)
 		}
 	}
-	for id := range v.sgs.all() {
-		users := sortedIDs(only(v.lbs.all(), func(e *lbEntry) bool {
-			return naming.Owns(r.Config.Cluster, e.lb.Tags) && slices.Contains(e.lb.SecurityGroups, id)
+	for id := range v.SecurityGroups.All() {
+		users := sortedIDs(inventory.Only(v.LoadBalancers.All(), func(e *inventory.LoadBalancer) bool {
+			return naming.Owns(r.Config.Cluster, e.Seen.Tags) && slices.Contains(e.Seen.SecurityGroups, id)
 		}))
-		if d := cmp.Diff(users, sortedIDs(v.lbs.having(bySecurityGroup, id))); d != "" {
+		if d := cmp.Diff(users, sortedIDs(v.LoadBalancers.Having(inventory.BySecurityGroup, id))); d != "" {
 			return fmt.Errorf("users of security group %s (-scanned +found):\n%s", id, d)
 		}
 	}
-	for _, e := range v.groups.all() {
-		named := sortedIDs(only(v.groups.all(), func(o *groupEntry) bool { return o.g.Name == e.g.Name }))
-		if d := cmp.Diff(named, sortedIDs(v.groups.having(byName, e.g.Name))); d != "" {
-			return fmt.Errorf("target groups of name %s (-scanned +found):\n%s", e.g.Name, d)
+	for _, e := range v.TargetGroups.All() {
+		named := sortedIDs(inventory.Only(v.TargetGroups.All(), func(o *inventory.TargetGroup) bool { return o.Seen.Name == e.Seen.Name }))
+		if d := cmp.Diff(named, sortedIDs(v.TargetGroups.Having(inventory.ByName, e.Seen.Name))); d != "" {
+			return fmt.Errorf("target groups of name %s (-scanned +found):\n%s", e.Seen.Name, d)
 		}
 	}
-	if d := cmp.Diff(r.scanUntagged(), due); d != "" {
+	if d := cmp.Diff(scanUntagged(r), due); d != "" {
 		return fmt.Errorf("tags to be read (-scanned +found):\n%s", d)
 	}
 	return nil
 }
 
 // filedAsScanned compares the keys that entries are filed under with those that they have.
-func filedAsScanned[E any](t *table[E]) error {
-	want, have := map[tableKey][]string{}, map[tableKey][]string{}
-	for id, e := range t.all() {
-		for _, k := range t.keysOf(id, e) {
+func filedAsScanned[E any](t *inventory.Table[E]) error {
+	want, have := map[inventory.Key][]string{}, map[inventory.Key][]string{}
+	for id, e := range t.All() {
+		for _, k := range t.KeysOf(id, e) {
 			want[k] = append(want[k], id)
 		}
 	}
-	for k, ids := range t.byKey {
+	for k, ids := range t.ByKey {
 		have[k] = slices.Sorted(maps.Keys(ids))
 	}
 	for _, ids := range want {
 		slices.Sort(ids)
 	}
-	if d := cmp.Diff(want, have, cmp.AllowUnexported(tableKey{})); d != "" {
+	if d := cmp.Diff(want, have); d != "" {
 		return fmt.Errorf("keys (-of the entries +filed):\n%s", d)
 	}
 	return nil
 }
 
 // checkUses compares the counted uses of target groups, and whose listeners and rules are, with a scan.
-func (v *inventory) checkUses() error {
+func checkUses(v *inventory.Inventory) error {
 	parent := map[string]string{}
-	for arn, e := range v.lbs.all() {
-		fresh := &lbEntry{}
-		for l, le := range e.listeners {
+	for arn, e := range v.LoadBalancers.All() {
+		fresh := &inventory.LoadBalancer{}
+		for l, le := range e.Listeners {
 			parent[l] = arn
-			for r := range le.rules {
+			for r := range le.Rules {
 				parent[r] = l
 			}
-			fresh.countListener(le, 1)
+			fresh.CountListener(le, 1)
 		}
-		if !maps.Equal(fresh.uses, e.uses) {
-			return fmt.Errorf("%s uses %v, counted are %v", arn, fresh.uses, e.uses)
+		if !maps.Equal(fresh.Uses, e.Uses) {
+			return fmt.Errorf("%s uses %v, counted are %v", arn, fresh.Uses, e.Uses)
 		}
 	}
-	if d := cmp.Diff(parent, v.parent); d != "" {
+	if d := cmp.Diff(parent, v.Parent); d != "" {
 		return fmt.Errorf("parents (-scanned +noted):\n%s", d)
 	}
 	return nil
 }
 
 // scanUntagged is what untagged was before there was an index.
-func (r *reader) scanUntagged() (out []string) {
-	due := r.inv.tagsDue && (!r.Config.TaggingAPI || r.FailedBefore(tagsListed) != nil)
-	for arn, e := range r.inv.lbs.all() {
-		if e.lb.VPC == r.VPC && (e.tagsAt.IsZero() || due && !r.Fresh(e.tagsAt.Add(r.Config.Refresh), arn)) {
+func scanUntagged(r *observe.Reader) (out []string) {
+	due := r.Inv.TagsDue && (!r.Config.TaggingAPI || r.FailedBefore(observe.TagsListed) != nil)
+	for arn, e := range r.Inv.LoadBalancers.All() {
+		if e.Seen.VPC == r.VPC && (e.TagsAt.IsZero() || due && !r.Fresh(e.TagsAt.Add(r.Config.Refresh), arn)) {
 			out = append(out, arn)
 		}
 	}
-	for arn, e := range r.inv.groups.all() {
-		if e.vpc == r.VPC && (e.tagsAt.IsZero() || due && !r.Fresh(e.tagsAt.Add(r.Config.Refresh), arn)) {
+	for arn, e := range r.Inv.TargetGroups.All() {
+		if e.VPC == r.VPC && (e.TagsAt.IsZero() || due && !r.Fresh(e.TagsAt.Add(r.Config.Refresh), arn)) {
 			out = append(out, arn)
 		}
 	}
@@ -125,20 +131,20 @@ func (r *reader) scanUntagged() (out []string) {
 	return out
 }
 
-func (v *inventory) allTags() iter.Seq[map[string]string] {
+func allTags(v *inventory.Inventory) iter.Seq[map[string]string] {
 	return func(yield func(map[string]string) bool) {
-		for _, e := range v.lbs.all() {
-			if !yield(e.lb.Tags) {
+		for _, e := range v.LoadBalancers.All() {
+			if !yield(e.Seen.Tags) {
 				return
 			}
 		}
-		for _, e := range v.groups.all() {
-			if !yield(e.g.Tags) {
+		for _, e := range v.TargetGroups.All() {
+			if !yield(e.Seen.Tags) {
 				return
 			}
 		}
-		for _, e := range v.sgs.all() {
-			if !yield(e.g.Tags) {
+		for _, e := range v.SecurityGroups.All() {
+			if !yield(e.Seen.Tags) {
 				return
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -43,88 +44,88 @@ func (x *changes) step() string {
 	v := x.c.inv
 	lb, group, sg := x.id("lb", 5), x.id("tg", 6), x.id("sg", 4)
 	listener := fmt.Sprintf("%s/%d", lb, x.IntN(2))
-	e, le := v.listener(listener)
+	e, le := v.Listener(listener)
 	all := []struct {
 		what string
 		do   func()
 	}{
 		{"time passes", func() { x.now = x.now.Add(time.Duration(x.IntN(600)) * time.Second) }},
-		{"load balancers are listed", func() { v.enterLoadBalancers(x.loadBalancers(), v.lbs.ids(), x.now); v.tagsDue = true }},
-		{"target groups are listed", func() { v.enterTargetGroups(x.targetGroups(), v.groups.ids(), x.now); v.tagsDue = true }},
-		{"security groups are listed", func() { v.enterSecurityGroups(x.securityGroups(), v.sgs.ids(), x.now) }},
+		{"load balancers are listed", func() { v.EnterLoadBalancers(x.loadBalancers(), v.LoadBalancers.IDs(), x.now); v.TagsDue = true }},
+		{"target groups are listed", func() { v.EnterTargetGroups(x.targetGroups(), v.TargetGroups.IDs(), x.now); v.TagsDue = true }},
+		{"security groups are listed", func() { v.EnterSecurityGroups(x.securityGroups(), v.SecurityGroups.IDs(), x.now) }},
 		{"tags of a load balancer are read", func() {
-			v.lbs.edit(lb, func(e *lbEntry) { e.lb.Tags, e.tagsAt = x.tags(), x.now })
+			v.LoadBalancers.Edit(lb, func(e *inventory.LoadBalancer) { e.Seen.Tags, e.TagsAt = x.tags(), x.now })
 		}},
 		{"tags of a target group are read", func() {
-			v.groups.edit(group, func(e *groupEntry) { e.g.Tags, e.tagsAt = x.tags(), x.now })
+			v.TargetGroups.Edit(group, func(e *inventory.TargetGroup) { e.Seen.Tags, e.TagsAt = x.tags(), x.now })
 		}},
 		{"old tags are read", func() {
-			for _, arn := range x.c.reader.untagged() {
-				v.lbs.edit(arn, func(e *lbEntry) { e.tagsAt = x.now })
-				v.groups.edit(arn, func(e *groupEntry) { e.tagsAt = x.now })
+			for _, arn := range x.c.reader.Tags.Untagged() {
+				v.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) { e.TagsAt = x.now })
+				v.TargetGroups.Edit(arn, func(e *inventory.TargetGroup) { e.TagsAt = x.now })
 			}
-			v.tagsDue = false
+			v.TagsDue = false
 		}},
 		{"tags are put", func() {
 			kind, id := x.resource(lb, group, sg)
-			_ = x.c.writer.tagsChanged(kind, id, "", nil, x.tags(), nil)
+			_ = x.c.writer.Tags.TagsChanged(kind, id, "", nil, x.tags(), nil)
 		}},
 		{"tags are removed", func() {
 			kind, id := x.resource(lb, group, sg)
-			_ = x.c.writer.tagsChanged(kind, id, "", nil, nil, []string{naming.StackTag(model.Ingress), naming.ClusterTag}[:1+x.IntN(2)])
+			_ = x.c.writer.Tags.TagsChanged(kind, id, "", nil, nil, []string{naming.StackTag(model.Ingress), naming.ClusterTag}[:1+x.IntN(2)])
 		}},
 		{"putting tags fails", func() {
 			kind, id := x.resource(lb, group, sg)
-			_ = x.c.writer.tagsChanged(kind, id, "", sdk.Failed(engine.Gone, id, "it is gone"), x.tags(), nil)
+			_ = x.c.writer.Tags.TagsChanged(kind, id, "", sdk.Failed(engine.Gone, id, "it is gone"), x.tags(), nil)
 		}},
 		{"a load balancer is made", func() {
-			v.dropLoadBalancer(lb)
-			v.lbs.put(lb, &lbEntry{lb: x.loadBalancer(lb), tagsAt: x.now, made: x.now, written: x.now})
+			v.DropLoadBalancer(lb)
+			v.LoadBalancers.Put(lb, &inventory.LoadBalancer{Seen: x.loadBalancer(lb), TagsAt: x.now, Made: x.now, Written: x.now})
 		}},
 		{"security groups are set", func() {
-			v.lbs.edit(lb, func(e *lbEntry) { e.lb.SecurityGroups = []string{sg} })
+			v.LoadBalancers.Edit(lb, func(e *inventory.LoadBalancer) { e.Seen.SecurityGroups = []string{sg} })
 		}},
-		{"a load balancer is deleted", func() { v.dropLoadBalancer(lb); v.addTombstone(lb, x.now) }},
-		{"a target group is deleted", func() { v.groups.drop(group); v.addTombstone(group, x.now) }},
-		{"a security group is deleted", func() { v.sgs.drop(sg); v.addTombstone(sg, x.now) }},
+		{"a load balancer is deleted", func() { v.DropLoadBalancer(lb); v.AddTombstone(lb, x.now) }},
+		{"a target group is deleted", func() { v.TargetGroups.Drop(group); v.AddTombstone(group, x.now) }},
+		{"a security group is deleted", func() { v.SecurityGroups.Drop(sg); v.AddTombstone(sg, x.now) }},
 		{"listeners are read", func() {
-			if e := v.lbs.get(lb); e != nil {
-				listeners := map[string]*listenerEntry{}
+			if e := v.LoadBalancers.Get(lb); e != nil {
+				listeners := map[string]*inventory.Listener{}
 				for range x.IntN(3) {
 					le := x.listener(fmt.Sprintf("%s/%d", lb, x.IntN(2)))
-					listeners[le.l.ARN] = le
+					listeners[le.Seen.ARN] = le
 				}
-				v.setListeners(e, listeners)
+				v.SetListeners(e, listeners)
 			}
 		}},
 		{"a listener is made", func() {
-			if e := v.lbs.get(lb); e != nil {
-				v.putListener(e, x.listener(listener))
+			if e := v.LoadBalancers.Get(lb); e != nil {
+				v.PutListener(e, x.listener(listener))
 			}
 		}},
 		{"a listener is changed", func() {
 			if le != nil {
-				v.changeListener(e, le, x.listener(listener).l)
+				v.ChangeListener(e, le, x.listener(listener).Seen)
 			}
 		}},
 		{"a listener is deleted", func() {
 			if le != nil {
-				v.dropListener(e, le)
+				v.DropListener(e, le)
 			}
 		}},
 		{"a rule is put", func() {
 			if le != nil {
-				v.putRule(e, le, x.rule(listener))
+				v.PutRule(e, le, x.rule(listener))
 			}
 		}},
 		{"a rule is deleted", func() {
 			if le != nil {
-				v.dropRule(e, le, x.rule(listener).ARN)
+				v.DropRule(e, le, x.rule(listener).ARN)
 			}
 		}},
 		{"all is forgotten", func() {
 			if x.IntN(10) == 0 {
-				v.reset()
+				v.Reset()
 			}
 		}},
 	}
@@ -172,22 +173,22 @@ func (x *changes) loadBalancer(arn string) observed.LoadBalancer {
 	return observed.LoadBalancer{ARN: arn, VPC: x.vpc(), Tags: x.tags(), SecurityGroups: []string{x.id("sg", 4)}}
 }
 
-func (x *changes) loadBalancers() map[string]foundLoadBalancer {
-	out := map[string]foundLoadBalancer{}
+func (x *changes) loadBalancers() map[string]inventory.FoundLoadBalancer {
+	out := map[string]inventory.FoundLoadBalancer{}
 	for range x.IntN(5) {
 		lb := x.loadBalancer(x.id("lb", 5))
 		lb.Tags = nil
-		out[lb.ARN] = foundLoadBalancer{lb: lb}
+		out[lb.ARN] = inventory.FoundLoadBalancer{Seen: lb}
 	}
 	return out
 }
 
-func (x *changes) targetGroups() map[string]foundTargetGroup {
-	out := map[string]foundTargetGroup{}
+func (x *changes) targetGroups() map[string]inventory.FoundTargetGroup {
+	out := map[string]inventory.FoundTargetGroup{}
 	for range x.IntN(6) {
 		g := observed.TargetGroup{ARN: x.id("tg", 6), LoadBalancers: []string{x.id("lb", 5)}}
 		g.Name = "name of " + g.ARN
-		out[g.ARN] = foundTargetGroup{g, x.vpc()}
+		out[g.ARN] = inventory.FoundTargetGroup{Seen: g, VPC: x.vpc()}
 	}
 	return out
 }
@@ -216,11 +217,11 @@ func (x *changes) rule(listener string) observed.Rule {
 	return observed.Rule{ARN: fmt.Sprintf("%s/rule-%d", listener, x.IntN(3)), Actions: x.actions()}
 }
 
-func (x *changes) listener(arn string) *listenerEntry {
-	le := &listenerEntry{l: observed.Listener{ARN: arn, Default: x.actions()}, rules: map[string]observed.Rule{}}
+func (x *changes) listener(arn string) *inventory.Listener {
+	le := &inventory.Listener{Seen: observed.Listener{ARN: arn, Default: x.actions()}, Rules: map[string]observed.Rule{}}
 	for range x.IntN(3) {
 		r := x.rule(arn)
-		le.rules[r.ARN] = r
+		le.Rules[r.ARN] = r
 	}
 	return le
 }

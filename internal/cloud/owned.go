@@ -4,6 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -12,11 +15,11 @@ import (
 // Owned lists the load balancers, target groups, security groups and managed certificates that carry the tags of the
 // cluster and of a stack of the kind, by stack. It answers from what is known as long as that is fresh.
 func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error) {
-	ctx = withCaller(ctx, "", "orphans", forOrphans)
-	if err := c.reader.list(ctx, since(nil), faults{}); err != nil {
+	ctx = sdk.WithCaller(ctx, "", "orphans", sdk.ForOrphans)
+	if err := c.reader.List(ctx, observe.Since(nil), observe.Faults{}); err != nil {
 		return nil, err
 	}
-	certificates, err := c.facts.certificates.Owned(ctx)
+	certificates, err := c.certificates.Owned(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -26,18 +29,18 @@ func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][
 		if vpc != c.client.VPC || value == "" || !naming.Owns(c.client.Config.Cluster, tags) || tags[naming.ResourceTag(kind)] == "" {
 			return
 		}
-		of := stackOf(kind, value)
+		of := inventory.StackOf(kind, value)
 		out[of] = append(out[of], id)
 	}
-	c.inv.read(func() {
-		for arn, e := range c.inv.lbs.all() {
-			note(arn, e.lb.VPC, e.lb.Tags)
+	c.inv.Read(func() {
+		for arn, e := range c.inv.LoadBalancers.All() {
+			note(arn, e.Seen.VPC, e.Seen.Tags)
 		}
-		for arn, e := range c.inv.groups.all() {
-			note(arn, e.vpc, e.g.Tags)
+		for arn, e := range c.inv.TargetGroups.All() {
+			note(arn, e.VPC, e.Seen.Tags)
 		}
-		for id, e := range c.inv.sgs.all() {
-			note(id, c.client.VPC, e.g.Tags) // only those of the VPC are listed
+		for id, e := range c.inv.SecurityGroups.All() {
+			note(id, c.client.VPC, e.Seen.Tags) // only those of the VPC are listed
 		}
 	})
 	for arn, tags := range certificates {
@@ -62,17 +65,17 @@ type Resources struct {
 
 // Resources lists what there is. It answers from the inventory as long as that is fresh.
 func (c *Cloud) Resources(ctx context.Context) (out Resources, err error) {
-	if err := c.reader.list(ctx, since(nil), faults{}); err != nil {
+	if err := c.reader.List(ctx, observe.Since(nil), observe.Faults{}); err != nil {
 		return Resources{}, err
 	}
-	c.inv.read(func() {
-		for _, e := range c.inv.lbs.all() {
-			out.LoadBalancers = append(out.LoadBalancers, e.lb)
+	c.inv.Read(func() {
+		for _, e := range c.inv.LoadBalancers.All() {
+			out.LoadBalancers = append(out.LoadBalancers, e.Seen)
 		}
-		for _, e := range c.inv.groups.all() {
-			out.TargetGroups = append(out.TargetGroups, e.g)
+		for _, e := range c.inv.TargetGroups.All() {
+			out.TargetGroups = append(out.TargetGroups, e.Seen)
 		}
-		for id := range c.inv.sgs.all() {
+		for id := range c.inv.SecurityGroups.All() {
 			out.SecurityGroups = append(out.SecurityGroups, id)
 		}
 	})

@@ -13,7 +13,6 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
@@ -125,18 +124,6 @@ func TestErrorsOfARoleDoNotTellTheExternalID(t *testing.T) {
 		}
 		if len(word) > 1 && strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), word) {
 			t.Errorf("reported: %v", err)
-		}
-	}
-}
-
-func TestTheSessionIsNamedAfterTheCluster(t *testing.T) {
-	for name, want := range map[string]string{
-		"shop":                   "AWS-LBC-shop",
-		"a b/c:d=e@f.g_h-i":      "AWS-LBC-abcd=e@f.g_h-i",
-		strings.Repeat("x", 100): "AWS-LBC-" + strings.Repeat("x", 56),
-	} {
-		if got := cloud.SessionName(name); got != want {
-			t.Errorf("%s: want %s, got %s", name, want, got)
 		}
 	}
 }

@@ -137,6 +137,13 @@ func Filter(name string, values ...string) ec2types.Filter {
 	return ec2types.Filter{Name: aws.String(name), Values: values}
 }
 
+// Unique are texts in order, each once.
+func Unique(in []string) []string {
+	out := slices.Clone(in)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // Filters is one filter of an EC2 describe call.
 func Filters(name string, values ...string) []ec2types.Filter {
 	return []ec2types.Filter{Filter(name, values...)}

@@ -40,6 +40,9 @@ const faultKept = time.Hour
 // NoneFor is how long an answer that says "there is none" is kept: it is what a user is about to mend.
 const NoneFor = 30 * time.Second
 
+// NoneEach is what a name that does not exist adds to the time for which that is believed.
+const NoneEach = 2 * time.Second
+
 // deniedFor is how long the denial of an essential read is believed.
 const deniedFor = 30 * time.Second
 

@@ -3,7 +3,6 @@ package harness
 import (
 	"context"
 	"fmt"
-	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"maps"
 	"net/http"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/awsmodel"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"

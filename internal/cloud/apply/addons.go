@@ -1,0 +1,120 @@
+package apply
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/shield"
+	waf "github.com/aws/aws-sdk-go-v2/service/wafregional"
+	"github.com/aws/aws-sdk-go-v2/service/wafv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/facts"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// addOnWriter changes what load balancers are tied to in other services.
+type addOnWriter struct {
+	*writes
+	addOns *facts.AddOns
+}
+
+// tie runs a write that ties a load balancer to something, and notes the result. After a failure
+// nothing is known any more.
+func (w *addOnWriter) tie(ctx context.Context, known plan.Known, a plan.Address, of model.AddOn, what string, write func(ctx context.Context, arn string) (observed.AddOn, error)) error {
+	arn, err := lookup(known, a)
+	if err != nil {
+		return err
+	}
+	owned, err := ownedLoadBalancer(w.inv, arn)
+	if err != nil {
+		return err
+	}
+	q := model.AskAddOn{Of: of, ARN: arn}
+	got, err := sdk.Brief(ctx, func(ctx context.Context) (observed.AddOn, error) { return write(ctx, arn) })
+	if err != nil {
+		w.addOns.ForgetTie(q)
+		return w.tieFailure(of, what, err, owned.Made)
+	}
+	w.addOns.SetTie(q, got)
+	return nil
+}
+
+// tieFailure distinguishes what a new load balancer, which the other service has not heard of yet,
+// makes look alike.
+func (w *addOnWriter) tieFailure(of model.AddOn, what string, err error, made time.Time) error {
+	switch sdk.Code(err) {
+	case "WAFNonexistentItemException", "ResourceNotFoundException":
+		if w.Younger(made, cache.SettleWindow) {
+			return sdk.Wrap(engine.NotReady, what, err)
+		}
+		var reason finding.Reason
+		if of == model.WAFv2 {
+			reason = finding.WebACLNotFound
+		}
+		return sdk.Wrap(engine.Invalid, what, err).WithReason(reason)
+	}
+	return w.failure(what, err, made, nil)
+}
+
+func (w *addOnWriter) setWebACL(ctx context.Context, a plan.SetWebACL, known plan.Known) error {
+	what := "associate web ACL " + a.ARN
+	if a.ARN == "" {
+		what = "dissociate the web ACL"
+	}
+	return w.tie(ctx, known, a.LoadBalancer, model.WAFv2, what, func(ctx context.Context, arn string) (observed.AddOn, error) {
+		var err error
+		if a.ARN == "" {
+			_, err = w.API.WAFv2.DisassociateWebACL(ctx, &wafv2.DisassociateWebACLInput{ResourceArn: aws.String(arn)})
+		} else {
+			_, err = w.API.WAFv2.AssociateWebACL(ctx, &wafv2.AssociateWebACLInput{ResourceArn: aws.String(arn), WebACLArn: aws.String(a.ARN)})
+		}
+		return observed.AddOn{ID: a.ARN}, err
+	})
+}
+
+func (w *addOnWriter) setClassicACL(ctx context.Context, a plan.SetClassicACL, known plan.Known) error {
+	what := "associate classic web ACL " + a.ID
+	if a.ID == "" {
+		what = "dissociate the classic web ACL"
+	}
+	return w.tie(ctx, known, a.LoadBalancer, model.WAFClassic, what, func(ctx context.Context, arn string) (observed.AddOn, error) {
+		var err error
+		if a.ID == "" {
+			_, err = w.API.WAF.DisassociateWebACL(ctx, &waf.DisassociateWebACLInput{ResourceArn: aws.String(arn)})
+		} else {
+			_, err = w.API.WAF.AssociateWebACL(ctx, &waf.AssociateWebACLInput{ResourceArn: aws.String(arn), WebACLId: aws.String(a.ID)})
+		}
+		return observed.AddOn{ID: a.ID}, err
+	})
+}
+
+func (w *addOnWriter) protect(ctx context.Context, a plan.Protect, known plan.Known) (plan.Result, error) {
+	var id string
+	err := w.tie(ctx, known, a.LoadBalancer, model.ShieldPlan, "protect the load balancer", func(ctx context.Context, arn string) (observed.AddOn, error) {
+		out, err := w.API.Shield.CreateProtection(ctx, &shield.CreateProtectionInput{Name: aws.String(a.Name), ResourceArn: aws.String(arn)})
+		if err != nil {
+			return observed.AddOn{}, err
+		}
+		id = aws.ToString(out.ProtectionId)
+		return observed.AddOn{ID: id, Name: a.Name}, nil
+	})
+	return plan.Result{ID: id}, err
+}
+
+// unprotect takes a protection away; one that is gone already is a success.
+func (w *addOnWriter) unprotect(ctx context.Context, a plan.Unprotect, known plan.Known) error {
+	return w.tie(ctx, known, a.LoadBalancer, model.ShieldPlan, "end the protection of the load balancer", func(ctx context.Context, _ string) (observed.AddOn, error) {
+		_, err := w.API.Shield.DeleteProtection(ctx, &shield.DeleteProtectionInput{ProtectionId: aws.String(a.ID)})
+		if sdk.IsGone(err) {
+			err = nil
+		}
+		return observed.AddOn{}, err
+	})
+}

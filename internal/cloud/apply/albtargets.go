@@ -1,0 +1,99 @@
+package apply
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/targets"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// albTargetWriter changes the targets of target groups of type alb.
+type albTargetWriter struct {
+	*writes
+	targets *targets.Targets
+}
+
+// changeALBTargets runs a write on the targets of a target group of type alb.
+func (w *albTargetWriter) changeALBTargets(known plan.Known, a plan.Address, what string, write func(group string) error, next func([]observed.Target) []observed.Target) error {
+	arn, err := lookup(known, a)
+	if err != nil {
+		return err
+	}
+	owned, err := ownedGroup(w.inv, arn)
+	if err != nil {
+		return err
+	}
+	if err := write(arn); err != nil {
+		w.targets.ForgetALB(arn)
+		return w.failure(what+" "+arn, err, owned.Made, forgetTargetGroups)
+	}
+	w.targets.ChangeALB(arn, w.Younger(owned.Made, cache.SettleWindow), next)
+	return nil
+}
+
+func (w *albTargetWriter) registerALB(ctx context.Context, a plan.RegisterALB, known plan.Known) error {
+	lb, made := a.ARN, time.Time{}
+	if lb == "" {
+		found, err := lookup(known, a.LoadBalancer)
+		if err != nil {
+			return err
+		}
+		owned, err := ownedLoadBalancer(w.inv, found)
+		if err != nil {
+			return err
+		}
+		lb, made = found, owned.Made
+	}
+	what := "register the application load balancer in"
+	err := w.changeALBTargets(known, a.Group, what, func(group string) error {
+		call, err := w.targets.Own().Admit(ratelimit.RegisterTargets, group, bindings.Turn{}, 1)
+		if err != nil {
+			return err
+		}
+		defer func() { call.End(targets.SentAgain(err)) }()
+		_, err = w.API.ELB.RegisterTargets(call.With(ctx), &elb.RegisterTargetsInput{
+			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(lb), Port: aws.Int32(a.Port)}},
+		})
+		return err
+	}, func(have []observed.Target) []observed.Target {
+		return append(have, observed.Target{ID: lb, Port: a.Port})
+	})
+	if sdk.Code(err) == "InvalidTarget" && (a.ARN != "" || w.Younger(made, newLoadBalancer)) {
+		// A load balancer that is being made is not accepted yet.
+		return sdk.Wrap(engine.NotReady, what, err)
+	}
+	return err
+}
+
+// deregisterALB takes a load balancer out; a group that is gone is a success.
+func (w *albTargetWriter) deregisterALB(ctx context.Context, a plan.DeregisterALB, known plan.Known) error {
+	err := w.changeALBTargets(known, a.Group, "deregister the application load balancer from", func(group string) error {
+		call, err := w.targets.Own().Admit(ratelimit.DeregisterTargets, group, bindings.Turn{}, 1)
+		if err != nil {
+			return err
+		}
+		defer func() { call.End(targets.SentAgain(err)) }()
+		_, err = w.API.ELB.DeregisterTargets(call.With(ctx), &elb.DeregisterTargetsInput{
+			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(a.ARN), Port: aws.Int32(a.Port)}},
+		})
+		return err
+	}, func(have []observed.Target) []observed.Target {
+		return slices.DeleteFunc(have, func(t observed.Target) bool { return t.ID == a.ARN && t.Port == a.Port })
+	})
+	if sdk.IsGone(err) {
+		return nil
+	}
+	return err
+}

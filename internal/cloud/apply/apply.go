@@ -1,0 +1,269 @@
+// Package apply carries out the steps of plans. Before each write it asks the inventory whether the resource is the
+// cluster's.
+package apply
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/certificates"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/facts"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/targets"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// Writer carries out the steps of plans, by the kind of resource, and enters in the inventory what they bring about.
+type Writer struct {
+	certificates   *certificates.Certificates
+	loadBalancers  loadBalancerWriter
+	listeners      listenerWriter
+	rules          ruleWriter
+	targetGroups   targetGroupWriter
+	albTargets     albTargetWriter
+	securityGroups securityGroupWriter
+	attributes     attributeWriter
+	Tags           tagWriter
+	addOns         addOnWriter
+}
+
+// New makes the writers of all kinds of resources.
+func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader, c *certificates.Certificates, a *facts.AddOns, t *targets.Targets) *Writer {
+	w := &writes{at, inv}
+	return &Writer{
+		certificates: c, loadBalancers: loadBalancerWriter{w}, listeners: listenerWriter{w}, rules: ruleWriter{w}, targetGroups: targetGroupWriter{w, r, t},
+		albTargets: albTargetWriter{w, t}, securityGroups: securityGroupWriter{w}, attributes: attributeWriter{w}, Tags: tagWriter{w}, addOns: addOnWriter{w, a},
+	}
+}
+
+// writes is what the writers of all kinds of resources share.
+type writes struct {
+	*sdk.Client
+	inv *inventory.Inventory
+}
+
+// Apply carries out a step, of a resource that is the cluster's.
+func (w *Writer) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
+	none := func(err error) (plan.Result, error) { return plan.Result{}, err }
+	switch a := s.Do.(type) {
+	case plan.CreateSecurityGroup:
+		return w.securityGroups.createSecurityGroup(ctx, a)
+	case plan.ChangeIngress:
+		return none(w.securityGroups.changeIngress(ctx, a, known))
+	case plan.DeleteSecurityGroup:
+		return none(w.securityGroups.deleteSecurityGroup(ctx, a))
+	case plan.CreateLoadBalancer:
+		return w.loadBalancers.createLoadBalancer(ctx, id, a, known)
+	case plan.SetSecurityGroups:
+		return none(w.loadBalancers.setSecurityGroups(ctx, a, known))
+	case plan.SetSubnets:
+		return none(w.loadBalancers.setSubnets(ctx, a, known))
+	case plan.SetAddressType:
+		return none(w.loadBalancers.setAddressType(ctx, a, known))
+	case plan.SetIPAMPool:
+		return none(w.loadBalancers.setIPAMPool(ctx, a, known))
+	case plan.SetCapacity:
+		return none(w.loadBalancers.modifyCapacity(ctx, a, known))
+	case plan.SetAttributes:
+		return none(w.attributes.modifyAttributes(ctx, a, known))
+	case plan.SetTags:
+		return none(w.Tags.setTags(ctx, a, known))
+	case plan.DeleteLoadBalancer:
+		return none(w.loadBalancers.deleteLoadBalancer(ctx, a))
+	case plan.CreateTargetGroup:
+		return w.targetGroups.createTargetGroup(ctx, id, a)
+	case plan.SetHealthCheck:
+		return none(w.targetGroups.setHealthCheck(ctx, a, known))
+	case plan.DeleteTargetGroup:
+		return none(w.targetGroups.deleteTargetGroup(ctx, a))
+	case plan.CreateListener:
+		return w.listeners.createListener(ctx, a, known)
+	case plan.ModifyListener:
+		return none(w.listeners.modifyListener(ctx, a, known))
+	case plan.AddCertificate:
+		return none(w.listeners.addCertificate(ctx, a, known))
+	case plan.RemoveCertificate:
+		return none(w.listeners.removeCertificate(ctx, a, known))
+	case plan.DeleteListener:
+		return none(w.listeners.deleteListener(ctx, a))
+	case plan.CreateRule:
+		return w.rules.createRule(ctx, a, known)
+	case plan.ModifyRule:
+		return none(w.rules.modifyRule(ctx, a, known))
+	case plan.SetPriorities:
+		return none(w.rules.setPriorities(ctx, a, known))
+	case plan.DeleteRule:
+		return none(w.rules.deleteRule(ctx, a))
+	case plan.RequestCertificate:
+		return w.certificates.RequestCertificate(ctx, a)
+	case plan.ImportCertificate:
+		return w.certificates.ImportCertificate(ctx, a)
+	case plan.DeleteCertificate:
+		return none(w.certificates.DeleteCertificate(ctx, a))
+	case plan.CreateRecord:
+		return none(w.certificates.Zones.CreateRecord(ctx, a))
+	case plan.DeleteRecord:
+		return w.certificates.DeleteRecord(ctx, a)
+	case plan.RegisterALB:
+		return none(w.albTargets.registerALB(ctx, a, known))
+	case plan.DeregisterALB:
+		return none(w.albTargets.deregisterALB(ctx, a, known))
+	case plan.SetWebACL:
+		return none(w.addOns.setWebACL(ctx, a, known))
+	case plan.SetClassicACL:
+		return none(w.addOns.setClassicACL(ctx, a, known))
+	case plan.Protect:
+		return w.addOns.protect(ctx, a, known)
+	case plan.Unprotect:
+		return none(w.addOns.unprotect(ctx, a, known))
+	}
+	return none(sdk.Failed(engine.Unknown, string(s.ID), "AWS has no part in a step of type %T", s.Do))
+}
+
+// lookup finds the id of something that an earlier step made or that was there before.
+func lookup(known plan.Known, a plan.Address) (string, error) {
+	if id := known[a]; id != "" {
+		return id, nil
+	}
+	return "", sdk.Failed(engine.Conflict, a.String(), "its id is not known, since what makes it was not carried out")
+}
+
+// groupARNs finds the target groups that actions name.
+func groupARNs(known plan.Known) convert.GroupARNOf {
+	return func(r model.GroupRef) (string, error) { return groupARN(r, known) }
+}
+
+func groupARN(r model.GroupRef, known plan.Known) (string, error) {
+	switch {
+	case r.ARN != "":
+		return r.ARN, nil
+	case r.ID != "":
+		return lookup(known, plan.GroupAddress(r.ID))
+	}
+	return "", fmt.Errorf("target group %s was not resolved to an ARN", r.Name)
+}
+
+// failure settles a failed write on a resource. forget is run under the lock of the inventory if
+// what is known of the resource cannot be trusted any more; made is when it was made from here.
+func (w *writes) failure(what string, err error, made time.Time, forget func(v *inventory.Inventory)) error {
+	class := sdk.ClassOf(err)
+	if class == engine.Gone && w.Younger(made, cache.SettleWindow) {
+		return sdk.Wrap(engine.NotReady, what, err)
+	}
+	if forget != nil && (sdk.MayHaveHappened(err) || class == engine.Gone || class == engine.Conflict) {
+		w.inv.Write(func() { forget(w.inv) })
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// Of each write the inventory is asked first whether the resource is ours, so that a mistake
+// elsewhere cannot reach what belongs to others.
+
+func ownedLoadBalancer(v *inventory.Inventory, arn string) (e inventory.LoadBalancer, err error) {
+	v.Read(func() {
+		x := v.LoadBalancers.Get(arn)
+		if x == nil {
+			err = sdk.Failed(engine.Gone, arn, "the load balancer is not there any more")
+			return
+		}
+		if e = *x; !naming.Owns(v.Cluster, e.Seen.Tags) {
+			err = sdk.Failed(engine.Invalid, arn, "the load balancer does not carry the tag of cluster %s, so it is left alone", v.Cluster)
+		}
+	})
+	return e, err
+}
+
+func ownedGroup(v *inventory.Inventory, arn string) (e inventory.TargetGroup, err error) {
+	v.Read(func() {
+		x := v.TargetGroups.Get(arn)
+		if x == nil {
+			err = sdk.Failed(engine.Gone, arn, "the target group is not there any more")
+			return
+		}
+		if e = *x; !naming.Owns(v.Cluster, e.Seen.Tags) {
+			err = sdk.Failed(engine.Invalid, arn, "the target group does not carry the tag of cluster %s, so it is left alone", v.Cluster)
+		}
+	})
+	return e, err
+}
+
+func ownedSecurityGroup(v *inventory.Inventory, id string) (e inventory.SecurityGroup, err error) {
+	v.Read(func() {
+		x := v.SecurityGroups.Get(id)
+		if x == nil {
+			// Only groups of the cluster are in the inventory.
+			err = sdk.Failed(engine.Gone, id, "no security group of cluster %s has this id", v.Cluster)
+			return
+		}
+		e = *x
+	})
+	return e, err
+}
+
+// ownedListener answers for listeners by their load balancer.
+func ownedListener(v *inventory.Inventory, arn string) (made time.Time, err error) {
+	v.Read(func() {
+		e, le := v.Listener(arn)
+		switch {
+		case le == nil:
+			err = sdk.Failed(engine.Gone, arn, "the listener is not there any more")
+		case !naming.Owns(v.Cluster, e.Seen.Tags):
+			err = sdk.Failed(engine.Invalid, arn, "the listener's load balancer does not carry the tag of cluster %s, so it is left alone", v.Cluster)
+		default:
+			made = le.Made
+		}
+	})
+	return made, err
+}
+
+func ownedRule(v *inventory.Inventory, arn string) (err error) {
+	v.Read(func() {
+		e, le := v.Rule(arn)
+		switch {
+		case le == nil:
+			err = sdk.Failed(engine.Gone, arn, "the rule is not there any more")
+		case !naming.Owns(v.Cluster, e.Seen.Tags):
+			err = sdk.Failed(engine.Invalid, arn, "the rule's load balancer does not carry the tag of cluster %s, so it is left alone", v.Cluster)
+		}
+	})
+	return err
+}
+
+// forgetDetail makes the next look read a load balancer's listeners again.
+func forgetDetail(lb string) func(*inventory.Inventory) {
+	return func(v *inventory.Inventory) {
+		if e := v.LoadBalancers.Get(lb); e != nil {
+			e.DetailAt = time.Time{}
+		}
+	}
+}
+
+// forgetListener does so for the load balancer of a listener.
+func forgetListener(arn string) func(*inventory.Inventory) {
+	return func(v *inventory.Inventory) {
+		if e, _ := v.Listener(arn); e != nil {
+			e.DetailAt = time.Time{}
+		}
+	}
+}
+
+// forgetRule does so for the load balancer of a rule.
+func forgetRule(arn string) func(*inventory.Inventory) {
+	return func(v *inventory.Inventory) {
+		if e, _ := v.Rule(arn); e != nil {
+			e.DetailAt = time.Time{}
+		}
+	}
+}
+
+func forgetLoadBalancers(v *inventory.Inventory)  { v.LoadBalancersAt = time.Time{} }
+func forgetTargetGroups(v *inventory.Inventory)   { v.TargetGroupsAt = time.Time{} }
+func forgetSecurityGroups(v *inventory.Inventory) { v.SecurityGroupsAt = time.Time{} }

@@ -1,0 +1,17 @@
+package apply
+
+import (
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+func TestForwardToAGroupThatIsNotMadeIsAConflict(t *testing.T) {
+	_, err := convert.ActionsToAWS([]model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "missing"}}}}}, groupARNs(nil))
+	if sdk.ClassOf(err) != engine.Conflict {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,88 @@
+package apply
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// attributeBatch is how many attributes AWS takes in one call.
+const attributeBatch = 20
+
+// attributeWriter changes attributes.
+type attributeWriter struct {
+	*writes
+}
+
+// modifyAttributes changes attributes. AWS answers with all of them, so that they need not be
+// read afterwards.
+func (w *attributeWriter) modifyAttributes(ctx context.Context, a plan.SetAttributes, known plan.Known) error {
+	id, err := lookup(known, a.Of)
+	if err != nil {
+		return err
+	}
+	if err := owned(w.inv, a.Of.Kind, id); err != nil {
+		return err
+	}
+	q := model.AskAttributes{Of: string(a.Of.Kind), ARN: id}
+	keys := slices.Sorted(maps.Keys(a.Values))
+	for batch := range slices.Chunk(keys, attributeBatch) {
+		now := w.Config.Now()
+		all, err := w.sendAttributes(ctx, q, batch, a.Values)
+		if err != nil {
+			w.inv.ForgetAttributes(q)
+			if sdk.IsGone(err) {
+				w.inv.ForgetResource(q)
+			}
+			return w.failure("set attributes of "+id, err, w.inv.MadeAt(a.Of.Kind, id), nil)
+		}
+		w.inv.SetAttributes(q, all, now)
+	}
+	return nil
+}
+
+func (w *attributeWriter) sendAttributes(ctx context.Context, q model.AskAttributes, keys []string, values map[string]string) (map[string]string, error) {
+	switch plan.ResourceKind(q.Of) {
+	case plan.LoadBalancer:
+		in := &elb.ModifyLoadBalancerAttributesInput{LoadBalancerArn: aws.String(q.ARN)}
+		for _, k := range keys {
+			in.Attributes = append(in.Attributes, elbtypes.LoadBalancerAttribute{Key: aws.String(k), Value: aws.String(values[k])})
+		}
+		out, err := w.API.ELB.ModifyLoadBalancerAttributes(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return observe.LBAttributes(out.Attributes), nil
+	case plan.Listener:
+		in := &elb.ModifyListenerAttributesInput{ListenerArn: aws.String(q.ARN)}
+		for _, k := range keys {
+			in.Attributes = append(in.Attributes, elbtypes.ListenerAttribute{Key: aws.String(k), Value: aws.String(values[k])})
+		}
+		out, err := w.API.ELB.ModifyListenerAttributes(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return observe.ListenerAttributes(out.Attributes), nil
+	case plan.TargetGroup:
+		in := &elb.ModifyTargetGroupAttributesInput{TargetGroupArn: aws.String(q.ARN)}
+		for _, k := range keys {
+			in.Attributes = append(in.Attributes, elbtypes.TargetGroupAttribute{Key: aws.String(k), Value: aws.String(values[k])})
+		}
+		out, err := w.API.ELB.ModifyTargetGroupAttributes(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return observe.GroupAttributes(out.Attributes), nil
+	}
+	return nil, sdk.Failed(engine.Unknown, q.ARN, "a %s has no attributes", q.Of)
+}

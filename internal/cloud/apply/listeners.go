@@ -1,0 +1,220 @@
+package apply
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// certificateList is the one certificate that a call may carry, nil if there is none.
+func certificateList(arn string) []elbtypes.Certificate {
+	if arn == "" {
+		return nil
+	}
+	return []elbtypes.Certificate{{CertificateArn: aws.String(arn)}}
+}
+
+// alpnPolicy is a policy in the form of calls, nil to leave it as it is.
+func alpnPolicy(policy string) []string {
+	if policy == "" {
+		return nil
+	}
+	return []string{policy}
+}
+
+// listenerWriter makes, changes and deletes listeners with their certificates.
+type listenerWriter struct {
+	*writes
+}
+
+func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListener, known plan.Known) (plan.Result, error) {
+	lb, err := lookup(known, a.LoadBalancer)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	owned, err := ownedLoadBalancer(w.inv, lb)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	actions, err := convert.ActionsToAWS(a.Settings.Default, groupARNs(known))
+	if err != nil {
+		return plan.Result{}, err
+	}
+	what := "create a listener on " + lb
+	out, err := w.API.ELB.CreateListener(ctx, &elb.CreateListenerInput{
+		LoadBalancerArn: aws.String(lb), Port: aws.Int32(a.Settings.Port), Protocol: elbtypes.ProtocolEnum(a.Settings.Protocol),
+		SslPolicy: convert.Optional(a.Settings.Policy), AlpnPolicy: alpnPolicy(a.Settings.ALPN), Certificates: certificateList(a.Settings.Certificate),
+		MutualAuthentication: convert.MutualAuthToAWS(a.Settings.MutualAuth), DefaultActions: actions, Tags: convert.TagsToAWS(a.Tags),
+	})
+	if err != nil {
+		forget := forgetDetail(lb)
+		if sdk.IsGone(err) {
+			forget = forgetBoth(lb)
+		}
+		return plan.Result{}, w.failure(what, err, latest(w.inv, owned.Made, a.Settings.Default, known), forget)
+	}
+	if len(out.Listeners) != 1 {
+		return plan.Result{}, sdk.Failed(engine.Unknown, what, "AWS returned %d listeners", len(out.Listeners))
+	}
+	l := convert.ListenerFromAWS(out.Listeners[0])
+	if a.Tags != nil {
+		l.Tags = a.Tags
+	}
+	now := w.Config.Now()
+	w.inv.Write(func() {
+		e := w.inv.LoadBalancers.Get(lb)
+		if e == nil {
+			return
+		}
+		if e.Listeners[l.ARN] != nil {
+			e.DetailAt = time.Time{} // it was there before, with rules that are not known
+		}
+		w.inv.PutListener(e, &inventory.Listener{Seen: l, Made: now, Rules: map[string]observed.Rule{}})
+		e.Written = now
+	})
+	return plan.Result{ID: l.ARN}, nil
+}
+
+// forgetBoth is for a not-found that may mean the load balancer or a target group.
+func forgetBoth(lb string) func(*inventory.Inventory) {
+	return func(v *inventory.Inventory) {
+		forgetDetail(lb)(v)
+		forgetLoadBalancers(v)
+		forgetTargetGroups(v)
+	}
+}
+
+// latest is when the youngest of the things that actions need was made from here.
+func latest(v *inventory.Inventory, made time.Time, actions []model.Action, known plan.Known) time.Time {
+	for _, a := range actions {
+		f, ok := a.(model.Forward)
+		if !ok {
+			continue
+		}
+		for _, g := range f.Groups {
+			arn, err := groupARN(g.Group, known)
+			if err != nil {
+				continue
+			}
+			v.Read(func() {
+				if e := v.TargetGroups.Get(arn); e != nil && e.Made.After(made) {
+					made = e.Made
+				}
+			})
+		}
+	}
+	return made
+}
+
+func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListener, known plan.Known) error {
+	arn, err := lookup(known, a.Listener)
+	if err != nil {
+		return err
+	}
+	made, err := ownedListener(w.inv, arn)
+	if err != nil {
+		return err
+	}
+	actions, err := convert.ActionsToAWS(a.Settings.Default, groupARNs(known))
+	if err != nil {
+		return err
+	}
+	in := &elb.ModifyListenerInput{
+		ListenerArn: aws.String(arn), Port: aws.Int32(a.Settings.Port), Protocol: elbtypes.ProtocolEnum(a.Settings.Protocol),
+		SslPolicy: convert.Optional(a.Settings.Policy), AlpnPolicy: alpnPolicy(a.Settings.ALPN), Certificates: certificateList(a.Settings.Certificate),
+		MutualAuthentication: convert.MutualAuthToAWS(a.Settings.MutualAuth), DefaultActions: actions,
+	}
+	out, err := w.API.ELB.ModifyListener(ctx, in)
+	if err != nil {
+		return w.failure("modify listener "+arn, err, latest(w.inv, made, a.Settings.Default, known), forgetListener(arn))
+	}
+	now := w.Config.Now()
+	w.inv.Write(func() {
+		e, le := w.inv.Listener(arn)
+		if le == nil || len(out.Listeners) != 1 {
+			return
+		}
+		l := convert.ListenerFromAWS(out.Listeners[0])
+		l.Certificates, l.Tags, l.Attributes = le.Seen.Certificates, le.Seen.Tags, le.Seen.Attributes
+		if l.Protocol != le.Seen.Protocol {
+			// Certificates come or go with the protocol, and attributes with them.
+			e.DetailAt, le.AttributesAt = time.Time{}, time.Time{}
+		}
+		w.inv.ChangeListener(e, le, l)
+		e.Written = now
+	})
+	return nil
+}
+
+// changeCertificates runs a write on a listener's additional certificates and enters the result.
+func (w *listenerWriter) changeCertificates(known plan.Known, a plan.Address, what string, write func(listener string) error, next func([]string) []string) error {
+	arn, err := lookup(known, a)
+	if err != nil {
+		return err
+	}
+	made, err := ownedListener(w.inv, arn)
+	if err != nil {
+		return err
+	}
+	if err := write(arn); err != nil {
+		return w.failure(what, err, made, forgetListener(arn))
+	}
+	w.inv.Write(func() {
+		if e, le := w.inv.Listener(arn); le != nil {
+			le.Seen.Certificates = next(le.Seen.Certificates)
+			e.Written = w.Config.Now()
+		}
+	})
+	return nil
+}
+
+func (w *listenerWriter) addCertificate(ctx context.Context, a plan.AddCertificate, known plan.Known) error {
+	return w.changeCertificates(known, a.Listener, "attach certificate "+a.ARN, func(arn string) error {
+		_, err := w.API.ELB.AddListenerCertificates(ctx, &elb.AddListenerCertificatesInput{ListenerArn: aws.String(arn), Certificates: certificateList(a.ARN)})
+		return err
+	}, func(have []string) []string { return sdk.Unique(append(slices.Clone(have), a.ARN)) })
+}
+
+func (w *listenerWriter) removeCertificate(ctx context.Context, a plan.RemoveCertificate, known plan.Known) error {
+	return w.changeCertificates(known, a.Listener, "detach certificate "+a.ARN, func(arn string) error {
+		_, err := w.API.ELB.RemoveListenerCertificates(ctx, &elb.RemoveListenerCertificatesInput{ListenerArn: aws.String(arn), Certificates: certificateList(a.ARN)})
+		return err
+	}, func(have []string) []string {
+		return slices.DeleteFunc(slices.Clone(have), func(s string) bool { return s == a.ARN })
+	})
+}
+
+// deleteListener deletes a listener with its rules; one that is gone already is a success.
+func (w *listenerWriter) deleteListener(ctx context.Context, a plan.DeleteListener) error {
+	if _, err := ownedListener(w.inv, a.ARN); err != nil {
+		if sdk.IsGone(err) {
+			return nil
+		}
+		return err
+	}
+	_, err := w.API.ELB.DeleteListener(ctx, &elb.DeleteListenerInput{ListenerArn: aws.String(a.ARN)})
+	if err != nil && !sdk.IsGone(err) {
+		return w.failure("delete listener "+a.ARN, err, time.Time{}, forgetListener(a.ARN))
+	}
+	w.inv.Write(func() {
+		e, le := w.inv.Listener(a.ARN)
+		if le == nil {
+			return
+		}
+		w.inv.DropListener(e, le)
+		e.Written = w.Config.Now()
+	})
+	return nil
+}

@@ -1,0 +1,313 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// newLoadBalancer is how old a load balancer that AWS calls created may be, clocks apart.
+const newLoadBalancer = 5 * time.Minute
+
+func groupIDs(groups []plan.GroupID, known plan.Known) ([]string, error) {
+	var out []string
+	for _, g := range groups {
+		id := g.ID
+		if id == "" {
+			var err error
+			if id, err = lookup(known, g.Address); err != nil {
+				return nil, err
+			}
+		}
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}
+
+// subnetMappings are subnets with those addresses that are not left to AWS.
+func subnetMappings(subnets []plan.SubnetMapping) []elbtypes.SubnetMapping {
+	var out []elbtypes.SubnetMapping
+	for _, m := range subnets {
+		out = append(out, elbtypes.SubnetMapping{
+			SubnetId: aws.String(m.Subnet), AllocationId: convert.Optional(m.Allocation), PrivateIPv4Address: convert.Optional(m.PrivateIPv4), IPv6Address: convert.Optional(m.IPv6),
+			SourceNatIpv6Prefix: convert.Optional(m.SourceNATPrefix),
+		})
+	}
+	return out
+}
+
+// loadBalancerWriter makes, changes and deletes load balancers.
+type loadBalancerWriter struct {
+	*writes
+}
+
+func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.StackID, a plan.CreateLoadBalancer, known plan.Known) (plan.Result, error) {
+	groups, err := groupIDs(a.SecurityGroups, known)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	in := &elb.CreateLoadBalancerInput{
+		Name: aws.String(a.Name), Type: elbtypes.LoadBalancerTypeEnum(a.Type.String()), Scheme: elbtypes.LoadBalancerSchemeEnum(a.Scheme),
+		IpAddressType: elbtypes.IpAddressType(a.AddressType), SecurityGroups: groups,
+		CustomerOwnedIpv4Pool: convert.Optional(a.CoIPPool), Tags: convert.TagsToAWS(a.Tags), EnablePrefixForIpv6SourceNat: elbtypes.EnablePrefixForIpv6SourceNatEnum(a.SourceNAT),
+	}
+	in.SubnetMappings = subnetMappings(a.Subnets)
+	if a.IPAMPool != "" {
+		in.IpamPools = &elbtypes.IpamPools{Ipv4IpamPoolId: aws.String(a.IPAMPool)}
+	}
+	what := "create load balancer " + a.Name
+	out, err := w.API.ELB.CreateLoadBalancer(ctx, in)
+	if sdk.Code(err) == "DuplicateLoadBalancerName" {
+		return plan.Result{}, w.loadBalancerNameTaken(ctx, id, a.Name, what)
+	}
+	if err != nil {
+		return plan.Result{}, w.failure(what, err, time.Time{}, forgetLoadBalancers)
+	}
+	if len(out.LoadBalancers) != 1 {
+		return plan.Result{}, sdk.Failed(engine.Unknown, what, "AWS returned %d load balancers", len(out.LoadBalancers))
+	}
+	made := out.LoadBalancers[0]
+	lb := convert.LoadBalancerFromAWS(made)
+	// AWS gives the existing load balancer if one has the name and all the same settings.
+	if err := w.checkLoadBalancer(ctx, id, lb.ARN, aws.ToTime(made.CreatedTime), what); err != nil {
+		return plan.Result{}, err
+	}
+	now := w.Config.Now()
+	lb.Tags = a.Tags
+	w.inv.Write(func() {
+		if e := w.inv.LoadBalancers.Get(lb.ARN); e != nil && e.Seen.Tags != nil {
+			return // ours, and known better than from this answer
+		}
+		w.inv.SetAccount(lb.ARN)
+		w.inv.LoadBalancers.Put(lb.ARN, &inventory.LoadBalancer{Seen: lb, At: now, TagsAt: now, DetailAt: now, RuleTagsAt: now, Made: now, Written: now, Listeners: map[string]*inventory.Listener{}})
+	})
+	return plan.Result{ID: lb.ARN, DNSName: lb.DNSName}, nil
+}
+
+// checkLoadBalancer refuses a load balancer that was there before and is not the stack's.
+func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.StackID, arn string, created time.Time, what string) error {
+	var tags map[string]string
+	w.inv.Read(func() {
+		if e := w.inv.LoadBalancers.Get(arn); e != nil {
+			tags = e.Seen.Tags
+		}
+	})
+	if tags == nil {
+		if w.Config.Now().Sub(created) < newLoadBalancer {
+			return nil
+		}
+		got, err := observe.DescribeTags(ctx, w.Client, []string{arn})
+		if err != nil {
+			w.inv.Write(func() { forgetLoadBalancers(w.inv) })
+			return err
+		}
+		tags = got[arn]
+		w.inv.Write(func() { forgetLoadBalancers(w.inv) }) // it has listeners that are not known
+	}
+	if !naming.Carries(tags, naming.StackTags(w.Config.Cluster, id)) {
+		return nameTaken(what, "a load balancer of this name exists and belongs to %s", ownerOf(tags))
+	}
+	return nil
+}
+
+// loadBalancerNameTaken finds out who has the name. If the stack has it already, a lost answer
+// is the cause, and a new plan will see it.
+func (w *loadBalancerWriter) loadBalancerNameTaken(ctx context.Context, id model.StackID, name, what string) error {
+	out, err := w.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Names: []string{name}})
+	if err != nil {
+		return w.failure(what, err, time.Time{}, forgetLoadBalancers)
+	}
+	if len(out.LoadBalancers) != 1 {
+		return sdk.Failed(engine.Conflict, what, "the name was taken a moment ago")
+	}
+	arn := aws.ToString(out.LoadBalancers[0].LoadBalancerArn)
+	tags, err := observe.DescribeTags(ctx, w.Client, []string{arn})
+	if err != nil {
+		return err
+	}
+	known, stack := false, naming.StackTags(w.Config.Cluster, id)
+	w.inv.Write(func() {
+		e := w.inv.LoadBalancers.Get(arn)
+		known = e != nil && (e.Seen.VPC != w.VPC || naming.Carries(e.Seen.Tags, stack))
+		if e != nil && !known {
+			// They were not read, or have changed.
+			w.inv.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) { e.TagsAt = time.Time{} })
+		}
+	})
+	if !known && naming.Carries(tags[arn], stack) {
+		w.inv.Write(func() { forgetLoadBalancers(w.inv) })
+		return sdk.Failed(engine.Conflict, what, "it exists already")
+	}
+	return nameTaken(what, "a load balancer of this name exists and belongs to %s", ownerOf(tags[arn]))
+}
+
+func nameTaken(what, format string, args ...any) error {
+	return sdk.Failed(engine.Invalid, what, format, args...).WithReason(finding.NameTaken)
+}
+
+// ownerOf says in words whose a resource is by its tags.
+func ownerOf(tags map[string]string) string {
+	cluster := tags[naming.ClusterTag]
+	if cluster == "" {
+		return "another owner, as it carries no tag of a cluster"
+	}
+	for _, k := range model.Kinds {
+		if s := tags[naming.StackTag(k)]; s != "" {
+			return string(k) + " " + s + " of cluster " + cluster
+		}
+	}
+	return "cluster " + cluster
+}
+
+// changeLoadBalancer runs a write on a load balancer and enters its result.
+func (w *loadBalancerWriter) changeLoadBalancer(known plan.Known, a plan.Address, what string, write func(arn string) (func(*inventory.LoadBalancer), error)) error {
+	arn, err := lookup(known, a)
+	if err != nil {
+		return err
+	}
+	owned, err := ownedLoadBalancer(w.inv, arn)
+	if err != nil {
+		return err
+	}
+	enter, err := write(arn)
+	if err != nil {
+		return w.failure(what+" of "+arn, err, owned.Made, forgetLoadBalancers)
+	}
+	w.inv.Write(func() {
+		w.inv.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) {
+			enter(e)
+			e.Written = w.Config.Now()
+		})
+	})
+	return nil
+}
+
+func (w *loadBalancerWriter) setSecurityGroups(ctx context.Context, a plan.SetSecurityGroups, known plan.Known) error {
+	groups, err := groupIDs(a.Groups, known)
+	if err != nil {
+		return err
+	}
+	return w.changeLoadBalancer(known, a.LoadBalancer, "set the security groups", func(arn string) (func(*inventory.LoadBalancer), error) {
+		_, err := w.API.ELB.SetSecurityGroups(ctx, &elb.SetSecurityGroupsInput{
+			LoadBalancerArn: aws.String(arn), SecurityGroups: groups,
+			EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic: elbtypes.EnforceSecurityGroupInboundRulesOnPrivateLinkTrafficEnum(a.PrivateLinkRules),
+		})
+		return func(e *inventory.LoadBalancer) {
+			e.Seen.SecurityGroups = slices.Sorted(slices.Values(groups))
+			e.Seen.PrivateLinkRules = cmp.Or(a.PrivateLinkRules, e.Seen.PrivateLinkRules)
+		}, err
+	})
+}
+
+func (w *loadBalancerWriter) setSubnets(ctx context.Context, a plan.SetSubnets, known plan.Known) error {
+	return w.changeLoadBalancer(known, a.LoadBalancer, "set the subnets", func(arn string) (func(*inventory.LoadBalancer), error) {
+		out, err := w.API.ELB.SetSubnets(ctx, &elb.SetSubnetsInput{
+			LoadBalancerArn: aws.String(arn), SubnetMappings: subnetMappings(a.Subnets),
+			EnablePrefixForIpv6SourceNat: elbtypes.EnablePrefixForIpv6SourceNatEnum(a.SourceNAT), IpAddressType: elbtypes.IpAddressType(a.AddressType),
+		})
+		return func(e *inventory.LoadBalancer) {
+			e.Seen.Subnets, e.Seen.Addresses = convert.SubnetsFromAWS(out.AvailabilityZones), convert.AddressesFromAWS(out.AvailabilityZones)
+			if e.Seen.Type == model.Network.String() {
+				e.Seen.Mappings = convert.MappingsFromAWS(out.AvailabilityZones)
+			}
+			e.Seen.SourceNAT, e.Seen.AddressType = cmp.Or(a.SourceNAT, e.Seen.SourceNAT), cmp.Or(a.AddressType, e.Seen.AddressType)
+		}, err
+	})
+}
+
+func (w *loadBalancerWriter) setAddressType(ctx context.Context, a plan.SetAddressType, known plan.Known) error {
+	return w.changeLoadBalancer(known, a.LoadBalancer, "set the address type", func(arn string) (func(*inventory.LoadBalancer), error) {
+		_, err := w.API.ELB.SetIpAddressType(ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: aws.String(arn), IpAddressType: elbtypes.IpAddressType(a.Type)})
+		return func(e *inventory.LoadBalancer) {
+			e.Seen.AddressType = a.Type
+			if !a.Type.HasIPv6() {
+				e.Seen.Mappings = withoutIPv6(e.Seen.Mappings)
+			}
+		}, err
+	})
+}
+
+// withoutIPv6 are the subnets of a load balancer that has no IPv6 any more.
+func withoutIPv6(mappings []model.SubnetMapping) (out []model.SubnetMapping) {
+	for _, m := range mappings {
+		m.IPv6, m.SourceNATPrefix = "", ""
+		out = append(out, m)
+	}
+	return out
+}
+
+func (w *loadBalancerWriter) setIPAMPool(ctx context.Context, a plan.SetIPAMPool, known plan.Known) error {
+	return w.changeLoadBalancer(known, a.LoadBalancer, "set the address pool", func(arn string) (func(*inventory.LoadBalancer), error) {
+		in := &elb.ModifyIpPoolsInput{LoadBalancerArn: aws.String(arn)}
+		if a.Pool == "" {
+			in.RemoveIpamPools = []elbtypes.RemoveIpamPoolEnum{elbtypes.RemoveIpamPoolEnumIpv4}
+		} else {
+			in.IpamPools = &elbtypes.IpamPools{Ipv4IpamPoolId: aws.String(a.Pool)}
+		}
+		_, err := w.API.ELB.ModifyIpPools(ctx, in)
+		return func(e *inventory.LoadBalancer) { e.Seen.IPAMPool = a.Pool }, err
+	})
+}
+
+func (w *loadBalancerWriter) modifyCapacity(ctx context.Context, a plan.SetCapacity, known plan.Known) error {
+	units := a.Units
+	return w.changeLoadBalancer(known, a.LoadBalancer, "set the capacity", func(arn string) (func(*inventory.LoadBalancer), error) {
+		in := &elb.ModifyCapacityReservationInput{LoadBalancerArn: aws.String(arn)}
+		if units == 0 {
+			in.ResetCapacityReservation = aws.Bool(true)
+		} else {
+			in.MinimumLoadBalancerCapacity = &elbtypes.MinimumLoadBalancerCapacity{CapacityUnits: aws.Int32(units)}
+		}
+		_, err := w.API.ELB.ModifyCapacityReservation(ctx, in)
+		if err != nil {
+			w.inv.Write(func() {
+				if e := w.inv.LoadBalancers.Get(arn); e != nil {
+					e.CapacityAt = time.Time{}
+				}
+			})
+		}
+		return func(e *inventory.LoadBalancer) { e.Seen.Capacity, e.CapacityAt = &units, w.Config.Now() }, err
+	})
+}
+
+// deleteLoadBalancer deletes with the load balancer its listeners and rules. One that is gone
+// already is a success.
+func (w *loadBalancerWriter) deleteLoadBalancer(ctx context.Context, a plan.DeleteLoadBalancer) error {
+	if _, err := ownedLoadBalancer(w.inv, a.ARN); err != nil {
+		if sdk.IsGone(err) {
+			return nil
+		}
+		return err
+	}
+	what := "delete load balancer " + a.ARN
+	_, err := w.API.ELB.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: aws.String(a.ARN)})
+	switch {
+	case sdk.Code(err) == "OperationNotPermitted":
+		e := sdk.Wrap(engine.Invalid, what, err).WithReason(finding.DeletionProtected)
+		return e
+	case err != nil && !sdk.IsGone(err):
+		return w.failure(what, err, time.Time{}, forgetLoadBalancers)
+	}
+	w.inv.Write(func() {
+		w.inv.DropLoadBalancer(a.ARN)
+		w.inv.AddTombstone(a.ARN, w.Config.Now())
+	})
+	return nil
+}

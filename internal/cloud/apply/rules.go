@@ -1,0 +1,162 @@
+package apply
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// ruleWriter makes, changes and deletes rules of listeners.
+type ruleWriter struct {
+	*writes
+}
+
+func (w *ruleWriter) createRule(ctx context.Context, a plan.CreateRule, known plan.Known) (plan.Result, error) {
+	listener, err := lookup(known, a.Listener)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	made, err := ownedListener(w.inv, listener)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	in := &elb.CreateRuleInput{ListenerArn: aws.String(listener), Priority: aws.Int32(a.Priority), Tags: convert.TagsToAWS(a.Tags)}
+	if in.Conditions, err = convert.ConditionsToAWS(a.Rule.Conditions); err != nil {
+		return plan.Result{}, err
+	}
+	if in.Transforms, err = convert.TransformsToAWS(a.Rule.Transforms); err != nil {
+		return plan.Result{}, err
+	}
+	if in.Actions, err = convert.ActionsToAWS(a.Rule.Actions, groupARNs(known)); err != nil {
+		return plan.Result{}, err
+	}
+	what := "create a rule on " + listener
+	out, err := w.API.ELB.CreateRule(ctx, in)
+	if err != nil {
+		return plan.Result{}, w.failure(what, err, latest(w.inv, made, a.Rule.Actions, known), forgetListener(listener))
+	}
+	if len(out.Rules) != 1 {
+		return plan.Result{}, sdk.Failed(engine.Unknown, what, "AWS returned %d rules", len(out.Rules))
+	}
+	r, err := convert.RuleFromAWS(out.Rules[0])
+	if err != nil {
+		w.inv.Write(func() { forgetListener(listener)(w.inv) })
+		return plan.Result{}, err
+	}
+	if a.Tags != nil {
+		r.Tags = a.Tags
+	}
+	w.inv.Write(func() {
+		if e, le := w.inv.Listener(listener); le != nil {
+			w.inv.PutRule(e, le, r)
+			e.Written = w.Config.Now()
+		}
+	})
+	return plan.Result{ID: r.ARN}, nil
+}
+
+func (w *ruleWriter) modifyRule(ctx context.Context, a plan.ModifyRule, known plan.Known) error {
+	arn, err := lookup(known, a.Rule)
+	if err != nil {
+		return err
+	}
+	if err := ownedRule(w.inv, arn); err != nil {
+		return err
+	}
+	in := &elb.ModifyRuleInput{RuleArn: aws.String(arn)}
+	if in.Conditions, err = convert.ConditionsToAWS(a.Conditions); err != nil {
+		return err
+	}
+	if in.Actions, err = convert.ActionsToAWS(a.Actions, groupARNs(known)); err != nil {
+		return err
+	}
+	if in.Transforms, err = convert.TransformsToAWS(a.Transforms); err != nil {
+		return err
+	}
+	if len(in.Transforms) == 0 {
+		in.ResetTransforms = aws.Bool(true)
+	}
+	out, err := w.API.ELB.ModifyRule(ctx, in)
+	if err != nil {
+		return w.failure("modify rule "+arn, err, latest(w.inv, time.Time{}, a.Actions, known), forgetRule(arn))
+	}
+	return w.enterRules(out.Rules)
+}
+
+// enterRules enters what AWS returns of rules after a change; their tags stay.
+func (w *ruleWriter) enterRules(rules []elbtypes.Rule) error {
+	for _, x := range rules {
+		r, err := convert.RuleFromAWS(x)
+		if err != nil {
+			return err
+		}
+		w.inv.Write(func() {
+			if e, le := w.inv.Rule(r.ARN); le != nil {
+				r.Tags = le.Rules[r.ARN].Tags
+				w.inv.PutRule(e, le, r)
+				e.Written = w.Config.Now()
+			}
+		})
+	}
+	return nil
+}
+
+// setPriorities moves rules in one call, which AWS carries out as a whole.
+func (w *ruleWriter) setPriorities(ctx context.Context, a plan.SetPriorities, known plan.Known) error {
+	in := &elb.SetRulePrioritiesInput{}
+	var first string
+	for _, addr := range slices.SortedFunc(maps.Keys(a.Priorities), plan.Address.Compare) {
+		arn, err := lookup(known, addr)
+		if err != nil {
+			return err
+		}
+		if err := ownedRule(w.inv, arn); err != nil {
+			return err
+		}
+		if first == "" {
+			first = arn
+		}
+		in.RulePriorities = append(in.RulePriorities, elbtypes.RulePriorityPair{RuleArn: aws.String(arn), Priority: aws.Int32(a.Priorities[addr])})
+	}
+	if first == "" {
+		return nil
+	}
+	out, err := w.API.ELB.SetRulePriorities(ctx, in)
+	if err != nil {
+		return w.failure("set rule priorities", err, time.Time{}, forgetRule(first))
+	}
+	return w.enterRules(out.Rules)
+}
+
+// deleteRule deletes a rule; one that is gone already is a success.
+func (w *ruleWriter) deleteRule(ctx context.Context, a plan.DeleteRule) error {
+	if err := ownedRule(w.inv, a.ARN); err != nil {
+		if sdk.IsGone(err) {
+			return nil
+		}
+		return err
+	}
+	_, err := w.API.ELB.DeleteRule(ctx, &elb.DeleteRuleInput{RuleArn: aws.String(a.ARN)})
+	if err != nil && !sdk.IsGone(err) {
+		return w.failure("delete rule "+a.ARN, err, time.Time{}, forgetRule(a.ARN))
+	}
+	w.inv.Write(func() {
+		e, le := w.inv.Rule(a.ARN)
+		if le == nil {
+			return
+		}
+		w.inv.DropRule(e, le, a.ARN)
+		e.Written = w.Config.Now()
+	})
+	return nil
+}

@@ -1,0 +1,20 @@
+package apply
+
+import (
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/certificates"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// SecretsIn are the client secrets and private keys that a step sends.
+func SecretsIn(do plan.Action) (out []string) {
+	if do, ok := do.(plan.ImportCertificate); ok {
+		return certificates.KeyTexts(do.Content.Key)
+	}
+	for _, a := range plan.ActionsOf(do) {
+		if a, ok := a.(model.AuthOIDC); ok {
+			out = append(out, a.ClientSecret.Reveal(), a.ClientID.Reveal())
+		}
+	}
+	return out
+}

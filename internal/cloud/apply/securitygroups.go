@@ -1,0 +1,207 @@
+package apply
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// securityGroupWriter makes and deletes security groups, and changes their rules.
+type securityGroupWriter struct {
+	*writes
+}
+
+func (w *securityGroupWriter) createSecurityGroup(ctx context.Context, a plan.CreateSecurityGroup) (plan.Result, error) {
+	what := "create security group " + a.Name
+	out, err := w.API.EC2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
+		GroupName: aws.String(a.Name), Description: aws.String(a.Description), VpcId: aws.String(w.VPC),
+		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: convert.EC2TagsToAWS(a.Tags)}},
+	})
+	if sdk.Code(err) == "InvalidGroup.Duplicate" {
+		return plan.Result{}, w.groupNameTaken(ctx, a, what)
+	}
+	if err != nil {
+		return plan.Result{}, w.failure(what, err, time.Time{}, forgetSecurityGroups)
+	}
+	g := observed.SecurityGroup{ID: aws.ToString(out.GroupId), Name: a.Name, VPC: w.VPC, Tags: a.Tags}
+	now := w.Config.Now()
+	w.inv.Write(func() {
+		w.inv.SecurityGroups.Put(g.ID, &inventory.SecurityGroup{Seen: g, At: now, Made: now, Written: now})
+	})
+	return plan.Result{ID: g.ID}, nil
+}
+
+// groupNameTaken finds out who has the name. If it is the group that was to be made, a lost
+// answer is the cause, and a new plan will see it.
+func (w *securityGroupWriter) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup, what string) error {
+	out, err := w.API.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
+		Filters: append(sdk.Filters("vpc-id", w.VPC), sdk.Filter("group-name", a.Name)),
+	})
+	if err != nil {
+		return w.failure(what, err, time.Time{}, forgetSecurityGroups)
+	}
+	if len(out.SecurityGroups) == 0 {
+		return sdk.Failed(engine.Conflict, what, "the name was taken a moment ago")
+	}
+	g := convert.SecurityGroupFromAWS(out.SecurityGroups[0])
+	known, fresh := false, false
+	w.inv.Read(func() {
+		if e := w.inv.SecurityGroups.Get(g.ID); e != nil {
+			known, fresh = true, w.Younger(e.Made, cache.SettleWindow) // another worker made it meanwhile
+		}
+	})
+	if (!known || fresh) && naming.Carries(g.Tags, tracking(a.Tags)) {
+		if !known {
+			w.inv.Write(func() {
+				w.inv.SecurityGroups.Put(g.ID, &inventory.SecurityGroup{Seen: g, At: w.Config.Now(), Written: w.Config.Now()})
+			})
+		}
+		return sdk.Failed(engine.Conflict, what, "it exists already")
+	}
+	return nameTaken(what, "a security group of this name exists and belongs to %s", ownerOf(g.Tags))
+}
+
+// changeIngress admits sources before it shuts others out. At the limit of rules it is the other way
+// round, and as many sources are admitted as there is room for: AWS refuses all of a call that would
+// exceed the limit, and no client would be admitted any more.
+func (w *securityGroupWriter) changeIngress(ctx context.Context, a plan.ChangeIngress, known plan.Known) error {
+	id, err := lookup(known, a.Group)
+	if err != nil {
+		return err
+	}
+	if _, err := ownedSecurityGroup(w.inv, id); err != nil {
+		return err
+	}
+	authorize, err := resolveSources(a.Authorize, known)
+	if err != nil {
+		return err
+	}
+	revoke, err := resolveSources(a.Revoke, known)
+	if err != nil {
+		return err
+	}
+	err = w.authorize(ctx, id, authorize)
+	if sdk.Code(err) == "RulesPerSecurityGroupLimitExceeded" && len(revoke) > 0 {
+		if err := w.revoke(ctx, id, revoke); err != nil {
+			return err
+		}
+		return w.authorizeSome(ctx, id, authorize)
+	}
+	if err != nil {
+		return err
+	}
+	return w.revoke(ctx, id, revoke)
+}
+
+// authorizeSome admits all sources, or those of the beginning for which there is room.
+func (w *securityGroupWriter) authorizeSome(ctx context.Context, id string, rules []model.IngressRule) error {
+	err := w.authorize(ctx, id, rules)
+	for len(rules) > 1 && sdk.Code(err) == "RulesPerSecurityGroupLimitExceeded" {
+		half := len(rules) / 2
+		if err = w.authorize(ctx, id, rules[:half]); err == nil {
+			// The rest is over the limit as a whole, but not each of it.
+			return w.authorizeSome(ctx, id, rules[half:])
+		}
+		rules = rules[:half]
+	}
+	return err
+}
+
+// resolveSources puts ids in the place of the names that stand for the stack's groups.
+func resolveSources(rules []model.IngressRule, known plan.Known) ([]model.IngressRule, error) {
+	out := slices.Clone(rules)
+	for i, r := range out {
+		var a plan.Address
+		switch r.Group {
+		case model.ManagedGroupID:
+			a = plan.Address{Kind: plan.SecurityGroup, ID: model.ManagedGroupID}
+		case model.BackendGroupTag:
+			a = plan.Address{Kind: plan.BackendGroup, ID: model.BackendGroupTag}
+		default:
+			continue
+		}
+		id, err := lookup(known, a)
+		if err != nil {
+			return nil, err
+		}
+		out[i].Group = id
+	}
+	return out, nil
+}
+
+func (w *securityGroupWriter) authorize(ctx context.Context, id string, rules []model.IngressRule) error {
+	if len(rules) == 0 {
+		return nil
+	}
+	_, err := w.API.EC2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: convert.IngressToAWS(rules)})
+	return w.ingressChanged(id, "admit sources to "+id, err, func(have []model.IngressRule) []model.IngressRule {
+		return append(slices.Clone(have), rules...)
+	})
+}
+
+func (w *securityGroupWriter) revoke(ctx context.Context, id string, rules []model.IngressRule) error {
+	if len(rules) == 0 {
+		return nil
+	}
+	_, err := w.API.EC2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: convert.IngressToAWS(rules)})
+	return w.ingressChanged(id, "shut sources out of "+id, err, func(have []model.IngressRule) []model.IngressRule {
+		return slices.DeleteFunc(slices.Clone(have), func(h model.IngressRule) bool {
+			return slices.ContainsFunc(rules, func(r model.IngressRule) bool { return convert.CompareIngressRules(h, r) == 0 })
+		})
+	})
+}
+
+// ingressChanged enters a change of a group's rules, or settles its failure.
+func (w *securityGroupWriter) ingressChanged(id, what string, err error, next func([]model.IngressRule) []model.IngressRule) error {
+	var made time.Time
+	w.inv.Write(func() {
+		e := w.inv.SecurityGroups.Get(id)
+		if e == nil {
+			return
+		}
+		made = e.Made
+		if err == nil {
+			e.Seen.Ingress = next(e.Seen.Ingress)
+			slices.SortFunc(e.Seen.Ingress, convert.CompareIngressRules)
+			e.Written = w.Config.Now()
+		}
+	})
+	if err != nil {
+		return w.failure(what, err, made, forgetSecurityGroups)
+	}
+	return nil
+}
+
+// deleteSecurityGroup deletes a group; one that is gone already is a success. While network
+// interfaces of a deleted load balancer linger AWS answers that it is in use.
+func (w *securityGroupWriter) deleteSecurityGroup(ctx context.Context, a plan.DeleteSecurityGroup) error {
+	if _, err := ownedSecurityGroup(w.inv, a.GroupID); err != nil {
+		if sdk.IsGone(err) {
+			return nil
+		}
+		return err
+	}
+	_, err := w.API.EC2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: aws.String(a.GroupID)})
+	if err != nil && !sdk.IsGone(err) {
+		return w.failure("delete security group "+a.GroupID, err, time.Time{}, forgetSecurityGroups)
+	}
+	w.inv.Write(func() {
+		w.inv.SecurityGroups.Drop(a.GroupID)
+		w.inv.AddTombstone(a.GroupID, w.Config.Now())
+	})
+	return nil
+}

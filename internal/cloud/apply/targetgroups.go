@@ -1,0 +1,189 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/targets"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// targetGroupWriter makes, changes and deletes target groups.
+type targetGroupWriter struct {
+	*writes
+	reader  *observe.Reader
+	targets *targets.Targets
+}
+
+func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.StackID, a plan.CreateTargetGroup) (plan.Result, error) {
+	g, h := a.Group, a.Group.HealthCheck
+	in := &elb.CreateTargetGroupInput{
+		Name: aws.String(g.Name), TargetType: elbtypes.TargetTypeEnum(g.Type), Port: aws.Int32(g.Port),
+		Protocol: elbtypes.ProtocolEnum(g.Protocol), ProtocolVersion: convert.Optional(g.ProtocolVersion), VpcId: aws.String(w.VPC),
+		TargetControlPort: g.ControlPort, Tags: convert.TagsToAWS(a.Tags),
+		HealthCheckEnabled: aws.Bool(true), HealthCheckPort: convert.Optional(h.Port), HealthCheckProtocol: elbtypes.ProtocolEnum(h.Protocol),
+		HealthCheckPath: convert.Optional(h.Path), HealthCheckIntervalSeconds: convert.OptionalNumber(h.IntervalSeconds),
+		HealthCheckTimeoutSeconds: convert.OptionalNumber(h.TimeoutSeconds), HealthyThresholdCount: convert.OptionalNumber(h.HealthyThreshold),
+		UnhealthyThresholdCount: convert.OptionalNumber(h.UnhealthyThreshold), Matcher: convert.MatcherToAWS(h),
+	}
+	if g.AddressType != "" && g.AddressType != model.IPv4 {
+		in.IpAddressType = elbtypes.TargetGroupIpAddressTypeEnum(g.AddressType)
+	}
+	what := "create target group " + g.Name
+	start := w.Config.Now()
+	// The list is read again at most once a minute, however many target groups are made.
+	if err := w.reader.RefreshTargetGroups(ctx, start.Add(-cache.SettleWindow)); err != nil {
+		return plan.Result{}, fmt.Errorf("%s: list target groups: %w", what, err)
+	}
+	out, err := w.API.ELB.CreateTargetGroup(ctx, in)
+	if sdk.Code(err) == "DuplicateTargetGroupName" {
+		return plan.Result{}, w.targetGroupNameTaken(ctx, id, g.Name, what)
+	}
+	if err != nil {
+		return plan.Result{}, w.failure(what, err, time.Time{}, forgetTargetGroups)
+	}
+	if len(out.TargetGroups) != 1 {
+		return plan.Result{}, sdk.Failed(engine.Unknown, what, "AWS returned %d target groups", len(out.TargetGroups))
+	}
+	made := convert.TargetGroupFromAWS(out.TargetGroups[0])
+	seen, err := w.checkTargetGroup(ctx, id, made.ARN, what)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	if !seen {
+		w.targets.NoteEmpty(made.ARN, start)
+	}
+	now := w.Config.Now()
+	made.Tags = a.Tags
+	w.inv.Write(func() {
+		e := w.inv.TargetGroups.Get(made.ARN)
+		switch {
+		case e == nil:
+			w.inv.SetAccount(made.ARN)
+			w.inv.TargetGroups.Put(made.ARN, &inventory.TargetGroup{Seen: made, VPC: w.VPC, At: now, TagsAt: now, Made: now, Written: now})
+		case e.Seen.Tags == nil: // it was there, with load balancers that the answer does not have
+			w.inv.TargetGroups.Edit(made.ARN, func(e *inventory.TargetGroup) { e.Seen.Tags, e.TagsAt, e.Written = a.Tags, now, now })
+		}
+	})
+	return plan.Result{ID: made.ARN}, nil
+}
+
+// checkTargetGroup refuses a target group that was there before and is not the stack's, as AWS gives an
+// existing one that has the name and the same settings. Nothing in the answer shows that, neither a time
+// nor load balancers, so the list of a moment ago and the tags decide. Seen reports whether the group was
+// there before.
+func (w *targetGroupWriter) checkTargetGroup(ctx context.Context, id model.StackID, arn, what string) (seen bool, err error) {
+	var tags map[string]string
+	w.inv.Read(func() {
+		if e := w.inv.TargetGroups.Get(arn); e != nil {
+			seen, tags = true, e.Seen.Tags
+		}
+	})
+	if !seen {
+		return false, nil
+	}
+	if tags == nil {
+		got, err := observe.DescribeTags(ctx, w.Client, []string{arn})
+		if err != nil {
+			w.inv.Write(func() { forgetTargetGroups(w.inv) })
+			return seen, err
+		}
+		tags = got[arn]
+	}
+	if !naming.Carries(tags, naming.StackTags(w.Config.Cluster, id)) {
+		return seen, nameTaken(what, "a target group of this name exists and belongs to %s", ownerOf(tags))
+	}
+	return seen, nil
+}
+
+// targetGroupNameTaken finds out who has the name.
+func (w *targetGroupWriter) targetGroupNameTaken(ctx context.Context, id model.StackID, name, what string) error {
+	out, err := w.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{Names: []string{name}})
+	if err != nil {
+		return w.failure(what, err, time.Time{}, forgetTargetGroups)
+	}
+	if len(out.TargetGroups) != 1 {
+		return sdk.Failed(engine.Conflict, what, "the name was taken a moment ago")
+	}
+	arn := aws.ToString(out.TargetGroups[0].TargetGroupArn)
+	tags, err := observe.DescribeTags(ctx, w.Client, []string{arn})
+	if err != nil {
+		return err
+	}
+	known, stack := false, naming.StackTags(w.Config.Cluster, id)
+	w.inv.Write(func() {
+		e := w.inv.TargetGroups.Get(arn)
+		known = e != nil && (e.VPC != w.VPC || naming.Carries(e.Seen.Tags, stack))
+		if e != nil && !known {
+			// They were not read, or have changed.
+			w.inv.TargetGroups.Edit(arn, func(e *inventory.TargetGroup) { e.TagsAt = time.Time{} })
+		}
+	})
+	if !known && naming.Carries(tags[arn], stack) {
+		w.inv.Write(func() { forgetTargetGroups(w.inv) })
+		return sdk.Failed(engine.Conflict, what, "it exists already")
+	}
+	return nameTaken(what, "a target group of this name exists with other settings and belongs to %s", ownerOf(tags[arn]))
+}
+
+func (w *targetGroupWriter) setHealthCheck(ctx context.Context, a plan.SetHealthCheck, known plan.Known) error {
+	arn, err := lookup(known, a.Group)
+	if err != nil {
+		return err
+	}
+	owned, err := ownedGroup(w.inv, arn)
+	if err != nil {
+		return err
+	}
+	h := a.Check
+	out, err := w.API.ELB.ModifyTargetGroup(ctx, &elb.ModifyTargetGroupInput{
+		TargetGroupArn: aws.String(arn), HealthCheckPort: convert.Optional(h.Port), HealthCheckProtocol: elbtypes.ProtocolEnum(h.Protocol),
+		HealthCheckPath: convert.Optional(h.Path), HealthCheckIntervalSeconds: convert.OptionalNumber(h.IntervalSeconds),
+		HealthCheckTimeoutSeconds: convert.OptionalNumber(h.TimeoutSeconds), HealthyThresholdCount: convert.OptionalNumber(h.HealthyThreshold),
+		UnhealthyThresholdCount: convert.OptionalNumber(h.UnhealthyThreshold), Matcher: convert.MatcherToAWS(h),
+	})
+	if err != nil {
+		return w.failure("set the health check of "+arn, err, owned.Made, forgetTargetGroups)
+	}
+	w.inv.Write(func() {
+		if e := w.inv.TargetGroups.Get(arn); e != nil && len(out.TargetGroups) == 1 {
+			e.Seen.HealthCheck = convert.TargetGroupFromAWS(out.TargetGroups[0]).HealthCheck
+			e.Written = w.Config.Now()
+		}
+	})
+	return nil
+}
+
+// deleteTargetGroup deletes a target group; one that is gone already is a success.
+func (w *targetGroupWriter) deleteTargetGroup(ctx context.Context, a plan.DeleteTargetGroup) error {
+	if _, err := ownedGroup(w.inv, a.ARN); err != nil {
+		if sdk.IsGone(err) {
+			return nil
+		}
+		return err
+	}
+	_, err := w.API.ELB.DeleteTargetGroup(ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: aws.String(a.ARN)})
+	if err != nil && !sdk.IsGone(err) {
+		return w.failure("delete target group "+a.ARN, err, time.Time{}, forgetTargetGroups)
+	}
+	w.inv.Write(func() {
+		w.inv.TargetGroups.Drop(a.ARN)
+		w.inv.AddTombstone(a.ARN, w.Config.Now())
+	})
+	w.targets.ForgetALB(a.ARN)
+	w.targets.Own().Forget(a.ARN)
+	return nil
+}

@@ -1,4 +1,0 @@
-package cloud
-
-// SessionName is opened to tests.
-var SessionName = sessionName

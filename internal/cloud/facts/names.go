@@ -1,0 +1,245 @@
+package facts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// noneAge is for how long "there is none" is kept where so many names have that answer: they are
+// looked for one by one, and all together must not cost more than a call every two seconds.
+func noneAge(names int) time.Duration { return max(sdk.NoneFor, time.Duration(names)*sdk.NoneEach) }
+
+// nameKept is for how long an answer stays in a cache at all: users choose the names.
+const nameKept = time.Hour
+
+// put enters an answer into a cache, and drops old ones.
+func put[V any](cache map[string]V, key string, v V, old func(V) bool) {
+	for k, o := range cache {
+		if old(o) {
+			delete(cache, k)
+		}
+	}
+	cache[key] = v
+}
+
+type foundName struct {
+	arn string // "": there is none
+	at  time.Time
+}
+
+// age is for how long the answer is given; one that there is something, for so long.
+func (f foundName) age(all map[string]foundName, found time.Duration) time.Duration {
+	if f.arn != "" {
+		return found
+	}
+	return noneAge(cache.Count(all, func(f foundName) bool { return f.arn == "" }))
+}
+
+// outdated reports whether an answer can leave its cache.
+func outdated(c *sdk.Client) func(foundName) bool {
+	return func(f foundName) bool { return !c.Younger(f.at, nameKept) }
+}
+
+// nameFacts finds security groups and target groups of any owner by what users call them.
+type nameFacts struct {
+	*sdk.Client
+	inv *inventory.Inventory
+
+	cache.Guard
+	groups map[string]foundGroups // by question
+	names  map[string]foundName   // target groups by name or ARN
+}
+
+func (n *nameFacts) reset() {
+	n.With(func() { n.groups, n.names = map[string]foundGroups{}, map[string]foundName{} })
+}
+
+type foundGroups struct {
+	answer observed.GroupAnswer
+	at     time.Time
+}
+
+// askGroups resolves security groups by id or by their Name tag in the VPC.
+func (n *nameFacts) askGroups(ctx context.Context, q model.AskGroups) (observed.GroupAnswer, error) {
+	valid := func() (out observed.GroupAnswer, ok bool) {
+		n.With(func() {
+			f := n.groups[q.Key()]
+			age := n.Config.Refresh
+			if len(f.answer.Missing) > 0 {
+				age = noneAge(cache.Count(n.groups, func(f foundGroups) bool { return len(f.answer.Missing) > 0 }))
+			}
+			out, ok = f.answer, n.Younger(f.at, age)
+		})
+		return out, ok
+	}
+	if out, ok := valid(); ok {
+		return out, nil
+	}
+	err := n.Optional(ctx, q.Key(), func() error {
+		if _, ok := valid(); ok {
+			return nil
+		}
+		start := n.Config.Now()
+		answer, err := n.readGroups(ctx, q)
+		if err != nil {
+			return err
+		}
+		n.With(func() {
+			put(n.groups, q.Key(), foundGroups{answer, start}, func(f foundGroups) bool { return !n.Younger(f.at, nameKept) })
+		})
+		return nil
+	})
+	out, _ := valid()
+	return out, err
+}
+
+func (n *nameFacts) readGroups(ctx context.Context, q model.AskGroups) (observed.GroupAnswer, error) {
+	var ids, names []string
+	for _, r := range q.List {
+		if strings.HasPrefix(r, "sg-") {
+			ids = append(ids, r)
+		} else {
+			names = append(names, r)
+		}
+	}
+	out := observed.GroupAnswer{ByName: map[string][]string{}}
+	// By filter, since one id that does not exist would make the whole call fail.
+	if len(ids) > 0 {
+		err := n.eachGroup(ctx, sdk.Filters("group-id", sdk.Unique(ids)...), func(id, _ string) { out.ByID = append(out.ByID, id) })
+		if err != nil {
+			return out, err
+		}
+	}
+	if len(names) > 0 {
+		f := append(sdk.Filters("vpc-id", n.VPC), sdk.Filter("tag:"+convert.NameTag, sdk.Unique(names)...))
+		found := map[string]map[string]bool{} // distinct names by reference
+		err := n.eachGroup(ctx, f, func(id, name string) {
+			// AWS reads the wildcards * and ? in names that it is asked for.
+			for _, r := range sdk.Unique(names) {
+				if glob(r, name) {
+					out.ByName[r] = append(out.ByName[r], id)
+					if found[r] == nil {
+						found[r] = map[string]bool{}
+					}
+					found[r][name] = true
+				}
+			}
+		})
+		if err != nil {
+			return out, err
+		}
+		for r, distinct := range found {
+			if len(distinct) > 1 {
+				delete(out.ByName, r) // it is not said which of them is meant
+			}
+		}
+	}
+	// The order given, whatever order AWS chose.
+	slices.SortFunc(out.ByID, func(a, b string) int { return slices.Index(ids, a) - slices.Index(ids, b) })
+	for _, found := range out.ByName {
+		slices.Sort(found)
+	}
+	for _, r := range q.List {
+		if !slices.Contains(out.ByID, r) && len(out.ByName[r]) == 0 {
+			out.Missing = append(out.Missing, r)
+		}
+	}
+	return out, nil
+}
+
+func (n *nameFacts) eachGroup(ctx context.Context, f []ec2types.Filter, do func(id, name string)) error {
+	pages := ec2.NewDescribeSecurityGroupsPaginator(n.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: f})
+	for pages.HasMorePages() {
+		page, err := sdk.Brief(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
+		if err != nil {
+			return fmt.Errorf("find security groups: %w", err)
+		}
+		for _, g := range page.SecurityGroups {
+			do(aws.ToString(g.GroupId), convert.EC2TagsFromAWS(g.Tags)[convert.NameTag])
+		}
+	}
+	return nil
+}
+
+// madeFor returns the namespace of the object for which the controller made a target group.
+func madeFor(v *inventory.Inventory, arn string) (namespace string, known bool) {
+	v.Read(func() {
+		e := v.TargetGroups.Get(arn)
+		if e == nil || !naming.Owns(v.Cluster, e.Seen.Tags) {
+			return
+		}
+		for _, k := range model.Kinds {
+			if id, ok := e.Seen.Tags[naming.ResourceTag(k)]; ok {
+				namespace, _, known = strings.Cut(id, "/")
+			}
+		}
+	})
+	return namespace, known
+}
+
+// askTargetGroup finds a target group of any owner by name or ARN, "" if there is none. Most are in
+// the inventory.
+func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, error) {
+	known := func() (arn string, ok bool) {
+		n.inv.Read(func() {
+			for a := range n.inv.TargetGroups.Having(inventory.ByName, ref) {
+				arn, ok = a, true
+			}
+			if n.inv.TargetGroups.Get(ref) != nil {
+				arn, ok = ref, true
+			}
+		})
+		if ok {
+			return arn, ok
+		}
+		n.With(func() {
+			f := n.names[ref]
+			arn, ok = f.arn, n.Younger(f.at, f.age(n.names, sdk.NoneFor))
+		})
+		return arn, ok
+	}
+	if arn, ok := known(); ok {
+		return arn, nil
+	}
+	err := n.Optional(ctx, "target group "+ref, func() error {
+		if _, ok := known(); ok {
+			return nil
+		}
+		start := n.Config.Now()
+		in := &elb.DescribeTargetGroupsInput{Names: []string{ref}}
+		if strings.HasPrefix(ref, "arn:") {
+			in = &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{ref}}
+		}
+		out, err := sdk.Brief(ctx, func(ctx context.Context) (*elb.DescribeTargetGroupsOutput, error) {
+			return n.API.ELB.DescribeTargetGroups(ctx, in)
+		})
+		if err != nil && !sdk.IsGone(err) && sdk.ClassOf(err) != engine.Invalid {
+			return fmt.Errorf("find target group %s: %w", ref, err)
+		}
+		found := foundName{at: start}
+		if err == nil && len(out.TargetGroups) == 1 {
+			found.arn = aws.ToString(out.TargetGroups[0].TargetGroupArn)
+		}
+		n.With(func() { put(n.names, ref, found, outdated(n.Client)) })
+		return nil
+	})
+	arn, _ := known()
+	return arn, err
+}

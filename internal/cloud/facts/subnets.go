@@ -1,0 +1,336 @@
+package facts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// Role tags say what kind of load balancer a subnet is for.
+const (
+	roleInternal = "kubernetes.io/role/internal-elb"
+	rolePublic   = "kubernetes.io/role/elb"
+)
+
+// networkFacts reads subnets, their zones and routes.
+type networkFacts struct {
+	*sdk.Client
+
+	cache.Guard
+	list      []observed.Subnet // of the VPC
+	listAt    time.Time
+	zoneTypes map[string]string // by zone id; they never change
+	public    map[string]bool   // by subnet id: a route leads to an internet gateway
+	publicAt  time.Time
+	foreign   map[string]foundSubnet // subnets of other VPCs, by id
+}
+
+type foundSubnet struct {
+	subnet *observed.Subnet
+	at     time.Time
+}
+
+func (n *networkFacts) reset() {
+	n.With(func() {
+		n.list, n.listAt, n.public, n.publicAt = nil, time.Time{}, nil, time.Time{}
+		n.zoneTypes, n.foreign = map[string]string{}, map[string]foundSubnet{}
+	})
+}
+
+// askSubnets finds the candidates among all subnets of the VPC, which one call reads for all
+// questions of all stacks. An answer that lacks something is not given from an old reading.
+func (n *networkFacts) askSubnets(ctx context.Context, q model.AskSubnets, maxAge time.Duration) (observed.SubnetAnswer, error) {
+	for {
+		all, err := n.subnets(ctx, maxAge)
+		if err != nil {
+			return observed.SubnetAnswer{}, err
+		}
+		out, err := n.matchSubnets(ctx, q, all, maxAge)
+		if err != nil {
+			return observed.SubnetAnswer{}, err
+		}
+		if (len(out.Missing) == 0 && len(out.Candidates) > 0) || maxAge <= sdk.NoneFor {
+			return out, nil
+		}
+		maxAge = sdk.NoneFor
+	}
+}
+
+func (n *networkFacts) matchSubnets(ctx context.Context, q model.AskSubnets, all []observed.Subnet, maxAge time.Duration) (observed.SubnetAnswer, error) {
+	var out observed.SubnetAnswer
+	pick := func(fits func(observed.Subnet) bool) {
+		for _, s := range all {
+			if fits(s) {
+				out.Candidates = append(out.Candidates, s)
+			}
+		}
+	}
+	switch choice := q.Choice.(type) {
+	case model.SubnetsNamed:
+		return n.namedSubnets(ctx, choice.Refs, all)
+	case model.SubnetsTagged:
+		pick(func(s observed.Subnet) bool { return tagged(s.Tags, choice.Tags) })
+	default:
+		role := map[string][]string{rolePublic: {"", "1"}}
+		if q.Discover == model.Internal {
+			role = map[string][]string{roleInternal: {"", "1"}}
+		}
+		pick(func(s observed.Subnet) bool { return tagged(s.Tags, role) })
+		if len(out.Candidates) > 0 || !n.Config.Reachability {
+			return out, nil
+		}
+		public, err := n.publicSubnets(ctx, all, maxAge)
+		if err != nil {
+			return out, err
+		}
+		out.ByReachability = true
+		pick(func(s observed.Subnet) bool { return public[s.ID] == (q.Discover == model.InternetFacing) })
+	}
+	return out, nil
+}
+
+// namedSubnets finds subnets by id, also outside the VPC, or by name in it.
+func (n *networkFacts) namedSubnets(ctx context.Context, refs []string, all []observed.Subnet) (observed.SubnetAnswer, error) {
+	var out observed.SubnetAnswer
+	add := func(s observed.Subnet) {
+		if !slices.ContainsFunc(out.Candidates, func(o observed.Subnet) bool { return o.ID == s.ID }) {
+			out.Candidates = append(out.Candidates, s)
+		}
+	}
+	for _, r := range refs {
+		found := false
+		for _, s := range all {
+			byID := strings.HasPrefix(r, "subnet-")
+			if byID && s.ID == r || !byID && s.Name == r {
+				add(s)
+				found = true
+			}
+		}
+		if !found && strings.HasPrefix(r, "subnet-") {
+			s, err := n.foreignSubnet(ctx, r)
+			if err != nil {
+				return out, err
+			}
+			if s != nil {
+				add(*s)
+				found = true
+			}
+		}
+		if !found && !slices.Contains(out.Missing, r) {
+			out.Missing = append(out.Missing, r)
+		}
+	}
+	return out, nil
+}
+
+// tagged reports whether tags have each key with one of its values; a key without values only has
+// to be there. Values may hold the wildcards * and ?, as in AWS's own filters.
+func tagged(tags map[string]string, want map[string][]string) bool {
+	for k, values := range want {
+		have, ok := tags[k]
+		if !ok || len(values) > 0 && !slices.ContainsFunc(values, func(v string) bool { return glob(v, have) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// glob matches text against a pattern with * and ?; a backslash takes the next character as it
+// is.
+func glob(pattern, text string) bool {
+	if pattern == "" {
+		return text == ""
+	}
+	switch pattern[0] {
+	case '*':
+		return glob(pattern[1:], text) || text != "" && glob(pattern, text[1:])
+	case '?':
+		return text != "" && glob(pattern[1:], text[1:])
+	case '\\':
+		if len(pattern) > 1 {
+			pattern = pattern[1:]
+		}
+	}
+	return text != "" && pattern[0] == text[0] && glob(pattern[1:], text[1:])
+}
+
+// subnets are all subnets of the VPC, by id, with the types of their zones.
+func (n *networkFacts) subnets(ctx context.Context, maxAge time.Duration) ([]observed.Subnet, error) {
+	cached := func() (out []observed.Subnet, ok bool) {
+		n.With(func() { out, ok = n.list, n.Younger(n.listAt, maxAge) })
+		return out, ok
+	}
+	all, err := sdk.Asked(ctx, n.Client, "subnets", cached, func() error {
+		start := n.Config.Now()
+		all, err := n.readSubnets(ctx, "vpc-id", n.VPC)
+		if err != nil {
+			return err
+		}
+		n.With(func() { n.list, n.listAt = all, start })
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return n.withZoneTypes(ctx, all)
+}
+
+func (n *networkFacts) readSubnets(ctx context.Context, name, value string) ([]observed.Subnet, error) {
+	var out []observed.Subnet
+	pages := ec2.NewDescribeSubnetsPaginator(n.API.EC2, &ec2.DescribeSubnetsInput{Filters: sdk.Filters(name, value)})
+	for pages.HasMorePages() {
+		page, err := sdk.Brief(ctx, func(ctx context.Context) (*ec2.DescribeSubnetsOutput, error) { return pages.NextPage(ctx) })
+		if err != nil {
+			return nil, fmt.Errorf("read subnets: %w", err)
+		}
+		for _, s := range page.Subnets {
+			out = append(out, convert.SubnetFromAWS(s))
+		}
+	}
+	slices.SortFunc(out, func(a, b observed.Subnet) int { return strings.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+// foreignSubnet looks for a subnet outside the VPC, nil if there is none.
+func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.Subnet, error) {
+	cached := func() (s *observed.Subnet, ok bool) {
+		n.With(func() {
+			f := n.foreign[id]
+			age := sdk.NoneFor
+			if f.subnet == nil {
+				age = noneAge(cache.Count(n.foreign, func(f foundSubnet) bool { return f.subnet == nil }))
+			}
+			s, ok = f.subnet, n.Younger(f.at, age)
+		})
+		return s, ok
+	}
+	s, err := sdk.Asked(ctx, n.Client, "subnet "+id, cached, func() error {
+		found := foundSubnet{at: n.Config.Now()}
+		got, err := n.readSubnets(ctx, "subnet-id", id)
+		if err != nil {
+			return err
+		}
+		if len(got) == 1 {
+			found.subnet = &got[0]
+		}
+		n.With(func() {
+			put(n.foreign, id, found, func(f foundSubnet) bool { return !n.Younger(f.at, nameKept) })
+		})
+		return nil
+	})
+	if err != nil || s == nil {
+		return nil, err
+	}
+	typed, err := n.withZoneTypes(ctx, []observed.Subnet{*s})
+	if err != nil {
+		return nil, err
+	}
+	return &typed[0], nil
+}
+
+// withZoneTypes returns subnets with the types of their zones; those of zones seen for the first time
+// are read. The subnets are kept meanwhile, whatever becomes of this reading.
+func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Subnet) ([]observed.Subnet, error) {
+	unknown := func() (out []string, ok bool) {
+		n.With(func() {
+			for _, s := range subnets {
+				if _, ok := n.zoneTypes[s.ZoneID]; !ok && s.ZoneID != "" {
+					out = append(out, s.ZoneID)
+				}
+			}
+		})
+		return sdk.Unique(out), len(out) == 0
+	}
+	_, err := sdk.Asked(ctx, n.Client, "zones", unknown, func() error {
+		unknown, _ := unknown()
+		out, err := sdk.Brief(ctx, func(ctx context.Context) (*ec2.DescribeAvailabilityZonesOutput, error) {
+			return n.API.EC2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{Filters: sdk.Filters("zone-id", unknown...)})
+		})
+		if err != nil {
+			return fmt.Errorf("read availability zones: %w", err)
+		}
+		n.With(func() {
+			for _, z := range out.AvailabilityZones {
+				n.zoneTypes[aws.ToString(z.ZoneId)] = aws.ToString(z.ZoneType)
+			}
+		})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	typed := slices.Clone(subnets)
+	n.With(func() {
+		for i := range typed {
+			typed[i].ZoneType = n.zoneTypes[typed[i].ZoneID]
+		}
+	})
+	return typed, nil
+}
+
+// publicSubnets determines which subnets have a route to an internet gateway: by the route table that
+// is associated with the subnet, else by the VPC's main one.
+func (n *networkFacts) publicSubnets(ctx context.Context, all []observed.Subnet, maxAge time.Duration) (map[string]bool, error) {
+	cached := func() (out map[string]bool, ok bool) {
+		n.With(func() { out, ok = n.public, n.Younger(n.publicAt, maxAge) })
+		return out, ok
+	}
+	return sdk.Asked(ctx, n.Client, "routes", cached, func() error {
+		start := n.Config.Now()
+		public, err := n.readRoutes(ctx, all)
+		if err != nil {
+			return err
+		}
+		n.With(func() { n.public, n.publicAt = public, start })
+		return nil
+	})
+}
+
+func (n *networkFacts) readRoutes(ctx context.Context, all []observed.Subnet) (map[string]bool, error) {
+	explicit := map[string]bool{}
+	main, hasMain := false, false
+	pages := ec2.NewDescribeRouteTablesPaginator(n.API.EC2, &ec2.DescribeRouteTablesInput{Filters: sdk.Filters("vpc-id", n.VPC)})
+	for pages.HasMorePages() {
+		page, err := sdk.Brief(ctx, func(ctx context.Context) (*ec2.DescribeRouteTablesOutput, error) { return pages.NextPage(ctx) })
+		if err != nil {
+			return nil, fmt.Errorf("read route tables: %w", err)
+		}
+		for _, t := range page.RouteTables {
+			public := false
+			for _, r := range t.Routes {
+				public = public || strings.HasPrefix(aws.ToString(r.GatewayId), "igw")
+			}
+			for _, a := range t.Associations {
+				if aws.ToBool(a.Main) {
+					main, hasMain = public, true
+				} else if a.SubnetId != nil {
+					explicit[*a.SubnetId] = public
+				}
+			}
+		}
+	}
+	out := map[string]bool{}
+	for _, s := range all {
+		public, ok := explicit[s.ID]
+		switch {
+		case ok:
+			out[s.ID] = public
+		case hasMain:
+			out[s.ID] = main
+		default:
+			return nil, fmt.Errorf("VPC %s has no main route table, and subnet %s has none of its own", n.VPC, s.ID)
+		}
+	}
+	return out, nil
+}

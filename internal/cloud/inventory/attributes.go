@@ -1,0 +1,140 @@
+package inventory
+
+import (
+	"maps"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// MadeAt is when a resource was made from here, zero if it was not.
+func (v *Inventory) MadeAt(kind plan.ResourceKind, id string) (at time.Time) {
+	v.Read(func() {
+		switch kind {
+		case plan.LoadBalancer:
+			if e := v.LoadBalancers.Get(id); e != nil {
+				at = e.Made
+			}
+		case plan.TargetGroup:
+			if e := v.TargetGroups.Get(id); e != nil {
+				at = e.Made
+			}
+		case plan.Listener:
+			if _, le := v.Listener(id); le != nil {
+				at = le.Made
+			}
+		}
+	})
+	return at
+}
+
+// AttributesAt is when the attributes were read.
+func (v *Inventory) AttributesAt(q model.AskAttributes) (at time.Time) {
+	v.Read(func() {
+		switch plan.ResourceKind(q.Of) {
+		case plan.LoadBalancer:
+			if e := v.LoadBalancers.Get(q.ARN); e != nil {
+				at = e.AttributesAt
+			}
+		case plan.Listener:
+			if _, le := v.Listener(q.ARN); le != nil {
+				at = le.AttributesAt
+			}
+		case plan.TargetGroup:
+			if e := v.TargetGroups.Get(q.ARN); e != nil {
+				at = e.AttributesAt
+			}
+		}
+	})
+	return at
+}
+
+// SetAttributes enters all attributes of a resource.
+func (v *Inventory) SetAttributes(q model.AskAttributes, got map[string]string, at time.Time) {
+	v.Write(func() {
+		switch plan.ResourceKind(q.Of) {
+		case plan.LoadBalancer:
+			if e := v.LoadBalancers.Get(q.ARN); e != nil {
+				e.Seen.Attributes, e.AttributesAt = got, at
+			}
+		case plan.Listener:
+			if _, le := v.Listener(q.ARN); le != nil {
+				le.Seen.Attributes, le.AttributesAt = got, at
+			}
+		case plan.TargetGroup:
+			if e := v.TargetGroups.Get(q.ARN); e != nil {
+				e.Seen.Attributes, e.AttributesAt = got, at
+			}
+		}
+	})
+}
+
+// ForgetAttributes makes the next plan ask for the attributes again.
+func (v *Inventory) ForgetAttributes(q model.AskAttributes) { v.SetAttributes(q, nil, time.Time{}) }
+
+// ForgetResource makes the next look read whether a resource is still there.
+func (v *Inventory) ForgetResource(q model.AskAttributes) {
+	v.Write(func() {
+		switch plan.ResourceKind(q.Of) {
+		case plan.LoadBalancer:
+			v.LoadBalancersAt = time.Time{}
+		case plan.Listener:
+			if e, _ := v.Listener(q.ARN); e != nil {
+				e.DetailAt = time.Time{}
+			}
+		case plan.TargetGroup:
+			v.TargetGroupsAt = time.Time{}
+		}
+	})
+}
+
+// ProvisioningFor is how long the capacity and the state of a load balancer that is being made are
+// taken as read.
+const ProvisioningFor = 10 * time.Second
+
+// CapacityCurrent reports whether the capacity may be compared with what was read since a time.
+func (e *LoadBalancer) CapacityCurrent(c *sdk.Client, since time.Time) bool {
+	if e.Seen.State == observed.Provisioning {
+		return c.Younger(e.CapacityAt, ProvisioningFor)
+	}
+	return c.Current(e.CapacityAt, since, e.Seen.ARN)
+}
+
+// SetCapacity enters the capacity of a load balancer that was read.
+func (v *Inventory) SetCapacity(arn string, units int32, at time.Time) {
+	v.Write(func() {
+		if e := v.LoadBalancers.Get(arn); e != nil {
+			v.Foreign.capacity(e, units, at)
+			e.Seen.Capacity, e.CapacityAt = &units, at
+		}
+	})
+}
+
+// NoteAttributes compares the attributes of a resource with how they were known.
+func NoteAttributes(v *Inventory, q model.AskAttributes, got map[string]string, now time.Time) {
+	note := func(tags, was map[string]string, at time.Time) {
+		if !at.IsZero() && cache.Settled(now, at) && !maps.Equal(was, got) {
+			v.Foreign.Note(tags, plan.ResourceKind(q.Of), q.ARN)
+		}
+	}
+	v.Write(func() {
+		switch plan.ResourceKind(q.Of) {
+		case plan.LoadBalancer:
+			if e := v.LoadBalancers.Get(q.ARN); e != nil {
+				note(e.Seen.Tags, e.Seen.Attributes, e.AttributesAt)
+			}
+		case plan.Listener:
+			if e, le := v.Listener(q.ARN); le != nil {
+				note(e.Seen.Tags, le.Seen.Attributes, le.AttributesAt)
+			}
+		case plan.TargetGroup:
+			if e := v.TargetGroups.Get(q.ARN); e != nil {
+				note(e.Seen.Tags, e.Seen.Attributes, e.AttributesAt)
+			}
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package inventory
+
+import (
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// FoundLoadBalancer is a load balancer as AWS describes it.
+type FoundLoadBalancer struct {
+	Seen    observed.LoadBalancer
+	Created time.Time
+}
+
+// EnterLoadBalancers enters those that a reading since start has seen; those among the asked for that
+// it has not seen are gone.
+func (v *Inventory) EnterLoadBalancers(seen map[string]FoundLoadBalancer, asked iter.Seq[string], start time.Time) {
+	for arn, x := range seen {
+		v.SetAccount(arn)
+		e := v.LoadBalancers.Get(arn)
+		switch {
+		case v.hasTombstone(arn, start):
+			continue
+		case e == nil:
+			v.LoadBalancers.Put(arn, &LoadBalancer{Seen: x.Seen, At: start, created: x.Created})
+		case !e.Written.After(start):
+			x.Seen.Tags, x.Seen.Attributes, x.Seen.Capacity = e.Seen.Tags, e.Seen.Attributes, e.Seen.Capacity
+			v.Foreign.loadBalancer(arn, e, x.Seen, start)
+			v.LoadBalancers.Edit(arn, func(e *LoadBalancer) { e.Seen, e.At = x.Seen, start })
+		}
+	}
+	for arn := range asked {
+		e := v.LoadBalancers.Get(arn)
+		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.Made) > cache.SettleWindow {
+			v.Foreign.gone(e.Seen.Tags, plan.LoadBalancer, arn)
+			v.DropLoadBalancer(arn)
+		}
+	}
+}
+
+// FoundTargetGroup is a target group as AWS describes it.
+type FoundTargetGroup struct {
+	Seen observed.TargetGroup
+	VPC  string
+}
+
+// EnterTargetGroups does for target groups what enterLoadBalancers does.
+func (v *Inventory) EnterTargetGroups(seen map[string]FoundTargetGroup, asked iter.Seq[string], start time.Time) {
+	for arn, x := range seen {
+		v.SetAccount(arn)
+		e := v.TargetGroups.Get(arn)
+		switch {
+		case v.hasTombstone(arn, start):
+			continue
+		case e == nil:
+			v.TargetGroups.Put(arn, &TargetGroup{Seen: x.Seen, VPC: x.VPC, At: start})
+		case !e.Written.After(start):
+			x.Seen.Tags, x.Seen.Attributes = e.Seen.Tags, e.Seen.Attributes
+			v.Foreign.targetGroup(arn, e, x.Seen, start)
+			v.TargetGroups.Edit(arn, func(e *TargetGroup) { e.Seen, e.VPC, e.At = x.Seen, x.VPC, start })
+		}
+	}
+	for arn := range asked {
+		e := v.TargetGroups.Get(arn)
+		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.Made) > cache.SettleWindow {
+			v.Foreign.gone(e.Seen.Tags, plan.TargetGroup, arn)
+			v.TargetGroups.Drop(arn)
+		}
+	}
+}
+
+// SetAccount learns the account from an ARN.
+func (v *Inventory) SetAccount(arn string) {
+	if v.Account != "" {
+		return
+	}
+	if part := strings.SplitN(arn, ":", 6); len(part) == 6 {
+		v.Account = part[4]
+	}
+}
+
+// EnterSecurityGroups does for security groups what enterLoadBalancers does.
+func (v *Inventory) EnterSecurityGroups(seen map[string]observed.SecurityGroup, asked iter.Seq[string], start time.Time) {
+	for id, x := range seen {
+		e := v.SecurityGroups.Get(id)
+		switch {
+		case v.hasTombstone(id, start):
+			continue
+		case e == nil:
+			v.SecurityGroups.Put(id, &SecurityGroup{Seen: x, At: start})
+		case !e.Written.After(start):
+			if cache.Settled(start, e.Made, e.Written) && !Same(e.Seen, x) {
+				v.Foreign.Note(e.Seen.Tags, plan.SecurityGroup, id)
+			}
+			v.SecurityGroups.Edit(id, func(e *SecurityGroup) { e.Seen, e.At = x, start })
+		}
+	}
+	for id := range asked {
+		e := v.SecurityGroups.Get(id)
+		if _, ok := seen[id]; !ok && e != nil && start.Sub(e.Made) > cache.SettleWindow {
+			v.Foreign.gone(e.Seen.Tags, plan.SecurityGroup, id)
+			v.SecurityGroups.Drop(id)
+		}
+	}
+}

@@ -1,0 +1,268 @@
+package inventory
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// Whatever the inventory reads again is compared with what it held. What differs, and was neither
+// written from here a moment ago nor unknown before, was changed by others: it is noted for its
+// stack, and whoever asked is called. A note decides nothing by itself: the plan that is made next
+// says whether there is something to restore.
+
+const (
+	// foreignKept is how long it is remembered that others have changed something of a stack.
+	foreignKept = time.Hour
+	// mostForeign is how many such changes are kept of a stack.
+	mostForeign = 32
+)
+
+// foreign is what others have changed. It is part of the inventory, under its lock.
+type foreign struct {
+	cluster string
+	now     func() time.Time
+	of      map[foreignOf][]observed.Foreign
+	dropped time.Time // when what is too old was last forgotten
+	// Changed, if not nil, is called with each stack of which a change is noted.
+	Changed func(model.StackID)
+}
+
+// foreignOf is a stack as its tags name it.
+type foreignOf struct {
+	kind  model.Kind
+	value string
+}
+
+// Note notes that others have changed a resource, which has tags. The time is that of the note and not of the reading,
+// which may have begun long before: a plan that was made in between does not know of the change.
+func (v *foreign) Note(tags map[string]string, kind plan.ResourceKind, id string) {
+	v.add(tags, observed.Foreign{Kind: string(kind), ID: id})
+}
+
+// gone notes that others have deleted a resource with tags.
+func (v *foreign) gone(tags map[string]string, kind plan.ResourceKind, id string) {
+	v.add(tags, observed.Foreign{Kind: string(kind), ID: id, Deleted: resourceOf(tags)})
+}
+
+// resourceOf is the id of a resource in its stack, as its tags name it.
+func resourceOf(tags map[string]string) string {
+	for _, k := range model.Kinds {
+		if id := tags[naming.ResourceTag(k)]; id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+func (v *foreign) add(tags map[string]string, f observed.Foreign) {
+	if !naming.Owns(v.cluster, tags) {
+		return
+	}
+	now := v.now()
+	f.At = now
+	if now.Sub(v.dropped) > foreignKept {
+		v.dropOld(now)
+		v.dropped = now
+	}
+	for _, k := range model.Kinds {
+		value, ok := tags[naming.StackTag(k)]
+		if !ok || tags[naming.ResourceTag(k)] == "" {
+			continue
+		}
+		of := foreignOf{k, value}
+		list := slices.DeleteFunc(slices.Clone(v.of[of]), func(o observed.Foreign) bool {
+			return now.Sub(o.At) > foreignKept || o.Kind == f.Kind && o.ID == f.ID
+		})
+		if len(list) >= mostForeign {
+			list = list[1:]
+		}
+		v.of[of] = append(list, f)
+		if v.Changed != nil {
+			v.Changed(StackOf(k, value))
+		}
+	}
+}
+
+// To are the changes that others have made to a stack recently.
+func (v *foreign) To(id model.StackID, now time.Time) (out []observed.Foreign) {
+	for _, f := range v.of[foreignOf{id.Kind, naming.StackTagValue(id)}] {
+		if now.Sub(f.At) <= foreignKept {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// dropOld forgets what is too old, of all stacks.
+func (v *foreign) dropOld(now time.Time) {
+	for of, list := range v.of {
+		if now.Sub(list[len(list)-1].At) > foreignKept {
+			delete(v.of, of)
+		}
+	}
+}
+
+// StackOf is the stack that a tag names.
+func StackOf(kind model.Kind, value string) model.StackID {
+	if namespace, name, ok := strings.Cut(value, "/"); ok {
+		return model.StackID{Kind: kind, Namespace: namespace, Name: name}
+	}
+	return model.StackID{Kind: kind, Name: value}
+}
+
+// loadBalancer compares a load balancer with how it was known. Its state changes by itself.
+func (v *foreign) loadBalancer(arn string, e *LoadBalancer, now observed.LoadBalancer, at time.Time) {
+	was := e.Seen
+	now.State, now.DNSName, now.Addresses, now.Mappings = was.State, was.DNSName, was.Addresses, was.Mappings
+	if was.State != observed.Provisioning && cache.Settled(at, e.Made, e.Written) && !Same(was, now) {
+		v.Note(was.Tags, plan.LoadBalancer, arn)
+	}
+}
+
+// targetGroup does so for a target group. Which load balancers use it depends on their rules.
+func (v *foreign) targetGroup(arn string, e *TargetGroup, now observed.TargetGroup, at time.Time) {
+	now.LoadBalancers = e.Seen.LoadBalancers
+	if cache.Settled(at, e.Made, e.Written) && !Same(e.Seen, now) {
+		v.Note(e.Seen.Tags, plan.TargetGroup, arn)
+	}
+}
+
+// Listeners compares the listeners of a load balancer with how they were known.
+func (v *foreign) Listeners(e *LoadBalancer, now map[string]*Listener, at time.Time) {
+	if e.DetailAt.IsZero() && !e.Distrusted || !cache.Settled(at, e.Made, e.Written) {
+		return
+	}
+	for arn, was := range e.Listeners {
+		le := now[arn]
+		if le == nil {
+			v.add(e.Seen.Tags, observed.Foreign{Kind: string(plan.Listener), ID: arn, Deleted: listenerID(e.Seen, was.Seen.Port)})
+			continue
+		}
+		l := le.Seen
+		l.Attributes = was.Seen.Attributes // compared where they are read
+		if was.CertificatesDue || le.CertificatesDue {
+			l.Certificates = was.Seen.Certificates
+		}
+		if e.RuleTagsAt.IsZero() || l.Tags == nil {
+			l.Tags = was.Seen.Tags
+		}
+		if !Same(was.Seen, l) {
+			v.Note(e.Seen.Tags, plan.Listener, arn)
+		}
+		v.rules(e, was, le)
+	}
+	for arn := range now {
+		if e.Listeners[arn] == nil {
+			v.add(e.Seen.Tags, observed.Foreign{Kind: string(plan.Listener), ID: arn, Added: true})
+		}
+	}
+}
+
+// listenerID is the id in the address of the listener on a port.
+func listenerID(lb observed.LoadBalancer, port int32) string {
+	if resourceOf(lb.Tags) == model.FrontendNLBID {
+		return naming.FrontendListenerID(port)
+	}
+	return naming.ListenerID(port)
+}
+
+func (v *foreign) rules(e *LoadBalancer, was, now *Listener) {
+	for arn, old := range was.Rules {
+		r, there := now.Rules[arn]
+		if e.RuleTagsAt.IsZero() || r.Tags == nil {
+			r.Tags = old.Tags
+		}
+		switch {
+		case !there:
+			v.add(e.Seen.Tags, observed.Foreign{Kind: string(plan.Rule), ID: arn, Deleted: observed.RuleText(was.Seen.Port, old.Conditions)})
+		case !Same(old, r):
+			v.Note(e.Seen.Tags, plan.Rule, arn)
+		}
+	}
+	for arn := range now.Rules {
+		if _, there := was.Rules[arn]; !there {
+			v.add(e.Seen.Tags, observed.Foreign{Kind: string(plan.Rule), ID: arn, Added: true})
+		}
+	}
+}
+
+// Tags compares the tags of a resource, which is there or not, with how they were known.
+func (v *foreign) Tags(kind plan.ResourceKind, arn string, was, tags map[string]string, there bool, at, now time.Time, writes ...time.Time) {
+	switch {
+	case at.IsZero() || !cache.Settled(now, writes...) || maps.Equal(was, tags):
+	case !there:
+		v.gone(was, kind, arn)
+	default:
+		v.Note(was, kind, arn)
+	}
+}
+
+// capacity compares the capacity of a load balancer with how it was known.
+func (v *foreign) capacity(e *LoadBalancer, units int32, now time.Time) {
+	if e.Seen.Capacity != nil && cache.Settled(now, e.Written, e.CapacityAt) && *e.Seen.Capacity != units {
+		v.Note(e.Seen.Tags, plan.LoadBalancer, e.Seen.ARN)
+	}
+}
+
+// Tracked reports whether tags are those of a stack of the cluster.
+func Tracked(cluster string, tags map[string]string) bool {
+	return naming.Owns(cluster, tags) && slices.ContainsFunc(model.Kinds, func(k model.Kind) bool {
+		return tags[naming.StackTag(k)] != "" && tags[naming.ResourceTag(k)] != ""
+	})
+}
+
+// Same reports whether two values are equal, where what is empty equals what is not there.
+func Same(a, b any) bool { return sameValue(reflect.ValueOf(a), reflect.ValueOf(b)) }
+
+func sameValue(a, b reflect.Value) bool {
+	if !a.IsValid() || !b.IsValid() {
+		return a.IsValid() == b.IsValid()
+	}
+	if a.Type() != b.Type() {
+		return false
+	}
+	switch a.Kind() {
+	case reflect.Slice:
+		if a.Len() != b.Len() {
+			return false
+		}
+		for i := range a.Len() {
+			if !sameValue(a.Index(i), b.Index(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Map:
+		if a.Len() != b.Len() {
+			return false
+		}
+		for _, k := range a.MapKeys() {
+			if !sameValue(a.MapIndex(k), b.MapIndex(k)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if !sameValue(a.Field(i), b.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Pointer, reflect.Interface:
+		if a.IsNil() || b.IsNil() {
+			return a.IsNil() == b.IsNil()
+		}
+		return sameValue(a.Elem(), b.Elem())
+	}
+	return a.Equal(b)
+}

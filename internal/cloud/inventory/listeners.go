@@ -1,0 +1,175 @@
+package inventory
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// loadBalancing are load balancers with their listeners and rules, and the target groups that these forward to. All of it
+// is called under the lock of the inventory.
+type loadBalancing struct {
+	LoadBalancers *Table[LoadBalancer] // all of the region, by ARN
+	TargetGroups  *Table[TargetGroup]  // all of the region, by ARN
+	// Parent leads from a rule to its listener and from a listener to its load balancer.
+	Parent map[string]string
+}
+
+// DropLoadBalancer forgets a load balancer and what hangs on it.
+func (v *loadBalancing) DropLoadBalancer(arn string) {
+	e := v.LoadBalancers.Get(arn)
+	if e == nil {
+		return
+	}
+	for l, le := range e.Listeners {
+		v.unlink(l, le)
+	}
+	v.LoadBalancers.Drop(arn)
+	v.link(arn, nil)
+}
+
+// unlink forgets whose a listener and its rules are.
+func (v *loadBalancing) unlink(arn string, le *Listener) {
+	delete(v.Parent, arn)
+	for r := range le.Rules {
+		delete(v.Parent, r)
+	}
+}
+
+// own notes whose a listener and its rules are.
+func (v *loadBalancing) own(e *LoadBalancer, le *Listener) {
+	v.Parent[le.Seen.ARN] = e.Seen.ARN
+	for r := range le.Rules {
+		v.Parent[r] = le.Seen.ARN
+	}
+}
+
+// SetListeners replaces a load balancer's listeners.
+func (v *loadBalancing) SetListeners(e *LoadBalancer, listeners map[string]*Listener) {
+	for l, le := range e.Listeners {
+		v.unlink(l, le)
+	}
+	e.Listeners, e.Uses = listeners, nil
+	for _, le := range listeners {
+		v.own(e, le)
+		e.CountListener(le, 1)
+	}
+	v.relink(e)
+}
+
+// PutListener adds or replaces a listener.
+func (v *loadBalancing) PutListener(e *LoadBalancer, le *Listener) {
+	if e.Listeners == nil {
+		e.Listeners = map[string]*Listener{}
+	}
+	if old := e.Listeners[le.Seen.ARN]; old != nil {
+		v.unlink(le.Seen.ARN, old)
+		e.CountListener(old, -1)
+	}
+	e.Listeners[le.Seen.ARN] = le
+	v.own(e, le)
+	e.CountListener(le, 1)
+	v.relink(e)
+}
+
+// ChangeListener gives a listener new settings; its rules stay.
+func (v *loadBalancing) ChangeListener(e *LoadBalancer, le *Listener, l observed.Listener) {
+	e.count(le.Seen.Default, -1)
+	le.Seen = l
+	e.count(le.Seen.Default, 1)
+	v.relink(e)
+}
+
+// DropListener forgets a listener with its rules.
+func (v *loadBalancing) DropListener(e *LoadBalancer, le *Listener) {
+	v.unlink(le.Seen.ARN, le)
+	delete(e.Listeners, le.Seen.ARN)
+	e.CountListener(le, -1)
+	v.relink(e)
+}
+
+// PutRule adds or replaces a rule of a listener.
+func (v *loadBalancing) PutRule(e *LoadBalancer, le *Listener, r observed.Rule) {
+	if le.Rules == nil {
+		le.Rules = map[string]observed.Rule{}
+	}
+	e.count(le.Rules[r.ARN].Actions, -1)
+	le.Rules[r.ARN] = r
+	e.count(r.Actions, 1)
+	v.Parent[r.ARN] = le.Seen.ARN
+	v.relink(e)
+}
+
+// DropRule forgets a rule.
+func (v *loadBalancing) DropRule(e *LoadBalancer, le *Listener, arn string) {
+	e.count(le.Rules[arn].Actions, -1)
+	delete(le.Rules, arn)
+	delete(v.Parent, arn)
+	v.relink(e)
+}
+
+// Listener finds a listener and its load balancer, nil if they are not known.
+func (v *loadBalancing) Listener(arn string) (*LoadBalancer, *Listener) {
+	e := v.LoadBalancers.Get(v.Parent[arn])
+	if e == nil {
+		return nil, nil
+	}
+	return e, e.Listeners[arn]
+}
+
+// Rule finds the listener and load balancer of a rule.
+func (v *loadBalancing) Rule(arn string) (*LoadBalancer, *Listener) { return v.Listener(v.Parent[arn]) }
+
+// CountListener adds to the uses of target groups those of a listener and its rules, n times.
+func (e *LoadBalancer) CountListener(le *Listener, n int) {
+	e.count(le.Seen.Default, n)
+	for _, r := range le.Rules {
+		e.count(r.Actions, n)
+	}
+}
+
+// count adds to the uses of target groups those of actions, n times.
+func (e *LoadBalancer) count(as []model.Action, n int) {
+	if e.Uses == nil {
+		e.Uses = map[string]int{}
+	}
+	for _, a := range as {
+		f, ok := a.(model.Forward)
+		if !ok {
+			continue
+		}
+		for _, g := range f.Groups {
+			if e.Uses[g.Group.ARN] += n; e.Uses[g.Group.ARN] == 0 {
+				delete(e.Uses, g.Group.ARN)
+			}
+		}
+	}
+}
+
+// relink brings the target groups' lists of load balancers in line with an entry's actions.
+func (v *loadBalancing) relink(e *LoadBalancer) { v.link(e.Seen.ARN, e.Uses) }
+
+// link makes a load balancer one of those of the target groups that it uses, and of no others.
+func (v *loadBalancing) link(lb string, uses map[string]int) {
+	var left []string
+	for arn := range v.TargetGroups.Having(byLoadBalancer, lb) {
+		if uses[arn] == 0 {
+			left = append(left, arn)
+		}
+	}
+	for _, arn := range left {
+		v.TargetGroups.Edit(arn, func(g *TargetGroup) {
+			g.Seen.LoadBalancers = slices.DeleteFunc(slices.Clone(g.Seen.LoadBalancers), func(s string) bool { return s == lb })
+		})
+	}
+	for arn := range maps.Keys(uses) {
+		if g := v.TargetGroups.Get(arn); g != nil && !slices.Contains(g.Seen.LoadBalancers, lb) {
+			v.TargetGroups.Edit(arn, func(g *TargetGroup) {
+				g.Seen.LoadBalancers = append(slices.Clone(g.Seen.LoadBalancers), lb)
+				slices.Sort(g.Seen.LoadBalancers)
+			})
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package inventory
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// StackLoadBalancers are the load balancers of a stack, under the lock of the inventory.
+func (v *Inventory) StackLoadBalancers(id model.StackID) iter.Seq2[string, *LoadBalancer] {
+	return Only(ofStack(v.LoadBalancers, id), func(e *LoadBalancer) bool { return e.Seen.VPC == v.VPC && naming.Belongs(v.Cluster, id, e.Seen.Tags) })
+}
+
+// StackTargetGroups are the target groups of a stack, under the lock of the inventory.
+func (v *Inventory) StackTargetGroups(id model.StackID) iter.Seq2[string, *TargetGroup] {
+	return Only(ofStack(v.TargetGroups, id), func(e *TargetGroup) bool { return e.VPC == v.VPC && naming.Belongs(v.Cluster, id, e.Seen.Tags) })
+}
+
+// StackSecurityGroups are the security groups of a stack, under the lock of the inventory.
+func (v *Inventory) StackSecurityGroups(id model.StackID) iter.Seq2[string, *SecurityGroup] {
+	return Only(ofStack(v.SecurityGroups, id), func(e *SecurityGroup) bool { return naming.Belongs(v.Cluster, id, e.Seen.Tags) })
+}
+
+func ofStack[E any](t *Table[E], id model.StackID) iter.Seq2[string, *E] {
+	return t.Having(stackKind(id.Kind), naming.StackTagValue(id))
+}
+
+// Only are those of a sequence that a condition holds for.
+func Only[E any](all iter.Seq2[string, *E], is func(*E) bool) iter.Seq2[string, *E] {
+	return func(yield func(string, *E) bool) {
+		for id, e := range all {
+			if is(e) && !yield(id, e) {
+				return
+			}
+		}
+	}
+}
+
+// LoadBalancersOf are the ARNs of the load balancers of a stack.
+func (v *Inventory) LoadBalancersOf(id model.StackID) (out []string) {
+	v.Read(func() {
+		for arn := range v.StackLoadBalancers(id) {
+			out = append(out, arn)
+		}
+	})
+	slices.Sort(out)
+	return out
+}
+
+// SchemeOf is the scheme of the load balancer of a stack that has a DNS name, "" if there is none.
+func (v *Inventory) SchemeOf(q model.AskScheme) (out model.Scheme) {
+	v.Read(func() {
+		for _, e := range v.StackLoadBalancers(q.Of) {
+			if strings.EqualFold(e.Seen.DNSName, q.DNSName) {
+				out = e.Seen.Scheme
+			}
+		}
+	})
+	return out
+}

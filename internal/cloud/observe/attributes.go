@@ -1,0 +1,179 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// attributeReader reads attributes, capacities and states of load balancers that are being made.
+type attributeReader struct {
+	*sdk.Client
+	inv *inventory.Inventory
+}
+
+// askAttributes reads the attributes of a resource, which is done only where a plan wants them.
+func (r *attributeReader) askAttributes(ctx context.Context, q model.AskAttributes, since time.Time) error {
+	if !r.inv.Knows(q.ARN) {
+		return nil
+	}
+	return r.Once(ctx, q.Key(), q.ARN, since, func() time.Time { return r.inv.AttributesAt(q) }, func() error {
+		start := r.Config.Now()
+		got, err := sdk.Brief(ctx, func(ctx context.Context) (map[string]string, error) { return r.describeAttributes(ctx, q) })
+		if err != nil {
+			return fmt.Errorf("read %s: %w", q.Key(), err)
+		}
+		inventory.NoteAttributes(r.inv, q, got, start)
+		r.inv.SetAttributes(q, got, start)
+		return nil
+	})
+}
+
+func (r *attributeReader) describeAttributes(ctx context.Context, q model.AskAttributes) (map[string]string, error) {
+	switch plan.ResourceKind(q.Of) {
+	case plan.LoadBalancer:
+		out, err := r.API.ELB.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: aws.String(q.ARN)})
+		if err != nil {
+			return nil, err
+		}
+		return LBAttributes(out.Attributes), nil
+	case plan.Listener:
+		out, err := r.API.ELB.DescribeListenerAttributes(ctx, &elb.DescribeListenerAttributesInput{ListenerArn: aws.String(q.ARN)})
+		if err != nil {
+			return nil, err
+		}
+		return ListenerAttributes(out.Attributes), nil
+	case plan.TargetGroup:
+		out, err := r.API.ELB.DescribeTargetGroupAttributes(ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: aws.String(q.ARN)})
+		if err != nil {
+			return nil, err
+		}
+		return GroupAttributes(out.Attributes), nil
+	}
+	return nil, fmt.Errorf("a %s has no attributes", q.Of)
+}
+
+// askCapacity reads a capacity reservation; 0 stands for none. Of a load balancer that was being
+// made it reads as well whether it still is.
+func (r *attributeReader) askCapacity(ctx context.Context, q model.AskCapacity, since time.Time) error {
+	if !r.inv.Knows(q.ARN) {
+		return nil
+	}
+	known := func() (fresh, provisioning bool) {
+		r.inv.Read(func() {
+			if e := r.inv.LoadBalancers.Get(q.ARN); e != nil {
+				fresh, provisioning = e.CapacityCurrent(r.Client, since), e.Seen.State == observed.Provisioning
+			}
+		})
+		return fresh, provisioning
+	}
+	if fresh, _ := known(); fresh {
+		return nil
+	}
+	return r.Optional(ctx, q.Key(), func() error {
+		fresh, provisioning := known()
+		if fresh {
+			return nil
+		}
+		if err := r.readCapacity(ctx, q.ARN, provisioning); err != nil {
+			return fmt.Errorf("read %s: %w", q.Key(), err)
+		}
+		return nil
+	})
+}
+
+// askState reads whether a load balancer that was being made still is.
+func (r *attributeReader) askState(ctx context.Context, q model.AskState) error {
+	provisioning := func() (is bool) {
+		r.inv.Read(func() {
+			e := r.inv.LoadBalancers.Get(q.ARN)
+			is = e != nil && e.Seen.State == observed.Provisioning && !r.Younger(e.StateAt, inventory.ProvisioningFor)
+		})
+		return is
+	}
+	if !provisioning() {
+		return nil
+	}
+	return r.Optional(ctx, q.Key(), func() error {
+		if !provisioning() {
+			return nil
+		}
+		if err := r.readState(ctx, q.ARN); err != nil {
+			return fmt.Errorf("read %s: %w", q.Key(), err)
+		}
+		return nil
+	})
+}
+
+func (r *attributeReader) readState(ctx context.Context, arn string) error {
+	start := r.Config.Now()
+	out, err := r.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{arn}})
+	if err != nil {
+		return err
+	}
+	r.inv.Write(func() {
+		if e := r.inv.LoadBalancers.Get(arn); e != nil && len(out.LoadBalancers) == 1 {
+			e.Seen.State, e.StateAt = convert.LoadBalancerFromAWS(out.LoadBalancers[0]).State, start
+		}
+	})
+	return nil
+}
+
+func (r *attributeReader) readCapacity(ctx context.Context, arn string, provisioning bool) error {
+	start := r.Config.Now()
+	if provisioning {
+		if err := r.readState(ctx, arn); err != nil {
+			return err
+		}
+	}
+	out, err := sdk.Brief(ctx, func(ctx context.Context) (*elb.DescribeCapacityReservationOutput, error) {
+		return r.API.ELB.DescribeCapacityReservation(ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: aws.String(arn)})
+	})
+	if err != nil {
+		return err
+	}
+	units := int32(0)
+	if m := out.MinimumLoadBalancerCapacity; m != nil {
+		units = aws.ToInt32(m.CapacityUnits)
+	}
+	r.inv.SetCapacity(arn, units, start)
+	return nil
+}
+
+// LBAttributes are the attributes of a load balancer by their names.
+func LBAttributes(as []elbtypes.LoadBalancerAttribute) map[string]string {
+	out := make(map[string]string, len(as))
+	for _, a := range as {
+		out[aws.ToString(a.Key)] = aws.ToString(a.Value)
+	}
+	return out
+}
+
+// ListenerAttributes are those of a listener.
+func ListenerAttributes(as []elbtypes.ListenerAttribute) map[string]string {
+	out := make(map[string]string, len(as))
+	for _, a := range as {
+		out[aws.ToString(a.Key)] = aws.ToString(a.Value)
+	}
+	return out
+}
+
+// GroupAttributes are those of a target group.
+func GroupAttributes(as []elbtypes.TargetGroupAttribute) map[string]string {
+	out := make(map[string]string, len(as))
+	for _, a := range as {
+		out[aws.ToString(a.Key)] = aws.ToString(a.Value)
+	}
+	return out
+}

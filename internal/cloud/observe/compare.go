@@ -1,0 +1,211 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// The inventory answers runs that follow one another at no cost, so it hides what others change in
+// AWS. A comparison names a time: what was read of the stack before it is read again, resource by
+// resource, so that it costs calls for this stack alone. The lists of the region are left to the
+// refresh period, as they only name resources that the inventory does not know.
+
+// BoundIn is the comparison that is asked for; the zero value bounds nothing.
+func BoundIn(questions []model.Question) (b model.AskComparison) {
+	for _, q := range questions {
+		if q, ok := q.(model.AskComparison); ok {
+			b = q
+		}
+	}
+	return b
+}
+
+// unconfirmed are the resources of a stack that have to be read again, and those whose tags have to.
+type unconfirmed struct{ lbs, groups, sgs, tagged []string }
+
+func (r *Reader) unconfirmed(id model.StackID, b model.AskComparison) (out unconfirmed) {
+	old := func(at, made time.Time) bool {
+		return at.IsZero() || at.Before(b.Since) && made.Before(b.Since)
+	}
+	r.Inv.Read(func() {
+		for arn, e := range r.Inv.StackLoadBalancers(id) {
+			if old(e.At, e.Made) {
+				out.lbs = append(out.lbs, arn)
+			}
+			if e.TagsAt.Before(b.TagsSince) {
+				out.tagged = append(out.tagged, arn)
+			}
+		}
+		for arn, e := range r.Inv.StackTargetGroups(id) {
+			if old(e.At, e.Made) {
+				out.groups = append(out.groups, arn)
+			}
+			if e.TagsAt.Before(b.TagsSince) {
+				out.tagged = append(out.tagged, arn)
+			}
+		}
+		for sg, e := range r.Inv.StackSecurityGroups(id) {
+			if old(e.At, e.Made) {
+				out.sgs = append(out.sgs, sg)
+			}
+		}
+		for sg, e := range r.Inv.SecurityGroups.Having(inventory.IsBackend, "") {
+			if !naming.Belongs(r.Config.Cluster, id, e.Seen.Tags) && old(e.At, e.Made) {
+				out.sgs = append(out.sgs, sg)
+			}
+		}
+	})
+	return out
+}
+
+// confirm reads again what the inventory holds of a stack and may not be compared with. What is not
+// there any more leaves the inventory.
+func (r *Reader) confirm(ctx context.Context, id model.StackID, b model.AskComparison, faults Faults) error {
+	old, of := r.unconfirmed(id, b), " of "+string(id.Kind)+" "+id.String()
+	for _, k := range []struct {
+		key  string
+		arns []string
+		read func(context.Context, []string) error
+	}{
+		{"load balancers", old.lbs, r.readLoadBalancers},
+		{"target groups", old.groups, r.readTargetGroups},
+		{"tags", old.tagged, r.Tags.readTags},
+	} {
+		if len(k.arns) == 0 {
+			continue
+		}
+		if err := r.Essential(ctx, k.key+of, func() error { return k.read(ctx, k.arns) }); err != nil {
+			return fmt.Errorf("read %s: %w", k.key, err)
+		}
+	}
+	if len(old.sgs) == 0 {
+		return nil
+	}
+	groups := model.AskSecurityGroups{}
+	err := r.Share(ctx, groups.Key()+of, func() error {
+		return r.Gated(ctx, groups.Key(), func() error { return r.readSecurityGroups(ctx, old.sgs) })
+	})
+	if err := faults.Note(groups, err); err != nil {
+		return fmt.Errorf("read security groups: %w", err)
+	}
+	return nil
+}
+
+// describedBatch is how many load balancers or target groups AWS describes in one call by ARN.
+const describedBatch = 20
+
+// inHalves reads resources in batches. One that does not exist makes AWS refuse its whole batch,
+// which is then read in halves. What a batch has shown is entered at once, so that a reading that is cut
+// short goes on where it was.
+func inHalves(arns []string, size int, read func(batch []string) error) error {
+	var halves func(batch []string) error
+	halves = func(batch []string) error {
+		err := read(batch)
+		if !sdk.IsGone(err) {
+			return err
+		}
+		if len(batch) == 1 {
+			return nil
+		}
+		half := len(batch) / 2
+		if err := halves(batch[:half]); err != nil {
+			return err
+		}
+		return halves(batch[half:])
+	}
+	arns = slices.Sorted(slices.Values(arns))
+	for batch := range slices.Chunk(arns, size) {
+		if err := halves(batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reader) readLoadBalancers(ctx context.Context, arns []string) error {
+	return inHalves(arns, describedBatch, func(batch []string) error {
+		start, seen := r.Config.Now(), map[string]inventory.FoundLoadBalancer{}
+		out, err := r.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: batch})
+		if sdk.IsGone(err) && len(batch) == 1 {
+			out, err = &elb.DescribeLoadBalancersOutput{}, nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, lb := range out.LoadBalancers {
+			seen[aws.ToString(lb.LoadBalancerArn)] = inventory.FoundLoadBalancer{Seen: convert.LoadBalancerFromAWS(lb), Created: aws.ToTime(lb.CreatedTime)}
+		}
+		r.Inv.Write(func() { r.Inv.EnterLoadBalancers(seen, slices.Values(batch), start) })
+		return nil
+	})
+}
+
+func (r *Reader) readTargetGroups(ctx context.Context, arns []string) error {
+	return inHalves(arns, describedBatch, func(batch []string) error {
+		start, seen := r.Config.Now(), map[string]inventory.FoundTargetGroup{}
+		out, err := r.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: batch})
+		if sdk.IsGone(err) && len(batch) == 1 {
+			out, err = &elb.DescribeTargetGroupsOutput{}, nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, g := range out.TargetGroups {
+			seen[aws.ToString(g.TargetGroupArn)] = inventory.FoundTargetGroup{Seen: convert.TargetGroupFromAWS(g), VPC: aws.ToString(g.VpcId)}
+		}
+		r.Inv.Write(func() { r.Inv.EnterTargetGroups(seen, slices.Values(batch), start) })
+		return nil
+	})
+}
+
+func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
+	start, seen := r.Config.Now(), map[string]observed.SecurityGroup{}
+	// By filter, since one id that does not exist would make the whole call fail.
+	for batch := range slices.Chunk(sdk.Unique(ids), sdk.FilterBatch) {
+		if err := r.describeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)}, seen); err != nil {
+			return err
+		}
+	}
+	r.Inv.Write(func() { r.Inv.EnterSecurityGroups(seen, slices.Values(ids), start) })
+	return nil
+}
+
+// Distrust makes the next look read all of a stack again, after AWS has said that something of it
+// does not exist. It reports whether something of it was made a moment ago, which AWS may not show
+// everywhere yet.
+func (r *Reader) Distrust(id model.StackID) (young bool) {
+	now := r.Config.Now()
+	r.Inv.Write(func() {
+		for _, e := range r.Inv.StackLoadBalancers(id) {
+			young = young || now.Sub(e.Made) < cache.SettleWindow
+			e.Distrusted = e.Distrusted || !e.DetailAt.IsZero()
+			e.At, e.DetailAt, e.AttributesAt, e.CapacityAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+			for _, le := range e.Listeners {
+				young = young || now.Sub(le.Made) < cache.SettleWindow
+				le.AttributesAt = time.Time{}
+			}
+		}
+		for _, e := range r.Inv.StackTargetGroups(id) {
+			young = young || now.Sub(e.Made) < cache.SettleWindow
+			e.At, e.AttributesAt = time.Time{}, time.Time{}
+		}
+		for _, e := range r.Inv.StackSecurityGroups(id) {
+			e.At = time.Time{}
+		}
+	})
+	return young
+}

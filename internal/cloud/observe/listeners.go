@@ -1,0 +1,338 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// listenerReader reads listeners with their rules, certificates and tags.
+type listenerReader struct {
+	*sdk.Client
+	inv *inventory.Inventory
+}
+
+// detail makes sure that a load balancer's listeners with their rules, certificates and tags are
+// known. Not found may be the load balancer as well as a listener: the error has class Gone.
+func (r *listenerReader) detail(ctx context.Context, arn string, b model.AskComparison) error {
+	stale := func() (out bool) {
+		r.inv.Read(func() {
+			e := r.inv.LoadBalancers.Get(arn)
+			out = e != nil && (!r.Current(e.DetailAt, b.Since, arn) || r.Config.RuleTags && !e.RuleTagsDue && e.RuleTagsAt.Before(b.TagsSince))
+		})
+		return out
+	}
+	if !stale() {
+		return nil
+	}
+	// Without the listeners and their rules it is not known what there is to change: essential.
+	err := r.Essential(ctx, "detail "+arn, func() error {
+		if !stale() {
+			return nil
+		}
+		known, at := r.ruleTags(arn, b.TagsSince)
+		return r.readDetail(ctx, arn, b.Since, known, at)
+	})
+	if err != nil {
+		return fmt.Errorf("read listeners of %s: %w", arn, err)
+	}
+	return nil
+}
+
+// readDetail reads them, if they were not read since a time by a reading that was cut short. Tags that
+// are known, which were read at a time, are kept.
+func (r *listenerReader) readDetail(ctx context.Context, arn string, since time.Time, known map[string]map[string]string, tagsAt time.Time) error {
+	var seen *inventory.PartialDetail
+	r.inv.Read(func() {
+		if e := r.inv.LoadBalancers.Get(arn); e != nil && e.Partial != nil && r.Current(e.Partial.Start, since, arn) && !e.Written.After(e.Partial.Start) && !e.Distrusted {
+			seen = e.Partial
+		}
+	})
+	if seen == nil {
+		seen = &inventory.PartialDetail{Start: r.Config.Now(), Listeners: map[string]*inventory.Listener{}, Done: map[string]bool{}}
+		if err := r.describeListeners(ctx, arn, seen.Listeners); err != nil {
+			return err
+		}
+	}
+	err := r.readListeners(ctx, arn, seen, known, tagsAt)
+	r.inv.Write(func() {
+		if e := r.inv.LoadBalancers.Get(arn); e != nil {
+			if e.Partial = nil; err != nil && !sdk.IsGone(err) {
+				e.Partial = seen
+			}
+		}
+	})
+	return err
+}
+
+func (r *listenerReader) describeListeners(ctx context.Context, arn string, listeners map[string]*inventory.Listener) error {
+	pages := elb.NewDescribeListenersPaginator(r.API.ELB, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, l := range page.Listeners {
+			x := convert.ListenerFromAWS(l)
+			listeners[x.ARN] = &inventory.Listener{Seen: x}
+		}
+	}
+	return nil
+}
+
+// readListeners reads what is on the listeners that were seen, and enters them.
+func (r *listenerReader) readListeners(ctx context.Context, arn string, seen *inventory.PartialDetail, known map[string]map[string]string, tagsAt time.Time) error {
+	start, listeners := seen.Start, seen.Listeners
+	for _, id := range slices.Sorted(maps.Keys(listeners)) {
+		if seen.Done[id] {
+			continue
+		}
+		le := listeners[id]
+		if le.Seen.Protocol == string(elbtypes.ProtocolEnumHttp) || le.Seen.Protocol == string(elbtypes.ProtocolEnumHttps) {
+			rules, err := r.describeRules(ctx, id)
+			if err != nil {
+				return err
+			}
+			le.Rules = rules
+		}
+		if le.Seen.Policy != "" {
+			le.CertificatesDue = true
+			err := r.readCertificatesOf(ctx, le)
+			if err != nil && sdk.FaultOf(err) == nil {
+				return err
+			}
+		}
+		seen.Done[id] = true
+	}
+	tagsDue := r.Config.RuleTags
+	if tagsDue {
+		err := r.Gated(ctx, model.AskRuleTags{ARN: arn}.Key(), func() error { return r.tagDetail(ctx, listeners, known) })
+		if err != nil && sdk.FaultOf(err) == nil {
+			return err
+		}
+		tagsDue = err != nil
+	}
+	r.inv.Write(func() {
+		e := r.inv.LoadBalancers.Get(arn)
+		if e == nil || e.Written.After(start) {
+			return // the next look reads again
+		}
+		r.inv.Foreign.Listeners(e, listeners, start)
+		for id, le := range listeners {
+			if old := e.Listeners[id]; old != nil {
+				le.Seen.Attributes, le.AttributesAt, le.Made = old.Seen.Attributes, old.AttributesAt, old.Made
+			}
+		}
+		r.inv.SetListeners(e, listeners)
+		e.DetailAt, e.Distrusted, e.RuleTagsDue = start, false, tagsDue
+		if e.RuleTagsAt = tagsAt; known == nil && !tagsDue {
+			e.RuleTagsAt = start
+		}
+	})
+	return nil
+}
+
+// ruleTags are the tags of a load balancer's listeners and rules, by ARN, and when they were read; nil
+// if they may not be compared with.
+func (r *listenerReader) ruleTags(lb string, since time.Time) (known map[string]map[string]string, at time.Time) {
+	if known, at = r.lastRuleTags(lb); !r.Current(at, since, lb) {
+		return nil, time.Time{}
+	}
+	return known, at
+}
+
+// lastRuleTags are those tags as they were read last.
+func (r *listenerReader) lastRuleTags(lb string) (known map[string]map[string]string, at time.Time) {
+	r.inv.Read(func() {
+		e := r.inv.LoadBalancers.Get(lb)
+		if e == nil || e.RuleTagsDue || e.RuleTagsAt.IsZero() {
+			return
+		}
+		known, at = map[string]map[string]string{}, e.RuleTagsAt
+		for id, le := range e.Listeners {
+			known[id] = le.Seen.Tags
+			for arn, r := range le.Rules {
+				known[arn] = r.Tags
+			}
+		}
+	})
+	return known, at
+}
+
+// complete reads what was missing when the listeners of a load balancer were read, and notes what
+// is missing still.
+func (r *listenerReader) complete(ctx context.Context, arn string, faults Faults) error {
+	var due []string // listeners
+	tagsDue := false
+	r.inv.Read(func() {
+		if e := r.inv.LoadBalancers.Get(arn); e != nil {
+			tagsDue = e.RuleTagsDue
+			for id, le := range e.Listeners {
+				if le.CertificatesDue {
+					due = append(due, id)
+				}
+			}
+		}
+	})
+	slices.Sort(due)
+	for _, id := range due {
+		q := model.AskListenerCertificates{ARN: id}
+		err := r.Optional(ctx, q.Key(), func() error { return r.completeCertificates(ctx, id) })
+		if err := faults.Note(q, err); err != nil {
+			return err
+		}
+	}
+	if !tagsDue {
+		return nil
+	}
+	q := model.AskRuleTags{ARN: arn}
+	return faults.Note(q, r.Optional(ctx, q.Key(), func() error { return r.completeTags(ctx, arn) }))
+}
+
+// readCertificatesOf reads the additional certificates of a listener, where they are due.
+func (r *listenerReader) readCertificatesOf(ctx context.Context, le *inventory.Listener) error {
+	return r.Gated(ctx, model.AskListenerCertificates{ARN: le.Seen.ARN}.Key(), func() error {
+		certs, err := r.describeCertificates(ctx, le.Seen.ARN)
+		if err == nil {
+			le.Seen.Certificates, le.CertificatesDue = certs, false
+		}
+		return err
+	})
+}
+
+// completeCertificates reads the certificates of a listener that is in the inventory.
+func (r *listenerReader) completeCertificates(ctx context.Context, listener string) error {
+	start := r.Config.Now()
+	certs, err := r.describeCertificates(ctx, listener)
+	if err != nil {
+		return err
+	}
+	r.inv.Write(func() {
+		e, le := r.inv.Listener(listener)
+		if le == nil || e.Written.After(start) {
+			return // the next look reads again
+		}
+		le.Seen.Certificates, le.CertificatesDue = certs, false
+	})
+	return nil
+}
+
+// completeTags reads the tags of listeners and rules that are in the inventory.
+func (r *listenerReader) completeTags(ctx context.Context, lb string) error {
+	start := r.Config.Now()
+	listeners := map[string]*inventory.Listener{}
+	r.inv.Read(func() {
+		if e := r.inv.LoadBalancers.Get(lb); e != nil {
+			for id, le := range e.Listeners {
+				own := *le
+				own.Rules = maps.Clone(le.Rules)
+				listeners[id] = &own
+			}
+		}
+	})
+	if err := r.tagDetail(ctx, listeners, nil); err != nil {
+		return err
+	}
+	r.inv.Write(func() {
+		e := r.inv.LoadBalancers.Get(lb)
+		if e == nil || e.Written.After(start) {
+			return // the next look reads again
+		}
+		e.RuleTagsDue, e.RuleTagsAt = false, start
+		for id, le := range e.Listeners {
+			read := listeners[id]
+			if read == nil {
+				continue
+			}
+			le.Seen.Tags = read.Seen.Tags
+			for arn, r := range le.Rules {
+				if o, ok := read.Rules[arn]; ok {
+					r.Tags = o.Tags
+					le.Rules[arn] = r
+				}
+			}
+		}
+	})
+	return nil
+}
+
+// describeRules reads the rules of a listener without the default rule, whose actions are the
+// listener's own.
+func (r *listenerReader) describeRules(ctx context.Context, listener string) (map[string]observed.Rule, error) {
+	out := map[string]observed.Rule{}
+	pages := elb.NewDescribeRulesPaginator(r.API.ELB, &elb.DescribeRulesInput{ListenerArn: aws.String(listener)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Rules {
+			if aws.ToBool(r.IsDefault) {
+				continue
+			}
+			x, err := convert.RuleFromAWS(r)
+			if err != nil {
+				return nil, err
+			}
+			out[x.ARN] = x
+		}
+	}
+	return out, nil
+}
+
+// describeCertificates reads the additional certificates of a listener. AWS shows the default
+// certificate a second time if it is among them.
+func (r *listenerReader) describeCertificates(ctx context.Context, listener string) ([]string, error) {
+	var out []string
+	pages := elb.NewDescribeListenerCertificatesPaginator(r.API.ELB, &elb.DescribeListenerCertificatesInput{ListenerArn: aws.String(listener)})
+	for pages.HasMorePages() {
+		page, err := sdk.Brief(ctx, func(ctx context.Context) (*elb.DescribeListenerCertificatesOutput, error) { return pages.NextPage(ctx) })
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range page.Certificates {
+			if !aws.ToBool(x.IsDefault) {
+				out = append(out, aws.ToString(x.CertificateArn))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// tagDetail reads the tags of listeners and rules that are not known, all in common batches.
+func (r *listenerReader) tagDetail(ctx context.Context, listeners map[string]*inventory.Listener, known map[string]map[string]string) error {
+	var arns []string
+	for id, le := range listeners {
+		arns = append(arns, id)
+		arns = slices.AppendSeq(arns, maps.Keys(le.Rules))
+	}
+	arns = slices.DeleteFunc(arns, func(arn string) bool { return known[arn] != nil })
+	tags, err := sdk.Brief(ctx, func(ctx context.Context) (map[string]map[string]string, error) {
+		return DescribeTags(ctx, r.Client, arns)
+	})
+	if err != nil {
+		return err
+	}
+	maps.Copy(tags, known)
+	for id, le := range listeners {
+		le.Seen.Tags = tags[id]
+		for arn, r := range le.Rules {
+			r.Tags = tags[arn]
+			le.Rules[arn] = r
+		}
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+// Package observe reads AWS into the inventory: what there is, whose it is, and what others have changed.
+package observe
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// Reader reads AWS into the inventory.
+type Reader struct {
+	*sdk.Client
+	Inv        *inventory.Inventory
+	Tags       tagReader
+	listeners  listenerReader
+	attributes attributeReader
+}
+
+// New reads into an inventory.
+func New(at *sdk.Client, inv *inventory.Inventory) *Reader {
+	return &Reader{Client: at, Inv: inv, Tags: tagReader{at, inv}, listeners: listenerReader{at, inv}, attributes: attributeReader{at, inv}}
+}
+
+// List makes sure that it is known which load balancers, target groups and security groups there
+// are, and whose they are. It reads what is not known, too old, or older than since, once for all
+// who ask. The security groups are optional: load balancers serve, and their rules can be changed,
+// while EC2 does not answer. So is the tagging service, which only spares calls.
+func (r *Reader) List(ctx context.Context, since time.Time, faults Faults) error {
+	for _, k := range []listing{{"load balancers", &r.Inv.LoadBalancersAt, r.listLoadBalancers}, r.targetGroups()} {
+		if err := r.refresh(ctx, k, since, r.Essential); err != nil {
+			return fmt.Errorf("list %s: %w", k.key, err)
+		}
+	}
+	groups := model.AskSecurityGroups{}
+	err := r.refresh(ctx, listing{groups.Key(), &r.Inv.SecurityGroupsAt, r.listSecurityGroups}, since, r.Optional)
+	if err := faults.Note(groups, err); err != nil {
+		return fmt.Errorf("list security groups: %w", err)
+	}
+	if r.Config.TaggingAPI {
+		err := r.refresh(ctx, listing{TagsListed, &r.Inv.TaggedAt, r.Tags.listTagged}, since, r.Optional)
+		if err != nil && sdk.FaultOf(err) == nil {
+			return fmt.Errorf("list %s: %w", TagsListed, err)
+		}
+	}
+	if len(r.Tags.Untagged()) == 0 {
+		return nil
+	}
+	// By its tags it is known who owns a resource: essential.
+	return r.Essential(ctx, "tags", func() error {
+		err := r.Tags.readTags(ctx, r.Tags.Untagged())
+		if err == nil {
+			r.Inv.Write(func() { r.Inv.TagsDue = false })
+		}
+		return err
+	})
+}
+
+// TagsListed is the key of what the tagging service lists.
+const TagsListed = "tagged resources"
+
+// listing is one list of the inventory.
+type listing struct {
+	key  string
+	at   *time.Time // of the last reading, under the lock of the inventory
+	read func(context.Context) error
+}
+
+// targetGroups is the list of the target groups of the region.
+func (r *Reader) targetGroups() listing {
+	return listing{"target groups", &r.Inv.TargetGroupsAt, r.listTargetGroups}
+}
+
+// RefreshTargetGroups reads the target groups of the region unless they were read since a time.
+func (r *Reader) RefreshTargetGroups(ctx context.Context, since time.Time) error {
+	return r.refresh(ctx, r.targetGroups(), since, r.Essential)
+}
+
+// refresh reads a list that is not fresh, once for all who ask at the same time.
+func (r *Reader) refresh(ctx context.Context, l listing, since time.Time, once func(context.Context, string, func() error) error) error {
+	stale := func() (out bool) {
+		r.Inv.Read(func() { out = !r.Fresh(l.at.Add(r.Inv.Took[l.key]), l.key) || l.at.IsZero() || l.at.Before(since) })
+		return out
+	}
+	if !stale() {
+		return nil
+	}
+	return once(ctx, l.key, func() error {
+		if !stale() {
+			return nil
+		}
+		start := r.Config.Now()
+		err := l.read(ctx)
+		if err == nil {
+			r.Inv.Write(func() { r.Inv.Took[l.key] = worthOf * r.Config.Now().Sub(start) })
+		}
+		return err
+	})
+}
+
+// worthOf is how many times longer a list is taken as so than it took to read. Where AWS is slow the lists would otherwise
+// be old by the time that what is read besides is there, and be read again and again.
+const worthOf = 4
+
+func (r *Reader) listLoadBalancers(ctx context.Context) error {
+	start := r.Config.Now()
+	seen := map[string]inventory.FoundLoadBalancer{}
+	pages := elb.NewDescribeLoadBalancersPaginator(r.API.ELB, &elb.DescribeLoadBalancersInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, lb := range page.LoadBalancers {
+			seen[aws.ToString(lb.LoadBalancerArn)] = inventory.FoundLoadBalancer{Seen: convert.LoadBalancerFromAWS(lb), Created: aws.ToTime(lb.CreatedTime)}
+		}
+	}
+	r.Inv.Write(func() {
+		r.Inv.EnterLoadBalancers(seen, r.Inv.LoadBalancers.IDs(), start)
+		r.Inv.LoadBalancersAt, r.Inv.TagsDue = start, true
+	})
+	return nil
+}
+
+func (r *Reader) listTargetGroups(ctx context.Context) error {
+	start := r.Config.Now()
+	seen := map[string]inventory.FoundTargetGroup{}
+	pages := elb.NewDescribeTargetGroupsPaginator(r.API.ELB, &elb.DescribeTargetGroupsInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, g := range page.TargetGroups {
+			seen[aws.ToString(g.TargetGroupArn)] = inventory.FoundTargetGroup{Seen: convert.TargetGroupFromAWS(g), VPC: aws.ToString(g.VpcId)}
+		}
+	}
+	r.Inv.Write(func() {
+		r.Inv.EnterTargetGroups(seen, r.Inv.TargetGroups.IDs(), start)
+		r.Inv.TargetGroupsAt, r.Inv.TagsDue = start, true
+	})
+	return nil
+}
+
+// listSecurityGroups reads all groups of the cluster, the shared backend group among them.
+func (r *Reader) listSecurityGroups(ctx context.Context) error {
+	start := r.Config.Now()
+	seen := map[string]observed.SecurityGroup{}
+	err := r.describeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
+		Filters: append(sdk.Filters("vpc-id", r.VPC), sdk.Filter("tag-key", naming.ClusterTag, naming.LegacyClusterTag)),
+	}, seen)
+	if err != nil {
+		return err
+	}
+	r.Inv.Write(func() {
+		r.Inv.EnterSecurityGroups(seen, r.Inv.SecurityGroups.IDs(), start)
+		r.Inv.SecurityGroupsAt = start
+	})
+	return nil
+}
+
+// describeSecurityGroups adds the groups of the cluster among those that are described.
+func (r *Reader) describeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput, seen map[string]observed.SecurityGroup) error {
+	pages := ec2.NewDescribeSecurityGroupsPaginator(r.API.EC2, in)
+	for pages.HasMorePages() {
+		page, err := sdk.Brief(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
+		if err != nil {
+			return err
+		}
+		for _, g := range page.SecurityGroups {
+			if x := convert.SecurityGroupFromAWS(g); naming.Owns(r.Config.Cluster, x.Tags) {
+				seen[x.ID] = x
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package observe
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// snapshot is what the inventory holds of a stack, with the facts that need no asking, and with the
+// attributes that were read since a time.
+func (r *Reader) snapshot(id model.StackID, since time.Time) observed.Stack {
+	out := observed.Stack{Facts: observed.Facts{
+		Region: r.Config.Region, VPC: r.VPC, Now: r.Config.Now(),
+		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{},
+		TargetGroups: map[string]string{}, TargetGroupOwners: map[string]string{}, Schemes: map[string]model.Scheme{}, Health: map[string]observed.Health{},
+		ALBTargets: map[string][]observed.Target{}, AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{},
+		Validations: map[string]observed.Validation{}, CertificateOwners: map[string]observed.CertificateOwner{},
+	}}
+	key := naming.ResourceTag(id.Kind)
+	r.Inv.Read(func() {
+		out.Facts.Account = r.Inv.Account
+		out.Facts.Foreign = r.Inv.Foreign.To(id, out.Facts.Now)
+		for _, e := range r.Inv.StackLoadBalancers(id) {
+			lb := e.View(r.Client, since)
+			lb.ResourceID = lb.Tags[key]
+			out.LoadBalancers = append(out.LoadBalancers, lb)
+		}
+		for arn, e := range r.Inv.StackTargetGroups(id) {
+			g := e.Seen
+			g.ResourceID = g.Tags[key]
+			if !r.Current(e.AttributesAt, since, arn) {
+				g.Attributes = nil
+			}
+			out.TargetGroups = append(out.TargetGroups, g)
+		}
+		for _, e := range r.Inv.StackSecurityGroups(id) {
+			g := e.Seen
+			g.ResourceID = g.Tags[key]
+			out.SecurityGroups = append(out.SecurityGroups, g)
+		}
+	})
+	slices.SortFunc(out.LoadBalancers, func(a, b observed.LoadBalancer) int { return strings.Compare(a.ARN, b.ARN) })
+	slices.SortFunc(out.TargetGroups, func(a, b observed.TargetGroup) int { return strings.Compare(a.ARN, b.ARN) })
+	slices.SortFunc(out.SecurityGroups, func(a, b observed.SecurityGroup) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}
+
+// BackendGroup finds the shared group by its two tags, and counts the load balancers of other stacks
+// that carry it. If there are several groups it is the one that most load balancers of the cluster
+// carry, and of those the one with the lowest id.
+func (r *Reader) BackendGroup(out *observed.Stack) {
+	r.Inv.Read(func() {
+		lbs, best := r.Inv.LoadBalancers, (*observed.SecurityGroup)(nil)
+		for id, e := range r.Inv.SecurityGroups.Having(inventory.IsBackend, "") {
+			g, more := e.Seen, 1
+			if best != nil {
+				more = cmp.Or(lbs.Count(inventory.BySecurityGroup, id)-lbs.Count(inventory.BySecurityGroup, best.ID), strings.Compare(best.ID, id))
+			}
+			if more > 0 {
+				best = &g
+			}
+		}
+		if best == nil {
+			return
+		}
+		out.Facts.BackendGroup, out.Facts.BackendGroupUsers = best, lbs.Count(inventory.BySecurityGroup, best.ID)
+		for _, lb := range out.LoadBalancers {
+			if lbs.Has(lb.ARN, inventory.BySecurityGroup, best.ID) {
+				out.Facts.BackendGroupUsers--
+			}
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// tagReader reads the tags of load balancers and target groups, which say whose they are.
+type tagReader struct {
+	*sdk.Client
+	inv *inventory.Inventory
+}
+
+// Untagged are the load balancers and target groups of the VPC whose tags have to be read. Tags
+// change more rarely than anything else, so they are kept for two periods and then read again
+// together with others, to fill the batches. Where the tagging service lists them only those are
+// read that it leaves in doubt; where it does not answer they are read as without it.
+func (r *tagReader) Untagged() []string {
+	var out []string
+	listed := r.Config.TaggingAPI && r.FailedBefore(TagsListed) == nil
+	now, due := r.Config.Now(), false
+	r.inv.Read(func() {
+		for arn := range r.inv.LoadBalancers.Having(inventory.IsUntagged, "") {
+			out = append(out, arn)
+		}
+		for arn := range r.inv.TargetGroups.Having(inventory.IsUntagged, "") {
+			out = append(out, arn)
+		}
+		due = r.inv.TagsDue && !listed && !now.Before(r.inv.NextTags)
+	})
+	if due {
+		r.inv.Write(func() { out = append(out, r.inv.OldTags(now)...) })
+	}
+	return out
+}
+
+// tagBatch is how many resources AWS returns the tags of in one call.
+const tagBatch = 20
+
+// readTags reads the tags of load balancers and target groups into the inventory.
+func (r *tagReader) readTags(ctx context.Context, arns []string) error {
+	slices.Sort(arns)
+	// Each batch is entered, so that a reading that is cut short goes on where it was.
+	for batch := range slices.Chunk(arns, tagBatch) {
+		start := r.Config.Now()
+		got, err := DescribeTags(ctx, r.Client, batch)
+		if err != nil {
+			return err
+		}
+		r.enterTags(got, batch, start)
+	}
+	return nil
+}
+
+// enterTags enters what a reading since start has found. Load balancers and target groups without are gone.
+func (r *tagReader) enterTags(got map[string]map[string]string, arns []string, start time.Time) {
+	r.inv.Write(func() {
+		for _, arn := range arns {
+			tags, there := got[arn]
+			if e := r.inv.LoadBalancers.Get(arn); e != nil && !e.Written.After(start) {
+				if r.inv.Foreign.Tags(plan.LoadBalancer, arn, e.Seen.Tags, tags, there, e.TagsAt, start, e.Made, e.Written); !there && start.Sub(e.Made) > cache.SettleWindow {
+					r.inv.DropLoadBalancer(arn)
+					continue
+				}
+				r.inv.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) { e.Seen.Tags, e.TagsAt = tags, start })
+			}
+			if e := r.inv.TargetGroups.Get(arn); e != nil && !e.Written.After(start) {
+				if r.inv.Foreign.Tags(plan.TargetGroup, arn, e.Seen.Tags, tags, there, e.TagsAt, start, e.Made, e.Written); !there && start.Sub(e.Made) > cache.SettleWindow {
+					r.inv.TargetGroups.Drop(arn)
+					continue
+				}
+				r.inv.TargetGroups.Edit(arn, func(e *inventory.TargetGroup) { e.Seen.Tags, e.TagsAt = tags, start })
+			}
+		}
+	})
+}
+
+// DescribeTags returns the tags of those resources that exist.
+func DescribeTags(ctx context.Context, c *sdk.Client, arns []string) (map[string]map[string]string, error) {
+	out := map[string]map[string]string{}
+	err := inHalves(arns, tagBatch, func(batch []string) error {
+		res, err := c.API.ELB.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: batch})
+		if err != nil {
+			return err
+		}
+		for _, d := range res.TagDescriptions {
+			out[aws.ToString(d.ResourceArn)] = convert.TagsFromAWS(d.Tags)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read tags: %w", err)
+	}
+	return out, nil
+}

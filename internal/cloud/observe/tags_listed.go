@@ -1,0 +1,95 @@
+package observe
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	tagging "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
+	taggingtypes "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// taggedPage is how many resources the tagging service lists in one call.
+const taggedPage = 100
+
+// listTagged asks the tagging service for the load balancers and target groups that carry a tag of
+// the cluster, today's or that of the first generation. The service lags behind: it does not know
+// what was made a moment ago, lists what is gone, and shows tags as they were. So it only spares
+// calls: what there is the load balancing service has said, and where the two disagree, or may be
+// about to, that one is asked for the tags.
+func (r *tagReader) listTagged(ctx context.Context) error {
+	start := r.Config.Now()
+	shown := map[string]map[string]string{}
+	for _, key := range []string{naming.ClusterTag, naming.LegacyClusterTag} {
+		pages := tagging.NewGetResourcesPaginator(r.API.Tagging, &tagging.GetResourcesInput{
+			TagFilters:          []taggingtypes.TagFilter{{Key: aws.String(key), Values: []string{r.Config.Cluster}}},
+			ResourceTypeFilters: []string{"elasticloadbalancing:loadbalancer", "elasticloadbalancing:targetgroup"},
+			ResourcesPerPage:    aws.Int32(taggedPage),
+		})
+		for pages.HasMorePages() {
+			page, err := sdk.Brief(ctx, func(ctx context.Context) (*tagging.GetResourcesOutput, error) { return pages.NextPage(ctx) })
+			if err != nil {
+				return err
+			}
+			for _, r := range page.ResourceTagMappingList {
+				tags := make(map[string]string, len(r.Tags))
+				for _, t := range r.Tags {
+					tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+				}
+				shown[aws.ToString(r.ResourceARN)] = tags
+			}
+		}
+	}
+	v := r.inv
+	v.Write(func() {
+		for arn, e := range v.LoadBalancers.All() {
+			if e.Seen.VPC == r.VPC && !e.Written.After(start) {
+				v.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) {
+					r.settleTags(shown[arn], e.Young(r.Client), &e.Seen.Tags, &e.TagsAt, start)
+				})
+			}
+		}
+		for arn, e := range v.TargetGroups.All() {
+			if e.VPC == r.VPC && !e.Written.After(start) {
+				v.TargetGroups.Edit(arn, func(e *inventory.TargetGroup) {
+					r.settleTags(shown[arn], !ofOthers(v, r.Client, e, shown), &e.Seen.Tags, &e.TagsAt, start)
+				})
+			}
+		}
+		v.TaggedAt = start
+	})
+	return nil
+}
+
+// settleTags takes over what the tagging service says of a resource, or leaves it in doubt, so that
+// its tags are read. Shown are the tags that it listed, nil if it does not count the resource among
+// the cluster's; young is a resource that it perhaps does not know yet.
+func (r *tagReader) settleTags(shown map[string]string, young bool, tags *map[string]string, at *time.Time, now time.Time) {
+	unknown := at.IsZero()
+	switch {
+	case shown != nil && unknown:
+		*tags, *at = shown, now
+	case shown != nil && maps.Equal(shown, *tags):
+		*at = now
+	case shown == nil && unknown && !young, shown == nil && !unknown && !naming.Owns(r.Config.Cluster, *tags):
+		*at = now // of another owner, whose tags do not matter
+	default:
+		*at = time.Time{}
+	}
+}
+
+// ofOthers reports whether a target group is in use by an old load balancer that is not the
+// cluster's. AWS does not say when a target group was made.
+func ofOthers(v *inventory.Inventory, c *sdk.Client, e *inventory.TargetGroup, shown map[string]map[string]string) bool {
+	for _, arn := range e.Seen.LoadBalancers {
+		if lb := v.LoadBalancers.Get(arn); lb != nil && shown[arn] == nil && !naming.Owns(c.Config.Cluster, lb.Seen.Tags) && !lb.Young(c) {
+			return true
+		}
+	}
+	return false
+}

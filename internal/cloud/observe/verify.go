@@ -1,0 +1,251 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/drift"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// What is read again from time to time to find what others have changed. Only what the inventory
+// holds is read: of what this process has not compared yet nothing is known, and what is not known
+// cannot have been changed. The comparison is in foreign.go.
+
+// NewVerifier reads again what a reader has read.
+func NewVerifier(r *Reader) *Verifier { return &Verifier{Reader: r} }
+
+// Verifier reads what is due.
+type Verifier struct {
+	*Reader
+
+	// tagged is the last resource whose tags were verified: they are read in turn, in full batches.
+	cache.Guard
+	tagged string
+}
+
+// Checks are what there is to read again now.
+func (v *Verifier) Checks() []drift.Check {
+	now := v.Config.Now()
+	var out []drift.Check
+	var resources int
+	v.Inv.Read(func() {
+		if v.Inv.LoadBalancersAt.IsZero() || v.Inv.TargetGroupsAt.IsZero() {
+			return // nothing was compared yet
+		}
+		out = append(out, v.lists()...)
+		for arn, e := range v.Inv.LoadBalancers.All() {
+			if inventory.Tracked(v.Config.Cluster, e.Seen.Tags) && cache.Settled(now, e.Made, e.Written) {
+				out = append(out, v.ofLoadBalancer(arn, e)...)
+			}
+		}
+		for arn, e := range v.Inv.TargetGroups.All() {
+			if inventory.Tracked(v.Config.Cluster, e.Seen.Tags) && !e.AttributesAt.IsZero() && cache.Settled(now, e.Made, e.Written, e.AttributesAt) {
+				out = append(out, v.ofAttributes(plan.TargetGroup, arn, e.AttributesAt))
+			}
+		}
+		resources = len(v.taggable())
+	})
+	if resources > 0 {
+		batches := (resources + tagBatch - 1) / tagBatch
+		out = append(out, drift.Check{Key: "tags", Every: drift.Often / time.Duration(batches), Read: v.verifyTags})
+	}
+	return out
+}
+
+// lists are the checks of what there is. The lock is held.
+func (v *Verifier) lists() []drift.Check {
+	return []drift.Check{
+		{Key: "load balancers", Every: drift.Often, At: v.Inv.LoadBalancersAt, Read: func(ctx context.Context) error {
+			return v.Essential(Verifying(ctx), "load balancers", func() error { return v.listLoadBalancers(Verifying(ctx)) })
+		}},
+		{Key: "target groups", Every: drift.Often, At: v.Inv.TargetGroupsAt, Read: func(ctx context.Context) error {
+			return v.Essential(Verifying(ctx), "target groups", func() error { return v.listTargetGroups(Verifying(ctx)) })
+		}},
+		{Key: "security groups", Every: drift.Often, At: v.Inv.SecurityGroupsAt, Read: func(ctx context.Context) error {
+			return v.Optional(Verifying(ctx), model.AskSecurityGroups{}.Key(), func() error { return v.listSecurityGroups(Verifying(ctx)) })
+		}},
+	}
+}
+
+// Verifying names the caller of calls that look for drift, so that they count as those of one tenant.
+func Verifying(ctx context.Context) context.Context {
+	return sdk.WithCaller(ctx, "drift", "drift", sdk.ForDrift)
+}
+
+// ofLoadBalancer are the checks of a load balancer. The lock is held.
+func (v *Verifier) ofLoadBalancer(arn string, e *inventory.LoadBalancer) []drift.Check {
+	var out []drift.Check
+	if !e.DetailAt.IsZero() {
+		out = append(out, drift.Check{Key: "listeners of " + arn, Every: drift.Seldom, At: e.DetailAt, Read: func(ctx context.Context) error { return v.verifyDetail(ctx, arn) }})
+	}
+	now := v.Config.Now()
+	if !e.AttributesAt.IsZero() && cache.Settled(now, e.AttributesAt) {
+		out = append(out, v.ofAttributes(plan.LoadBalancer, arn, e.AttributesAt))
+	}
+	if c := e.Seen.Capacity; c != nil && *c > 0 && e.Seen.State != observed.Provisioning && cache.Settled(now, e.CapacityAt) {
+		out = append(out, drift.Check{Key: "capacity of " + arn, Every: drift.Seldom, At: e.CapacityAt, Read: func(ctx context.Context) error {
+			return v.attributes.readCapacity(Verifying(ctx), arn, false)
+		}})
+	}
+	for id, le := range e.Listeners {
+		if !le.AttributesAt.IsZero() && cache.Settled(now, le.AttributesAt) {
+			out = append(out, v.ofAttributes(plan.Listener, id, le.AttributesAt))
+		}
+	}
+	return out
+}
+
+// verifyDetail reads the listeners of a load balancer with their rules and certificates. Tags that are
+// known stay as they are.
+func (v *Verifier) verifyDetail(ctx context.Context, arn string) error {
+	ctx = Verifying(ctx)
+	err := v.Essential(ctx, "detail "+arn, func() error {
+		known, at := v.listeners.lastRuleTags(arn)
+		return v.listeners.readDetail(ctx, arn, time.Time{}, known, at)
+	})
+	if sdk.IsGone(err) { // the load balancer, or one of its listeners a moment ago
+		err = v.readLoadBalancers(ctx, []string{arn})
+	}
+	if err != nil {
+		return fmt.Errorf("read listeners of %s: %w", arn, err)
+	}
+	return nil
+}
+
+// ofAttributes is the check of the attributes of a resource.
+func (v *Verifier) ofAttributes(kind plan.ResourceKind, arn string, at time.Time) drift.Check {
+	q := model.AskAttributes{Of: string(kind), ARN: arn}
+	return drift.Check{Key: q.Key(), Every: drift.Seldom, At: at, Read: func(ctx context.Context) error {
+		ctx = Verifying(ctx)
+		start := v.Config.Now()
+		got, err := sdk.Brief(ctx, func(ctx context.Context) (map[string]string, error) { return v.attributes.describeAttributes(ctx, q) })
+		if sdk.IsGone(err) {
+			return v.verifyGone(ctx, kind, arn)
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", q.Key(), err)
+		}
+		if v.Inv.AttributesAt(q).After(start) {
+			return nil // changed from here meanwhile
+		}
+		inventory.NoteAttributes(v.Inv, q, got, start)
+		v.Inv.SetAttributes(q, got, start)
+		return nil
+	}}
+}
+
+// verifyGone reads whether a resource is still there.
+func (v *Verifier) verifyGone(ctx context.Context, kind plan.ResourceKind, arn string) error {
+	switch kind {
+	case plan.LoadBalancer:
+		return v.readLoadBalancers(ctx, []string{arn})
+	case plan.TargetGroup:
+		return v.readTargetGroups(ctx, []string{arn})
+	}
+	var lb string
+	v.Inv.Read(func() {
+		if lb = v.Inv.Parent[arn]; kind == plan.Rule {
+			lb = v.Inv.Parent[lb]
+		}
+	})
+	if lb == "" {
+		return nil
+	}
+	return v.verifyDetail(ctx, lb)
+}
+
+// taggable are the resources whose tags are verified, in no order. The lock is held.
+func (v *Verifier) taggable() (out []string) {
+	for arn, e := range v.Inv.LoadBalancers.All() {
+		if e.TagsAt.IsZero() || !inventory.Tracked(v.Config.Cluster, e.Seen.Tags) {
+			continue
+		}
+		out = append(out, arn)
+		if !v.Config.RuleTags || e.RuleTagsAt.IsZero() {
+			continue
+		}
+		for id, le := range e.Listeners {
+			out = append(out, id)
+			for id := range le.Rules {
+				out = append(out, id)
+			}
+		}
+	}
+	for arn, e := range v.Inv.TargetGroups.All() {
+		if !e.TagsAt.IsZero() && inventory.Tracked(v.Config.Cluster, e.Seen.Tags) {
+			out = append(out, arn)
+		}
+	}
+	return out
+}
+
+// verifyTags reads the tags of the next batch of resources. AWS has none of what does not exist any more,
+// so that deletions are found at a twentieth of a call each.
+func (v *Verifier) verifyTags(ctx context.Context) error {
+	ctx = Verifying(ctx)
+	var all []string
+	v.Inv.Read(func() { all = v.taggable() })
+	slices.Sort(all)
+	var batch []string
+	v.With(func() {
+		i, _ := slices.BinarySearch(all, v.tagged+"\x00")
+		batch = slices.Concat(all[i:], all[:i])
+		batch = batch[:min(tagBatch, len(batch))]
+		if len(batch) > 0 {
+			v.tagged = batch[len(batch)-1]
+		}
+	})
+	start := v.Config.Now()
+	got, err := DescribeTags(ctx, v.Client, batch)
+	if err != nil {
+		return err
+	}
+	v.Tags.enterTags(got, batch, start)
+	for _, lb := range v.enterPartTags(got, batch, start) {
+		if err := v.verifyDetail(ctx, lb); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enterPartTags enters the tags of listeners and rules. It returns the load balancers of those that do
+// not exist any more.
+func (v *Verifier) enterPartTags(got map[string]map[string]string, arns []string, start time.Time) (changed []string) {
+	v.Inv.Write(func() {
+		for _, arn := range arns {
+			kind := plan.Listener
+			e, le := v.Inv.Listener(arn)
+			if strings.Contains(arn, ":listener-rule/") {
+				kind = plan.Rule
+				e, le = v.Inv.Rule(arn)
+			}
+			if le == nil || !cache.Settled(start, e.Made, e.Written) {
+				continue
+			}
+			tags, there := got[arn]
+			switch {
+			case !there:
+				changed = append(changed, e.Seen.ARN)
+			case kind == plan.Listener && !inventory.Same(tags, le.Seen.Tags):
+				le.Seen.Tags = tags
+				v.Inv.Foreign.Note(e.Seen.Tags, kind, arn)
+			case kind == plan.Rule && !inventory.Same(tags, le.Rules[arn].Tags):
+				r := le.Rules[arn]
+				r.Tags = tags
+				le.Rules[arn] = r
+				v.Inv.Foreign.Note(e.Seen.Tags, kind, arn)
+			}
+		}
+	})
+	return sdk.Unique(changed)
+}

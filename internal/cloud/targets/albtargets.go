@@ -1,0 +1,73 @@
+package targets
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+type albTargetsEntry struct {
+	targets []observed.Target
+	at      time.Time
+}
+
+// AskALBTargets reads which load balancers are the targets of a target group of type alb. No other client
+// registers targets there, so the answer is kept for as long as other readings.
+func (t *Targets) AskALBTargets(ctx context.Context, q model.AskALBTargets, since time.Time) ([]observed.Target, error) {
+	if !t.inv.Knows(q.ARN) {
+		return nil, nil
+	}
+	at := func() (at time.Time) {
+		t.With(func() { at = t.albTargets[q.ARN].at })
+		return at
+	}
+	err := t.Once(ctx, q.Key(), q.ARN, since, at, func() error {
+		start := t.Config.Now()
+		out, err := sdk.Brief(ctx, func(ctx context.Context) (*elb.DescribeTargetHealthOutput, error) {
+			return t.API.ELB.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(q.ARN)})
+		})
+		if err != nil {
+			return fmt.Errorf("read %s: %w", q.Key(), err)
+		}
+		var targets []observed.Target
+		for _, d := range out.TargetHealthDescriptions {
+			if d.Target == nil || d.TargetHealth != nil && d.TargetHealth.State == elbtypes.TargetHealthStateEnumDraining {
+				continue
+			}
+			targets = append(targets, observed.Target{ID: aws.ToString(d.Target.Id), Port: aws.ToInt32(d.Target.Port)})
+		}
+		slices.SortFunc(targets, func(a, b observed.Target) int { return compareTargets(&a, &b) })
+		t.With(func() { t.albTargets[q.ARN] = albTargetsEntry{targets, start} })
+		return nil
+	})
+	var out []observed.Target
+	t.With(func() { out = t.albTargets[q.ARN].targets })
+	return out, err
+}
+
+// ChangeALB lays an own write over the remembered targets of a target group of type alb. Made reports
+// whether the group was made from here a moment ago.
+func (t *Targets) ChangeALB(arn string, made bool, next func([]observed.Target) []observed.Target) {
+	t.With(func() {
+		e, ok := t.albTargets[arn]
+		if !ok && !made {
+			return
+		}
+		if !ok {
+			e.at = t.Config.Now() // nothing else is in it
+		}
+		t.albTargets[arn] = albTargetsEntry{next(slices.Clone(e.targets)), e.at}
+	})
+}
+
+// ForgetALB forgets the targets of a target group of type alb.
+func (t *Targets) ForgetALB(arn string) { t.With(func() { delete(t.albTargets, arn) }) }

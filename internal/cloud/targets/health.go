@@ -1,0 +1,88 @@
+package targets
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// healthFor is how long the health of targets is taken as read.
+const healthFor = time.Second
+
+// readHealth reads until no write of our own falls into the reading.
+func (t Groups) readHealth(ctx context.Context, arn string) error {
+	for {
+		again, err := t.readHealthOnce(ctx, arn)
+		if err != nil || !again {
+			return err
+		}
+	}
+}
+
+func (t Groups) readHealthOnce(ctx context.Context, arn string) (again bool, err error) {
+	key := t.key(arn)
+	api, err := t.api(ctx)
+	if err != nil {
+		return false, err
+	}
+	start := t.Config.Now()
+	writes := 0
+	t.With(func() { writes = t.writes[key] })
+	out, err := api.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(arn)})
+	if err != nil {
+		if sdk.IsGone(err) {
+			t.Forget(arn)
+		}
+		return false, fmt.Errorf("read health of %s: %w", arn, err)
+	}
+	h := observed.Health{At: start}
+	for _, d := range out.TargetHealthDescriptions {
+		n := &observed.Target{}
+		if d.Target != nil {
+			n.ID, n.Port, n.Zone = aws.ToString(d.Target.Id), aws.ToInt32(d.Target.Port), aws.ToString(d.Target.AvailabilityZone)
+			n.ServerID = aws.ToString(d.Target.QuicServerId)
+		}
+		if d.TargetHealth != nil {
+			n.State, n.Reason, n.Description = string(d.TargetHealth.State), string(d.TargetHealth.Reason), aws.ToString(d.TargetHealth.Description)
+		}
+		h.Targets = append(h.Targets, n)
+	}
+	slices.SortFunc(h.Targets, compareTargets)
+	t.With(func() {
+		if again = t.writes[key] != writes; again {
+			return
+		}
+		for k, old := range t.health {
+			if !t.Younger(old.At, healthKept) {
+				delete(t.health, k)
+				delete(t.writes, k)
+			}
+		}
+		t.health[key] = h
+	})
+	return again, nil
+}
+
+// AskHealth reads the health of a target group's targets. It is kept only so long that those who
+// ask at the same time share one call.
+func (t *Targets) AskHealth(ctx context.Context, arn string) (observed.Health, error) {
+	cached := func() (h observed.Health, ok bool) {
+		t.With(func() { h = t.health[arn] })
+		return h, t.Younger(h.At, healthFor)
+	}
+	h, err := sdk.Asked(ctx, t.Client, "health "+arn, cached, func() error {
+		_, err := sdk.Brief(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, t.Own().readHealth(ctx, arn) })
+		return err
+	})
+	if sdk.IsGone(err) && !t.inv.Knows(arn) {
+		return observed.Health{At: t.Config.Now()}, nil // of another owner, or void
+	}
+	return h, err
+}

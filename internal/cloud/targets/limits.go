@@ -1,0 +1,74 @@
+package targets
+
+import (
+	"cmp"
+	"strings"
+	"sync"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+)
+
+// accountLimits are those of all accounts. AWS's limits are those of an account, whichever role makes
+// a call.
+type accountLimits struct {
+	own *ratelimit.Schedule
+
+	mu         sync.Mutex
+	ownAccount string                         // id, once it is known
+	others     map[string]*ratelimit.Schedule // by id of the account
+}
+
+// schedule of the account whose target groups are changed.
+func (t Groups) schedule(arn string) *ratelimit.Schedule {
+	if t.account.Role == "" {
+		// What the controller's own rights reach is of its account.
+		l := &t.limits
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.ownAccount = cmp.Or(l.ownAccount, accountOfARN(arn))
+		return l.own
+	}
+	return t.limitsOf(t.account)
+}
+
+// limitsOf are the limits of the account of a role.
+func (t *Targets) limitsOf(a bindings.Account) *ratelimit.Schedule {
+	l := &t.limits
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id := accountOfARN(a.Role)
+	if id == l.ownAccount {
+		return l.own
+	}
+	if l.others == nil {
+		l.others = map[string]*ratelimit.Schedule{}
+	}
+	if l.others[id] == nil {
+		l.others[id] = ratelimit.NewSchedule(ratelimit.NewLimiter(t.Config.TokenBuckets, t.Config.Now, t.Config.MaxWait))
+	}
+	return l.others[id]
+}
+
+// Admit takes a token for a call that changes targets.
+func (t Groups) Admit(operation, arn string, turn bindings.Turn, targets int) (ratelimit.Admission, error) {
+	return t.schedule(arn).Admit(ratelimit.TargetCall{
+		Operation: operation, Group: arn, Tenant: turn.Tenant, Within: turn.Within, LowPriority: turn.LowPriority, Full: targets >= bindings.MaxTargets,
+	})
+}
+
+// SentAgain reports whether AWS may take the next time what failed so.
+func SentAgain(err error) bool {
+	class := sdk.ClassOf(err)
+	return err != nil && (class == engine.Throttled || class == engine.Unknown)
+}
+
+// accountOfARN is the id of the account in an ARN, "" if there is none.
+func accountOfARN(arn string) string {
+	if parts := strings.SplitN(arn, ":", 6); len(parts) == 6 {
+		return parts[4]
+	}
+	return ""
+}

@@ -1,0 +1,42 @@
+package targets
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	smithy "github.com/aws/smithy-go"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+)
+
+// AWS's limits are those of an account, whichever role calls.
+func TestRolesOfOneAccountShareItsBucket(t *testing.T) {
+	cfg := sdk.Config{TokenBuckets: ratelimit.DefaultTokenBuckets(), Now: time.Now}
+	c := New(&sdk.Client{Config: cfg, Limits: ratelimit.NewSchedule(ratelimit.NewLimiter(cfg.TokenBuckets, cfg.Now, 0))}, nil)
+	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/a/0123456789abcdef"
+	of := func(role string) *ratelimit.Schedule {
+		return c.As(bindings.Account{Role: role}).schedule(arn)
+	}
+	if of("") != c.limits.own || of("arn:aws:iam::111122223333:role/x") != c.limits.own {
+		t.Error("a role of the controller's own account has a bucket of its own")
+	}
+	if of("arn:aws:iam::444455556666:role/x") != of("arn:aws:iam::444455556666:role/y") || of("arn:aws:iam::444455556666:role/x") == c.limits.own {
+		t.Error("another account does not have one bucket")
+	}
+}
+
+func TestWhatAWSMayTakeTheNextTimeIsSentAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"taken": {nil, false}, "throttled": {&smithy.GenericAPIError{Code: "Throttling"}, true}, "no answer": {errors.New("connection reset"), true}, "refused": {&smithy.GenericAPIError{Code: "InvalidTarget"}, false},
+	} {
+		if got := SentAgain(c.err); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package targets
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// groupOwners remembers whose target groups are that the inventory does not hold.
+type groupOwners struct {
+	mu sync.Mutex
+	of map[string]groupOwner // by ARN
+}
+
+type groupOwner struct {
+	namespaces []string
+	at         time.Time
+}
+
+// MadeFor implements bindings.TargetGroups. The namespaces are read from the tags that the controller
+// gives to what it makes, and that nothing in Kubernetes can set.
+func (t Groups) MadeFor(ctx context.Context, arn string, read bool) ([]string, error) {
+	ctx = forTargetGroup(ctx, arn)
+	var namespaces []string
+	found := false
+	t.inv.Read(func() {
+		// What was read once will do: the tags that matter here do not change.
+		if e := t.inv.TargetGroups.Get(arn); e != nil && (len(e.Seen.Tags) > 0 || !e.TagsAt.IsZero()) {
+			namespaces, found = groupMadeFor(t.Client, e.Seen.Tags), e.Seen.Tags != nil
+		}
+	})
+	if found || !read {
+		return namespaces, nil
+	}
+	o := &t.owners
+	known := func() (groupOwner, bool) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		out := o.of[arn]
+		return out, t.Younger(out.at, describedFor)
+	}
+	out, err := sdk.Asked(ctx, t.Client, "owner "+arn, known, func() error {
+		start := t.Config.Now()
+		tags, err := observe.DescribeTags(ctx, t.Client, []string{arn})
+		if err != nil && !refused(err) {
+			return fmt.Errorf("read tags of %s: %w", arn, err)
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		maps.DeleteFunc(o.of, func(_ string, old groupOwner) bool { return !t.Younger(old.at, describedFor) })
+		if o.of == nil {
+			o.of = map[string]groupOwner{}
+		}
+		o.of[arn] = groupOwner{groupMadeFor(t.Client, tags[arn]), start}
+		return nil
+	})
+	return out.namespaces, err
+}
+
+// MadeOf implements bindings.TargetGroups.
+func (t Groups) MadeOf(arn string) (id model.StackID, group string, ok bool) {
+	t.inv.Read(func() {
+		e := t.inv.TargetGroups.Get(arn)
+		if e == nil || !naming.Owns(t.Config.Cluster, e.Seen.Tags) {
+			return
+		}
+		for _, k := range model.Kinds {
+			if value := e.Seen.Tags[naming.StackTag(k)]; value != "" && e.Seen.Tags[naming.ResourceTag(k)] != "" {
+				id, group, ok = inventory.StackOf(k, value), e.Seen.Tags[naming.ResourceTag(k)], true
+			}
+		}
+	})
+	return id, group, ok
+}
+
+// groupMadeFor are the namespaces of which one has the Service that a target group with these tags was made for, none
+// if this cluster's controller did not make it.
+func groupMadeFor(c *sdk.Client, tags map[string]string) []string {
+	if !naming.Owns(c.Config.Cluster, tags) {
+		return nil
+	}
+	for _, kind := range []model.Kind{model.Ingress, model.Service} {
+		if namespace, _, ok := strings.Cut(tags[naming.ResourceTag(kind)], "/"); ok {
+			return []string{namespace}
+		}
+	}
+	for _, kind := range []model.Kind{model.ALBGateway, model.NLBGateway} {
+		if id, ok := tags[naming.ResourceTag(kind)]; ok {
+			return naming.BackendNamespaces(id)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package targets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+)
+
+const (
+	// expiryMargin is how long before their end credentials are not used any more.
+	expiryMargin = 30 * time.Second
+	// maxSessionName is the longest name of a session that STS takes.
+	maxSessionName = 64
+)
+
+// roleCache keeps a client for each role and external id.
+type roleCache struct {
+	mu      sync.Mutex
+	clients map[bindings.Account]roleClient
+}
+
+type roleClient struct {
+	elb   *elb.Client
+	err   error // what AWS said instead
+	until time.Time
+}
+
+func (r *roleCache) with(fn func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.clients == nil {
+		r.clients = map[bindings.Account]roleClient{}
+	}
+	fn()
+}
+
+// put keeps a client, and drops those that have ended.
+func (r *roleCache) put(a bindings.Account, client roleClient, now time.Time) {
+	r.with(func() {
+		for k, old := range r.clients {
+			if !now.Before(old.until) {
+				delete(r.clients, k)
+			}
+		}
+		r.clients[a] = client
+	})
+}
+
+// assume returns a client with the rights of a role. The role is assumed when there is none, or
+// when the credentials are about to end.
+func (t *Targets) assume(ctx context.Context, a bindings.Account) (*elb.Client, error) {
+	cached := func() (r roleClient, ok bool) {
+		t.roles.with(func() {
+			r = t.roles.clients[a]
+			ok = t.Config.Now().Before(r.until)
+		})
+		return r, ok
+	}
+	for {
+		if r, ok := cached(); ok {
+			return r.elb, r.err
+		}
+		err := t.Share(ctx, "assume "+a.Role+" "+string(a.ExternalID), func() error {
+			if _, ok := cached(); ok {
+				return nil
+			}
+			return t.newRoleClient(ctx, a)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
+	what := "assume role " + a.Role
+	out, err := t.API.STS.AssumeRole(ctx, &sts.AssumeRoleInput{
+		RoleArn: aws.String(a.Role), RoleSessionName: aws.String(sessionName(t.Config.Cluster)), ExternalId: convert.Optional(string(a.ExternalID)),
+	})
+	if sdk.Interrupted(err) {
+		return err
+	}
+	if err != nil {
+		class := sdk.ClassOf(err)
+		if class == engine.Invalid || class == engine.Gone {
+			class = engine.Denied // says nothing about the target group, which may be there
+		}
+		err = sdk.Wrap(class, what, withoutSecret(err, a.ExternalID))
+		if refused(err) {
+			t.roles.put(a, roleClient{err: err, until: t.Config.Now().Add(refusalKept)}, t.Config.Now())
+		}
+		return err
+	}
+	if out.Credentials == nil || out.Credentials.Expiration == nil {
+		return sdk.Failed(engine.Unknown, what, "AWS gave no credentials")
+	}
+	until := out.Credentials.Expiration.Add(-expiryMargin)
+	if !t.Config.Now().Before(until) {
+		return sdk.Failed(engine.Unknown, what, "the credentials end too soon")
+	}
+	api := t.ClientsOf(credentials.NewStaticCredentialsProvider(
+		aws.ToString(out.Credentials.AccessKeyId), aws.ToString(out.Credentials.SecretAccessKey), aws.ToString(out.Credentials.SessionToken)), t.limitsOf(a).Limiter).ELB
+	t.roles.put(a, roleClient{elb: api, until: until}, t.Config.Now())
+	return nil
+}
+
+// withoutSecret is an error whose text does not contain the external id, which AWS repeats where it
+// does not like its form.
+func withoutSecret(err error, secret bindings.Secret) error {
+	if secret == "" || !strings.Contains(err.Error(), string(secret)) {
+		return err
+	}
+	return errors.New(strings.ReplaceAll(err.Error(), string(secret), fmt.Sprint(secret)))
+}
+
+var notInSessionName = regexp.MustCompile(`[^a-zA-Z0-9=,.@_-]`)
+
+// sessionName is by what the trail of the other account knows the controller.
+func sessionName(cluster string) string {
+	name := notInSessionName.ReplaceAllString("AWS-LBC-"+cluster, "")
+	return name[:min(len(name), maxSessionName)]
+}

@@ -1,0 +1,261 @@
+// Package targets reads and changes the targets of target groups, whoever made the groups, with the rights of the
+// controller or of a role.
+package targets
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// Target groups of bindings may be anybody's: a person who writes a binding names the group, and
+// this package only fills it.
+
+// How long descriptions and ranges are kept.
+const (
+	describedFor = time.Hour // at most, as callers say how old an answer may be
+	healthKept   = 15 * time.Minute
+	// refusalKept is how long AWS is not asked again for what it refused a moment ago. Whoever
+	// names a group or a role that does not work must not cost everybody's calls. It is longer the
+	// more of them there are, see noneAge.
+	refusalKept = 10 * time.Second
+)
+
+// Targets are those of target groups, whoever made the groups, with the rights that reach them.
+type Targets struct {
+	*sdk.Client
+	inv *inventory.Inventory
+
+	cache.Guard
+	described  map[string]describedGroup
+	health     map[string]observed.Health
+	writes     map[string]int             // number of own writes to a target group's targets
+	albTargets map[string]albTargetsEntry // by target group
+
+	roles  roleCache
+	limits accountLimits
+	owners groupOwners
+}
+
+// New knows nothing yet of any target group.
+func New(at *sdk.Client, inv *inventory.Inventory) *Targets {
+	t := &Targets{Client: at, inv: inv}
+	t.limits.own = at.Limits
+	t.Reset()
+	return t
+}
+
+// Reset drops all that was read.
+func (t *Targets) Reset() {
+	t.With(func() {
+		t.described, t.health, t.writes = map[string]describedGroup{}, map[string]observed.Health{}, map[string]int{}
+		t.albTargets = map[string]albTargetsEntry{}
+	})
+}
+
+type describedGroup struct {
+	group bindings.TargetGroup
+	err   error // what AWS said instead
+	at    time.Time
+}
+
+// Groups are those that an account's rights reach.
+type Groups struct {
+	*Targets
+	account bindings.Account
+}
+
+// As are those that the rights of an account reach.
+func (t *Targets) As(a bindings.Account) Groups { return Groups{t, a} }
+
+// Own are those that the controller's own rights reach.
+func (t *Targets) Own() Groups { return Groups{Targets: t} }
+
+// key under which something about a target group is remembered. What was read with one account's
+// rights is not shown to another.
+func (t Groups) key(arn string) string {
+	if t.account.Role == "" {
+		return arn
+	}
+	return t.account.Role + " " + string(t.account.ExternalID) + " " + arn
+}
+
+// api is the client with the rights of the account.
+func (t Groups) api(ctx context.Context) (*elb.Client, error) {
+	if t.account.Role == "" {
+		return t.Targets.API.ELB, nil
+	}
+	return t.assume(ctx, t.account)
+}
+
+// forTargetGroup names the caller of calls that are made for a binding, so that they keep their place in the
+// queue of the rate limiter as those for stacks do.
+func forTargetGroup(ctx context.Context, arn string) context.Context {
+	return sdk.WithCaller(ctx, "", "target group "+arn, sdk.ForTargets)
+}
+
+// ownGroup is a target group of the cluster as the inventory has it, which costs no call.
+func (t Groups) ownGroup(arn string) (g bindings.TargetGroup, ok bool) {
+	if t.account.Role != "" || arn == "" {
+		return g, false
+	}
+	t.inv.Read(func() {
+		if e := t.inv.TargetGroups.Get(arn); e != nil && !e.At.IsZero() {
+			g, ok = bindings.TargetGroup{ARN: arn, Type: e.Seen.Type, Protocol: e.Seen.Protocol, AddressType: e.Seen.AddressType, VPC: e.VPC}, true
+		}
+	})
+	return g, ok
+}
+
+// TargetGroup implements bindings.TargetGroups.
+func (t Groups) TargetGroup(ctx context.Context, arn, name string, maxAge time.Duration) (bindings.TargetGroup, error) {
+	if g, ok := t.ownGroup(arn); ok {
+		return g, nil
+	}
+	ctx = forTargetGroup(ctx, arn+name)
+	key := t.key(arn)
+	if arn == "" {
+		key = t.key("name " + name)
+	}
+	cached := func() (d describedGroup, ok bool) {
+		t.With(func() {
+			d = t.described[key]
+			ok = t.Younger(d.at, maxAge)
+			if d.err != nil {
+				refusals := cache.Count(t.described, func(d describedGroup) bool { return d.err != nil })
+				ok = t.Younger(d.at, max(refusalKept, time.Duration(refusals)*sdk.NoneEach))
+			}
+		})
+		return d, ok
+	}
+	if d, ok := cached(); ok {
+		return d.group, d.err
+	}
+	err := t.Share(ctx, "describe "+key, func() error {
+		if _, ok := cached(); ok {
+			return nil
+		}
+		start := t.Config.Now()
+		in := &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{arn}}
+		if arn == "" {
+			in = &elb.DescribeTargetGroupsInput{Names: []string{name}}
+		}
+		api, err := t.api(ctx)
+		if err != nil {
+			return err
+		}
+		out, err := api.DescribeTargetGroups(ctx, in)
+		switch {
+		case err != nil:
+			err = fmt.Errorf("find target group %s%s: %w", arn, name, err)
+		case len(out.TargetGroups) != 1:
+			err = sdk.Failed(engine.Gone, "find target group "+arn+name, "it does not exist")
+		}
+		if err != nil {
+			if refused(err) {
+				t.remember(key, describedGroup{err: err, at: start})
+			}
+			return err
+		}
+		g := out.TargetGroups[0]
+		found := bindings.TargetGroup{
+			ARN: aws.ToString(g.TargetGroupArn), Type: model.TargetType(g.TargetType), Protocol: string(g.Protocol),
+			AddressType: model.AddressType(g.IpAddressType), VPC: aws.ToString(g.VpcId),
+		}
+		t.remember(key, describedGroup{group: found, at: start})
+		return nil
+	})
+	if err != nil {
+		return bindings.TargetGroup{}, err
+	}
+	d, _ := cached()
+	return d.group, d.err
+}
+
+// InUse implements bindings.TargetGroups.
+func (t Groups) InUse(ctx context.Context, arn string) (bool, error) {
+	ctx = forTargetGroup(ctx, arn)
+	api, err := t.api(ctx)
+	if err != nil {
+		return false, err
+	}
+	out, err := api.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{arn}})
+	if err != nil {
+		return false, fmt.Errorf("find target group %s: %w", arn, err)
+	}
+	return len(out.TargetGroups) == 1 && len(out.TargetGroups[0].LoadBalancerArns) > 0, nil
+}
+
+// remember keeps a description, and drops those that are too old: users choose the names.
+func (t Groups) remember(key string, d describedGroup) {
+	f := t.Targets
+	f.With(func() {
+		for k, old := range f.described {
+			if !t.Younger(old.at, describedFor) {
+				delete(f.described, k)
+			}
+		}
+		f.described[key] = d
+	})
+}
+
+// Forget drops what is remembered of a target group that turns out to be another or gone. The stack
+// that has made it reads whether it is there.
+func (t Groups) Forget(arn string) {
+	if t.account.Role == "" {
+		t.inv.Write(func() {
+			if e := t.inv.TargetGroups.Get(arn); e != nil {
+				e.At = time.Time{}
+			}
+		})
+	}
+	f := t.Targets
+	f.With(func() {
+		delete(f.health, t.key(arn))
+		maps.DeleteFunc(f.described, func(_ string, d describedGroup) bool { return d.group.ARN == arn })
+	})
+}
+
+// refused reports whether AWS will say the same if it is asked again at once.
+func refused(err error) bool {
+	switch sdk.ClassOf(err) {
+	case engine.Gone, engine.Invalid, engine.Denied:
+		return true
+	}
+	return false
+}
+
+// TargetHealth implements bindings.TargetGroups.
+func (t Groups) TargetHealth(ctx context.Context, arn string, maxAge time.Duration) (observed.Health, error) {
+	ctx = forTargetGroup(ctx, arn)
+	key := t.key(arn)
+	start := t.Config.Now()
+	cached := func() (h observed.Health) {
+		t.With(func() { h = t.health[key] })
+		return h
+	}
+	if h := cached(); t.Younger(h.At, maxAge) {
+		return h, nil
+	}
+	for {
+		if err := t.Share(ctx, "health "+key, func() error { return t.readHealth(ctx, arn) }); err != nil {
+			return observed.Health{}, err
+		}
+		// Where another caller's reading was shared it may have begun too early.
+		if h := cached(); !h.At.Before(start) || t.Younger(h.At, maxAge) {
+			return h, nil
+		}
+	}
+}

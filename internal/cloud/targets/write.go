@@ -1,0 +1,138 @@
+package targets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// zoneNeeded is in AWS's message, which has no code of its own.
+const zoneNeeded = "you must specify an Availability Zone"
+
+// Register implements bindings.TargetGroups.
+func (t Groups) Register(ctx context.Context, arn string, turn bindings.Turn, targets []bindings.Target) (err error) {
+	api, err := t.api(ctx)
+	if err != nil {
+		return err
+	}
+	call, err := t.Admit(ratelimit.RegisterTargets, arn, turn, len(targets))
+	if err != nil {
+		return err
+	}
+	defer func() { call.End(SentAgain(err)) }()
+	in := &elb.RegisterTargetsInput{TargetGroupArn: aws.String(arn)}
+	for _, n := range targets {
+		in.Targets = append(in.Targets, elbtypes.TargetDescription{
+			Id: aws.String(n.ID), Port: convert.OptionalNumber(n.Port), AvailabilityZone: convert.Optional(n.Zone), QuicServerId: convert.Optional(n.ServerID),
+		})
+	}
+	if _, err = api.RegisterTargets(call.With(ctx), in); err != nil {
+		if sdk.Code(err) == "ValidationError" && strings.Contains(err.Error(), zoneNeeded) {
+			err = errors.Join(bindings.ErrZoneNeeded, err)
+		}
+		return t.targetsFailed(arn, fmt.Errorf("register targets in %s: %w", arn, err))
+	}
+	t.changeHealth(arn, func(have []*observed.Target) []*observed.Target {
+		for _, add := range targets {
+			n := &observed.Target{ID: add.ID, Port: add.Port, Zone: add.Zone, ServerID: add.ServerID, State: string(elbtypes.TargetHealthStateEnumInitial), Reason: string(elbtypes.TargetHealthReasonEnumRegistrationInProgress)}
+			switch i, known := slices.BinarySearchFunc(have, n, compareTargets); {
+			case !known:
+				have = slices.Insert(have, i, n)
+			case have[i].State == string(elbtypes.TargetHealthStateEnumDraining):
+				have[i] = n
+			}
+		}
+		return have
+	})
+	return nil
+}
+
+// Deregister implements bindings.TargetGroups.
+func (t Groups) Deregister(ctx context.Context, arn string, turn bindings.Turn, targets []*observed.Target) (err error) {
+	api, err := t.api(ctx)
+	if err != nil {
+		return err
+	}
+	call, err := t.Admit(ratelimit.DeregisterTargets, arn, turn, len(targets))
+	if err != nil {
+		return err
+	}
+	defer func() { call.End(SentAgain(err)) }()
+	in := &elb.DeregisterTargetsInput{TargetGroupArn: aws.String(arn)}
+	for _, o := range targets {
+		in.Targets = append(in.Targets, elbtypes.TargetDescription{
+			Id: aws.String(o.ID), Port: convert.OptionalNumber(o.Port), AvailabilityZone: convert.Optional(o.Zone), QuicServerId: convert.Optional(o.ServerID),
+		})
+	}
+	if _, err = api.DeregisterTargets(call.With(ctx), in); err != nil {
+		return t.targetsFailed(arn, fmt.Errorf("deregister targets of %s: %w", arn, err))
+	}
+	t.changeHealth(arn, func(have []*observed.Target) []*observed.Target {
+		for _, o := range targets {
+			for i, _ := slices.BinarySearchFunc(have, o, compareTargets); i < len(have) && compareTargets(have[i], o) == 0; i++ {
+				n := *have[i]
+				n.State = string(elbtypes.TargetHealthStateEnumDraining)
+				n.Reason = string(elbtypes.TargetHealthReasonEnumDeregistrationInProgress)
+				n.Description = ""
+				have[i] = &n
+			}
+		}
+		return have
+	})
+	return nil
+}
+
+// targetsFailed forgets the targets of a group where they cannot be trusted any more.
+func (t Groups) targetsFailed(arn string, err error) error {
+	class := sdk.ClassOf(err)
+	if sdk.MayHaveHappened(err) || class == engine.Gone || class == engine.Conflict || class == engine.Invalid {
+		t.Forget(arn)
+	}
+	return err
+}
+
+// changeHealth lays an own write over the remembered targets. The list may be changed, but not the targets, which others
+// have too.
+func (t Groups) changeHealth(arn string, change func([]*observed.Target) []*observed.Target) {
+	f, key := t.Targets, t.key(arn)
+	f.With(func() {
+		h, ok := f.health[key]
+		if !ok {
+			return
+		}
+		f.writes[key]++
+		h.Targets = change(slices.Clone(h.Targets))
+		f.health[key] = h
+	})
+}
+
+// NoteEmpty remembers that a target group was made a moment ago by this process, so that whoever
+// fills it need not ask what is in it.
+func (t *Targets) NoteEmpty(arn string, at time.Time) {
+	t.With(func() {
+		if _, known := t.health[arn]; !known {
+			t.health[arn] = observed.Health{At: at}
+		}
+	})
+}
+
+func compareTargets(a, b *observed.Target) int {
+	if n := strings.Compare(a.ID, b.ID); n != 0 {
+		return n
+	}
+	return int(a.Port) - int(b.Port)
+}
