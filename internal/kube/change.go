@@ -37,17 +37,17 @@ func (c *Cluster) Change(ctx context.Context, w bindings.Write) error {
 	case bindings.ReleaseFinalizer:
 		return c.release(ctx, plan.ReleaseFinalizer{Ref: bindingRef(w.Binding), Finalizer: naming.BindingFinalizer})
 	case bindings.CompleteSpec:
-		return c.completeSpec(ctx, w)
+		return c.bindings.completeSpec(ctx, w)
 	case bindings.SetCheckpoint:
-		return c.setCheckpoint(ctx, w)
+		return c.bindings.setCheckpoint(ctx, w)
 	case bindings.SetStatus:
-		return c.setStatus(ctx, w)
+		return c.bindings.setStatus(ctx, w)
 	case bindings.SetPodCondition:
-		return c.setPodCondition(ctx, w)
+		return c.bindings.setPodCondition(ctx, w)
 	case bindings.SetOwnedTargets:
-		return c.setOwned(ctx, w)
+		return c.bindings.setOwned(ctx, w)
 	case bindings.DropOwnedTargets:
-		return c.dropOwned(ctx, w)
+		return c.bindings.dropOwned(ctx, w)
 	}
 	return fmt.Errorf("cannot carry out a %T", w)
 }
@@ -56,8 +56,11 @@ func bindingRef(k bindings.Key) finding.Ref {
 	return finding.Ref{Kind: string(cluster.KindBinding), Namespace: k.Namespace, Name: k.Name}
 }
 
+// bindingWriter changes TargetGroupBindings and what they stand for: conditions of pods, records of targets.
+type bindingWriter struct{ *fieldWriter }
+
 // cachedBinding is the binding as the source has it, nil if there is none.
-func (c *Cluster) cachedBinding(k bindings.Key) (*elbv2.TargetGroupBinding, error) {
+func (c *bindingWriter) cachedBinding(k bindings.Key) (*elbv2.TargetGroupBinding, error) {
 	obj, err := c.source.Get(refOf(bindingRef(k)))
 	if err != nil || obj == nil {
 		return nil, err
@@ -67,7 +70,7 @@ func (c *Cluster) cachedBinding(k bindings.Key) (*elbv2.TargetGroupBinding, erro
 
 // completeSpec writes onto the version that was completed and no other. If there is another one meanwhile, its event
 // brings the next run about.
-func (c *Cluster) completeSpec(ctx context.Context, w bindings.CompleteSpec) error {
+func (c *bindingWriter) completeSpec(ctx context.Context, w bindings.CompleteSpec) error {
 	b, err := c.cachedBinding(w.Binding)
 	if err != nil || b == nil || b.ResourceVersion != w.Version {
 		return err
@@ -86,7 +89,7 @@ func (c *Cluster) completeSpec(ctx context.Context, w bindings.CompleteSpec) err
 	return err
 }
 
-func (c *Cluster) setCheckpoint(ctx context.Context, w bindings.SetCheckpoint) error {
+func (c *bindingWriter) setCheckpoint(ctx context.Context, w bindings.SetCheckpoint) error {
 	b, err := c.cachedBinding(w.Binding)
 	if err != nil || b == nil {
 		return err
@@ -104,7 +107,7 @@ func (c *Cluster) setCheckpoint(ctx context.Context, w bindings.SetCheckpoint) e
 	})
 }
 
-func (c *Cluster) setStatus(ctx context.Context, w bindings.SetStatus) error {
+func (c *bindingWriter) setStatus(ctx context.Context, w bindings.SetStatus) error {
 	b, err := c.cachedBinding(w.Binding)
 	if err != nil || b == nil {
 		return err
@@ -122,7 +125,7 @@ func (c *Cluster) setStatus(ctx context.Context, w bindings.SetStatus) error {
 	return c.patchStatus(ctx, b, status)
 }
 
-func (c *Cluster) patch(ctx context.Context, obj cluster.Object, part cluster.Part, field string, content any, body map[string]any) error {
+func (c *fieldWriter) patch(ctx context.Context, obj cluster.Object, part cluster.Part, field string, content any, body map[string]any) error {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return err
@@ -132,7 +135,7 @@ func (c *Cluster) patch(ctx context.Context, obj cluster.Object, part cluster.Pa
 	})
 }
 
-func (c *Cluster) setPodCondition(ctx context.Context, w bindings.SetPodCondition) error {
+func (c *bindingWriter) setPodCondition(ctx context.Context, w bindings.SetPodCondition) error {
 	obj, err := c.source.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: w.Namespace, Name: w.Name})
 	if err != nil || obj == nil || obj.GetUID() != w.UID {
 		return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,12 +22,8 @@ import (
 
 // Cluster reads through a source and writes through an API. It implements engine.Cluster.
 type Cluster struct {
-	source cluster.Source
-	api    API
-	now    func() time.Time
-	events events
-	fights fights
-	serial atomic.Uint64
+	*fieldWriter
+	bindings bindingWriter
 
 	// Members are what Ingresses are and were part of. Its Saw must be called with each event.
 	Members *cluster.Memberships
@@ -41,7 +36,8 @@ var _ engine.Cluster = (*Cluster)(nil)
 
 // New returns a cluster. now is the clock of event times.
 func New(source cluster.Source, api API, now func() time.Time) *Cluster {
-	return &Cluster{source: source, api: api, now: now, Members: cluster.NewMemberships()}
+	w := &fieldWriter{eventWriter: &eventWriter{source: source, api: api, now: now}}
+	return &Cluster{fieldWriter: w, bindings: bindingWriter{w}, Members: cluster.NewMemberships()}
 }
 
 // View implements engine.Cluster.
@@ -81,7 +77,7 @@ func (c *Cluster) Apply(ctx context.Context, _ model.StackID, s plan.Step, known
 	case plan.ReleaseFinalizer:
 		return plan.Result{}, c.release(ctx, do)
 	case plan.PutBinding:
-		return c.putBinding(ctx, do, known)
+		return c.bindings.putBinding(ctx, do, known)
 	case plan.DeleteBinding:
 		b := &elbv2.TargetGroupBinding{}
 		b.Namespace, b.Name = do.Namespace, do.Name
@@ -130,7 +126,7 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 
 // renew lets warnings be written again on objects of which a patch reports a success. The
 // warnings in the same patch have then been written.
-func (c *Cluster) renew(patches []cluster.Patch) {
+func (c *eventWriter) renew(patches []cluster.Patch) {
 	for _, p := range patches {
 		if ev, ok := p.(cluster.Event); ok && !ev.Warning && !ev.Once {
 			if obj, err := c.source.Get(ev.Ref); err == nil && obj != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,9 +16,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
+// eventWriter writes events. It reads through a source and writes through an API.
+type eventWriter struct {
+	source cluster.Source
+	api    API
+	now    func() time.Time
+	events events
+	serial atomic.Uint64
+}
+
 // writeEvent records an event and writes a log line for a warning, so that the log has a line
 // for each change and none for each repeated run.
-func (c *Cluster) writeEvent(ctx context.Context, ev cluster.Event) {
+func (c *eventWriter) writeEvent(ctx context.Context, ev cluster.Event) {
 	obj, err := c.source.Get(ev.Ref)
 	if err != nil || obj == nil {
 		return
@@ -41,7 +52,7 @@ func (c *Cluster) writeEvent(ctx context.Context, ev cluster.Event) {
 }
 
 // lasting records the warnings that last, if the patches are complete for their subject.
-func (c *Cluster) lasting(patches []cluster.Patch) {
+func (c *eventWriter) lasting(patches []cluster.Patch) {
 	var of string
 	var all []lasting
 	for _, p := range patches {
@@ -82,7 +93,7 @@ func (c *Cluster) RepeatEvents(ctx context.Context) {
 }
 
 // emitEventAgain updates the event of a warning, or writes another if it is deleted or may not be changed.
-func (c *Cluster) emitEventAgain(ctx context.Context, r raised) error {
+func (c *eventWriter) emitEventAgain(ctx context.Context, r raised) error {
 	obj, err := c.source.Get(r.ev.Ref)
 	if err != nil || obj == nil || obj.GetUID() != r.uid {
 		return err

@@ -159,9 +159,15 @@ func isUndone(err error) bool {
 	return errors.As(err, &u)
 }
 
+// fieldWriter writes fields of objects, ever more rarely where others undo it.
+type fieldWriter struct {
+	*eventWriter
+	fights fights
+}
+
 // write writes a field of an object, unless others have undone the same write again and again and its next turn has not
 // come. content is what the field is to have, without what changes by itself, such as times.
-func (c *Cluster) write(ctx context.Context, obj cluster.Object, field string, content any, do func() error) error {
+func (c *fieldWriter) write(ctx context.Context, obj cluster.Object, field string, content any, do func() error) error {
 	text, err := json.Marshal(content)
 	if err != nil {
 		return err
@@ -184,7 +190,7 @@ func (c *Cluster) write(ctx context.Context, obj cluster.Object, field string, c
 
 // writeUnlocked is write for a change of a cached object that is sent without the version that it was made from. The cache
 // may not have the last write yet: what is to be repeated is read first, and not written if it is there.
-func (c *Cluster) writeUnlocked(ctx context.Context, obj cluster.Object, field string, content any, there func(live cluster.Object) (bool, error), do func() error) error {
+func (c *fieldWriter) writeUnlocked(ctx context.Context, obj cluster.Object, field string, content any, there func(live cluster.Object) (bool, error), do func() error) error {
 	text, err := json.Marshal(content)
 	if err != nil {
 		return err
@@ -212,7 +218,7 @@ func (c *Cluster) writeUnlocked(ctx context.Context, obj cluster.Object, field s
 }
 
 // reportFight reports that others undo what is written, as long as they do.
-func (c *Cluster) reportFight(ctx context.Context, ref cluster.Ref, field string) {
+func (c *fieldWriter) reportFight(ctx context.Context, ref cluster.Ref, field string) {
 	who := c.lastManager(ctx, ref, field)
 	reason := string(finding.WriteUndone)
 	ev := cluster.Event{Ref: ref, Warning: true, Reason: reason, Message: fmt.Sprintf(
@@ -228,7 +234,7 @@ func (c *Cluster) reportFight(ctx context.Context, ref cluster.Ref, field string
 func fightOf(ref cluster.Ref) string { return "writes to " + ref.String() }
 
 // endFights lets the warnings about fights that are over not be raised any more.
-func (c *Cluster) endFights() {
+func (c *fieldWriter) endFights() {
 	for _, ref := range c.fights.ended(c.now()) {
 		c.events.last(fightOf(ref), nil)
 	}
@@ -236,7 +242,7 @@ func (c *Cluster) endFights() {
 
 // lastManager names the client, other than this one, that the API server notes as the last to change an object, or the
 // part of it that a field is of.
-func (c *Cluster) lastManager(ctx context.Context, ref cluster.Ref, field string) string {
+func (c *fieldWriter) lastManager(ctx context.Context, ref cluster.Ref, field string) string {
 	const unknown = "another client"
 	typ, ok := cluster.TypeOf(ref.Kind)
 	if !ok {

@@ -33,7 +33,7 @@ func (c *Cluster) OwnedTargets(ctx context.Context, k bindings.Key) ([]string, b
 }
 
 // setOwned replaces the record, unless another client wrote it meanwhile.
-func (c *Cluster) setOwned(ctx context.Context, w bindings.SetOwnedTargets) error {
+func (c *bindingWriter) setOwned(ctx context.Context, w bindings.SetOwnedTargets) error {
 	m := ownedMap(w.Binding)
 	err := c.api.Read(ctx, m)
 	found := err == nil
@@ -55,6 +55,6 @@ func (c *Cluster) setOwned(ctx context.Context, w bindings.SetOwnedTargets) erro
 	return nil
 }
 
-func (c *Cluster) dropOwned(ctx context.Context, w bindings.DropOwnedTargets) error {
+func (c *bindingWriter) dropOwned(ctx context.Context, w bindings.DropOwnedTargets) error {
 	return ignoreNotFound(c.api.Delete(ctx, ownedMap(w.Binding)))
 }

@@ -168,7 +168,7 @@ func shows(obj cluster.Object, fields any, part func(any) (any, error)) (bool, e
 	return err == nil && jsonpatch.Equal(have, next), err
 }
 
-func (c *Cluster) patchStatus(ctx context.Context, obj cluster.Object, fields any) error {
+func (c *fieldWriter) patchStatus(ctx context.Context, obj cluster.Object, fields any) error {
 	data, err := json.Marshal(map[string]any{"status": fields})
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func (c *Cluster) patchStatus(ctx context.Context, obj cluster.Object, fields an
 }
 
 // putBinding creates or updates a TargetGroupBinding.
-func (c *Cluster) putBinding(ctx context.Context, do plan.PutBinding, known plan.Known) (plan.Result, error) {
+func (c *bindingWriter) putBinding(ctx context.Context, do plan.PutBinding, known plan.Known) (plan.Result, error) {
 	want, err := wantedBinding(do, known)
 	if err != nil {
 		return plan.Result{}, err
@@ -206,7 +206,7 @@ func (c *Cluster) putBinding(ctx context.Context, do plan.PutBinding, known plan
 
 // updateBinding changes the binding that has the wanted name. One for another target group is not
 // changed: it has to be deleted first, and its own finalizer deregisters its targets.
-func (c *Cluster) updateBinding(ctx context.Context, want *elbv2.TargetGroupBinding, keepNetworking bool) error {
+func (c *bindingWriter) updateBinding(ctx context.Context, want *elbv2.TargetGroupBinding, keepNetworking bool) error {
 	live := &elbv2.TargetGroupBinding{}
 	live.Namespace, live.Name = want.Namespace, want.Name
 	if err := c.api.Read(ctx, live); err != nil {
