@@ -97,7 +97,9 @@ var layers = map[string]layer{
 	"internal/translate/report":  {pure: true, own: append([]string{"internal/cluster", "internal/engine"}, core...)},
 	"internal/translate/ingress": frontend,
 	"internal/translate/service": frontend,
-	"internal/translate/gateway": frontend,
+	"internal/translate/gateway": {pure: true, api: true, own: append([]string{"internal/translate/gateway/status"}, frontend.own...)},
+	"internal/translate/gateway/status": {pure: true, api: true, own: append([]string{"internal/cluster", "internal/cluster/ownership", "internal/engine",
+		"internal/translate/attach", "internal/translate/gatewayconfig", "internal/translate/report"}, core...)},
 
 	"internal/cloud/drift": {},
 

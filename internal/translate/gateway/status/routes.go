@@ -1,4 +1,4 @@
-package gateway
+package status
 
 import (
 	"cmp"
@@ -15,7 +15,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
@@ -31,8 +30,8 @@ type routeVerdict struct {
 
 // verdictOn sorts the findings on a route into conditions, as far as they concern listeners of the ports. What some of them
 // do not serve and others do is advice.
-func (r *report) verdictOn(i int, ports []int32) routeVerdict {
-	route := r.attached.Routes[i].Object
+func (r *Status) verdictOn(i int, ports []int32) routeVerdict {
+	route := r.Attached.Routes[i].Object
 	found := r.found[ownership.RefOf(route)]
 	served := slices.ContainsFunc(ports, func(port int32) bool {
 		return !slices.ContainsFunc(found, func(x finding.Finding) bool { return x.Port == port && conditionOf(x).of == onAccepted })
@@ -51,7 +50,7 @@ func (r *report) verdictOn(i int, ports []int32) routeVerdict {
 		}
 	}
 	out := routeVerdictOf(all)
-	if r.controller == gatewayconfig.AnyController {
+	if r.Controller == gatewayconfig.AnyController {
 		out.divide(all, ruleCount(route))
 	}
 	out.advice = cmp.Or(aside, out.advice)
@@ -59,9 +58,9 @@ func (r *report) verdictOn(i int, ports []int32) routeVerdict {
 }
 
 // portsOf are those of the listeners that a parent attaches a route to.
-func (r *report) portsOf(p attach.Parent) (out []int32) {
+func (r *Status) portsOf(p attach.Parent) (out []int32) {
 	for _, a := range p.Attachments {
-		out = append(out, int32(r.attached.Listeners[a.Listener].Spec.Port))
+		out = append(out, int32(r.Attached.Listeners[a.Listener].Spec.Port))
 	}
 	return out
 }
@@ -173,9 +172,9 @@ func parentKeyOf(p gwv1.ParentReference, namespace string) parentKey {
 
 // routeEdits bring the entries of the Gateway into the status of its routes, and take those out whose parentRef has
 // left.
-func (r *report) routeEdits() []cluster.Patch {
+func (r *Status) routeEdits() []cluster.Patch {
 	ours := map[finding.Ref]bool{r.ref(): true}
-	for _, s := range r.attached.Sets {
+	for _, s := range r.Attached.Sets {
 		ours[ownership.RefOf(s.Object)] = true
 	}
 	mine := func(e gwv1.RouteParentStatus, namespace string) bool {
@@ -185,12 +184,12 @@ func (r *report) routeEdits() []cluster.Patch {
 	}
 	var out []cluster.Patch
 	attached := map[finding.Ref]bool{}
-	for i, route := range r.attached.Routes {
+	for i, route := range r.Attached.Routes {
 		attached[ownership.RefOf(route.Object)] = true
 		out = append(out, routeEdit(route.Object, r.entries(i), mine))
 	}
 	for ref := range ours {
-		for _, obj := range routesOf(r.v, ref) {
+		for _, obj := range routesOf(r.View, ref) {
 			if !attached[ownership.RefOf(obj)] {
 				attached[ownership.RefOf(obj)] = true
 				out = append(out, routeEdit(obj, nil, mine))
@@ -201,8 +200,8 @@ func (r *report) routeEdits() []cluster.Patch {
 }
 
 // entries are those of a route for the parents that are the Gateway or one of its sets, one for each that is named.
-func (r *report) entries(i int) []gwv1.RouteParentStatus {
-	route := r.attached.Routes[i]
+func (r *Status) entries(i int) []gwv1.RouteParentStatus {
+	route := r.Attached.Routes[i]
 	refs, _ := cluster.RouteParents(route.Object)
 	var out []gwv1.RouteParentStatus
 	named := map[parentKey]bool{}
@@ -213,7 +212,7 @@ func (r *report) entries(i int) []gwv1.RouteParentStatus {
 		}
 		named[key] = true
 		out = append(out, gwv1.RouteParentStatus{
-			ParentRef: refs[p.Index], ControllerName: r.controller, Conditions: routeConditions(route, p, r.verdictOn(i, r.portsOf(p))),
+			ParentRef: refs[p.Index], ControllerName: r.Controller, Conditions: routeConditions(route, p, r.verdictOn(i, r.portsOf(p))),
 		})
 	}
 	return out
@@ -281,28 +280,20 @@ func routeEdit(route cluster.Object, want []gwv1.RouteParentStatus, mine func(e 
 	}}
 }
 
-// forget takes the entries of a Gateway that is not served any more off its routes, and its verdict off its
-// ListenerSets. Where another kind of load balancer serves it now, or another class of ours, the entries of those
-// stay.
-func (f *Frontend) forget(v *cluster.View, id model.StackID, l loaded) []cluster.Patch {
-	if l.excluded {
-		return nil // what is live stays, and so does what is said of it
-	}
-	gone := f.previousControllers(v, id, l.gw)
-	if len(gone) == 0 {
-		return nil
-	}
-	ours := map[finding.Ref]bool{{Kind: string(cluster.KindGateway), Namespace: id.Namespace, Name: id.Name}: true}
+// Forget takes the entries that were written under previous names of controllers off the routes of a Gateway, and off those
+// of its ListenerSets. Where the Gateway is not served at all any more, its ListenerSets become as new.
+func Forget(v *cluster.View, gateway finding.Ref, previous []gwv1.GatewayController, unserved bool) []cluster.Patch {
+	ours := map[finding.Ref]bool{gateway: true}
 	var out []cluster.Patch
-	for _, s := range setsOf(v, id) {
+	for _, s := range setsOf(v, gateway) {
 		ours[ownership.RefOf(s)] = true
-		if !f.served(v, l.gw) {
+		if unserved {
 			out = append(out, forgetSet(s))
 		}
 	}
 	mine := func(e gwv1.RouteParentStatus, namespace string) bool {
 		k := parentKeyOf(e.ParentRef, namespace)
-		return slices.Contains(gone, e.ControllerName) && ours[finding.Ref{Kind: k.kind, Namespace: k.namespace, Name: k.name}]
+		return slices.Contains(previous, e.ControllerName) && ours[finding.Ref{Kind: k.kind, Namespace: k.namespace, Name: k.name}]
 	}
 	seen := map[finding.Ref]bool{}
 	for ref := range ours {

@@ -1,4 +1,4 @@
-package gateway
+package status
 
 import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"

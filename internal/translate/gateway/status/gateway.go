@@ -1,4 +1,4 @@
-package gateway
+package status
 
 import (
 	"fmt"
@@ -10,20 +10,21 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	shared "github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// gatewayEdit brings the status of the Gateway up to date.
-func (r *report) gatewayEdit() cluster.Patch {
+// OfGateway brings the status of the Gateway up to date.
+func (r *Status) OfGateway() cluster.Patch {
 	conditions := []metav1.Condition{r.accepted()}
 	if c, known := r.programmed(); known {
 		conditions = append(conditions, c)
 	}
-	name := strings.ToLower(r.o.DNSNames[model.LoadBalancerID])
+	name := strings.ToLower(r.Outcome.DNSNames[model.LoadBalancerID])
 	sets := r.attachedSets()
-	blocked := r.blocked()
+	blocked := r.Blocked()
 	return cluster.StatusEdit{Ref: shared.RefTo(r.ref()), Edit: func(obj cluster.Object, now metav1.Time) any {
 		have := obj.(*gwv1.Gateway).Status
 		fields := map[string]any{}
@@ -50,18 +51,18 @@ func (r *report) gatewayEdit() cluster.Patch {
 }
 
 // accepted is the condition of the Gateway about what it asks for.
-func (r *report) accepted() metav1.Condition {
+func (r *Status) accepted() metav1.Condition {
 	const of = gwv1.GatewayConditionAccepted
-	generation := r.gw.Generation
+	generation := r.Gateway.Generation
 	for _, x := range r.found[r.ref()] {
 		if blocksGateway(x) {
 			return condition(of, metav1.ConditionFalse, gatewayReason(x.Reason), x.Text(), generation)
 		}
 	}
-	if i := slices.IndexFunc(r.gw.Spec.Addresses, func(a gwv1.GatewaySpecAddress) bool { return a.Value != "" }); i >= 0 {
+	if i := slices.IndexFunc(r.Gateway.Spec.Addresses, func(a gwv1.GatewaySpecAddress) bool { return a.Value != "" }); i >= 0 {
 		return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonUnsupportedAddress, fmt.Sprintf(
 			"spec.addresses names %q, and AWS assigns the addresses of load balancers; the Gateway is served at those; remove the address, or set loadBalancerSubnets in a LoadBalancerConfiguration",
-			finding.Cut(r.gw.Spec.Addresses[i].Value)), generation)
+			finding.Cut(r.Gateway.Spec.Addresses[i].Value)), generation)
 	}
 	advice := ""
 	for _, x := range r.found[r.ref()] {
@@ -78,8 +79,8 @@ func (r *report) accepted() metav1.Condition {
 		if v.valid {
 			valid++
 		}
-		if text := v.wrong(); text != "" && wrong == "" && r.attached.Listeners[i].Parent == r.ref() {
-			wrong = fmt.Sprintf("listener %q: %s", r.attached.Listeners[i].Spec.Name, text)
+		if text := v.wrong(); text != "" && wrong == "" && r.Attached.Listeners[i].Parent == r.ref() {
+			wrong = fmt.Sprintf("listener %q: %s", r.Attached.Listeners[i].Spec.Name, text)
 		} else if text != "" && wrong == "" {
 			wrong = "a listener of a ListenerSet is not valid; the others are served; see the status of the ListenerSets"
 		}
@@ -97,51 +98,51 @@ func (r *report) accepted() metav1.Condition {
 
 // programmed is the condition of the Gateway about its load balancer. Where that is True its message is the ARN, which
 // Gateways in front of this one read. It is left alone where nothing is known: a load balancer that was there serves on.
-func (r *report) programmed() (metav1.Condition, bool) {
+func (r *Status) programmed() (metav1.Condition, bool) {
 	const of = gwv1.GatewayConditionProgrammed
 	lb, live := r.live()
 	unserved := listenerReport{r}.servesNothing()
 	switch {
 	case unserved.Reason != "":
-		return condition(of, metav1.ConditionFalse, unserved.Reason, unserved.Message, r.gw.Generation), true
-	case live && r.blocked() && r.isProgrammed():
+		return condition(of, metav1.ConditionFalse, unserved.Reason, unserved.Message, r.Gateway.Generation), true
+	case live && r.Blocked() && r.isProgrammed():
 		return metav1.Condition{}, false // it serves what was asked for before, as its observedGeneration shows
 	case live && lb.Active:
-		return condition(of, metav1.ConditionTrue, gwv1.GatewayReasonProgrammed, lb.ARN, r.gw.Generation), true
+		return condition(of, metav1.ConditionTrue, gwv1.GatewayReasonProgrammed, lb.ARN, r.Gateway.Generation), true
 	case live:
-		return condition(of, metav1.ConditionUnknown, gwv1.GatewayReasonPending, "the load balancer is not active yet; it is checked again until it is", r.gw.Generation), true
-	case r.isProgrammed() && (r.o.Err != nil || r.blocked()):
+		return condition(of, metav1.ConditionUnknown, gwv1.GatewayReasonPending, "the load balancer is not active yet; it is checked again until it is", r.Gateway.Generation), true
+	case r.isProgrammed() && (r.Outcome.Err != nil || r.Blocked()):
 		return metav1.Condition{}, false
 	}
 	for _, x := range r.found[r.ref()] {
 		if x.Severity == finding.Error && x.Reason != finding.GatewayFieldIgnored {
-			return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonInvalid, x.Text(), r.gw.Generation), true
+			return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonInvalid, x.Text(), r.Gateway.Generation), true
 		}
 	}
-	return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "the load balancer is not made yet", r.gw.Generation), true
+	return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "the load balancer is not made yet", r.Gateway.Generation), true
 }
 
 // isProgrammed reports whether the status of the Gateway shows a load balancer.
-func (r *report) isProgrammed() bool {
-	return slices.ContainsFunc(r.gw.Status.Conditions, func(c metav1.Condition) bool {
+func (r *Status) isProgrammed() bool {
+	return slices.ContainsFunc(r.Gateway.Status.Conditions, func(c metav1.Condition) bool {
 		return c.Type == string(gwv1.GatewayConditionProgrammed) && c.Status == metav1.ConditionTrue
 	})
 }
 
-// becomesProgrammed reports whether the load balancer is active, and the status does not show it yet.
-func (r *report) becomesProgrammed() bool {
+// BecomesProgrammed reports whether the load balancer is active, and the status does not show it yet.
+func (r *Status) BecomesProgrammed() bool {
 	lb, live := r.live()
-	return live && lb.Active && !r.blocked() && !r.isProgrammed() && listenerReport{r}.servesNothing().Reason == ""
+	return live && lb.Active && !r.Blocked() && !r.isProgrammed() && listenerReport{r}.servesNothing().Reason == ""
 }
 
 // attachedSets counts the ListenerSets that contribute a valid listener; nil where ListenerSets are not read.
-func (r *report) attachedSets() *int32 {
-	if !r.sets {
+func (r *Status) attachedSets() *int32 {
+	if !r.ListenerSets {
 		return nil
 	}
 	n := int32(0)
-	for _, s := range r.attached.Sets {
-		if valid, _ := r.countListeners(refOf(cluster.KindListenerSet, s.Object.Namespace, s.Object.Name)); s.Accepted && valid > 0 {
+	for _, s := range r.Attached.Sets {
+		if valid, _ := r.countListeners(ownership.RefOf(s.Object)); s.Accepted && valid > 0 {
 			n++
 		}
 	}

@@ -1,4 +1,4 @@
-package gateway
+package status
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -33,9 +32,9 @@ func (v listenerVerdict) wrong() string {
 }
 
 // reportListeners says of each listener what is wrong with it, once that is known of routes.
-func (r *report) reportListeners() {
-	r.listeners = make([]listenerVerdict, len(r.attached.Listeners))
-	for i, route := range r.attached.Routes {
+func (r *Status) reportListeners() {
+	r.listeners = make([]listenerVerdict, len(r.Attached.Listeners))
+	for i, route := range r.Attached.Routes {
 		counted := map[int]bool{}
 		for _, p := range route.Parents {
 			for k, port := range r.portsOf(p) {
@@ -48,7 +47,7 @@ func (r *report) reportListeners() {
 		}
 	}
 	for i := range r.listeners {
-		l, v := &r.attached.Listeners[i], &r.listeners[i]
+		l, v := &r.Attached.Listeners[i], &r.listeners[i]
 		v.accepted, v.resolved = l.Problem, l.Refs
 		if v.accepted.Reason == string(gwv1.ListenerReasonInvalidRouteKinds) {
 			v.accepted = attach.Problem{} // a matter of references
@@ -62,7 +61,7 @@ func (r *report) reportListeners() {
 }
 
 // listenerReport is what the status says of listeners.
-type listenerReport struct{ *report }
+type listenerReport struct{ *Status }
 
 // onListener sorts the findings on a listener, and reports whether it cannot serve.
 func (r listenerReport) onListener(l *attach.Listener, v *listenerVerdict) (stops bool) {
@@ -100,12 +99,12 @@ func (r listenerReport) uncertified(l *attach.Listener) bool {
 		return false
 	}
 	// Where Secrets are not imported, certificates are found by the hostnames.
-	return r.imports || !slices.Contains(r.ports, int32(l.Spec.Port))
+	return r.Imports || !slices.Contains(r.ports, int32(l.Spec.Port))
 }
 
 // configured reports whether the configuration names certificates for a listener, so that it needs none of its own.
 func (r listenerReport) configured(l *attach.Listener) bool {
-	entry, _ := r.config.Listener(r.ref(), string(l.Spec.Protocol), int32(l.Spec.Port))
+	entry, _ := r.Config.Listener(r.ref(), string(l.Spec.Protocol), int32(l.Spec.Port))
 	return entry != nil && (entry.DefaultCertificate != nil && *entry.DefaultCertificate != "" || len(entry.Certificates) > 0)
 }
 
@@ -113,8 +112,8 @@ func (r listenerReport) configured(l *attach.Listener) bool {
 // has a backend. A network load balancer has no other way: AWS makes no listener without a target group. Older
 // controllers never said of such a port that it is programmed, so their classes do not either.
 func (r listenerReport) refuses(port int32) bool {
-	lb := r.o.Stack.LoadBalancer
-	return r.controller == gatewayconfig.AnyController && r.o.ID.Kind == model.NLBGateway && lb != nil &&
+	lb := r.Outcome.Stack.LoadBalancer
+	return r.Controller == gatewayconfig.AnyController && r.Outcome.ID.Kind == model.NLBGateway && lb != nil &&
 		!slices.ContainsFunc(lb.Listeners, func(l model.Listener) bool { return l.Port == port }) && !slices.Contains(r.ports, port)
 }
 
@@ -126,13 +125,13 @@ func (r listenerReport) unprogrammed(l *attach.Listener, v *listenerVerdict) att
 		return attach.Problem{Reason: l.Problem.Reason, Message: "Listener is not accepted."}
 	case !v.valid:
 		return attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: v.resolved.Message}
-	case !live && r.isProgrammed() && r.o.Err != nil:
+	case !live && r.isProgrammed() && r.Outcome.Err != nil:
 		return attach.Problem{} // the load balancer was there, and serves on
 	case !live || !lb.Active:
 		return attach.Problem{Reason: string(gwv1.ListenerReasonPending), Message: "Listener is pending to be programmed."}
 	case r.refuses(int32(l.Spec.Port)):
 		return attach.Problem{}
-	case len(r.attached.OnPort(l.Spec.Port)) > 0 && !slices.Contains(r.ports, int32(l.Spec.Port)):
+	case len(r.Attached.OnPort(l.Spec.Port)) > 0 && !slices.Contains(r.ports, int32(l.Spec.Port)):
 		return attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: fmt.Sprintf(
 			"the load balancer does not listen on port %d; requests to it are not answered; %s", l.Spec.Port, r.cause(int32(l.Spec.Port)))}
 	}
@@ -142,14 +141,14 @@ func (r listenerReport) unprogrammed(l *attach.Listener, v *listenerVerdict) att
 // cause is the first error on the Gateway or on a route of the port, which may be why the load balancer does not listen there.
 func (r listenerReport) cause(port int32) string {
 	refs := []finding.Ref{r.ref()}
-	for _, a := range r.attached.OnPort(gwv1.PortNumber(port)) {
-		refs = append(refs, ownership.RefOf(r.attached.Routes[a.Route].Object))
+	for _, a := range r.Attached.OnPort(gwv1.PortNumber(port)) {
+		refs = append(refs, ownership.RefOf(r.Attached.Routes[a.Route].Object))
 	}
 	for _, ref := range refs {
 		for _, x := range r.found[ref] {
 			switch {
 			case x.Severity != finding.Error || x.Reason == finding.GatewayFieldIgnored || x.Port != 0 && x.Port != port:
-			case ref.Namespace != r.gw.Namespace: // its details are not for the owner of the Gateway
+			case ref.Namespace != r.Gateway.Namespace: // its details are not for the owner of the Gateway
 				return "see the status of " + ref.String()
 			default:
 				return x.Located()
@@ -162,22 +161,22 @@ func (r listenerReport) cause(port int32) string {
 // servesNothing is why none of the listeners is in service, though AWS has the load balancer. It is none if one is, or if
 // none is to be, as none has a route.
 func (r listenerReport) servesNothing() attach.Problem {
-	if lb, live := r.live(); !live || !lb.Active || len(r.ports) > 0 || r.o.Stack.Held.Everything {
+	if lb, live := r.live(); !live || !lb.Active || len(r.ports) > 0 || r.Outcome.Stack.Held.Everything {
 		return attach.Problem{}
 	}
 	for i, v := range r.listeners {
 		// The standard has a Gateway programmed whose listeners only lack what they refer to; these say so themselves.
-		standard := r.controller == gatewayconfig.AnyController && v.resolved.Reason != ""
+		standard := r.Controller == gatewayconfig.AnyController && v.resolved.Reason != ""
 		if v.programmed.Reason != "" && !standard {
-			return attach.Problem{Reason: string(gwv1.GatewayReasonInvalid), Message: fmt.Sprintf("listener %q: %s", r.attached.Listeners[i].Spec.Name, v.programmed.Message)}
+			return attach.Problem{Reason: string(gwv1.GatewayReasonInvalid), Message: fmt.Sprintf("listener %q: %s", r.Attached.Listeners[i].Spec.Name, v.programmed.Message)}
 		}
 	}
 	return attach.Problem{}
 }
 
 // countListeners counts the listeners of a Gateway or a ListenerSet that are valid, and all.
-func (r *report) countListeners(parent finding.Ref) (valid, all int) {
-	for i, l := range r.attached.Listeners {
+func (r *Status) countListeners(parent finding.Ref) (valid, all int) {
+	for i, l := range r.Attached.Listeners {
 		if l.Parent == parent {
 			all++
 			if r.listeners[i].valid && r.listeners[i].wrong() == "" {
@@ -191,7 +190,7 @@ func (r *report) countListeners(parent finding.Ref) (valid, all int) {
 // listenerEntries are the statuses of the listeners of a Gateway or a ListenerSet.
 func (r listenerReport) listenerEntries(parent finding.Ref) []gwv1.ListenerStatus {
 	out := []gwv1.ListenerStatus{}
-	for i, l := range r.attached.Listeners {
+	for i, l := range r.Attached.Listeners {
 		if l.Parent == parent {
 			out = append(out, gwv1.ListenerStatus{
 				Name: l.Spec.Name, SupportedKinds: l.Kinds, AttachedRoutes: r.listeners[i].attached,
@@ -227,11 +226,11 @@ func (r listenerReport) listenerConditions(l attach.Listener, v listenerVerdict)
 }
 
 // generationOf is the generation of a Gateway or a ListenerSet that was read.
-func (r *report) generationOf(parent finding.Ref) int64 {
-	for _, s := range r.attached.Sets {
-		if parent == refOf(cluster.KindListenerSet, s.Object.Namespace, s.Object.Name) {
+func (r *Status) generationOf(parent finding.Ref) int64 {
+	for _, s := range r.Attached.Sets {
+		if parent == ownership.RefOf(s.Object) {
 			return s.Object.Generation
 		}
 	}
-	return r.gw.Generation
+	return r.Gateway.Generation
 }

@@ -1,4 +1,4 @@
-package gateway
+package status
 
 import (
 	"slices"
@@ -7,17 +7,19 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
 // setEdits bring the status of the ListenerSets of the Gateway up to date.
-func (r *report) setEdits() []cluster.Patch {
+func (r *Status) setEdits() []cluster.Patch {
 	var out []cluster.Patch
-	for _, s := range r.attached.Sets {
+	for _, s := range r.Attached.Sets {
 		conditions := r.setConditions(s)
 		entries := []gwv1.ListenerStatus{}
 		if s.Accepted {
-			entries = listenerReport{r}.listenerEntries(refOf(cluster.KindListenerSet, s.Object.Namespace, s.Object.Name))
+			entries = listenerReport{r}.listenerEntries(ownership.RefOf(s.Object))
 		}
 		out = append(out, setEdit(s.Object, conditions, entries))
 	}
@@ -50,7 +52,7 @@ func setEdit(set *gwv1.ListenerSet, conditions []metav1.Condition, entries []gwv
 	}}
 }
 
-func (r *report) setConditions(s attach.Set) []metav1.Condition {
+func (r *Status) setConditions(s attach.Set) []metav1.Condition {
 	generation := s.Object.Generation
 	both := func(status metav1.ConditionStatus, reason gwv1.ListenerSetConditionReason, message string) []metav1.Condition {
 		return []metav1.Condition{
@@ -62,9 +64,9 @@ func (r *report) setConditions(s attach.Set) []metav1.Condition {
 		return both(metav1.ConditionFalse, gwv1.ListenerSetReasonNotAllowed, attach.SetNotAllowed)
 	}
 	out := both(metav1.ConditionTrue, gwv1.ListenerSetReasonAccepted, attach.SetAccepted)
-	valid, all := r.countListeners(refOf(cluster.KindListenerSet, s.Object.Namespace, s.Object.Name))
+	valid, all := r.countListeners(ownership.RefOf(s.Object))
 	lb, live := r.live()
-	ready := live && lb.Active || !live && r.isProgrammed() && r.o.Err != nil
+	ready := live && lb.Active || !live && r.isProgrammed() && r.Outcome.Err != nil
 	switch {
 	case valid == 0:
 		out[0] = condition(gwv1.ListenerSetConditionAccepted, metav1.ConditionFalse, gwv1.ListenerSetReasonListenersNotValid, attach.SetSomeInvalid, generation)
@@ -93,4 +95,11 @@ func forgetSet(set *gwv1.ListenerSet) cluster.StatusEdit {
 		return inner(obj, now)
 	}
 	return edit
+}
+
+// setsOf are the ListenerSets that name a Gateway.
+func setsOf(v *cluster.View, gateway finding.Ref) []*gwv1.ListenerSet {
+	return cluster.List[*gwv1.ListenerSet](v, cluster.Query{
+		Kind: cluster.KindListenerSet, Index: cluster.SetByGateway, Value: gateway.Namespace + "/" + gateway.Name,
+	})
 }

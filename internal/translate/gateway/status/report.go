@@ -1,0 +1,93 @@
+// Package status says in the status of a Gateway, its ListenerSets and its routes, and in events, what a run brought about.
+package status
+
+import (
+	"slices"
+
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
+	shared "github.com/fulcrum-lb/fulcrum/internal/translate/report"
+)
+
+// Report is what is reported about a Gateway that is served.
+type Report struct {
+	View       *cluster.View
+	Outcome    engine.Outcome
+	Gateway    *gwv1.Gateway
+	Controller gwv1.GatewayController
+	// ListenerSets reports that they are read, Imports that TLS Secrets are imported.
+	ListenerSets, Imports bool
+	Attached              attach.Result
+	Config                gatewayconfig.Configuration
+}
+
+// Of finds what there is to say.
+func Of(from Report) *Status {
+	r := &Status{Report: from, found: map[finding.Ref]finding.List{}, ports: shared.Listens(from.Outcome)}
+	for _, x := range from.Outcome.Findings {
+		r.found[x.Object] = append(r.found[x.Object], x)
+	}
+	r.reportListeners()
+	return r
+}
+
+// Status is the status of a Gateway and of what belongs to it.
+type Status struct {
+	Report
+	// ports are those on which the load balancer listens.
+	ports []int32
+	// found are the findings by object.
+	found map[finding.Ref]finding.List
+
+	listeners []listenerVerdict // by place in Attached.Listeners
+}
+
+// Parts are the edits of routes and ListenerSets.
+func (r *Status) Parts() []cluster.Patch { return append(r.routeEdits(), r.setEdits()...) }
+
+func (r *Status) ref() finding.Ref { return ownership.RefOf(r.Gateway) }
+
+// live is the load balancer of the Gateway; false if there is none, or it is not known.
+func (r *Status) live() (engine.Live, bool) {
+	lb, ok := r.Outcome.Live[model.LoadBalancerID]
+	return lb, ok
+}
+
+// blocksGateway reports whether a finding on a Gateway holds all of it, and not a listener alone.
+func blocksGateway(x finding.Finding) bool { return x.Blocks >= finding.BlocksMember && x.Port == 0 }
+
+// Blocked reports whether the Gateway is held as a whole, because what it asks for cannot be determined.
+func (r *Status) Blocked() bool {
+	return slices.ContainsFunc(r.found[r.ref()], blocksGateway)
+}
+
+// Events are those of the findings on the Gateway, and of a success. What is wrong with routes and ListenerSets is in
+// their conditions.
+func Events(o engine.Outcome, gw *gwv1.Gateway, source string, programmed bool) []cluster.Patch {
+	if gw == nil {
+		return nil
+	}
+	ref := ownership.RefOf(gw)
+	var out []cluster.Patch
+	faulty := false
+	for _, x := range o.Findings.Sorted() {
+		faulty = faulty || x.Severity == finding.Error && x.Object == ref
+		if e, ok := shared.Event(x, o.Stack.Leaving); ok && x.Object == ref && (e.Warning || e.Once) {
+			e.Source = source
+			out = append(out, e)
+		}
+	}
+	lb, live := o.Live[model.LoadBalancerID]
+	done := o.Changed && (o.Done || len(o.Failed) > 0) || programmed
+	if done && live && lb.Active && !faulty && !o.Stack.Held.Everything && slices.ContainsFunc(o.Stack.Members, func(m model.Member) bool { return m.Ref == ref }) {
+		out = append(out, cluster.Event{Ref: shared.RefTo(ref), Source: source, Reason: shared.EventReconciled, Message: "Successfully reconciled"})
+	}
+	return out
+}
