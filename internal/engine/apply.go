@@ -19,10 +19,7 @@ import (
 
 // run is one reconcile.
 type run struct {
-	e    *Engine
-	out  *Outcome
-	v    *cluster.View
-	mem  *memory
+	execution
 	held []FailedStep // refused steps that the plan goes on without
 
 	// quiet reports whether the stack was as desired before the run, and is compared because of what others
@@ -40,6 +37,17 @@ type run struct {
 	// that findings name, with those that come after them.
 	again, rests, reported map[plan.StepID]bool
 }
+
+// observation reads the cluster and AWS for a run, and plans from what it has read.
+type observation struct {
+	e   *Engine
+	out *Outcome
+	v   *cluster.View
+	mem *memory
+}
+
+// execution carries out steps, and enters in the outcome what they bring about.
+type execution struct{ observation }
 
 // settleAndConverge decides what is contested by what is live, and converges.
 func (r *run) settleAndConverge(ctx context.Context, stack model.Stack, found finding.List) (model.Stack, finding.List, error) {
@@ -166,7 +174,7 @@ func serving(d Draft, a plan.Address) *observed.LoadBalancer {
 }
 
 // show notes a live load balancer.
-func (r *run) show(a plan.Address, lb *observed.LoadBalancer) {
+func (r *execution) show(a plan.Address, lb *observed.LoadBalancer) {
 	if lb == nil {
 		return
 	}
@@ -174,7 +182,7 @@ func (r *run) show(a plan.Address, lb *observed.LoadBalancer) {
 	r.live(a, Live{ARN: lb.ARN, Active: lb.State == "active" || lb.State == "active_impaired"})
 }
 
-func (r *run) live(a plan.Address, lb Live) {
+func (r *execution) live(a plan.Address, lb Live) {
 	if r.out.Live == nil {
 		r.out.Live = map[string]Live{}
 	}
@@ -324,7 +332,7 @@ func (r *run) call(ctx context.Context, p plan.Plan, s plan.Step, stack model.St
 }
 
 // name notes the DNS name of a load balancer, if it is known.
-func (r *run) name(a plan.Address, name string) {
+func (r *execution) name(a plan.Address, name string) {
 	if name == "" {
 		return
 	}
@@ -334,14 +342,14 @@ func (r *run) name(a plan.Address, name string) {
 	r.out.DNSNames[a.ID] = name
 }
 
-func (r *run) stepped(id model.StackID, res plan.Result, f FailedStep) {
+func (r *execution) stepped(id model.StackID, res plan.Result, f FailedStep) {
 	if r.e.Stepped != nil {
 		r.e.Stepped(id, res, f)
 	}
 }
 
 // fail remembers a failure that is the step's own.
-func (r *run) fail(ctx context.Context, f FailedStep) FailedStep {
+func (r *execution) fail(ctx context.Context, f FailedStep) FailedStep {
 	switch f.Class {
 	case Throttled, Gone, Conflict:
 		return f // later, or as the next plan has it
@@ -363,7 +371,7 @@ func phaseOf(s plan.Step) Phase {
 	return Phase(s.Address.Kind)
 }
 
-func (r *run) step(ctx context.Context, s plan.Step, known plan.Known) (plan.Result, error) {
+func (r *execution) step(ctx context.Context, s plan.Step, known plan.Known) (plan.Result, error) {
 	var res plan.Result
 	var err error
 	if plan.InKubernetes(s.Do) {
@@ -383,7 +391,7 @@ func (r *run) step(ctx context.Context, s plan.Step, known plan.Known) (plan.Res
 }
 
 // applyAWS carries out a step in AWS. Nothing else of the run uses its view or its memory meanwhile.
-func (r *run) applyAWS(ctx context.Context, s plan.Step, known plan.Known) (plan.Result, error) {
+func (r *execution) applyAWS(ctx context.Context, s plan.Step, known plan.Known) (plan.Result, error) {
 	waiting := model.Stack{ID: r.out.ID}
 	for _, ref := range s.Blames {
 		waiting.Members = append(waiting.Members, model.Member{Ref: ref})
@@ -392,7 +400,7 @@ func (r *run) applyAWS(ctx context.Context, s plan.Step, known plan.Known) (plan
 	return r.e.Cloud.Apply(ctx, r.out.ID, s, known)
 }
 
-func (r *run) class(s plan.Step, err error) Class {
+func (r *execution) class(s plan.Step, err error) Class {
 	if errors.Is(err, errStopped) {
 		return Fenced
 	}

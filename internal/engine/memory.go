@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/engine/imports"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -35,7 +36,7 @@ type memories struct {
 	begun time.Time
 	of    map[model.StackID]memory
 	// imports are counted over all stacks, and outlive them.
-	imports imports
+	imports imports.Budgets
 }
 
 // recall returns the memory of a stack, a new one if nothing is remembered.
@@ -77,14 +78,14 @@ func (m *memories) forget(id model.StackID) {
 func (m *memories) importsPaused(stack model.Stack, now time.Time) map[string]plan.ImportPause {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.imports.paused(stack, now)
+	return m.imports.Paused(stack, now)
 }
 
 // noteImport counts a step that has imported a certificate.
 func (m *memories) noteImport(id model.StackID, s plan.Step, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.imports.note(id, s, now)
+	m.imports.Note(id, s, now)
 }
 
 // of is what a plan needs of the memory.

@@ -142,7 +142,7 @@ var errSilent = errors.New("AWS does not answer")
 // Draft makes the plan of a stack without carrying anything out.
 func (e *Engine) Draft(ctx context.Context, id model.StackID) (Draft, error) {
 	mem := e.memories.recall(id)
-	r := run{e: e, out: &Outcome{ID: id}, v: e.Cluster.View(), mem: &mem}
+	r := observation{e: e, out: &Outcome{ID: id}, v: e.Cluster.View(), mem: &mem}
 	stack, found, err := e.translate(r.v, id, nil)
 	var by observed.Facts
 	if err == nil {
@@ -182,7 +182,7 @@ func (e *Engine) translate(v *cluster.View, id model.StackID, live *observed.Sta
 // settleContested decides what the members of a stack disagree on by what is live: it observes and translates
 // again, until nothing more has to be compared. It returns by which facts it decided; none if nothing was
 // contested.
-func (r *run) settleContested(ctx context.Context, stack model.Stack, found finding.List) (_ model.Stack, _ finding.List, by observed.Facts, _ error) {
+func (r *observation) settleContested(ctx context.Context, stack model.Stack, found finding.List) (_ model.Stack, _ finding.List, by observed.Facts, _ error) {
 	if !stack.Contested {
 		return stack, found, by, nil
 	}
@@ -230,7 +230,7 @@ func union(questions, more []model.Question) (out []model.Question, news bool) {
 // observe reads what is there, in AWS and in Kubernetes, with what this process remembers of it. Where something is gone
 // that was there a moment ago, all of the stack is read again, so that the plan makes it; a run that does not come to an
 // end so is tried again later.
-func (r *run) observe(ctx context.Context, stack model.Stack, questions []model.Question) (have observed.Stack, err error) {
+func (r *observation) observe(ctx context.Context, stack model.Stack, questions []model.Question) (have observed.Stack, err error) {
 	e, id, start := r.e, r.out.ID, r.e.now()
 	defer func() { e.phase(id.Kind, Observing, start) }()
 	questions = r.mem.comparison.ask(questions)
@@ -253,7 +253,7 @@ func (r *run) observe(ctx context.Context, stack model.Stack, questions []model.
 }
 
 // observeAWS reads what is there in AWS. Nothing else of the run uses its view or its memory meanwhile.
-func (r *run) observeAWS(ctx context.Context, stack model.Stack, questions []model.Question) (observed.Stack, error) {
+func (r *observation) observeAWS(ctx context.Context, stack model.Stack, questions []model.Question) (observed.Stack, error) {
 	defer r.watch(ctx, stack)()
 	return r.e.Cloud.Observe(ctx, r.out.ID, questions)
 }
@@ -261,7 +261,7 @@ func (r *run) observeAWS(ctx context.Context, stack model.Stack, questions []mod
 // draft observes and plans until the plan asks nothing more. Where members disagreed and a fact
 // was unavailable, so that the observed state did not decide between them, the fact stays unavailable for the plan, which
 // holds what depends on it.
-func (r *run) draft(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts, memory plan.Memory) (Draft, error) {
+func (r *observation) draft(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts, memory plan.Memory) (Draft, error) {
 	e, options := r.e, r.e.Options
 	questions := stack.Questions()
 	if since := r.mem.listedSince(stack, e.now()); !since.IsZero() && !e.now().Before(since) {
@@ -358,7 +358,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	defer func() { e.remember(out, mem) }()
 	reported := false
 	defer func() { e.note(out, reported, found, digest) }()
-	run := run{e: e, out: &out, v: v, mem: &mem, edited: edited}
+	run := run{execution: execution{observation{e: e, out: &out, v: v, mem: &mem}}, edited: edited}
 	stack, found, err = run.settleAndConverge(ctx, stack, found)
 	if err != nil {
 		out.Stack, out.Findings = stack, append(found, out.Findings...)
@@ -393,7 +393,7 @@ func (e *Engine) remember(out Outcome, mem memory) {
 
 // trouble reports a run that failed as a whole to its members, unless it only waits for its turn or
 // this process is to stop.
-func (r *run) trouble(stack model.Stack, err error, start time.Time) finding.List {
+func (r *observation) trouble(stack model.Stack, err error, start time.Time) finding.List {
 	class := r.e.Cloud.Class(err)
 	if class == Gone {
 		class = Unknown // all was read again, and AWS still contradicts itself

@@ -43,7 +43,7 @@ func authenticating(have observed.Stack) map[string]bool {
 }
 
 // give notes the client secret that a step has given to AWS.
-func (r *run) give(s plan.Step, res plan.Result, known plan.Known) {
+func (r *execution) give(s plan.Step, res plan.Result, known plan.Known) {
 	if r.e.Secrets == nil {
 		return
 	}
@@ -66,7 +66,7 @@ func (r *run) give(s plan.Step, res plan.Result, known plan.Known) {
 
 // assume notes what the plan takes for granted. Where nothing was left to do, what is not there any
 // more is forgotten.
-func (r *run) assume(d Draft) {
+func (r *execution) assume(d Draft) {
 	if r.e.Secrets == nil {
 		return
 	}

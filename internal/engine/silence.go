@@ -13,7 +13,7 @@ import (
 
 // silence reports to the members of a stack that AWS does not answer, in the same words at each attempt, so that they
 // are one event.
-func (r *run) silence(stack model.Stack, since time.Time) (out finding.List) {
+func (r *observation) silence(stack model.Stack, since time.Time) (out finding.List) {
 	if r.mem.silentSince.IsZero() {
 		r.mem.silentSince = since
 	}
@@ -53,7 +53,7 @@ func (r *run) unanswered() (out finding.List) {
 // watch raises the events of silence while a call to AWS is made for the stack, as it may take minutes until it fails. The
 // call goes on, because what is slow is served as well. The caller leaves the view and the memory of the run alone until
 // it has called stop.
-func (r *run) watch(ctx context.Context, stack model.Stack) (stop func()) {
+func (r *observation) watch(ctx context.Context, stack model.Stack) (stop func()) {
 	if r.e.WatchSilence == nil {
 		return func() {}
 	}
@@ -61,7 +61,7 @@ func (r *run) watch(ctx context.Context, stack model.Stack) (stop func()) {
 }
 
 // reportSilence writes the events of a run that fails for silence, and nothing of its conditions: the run may yet succeed.
-func (r *run) reportSilence(ctx context.Context, stack model.Stack, since time.Time) {
+func (r *observation) reportSilence(ctx context.Context, stack model.Stack, since time.Time) {
 	defer func() { _ = recover() }() // it would end the process here; the report at the end of the run does not
 	f, err := r.e.frontend(r.out.ID)
 	if err != nil || r.e.fence() != nil {

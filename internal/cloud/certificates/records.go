@@ -144,7 +144,9 @@ func (c *Zones) CreateRecord(ctx context.Context, a plan.CreateRecord) error {
 // has changed is a success, and so is one that this controller must not touch: it does no harm.
 func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (plan.Result, error) {
 	what := "remove DNS record " + a.Name
-	if !c.ownRecord(a) {
+	own := false
+	c.With(func() { own = c.certs.validates(a) })
+	if !own {
 		return plan.Result{}, sdk.Failed(failure.Conflict, what, "it is not known as one of a certificate that cluster %s requested", c.Config.Cluster)
 	}
 	// Whoever still needs it makes it again.
@@ -159,13 +161,10 @@ func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (p
 	return plan.Result{}, err
 }
 
-// ownRecord reports whether a record is one that a certificate of the cluster is validated by.
-func (c *Certificates) ownRecord(a plan.DeleteRecord) (ok bool) {
-	c.With(func() {
-		ok = slices.ContainsFunc(c.certs.own, func(o ownCertificate) bool { return o.ARN == a.Certificate }) &&
-			slices.ContainsFunc(c.certs.validations[a.Certificate].Records, func(r observed.DNSRecord) bool { return r.Name == a.Name && r.Value == a.Value })
-	})
-	return ok
+// validates reports whether a record is one that a certificate of the cluster is validated by. Called under the lock.
+func (k *certificateCache) validates(a plan.DeleteRecord) bool {
+	return slices.ContainsFunc(k.own, func(o ownCertificate) bool { return o.ARN == a.Certificate }) &&
+		slices.ContainsFunc(k.validations[a.Certificate].Records, func(r observed.DNSRecord) bool { return r.Name == a.Name && r.Value == a.Value })
 }
 
 // changeRecord sends one change. Batches would be fewer calls, but one record that is there already

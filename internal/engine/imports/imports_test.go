@@ -1,4 +1,4 @@
-package engine
+package imports
 
 import (
 	"fmt"
@@ -21,22 +21,22 @@ func importing(user, name, secret string) (model.Stack, plan.Step) {
 }
 
 // tryImport imports the certificate of a Secret if it is admitted.
-func (m *imports) tryImport(user, name, secret string, now time.Time) bool {
+func (m *Budgets) tryImport(user, name, secret string, now time.Time) bool {
 	stack, step := importing(user, name, secret)
-	if len(m.paused(stack, now)) > 0 {
+	if len(m.Paused(stack, now)) > 0 {
 		return false
 	}
-	m.note(stack.ID, step, now)
+	m.Note(stack.ID, step, now)
 	return true
 }
 
 // tryRenewal imports the certificate of a Secret if it is admitted for what ends at once.
-func (m *imports) tryRenewal(user, name, secret string, now time.Time) bool {
+func (m *Budgets) tryRenewal(user, name, secret string, now time.Time) bool {
 	stack, step := importing(user, name, secret)
-	if m.paused(stack, now)["imported/"+secret].Expiring > 0 {
+	if m.Paused(stack, now)["imported/"+secret].Expiring > 0 {
 		return false
 	}
-	m.note(stack.ID, step, now)
+	m.Note(stack.ID, step, now)
 	return true
 }
 
@@ -46,7 +46,7 @@ func TestCertificatesThatAreAboutToEndSpendNoMoreThanAShare(t *testing.T) {
 	t.Parallel()
 	for _, namespaces := range []int{1, 3, 10} {
 		for _, secrets := range []int{1, 25} {
-			m := &imports{}
+			m := &Budgets{}
 			begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 			total, within := 0, 0
 			for minute := range 24 * 60 {
@@ -83,7 +83,7 @@ func TestNoTenantSpendsTheImportsOfTheAccount(t *testing.T) {
 	t.Parallel()
 	const quota, day = 5000, 24 * time.Hour
 	for _, namespaces := range []int{1, 2, 10, 40} {
-		m := &imports{}
+		m := &Budgets{}
 		begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		byDay := make([]int, 2*365)
 		for d := range byDay {
@@ -127,7 +127,7 @@ func TestNoTenantSpendsTheImportsOfTheAccount(t *testing.T) {
 // namespace has its imports. So it is with a Secret that changes all the time, for those who use it.
 func TestImportsOfASharedSecretAreCountedToWhoCausesThem(t *testing.T) {
 	t.Parallel()
-	m := &imports{}
+	m := &Budgets{}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i := range 400 {
 		m.tryImport("evil", fmt.Sprint("g", i), "vault/tls", now)
@@ -170,10 +170,10 @@ func TestNoNumberOfTenantsSpendsTheShareOfAnother(t *testing.T) {
 			"all were there, and share Secrets":   {victimKnown: true, allKnown: true, secretsOfOthers: true, want: fewImports},
 			"they were there, not yet the victim": {allKnown: true, want: fewImports},
 		} {
-			m := &imports{}
+			m := &Budgets{}
 			known := func(user string) { // its certificate serves already
 				stack, _ := importing(user, "edge", user+"/tls")
-				m.paused(stack, now)
+				m.Paused(stack, now)
 			}
 			if c.victimKnown {
 				known("shop")
@@ -207,7 +207,7 @@ func TestNoNumberOfTenantsSpendsTheShareOfAnother(t *testing.T) {
 // One namespace that needs many imports has them where others need few.
 func TestOneNamespaceHasWhatOthersDoNotNeed(t *testing.T) {
 	t.Parallel()
-	m := &imports{}
+	m := &Budgets{}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for n := range 20 {
 		for i := range 4 {
@@ -230,7 +230,7 @@ func TestOneNamespaceHasWhatOthersDoNotNeed(t *testing.T) {
 // What comes back in the course of a year goes to who has few before it goes to who has many.
 func TestImportsThatComeBackGoToWhoHasFew(t *testing.T) {
 	t.Parallel()
-	m := &imports{}
+	m := &Budgets{}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for n := range namespacesWithFew + 10 {
 		for i := range ownerImportsAtOnce {

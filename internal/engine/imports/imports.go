@@ -1,4 +1,5 @@
-package engine
+// Package imports keeps the budgets of importing certificates from TLS Secrets.
+package imports
 
 import (
 	"math"
@@ -11,11 +12,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// imports bounds how often certificates are imported, as ACM counts the imports of a year for the whole account, and
+// Budgets bounds how often certificates are imported, as ACM counts the imports of a year for the whole account, and
 // a TLS Secret can change at any rate. It limits each certificate, the Secrets that one namespace uses of one
 // namespace, and the share that these have of a year. It outlives the stack, which can be made again. After a restart
 // all counts begin at zero.
-type imports struct {
+type Budgets struct {
 	spent map[importBudget]spentImports
 	// years are the imports of a year by namespaces, year those of all of them.
 	years map[string]importYears
@@ -104,7 +105,7 @@ func importBudgets(id model.StackID, certificate string, owner importOwner) []im
 }
 
 // shareSpent returns for how long an owner has no more imports of this year.
-func (m *imports) shareSpent(owner importOwner, now time.Time) time.Duration {
+func (m *Budgets) shareSpent(owner importOwner, now time.Time) time.Duration {
 	var others []float64
 	for namespace, y := range m.years {
 		if namespace != owner.user && y.shares(now) {
@@ -131,7 +132,7 @@ func (y importYears) shares(now time.Time) bool {
 }
 
 // ask notes that a namespace uses Secrets.
-func (m *imports) ask(owner importOwner, now time.Time) {
+func (m *Budgets) ask(owner importOwner, now time.Time) {
 	y, known := m.years[owner.user]
 	if !known {
 		m.forget(now)
@@ -140,10 +141,10 @@ func (m *imports) ask(owner importOwner, now time.Time) {
 	m.years[owner.user] = y
 }
 
-// paused returns for how long certificates of a stack are not imported. Before the one that serves ends, only the share
+// Paused returns for how long certificates of a stack are not imported. Before the one that serves ends, only the share
 // of the year counts, which is what ACM's own quota leaves to the owner, and that no certificate is imported more often
 // than those of an owner are in the long run.
-func (m *imports) paused(stack model.Stack, now time.Time) map[string]plan.ImportPause {
+func (m *Budgets) Paused(stack model.Stack, now time.Time) map[string]plan.ImportPause {
 	if now.IsZero() {
 		return nil
 	}
@@ -175,8 +176,8 @@ func (m *imports) paused(stack model.Stack, now time.Time) map[string]plan.Impor
 	return out
 }
 
-// note counts an import.
-func (m *imports) note(id model.StackID, s plan.Step, now time.Time) {
+// Note counts an import.
+func (m *Budgets) Note(id model.StackID, s plan.Step, now time.Time) {
 	do, ok := s.Do.(plan.ImportCertificate)
 	if !ok || now.IsZero() {
 		return
@@ -197,7 +198,7 @@ func (m *imports) note(id model.StackID, s plan.Step, now time.Time) {
 
 // forget drops what no longer counts, once there is much. Namespaces with a part of an import are among them: together they
 // are bounded by the whole.
-func (m *imports) forget(now time.Time) {
+func (m *Budgets) forget(now time.Time) {
 	if m.spent == nil || len(m.spent) > mostImportBudgets {
 		kept := map[importBudget]spentImports{}
 		for b, s := range m.spent {
