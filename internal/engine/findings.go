@@ -25,6 +25,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 	}
 	members := map[group][]FailedStep{}
 	for _, f := range failed {
+		f.Step.Blames = r.blamed(f)
 		_, imports := f.Step.Do.(plan.ImportCertificate) // each tells until when its certificate serves
 		together := (f.Class == Quota || f.Class == Denied) && !imports
 		switch {
@@ -58,6 +59,22 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 		out.Add(f.findings(len(distinct), r.out.Plan)...)
 	}
 	return out
+}
+
+// blamed are those whose objects have what AWS refuses of a step: all that it is for, but for a default action, which one
+// of those on the port has.
+func (r *run) blamed(f FailedStep) []finding.Ref {
+	refused, ofAWS := refusedValueOf(r.out.ID.Kind, f.Step, f.Err)
+	if !ofAWS || refused.setting != defaultBackend || r.out.Stack.LoadBalancer == nil {
+		return f.Step.Blames
+	}
+	its := ownDefault(f.Step.Address)
+	for _, l := range r.out.Stack.LoadBalancer.Listeners {
+		if its(l) {
+			return []finding.Ref{l.DefaultOf.Object}
+		}
+	}
+	return f.Step.Blames
 }
 
 // StatusError is why the status of an object could not be emptied before its finalizer is removed.

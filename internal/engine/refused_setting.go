@@ -82,6 +82,9 @@ func sourcesSetting(do plan.ChangeIngress) (setting, value string) {
 	return "inbound-cidrs", do.Authorize[0].CIDR
 }
 
+// defaultBackend is the field that the default action of an HTTP listener comes from.
+const defaultBackend = "spec.defaultBackend"
+
 func listenerSetting(l plan.ListenerSettings, code, words string, tags plan.Tags) (setting, value string) {
 	switch {
 	case code == "SSLPolicyNotFound":
@@ -97,7 +100,7 @@ func listenerSetting(l plan.ListenerSettings, code, words string, tags plan.Tags
 	case strings.Contains(words, "tags."):
 		return "tags", oneOf(tags, words)
 	case strings.HasPrefix(l.Protocol, "HTTP") && (strings.Contains(words, "defaultactions.") || code == "InvalidLoadBalancerAction"):
-		return "spec.defaultBackend", ""
+		return defaultBackend, ""
 	}
 	return "", ""
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -134,7 +135,7 @@ func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups ma
 			return []plan.StepID{p.Add(plan.Step{
 				ID: plan.NewStepID("default", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: settings},
 				Changes: []plan.Change{{Path: "default", From: plan.ActionsText([]model.Action{plan.HeldAnswer}), To: plan.ActionsText(p.l.Defaults)}},
-				Why:     "all rules are in place", After: append(slices.Clone(after), made...), Blames: p.l.Desired.Members,
+				Why:     "all rules are in place", After: append(slices.Clone(after), made...), Blames: p.defaultOwners(),
 			})}
 		}
 		if p.l.Live == nil || p.l.Network() {
@@ -229,9 +230,13 @@ func (p *planner) modifyListener(settings plan.ListenerSettings, after []plan.St
 	}
 	var steps []plan.StepID
 	if len(changes) > 0 {
+		blames := p.l.Desired.Members
+		if !slices.ContainsFunc(changes, func(c plan.Change) bool { return c.Path != "default" }) {
+			blames = p.defaultOwners()
+		}
 		id := p.Add(plan.Step{
 			ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: settings},
-			Changes: changes, Why: "the listener differs", Impact: impact, Blames: p.l.Desired.Members, Staged: wait.For != "",
+			Changes: changes, Why: "the listener differs", Impact: impact, Blames: blames, Staged: wait.For != "",
 			After: append(slices.Clone(after), rules.GroupSteps(settings.Default, p.groups)...),
 		})
 		if slices.ContainsFunc(changes, func(c plan.Change) bool { return c.Path == "protocol" || c.Path == "default" }) || wait.For != "" {
@@ -244,10 +249,18 @@ func (p *planner) modifyListener(settings plan.ListenerSettings, after []plan.St
 		id := p.Add(plan.Step{
 			ID: plan.NewStepID("switch", a), Address: a, Verb: plan.Update, Wait: wait,
 			Do:  plan.ModifyListener{Listener: a, Settings: settings.With(p.l.Defaults)},
-			Why: "traffic moves when the new targets are healthy", After: steps, Blames: p.l.Desired.Members,
+			Why: "traffic moves when the new targets are healthy", After: steps, Blames: p.defaultOwners(),
 		})
 		p.Freed(live.Default, id)
 		steps = append(steps, id)
 	}
 	return steps
+}
+
+// defaultOwners is whose default action it is, and all members of the port where it is not one's own.
+func (p *planner) defaultOwners() []finding.Ref {
+	if of := p.l.Desired.DefaultOf.Object; !of.IsZero() {
+		return []finding.Ref{of}
+	}
+	return p.l.Desired.Members
 }

@@ -157,3 +157,51 @@ func TestARefusedRuleTakesNothingFromAnother(t *testing.T) {
 		}
 	}
 }
+
+// The members of a port share its listener. A default action that AWS refuses is reported to who has it, and not to the
+// others, whatever else of the listener changes with it.
+func TestARefusedDefaultActionIsReportedToItsOwnerAlone(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ bad, other string }{
+		"new listener":   {},
+		"live listener":  {bad: acting("bad", "-1", "200", "/bad"), other: acting("other", "500", "201", "/other")},
+		"another change": {bad: acting("bad", "-1", "200", "/bad"), other: secure(acting("other", "500", "201", "/other"), "ELBSecurityPolicy-2016-08")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				with := func(doc string) string { return strings.ReplaceAll(doc, "CERTIFICATE", r.World.Certs["example.com"]) }
+				bad, other := withDefault(acting("bad", "-1", "999", "/bad")), acting("other", "500", "202", "/other")
+				if name == "another change" {
+					c.bad, bad, other = secure(c.bad, "ELBSecurityPolicy-2016-08"), secure(bad, "ELBSecurityPolicy-TLS13-1-2-2021-06"), secure(other, "ELBSecurityPolicy-TLS13-1-2-2021-06")
+				}
+				if c.bad != "" {
+					r.Apply(shop, with(c.bad), with(c.other))
+					settled(t, r)
+				}
+				r.Apply(shop, with(bad), with(other))
+				r.Settle(time.Hour)
+				reported := warnings(r)
+				if text := strings.Join(reported["bad"], "\n"); !strings.Contains(text, "spec.defaultBackend") || !strings.Contains(text, "999") {
+					t.Errorf("its owner is told %q", text)
+				}
+				if len(reported["other"]) > 0 {
+					t.Errorf("warnings on the other: %q", reported["other"])
+				}
+				port := int32(80)
+				if name == "another change" {
+					port = 443
+				}
+				if got := answered(r, port, "shop.example.com", "/other"); got != "202" {
+					t.Errorf("the other is answered %s", got)
+				}
+			})
+		})
+	}
+}
+
+// secure serves an Ingress on HTTPS with a policy.
+func secure(doc, policy string) string {
+	more := annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "CERTIFICATE", "ssl-policy", policy)
+	return strings.Replace(doc, ", "+prefix+"group.name:", more+", "+prefix+"group.name:", 1)
+}
