@@ -2,55 +2,74 @@ package harness
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 // A process that dies at a call of a withdrawal leaves the rest to the next one; one that does not hear the answer goes on.
 func TestAWithdrawalThatIsInterruptedIsCompleted(t *testing.T) {
 	t.Parallel()
-	for kind, a := range authorities {
-		for edge, withdraw := range a.edges {
-			for _, way := range []string{"not held", "class missing"} {
-				for _, last := range []fault.Action{{Reset: true}, {Lose: true}} {
-					if a.ways[way] == nil {
-						continue
+	for _, c := range interruptions() {
+		t.Run(fmt.Sprintf("%s/lost %t", c.authorityCase, c.last.Lose), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				a := authorities[c.kind]
+				r := a.begin(t)
+				a.ways[c.way](r)
+				r.Settle(time.Minute)
+				first := true
+				r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
+					if !call.Mutating || !first {
+						return fault.Action{}
 					}
-					t.Run(fmt.Sprintf("%s/%s/%s/lost %t", kind, edge, way, last.Lose), func(t *testing.T) {
-						t.Parallel()
-						synctest.Test(t, func(t *testing.T) {
-							r := a.begin(t)
-							a.ways[way](r)
-							r.Settle(time.Minute)
-							first := true
-							r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
-								if !c.Mutating || !first {
-									return fault.Action{}
-								}
-								if first = false; last.Reset {
-									r.Kill()
-								}
-								return last
-							})
-							withdraw(r)
-							r.Settle(time.Second)
-							if first {
-								t.Fatal("nothing was called")
-							}
-							if r.Dead() {
-								r.Start()
-							}
-							r.Settle(10 * time.Second)
-							if got := a.serving(r); len(got) > 0 {
-								t.Errorf("requests get %s", got)
-							}
-						})
-					})
+					if first = false; c.last.Reset {
+						r.Kill()
+					}
+					return c.last
+				})
+				a.edges[c.edge](r)
+				r.Settle(time.Second)
+				if first {
+					t.Fatal("nothing was called")
+				}
+				if r.Dead() {
+					r.Start()
+				}
+				r.Settle(10 * time.Second)
+				if got := a.serving(r); len(got) > 0 {
+					t.Errorf("requests get %s", got)
+				}
+			})
+		})
+	}
+}
+
+// interruption is what becomes of the first call of a withdrawal.
+type interruption struct {
+	authorityCase
+	last fault.Action
+}
+
+// interruptions are, as authorityCases, some that have each two of kind, edge, way and last together.
+func interruptions() []interruption {
+	var all []interruption
+	for _, kind := range slices.Sorted(maps.Keys(authorities)) {
+		for _, edge := range slices.Sorted(maps.Keys(authorities[kind].edges)) {
+			for _, way := range []string{"not held", "class missing"} {
+				if authorities[kind].ways[way] == nil {
+					continue
+				}
+				for _, last := range []fault.Action{{Reset: true}, {Lose: true}} {
+					all = append(all, interruption{authorityCase{kind, edge, way}, last})
 				}
 			}
 		}
 	}
+	return seeds.Pairs(all, func(c interruption) []string { return append(c.values(), fmt.Sprint(c.last.Lose)) })
 }

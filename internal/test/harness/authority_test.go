@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
@@ -264,59 +266,74 @@ var authorities = map[string]authority{
 	"Ingress":     ingressAuthority,
 }
 
-func TestNothingServesWithoutItsRight(t *testing.T) {
-	t.Parallel()
-	for kind, a := range authorities {
-		for edge, withdraw := range a.edges {
-			for way, hold := range a.ways {
-				t.Run(kind+"/"+edge+"/"+way, func(t *testing.T) {
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) {
-						r := a.begin(t)
-						hold(r)
-						r.Settle(time.Minute)
-						if len(a.serving(r)) == 0 {
-							t.Fatal("what is held does not serve")
-						}
-						withdraw(r)
-						for _, horizon := range []time.Duration{time.Second, time.Hour} { // the next run, and all that follow
-							r.Settle(horizon)
-							if got := a.serving(r); len(got) > 0 {
-								t.Errorf("after %s requests get %s", horizon, got)
-							}
-						}
-					})
-				})
+// authorityCase is an event at something that is held in a way.
+type authorityCase struct{ kind, edge, way string }
+
+func (c authorityCase) values() []string { return []string{c.kind, c.edge, c.way} }
+
+func (c authorityCase) String() string { return strings.Join(c.values(), "/") }
+
+// authorityCases are those of some of the edges that have each edge with each way, each kind with both, or all of them in
+// the long form.
+func authorityCases(edges func(authority) map[string]func(r *Harness)) []authorityCase {
+	var all []authorityCase
+	for _, kind := range slices.Sorted(maps.Keys(authorities)) {
+		for _, edge := range slices.Sorted(maps.Keys(edges(authorities[kind]))) {
+			for _, way := range slices.Sorted(maps.Keys(authorities[kind].ways)) {
+				all = append(all, authorityCase{kind, edge, way})
 			}
 		}
+	}
+	return seeds.Pairs(all, authorityCase.values)
+}
+
+func TestNothingServesWithoutItsRight(t *testing.T) {
+	t.Parallel()
+	for _, c := range authorityCases(func(a authority) map[string]func(r *Harness) { return a.edges }) {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				a := authorities[c.kind]
+				r := a.begin(t)
+				a.ways[c.way](r)
+				r.Settle(time.Minute)
+				if len(a.serving(r)) == 0 {
+					t.Fatal("what is held does not serve")
+				}
+				a.edges[c.edge](r)
+				for _, horizon := range []time.Duration{time.Second, time.Hour} { // the next run, and all that follow
+					r.Settle(horizon)
+					if got := a.serving(r); len(got) > 0 {
+						t.Errorf("after %s requests get %s", horizon, got)
+					}
+				}
+			})
+		})
 	}
 }
 
 // The law against it: what is not known to be withdrawn is held.
 func TestWhatIsNotKnownToBeWithdrawnServes(t *testing.T) {
 	t.Parallel()
-	for kind, a := range authorities {
-		for edge, vanish := range a.kept {
-			for way, hold := range a.ways {
-				t.Run(kind+"/"+edge+"/"+way, func(t *testing.T) {
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) {
-						r := a.begin(t)
-						hold(r)
-						r.Settle(time.Minute)
-						before := a.serving(r)
-						vanish(r)
-						r.Settle(time.Second)
-						for range 3 {
-							if got := a.serving(r); !slices.Equal(got, before) {
-								t.Errorf("it served %s, and serves %s now", before, got)
-							}
-							r.Settle(20 * time.Minute)
-						}
-					})
-				})
-			}
-		}
+	for _, c := range authorityCases(func(a authority) map[string]func(r *Harness) { return a.kept }) {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				a := authorities[c.kind]
+				r := a.begin(t)
+				a.ways[c.way](r)
+				r.Settle(time.Minute)
+				before := a.serving(r)
+				a.kept[c.edge](r)
+				r.Settle(time.Second)
+				for range 3 {
+					if got := a.serving(r); !slices.Equal(got, before) {
+						t.Errorf("it served %s, and serves %s now", before, got)
+					}
+					r.Settle(20 * time.Minute)
+				}
+			})
+		})
 	}
 }
 

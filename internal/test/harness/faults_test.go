@@ -48,12 +48,8 @@ func newTaggedShop(t *testing.T) *Harness { return shopWith(t, Options{TaggingLa
 
 func shopWith(t *testing.T, opt Options) *Harness {
 	t.Helper()
+	opt.Addresses = podAddresses
 	r := New(t, opt)
-	for i, a := range podAddresses {
-		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[i%3], a); err != nil {
-			t.Fatal(err)
-		}
-	}
 	r.Emulator.Calls().Reset()
 	return r
 }

@@ -186,7 +186,7 @@ func TestAddressesOfAGatewayInSubnetsThatAreNotNamed(t *testing.T) {
 			t.Run(name+map[bool]string{false: ", discovered", true: ", selected"}[selected], func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					r := New(t, Options{Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})
+					r := shopWith(t, Options{Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})
 					none := r.State()
 					subnets := slices.Sorted(slices.Values(r.World.Public))
 					if c.spec == internal {
@@ -234,7 +234,7 @@ func TestAddressesOfAGatewayInSubnetsThatAreNotNamed(t *testing.T) {
 func TestASubnetThatJoinsTakesAnElasticAddressThatIsFree(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := New(t, Options{Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})
+		r := shopWith(t, Options{Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})
 		elastic := func(_ types.AvailabilityZone, a types.LoadBalancerAddress) string {
 			return aws.ToString(a.AllocationId)
 		}

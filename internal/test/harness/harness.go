@@ -91,6 +91,8 @@ type Options struct {
 	Policies [][]byte
 	// Roles are what it may do in the cluster. Nil: all roles that are shipped.
 	Roles []rights.Role
+	// Addresses of pods, which the nodes have in turn.
+	Addresses []string
 	// Emulator options.
 	Emulator emulator.Options
 }
@@ -121,7 +123,7 @@ func New(t testing.TB, opt Options) *Harness {
 	}
 	models := awsmodel.Watch(t, &opt.Emulator)
 	r := &Harness{T: t, Models: models, Emulator: emulator.New(opt.Emulator), Store: objects, opt: opt}
-	if r.World, err = Seed(t.Context(), r.Emulator); err != nil {
+	if r.World, err = seedOnce(t.Context(), r.Emulator, opt.Emulator, opt.Addresses); err != nil {
 		t.Fatal(err)
 	}
 	if err := SeedNodes(objects, r.World); err != nil {

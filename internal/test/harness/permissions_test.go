@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -370,6 +371,20 @@ func TestScenariosUseTheWholeTable(t *testing.T) {
 // Without any one permission its scenario has a finding that names it, and what does not need it is served.
 func TestWithoutPermission(t *testing.T) {
 	t.Parallel()
+	// Many permissions are of one scenario, whose run with all of them is the same.
+	var mu sync.Mutex
+	results := map[rights.Scenario]permittedResult{}
+	permitted := func(t *testing.T, name rights.Scenario) permittedResult {
+		t.Helper()
+		mu.Lock()
+		defer mu.Unlock()
+		out, ok := results[name]
+		if !ok {
+			out = runPermitted(t, name, "aws", "", "")
+			results[name] = out
+		}
+		return out
+	}
 	for _, s := range rights.AWS {
 		if s.Feature == rights.Doctor {
 			continue
@@ -380,7 +395,7 @@ func TestWithoutPermission(t *testing.T) {
 				t.Run(a.Name, func(t *testing.T) {
 					out := runPermitted(t, a.Scenario, "aws", s.Sid, a.Name)
 					if call := permittedScenarios[a.Scenario].instead; call != "" {
-						all := runPermitted(t, a.Scenario, "aws", "", "")
+						all := permitted(t, a.Scenario)
 						if len(out.denied) == 0 || out.calls[call] <= all.calls[call] {
 							t.Errorf("%s was called %d times instead of %d; denied: %v", call, out.calls[call], all.calls[call], out.denied)
 						}
@@ -391,7 +406,7 @@ func TestWithoutPermission(t *testing.T) {
 					}
 					if s.Sid == "Read" && a.Name == "acm:ListTagsForCertificate" {
 						// Who may not read tags has never imported certificates, so that nothing is missing.
-						if all := runPermitted(t, a.Scenario, "aws", "", ""); !cmp.Equal(all.state, out.state) || len(out.denied) == 0 {
+						if all := permitted(t, a.Scenario); !cmp.Equal(all.state, out.state) || len(out.denied) == 0 {
 							t.Errorf("(-with +without):\n%s\ndenied: %v", cmp.Diff(all.state, out.state), out.denied)
 						}
 						return
@@ -402,7 +417,7 @@ func TestWithoutPermission(t *testing.T) {
 					if !permittedScenarios[a.Scenario].separate {
 						return
 					}
-					all := runPermitted(t, a.Scenario, "aws", "", "")
+					all := permitted(t, a.Scenario)
 					if len(all.other) < 4 {
 						t.Fatalf("the other Ingress has only %q", all.other)
 					}

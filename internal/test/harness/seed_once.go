@@ -1,0 +1,75 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// seededStates has what Seed made, by what it depends on: a test makes up to hundreds of emulators, and the calls that
+// seed one take as long as many a test.
+var seededStates sync.Map
+
+type seededState struct {
+	exported []byte
+	seeded   Seeded
+}
+
+// seedOnce brings a new emulator to the state that Seed makes. It calls Seed once for each instant and kind of emulator,
+// as all worlds in synctest bubbles begin at the same instant, and in an emulator of its own: so the first world
+// continues from the same state as all others. The ENIs of the nodes get the addresses in turn.
+func seedOnce(ctx context.Context, em *emulator.Emulator, o emulator.Options, addresses []string) (Seeded, error) {
+	if o.Clock != nil {
+		return seedWith(ctx, em, addresses)
+	}
+	config := store.DefaultConfig()
+	if o.Config != nil {
+		config = *o.Config
+	}
+	key := fmt.Sprint(time.Now().UnixNano(), o.Seed, o.Account, o.Partition, config, addresses)
+	made, ok := seededStates.Load(key)
+	if !ok {
+		first := emulator.New(o)
+		seeded, err := seedWith(ctx, first, addresses)
+		if err != nil {
+			return seeded, err
+		}
+		w := first.Store()
+		w.Lock()
+		exported, err := w.Export()
+		w.Unlock()
+		if err != nil {
+			return seeded, err
+		}
+		made, _ = seededStates.LoadOrStore(key, seededState{exported, seeded})
+	}
+	w := em.Store()
+	w.Lock()
+	defer w.Unlock()
+	return made.(seededState).seeded.clone(), w.Restore(made.(seededState).exported)
+}
+
+func seedWith(ctx context.Context, em *emulator.Emulator, addresses []string) (Seeded, error) {
+	world, err := Seed(ctx, em)
+	if err != nil {
+		return world, err
+	}
+	for i, a := range addresses {
+		if err := Assign(ctx, AWSConfig(em), world.Instances[i%len(world.Instances)], a); err != nil {
+			return world, err
+		}
+	}
+	return world, nil
+}
+
+func (s Seeded) clone() Seeded {
+	s.Public, s.Private, s.EIPs, s.Instances = slices.Clone(s.Public), slices.Clone(s.Private), slices.Clone(s.EIPs), slices.Clone(s.Instances)
+	s.Certs, s.TargetGroups = maps.Clone(s.Certs), maps.Clone(s.TargetGroups)
+	return s
+}

@@ -1,0 +1,54 @@
+package seeds
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Pairs returns as few of the cases as have each two values that any case has, or all in the long form. Faults in a
+// product of kinds, events and states are nearly always of one of them or of two together, so that the rest of the
+// product finds little for what it costs.
+//
+// The values of a case are in the order of what they are of. The result depends on the cases and their order alone.
+func Pairs[C any](cases []C, values func(C) []string) []C {
+	if Long() {
+		return cases
+	}
+	pairs := make([][]string, len(cases))
+	left := map[string]bool{}
+	for i, c := range cases {
+		v := values(c)
+		for a := range v {
+			for b := range a {
+				pair := fmt.Sprintf("%d %q %d %q", b, v[b], a, v[a])
+				pairs[i] = append(pairs[i], pair)
+				left[pair] = true
+			}
+		}
+	}
+	var chosen []int
+	for len(left) > 0 {
+		best, most := 0, 0
+		for i := range cases {
+			n := 0
+			for _, pair := range pairs[i] {
+				if left[pair] {
+					n++
+				}
+			}
+			if n > most {
+				best, most = i, n
+			}
+		}
+		for _, pair := range pairs[best] {
+			delete(left, pair)
+		}
+		chosen = append(chosen, best)
+	}
+	slices.Sort(chosen)
+	var out []C
+	for _, i := range chosen {
+		out = append(out, cases[i])
+	}
+	return out
+}
