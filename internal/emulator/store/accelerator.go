@@ -280,22 +280,3 @@ func moved(a netip.Addr, into netip.Prefix) netip.Addr {
 	}
 	return netip.AddrFrom4(b)
 }
-
-// RegionsFor returns the regions by their distance to a client.
-func (c AcceleratorConfig) RegionsFor(client netip.Addr, regions []string) []string {
-	regions = slices.Sorted(slices.Values(regions))
-	first := []string{c.Home}
-	for _, r := range c.Nearest {
-		if r.Clients.Contains(client) {
-			first = r.Regions
-			break
-		}
-	}
-	out := []string{}
-	for _, r := range slices.Concat(first, regions) {
-		if slices.Contains(regions, r) && !slices.Contains(out, r) {
-			out = append(out, r)
-		}
-	}
-	return out
-}
