@@ -214,7 +214,7 @@ func (e *entrance) connect(ctx context.Context, from handover) (net.Conn, func()
 		network = "udp"
 	}
 	if c.endpoint.LoadBalancer == "" {
-		return e.connectInstance(ctx, network, from, c)
+		return e.connectInstance(ctx, network, view, from, c)
 	}
 	for _, at := range view.nodes(c, f) {
 		real, open := p.socketAt(at, e.key.udp)
@@ -223,7 +223,7 @@ func (e *entrance) connect(ctx context.Context, from handover) (net.Conn, func()
 		}
 		o := from
 		if !c.endpoint.PreserveClient {
-			o = handover{client: netip.AddrPortFrom(e.key.at.Addr(), from.client.Port())}
+			o = e.unpreserved(from)
 		}
 		source := view.source
 		if real.Addr().Is6() || !source.IsValid() {
@@ -234,16 +234,16 @@ func (e *entrance) connect(ctx context.Context, from handover) (net.Conn, func()
 	return nil, nil, errNoEndpoint
 }
 
-// connectInstance connects to an address of the network that is no load balancer's of this data plane.
-func (e *entrance) connectInstance(ctx context.Context, network string, from handover, c anycastChoice) (net.Conn, func(), error) {
+// connectInstance connects to an address of the network: that of an instance, or what an elastic IP leads to.
+func (e *entrance) connectInstance(ctx context.Context, network string, view *anycastView, from handover, c anycastChoice) (net.Conn, func(), error) {
 	if !c.endpoint.Address.IsValid() {
 		return nil, nil, errNoEndpoint
 	}
 	at := netip.AddrPortFrom(c.endpoint.Address, c.port)
-	if real, open := e.plane.socketAt(at, e.key.udp); open { // the elastic IP of a load balancer
-		return e.plane.handed.dial(ctx, network, e.view.Load().source, real, handover{client: netip.AddrPortFrom(e.key.at.Addr(), from.client.Port())})
+	if real, open := e.plane.socketAt(at, e.key.udp); open {
+		return e.plane.handed.dial(ctx, network, view.source, real, e.unpreserved(from))
 	}
-	o := origin{node: e.view.Load().source}
+	o := origin{node: view.source}
 	if c.endpoint.PreserveClient {
 		o.client = from.client.Addr()
 		if from.peer.Addr().IsLoopback() {
@@ -252,6 +252,11 @@ func (e *entrance) connectInstance(ctx context.Context, network string, from han
 	}
 	conn, err := e.plane.dialTarget(ctx, network, o, at)
 	return conn, func() {}, err
+}
+
+// unpreserved is what an endpoint takes for the client that is not to see its address.
+func (e *entrance) unpreserved(from handover) handover {
+	return handover{client: netip.AddrPortFrom(e.key.at.Addr(), from.client.Port())}
 }
 
 // nodes are the addresses of a load balancer at which a flow may enter it, the one for this flow first: nodes of zones

@@ -2,6 +2,8 @@ package globalaccelerator_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -9,7 +11,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
 	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
 	rgt "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
@@ -406,10 +407,36 @@ func TestStateIsKept(t *testing.T) {
 	if len(got.EndpointDescriptions) != 1 || *got.EndpointDescriptions[0].EndpointId != r.instance {
 		t.Errorf("restored: %+v", got)
 	}
-	must(r.ec2.DescribeInstances(r.ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{r.instance}}))(t)
-	w.Lock()
-	defer w.Unlock()
-	if broken := w.Check(); len(broken) > 0 {
-		t.Errorf("broken: %v", broken)
+}
+
+// The SDK refuses requests without a required member. Other clients are refused by the service.
+func TestRequiredMembers(t *testing.T) {
+	r := newHarness(t)
+	for operation, body := range map[string]string{
+		"CreateAccelerator":   `{"IdempotencyToken": "t"}`,
+		"DescribeAccelerator": `{}`,
+		"CreateListener":      `{"AcceleratorArn": "` + gone + `"}`,
+		"DescribeListener":    `{}`,
+		"UpdateEndpointGroup": `{}`,
+		"TagResource":         `{"Tags": []}`,
+		"UntagResource":       `{"ResourceArn": "` + gone + `"}`,
+		"ProvisionByoipCidr":  `{"Cidr": "198.51.100.0/24"}`,
+		"AdvertiseByoipCidr":  `{}`,
+	} {
+		req, err := http.NewRequestWithContext(r.ctx, http.MethodPost, "https://globalaccelerator.us-west-2.amazonaws.com/", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Amz-Target", "GlobalAccelerator_V20180706."+operation)
+		req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIA123456789012/20260102/us-west-2/globalaccelerator/aws4_request, SignedHeaders=host, Signature=0")
+		res := must(r.em.Client().Do(req))(t)
+		text := must(io.ReadAll(res.Body))(t)
+		want := invalid
+		if operation == "CreateListener" {
+			want = "AcceleratorNotFoundException"
+		}
+		if res.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), want) {
+			t.Errorf("%s: status %d, %s", operation, res.StatusCode, text)
+		}
 	}
 }

@@ -47,6 +47,13 @@ func newHarness(t *testing.T) *harness {
 	o := emulator.Options{Clock: clock, Seed: 7}
 	awsmodel.WatchAnswers(t, &o)
 	r := &harness{t: t, ctx: t.Context(), em: emulator.New(o), clock: clock}
+	t.Cleanup(func() {
+		r.em.Store().Lock()
+		defer r.em.Store().Unlock()
+		for _, broken := range r.em.Store().Check() {
+			t.Error("the state is broken: ", broken)
+		}
+	})
 	r.connect()
 	r.vpc = *must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), AmazonProvidedIpv6CidrBlock: aws.Bool(true)}))(t).Vpc.VpcId
 	igw := must(r.ec2.CreateInternetGateway(r.ctx, &ec2.CreateInternetGatewayInput{}))(t)
