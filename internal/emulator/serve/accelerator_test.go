@@ -442,3 +442,22 @@ func TestAcceleratorChecksInstances(t *testing.T) {
 	defer checked.Close()
 	r.health(group, "HEALTHY")
 }
+
+// An elastic IP leads to the load balancer that has it, which does not see clients' addresses.
+func TestAcceleratorLeadsToElasticIP(t *testing.T) {
+	r := newAccelerated(t, serve.Options{}, "TCP")
+	allocation := must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{}))(t).AllocationId
+	lb := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
+		Name: aws.String("static"), Type: "network", SubnetMappings: []types.SubnetMapping{{SubnetId: &r.subnets[0], AllocationId: allocation}},
+	}))(t).LoadBalancers[0]
+	g := r.streamGroup("tcp", "TCP")
+	r.stream(lb, "TCP", g)
+	r.attribute(g, "preserve_client_ip.enabled", "true")
+	target := r.greeter("0.74")
+	r.register(g, target)
+	r.state(g, target, "healthy")
+	r.lead("us-west-2", endpoint(allocation, true))
+	for _, at := range r.addresses() {
+		r.greeting("tcp", netip.AddrPortFrom(at, entrancePort), target+" "+r.addresses()[0].String())
+	}
+}
