@@ -10,13 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
-)
-
-// Idle timeouts of accelerators.
-const (
-	acceleratorIdle    = 340 * time.Second
-	acceleratorUDPIdle = 30 * time.Second
 )
 
 // mostPorts is how many ports of an accelerator are opened: each takes a socket on each address.
@@ -194,7 +187,7 @@ func (e *entrance) serve(conn *net.TCPConn) {
 	there := raw.(*net.TCPConn)
 	stopThere := context.AfterFunc(e.plane.life, func() { reset(there) })
 	defer stopThere()
-	pipe(conn, there, acceleratorIdle, func() {
+	pipe(conn, there, e.plane.opt.AcceleratorIdleTimeout, func() {
 		reset(conn)
 		reset(there)
 	})

@@ -35,7 +35,7 @@ func (s *datagrams) close() {
 func (s *datagrams) read() {
 	readAll(s.conn, func(packet []byte, from netip.AddrPort) {
 		if f := s.flowOf(from); f != nil {
-			f.idle.Reset(acceleratorUDPIdle)
+			f.idle.Reset(s.plane.opt.AcceleratorUDPIdleTimeout)
 			_, _ = f.conn.Write(packet) // what cannot be sent is lost, as datagrams may be
 		}
 	})
@@ -52,7 +52,7 @@ func (s *datagrams) flowOf(client netip.AddrPort) *datagramFlow {
 	if err != nil {
 		return nil
 	}
-	f := &datagramFlow{conn: conn, idle: time.AfterFunc(acceleratorUDPIdle, func() { _ = conn.Close() })}
+	f := &datagramFlow{conn: conn, idle: time.AfterFunc(s.plane.opt.AcceleratorUDPIdleTimeout, func() { _ = conn.Close() })}
 	s.flows[client] = f
 	s.plane.work.Go(func() {
 		defer done()
@@ -74,7 +74,7 @@ func (s *datagrams) answer(client netip.AddrPort, f *datagramFlow) {
 		if err != nil {
 			break
 		}
-		f.idle.Reset(acceleratorUDPIdle)
+		f.idle.Reset(s.plane.opt.AcceleratorUDPIdleTimeout)
 		_, _ = s.conn.WriteToUDPAddrPort(buf[:n], client)
 	}
 	f.idle.Stop()

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,9 @@ type Options struct {
 	// UDPIdleTimeout is the time without packets after which a Network Load Balancer
 	// ends a flow of datagrams, 120 s by default.
 	UDPIdleTimeout time.Duration
+	// AcceleratorIdleTimeout and AcceleratorUDPIdleTimeout are the same for connections
+	// and flows of accelerators, 340 s and 30 s by default.
+	AcceleratorIdleTimeout, AcceleratorUDPIdleTimeout time.Duration
 	// Invoke calls a function with the event of a request and returns its
 	// response, in the forms that Lambda and load balancers use. Without it,
 	// requests to functions are answered with 502.
@@ -101,6 +105,8 @@ func New(opt Options) *Plane {
 	if opt.UDPIdleTimeout == 0 {
 		opt.UDPIdleTimeout = 120 * time.Second
 	}
+	opt.AcceleratorIdleTimeout = cmp.Or(opt.AcceleratorIdleTimeout, 340*time.Second)
+	opt.AcceleratorUDPIdleTimeout = cmp.Or(opt.AcceleratorUDPIdleTimeout, 30*time.Second)
 	if opt.Invoke == nil {
 		opt.Invoke = func(context.Context, string, []byte) ([]byte, error) {
 			return nil, errors.New("functions cannot be called here")
