@@ -29,7 +29,8 @@ type Entry struct {
 	Code, Message string `json:",omitempty"`
 	// Own is an error that AWS does not have: the emulator cannot serve the request faithfully.
 	Own bool `json:"-"`
-	// Fault is the injected fault: throttled, error, reset, lost, stale, abandoned.
+	// Fault is the injected fault: throttled, error, reset, lost, stale, abandoned. A call to a host that does not exist
+	// has "no such host".
 	Fault string `json:",omitempty"`
 }
 

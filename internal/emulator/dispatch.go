@@ -26,7 +26,13 @@ var (
 func (em *Emulator) dispatch(ctx context.Context, r *http.Request) (wire.Response, error) {
 	requestID := em.newRequestID()
 	req, refused := em.identify(r)
-	if !em.reachable(r.URL.Host, req.service) {
+	if !em.reachable(r.URL.Host, req) {
+		if req.service != nil {
+			em.calls.add(Entry{
+				Time: em.store.Clock.Now(), Service: req.service.name, Operation: req.operation, Region: req.region, AccessKey: req.accessKey,
+				Mutating: Mutating(req.service.name, req.operation), RequestID: requestID, Fault: "no such host",
+			})
+		}
 		return wire.Response{}, errNoHost
 	}
 	if refused != nil {

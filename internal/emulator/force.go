@@ -5,24 +5,28 @@ import (
 	"net/http"
 
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// forced is what adminForce takes: a load balancer or a target, and the state that it
+// forced is what adminForce takes: a load balancer, a target or an endpoint of an accelerator, and the state that it
 // is to have. An empty state ends the override, so that the clock decides again.
 type forced struct {
 	LoadBalancer string // ARN
 	TargetGroup  string // ARN
 	Target       string
 	Port         int32
-	State        string
-	Reason       string
-	Description  string
+	// EndpointGroup is the ARN of one of Global Accelerator, Endpoint the ID of an endpoint in it.
+	EndpointGroup string
+	Endpoint      string
+	State         string
+	Reason        string
+	Description   string
 }
 
 // adminForce: POST sets the state of a load balancer (failed,
-// active_impaired, …) or the health of a target.
+// active_impaired, …), the health of a target or of an endpoint.
 func (em *Emulator) adminForce(r *http.Request, body []byte) (any, error) {
 	if r.Method != http.MethodPost {
 		return nil, errMethod
@@ -30,6 +34,13 @@ func (em *Emulator) adminForce(r *http.Request, body []byte) (any, error) {
 	var in forced
 	if err := strict(body, &in); err != nil {
 		return nil, err
+	}
+	if in.EndpointGroup != "" {
+		r := store.EndpointReport{EndpointGroup: in.EndpointGroup, Endpoint: in.Endpoint, Health: gatypes.HealthState(in.State)}
+		if !em.store.ForceEndpoint(r) {
+			return nil, fmt.Errorf("no endpoint %q in endpoint group %q", in.Endpoint, in.EndpointGroup)
+		}
+		return done, nil
 	}
 	if in.TargetGroup != "" {
 		em.store.ReportHealth(store.HealthReport{TargetGroup: in.TargetGroup, Target: in.Target, Port: in.Port, Verdict: store.Verdict{

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
@@ -122,13 +123,37 @@ func credentialScope(authorization string) scope {
 
 // reachable reports whether the partition has a host: one below its suffix, or an address that is none of
 // AWS's names, by which clients are led to the emulator.
-func (em *Emulator) reachable(host string, s *service) bool {
+func (em *Emulator) reachable(host string, r request) bool {
 	aws := em.store.AWS()
-	if s != nil && s.name == "shield" && !aws.Shield {
+	host, _, _ = strings.Cut(host, ":")
+	if r.service != nil {
+		switch r.service.name {
+		case "shield":
+			if !aws.Shield {
+				return false
+			}
+		case globalAccelerator:
+			if !aws.Accelerator || !acceleratorHost(host, r.region) {
+				return false
+			}
+		}
+	}
+	return !strings.Contains(host, ".amazonaws.") || strings.HasSuffix(host, "."+aws.Suffix)
+}
+
+// acceleratorHosts are the names of Global Accelerator.
+var acceleratorHosts = []string{
+	"globalaccelerator.us-west-2.amazonaws.com", "globalaccelerator.amazonaws.com", "globalaccelerator-fips.us-west-2.amazonaws.com", "globalaccelerator.us-west-2.api.aws",
+}
+
+// acceleratorHost reports whether Global Accelerator is asked by one of its names, or by an address that is none of
+// AWS's, and in its region. An unsigned request has no region and is refused later.
+func acceleratorHost(host, region string) bool {
+	if region != "" && region != store.AcceleratorRegion {
 		return false
 	}
-	host, _, _ = strings.Cut(host, ":")
-	return !strings.Contains(host, ".amazonaws.") || strings.HasSuffix(host, "."+aws.Suffix)
+	own := strings.Contains(host, ".amazonaws.") || strings.HasSuffix(host, ".api.aws")
+	return !own || slices.Contains(acceleratorHosts, host)
 }
 
 // caller is who a request is from.

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	rgt "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
@@ -39,6 +40,7 @@ var pageServices = []struct {
 	{"WAFv2", "wafv2", "wafv2", reflect.TypeFor[*wafv2.Client]()},
 	{"WAF Classic (regional)", "waf-regional", "wafregional", reflect.TypeFor[*wafregional.Client]()},
 	{"Shield", "shield", "shield", reflect.TypeFor[*shield.Client]()},
+	{"Global Accelerator", globalAccelerator, "globalaccelerator", reflect.TypeFor[*ga.Client]()},
 	{"Route 53", "route53", "route53", reflect.TypeFor[*route53.Client]()},
 	{"IAM", "iam", "simulate", reflect.TypeFor[*iam.Client]()},
 	{"STS", "sts", "sts", reflect.TypeFor[*sts.Client]()},

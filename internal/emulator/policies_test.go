@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/shield"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
@@ -182,6 +183,10 @@ func TestPartitions(t *testing.T) {
 			_, err = shield.NewFromConfig(cfg).GetSubscriptionState(t.Context(), &shield.GetSubscriptionStateInput{})
 			if served := err == nil; served != (c.partition == "") {
 				t.Errorf("Shield: %v", err)
+			}
+			_, err = globalaccelerator.NewFromConfig(cfg).ListAccelerators(t.Context(), &globalaccelerator.ListAcceleratorsInput{})
+			if served := err == nil; served != (c.partition == "") {
+				t.Errorf("Global Accelerator: %v", err)
 			}
 			for _, elsewhere := range []string{"us-west-2", "cn-north-1", "us-gov-west-1"} {
 				if elsewhere[:3] == c.region[:3] && (elsewhere == "us-west-2") == (c.partition == "") {

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
@@ -103,6 +104,8 @@ func client(service string, cfg aws.Config) any {
 		return wafv2.NewFromConfig(cfg)
 	case "waf-regional":
 		return wafregional.NewFromConfig(cfg)
+	case globalAccelerator:
+		return globalaccelerator.NewFromConfig(cfg)
 	case "route53":
 		return route53.NewFromConfig(cfg)
 	case "shield":

@@ -4,6 +4,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/acm"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/ec2"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/elbv2"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/globalaccelerator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/route53"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/shield"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/simulate"
@@ -28,9 +29,12 @@ type service struct {
 	unsigned map[string]bool
 }
 
+// globalAccelerator is the signing name of a service that answers in one region alone.
+const globalAccelerator = "globalaccelerator"
+
 // services lists all services of the emulator.
 func services(w *store.Store) []*service {
-	networks, balancers, certificates := ec2.New(w), elbv2.New(w), acm.New(w)
+	networks, balancers, certificates, accelerators := ec2.New(w), elbv2.New(w), acm.New(w), globalaccelerator.New(w)
 	return []*service{
 		{
 			name: "ec2", version: "2016-11-15",
@@ -59,6 +63,10 @@ func services(w *store.Store) []*service {
 			operations: byName(shield.New(w).Operations()),
 		},
 		{
+			name: globalAccelerator, target: "GlobalAccelerator_V20180706", codec: wire.JSON(),
+			operations: byName(accelerators.Operations()),
+		},
+		{
 			name: "route53", version: "2013-04-01",
 			codec:      wire.RESTXML("https://route53.amazonaws.com/doc/2013-04-01/", route53.Routes()),
 			operations: byName(route53.New(w).Operations()),
@@ -76,7 +84,7 @@ func services(w *store.Store) []*service {
 		},
 		{
 			name: "tagging", target: "ResourceGroupsTaggingAPI_20170126", codec: wire.JSON(),
-			operations: byName(tagging.New(w, networks, balancers, certificates).Operations()),
+			operations: byName(tagging.New(w, networks, balancers, certificates, accelerators).Operations()),
 		},
 	}
 }

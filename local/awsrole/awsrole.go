@@ -62,6 +62,7 @@ func (f flags) run(ctx context.Context) error {
 	}
 	em.Store().Lock()
 	em.Store().Config.ELB.ProvisioningDelay = f.provisioning
+	em.Store().Config.Accelerator.Home = f.region
 	em.Store().Unlock()
 	stop, err := f.startDataPlane(ctx, em)
 	if err != nil {

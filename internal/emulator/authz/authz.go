@@ -66,15 +66,21 @@ func Requests(c *store.Call, in any) []iam.Request {
 	tags := call.requestTags()
 	var out []iam.Request
 	for _, arn := range call.resources() {
-		keys := map[string]string{"aws:RequestedRegion": c.Region}
+		keys := call.keys(arn)
 		maps.Copy(keys, tags)
-		for k, v := range call.tagsOf(arn) {
-			keys["aws:ResourceTag/"+k] = v
-			keys[Prefix(c.Service)+":ResourceTag/"+k] = v
-		}
 		out = append(out, iam.Request{Action: Prefix(c.Service) + ":" + c.Operation, Resource: arn, Keys: keys})
 	}
 	return append(out, call.behind(tags)...)
+}
+
+// keys are the condition keys of a resource, those of the request left out.
+func (c call) keys(arn string) map[string]string {
+	keys := map[string]string{"aws:RequestedRegion": c.Region}
+	for k, v := range c.tagsOf(arn) {
+		keys["aws:ResourceTag/"+k] = v
+		keys[Prefix(c.Service)+":ResourceTag/"+k] = v
+	}
+	return keys
 }
 
 // Denied is the error of a service for a caller whom the policies do not allow something. behind is a

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/iam"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // behind are the permissions that a service asks of the caller besides the action. Elastic Load Balancing
@@ -39,6 +40,12 @@ func (c call) behind(tags map[string]string) []iam.Request {
 		return c.pools()
 	case "elasticloadbalancing:RegisterTargets":
 		return c.peers()
+	case "globalaccelerator:CreateAccelerator":
+		return append(c.tagged("globalaccelerator:TagResource", tags, c.newAccelerator()), c.linkedRole(store.LinkedAccelerator, "AWSServiceRoleForGlobalAccelerator")...)
+	case "globalaccelerator:AddEndpoints":
+		// The documentation of the operation says so.
+		arn := c.text("EndpointGroupArn")
+		return []iam.Request{{Action: "globalaccelerator:UpdateEndpointGroup", Resource: arn, Keys: c.keys(arn)}}
 	case "acm:RequestCertificate", "acm:ImportCertificate":
 		return append(c.tagged("acm:AddTagsToCertificate", tags, c.arn("acm", "certificate/"+created)), c.privateCA()...)
 	case "wafv2:AssociateWebACL", "wafv2:DisassociateWebACL", "waf-regional:AssociateWebACL", "waf-regional:DisassociateWebACL":
@@ -62,13 +69,7 @@ func (c call) tagged(action string, tags map[string]string, arn string) []iam.Re
 // network is what a new load balancer needs of the account and the VPC.
 func (c call) network() []iam.Request {
 	out := []iam.Request{{Action: "ec2:DescribeAccountAttributes"}}
-	if !c.Partition.Store().RoleLinked(c.Account) {
-		out = append(out, iam.Request{
-			Action:   "iam:CreateServiceLinkedRole",
-			Resource: c.global("iam", c.Account, "role/aws-service-role/elasticloadbalancing.amazonaws.com/AWSServiceRoleForElasticLoadBalancing"),
-			Keys:     map[string]string{"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"},
-		})
-	}
+	out = append(out, c.linkedRole(store.LinkedELB, "AWSServiceRoleForElasticLoadBalancing")...)
 	if c.text("Scheme") != "internal" {
 		out = append(out, iam.Request{Action: "ec2:DescribeInternetGateways"})
 	}
@@ -79,6 +80,18 @@ func (c call) network() []iam.Request {
 		}
 	}
 	return append(out, c.pools()...)
+}
+
+// linkedRole is the permission to make the service-linked role of a service, if the account does not have it yet.
+func (c call) linkedRole(service, role string) []iam.Request {
+	if c.Partition.Store().RoleLinked(c.Account, service) {
+		return nil
+	}
+	host := service + ".amazonaws.com"
+	return []iam.Request{{
+		Action: "iam:CreateServiceLinkedRole", Resource: c.global("iam", c.Account, "role/aws-service-role/"+host+"/"+role),
+		Keys: map[string]string{"iam:AWSServiceName": host},
+	}}
 }
 
 // pools is what security groups and pools of addresses need.

@@ -80,6 +80,7 @@ func (c call) requestTags() map[string]string {
 // arnMembers are the members of inputs that name a resource of the call by its ARN.
 var arnMembers = []string{
 	"LoadBalancerArn", "TargetGroupArn", "ListenerArn", "RuleArn", "TrustStoreArn", "CertificateArn", "ResourceArn", "WebACLArn", "RoleArn",
+	"AcceleratorArn", "EndpointGroupArn",
 }
 
 // resources are the ARNs that the action itself is judged on; one empty text for an action that knows no
@@ -102,6 +103,8 @@ func (c call) resources() []string {
 		out = append(out, c.global("shield", c.Account, "protection/"+c.text("ProtectionId")))
 	case c.Service == "waf-regional" && c.has("WebACLId"):
 		out = append(out, c.arn("waf-regional", "webacl/"+c.text("WebACLId")), c.text("ResourceArn"))
+	case c.Service == "globalaccelerator" && c.Operation == "CreateAccelerator":
+		out = append(out, c.newAccelerator())
 	default:
 		for _, m := range arnMembers {
 			if arn := c.text(m); arn != "" {
@@ -166,6 +169,10 @@ func (c call) newLoadBalancer() string {
 	return c.arn("elasticloadbalancing", "loadbalancer/"+kind+"/"+c.text("Name")+"/"+created)
 }
 
+func (c call) newAccelerator() string {
+	return c.global("globalaccelerator", c.Account, "accelerator/"+created)
+}
+
 // newPart is the ARN of what is made under something: a listener of a load balancer, a rule of a listener.
 func newPart(parent, kind, of string) string {
 	return strings.Replace(parent, ":"+of+"/", ":"+kind+"/", 1) + "/" + created
@@ -209,6 +216,13 @@ func tagsIn(p *store.Partition, arn string) (tags map[string]string, exists bool
 		return nil, false
 	case "elasticloadbalancing":
 		return elbTags(p.ELB, arn)
+	case "globalaccelerator":
+		// Listeners and endpoint groups have the tags of their accelerator.
+		st := p.Store().AcceleratorState(p.Account)
+		if a, _, _ := st.AcceleratorOf(arn); a != nil {
+			return a.Tags, st.Exists(arn)
+		}
+		return nil, false
 	}
 	return nil, true
 }

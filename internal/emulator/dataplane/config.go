@@ -10,6 +10,9 @@ import (
 type Config struct {
 	LoadBalancers []LoadBalancer
 	TargetGroups  []TargetGroup
+	Accelerators  []Accelerator
+	// Distances decide which endpoint groups of accelerators are near to a client.
+	Distances Distances
 }
 
 // LoadBalancer is one load balancer.

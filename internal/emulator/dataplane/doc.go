@@ -14,6 +14,10 @@
 // free ports of ::1, which Endpoints lists, while its name resolves to IPv4 addresses;
 // proxy protocol headers precede each datagram.
 //
+// In front of load balancers there may be accelerators: their static addresses are loopback addresses too, a flow's
+// endpoint is a pure function of the flow and the configuration, and memory holds for load balancers who the client of
+// a connection is that comes from an accelerator.
+//
 // QUIC is forwarded without a look into it, except for the server ID in the connection
 // ID. A packet without a known one, as the first of a connection, goes by the flow hash.
 //

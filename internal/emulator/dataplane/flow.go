@@ -39,11 +39,8 @@ type flowHash struct {
 
 // newFlow prepares a flow of a client that was admitted.
 func (s *stream) newFlow(peer netip.AddrPort, salt uint64) *flow {
-	peer = netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port())
-	return &flow{
-		plane: s.plane, route: s.route.Load(), peer: peer, salt: salt, started: time.Now(),
-		client: netip.AddrPortFrom(s.plane.opt.Client(peer.Addr()), peer.Port()),
-	}
+	from := s.plane.clientOf(peer)
+	return &flow{plane: s.plane, route: s.route.Load(), peer: from.peer, client: from.client, salt: salt, started: time.Now()}
 }
 
 // choose picks the target. It returns false when there is none. A QUIC server ID takes

@@ -75,6 +75,14 @@ type checkSource struct {
 // targets.
 func checkSources(cfg Config) map[string]checkSource {
 	from := map[string]checkSource{}
+	for _, a := range cfg.Accelerators {
+		for _, l := range a.Listeners {
+			for _, g := range l.Groups {
+				// The endpoint group's own check, of what is no load balancer.
+				from[g.ARN] = checkSource{a.source(), true}
+			}
+		}
+	}
 	for _, lb := range cfg.LoadBalancers {
 		if len(lb.Nodes) == 0 {
 			continue

@@ -19,6 +19,8 @@ type nameView struct {
 type nodeName struct {
 	zone    string
 	address netip.Addr // of this machine
+	at      netip.Addr // in the emulated network
+	ipv6    netip.Addr // likewise, if it has one that is served
 }
 
 // Resolve returns the addresses of this machine at which a load balancer is reached by
@@ -88,7 +90,10 @@ func (p *Plane) applyNames(cfg Config) {
 		attr, _ := parseLBAttributes("", lb) // faults are reported where listeners are compiled
 		view := nameView{crossZone: attr.crossZone}
 		for _, n := range lb.Nodes {
-			node := nodeName{n.Zone, p.opt.Bind(netip.AddrPortFrom(n.Address, 0)).Addr()}
+			node := nodeName{zone: n.Zone, address: p.opt.Bind(netip.AddrPortFrom(n.Address, 0)).Addr(), at: n.Address}
+			if lb.Network {
+				node.ipv6 = n.IPv6
+			}
 			view.nodes = append(view.nodes, node)
 			if lb.Network {
 				names[n.Zone+"."+name] = nameView{nodes: []nodeName{node}, zonal: true}
@@ -98,6 +103,17 @@ func (p *Plane) applyNames(cfg Config) {
 			view.groups = p.forwarded(lb)
 		}
 		names[name] = view
+	}
+	for _, a := range cfg.Accelerators {
+		view := nameView{}
+		for _, s := range a.Addresses {
+			if s.Local.Is4() {
+				view.nodes = append(view.nodes, nodeName{address: p.opt.Bind(netip.AddrPortFrom(s.Local, 0)).Addr()})
+			}
+		}
+		for _, name := range a.DNSNames {
+			names[strings.ToLower(name)] = view
+		}
 	}
 	p.names.Store(&names)
 }

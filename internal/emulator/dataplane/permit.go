@@ -82,7 +82,7 @@ func (p *Plane) dialTarget(ctx context.Context, network string, from origin, at 
 		return nil, &net.OpError{Op: "dial", Net: network, Err: os.ErrDeadlineExceeded}
 	}
 	d := net.Dialer{Timeout: p.opt.ConnectTimeout}
-	there := p.reach(at)
+	there := p.reach(at, udp)
 	if local := from.source(there.Addr()); local.IsValid() {
 		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(local, 0))
 		if udp {

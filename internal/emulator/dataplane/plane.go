@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,9 @@ type Options struct {
 	// UDPIdleTimeout is the time without packets after which a Network Load Balancer
 	// ends a flow of datagrams, 120 s by default.
 	UDPIdleTimeout time.Duration
+	// AcceleratorIdleTimeout and AcceleratorUDPIdleTimeout are the same for connections
+	// and flows of accelerators, 340 s and 30 s by default.
+	AcceleratorIdleTimeout, AcceleratorUDPIdleTimeout time.Duration
 	// Invoke calls a function with the event of a request and returns its
 	// response, in the forms that Lambda and load balancers use. Without it,
 	// requests to functions are answered with 502.
@@ -65,7 +69,8 @@ type Plane struct {
 	keys    *keyCache
 	calls   calls
 	names   atomic.Pointer[map[string]nameView]
-	sockets atomic.Pointer[map[netip.AddrPort]netip.AddrPort]
+	sockets atomic.Pointer[map[socketKey]netip.AddrPort]
+	handed  handovers
 	seed    maphash.Seed
 
 	mu              sync.Mutex
@@ -73,6 +78,7 @@ type Plane struct {
 	groups          map[string]*targetGroup
 	listenerSockets map[netip.AddrPort]*listenerSocket
 	streams         map[netip.AddrPort]*stream
+	entrances       map[entranceKey]*entrance
 	work            sync.WaitGroup
 }
 
@@ -99,6 +105,8 @@ func New(opt Options) *Plane {
 	if opt.UDPIdleTimeout == 0 {
 		opt.UDPIdleTimeout = 120 * time.Second
 	}
+	opt.AcceleratorIdleTimeout = cmp.Or(opt.AcceleratorIdleTimeout, 340*time.Second)
+	opt.AcceleratorUDPIdleTimeout = cmp.Or(opt.AcceleratorUDPIdleTimeout, 30*time.Second)
 	if opt.Invoke == nil {
 		opt.Invoke = func(context.Context, string, []byte) ([]byte, error) {
 			return nil, errors.New("functions cannot be called here")
@@ -125,6 +133,7 @@ func New(opt Options) *Plane {
 		groups:          map[string]*targetGroup{},
 		listenerSockets: map[netip.AddrPort]*listenerSocket{},
 		streams:         map[netip.AddrPort]*stream{},
+		entrances:       map[entranceKey]*entrance{},
 		seed:            maphash.MakeSeed(),
 	}
 }
@@ -176,7 +185,7 @@ func (p *Plane) Apply(cfg Config) error {
 		p.listenerSockets[at] = f
 	}
 	p.publishSockets()
-	return errors.Join(errs...)
+	return errors.Join(append(errs, p.applyAccelerators(cfg)...)...)
 }
 
 // Endpoint is the local address of a listener of a node.
@@ -211,22 +220,39 @@ func (r *route) endpoint(at, real netip.AddrPort) Endpoint {
 	return Endpoint{LoadBalancer: r.lb.arn, Listener: r.listener.arn, Zone: r.zone, Node: at, Real: real}
 }
 
+// socketKey is a listener on a node's address, for connections or for datagrams.
+type socketKey struct {
+	at  netip.AddrPort
+	udp bool
+}
+
 // publishSockets records the local addresses of listeners, for connections from one
-// load balancer to another.
+// load balancer to another and from accelerators.
 func (p *Plane) publishSockets() {
-	sockets := make(map[netip.AddrPort]netip.AddrPort, len(p.listenerSockets))
+	sockets := make(map[socketKey]netip.AddrPort, len(p.listenerSockets)+len(p.streams))
 	for at, f := range p.listenerSockets {
-		sockets[at] = f.real
+		sockets[socketKey{at, false}] = f.real
+	}
+	for at, s := range p.streams {
+		for _, e := range s.endpoints(at) {
+			sockets[socketKey{at, e.UDP}] = e.Real
+		}
 	}
 	p.sockets.Store(&sockets)
 }
 
-// reach returns the local address for an address of the emulated network.
-func (p *Plane) reach(at netip.AddrPort) netip.AddrPort {
+// socketAt returns the local address of a load balancer's listener.
+func (p *Plane) socketAt(at netip.AddrPort, udp bool) (real netip.AddrPort, open bool) {
 	if sockets := p.sockets.Load(); sockets != nil {
-		if real, ok := (*sockets)[at]; ok {
-			return real
-		}
+		real, open = (*sockets)[socketKey{at, udp}]
+	}
+	return real, open
+}
+
+// reach returns the local address for an address of the emulated network.
+func (p *Plane) reach(at netip.AddrPort, udp bool) netip.AddrPort {
+	if real, ok := p.socketAt(at, udp); ok {
+		return real
 	}
 	return p.opt.Dial(at)
 }
@@ -247,6 +273,9 @@ func (p *Plane) Close() {
 	}
 	for _, s := range p.streams {
 		s.close()
+	}
+	for _, e := range p.entrances {
+		e.stop()
 	}
 	for _, g := range p.groups {
 		g.close()

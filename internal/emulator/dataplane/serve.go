@@ -219,7 +219,7 @@ func (p *Plane) clientAddress(remote string) netip.AddrPort {
 		addr, _ := netip.ParseAddr(host)
 		at = netip.AddrPortFrom(addr, 0)
 	}
-	return netip.AddrPortFrom(p.opt.Client(at.Addr().Unmap()), at.Port())
+	return p.clientOf(at).client
 }
 
 // statusWriter records the status. Unwrap gives http.ResponseController, and with it

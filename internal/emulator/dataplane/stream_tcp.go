@@ -26,16 +26,22 @@ func (s *tcpSocket) close() {
 }
 
 func (s *tcpSocket) accept() {
-	p := s.stream.plane
+	acceptAll(s.ln, func(conn *net.TCPConn) {
+		s.stream.plane.work.Go(func() { s.serve(conn) })
+	})
+}
+
+// acceptAll accepts connections until the listener is closed.
+func acceptAll(ln net.Listener, take func(*net.TCPConn)) {
 	for {
-		conn, err := s.ln.Accept()
+		conn, err := ln.Accept()
 		if err != nil {
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
 			continue // one connection failed while it was accepted
 		}
-		p.work.Go(func() { s.serve(conn.(*net.TCPConn)) })
+		take(conn.(*net.TCPConn))
 	}
 }
 

@@ -48,18 +48,25 @@ func (s *udpSocket) close() {
 }
 
 func (s *udpSocket) read() {
+	readAll(s.conn, func(packet []byte, peer netip.AddrPort) {
+		if f := s.flowOf(peer, packet); f != nil {
+			f.send(packet)
+		}
+	})
+}
+
+// readAll receives datagrams until the socket is closed. A packet is not to be kept.
+func readAll(conn *net.UDPConn, take func(packet []byte, from netip.AddrPort)) {
 	buf := make([]byte, maxDatagram)
 	for {
-		n, peer, err := s.conn.ReadFromUDPAddrPort(buf)
+		n, from, err := conn.ReadFromUDPAddrPort(buf)
 		if err != nil {
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
 			continue
 		}
-		if f := s.flowOf(peer, buf[:n]); f != nil {
-			f.send(buf[:n])
-		}
+		take(buf[:n], from)
 	}
 }
 

@@ -98,7 +98,7 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 	}
 	lb.Attributes = initialLoadBalancerAttributes(lb)
 	st.LoadBalancers[lb.ARN] = lb
-	s.w.LinkRole(c.Account)
+	s.w.LinkRole(c.Account, store.LinkedELB)
 	return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{s.loadBalancer(c, lb)}}, nil
 }
 

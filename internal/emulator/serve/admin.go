@@ -116,6 +116,7 @@ type servedEndpoint struct {
 // registerAdmin adds the admin paths of the data plane.
 func (s *Server) registerAdmin() {
 	s.em.HandleAdmin("loadbalancers", func(*http.Request, []byte) (any, error) { return s.served(), nil })
+	s.em.HandleAdmin("accelerators", func(*http.Request, []byte) (any, error) { return s.servedAccelerators(), nil })
 	s.em.HandleAdmin("requests", func(*http.Request, []byte) (any, error) { return s.seen.list(), nil })
 	s.em.HandleAdmin("public-key", func(r *http.Request, _ []byte) (any, error) {
 		id := r.URL.Query().Get("id")

@@ -35,7 +35,7 @@ func (s *Server) build() built {
 	s.w.Lock()
 	defer s.w.Unlock()
 	now := s.w.Clock.Now()
-	out := built{made: now}
+	out := built{made: now, config: dataplane.Config{Distances: distances(s.w.Config.Accelerator)}}
 	for _, p := range s.w.Partitions() {
 		b := builder{built: &out, s: s, p: p, now: now, rules: map[string][]*store.Rule{}}
 		for _, arn := range store.SortedKeys(p.ELB.Rules) {
@@ -43,6 +43,7 @@ func (s *Server) build() built {
 			b.rules[r.Listener] = append(b.rules[r.Listener], r)
 		}
 		b.partition()
+		b.accelerators()
 	}
 	return out
 }

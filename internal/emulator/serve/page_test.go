@@ -17,6 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
@@ -33,12 +35,15 @@ var (
 // documented is an emulator with a load balancer, as docs/emulator.md assumes it.
 type documented struct {
 	client *http.Client
-	arn    string
+	arn    string // of a load balancer
+	// group is the ARN of an endpoint group in which the load balancer is an endpoint.
+	group string
 }
 
 func newDocumented(t *testing.T) documented {
 	t.Helper()
-	em := emulator.New(emulator.Options{Seed: 1, Clock: store.NewManualClock(time.Unix(1700000000, 0))})
+	clock := store.NewManualClock(time.Unix(1700000000, 0))
+	em := emulator.New(emulator.Options{Seed: 1, Clock: clock})
 	srv, err := serve.Start(t.Context(), em, serve.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +62,17 @@ func newDocumented(t *testing.T) documented {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return documented{em.Client(), *out.LoadBalancers[0].LoadBalancerArn}
+	clock.Advance(time.Minute)
+	d := documented{client: em.Client(), arn: *out.LoadBalancers[0].LoadBalancerArn}
+	accelerators := ga.NewFromConfig(sdk)
+	a := must(accelerators.CreateAccelerator(t.Context(), &ga.CreateAcceleratorInput{Name: aws.String("page"), Enabled: aws.Bool(false)}))(t)
+	l := must(accelerators.CreateListener(t.Context(), &ga.CreateListenerInput{
+		AcceleratorArn: a.Accelerator.AcceleratorArn, Protocol: "TCP", PortRanges: []gatypes.PortRange{{FromPort: aws.Int32(80), ToPort: aws.Int32(80)}},
+	}))(t)
+	d.group = *must(accelerators.CreateEndpointGroup(t.Context(), &ga.CreateEndpointGroupInput{
+		ListenerArn: l.Listener.ListenerArn, EndpointGroupRegion: aws.String("us-west-2"), EndpointConfigurations: []gatypes.EndpointConfiguration{{EndpointId: &d.arn}},
+	}))(t).EndpointGroup.EndpointGroupArn
+	return d
 }
 
 func (d documented) do(t *testing.T, method, path, body string) (status int, answer string) {
@@ -124,7 +139,7 @@ func TestPageExamplesWork(t *testing.T) {
 		if from != "" {
 			body = files[from]
 		}
-		status, answer := d.do(t, method, path, strings.ReplaceAll(body, `"ARN"`, `"`+d.arn+`"`))
+		status, answer := d.do(t, method, path, strings.NewReplacer(`"ARN"`, `"`+d.arn+`"`, `"ENDPOINT"`, `"`+d.arn+`"`, `"ENDPOINT-GROUP"`, `"`+d.group+`"`).Replace(body))
 		if status != http.StatusOK {
 			t.Errorf("%s: %d %s", command, status, answer)
 		}

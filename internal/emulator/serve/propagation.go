@@ -53,7 +53,7 @@ func known(old dataplane.Config, latest built) dataplane.Config {
 	for _, g := range slices.Concat(latest.config.TargetGroups, latest.idle) {
 		groups[g.ARN] = g
 	}
-	var out dataplane.Config
+	out := dataplane.Config{Accelerators: knownAccelerators(old.Accelerators, latest.config.Accelerators), Distances: latest.config.Distances}
 	for _, lb := range old.LoadBalancers {
 		if now, ok := balancers[lb.ARN]; ok {
 			lb.Nodes = common(lb.Nodes, now.Nodes)

@@ -86,6 +86,45 @@ func TestNodesLearnLateWhatIsNewAndAtOnceWhatIsGone(t *testing.T) {
 	}
 }
 
+// anycast is a configuration with an accelerator of one listener.
+func anycast(ports dataplane.PortRange, groups ...dataplane.EndpointGroup) dataplane.Config {
+	return dataplane.Config{Accelerators: []dataplane.Accelerator{{ARN: "a", Listeners: []dataplane.AcceleratorListener{
+		{ARN: "l", Ports: []dataplane.PortRange{ports}, Groups: groups},
+	}}}}
+}
+
+func TestAcceleratorsLearnLateToo(t *testing.T) {
+	endpoint := func(id string, healthy bool) dataplane.AcceleratorEndpoint {
+		return dataplane.AcceleratorEndpoint{ID: id, Weight: 1, Healthy: healthy}
+	}
+	x, y := endpoint("x", true), endpoint("y", true)
+	regional := func(arn string, list ...dataplane.AcceleratorEndpoint) dataplane.EndpointGroup {
+		return dataplane.EndpointGroup{ARN: arn, Endpoints: list}
+	}
+	ports := dataplane.PortRange{From: 80, To: 80}
+	old := anycast(ports, regional("g", x, y), regional("h", x))
+	none := anycast(ports)
+	none.Accelerators[0].Listeners = nil
+	for name, c := range map[string]struct{ latest, want dataplane.Config }{
+		"other ports":                  {anycast(dataplane.PortRange{From: 81, To: 81}, regional("g", x, y), regional("h", x)), old},
+		"a removed endpoint":           {anycast(ports, regional("g", y), regional("h", x)), anycast(ports, regional("g", y), regional("h", x))},
+		"a new endpoint":               {anycast(ports, regional("g", x, y), regional("h", x, y)), old},
+		"an endpoint of another group": {anycast(ports, regional("g", x), regional("h", x, y)), anycast(ports, regional("g", x), regional("h", x))},
+		"a removed endpoint group":     {anycast(ports, regional("g", x, y)), anycast(ports, regional("g", x, y))},
+		"health":                       {anycast(ports, regional("g", endpoint("x", false), y), regional("h", x)), anycast(ports, regional("g", endpoint("x", false), y), regional("h", x))},
+		"a deleted listener":           {none, none},
+		"a disabled accelerator":       {dataplane.Config{}, dataplane.Config{}},
+	} {
+		p := propagation{delay: time.Second}
+		start := time.Unix(1000, 0)
+		p.at(built{config: old, made: start})
+		got, _ := p.at(built{config: c.latest, made: start.Add(10 * time.Second)})
+		if diff := cmp.Diff(c.want, got, addresses); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestChangesArriveInOrder(t *testing.T) {
 	p := propagation{delay: time.Second}
 	start := time.Unix(1000, 0)

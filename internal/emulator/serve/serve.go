@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
@@ -111,7 +113,10 @@ func (s *Server) Resolver() netip.AddrPort {
 // Endpoints lists the local addresses of listeners.
 func (s *Server) Endpoints() []dataplane.Endpoint { return s.plane.Endpoints() }
 
-// Lookup returns the addresses of a load balancer's DNS name, and whether
+// Entrances lists the local addresses of the open ports of accelerators.
+func (s *Server) Entrances() []dataplane.Entrance { return s.plane.Entrances() }
+
+// Lookup returns the addresses of a load balancer's or an accelerator's DNS name, and whether
 // there is such a name.
 func (s *Server) Lookup(name string) ([]netip.Addr, bool) { return s.plane.Resolve(name) }
 
@@ -186,6 +191,14 @@ func (s *Server) apply() time.Duration {
 
 // report writes a health result of the data plane into the emulator state.
 func (s *Server) report(r dataplane.HealthResult) {
+	if strings.Contains(r.TargetGroup, "/endpoint-group/") {
+		health := gatypes.HealthStateUnhealthy
+		if r.State == dataplane.StateHealthy {
+			health = gatypes.HealthStateHealthy
+		}
+		s.w.ReportEndpoint(store.EndpointReport{EndpointGroup: r.TargetGroup, Endpoint: r.ID, Health: health})
+		return
+	}
 	state := elbtypes.TargetHealthStateEnumUnhealthy
 	if r.State == dataplane.StateHealthy {
 		state = elbtypes.TargetHealthStateEnumHealthy

@@ -154,6 +154,7 @@ func (r *harness) backend(host string, status int) string {
 			w.WriteHeader(status)
 			return
 		}
+		w.Header().Set("Seen", req.Header.Get("X-Forwarded-For"))
 		fmt.Fprint(w, address)
 	})}
 	go server.Serve(l)

@@ -88,11 +88,15 @@ func (b *builder) address(g *store.TargetGroup, t *store.Target) (netip.Addr, er
 	if g.Type != elbtypes.TargetTypeEnumInstance {
 		return netip.ParseAddr(t.ID)
 	}
-	i := b.p.Instances[t.ID]
+	return instanceAddress(b.p, t.ID)
+}
+
+func instanceAddress(p *store.Partition, id string) (netip.Addr, error) {
+	i := p.Instances[id]
 	if i != nil && len(i.Interfaces) > 0 {
-		if eni := b.p.NetworkInterfaces[i.Interfaces[0]]; eni != nil && len(eni.Private) > 0 {
+		if eni := p.NetworkInterfaces[i.Interfaces[0]]; eni != nil && len(eni.Private) > 0 {
 			return eni.Private[0].Addr, nil
 		}
 	}
-	return netip.Addr{}, fmt.Errorf("instance %s has no address", t.ID)
+	return netip.Addr{}, fmt.Errorf("instance %s has no address", id)
 }

@@ -67,12 +67,17 @@ func (w *Store) PrincipalOf(key, account string) Principal {
 	return p
 }
 
-// LinkRole notes that an account has the service-linked role of Elastic Load Balancing, which its first
-// load balancer brings about.
-func (w *Store) LinkRole(account string) { w.linked[account] = true }
+// Services whose service-linked role an account gets with its first load balancer, or its first accelerator.
+const (
+	LinkedELB         = "elasticloadbalancing"
+	LinkedAccelerator = "globalaccelerator"
+)
+
+// LinkRole notes that an account has the service-linked role of a service.
+func (w *Store) LinkRole(account, service string) { w.linked[account+" "+service] = true }
 
 // RoleLinked reports whether an account has that role.
-func (w *Store) RoleLinked(account string) bool { return w.linked[account] }
+func (w *Store) RoleLinked(account, service string) bool { return w.linked[account+" "+service] }
 
 // DefaultAccount is the account of access keys without an account of their own.
 func (w *Store) DefaultAccount() string { return w.account }

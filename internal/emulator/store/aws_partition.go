@@ -11,13 +11,15 @@ type AWSPartition struct {
 	// Home is the region of the services that have none, such as Route 53.
 	Home string
 	// Shield reports whether the partition has Shield; without it its endpoint has no address.
-	Shield  bool
-	regions []string // how the names of its regions begin
+	Shield bool
+	// Accelerator reports whether the partition has Global Accelerator; likewise.
+	Accelerator bool
+	regions     []string // how the names of its regions begin
 }
 
 // AWSPartitions are those that the emulator can be.
 var AWSPartitions = []AWSPartition{
-	{Name: "aws", Suffix: "amazonaws.com", Home: GlobalRegion, Shield: true},
+	{Name: "aws", Suffix: "amazonaws.com", Home: GlobalRegion, Shield: true, Accelerator: true},
 	{Name: "aws-cn", Suffix: "amazonaws.com.cn", Home: "cn-northwest-1", regions: []string{"cn-"}},
 	{Name: "aws-us-gov", Suffix: "amazonaws.com", Home: "us-gov-west-1", regions: []string{"us-gov-"}},
 	{Name: "aws-eusc", Suffix: "amazonaws.eu", Home: "eusc-de-east-1", regions: []string{"eusc-"}},

@@ -3,17 +3,18 @@ package store
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"sort"
 )
 
 // Check lists the invariants that the state breaks: references to what does not exist,
 // addresses given twice, target groups under two load balancers, rules with one
-// priority. A consistent state breaks none.
+// priority, ports that accelerators cannot have. A consistent state breaks none.
 func (w *Store) Check() []string {
 	var broken []string
 	for _, p := range w.Partitions() {
 		at := p.Account + "/" + p.Region + ": "
-		for _, s := range append(p.checkNetwork(), p.checkBalancing()...) {
+		for _, s := range slices.Concat(p.checkNetwork(), p.checkBalancing(), p.checkAccelerators()) {
 			broken = append(broken, at+s)
 		}
 	}
@@ -102,6 +103,41 @@ func (p *Partition) checkBalancing() []string {
 			}
 			users[group] = l.LoadBalancer
 		})
+	}
+	return broken
+}
+
+func (p *Partition) checkAccelerators() []string {
+	var broken []string
+	say := func(format string, args ...any) { broken = append(broken, fmt.Sprintf(format, args...)) }
+	owners := map[netip.Addr]string{}
+	for _, arn := range SortedKeys(p.Accelerators.Accelerators) {
+		a := p.Accelerators.Accelerators[arn]
+		for _, address := range slices.Concat(a.IPv4, a.IPv6) {
+			if other, ok := owners[address]; ok {
+				say("%s and %s both have %s", other, arn, address)
+			}
+			owners[address] = arn
+		}
+		for i, l := range a.Listeners {
+			for _, other := range a.Listeners[:i] {
+				if l.Protocol == other.Protocol && slices.ContainsFunc(l.Ranges, func(r PortRange) bool { return slices.ContainsFunc(other.Ranges, r.Overlaps) }) {
+					say("%s and %s share a port", other.ARN, l.ARN)
+				}
+			}
+			regions := map[string]bool{}
+			for _, g := range l.Groups {
+				if regions[g.Region] {
+					say("%s has two endpoint groups in %s", l.ARN, g.Region)
+				}
+				regions[g.Region] = true
+				for _, o := range g.Overrides {
+					if slices.ContainsFunc(a.Listeners, func(x *AcceleratorListener) bool { return x.Has(o.Endpoint) }) {
+						say("a port override of %s leads to port %d, which a listener has", g.ARN, o.Endpoint)
+					}
+				}
+			}
+		}
 	}
 	return broken
 }

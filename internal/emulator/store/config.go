@@ -48,6 +48,8 @@ type Config struct {
 	WAF WAFConfig
 
 	Route53 Route53Config
+
+	Accelerator AcceleratorConfig
 }
 
 // Delays are how long network resources take in the background.
@@ -76,6 +78,7 @@ func DefaultConfig() Config {
 		ACM:                defaultACMConfig(),
 		WAF:                defaultWAFConfig(),
 		Route53:            Route53Config{SyncDelay: time.Second},
+		Accelerator:        defaultAcceleratorConfig(),
 	}
 }
 

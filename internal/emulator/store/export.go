@@ -15,7 +15,7 @@ type exported struct {
 	Roles      map[string]Role   `json:",omitempty"`
 	// Principals are who access keys stand for, with their policies.
 	Principals map[string]Principal `json:",omitempty"`
-	// Linked are the accounts with the service-linked role.
+	// Linked are the accounts with the service-linked roles that they have.
 	Linked map[string]bool `json:",omitempty"`
 	// Identifiers is the position in the stream of identifiers, so that a restored
 	// state never reuses one.

@@ -2,6 +2,8 @@ package store
 
 import (
 	"fmt"
+	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -22,6 +24,23 @@ func (w *Store) Decimal(n int) string {
 		max *= 10
 	}
 	return fmt.Sprint(w.ids.Uint64N(max))
+}
+
+// RandomAddress returns a random address of a range, neither its first nor its last.
+func (w *Store) RandomAddress(block netip.Prefix) netip.Addr {
+	b := block.Masked().Addr().AsSlice()
+	for {
+		random := w.Hex(2 * len(b))
+		for i := range b {
+			n, _ := strconv.ParseUint(random[2*i:2*i+2], 16, 8) // they are hexadecimal digits
+			host := byte(0xff) >> max(0, min(8, block.Bits()-8*i))
+			b[i] = b[i]&^host | byte(n)&host
+		}
+		a, _ := netip.AddrFromSlice(b) // of the right length
+		if block.Contains(a.Prev()) && block.Contains(a.Next()) {
+			return a
+		}
+	}
 }
 
 // NewID returns an EC2 identifier: the prefix, which ends with a hyphen, and

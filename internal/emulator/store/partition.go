@@ -32,6 +32,8 @@ type Partition struct {
 	WAFRegional *WAFRegionalState
 	Shield      *ShieldState
 	Route53     *Route53State
+	// Accelerators is used in AcceleratorRegion alone.
+	Accelerators *AcceleratorState
 
 	store *Store
 }
@@ -81,6 +83,10 @@ func (p *Partition) init(w *Store) {
 	if p.Route53 == nil {
 		p.Route53 = newRoute53State()
 	}
+	if p.Accelerators == nil {
+		p.Accelerators = newAcceleratorState()
+	}
+	p.Accelerators.init()
 }
 
 func ensure[V any](m *map[string]V) {

@@ -47,7 +47,7 @@ type Store struct {
 	accessKeys map[string]string
 	secrets    map[string]string // never exported
 	principals map[string]Principal
-	linked     map[string]bool // see LinkRole
+	linked     map[string]bool // account and service, see LinkRole
 	roles      map[string]Role
 
 	genMu   sync.Mutex

@@ -1,0 +1,286 @@
+package dataplane
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// mostPorts is how many ports of an accelerator are opened: each takes a socket on each address.
+const mostPorts = 200
+
+// errNoEndpoint is a flow that leads nowhere.
+var errNoEndpoint = errors.New("there is no endpoint that can be reached")
+
+// entranceKey is an open port of a static address.
+type entranceKey struct {
+	at  netip.AddrPort // in the emulated network
+	udp bool
+}
+
+func (k entranceKey) compare(other entranceKey) int {
+	udp := map[bool]int{true: 1}
+	return cmp.Or(k.at.Compare(other.at), cmp.Compare(udp[k.udp], udp[other.udp]))
+}
+
+// entrance is the socket of a static address for one port and protocol. New flows follow the view, those that exist
+// keep their endpoint for as long as they last, whatever happens to it in the configuration.
+type entrance struct {
+	plane *Plane
+	key   entranceKey
+	view  atomic.Pointer[anycastView]
+	real  netip.AddrPort
+	stop  func() // taking new flows
+}
+
+// anycastView is what becomes of new flows. It is immutable.
+type anycastView struct {
+	accelerator string // ARN
+	listener    AcceleratorListener
+	distances   Distances
+	local       netip.Addr // of the address; ::1 for IPv6
+	// source is the address of this machine that flows over IPv4 come from.
+	source netip.Addr
+	names  map[string]nameView
+}
+
+// Entrance is an open port of an accelerator.
+type Entrance struct {
+	Accelerator, Listener string         // ARNs
+	Static                netip.AddrPort // in the emulated network
+	Real                  netip.AddrPort // on this machine
+	UDP                   bool
+}
+
+// Entrances lists the open ports of accelerators, ordered by address and port.
+func (p *Plane) Entrances() []Entrance {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []Entrance
+	for _, key := range sortedEntrances(p.entrances) {
+		e := p.entrances[key]
+		view := e.view.Load()
+		all = append(all, Entrance{view.accelerator, view.listener.ARN, key.at, e.real, key.udp})
+	}
+	return all
+}
+
+// applyAccelerators opens and closes ports of static addresses.
+func (p *Plane) applyAccelerators(cfg Config) []error {
+	wanted, errs := p.compileAccelerators(cfg)
+	for key, e := range p.entrances {
+		if wanted[key] == nil {
+			delete(p.entrances, key)
+			e.stop()
+		}
+	}
+	for _, key := range sortedEntrances(wanted) {
+		if e := p.entrances[key]; e != nil {
+			e.view.Store(wanted[key])
+			continue
+		}
+		e, err := p.openEntrance(key, wanted[key])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("accelerator %s: %w", wanted[key].accelerator, err))
+			continue
+		}
+		p.entrances[key] = e
+	}
+	return errs
+}
+
+func (p *Plane) compileAccelerators(cfg Config) (map[entranceKey]*anycastView, []error) {
+	wanted := map[entranceKey]*anycastView{}
+	var errs []error
+	for _, a := range cfg.Accelerators {
+		open := 0
+		for _, l := range a.Listeners {
+			view := anycastView{accelerator: a.ARN, listener: l, distances: cfg.Distances, source: a.source().Addr(), names: *p.names.Load()}
+			for port := range l.each() {
+				if open++; open > mostPorts {
+					errs = append(errs, fmt.Errorf("accelerator %s: it has more than %d ports; the others are not served", a.ARN, mostPorts))
+					break
+				}
+				for _, s := range a.Addresses {
+					one := view
+					one.local = cmp.Or(s.Local, netip.IPv6Loopback())
+					key := entranceKey{netip.AddrPortFrom(s.Public, port), l.UDP}
+					if other := wanted[key]; other != nil {
+						errs = append(errs, fmt.Errorf("accelerator %s: %s is already served by %s", a.ARN, key.at, other.accelerator))
+						continue
+					}
+					wanted[key] = &one
+				}
+			}
+		}
+	}
+	return wanted, errs
+}
+
+// each iterates over the ports of a listener.
+func (l AcceleratorListener) each() func(yield func(uint16) bool) {
+	return func(yield func(uint16) bool) {
+		for _, r := range l.Ports {
+			for port := int(r.From); port <= int(r.To); port++ {
+				if !yield(uint16(port)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func sortedEntrances[V any](m map[entranceKey]V) []entranceKey {
+	keys := make([]entranceKey, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, entranceKey.compare)
+	return keys
+}
+
+// openEntrance binds the socket of a port.
+func (p *Plane) openEntrance(key entranceKey, view *anycastView) (*entrance, error) {
+	e := &entrance{plane: p, key: key}
+	e.view.Store(view)
+	at := netip.AddrPortFrom(netip.IPv6Loopback(), 0) // as the IPv6 addresses of load balancers
+	if view.local.Is4() {
+		at = p.opt.Bind(netip.AddrPortFrom(view.local, key.at.Port()))
+	}
+	if key.udp {
+		conn, err := listenUDP(at, p.opt.PortOffset)
+		if err != nil {
+			return nil, err
+		}
+		s := &datagrams{entrance: e, conn: conn, life: newLifetime(), flows: map[netip.AddrPort]*datagramFlow{}}
+		e.real, e.stop = conn.LocalAddr().(*net.UDPAddr).AddrPort(), s.close
+		p.work.Go(s.read)
+		return e, nil
+	}
+	ln, err := listen(at, p.opt.PortOffset, net.Listen)
+	if err != nil {
+		return nil, err
+	}
+	e.real, e.stop = ln.Addr().(*net.TCPAddr).AddrPort(), func() { _ = ln.Close() }
+	p.work.Go(func() {
+		acceptAll(ln, func(conn *net.TCPConn) { p.work.Go(func() { e.serve(conn) }) })
+	})
+	return e, nil
+}
+
+// serve carries one connection to its end.
+func (e *entrance) serve(conn *net.TCPConn) {
+	stop := context.AfterFunc(e.plane.life, func() { reset(conn) })
+	defer stop()
+	raw, done, err := e.connect(e.plane.life, e.plane.clientOf(conn.RemoteAddr().(*net.TCPAddr).AddrPort()))
+	if err != nil {
+		reset(conn)
+		return
+	}
+	defer done()
+	there := raw.(*net.TCPConn)
+	stopThere := context.AfterFunc(e.plane.life, func() { reset(there) })
+	defer stopThere()
+	pipe(conn, there, e.plane.opt.AcceleratorIdleTimeout, func() {
+		reset(conn)
+		reset(there)
+	})
+}
+
+// connect chooses the endpoint of a new flow and connects to it. The returned function is to be called when the flow has
+// ended.
+func (e *entrance) connect(ctx context.Context, from handover) (net.Conn, func(), error) {
+	view, p := e.view.Load(), e.plane
+	f := anycastFlow{client: from.client, to: e.key.at, udp: e.key.udp}
+	c, ok := view.listener.choose(f, view.distances)
+	if !ok {
+		return nil, nil, errNoEndpoint
+	}
+	network := "tcp"
+	if e.key.udp {
+		network = "udp"
+	}
+	if c.endpoint.LoadBalancer == "" {
+		return e.connectInstance(ctx, network, view, from, c)
+	}
+	for _, at := range view.nodes(c, f) {
+		real, open := p.socketAt(at, e.key.udp)
+		if !open {
+			continue
+		}
+		o := from
+		if !c.endpoint.PreserveClient {
+			o = e.unpreserved(from)
+		}
+		source := view.source
+		if real.Addr().Is6() || !source.IsValid() {
+			source = real.Addr()
+		}
+		return p.handed.dial(ctx, network, source, real, o)
+	}
+	return nil, nil, errNoEndpoint
+}
+
+// connectInstance connects to an address of the network: that of an instance, or what an elastic IP leads to.
+func (e *entrance) connectInstance(ctx context.Context, network string, view *anycastView, from handover, c anycastChoice) (net.Conn, func(), error) {
+	if !c.endpoint.Address.IsValid() {
+		return nil, nil, errNoEndpoint
+	}
+	at := netip.AddrPortFrom(c.endpoint.Address, c.port)
+	if real, open := e.plane.socketAt(at, e.key.udp); open {
+		return e.plane.handed.dial(ctx, network, view.source, real, e.unpreserved(from))
+	}
+	o := origin{node: view.source}
+	if c.endpoint.PreserveClient {
+		o.client = from.client.Addr()
+		if from.peer.Addr().IsLoopback() {
+			o.local = from.peer.Addr()
+		}
+	}
+	conn, err := e.plane.dialTarget(ctx, network, o, at)
+	return conn, func() {}, err
+}
+
+// unpreserved is what an endpoint takes for the client that is not to see its address.
+func (e *entrance) unpreserved(from handover) handover {
+	return handover{client: netip.AddrPortFrom(e.key.at.Addr(), from.client.Port())}
+}
+
+// nodes are the addresses of a load balancer at which a flow may enter it, the one for this flow first: nodes of zones
+// without healthy targets come last.
+func (v *anycastView) nodes(c anycastChoice, f anycastFlow) []netip.AddrPort {
+	name := v.names[strings.ToLower(c.endpoint.LoadBalancer)]
+	type ranked struct {
+		at      netip.AddrPort
+		last    bool
+		lottery float64
+	}
+	var all []ranked
+	for _, n := range name.nodes {
+		address := n.at
+		if !f.client.Addr().Is4() && n.ipv6.IsValid() {
+			address = n.ipv6
+		}
+		all = append(all, ranked{netip.AddrPortFrom(address, c.port), !name.healthy(n.zone), share(v.listener.key(f), n.zone)})
+	}
+	slices.SortFunc(all, func(a, b ranked) int {
+		if a.last != b.last {
+			if a.last {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Compare(a.lottery, b.lottery)
+	})
+	var out []netip.AddrPort
+	for _, n := range all {
+		out = append(out, n.at)
+	}
+	return out
+}

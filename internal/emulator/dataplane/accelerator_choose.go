@@ -1,0 +1,119 @@
+package dataplane
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"net/netip"
+	"slices"
+)
+
+// failoverGroups is how many other endpoint groups are tried for a flow.
+const failoverGroups = 3
+
+// anycastFlow is what the choice of an endpoint depends on, besides the configuration.
+type anycastFlow struct {
+	client netip.AddrPort // in the emulated network
+	to     netip.AddrPort // static address and port
+	udp    bool
+}
+
+// anycastChoice is where a flow goes.
+type anycastChoice struct {
+	group    EndpointGroup
+	endpoint AcceleratorEndpoint
+	port     uint16 // of the endpoint
+}
+
+// choose picks the endpoint of a flow; it returns false if the listener has none. The same flow always gets the same
+// answer. The traffic dial of the nearest endpoint group sends a share of its flows to the next one that takes any;
+// without a healthy endpoint that has a weight, others are tried, whatever their dials; and without any, an endpoint of
+// the nearest one is picked at random, because an unhealthy one may still answer.
+func (l AcceleratorListener) choose(f anycastFlow, d Distances) (anycastChoice, bool) {
+	groups := l.byDistance(f.client.Addr(), d)
+	if len(groups) == 0 {
+		return anycastChoice{}, false
+	}
+	key := l.key(f)
+	first := 0
+	if share(key, "dial")*100 >= groups[0].Dial {
+		if i := slices.IndexFunc(groups[1:], func(g EndpointGroup) bool { return g.Dial > 0 }); i >= 0 {
+			first = i + 1
+		}
+	}
+	others := slices.Delete(slices.Clone(groups), first, first+1)
+	candidates := append([]EndpointGroup{groups[first]}, others[:min(failoverGroups, len(others))]...)
+	for _, g := range candidates {
+		if e, ok := draw(key, g.Endpoints, func(e AcceleratorEndpoint) float64 {
+			if !e.Healthy {
+				return 0
+			}
+			return float64(e.Weight)
+		}); ok {
+			return g.chosen(e, f), true
+		}
+	}
+	for _, g := range groups {
+		if e, ok := draw(key, g.Endpoints, func(AcceleratorEndpoint) float64 { return 1 }); ok {
+			return g.chosen(e, f), true
+		}
+	}
+	return anycastChoice{}, false
+}
+
+func (l AcceleratorListener) byDistance(client netip.Addr, d Distances) []EndpointGroup {
+	var regions []string
+	groups := map[string]EndpointGroup{}
+	for _, g := range l.Groups {
+		regions, groups[g.Region] = append(regions, g.Region), g
+	}
+	out := []EndpointGroup{}
+	for _, r := range d.Order(client, regions) {
+		out = append(out, groups[r])
+	}
+	return out
+}
+
+func (g EndpointGroup) chosen(e AcceleratorEndpoint, f anycastFlow) anycastChoice {
+	port, ok := g.Overrides[f.to.Port()]
+	if !ok {
+		port = f.to.Port()
+	}
+	return anycastChoice{group: g, endpoint: e, port: port}
+}
+
+// key is what flows that stay together have in common.
+func (l AcceleratorListener) key(f anycastFlow) string {
+	if l.ClientAffinity {
+		return f.client.Addr().String() + " " + f.to.Addr().String()
+	}
+	key := f.client.String() + " " + f.to.String()
+	if f.udp {
+		key += " udp"
+	}
+	return key
+}
+
+// draw picks an endpoint with a chance that is proportional to its weight. Each draws a number of its own and the best
+// one wins, so that few flows move when endpoints are added or removed.
+func draw(key string, from []AcceleratorEndpoint, weight func(AcceleratorEndpoint) float64) (AcceleratorEndpoint, bool) {
+	var out AcceleratorEndpoint
+	best := math.Inf(1)
+	for _, e := range from {
+		w := weight(e)
+		if w <= 0 {
+			continue
+		}
+		// Of exponentially distributed numbers the smallest is one of rate w with probability w / sum.
+		if n := -math.Log(1-share(key, e.ID)) / w; n < best {
+			out, best = e, n
+		}
+	}
+	return out, !math.IsInf(best, 1)
+}
+
+// share is a number of [0, 1) that is fixed by its arguments.
+func share(key, salt string) float64 {
+	sum := sha256.Sum256([]byte(key + "\n" + salt))
+	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
+}

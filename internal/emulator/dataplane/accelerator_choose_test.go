@@ -1,0 +1,205 @@
+package dataplane
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// anycastTo is a static address with a port.
+var anycastTo = netip.MustParseAddrPort("75.2.3.4:443")
+
+func flowOf(client string) anycastFlow {
+	return anycastFlow{client: netip.MustParseAddrPort(client), to: anycastTo}
+}
+
+// flows are many flows of different clients.
+func flows(n int) []anycastFlow {
+	out := make([]anycastFlow, n)
+	for i := range out {
+		out[i] = flowOf(fmt.Sprintf("192.0.%d.%d:%d", i/250%250, i%250, 1024+i))
+	}
+	return out
+}
+
+func weighted(weights map[string]int) []AcceleratorEndpoint {
+	var out []AcceleratorEndpoint
+	for _, id := range slices.Sorted(maps.Keys(weights)) {
+		out = append(out, AcceleratorEndpoint{ID: id, Weight: weights[id], Healthy: true})
+	}
+	return out
+}
+
+// inRegion is an endpoint group with one endpoint of the region's name.
+func inRegion(region string, dial float64, healthy bool) EndpointGroup {
+	return EndpointGroup{Region: region, Dial: dial, Endpoints: []AcceleratorEndpoint{{ID: region, Weight: 128, Healthy: healthy}}}
+}
+
+// shares are the percentages of flows by endpoint.
+func shares(t *testing.T, l AcceleratorListener, d Distances, list []anycastFlow) map[string]float64 {
+	t.Helper()
+	out := map[string]float64{}
+	for _, f := range list {
+		c, ok := l.choose(f, d)
+		if !ok {
+			t.Fatalf("no endpoint for %v", f)
+		}
+		out[c.endpoint.ID] += 100 / float64(len(list))
+	}
+	return out
+}
+
+func TestFlowsAreShared(t *testing.T) {
+	unhealthy := func(g EndpointGroup) EndpointGroup {
+		g.Endpoints = slices.Clone(g.Endpoints)
+		for i := range g.Endpoints {
+			g.Endpoints[i].Healthy = false
+		}
+		return g
+	}
+	near := Distances{Home: "b"}
+	for name, c := range map[string]struct {
+		groups []EndpointGroup
+		d      Distances
+		want   map[string]float64 // percent
+	}{
+		"equal weights":               {[]EndpointGroup{{Region: "a", Dial: 100, Endpoints: weighted(map[string]int{"x": 128, "y": 128})}}, near, map[string]float64{"x": 50, "y": 50}},
+		"weights":                     {[]EndpointGroup{{Region: "a", Dial: 100, Endpoints: weighted(map[string]int{"x": 10, "y": 30, "z": 60})}}, near, map[string]float64{"x": 10, "y": 30, "z": 60}},
+		"weight 0":                    {[]EndpointGroup{{Region: "a", Dial: 100, Endpoints: weighted(map[string]int{"x": 0, "y": 1})}}, near, map[string]float64{"y": 100}},
+		"unhealthy endpoint":          {[]EndpointGroup{{Region: "a", Dial: 100, Endpoints: append(weighted(map[string]int{"x": 1}), AcceleratorEndpoint{ID: "y", Weight: 255})}}, near, map[string]float64{"x": 100}},
+		"all unhealthy":               {[]EndpointGroup{unhealthy(EndpointGroup{Region: "a", Dial: 100, Endpoints: weighted(map[string]int{"x": 10, "y": 200})})}, near, map[string]float64{"x": 50, "y": 50}},
+		"all of weight 0":             {[]EndpointGroup{{Region: "a", Dial: 100, Endpoints: weighted(map[string]int{"x": 0, "y": 0})}}, near, map[string]float64{"x": 50, "y": 50}},
+		"home is nearest":             {[]EndpointGroup{inRegion("a", 100, true), inRegion("b", 100, true)}, near, map[string]float64{"b": 100}},
+		"without home, by name":       {[]EndpointGroup{inRegion("c", 100, true), inRegion("b", 100, true)}, Distances{}, map[string]float64{"b": 100}},
+		"dial":                        {[]EndpointGroup{inRegion("a", 100, true), inRegion("b", 30, true)}, near, map[string]float64{"a": 70, "b": 30}},
+		"overflow is not dialled":     {[]EndpointGroup{inRegion("a", 1, true), inRegion("b", 50, true)}, near, map[string]float64{"a": 50, "b": 50}},
+		"one endpoint group, dial":    {[]EndpointGroup{inRegion("b", 10, true)}, near, map[string]float64{"b": 100}},
+		"dial 0 gets nothing":         {[]EndpointGroup{inRegion("a", 0, true), inRegion("b", 50, true), inRegion("c", 100, true)}, near, map[string]float64{"b": 50, "c": 50}},
+		"nearest with dial 0":         {[]EndpointGroup{inRegion("a", 100, true), inRegion("b", 0, true)}, near, map[string]float64{"a": 100}},
+		"all with dial 0":             {[]EndpointGroup{inRegion("a", 0, true), inRegion("b", 0, true)}, near, map[string]float64{"b": 100}},
+		"fail-over":                   {[]EndpointGroup{inRegion("a", 100, true), inRegion("b", 100, false), inRegion("c", 100, true)}, near, map[string]float64{"a": 100}},
+		"fail-over ignores dials":     {[]EndpointGroup{inRegion("a", 0, true), inRegion("b", 100, false), inRegion("c", 100, false)}, near, map[string]float64{"a": 100}},
+		"fail-over of overflow":       {[]EndpointGroup{inRegion("a", 100, false), inRegion("b", 40, true)}, near, map[string]float64{"b": 100}},
+		"weight 0 fails over":         {[]EndpointGroup{inRegion("a", 100, true), {Region: "b", Dial: 100, Endpoints: weighted(map[string]int{"x": 0})}}, near, map[string]float64{"a": 100}},
+		"empty one fails over":        {[]EndpointGroup{inRegion("a", 100, true), {Region: "b", Dial: 100}}, near, map[string]float64{"a": 100}},
+		"the fourth other is far off": {[]EndpointGroup{inRegion("b", 100, false), inRegion("c", 100, false), inRegion("d", 100, false), inRegion("e", 100, false), inRegion("f", 100, true)}, near, map[string]float64{"b": 100}},
+		"the third other is not":      {[]EndpointGroup{inRegion("b", 100, false), inRegion("c", 100, false), inRegion("d", 100, false), inRegion("e", 100, true)}, near, map[string]float64{"e": 100}},
+		"nothing healthy":             {[]EndpointGroup{inRegion("a", 100, false), inRegion("b", 100, false)}, near, map[string]float64{"b": 100}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := shares(t, AcceleratorListener{Groups: c.groups}, c.d, flows(10_000))
+			for id := range maps.Keys(got) {
+				if math.Abs(got[id]-c.want[id]) > 3 {
+					t.Errorf("%s gets %.1f %%, want %.0f %%", id, got[id], c.want[id])
+				}
+			}
+			if d := cmp.Diff(slices.Sorted(maps.Keys(c.want)), slices.Sorted(maps.Keys(got))); d != "" {
+				t.Errorf("endpoints (-want +got):\n%s", d)
+			}
+		})
+	}
+	if _, ok := (AcceleratorListener{Groups: []EndpointGroup{{Region: "a", Dial: 100}}}).choose(flowOf("192.0.2.1:1024"), near); ok {
+		t.Error("a listener without endpoints leads somewhere")
+	}
+	if _, ok := (AcceleratorListener{}).choose(flowOf("192.0.2.1:1024"), near); ok {
+		t.Error("a listener without endpoint groups leads somewhere")
+	}
+}
+
+// Clients of two coasts whose endpoint groups have a dial of 50 each: half of each stay, and all are served.
+func TestDialsOfTwoCoasts(t *testing.T) {
+	d := Distances{Ranges: []ClientRange{
+		{netip.MustParsePrefix("198.51.100.0/24"), []string{"west"}}, {netip.MustParsePrefix("203.0.113.0/24"), []string{"east", "west"}},
+	}}
+	l := AcceleratorListener{Groups: []EndpointGroup{inRegion("east", 50, true), inRegion("west", 50, true)}}
+	for _, coast := range []string{"198.51.100", "203.0.113"} {
+		var list []anycastFlow
+		for i := range 10_000 {
+			list = append(list, flowOf(fmt.Sprintf("%s.%d:%d", coast, i%250, 1024+i)))
+		}
+		for region, percent := range shares(t, l, d, list) {
+			if math.Abs(percent-50) > 3 {
+				t.Errorf("%.1f %% of %s go to %s", percent, coast, region)
+			}
+		}
+	}
+	if got := d.Order(netip.MustParseAddr("198.51.100.1"), []string{"east", "west", "north"}); !slices.Equal(got, []string{"west", "east", "north"}) {
+		t.Errorf("order %v", got)
+	}
+}
+
+func TestClientAffinity(t *testing.T) {
+	groups := []EndpointGroup{
+		{Region: "a", Dial: 50, Endpoints: weighted(map[string]int{"u": 128, "v": 128, "w": 128})},
+		{Region: "b", Dial: 50, Endpoints: weighted(map[string]int{"x": 128, "y": 128, "z": 128})},
+	}
+	differ := func(l AcceleratorListener, change func(*anycastFlow)) int {
+		n := 0
+		for _, f := range flows(1000) {
+			before, _ := l.choose(f, Distances{})
+			change(&f)
+			after, _ := l.choose(f, Distances{})
+			if before.endpoint.ID != after.endpoint.ID {
+				n++
+			}
+		}
+		return n
+	}
+	changes := map[string]func(*anycastFlow){
+		"port of the client":   func(f *anycastFlow) { f.client = netip.AddrPortFrom(f.client.Addr(), f.client.Port()+1) },
+		"port of the listener": func(f *anycastFlow) { f.to = netip.AddrPortFrom(f.to.Addr(), 80) },
+		"protocol":             func(f *anycastFlow) { f.udp = true },
+		"static address":       func(f *anycastFlow) { f.to = netip.MustParseAddrPort("99.83.3.4:443") },
+		"nothing":              func(*anycastFlow) {},
+	}
+	for name, change := range changes {
+		together := name == "nothing"
+		if n := differ(AcceleratorListener{Groups: groups}, change); (n == 0) != together {
+			t.Errorf("%s: without affinity %d of 1000 flows move", name, n)
+		}
+		together = together || name != "static address"
+		if n := differ(AcceleratorListener{Groups: groups, ClientAffinity: true}, change); (n == 0) != together {
+			t.Errorf("%s: with affinity %d of 1000 flows move", name, n)
+		}
+	}
+}
+
+func TestFewFlowsMove(t *testing.T) {
+	before := AcceleratorListener{Groups: []EndpointGroup{{Region: "a", Dial: 100, Endpoints: weighted(map[string]int{"x": 100, "y": 100})}}}
+	moved := func(weights map[string]int) int {
+		after := AcceleratorListener{Groups: []EndpointGroup{{Region: "a", Dial: 100, Endpoints: weighted(weights)}}}
+		n := 0
+		for _, f := range flows(3000) {
+			a, _ := before.choose(f, Distances{})
+			b, _ := after.choose(f, Distances{})
+			if a.endpoint.ID != b.endpoint.ID {
+				n++
+			}
+		}
+		return n
+	}
+	if n := moved(map[string]int{"x": 100, "y": 100, "z": 0}); n != 0 {
+		t.Errorf("%d flows move to an endpoint of weight 0", n)
+	}
+	if n := moved(map[string]int{"x": 100, "y": 100, "z": 100}); n < 900 || n > 1100 {
+		t.Errorf("%d of 3000 flows move to a third endpoint, want those that it gets", n)
+	}
+}
+
+func TestPortOverride(t *testing.T) {
+	g := inRegion("a", 100, true)
+	g.Overrides = map[uint16]uint16{443: 8443}
+	l := AcceleratorListener{Groups: []EndpointGroup{g}}
+	f := flowOf("192.0.2.1:1024")
+	for port, want := range map[uint16]uint16{443: 8443, 80: 80} {
+		f.to = netip.AddrPortFrom(f.to.Addr(), port)
+		if c, ok := l.choose(f, Distances{}); !ok || c.port != want {
+			t.Errorf("port %d leads to %d, want %d", port, c.port, want)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// anycastOf is an accelerator with a static address and ports.
+func anycastOf(arn, public, local string, ports ...PortRange) Accelerator {
+	return Accelerator{ARN: arn, DNSNames: []string{arn + ".awsglobalaccelerator.com"}, Addresses: []StaticAddress{{netip.MustParseAddr(public), netip.MustParseAddr(local)}},
+		Listeners: []AcceleratorListener{{ARN: arn + "/l", Ports: ports}}}
+}
+
+func TestWhatCannotBeOpenedIsNamed(t *testing.T) {
+	p := startPlane(t)
+	wide := anycastOf("wide", "75.2.0.1", "127.252.0.1", PortRange{1000, 1000}, PortRange{2000, 9000})
+	same := anycastOf("same", "75.2.0.1", "127.252.0.1", PortRange{1000, 1000})
+	err := p.Apply(Config{Accelerators: []Accelerator{wide, same}})
+	if err == nil || !strings.Contains(err.Error(), "accelerator wide: it has more than 200 ports") || !strings.Contains(err.Error(), "75.2.0.1:1000 is already served by wide") {
+		t.Errorf("error %v", err)
+	}
+	if n := len(p.Entrances()); n != 200 {
+		t.Errorf("%d ports are open, want 200", n)
+	}
+	// Names resolve without a port too.
+	if found, ok := p.Resolve("WIDE.awsglobalaccelerator.com."); !ok || len(found) != 1 || found[0].String() != "127.252.0.1" {
+		t.Errorf("the name has %v", found)
+	}
+	apply(t, p, Config{Accelerators: []Accelerator{anycastOf("wide", "75.2.0.1", "127.252.0.1", PortRange{1000, 1001})}})
+	before := p.Entrances()
+	apply(t, p, Config{Accelerators: []Accelerator{anycastOf("wide", "75.2.0.1", "127.252.0.1", PortRange{1001, 1002})}})
+	after := p.Entrances()
+	if len(before) != 2 || len(after) != 2 || before[1].Real != after[0].Real || after[1].Static.Port() != 1002 {
+		t.Errorf("a port that stays is opened again: %v, then %v", before, after)
+	}
+	apply(t, p, Config{})
+	if n := len(p.Entrances()); n != 0 {
+		t.Errorf("%d ports are open without an accelerator", n)
+	}
+	if _, ok := p.Resolve("wide.awsglobalaccelerator.com"); ok {
+		t.Error("the name of a deleted accelerator resolves")
+	}
+}
+
+// reached opens an entrance that leads to an address of this machine, as to an instance.
+func reached(t *testing.T, at netip.AddrPort, udp bool, change func(*Options)) netip.AddrPort {
+	t.Helper()
+	p := startPlane(t, change)
+	a := anycastOf("a", "75.2.0.1", "127.0.0.1", PortRange{1000, 1000})
+	a.Listeners[0].UDP = udp
+	a.Listeners[0].Groups = []EndpointGroup{{
+		Region: "us-west-2", Dial: 100, Overrides: map[uint16]uint16{1000: at.Port()},
+		Endpoints: []AcceleratorEndpoint{{ID: "i", Weight: 1, Healthy: true, PreserveClient: true, Address: at.Addr()}},
+	}}
+	apply(t, p, Config{Accelerators: []Accelerator{a}})
+	return p.Entrances()[0].Real
+}
+
+func TestIdleConnectionsOfAcceleratorsEnd(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	real := reached(t, ln.Addr().(*net.TCPAddr).AddrPort(), false, func(o *Options) { o.AcceleratorIdleTimeout = brief })
+	conn, err := net.Dial("tcp", real.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	there, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer there.Close()
+	for side, c := range map[string]net.Conn{"client": conn, "endpoint": there} {
+		c.SetDeadline(time.Now().Add(conditionTimeout))
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("%s: %v, want a reset", side, err)
+		}
+	}
+}
+
+// A flow of datagrams keeps its way until it is idle; what comes later is another one.
+func TestIdleFlowsOfAcceleratorsEnd(t *testing.T) {
+	target, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	go func() {
+		buf := make([]byte, 100)
+		for {
+			_, from, err := target.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			_, _ = target.WriteTo(fmt.Append(nil, from), from)
+		}
+	}()
+	ask := func(conn net.Conn) string {
+		t.Helper()
+		var out string
+		eventually(t, "an answer", func() bool { // datagrams may be lost
+			_, _ = conn.Write([]byte("?"))
+			_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+			buf := make([]byte, 100)
+			n, err := conn.Read(buf)
+			out = string(buf[:n])
+			return err == nil
+		})
+		return out
+	}
+	for name, idle := range map[string]time.Duration{"idle": 4 * time.Millisecond, "kept": 0} {
+		real := reached(t, target.LocalAddr().(*net.UDPAddr).AddrPort(), true, func(o *Options) { o.AcceleratorUDPIdleTimeout = idle })
+		conn, err := net.Dial("udp", real.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		first := ask(conn)
+		if name == "idle" {
+			eventually(t, "another flow", func() bool { return ask(conn) != first })
+			continue
+		}
+		for range 3 {
+			if again := ask(conn); again != first {
+				t.Errorf("a flow that is not idle changes from %s to %s", first, again)
+			}
+		}
+	}
+}

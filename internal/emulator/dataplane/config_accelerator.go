@@ -1,0 +1,101 @@
+package dataplane
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// Accelerator is an entrance with static addresses in front of load balancers, instances and elastic IPs. One that is
+// disabled is left out of the configuration.
+type Accelerator struct {
+	ARN       string
+	DNSNames  []string
+	Addresses []StaticAddress
+	Listeners []AcceleratorListener
+}
+
+// source is where the accelerator's own packets over IPv4 come from.
+func (a Accelerator) source() netip.AddrPort {
+	for _, s := range a.Addresses {
+		if s.Local.Is4() {
+			return netip.AddrPortFrom(s.Local, 0)
+		}
+	}
+	return netip.AddrPort{}
+}
+
+// StaticAddress is an address of an accelerator.
+type StaticAddress struct {
+	Public netip.Addr
+	// Local is the address of this machine in its place. IPv6 has none: its sockets are bound to free ports of ::1.
+	Local netip.Addr
+}
+
+// AcceleratorListener is a set of ports of an accelerator.
+type AcceleratorListener struct {
+	ARN string
+	// UDP is set for one that takes datagrams, not connections.
+	UDP   bool
+	Ports []PortRange
+	// ClientAffinity keeps all flows of a client address together.
+	ClientAffinity bool
+	Groups         []EndpointGroup // at most one for each region
+}
+
+// PortRange is a range of ports, both ends included.
+type PortRange struct{ From, To uint16 }
+
+// EndpointGroup is the part of an accelerator's listener in one region.
+type EndpointGroup struct {
+	ARN, Region string
+	// Dial is the percentage of the flows that come here first and stay.
+	Dial float64
+	// Overrides are the ports of endpoints by ports of the listener, where they differ.
+	Overrides map[uint16]uint16
+	Endpoints []AcceleratorEndpoint
+}
+
+// Distances are the regions by how far they are from clients.
+type Distances struct {
+	// Home is the nearest region to clients that are in no range.
+	Home string
+	// Ranges of clients; the first one that contains a client counts.
+	Ranges []ClientRange
+}
+
+// ClientRange is a range of clients with the regions that are nearest to it, the nearest first.
+type ClientRange struct {
+	Clients netip.Prefix
+	Regions []string
+}
+
+// Order sorts regions by their distance to a client. Those without a known distance follow by name.
+func (d Distances) Order(client netip.Addr, regions []string) []string {
+	near := []string{d.Home}
+	for _, r := range d.Ranges {
+		if r.Clients.Contains(client) {
+			near = r.Regions
+			break
+		}
+	}
+	out := []string{}
+	for _, r := range slices.Concat(near, slices.Sorted(slices.Values(regions))) {
+		if slices.Contains(regions, r) && !slices.Contains(out, r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// AcceleratorEndpoint is where an endpoint group leads to.
+type AcceleratorEndpoint struct {
+	ID      string
+	Weight  int
+	Healthy bool
+	// PreserveClient lets the endpoint see the addresses of clients, otherwise it sees one of the accelerator.
+	PreserveClient bool
+	// LoadBalancer is the DNS name of a load balancer of the configuration.
+	LoadBalancer string
+	// Address is that of an instance or behind an elastic IP, in place of LoadBalancer. Invalid: it leads nowhere.
+	Address netip.Addr
+}

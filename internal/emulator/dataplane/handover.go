@@ -1,0 +1,75 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// handovers hold what the load balancers of a data plane are to take for the client of a connection, or of a flow of
+// datagrams, that comes from an accelerator of the same data plane. It is known before the first packet arrives, as the
+// accelerator chooses the port that it comes from.
+type handovers struct {
+	next    atomic.Uint32
+	clients sync.Map // netip.AddrPort where it comes from, to handover
+}
+
+// handover is the client of a connection from an accelerator.
+type handover struct {
+	peer   netip.AddrPort // on this machine
+	client netip.AddrPort // in the emulated network
+}
+
+// Ports that accelerators come from. The system gives none of them to sockets that ask for any.
+const (
+	handoverFirst = 10000
+	handoverPorts = 22000
+	handoverTries = 200
+)
+
+// dial connects to a load balancer's socket from an address of this machine. The returned function is to be called when
+// the connection has ended.
+func (h *handovers) dial(ctx context.Context, network string, from netip.Addr, to netip.AddrPort, o handover) (net.Conn, func(), error) {
+	var err error
+	for range handoverTries {
+		at := netip.AddrPortFrom(from, handoverFirst+uint16(h.next.Add(1)%handoverPorts))
+		if _, taken := h.clients.LoadOrStore(at, o.from(at)); taken {
+			continue
+		}
+		d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(at)}
+		if network == "udp" {
+			d.LocalAddr = net.UDPAddrFromAddrPort(at)
+		}
+		var conn net.Conn
+		if conn, err = d.DialContext(ctx, network, to.String()); err == nil {
+			return conn, func() { h.clients.Delete(at) }, nil
+		}
+		h.clients.Delete(at)
+		if !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, syscall.EADDRNOTAVAIL) {
+			return nil, nil, err
+		}
+	}
+	return nil, nil, err
+}
+
+// from completes a handover without a client: its peer is the accelerator itself.
+func (o handover) from(at netip.AddrPort) handover {
+	if !o.peer.IsValid() {
+		o.peer = at
+	}
+	return o
+}
+
+// clientOf returns the client of a connection that comes from a peer on this machine: on this machine, and in the
+// emulated network.
+func (p *Plane) clientOf(peer netip.AddrPort) handover {
+	peer = netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port())
+	if o, ok := p.handed.clients.Load(peer); ok {
+		return o.(handover)
+	}
+	return handover{peer, netip.AddrPortFrom(p.opt.Client(peer.Addr()), peer.Port())}
+}

@@ -1,0 +1,279 @@
+package globalaccelerator
+
+import (
+	"net/netip"
+	"slices"
+
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+const (
+	quotaAccelerators = "standard-accelerators-per-account"
+	addresses         = 2 // of each family
+)
+
+// CreateAccelerator makes an accelerator with its static addresses.
+func (s *Service) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorInput) (*ga.CreateAcceleratorOutput, error) {
+	err := first(required("Name", in.Name != nil), checkName(in.Name), oneOf("IpAddressType", in.IpAddressType, in.IpAddressType.Values()),
+		atMost("IpAddresses", len(in.IpAddresses), addresses), checkTags(in.Tags, nil))
+	if err != nil {
+		return nil, err
+	}
+	given := *in
+	given.IdempotencyToken = nil
+	made, err := s.creation(c, in.IdempotencyToken, given)
+	if err != nil {
+		return nil, err
+	}
+	st := s.state(c)
+	if made.arn != "" {
+		return &ga.CreateAcceleratorOutput{Accelerator: describe(c, st.Accelerators[made.arn])}, nil
+	}
+	a := &store.Accelerator{
+		ARN:  "arn:" + s.w.AWS().Name + ":globalaccelerator::" + c.Account + ":accelerator/" + s.w.UUID(),
+		Name: *in.Name, Addressing: types.IpAddressTypeIpv4, Enabled: in.Enabled == nil || *in.Enabled,
+		DNSName: "a" + s.w.Hex(16) + ".awsglobalaccelerator.com", Created: c.Now, Tags: map[string]string{},
+	}
+	if in.IpAddressType == types.IpAddressTypeDualStack && len(in.IpAddresses) > 0 {
+		return nil, invalid(store.Unproven, "IP addresses cannot be specified for an accelerator with the IP address type DUAL_STACK")
+	}
+	if err := s.assignAddresses(c, a, in.IpAddresses); err != nil {
+		return nil, err
+	}
+	if most := s.w.Quota(quotaAccelerators, 20); len(st.Accelerators) >= most {
+		return nil, fail(store.Unproven, codeLimit, "The limit of %d accelerators has been reached", most)
+	}
+	if in.IpAddressType == types.IpAddressTypeDualStack {
+		s.addIPv6(a)
+	}
+	for _, t := range in.Tags {
+		a.Tags[*t.Key] = *t.Value
+	}
+	st.Accelerators[a.ARN] = a
+	s.note(c, made, a.ARN)
+	s.w.LinkRole(c.Account, store.LinkedAccelerator)
+	s.changed(c, a)
+	return &ga.CreateAcceleratorOutput{Accelerator: describe(c, a)}, nil
+}
+
+// assignAddresses gives an accelerator its IPv4 addresses: those asked for, of ranges that the account brought along,
+// and Amazon's in place of what is missing.
+func (s *Service) assignAddresses(c *store.Call, a *store.Accelerator, asked []string) error {
+	var out []netip.Addr
+	taken := map[netip.Prefix]bool{}
+	for _, text := range asked {
+		address, err := netip.ParseAddr(text)
+		if err != nil || !address.Is4() {
+			return invalid(store.Unproven, "The IP address '%s' is not an IPv4 address", text)
+		}
+		r := s.rangeOf(c, address)
+		switch {
+		case r == nil:
+			return invalid(store.Unproven, "The IP address '%s' is not in an address range that was provisioned for the account", text)
+		case taken[r.Block]:
+			return invalid(store.Unproven, "The IP addresses must be of different address ranges")
+		case s.holder(address) != nil && s.holder(address) != a:
+			return invalid(store.Unproven, "The IP address '%s' is in use", text)
+		}
+		taken[r.Block] = true
+		out = append(out, address)
+	}
+	// Amazon's addresses that the accelerator has stay, one of each zone.
+	for _, zone := range s.w.Config.Accelerator.Zones {
+		if len(out) == addresses {
+			break
+		}
+		i := slices.IndexFunc(a.IPv4, zone.Public.Contains)
+		if i >= 0 {
+			out = append(out, a.IPv4[i])
+			continue
+		}
+		out = append(out, s.freeAddress(zone.Public))
+	}
+	a.IPv4 = out
+	return nil
+}
+
+// rangeOf returns the range of the account with an address, nil if none is ready.
+func (s *Service) rangeOf(c *store.Call, address netip.Addr) *store.AcceleratorCIDR {
+	for _, r := range s.state(c).CIDRs {
+		if r.Block.Contains(address) && r.State(c.Now) != types.ByoipCidrStatePendingProvisioning {
+			return r
+		}
+	}
+	return nil
+}
+
+// holder returns the accelerator with an address, of any account.
+func (s *Service) holder(address netip.Addr) *store.Accelerator {
+	for _, p := range s.w.Partitions() {
+		for _, a := range p.Accelerators.Accelerators {
+			if slices.Contains(a.IPv4, address) || slices.Contains(a.IPv6, address) {
+				return a
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Service) freeAddress(block netip.Prefix) netip.Addr {
+	for {
+		if a := s.w.RandomAddress(block); s.holder(a) == nil {
+			return a
+		}
+	}
+}
+
+func (s *Service) addIPv6(a *store.Accelerator) {
+	a.Addressing = types.IpAddressTypeDualStack
+	a.DualStackDNSName = "a" + s.w.Hex(16) + ".dualstack.awsglobalaccelerator.com"
+	for _, block := range s.w.Config.Accelerator.IPv6 {
+		a.IPv6 = append(a.IPv6, s.freeAddress(block))
+	}
+}
+
+// UpdateAccelerator changes name, address type, addresses or whether the accelerator takes traffic.
+func (s *Service) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorInput) (*ga.UpdateAcceleratorOutput, error) {
+	a, err := s.accelerator(c, in.AcceleratorArn)
+	if err != nil {
+		return nil, err
+	}
+	err = first(checkName(in.Name), oneOf("IpAddressType", in.IpAddressType, in.IpAddressType.Values()), atMost("IpAddresses", len(in.IpAddresses), addresses))
+	if err != nil {
+		return nil, err
+	}
+	if len(in.IpAddresses) > 0 && (in.IpAddressType != "" || in.Enabled != nil && !*in.Enabled) {
+		return nil, fail(store.Unproven, "ConflictException", "IP addresses cannot be changed together with the IP address type, or while the accelerator is disabled")
+	}
+	if err := s.busy(c, a); err != nil {
+		return nil, err
+	}
+	if in.IpAddressType == types.IpAddressTypeDualStack {
+		if err := s.allDualStack(c, a); err != nil {
+			return nil, err
+		}
+	}
+	if len(in.IpAddresses) > 0 {
+		if a.Addressing == types.IpAddressTypeDualStack {
+			return nil, invalid(store.Unproven, "IP addresses cannot be specified for an accelerator with the IP address type DUAL_STACK")
+		}
+		if err := s.assignAddresses(c, a, in.IpAddresses); err != nil {
+			return nil, err
+		}
+	}
+	if in.IpAddressType != "" && in.IpAddressType != a.Addressing {
+		s.changeAddressing(c, a, in.IpAddressType)
+	}
+	if in.Name != nil {
+		a.Name = *in.Name
+	}
+	if in.Enabled != nil {
+		if a.Enabled && !*in.Enabled {
+			a.DisabledFrom = c.Now.Add(s.w.Config.Accelerator.DeploymentDelay)
+		}
+		a.Enabled = *in.Enabled
+	}
+	s.changed(c, a)
+	return &ga.UpdateAcceleratorOutput{Accelerator: describe(c, a)}, nil
+}
+
+func (s *Service) changeAddressing(c *store.Call, a *store.Accelerator, to types.IpAddressType) {
+	if to == types.IpAddressTypeDualStack {
+		s.addIPv6(a)
+	} else {
+		a.Addressing, a.IPv6, a.DualStackDNSName = to, nil, ""
+	}
+	a.Events = append(a.Events, store.AcceleratorEvent{Message: "The IP address type was changed to " + string(to), At: c.Now})
+}
+
+// allDualStack refuses IPv6 while an endpoint has none.
+func (s *Service) allDualStack(c *store.Call, a *store.Accelerator) error {
+	for _, l := range a.Listeners {
+		for _, g := range l.Groups {
+			for _, e := range g.Endpoints {
+				t, err := s.target(c, g.Region, e.ID)
+				if err == nil {
+					err = t.checkDualStack()
+				}
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// DescribeAccelerator returns an accelerator.
+func (s *Service) DescribeAccelerator(c *store.Call, in *ga.DescribeAcceleratorInput) (*ga.DescribeAcceleratorOutput, error) {
+	a, err := s.accelerator(c, in.AcceleratorArn)
+	if err != nil {
+		return nil, err
+	}
+	return &ga.DescribeAcceleratorOutput{Accelerator: describe(c, a)}, nil
+}
+
+// DeleteAccelerator deletes an accelerator that is disabled and has no listeners.
+func (s *Service) DeleteAccelerator(c *store.Call, in *ga.DeleteAcceleratorInput) (*ga.DeleteAcceleratorOutput, error) {
+	a, err := s.accelerator(c, in.AcceleratorArn)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.busy(c, a); err != nil {
+		return nil, err
+	}
+	switch {
+	case !a.Enabled && c.Now.Before(a.DisabledFrom) && s.w.Config.Accelerator.BusyAfterDisable:
+		return nil, inProgress(a)
+	case a.Enabled || c.Now.Before(a.DisabledFrom):
+		return nil, fail(store.Unproven, codeNotDisabled, "The accelerator '%s' is not disabled", a.ARN)
+	case len(a.Listeners) > 0:
+		return nil, fail(store.Unproven, "AssociatedListenerFoundException", "The accelerator '%s' has listeners", a.ARN)
+	}
+	delete(s.state(c).Accelerators, a.ARN)
+	return &ga.DeleteAcceleratorOutput{}, nil
+}
+
+// ListAccelerators lists the accelerators of the account.
+func (s *Service) ListAccelerators(c *store.Call, in *ga.ListAcceleratorsInput) (*ga.ListAcceleratorsOutput, error) {
+	var all []*store.Accelerator
+	for _, a := range s.state(c).Accelerators {
+		all = append(all, a)
+	}
+	all, next, err := page(s.w, "accelerators", all, func(a *store.Accelerator) string { return lastPart(a.ARN) }, in.MaxResults, in.NextToken)
+	if err != nil {
+		return nil, err
+	}
+	out := &ga.ListAcceleratorsOutput{NextToken: next, Accelerators: []types.Accelerator{}}
+	for _, a := range all {
+		out.Accelerators = append(out.Accelerators, *describe(c, a))
+	}
+	return out, nil
+}
+
+func describe(c *store.Call, a *store.Accelerator) *types.Accelerator {
+	out := &types.Accelerator{
+		AcceleratorArn: ptr(a.ARN), Name: ptr(a.Name), IpAddressType: a.Addressing, Enabled: ptr(a.Enabled), DnsName: ptr(a.DNSName),
+		Status: a.Status(c.Now), CreatedTime: ptr(a.Created), LastModifiedTime: ptr(a.Modified),
+		IpSets: []types.IpSet{ipSet(types.IpAddressFamilyIPv4, a.IPv4)},
+	}
+	if a.Addressing == types.IpAddressTypeDualStack {
+		out.DualStackDnsName = ptr(a.DualStackDNSName)
+		out.IpSets = append(out.IpSets, ipSet(types.IpAddressFamilyIPv6, a.IPv6))
+	}
+	for _, e := range a.Events {
+		out.Events = append(out.Events, types.AcceleratorEvent{Message: ptr(e.Message), Timestamp: ptr(e.At)})
+	}
+	return out
+}
+
+func ipSet(family types.IpAddressFamily, list []netip.Addr) types.IpSet {
+	out := types.IpSet{IpAddressFamily: family, IpFamily: ptr(string(family)), IpAddresses: []string{}}
+	for _, a := range list {
+		out.IpAddresses = append(out.IpAddresses, a.String())
+	}
+	return out
+}

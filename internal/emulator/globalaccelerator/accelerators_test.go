@@ -1,0 +1,307 @@
+package globalaccelerator_test
+
+import (
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+const gone = "arn:aws:globalaccelerator::123456789012:accelerator/00000000-0000-4000-a000-000000000000"
+
+func TestAcceleratorIsReadBackWithDefaults(t *testing.T) {
+	r := newHarness(t)
+	a := r.accelerator()
+	for pattern, value := range map[string]string{
+		`^arn:aws:globalaccelerator::123456789012:accelerator/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`: *a.AcceleratorArn,
+		`^a[0-9a-f]{16}\.awsglobalaccelerator\.com$`:                                                      *a.DnsName,
+		`^75\.2\.\d+\.\d+ 99\.83\.\d+\.\d+$`:                                                              strings.Join(a.IpSets[0].IpAddresses, " "),
+	} {
+		if !regexp.MustCompile(pattern).MatchString(value) {
+			t.Errorf("%q does not match %s", value, pattern)
+		}
+	}
+	if len(a.IpSets) != 1 || a.IpSets[0].IpAddressFamily != "IPv4" || *a.IpSets[0].IpFamily != "IPv4" || a.DualStackDnsName != nil {
+		t.Errorf("addresses: %+v", a)
+	}
+	if !*a.Enabled || a.IpAddressType != "IPV4" || a.Status != "IN_PROGRESS" || len(a.Events) > 0 {
+		t.Errorf("defaults: %+v", a)
+	}
+	got := must(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: a.AcceleratorArn}))(t).Accelerator
+	if *got.DnsName != *a.DnsName || !slices.Equal(got.IpSets[0].IpAddresses, a.IpSets[0].IpAddresses) || *got.Name != "web" {
+		t.Errorf("it is read back as %+v", got)
+	}
+	if other := r.accelerator(); *other.AcceleratorArn == *a.AcceleratorArn || other.IpSets[0].IpAddresses[0] == a.IpSets[0].IpAddresses[0] {
+		t.Error("another accelerator has the same ARN or address")
+	}
+}
+
+// The status follows the clock, here that of a bubble, and each change starts it again. Tags do not.
+func TestChangesSpread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &harness{t: t, ctx: t.Context(), em: emulator.New(emulator.Options{Seed: 7})}
+		r.connect()
+		a := r.accelerator()
+		status := func(when string, want types.AcceleratorStatus) {
+			t.Helper()
+			if got := r.status(a.AcceleratorArn); got != want {
+				t.Errorf("%s: %s, want %s", when, got, want)
+			}
+		}
+		l := r.listener(a, 80, 80) // a creation in between is accepted
+		time.Sleep(29 * time.Second)
+		status("before its time", "IN_PROGRESS")
+		g := r.endpointGroup(l)
+		time.Sleep(29 * time.Second)
+		status("started again", "IN_PROGRESS")
+		time.Sleep(time.Second)
+		status("in time", "DEPLOYED")
+		must(r.ga.TagResource(r.ctx, &ga.TagResourceInput{ResourceArn: a.AcceleratorArn, Tags: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}}}))(t)
+		status("after tags", "DEPLOYED")
+		must(r.ga.DeleteEndpointGroup(r.ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn}))(t)
+		status("after a deletion", "IN_PROGRESS")
+	})
+}
+
+func TestDeletionHasItsOrder(t *testing.T) {
+	r := newHarness(t)
+	a := r.accelerator()
+	l := r.listener(a, 80, 80)
+	g := r.endpointGroup(l)
+	remove := func() error {
+		return ignore(r.ga.DeleteAccelerator(r.ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: a.AcceleratorArn}))
+	}
+	r.want("AcceleratorNotDisabledException", remove())
+	must(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: a.AcceleratorArn, Enabled: aws.Bool(false)}))(t)
+	r.want("AcceleratorNotDisabledException", remove())
+	r.configure(func(c *store.Config) { c.Accelerator.BusyAfterDisable = true })
+	r.want("TransactionInProgressException", remove())
+	r.clock.Advance(30 * time.Second)
+	r.want("AssociatedListenerFoundException", remove())
+	r.want("AssociatedEndpointGroupFoundException", ignore(r.ga.DeleteListener(r.ctx, &ga.DeleteListenerInput{ListenerArn: l.ListenerArn})))
+	must(r.ga.DeleteEndpointGroup(r.ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn}))(t)
+	must(r.ga.DeleteListener(r.ctx, &ga.DeleteListenerInput{ListenerArn: l.ListenerArn}))(t)
+	r.want("", remove()) // what was disabled long ago need not be deployed
+	r.want("AcceleratorNotFoundException", remove())
+	r.want("AcceleratorNotFoundException", ignore(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: a.AcceleratorArn})))
+}
+
+func TestRepeatedCreationMakesNothing(t *testing.T) {
+	r := newHarness(t)
+	create := func(name string) (*types.Accelerator, error) {
+		out, err := r.ga.CreateAccelerator(r.ctx, &ga.CreateAcceleratorInput{Name: &name, IdempotencyToken: aws.String("token")})
+		if err != nil {
+			return nil, err
+		}
+		return out.Accelerator, nil
+	}
+	a := must(create("web"))(t)
+	r.clock.Advance(time.Minute)
+	if again := must(create("web"))(t); *again.AcceleratorArn != *a.AcceleratorArn || again.Status != "DEPLOYED" {
+		t.Errorf("the same token and input: %+v", again)
+	}
+	_, err := create("other")
+	r.want("InvalidArgumentException", err)
+	r.disable(a.AcceleratorArn)
+	must(r.ga.DeleteAccelerator(r.ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: a.AcceleratorArn}))(t)
+	b := must(create("web"))(t)
+	if *b.AcceleratorArn == *a.AcceleratorArn {
+		t.Error("the token of a deleted accelerator brings it back")
+	}
+
+	in := &ga.CreateListenerInput{AcceleratorArn: b.AcceleratorArn, Protocol: "TCP", PortRanges: ports(80, 80), IdempotencyToken: aws.String("token")}
+	l := must(r.ga.CreateListener(r.ctx, in))(t).Listener
+	if again := must(r.ga.CreateListener(r.ctx, in))(t).Listener; *again.ListenerArn != *l.ListenerArn {
+		t.Error("the same token makes another listener")
+	}
+	group := &ga.CreateEndpointGroupInput{ListenerArn: l.ListenerArn, EndpointGroupRegion: aws.String(region), IdempotencyToken: aws.String("token")}
+	g := must(r.ga.CreateEndpointGroup(r.ctx, group))(t).EndpointGroup
+	if again := must(r.ga.CreateEndpointGroup(r.ctx, group))(t).EndpointGroup; *again.EndpointGroupArn != *g.EndpointGroupArn {
+		t.Error("the same token makes another endpoint group")
+	}
+}
+
+func TestUpdateChangesWhatIsGiven(t *testing.T) {
+	r := newHarness(t)
+	a := r.accelerator()
+	r.clock.Advance(time.Minute)
+	b := must(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: a.AcceleratorArn, Name: aws.String("k8s_shop_web")}))(t).Accelerator
+	if *b.Name != "k8s_shop_web" || !*b.Enabled || b.IpSets[0].IpAddresses[0] != a.IpSets[0].IpAddresses[0] || b.Status != "IN_PROGRESS" || !b.LastModifiedTime.After(*a.LastModifiedTime) {
+		t.Errorf("renamed: %+v", b)
+	}
+	b = must(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: a.AcceleratorArn, Enabled: aws.Bool(false)}))(t).Accelerator
+	if *b.Enabled || b.IpSets[0].IpAddresses[1] != a.IpSets[0].IpAddresses[1] {
+		t.Errorf("a disabled accelerator keeps its addresses: %+v", b)
+	}
+	r.want("", ignore(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: "UDP", PortRanges: ports(53, 53)})))
+}
+
+func TestDualStackHasTwoMoreAddresses(t *testing.T) {
+	r := newHarness(t)
+	a := r.accelerator(func(in *ga.CreateAcceleratorInput) { in.IpAddressType = "DUAL_STACK" })
+	dualStack := func(a *types.Accelerator) bool {
+		return len(a.IpSets) == 2 && a.IpSets[1].IpAddressFamily == "IPv6" && len(a.IpSets[1].IpAddresses) == 2 &&
+			netip.MustParsePrefix("2600:9000::/28").Contains(netip.MustParseAddr(a.IpSets[1].IpAddresses[1])) &&
+			a.DualStackDnsName != nil && regexp.MustCompile(`^a[0-9a-f]{16}\.dualstack\.awsglobalaccelerator\.com$`).MatchString(*a.DualStackDnsName)
+	}
+	if !dualStack(a) {
+		t.Errorf("created: %+v", a)
+	}
+	change := func(to types.IpAddressType) (*types.Accelerator, error) {
+		out, err := r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: a.AcceleratorArn, IpAddressType: to})
+		if err != nil {
+			return nil, err
+		}
+		return out.Accelerator, nil
+	}
+	b := must(change("IPV4"))(t)
+	if len(b.IpSets) != 1 || b.DualStackDnsName != nil || *b.DnsName != *a.DnsName || len(b.Events) != 1 {
+		t.Errorf("without IPv6: %+v", b)
+	}
+	four := r.loadBalancer("four")
+	g := r.endpointGroup(r.listener(a, 80, 80), four)
+	_, err := change("DUAL_STACK")
+	r.want("InvalidArgumentException", err)
+	six := r.loadBalancer("six", dual)
+	must(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: configurations(six)}))(t)
+	if b := must(change("DUAL_STACK"))(t); !dualStack(b) || len(b.Events) != 2 {
+		t.Errorf("with IPv6 again: %+v", b)
+	}
+	r.want("InvalidArgumentException", ignore(r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: configurations(four)})))
+	r.want("InvalidArgumentException", ignore(r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: configurations(r.instance)})))
+}
+
+func TestAcceleratorArguments(t *testing.T) {
+	r := newHarness(t)
+	a := r.accelerator()
+	long := strings.Repeat("x", 256)
+	create := func(in ga.CreateAcceleratorInput) error { return ignore(r.ga.CreateAccelerator(r.ctx, &in)) }
+	update := func(in ga.UpdateAcceleratorInput) error {
+		in.AcceleratorArn = a.AcceleratorArn
+		return ignore(r.ga.UpdateAccelerator(r.ctx, &in))
+	}
+	name := aws.String("web")
+	for what, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"name of one character":   {create(ga.CreateAcceleratorInput{Name: aws.String("x")}), ""},
+		"generated name":          {create(ga.CreateAcceleratorInput{Name: aws.String("k8s_shop_web-accelerator_e59e9f834c84d34a6249fa0b9")}), ""},
+		"64 characters":           {create(ga.CreateAcceleratorInput{Name: aws.String(long[:64])}), ""},
+		"65 characters":           {create(ga.CreateAcceleratorInput{Name: aws.String(long[:65])}), "InvalidArgumentException"},
+		"no character":            {create(ga.CreateAcceleratorInput{Name: aws.String("")}), "InvalidArgumentException"},
+		"hyphen at the beginning": {create(ga.CreateAcceleratorInput{Name: aws.String("-web")}), "InvalidArgumentException"},
+		"hyphen at the end":       {create(ga.CreateAcceleratorInput{Name: aws.String("web-")}), "InvalidArgumentException"},
+		"period at the end":       {create(ga.CreateAcceleratorInput{Name: aws.String("web.")}), "InvalidArgumentException"},
+		"space":                   {create(ga.CreateAcceleratorInput{Name: aws.String("a b")}), "InvalidArgumentException"},
+		"address type":            {create(ga.CreateAcceleratorInput{Name: name, IpAddressType: "IPV6"}), "InvalidArgumentException"},
+		"three addresses":         {create(ga.CreateAcceleratorInput{Name: name, IpAddresses: []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}}), "InvalidArgumentException"},
+		"foreign address":         {create(ga.CreateAcceleratorInput{Name: name, IpAddresses: []string{"192.0.2.1"}}), "InvalidArgumentException"},
+		"no address":              {create(ga.CreateAcceleratorInput{Name: name, IpAddresses: []string{"web"}}), "InvalidArgumentException"},
+		"long token":              {create(ga.CreateAcceleratorInput{Name: name, IdempotencyToken: &long}), "InvalidArgumentException"},
+		"reserved tag":            {create(ga.CreateAcceleratorInput{Name: name, Tags: []types.Tag{{Key: aws.String("aws:x"), Value: aws.String("")}}}), "InvalidArgumentException"},
+		"new name":                {update(ga.UpdateAcceleratorInput{Name: aws.String("-")}), "InvalidArgumentException"},
+		"new address type":        {update(ga.UpdateAcceleratorInput{IpAddressType: "BOTH"}), "InvalidArgumentException"},
+		"addresses and type":      {update(ga.UpdateAcceleratorInput{IpAddresses: []string{"192.0.2.1"}, IpAddressType: "IPV4"}), "ConflictException"},
+		"addresses and disabled":  {update(ga.UpdateAcceleratorInput{IpAddresses: []string{"192.0.2.1"}, Enabled: aws.Bool(false)}), "ConflictException"},
+		"foreign addresses":       {update(ga.UpdateAcceleratorInput{IpAddresses: []string{"192.0.2.1"}}), "InvalidArgumentException"},
+		"long ARN":                {ignore(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: &long})), "InvalidArgumentException"},
+		"unknown ARN":             {ignore(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: aws.String(gone)})), "AcceleratorNotFoundException"},
+		"update of unknown":       {ignore(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: aws.String(gone)})), "AcceleratorNotFoundException"},
+		"deletion of unknown":     {ignore(r.ga.DeleteAccelerator(r.ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: aws.String(gone)})), "AcceleratorNotFoundException"},
+	} {
+		if code(c.err) != c.want {
+			t.Errorf("%s: want %q, got %v", what, c.want, c.err)
+		}
+	}
+}
+
+// An account may bring addresses along; what an accelerator lacks beside them is Amazon's.
+func TestOwnAddresses(t *testing.T) {
+	r := newHarness(t)
+	provision := func(block string) error {
+		return ignore(r.ga.ProvisionByoipCidr(r.ctx, &ga.ProvisionByoipCidrInput{Cidr: &block, CidrAuthorizationContext: &types.CidrAuthorizationContext{Message: aws.String("m"), Signature: aws.String("s")}}))
+	}
+	advertise := func(block string) error {
+		return ignore(r.ga.AdvertiseByoipCidr(r.ctx, &ga.AdvertiseByoipCidrInput{Cidr: &block}))
+	}
+	create := func(addresses ...string) (*types.Accelerator, error) {
+		out, err := r.ga.CreateAccelerator(r.ctx, &ga.CreateAcceleratorInput{Name: aws.String("own"), IpAddresses: addresses})
+		if err != nil {
+			return nil, err
+		}
+		return out.Accelerator, nil
+	}
+	const first, second = "198.51.100.0/24", "203.0.113.0/24"
+	state := func(want types.ByoipCidrState) {
+		t.Helper()
+		list := must(r.ga.ListByoipCidrs(r.ctx, &ga.ListByoipCidrsInput{}))(t).ByoipCidrs
+		if len(list) != 1 || list[0].State != want || *list[0].Cidr != first || len(list[0].Events) == 0 {
+			t.Errorf("ranges %+v, want one in state %s", list, want)
+		}
+	}
+	r.want("InvalidArgumentException", provision("198.51.100.0/25"))
+	r.want("InvalidArgumentException", provision("198.51.100.1/24"))
+	r.want("ByoipCidrNotFoundException", advertise(first))
+	r.want("", provision(first))
+	state("PENDING_PROVISIONING")
+	r.want("IncorrectCidrStateException", provision(first))
+	r.want("IncorrectCidrStateException", advertise(first))
+	_, err := create("198.51.100.10")
+	r.want("InvalidArgumentException", err)
+	r.clock.Advance(time.Second)
+	state("READY")
+	r.want("", advertise(first))
+	state("PENDING_ADVERTISING")
+	r.clock.Advance(time.Second)
+	state("ADVERTISING")
+	r.want("", provision(second))
+	r.want("LimitExceededException", provision("192.0.2.0/24"))
+	r.clock.Advance(time.Second)
+
+	a := must(create("198.51.100.10"))(t)
+	if got := a.IpSets[0].IpAddresses; len(got) != 2 || got[0] != "198.51.100.10" || !strings.HasPrefix(got[1], "75.2.") {
+		t.Errorf("addresses %v", got)
+	}
+	for _, addresses := range [][]string{{"198.51.100.10"}, {"198.51.100.11", "198.51.100.12"}, {"192.0.2.1"}} {
+		_, err := create(addresses...)
+		r.want("InvalidArgumentException", err)
+	}
+	_, err = r.ga.CreateAccelerator(r.ctx, &ga.CreateAcceleratorInput{Name: aws.String("own"), IpAddresses: []string{"198.51.100.11"}, IpAddressType: "DUAL_STACK"})
+	r.want("InvalidArgumentException", err)
+	b := must(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: a.AcceleratorArn, IpAddresses: []string{"198.51.100.11", "203.0.113.5"}}))(t).Accelerator
+	if got := strings.Join(b.IpSets[0].IpAddresses, " "); got != "198.51.100.11 203.0.113.5" || *b.DnsName != *a.DnsName {
+		t.Errorf("other addresses: %s", got)
+	}
+	must(create("198.51.100.10"))(t) // it is free again
+}
+
+// With one transaction at a time, what follows a change too closely is refused where the model has the error.
+func TestOneTransactionAtATime(t *testing.T) {
+	r := newHarness(t)
+	g := r.endpointGroup(r.listener(r.accelerator(), 80, 80))
+	arn := aws.String((*g.EndpointGroupArn)[:strings.Index(*g.EndpointGroupArn, "/listener/")])
+	r.configure(func(c *store.Config) { c.Accelerator.TransactionTime = 5 * time.Second })
+	add := func() error {
+		return ignore(r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: configurations(r.instance)}))
+	}
+	const busy = "TransactionInProgressException"
+	r.want(busy, add())
+	r.want(busy, ignore(r.ga.RemoveEndpoints(r.ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointIdentifiers: []types.EndpointIdentifier{{EndpointId: &r.instance}}})))
+	r.want(busy, ignore(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: arn})))
+	r.want(busy, ignore(r.ga.DeleteAccelerator(r.ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: arn})))
+	r.want("", ignore(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn})))
+	r.accelerator() // another accelerator is not concerned
+	r.clock.Advance(5 * time.Second)
+	r.want("", add())
+}

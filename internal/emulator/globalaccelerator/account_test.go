@@ -1,0 +1,442 @@
+package globalaccelerator_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+	rgt "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/authz"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/iam"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+func TestListsComeInPages(t *testing.T) {
+	r := newHarness(t)
+	r.configure(func(c *store.Config) {
+		c.Quotas["standard-accelerators-per-account"], c.Quotas["listeners-per-accelerator"], c.Quotas["byoip-ranges-per-account"] = 30, 30, 30
+	})
+	var a *types.Accelerator
+	for range 12 {
+		a = r.accelerator()
+	}
+	var l *types.Listener
+	for i := range int32(12) {
+		l = r.listener(a, 100+i, 100+i)
+	}
+	for i := range 12 {
+		must(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: l.ListenerArn, EndpointGroupRegion: aws.String(fmt.Sprintf("xx-%s-1", string(rune('a'+i))))}))(t)
+		must(r.ga.ProvisionByoipCidr(r.ctx, &ga.ProvisionByoipCidrInput{Cidr: aws.String(fmt.Sprintf("198.51.%d.0/24", i)), CidrAuthorizationContext: &types.CidrAuthorizationContext{Message: aws.String("m"), Signature: aws.String("s")}}))(t)
+	}
+	// Each list returns the identifiers of a page.
+	lists := map[string]func(size *int32, token *string) ([]string, *string, error){
+		"accelerators": func(size *int32, token *string) (ids []string, next *string, err error) {
+			out, err := r.ga.ListAccelerators(r.ctx, &ga.ListAcceleratorsInput{MaxResults: size, NextToken: token})
+			if err != nil {
+				return nil, nil, err
+			}
+			for _, x := range out.Accelerators {
+				ids = append(ids, *x.AcceleratorArn)
+			}
+			return ids, out.NextToken, nil
+		},
+		"listeners": func(size *int32, token *string) (ids []string, next *string, err error) {
+			out, err := r.ga.ListListeners(r.ctx, &ga.ListListenersInput{AcceleratorArn: a.AcceleratorArn, MaxResults: size, NextToken: token})
+			if err != nil {
+				return nil, nil, err
+			}
+			for _, x := range out.Listeners {
+				ids = append(ids, *x.ListenerArn)
+			}
+			return ids, out.NextToken, nil
+		},
+		"endpoint groups": func(size *int32, token *string) (ids []string, next *string, err error) {
+			out, err := r.ga.ListEndpointGroups(r.ctx, &ga.ListEndpointGroupsInput{ListenerArn: l.ListenerArn, MaxResults: size, NextToken: token})
+			if err != nil {
+				return nil, nil, err
+			}
+			for _, x := range out.EndpointGroups {
+				ids = append(ids, *x.EndpointGroupArn)
+			}
+			return ids, out.NextToken, nil
+		},
+		"ranges": func(size *int32, token *string) (ids []string, next *string, err error) {
+			out, err := r.ga.ListByoipCidrs(r.ctx, &ga.ListByoipCidrsInput{MaxResults: size, NextToken: token})
+			if err != nil {
+				return nil, nil, err
+			}
+			for _, x := range out.ByoipCidrs {
+				ids = append(ids, *x.Cidr)
+			}
+			return ids, out.NextToken, nil
+		},
+	}
+	pages := func(name string, size *int32) (all []string, pages int) {
+		t.Helper()
+		var token *string
+		for {
+			ids, next, err := lists[name](size, token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, pages = append(all, ids...), pages+1
+			if next == nil {
+				slices.Sort(all)
+				return slices.Compact(all), pages
+			}
+			token = next
+		}
+	}
+	for name, list := range lists {
+		if all, n := pages(name, nil); len(all) != 12 || n != 2 {
+			t.Errorf("%s: %d in %d pages, want 12 in 2", name, len(all), n)
+		}
+		if all, n := pages(name, aws.Int32(5)); len(all) != 12 || n != 3 {
+			t.Errorf("%s: %d in %d pages of 5", name, len(all), n)
+		}
+		for other, foreign := range lists {
+			_, token, _ := foreign(aws.Int32(1), nil)
+			if _, _, err := list(nil, token); other != name && code(err) != "InvalidNextTokenException" {
+				t.Errorf("%s take the token of %s: %v", name, other, err)
+			}
+		}
+		for _, size := range []int32{0, 101} {
+			if _, _, err := list(&size, nil); code(err) != invalid {
+				t.Errorf("%s with %d a page: %v", name, size, err)
+			}
+		}
+		if _, _, err := list(nil, aws.String("token")); code(err) != "InvalidNextTokenException" {
+			t.Errorf("%s with an invented token: %v", name, err)
+		}
+	}
+	r.configure(func(c *store.Config) { c.PageSize = 2 })
+	for name := range lists {
+		if all, n := pages(name, aws.Int32(100)); len(all) != 12 || n != 6 {
+			t.Errorf("%s: %d in %d pages of 2", name, len(all), n)
+		}
+	}
+}
+
+func TestTags(t *testing.T) {
+	r := newHarness(t)
+	tag := func(key, value string) types.Tag { return types.Tag{Key: &key, Value: &value} }
+	a := r.accelerator(func(in *ga.CreateAcceleratorInput) { in.Tags = []types.Tag{tag("a", "1"), tag("b", "2")} })
+	r.accelerator() // without tags
+	l := r.listener(a, 80, 80)
+	read := func() string {
+		t.Helper()
+		var out []string
+		for _, t := range must(r.ga.ListTagsForResource(r.ctx, &ga.ListTagsForResourceInput{ResourceArn: a.AcceleratorArn}))(t).Tags {
+			out = append(out, *t.Key+"="+*t.Value)
+		}
+		slices.Sort(out)
+		return strings.Join(out, " ")
+	}
+	put := func(arn *string, tags ...types.Tag) error {
+		return ignore(r.ga.TagResource(r.ctx, &ga.TagResourceInput{ResourceArn: arn, Tags: tags}))
+	}
+	remove := func(arn *string, keys ...string) error {
+		return ignore(r.ga.UntagResource(r.ctx, &ga.UntagResourceInput{ResourceArn: arn, TagKeys: keys}))
+	}
+	r.want("", put(a.AcceleratorArn, tag("b", "3"), tag("c", "")))
+	r.want("", remove(a.AcceleratorArn, "a", "absent"))
+	if got := read(); got != "b=3 c=" {
+		t.Errorf("tags %s", got)
+	}
+	r.want(invalid, put(a.AcceleratorArn, tag("aws:x", "")))
+	r.want(invalid, put(a.AcceleratorArn, tag(strings.Repeat("k", 129), "")))
+	r.want(invalid, put(a.AcceleratorArn, tag("k", strings.Repeat("v", 257))))
+	r.want(invalid, put(l.ListenerArn, tag("k", "v")))
+	r.want(invalid, remove(a.AcceleratorArn, "aws:x"))
+	r.want("AcceleratorNotFoundException", put(aws.String(gone), tag("k", "v")))
+	r.want("AcceleratorNotFoundException", ignore(r.ga.ListTagsForResource(r.ctx, &ga.ListTagsForResourceInput{ResourceArn: aws.String(gone)})))
+	r.want("", remove(aws.String(gone), "k"))
+	var many []types.Tag
+	for i := range 48 {
+		many = append(many, tag(fmt.Sprint("k", i), ""))
+	}
+	r.want("", put(a.AcceleratorArn, many...))
+	r.want(invalid, put(a.AcceleratorArn, tag("one more", "")))
+	r.want("", put(a.AcceleratorArn, tag("b", "again")))
+
+	list := func(region, kind string) int {
+		t.Helper()
+		cfg := r.cfg.Copy()
+		cfg.Region = region
+		return len(must(rgt.NewFromConfig(cfg).GetResources(r.ctx, &rgt.GetResourcesInput{ResourceTypeFilters: []string{kind}}))(t).ResourceTagMappingList)
+	}
+	for kind, want := range map[string]int{"globalaccelerator:accelerator": 1, "globalaccelerator": 1, "globalaccelerator:listener": 0} {
+		if n := list("us-west-2", kind); n != want {
+			t.Errorf("%d resources of type %s, want %d", n, kind, want)
+		}
+	}
+	if n := list(region, "globalaccelerator:accelerator"); n != 0 {
+		t.Errorf("%d accelerators in %s", n, region)
+	}
+}
+
+func TestQuotas(t *testing.T) {
+	const limit = "LimitExceededException"
+	r := newHarness(t)
+	a := r.accelerator()
+	for range 19 {
+		r.accelerator()
+	}
+	r.want(limit, ignore(r.ga.CreateAccelerator(r.ctx, &ga.CreateAcceleratorInput{Name: aws.String("x")})))
+	var l *types.Listener
+	for i := range int32(10) {
+		l = r.listener(a, 100+i, 100+i)
+	}
+	r.want(limit, ignore(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: "TCP", PortRanges: ports(1, 1)})))
+	for i := range 42 {
+		must(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: l.ListenerArn, EndpointGroupRegion: aws.String(fmt.Sprintf("xx-%s%s-1", string(rune('a'+i/26)), string(rune('a'+i%26))))}))(t)
+	}
+	r.want(limit, ignore(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: l.ListenerArn, EndpointGroupRegion: aws.String(region)})))
+
+	b := must(r.ga.ListAccelerators(r.ctx, &ga.ListAcceleratorsInput{MaxResults: aws.Int32(100)}))(t).Accelerators
+	other := b[slices.IndexFunc(b, func(x types.Accelerator) bool { return *x.AcceleratorArn != *a.AcceleratorArn })]
+	g := r.endpointGroup(r.listener(&other, 80, 90)).EndpointGroupArn
+	add := func(ids ...string) error {
+		return ignore(r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g, EndpointConfigurations: configurations(ids...)}))
+	}
+	r.configure(func(c *store.Config) {
+		c.Quotas["network-load-balancers-per-endpoint-group"], c.Quotas["mixed-endpoints-per-endpoint-group"], c.Quotas["port-overrides-per-endpoint-group"] = 2, 1, 1
+	})
+	r.want("", add(r.loadBalancer("one", network), r.loadBalancer("two", network)))
+	r.want(limit, add(r.loadBalancer("three", network)))
+	r.want(limit, add(r.instance))
+	r.want(limit, ignore(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: g, PortOverrides: overrides(80, 8080, 81, 8081)})))
+}
+
+// The service answers in one region alone, and by its own names. A call elsewhere is in the log.
+func TestOneRegionAnswers(t *testing.T) {
+	r := newHarness(t)
+	list := func(region, endpoint string) error {
+		cfg := r.cfg.Copy()
+		cfg.Region = region
+		return ignore(ga.NewFromConfig(cfg, func(o *ga.Options) {
+			if endpoint != "" {
+				o.BaseEndpoint = &endpoint
+			}
+		}).ListAccelerators(r.ctx, &ga.ListAcceleratorsInput{}))
+	}
+	for _, endpoint := range []string{"", "https://globalaccelerator.amazonaws.com", "https://globalaccelerator-fips.us-west-2.amazonaws.com", "https://globalaccelerator.us-west-2.api.aws", "http://127.0.0.1:4566"} {
+		r.want("", list("us-west-2", endpoint))
+	}
+	refused := 0
+	for _, c := range [][2]string{
+		{"eu-west-1", ""}, {"eu-west-1", "http://127.0.0.1:4566"}, {"us-west-2", "https://globalaccelerator.eu-west-1.amazonaws.com"}, {"us-west-2", "https://globalaccelerator.eu-west-1.api.aws"},
+	} {
+		if err := list(c[0], c[1]); err == nil || !strings.Contains(err.Error(), "no such host") {
+			t.Errorf("%v: %v", c, err)
+		}
+		refused++
+	}
+	for _, e := range r.em.Calls().Entries() {
+		if e.Fault == "no such host" && e.Operation == "ListAccelerators" && e.Status == 0 {
+			refused--
+		}
+	}
+	if refused != 0 {
+		t.Errorf("%d refused calls are not in the log", refused)
+	}
+}
+
+// policy is the one that the controller has in AWS.
+const policy = `{"Version": "2012-10-17", "Statement": [
+	{"Sid": "Role", "Effect": "Allow", "Action": "iam:CreateServiceLinkedRole", "Resource": "*", "Condition": {"StringEquals": {"iam:AWSServiceName": "globalaccelerator.amazonaws.com"}}},
+	{"Sid": "List", "Effect": "Allow", "Action": ["globalaccelerator:ListAccelerators", "globalaccelerator:ListListeners", "globalaccelerator:ListEndpointGroups", "globalaccelerator:ListTagsForResource"], "Resource": "*"},
+	{"Sid": "Read", "Effect": "Allow", "Action": ["globalaccelerator:DescribeAccelerator", "globalaccelerator:DescribeListener", "globalaccelerator:DescribeEndpointGroup"], "Resource": "arn:aws:globalaccelerator::*:accelerator/*",
+	 "Condition": {"Null": {"aws:ResourceTag/elbv2.k8s.aws/cluster": "false"}}},
+	{"Sid": "Create", "Effect": "Allow", "Action": "globalaccelerator:CreateAccelerator", "Resource": "*", "Condition": {"Null": {"aws:RequestTag/elbv2.k8s.aws/cluster": "false"}}},
+	{"Sid": "Write", "Effect": "Allow", "Action": ["globalaccelerator:UpdateAccelerator", "globalaccelerator:DeleteAccelerator", "globalaccelerator:CreateListener", "globalaccelerator:CreateEndpointGroup", "globalaccelerator:AddEndpoints"%s],
+	 "Resource": "arn:aws:globalaccelerator::*:accelerator/*", "Condition": {"Null": {"aws:ResourceTag/elbv2.k8s.aws/cluster": "false"}}},
+	{"Sid": "Tag", "Effect": "Allow", "Action": ["globalaccelerator:TagResource", "globalaccelerator:UntagResource"], "Resource": "arn:aws:globalaccelerator::*:accelerator/*",
+	 "Condition": {"Null": {"aws:RequestTag/elbv2.k8s.aws/cluster": "true", "aws:ResourceTag/elbv2.k8s.aws/cluster": "false"}}},
+	{"Sid": "TagNew", "Effect": "Allow", "Action": "globalaccelerator:TagResource", "Resource": "arn:aws:globalaccelerator::*:accelerator/*", "Condition": {"Null": {"aws:RequestTag/elbv2.k8s.aws/cluster": "false"}}}
+]}`
+
+func TestPoliciesDecideByTags(t *testing.T) {
+	const denied = "AccessDeniedException"
+	r := newHarness(t)
+	allow := func(more string) {
+		t.Helper()
+		p, err := iam.Parse(fmt.Appendf(nil, policy, more))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.em.Store().Lock()
+		defer r.em.Store().Unlock()
+		r.em.Store().PutPrincipal("AKIA123456789012LIMITED", store.Principal{Policies: []iam.Policy{p}})
+	}
+	allow("")
+	cfg := r.cfg.Copy()
+	cfg.Credentials = credentials.NewStaticCredentialsProvider("AKIA123456789012LIMITED", "secret", "")
+	c := ga.NewFromConfig(cfg)
+	mine := types.Tag{Key: aws.String("elbv2.k8s.aws/cluster"), Value: aws.String("c")}
+	other := types.Tag{Key: aws.String("team"), Value: aws.String("x")}
+	create := func(tags ...types.Tag) (*ga.CreateAcceleratorOutput, error) {
+		return c.CreateAccelerator(r.ctx, &ga.CreateAcceleratorInput{Name: aws.String("x"), Tags: tags})
+	}
+	r.want(denied, ignore(create()))
+	r.want(denied, ignore(create(other)))
+	a := must(create(mine, other))(t).Accelerator.AcceleratorArn
+	foreign := r.accelerator().AcceleratorArn
+	r.want("", ignore(c.ListAccelerators(r.ctx, &ga.ListAcceleratorsInput{})))
+	r.want("", ignore(c.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: a})))
+	for _, arn := range []*string{foreign, aws.String(gone)} {
+		r.want(denied, ignore(c.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: arn})))
+		r.want(denied, ignore(c.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: arn})))
+		r.want("", ignore(c.ListListeners(r.ctx, &ga.ListListenersInput{AcceleratorArn: foreign})))
+	}
+	// Listeners and endpoint groups have the tags of their accelerator.
+	l := must(c.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: a, Protocol: "TCP", PortRanges: ports(80, 80)}))(t).Listener
+	g := must(c.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: l.ListenerArn, EndpointGroupRegion: aws.String(region)}))(t).EndpointGroup
+	theirs := r.listener(&types.Accelerator{AcceleratorArn: foreign}, 80, 80)
+	r.want(denied, ignore(c.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: theirs.ListenerArn, EndpointGroupRegion: aws.String(region)})))
+	// Whoever adds endpoints has to be allowed to update the endpoint group.
+	add := func() error {
+		return ignore(c.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: configurations(r.instance)}))
+	}
+	if err := add(); code(err) != denied || !strings.Contains(err.Error(), "globalaccelerator:UpdateEndpointGroup") {
+		t.Errorf("endpoints are added without the right to update: %v", err)
+	}
+	allow(`, "globalaccelerator:UpdateEndpointGroup"`)
+	r.want("", add())
+	put := func(arn *string, tags ...types.Tag) error {
+		return ignore(c.TagResource(r.ctx, &ga.TagResourceInput{ResourceArn: arn, Tags: tags}))
+	}
+	r.want("", put(a, other))
+	r.want(denied, put(foreign, other))
+	r.want("", put(foreign, mine)) // the policy admits any accelerator
+	r.want(denied, ignore(c.UntagResource(r.ctx, &ga.UntagResourceInput{ResourceArn: a, TagKeys: []string{*mine.Key}})))
+	r.want("", ignore(c.UntagResource(r.ctx, &ga.UntagResourceInput{ResourceArn: a, TagKeys: []string{*other.Key}})))
+	if n := r.em.Permissions()[authz.Used{Sid: "Role", Action: "iam:CreateServiceLinkedRole"}]; n != 1 {
+		t.Errorf("the service-linked role is made %d times", n)
+	}
+}
+
+func TestFaultsOfAccelerators(t *testing.T) {
+	r := newHarness(t)
+	only := func(operation string, action fault.Action) {
+		r.em.Faults().ClearRules()
+		r.em.Faults().Add(fault.Rule{Service: "globalaccelerator", Operation: operation, Count: 1, Action: action})
+	}
+	list := func() int {
+		t.Helper()
+		return len(must(r.ga.ListAccelerators(r.ctx, &ga.ListAcceleratorsInput{}))(t).Accelerators)
+	}
+	create := func() error {
+		return ignore(r.ga.CreateAccelerator(r.ctx, &ga.CreateAcceleratorInput{Name: aws.String("web"), IdempotencyToken: aws.String("t")}))
+	}
+	only("CreateAccelerator", fault.Action{Lose: true})
+	if err := create(); err == nil {
+		t.Error("the answer is not lost")
+	}
+	if n := list(); n != 1 {
+		t.Errorf("%d accelerators, want that of the lost answer", n)
+	}
+	r.want("", create())
+	if n := list(); n != 1 {
+		t.Errorf("%d accelerators after a repeated creation", n)
+	}
+	only("CreateAccelerator", fault.Action{Throttle: true})
+	err := create()
+	r.want("ThrottlingException", err)
+	if !strings.Contains(err.Error(), "Rate exceeded") {
+		t.Error(err)
+	}
+	only("*", fault.Action{Error: store.Errorf(store.Unproven, "TransactionInProgressException", "busy")})
+	r.want("TransactionInProgressException", create())
+	only("*", fault.Action{Error: store.Errorf(store.Unproven, "InternalServiceErrorException", "no").WithStatus(500)})
+	r.want("InternalServiceErrorException", create())
+	only("*", fault.Action{Deny: true})
+	r.want("AccessDeniedException", create())
+
+	// A list may show what was, a description not.
+	only("List*", fault.Action{Stale: 5 * time.Second})
+	r.clock.Advance(time.Minute)
+	a := r.accelerator()
+	if n := list(); n != 1 {
+		t.Errorf("a stale list has %d accelerators, want 1", n)
+	}
+	r.want("", ignore(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: a.AcceleratorArn})))
+	if n := list(); n != 2 {
+		t.Errorf("%d accelerators, want 2", n)
+	}
+	// Deployment may take hours.
+	r.configure(func(c *store.Config) { c.Accelerator.DeploymentDelay = 5 * time.Hour })
+	must(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: a.AcceleratorArn}))(t)
+	r.clock.Advance(4 * time.Hour)
+	if got := r.status(a.AcceleratorArn); got != "IN_PROGRESS" {
+		t.Error(got)
+	}
+}
+
+// Accelerators survive an export and import of the state, and are gone with a reset.
+func TestStateIsKept(t *testing.T) {
+	r := newHarness(t)
+	a := r.accelerator()
+	g := r.endpointGroup(r.listener(a, 80, 80), r.instance)
+	w := r.em.Store()
+	w.Lock()
+	state, err := w.Export()
+	w.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.em.Reset()
+	r.want("AcceleratorNotFoundException", ignore(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: a.AcceleratorArn})))
+	w.Lock()
+	err = w.Restore(state)
+	w.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := must(r.ga.DescribeEndpointGroup(r.ctx, &ga.DescribeEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn}))(t).EndpointGroup
+	if len(got.EndpointDescriptions) != 1 || *got.EndpointDescriptions[0].EndpointId != r.instance {
+		t.Errorf("restored: %+v", got)
+	}
+}
+
+// The SDK refuses requests without a required member. Other clients are refused by the service.
+func TestRequiredMembers(t *testing.T) {
+	r := newHarness(t)
+	for operation, body := range map[string]string{
+		"CreateAccelerator":   `{"IdempotencyToken": "t"}`,
+		"DescribeAccelerator": `{}`,
+		"CreateListener":      `{"AcceleratorArn": "` + gone + `"}`,
+		"DescribeListener":    `{}`,
+		"UpdateEndpointGroup": `{}`,
+		"TagResource":         `{"Tags": []}`,
+		"UntagResource":       `{"ResourceArn": "` + gone + `"}`,
+		"ProvisionByoipCidr":  `{"Cidr": "198.51.100.0/24"}`,
+		"AdvertiseByoipCidr":  `{}`,
+	} {
+		req, err := http.NewRequestWithContext(r.ctx, http.MethodPost, "https://globalaccelerator.us-west-2.amazonaws.com/", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Amz-Target", "GlobalAccelerator_V20180706."+operation)
+		req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIA123456789012/20260102/us-west-2/globalaccelerator/aws4_request, SignedHeaders=host, Signature=0")
+		res := must(r.em.Client().Do(req))(t)
+		text := must(io.ReadAll(res.Body))(t)
+		want := invalid
+		if operation == "CreateListener" {
+			want = "AcceleratorNotFoundException"
+		}
+		if res.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), want) {
+			t.Errorf("%s: status %d, %s", operation, res.StatusCode, text)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package globalaccelerator
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// maxText is the longest text of most members.
+const maxText = 255
+
+var (
+	namePattern   = regexp.MustCompile(`^[a-zA-Z0-9_]([a-zA-Z0-9._-]{0,62}[a-zA-Z0-9_])?$`)
+	pathPattern   = regexp.MustCompile(`^/[-a-zA-Z0-9@:%_\\+.~#?&/=]*$`)
+	regionPattern = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]$`)
+)
+
+// first returns the first error.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func required(member string, given bool) error {
+	if !given {
+		return invalid(store.Unproven, "The parameter %s is required", member)
+	}
+	return nil
+}
+
+func short(member string, v *string) error {
+	if len(val(v)) > maxText {
+		return invalid(store.Unproven, "The parameter %s is longer than 255 characters", member)
+	}
+	return nil
+}
+
+func between(member string, v *int32, least, most int32) error {
+	if v != nil && (*v < least || *v > most) {
+		return invalid(store.Unproven, "The value %d of parameter %s is not between %d and %d", *v, member, least, most)
+	}
+	return nil
+}
+
+func atMost(member string, n, most int) error {
+	if n > most {
+		return invalid(store.Unproven, "The parameter %s has more than %d items", member, most)
+	}
+	return nil
+}
+
+func atLeastOne(member string, n int) error {
+	if n == 0 {
+		return invalid(store.Unproven, "The parameter %s is empty", member)
+	}
+	return nil
+}
+
+// oneOf allows an absent value too.
+func oneOf[T ~string](member string, v T, values []T) error {
+	if v != "" && !slices.Contains(values, v) {
+		return invalid(store.Unproven, "The value '%s' of parameter %s is not known", string(v), member)
+	}
+	return nil
+}
+
+func checkName(name *string) error {
+	if name != nil && !namePattern.MatchString(*name) {
+		return invalid(store.Unproven, "The name '%s' must have 1 to 64 letters, digits, periods or hyphens, and must not begin or end with a period or hyphen", *name)
+	}
+	return nil
+}
+
+func checkRegion(w *store.Store, region string) error {
+	if !regionPattern.MatchString(region) || store.AWSPartitionOf(region).Name != w.AWS().Name {
+		return invalid(store.Unproven, "The region '%s' is not valid", region)
+	}
+	return nil
+}
+
+// checkTags checks the tags of a request, and that a resource has room for them beside those that it has.
+func checkTags(given []types.Tag, have map[string]string) error {
+	all := map[string]bool{}
+	for key := range have {
+		all[key] = true
+	}
+	for _, t := range given {
+		key := val(t.Key)
+		switch {
+		case key == "" || len(key) > 128:
+			return invalid(store.Unproven, "The tag key '%s' must have 1 to 128 characters", key)
+		case t.Value == nil || len(*t.Value) > 256:
+			return invalid(store.Unproven, "The value of tag '%s' must have at most 256 characters", key)
+		case len(key) >= 4 && key[:4] == "aws:":
+			return invalid(store.Unproven, "The tag key '%s' begins with aws:, which is reserved", key)
+		}
+		all[key] = true
+	}
+	if len(all) > maxTags {
+		return invalid(store.Unproven, "A resource cannot have more than %d tags", maxTags)
+	}
+	return nil
+}

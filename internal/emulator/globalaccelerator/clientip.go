@@ -1,0 +1,96 @@
+package globalaccelerator
+
+import (
+	"slices"
+
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// preserve decides whether an endpoint sees the addresses of clients. asked is what the call says, nil for the default
+// of its kind. dual is an accelerator with IPv6.
+func (t target) preserve(asked *bool, dual bool) (bool, error) {
+	switch {
+	case t.address != nil:
+		return false, nil
+	case t.instance != nil:
+		if asked != nil && !*asked {
+			return false, invalid(store.Unproven, "ClientIPPreservation must be enabled for the instance: %s", t.id)
+		}
+		return true, t.checkGateway(t.instance.VPCID)
+	case t.lb.IsALB():
+		if asked != nil && !*asked && t.internal() {
+			return false, invalid(store.Unproven, "ClientIPPreservation must be enabled for internal facing application load balancer: %s", t.id)
+		}
+		if asked != nil && !*asked {
+			return false, nil
+		}
+		return true, t.checkGateway(t.lb.VPC)
+	}
+	return t.preserveNLB(asked, dual)
+}
+
+func (t target) internal() bool { return t.lb.Scheme == elbtypes.LoadBalancerSchemeEnumInternal }
+
+func (t target) preserveNLB(asked *bool, dual bool) (bool, error) {
+	impossible := t.nlbObstacle(dual)
+	switch {
+	case t.internal() && asked != nil && !*asked:
+		return false, invalid(store.Unproven, "ClientIPPreservation must be enabled for internal facing network load balancer: %s", t.id)
+	case impossible != nil && (t.internal() || asked != nil && *asked):
+		return false, impossible
+	case impossible != nil || asked != nil && !*asked:
+		return false, nil
+	}
+	return true, t.checkGateway(t.lb.VPC)
+}
+
+// nlbObstacle is why a Network Load Balancer cannot see the addresses of clients, nil if it can.
+func (t target) nlbObstacle(dual bool) error {
+	if len(t.lb.SecurityGroups) == 0 {
+		return invalid(store.Unproven, "ClientIPPreservation is not supported for the network load balancer without security groups: %s", t.id)
+	}
+	if !dual && t.lb.Addressing != elbtypes.IpAddressTypeIpv4 {
+		return invalid(store.Unproven, "ClientIPPreservation is not supported for the dual-stack network load balancer of an IPV4 accelerator: %s", t.id)
+	}
+	for _, l := range t.p.ELB.Listeners {
+		if l.LoadBalancer == t.lb.ARN && l.Protocol == elbtypes.ProtocolEnumTls {
+			return invalid(store.Unproven, "ClientIPPreservation is not supported for the network load balancer with TLS listeners: %s", t.id)
+		}
+	}
+	for _, g := range t.targetGroups() {
+		elsewhere := func(x *store.Target) bool { return g.Type == elbtypes.TargetTypeEnumIp && x.Zone == store.ZoneAll }
+		if g.VPC != t.lb.VPC || slices.ContainsFunc(g.Targets, elsewhere) {
+			return invalid(store.Unproven, "ClientIPPreservation is not supported for the network load balancer with targets outside of its VPC: %s", t.id)
+		}
+		if g.Addressing == elbtypes.TargetGroupIpAddressTypeEnumIpv6 {
+			return invalid(store.Unproven, "ClientIPPreservation is not supported for the network load balancer that translates IPv4 to IPv6: %s", t.id)
+		}
+	}
+	return nil
+}
+
+// checkGateway refuses a VPC without an internet gateway, which traffic with clients' addresses needs.
+func (t target) checkGateway(vpc string) error {
+	for _, g := range t.p.InternetGateways {
+		if g.VPCID == vpc {
+			return nil
+		}
+	}
+	return invalid(store.Unproven, "The VPC '%s' of endpoint '%s' has no internet gateway, which ClientIPPreservation needs", vpc, t.id)
+}
+
+// subnets are those that a load balancer or an instance is in.
+func (t target) subnets() []string {
+	var out []string
+	if t.instance != nil {
+		out = append(out, t.instance.SubnetID)
+	}
+	if t.lb != nil {
+		for _, z := range t.lb.Zones {
+			out = append(out, z.Subnet)
+		}
+	}
+	return out
+}

@@ -1,0 +1,227 @@
+package globalaccelerator_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+func TestClientIPPreservation(t *testing.T) {
+	yes, no := aws.Bool(true), aws.Bool(false)
+	type answer struct {
+		asked *bool
+		want  string // true, false or a code
+	}
+	for name, c := range map[string]struct {
+		make    func(*harness) string
+		dual    bool // the accelerator
+		answers []answer
+	}{
+		"ALB":          {func(r *harness) string { return r.loadBalancer("a") }, false, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}}},
+		"internal ALB": {func(r *harness) string { return r.loadBalancer("a", internal) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, invalid}}},
+		"NLB":          {func(r *harness) string { return r.loadBalancer("a", network) }, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}}},
+		"NLB with security groups": {
+			func(r *harness) string { return r.loadBalancer("a", network, r.grouped) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}},
+		},
+		"internal NLB with security groups": {
+			func(r *harness) string { return r.loadBalancer("a", network, internal, r.grouped) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, invalid}},
+		},
+		"internal NLB": {func(r *harness) string { return r.loadBalancer("a", network, internal) }, false, []answer{{nil, invalid}, {yes, invalid}, {no, invalid}}},
+		"NLB with TLS": {func(r *harness) string {
+			lb := r.loadBalancer("a", network, r.grouped)
+			r.tls(lb)
+			return lb
+		}, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}}},
+		"NLB with targets elsewhere": {func(r *harness) string {
+			lb := r.loadBalancer("a", network, r.grouped)
+			g := r.forwarding(lb, "TCP", 80, func(in *elb.CreateTargetGroupInput) { in.TargetType = "ip" })
+			r.remote(g)
+			return lb
+		}, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}}},
+		"dual-stack NLB": {
+			func(r *harness) string { return r.loadBalancer("a", network, r.grouped, dual) }, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}},
+		},
+		"dual-stack NLB of a dual-stack accelerator": {
+			func(r *harness) string { return r.loadBalancer("a", network, r.grouped, dual) }, true, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}},
+		},
+		"dual-stack NLB with addresses as targets": {func(r *harness) string {
+			lb := r.loadBalancer("a", network, r.grouped, dual)
+			r.forwarding(lb, "TCP", 80, func(in *elb.CreateTargetGroupInput) { in.TargetType = "ip" })
+			return lb
+		}, true, []answer{{nil, invalid}, {yes, invalid}, {no, invalid}}},
+		"instance": {func(r *harness) string { return r.instance }, false, []answer{{nil, "true"}, {yes, "true"}, {no, invalid}}},
+		"elastic IP": {func(r *harness) string {
+			return *must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{}))(r.t).AllocationId
+		}, false, []answer{{nil, "false"}, {yes, "false"}, {no, "false"}}},
+		"VPC without gateway": {func(r *harness) string {
+			r.detach()
+			return r.instance
+		}, false, []answer{{nil, invalid}, {yes, invalid}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newHarness(t)
+			g := r.endpointGroup(r.listener(r.accelerator(func(in *ga.CreateAcceleratorInput) {
+				if c.dual {
+					in.IpAddressType = "DUAL_STACK"
+				}
+			}), 80, 80))
+			id := c.make(r)
+			for _, a := range c.answers {
+				out, err := r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: []types.EndpointConfiguration{
+					{EndpointId: &id, ClientIPPreservationEnabled: a.asked},
+				}})
+				got := code(err)
+				if err == nil {
+					got = map[bool]string{true: "true", false: "false"}[*out.EndpointDescriptions[0].ClientIPPreservationEnabled]
+				}
+				if got != a.want {
+					t.Errorf("asked for %v: %s, want %s (%v)", aws.ToBool(a.asked), got, a.want, err)
+				}
+			}
+		})
+	}
+}
+
+// Where clients' addresses are preserved there is an ENI in each subnet, as long as it is needed, and a security group.
+func TestPreservationMakesInterfaces(t *testing.T) {
+	r := newHarness(t)
+	lb := r.loadBalancer("web")
+	enis := func() []ec2types.NetworkInterface {
+		t.Helper()
+		return must(r.ec2.DescribeNetworkInterfaces(r.ctx, &ec2.DescribeNetworkInterfacesInput{
+			Filters: []ec2types.Filter{{Name: aws.String("interface-type"), Values: []string{"global_accelerator_managed"}}},
+		}))(t).NetworkInterfaces
+	}
+	g := r.endpointGroup(r.listener(r.accelerator(), 80, 80), lb, r.instance)
+	list := enis()
+	if len(list) != 2 || len(list[0].Groups) != 1 || *list[0].Groups[0].GroupName != "GlobalAccelerator" {
+		t.Fatalf("ENIs: %+v", list)
+	}
+	update := func(list ...types.EndpointConfiguration) {
+		t.Helper()
+		must(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: list}))(t)
+	}
+	update(configurations(r.instance)...)
+	if list := enis(); len(list) != 1 || *list[0].SubnetId != r.subnets[0] {
+		t.Errorf("ENIs of the instance: %+v", list)
+	}
+	update(types.EndpointConfiguration{EndpointId: &lb, ClientIPPreservationEnabled: aws.Bool(false)})
+	if list := enis(); len(list) != 0 {
+		t.Errorf("ENIs without preservation: %+v", list)
+	}
+}
+
+// tls gives a load balancer a TLS listener.
+func (r *harness) tls(lb string) {
+	r.t.Helper()
+	r.configure(func(c *store.Config) { c.ACM.AssumeRecords = true })
+	regional := r.cfg.Copy()
+	regional.Region = region
+	arn := must(acm.NewFromConfig(regional).RequestCertificate(r.ctx, &acm.RequestCertificateInput{DomainName: aws.String("example.com"), ValidationMethod: "DNS"}))(r.t).CertificateArn
+	r.clock.Advance(time.Minute)
+	group := must(r.elb.CreateTargetGroup(r.ctx, &elb.CreateTargetGroupInput{Name: aws.String("tls"), Protocol: "TLS", Port: aws.Int32(443), VpcId: &r.vpc}))(r.t).TargetGroups[0]
+	must(r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{
+		LoadBalancerArn: &lb, Protocol: "TLS", Port: aws.Int32(443), Certificates: []elbtypes.Certificate{{CertificateArn: arn}},
+		DefaultActions: []elbtypes.Action{{Type: "forward", TargetGroupArn: group.TargetGroupArn}},
+	}))(r.t)
+}
+
+// remote registers a target outside of the VPC.
+func (r *harness) remote(group string) {
+	r.t.Helper()
+	must(r.elb.RegisterTargets(r.ctx, &elb.RegisterTargetsInput{TargetGroupArn: &group, Targets: []elbtypes.TargetDescription{{Id: aws.String("192.168.7.8"), AvailabilityZone: aws.String("all")}}}))(r.t)
+}
+
+// detach takes the internet gateway from the VPC.
+func (r *harness) detach() {
+	r.t.Helper()
+	for _, g := range must(r.ec2.DescribeInternetGateways(r.ctx, &ec2.DescribeInternetGatewaysInput{
+		Filters: []ec2types.Filter{{Name: aws.String("attachment.vpc-id"), Values: []string{r.vpc}}},
+	}))(r.t).InternetGateways {
+		must(r.ec2.DetachInternetGateway(r.ctx, &ec2.DetachInternetGatewayInput{InternetGatewayId: g.InternetGatewayId, VpcId: &r.vpc}))(r.t)
+	}
+}
+
+// The health of an endpoint may be set from outside.
+func TestHealthIsForced(t *testing.T) {
+	r := newHarness(t)
+	g := r.endpointGroup(r.listener(r.accelerator(), 80, 80), r.instance).EndpointGroupArn
+	r.clock.Advance(time.Minute)
+	force := func(endpoint, state string) int {
+		t.Helper()
+		body := fmt.Sprintf(`{"EndpointGroup": %q, "Endpoint": %q, "State": %q}`, *g, endpoint, state)
+		req, err := http.NewRequestWithContext(r.ctx, http.MethodPost, "http://aws.local/_fulcrum/force", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res := must(r.em.Client().Do(req))(t)
+		defer res.Body.Close()
+		return res.StatusCode
+	}
+	for _, state := range []types.HealthState{"UNHEALTHY", ""} {
+		if status := force(r.instance, string(state)); status != http.StatusOK {
+			t.Errorf("status %d", status)
+		}
+		want := state
+		if want == "" {
+			want = "HEALTHY" // as it is found
+		}
+		if got := r.health(g, r.instance); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if status := force("i-0", "HEALTHY"); status != http.StatusBadRequest {
+		t.Errorf("an unknown endpoint: status %d", status)
+	}
+}
+
+// A load balancer is as healthy as its targets.
+func TestHealthOfEndpoints(t *testing.T) {
+	r := newHarness(t)
+	lb := r.loadBalancer("web")
+	group := r.forwarding(lb, "HTTP", 80)
+	allocation := *must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{}))(t).AllocationId
+	g := r.endpointGroup(r.listener(r.accelerator(), 80, 80), lb, r.instance, allocation).EndpointGroupArn
+	want := func(when, id string, want types.HealthState) {
+		t.Helper()
+		if got := r.health(g, id); got != want {
+			t.Errorf("%s: %s, want %s", when, got, want)
+		}
+	}
+	want("new", lb, "INITIAL")
+	r.clock.Advance(10 * time.Second)
+	want("without targets", lb, "UNHEALTHY")
+	want("running", r.instance, "HEALTHY")
+	want("of nothing", allocation, "UNHEALTHY")
+	r.register(group, r.instance)
+	r.clock.Advance(10 * time.Second)
+	want("with a healthy target", lb, "HEALTHY")
+	second := r.forwarding(lb, "HTTP", 81, func(in *elb.CreateTargetGroupInput) { in.Name = aws.String("second") })
+	want("with an empty target group", lb, "UNHEALTHY")
+	r.register(second, r.instance)
+	r.clock.Advance(10 * time.Second)
+	r.loadBalancer("net", network, func(in *elb.CreateLoadBalancerInput) {
+		in.Subnets, in.SubnetMappings = nil, []elbtypes.SubnetMapping{{SubnetId: &r.subnets[0], AllocationId: &allocation}}
+	})
+	want("with two target groups", lb, "HEALTHY")
+	want("of a load balancer", allocation, "HEALTHY")
+	must(r.ec2.StopInstances(r.ctx, &ec2.StopInstancesInput{InstanceIds: []string{r.instance}}))(t)
+	want("with a stopped target", lb, "UNHEALTHY")
+	want("stopped", r.instance, "UNHEALTHY")
+	must(r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: &lb}))(t)
+	want("deleted", lb, "UNHEALTHY")
+	must(r.ga.RemoveEndpoints(r.ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: g, EndpointIdentifiers: []types.EndpointIdentifier{{EndpointId: &lb}}}))(t)
+}

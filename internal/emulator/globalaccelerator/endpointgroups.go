@@ -1,0 +1,239 @@
+package globalaccelerator
+
+import (
+	"cmp"
+	"slices"
+
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+const (
+	quotaGroups    = "endpoint-groups-per-accelerator"
+	quotaOverrides = "port-overrides-per-endpoint-group"
+	maxOverrides   = 10
+)
+
+// settings are the members that creation and update of an endpoint group have in common. What is absent stays as it is.
+type settings struct {
+	endpoints []types.EndpointConfiguration // nil: absent
+	overrides []types.PortOverride          // nil: absent
+	dial      *float32
+
+	checkPort, checkInterval, threshold *int32
+	checkProtocol                       types.HealthCheckProtocol
+	checkPath                           *string
+}
+
+// CreateEndpointGroup adds an endpoint group to a listener.
+func (s *Service) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpointGroupInput) (*ga.CreateEndpointGroupOutput, error) {
+	a, l, err := s.listener(c, in.ListenerArn)
+	if err != nil {
+		return nil, err
+	}
+	region := val(in.EndpointGroupRegion)
+	if err := first(required("EndpointGroupRegion", region != ""), short("EndpointGroupRegion", &region), checkRegion(s.w, region)); err != nil {
+		return nil, err
+	}
+	given := *in
+	given.IdempotencyToken = nil
+	made, err := s.creation(c, in.IdempotencyToken, given)
+	if err != nil {
+		return nil, err
+	}
+	if made.arn != "" {
+		found, err := s.endpointGroup(c, &made.arn)
+		if err != nil {
+			return nil, err
+		}
+		return &ga.CreateEndpointGroupOutput{EndpointGroup: s.describeGroup(c, found)}, nil
+	}
+	if slices.ContainsFunc(l.Groups, func(g *store.EndpointGroup) bool { return g.Region == region }) {
+		return nil, fail(store.Unproven, "EndpointGroupAlreadyExistsException", "The listener '%s' has an endpoint group in %s already", l.ARN, region)
+	}
+	groups := 0
+	for _, x := range a.Listeners {
+		groups += len(x.Groups)
+	}
+	if most := s.w.Quota(quotaGroups, 42); groups >= most {
+		return nil, fail(store.Unproven, codeLimit, "The limit of %d endpoint groups of an accelerator has been reached", most)
+	}
+	g := &store.EndpointGroup{
+		ARN: l.ARN + "/endpoint-group/" + s.w.Hex(12), Region: region, Dial: 100,
+		CheckProtocol: types.HealthCheckProtocolTcp, CheckInterval: 30, Threshold: 3,
+	}
+	err = s.set(c, part{a, l, g}, settings{
+		in.EndpointConfigurations, in.PortOverrides, in.TrafficDialPercentage, in.HealthCheckPort, in.HealthCheckIntervalSeconds, in.ThresholdCount,
+		in.HealthCheckProtocol, in.HealthCheckPath,
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.Groups = append(l.Groups, g)
+	s.note(c, made, g.ARN)
+	s.changed(c, a)
+	return &ga.CreateEndpointGroupOutput{EndpointGroup: s.describeGroup(c, part{a, l, g})}, nil
+}
+
+// UpdateEndpointGroup changes what is given; lists are replaced as a whole.
+func (s *Service) UpdateEndpointGroup(c *store.Call, in *ga.UpdateEndpointGroupInput) (*ga.UpdateEndpointGroupOutput, error) {
+	of, err := s.endpointGroup(c, in.EndpointGroupArn)
+	if err != nil {
+		return nil, err
+	}
+	err = s.set(c, of, settings{
+		in.EndpointConfigurations, in.PortOverrides, in.TrafficDialPercentage, in.HealthCheckPort, in.HealthCheckIntervalSeconds, in.ThresholdCount,
+		in.HealthCheckProtocol, in.HealthCheckPath,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.changed(c, of.a)
+	return &ga.UpdateEndpointGroupOutput{EndpointGroup: s.describeGroup(c, of)}, nil
+}
+
+// set changes an endpoint group, or nothing of it if something is refused.
+func (s *Service) set(c *store.Call, of part, in settings) error {
+	if in.dial != nil && !(*in.dial >= 0 && *in.dial <= 100) {
+		return invalid(store.Unproven, "The traffic dial percentage %v is not between 0 and 100", *in.dial)
+	}
+	err := first(atMost("EndpointConfigurations", len(in.endpoints), maxEndpoints), atMost("PortOverrides", len(in.overrides), maxOverrides),
+		between("HealthCheckPort", in.checkPort, 1, maxPort), between("HealthCheckIntervalSeconds", in.checkInterval, 10, 30),
+		between("ThresholdCount", in.threshold, 1, 10), oneOf("HealthCheckProtocol", in.checkProtocol, in.checkProtocol.Values()),
+		short("HealthCheckPath", in.checkPath))
+	if err != nil {
+		return err
+	}
+	if in.checkPath != nil && !pathPattern.MatchString(*in.checkPath) {
+		return invalid(store.Unproven, "The health check path '%s' is not valid", *in.checkPath)
+	}
+	if s.w.Config.Strict && in.checkInterval != nil && *in.checkInterval != 10 && *in.checkInterval != 30 {
+		return invalid(store.Unproven, "The health check interval must be 10 or 30 seconds")
+	}
+	next := *of.g
+	if in.overrides != nil {
+		next.Overrides = nil
+		for _, o := range in.overrides {
+			err := first(required("PortOverrides.ListenerPort", o.ListenerPort != nil), required("PortOverrides.EndpointPort", o.EndpointPort != nil),
+				between("PortOverrides.ListenerPort", o.ListenerPort, 1, maxPort), between("PortOverrides.EndpointPort", o.EndpointPort, 1, maxPort))
+			if err != nil {
+				return err
+			}
+			next.Overrides = append(next.Overrides, store.PortOverride{Listener: *o.ListenerPort, Endpoint: *o.EndpointPort})
+		}
+		if most := s.w.Quota(quotaOverrides, 10); len(next.Overrides) > most {
+			return fail(store.Unproven, codeLimit, "The limit of %d port overrides of an endpoint group has been reached", most)
+		}
+		if err := checkOverrides(part{of.a, of.l, &next}); err != nil {
+			return err
+		}
+	}
+	if in.endpoints != nil {
+		if next.Endpoints, err = s.endpoints(c, of, in.endpoints, nil); err != nil {
+			return err
+		}
+	}
+	assign(&next.Dial, in.dial)
+	assign(&next.CheckPort, in.checkPort)
+	assign(&next.CheckInterval, in.checkInterval)
+	assign(&next.Threshold, in.threshold)
+	assign(&next.CheckPath, in.checkPath)
+	if in.checkProtocol != "" {
+		next.CheckProtocol = in.checkProtocol
+	}
+	*of.g = next
+	return nil
+}
+
+func assign[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// checkOverrides refuses overrides of ports that the listener does not have, and endpoint ports that lead elsewhere.
+func checkOverrides(of part) error {
+	listener, endpoint := map[int32]bool{}, map[int32]bool{}
+	for _, o := range of.g.Overrides {
+		switch {
+		case !of.l.Has(o.Listener):
+			return invalid(store.Unproven, "The listener port %d of a port override is not a port of the listener", o.Listener)
+		case listener[o.Listener]:
+			return invalid(store.Unproven, "The listener port %d has more than one port override", o.Listener)
+		case endpoint[o.Endpoint]:
+			return invalid(store.Unproven, "The endpoint port %d is used by more than one port override", o.Endpoint)
+		}
+		listener[o.Listener], endpoint[o.Endpoint] = true, true
+		for _, l := range of.a.Listeners {
+			if l.Has(o.Endpoint) {
+				return invalid(store.Unproven, "The endpoint port %d of a port override is a port of a listener of the accelerator", o.Endpoint)
+			}
+			if l != of.l && slices.ContainsFunc(l.Groups, func(g *store.EndpointGroup) bool {
+				return slices.ContainsFunc(g.Overrides, func(x store.PortOverride) bool { return x.Endpoint == o.Endpoint })
+			}) {
+				return invalid(store.Unproven, "The endpoint port %d is used by more than one port override", o.Endpoint)
+			}
+		}
+	}
+	return nil
+}
+
+// DescribeEndpointGroup returns an endpoint group with the health of its endpoints.
+func (s *Service) DescribeEndpointGroup(c *store.Call, in *ga.DescribeEndpointGroupInput) (*ga.DescribeEndpointGroupOutput, error) {
+	of, err := s.endpointGroup(c, in.EndpointGroupArn)
+	if err != nil {
+		return nil, err
+	}
+	return &ga.DescribeEndpointGroupOutput{EndpointGroup: s.describeGroup(c, of)}, nil
+}
+
+// DeleteEndpointGroup deletes an endpoint group with its endpoints.
+func (s *Service) DeleteEndpointGroup(c *store.Call, in *ga.DeleteEndpointGroupInput) (*ga.DeleteEndpointGroupOutput, error) {
+	of, err := s.endpointGroup(c, in.EndpointGroupArn)
+	if err != nil {
+		return nil, err
+	}
+	of.l.Groups = slices.DeleteFunc(of.l.Groups, func(g *store.EndpointGroup) bool { return g == of.g })
+	s.changed(c, of.a)
+	return &ga.DeleteEndpointGroupOutput{}, nil
+}
+
+// ListEndpointGroups lists the endpoint groups of a listener.
+func (s *Service) ListEndpointGroups(c *store.Call, in *ga.ListEndpointGroupsInput) (*ga.ListEndpointGroupsOutput, error) {
+	a, l, err := s.listener(c, in.ListenerArn)
+	if err != nil {
+		return nil, err
+	}
+	list, next, err := page(s.w, l.ARN, l.Groups, func(g *store.EndpointGroup) string { return lastPart(g.ARN) }, in.MaxResults, in.NextToken)
+	if err != nil {
+		return nil, err
+	}
+	out := &ga.ListEndpointGroupsOutput{NextToken: next, EndpointGroups: []types.EndpointGroup{}}
+	for _, g := range list {
+		out.EndpointGroups = append(out.EndpointGroups, *s.describeGroup(c, part{a, l, g}))
+	}
+	return out, nil
+}
+
+func (s *Service) describeGroup(c *store.Call, of part) *types.EndpointGroup {
+	g := of.g
+	out := &types.EndpointGroup{
+		EndpointGroupArn: ptr(g.ARN), EndpointGroupRegion: ptr(g.Region), TrafficDialPercentage: ptr(g.Dial),
+		HealthCheckPort: ptr(cmp.Or(g.CheckPort, of.l.Ranges[0].From)), HealthCheckProtocol: g.CheckProtocol, HealthCheckIntervalSeconds: ptr(g.CheckInterval),
+		ThresholdCount: ptr(g.Threshold), EndpointDescriptions: []types.EndpointDescription{}, PortOverrides: []types.PortOverride{},
+	}
+	if g.CheckPath != "" || g.CheckProtocol != types.HealthCheckProtocolTcp {
+		out.HealthCheckPath = ptr(cmp.Or(g.CheckPath, "/"))
+	}
+	for _, e := range g.Endpoints {
+		out.EndpointDescriptions = append(out.EndpointDescriptions, s.describeEndpoint(c, g, e))
+	}
+	store.Shuffle(s.w, out.EndpointDescriptions)
+	for _, o := range g.Overrides {
+		out.PortOverrides = append(out.PortOverrides, types.PortOverride{ListenerPort: ptr(o.Listener), EndpointPort: ptr(o.Endpoint)})
+	}
+	store.Shuffle(s.w, out.PortOverrides)
+	return out
+}

@@ -1,0 +1,251 @@
+package globalaccelerator
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// maxEndpoints is how many endpoints a call may have, whatever the quotas.
+const maxEndpoints = 10
+
+var loadBalancerARN = regexp.MustCompile(`^arn:[a-z-]+:elasticloadbalancing:([a-z0-9-]+):(\d{12}):loadbalancer/(app|net)/.+$`)
+
+// target is what an endpoint is: exactly one of its pointers is set.
+type target struct {
+	p        *store.Partition
+	id       string
+	lb       *store.LoadBalancer
+	instance *store.Instance
+	address  *store.Address
+}
+
+// target finds what an endpoint of a region is.
+func (s *Service) target(c *store.Call, region, id string) (target, error) {
+	p := s.w.Partition(c.Account, region)
+	t := target{p: p, id: id}
+	switch {
+	case strings.HasPrefix(id, "arn:"):
+		m := loadBalancerARN.FindStringSubmatch(id)
+		switch {
+		case m == nil || m[1] != region:
+			return t, invalid(store.Quoted("hashicorp/terraform-provider-aws#28536"),
+				"'%s' is not a valid load balancer ARN (Service: AmazonElasticLoadBalancing; Status Code: 400; Error Code: ValidationError)", id)
+		case m[2] != c.Account:
+			return t, invalid(store.Unproven, "The endpoint '%s' belongs to another account", id)
+		}
+		t.lb = p.ELB.LoadBalancers[id]
+	case strings.HasPrefix(id, "i-"):
+		if i := p.Instances[id]; i != nil && p.InstanceState(i) != store.InstanceTerminated {
+			t.instance = i
+		}
+	case strings.HasPrefix(id, "eipalloc-"):
+		t.address = p.Addresses[id]
+	}
+	if t.lb == nil && t.instance == nil && t.address == nil {
+		return t, invalid(store.Unproven, "The endpoint '%s' was not found in %s", id, region)
+	}
+	return t, nil
+}
+
+// kind names the quota of endpoint groups with endpoints of this kind alone.
+func (t target) kind() string {
+	switch {
+	case t.instance != nil:
+		return "ec2-instances-per-endpoint-group"
+	case t.address != nil:
+		return "elastic-ip-addresses-per-endpoint-group"
+	case t.lb.IsALB():
+		return "application-load-balancers-per-endpoint-group"
+	}
+	return "network-load-balancers-per-endpoint-group"
+}
+
+// checkUsable refuses load balancers that do not serve yet or are outside of availability zones.
+func (t target) checkUsable(c *store.Call) error {
+	if t.lb == nil {
+		return nil
+	}
+	switch state, _ := t.lb.State(c.Now); state {
+	case elbtypes.LoadBalancerStateEnumProvisioning, elbtypes.LoadBalancerStateEnumFailed:
+		return invalid(store.Unproven, "The load balancer '%s' is not active", t.id)
+	}
+	for _, z := range t.lb.Zones {
+		if zone := t.p.ZoneNamed(z.Zone); zone != nil && zone.Type != "availability-zone" {
+			return invalid(store.Unproven, "The load balancer '%s' is in a Local Zone", t.id)
+		}
+	}
+	return nil
+}
+
+// checkDualStack refuses what an accelerator with IPv6 cannot have as an endpoint.
+func (t target) checkDualStack() error {
+	switch {
+	case t.lb != nil && t.lb.Addressing != elbtypes.IpAddressTypeIpv4:
+		return t.checkNLBTargets()
+	case t.instance != nil && slices.ContainsFunc(t.instance.Interfaces, func(id string) bool {
+		eni := t.p.NetworkInterfaces[id]
+		return eni != nil && len(eni.IPv6) > 0
+	}):
+		return nil
+	}
+	return invalid(store.Unproven, "The endpoint '%s' is not dual-stack, as the accelerator is", t.id)
+}
+
+// checkNLBTargets refuses target groups that a dual-stack NLB behind an accelerator cannot have.
+func (t target) checkNLBTargets() error {
+	if t.lb.IsALB() {
+		return nil
+	}
+	for _, g := range t.targetGroups() {
+		if g.Type == elbtypes.TargetTypeEnumIp || g.Type == elbtypes.TargetTypeEnumInstance && g.Addressing == elbtypes.TargetGroupIpAddressTypeEnumIpv6 {
+			return invalid(store.Unproven, "The dual-stack load balancer '%s' has targets that an accelerator does not support", t.id)
+		}
+	}
+	return nil
+}
+
+// targetGroups are those that a load balancer uses.
+func (t target) targetGroups() []*store.TargetGroup {
+	var out []*store.TargetGroup
+	for _, arn := range store.SortedKeys(t.p.ELB.TargetGroups) {
+		if g := t.p.ELB.TargetGroups[arn]; g.LoadBalancer == t.lb.ARN {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// endpoints returns the endpoints of an endpoint group with those of a call after those that are kept.
+func (s *Service) endpoints(c *store.Call, of part, in []types.EndpointConfiguration, kept []*store.AcceleratorEndpoint) ([]*store.AcceleratorEndpoint, error) {
+	out := slices.Clone(kept)
+	given := map[string]bool{}
+	for _, e := range in {
+		id := val(e.EndpointId)
+		err := first(required("EndpointId", id != ""), short("EndpointId", &id), between("Weight", e.Weight, 0, 255))
+		if err != nil {
+			return nil, err
+		}
+		if given[id] {
+			return nil, invalid(store.Unproven, "The endpoint '%s' is given more than once", id)
+		}
+		given[id] = true
+		made, err := s.endpoint(c, of, e)
+		if err != nil {
+			return nil, err
+		}
+		if i := slices.IndexFunc(out, func(x *store.AcceleratorEndpoint) bool { return x.ID == id }); i >= 0 {
+			out[i] = made
+		} else {
+			out = append(out, made)
+		}
+	}
+	return out, s.checkCount(c, of.g.Region, out)
+}
+
+// endpoint makes an endpoint; one that is there already keeps its age and its health.
+func (s *Service) endpoint(c *store.Call, of part, in types.EndpointConfiguration) (*store.AcceleratorEndpoint, error) {
+	out := &store.AcceleratorEndpoint{ID: *in.EndpointId, Weight: 128, Added: c.Now}
+	if before := of.g.Endpoint(out.ID); before != nil {
+		out.Added, out.Checked, out.Forced = before.Added, before.Checked, before.Forced
+	}
+	assign(&out.Weight, in.Weight)
+	t, err := s.target(c, of.g.Region, out.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.checkUsable(c); err != nil {
+		return nil, err
+	}
+	dual := of.a.Addressing == types.IpAddressTypeDualStack
+	if dual {
+		if err := t.checkDualStack(); err != nil {
+			return nil, err
+		}
+	}
+	out.PreserveClient, err = t.preserve(in.ClientIPPreservationEnabled, dual)
+	return out, err
+}
+
+// checkCount holds the number of endpoints against the quotas, which differ by what the endpoints are.
+func (s *Service) checkCount(c *store.Call, region string, list []*store.AcceleratorEndpoint) error {
+	name := ""
+	for _, e := range list {
+		t, err := s.target(c, region, e.ID)
+		if err != nil {
+			continue // it was deleted since
+		}
+		if kind := t.kind(); name == "" {
+			name = kind
+		} else if name != kind {
+			name = "mixed-endpoints-per-endpoint-group"
+		}
+	}
+	if most := s.w.Quota(name, 10); len(list) > most {
+		return fail(store.Unproven, codeLimit, "The limit of %d endpoints of an endpoint group has been reached", most)
+	}
+	return nil
+}
+
+// AddEndpoints adds endpoints to an endpoint group, or changes those that are there.
+func (s *Service) AddEndpoints(c *store.Call, in *ga.AddEndpointsInput) (*ga.AddEndpointsOutput, error) {
+	of, err := s.endpointGroup(c, in.EndpointGroupArn)
+	if err != nil {
+		return nil, err
+	}
+	if err := first(required("EndpointConfigurations", in.EndpointConfigurations != nil), atMost("EndpointConfigurations", len(in.EndpointConfigurations), maxEndpoints)); err != nil {
+		return nil, err
+	}
+	if err := s.busy(c, of.a); err != nil {
+		return nil, err
+	}
+	next, err := s.endpoints(c, of, in.EndpointConfigurations, of.g.Endpoints)
+	if err != nil {
+		return nil, err
+	}
+	of.g.Endpoints = next
+	s.changed(c, of.a)
+	out := &ga.AddEndpointsOutput{EndpointGroupArn: ptr(of.g.ARN), EndpointDescriptions: []types.EndpointDescription{}}
+	for _, e := range in.EndpointConfigurations {
+		out.EndpointDescriptions = append(out.EndpointDescriptions, s.describeEndpoint(c, of.g, of.g.Endpoint(*e.EndpointId)))
+	}
+	return out, nil
+}
+
+// RemoveEndpoints removes endpoints from an endpoint group, all or none.
+func (s *Service) RemoveEndpoints(c *store.Call, in *ga.RemoveEndpointsInput) (*ga.RemoveEndpointsOutput, error) {
+	of, err := s.endpointGroup(c, in.EndpointGroupArn)
+	if err != nil {
+		return nil, err
+	}
+	if err := first(atLeastOne("EndpointIdentifiers", len(in.EndpointIdentifiers)), atMost("EndpointIdentifiers", len(in.EndpointIdentifiers), maxEndpoints)); err != nil {
+		return nil, err
+	}
+	if err := s.busy(c, of.a); err != nil {
+		return nil, err
+	}
+	gone := map[*store.AcceleratorEndpoint]bool{}
+	for _, x := range in.EndpointIdentifiers {
+		e := of.g.Endpoint(val(x.EndpointId))
+		if e == nil || x.ClientIPPreservationEnabled != nil && *x.ClientIPPreservationEnabled != e.PreserveClient {
+			return nil, invalid(store.Unproven, "The endpoint '%s' is not in the endpoint group", val(x.EndpointId))
+		}
+		gone[e] = true
+	}
+	of.g.Endpoints = slices.DeleteFunc(slices.Clone(of.g.Endpoints), func(e *store.AcceleratorEndpoint) bool { return gone[e] })
+	s.changed(c, of.a)
+	return &ga.RemoveEndpointsOutput{}, nil
+}
+
+func (s *Service) describeEndpoint(c *store.Call, g *store.EndpointGroup, e *store.AcceleratorEndpoint) types.EndpointDescription {
+	return types.EndpointDescription{
+		EndpointId: ptr(e.ID), Weight: ptr(e.Weight), ClientIPPreservationEnabled: ptr(e.PreserveClient),
+		HealthState: s.w.EndpointHealth(c.Account, g, e, c.Now),
+	}
+}

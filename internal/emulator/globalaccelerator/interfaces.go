@@ -1,0 +1,77 @@
+package globalaccelerator
+
+import (
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// The ENIs by which the service reaches endpoints with the addresses of clients.
+const (
+	interfaceType        = "global_accelerator_managed"
+	interfaceDescription = "GlobalAccelerator configured ENI"
+	interfaceOwner       = "amazon-aws"
+	groupName            = "GlobalAccelerator"
+	groupDescription     = "GlobalAccelerator configured SecurityGroup"
+)
+
+// moveInterfaces makes the ENIs of the account's accelerators those that there have to be: one in each subnet of each
+// endpoint that sees the addresses of clients. The security group of a VPC stays. A subnet without a free address gets
+// no ENI; traffic does not depend on it here.
+func (s *Service) moveInterfaces(c *store.Call) {
+	st := s.state(c)
+	wanted := map[store.AcceleratorInterface]bool{}
+	st.Each(func(_ *store.Accelerator, _ *store.AcceleratorListener, g *store.EndpointGroup) {
+		for _, e := range g.Endpoints {
+			t, err := s.target(c, g.Region, e.ID)
+			if err != nil || !e.PreserveClient {
+				continue
+			}
+			for _, subnet := range t.subnets() {
+				wanted[store.AcceleratorInterface{Region: g.Region, Subnet: subnet}] = true
+			}
+		}
+	})
+	for _, id := range store.SortedKeys(st.Interfaces) {
+		at := st.Interfaces[id]
+		p := s.w.Partition(c.Account, at.Region)
+		if !wanted[at] || p.NetworkInterfaces[id] == nil {
+			p.DeleteServiceENI(id, 0)
+			delete(st.Interfaces, id)
+			continue
+		}
+		delete(wanted, at)
+	}
+	for _, region := range regionsOf(wanted) {
+		p := s.w.Partition(c.Account, region)
+		for _, subnet := range store.SortedKeys(p.Subnets) {
+			at := store.AcceleratorInterface{Region: region, Subnet: subnet}
+			if !wanted[at] {
+				continue
+			}
+			eni, err := p.CreateServiceInterface(store.ServiceInterface{
+				Description: interfaceDescription, Requester: interfaceOwner, Type: interfaceType, SubnetID: subnet,
+				Groups: []string{group(p, p.Subnets[subnet].VPCID)},
+			})
+			if err == nil {
+				st.Interfaces[eni.ID] = at
+			}
+		}
+	}
+}
+
+func regionsOf(list map[store.AcceleratorInterface]bool) []string {
+	out := map[string]bool{}
+	for at := range list {
+		out[at.Region] = true
+	}
+	return store.SortedKeys(out)
+}
+
+// group returns the service's security group of a VPC, which it makes once.
+func group(p *store.Partition, vpc string) string {
+	for _, id := range store.SortedKeys(p.SecurityGroups) {
+		if g := p.SecurityGroups[id]; g.VPCID == vpc && g.Name == groupName {
+			return id
+		}
+	}
+	return p.CreateSecurityGroup(vpc, groupName, groupDescription).ID
+}

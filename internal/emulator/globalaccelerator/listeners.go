@@ -1,0 +1,179 @@
+package globalaccelerator
+
+import (
+	"slices"
+
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+const (
+	quotaListeners = "listeners-per-accelerator"
+	maxRanges      = 10
+	maxPort        = 65535
+)
+
+// CreateListener adds a listener to an accelerator.
+func (s *Service) CreateListener(c *store.Call, in *ga.CreateListenerInput) (*ga.CreateListenerOutput, error) {
+	a, err := s.accelerator(c, in.AcceleratorArn)
+	if err != nil {
+		return nil, err
+	}
+	err = first(required("Protocol", in.Protocol != ""), oneOf("Protocol", in.Protocol, in.Protocol.Values()),
+		oneOf("ClientAffinity", in.ClientAffinity, in.ClientAffinity.Values()))
+	if err != nil {
+		return nil, err
+	}
+	given := *in
+	given.IdempotencyToken = nil
+	made, err := s.creation(c, in.IdempotencyToken, given)
+	if err != nil {
+		return nil, err
+	}
+	if made.arn != "" {
+		_, l, _ := s.state(c).AcceleratorOf(made.arn)
+		return &ga.CreateListenerOutput{Listener: s.describeListener(l)}, nil
+	}
+	l := &store.AcceleratorListener{ARN: a.ARN + "/listener/" + s.w.Hex(8), Protocol: in.Protocol, Affinity: types.ClientAffinityNone}
+	if in.ClientAffinity != "" {
+		l.Affinity = in.ClientAffinity
+	}
+	if l.Ranges, err = readRanges(in.PortRanges); err != nil {
+		return nil, err
+	}
+	if err := checkPorts(a, l); err != nil {
+		return nil, err
+	}
+	if most := s.w.Quota(quotaListeners, 10); len(a.Listeners) >= most {
+		return nil, fail(store.Unproven, codeLimit, "The limit of %d listeners of an accelerator has been reached", most)
+	}
+	a.Listeners = append(a.Listeners, l)
+	s.note(c, made, l.ARN)
+	s.changed(c, a)
+	return &ga.CreateListenerOutput{Listener: s.describeListener(l)}, nil
+}
+
+func readRanges(in []types.PortRange) ([]store.PortRange, error) {
+	if err := first(atLeastOne("PortRanges", len(in)), atMost("PortRanges", len(in), maxRanges)); err != nil {
+		return nil, err
+	}
+	var out []store.PortRange
+	for _, r := range in {
+		err := first(required("PortRanges.FromPort", r.FromPort != nil), required("PortRanges.ToPort", r.ToPort != nil),
+			between("PortRanges.FromPort", r.FromPort, 1, maxPort), between("PortRanges.ToPort", r.ToPort, 1, maxPort))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, store.PortRange{From: *r.FromPort, To: *r.ToPort})
+	}
+	return out, nil
+}
+
+// checkPorts refuses ports of a listener that are taken: by a range of the same protocol, or as the endpoint port of an
+// override.
+func checkPorts(a *store.Accelerator, l *store.AcceleratorListener) error {
+	taken := []store.PortRange{}
+	for _, other := range a.Listeners {
+		if other.ARN != l.ARN && other.Protocol == l.Protocol {
+			taken = append(taken, other.Ranges...)
+		}
+		for _, g := range other.Groups {
+			for _, o := range g.Overrides {
+				if l.Has(o.Endpoint) {
+					return fail(store.Unproven, codePortRange, "Port %d is the endpoint port of a port override", o.Endpoint)
+				}
+			}
+		}
+	}
+	for _, r := range l.Ranges {
+		if r.From > r.To {
+			return fail(store.Unproven, codePortRange, "The port range %d-%d is not valid", r.From, r.To)
+		}
+		if slices.ContainsFunc(taken, r.Overlaps) {
+			return fail(store.Unproven, codePortRange, "The port range %d-%d overlaps with another port range of the accelerator", r.From, r.To)
+		}
+		taken = append(taken, r)
+	}
+	return nil
+}
+
+// UpdateListener changes ports, protocol or affinity.
+func (s *Service) UpdateListener(c *store.Call, in *ga.UpdateListenerInput) (*ga.UpdateListenerOutput, error) {
+	a, l, err := s.listener(c, in.ListenerArn)
+	if err != nil {
+		return nil, err
+	}
+	err = first(oneOf("Protocol", in.Protocol, in.Protocol.Values()), oneOf("ClientAffinity", in.ClientAffinity, in.ClientAffinity.Values()))
+	if err != nil {
+		return nil, err
+	}
+	next := *l
+	if in.PortRanges != nil {
+		if next.Ranges, err = readRanges(in.PortRanges); err != nil {
+			return nil, err
+		}
+	}
+	if in.Protocol != "" {
+		next.Protocol = in.Protocol
+	}
+	if in.ClientAffinity != "" {
+		next.Affinity = in.ClientAffinity
+	}
+	if err := checkPorts(a, &next); err != nil {
+		return nil, err
+	}
+	*l = next
+	s.changed(c, a)
+	return &ga.UpdateListenerOutput{Listener: s.describeListener(l)}, nil
+}
+
+// DescribeListener returns a listener.
+func (s *Service) DescribeListener(c *store.Call, in *ga.DescribeListenerInput) (*ga.DescribeListenerOutput, error) {
+	_, l, err := s.listener(c, in.ListenerArn)
+	if err != nil {
+		return nil, err
+	}
+	return &ga.DescribeListenerOutput{Listener: s.describeListener(l)}, nil
+}
+
+// DeleteListener deletes a listener that has no endpoint groups.
+func (s *Service) DeleteListener(c *store.Call, in *ga.DeleteListenerInput) (*ga.DeleteListenerOutput, error) {
+	a, l, err := s.listener(c, in.ListenerArn)
+	if err != nil {
+		return nil, err
+	}
+	if len(l.Groups) > 0 {
+		return nil, fail(store.Unproven, "AssociatedEndpointGroupFoundException", "The listener '%s' has endpoint groups", l.ARN)
+	}
+	a.Listeners = slices.DeleteFunc(a.Listeners, func(x *store.AcceleratorListener) bool { return x == l })
+	s.changed(c, a)
+	return &ga.DeleteListenerOutput{}, nil
+}
+
+// ListListeners lists the listeners of an accelerator.
+func (s *Service) ListListeners(c *store.Call, in *ga.ListListenersInput) (*ga.ListListenersOutput, error) {
+	a, err := s.accelerator(c, in.AcceleratorArn)
+	if err != nil {
+		return nil, err
+	}
+	list, next, err := page(s.w, a.ARN, a.Listeners, func(l *store.AcceleratorListener) string { return lastPart(l.ARN) }, in.MaxResults, in.NextToken)
+	if err != nil {
+		return nil, err
+	}
+	out := &ga.ListListenersOutput{NextToken: next, Listeners: []types.Listener{}}
+	for _, l := range list {
+		out.Listeners = append(out.Listeners, *s.describeListener(l))
+	}
+	return out, nil
+}
+
+func (s *Service) describeListener(l *store.AcceleratorListener) *types.Listener {
+	out := &types.Listener{ListenerArn: ptr(l.ARN), Protocol: l.Protocol, ClientAffinity: l.Affinity}
+	for _, r := range l.Ranges {
+		out.PortRanges = append(out.PortRanges, types.PortRange{FromPort: ptr(r.From), ToPort: ptr(r.To)})
+	}
+	store.Shuffle(s.w, out.PortRanges)
+	return out
+}

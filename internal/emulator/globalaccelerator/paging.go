@@ -1,0 +1,66 @@
+package globalaccelerator
+
+import (
+	"encoding/base64"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+const (
+	pageDefault = 10
+	pageMost    = 100
+)
+
+// page cuts one page out of a list: of is what the list is of, key identifies an item. Pages follow the order of keys,
+// so that items that are created or deleted between pages neither repeat nor hide others; within a page the order has
+// no meaning.
+func page[T any](w *store.Store, of string, items []T, key func(T) string, size *int32, token *string) ([]T, *string, error) {
+	if err := first(between("MaxResults", size, 1, pageMost), short("NextToken", token)); err != nil {
+		return nil, nil, err
+	}
+	after := ""
+	if token != nil {
+		var ok bool
+		if after, ok = readToken(of, *token); !ok {
+			return nil, nil, fail(store.Unproven, "InvalidNextTokenException", "The token '%s' is not valid", *token)
+		}
+	}
+	items = slices.DeleteFunc(slices.Clone(items), func(it T) bool { return key(it) <= after })
+	slices.SortFunc(items, func(a, b T) int { return strings.Compare(key(a), key(b)) })
+	asked := int(val(size))
+	if asked == 0 {
+		asked = pageDefault
+	}
+	limit := w.PageLimit(asked, pageMost)
+	if len(items) <= limit {
+		return store.Shuffle(w, items), nil, nil
+	}
+	next := makeToken(of, key(items[limit-1]))
+	return store.Shuffle(w, items[:limit]), &next, nil
+}
+
+// lastPart tells the parts of one parent from each other. Whole ARNs would be too long for a token.
+func lastPart(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
+
+func makeToken(of, last string) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%016x %s", checksum(of, last), last))
+}
+
+func readToken(of, token string) (after string, ok bool) {
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return "", false
+	}
+	sum, last, ok := strings.Cut(string(text), " ")
+	return last, ok && sum == fmt.Sprintf("%016x", checksum(of, last))
+}
+
+func checksum(of, last string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(of + "\n" + last)) // a hash takes everything
+	return h.Sum64()
+}

@@ -1,0 +1,93 @@
+package globalaccelerator
+
+import (
+	"net/netip"
+
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+const quotaRanges = "byoip-ranges-per-account"
+
+func readRange(text *string) (netip.Prefix, error) {
+	if err := required("Cidr", text != nil); err != nil {
+		return netip.Prefix{}, err
+	}
+	block, err := netip.ParsePrefix(*text)
+	if err != nil || block != block.Masked() || !block.Addr().Is4() || block.Bits() > 24 {
+		return netip.Prefix{}, invalid(store.Unproven, "The address range '%s' must be an IPv4 range of at most 24 bits", *text)
+	}
+	return block, nil
+}
+
+// ProvisionByoipCidr brings a range of addresses along. Who owns it is not checked.
+func (s *Service) ProvisionByoipCidr(c *store.Call, in *ga.ProvisionByoipCidrInput) (*ga.ProvisionByoipCidrOutput, error) {
+	block, err := readRange(in.Cidr)
+	if err != nil {
+		return nil, err
+	}
+	proof := in.CidrAuthorizationContext
+	if err := required("CidrAuthorizationContext", proof != nil && proof.Message != nil && proof.Signature != nil); err != nil {
+		return nil, err
+	}
+	for _, p := range s.w.Partitions() {
+		for _, r := range p.Accelerators.CIDRs {
+			if r.Block.Overlaps(block) {
+				return nil, fail(store.Unproven, codeIncorrectCIDRState, "The address range '%s' is provisioned already", block)
+			}
+		}
+	}
+	st := s.state(c)
+	if most := s.w.Quota(quotaRanges, 2); len(st.CIDRs) >= most {
+		return nil, fail(store.Unproven, codeLimit, "The limit of %d address ranges has been reached", most)
+	}
+	r := &store.AcceleratorCIDR{Block: block, Ready: c.Now.Add(s.w.Config.Accelerator.RangeDelay)}
+	r.Events = append(r.Events, store.AcceleratorEvent{Message: "The address range is being provisioned", At: c.Now})
+	st.CIDRs[block.String()] = r
+	return &ga.ProvisionByoipCidrOutput{ByoipCidr: describeRange(c, r)}, nil
+}
+
+// AdvertiseByoipCidr announces a range to the internet.
+func (s *Service) AdvertiseByoipCidr(c *store.Call, in *ga.AdvertiseByoipCidrInput) (*ga.AdvertiseByoipCidrOutput, error) {
+	block, err := readRange(in.Cidr)
+	if err != nil {
+		return nil, err
+	}
+	r := s.state(c).CIDRs[block.String()]
+	if r == nil {
+		return nil, fail(store.Unproven, "ByoipCidrNotFoundException", "The address range '%s' was not found", block)
+	}
+	if state := r.State(c.Now); state != types.ByoipCidrStateReady {
+		return nil, fail(store.Unproven, codeIncorrectCIDRState, "The address range '%s' is in the state %s", block, string(state))
+	}
+	r.Advertised = c.Now.Add(s.w.Config.Accelerator.RangeDelay)
+	r.Events = append(r.Events, store.AcceleratorEvent{Message: "The address range is being advertised", At: c.Now})
+	return &ga.AdvertiseByoipCidrOutput{ByoipCidr: describeRange(c, r)}, nil
+}
+
+// ListByoipCidrs lists the ranges of the account.
+func (s *Service) ListByoipCidrs(c *store.Call, in *ga.ListByoipCidrsInput) (*ga.ListByoipCidrsOutput, error) {
+	var all []*store.AcceleratorCIDR
+	for _, r := range s.state(c).CIDRs {
+		all = append(all, r)
+	}
+	all, next, err := page(s.w, "ranges", all, func(r *store.AcceleratorCIDR) string { return r.Block.String() }, in.MaxResults, in.NextToken)
+	if err != nil {
+		return nil, err
+	}
+	out := &ga.ListByoipCidrsOutput{NextToken: next, ByoipCidrs: []types.ByoipCidr{}}
+	for _, r := range all {
+		out.ByoipCidrs = append(out.ByoipCidrs, *describeRange(c, r))
+	}
+	return out, nil
+}
+
+func describeRange(c *store.Call, r *store.AcceleratorCIDR) *types.ByoipCidr {
+	out := &types.ByoipCidr{Cidr: ptr(r.Block.String()), State: r.State(c.Now)}
+	for _, e := range r.Events {
+		out.Events = append(out.Events, types.ByoipCidrEvent{Message: ptr(e.Message), Timestamp: ptr(e.At)})
+	}
+	return out
+}

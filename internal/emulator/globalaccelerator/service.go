@@ -1,0 +1,195 @@
+package globalaccelerator
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
+)
+
+// Codes of errors that several operations have.
+const (
+	codeInvalid            = "InvalidArgumentException"
+	codeLimit              = "LimitExceededException"
+	codeBusy               = "TransactionInProgressException"
+	codeNotDisabled        = "AcceleratorNotDisabledException"
+	codePortRange          = "InvalidPortRangeException"
+	codeNoAccelerator      = "AcceleratorNotFoundException"
+	codeNoListener         = "ListenerNotFoundException"
+	codeNoEndpointGroup    = "EndpointGroupNotFoundException"
+	codeIncorrectCIDRState = "IncorrectCidrStateException"
+)
+
+// Service serves the operations.
+type Service struct {
+	w *store.Store
+}
+
+// New returns the service over the emulator state.
+func New(w *store.Store) *Service { return &Service{w: w} }
+
+// Operations lists the operations of the service.
+func (s *Service) Operations() []wire.Operation {
+	h := wire.Handles
+	endpoints := []string{"EndpointConfigurations.EndpointId", "EndpointConfigurations.Weight", "EndpointConfigurations.ClientIPPreservationEnabled"}
+	group := slices.Concat(endpoints, []string{
+		"TrafficDialPercentage", "HealthCheckPort", "HealthCheckProtocol", "HealthCheckPath", "HealthCheckIntervalSeconds", "ThresholdCount", "PortOverrides",
+	})
+	return []wire.Operation{
+		wire.Op("CreateAccelerator", s.CreateAccelerator, h("Name", "IpAddressType", "IpAddresses", "Enabled", "Tags", "IdempotencyToken")),
+		wire.Op("UpdateAccelerator", s.UpdateAccelerator, h("AcceleratorArn", "Name", "IpAddressType", "IpAddresses", "Enabled")),
+		wire.Op("DescribeAccelerator", s.DescribeAccelerator, h("AcceleratorArn")),
+		wire.Op("DeleteAccelerator", s.DeleteAccelerator, h("AcceleratorArn")),
+		wire.Op("ListAccelerators", s.ListAccelerators, h("MaxResults", "NextToken")),
+		wire.Op("CreateListener", s.CreateListener, h("AcceleratorArn", "PortRanges", "Protocol", "ClientAffinity", "IdempotencyToken")),
+		wire.Op("UpdateListener", s.UpdateListener, h("ListenerArn", "PortRanges", "Protocol", "ClientAffinity")),
+		wire.Op("DescribeListener", s.DescribeListener, h("ListenerArn")),
+		wire.Op("DeleteListener", s.DeleteListener, h("ListenerArn")),
+		wire.Op("ListListeners", s.ListListeners, h("AcceleratorArn", "MaxResults", "NextToken")),
+		wire.Op("CreateEndpointGroup", s.CreateEndpointGroup, h(slices.Concat(group, []string{"ListenerArn", "EndpointGroupRegion", "IdempotencyToken"})...)),
+		wire.Op("UpdateEndpointGroup", s.UpdateEndpointGroup, h(slices.Concat(group, []string{"EndpointGroupArn"})...)),
+		wire.Op("DescribeEndpointGroup", s.DescribeEndpointGroup, h("EndpointGroupArn")),
+		wire.Op("DeleteEndpointGroup", s.DeleteEndpointGroup, h("EndpointGroupArn")),
+		wire.Op("ListEndpointGroups", s.ListEndpointGroups, h("ListenerArn", "MaxResults", "NextToken")),
+		wire.Op("AddEndpoints", s.AddEndpoints, h(slices.Concat(endpoints, []string{"EndpointGroupArn"})...)),
+		wire.Op("RemoveEndpoints", s.RemoveEndpoints, h("EndpointGroupArn", "EndpointIdentifiers.EndpointId", "EndpointIdentifiers.ClientIPPreservationEnabled")),
+		wire.Op("TagResource", s.TagResource, h("ResourceArn", "Tags")),
+		wire.Op("UntagResource", s.UntagResource, h("ResourceArn", "TagKeys")),
+		wire.Op("ListTagsForResource", s.ListTagsForResource, h("ResourceArn")),
+		wire.Op("ListByoipCidrs", s.ListByoipCidrs, h("MaxResults", "NextToken")),
+		wire.Op("ProvisionByoipCidr", s.ProvisionByoipCidr, h("Cidr", "CidrAuthorizationContext")),
+		wire.Op("AdvertiseByoipCidr", s.AdvertiseByoipCidr, h("Cidr")),
+	}
+}
+
+// TaggedResources implements [store.TagSource].
+func (s *Service) TaggedResources(p *store.Partition) []store.TaggedResource {
+	var out []store.TaggedResource
+	for arn, a := range p.Accelerators.Accelerators {
+		out = append(out, store.TaggedResource{ARN: arn, Type: "globalaccelerator:accelerator", Tags: a.Tags})
+	}
+	return out
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func val[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
+}
+
+func fail(from store.Source, code, format string, args ...any) error {
+	return store.Errorf(from, code, format, args...)
+}
+
+func invalid(from store.Source, format string, args ...any) error {
+	return fail(from, codeInvalid, format, args...)
+}
+
+func (s *Service) state(c *store.Call) *store.AcceleratorState {
+	return s.w.AcceleratorState(c.Account)
+}
+
+// accelerator finds an accelerator by its own ARN.
+func (s *Service) accelerator(c *store.Call, arn *string) (*store.Accelerator, error) {
+	if err := first(required("AcceleratorArn", arn != nil), short("AcceleratorArn", arn)); err != nil {
+		return nil, err
+	}
+	if a := s.state(c).Accelerators[*arn]; a != nil {
+		return a, nil
+	}
+	return nil, fail(store.Unproven, codeNoAccelerator, "The accelerator '%s' was not found", *arn)
+}
+
+// listener finds a listener by its ARN.
+func (s *Service) listener(c *store.Call, arn *string) (*store.Accelerator, *store.AcceleratorListener, error) {
+	if err := first(required("ListenerArn", arn != nil), short("ListenerArn", arn)); err != nil {
+		return nil, nil, err
+	}
+	a, l, _ := s.state(c).AcceleratorOf(*arn)
+	if l == nil || l.ARN != *arn {
+		return nil, nil, fail(store.Unproven, codeNoListener, "The listener '%s' was not found", *arn)
+	}
+	return a, l, nil
+}
+
+// part is an endpoint group with what it belongs to.
+type part struct {
+	a *store.Accelerator
+	l *store.AcceleratorListener
+	g *store.EndpointGroup
+}
+
+// endpointGroup finds an endpoint group by its ARN.
+func (s *Service) endpointGroup(c *store.Call, arn *string) (part, error) {
+	if err := first(required("EndpointGroupArn", arn != nil), short("EndpointGroupArn", arn)); err != nil {
+		return part{}, err
+	}
+	a, l, g := s.state(c).AcceleratorOf(*arn)
+	if g == nil {
+		return part{}, fail(store.Unproven, codeNoEndpointGroup, "The endpoint group '%s' was not found", *arn)
+	}
+	return part{a, l, g}, nil
+}
+
+// changed notes a change of an accelerator or of a part of it: it spreads from now on, together with those before it.
+func (s *Service) changed(c *store.Call, a *store.Accelerator) {
+	a.Modified = c.Now
+	a.Deployed = c.Now.Add(s.w.Config.Accelerator.DeploymentDelay)
+	s.moveInterfaces(c)
+}
+
+// busy refuses a change that follows another one too closely, if the configuration asks for it.
+func (s *Service) busy(c *store.Call, a *store.Accelerator) error {
+	if c.Now.Before(a.Modified.Add(s.w.Config.Accelerator.TransactionTime)) {
+		return inProgress(a)
+	}
+	return nil
+}
+
+func inProgress(a *store.Accelerator) error {
+	return fail(store.Unproven, codeBusy, "There is already a transaction in progress for the accelerator '%s'", a.ARN)
+}
+
+// creation is a call that creates something, with its idempotency token.
+type creation struct {
+	key, input string
+	arn        string // of what an equal call has created, if that exists
+}
+
+// creation looks for an earlier call with the token. in is the input without the token.
+func (s *Service) creation(c *store.Call, token *string, in any) (creation, error) {
+	if err := first(required("IdempotencyToken", token != nil), short("IdempotencyToken", token)); err != nil {
+		return creation{}, err
+	}
+	text, err := json.Marshal(in)
+	if err != nil {
+		return creation{}, err
+	}
+	out := creation{key: c.Operation + " " + *token, input: string(text)}
+	st := s.state(c)
+	before, ok := st.Creations[out.key]
+	if !ok || !st.Exists(before.ARN) {
+		return out, nil
+	}
+	if before.Input != out.input {
+		return creation{}, invalid(store.Unproven, "The idempotency token '%s' was used with other parameters", *token)
+	}
+	out.arn = before.ARN
+	return out, nil
+}
+
+// note keeps the token of what was created.
+func (s *Service) note(c *store.Call, made creation, arn string) {
+	s.state(c).Creations[made.key] = store.AcceleratorCreation{Input: made.input, ARN: arn}
+}
+
+// isAccelerator reports whether an ARN is that of an accelerator, of this or another account, and not of a part of one.
+func isAccelerator(arn string) bool {
+	return strings.Contains(arn, ":globalaccelerator::") && strings.Contains(arn, ":accelerator/") && strings.Count(arn, "/") == 1
+}

@@ -1,0 +1,73 @@
+package globalaccelerator
+
+import (
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+const maxTags = 50
+
+// tagged finds the accelerator that a call about tags names; nothing else has tags.
+func (s *Service) tagged(c *store.Call, arn *string) (*store.Accelerator, error) {
+	if err := first(required("ResourceArn", val(arn) != ""), short("ResourceArn", arn)); err != nil {
+		return nil, err
+	}
+	if !isAccelerator(*arn) {
+		return nil, invalid(store.Unproven, "The resource '%s' is not an accelerator", *arn)
+	}
+	return s.accelerator(c, arn)
+}
+
+// TagResource adds tags to an accelerator, or changes their values.
+func (s *Service) TagResource(c *store.Call, in *ga.TagResourceInput) (*ga.TagResourceOutput, error) {
+	a, err := s.tagged(c, in.ResourceArn)
+	if err != nil {
+		return nil, err
+	}
+	if err := first(required("Tags", in.Tags != nil), checkTags(in.Tags, a.Tags)); err != nil {
+		return nil, err
+	}
+	for _, t := range in.Tags {
+		a.Tags[*t.Key] = *t.Value
+	}
+	return &ga.TagResourceOutput{}, nil
+}
+
+// UntagResource removes tags. It succeeds too if they, or the accelerator, are gone.
+func (s *Service) UntagResource(c *store.Call, in *ga.UntagResourceInput) (*ga.UntagResourceOutput, error) {
+	if err := first(required("TagKeys", in.TagKeys != nil), atMost("TagKeys", len(in.TagKeys), 200)); err != nil {
+		return nil, err
+	}
+	a, err := s.tagged(c, in.ResourceArn)
+	if err != nil {
+		if isAccelerator(val(in.ResourceArn)) {
+			return &ga.UntagResourceOutput{}, nil
+		}
+		return nil, err
+	}
+	for _, key := range in.TagKeys {
+		if len(key) >= 4 && key[:4] == "aws:" {
+			return nil, invalid(store.Unproven, "The tag key '%s' begins with aws:, which is reserved", key)
+		}
+	}
+	for _, key := range in.TagKeys {
+		delete(a.Tags, key)
+	}
+	return &ga.UntagResourceOutput{}, nil
+}
+
+// ListTagsForResource lists the tags of an accelerator.
+func (s *Service) ListTagsForResource(c *store.Call, in *ga.ListTagsForResourceInput) (*ga.ListTagsForResourceOutput, error) {
+	a, err := s.tagged(c, in.ResourceArn)
+	if err != nil {
+		return nil, err
+	}
+	out := &ga.ListTagsForResourceOutput{Tags: []types.Tag{}}
+	for _, key := range store.SortedKeys(a.Tags) {
+		out.Tags = append(out.Tags, types.Tag{Key: ptr(key), Value: ptr(a.Tags[key])})
+	}
+	store.Shuffle(s.w, out.Tags)
+	return out, nil
+}

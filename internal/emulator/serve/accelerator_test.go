@@ -1,0 +1,463 @@
+package serve_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// entrancePort is that of the listeners of accelerators.
+const entrancePort = 18443
+
+// client is the address of this machine that clients of accelerators come from.
+const client = "127.9.8.7"
+
+// accelerated is a harness with an accelerator.
+type accelerated struct {
+	*harness
+	ga       *ga.Client
+	arn      *string
+	listener *string
+}
+
+// newAccelerated makes an accelerator with a listener. Its addresses are the process's own, so that test processes do
+// not disturb each other.
+func newAccelerated(t *testing.T, opt serve.Options, protocol gatypes.Protocol, edit ...func(*ga.CreateAcceleratorInput)) *accelerated {
+	t.Helper()
+	r := &accelerated{harness: newHarness(t, opt)}
+	own := func(public, local string) store.AcceleratorZone {
+		part := os.Getpid() % 250
+		return store.AcceleratorZone{
+			Public: netip.MustParsePrefix(fmt.Sprintf("%s.%d.0/24", public, part)), Local: netip.MustParsePrefix(fmt.Sprintf("%s.%d.0/24", local, part)),
+		}
+	}
+	r.configure(func(c *store.AcceleratorConfig) {
+		c.Zones = []store.AcceleratorZone{own("75.2", "127.252"), own("99.83", "127.253")}
+		c.HealthDelay, c.Home = 0, "us-west-2"
+	})
+	sdk := aws.Config{Region: store.AcceleratorRegion, HTTPClient: r.em.Client(), RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", "")}
+	r.ga = ga.NewFromConfig(sdk)
+	in := &ga.CreateAcceleratorInput{Name: aws.String("web")}
+	for _, e := range edit {
+		e(in)
+	}
+	r.arn = must(r.ga.CreateAccelerator(r.ctx, in))(t).Accelerator.AcceleratorArn
+	r.listener = must(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{
+		AcceleratorArn: r.arn, Protocol: protocol, PortRanges: []gatypes.PortRange{{FromPort: aws.Int32(entrancePort), ToPort: aws.Int32(entrancePort)}},
+	}))(t).Listener.ListenerArn
+	return r
+}
+
+func (r *accelerated) configure(change func(*store.AcceleratorConfig)) {
+	r.em.Store().Lock()
+	change(&r.em.Store().Config.Accelerator)
+	r.em.Store().Unlock()
+	r.em.Store().Bump()
+}
+
+// lead makes an endpoint group that leads to the port of load balancers.
+func (r *accelerated) lead(region string, list ...gatypes.EndpointConfiguration) *string {
+	r.t.Helper()
+	return must(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{
+		ListenerArn: r.listener, EndpointGroupRegion: &region, EndpointConfigurations: list,
+		PortOverrides: []gatypes.PortOverride{{ListenerPort: aws.Int32(entrancePort), EndpointPort: aws.Int32(port)}},
+	}))(r.t).EndpointGroup.EndpointGroupArn
+}
+
+func endpoint(arn *string, preserve bool) gatypes.EndpointConfiguration {
+	return gatypes.EndpointConfiguration{EndpointId: arn, ClientIPPreservationEnabled: &preserve}
+}
+
+func (r *accelerated) update(group *string, list ...gatypes.EndpointConfiguration) {
+	r.t.Helper()
+	must(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: group, EndpointConfigurations: list}))(r.t)
+}
+
+func (r *accelerated) force(group, endpoint *string, health gatypes.HealthState) {
+	r.t.Helper()
+	if !r.em.Store().ForceEndpoint(store.EndpointReport{EndpointGroup: *group, Endpoint: *endpoint, Health: health}) {
+		r.t.Fatalf("no endpoint %s", *endpoint)
+	}
+}
+
+func (r *accelerated) health(group *string, want gatypes.HealthState) {
+	r.t.Helper()
+	r.eventually("the endpoint is "+string(want), func() error {
+		out, err := r.ga.DescribeEndpointGroup(r.ctx, &ga.DescribeEndpointGroupInput{EndpointGroupArn: group})
+		if err != nil {
+			return err
+		}
+		if got := out.EndpointGroup.EndpointDescriptions[0].HealthState; got != want {
+			return fmt.Errorf("it is %s", got)
+		}
+		return nil
+	})
+}
+
+// addresses are those of this machine that the accelerator's name has.
+func (r *accelerated) addresses() []netip.Addr {
+	r.t.Helper()
+	a := must(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: r.arn}))(r.t).Accelerator
+	var out []netip.Addr
+	r.eventually("the name resolves", func() error {
+		var ok bool
+		if out, ok = r.srv.Lookup(*a.DnsName); !ok || len(out) != 2 {
+			return fmt.Errorf("it has %v", out)
+		}
+		return nil
+	})
+	return out
+}
+
+// get asks over HTTP at one of the addresses; it returns status, body and what the load balancer has seen as client.
+func (r *accelerated) get(at netip.Addr) (status int, body, seen string, err error) {
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}}
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return dialer.DialContext(ctx, network, netip.AddrPortFrom(at, entrancePort).String())
+	}}
+	req, err := http.NewRequestWithContext(r.ctx, http.MethodGet, "http://web.example.com/", nil)
+	if err != nil {
+		return 0, "", "", err
+	}
+	res, err := (&http.Client{Transport: transport, Timeout: hang}).Do(req)
+	if err != nil {
+		return 0, "", "", err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	return res.StatusCode, string(text), res.Header.Get("Seen"), err
+}
+
+// answers waits for a status at an address.
+func (r *accelerated) answers(at netip.Addr, want int) (body, seen string) {
+	r.t.Helper()
+	r.eventually(fmt.Sprintf("%s answers %d", at, want), func() (err error) {
+		var status int
+		if status, body, seen, err = r.get(at); err == nil && status != want {
+			err = fmt.Errorf("status %d", status)
+		}
+		return err
+	})
+	return body, seen
+}
+
+func (r *accelerated) refused(at netip.Addr) {
+	r.t.Helper()
+	r.eventually("connections are refused", func() error {
+		if _, _, _, err := r.get(at); !errors.Is(err, syscall.ECONNREFUSED) {
+			return fmt.Errorf("error %w", err)
+		}
+		return nil
+	})
+}
+
+func TestAcceleratorLeadsToALB(t *testing.T) {
+	r := newAccelerated(t, serve.Options{}, "TCP")
+	web := r.tg("web")
+	r.listen(forward(web.TargetGroupArn))
+	pod := r.backend("0.70", 200)
+	r.register(web, pod)
+	group := r.lead("us-west-2", endpoint(r.lb.LoadBalancerArn, true))
+	r.health(group, "HEALTHY")
+	for _, at := range r.addresses() {
+		if body, seen := r.answers(at, 200); body != pod || seen != client {
+			t.Errorf("at %s: %s answered, which has seen %s", at, body, seen)
+		}
+	}
+	// Without preservation the client is an address of the accelerator.
+	r.update(group, endpoint(r.lb.LoadBalancerArn, false))
+	static := must(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: r.arn}))(t).Accelerator.IpSets[0].IpAddresses
+	for i, at := range r.addresses() {
+		r.eventually("the client is an address of the accelerator", func() error {
+			if _, _, seen, err := r.get(at); err != nil || seen != static[i] {
+				return fmt.Errorf("seen is %s, %w", seen, err)
+			}
+			return nil
+		})
+	}
+	at := r.addresses()[0]
+	must(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: r.arn, Enabled: aws.Bool(false)}))(t)
+	r.refused(at)
+	must(r.ga.UpdateAccelerator(r.ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: r.arn, Enabled: aws.Bool(true)}))(t)
+	r.answers(at, 200)
+	must(r.ga.DeleteEndpointGroup(r.ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: group}))(t)
+	must(r.ga.DeleteListener(r.ctx, &ga.DeleteListenerInput{ListenerArn: r.listener}))(t)
+	r.refused(at)
+}
+
+// The source-ip of conditions and the security groups of the load balancer are those of the client.
+func TestClientBehindAnAcceleratorIsKnown(t *testing.T) {
+	r := newAccelerated(t, serve.Options{EnforceSecurityGroups: true}, "TCP")
+	l := r.listen(fixed("403"))
+	must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{
+		ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Actions: fixed("200"),
+		Conditions: []types.RuleCondition{{Field: aws.String("source-ip"), SourceIpConfig: &types.SourceIpConditionConfig{Values: []string{client + "/32"}}}},
+	}))(t)
+	for _, cidr := range []string{client + "/32", "75.2.0.0/16"} {
+		must(r.ec2.AuthorizeSecurityGroupIngress(r.ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &r.group, IpPermissions: []ec2types.IpPermission{{
+			IpProtocol: aws.String("tcp"), FromPort: aws.Int32(port), ToPort: aws.Int32(port), IpRanges: []ec2types.IpRange{{CidrIp: &cidr}},
+		}}}))(t)
+	}
+	group := r.lead("us-west-2", endpoint(r.lb.LoadBalancerArn, true))
+	first, second := r.addresses()[0], r.addresses()[1]
+	r.answers(first, 200)
+	r.answers(second, 200)
+	r.update(group, endpoint(r.lb.LoadBalancerArn, false))
+	r.answers(first, 403) // admitted by the range of one zone
+	conn, err := net.Dial("tcp", netip.AddrPortFrom(second, entrancePort).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "GET / HTTP/1.0\r\n\r\n")
+	conn.SetDeadline(time.Now().Add(brief))
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the other zone is admitted too, or there is an answer: %v", err)
+	}
+}
+
+// greet dials an address and reads the greeting of a target.
+func (r *accelerated) greet(network string, at netip.AddrPort, within time.Duration) (net.Conn, *bufio.Reader, string, error) {
+	d := net.Dialer{Timeout: hang}
+	if at.Addr().Is4() {
+		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(client)}
+		if network == "udp" {
+			d.LocalAddr = &net.UDPAddr{IP: net.ParseIP(client)}
+		}
+	}
+	conn, err := d.Dial(network, at.String())
+	if err != nil {
+		return nil, nil, "", err
+	}
+	r.t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(within))
+	if network == "udp" {
+		if _, err := io.WriteString(conn, "hello"); err != nil {
+			return nil, nil, "", err
+		}
+	}
+	in := bufio.NewReader(conn)
+	text, err := in.ReadString('\n')
+	conn.SetDeadline(time.Now().Add(hang))
+	return conn, in, strings.TrimSpace(text), err
+}
+
+// greeting waits for one at an address.
+func (r *accelerated) greeting(network string, at netip.AddrPort, want string) (net.Conn, *bufio.Reader) {
+	r.t.Helper()
+	var conn net.Conn
+	var in *bufio.Reader
+	wait := brief
+	r.eventually("greeted with "+want, func() (err error) {
+		wait *= 2 // which an answer may exceed on a busy machine
+		var text string
+		if conn, in, text, err = r.greet(network, at, wait); err == nil && text != want {
+			err = fmt.Errorf("it is %q", text)
+		}
+		return err
+	})
+	return conn, in
+}
+
+func TestAcceleratorLeadsToNLB(t *testing.T) {
+	r := newAccelerated(t, serve.Options{}, "TCP")
+	lb := r.nlb(r.group)
+	g := r.streamGroup("tcp", "TCP")
+	r.stream(lb, "TCP", g)
+	r.attribute(g, "preserve_client_ip.enabled", "true")
+	target := r.greeter("0.71")
+	r.register(g, target)
+	r.state(g, target, "healthy")
+	group := r.lead("us-west-2", endpoint(lb.LoadBalancerArn, true))
+	at := netip.AddrPortFrom(r.addresses()[0], entrancePort)
+	conn, in := r.greeting("tcp", at, target+" "+client)
+	// What is removed keeps its connections and gets no new ones.
+	must(r.ga.RemoveEndpoints(r.ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: group, EndpointIdentifiers: []gatypes.EndpointIdentifier{{EndpointId: lb.LoadBalancerArn}}}))(t)
+	r.eventually("new connections are reset", func() error {
+		if _, _, text, err := r.greet("tcp", at, hang); !errors.Is(err, syscall.ECONNRESET) {
+			return fmt.Errorf("greeted with %q, %w", text, err)
+		}
+		return nil
+	})
+	must(r.ga.DeleteEndpointGroup(r.ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: group}))(t)
+	must(r.ga.DeleteListener(r.ctx, &ga.DeleteListenerInput{ListenerArn: r.listener}))(t)
+	r.refused(at.Addr())
+	fmt.Fprintln(conn, "still here")
+	if text, err := in.ReadString('\n'); err != nil || text != "still here\n" {
+		t.Errorf("a connection to a removed endpoint gives %q, %v", text, err)
+	}
+}
+
+func TestAcceleratorCarriesDatagrams(t *testing.T) {
+	r := newAccelerated(t, serve.Options{}, "UDP")
+	lb, g := r.nlb(r.group), r.streamGroup("udp", "UDP")
+	r.stream(lb, "UDP", g)
+	target := r.greeter("0.72")
+	r.register(g, target)
+	r.state(g, target, "healthy")
+	r.lead("us-west-2", endpoint(lb.LoadBalancerArn, true))
+	for _, at := range r.addresses() {
+		conn, in := r.greeting("udp", netip.AddrPortFrom(at, entrancePort), target+" "+client)
+		fmt.Fprint(conn, "again") // of the same flow
+		if text, err := in.ReadString('\n'); err != nil || text != target+" "+client+"\n" {
+			t.Errorf("the second datagram is answered with %q, %v", text, err)
+		}
+	}
+}
+
+func TestAcceleratorHasIPv6(t *testing.T) {
+	if ln, err := net.Listen("tcp", "[::1]:0"); err != nil {
+		t.Skip("this machine has no IPv6:", err)
+	} else {
+		ln.Close()
+	}
+	r := newAccelerated(t, serve.Options{}, "TCP", func(in *ga.CreateAcceleratorInput) { in.IpAddressType = "DUAL_STACK" })
+	must(r.ec2.AssociateVpcCidrBlock(r.ctx, &ec2.AssociateVpcCidrBlockInput{VpcId: &r.vpc, AmazonProvidedIpv6CidrBlock: aws.Bool(true)}))(t)
+	block := *must(r.ec2.DescribeVpcs(r.ctx, &ec2.DescribeVpcsInput{VpcIds: []string{r.vpc}}))(t).Vpcs[0].Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock
+	for i, s := range r.subnets {
+		part := strings.Replace(block, "00::/56", fmt.Sprintf("0%d::/64", i), 1)
+		must(r.ec2.AssociateSubnetCidrBlock(r.ctx, &ec2.AssociateSubnetCidrBlockInput{SubnetId: &s, Ipv6CidrBlock: &part}))(t)
+	}
+	must(r.elb.SetIpAddressType(r.ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: r.lb.LoadBalancerArn, IpAddressType: "dualstack"}))(t)
+	web := r.tg("web")
+	r.listen(forward(web.TargetGroupArn))
+	r.register(web, r.backend("0.73", 200))
+	r.health(r.lead("us-west-2", endpoint(r.lb.LoadBalancerArn, true)), "HEALTHY")
+	r.addresses()
+	var six []dataplane.Entrance
+	for _, e := range r.srv.Entrances() {
+		if e.Static.Addr().Is6() {
+			six = append(six, e)
+		}
+	}
+	if len(six) != 2 || len(r.srv.Entrances()) != 4 {
+		t.Fatalf("entrances %+v", r.srv.Entrances())
+	}
+	for _, e := range six {
+		r.eventually("the ALB answers over IPv6", func() error {
+			res, err := http.Get("http://" + e.Real.String() + "/")
+			if err != nil {
+				return err
+			}
+			defer res.Body.Close()
+			if seen := res.Header.Get("Seen"); res.StatusCode != 200 || seen != "::1" {
+				return fmt.Errorf("status %d, client %s", res.StatusCode, seen)
+			}
+			return nil
+		})
+	}
+	a := must(r.ga.DescribeAccelerator(r.ctx, &ga.DescribeAcceleratorInput{AcceleratorArn: r.arn}))(t).Accelerator
+	if found, ok := r.srv.Lookup(strings.ToUpper(*a.DualStackDnsName)); !ok || len(found) != 2 {
+		t.Errorf("the dual-stack name has %v", found)
+	}
+}
+
+// Without a healthy endpoint in the nearest region another one serves, until it is back.
+func TestAcceleratorFailsOver(t *testing.T) {
+	r := newAccelerated(t, serve.Options{}, "TCP")
+	r.listen(fixed("201"))
+	near := r.lead("us-west-2", endpoint(r.lb.LoadBalancerArn, true))
+	elsewhere := r.elsewhere("eu-west-1", "202")
+	far := r.lead("eu-west-1", endpoint(elsewhere, true))
+	r.force(near, r.lb.LoadBalancerArn, "HEALTHY")
+	r.force(far, elsewhere, "HEALTHY")
+	at := r.addresses()[0]
+	r.answers(at, 201)
+	r.force(near, r.lb.LoadBalancerArn, "UNHEALTHY")
+	r.answers(at, 202)
+	r.force(far, elsewhere, "UNHEALTHY")
+	r.answers(at, 201) // it fails open
+	r.force(far, elsewhere, "HEALTHY")
+	r.answers(at, 202)
+	r.force(near, r.lb.LoadBalancerArn, "HEALTHY")
+	r.answers(at, 201)
+	r.configure(func(c *store.AcceleratorConfig) {
+		c.Nearest = []store.ClientRange{{Clients: netip.MustParsePrefix(client + "/32"), Regions: []string{"eu-west-1"}}}
+	})
+	r.answers(at, 202)
+	must(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: far, TrafficDialPercentage: aws.Float32(0)}))(t)
+	r.answers(at, 201)
+}
+
+// elsewhere makes an ALB in a VPC of another region that gives one answer.
+func (r *accelerated) elsewhere(region, status string) *string {
+	r.t.Helper()
+	sdk := aws.Config{Region: region, HTTPClient: r.em.Client(), RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", "")}
+	network, balancers := ec2.NewFromConfig(sdk), elb.NewFromConfig(sdk)
+	// The second half of the VPC's addresses: this machine has only one address for each.
+	vpc := must(network.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String(r.net + ".128.0/17")}))(r.t).Vpc.VpcId
+	igw := must(network.CreateInternetGateway(r.ctx, &ec2.CreateInternetGatewayInput{}))(r.t)
+	must(network.AttachInternetGateway(r.ctx, &ec2.AttachInternetGatewayInput{InternetGatewayId: igw.InternetGateway.InternetGatewayId, VpcId: vpc}))(r.t)
+	in := &elb.CreateLoadBalancerInput{Name: aws.String("far")}
+	for i, zone := range []string{"a", "b"} {
+		s := must(network.CreateSubnet(r.ctx, &ec2.CreateSubnetInput{VpcId: vpc, CidrBlock: aws.String(fmt.Sprintf("%s.%d.0/24", r.net, 200+i)), AvailabilityZone: aws.String(region + zone)}))(r.t)
+		in.Subnets = append(in.Subnets, *s.Subnet.SubnetId)
+	}
+	lb := must(balancers.CreateLoadBalancer(r.ctx, in))(r.t).LoadBalancers[0].LoadBalancerArn
+	must(balancers.CreateListener(r.ctx, &elb.CreateListenerInput{LoadBalancerArn: lb, Port: aws.Int32(port), Protocol: "HTTP", DefaultActions: fixed(status)}))(r.t)
+	return lb
+}
+
+// An instance is checked by the endpoint group, at the port of the listener and not at that of an override.
+func TestAcceleratorChecksInstances(t *testing.T) {
+	r := newAccelerated(t, serve.Options{}, "TCP")
+	run := must(r.ec2.RunInstances(r.ctx, &ec2.RunInstancesInput{ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &r.subnets[0]}))(t).Instances[0]
+	group := must(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{
+		ListenerArn: r.listener, EndpointGroupRegion: aws.String("us-west-2"), ThresholdCount: aws.Int32(1), HealthCheckIntervalSeconds: aws.Int32(10),
+		EndpointConfigurations: []gatypes.EndpointConfiguration{{EndpointId: run.InstanceId}},
+		PortOverrides:          []gatypes.PortOverride{{ListenerPort: aws.Int32(entrancePort), EndpointPort: aws.Int32(9090)}},
+	}))(t).EndpointGroup.EndpointGroupArn
+	host := strings.TrimPrefix(*run.PrivateIpAddress, r.net+".")
+	r.greeter(host)
+	r.health(group, "UNHEALTHY") // nothing listens at the listener's port
+	// It is reached all the same, as there is no other endpoint, with the client's address.
+	r.greeting("tcp", netip.AddrPortFrom(r.addresses()[0], entrancePort), *run.PrivateIpAddress+" "+client)
+	checked, err := net.Listen("tcp", netip.AddrPortFrom(dataplane.Loopback(netip.MustParseAddr(*run.PrivateIpAddress)), entrancePort).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer checked.Close()
+	r.health(group, "HEALTHY")
+}
+
+// An elastic IP leads to the load balancer that has it, which does not see clients' addresses.
+func TestAcceleratorLeadsToElasticIP(t *testing.T) {
+	r := newAccelerated(t, serve.Options{}, "TCP")
+	allocation := must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{}))(t).AllocationId
+	lb := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
+		Name: aws.String("static"), Type: "network", SubnetMappings: []types.SubnetMapping{{SubnetId: &r.subnets[0], AllocationId: allocation}},
+	}))(t).LoadBalancers[0]
+	g := r.streamGroup("tcp", "TCP")
+	r.stream(lb, "TCP", g)
+	r.attribute(g, "preserve_client_ip.enabled", "true")
+	target := r.greeter("0.74")
+	r.register(g, target)
+	r.state(g, target, "healthy")
+	r.lead("us-west-2", endpoint(allocation, true))
+	for _, at := range r.addresses() {
+		r.greeting("tcp", netip.AddrPortFrom(at, entrancePort), target+" "+r.addresses()[0].String())
+	}
+}

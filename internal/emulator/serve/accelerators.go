@@ -1,0 +1,203 @@
+package serve
+
+import (
+	"cmp"
+	"net/netip"
+	"strings"
+	"time"
+
+	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// distances are which regions are near to clients.
+func distances(cfg store.AcceleratorConfig) dataplane.Distances {
+	out := dataplane.Distances{Home: cfg.Home}
+	for _, r := range cfg.Nearest {
+		out.Ranges = append(out.Ranges, dataplane.ClientRange{Clients: r.Clients, Regions: r.Regions})
+	}
+	return out
+}
+
+// accelerators adds the enabled accelerators of the account.
+func (b *builder) accelerators() {
+	for _, arn := range store.SortedKeys(b.p.Accelerators.Accelerators) {
+		if a := b.p.Accelerators.Accelerators[arn]; a.Enabled {
+			b.config.Accelerators = append(b.config.Accelerators, b.accelerator(a))
+		}
+	}
+}
+
+func (b *builder) accelerator(a *store.Accelerator) dataplane.Accelerator {
+	out := dataplane.Accelerator{ARN: a.ARN, DNSNames: []string{a.DNSName}}
+	if a.DualStackDNSName != "" {
+		out.DNSNames = append(out.DNSNames, a.DualStackDNSName)
+	}
+	for _, address := range a.IPv4 {
+		out.Addresses = append(out.Addresses, dataplane.StaticAddress{Public: address, Local: b.s.w.Config.Accelerator.LocalAddress(address)})
+	}
+	for _, address := range a.IPv6 {
+		out.Addresses = append(out.Addresses, dataplane.StaticAddress{Public: address})
+	}
+	for _, l := range a.Listeners {
+		listener := dataplane.AcceleratorListener{
+			ARN: l.ARN, UDP: l.Protocol == gatypes.ProtocolUdp, ClientAffinity: l.Affinity == gatypes.ClientAffinitySourceIp,
+		}
+		for _, r := range l.Ranges {
+			listener.Ports = append(listener.Ports, dataplane.PortRange{From: uint16(r.From), To: uint16(r.To)})
+		}
+		for _, g := range l.Groups {
+			listener.Groups = append(listener.Groups, b.endpointGroup(l, g))
+		}
+		out.Listeners = append(out.Listeners, listener)
+	}
+	return out
+}
+
+func (b *builder) endpointGroup(l *store.AcceleratorListener, g *store.EndpointGroup) dataplane.EndpointGroup {
+	out := dataplane.EndpointGroup{ARN: g.ARN, Region: g.Region, Dial: float64(g.Dial), Overrides: map[uint16]uint16{}}
+	for _, o := range g.Overrides {
+		out.Overrides[uint16(o.Listener)] = uint16(o.Endpoint)
+	}
+	check := endpointCheck(l, g)
+	for _, e := range g.Endpoints {
+		if ready := e.Added.Add(b.s.w.Config.Accelerator.HealthDelay); b.now.Before(ready) {
+			b.wakeAt(ready)
+		}
+		health := b.s.w.EndpointHealth(b.p.Account, g, e, b.now)
+		endpoint := dataplane.AcceleratorEndpoint{
+			ID: e.ID, Weight: int(e.Weight), Healthy: health == gatypes.HealthStateHealthy, PreserveClient: e.PreserveClient,
+		}
+		regional := b.s.w.Partition(b.p.Account, g.Region)
+		if strings.HasPrefix(e.ID, "arn:") {
+			if lb := regional.ELB.LoadBalancers[e.ID]; lb != nil {
+				endpoint.LoadBalancer = lb.DNSName
+			}
+		} else if endpoint.Address = endpointAddress(regional, e.ID); endpoint.Address.IsValid() {
+			check.Targets = append(check.Targets, dataplane.Target{
+				ID: e.ID, Address: endpoint.Address, Port: check.HealthCheck.Port, State: stateOf(health), Epoch: e.Added.String(),
+			})
+		}
+		out.Endpoints = append(out.Endpoints, endpoint)
+	}
+	if len(check.Targets) > 0 {
+		b.config.TargetGroups = append(b.config.TargetGroups, check)
+	}
+	return out
+}
+
+// endpointCheck is a target group for the sake of the endpoint group's own check, which load balancers are exempt from.
+func endpointCheck(l *store.AcceleratorListener, g *store.EndpointGroup) dataplane.TargetGroup {
+	return dataplane.TargetGroup{ARN: g.ARN, Protocol: dataplane.TCP, HealthCheck: dataplane.HealthCheck{
+		Protocol: dataplane.Protocol(g.CheckProtocol), Port: uint16(cmp.Or(g.CheckPort, l.Ranges[0].From)), Path: g.CheckPath,
+		Interval: time.Duration(g.CheckInterval) * time.Second, HealthyThreshold: int(g.Threshold), UnhealthyThreshold: int(g.Threshold),
+	}}
+}
+
+func stateOf(health gatypes.HealthState) dataplane.State {
+	switch health {
+	case gatypes.HealthStateHealthy:
+		return dataplane.StateHealthy
+	case gatypes.HealthStateUnhealthy:
+		return dataplane.StateUnhealthy
+	}
+	return dataplane.StateInitial
+}
+
+// endpointAddress is where an instance or what has an elastic IP is in the network; invalid if it is nowhere.
+func endpointAddress(p *store.Partition, id string) netip.Addr {
+	if a := p.Addresses[id]; a != nil {
+		return a.PrivateIP
+	}
+	if i := p.Instances[id]; i != nil && p.InstanceState(i) == store.InstanceRunning {
+		address, _ := instanceAddress(p, id)
+		return address
+	}
+	return netip.Addr{}
+}
+
+// servedAccelerator is an accelerator as the admin API shows it.
+type servedAccelerator struct {
+	ARN, Name, Status string
+	DNSNames          []string
+	Addresses         []netip.Addr
+	Entrances         []dataplane.Entrance
+}
+
+// servedAccelerators lists the accelerators of all accounts with their open ports.
+func (s *Server) servedAccelerators() []servedAccelerator {
+	entrances := map[string][]dataplane.Entrance{}
+	for _, e := range s.plane.Entrances() {
+		entrances[e.Accelerator] = append(entrances[e.Accelerator], e)
+	}
+	s.w.Lock()
+	defer s.w.Unlock()
+	now := s.w.Clock.Now()
+	out := []servedAccelerator{}
+	for _, p := range s.w.Partitions() {
+		for _, arn := range store.SortedKeys(p.Accelerators.Accelerators) {
+			a := p.Accelerators.Accelerators[arn]
+			item := servedAccelerator{ARN: arn, Name: a.Name, Status: string(a.Status(now)), DNSNames: []string{a.DNSName}, Entrances: []dataplane.Entrance{}}
+			if a.DualStackDNSName != "" {
+				item.DNSNames = append(item.DNSNames, a.DualStackDNSName)
+			}
+			item.Addresses = append(append(item.Addresses, a.IPv4...), a.IPv6...)
+			item.Entrances = append(item.Entrances, entrances[arn]...)
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+// knownAccelerators are old accelerators without what has been removed since, with the health that endpoints have now.
+func knownAccelerators(old, latest []dataplane.Accelerator) []dataplane.Accelerator {
+	parts := map[string]bool{} // ARNs
+	type identity struct{ group, id string }
+	endpoints := map[identity]dataplane.AcceleratorEndpoint{}
+	for _, a := range latest {
+		parts[a.ARN] = true
+		for _, l := range a.Listeners {
+			parts[l.ARN] = true
+			for _, g := range l.Groups {
+				parts[g.ARN] = true
+				for _, e := range g.Endpoints {
+					endpoints[identity{g.ARN, e.ID}] = e
+				}
+			}
+		}
+	}
+	var out []dataplane.Accelerator
+	for _, a := range old {
+		if !parts[a.ARN] {
+			continue
+		}
+		listeners := a.Listeners
+		a.Listeners = nil
+		for _, l := range listeners {
+			if !parts[l.ARN] {
+				continue
+			}
+			groups := l.Groups
+			l.Groups = nil
+			for _, g := range groups {
+				if !parts[g.ARN] {
+					continue
+				}
+				list := g.Endpoints
+				g.Endpoints = nil
+				for _, e := range list {
+					if now, ok := endpoints[identity{g.ARN, e.ID}]; ok {
+						e.Healthy = now.Healthy
+						g.Endpoints = append(g.Endpoints, e)
+					}
+				}
+				l.Groups = append(l.Groups, g)
+			}
+			a.Listeners = append(a.Listeners, l)
+		}
+		out = append(out, a)
+	}
+	return out
+}

@@ -1,0 +1,282 @@
+package store
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+)
+
+// AcceleratorRegion is the only region in which Global Accelerator answers; the state of an account is kept there.
+const AcceleratorRegion = "us-west-2"
+
+// AcceleratorState is the state of Global Accelerator in one account.
+type AcceleratorState struct {
+	Accelerators map[string]*Accelerator // by ARN
+	// Creations maps operation and idempotency token to what was created.
+	Creations map[string]AcceleratorCreation
+	CIDRs     map[string]*AcceleratorCIDR // ranges that the account brought along, by range
+	// Interfaces are the ENIs through which clients' addresses are preserved.
+	Interfaces map[string]AcceleratorInterface // by identifier
+}
+
+// newAcceleratorState returns an empty state.
+func newAcceleratorState() *AcceleratorState {
+	s := &AcceleratorState{}
+	s.init()
+	return s
+}
+
+func (s *AcceleratorState) init() {
+	ensure(&s.Accelerators)
+	ensure(&s.Creations)
+	ensure(&s.CIDRs)
+	ensure(&s.Interfaces)
+}
+
+// AcceleratorCreation is what a creation with an idempotency token has made.
+type AcceleratorCreation struct {
+	Input string // as it was given, without the token
+	ARN   string
+}
+
+// AcceleratorInterface is where an ENI of Global Accelerator is.
+type AcceleratorInterface struct{ Region, Subnet string }
+
+// AcceleratorCIDR is a range of addresses that an account brought along.
+type AcceleratorCIDR struct {
+	Block      netip.Prefix
+	Ready      time.Time // provisioned from then on
+	Advertised time.Time // zero: not asked for
+	Events     []AcceleratorEvent
+}
+
+// State returns the state of the range at a time.
+func (c *AcceleratorCIDR) State(now time.Time) gatypes.ByoipCidrState {
+	switch {
+	case now.Before(c.Ready):
+		return gatypes.ByoipCidrStatePendingProvisioning
+	case c.Advertised.IsZero():
+		return gatypes.ByoipCidrStateReady
+	case now.Before(c.Advertised):
+		return gatypes.ByoipCidrStatePendingAdvertising
+	}
+	return gatypes.ByoipCidrStateAdvertising
+}
+
+// AcceleratorEvent is a message about a change.
+type AcceleratorEvent struct {
+	Message string
+	At      time.Time
+}
+
+// Accelerator is a standard accelerator with all that belongs to it.
+type Accelerator struct {
+	ARN        string
+	Name       string
+	Addressing gatypes.IpAddressType
+	Enabled    bool
+	IPv4, IPv6 []netip.Addr // static addresses
+	DNSName    string
+	// DualStackDNSName is empty without IPv6.
+	DualStackDNSName string
+	Created          time.Time
+	Modified         time.Time
+	// Deployed is when the last change has spread.
+	Deployed time.Time
+	// DisabledFrom is when the last disabling has spread.
+	DisabledFrom time.Time
+	Events       []AcceleratorEvent
+	Tags         map[string]string
+	Listeners    []*AcceleratorListener
+}
+
+// Status returns the status at a time.
+func (a *Accelerator) Status(now time.Time) gatypes.AcceleratorStatus {
+	if now.Before(a.Deployed) {
+		return gatypes.AcceleratorStatusInProgress
+	}
+	return gatypes.AcceleratorStatusDeployed
+}
+
+// AcceleratorListener is a set of ports of an accelerator.
+type AcceleratorListener struct {
+	ARN      string
+	Ranges   []PortRange
+	Protocol gatypes.Protocol
+	Affinity gatypes.ClientAffinity
+	Groups   []*EndpointGroup
+}
+
+// PortRange is a range of ports, both ends included.
+type PortRange struct{ From, To int32 }
+
+// Overlaps reports whether two ranges have a port in common.
+func (r PortRange) Overlaps(other PortRange) bool { return r.From <= other.To && r.To >= other.From }
+
+// Has reports whether a port is one of the listener's.
+func (l *AcceleratorListener) Has(port int32) bool {
+	return slices.ContainsFunc(l.Ranges, func(r PortRange) bool { return r.Overlaps(PortRange{port, port}) })
+}
+
+// EndpointGroup is the part of a listener in one region.
+type EndpointGroup struct {
+	ARN       string
+	Region    string
+	Dial      float32 // percent
+	Endpoints []*AcceleratorEndpoint
+	Overrides []PortOverride
+
+	CheckPort     int32 // 0: the first port of the listener
+	CheckProtocol gatypes.HealthCheckProtocol
+	CheckPath     string
+	CheckInterval int32 // seconds
+	Threshold     int32
+}
+
+// PortOverride leads a port of a listener to another port of the endpoints.
+type PortOverride struct{ Listener, Endpoint int32 }
+
+// AcceleratorEndpoint is a load balancer, an instance or an elastic IP behind an accelerator.
+type AcceleratorEndpoint struct {
+	ID string
+	// Weight is its share of the traffic of the endpoint group.
+	Weight int32
+	// PreserveClient is whether it sees the addresses of clients.
+	PreserveClient bool
+	Added          time.Time
+	// Checked is the last result of the endpoint group's own check, for endpoints that it is about.
+	Checked gatypes.HealthState
+	// Forced overrides the health that is found.
+	Forced gatypes.HealthState
+}
+
+// Endpoint returns the endpoint of that ID, nil if there is none.
+func (g *EndpointGroup) Endpoint(id string) *AcceleratorEndpoint {
+	for _, e := range g.Endpoints {
+		if e.ID == id {
+			return e
+		}
+	}
+	return nil
+}
+
+// AcceleratorState returns the state of Global Accelerator of an account.
+func (w *Store) AcceleratorState(account string) *AcceleratorState {
+	return w.Partition(account, AcceleratorRegion).Accelerators
+}
+
+// AcceleratorOf returns the accelerator that an ARN is of or belongs to, with the listener and the endpoint group
+// that it names. All three are nil if there is no such accelerator.
+func (s *AcceleratorState) AcceleratorOf(arn string) (a *Accelerator, l *AcceleratorListener, g *EndpointGroup) {
+	root, rest, _ := strings.Cut(arn, "/listener/")
+	if a = s.Accelerators[root]; a == nil || rest == "" {
+		return a, nil, nil
+	}
+	id, group, _ := strings.Cut(rest, "/endpoint-group/")
+	for _, l = range a.Listeners {
+		if l.ARN != root+"/listener/"+id {
+			continue
+		}
+		for _, g := range l.Groups {
+			if group != "" && g.ARN == arn {
+				return a, l, g
+			}
+		}
+		return a, l, nil
+	}
+	return a, nil, nil
+}
+
+// Exists reports whether an ARN is of an accelerator, a listener or an endpoint group that exists.
+func (s *AcceleratorState) Exists(arn string) bool {
+	a, l, g := s.AcceleratorOf(arn)
+	return a != nil && a.ARN == arn || l != nil && l.ARN == arn || g != nil
+}
+
+// Each calls visit for all endpoint groups, in the order of ARNs of accelerators.
+func (s *AcceleratorState) Each(visit func(*Accelerator, *AcceleratorListener, *EndpointGroup)) {
+	for _, arn := range SortedKeys(s.Accelerators) {
+		a := s.Accelerators[arn]
+		for _, l := range a.Listeners {
+			for _, g := range l.Groups {
+				visit(a, l, g)
+			}
+		}
+	}
+}
+
+// AcceleratorConfig adjusts Global Accelerator.
+type AcceleratorConfig struct {
+	// DeploymentDelay is how long a change takes to spread, counted from the last one.
+	DeploymentDelay time.Duration
+	// HealthDelay is how long the health of a new endpoint is INITIAL.
+	HealthDelay time.Duration
+	// TransactionTime is how long after a change those operations on the same accelerator fail with
+	// TransactionInProgressException that can. 0: never.
+	TransactionTime time.Duration
+	// BusyAfterDisable answers TransactionInProgressException in place of AcceleratorNotDisabledException while the
+	// disabling spreads.
+	BusyAfterDisable bool
+	// RangeDelay is how long a range of addresses takes to be provisioned, and to be advertised.
+	RangeDelay time.Duration
+	// Zones are the ranges of static addresses, one for each network zone. An accelerator has an address of each.
+	Zones []AcceleratorZone
+	// IPv6 are the ranges of static IPv6 addresses.
+	IPv6 []netip.Prefix
+	// OwnLocal is the range of this machine that takes the place of ranges that accounts brought along.
+	OwnLocal netip.Prefix
+	// Home is the region that is nearest to clients that are in no range of Nearest. The others follow by name.
+	Home string
+	// Nearest has the regions that are nearest to ranges of clients, the first range that contains a client counts.
+	Nearest []ClientRange
+}
+
+// AcceleratorZone is a network zone.
+type AcceleratorZone struct {
+	// Public is the range of its static addresses, Local the range of this machine in its place, of the same length.
+	Public, Local netip.Prefix
+}
+
+// ClientRange is a range of clients with the regions by their distance.
+type ClientRange struct {
+	Clients netip.Prefix
+	Regions []string
+}
+
+func defaultAcceleratorConfig() AcceleratorConfig {
+	return AcceleratorConfig{
+		DeploymentDelay: 30 * time.Second,
+		HealthDelay:     time.Second,
+		RangeDelay:      time.Second,
+		Zones: []AcceleratorZone{
+			{netip.MustParsePrefix("75.2.0.0/16"), netip.MustParsePrefix("127.252.0.0/16")},
+			{netip.MustParsePrefix("99.83.0.0/16"), netip.MustParsePrefix("127.253.0.0/16")},
+		},
+		IPv6:     []netip.Prefix{netip.MustParsePrefix("2600:9000:a000::/48"), netip.MustParsePrefix("2600:9000:b000::/48")},
+		OwnLocal: netip.MustParsePrefix("127.254.0.0/16"),
+	}
+}
+
+// LocalAddress returns the address of this machine that takes the place of a static IPv4 address.
+func (c AcceleratorConfig) LocalAddress(public netip.Addr) netip.Addr {
+	for _, z := range c.Zones {
+		if z.Public.Contains(public) {
+			return moved(public, z.Local)
+		}
+	}
+	return moved(public, c.OwnLocal)
+}
+
+// moved is an IPv4 address with the beginning of a range.
+func moved(a netip.Addr, into netip.Prefix) netip.Addr {
+	b, base := a.As4(), into.Masked().Addr().As4()
+	for i := range b {
+		ones := max(0, min(8, into.Bits()-8*i))
+		mask := byte(0xff << (8 - ones))
+		b[i] = base[i]&mask | b[i]&^mask
+	}
+	return netip.AddrFrom4(b)
+}

@@ -1,0 +1,125 @@
+package store
+
+import (
+	"strings"
+	"time"
+
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+)
+
+// EndpointHealth returns the health of an endpoint of an account at a time. A load balancer's is that of its targets,
+// whatever the endpoint group checks; of an instance or an elastic IP it is what the endpoint group's check has found.
+func (w *Store) EndpointHealth(account string, g *EndpointGroup, e *AcceleratorEndpoint, now time.Time) gatypes.HealthState {
+	if e.Forced != "" {
+		return e.Forced
+	}
+	if now.Before(e.Added.Add(w.Config.Accelerator.HealthDelay)) {
+		return gatypes.HealthStateInitial
+	}
+	p, exists := w.partitions[partitionKey{account, g.Region}]
+	if !exists {
+		return gatypes.HealthStateUnhealthy
+	}
+	healthy := false
+	switch {
+	case strings.HasPrefix(e.ID, "arn:"):
+		healthy = p.loadBalancerServes(e.ID, now)
+	case !p.endpointServes(e.ID):
+	case w.Config.Health == HealthAssumed:
+		healthy = true
+	case e.Checked == "":
+		return gatypes.HealthStateInitial
+	default:
+		return e.Checked
+	}
+	if healthy {
+		return gatypes.HealthStateHealthy
+	}
+	return gatypes.HealthStateUnhealthy
+}
+
+// loadBalancerServes reports whether each target group that a load balancer uses has a healthy target, and it uses at
+// least one.
+func (p *Partition) loadBalancerServes(arn string, now time.Time) bool {
+	lb := p.ELB.LoadBalancers[arn]
+	if lb == nil {
+		return false
+	}
+	if state, _ := lb.State(now); state == elbtypes.LoadBalancerStateEnumProvisioning || state == elbtypes.LoadBalancerStateEnumFailed {
+		return false
+	}
+	used := false
+	for _, g := range p.ELB.TargetGroups {
+		if g.LoadBalancer != arn {
+			continue
+		}
+		if !p.hasHealthyTarget(g, now) {
+			return false
+		}
+		used = true
+	}
+	return used
+}
+
+func (p *Partition) hasHealthyTarget(g *TargetGroup, now time.Time) bool {
+	for _, t := range g.Targets {
+		switch p.TargetHealth(g, t, now).State {
+		case elbtypes.TargetHealthStateEnumHealthy, elbtypes.TargetHealthStateEnumUnavailable:
+			return true // unavailable: a function that is not checked
+		}
+	}
+	return false
+}
+
+// endpointServes reports whether an instance runs, or something has an elastic IP.
+func (p *Partition) endpointServes(id string) bool {
+	if i := p.Instances[id]; i != nil {
+		return p.InstanceState(i) == InstanceRunning
+	}
+	a := p.Addresses[id]
+	return a != nil && a.AssociationID != ""
+}
+
+// EndpointReport is the outcome of an endpoint group's own check of an endpoint.
+type EndpointReport struct {
+	EndpointGroup string // ARN
+	Endpoint      string // ID
+	Health        gatypes.HealthState
+}
+
+// ReportEndpoint takes a change of an endpoint's health from the data plane. It takes the lock itself. A report on an
+// endpoint that has been removed is ignored.
+func (w *Store) ReportEndpoint(r EndpointReport) {
+	w.Lock()
+	defer w.Unlock()
+	if e := w.endpointOf(r.EndpointGroup, r.Endpoint); e != nil && e.Checked != r.Health {
+		e.Checked = r.Health
+		w.Bump()
+	}
+}
+
+// ForceEndpoint sets the health of an endpoint, an empty one lets it be found again. It takes the lock itself and
+// reports whether there is such an endpoint.
+func (w *Store) ForceEndpoint(r EndpointReport) bool {
+	w.Lock()
+	defer w.Unlock()
+	e := w.endpointOf(r.EndpointGroup, r.Endpoint)
+	if e == nil {
+		return false
+	}
+	e.Forced = r.Health
+	w.Bump()
+	return true
+}
+
+func (w *Store) endpointOf(group, id string) *AcceleratorEndpoint {
+	parts := strings.SplitN(group, ":", 6)
+	if len(parts) < 6 {
+		return nil
+	}
+	if _, _, g := w.AcceleratorState(parts[4]).AcceleratorOf(group); g != nil {
+		return g.Endpoint(id)
+	}
+	return nil
+}
