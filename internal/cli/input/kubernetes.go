@@ -64,7 +64,7 @@ func userKubeconfig(kubeconfig string, env output.Environment) (source string, r
 	return fmt.Sprintf("kubeconfig %q", file), &clientcmd.ClientConfigLoadingRules{ExplicitPath: file}, nil
 }
 
-// ReadOnlyConfig is restConfig for commands that change nothing.
+// ReadOnlyConfig is RESTConfig for commands that change nothing.
 func ReadOnlyConfig(kubeconfig, context string, env output.Environment) (*rest.Config, error) {
 	if _, rules := namedKubeconfig(kubeconfig, env); rules == nil && context == "" {
 		if c, err := RESTConfig(kubeconfig, env); !errors.Is(err, errNoCluster) {

@@ -48,7 +48,7 @@ type FoundTargetGroup struct {
 	VPC  string
 }
 
-// EnterTargetGroups does for target groups what enterLoadBalancers does.
+// EnterTargetGroups does for target groups what EnterLoadBalancers does.
 func (v *Inventory) EnterTargetGroups(seen map[string]FoundTargetGroup, asked iter.Seq[string], start time.Time) {
 	for arn, x := range seen {
 		v.SetAccount(arn)
@@ -83,7 +83,7 @@ func (v *Inventory) SetAccount(arn string) {
 	}
 }
 
-// EnterSecurityGroups does for security groups what enterLoadBalancers does.
+// EnterSecurityGroups does for security groups what EnterLoadBalancers does.
 func (v *Inventory) EnterSecurityGroups(seen map[string]observed.SecurityGroup, asked iter.Seq[string], start time.Time) {
 	for id, x := range seen {
 		e := v.SecurityGroups.Get(id)
