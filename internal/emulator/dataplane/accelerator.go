@@ -58,6 +58,9 @@ type Entrance struct {
 	UDP                   bool
 }
 
+// entrances has the entrances of accelerators.
+type entrances struct{ *Plane }
+
 // Entrances lists the open ports of accelerators, ordered by address and port.
 func (p *Plane) Entrances() []Entrance {
 	p.mu.Lock()
@@ -72,7 +75,7 @@ func (p *Plane) Entrances() []Entrance {
 }
 
 // applyAccelerators opens and closes ports of static addresses.
-func (p *Plane) applyAccelerators(cfg Config) []error {
+func (p entrances) applyAccelerators(cfg Config) []error {
 	wanted, errs := p.compileAccelerators(cfg)
 	for key, e := range p.entrances {
 		if wanted[key] == nil {
@@ -95,7 +98,7 @@ func (p *Plane) applyAccelerators(cfg Config) []error {
 	return errs
 }
 
-func (p *Plane) compileAccelerators(cfg Config) (map[entranceKey]*anycastView, []error) {
+func (p entrances) compileAccelerators(cfg Config) (map[entranceKey]*anycastView, []error) {
 	wanted := map[entranceKey]*anycastView{}
 	var errs []error
 	for _, a := range cfg.Accelerators {
@@ -146,8 +149,8 @@ func sortedEntrances[V any](m map[entranceKey]V) []entranceKey {
 }
 
 // openEntrance binds the socket of a port.
-func (p *Plane) openEntrance(key entranceKey, view *anycastView) (*entrance, error) {
-	e := &entrance{plane: p, key: key}
+func (p entrances) openEntrance(key entranceKey, view *anycastView) (*entrance, error) {
+	e := &entrance{plane: p.Plane, key: key}
 	e.view.Store(view)
 	at := netip.AddrPortFrom(netip.IPv6Loopback(), 0) // as the IPv6 addresses of load balancers
 	if view.local.Is4() {

@@ -109,7 +109,7 @@ func TestIdleFlowsOfAcceleratorsEnd(t *testing.T) {
 		var out string
 		eventually(t, "an answer", func() bool { // datagrams may be lost
 			_, _ = conn.Write([]byte("?"))
-			_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+			_ = conn.SetReadDeadline(time.Now().Add(brief))
 			buf := make([]byte, 100)
 			n, err := conn.Read(buf)
 			out = string(buf[:n])

@@ -185,7 +185,7 @@ func (p *Plane) Apply(cfg Config) error {
 		p.listenerSockets[at] = f
 	}
 	p.publishSockets()
-	return errors.Join(append(errs, p.applyAccelerators(cfg)...)...)
+	return errors.Join(append(errs, entrances{p}.applyAccelerators(cfg)...)...)
 }
 
 // Endpoint is the local address of a listener of a node.

@@ -15,8 +15,11 @@ const (
 	addresses         = 2 // of each family
 )
 
+// accelerators has the operations of accelerators.
+type accelerators struct{ *Service }
+
 // CreateAccelerator makes an accelerator with its static addresses.
-func (s *Service) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorInput) (*ga.CreateAcceleratorOutput, error) {
+func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorInput) (*ga.CreateAcceleratorOutput, error) {
 	err := first(required("Name", in.Name != nil), checkName(in.Name), oneOf("IpAddressType", in.IpAddressType, in.IpAddressType.Values()),
 		atMost("IpAddresses", len(in.IpAddresses), addresses), checkTags(in.Tags, nil))
 	if err != nil {
@@ -61,7 +64,7 @@ func (s *Service) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorInput
 
 // assignAddresses gives an accelerator its IPv4 addresses: those asked for, of ranges that the account brought along,
 // and Amazon's in place of what is missing.
-func (s *Service) assignAddresses(c *store.Call, a *store.Accelerator, asked []string) error {
+func (s accelerators) assignAddresses(c *store.Call, a *store.Accelerator, asked []string) error {
 	var out []netip.Addr
 	taken := map[netip.Prefix]bool{}
 	for _, text := range asked {
@@ -98,7 +101,7 @@ func (s *Service) assignAddresses(c *store.Call, a *store.Accelerator, asked []s
 }
 
 // rangeOf returns the range of the account with an address, nil if none is ready.
-func (s *Service) rangeOf(c *store.Call, address netip.Addr) *store.AcceleratorCIDR {
+func (s accelerators) rangeOf(c *store.Call, address netip.Addr) *store.AcceleratorCIDR {
 	for _, r := range s.state(c).CIDRs {
 		if r.Block.Contains(address) && r.State(c.Now) != types.ByoipCidrStatePendingProvisioning {
 			return r
@@ -108,7 +111,7 @@ func (s *Service) rangeOf(c *store.Call, address netip.Addr) *store.AcceleratorC
 }
 
 // holder returns the accelerator with an address, of any account.
-func (s *Service) holder(address netip.Addr) *store.Accelerator {
+func (s accelerators) holder(address netip.Addr) *store.Accelerator {
 	for _, p := range s.w.Partitions() {
 		for _, a := range p.Accelerators.Accelerators {
 			if slices.Contains(a.IPv4, address) || slices.Contains(a.IPv6, address) {
@@ -119,7 +122,7 @@ func (s *Service) holder(address netip.Addr) *store.Accelerator {
 	return nil
 }
 
-func (s *Service) freeAddress(block netip.Prefix) netip.Addr {
+func (s accelerators) freeAddress(block netip.Prefix) netip.Addr {
 	for {
 		if a := s.w.RandomAddress(block); s.holder(a) == nil {
 			return a
@@ -127,7 +130,7 @@ func (s *Service) freeAddress(block netip.Prefix) netip.Addr {
 	}
 }
 
-func (s *Service) addIPv6(a *store.Accelerator) {
+func (s accelerators) addIPv6(a *store.Accelerator) {
 	a.Addressing = types.IpAddressTypeDualStack
 	a.DualStackDNSName = "a" + s.w.Hex(16) + ".dualstack.awsglobalaccelerator.com"
 	for _, block := range s.w.Config.Accelerator.IPv6 {
@@ -136,7 +139,7 @@ func (s *Service) addIPv6(a *store.Accelerator) {
 }
 
 // UpdateAccelerator changes name, address type, addresses or whether the accelerator takes traffic.
-func (s *Service) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorInput) (*ga.UpdateAcceleratorOutput, error) {
+func (s accelerators) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorInput) (*ga.UpdateAcceleratorOutput, error) {
 	a, err := s.accelerator(c, in.AcceleratorArn)
 	if err != nil {
 		return nil, err
@@ -180,7 +183,7 @@ func (s *Service) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorInput
 	return &ga.UpdateAcceleratorOutput{Accelerator: describe(c, a)}, nil
 }
 
-func (s *Service) changeAddressing(c *store.Call, a *store.Accelerator, to types.IpAddressType) {
+func (s accelerators) changeAddressing(c *store.Call, a *store.Accelerator, to types.IpAddressType) {
 	if to == types.IpAddressTypeDualStack {
 		s.addIPv6(a)
 	} else {
@@ -190,11 +193,11 @@ func (s *Service) changeAddressing(c *store.Call, a *store.Accelerator, to types
 }
 
 // allDualStack refuses IPv6 while an endpoint has none.
-func (s *Service) allDualStack(c *store.Call, a *store.Accelerator) error {
+func (s accelerators) allDualStack(c *store.Call, a *store.Accelerator) error {
 	for _, l := range a.Listeners {
 		for _, g := range l.Groups {
 			for _, e := range g.Endpoints {
-				t, err := s.target(c, g.Region, e.ID)
+				t, err := endpoints{s.Service}.target(c, g.Region, e.ID)
 				if err == nil {
 					err = t.checkDualStack()
 				}
@@ -208,7 +211,7 @@ func (s *Service) allDualStack(c *store.Call, a *store.Accelerator) error {
 }
 
 // DescribeAccelerator returns an accelerator.
-func (s *Service) DescribeAccelerator(c *store.Call, in *ga.DescribeAcceleratorInput) (*ga.DescribeAcceleratorOutput, error) {
+func (s accelerators) DescribeAccelerator(c *store.Call, in *ga.DescribeAcceleratorInput) (*ga.DescribeAcceleratorOutput, error) {
 	a, err := s.accelerator(c, in.AcceleratorArn)
 	if err != nil {
 		return nil, err
@@ -217,7 +220,7 @@ func (s *Service) DescribeAccelerator(c *store.Call, in *ga.DescribeAcceleratorI
 }
 
 // DeleteAccelerator deletes an accelerator that is disabled and has no listeners.
-func (s *Service) DeleteAccelerator(c *store.Call, in *ga.DeleteAcceleratorInput) (*ga.DeleteAcceleratorOutput, error) {
+func (s accelerators) DeleteAccelerator(c *store.Call, in *ga.DeleteAcceleratorInput) (*ga.DeleteAcceleratorOutput, error) {
 	a, err := s.accelerator(c, in.AcceleratorArn)
 	if err != nil {
 		return nil, err
@@ -238,7 +241,7 @@ func (s *Service) DeleteAccelerator(c *store.Call, in *ga.DeleteAcceleratorInput
 }
 
 // ListAccelerators lists the accelerators of the account.
-func (s *Service) ListAccelerators(c *store.Call, in *ga.ListAcceleratorsInput) (*ga.ListAcceleratorsOutput, error) {
+func (s accelerators) ListAccelerators(c *store.Call, in *ga.ListAcceleratorsInput) (*ga.ListAcceleratorsOutput, error) {
 	var all []*store.Accelerator
 	for _, a := range s.state(c).Accelerators {
 		all = append(all, a)

@@ -27,8 +27,11 @@ type settings struct {
 	checkPath                           *string
 }
 
+// endpointGroups has the operations of endpoint groups.
+type endpointGroups struct{ *Service }
+
 // CreateEndpointGroup adds an endpoint group to a listener.
-func (s *Service) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpointGroupInput) (*ga.CreateEndpointGroupOutput, error) {
+func (s endpointGroups) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpointGroupInput) (*ga.CreateEndpointGroupOutput, error) {
 	a, l, err := s.listener(c, in.ListenerArn)
 	if err != nil {
 		return nil, err
@@ -78,7 +81,7 @@ func (s *Service) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpointGroupI
 }
 
 // UpdateEndpointGroup changes what is given; lists are replaced as a whole.
-func (s *Service) UpdateEndpointGroup(c *store.Call, in *ga.UpdateEndpointGroupInput) (*ga.UpdateEndpointGroupOutput, error) {
+func (s endpointGroups) UpdateEndpointGroup(c *store.Call, in *ga.UpdateEndpointGroupInput) (*ga.UpdateEndpointGroupOutput, error) {
 	of, err := s.endpointGroup(c, in.EndpointGroupArn)
 	if err != nil {
 		return nil, err
@@ -95,7 +98,7 @@ func (s *Service) UpdateEndpointGroup(c *store.Call, in *ga.UpdateEndpointGroupI
 }
 
 // set changes an endpoint group, or nothing of it if something is refused.
-func (s *Service) set(c *store.Call, of part, in settings) error {
+func (s endpointGroups) set(c *store.Call, of part, in settings) error {
 	if in.dial != nil && !(*in.dial >= 0 && *in.dial <= 100) {
 		return invalid(store.Unproven, "The traffic dial percentage %v is not between 0 and 100", *in.dial)
 	}
@@ -131,7 +134,7 @@ func (s *Service) set(c *store.Call, of part, in settings) error {
 		}
 	}
 	if in.endpoints != nil {
-		if next.Endpoints, err = s.endpoints(c, of, in.endpoints, nil); err != nil {
+		if next.Endpoints, err = (endpoints{s.Service}).endpoints(c, of, in.endpoints, nil); err != nil {
 			return err
 		}
 	}
@@ -181,7 +184,7 @@ func checkOverrides(of part) error {
 }
 
 // DescribeEndpointGroup returns an endpoint group with the health of its endpoints.
-func (s *Service) DescribeEndpointGroup(c *store.Call, in *ga.DescribeEndpointGroupInput) (*ga.DescribeEndpointGroupOutput, error) {
+func (s endpointGroups) DescribeEndpointGroup(c *store.Call, in *ga.DescribeEndpointGroupInput) (*ga.DescribeEndpointGroupOutput, error) {
 	of, err := s.endpointGroup(c, in.EndpointGroupArn)
 	if err != nil {
 		return nil, err
@@ -190,7 +193,7 @@ func (s *Service) DescribeEndpointGroup(c *store.Call, in *ga.DescribeEndpointGr
 }
 
 // DeleteEndpointGroup deletes an endpoint group with its endpoints.
-func (s *Service) DeleteEndpointGroup(c *store.Call, in *ga.DeleteEndpointGroupInput) (*ga.DeleteEndpointGroupOutput, error) {
+func (s endpointGroups) DeleteEndpointGroup(c *store.Call, in *ga.DeleteEndpointGroupInput) (*ga.DeleteEndpointGroupOutput, error) {
 	of, err := s.endpointGroup(c, in.EndpointGroupArn)
 	if err != nil {
 		return nil, err
@@ -201,7 +204,7 @@ func (s *Service) DeleteEndpointGroup(c *store.Call, in *ga.DeleteEndpointGroupI
 }
 
 // ListEndpointGroups lists the endpoint groups of a listener.
-func (s *Service) ListEndpointGroups(c *store.Call, in *ga.ListEndpointGroupsInput) (*ga.ListEndpointGroupsOutput, error) {
+func (s endpointGroups) ListEndpointGroups(c *store.Call, in *ga.ListEndpointGroupsInput) (*ga.ListEndpointGroupsOutput, error) {
 	a, l, err := s.listener(c, in.ListenerArn)
 	if err != nil {
 		return nil, err
@@ -217,7 +220,7 @@ func (s *Service) ListEndpointGroups(c *store.Call, in *ga.ListEndpointGroupsInp
 	return out, nil
 }
 
-func (s *Service) describeGroup(c *store.Call, of part) *types.EndpointGroup {
+func (s endpointGroups) describeGroup(c *store.Call, of part) *types.EndpointGroup {
 	g := of.g
 	out := &types.EndpointGroup{
 		EndpointGroupArn: ptr(g.ARN), EndpointGroupRegion: ptr(g.Region), TrafficDialPercentage: ptr(g.Dial),
@@ -228,7 +231,7 @@ func (s *Service) describeGroup(c *store.Call, of part) *types.EndpointGroup {
 		out.HealthCheckPath = ptr(cmp.Or(g.CheckPath, "/"))
 	}
 	for _, e := range g.Endpoints {
-		out.EndpointDescriptions = append(out.EndpointDescriptions, s.describeEndpoint(c, g, e))
+		out.EndpointDescriptions = append(out.EndpointDescriptions, endpoints{s.Service}.describeEndpoint(c, g, e))
 	}
 	store.Shuffle(s.w, out.EndpointDescriptions)
 	for _, o := range g.Overrides {

@@ -26,8 +26,11 @@ type target struct {
 	address  *store.Address
 }
 
+// endpoints has the operations of endpoints.
+type endpoints struct{ *Service }
+
 // target finds what an endpoint of a region is.
-func (s *Service) target(c *store.Call, region, id string) (target, error) {
+func (s endpoints) target(c *store.Call, region, id string) (target, error) {
 	p := s.w.Partition(c.Account, region)
 	t := target{p: p, id: id}
 	switch {
@@ -123,7 +126,7 @@ func (t target) targetGroups() []*store.TargetGroup {
 }
 
 // endpoints returns the endpoints of an endpoint group with those of a call after those that are kept.
-func (s *Service) endpoints(c *store.Call, of part, in []types.EndpointConfiguration, kept []*store.AcceleratorEndpoint) ([]*store.AcceleratorEndpoint, error) {
+func (s endpoints) endpoints(c *store.Call, of part, in []types.EndpointConfiguration, kept []*store.AcceleratorEndpoint) ([]*store.AcceleratorEndpoint, error) {
 	out := slices.Clone(kept)
 	given := map[string]bool{}
 	for _, e := range in {
@@ -150,7 +153,7 @@ func (s *Service) endpoints(c *store.Call, of part, in []types.EndpointConfigura
 }
 
 // endpoint makes an endpoint; one that is there already keeps its age and its health.
-func (s *Service) endpoint(c *store.Call, of part, in types.EndpointConfiguration) (*store.AcceleratorEndpoint, error) {
+func (s endpoints) endpoint(c *store.Call, of part, in types.EndpointConfiguration) (*store.AcceleratorEndpoint, error) {
 	out := &store.AcceleratorEndpoint{ID: *in.EndpointId, Weight: 128, Added: c.Now}
 	if before := of.g.Endpoint(out.ID); before != nil {
 		out.Added, out.Checked, out.Forced = before.Added, before.Checked, before.Forced
@@ -174,7 +177,7 @@ func (s *Service) endpoint(c *store.Call, of part, in types.EndpointConfiguratio
 }
 
 // checkCount holds the number of endpoints against the quotas, which differ by what the endpoints are.
-func (s *Service) checkCount(c *store.Call, region string, list []*store.AcceleratorEndpoint) error {
+func (s endpoints) checkCount(c *store.Call, region string, list []*store.AcceleratorEndpoint) error {
 	name := ""
 	for _, e := range list {
 		t, err := s.target(c, region, e.ID)
@@ -194,7 +197,7 @@ func (s *Service) checkCount(c *store.Call, region string, list []*store.Acceler
 }
 
 // AddEndpoints adds endpoints to an endpoint group, or changes those that are there.
-func (s *Service) AddEndpoints(c *store.Call, in *ga.AddEndpointsInput) (*ga.AddEndpointsOutput, error) {
+func (s endpoints) AddEndpoints(c *store.Call, in *ga.AddEndpointsInput) (*ga.AddEndpointsOutput, error) {
 	of, err := s.endpointGroup(c, in.EndpointGroupArn)
 	if err != nil {
 		return nil, err
@@ -219,7 +222,7 @@ func (s *Service) AddEndpoints(c *store.Call, in *ga.AddEndpointsInput) (*ga.Add
 }
 
 // RemoveEndpoints removes endpoints from an endpoint group, all or none.
-func (s *Service) RemoveEndpoints(c *store.Call, in *ga.RemoveEndpointsInput) (*ga.RemoveEndpointsOutput, error) {
+func (s endpoints) RemoveEndpoints(c *store.Call, in *ga.RemoveEndpointsInput) (*ga.RemoveEndpointsOutput, error) {
 	of, err := s.endpointGroup(c, in.EndpointGroupArn)
 	if err != nil {
 		return nil, err
@@ -243,7 +246,7 @@ func (s *Service) RemoveEndpoints(c *store.Call, in *ga.RemoveEndpointsInput) (*
 	return &ga.RemoveEndpointsOutput{}, nil
 }
 
-func (s *Service) describeEndpoint(c *store.Call, g *store.EndpointGroup, e *store.AcceleratorEndpoint) types.EndpointDescription {
+func (s endpoints) describeEndpoint(c *store.Call, g *store.EndpointGroup, e *store.AcceleratorEndpoint) types.EndpointDescription {
 	return types.EndpointDescription{
 		EndpointId: ptr(e.ID), Weight: ptr(e.Weight), ClientIPPreservationEnabled: ptr(e.PreserveClient),
 		HealthState: s.w.EndpointHealth(c.Account, g, e, c.Now),

@@ -21,7 +21,7 @@ func (s *Service) moveInterfaces(c *store.Call) {
 	wanted := map[store.AcceleratorInterface]bool{}
 	st.Each(func(_ *store.Accelerator, _ *store.AcceleratorListener, g *store.EndpointGroup) {
 		for _, e := range g.Endpoints {
-			t, err := s.target(c, g.Region, e.ID)
+			t, err := endpoints{s}.target(c, g.Region, e.ID)
 			if err != nil || !e.PreserveClient {
 				continue
 			}

@@ -15,8 +15,11 @@ const (
 	maxPort        = 65535
 )
 
+// listeners has the operations of listeners.
+type listeners struct{ *Service }
+
 // CreateListener adds a listener to an accelerator.
-func (s *Service) CreateListener(c *store.Call, in *ga.CreateListenerInput) (*ga.CreateListenerOutput, error) {
+func (s listeners) CreateListener(c *store.Call, in *ga.CreateListenerInput) (*ga.CreateListenerOutput, error) {
 	a, err := s.accelerator(c, in.AcceleratorArn)
 	if err != nil {
 		return nil, err
@@ -100,7 +103,7 @@ func checkPorts(a *store.Accelerator, l *store.AcceleratorListener) error {
 }
 
 // UpdateListener changes ports, protocol or affinity.
-func (s *Service) UpdateListener(c *store.Call, in *ga.UpdateListenerInput) (*ga.UpdateListenerOutput, error) {
+func (s listeners) UpdateListener(c *store.Call, in *ga.UpdateListenerInput) (*ga.UpdateListenerOutput, error) {
 	a, l, err := s.listener(c, in.ListenerArn)
 	if err != nil {
 		return nil, err
@@ -130,7 +133,7 @@ func (s *Service) UpdateListener(c *store.Call, in *ga.UpdateListenerInput) (*ga
 }
 
 // DescribeListener returns a listener.
-func (s *Service) DescribeListener(c *store.Call, in *ga.DescribeListenerInput) (*ga.DescribeListenerOutput, error) {
+func (s listeners) DescribeListener(c *store.Call, in *ga.DescribeListenerInput) (*ga.DescribeListenerOutput, error) {
 	_, l, err := s.listener(c, in.ListenerArn)
 	if err != nil {
 		return nil, err
@@ -139,7 +142,7 @@ func (s *Service) DescribeListener(c *store.Call, in *ga.DescribeListenerInput) 
 }
 
 // DeleteListener deletes a listener that has no endpoint groups.
-func (s *Service) DeleteListener(c *store.Call, in *ga.DeleteListenerInput) (*ga.DeleteListenerOutput, error) {
+func (s listeners) DeleteListener(c *store.Call, in *ga.DeleteListenerInput) (*ga.DeleteListenerOutput, error) {
 	a, l, err := s.listener(c, in.ListenerArn)
 	if err != nil {
 		return nil, err
@@ -153,7 +156,7 @@ func (s *Service) DeleteListener(c *store.Call, in *ga.DeleteListenerInput) (*ga
 }
 
 // ListListeners lists the listeners of an accelerator.
-func (s *Service) ListListeners(c *store.Call, in *ga.ListListenersInput) (*ga.ListListenersOutput, error) {
+func (s listeners) ListListeners(c *store.Call, in *ga.ListListenersInput) (*ga.ListListenersOutput, error) {
 	a, err := s.accelerator(c, in.AcceleratorArn)
 	if err != nil {
 		return nil, err
@@ -169,7 +172,7 @@ func (s *Service) ListListeners(c *store.Call, in *ga.ListListenersInput) (*ga.L
 	return out, nil
 }
 
-func (s *Service) describeListener(l *store.AcceleratorListener) *types.Listener {
+func (s listeners) describeListener(l *store.AcceleratorListener) *types.Listener {
 	out := &types.Listener{ListenerArn: ptr(l.ARN), Protocol: l.Protocol, ClientAffinity: l.Affinity}
 	for _, r := range l.Ranges {
 		out.PortRanges = append(out.PortRanges, types.PortRange{FromPort: ptr(r.From), ToPort: ptr(r.To)})

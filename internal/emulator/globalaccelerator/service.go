@@ -33,28 +33,28 @@ func New(w *store.Store) *Service { return &Service{w: w} }
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
 	h := wire.Handles
-	endpoints := []string{"EndpointConfigurations.EndpointId", "EndpointConfigurations.Weight", "EndpointConfigurations.ClientIPPreservationEnabled"}
-	group := slices.Concat(endpoints, []string{
+	configurations := []string{"EndpointConfigurations.EndpointId", "EndpointConfigurations.Weight", "EndpointConfigurations.ClientIPPreservationEnabled"}
+	group := slices.Concat(configurations, []string{
 		"TrafficDialPercentage", "HealthCheckPort", "HealthCheckProtocol", "HealthCheckPath", "HealthCheckIntervalSeconds", "ThresholdCount", "PortOverrides",
 	})
 	return []wire.Operation{
-		wire.Op("CreateAccelerator", s.CreateAccelerator, h("Name", "IpAddressType", "IpAddresses", "Enabled", "Tags", "IdempotencyToken")),
-		wire.Op("UpdateAccelerator", s.UpdateAccelerator, h("AcceleratorArn", "Name", "IpAddressType", "IpAddresses", "Enabled")),
-		wire.Op("DescribeAccelerator", s.DescribeAccelerator, h("AcceleratorArn")),
-		wire.Op("DeleteAccelerator", s.DeleteAccelerator, h("AcceleratorArn")),
-		wire.Op("ListAccelerators", s.ListAccelerators, h("MaxResults", "NextToken")),
-		wire.Op("CreateListener", s.CreateListener, h("AcceleratorArn", "PortRanges", "Protocol", "ClientAffinity", "IdempotencyToken")),
-		wire.Op("UpdateListener", s.UpdateListener, h("ListenerArn", "PortRanges", "Protocol", "ClientAffinity")),
-		wire.Op("DescribeListener", s.DescribeListener, h("ListenerArn")),
-		wire.Op("DeleteListener", s.DeleteListener, h("ListenerArn")),
-		wire.Op("ListListeners", s.ListListeners, h("AcceleratorArn", "MaxResults", "NextToken")),
-		wire.Op("CreateEndpointGroup", s.CreateEndpointGroup, h(slices.Concat(group, []string{"ListenerArn", "EndpointGroupRegion", "IdempotencyToken"})...)),
-		wire.Op("UpdateEndpointGroup", s.UpdateEndpointGroup, h(slices.Concat(group, []string{"EndpointGroupArn"})...)),
-		wire.Op("DescribeEndpointGroup", s.DescribeEndpointGroup, h("EndpointGroupArn")),
-		wire.Op("DeleteEndpointGroup", s.DeleteEndpointGroup, h("EndpointGroupArn")),
-		wire.Op("ListEndpointGroups", s.ListEndpointGroups, h("ListenerArn", "MaxResults", "NextToken")),
-		wire.Op("AddEndpoints", s.AddEndpoints, h(slices.Concat(endpoints, []string{"EndpointGroupArn"})...)),
-		wire.Op("RemoveEndpoints", s.RemoveEndpoints, h("EndpointGroupArn", "EndpointIdentifiers.EndpointId", "EndpointIdentifiers.ClientIPPreservationEnabled")),
+		wire.Op("CreateAccelerator", accelerators{s}.CreateAccelerator, h("Name", "IpAddressType", "IpAddresses", "Enabled", "Tags", "IdempotencyToken")),
+		wire.Op("UpdateAccelerator", accelerators{s}.UpdateAccelerator, h("AcceleratorArn", "Name", "IpAddressType", "IpAddresses", "Enabled")),
+		wire.Op("DescribeAccelerator", accelerators{s}.DescribeAccelerator, h("AcceleratorArn")),
+		wire.Op("DeleteAccelerator", accelerators{s}.DeleteAccelerator, h("AcceleratorArn")),
+		wire.Op("ListAccelerators", accelerators{s}.ListAccelerators, h("MaxResults", "NextToken")),
+		wire.Op("CreateListener", listeners{s}.CreateListener, h("AcceleratorArn", "PortRanges", "Protocol", "ClientAffinity", "IdempotencyToken")),
+		wire.Op("UpdateListener", listeners{s}.UpdateListener, h("ListenerArn", "PortRanges", "Protocol", "ClientAffinity")),
+		wire.Op("DescribeListener", listeners{s}.DescribeListener, h("ListenerArn")),
+		wire.Op("DeleteListener", listeners{s}.DeleteListener, h("ListenerArn")),
+		wire.Op("ListListeners", listeners{s}.ListListeners, h("AcceleratorArn", "MaxResults", "NextToken")),
+		wire.Op("CreateEndpointGroup", endpointGroups{s}.CreateEndpointGroup, h(slices.Concat(group, []string{"ListenerArn", "EndpointGroupRegion", "IdempotencyToken"})...)),
+		wire.Op("UpdateEndpointGroup", endpointGroups{s}.UpdateEndpointGroup, h(slices.Concat(group, []string{"EndpointGroupArn"})...)),
+		wire.Op("DescribeEndpointGroup", endpointGroups{s}.DescribeEndpointGroup, h("EndpointGroupArn")),
+		wire.Op("DeleteEndpointGroup", endpointGroups{s}.DeleteEndpointGroup, h("EndpointGroupArn")),
+		wire.Op("ListEndpointGroups", endpointGroups{s}.ListEndpointGroups, h("ListenerArn", "MaxResults", "NextToken")),
+		wire.Op("AddEndpoints", endpoints{s}.AddEndpoints, h(slices.Concat(configurations, []string{"EndpointGroupArn"})...)),
+		wire.Op("RemoveEndpoints", endpoints{s}.RemoveEndpoints, h("EndpointGroupArn", "EndpointIdentifiers.EndpointId", "EndpointIdentifiers.ClientIPPreservationEnabled")),
 		wire.Op("TagResource", s.TagResource, h("ResourceArn", "Tags")),
 		wire.Op("UntagResource", s.UntagResource, h("ResourceArn", "TagKeys")),
 		wire.Op("ListTagsForResource", s.ListTagsForResource, h("ResourceArn")),
