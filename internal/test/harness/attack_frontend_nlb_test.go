@@ -121,3 +121,74 @@ func TestAnUnreadableMappingKeepsNoListenerOfOthers(t *testing.T) {
 		})
 	}
 }
+
+// What nobody names of the frontend NLB stays as it is live: a newcomer of another namespace does not decide it alone.
+func TestSilenceProtectsTheFrontendNLBOfOthers(t *testing.T) {
+	t.Parallel()
+	on := []string{"enable-frontend-nlb", "true"}
+	for name, c := range map[string]struct {
+		victims, newcomer []string
+		agreed            bool // the victims' namespace asks for the same then, and gets it
+	}{
+		"scheme":                               {on, []string{"frontend-nlb-scheme", "internet-facing"}, true},
+		"scheme, and it asks for the NLB":      {on, append(on, "frontend-nlb-scheme", "internet-facing"), false},
+		"scheme, the victims ask for internal": {append(on, "frontend-nlb-scheme", "internal"), []string{"frontend-nlb-scheme", "internet-facing"}, false},
+		"scheme of a new one":                  {nil, append(on, "frontend-nlb-scheme", "internet-facing"), true},
+		"scheme of a new one, in internal ask": {[]string{"frontend-nlb-scheme", "internal"}, append(on, "frontend-nlb-scheme", "internet-facing"), false},
+		"subnets":                              {on, []string{"frontend-nlb-subnets", "SUBNET"}, true},
+		"protection":                           {on, []string{"frontend-nlb-attributes", "deletion_protection.enabled=true"}, true},
+		"cross zone":                           {on, append(on, "frontend-nlb-attributes", "load_balancing.cross_zone.enabled=true"), true},
+		"tags":                                 {on, []string{"frontend-nlb-tags", "Owner=evil"}, true},
+		"health checks":                        {on, []string{"frontend-nlb-healthcheck-path", "/no"}, true},
+		"security groups":                      {on, []string{"frontend-nlb-security-groups", "GROUP"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				filled := func(notes []string) []string {
+					out := append(slices.Clone(notes), "group.name", "edge")
+					for i := range out {
+						out[i] = strings.NewReplacer("SUBNET", r.World.Private[0], "GROUP", r.World.NodeSG).Replace(out[i])
+					}
+					return out
+				}
+				r.Apply(victims(r, "alb", filled(c.victims)...)...)
+				settled(t, r)
+				look := func() string {
+					return strings.Join(append(fronts(r), onlyOf(r, "load-balancer", "target-group", "security-group")...), "\n")
+				}
+				before := look()
+				r.Apply(inGroup("team", "newcomer", "alb", "team.example.com", "", append(filled(c.newcomer), "group.order", "-1000")...))
+				r.Settle(settleFor)
+				if strings.HasPrefix(name, "scheme of a new one") {
+					if got := strings.Join(fronts(r), "\n"); !strings.Contains(got, "internal:80 to internal:80") || strings.Contains(got, "internet-facing") {
+						t.Errorf("frontend NLBs: %s", got)
+					}
+				} else if d := cmp.Diff(withoutGroupsOf(before, "team"), withoutGroupsOf(look(), "team")); d != "" {
+					t.Errorf("what the victims have (-before +after):\n%s", d)
+				}
+				reported := warnings(r)
+				if text := strings.Join(reported["newcomer"], "\n"); !strings.Contains(text, "AnnotationConflict") || !strings.Contains(text, c.newcomer[len(c.newcomer)-2]) {
+					t.Errorf("the newcomer is told %q", text)
+				}
+				if len(reported["a"])+len(reported["b"]) > 0 {
+					t.Errorf("warnings on victims: %q", reported)
+				}
+				if !c.agreed {
+					return
+				}
+				before = look()
+				r.Apply(inGroup("shop", "a", "alb", "a.example.com", "", append(filled(append(slices.Clone(c.victims), c.newcomer[len(c.newcomer)-2:]...)), "scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig")...))
+				r.Settle(settleFor)
+				if look() == before {
+					t.Errorf("what both namespaces ask for is not done:\n%s", before)
+				}
+			})
+		})
+	}
+}
+
+// withoutGroupsOf are the lines of a state that are not about target groups of a namespace.
+func withoutGroupsOf(state, namespace string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(state, "\n"), func(l string) bool { return strings.Contains(l, "k8s-"+namespace+"-") }), "\n")
+}

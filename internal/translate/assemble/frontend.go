@@ -41,8 +41,7 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	if !on.Value && !hold {
 		return nil
 	}
-	scheme := members.Agree(&b.Translation, b.Members, b.name("frontend-nlb-scheme"), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.FrontendScheme }, members.Equal[model.Scheme],
-		members.FieldOf(live, func(lb *observed.LoadBalancer) model.Scheme { return lb.Scheme }))
+	scheme := b.frontendScheme(alb)
 	out := &model.LoadBalancer{
 		Type: model.Network, Name: naming.FrontendNLB(alb.Name), Scheme: scheme.Or(b.DefaultScheme), AddressType: alb.AddressType,
 		Subnets: model.SubnetsDiscovered{}, SecurityGroups: model.GroupsShared{}, Tags: alb.Tags, Of: on.Origin, Origins: map[string]finding.Origin{},
@@ -65,7 +64,7 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 		sound = sound || m.Set.FrontendNLB.Value && len(faults) == 0
 	}
 	b.Stack.Held.Frontend = hold || live == nil && !sound
-	if s := members.Agree(&b.Translation, b.Members, b.name("frontend-nlb-subnets"), func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendSubnets) }, members.SameSet, func() members.Incumbent[[]string] { return b.liveFrontendSubnets(live) }); s.Set {
+	if s := agreeFrontend(b, "frontend-nlb-subnets", func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendSubnets) }, members.SameSet, func() members.Incumbent[[]string] { return b.liveFrontendSubnets(live) }); s.Set {
 		out.Subnets = model.SubnetsNamed{Refs: s.Value, Of: s.Origin}
 		note("subnets", s.Origin)
 	}
@@ -75,7 +74,7 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	}
 	b.frontendAddresses(out)
 	same := func(a, b map[string]string) bool { return maps.Equal(a, b) }
-	attributes := members.Agree(&b.Translation, b.Members, b.name("frontend-nlb-attributes"), func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendAttributes }, same, func() members.Incumbent[map[string]string] {
+	attributes := agreeFrontend(b, "frontend-nlb-attributes", func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendAttributes }, same, func() members.Incumbent[map[string]string] {
 		attributes := b.LiveAttributes(live)
 		return members.Serving(attributes, attributes != nil, func(live, asked map[string]string) bool {
 			return !slices.ContainsFunc(slices.Sorted(maps.Keys(asked)), func(k string) bool { return !equal.SameAttribute(live[k], asked[k]) })
@@ -85,7 +84,7 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	if attributes.Set {
 		out.AttributesOf = []finding.Origin{attributes.Origin}
 	}
-	if tags := members.Agree(&b.Translation, b.Members, b.name("frontend-nlb-tags"), func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendTags }, same, func() members.Incumbent[map[string]string] {
+	if tags := agreeFrontend(b, "frontend-nlb-tags", func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendTags }, same, func() members.Incumbent[map[string]string] {
 		if live == nil {
 			return members.Incumbent[map[string]string]{}
 		}
@@ -108,14 +107,17 @@ func (b *Builder) frontendGroups(live *observed.LoadBalancer) members.Merged[[]s
 	if live != nil {
 		current = groupBuilder{b}.liveGroups(live)
 	}
-	return members.Agree(&b.Translation, b.Members, b.name("frontend-nlb-security-groups"), func(m *members.Member) settings.Opt[[]string] {
-		o := settings.Filled(m.Set.FrontendGroups)
+	const name = "frontend-nlb-security-groups"
+	incumbent := func() members.Incumbent[[]string] { return current }
+	asked := unopposed(b, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendGroups) }, incumbent, asksForFrontend)
+	return members.Agree(&b.Translation, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] {
+		o := asked(m)
 		b.Stack.Contested = b.Stack.Contested || o.Present() && len(b.Members) > 1
 		if o.Present() || !current.Known || len(current.Value) > 0 || !m.Set.FrontendNLB.Value {
 			return o
 		}
 		return settings.Of([]string(nil), m.Set.FrontendNLB.Origin)
-	}, slices.Equal, func() members.Incumbent[[]string] { return current })
+	}, slices.Equal, incumbent)
 }
 
 // frontendFault holds the network load balancer for something that was written wrong.
@@ -129,7 +131,7 @@ func (b *Builder) frontendFault(out *model.LoadBalancer, o finding.Origin, messa
 }
 
 func (b *Builder) frontendAddresses(out *model.LoadBalancer) {
-	eips := members.Agree(&b.Translation, b.Members, b.name("frontend-nlb-eip-allocations"), func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendAddresses) }, members.SameSet, func() members.Incumbent[[]string] {
+	eips := agreeFrontend(b, "frontend-nlb-eip-allocations", func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendAddresses) }, members.SameSet, func() members.Incumbent[[]string] {
 		if live := b.LiveFrontend(); live != nil {
 			return members.Serving(live.Addresses, true, members.SameSet)
 		}
@@ -217,16 +219,10 @@ func (b *Builder) frontendPort(number int32, asks []frontendAsk) *frontendPort {
 func (b *Builder) frontendListener(out *model.LoadBalancer, p *frontendPort) {
 	at := &members.Port{Number: p.number, Members: p.members}
 	text := func(key string, get func(settings.FrontendHealth) settings.Opt[string], live func(model.HealthCheck) string) string {
-		return members.AgreeOn(&b.Translation, at, b.name(key), func(m *members.Member) settings.Opt[string] { return get(m.Set.FrontendHealth) }, members.Equal[string], func() members.Incumbent[string] {
-			check, known := b.liveFrontendCheck(p.number)
-			return members.Serving(live(check), known, members.Equal[string])
-		}).Value
+		return agreeFrontendHealth(b, at, key, get, live).Value
 	}
 	num := func(key string, get func(settings.FrontendHealth) settings.Opt[int32], live func(model.HealthCheck) int32, def int32) int32 {
-		return members.AgreeOn(&b.Translation, at, b.name(key), func(m *members.Member) settings.Opt[int32] { return get(m.Set.FrontendHealth) }, members.Equal[int32], func() members.Incumbent[int32] {
-			check, known := b.liveFrontendCheck(p.number)
-			return members.Serving(live(check), known, members.Equal[int32])
-		}).Or(def)
+		return agreeFrontendHealth(b, at, key, get, live).Or(def)
 	}
 	const key = "frontend-nlb-healthcheck-"
 	check := model.HealthCheck{
