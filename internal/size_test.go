@@ -46,8 +46,6 @@ var bounds = limits{methods: 25, file: 500, pkg: 4000, larger: map[string]int{
 	"internal/test/adversary: type adversary.testCluster":  53,
 	"internal/test/harness: type harness.Harness":          50,
 	"internal/test/takeover: type takeover.builder":        35,
-	"internal/translate/assemble: type assemble.Builder":   34,
-	"internal/translate/gateway: type gateway.translation": 26,
 	"local/agent: type agent.agent":                        30,
 	"local/world: type world.World":                        60,
 }}

@@ -41,7 +41,7 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	if !on.Value && !hold {
 		return nil
 	}
-	scheme := b.frontendScheme(alb)
+	scheme := frontendBuilder{b}.frontendScheme(alb)
 	out := &model.LoadBalancer{
 		Type: model.Network, Name: naming.FrontendNLB(alb.Name), Scheme: scheme.Or(b.DefaultScheme), AddressType: alb.AddressType,
 		Subnets: model.SubnetsDiscovered{}, SecurityGroups: model.GroupsShared{}, Tags: alb.Tags, Of: on.Origin, Origins: map[string]finding.Origin{},
@@ -64,15 +64,15 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 		sound = sound || m.Set.FrontendNLB.Value && len(faults) == 0
 	}
 	b.Stack.Held.Frontend = hold || live == nil && !sound
-	if s := agreeFrontend(b, "frontend-nlb-subnets", func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendSubnets) }, members.SameSet, func() members.Incumbent[[]string] { return b.liveFrontendSubnets(live) }); s.Set {
+	if s := agreeFrontend(b, "frontend-nlb-subnets", func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendSubnets) }, members.SameSet, func() members.Incumbent[[]string] { return frontendBuilder{b}.liveFrontendSubnets(live) }); s.Set {
 		out.Subnets = model.SubnetsNamed{Refs: s.Value, Of: s.Origin}
 		note("subnets", s.Origin)
 	}
-	if g := b.frontendGroups(live); g.Set && len(g.Value) > 0 {
+	if g := (frontendBuilder{b}).frontendGroups(live); g.Set && len(g.Value) > 0 {
 		out.SecurityGroups = model.GroupsGiven{Refs: g.Value, Of: g.Origin}
 		note("securityGroups", g.Origin)
 	}
-	b.frontendAddresses(out)
+	frontendBuilder{b}.frontendAddresses(out)
 	same := func(a, b map[string]string) bool { return maps.Equal(a, b) }
 	attributes := agreeFrontend(b, "frontend-nlb-attributes", func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendAttributes }, same, func() members.Incumbent[map[string]string] {
 		attributes := b.LiveAttributes(live)
@@ -94,22 +94,25 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	}); tags.Set {
 		out.Tags = b.Allowed(b.MemberOf(tags.Origin), tags.Value, tags.Origin)
 	}
-	for _, p := range b.frontendPorts(out) {
-		b.frontendListener(out, p)
+	for _, p := range (frontendBuilder{b}).frontendPorts(out) {
+		frontendBuilder{b}.frontendListener(out, p)
 	}
 	return out
 }
 
+// frontendBuilder builds the frontend NLB.
+type frontendBuilder struct{ *Builder }
+
 // frontendGroups are the security groups that members ask for; unset, those of the ALB. Who only asks for the
 // network load balancer asks for these, and where they are live, they stay.
-func (b *Builder) frontendGroups(live *observed.LoadBalancer) members.Merged[[]string] {
+func (b frontendBuilder) frontendGroups(live *observed.LoadBalancer) members.Merged[[]string] {
 	var current members.Incumbent[[]string]
 	if live != nil {
-		current = groupBuilder{b}.liveGroups(live)
+		current = groupBuilder{b.Builder}.liveGroups(live)
 	}
 	const name = "frontend-nlb-security-groups"
 	incumbent := func() members.Incumbent[[]string] { return current }
-	asked := unopposed(b, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendGroups) }, incumbent, asksForFrontend)
+	asked := unopposed(b.Builder, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendGroups) }, incumbent, asksForFrontend)
 	return members.Agree(&b.Translation, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] {
 		o := asked(m)
 		b.Stack.Contested = b.Stack.Contested || o.Present() && len(b.Members) > 1
@@ -121,7 +124,7 @@ func (b *Builder) frontendGroups(live *observed.LoadBalancer) members.Merged[[]s
 }
 
 // frontendFault holds the network load balancer for something that was written wrong.
-func (b *Builder) frontendFault(out *model.LoadBalancer, o finding.Origin, message, fix string) {
+func (b frontendBuilder) frontendFault(out *model.LoadBalancer, o finding.Origin, message, fix string) {
 	ref := b.MemberOf(o).Ref
 	b.Found.Add(finding.Finding{
 		Object: ref, Field: members.FieldOn(ref, o), Reason: finding.AnnotationInvalid, Severity: finding.Error,
@@ -130,8 +133,8 @@ func (b *Builder) frontendFault(out *model.LoadBalancer, o finding.Origin, messa
 	b.Stack.Held.Frontend = true
 }
 
-func (b *Builder) frontendAddresses(out *model.LoadBalancer) {
-	eips := agreeFrontend(b, "frontend-nlb-eip-allocations", func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendAddresses) }, members.SameSet, func() members.Incumbent[[]string] {
+func (b frontendBuilder) frontendAddresses(out *model.LoadBalancer) {
+	eips := agreeFrontend(b.Builder, "frontend-nlb-eip-allocations", func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendAddresses) }, members.SameSet, func() members.Incumbent[[]string] {
 		if live := b.LiveFrontend(); live != nil {
 			return members.Serving(live.Addresses, true, members.SameSet)
 		}
@@ -164,7 +167,7 @@ type frontendAsk struct {
 
 // frontendPorts unites what the members map. Of two targets of one port the live one stays as long as a
 // member asks for it; otherwise the first member's.
-func (b *Builder) frontendPorts(out *model.LoadBalancer) []*frontendPort {
+func (b frontendBuilder) frontendPorts(out *model.LoadBalancer) []*frontendPort {
 	byNumber := map[int32][]frontendAsk{}
 	var unmatched []string
 	for _, m := range b.Members {
@@ -195,7 +198,7 @@ func (b *Builder) frontendPorts(out *model.LoadBalancer) []*frontendPort {
 }
 
 // frontendPort settles where a port of the frontend NLB leads.
-func (b *Builder) frontendPort(number int32, asks []frontendAsk) *frontendPort {
+func (b frontendBuilder) frontendPort(number int32, asks []frontendAsk) *frontendPort {
 	won, isLive := asks[0], false
 	if slices.ContainsFunc(asks, func(a frontendAsk) bool { return a.target != won.target }) {
 		b.Stack.Contested = true
@@ -216,13 +219,13 @@ func (b *Builder) frontendPort(number int32, asks []frontendAsk) *frontendPort {
 	return p
 }
 
-func (b *Builder) frontendListener(out *model.LoadBalancer, p *frontendPort) {
+func (b frontendBuilder) frontendListener(out *model.LoadBalancer, p *frontendPort) {
 	at := &members.Port{Number: p.number, Members: p.members}
 	text := func(key string, get func(settings.FrontendHealth) settings.Opt[string], live func(model.HealthCheck) string) string {
-		return agreeFrontendHealth(b, at, key, get, live).Value
+		return agreeFrontendHealth(b.Builder, at, key, get, live).Value
 	}
 	num := func(key string, get func(settings.FrontendHealth) settings.Opt[int32], live func(model.HealthCheck) int32, def int32) int32 {
-		return agreeFrontendHealth(b, at, key, get, live).Or(def)
+		return agreeFrontendHealth(b.Builder, at, key, get, live).Or(def)
 	}
 	const key = "frontend-nlb-healthcheck-"
 	check := model.HealthCheck{
@@ -275,20 +278,20 @@ func (b *Builder) FrontendSources(alb, frontend *model.LoadBalancer) {
 }
 
 // liveFrontendSubnets compares the subnets that members give by id or name with those of the frontend NLB.
-func (b *Builder) liveFrontendSubnets(lb *observed.LoadBalancer) members.Incumbent[[]string] {
-	live := subnetBuilder{b}.liveSubnets(lb, true)
+func (b frontendBuilder) liveFrontendSubnets(lb *observed.LoadBalancer) members.Incumbent[[]string] {
+	live := subnetBuilder{b.Builder}.liveSubnets(lb, true)
 	return members.Incumbent[[]string]{Known: live.Known, Value: live.Value.ids, Is: func(refs []string) bool { return live.Is(subnetSetting{ids: refs}) }}
 }
 
 // liveFrontendTarget is the port of the ALB to which a port of the live frontend NLB leads, 0 if there is none.
-func (b *Builder) liveFrontendTarget(port int32) int32 {
+func (b frontendBuilder) liveFrontendTarget(port int32) int32 {
 	if g := b.liveFrontendGroup(port); g != nil {
 		return g.Port
 	}
 	return 0
 }
 
-func (b *Builder) liveFrontendCheck(port int32) (model.HealthCheck, bool) {
+func (b frontendBuilder) liveFrontendCheck(port int32) (model.HealthCheck, bool) {
 	if g := b.liveFrontendGroup(port); g != nil {
 		return g.HealthCheck, true
 	}
@@ -296,7 +299,7 @@ func (b *Builder) liveFrontendCheck(port int32) (model.HealthCheck, bool) {
 }
 
 // liveFrontendGroup is the target group to which a port of the live frontend NLB leads.
-func (b *Builder) liveFrontendGroup(port int32) *observed.TargetGroup {
+func (b frontendBuilder) liveFrontendGroup(port int32) *observed.TargetGroup {
 	l := members.ListenerOf(b.LiveFrontend(), port)
 	if l == nil || len(l.Default) != 1 {
 		return nil

@@ -73,7 +73,7 @@ func agreeFrontend[T any](b *Builder, name string, get func(*members.Member) set
 
 // frontendScheme is the scheme of the frontend NLB. One in front of an internal ALB opens it to the internet only where each
 // namespace on the ALB asks for that, or where that is live.
-func (b *Builder) frontendScheme(alb *model.LoadBalancer) settings.Opt[model.Scheme] {
+func (b frontendBuilder) frontendScheme(alb *model.LoadBalancer) settings.Opt[model.Scheme] {
 	front, internal := b.LiveFrontend(), alb.Scheme == model.Internal
 	if lb := b.LiveLoadBalancer(); lb != nil {
 		internal = lb.Scheme == model.Internal
@@ -88,7 +88,7 @@ func (b *Builder) frontendScheme(alb *model.LoadBalancer) settings.Opt[model.Sch
 		return members.Incumbent[model.Scheme]{}
 	}
 	const name = "frontend-nlb-scheme"
-	get := unopposed(b, b.Members, b.name(name), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.FrontendScheme }, live,
+	get := unopposed(b.Builder, b.Members, b.name(name), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.FrontendScheme }, live,
 		func(m *members.Member, asked model.Scheme) bool {
 			return m.Set.FrontendNLB.Value || internal && asked == model.InternetFacing
 		})
@@ -102,7 +102,7 @@ func (b *Builder) frontendScheme(alb *model.LoadBalancer) settings.Opt[model.Sch
 // agreeFrontendHealth merges a setting of the health checks of one port of the frontend NLB.
 func agreeFrontendHealth[T comparable](b *Builder, at *members.Port, key string, get func(settings.FrontendHealth) settings.Opt[T], live func(model.HealthCheck) T) members.Merged[T] {
 	incumbent := func() members.Incumbent[T] {
-		check, known := b.liveFrontendCheck(at.Number)
+		check, known := frontendBuilder{b}.liveFrontendCheck(at.Number)
 		return members.Serving(live(check), known, members.Equal[T])
 	}
 	asked := unopposed(b, at.Members, fmt.Sprintf("%s on port %d", b.name(key), at.Number), func(m *members.Member) settings.Opt[T] { return get(m.Set.FrontendHealth) }, incumbent, asksForFrontend)

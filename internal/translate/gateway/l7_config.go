@@ -36,9 +36,12 @@ type ruleConfig struct {
 	tags       map[string]string
 }
 
+// ruleConfigBuilder builds what a ListenerRuleConfiguration adds to a rule.
+type ruleConfigBuilder struct{ *translation }
+
 // ruleConfig reads the ListenerRuleConfiguration that a rule names; nil if it names none. Where the rule cannot be built
 // with what it names, it reports that, and usable is false.
-func (t *translation) ruleConfig(named []gwv1.LocalObjectReference, at finding.Origin) (out *ruleConfig, usable bool) {
+func (t ruleConfigBuilder) ruleConfig(named []gwv1.LocalObjectReference, at finding.Origin) (out *ruleConfig, usable bool) {
 	fault := func(message, fix string) (*ruleConfig, bool) {
 		t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: finding.RouteFiltersIncompatible, Message: message + "; requests for the rule are answered 500", Fix: fix, Blocks: finding.BlocksRule})
 		return nil, false
@@ -66,7 +69,7 @@ func (t *translation) ruleConfig(named []gwv1.LocalObjectReference, at finding.O
 }
 
 // readAction adds one action of a configuration.
-func (t *translation) readAction(out *ruleConfig, a gwconfig.Action, at finding.Origin) {
+func (t ruleConfigBuilder) readAction(out *ruleConfig, a gwconfig.Action, at finding.Origin) {
 	switch {
 	case a.Type == gwconfig.ActionForward && a.ForwardConfig != nil:
 		out.stickiness = &model.GroupStickiness{Enabled: new(false), Duration: new(int32(3600))}
@@ -101,7 +104,7 @@ func (t *translation) readAction(out *ruleConfig, a gwconfig.Action, at finding.
 	}
 }
 
-func (t *translation) readOIDC(out *ruleConfig, c *gwconfig.AuthenticateOIDCConfig, at finding.Origin) {
+func (t ruleConfigBuilder) readOIDC(out *ruleConfig, c *gwconfig.AuthenticateOIDCConfig, at finding.Origin) {
 	id, secret, ok := t.clientSecret(c.Secret.Name, at)
 	out.held = out.held || !ok
 	out.before = model.AuthOIDC{
@@ -130,7 +133,7 @@ func or[T any](v *T, def T) T {
 }
 
 // clientSecret reads id and secret of a client from a Secret in the namespace of the route.
-func (t *translation) clientSecret(name string, at finding.Origin) (id, secret model.Secret, ok bool) {
+func (t ruleConfigBuilder) clientSecret(name string, at finding.Origin) (id, secret model.Secret, ok bool) {
 	namespace := at.Object.Namespace
 	fault := func(reason finding.Reason, message, fix string) {
 		t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: reason, Message: message + "; a live rule stays as it is, and requests for a new one are answered 503", Fix: fix, Blocks: finding.BlocksRule})
@@ -153,7 +156,7 @@ func (t *translation) clientSecret(name string, at finding.Origin) (id, secret m
 }
 
 // secret reads a Secret through the view.
-func (t *translation) secret(namespace, name string) (*corev1.Secret, bool) {
+func (t ruleConfigBuilder) secret(namespace, name string) (*corev1.Secret, bool) {
 	return cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, namespace, name)
 }
 

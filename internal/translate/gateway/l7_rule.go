@@ -29,7 +29,7 @@ func (t *translation) rule(p *port, u *unit) (model.Rule, bool) {
 	}
 	b := &ruleBuilder{translation: t, port: p, unit: u, filters: u.rule.read(), at: finding.Origin{Object: u.route, Field: u.rule.field()}}
 	r := model.Rule{Origin: u.origin(), Member: u.route}
-	config, usable := t.ruleConfig(b.filters.extensions, b.at)
+	config, usable := ruleConfigBuilder{t}.ruleConfig(b.filters.extensions, b.at)
 	b.config, b.usable = config, usable
 	clients, err := config.clients(u.match)
 	if err != nil {
