@@ -197,7 +197,7 @@ func (s accelerators) allDualStack(c *store.Call, a *store.Accelerator) error {
 	for _, l := range a.Listeners {
 		for _, g := range l.Groups {
 			for _, e := range g.Endpoints {
-				t, err := endpoints{s.Service}.target(c, g.Region, e.ID)
+				t, err := endpoints(s).target(c, g.Region, e.ID)
 				if err == nil {
 					err = t.checkDualStack()
 				}
@@ -274,6 +274,7 @@ func describe(c *store.Call, a *store.Accelerator) *types.Accelerator {
 }
 
 func ipSet(family types.IpAddressFamily, list []netip.Addr) types.IpSet {
+	//lint:ignore SA1019 AWS answers with the deprecated field too
 	out := types.IpSet{IpAddressFamily: family, IpFamily: ptr(string(family)), IpAddresses: []string{}}
 	for _, a := range list {
 		out.IpAddresses = append(out.IpAddresses, a.String())

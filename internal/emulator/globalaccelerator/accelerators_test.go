@@ -31,6 +31,7 @@ func TestAcceleratorIsReadBackWithDefaults(t *testing.T) {
 			t.Errorf("%q does not match %s", value, pattern)
 		}
 	}
+	//lint:ignore SA1019 AWS answers with the deprecated field too
 	if len(a.IpSets) != 1 || a.IpSets[0].IpAddressFamily != "IPv4" || *a.IpSets[0].IpFamily != "IPv4" || a.DualStackDnsName != nil {
 		t.Errorf("addresses: %+v", a)
 	}

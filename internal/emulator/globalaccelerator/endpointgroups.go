@@ -134,7 +134,7 @@ func (s endpointGroups) set(c *store.Call, of part, in settings) error {
 		}
 	}
 	if in.endpoints != nil {
-		if next.Endpoints, err = (endpoints{s.Service}).endpoints(c, of, in.endpoints, nil); err != nil {
+		if next.Endpoints, err = (endpoints(s)).endpoints(c, of, in.endpoints, nil); err != nil {
 			return err
 		}
 	}
@@ -231,7 +231,7 @@ func (s endpointGroups) describeGroup(c *store.Call, of part) *types.EndpointGro
 		out.HealthCheckPath = ptr(cmp.Or(g.CheckPath, "/"))
 	}
 	for _, e := range g.Endpoints {
-		out.EndpointDescriptions = append(out.EndpointDescriptions, endpoints{s.Service}.describeEndpoint(c, g, e))
+		out.EndpointDescriptions = append(out.EndpointDescriptions, endpoints(s).describeEndpoint(c, g, e))
 	}
 	store.Shuffle(s.w, out.EndpointDescriptions)
 	for _, o := range g.Overrides {

@@ -108,7 +108,7 @@ type frontendBuilder struct{ *Builder }
 func (b frontendBuilder) frontendGroups(live *observed.LoadBalancer) members.Merged[[]string] {
 	var current members.Incumbent[[]string]
 	if live != nil {
-		current = groupBuilder{b.Builder}.liveGroups(live)
+		current = groupBuilder(b).liveGroups(live)
 	}
 	const name = "frontend-nlb-security-groups"
 	incumbent := func() members.Incumbent[[]string] { return current }
@@ -279,7 +279,7 @@ func (b *Builder) FrontendSources(alb, frontend *model.LoadBalancer) {
 
 // liveFrontendSubnets compares the subnets that members give by id or name with those of the frontend NLB.
 func (b frontendBuilder) liveFrontendSubnets(lb *observed.LoadBalancer) members.Incumbent[[]string] {
-	live := subnetBuilder{b.Builder}.liveSubnets(lb, true)
+	live := subnetBuilder(b).liveSubnets(lb, true)
 	return members.Incumbent[[]string]{Known: live.Known, Value: live.Value.ids, Is: func(refs []string) bool { return live.Is(subnetSetting{ids: refs}) }}
 }
 

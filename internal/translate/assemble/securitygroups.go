@@ -49,7 +49,7 @@ func (b groupBuilder) securityGroups(alb *model.LoadBalancer) model.GroupChoice 
 	backend := !b.NoBackendGroup
 	var sources []model.IngressRule
 	for _, p := range b.Ports {
-		sources = append(sources, clientBuilder{b.Builder}.sources(p, alb.AddressType.HasIPv6(), !given.Set)...)
+		sources = append(sources, clientBuilder(b).sources(p, alb.AddressType.HasIPv6(), !given.Set)...)
 	}
 	defer func() { b.Stack.BackendGroup.Needed = b.Peer != nil && b.Peer.BackendGroup }()
 	if given.Set {

@@ -131,7 +131,7 @@ func (t certificateBuilder) importCertificates(ports []*port) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b assemble.TLSSecret) int { return a.Rank - b.Rank })
-	t.refused = assemble.ImportTLSSecrets(&t.Builder, t.member, all, claims, ruleConfigBuilder{t.translation}.secret)
+	t.refused = assemble.ImportTLSSecrets(&t.Builder, t.member, all, claims, ruleConfigBuilder(t).secret)
 	t.ManagedCertificates()
 }
 

@@ -145,7 +145,7 @@ func (t certificateBuilder) importCertificates(m *member) {
 		for i := range secrets {
 			secrets[i].Rank = rank[m]
 		}
-		assemble.ImportTLSSecrets(&t.Builder, m.Member, secrets, claims, authBuilder{t.translation}.secret)
+		assemble.ImportTLSSecrets(&t.Builder, m.Member, secrets, claims, authBuilder(t).secret)
 	}
 }
 

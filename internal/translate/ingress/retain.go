@@ -18,7 +18,7 @@ func (t retainedBuilder) retainPrevious() {
 	for _, m := range t.previousIngresses {
 		m.Ports = m.set.ListenPorts.Value
 		if len(m.Ports) == 0 {
-			m.Ports = certificateBuilder{t.translation}.defaultPorts(m)
+			m.Ports = certificateBuilder(t).defaultPorts(m)
 		}
 		t.retain(m)
 	}
@@ -63,7 +63,7 @@ func (t retainedBuilder) retain(m *member) {
 		alone.with([]*member{m}, nil)
 		kept.Rules = retainedBuilder{alone}.answers(m)
 	}
-	kept.ForeignHosts = hostBuilder{t.translation}.foreignHosts(m.Ref.Namespace)
+	kept.ForeignHosts = hostBuilder(t).foreignHosts(m.Ref.Namespace)
 	t.Stack.Held.Members = append(t.Stack.Held.Members, kept)
 }
 
@@ -93,5 +93,5 @@ func forwardsToStack(actions []model.Action) bool {
 
 // retainUnmade keeps the live rule of one path of a member for which no new rule can be made.
 func (t retainedBuilder) retainUnmade(m *member, r model.Rule) {
-	t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, Rules: []model.Rule{r}, ForeignHosts: hostBuilder{t.translation}.foreignHosts(m.Ref.Namespace)})
+	t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, Rules: []model.Rule{r}, ForeignHosts: hostBuilder(t).foreignHosts(m.Ref.Namespace)})
 }
