@@ -77,6 +77,10 @@ func (l *Loaded) add(decode runtime.Decoder, doc []byte) error {
 		return fmt.Errorf("not valid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) && wrong.Field != "" {
+			return fmt.Errorf("%s is of type %s, which does not fit there; write it in quotes if it is to be a string", wrong.Field, wrong.Value)
+		}
 		return errors.New("not a Kubernetes object; it needs apiVersion, kind and metadata")
 	}
 	if head.Kind == "" && head.APIVersion == "" {

@@ -112,7 +112,7 @@ type Explanation struct {
 
 // Reasons lists every reason with its meaning, in alphabetical order.
 var Reasons = []Explanation{
-	{AccessDenied, "AWS denies a call because a permission is missing. What depends on the call stays as it is in AWS.", "Add the named permission to the controller's IAM policy.", BlocksNothing},
+	{AccessDenied, "AWS denies a call because a permission is missing, or a command may not read a Secret that the controller reads with its own rights. What depends on it stays as it is in AWS.", "Add the named permission to the controller's IAM policy. For a Secret that was not looked at, allow yourself to get it, or give it with -f.", BlocksNothing},
 	{ActionNotFound, "A backend has the port use-annotation, but the actions annotation of that name does not exist, and missing actions are not tolerated.", "Add the annotation or change the backend.", BlocksRule},
 	{AllWeightsZero, "All backends of a forward have weight 0, so that none gets requests: they are answered with an error, or a port of a network load balancer is not listened on.", "Give a backend a weight above 0.", BlocksNothing},
 	{AnnotationConflict, "Members of an IngressGroup give different values for a setting that the load balancer has once. The value in AWS stays while a class or an accepted member sets it; otherwise the first member in the order of the IngressGroup decides. Of a load balancer that Services of several namespaces share, the namespace that it is named after decides.", "Give all members the same value, or remove it from all but one.", BlocksNothing},

@@ -61,8 +61,10 @@ type TakenOver struct {
 // TakeOver sets what was not given on a command line, whose flags are fs, to the arguments of a controller.
 func TakeOver(fs *pflag.FlagSet, args []string) TakenOver {
 	var out TakenOver
+	given := map[string]bool{}
 	for _, arg := range joined(args) {
 		name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		given[name] = true
 		f := fs.Lookup(name)
 		if slices.Contains(ownFlags, name) {
 			continue
@@ -94,6 +96,30 @@ func TakeOver(fs *pflag.FlagSet, args []string) TakenOver {
 			out.Flags = append(out.Flags, fmt.Sprintf("--%s=%s", name, text))
 		}
 	}
+	out.Differing = append(out.Differing, otherThanDefaults(fs, given)...)
+	return out
+}
+
+// withoutDefault are flags of which no default can be shown: a controller that is not given a region or a VPC finds them,
+// and the text of gates may have those that are at their default.
+var withoutDefault = []string{"cluster-name", "aws-region", "aws-vpc-id", GatesFlag}
+
+// otherThanDefaults are the defaults that a controller has for flags which it was not given, where the command line gives
+// them with another value.
+func otherThanDefaults(fs *pflag.FlagSet, given map[string]bool) []string {
+	d := Default()
+	defaults := pflag.NewFlagSet("", pflag.ContinueOnError)
+	d.Bind(defaults)
+	var out []string
+	fs.Visit(func(f *pflag.Flag) {
+		theirs := defaults.Lookup(f.Name)
+		if theirs == nil || given[f.Name] || slices.Contains(ownFlags, f.Name) || slices.Contains(withoutDefault, f.Name) {
+			return
+		}
+		if text := settable(theirs); settable(f) != text {
+			out = append(out, fmt.Sprintf("--%s=%s", f.Name, text))
+		}
+	})
 	return out
 }
 

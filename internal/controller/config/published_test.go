@@ -64,6 +64,8 @@ func TestTakeOver(t *testing.T) {
 		"switch":             {nil, []string{"--strict-groups", "--cluster-name=c"}, TakenOver{Flags: []string{"--strict-groups=true", "--cluster-name=c"}}, "--cluster-name=c --strict-groups=true"},
 		"given":              {[]string{"--cluster-name=mine"}, []string{"--cluster-name=prod"}, TakenOver{Differing: []string{"--cluster-name=prod"}}, "--cluster-name=mine"},
 		"given the same":     {[]string{"--cluster-name=prod"}, []string{"--cluster-name=prod"}, TakenOver{}, "--cluster-name=prod"},
+		"given, not theirs":  {[]string{"--default-target-type=ip", "--aws-region=eu-west-1", "--kubeconfig=x"}, []string{"--cluster-name=prod"}, TakenOver{Flags: []string{"--cluster-name=prod"}, Differing: []string{"--default-target-type=instance"}}, "--aws-region=eu-west-1 --cluster-name=prod --default-target-type=ip"},
+		"a gate, not theirs": {[]string{"--feature-gates=NLBGatewayAPI=true"}, nil, TakenOver{}, "--feature-gates=NLBGatewayAPI=true"},
 		"given the default":  {[]string{"--default-target-type=instance"}, []string{"--default-target-type=ip"}, TakenOver{Differing: []string{"--default-target-type=ip"}}, ""},
 		"not known":          {nil, []string{"--future=1", "--sync-period=soon"}, TakenOver{Unavailable: []string{"--future", "--sync-period"}}, ""},
 		"of the environment": {nil, []string{"--cluster-name=$(CLUSTER)"}, TakenOver{Unavailable: []string{"--cluster-name"}}, ""},
