@@ -121,7 +121,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			r.settle(d.Lacking)
 			return nil
 		}
-		stack = next
+		stack = r.holdKnown(next) // a refusal may have used up the budget of others
 	}
 }
 

@@ -212,15 +212,18 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 		}
 		for _, sc := range k.scopes() {
 			c := s.scopes[sc]
-			if r != nil && c != nil && sc.counts() && now.Before(c.due) {
-				r.run = s.run
-				out = append(out, r.failed.remembered(r.failed.Step, c.due.Sub(now)))
-				return
-			}
-			if c == nil || c.waiting[k] == nil {
+			if c == nil {
 				continue
 			}
 			c.fill(sc, now)
+			if wait := c.waitAgain(sc, k, s.run, now); r != nil && wait > 0 {
+				r.run = s.run
+				out = append(out, r.failed.remembered(r.failed.Step, wait))
+				return
+			}
+			if c.waiting[k] == nil {
+				continue
+			}
 			if wait := c.wait(sc, k, false, s.run, now); wait > 0 {
 				c.waiting[k].run = s.run
 				f := c.failed.remembered(c.waiting[k].step, wait)
@@ -264,6 +267,19 @@ func (r *refusal) passes() bool { return r.failed.Class == InUse || r.failed.Cla
 func (c *closure) fill(sc scope, now time.Time) {
 	c.tokens = min(c.tokens+float64(now.Sub(c.filled))/float64(sc.every()), sc.most())
 	c.filled = now
+}
+
+// waitAgain is how long a step that AWS has refused, and that is due, is held by a scope without a call: by the back-off of a
+// quota, or for want of budget for its values. Were it known only when its turn in the plan comes, steps behind it would be
+// found out one in each plan, and those of others behind them would wait.
+func (c *closure) waitAgain(sc scope, k stepKey, run int, now time.Time) time.Duration {
+	switch {
+	case !sc.closes:
+		return c.wait(sc, k, true, run, now)
+	case sc.counts() && now.Before(c.due):
+		return c.due.Sub(now)
+	}
+	return 0
 }
 
 // wait is how long a step of a scope has to wait for its turn; 0: it may be called.

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -204,4 +205,39 @@ func TestARefusedDefaultActionIsReportedToItsOwnerAlone(t *testing.T) {
 func secure(doc, policy string) string {
 	more := annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "CERTIFICATE", "ssl-policy", policy)
 	return strings.Replace(doc, ", "+prefix+"group.name:", more+", "+prefix+"group.name:", 1)
+}
+
+// Rules of a tenant that AWS refuses are called again as its budget of refused calls permits. Those that are due and have
+// none are known before the plan is made, however many they are: a change of another member behind them does not wait.
+func TestRefusedRulesThatAreDueDelayNoOther(t *testing.T) {
+	t.Parallel()
+	for name, settle := range map[string]time.Duration{"after seconds": 20 * time.Second, "after minutes": 7 * time.Minute, "after an hour": time.Hour + 7*time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				// AWS does not take a 503 for these conditions either, and each of these rules is made after those of its paths.
+				var paths []string
+				for i := range 16 {
+					paths = append(paths, "/good/bad"+strings.Repeat("/x", i)+"=act")
+				}
+				bad := ingressOf(annotated("group.name", "team", "group.order", "-50", "actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"200"}}`,
+					"conditions.act", `[{"field":"source-ip","sourceIpConfig":{"values":["nowhere"]}}]`), paths...)
+				bad = strings.NewReplacer("{name: act, port: {number: 80}}", "{name: act, port: {name: use-annotation}}", "name: web\n", "name: bad\n").Replace(bad)
+				docs := []string{strings.ReplaceAll(bad, "namespace: shop", "namespace: evil")}
+				// One that is live has to move as soon as those are made, and answers requests of the other's path.
+				docs = append(docs, strings.ReplaceAll(acting("fine", "-10", "200", "/good/fine"), "namespace: shop", "namespace: evil"))
+				good := func(status string) string { return acting("good", "500", status, "/good") }
+				r.Apply(append(docs, shop, good("200"), acting("other", "501", "200", "/other"))...)
+				r.Settle(settle)
+				for i := range 5 {
+					status := fmt.Sprint(201 + i)
+					r.Apply(good(status))
+					r.Settle(30 * time.Second)
+					if got := answered(r, 80, "shop.example.com", "/good"); got != status {
+						t.Errorf("half a minute after change %d the answer is %s", i, got)
+					}
+				}
+			})
+		})
+	}
 }
