@@ -1,0 +1,64 @@
+package harness
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// hyphened is a route and its Service of a namespace, whose names are joined to a-b-c as those of another namespace are.
+func hyphened(namespace, name, address, host string, year int) string {
+	service := `
+apiVersion: v1
+kind: Service
+metadata: {name: ` + name + `, namespace: shop}
+spec: {selector: {app: ` + name + `}, ports: [{port: 80, targetPort: 8080}]}
+---` + pods(name, address) + "---\n"
+	return strings.ReplaceAll(service, "namespace: shop", "namespace: "+namespace) +
+		strings.ReplaceAll(routed("HTTPRoute", namespace, name, year, toEdge, host), "{name: web,", "{name: "+name+",")
+}
+
+// forwardedTo are the addresses that requests for a host go to.
+func forwardedTo(t *testing.T, r *Harness, host string) (out []string) {
+	t.Helper()
+	for _, arn := range forwardsOn(80, host)(r) {
+		out = append(out, registered(t, r, Account, arn))
+	}
+	return out
+}
+
+// The ids of target groups join namespaces and names by hyphens. A route whose id is that of another namespace takes neither
+// its target group nor its targets, whatever their order, and takes nothing along when it leaves.
+func TestARouteOfTheSameIDTakesNoTargetGroup(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		open := strings.Replace(albOwned, "{from: Selector, selector: {matchLabels: {team: shop}}}", "{from: All}", 1)
+		r := ownedWorld(t, open, hyphened("a-b", "c", podAddresses[3], "victim.example.com", 2025))
+		arn := forwardsOn(80, "victim.example.com")(r)
+		r.opt.Ran = func(what string, _ error) {
+			if got := forwardedTo(t, r, "victim.example.com"); !slices.Equal(got, []string{podAddresses[3]}) {
+				t.Errorf("after a run of %s the victim's requests go to %q", what, got)
+			}
+			for _, got := range forwardedTo(t, r, "evil.example.com") {
+				if strings.Contains(got, podAddresses[3]) {
+					t.Errorf("after a run of %s the other's requests go to %q", what, got)
+				}
+			}
+		}
+		step := func(name string) {
+			r.during(30 * time.Minute)
+			if got := forwardsOn(80, "victim.example.com")(r); !slices.Equal(got, arn) {
+				t.Errorf("%s: the target group is another: %s, before %s", name, got, arn)
+			}
+		}
+		evil := hyphened("a", "b-c", podAddresses[4], "evil.example.com", 2020)
+		r.Apply(evil)
+		step("it comes")
+		r.Apply(strings.Replace(evil, "rules: [{backendRefs", "rules: [{matches: [{path: {type: RegularExpression, value: '('}}], backendRefs", 1))
+		step("it is held")
+		r.drop("HTTPRoute", "a", "b-c")
+		step("it leaves")
+	})
+}
