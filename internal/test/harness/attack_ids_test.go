@@ -56,8 +56,12 @@ func TestARouteOfTheSameIDTakesNoTargetGroup(t *testing.T) {
 		evil := hyphened("a", "b-c", podAddresses[4], "evil.example.com", 2020)
 		r.Apply(evil)
 		step("it comes")
-		r.Apply(strings.Replace(evil, "rules: [{backendRefs", "rules: [{matches: [{path: {type: RegularExpression, value: '('}}], backendRefs", 1))
+		refused := "rules: [{matches: [{headers: [{name: x, value: " + strings.Repeat("x", 200) + "}]}], backendRefs" // AWS does not take it
+		r.Apply(strings.Replace(evil, "rules: [{backendRefs", refused, 1))
 		step("it is held")
+		if got := forwardedTo(t, r, "evil.example.com"); !slices.Equal(got, []string{podAddresses[4]}) {
+			t.Errorf("the live rule is not held: requests go to %q", got)
+		}
 		r.drop("HTTPRoute", "a", "b-c")
 		step("it leaves")
 	})
