@@ -9,7 +9,8 @@ import (
 // product of kinds, events and states are nearly always of one of them or of two together, so that the rest of the
 // product finds little for what it costs.
 //
-// The values of a case are in the order of what they are of. The result depends on the cases and their order alone.
+// The values of a case, two or more, are in the order of what they are of. The result depends on the cases and their order
+// alone.
 func Pairs[C any](cases []C, values func(C) []string) []C {
 	if Long() {
 		return cases
@@ -18,6 +19,9 @@ func Pairs[C any](cases []C, values func(C) []string) []C {
 	left := map[string]bool{}
 	for i, c := range cases {
 		v := values(c)
+		if len(v) < 2 {
+			panic("seeds: a case without two values has no pair, and would never be played")
+		}
 		for a := range v {
 			for b := range a {
 				pair := fmt.Sprintf("%d %q %d %q", b, v[b], a, v[a])
