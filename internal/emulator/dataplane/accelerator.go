@@ -58,9 +58,6 @@ type Entrance struct {
 	UDP                   bool
 }
 
-// entrances has the entrances of accelerators.
-type entrances struct{ *Plane }
-
 // Entrances lists the open ports of accelerators, ordered by address and port.
 func (p *Plane) Entrances() []Entrance {
 	p.mu.Lock()
@@ -73,6 +70,9 @@ func (p *Plane) Entrances() []Entrance {
 	}
 	return all
 }
+
+// entrances are those of a plane.
+type entrances struct{ *Plane }
 
 // applyAccelerators opens and closes ports of static addresses.
 func (p entrances) applyAccelerators(cfg Config) []error {
@@ -103,12 +103,13 @@ func (p entrances) compileAccelerators(cfg Config) (map[entranceKey]*anycastView
 	var errs []error
 	for _, a := range cfg.Accelerators {
 		open := 0
+	listeners:
 		for _, l := range a.Listeners {
 			view := anycastView{accelerator: a.ARN, listener: l, distances: cfg.Distances, source: a.source().Addr(), names: *p.names.Load()}
 			for port := range l.each() {
 				if open++; open > mostPorts {
 					errs = append(errs, fmt.Errorf("accelerator %s: it has more than %d ports; the others are not served", a.ARN, mostPorts))
-					break
+					break listeners
 				}
 				for _, s := range a.Addresses {
 					one := view

@@ -2,11 +2,9 @@ package dataplane
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/netip"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -65,18 +63,10 @@ func (s *datagrams) flowOf(client netip.AddrPort) *datagramFlow {
 
 // answer carries the endpoint's datagrams to the client until the flow ends.
 func (s *datagrams) answer(client netip.AddrPort, f *datagramFlow) {
-	buf := make([]byte, maxDatagram)
-	for {
-		n, err := f.conn.Read(buf)
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			continue // nothing listens there; the client is not informed
-		}
-		if err != nil {
-			break
-		}
+	readAnswers(f.conn, func(packet []byte) {
 		f.idle.Reset(s.plane.opt.AcceleratorUDPIdleTimeout)
-		_, _ = s.conn.WriteToUDPAddrPort(buf[:n], client)
-	}
+		_, _ = s.conn.WriteToUDPAddrPort(packet, client)
+	})
 	f.idle.Stop()
 	_ = f.conn.Close()
 	s.mu.Lock()

@@ -70,6 +70,21 @@ func readAll(conn *net.UDPConn, take func(packet []byte, from netip.AddrPort)) {
 	}
 }
 
+// readAnswers receives the datagrams of a connected socket until it is closed. A packet is not to be kept.
+func readAnswers(conn net.Conn, take func(packet []byte)) {
+	buf := make([]byte, maxDatagram)
+	for {
+		n, err := conn.Read(buf)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			continue // no listener there; the client is not informed
+		}
+		if err != nil {
+			return
+		}
+		take(buf[:n])
+	}
+}
+
 // flowOf returns the flow of a datagram, a new one if need be, or nil when
 // the datagram is dropped.
 func (s *udpSocket) flowOf(peer netip.AddrPort, packet []byte) *udpFlow {
@@ -129,18 +144,10 @@ func (s *udpSocket) open(key udpKey) *udpFlow {
 
 // answer carries the target's datagrams to the client until the flow ends.
 func (s *udpSocket) answer(key udpKey, f *udpFlow) {
-	buf := make([]byte, maxDatagram)
-	for {
-		n, err := f.conn.Read(buf)
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			continue // no listener there; the client is not informed
-		}
-		if err != nil {
-			break
-		}
+	readAnswers(f.conn, func(packet []byte) {
 		s.answered(key, f)
-		_, _ = s.conn.WriteToUDPAddrPort(buf[:n], key.peer)
-	}
+		_, _ = s.conn.WriteToUDPAddrPort(packet, key.peer)
+	})
 	f.idle.Stop()
 	_ = f.conn.Close()
 	s.mu.Lock()

@@ -3,14 +3,17 @@ package globalaccelerator
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// maxText is the longest text of most members.
-const maxText = 255
+const (
+	maxText      = 255 // characters of most members
+	reservedTags = "aws:"
+)
 
 var (
 	namePattern   = regexp.MustCompile(`^[a-zA-Z0-9_]([a-zA-Z0-9._-]{0,62}[a-zA-Z0-9_])?$`)
@@ -73,7 +76,7 @@ func oneOf[T ~string](member string, v T, values []T) error {
 
 func checkName(name *string) error {
 	if name != nil && !namePattern.MatchString(*name) {
-		return invalid(store.Unproven, "The name '%s' must have 1 to 64 letters, digits, periods or hyphens, and must not begin or end with a period or hyphen", *name)
+		return invalid(store.Unproven, "The name '%s' must have 1 to 64 letters, digits, underscores, periods or hyphens, and must not begin or end with a period or hyphen", *name)
 	}
 	return nil
 }
@@ -98,7 +101,7 @@ func checkTags(given []types.Tag, have map[string]string) error {
 			return invalid(store.Unproven, "The tag key '%s' must have 1 to 128 characters", key)
 		case t.Value == nil || len(*t.Value) > 256:
 			return invalid(store.Unproven, "The value of tag '%s' must have at most 256 characters", key)
-		case len(key) >= 4 && key[:4] == "aws:":
+		case strings.HasPrefix(key, reservedTags):
 			return invalid(store.Unproven, "The tag key '%s' begins with aws:, which is reserved", key)
 		}
 		all[key] = true

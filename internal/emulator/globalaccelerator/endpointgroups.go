@@ -134,7 +134,7 @@ func (s endpointGroups) set(c *store.Call, of part, in settings) error {
 		}
 	}
 	if in.endpoints != nil {
-		if next.Endpoints, err = (endpoints(s)).endpoints(c, of, in.endpoints, nil); err != nil {
+		if next.Endpoints, err = endpoints(s).merged(c, of, in.endpoints, nil); err != nil {
 			return err
 		}
 	}

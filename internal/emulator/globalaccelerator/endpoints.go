@@ -125,8 +125,8 @@ func (t target) targetGroups() []*store.TargetGroup {
 	return out
 }
 
-// endpoints returns the endpoints of an endpoint group with those of a call after those that are kept.
-func (s endpoints) endpoints(c *store.Call, of part, in []types.EndpointConfiguration, kept []*store.AcceleratorEndpoint) ([]*store.AcceleratorEndpoint, error) {
+// merged returns the endpoints of an endpoint group with those of a call after those that are kept.
+func (s endpoints) merged(c *store.Call, of part, in []types.EndpointConfiguration, kept []*store.AcceleratorEndpoint) ([]*store.AcceleratorEndpoint, error) {
 	out := slices.Clone(kept)
 	given := map[string]bool{}
 	for _, e := range in {
@@ -208,7 +208,7 @@ func (s endpoints) AddEndpoints(c *store.Call, in *ga.AddEndpointsInput) (*ga.Ad
 	if err := s.busy(c, of.a); err != nil {
 		return nil, err
 	}
-	next, err := s.endpoints(c, of, in.EndpointConfigurations, of.g.Endpoints)
+	next, err := s.merged(c, of, in.EndpointConfigurations, of.g.Endpoints)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func page[T any](w *store.Store, of string, items []T, key func(T) string, size 
 	return store.Shuffle(w, items[:limit]), &next, nil
 }
 
-// lastPart tells the parts of one parent from each other. Whole ARNs would be too long for a token.
+// lastPart identifies a part within its parent. Whole ARNs would be too long for a token.
 func lastPart(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
 
 func makeToken(of, last string) string {

@@ -1,6 +1,8 @@
 package globalaccelerator
 
 import (
+	"strings"
+
 	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
 	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
 
@@ -48,7 +50,7 @@ func (s *Service) UntagResource(c *store.Call, in *ga.UntagResourceInput) (*ga.U
 		return nil, err
 	}
 	for _, key := range in.TagKeys {
-		if len(key) >= 4 && key[:4] == "aws:" {
+		if strings.HasPrefix(key, reservedTags) {
 			return nil, invalid(store.Unproven, "The tag key '%s' begins with aws:, which is reserved", key)
 		}
 	}
