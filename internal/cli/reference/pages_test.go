@@ -54,6 +54,26 @@ func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 	}
 }
 
+// TestPathsInPagesExist looks for each file and folder of the tree that a page names as code.
+func TestPathsInPagesExist(t *testing.T) {
+	path := regexp.MustCompile("`((?:api|charts|cmd|config|internal|local|tools)/[\\w./-]+)`")
+	found := 0
+	for page, text := range pages(t) {
+		for _, m := range path.FindAllStringSubmatch(text, -1) {
+			if strings.HasSuffix(m[1], "...") {
+				continue
+			}
+			found++
+			if _, err := os.Stat(filepath.Join("..", "..", "..", filepath.FromSlash(m[1]))); err != nil {
+				t.Errorf("%s names %s, which is not there", page, m[1])
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no page names a path")
+	}
+}
+
 // TestIndexHasEveryPage compares the index of the documentation with the files beside it.
 func TestIndexHasEveryPage(t *testing.T) {
 	all := pages(t)
