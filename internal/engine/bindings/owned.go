@@ -44,7 +44,10 @@ func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bo
 func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBinding, leaving bool) (map[string]bool, error) {
 	v := r.Cluster.View().Informed()
 	out := map[string]bool{}
-	owners, _ := r.Cloud.As(Account{}).MadeFor(ctx, b.Spec.TargetGroupARN, false)
+	owners, err := r.Cloud.As(Account{}).MadeFor(ctx, b.Spec.TargetGroupARN, false) // as far as it is known without a call
+	if err != nil {
+		return nil, err
+	}
 	for _, o := range withTargetGroup(v, b) {
 		if o.Namespace == b.Namespace && o.Name == b.Name || o.DeletionTimestamp != nil || !bindingplan.SameTargetGroup(o, b) ||
 			!o.Spec.MultiClusterTargetGroup && !leaving || !bindingplan.MayFill(o, owners) {
