@@ -132,7 +132,7 @@ func TestAdmission(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	// Nobody but the API server has a certificate that the webhooks take.
+	// The webhooks accept the client certificate of the API server alone.
 	anyone := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, Timeout: time.Minute}
 	if answer, err := anyone.Post(fmt.Sprintf("https://127.0.0.1:%d/validate-networking-v1-ingress", w.WebhookPort()), "application/json", strings.NewReader("{}")); err == nil {
 		_ = answer.Body.Close()

@@ -24,7 +24,7 @@ const (
 	webhookCaller = "webhook-caller"
 )
 
-// admissionConfig tells the API server which certificate to show to webhooks, whatever their address:
+// admissionConfig has the API server authenticate to all webhooks with a client certificate:
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#authenticate-apiservers
 const admissionConfig = `apiVersion: apiserver.config.k8s.io/v1
 kind: AdmissionConfiguration

@@ -13,8 +13,8 @@ import (
 	unservedpkg "github.com/fulcrum-lb/fulcrum/internal/translate/unserved"
 )
 
-// ShowUnserved says which objects of files no load balancer of this controller serves, and why. In a pipeline nobody
-// asks for each of them by name, and the controller that would report them does not see them yet.
+// ShowUnserved lists the objects of files that no load balancer of this controller serves, with the reason. A pipeline does
+// not ask for each of them by name, and the controller that would report them does not see them yet.
 func ShowUnserved(w io.Writer, d *Source, store *cluster.Memory) {
 	if !d.Offline || len(d.Named) > 0 && len(d.chosen.stacks) == 0 { // those named were shown
 		return

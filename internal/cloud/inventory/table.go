@@ -7,8 +7,8 @@ import (
 )
 
 // Table holds the resources of one kind by id and finds them by keys, so that a look at one stack
-// costs in proportion to the stack and not to the account. What a key is made of changes only in put,
-// edit and drop: they file the entry under its keys, so that none is forgotten.
+// costs in proportion to the stack and not to the account. What a key is made of changes only in Put,
+// Edit and Drop: they file the entry under its keys, so that none is forgotten.
 type Table[E any] struct {
 	entries map[string]*E
 	// KeysOf are the keys of an entry.
@@ -27,7 +27,7 @@ func newTable[E any](keysOf func(id string, e *E) []Key) *Table[E] {
 	}
 }
 
-// Get returns an entry, nil if there is none. What its keys are made of is changed by edit alone.
+// Get returns an entry, nil if there is none. What its keys are made of is changed by Edit alone.
 func (t *Table[E]) Get(id string) *E { return t.entries[id] }
 
 // All are the entries, in no order. They may be dropped meanwhile.

@@ -122,7 +122,8 @@ func TestAnUnreadableMappingKeepsNoListenerOfOthers(t *testing.T) {
 	}
 }
 
-// What nobody names of the frontend NLB stays as it is live: a newcomer of another namespace does not decide it alone.
+// A setting of the frontend NLB that no member names keeps its live value: a newcomer of another namespace does not decide it
+// alone.
 func TestSilenceProtectsTheFrontendNLBOfOthers(t *testing.T) {
 	t.Parallel()
 	on := []string{"enable-frontend-nlb", "true"}
@@ -169,7 +170,7 @@ func TestSilenceProtectsTheFrontendNLBOfOthers(t *testing.T) {
 				}
 				reported := warnings(r)
 				if text := strings.Join(reported["newcomer"], "\n"); !strings.Contains(text, "AnnotationConflict") || !strings.Contains(text, c.newcomer[len(c.newcomer)-2]) {
-					t.Errorf("the newcomer is told %q", text)
+					t.Errorf("events on the newcomer: %q", text)
 				}
 				if len(reported["a"])+len(reported["b"]) > 0 {
 					t.Errorf("warnings on victims: %q", reported)

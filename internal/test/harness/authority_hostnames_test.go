@@ -49,8 +49,8 @@ func TestARuleOfAHeldGatewayDoesNotServeTheHostnameOfAnotherListener(t *testing.
 	}
 }
 
-// A route for a wildcard is held, and what it says now tells nothing of the hostname of another listener: its wildcard
-// belongs to a further listener, or it names other hostnames. What is live of it does not serve the hostname all the same.
+// A route for a wildcard is held, and its spec no longer covers the hostname of another listener: its wildcard belongs to a
+// further listener, or it names other hostnames. Its live rule does not serve that hostname all the same.
 func TestAHeldRouteDoesNotServeTheHostnameOfAnotherListener(t *testing.T) {
 	t.Parallel()
 	const both = openListener + `, {name: alt, port: 8080, protocol: HTTP, ` + labelled + `}, `

@@ -184,7 +184,7 @@ func TestARefusedDefaultActionIsReportedToItsOwnerAlone(t *testing.T) {
 				r.Settle(time.Hour)
 				reported := warnings(r)
 				if text := strings.Join(reported["bad"], "\n"); !strings.Contains(text, "spec.defaultBackend") || !strings.Contains(text, "999") {
-					t.Errorf("its owner is told %q", text)
+					t.Errorf("events on its owner: %q", text)
 				}
 				if len(reported["other"]) > 0 {
 					t.Errorf("warnings on the other: %q", reported["other"])

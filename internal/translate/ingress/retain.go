@@ -10,7 +10,7 @@ import (
 // Members that cannot be read, and Ingresses that are not accepted any more, keep rules of their own
 // that are live, and nothing else.
 
-// retainedBuilder keeps what is live of members that cannot be built anew.
+// retainedBuilder keeps the live rules of members that cannot be translated.
 type retainedBuilder struct{ *translation }
 
 // retainFormer keeps what is left of Ingresses that carry the finalizer and are not accepted.
