@@ -70,6 +70,9 @@ func (h *holding) hold(f FailedStep) bool {
 		}
 		return f.Class == Quota && s.Staged && h.changeInPlace(its) || invalid && h.holdRules(model.HeldInvalid, its) || h.holdRules(model.HeldRefused, its)
 	case plan.CreateTargetGroup:
+		if f.computedNameTaken() {
+			return h.avoidGroupName(do.Group.ID, do.Group.Name)
+		}
 		if s.Impact == plan.ReplaceImpact && !invalid && !h.stack.Held.Replacement {
 			// Without it the new load balancer would serve less than the one whose place it takes.
 			h.stack.Held.Replacement = true
@@ -80,6 +83,9 @@ func (h *holding) hold(f FailedStep) bool {
 		byDefault := holdDefaults(lb, func(l model.Listener) bool { return forwards(l.Default, do.Group.ID) })
 		return rules || byDefault
 	case plan.CreateLoadBalancer:
+		if f.computedNameTaken() {
+			return h.avoidName(s.Address.ID, do.Name)
+		}
 		// Made without the tags, which are refused by themselves then, it serves.
 		its := s.Address.ID == model.LoadBalancerID
 		if its && invalid && len(lb.Tags) > 0 {

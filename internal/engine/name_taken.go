@@ -2,12 +2,59 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
+
+// computedNameTaken reports whether something was not made because another owner has its name, which the controller
+// computed. Such names can be foretold, so another of its names is tried.
+func (f FailedStep) computedNameTaken() bool {
+	computed := false
+	switch do := f.Step.Do.(type) {
+	case plan.CreateLoadBalancer:
+		computed = f.Step.NameOf == finding.Origin{}
+	case plan.CreateTargetGroup:
+		computed = !do.Group.Named
+	}
+	if !computed {
+		return false
+	}
+	reason, _ := reasonOf(f)
+	return reason == finding.NameTaken
+}
+
+// avoidName has a load balancer made with another of the names for which its computed one stands. It reports false where
+// none is left.
+func (h *holding) avoidName(id, taken string) bool {
+	lb := h.loadBalancer()
+	if id == model.FrontendNLBID {
+		if h.stack.FrontendNLB == nil {
+			return false
+		}
+		own := *h.stack.FrontendNLB
+		lb, h.stack.FrontendNLB = &own, &own
+	}
+	return avoid(&lb.NamesTaken, taken)
+}
+
+// avoidGroupName does for a target group what avoidName does.
+func (h *holding) avoidGroupName(id, taken string) bool {
+	h.stack.TargetGroups = slices.Clone(h.stack.TargetGroups)
+	g := h.stack.TargetGroup(id)
+	return g != nil && avoid(&g.NamesTaken, taken)
+}
+
+func avoid(names *[]string, taken string) bool {
+	if len(*names) == naming.Alternatives || slices.Contains(*names, taken) {
+		return false
+	}
+	*names = append(slices.Clone(*names), taken)
+	return true
+}
 
 // nameTaken reports a step that creates what has the name of another owner's resource, with the field that sets the
 // name. Which resource that is, why says.

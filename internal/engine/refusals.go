@@ -246,15 +246,16 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 	for _, g := range stack.TargetGroups {
 		look(groupKey(g))
 	}
-	// Which certificates a listener is given is not known before its plan. They are looked at as long as they are refused.
-	var certificates []stepKey
+	// Which certificates a listener is given, and which name a load balancer, is not known before the plan. They are looked
+	// at as long as they are refused.
+	var chosen []stepKey
 	for k, r := range s.steps {
-		if _, ok := r.failed.Step.Do.(plan.AddCertificate); ok {
-			certificates = append(certificates, k)
+		if _, ok := r.failed.Step.Do.(plan.AddCertificate); ok || r.failed.computedNameTaken() {
+			chosen = append(chosen, k)
 		}
 	}
-	slices.SortFunc(certificates, func(a, b stepKey) int { return cmp.Compare(a.address.ID+a.content, b.address.ID+b.content) })
-	for _, k := range certificates {
+	slices.SortFunc(chosen, func(a, b stepKey) int { return cmp.Compare(a.address.ID+a.content, b.address.ID+b.content) })
+	for _, k := range chosen {
 		look(k)
 	}
 	return out

@@ -22,9 +22,9 @@ func (r *run) settle(lacksFacts bool) {
 			*f = r.mem.refused.refused(f.key, *f, r.e.now())
 		}
 	}
-	// A rule that has the place of another of its namespace lacks nothing.
+	// A rule that has the place of another of its namespace lacks nothing, nor does a load balancer with another name.
 	r.held = slices.DeleteFunc(r.held, func(f FailedStep) bool {
-		return f.lacksRoom() && !f.Step.Staged && !r.out.Plan.OverCapacity[f.Step.Rule]
+		return f.lacksRoom() && !f.Step.Staged && !r.out.Plan.OverCapacity[f.Step.Rule] || f.computedNameTaken()
 	})
 	failed := append(slices.Clone(r.held), r.out.Failed...)
 	for _, f := range failed {

@@ -46,8 +46,10 @@ func (t LoadBalancerType) String() string { return cmp.Or(string(t), "applicatio
 // LoadBalancer is a desired load balancer. Tags hold user and default tags; tracking tags are added
 // when the plan is made. Attributes hold only what was asked for; others are left alone.
 type LoadBalancer struct {
-	Type        LoadBalancerType
-	Name        string
+	Type LoadBalancerType
+	Name string
+	// NamesTaken are those of the names for which a computed one stands that others have.
+	NamesTaken  []string
 	Scheme      Scheme
 	AddressType AddressType
 	Subnets     SubnetChoice

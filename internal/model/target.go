@@ -21,7 +21,7 @@ const (
 // TargetGroup of a stack, with the binding that fills it.
 type TargetGroup struct {
 	ID              string // logical id, value of the resource tag
-	Name            string // generated; not compared with what is live
+	Name            string // not compared with what is live
 	Type            TargetType
 	Port            int32
 	Protocol        string // HTTP, HTTPS, TCP, …
@@ -32,6 +32,10 @@ type TargetGroup struct {
 	Attributes      map[string]string
 	Tags            map[string]string
 	Binding         *Binding
+	// Named reports whether a user gave the name. Otherwise it is computed.
+	Named bool
+	// NamesTaken are those of the names for which a computed one stands that others have.
+	NamesTaken []string
 	// LoadBalancer is the ARN of the load balancer of another stack that is the target; empty for others. Where the type is
 	// alb and it is empty, the target is the stack's own.
 	LoadBalancer string

@@ -118,7 +118,7 @@ func (lb *LoadBalancer) FreeName(have observed.Stack) string {
 		return lb.Desired.Name
 	}
 	return FirstFree(lb.Desired.Name, func(name string) bool {
-		return slices.ContainsFunc(have.LoadBalancers, func(o observed.LoadBalancer) bool { return o.Name == name })
+		return slices.Contains(lb.Desired.NamesTaken, name) || slices.ContainsFunc(have.LoadBalancers, func(o observed.LoadBalancer) bool { return o.Name == name })
 	})
 }
 

@@ -64,11 +64,11 @@ func bindingLabels(id model.StackID, others map[string]string) map[string]string
 // bindingName is the name of a new binding: that of its target group, where this has another than the desired
 // one because a previous load balancer has that.
 func (gp *Planner) bindingName(w model.TargetGroup) string {
-	name := w.Name
+	var name string
 	if live, ok := gp.LiveGroups[gp.GroupARN[w.ID]]; ok {
 		name = live.Name
 	} else {
-		name = gp.freeGroupName(name)
+		name = gp.freeGroupName(w)
 	}
 	if w.Binding.Name == w.Name && naming.IsAlternative(name, w.Name) {
 		return name

@@ -112,8 +112,8 @@ func (gp *Planner) matchable() (live []observed.TargetGroup, kept map[string]int
 
 // freeGroupName is the name for a new target group: while another is there that it takes the place of, or
 // that serves another load balancer, it gets a name of its own.
-func (gp *Planner) freeGroupName(name string) string {
-	return resolved.FirstFree(name, func(name string) bool { return gp.groupNames[name] })
+func (gp *Planner) freeGroupName(w model.TargetGroup) string {
+	return resolved.FirstFree(w.Name, func(name string) bool { return gp.groupNames[name] || slices.Contains(w.NamesTaken, name) })
 }
 
 // servesOther reports whether a live target group holds the targets of another Service than the desired

@@ -113,7 +113,7 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 	var last []plan.StepID
 	if !exists {
 		made := w
-		made.Name = gp.freeGroupName(w.Name)
+		made.Name = gp.freeGroupName(w)
 		id := gp.Add(plan.Step{
 			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: plan.CreateTargetGroup{Group: made, Tags: tags}, Impact: gp.groupImpact(w),
 			Why: gp.groupReason(w), After: append(slices.Clone(lb), gp.ClaimsOf(w.Members...)...), Blames: w.Members,

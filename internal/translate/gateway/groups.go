@@ -94,7 +94,7 @@ func (t groupBuilder) buildGroup(a target) *model.TargetGroup {
 	}
 	g.Name = name.Name()
 	if of.TargetGroupName != nil && *of.TargetGroupName != "" {
-		g.Name = *of.TargetGroupName
+		g.Name, g.Named = *of.TargetGroupName, true
 	}
 	var tags map[string]string
 	if of.Tags != nil {

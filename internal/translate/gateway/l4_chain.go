@@ -97,7 +97,7 @@ func (t networkBuilder) buildChained(backend finding.Ref, port int32, arn string
 		}.Name(),
 	}
 	if of.TargetGroupName != nil && *of.TargetGroupName != "" {
-		g.Name = *of.TargetGroupName
+		g.Name, g.Named = *of.TargetGroupName, true
 	}
 	var tags map[string]string
 	if of.Tags != nil {

@@ -1,0 +1,99 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// The names that the controller computes can be foretold. Who gives its own load balancers those of another team before
+// this has one keeps it from none.
+func TestAForetoldNameKeepsNobodyFromALoadBalancer(t *testing.T) {
+	t.Parallel()
+	edge := naming.LoadBalancer(ClusterName, model.StackID{Kind: model.Ingress, Name: "edge"}, model.Internal)
+	for what, c := range map[string]struct {
+		name  string
+		taken int
+	}{
+		"load balancer":     {edge, 1},
+		"frontend NLB":      {naming.FrontendNLB(edge), 1},
+		"its first 6 names": {edge, 6},
+		"its first 8 names": {edge, 8},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(shop, pods("web", podAddresses[:3]...), teamShop)
+				for n := 1; n <= c.taken; n++ {
+					r.Apply(inGroup("team", fmt.Sprintf("thief-%d", n), "alb", fmt.Sprintf("t%d.example.com", n), "", "load-balancer-name", naming.Alternative(c.name, n)))
+				}
+				settled(t, r)
+				taken := onlyOf(r, "load-balancer")
+				r.Apply(victims(r, "alb", "group.name", "edge", "enable-frontend-nlb", "true", "frontend-nlb-scheme", "internal")...)
+				settled(t, r)
+				if n := len(onlyOf(r, "load-balancer")); n != c.taken+2 {
+					t.Errorf("%d load balancers: %s\n%q", n, onlyOf(r, "load-balancer"), warnings(r))
+				}
+				// A run tries a few names, so that those of many takers are told of between runs.
+				if got := warnings(r); len(got) > 0 && c.taken == 1 {
+					t.Errorf("warnings: %q", got)
+				}
+				for _, lb := range taken {
+					if !slices.Contains(r.State(), lb) {
+						t.Errorf("not as before: %s", lb)
+					}
+				}
+				r.Emulator.Calls().Reset()
+				r.during(6 * time.Hour)
+				if n := r.Emulator.Calls().Count("CreateLoadBalancer"); n > 0 {
+					t.Errorf("%d calls to create a load balancer after all were made", n)
+				}
+			})
+		})
+	}
+}
+
+// Members of a Gateway name their target groups. The computed name of another's is no obstacle to this.
+func TestAForetoldNameKeepsNobodyFromATargetGroup(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		open := strings.Replace(albOwned, "{from: Selector, selector: {matchLabels: {team: shop}}}", "{from: All}", 1)
+		victim := routed("HTTPRoute", "shop", "shop", 2025, toEdge, "shop.example.com")
+		r := ownedWorld(t, open, victim)
+		name := ""
+		for _, arn := range forwardsOn(80, "shop.example.com")(r) {
+			name = strings.Split(arn, "/")[1]
+		}
+		if name == "" {
+			t.Fatal("the victim's route is not served")
+		}
+		r.drop("HTTPRoute", "shop", "shop")
+		r.during(30 * time.Minute)
+		r.Apply(routed("HTTPRoute", "evil", "evil", 2020, toEdge, "evil.example.com"), `
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {name: web, namespace: evil}
+spec: {targetReference: {name: web}, defaultConfiguration: {targetGroupName: `+name+`}}
+`)
+		r.during(30 * time.Minute)
+		if !slices.ContainsFunc(forwardsOn(80, "evil.example.com")(r), func(arn string) bool { return strings.Contains(arn, "/"+name+"/") }) {
+			t.Fatalf("the other's target group is not named %s", name)
+		}
+		r.Apply(victim)
+		r.during(30 * time.Minute)
+		for _, arn := range forwardsOn(80, "shop.example.com")(r) {
+			if got := registered(t, r, Account, arn); got != podAddresses[0] {
+				t.Errorf("requests of the victim go to %s", got)
+			}
+			return
+		}
+		t.Errorf("the victim's route is not served\n%q", warnings(r))
+	})
+}
