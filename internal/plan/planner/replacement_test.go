@@ -478,3 +478,20 @@ func TestAChangeOfTheTypeMakesTheNewOneFirst(t *testing.T) {
 		}
 	}
 }
+
+// Where the load balancer of another type cannot be made, the live one stays with all that is on it: it cannot have the
+// desired listeners.
+func TestALoadBalancerThatCannotGetAnotherTypeStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	network := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
+	application := claimed(desiredOf(ruleTo("/*", "g1")))
+	application.ID = network.ID
+	for _, desires := range [][]model.Stack{{network, application}, {application, network}} {
+		r := newReplacing(observed.Stack{Facts: frontendFacts()})
+		r.run(t, desires[0], time.Minute)
+		desires[1].Held.Replacement = true
+		if p := r.plan(t, desires[1]); !p.Empty() || !r.reported[finding.ReplacementHeld] {
+			t.Errorf("reported: %v\n%s", r.reported, p.Text())
+		}
+	}
+}

@@ -116,19 +116,20 @@ func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 	return r
 }
 
-// settle decides what becomes of the stack, and makes the choices that this leaves open.
-func (r *Resolved) settle(want model.Stack) {
+// settle decides what becomes of the stack, and makes the choices that this leaves open. The original is what was desired
+// before it was completed.
+func (r *Resolved) settle(original model.Stack) {
 	switch {
-	case want.Held.Everything || r.guarded():
+	case r.Want.Held.Everything || r.guarded():
 		r.outcome = stays
-	case want.Empty() && r.retain():
+	case r.Want.Empty() && r.retain():
 		r.outcome = retained
-	case want.Empty():
+	case r.Want.Empty():
 		r.outcome = removed
 		r.giveUp()
 	default:
 		r.outcome = served
-		reportScheme(r.Draft, want)
+		reportScheme(r.Draft, original)
 		r.certificates.Resolve()
 		r.choose()
 		if !r.Want.Held.Creation {

@@ -56,14 +56,20 @@ func undeletable(d *draft.Draft, lb *resolved.LoadBalancer, old *observed.LoadBa
 
 // ReportHeld reports that a live load balancer stays although it is not as desired.
 func ReportHeld(d *draft.Draft, live *observed.LoadBalancer, desired *model.LoadBalancer, why string) {
-	if live == nil || desired == nil || live.Scheme == desired.Scheme {
+	if live == nil || desired == nil {
+		return
+	}
+	what, from, to, then := "scheme", string(live.Scheme), string(desired.Scheme), "it keeps its scheme and serves"
+	switch {
+	case live.Type != desired.Type.String():
+		what, from, to, then = "type", live.Type, desired.Type.String(), "it stays as it is"
+	case live.Scheme == desired.Scheme:
 		return
 	}
 	of := desired.Origins["scheme"]
 	d.Found.Add(finding.Finding{
 		Object: d.Blameable(of.Object), Field: of.Field, Reason: finding.ReplacementHeld, Severity: finding.Error,
-		Message: fmt.Sprintf("load balancer %q cannot change its scheme from %q to %q, and is not replaced, because %s; it keeps its scheme and serves",
-			live.Name, live.Scheme, desired.Scheme, why),
-		Fix: "remove what is in the way, or restore the former scheme",
+		Message: fmt.Sprintf("load balancer %q cannot change its %s from %q to %q, and is not replaced, because %s; %s", live.Name, what, from, to, why, then),
+		Fix:     "remove what is in the way, or restore the former " + what,
 	})
 }
