@@ -54,17 +54,21 @@ func shopWith(t *testing.T, opt Options) *Harness {
 	return r
 }
 
-// pods are ready endpoints of a Service in namespace shop, on the nodes in their order.
+// pods are ready endpoints of a Service in namespace shop, on the nodes that have their addresses, in turn for others.
 func pods(service string, addresses ...string) string {
 	var b strings.Builder
 	for i, a := range addresses {
+		node := i
+		if of := slices.Index(podAddresses, a); of >= 0 {
+			node = of % 3
+		}
 		fmt.Fprintf(&b, `
 apiVersion: v1
 kind: Pod
 metadata: {name: %[1]s-%[2]d, namespace: shop, uid: %[1]s-%[2]d, labels: {app: %[1]s}}
-spec: {nodeName: node-%[2]d, containers: [{name: c, ports: [{containerPort: 8080}]}]}
+spec: {nodeName: node-%[4]d, containers: [{name: c, ports: [{containerPort: 8080}]}]}
 status: {podIP: %[3]s, phase: Running, conditions: [{type: Ready, status: "True"}, {type: ContainersReady, status: "True"}]}
----`, service, i, a)
+---`, service, i, a, node)
 	}
 	fmt.Fprintf(&b, `
 apiVersion: discovery.k8s.io/v1

@@ -59,7 +59,7 @@ func TestGatewaysSurviveAnyCall(t *testing.T) {
 // deletion nothing may be left.
 func edgeLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*Harness)) []string {
 	t.Helper()
-	r := New(t, Options{Checkpoints: true, Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})
+	r := shopWith(t, Options{Checkpoints: true, Gateway: func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }})
 	if with != nil {
 		with(r)
 	}

@@ -61,6 +61,7 @@ func TestAnEventSaysWhatADeletionWaitsFor(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:2]...), pods("api", podAddresses[2:4]...), teamIngress("one", "1", "/one=web"), teamIngress("two", "2", "/two=api"))
 		r.calm(10 * time.Minute)
+		time.Sleep(time.Minute) // what was never healthy does not drain
 		r.Apply(pods("web", podAddresses[0]))
 		r.Settle(5 * time.Second)
 		drop(t, r, cluster.KindIngress, "one")
