@@ -64,7 +64,7 @@ func (h *holding) hold(f FailedStep) bool {
 	s := f.Step
 	switch do := s.Do.(type) {
 	case plan.CreateRule, plan.ModifyRule:
-		its := func(port int32, r model.Rule) bool { return !s.Rule.IsZero() && r.Key(port) == s.Rule }
+		its := func(port int32, r *model.Rule) bool { return !s.Rule.IsZero() && r.Key(port) == s.Rule }
 		if f.lacksRoom() && !(s.Staged && perStep[codeOf(f.Err)]) {
 			return h.changeRules(its, func(r *model.Rule) bool { return set(&r.NoRoom) })
 		}
@@ -78,7 +78,7 @@ func (h *holding) hold(f FailedStep) bool {
 			h.stack.Held.Replacement = true
 			return true
 		}
-		its := func(_ int32, r model.Rule) bool { return forwards(r.Actions, do.Group.ID) }
+		its := func(_ int32, r *model.Rule) bool { return forwards(r.Actions, do.Group.ID) }
 		rules := h.holdRules(why, its)
 		byDefault := holdDefaults(lb, func(l model.Listener) bool { return forwards(l.Default, do.Group.ID) })
 		return rules || byDefault
@@ -132,22 +132,22 @@ func markHeld(h *model.Held, why model.Held) bool {
 	return *h != before
 }
 
-func (h *holding) holdRules(why model.Held, refused func(port int32, r model.Rule) bool) bool {
+func (h *holding) holdRules(why model.Held, refused func(port int32, r *model.Rule) bool) bool {
 	return h.changeRules(refused, func(r *model.Rule) bool { return markHeld(&r.Held, why) })
 }
 
 // changeInPlace lets rules change in one call, where AWS has no room for the stages between.
-func (h *holding) changeInPlace(refused func(port int32, r model.Rule) bool) bool {
+func (h *holding) changeInPlace(refused func(port int32, r *model.Rule) bool) bool {
 	return h.changeRules(refused, func(r *model.Rule) bool { return set(&r.InPlace) })
 }
 
 // changeRules changes some rules, and reports whether one was not so before.
-func (h *holding) changeRules(which func(port int32, r model.Rule) bool, change func(*model.Rule) bool) (changed bool) {
+func (h *holding) changeRules(which func(port int32, r *model.Rule) bool, change func(*model.Rule) bool) (changed bool) {
 	lb := h.loadBalancer()
 	for i := range lb.Listeners {
 		l, here := &lb.Listeners[i], false
 		for j := range l.Rules {
-			if !which(l.Port, l.Rules[j]) {
+			if !which(l.Port, &l.Rules[j]) {
 				continue
 			}
 			if !h.rules[i] {

@@ -40,7 +40,7 @@ type RuleKey struct {
 }
 
 // Key identifies the rule on the listener of a port.
-func (r Rule) Key(port int32) RuleKey {
+func (r *Rule) Key(port int32) RuleKey {
 	of := r.Origin
 	if of.Object.IsZero() {
 		of.Object = r.Member
