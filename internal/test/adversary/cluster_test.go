@@ -126,6 +126,7 @@ func inWorld(t *testing.T, s setup, opt harness.Options, f func(w *testCluster))
 				rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
 			}
 		}
+		opt.Addresses = addressesOfPods()
 		r := harness.New(rec, opt)
 		w := &testCluster{
 			Harness: r, setup: s, rec: rec, lbs: map[string]string{}, driven: opt.Workers == 0,
@@ -149,7 +150,6 @@ func (w *testCluster) begin() {
 		"$EXTERNAL", w.World.TargetGroups["external"], "$EIPS", strings.Join(w.World.EIPs, ","),
 	}
 	w.fill = strings.NewReplacer(placeholders...)
-	w.assign()
 	w.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 		if !c.Mutating {
 			return fault.Action{}
@@ -179,24 +179,13 @@ func (w *testCluster) begin() {
 	w.Emulator.Calls().Reset()
 }
 
-// assign gives the addresses of all pods to the ENIs of the nodes.
-func (w *testCluster) assign() {
-	by := map[string][]string{}
-	give := func(addresses ...string) {
-		for _, a := range addresses {
-			by[nodeOf(a)] = append(by[nodeOf(a)], a)
-		}
-	}
+// addressesOfPods are those of all pods, the attacker's too.
+func addressesOfPods() []string {
+	out := append([]string{replacement}, attackerAddresses...)
 	for _, o := range workloads() {
-		give(o.pods...)
+		out = append(out, o.pods...)
 	}
-	give(replacement)
-	give(attackerAddresses...)
-	for i, instance := range w.World.Instances {
-		if err := harness.Assign(w.rec.Context(), harness.AWSConfig(w.Emulator), instance, by[fmt.Sprintf("node-%d", i)]...); err != nil {
-			w.rec.Fatal(err)
-		}
-	}
+	return out
 }
 
 // arnOf is the load balancer that the status of an Ingress shows.

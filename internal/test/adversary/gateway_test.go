@@ -212,7 +212,8 @@ func inGatewayWorld(t *testing.T, seed uint64, run func(w *gatewayWorld)) *gatew
 		w.rec = &recorder{TB: t}
 		defer stopped()
 		w.Harness = harness.New(w.rec, harness.Options{
-			Gateway: func(o *gateways.Options) { o.DefaultTargetType, o.MaxRules = model.IPTargets, 40 },
+			Addresses: addressesOfPods(),
+			Gateway:   func(o *gateways.Options) { o.DefaultTargetType, o.MaxRules = model.IPTargets, 40 },
 			Ran: func(what string, err error) {
 				if w.runs++; w.runs > 20000 {
 					w.rec.Fatalf("too many runs, the last one of %s", what)

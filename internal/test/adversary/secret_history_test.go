@@ -169,11 +169,12 @@ func inSecretWorld(t *testing.T, seed uint64, run func(w *secretWorld)) *secretW
 func (w *secretWorld) start() {
 	w.authority = newAuthority()
 	w.Harness = harness.New(w.rec, harness.Options{
-		Gateway: func(o *gateways.Options) { o.DefaultTargetType, o.ImportCertificates = "ip", !w.without },
-		Ingress: func(o *ingress.Options) { o.ImportCertificates = !w.without },
-		Plan:    func(o *plan.Options) { o.ImportCertificates = !w.without },
-		Cloud:   func(c *cloud.Config) { c.ImportedCertificates = !w.without },
-		Log:     funcr.New(w.reported.say, funcr.Options{Verbosity: 10}),
+		Addresses: addressesOfPods(),
+		Gateway:   func(o *gateways.Options) { o.DefaultTargetType, o.ImportCertificates = "ip", !w.without },
+		Ingress:   func(o *ingress.Options) { o.ImportCertificates = !w.without },
+		Plan:      func(o *plan.Options) { o.ImportCertificates = !w.without },
+		Cloud:     func(c *cloud.Config) { c.ImportedCertificates = !w.without },
+		Log:       funcr.New(w.reported.say, funcr.Options{Verbosity: 10}),
 		Ran: func(what string, err error) {
 			if w.runs++; w.runs > 20000 {
 				w.rec.Fatalf("too many runs, the last one of %s", what)

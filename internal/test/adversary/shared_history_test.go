@@ -104,7 +104,8 @@ func playShared(t *testing.T, seed uint64) *sharedWorld {
 func (w *sharedWorld) begin(t *testing.T) {
 	w.rec = &recorder{TB: t}
 	w.Harness = harness.New(w.rec, harness.Options{
-		Service: func(o *services.Options) { o.CrossNamespaceGroups = true },
+		Addresses: addressesOfPods(),
+		Service:   func(o *services.Options) { o.CrossNamespaceGroups = true },
 		Ran: func(what string, err error) {
 			if w.runs++; w.runs > 20000 {
 				w.rec.Fatalf("too many runs, the last one of %s", what)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
 // access is what the cluster grants the attacker.
@@ -194,9 +195,7 @@ func (w workload) podName(address string) string {
 }
 
 func nodeOf(address string) string {
-	var third int
-	_, _ = fmt.Sscanf(address, "10.0.%d.", &third)
-	return fmt.Sprintf("node-%d", (third-128)/16)
+	return fmt.Sprintf("node-%d", harness.NodeOf(address))
 }
 
 // annotations renders pairs of keys and values. A key without a prefix is one of the product.

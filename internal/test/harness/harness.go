@@ -91,7 +91,7 @@ type Options struct {
 	Policies [][]byte
 	// Roles are what it may do in the cluster. Nil: all roles that are shipped.
 	Roles []rights.Role
-	// Addresses of pods, which the nodes have in turn.
+	// Addresses of pods, which the nodes have whose subnets they lie in.
 	Addresses []string
 	// Emulator options.
 	Emulator emulator.Options

@@ -23,7 +23,8 @@ type seededState struct {
 
 // seedOnce brings a new emulator to the state that Seed makes. It calls Seed once for each instant and kind of emulator,
 // as all worlds in synctest bubbles begin at the same instant, and in an emulator of its own: so the first world
-// continues from the same state as all others. The ENIs of the nodes get the addresses in turn.
+// continues from the same state as all others. The ENIs of the nodes get the addresses that lie in
+// their subnets.
 func seedOnce(ctx context.Context, em *emulator.Emulator, o emulator.Options, addresses []string) (Seeded, error) {
 	if o.Clock != nil {
 		return seedWith(ctx, em, addresses)
@@ -60,12 +61,28 @@ func seedWith(ctx context.Context, em *emulator.Emulator, addresses []string) (S
 	if err != nil {
 		return world, err
 	}
-	for i, a := range addresses {
-		if err := Assign(ctx, AWSConfig(em), world.Instances[i%len(world.Instances)], a); err != nil {
+	for i, node := range world.Instances {
+		var own []string
+		for _, a := range addresses {
+			if NodeOf(a) == i {
+				own = append(own, a)
+			}
+		}
+		if len(own) == 0 {
+			continue
+		}
+		if err := Assign(ctx, AWSConfig(em), node, own...); err != nil {
 			return world, err
 		}
 	}
 	return world, nil
+}
+
+// NodeOf is the node in whose subnet an address lies, by its place in Instances.
+func NodeOf(address string) int {
+	var third int
+	_, _ = fmt.Sscanf(address, "10.0.%d.", &third) // others lie in no subnet of a node
+	return (third - 128) / 16
 }
 
 func (s Seeded) clone() Seeded {
