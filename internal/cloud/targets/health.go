@@ -16,31 +16,21 @@ import (
 // healthFor is how long the health of targets is taken as read.
 const healthFor = time.Second
 
-// readHealth reads until no write of our own falls into the reading.
+// readHealth reads the targets of a group. What was written from here a moment ago, or falls into the reading, is
+// laid over what AWS lists.
 func (t Groups) readHealth(ctx context.Context, arn string) error {
-	for {
-		again, err := t.readHealthOnce(ctx, arn)
-		if err != nil || !again {
-			return err
-		}
-	}
-}
-
-func (t Groups) readHealthOnce(ctx context.Context, arn string) (again bool, err error) {
 	key := t.key(arn)
 	api, err := t.api(ctx)
 	if err != nil {
-		return false, err
+		return err
 	}
 	start := t.Config.Now()
-	writes := 0
-	t.With(func() { writes = t.writes[key] })
 	out, err := api.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(arn)})
 	if err != nil {
 		if sdk.IsGone(err) {
 			t.Forget(arn)
 		}
-		return false, fmt.Errorf("read health of %s: %w", arn, err)
+		return fmt.Errorf("read health of %s: %w", arn, err)
 	}
 	h := observed.Health{At: start}
 	for _, d := range out.TargetHealthDescriptions {
@@ -56,18 +46,16 @@ func (t Groups) readHealthOnce(ctx context.Context, arn string) (again bool, err
 	}
 	slices.SortFunc(h.Targets, compareTargets)
 	t.With(func() {
-		if again = t.writes[key] != writes; again {
-			return
-		}
 		for k, old := range t.health {
 			if !t.Younger(old.At, healthKept) {
 				delete(t.health, k)
 				delete(t.writes, k)
 			}
 		}
+		h.Targets = t.writes[key].over(h.Targets, start)
 		t.health[key] = h
 	})
-	return again, nil
+	return nil
 }
 
 // AskHealth reads the health of a target group's targets. It is kept only so long that those who

@@ -41,7 +41,7 @@ type Targets struct {
 	cache.Guard
 	described  map[string]describedGroup
 	health     map[string]observed.Health
-	writes     map[string]int             // number of own writes to a target group's targets
+	writes     map[string]ownWrites       // of the targets of a target group
 	albTargets map[string]albTargetsEntry // by target group
 
 	roles  roleCache
@@ -60,7 +60,7 @@ func New(at *sdk.Client, inv *inventory.Inventory) *Targets {
 // Reset drops all that was read.
 func (t *Targets) Reset() {
 	t.With(func() {
-		t.described, t.health, t.writes = map[string]describedGroup{}, map[string]observed.Health{}, map[string]int{}
+		t.described, t.health, t.writes = map[string]describedGroup{}, map[string]observed.Health{}, map[string]ownWrites{}
 		t.albTargets = map[string]albTargetsEntry{}
 	})
 }

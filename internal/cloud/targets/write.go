@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -46,18 +45,14 @@ func (t Groups) Register(ctx context.Context, arn string, turn bindings.Turn, ta
 		}
 		return t.targetsFailed(arn, fmt.Errorf("register targets in %s: %w", arn, err))
 	}
-	t.changeHealth(arn, func(have []*observed.Target) []*observed.Target {
-		for _, add := range targets {
-			n := &observed.Target{ID: add.ID, Port: add.Port, Zone: add.Zone, ServerID: add.ServerID, State: string(elbtypes.TargetHealthStateEnumInitial), Reason: string(elbtypes.TargetHealthReasonEnumRegistrationInProgress)}
-			switch i, known := slices.BinarySearchFunc(have, n, compareTargets); {
-			case !known:
-				have = slices.Insert(have, i, n)
-			case have[i].State == string(elbtypes.TargetHealthStateEnumDraining):
-				have[i] = n
-			}
-		}
-		return have
-	})
+	var registered []*observed.Target
+	for _, add := range targets {
+		registered = append(registered, &observed.Target{
+			ID: add.ID, Port: add.Port, Zone: add.Zone, ServerID: add.ServerID,
+			State: string(elbtypes.TargetHealthStateEnumInitial), Reason: string(elbtypes.TargetHealthReasonEnumRegistrationInProgress),
+		})
+	}
+	t.wrote(arn, registered)
 	return nil
 }
 
@@ -81,18 +76,14 @@ func (t Groups) Deregister(ctx context.Context, arn string, turn bindings.Turn, 
 	if _, err = api.DeregisterTargets(call.With(ctx), in); err != nil {
 		return t.targetsFailed(arn, fmt.Errorf("deregister targets of %s: %w", arn, err))
 	}
-	t.changeHealth(arn, func(have []*observed.Target) []*observed.Target {
-		for _, o := range targets {
-			for i, _ := slices.BinarySearchFunc(have, o, compareTargets); i < len(have) && compareTargets(have[i], o) == 0; i++ {
-				n := *have[i]
-				n.State = string(elbtypes.TargetHealthStateEnumDraining)
-				n.Reason = string(elbtypes.TargetHealthReasonEnumDeregistrationInProgress)
-				n.Description = ""
-				have[i] = &n
-			}
-		}
-		return have
-	})
+	var leaving []*observed.Target
+	for _, o := range targets {
+		n := *o
+		n.State, n.Reason = string(elbtypes.TargetHealthStateEnumDraining), string(elbtypes.TargetHealthReasonEnumDeregistrationInProgress)
+		n.Description = ""
+		leaving = append(leaving, &n)
+	}
+	t.wrote(arn, leaving)
 	return nil
 }
 
@@ -103,21 +94,6 @@ func (t Groups) targetsFailed(arn string, err error) error {
 		t.Forget(arn)
 	}
 	return err
-}
-
-// changeHealth lays an own write over the remembered targets. The list may be changed, but not the targets, which others
-// have too.
-func (t Groups) changeHealth(arn string, change func([]*observed.Target) []*observed.Target) {
-	f, key := t.Targets, t.key(arn)
-	f.With(func() {
-		h, ok := f.health[key]
-		if !ok {
-			return
-		}
-		f.writes[key]++
-		h.Targets = change(slices.Clone(h.Targets))
-		f.health[key] = h
-	})
 }
 
 // NoteEmpty remembers that a target group was made a moment ago by this process, so that whoever
