@@ -113,7 +113,7 @@ func (t *translation) load(class *gwv1.GatewayClass) {
 	t.Found.Add(faults...)
 	for _, fault := range t.set.Faults {
 		x := fault.Finding(finding.BlocksMember)
-		x.Reason, x.Message = finding.ParametersInvalid, x.Message+"; what is live stays as it is"
+		x.Reason = finding.ParametersInvalid
 		t.Found.Add(x)
 		faults = append(faults, x)
 	}

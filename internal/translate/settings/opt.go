@@ -65,11 +65,19 @@ type Fault struct {
 	Err    error
 }
 
+// meanwhile is what happens while a setting cannot be read, by how much that blocks.
+var meanwhile = map[finding.Reach]string{
+	finding.BlocksRule:     "; its rule stays as it is live",
+	finding.BlocksListener: "; its listener stays as it is live",
+	finding.BlocksMember:   "; what is live stays as it is",
+	finding.BlocksStack:    "; the load balancer stays as it is live",
+}
+
 // Finding reports the fault.
 func (f Fault) Finding(blocks finding.Reach) finding.Finding {
 	return finding.Finding{
 		Object: f.Origin.Object, Field: f.Origin.Field, Reason: finding.AnnotationInvalid,
-		Severity: finding.Error, Message: f.Err.Error(),
+		Severity: finding.Error, Message: f.Err.Error() + meanwhile[blocks],
 		Fix: "correct the value or remove it", Blocks: blocks,
 	}
 }

@@ -210,6 +210,9 @@ func (r listenerReport) listenerConditions(l attach.Listener, v listenerVerdict)
 		condition(gwv1.ListenerConditionResolvedRefs, metav1.ConditionTrue, gwv1.ListenerReasonResolvedRefs, "Listener has all refs resolved.", generation),
 		condition(gwv1.ListenerConditionProgrammed, metav1.ConditionTrue, gwv1.ListenerReasonProgrammed, "Listener is programmed.", generation),
 	}
+	if !r.Imports && l.Spec.TLS != nil && len(l.Spec.TLS.CertificateRefs) > 0 {
+		out[2].Message = "Secrets of certificateRefs are not read, because --import-tls-secrets does not name \"gateway\"; certificates are found in ACM."
+	}
 	if p := v.accepted; p.Reason != "" {
 		if p.Reason == string(gwv1.ListenerReasonHostnameConflict) || p.Reason == string(gwv1.ListenerReasonProtocolConflict) {
 			out[0] = condition(gwv1.ListenerConditionConflicted, metav1.ConditionTrue, p.Reason, p.Message, generation)
