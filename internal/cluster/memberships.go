@@ -25,9 +25,11 @@ type Memberships struct {
 type membership int
 
 const (
-	carried   membership = iota // the object carries the finalizer
-	releasing                   // this process takes the finalizer off
-	left                        // another writer has taken it off
+	carried    membership = iota // the object carries the finalizer
+	releasing                    // this process takes the finalizer off
+	left                         // another writer has taken it off
+	claiming                     // this process puts the finalizer on
+	reclaiming                   // likewise, on an object that has left
 )
 
 // NewMemberships returns an empty memory.
@@ -55,7 +57,7 @@ func (m *Memberships) Saw(old, new Object) {
 	}
 	carries := IndexValues(k, ByFinalizer, new)
 	for _, f := range carries {
-		if is, known := m.of[ref][f]; !known || is == left {
+		if is, known := m.of[ref][f]; !known || is != carried && is != releasing {
 			m.set(ref, f, carried)
 		}
 	}
@@ -80,20 +82,40 @@ func (m *Memberships) deleted(ref Ref, old Object) {
 		case is == carried && old.GetDeletionTimestamp() != nil:
 			m.set(ref, f, left)
 			m.urgent = true
+		case is == reclaiming:
+			m.set(ref, f, left)
 		case is != left:
 			m.drop(ref, f)
 		}
 	}
 }
 
-// Claimed notes that this process has put a finalizer on an object.
-func (m *Memberships) Claimed(ref Ref, finalizer string) {
+// Claiming notes that this process is about to put a finalizer on an object. Another writer may have taken it off again, and
+// both events have come, before the answer has.
+func (m *Memberships) Claiming(ref Ref, finalizer string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if is, known := m.of[ref][finalizer]; !known || is != carried {
-		m.set(ref, finalizer, carried)
+	switch is, known := m.of[ref][finalizer]; {
+	case !known:
+		m.set(ref, finalizer, claiming)
+	case is == left:
+		m.set(ref, finalizer, reclaiming)
 	}
-	m.urgent = m.news // the event may have come first
+}
+
+// Claimed notes whether the finalizer is on.
+func (m *Memberships) Claimed(ref Ref, finalizer string, on bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch is, known := m.of[ref][finalizer]; {
+	case on && (!known || is == claiming || is == reclaiming):
+		m.set(ref, finalizer, carried)
+	case is == claiming:
+		m.drop(ref, finalizer)
+	case is == reclaiming:
+		m.set(ref, finalizer, left)
+	}
+	m.urgent = m.urgent || on && m.news // the event may have come first
 }
 
 // Releasing notes that this process is about to take a finalizer off, so that the event which follows
@@ -132,7 +154,7 @@ func (m *Memberships) LeftBy(ref Ref) []string {
 	defer m.mu.Unlock()
 	var out []string
 	for f, is := range m.of[ref] {
-		if is == left {
+		if is == left || is == reclaiming {
 			out = append(out, f)
 		}
 	}
@@ -180,11 +202,11 @@ func (m *Memberships) Text() (text string, news bool) {
 
 func (m *Memberships) text() string {
 	var b strings.Builder
-	for _, which := range []membership{left, carried, releasing} {
+	for _, which := range []membership{left, reclaiming, carried, releasing} {
 		for _, ref := range slices.SortedFunc(maps.Keys(m.of), compareRefs) {
 			for _, f := range slices.Sorted(maps.Keys(m.of[ref])) {
 				line := memberText(ref) + " " + f
-				if which == left {
+				if which == left || which == reclaiming {
 					line += " left"
 				}
 				if m.of[ref][f] == which && b.Len()+len(line) < maxMemberships {
@@ -264,7 +286,7 @@ func (m *Memberships) set(ref Ref, finalizer string, to membership) {
 		m.of[ref] = map[string]membership{}
 	}
 	m.of[ref][finalizer], m.news = to, true
-	if to != left {
+	if to != left && to != reclaiming {
 		remove(m.left, finalizer, ref)
 		return
 	}

@@ -40,13 +40,57 @@ func TestWhoHasLeftAStack(t *testing.T) {
 		"claimed again": {func(m *cluster.Memberships) {
 			m.Saw(nil, with(groupA))
 			m.Saw(with(groupA), with())
-			m.Claimed(webRef, groupA)
+			m.Claimed(webRef, groupA, true)
 			m.Saw(with(), with(groupA))
 		}, false},
 		"claimed, and replaced before the event came": {func(m *cluster.Memberships) {
 			m.Saw(nil, with())
-			m.Claimed(webRef, groupA)
+			m.Claimed(webRef, groupA, true)
 			m.Saw(with(), with())
+		}, true},
+		"claimed, and taken off before the answer came": {func(m *cluster.Memberships) {
+			m.Saw(nil, with())
+			m.Claiming(webRef, groupA)
+			m.Saw(with(), with(groupA))
+			m.Saw(with(groupA), with())
+			m.Claimed(webRef, groupA, true)
+			m.Saw(with(), nil)
+		}, true},
+		"claimed again, and taken off before the answer came": {func(m *cluster.Memberships) {
+			m.Saw(nil, with(groupA))
+			m.Saw(with(groupA), with())
+			m.Claiming(webRef, groupA)
+			m.Saw(with(), with(groupA))
+			m.Saw(with(groupA), with())
+			m.Claimed(webRef, groupA, true)
+			m.Saw(with(), nil)
+		}, true},
+		"claimed, and another event before the answer": {func(m *cluster.Memberships) {
+			m.Saw(nil, with())
+			m.Claiming(webRef, groupA)
+			m.Saw(with(), with())
+			m.Claimed(webRef, groupA, true)
+			m.Saw(with(), with(groupA))
+		}, false},
+		"a claim that failed": {func(m *cluster.Memberships) {
+			m.Saw(nil, with())
+			m.Claiming(webRef, groupA)
+			m.Claimed(webRef, groupA, false)
+			m.Saw(with(), nil)
+		}, false},
+		"a claim that failed, of one that had left": {func(m *cluster.Memberships) {
+			m.Saw(nil, with(groupA))
+			m.Saw(with(groupA), with())
+			m.Claiming(webRef, groupA)
+			m.Claimed(webRef, groupA, false)
+			m.Saw(with(), nil)
+		}, true},
+		"one that had left goes during a claim": {func(m *cluster.Memberships) {
+			m.Saw(nil, with(groupA))
+			m.Saw(with(groupA), with())
+			m.Claiming(webRef, groupA)
+			m.Saw(with(), nil)
+			m.Claimed(webRef, groupA, false)
 		}, true},
 		"released by this process": {func(m *cluster.Memberships) {
 			m.Saw(nil, with(groupA))

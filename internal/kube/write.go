@@ -73,6 +73,10 @@ func (c *Cluster) setFinalizer(ctx context.Context, p cluster.Finalizer) error {
 
 func (c *Cluster) claim(ctx context.Context, do plan.ClaimFinalizer) error {
 	ref := refOf(do.Ref)
+	root := slices.Contains(cluster.Roots(), ref.Kind)
+	if root {
+		c.Members.Claiming(ref, do.Finalizer)
+	}
 	err := c.editFinalizers(ctx, ref, fmt.Sprint(do.Finalizer, false), func(obj cluster.Object) ([]string, error) {
 		have := obj.GetFinalizers()
 		if slices.Contains(have, do.Finalizer) {
@@ -84,9 +88,9 @@ func (c *Cluster) claim(ctx context.Context, do plan.ClaimFinalizer) error {
 		}
 		return append(slices.Clone(have), do.Finalizer), nil
 	})
-	if err == nil && slices.Contains(cluster.Roots(), ref.Kind) {
-		c.Members.Claimed(ref, do.Finalizer)
-		if c.Keep != nil {
+	if root {
+		c.Members.Claimed(ref, do.Finalizer, err == nil)
+		if err == nil && c.Keep != nil {
 			c.Keep(ctx)
 		}
 	}
