@@ -78,15 +78,18 @@ func (r *release) member(m model.Member, after []plan.StepID, wait plan.Wait) {
 func (r *release) concerns() map[finding.Ref][]plan.Step {
 	out := map[finding.Ref][]plan.Step{}
 	var anybodys []plan.Step
-	foreign := map[plan.StepID]bool{}
+	foreign, joins := map[plan.StepID]bool{}, map[plan.StepID]bool{}
 	for _, s := range r.Plan.Steps {
+		// What comes after a claim is for a member that joins, which may undo the claim again and again.
+		_, claims := s.Do.(plan.ClaimFinalizer)
+		joins[s.ID] = claims || slices.ContainsFunc(s.After, func(id plan.StepID) bool { return joins[id] })
 		if s.Waits() && plan.Reroutes(s.Do) || slices.ContainsFunc(s.After, func(id plan.StepID) bool { return foreign[id] }) {
 			foreign[s.ID] = true
 			continue
 		}
 		of, ok := r.removes(s)
 		switch {
-		case !ok:
+		case !ok, of == nil && joins[s.ID]:
 		case of == nil:
 			anybodys = append(anybodys, s)
 		default:
