@@ -373,10 +373,14 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	start = e.now()
 	err = e.report(ctx, v, out)
 	e.phase(id.Kind, Reporting, start)
-	if err != nil {
+	switch turn := failure.Turn(err); {
+	case turn > 0: // a write that others undo waits for its turn, and nothing else does
+		run.retry(turn)
+	case err != nil:
 		return e.failed(out, Reporting, err)
+	default:
+		reported = true
 	}
-	reported = true
 	run.resync(start)
 	return out, nil
 }

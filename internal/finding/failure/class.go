@@ -1,7 +1,6 @@
 package failure
 
 import (
-	"errors"
 	"time"
 )
 
@@ -23,11 +22,26 @@ const (
 )
 
 // Turn is when to try again what waits and has not failed: a call that the rate limiter did not admit, so that nothing was
-// sent, or a run that read an object which has changed since. It is zero for other errors.
+// sent, or a run that read an object which has changed since. Of several it is the first. It is zero for other errors, also
+// where one of several has failed.
 func Turn(err error) time.Duration {
-	var later interface{ RetryAfter() time.Duration }
-	if errors.As(err, &later) {
-		return later.RetryAfter()
+	switch e := err.(type) {
+	case interface{ RetryAfter() time.Duration }:
+		return e.RetryAfter()
+	case interface{ Unwrap() error }:
+		return Turn(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		first := time.Duration(0)
+		for _, each := range e.Unwrap() {
+			turn := Turn(each)
+			if turn <= 0 {
+				return 0
+			}
+			if first == 0 || turn < first {
+				first = turn
+			}
+		}
+		return first
 	}
 	return 0
 }
