@@ -1,7 +1,9 @@
 package cloud_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
@@ -71,6 +73,49 @@ func TestAReadingThatIsCutShortIsResumed(t *testing.T) {
 				if got[op] != n {
 					t.Errorf("%d calls of %s, want %d", got[op], op, n)
 				}
+			}
+		})
+	}
+}
+
+// A list of many pages of which AWS refuses every third call is read to its end, by readings that each go on where the last
+// one failed, and nothing that changed meanwhile is taken back.
+func TestAListThatIsCutShortIsResumedAtItsPage(t *testing.T) {
+	for operation, tagging := range map[string]bool{"DescribeLoadBalancers": false, "DescribeTargetGroups": false, "DescribeSecurityGroups": false, "GetResources": true} {
+		t.Run(operation, func(t *testing.T) {
+			r := newHarness(t, func(c *cloud.Config) { c.TaggingAPI = tagging })
+			const stacks = 7
+			for n := range stacks {
+				id := web
+				id.Name = fmt.Sprintf("web%d", n)
+				if err := r.converge(desired(id)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.em.Store().Config.PageSize = 1
+			r.restart()
+			calls, failed := 0, false
+			r.em.Faults().SetHook(func(c fault.Call) fault.Action {
+				if c.Operation != operation {
+					return fault.Action{}
+				}
+				calls++
+				if failed = calls%3 == 0; failed {
+					return fault.Action{Error: &store.Error{Code: "InternalFailure", Message: "no", Status: 500}}
+				}
+				return fault.Action{}
+			})
+			for range 4 * stacks {
+				before := calls
+				_, err := r.cloud.Observe(r.ctx, web, nil)
+				if done := !failed && calls > before; done && err == nil {
+					break
+				}
+				r.clock.Advance(4 * time.Minute)
+			}
+			// Every third call fails, and there are up to three resources for each stack.
+			if failed || calls < stacks || calls > 9*stacks/2+1 {
+				t.Errorf("%d calls, the last one failed: %v", calls, failed)
 			}
 		})
 	}

@@ -58,6 +58,19 @@ type LoadBalancer struct {
 	Listeners  []Listener // ascending by port
 }
 
+// OnPort is the listener of a port, nil if there is none.
+func (lb *LoadBalancer) OnPort(port int32) *Listener {
+	if lb == nil {
+		return nil
+	}
+	for i := range lb.Listeners {
+		if lb.Listeners[i].Port == port {
+			return &lb.Listeners[i]
+		}
+	}
+	return nil
+}
+
 // Listener is a listener in AWS.
 type Listener struct {
 	ARN          string

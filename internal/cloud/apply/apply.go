@@ -264,6 +264,6 @@ func forgetRule(arn string) func(*inventory.Inventory) {
 	}
 }
 
-func forgetLoadBalancers(v *inventory.Inventory)  { v.LoadBalancersAt = time.Time{} }
-func forgetTargetGroups(v *inventory.Inventory)   { v.TargetGroupsAt = time.Time{} }
-func forgetSecurityGroups(v *inventory.Inventory) { v.SecurityGroupsAt = time.Time{} }
+func forgetLoadBalancers(v *inventory.Inventory)  { v.ForgetList(inventory.LoadBalancersListed) }
+func forgetTargetGroups(v *inventory.Inventory)   { v.ForgetList(inventory.TargetGroupsListed) }
+func forgetSecurityGroups(v *inventory.Inventory) { v.ForgetList(inventory.SecurityGroupsListed) }

@@ -157,10 +157,10 @@ func (w *tagWriter) TagsChanged(kind plan.ResourceKind, id, what string, err err
 		switch kind {
 		case plan.LoadBalancer:
 			v.LoadBalancers.Edit(id, func(e *inventory.LoadBalancer) { e.TagsAt = time.Time{} })
-			v.LoadBalancersAt = time.Time{}
+			forgetLoadBalancers(v)
 		case plan.TargetGroup:
 			v.TargetGroups.Edit(id, func(e *inventory.TargetGroup) { e.TagsAt = time.Time{} })
-			v.TargetGroupsAt = time.Time{}
+			forgetTargetGroups(v)
 		case plan.Listener:
 			forgetListener(id)(v)
 		case plan.Rule:

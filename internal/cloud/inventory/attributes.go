@@ -81,13 +81,13 @@ func (v *Inventory) ForgetResource(q model.AskAttributes) {
 	v.Write(func() {
 		switch plan.ResourceKind(q.Of) {
 		case plan.LoadBalancer:
-			v.LoadBalancersAt = time.Time{}
+			v.ForgetList(LoadBalancersListed)
 		case plan.Listener:
 			if e, _ := v.Listener(q.ARN); e != nil {
 				e.DetailAt = time.Time{}
 			}
 		case plan.TargetGroup:
-			v.TargetGroupsAt = time.Time{}
+			v.ForgetList(TargetGroupsListed)
 		}
 	})
 }

@@ -27,7 +27,7 @@ func (v *Inventory) EnterLoadBalancers(seen map[string]FoundLoadBalancer, asked 
 			continue
 		case e == nil:
 			v.LoadBalancers.Put(arn, &LoadBalancer{Seen: x.Seen, At: start, created: x.Created})
-		case !e.Written.After(start):
+		case !e.Written.After(start) && !e.At.After(start):
 			x.Seen.Tags, x.Seen.Attributes, x.Seen.Capacity = e.Seen.Tags, e.Seen.Attributes, e.Seen.Capacity
 			v.Foreign.loadBalancer(arn, e, x.Seen, start)
 			v.LoadBalancers.Edit(arn, func(e *LoadBalancer) { e.Seen, e.At = x.Seen, start })
@@ -35,7 +35,7 @@ func (v *Inventory) EnterLoadBalancers(seen map[string]FoundLoadBalancer, asked 
 	}
 	for arn := range asked {
 		e := v.LoadBalancers.Get(arn)
-		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.Made) > cache.SettleWindow {
+		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.Made) > cache.SettleWindow && !e.At.After(start) {
 			v.Foreign.gone(e.Seen.Tags, plan.LoadBalancer, arn)
 			v.DropLoadBalancer(arn)
 		}
@@ -58,7 +58,7 @@ func (v *Inventory) EnterTargetGroups(seen map[string]FoundTargetGroup, asked it
 			continue
 		case e == nil:
 			v.TargetGroups.Put(arn, &TargetGroup{Seen: x.Seen, VPC: x.VPC, At: start})
-		case !e.Written.After(start):
+		case !e.Written.After(start) && !e.At.After(start):
 			x.Seen.Tags, x.Seen.Attributes = e.Seen.Tags, e.Seen.Attributes
 			v.Foreign.targetGroup(arn, e, x.Seen, start)
 			v.TargetGroups.Edit(arn, func(e *TargetGroup) { e.Seen, e.VPC, e.At = x.Seen, x.VPC, start })
@@ -66,7 +66,7 @@ func (v *Inventory) EnterTargetGroups(seen map[string]FoundTargetGroup, asked it
 	}
 	for arn := range asked {
 		e := v.TargetGroups.Get(arn)
-		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.Made) > cache.SettleWindow {
+		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.Made) > cache.SettleWindow && !e.At.After(start) {
 			v.Foreign.gone(e.Seen.Tags, plan.TargetGroup, arn)
 			v.TargetGroups.Drop(arn)
 		}
@@ -92,7 +92,7 @@ func (v *Inventory) EnterSecurityGroups(seen map[string]observed.SecurityGroup, 
 			continue
 		case e == nil:
 			v.SecurityGroups.Put(id, &SecurityGroup{Seen: x, At: start})
-		case !e.Written.After(start):
+		case !e.Written.After(start) && !e.At.After(start):
 			if cache.Settled(start, e.Made, e.Written) && !Same(e.Seen, x) {
 				v.Foreign.Note(e.Seen.Tags, plan.SecurityGroup, id)
 			}
@@ -101,7 +101,7 @@ func (v *Inventory) EnterSecurityGroups(seen map[string]observed.SecurityGroup, 
 	}
 	for id := range asked {
 		e := v.SecurityGroups.Get(id)
-		if _, ok := seen[id]; !ok && e != nil && start.Sub(e.Made) > cache.SettleWindow {
+		if _, ok := seen[id]; !ok && e != nil && start.Sub(e.Made) > cache.SettleWindow && !e.At.After(start) {
 			v.Foreign.gone(e.Seen.Tags, plan.SecurityGroup, id)
 			v.SecurityGroups.Drop(id)
 		}

@@ -23,6 +23,8 @@ type Inventory struct {
 	SecurityGroups *Table[SecurityGroup] // those of the cluster in its VPC, by id
 
 	LoadBalancersAt, TargetGroupsAt, SecurityGroupsAt time.Time
+	// Unfinished are readings of lists that were cut short, by the keys of the lists: the next ones go on from there.
+	Unfinished map[string]any
 	// Took is how much longer lists are taken as so because they took so long to read, by their keys.
 	Took map[string]time.Duration
 	// TaggedAt is when the tagging service last listed their tags, where it is used.
@@ -110,7 +112,31 @@ func (v *Inventory) Reset() {
 	v.LoadBalancers, v.TargetGroups, v.SecurityGroups = newTable(v.ofLoadBalancer), newTable(v.ofTargetGroup), newTable(v.ofSecurityGroup)
 	v.tombstones, v.Parent = map[string]time.Time{}, map[string]string{}
 	v.Foreign.cluster, v.Foreign.of = v.Cluster, map[foreignOf][]observed.Foreign{}
+	v.Unfinished = map[string]any{}
 	v.LoadBalancersAt, v.TargetGroupsAt, v.SecurityGroupsAt, v.TaggedAt, v.NextTags = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
+}
+
+// ResumedFor is how long the pages of a list whose reading was cut short are kept.
+const ResumedFor = time.Hour
+
+// The keys of the lists of a region.
+const (
+	LoadBalancersListed  = "load balancers"
+	TargetGroupsListed   = "target groups"
+	SecurityGroupsListed = "security groups"
+)
+
+// ForgetList makes the next look read a list from its start. Called under the lock.
+func (v *Inventory) ForgetList(key string) {
+	delete(v.Unfinished, key)
+	switch key {
+	case LoadBalancersListed:
+		v.LoadBalancersAt = time.Time{}
+	case TargetGroupsListed:
+		v.TargetGroupsAt = time.Time{}
+	case SecurityGroupsListed:
+		v.SecurityGroupsAt = time.Time{}
+	}
 }
 
 // Read runs fn under the lock that readers share. fn must change nothing and not call AWS.
@@ -130,7 +156,7 @@ func (v *Inventory) Write(fn func()) {
 // AddTombstone notes a deletion, and forgets old ones.
 func (v *Inventory) AddTombstone(id string, now time.Time) {
 	for k, at := range v.tombstones {
-		if now.Sub(at) > cache.SettleWindow {
+		if now.Sub(at) > ResumedFor {
 			delete(v.tombstones, k)
 		}
 	}

@@ -176,7 +176,7 @@ func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 	start, seen := r.Config.Now(), map[string]observed.SecurityGroup{}
 	// By filter, since one id that does not exist would make the whole call fail.
 	for batch := range slices.Chunk(sdk.Unique(ids), sdk.FilterBatch) {
-		if err := r.describeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)}, seen); err != nil {
+		if err := r.securityGroupPages(&ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)}, seen).all(ctx); err != nil {
 			return err
 		}
 	}
@@ -190,6 +190,7 @@ func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 func (r *Reader) Distrust(id model.StackID) (young bool) {
 	now := r.Config.Now()
 	r.Inv.Write(func() {
+		clear(r.Inv.Unfinished)
 		for _, e := range r.Inv.StackLoadBalancers(id) {
 			young = young || now.Sub(e.Made) < cache.SettleWindow
 			e.Distrusted = e.Distrusted || !e.DetailAt.IsZero()

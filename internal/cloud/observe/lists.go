@@ -37,14 +37,13 @@ func New(at *sdk.Client, inv *inventory.Inventory) *Reader {
 // who ask. The security groups are optional: load balancers serve, and their rules can be changed,
 // while EC2 does not answer. So is the tagging service, which only spares calls.
 func (r *Reader) List(ctx context.Context, since time.Time, faults Faults) error {
-	for _, k := range []listing{{"load balancers", &r.Inv.LoadBalancersAt, r.listLoadBalancers}, r.targetGroups()} {
+	for _, k := range []listing{{inventory.LoadBalancersListed, &r.Inv.LoadBalancersAt, r.listLoadBalancers}, r.targetGroups()} {
 		if err := r.refresh(ctx, k, since, r.Essential); err != nil {
 			return fmt.Errorf("list %s: %w", k.key, err)
 		}
 	}
-	groups := model.AskSecurityGroups{}
-	err := r.refresh(ctx, listing{groups.Key(), &r.Inv.SecurityGroupsAt, r.listSecurityGroups}, since, r.Optional)
-	if err := faults.Note(groups, err); err != nil {
+	err := r.refresh(ctx, listing{inventory.SecurityGroupsListed, &r.Inv.SecurityGroupsAt, r.listSecurityGroups}, since, r.Optional)
+	if err := faults.Note(model.AskSecurityGroups{}, err); err != nil {
 		return fmt.Errorf("list security groups: %w", err)
 	}
 	if r.Config.TaggingAPI {
@@ -72,13 +71,13 @@ const TagsListed = "tagged resources"
 // listing is one list of the inventory.
 type listing struct {
 	key  string
-	at   *time.Time // of the last reading, under the lock of the inventory
-	read func(context.Context) error
+	at   *time.Time                                       // of the last reading, under the lock of the inventory
+	read func(ctx context.Context, since time.Time) error // of what was read before it takes nothing that is older
 }
 
 // targetGroups is the list of the target groups of the region.
 func (r *Reader) targetGroups() listing {
-	return listing{"target groups", &r.Inv.TargetGroupsAt, r.listTargetGroups}
+	return listing{inventory.TargetGroupsListed, &r.Inv.TargetGroupsAt, r.listTargetGroups}
 }
 
 // RefreshTargetGroups reads the target groups of the region unless they were read since a time.
@@ -99,10 +98,9 @@ func (r *Reader) refresh(ctx context.Context, l listing, since time.Time, once f
 		if !stale() {
 			return nil
 		}
-		start := r.Config.Now()
-		err := l.read(ctx)
+		err := l.read(ctx, since)
 		if err == nil {
-			r.Inv.Write(func() { r.Inv.Took[l.key] = worthOf * r.Config.Now().Sub(start) })
+			r.Inv.Write(func() { r.Inv.Took[l.key] = worthOf * r.Config.Now().Sub(*l.at) })
 		}
 		return err
 	})
@@ -112,18 +110,22 @@ func (r *Reader) refresh(ctx context.Context, l listing, since time.Time, once f
 // be old by the time that what is read besides is there, and be read again and again.
 const worthOf = 4
 
-func (r *Reader) listLoadBalancers(ctx context.Context) error {
-	start := r.Config.Now()
-	seen := map[string]inventory.FoundLoadBalancer{}
-	pages := elb.NewDescribeLoadBalancersPaginator(r.API.ELB, &elb.DescribeLoadBalancersInput{})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return err
+func (r *Reader) listLoadBalancers(ctx context.Context, since time.Time) error {
+	seen, start, err := readPages(ctx, r.Client, r.Inv, inventory.LoadBalancersListed, since, func(seen map[string]inventory.FoundLoadBalancer) nextPage {
+		pages := elb.NewDescribeLoadBalancersPaginator(r.API.ELB, &elb.DescribeLoadBalancersInput{})
+		return func(ctx context.Context) (bool, error) {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return false, err
+			}
+			for _, lb := range page.LoadBalancers {
+				seen[aws.ToString(lb.LoadBalancerArn)] = inventory.FoundLoadBalancer{Seen: convert.LoadBalancerFromAWS(lb), Created: aws.ToTime(lb.CreatedTime)}
+			}
+			return pages.HasMorePages(), nil
 		}
-		for _, lb := range page.LoadBalancers {
-			seen[aws.ToString(lb.LoadBalancerArn)] = inventory.FoundLoadBalancer{Seen: convert.LoadBalancerFromAWS(lb), Created: aws.ToTime(lb.CreatedTime)}
-		}
+	})
+	if err != nil {
+		return err
 	}
 	r.Inv.Write(func() {
 		r.Inv.EnterLoadBalancers(seen, r.Inv.LoadBalancers.IDs(), start)
@@ -132,18 +134,22 @@ func (r *Reader) listLoadBalancers(ctx context.Context) error {
 	return nil
 }
 
-func (r *Reader) listTargetGroups(ctx context.Context) error {
-	start := r.Config.Now()
-	seen := map[string]inventory.FoundTargetGroup{}
-	pages := elb.NewDescribeTargetGroupsPaginator(r.API.ELB, &elb.DescribeTargetGroupsInput{})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return err
+func (r *Reader) listTargetGroups(ctx context.Context, since time.Time) error {
+	seen, start, err := readPages(ctx, r.Client, r.Inv, inventory.TargetGroupsListed, since, func(seen map[string]inventory.FoundTargetGroup) nextPage {
+		pages := elb.NewDescribeTargetGroupsPaginator(r.API.ELB, &elb.DescribeTargetGroupsInput{})
+		return func(ctx context.Context) (bool, error) {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return false, err
+			}
+			for _, g := range page.TargetGroups {
+				seen[aws.ToString(g.TargetGroupArn)] = inventory.FoundTargetGroup{Seen: convert.TargetGroupFromAWS(g), VPC: aws.ToString(g.VpcId)}
+			}
+			return pages.HasMorePages(), nil
 		}
-		for _, g := range page.TargetGroups {
-			seen[aws.ToString(g.TargetGroupArn)] = inventory.FoundTargetGroup{Seen: convert.TargetGroupFromAWS(g), VPC: aws.ToString(g.VpcId)}
-		}
+	})
+	if err != nil {
+		return err
 	}
 	r.Inv.Write(func() {
 		r.Inv.EnterTargetGroups(seen, r.Inv.TargetGroups.IDs(), start)
@@ -153,12 +159,12 @@ func (r *Reader) listTargetGroups(ctx context.Context) error {
 }
 
 // listSecurityGroups reads all groups of the cluster, the shared backend group among them.
-func (r *Reader) listSecurityGroups(ctx context.Context) error {
-	start := r.Config.Now()
-	seen := map[string]observed.SecurityGroup{}
-	err := r.describeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
-		Filters: append(sdk.Filters("vpc-id", r.VPC), sdk.Filter("tag-key", naming.ClusterTag, naming.LegacyClusterTag)),
-	}, seen)
+func (r *Reader) listSecurityGroups(ctx context.Context, since time.Time) error {
+	seen, start, err := readPages(ctx, r.Client, r.Inv, inventory.SecurityGroupsListed, since, func(seen map[string]observed.SecurityGroup) nextPage {
+		return r.securityGroupPages(&ec2.DescribeSecurityGroupsInput{
+			Filters: append(sdk.Filters("vpc-id", r.VPC), sdk.Filter("tag-key", naming.ClusterTag, naming.LegacyClusterTag)),
+		}, seen)
+	})
 	if err != nil {
 		return err
 	}
@@ -169,19 +175,19 @@ func (r *Reader) listSecurityGroups(ctx context.Context) error {
 	return nil
 }
 
-// describeSecurityGroups adds the groups of the cluster among those that are described.
-func (r *Reader) describeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput, seen map[string]observed.SecurityGroup) error {
+// securityGroupPages add the groups of the cluster among those that are described.
+func (r *Reader) securityGroupPages(in *ec2.DescribeSecurityGroupsInput, seen map[string]observed.SecurityGroup) nextPage {
 	pages := ec2.NewDescribeSecurityGroupsPaginator(r.API.EC2, in)
-	for pages.HasMorePages() {
+	return func(ctx context.Context) (bool, error) {
 		page, err := sdk.Brief(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
-			return err
+			return false, err
 		}
 		for _, g := range page.SecurityGroups {
 			if x := convert.SecurityGroupFromAWS(g); naming.Owns(r.Config.Cluster, x.Tags) {
 				seen[x.ID] = x
 			}
 		}
+		return pages.HasMorePages(), nil
 	}
-	return nil
 }

@@ -22,28 +22,10 @@ const taggedPage = 100
 // what was made a moment ago, lists what is gone, and shows tags as they were. So it only spares
 // calls: what there is the load balancing service has said, and where the two disagree, or may be
 // about to, that one is asked for the tags.
-func (r *tagReader) listTagged(ctx context.Context) error {
-	start := r.Config.Now()
-	shown := map[string]map[string]string{}
-	for _, key := range []string{naming.ClusterTag, naming.LegacyClusterTag} {
-		pages := tagging.NewGetResourcesPaginator(r.API.Tagging, &tagging.GetResourcesInput{
-			TagFilters:          []taggingtypes.TagFilter{{Key: aws.String(key), Values: []string{r.Config.Cluster}}},
-			ResourceTypeFilters: []string{"elasticloadbalancing:loadbalancer", "elasticloadbalancing:targetgroup"},
-			ResourcesPerPage:    aws.Int32(taggedPage),
-		})
-		for pages.HasMorePages() {
-			page, err := sdk.Brief(ctx, func(ctx context.Context) (*tagging.GetResourcesOutput, error) { return pages.NextPage(ctx) })
-			if err != nil {
-				return err
-			}
-			for _, r := range page.ResourceTagMappingList {
-				tags := make(map[string]string, len(r.Tags))
-				for _, t := range r.Tags {
-					tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
-				}
-				shown[aws.ToString(r.ResourceARN)] = tags
-			}
-		}
+func (r *tagReader) listTagged(ctx context.Context, since time.Time) error {
+	shown, start, err := readPages(ctx, r.Client, r.inv, TagsListed, since, r.taggedPages)
+	if err != nil {
+		return err
 	}
 	v := r.inv
 	v.Write(func() {
@@ -64,6 +46,36 @@ func (r *tagReader) listTagged(ctx context.Context) error {
 		v.TaggedAt = start
 	})
 	return nil
+}
+
+// taggedPages add the tags of what the tagging service lists, for one key after the other.
+func (r *tagReader) taggedPages(shown map[string]map[string]string) nextPage {
+	keys := []string{naming.ClusterTag, naming.LegacyClusterTag}
+	var pages *tagging.GetResourcesPaginator
+	return func(ctx context.Context) (bool, error) {
+		if pages == nil {
+			pages = tagging.NewGetResourcesPaginator(r.API.Tagging, &tagging.GetResourcesInput{
+				TagFilters:          []taggingtypes.TagFilter{{Key: aws.String(keys[0]), Values: []string{r.Config.Cluster}}},
+				ResourceTypeFilters: []string{"elasticloadbalancing:loadbalancer", "elasticloadbalancing:targetgroup"},
+				ResourcesPerPage:    aws.Int32(taggedPage),
+			})
+		}
+		page, err := sdk.Brief(ctx, func(ctx context.Context) (*tagging.GetResourcesOutput, error) { return pages.NextPage(ctx) })
+		if err != nil {
+			return false, err
+		}
+		for _, r := range page.ResourceTagMappingList {
+			tags := make(map[string]string, len(r.Tags))
+			for _, t := range r.Tags {
+				tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+			}
+			shown[aws.ToString(r.ResourceARN)] = tags
+		}
+		if !pages.HasMorePages() {
+			pages, keys = nil, keys[1:]
+		}
+		return len(keys) > 0, nil
+	}
 }
 
 // settleTags takes over what the tagging service says of a resource, or leaves it in doubt, so that

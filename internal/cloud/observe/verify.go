@@ -64,14 +64,14 @@ func (v *Verifier) Checks() []drift.Check {
 // lists are the checks of what there is. The lock is held.
 func (v *Verifier) lists() []drift.Check {
 	return []drift.Check{
-		{Key: "load balancers", Every: drift.Often, At: v.Inv.LoadBalancersAt, Read: func(ctx context.Context) error {
-			return v.Essential(Verifying(ctx), "load balancers", func() error { return v.listLoadBalancers(Verifying(ctx)) })
+		{Key: inventory.LoadBalancersListed, Every: drift.Often, At: v.Inv.LoadBalancersAt, Read: func(ctx context.Context) error {
+			return v.Essential(Verifying(ctx), inventory.LoadBalancersListed, func() error { return v.listLoadBalancers(Verifying(ctx), time.Time{}) })
 		}},
-		{Key: "target groups", Every: drift.Often, At: v.Inv.TargetGroupsAt, Read: func(ctx context.Context) error {
-			return v.Essential(Verifying(ctx), "target groups", func() error { return v.listTargetGroups(Verifying(ctx)) })
+		{Key: inventory.TargetGroupsListed, Every: drift.Often, At: v.Inv.TargetGroupsAt, Read: func(ctx context.Context) error {
+			return v.Essential(Verifying(ctx), inventory.TargetGroupsListed, func() error { return v.listTargetGroups(Verifying(ctx), time.Time{}) })
 		}},
-		{Key: "security groups", Every: drift.Often, At: v.Inv.SecurityGroupsAt, Read: func(ctx context.Context) error {
-			return v.Optional(Verifying(ctx), model.AskSecurityGroups{}.Key(), func() error { return v.listSecurityGroups(Verifying(ctx)) })
+		{Key: inventory.SecurityGroupsListed, Every: drift.Often, At: v.Inv.SecurityGroupsAt, Read: func(ctx context.Context) error {
+			return v.Optional(Verifying(ctx), inventory.SecurityGroupsListed, func() error { return v.listSecurityGroups(Verifying(ctx), time.Time{}) })
 		}},
 	}
 }

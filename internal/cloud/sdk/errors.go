@@ -91,6 +91,9 @@ func ClassOf(err error) failure.Class {
 // IsGone reports whether AWS says that a thing does not exist.
 func IsGone(err error) bool { return err != nil && ClassOf(err) == failure.Gone }
 
+// IsInvalid reports whether AWS has refused a value of the request.
+func IsInvalid(err error) bool { return err != nil && ClassOf(err) == failure.Invalid }
+
 // Code is AWS's code of an error, "" if the error is not AWS's.
 func Code(err error) string {
 	var api smithy.APIError

@@ -3,6 +3,7 @@ package certificates
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
 )
 
 // resolveImport finds or imports the certificate of a TLS Secret. Whatever prevents it, the one that was
@@ -32,7 +35,11 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	if content == nil {
 		return // the finding is the frontend's
 	}
-	if n := newlyClaimed(w.Import.Claimed, live); n != nil && same < 0 {
+	claimed := w.Import.Claimed
+	if same < 0 {
+		claimed = append(slices.Clone(claimed), served(m.groups, w.Import)...)
+	}
+	if n := newlyClaimed(claimed, live); n != nil && same < 0 {
 		m.reportImport(w, finding.HostNotOwned, fmt.Sprintf("the certificate is for %q, and host %q is served by %s, which came first", n.Name, n.Host, n.By),
 			"issue the certificate for your own hosts alone")
 		return
@@ -97,6 +104,40 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		m.awaitImport(w, a, plan.Wait{For: "its ARN", Again: plan.ImportedWait}, plan.NewStepID("import", a))
 		m.coming[w.ID] = len(live) == 0 && m.Wait("import "+w.ID, "its ARN", plan.LongestImport) != plan.Wait{}
 	}
+}
+
+// served are the names of a certificate for hosts that other namespaces serve, and those of the certificate do not: who
+// joins later may be older, and AWS chooses between certificates for a host. The owner of a Gateway decides about its hosts.
+func served(tg *owners.TargetGroups, w *model.CertificateImport) (out []model.ClaimedName) {
+	by := w.Members()
+	if slices.ContainsFunc(by, func(r finding.Ref) bool { return r.Kind == "Gateway" }) {
+		return nil
+	}
+	guest := slices.ContainsFunc(by, func(r finding.Ref) bool { return r.Kind == "ListenerSet" })
+	own, others := map[string]bool{}, map[string]finding.Ref{}
+	for _, lb := range tg.Have.LoadBalancers {
+		for _, l := range lb.Listeners {
+			for _, r := range l.Rules {
+				for _, owner := range tg.OwnersOf(r.Actions) {
+					for _, host := range (model.Rule{Conditions: r.Conditions}).Hosts() {
+						if slices.Contains(draft.Namespaces(by), owner.Namespace) {
+							own[host] = true
+						} else if others[host].IsZero() {
+							others[host] = owner
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, n := range w.Content.Is.Names {
+		for _, host := range slices.Sorted(maps.Keys(others)) {
+			if !own[host] && (n == host || guest && plan.Covers(n, host)) {
+				out = append(out, model.ClaimedName{Name: n, Host: host, By: others[host]})
+			}
+		}
+	}
+	return out
 }
 
 // newlyClaimed returns a name that is for a host of another object and that no live certificate of the Secret has; nil

@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
 )
 
 // How often a certificate on its way is looked at, and how long one that was refused is left
@@ -26,6 +27,7 @@ const (
 type Managed struct {
 	*draft.Draft
 	*draft.Finalizers
+	groups  *owners.TargetGroups
 	own     map[string]string // ARNs of those that serve, by id
 	coming  map[string]bool   // ids of those that are imported right now
 	kept    map[string]bool   // ARNs of those that must not be deleted
@@ -35,8 +37,8 @@ type Managed struct {
 }
 
 // NewManaged returns the certificates that a stack manages.
-func NewManaged(d *draft.Draft, f *draft.Finalizers) *Managed {
-	return &Managed{Draft: d, Finalizers: f, records: map[string]bool{}}
+func NewManaged(tg *owners.TargetGroups, f *draft.Finalizers) *Managed {
+	return &Managed{Draft: tg.Draft, Finalizers: f, groups: tg, records: map[string]bool{}}
 }
 
 // Resolve finds the certificates that the stack manages, and decides which ones to request or to import. One for other

@@ -33,14 +33,18 @@ func (lr *Resolver) resolveMutualAuth(l *resolved.Listener) (blocked []finding.R
 		return nil
 	}
 	l.Mutual = nil
-	checks := l.Live != nil && l.Live.MutualAuth != nil && l.Live.MutualAuth.Mode == equal.Verify
+	live := l.Live
+	if live == nil {
+		live = l.LB.Serving(lr.Have).OnPort(l.Desired.Port) // of the load balancer that is to be replaced
+	}
+	checks := live != nil && live.MutualAuth != nil && live.MutualAuth.Mode == equal.Verify
 	switch {
-	case l.Live == nil, l.Live.Protocol != l.Desired.Protocol(), !checks && len(desired.Members) == 0:
+	case live == nil, live.Protocol != l.Desired.Protocol(), !checks && len(desired.Members) == 0:
 		l.Make = false
 	case checks:
-		l.Mutual = l.Live.MutualAuth
+		l.Mutual = live.MutualAuth
 	default:
-		l.Mutual, blocked = l.Live.MutualAuth, desired.Members
+		l.Mutual, blocked = live.MutualAuth, desired.Members
 	}
 	q := model.TrustStoreQuestion(lr.Want.LoadBalancer.Listeners)
 	f := lr.Unavailable(q)

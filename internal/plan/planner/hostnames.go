@@ -17,16 +17,24 @@ import (
 // that answer 404 go in front of them. A rule that may serve its other hostnames stays.
 func (d *differ) refuseHostnames() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
-	for _, lb := range d.Have.LoadBalancers {
-		for i := range lb.Listeners {
-			d.refuseOn(&lb.Listeners[i], before)
-		}
+	for i := range d.Have.LoadBalancers {
+		d.refuseOnAll(&d.Have.LoadBalancers[i], before)
 	}
 }
 
-// refuseHostnamesOnHeld does that on listeners that stay as they are. On one that is made, such rules are among the others.
+func (d *differ) refuseOnAll(lb *observed.LoadBalancer, before map[string][]model.ForeignHostname) {
+	for i := range lb.Listeners {
+		d.refuseOn(&lb.Listeners[i], before)
+	}
+}
+
+// refuseHostnamesOnHeld does that on listeners that stay as they are, those of previous load balancers among them. On one
+// that is made, such rules are among the others.
 func (d *differ) refuseHostnamesOnHeld() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
+	for _, old := range d.lb.Predecessors {
+		d.refuseOnAll(old, before)
+	}
 	for i := range d.lb.Listeners {
 		if l := &d.lb.Listeners[i]; !l.Make && l.Live != nil {
 			d.refuseOn(l.Live, before)

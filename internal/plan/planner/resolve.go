@@ -109,7 +109,7 @@ func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 	r.traffic = traffic.New(r.groups)
 	r.held = owners.NewRetention(r.groups, r.keys)
 	r.listeners = listeners.NewSet(&r.lb, r.groups, r.usage, r.finalizers, r.albs, r.keys)
-	r.certificates = certificates.NewManaged(d, r.finalizers)
+	r.certificates = certificates.NewManaged(r.groups, r.finalizers)
 	r.matchLive()
 	r.addOns = &addons.AddOns{Draft: d, Live: r.lb.Live}
 	r.securityGroups = &securitygroups.SecurityGroups{Draft: d, LB: &r.lb, Frontend: &r.frontend}

@@ -2,6 +2,7 @@ package replacement
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -27,12 +28,30 @@ func Obstacle(d *draft.Draft, lb *resolved.LoadBalancer) string {
 	}
 	for _, l := range lb.Listeners {
 		for _, o := range old.Listeners {
-			if !l.Make && o.Port == l.Desired.Port {
+			if !l.Make && o.Port == l.Desired.Port && concernsAsker(lb, &l) {
 				return fmt.Sprintf("the new one could not listen on port %d, as another finding says", o.Port)
 			}
 		}
 	}
 	return ""
+}
+
+// concernsAsker reports whether a port that the new load balancer could not have is of the namespace that asks for another
+// scheme, or of all namespaces. A member whose port cannot be made would otherwise decide about the scheme of all others.
+func concernsAsker(lb *resolved.LoadBalancer, l *resolved.Listener) bool {
+	of := func(l *resolved.Listener) []string {
+		if blocked := l.Certs.Blocked; len(blocked) > 0 && !l.Make {
+			return draft.Namespaces(blocked) // a Gateway has ports of ListenerSets as well
+		}
+		return draft.Namespaces(l.Desired.Members)
+	}
+	without := of(l)
+	if slices.Contains(without, lb.Desired.Origins["scheme"].Object.Namespace) {
+		return true
+	}
+	return !slices.ContainsFunc(lb.Listeners, func(o resolved.Listener) bool {
+		return o.Make && slices.ContainsFunc(of(&o), func(n string) bool { return !slices.Contains(without, n) })
+	})
 }
 
 // undeletable says why a load balancer could not be deleted; empty if it can be, or if that is asked for.

@@ -62,17 +62,7 @@ func (lb *LoadBalancer) ListenerAddress(port int32) plan.Address {
 }
 
 // LiveListener is the listener of a port of the live load balancer, nil if there is none.
-func (lb *LoadBalancer) LiveListener(port int32) *observed.Listener {
-	if lb.Live == nil {
-		return nil
-	}
-	for i := range lb.Live.Listeners {
-		if lb.Live.Listeners[i].Port == port {
-			return &lb.Live.Listeners[i]
-		}
-	}
-	return nil
-}
+func (lb *LoadBalancer) LiveListener(port int32) *observed.Listener { return lb.Live.OnPort(port) }
 
 // Members are those that listen on its ports, or have rules there.
 func (lb *LoadBalancer) Members() (out []finding.Ref) {

@@ -8,7 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
 // foreignImports adds imported certificates of others to the account.
@@ -74,5 +76,66 @@ func TestNoTenantUsesUpTheCertificatesOfTheAccount(t *testing.T) {
 		if n := r.Emulator.Calls().Count("ImportCertificate"); n != 6 {
 			t.Errorf("%d imports", n)
 		}
+	})
+}
+
+// A tenant whose objects are older than those of another joins its load balancer with a certificate for a host that the other
+// one serves there. The certificate is not imported, as AWS could present it for that host; that of the other one is renewed.
+func TestAnOlderNewcomerBringsNoCertificateForALiveHost(t *testing.T) {
+	t.Parallel()
+	in := func(namespace, doc string) string {
+		return strings.ReplaceAll(doc, "namespace: shop", "namespace: "+namespace)
+	}
+	for _, name := range []string{"bank.example.com", "*.example.com"} {
+		t.Run("Gateway/"+name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				i := newIssuer(t)
+				opt := importing(Options{})
+				opt.Ingress = nil
+				opt.Gateway = func(o *gateways.Options) { o.ImportCertificates, o.DefaultTargetType = true, model.IPTargets }
+				r := New(t, opt)
+				r.Apply(ownedGateways, webOf("evil", podAddresses[1]), webOf("bank", podAddresses[2]), in("bank", i.issue("tls", elliptic.P256(), "bank.example.com")),
+					added("bank", "more", 2024, "edge", "port: 443, protocol: HTTPS, hostname: bank.example.com, tls: {certificateRefs: [{name: tls}]}"), routed("HTTPRoute", "bank", "web", 2024, toSet, ""))
+				r.during(20 * time.Minute)
+				r.Apply(in("evil", i.issue("tls", elliptic.P256(), name)),
+					added("evil", "more", 2020, "edge", `port: 443, protocol: HTTPS, hostname: "*.example.com", tls: {certificateRefs: [{name: tls}]}`), routed("HTTPRoute", "evil", "web", 2020, toSet, ""))
+				r.during(time.Hour)
+				if got := gatewayImports(r); len(got) != 1 || !strings.HasPrefix(got[0], "imported/bank/tls ") {
+					t.Errorf("imported: %q", got)
+				}
+				expect(t, "requests for the host", "bank-web", reached(r, "application", 443, "bank.example.com", "/"))
+				before := gatewayImports(r)
+				r.Apply(in("bank", i.issue("tls", elliptic.P256(), "bank.example.com")))
+				r.during(time.Hour)
+				if got := gatewayImports(r); len(got) != 1 || got[0] == before[0] {
+					t.Errorf("after a renewal: %q, before %q", got, before)
+				}
+			})
+		})
+	}
+	t.Run("Ingress", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			i := newIssuer(t)
+			r := shopWith(t, importing(Options{StacksOnly: true}))
+			tls := func(namespace, name, host, group string) string {
+				year := map[string]string{"team": "2020", "shop": "2024"}[namespace]
+				return strings.Replace(inGroup(namespace, name, "alb", host, "", "group.name", group, "listen-ports", `[{"HTTPS":443}]`), "metadata:\n", "metadata:\n  creationTimestamp: \""+year+"-01-01T00:00:00Z\"\n", 1) +
+					"  tls: [{hosts: [" + host + "], secretName: tls}]\n"
+			}
+			r.Apply(shop, teamShop, pods("web", podAddresses[:3]...), in("team", i.issue("tls", elliptic.P256(), "shop.example.com")), tls("team", "own", "shop.example.com", "theirs"))
+			r.Settle(time.Hour)
+			r.Apply(i.issue("tls", elliptic.P256(), "shop.example.com"), tls("shop", "a", "shop.example.com", "edge"))
+			r.Settle(time.Hour)
+			r.Apply(tls("team", "own", "shop.example.com", "edge"))
+			r.Settle(2 * time.Hour)
+			if got := strings.Join(imports(r), "\n"); strings.Contains(got, "imported/team/") || !strings.Contains(got, "imported/shop/tls") {
+				t.Errorf("imported: %s", got)
+			}
+			if w := strings.Join(warnings(r)["own"], "\n"); !strings.Contains(w, "HostNotOwned") {
+				t.Errorf("the newcomer reads %s", w)
+			}
+		})
 	})
 }

@@ -2,6 +2,8 @@ package harness
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -115,6 +117,77 @@ func TestAHeldRouteDoesNotServeTheHostnameOfAnotherListener(t *testing.T) {
 					r.Settle(time.Hour)
 					if n := r.Emulator.Calls().Count("CreateRule") + r.Emulator.Calls().Count("DeleteRule") + r.Emulator.Calls().Count("SetRulePriorities"); n > 0 && !strings.Contains(name, "conditions") {
 						t.Errorf("%d further calls about rules", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// answersOfEach are what the load balancers with a port, by their ARNs, do with a request.
+func answersOfEach(r *Harness, port int32, host string) map[string]string {
+	out := map[string]string{}
+	w := r.Emulator.Store()
+	w.Lock()
+	balancers := map[string]string{}
+	for arn, l := range w.Partition(Account, Region).ELB.Listeners {
+		if l.Port == port {
+			balancers[arn], out[l.LoadBalancer] = l.LoadBalancer, "default"
+		}
+	}
+	w.Unlock()
+	for _, rule := range liveRules(r, port) {
+		if lb := balancers[rule.Listener]; out[lb] == "default" && matchesRequest(rule.Conditions, host, "/") {
+			out[lb] = outcomeOf(r, rule.Actions)
+		}
+	}
+	return out
+}
+
+// A load balancer that is being replaced keeps the rules that it had. One for a wildcard does not serve the hostname of
+// another listener there either, whether the listener comes before the replacement or during it, and it serves the others.
+func TestAReplacedLoadBalancerDoesNotServeTheHostnameOfAnotherListener(t *testing.T) {
+	t.Parallel()
+	wildcard := strings.Replace(teamRoute("", ""), "team.example.com", `"*.example.com"`, 1)
+	for name, hold := range some(heldWays, "not held", "too large") {
+		if name == "too large" {
+			hold = func(r *Harness) {
+				r.Apply(strings.Replace(teamRoute("", many()), "team.example.com", `"*.example.com"`, 1))
+			}
+		}
+		for _, first := range []string{"listener", "replacement"} {
+			t.Run(name+"/"+first, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					r := httpAuthority.begin(t)
+					r.Apply(wildcard)
+					r.Settle(10 * time.Minute)
+					before := answered(r, 80, "web.example.com", "/")
+					hold(r)
+					steps := []func(r *Harness){heldWays["replaced"], func(r *Harness) {
+						r.Apply(edgeOf(`listeners: [` + openListener + `, {name: web, port: 80, protocol: HTTP, hostname: web.example.com}]`))
+					}}
+					if first == "listener" {
+						slices.Reverse(steps)
+					}
+					for _, step := range steps {
+						step(r)
+						r.Settle(time.Minute)
+					}
+					if n := len(answersOfEach(r, 80, "")); n != 2 {
+						t.Fatalf("%d load balancers serve during the replacement", n)
+					}
+					for lb, got := range answersOfEach(r, 80, "web.example.com") {
+						if got != "404" && got != "default" {
+							t.Errorf("requests to %s for the hostname of the listener get %s", lb, got)
+						}
+					}
+					if !slices.Contains(slices.Collect(maps.Values(answersOfEach(r, 80, "other.example.com"))), before) {
+						t.Errorf("other hostnames get %v, want %s from the former load balancer", answersOfEach(r, 80, "other.example.com"), before)
+					}
+					r.Settle(2 * time.Hour)
+					if n := len(answersOfEach(r, 80, "")); n != 1 {
+						t.Errorf("%d load balancers serve at the end", n)
 					}
 				})
 			})

@@ -103,7 +103,7 @@ func (b clientBuilder) clients(p *members.Port, key string, get, other func(*mem
 // listens there.
 func (b clientBuilder) liveSources(p *members.Port) (rules []model.IngressRule, known bool) {
 	lb := b.LiveLoadBalancer()
-	if members.ListenerOf(lb, p.Number) == nil {
+	if lb.OnPort(p.Number) == nil {
 		return nil, false
 	}
 	for _, g := range b.Live.SecurityGroups {

@@ -300,7 +300,7 @@ func (b frontendBuilder) liveFrontendCheck(port int32) (model.HealthCheck, bool)
 
 // liveFrontendGroup is the target group to which a port of the live frontend NLB leads.
 func (b frontendBuilder) liveFrontendGroup(port int32) *observed.TargetGroup {
-	l := members.ListenerOf(b.LiveFrontend(), port)
+	l := b.LiveFrontend().OnPort(port)
 	if l == nil || len(l.Default) != 1 {
 		return nil
 	}

@@ -24,7 +24,7 @@ func (b *Builder) ListenerAttributes(p *members.Port) (map[string]string, []find
 // TLS settles what a listener with TLS has besides.
 func (b *Builder) TLS(p *members.Port) *model.TLS {
 	policy := members.AgreeOn(&b.Translation, p, b.name("ssl-policy"), func(m *members.Member) settings.Opt[string] { return settings.Text(m.Set.SSLPolicy) }, members.Equal[string], func() members.Incumbent[string] {
-		if live := members.ListenerOf(b.LiveLoadBalancer(), p.Number); live != nil && live.Protocol == "HTTPS" {
+		if live := b.LiveLoadBalancer().OnPort(p.Number); live != nil && live.Protocol == "HTTPS" {
 			return members.Serving(live.Policy, true, members.Equal[string])
 		}
 		return members.Incumbent[string]{}
@@ -71,7 +71,7 @@ func (m mutualAuth) String() string { return strings.TrimSpace(m.Mode + " " + m.
 
 // liveMutualAuth compares client certificate settings with those of a live listener.
 func (b *Builder) liveMutualAuth(port int32) members.Incumbent[mutualAuth] {
-	l := members.ListenerOf(b.LiveLoadBalancer(), port)
+	l := b.LiveLoadBalancer().OnPort(port)
 	if l == nil || l.Protocol != "HTTPS" {
 		return members.Incumbent[mutualAuth]{}
 	}

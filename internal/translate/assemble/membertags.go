@@ -126,7 +126,7 @@ func (b *Builder) Allowed(m *members.Member, tags map[string]string, from findin
 // ListenerTags are the tags of the listener of a port and of what it has.
 func (b *Builder) ListenerTags(p *members.Port) map[string]string {
 	return tagBuilder{b}.mergeTags(p.Members, func() map[string]string {
-		if l := members.ListenerOf(b.LiveLoadBalancer(), p.Number); l != nil {
+		if l := b.LiveLoadBalancer().OnPort(p.Number); l != nil {
 			return members.LiveTags(l.Tags)
 		}
 		return nil

@@ -21,7 +21,7 @@ func (b *Builder) SSLRedirect() settings.Opt[int32] {
 		case !o.Set || slices.ContainsFunc(b.Ports, func(p *members.Port) bool { return p.TLS && p.Number == o.Value }):
 		case m.Lost:
 			// Its ports are not known. Where it serves on a live HTTPS listener, its redirect is live too.
-			if l := members.ListenerOf(b.LiveLoadBalancer(), o.Value); l == nil || l.Protocol != "HTTPS" || !b.Serves(m) {
+			if l := b.LiveLoadBalancer().OnPort(o.Value); l == nil || l.Protocol != "HTTPS" || !b.Serves(m) {
 				o = settings.Opt[int32]{}
 			}
 		default:

@@ -82,7 +82,7 @@ func (h HeldCertificates) Requests(port int32, m *members.Member) (arns []string
 
 // ServesOn reports whether the live listener of a port forwards to target groups of a member.
 func (h HeldCertificates) ServesOn(port int32, m *members.Member) bool {
-	l := members.ListenerOf(h.b.LiveLoadBalancer(), port)
+	l := h.b.LiveLoadBalancer().OnPort(port)
 	return l != nil && (h.b.Owns(m.Ref, l.Default) || slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return h.b.Owns(m.Ref, r.Actions) }))
 }
 
@@ -91,7 +91,7 @@ func (h HeldCertificates) ServesOn(port int32, m *members.Member) bool {
 func (h HeldCertificates) liveOwned(port int32, skip func(arn string) bool, found func(arn string, o observed.CertificateOwner)) (unavailable []string, fault *observed.Fault) {
 	b := h.b
 	b.Stack.Contested = true // it depends on what is live
-	l := members.ListenerOf(b.LiveLoadBalancer(), port)
+	l := b.LiveLoadBalancer().OnPort(port)
 	if l == nil || l.Protocol != "HTTPS" && l.Protocol != "TLS" {
 		return nil, nil
 	}

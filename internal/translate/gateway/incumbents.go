@@ -9,7 +9,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
 // What several ask for belongs to the one that has it live.
@@ -21,7 +20,7 @@ type incumbentBuilder struct{ *translation }
 // otherwise of a rule for one of the hostnames. Rules that forward to none of its target groups say nothing.
 func (t incumbentBuilder) serves(number int32, route finding.Ref, hosts []string) bool {
 	t.Stack.Contested = true
-	l := members.ListenerOf(t.LiveLoadBalancer(), number)
+	l := t.LiveLoadBalancer().OnPort(number)
 	if l == nil {
 		return false
 	}

@@ -38,7 +38,7 @@ func (t retainedBuilder) retainLost() {
 	}
 	for i := range t.Stack.LoadBalancer.Listeners {
 		l := &t.Stack.LoadBalancer.Listeners[i]
-		live := members.ListenerOf(t.LiveLoadBalancer(), l.Port)
+		live := t.LiveLoadBalancer().OnPort(l.Port)
 		if live == nil || l.DefaultHeld != 0 || !l.DefaultOf.Object.IsZero() || t.redirects(*l) {
 			continue
 		}

@@ -29,19 +29,6 @@ func (t *Translation) LiveFrontend() *observed.LoadBalancer {
 	return plan.Serving(*t.Live, model.FrontendNLBID)
 }
 
-// ListenerOf is the live listener of a port; nil if there is none.
-func ListenerOf(lb *observed.LoadBalancer, port int32) *observed.Listener {
-	if lb == nil {
-		return nil
-	}
-	for i := range lb.Listeners {
-		if lb.Listeners[i].Port == port {
-			return &lb.Listeners[i]
-		}
-	}
-	return nil
-}
-
 // Compare asks for what shows which contested value is live, and reports whether the answer is there.
 // Where AWS gives none, the live value may be what is asked for, and stays.
 func (t *Translation) Compare(q model.Question, answered bool) bool {
@@ -79,7 +66,7 @@ func (t *Translation) LiveAttributes(lb *observed.LoadBalancer) map[string]strin
 
 // LiveListenerAttributes are those of the live listener of a port, likewise.
 func (t *Translation) LiveListenerAttributes(port int32) map[string]string {
-	l := ListenerOf(t.LiveLoadBalancer(), port)
+	l := t.LiveLoadBalancer().OnPort(port)
 	if l == nil || !t.Compare(model.AskAttributes{Of: string(plan.Listener), ARN: l.ARN}, l.Attributes != nil) {
 		return nil
 	}
@@ -118,7 +105,7 @@ func (t *Translation) Serves(m *Member) bool {
 
 // liveProtocol reports whether the live listener of a port has the protocol, and whether there is one.
 func (t *Translation) liveProtocol(lp settings.ListenPort) (same, known bool) {
-	l := ListenerOf(t.LiveLoadBalancer(), lp.Port)
+	l := t.LiveLoadBalancer().OnPort(lp.Port)
 	if l == nil {
 		return false, false
 	}

@@ -28,7 +28,7 @@ func (t *Translation) hearsTheClassBefore(missing *Member) bool {
 // absentFrom is a former member whose class cannot be read and that is served on a port; nil if there is
 // none.
 func (t *Translation) absentFrom(number int32) *Member {
-	l := ListenerOf(t.LiveLoadBalancer(), number)
+	l := t.LiveLoadBalancer().OnPort(number)
 	if l == nil {
 		return nil
 	}

@@ -137,7 +137,7 @@ func (t sharedBuilder) incumbent(p *port) bool {
 // serves reports whether a live listener forwards to the target group of a Service for the port.
 func serves(live *observed.Stack, svc *corev1.Service, port int32) bool {
 	t := members.Translation{Live: live}
-	l := members.ListenerOf(t.LiveLoadBalancer(), port)
+	l := t.LiveLoadBalancer().OnPort(port)
 	if l == nil {
 		return false
 	}

@@ -1,0 +1,67 @@
+package harness
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Members that want a load balancer to be replaced are not kept from that by what another namespace asks for and AWS cannot
+// give: not by a port of its own, and not by a setting of a port that all have. When that is corrected, it is served.
+func TestABrokenPortOfAnotherKeepsNoLoadBalancerFromBeingReplaced(t *testing.T) {
+	t.Parallel()
+	const none = "arn:aws:acm:us-west-2:123456789012:certificate/00000000-0000-4000-8000-000000000000"
+	for name, c := range map[string]struct {
+		good, bad []string
+		port      string // of the other namespace
+	}{
+		"certificate":    {[]string{"listen-ports", `[{"HTTPS":8443}]`, "certificate-arn", "CERTIFICATE"}, []string{"listen-ports", `[{"HTTPS":8443}]`, "certificate-arn", none}, "8443"},
+		"trust store":    {[]string{"listen-ports", `[{"HTTPS":443}]`}, []string{"listen-ports", `[{"HTTPS":443}]`, "mutual-authentication", `[{"port":443,"mode":"verify","trustStore":"none"}]`}, "443"},
+		"redirect":       {nil, []string{"ssl-redirect", "444"}, "80"},
+		"authentication": {[]string{"listen-ports", `[{"HTTPS":443}]`}, []string{"listen-ports", `[{"HTTPS":443}]`, "auth-type", "oidc", "auth-idp-oidc", `{"issuer":"https://x.example.com","authorizationEndpoint":"https://x.example.com/a","tokenEndpoint":"https://x.example.com/t","userInfoEndpoint":"https://x.example.com/u","secretName":"none"}`}, "443"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				certificate := r.World.Certs["example.com"]
+				member := func(scheme, host string) string {
+					return inGroup("shop", "a", "alb", host, "", "group.name", "edge", "scheme", scheme, "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", certificate)
+				}
+				other := func(notes []string) string {
+					return strings.ReplaceAll(inGroup("team", "other", "alb", "team.example.com", "", append([]string{"group.name", "edge"}, notes...)...), "CERTIFICATE", certificate)
+				}
+				r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, member("internal", "a.example.com"), other(c.good))
+				r.Settle(settleFor)
+				has := func(what string) bool {
+					return slices.ContainsFunc(onlyOf(r, "listener"), func(l string) bool { return strings.Contains(l, what) })
+				}
+				if !has("," + c.port + ",") {
+					t.Fatal("the port of the other namespace is not there at first")
+				}
+				r.Apply(other(c.bad))
+				r.Settle(settleFor)
+				r.Apply(member("internet-facing", "new.example.com"))
+				r.Settle(time.Hour)
+				expect(t, "the load balancer", "internet-facing", schemes(r))
+				for _, port := range []int32{80, 443} {
+					if got := answered(r, port, "new.example.com", "/"); !strings.HasPrefix(got, "k8s-shop-") {
+						t.Errorf("port %d answers requests of the member with %s", port, got)
+					}
+				}
+				if len(warnings(r)["other"]) == 0 {
+					t.Error("the other namespace learns nothing")
+				}
+				r.Apply(other(c.good))
+				r.Settle(time.Hour)
+				port, _ := strconv.Atoi(c.port)
+				if got := answered(r, int32(port), "team.example.com", "/"); !strings.HasPrefix(got, "k8s-team-") {
+					t.Errorf("when it is corrected, it is answered by %s", got)
+				}
+			})
+		})
+	}
+}

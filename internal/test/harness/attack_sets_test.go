@@ -1,0 +1,112 @@
+package harness
+
+import (
+	"crypto/elliptic"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// attackersGateways are Gateways like those of ownedGateways, of the attacker.
+var attackersGateways = strings.NewReplacer("namespace: infra", "namespace: evil", "name: edge", "name: mine", "name: net", "name: wire",
+	"44444444-0000-4000-8000-00000000000", "55555555-0000-4000-8000-00000000000").Replace(albOwned + nlbOwned)
+
+// A ListenerSet that moves from another Gateway is older than those that serve, and takes neither a hostname nor a port from
+// them. What it had on the other Gateway goes.
+func TestAListenerSetThatMovesIsANewcomer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		moved := func(name, to, listener string) string {
+			return strings.Replace(added("evil", name, 2020, to, listener), "namespace: infra}", "namespace: "+map[bool]string{true: "infra", false: "evil"}[to == "edge" || to == "net"]+"}", 1)
+		}
+		const host, port = "port: 80, protocol: HTTP, hostname: bank.example.com", "port: 7000, protocol: TCP"
+		toWire := strings.Replace(toSet, "more", "wire", 1)
+		r := ownedWorld(t, attackersGateways, moved("more", "mine", host), moved("wire", "wire", port),
+			routed("HTTPRoute", "evil", "all", 2020, toSet, ""), routed("TCPRoute", "evil", "all", 2020, toWire, ""))
+		expect(t, "on its own Gateways", "evil-all evil-all", reached(r, "application", 80, "bank.example.com", "/")+" "+reached(r, "network", 7000, "", ""))
+		bank := []string{
+			added("bank", "more", 2024, "edge", host), added("bank", "wire", 2024, "net", port),
+			routed("HTTPRoute", "bank", "web", 2024, toSet, ""), routed("TCPRoute", "bank", "db", 2024, toWire, ""),
+		}
+		r.drop(cluster.KindHTTPRoute, "evil", "all")
+		r.drop(cluster.KindTCPRoute, "evil", "all")
+		r.Apply(bank...)
+		r.during(10 * time.Minute)
+		check := func(when string) {
+			t.Helper()
+			expect(t, when, "bank-web bank-db", reached(r, "application", 80, "bank.example.com", "/")+" "+reached(r, "network", 7000, "", ""))
+		}
+		check("before")
+		r.Apply(routed("HTTPRoute", "evil", "all", 2020, toSet, ""), routed("TCPRoute", "evil", "all", 2020, toWire, ""))
+		r.Apply(moved("more", "edge", host), moved("wire", "net", port))
+		r.during(10 * time.Minute)
+		check("after the move")
+		expect(t, "the ListenerSets that moved", "HostnameConflict False, ProtocolConflict False", setSays(r, "evil", "more")+", "+setSays(r, "evil", "wire"))
+		// The owner edits its ListenerSets, and the controller starts again.
+		r.Apply(strings.Replace(bank[0], "name: l,", "name: renamed,", 1), strings.Replace(bank[1], "name: l,", "name: renamed,", 1))
+		r.during(10 * time.Minute)
+		check("after an edit")
+		r.Kill()
+		r.Start()
+		r.during(10 * time.Minute)
+		check("after a restart")
+	})
+}
+
+// A certificate that listeners of two namespaces present stops where the grant for one of them is withdrawn, and goes on
+// where the other one is.
+func TestAGrantIsWithdrawnFromOneOfTwoWhoPresentACertificate(t *testing.T) {
+	t.Parallel()
+	const teamGrant = `
+---
+apiVersion: gateway.networking.k8s.io/v1beta1
+kind: ReferenceGrant
+metadata: {namespace: vault, name: team}
+spec:
+  from: [{group: gateway.networking.k8s.io, kind: ListenerSet, namespace: team}]
+  to: [{group: "", kind: Secret}]
+---
+`
+	for way, hold := range some(certificateAuthority.ways, "not held", "configuration missing", "configuration wrong", "class missing", "Secret missing", "Secret wrong") {
+		for _, who := range []string{"team", "shop"} {
+			t.Run(way+"/"+who, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					opt := Options{}
+					certificateAuthority.options(&opt)
+					r := shopWith(t, opt)
+					i := newIssuer(t)
+					set := strings.NewReplacer("namespace: vault", "namespace: team", "port: 443", "port: 8443", "certificateRefs: [{name: api}]", "certificateRefs: [{name: api, namespace: vault}]").Replace(secureSet)
+					edge := edgeOf("allowedListeners: {namespaces: " + labelledSets +
+						"}\n  listeners: [{name: shop, protocol: HTTPS, port: 443, hostname: shop.example.com, tls: {certificateRefs: [{name: api, namespace: vault}]}}]")
+					r.Apply(authorityWorld, shop, pods("web", podAddresses[:3]...), strings.Replace(i.issue("api", elliptic.P256(), "api.example.com"), "namespace: shop", "namespace: vault", 1),
+						vault(""), secretGrant, teamGrant, "---"+edge+set, routeOf("web", "shop.example.com", "backendRefs: [{name: web, port: 80}]"))
+					r.Settle(10 * time.Minute)
+					has := func(port string) bool {
+						for _, l := range onlyOf(r, "listener") {
+							if strings.Contains(l, ","+port+",") {
+								return true
+							}
+						}
+						return false
+					}
+					if !has("443") || !has("8443") {
+						t.Fatalf("not both ports are served at first: %v %v\n%s", warnings(r), setSays(r, "team", "more"), strings.Join(onlyOf(r, "listener"), "\n"))
+					}
+					hold(r)
+					r.Settle(time.Minute)
+					r.drop(cluster.KindReferenceGrant, "vault", who)
+					for _, horizon := range []time.Duration{time.Second, time.Hour} {
+						r.Settle(horizon)
+						if has("8443") != (who == "shop") || has("443") != (who == "team") {
+							t.Errorf("after %s: port 443 %v, port 8443 %v", horizon, has("443"), has("8443"))
+						}
+					}
+				})
+			})
+		}
+	}
+}
