@@ -14,7 +14,8 @@ func isRule(s plan.Step) bool { return s.Address.Kind == plan.Rule }
 // so often that the others do not wait for it any more.
 func (f FailedStep) held() bool {
 	if f.kubernetes() {
-		return false
+		_, claims := f.Step.Do.(plan.ClaimFinalizer)
+		return claims && f.Class != Fenced && !(f.Called && (f.Class == Gone || f.Class == Conflict))
 	}
 	switch f.Class {
 	case Invalid, Denied, Quota:
@@ -63,6 +64,10 @@ func (h *holding) hold(f FailedStep) bool {
 	}
 	s := f.Step
 	switch do := s.Do.(type) {
+	case plan.ClaimFinalizer:
+		// Nothing is made for the member before that, and the changes of others to the same listeners do not wait for it.
+		rules := h.holdRules(model.HeldRefused, func(_ int32, r *model.Rule) bool { return r.Member == do.Ref })
+		return holdDefaults(lb, func(l model.Listener) bool { return l.DefaultOf.Object == do.Ref }) || rules
 	case plan.CreateRule, plan.ModifyRule:
 		its := func(port int32, r *model.Rule) bool { return !s.Rule.IsZero() && r.Key(port) == s.Rule }
 		if f.lacksRoom() && !(s.Staged && perStep[codeOf(f.Err)]) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -130,7 +131,7 @@ const quiet = 20 * time.Minute
 func play(t *testing.T, h history) []string {
 	t.Helper()
 	c := undisturbed(t, h.setup)
-	u := &undoing{writes: map[cluster.Ref][]time.Time{}}
+	u := &undoing{writes: map[types.UID][]time.Time{}}
 	return inWorld(t, h.setup, harness.Options{API: func(api kube.API) kube.API { u.API = api; return u }}, func(w *testCluster) {
 		if h.undoes {
 			u.from(w.Store)
@@ -184,7 +185,7 @@ func play(t *testing.T, h history) []string {
 // The attacker may cause so many calls to AWS: for each of its moves, and for each hour after them.
 const (
 	callsPerMove, callsPerHour     = 80, 600
-	refusedPerMove, refusedPerHour = 20, 60
+	refusedPerMove, refusedPerHour = 30, 60
 )
 
 // checkCalls compares the calls with those of a run without the attacker.

@@ -157,9 +157,13 @@ func (a *attackerRights) endOf(m membership) time.Time {
 	if m.until.IsZero() {
 		return time.Now()
 	}
-	last := m
-	for _, o := range a.memberships { // in the order of their times
-		if cluster.RefOf(o.ing) != cluster.RefOf(m.ing) || o.from.Before(m.until) {
+	last, later := m, false
+	for _, o := range a.memberships { // in their order
+		if o == m {
+			later = true
+			continue
+		}
+		if !later || cluster.RefOf(o.ing) != cluster.RefOf(m.ing) {
 			continue
 		}
 		if o.stack != "" {

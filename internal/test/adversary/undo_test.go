@@ -20,7 +20,7 @@ type undoing struct {
 	kube.API
 	mu     sync.Mutex
 	store  *cluster.Memory // nil: nothing is undone
-	writes map[cluster.Ref][]time.Time
+	writes map[types.UID][]time.Time
 	over   []string // objects that were written more than ten times in a minute
 }
 
@@ -57,8 +57,9 @@ func (u *undoing) undo(ref cluster.Ref) {
 	default:
 		return
 	}
-	all := append(u.writes[ref], time.Now())
-	if u.writes[ref] = all; len(all) > 10 && all[len(all)-1].Sub(all[len(all)-11]) < time.Minute {
+	id := cur.GetUID() // who makes an object again has another one
+	all := append(u.writes[id], time.Now())
+	if u.writes[id] = all; len(all) > 10 && all[len(all)-1].Sub(all[len(all)-11]) < time.Minute {
 		u.over = append(u.over, ref.String())
 	}
 	next.SetFinalizers(nil)
