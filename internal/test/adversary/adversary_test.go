@@ -51,6 +51,20 @@ func TestHistories(t *testing.T) {
 	}
 }
 
+// failedOnce are histories that have found something, so that what was mended stays so.
+var failedOnce = []uint64{486, 602, 617, 950, 2465, 2627, 2905, 3026, 3067, 4091}
+
+// TestHistoriesThatFailedOnce plays them again.
+func TestHistoriesThatFailedOnce(t *testing.T) {
+	t.Parallel()
+	for _, seed := range failedOnce {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			examine(t, seed)
+		})
+	}
+}
+
 // examine runs the history of a seed, and looks for the shortest one that still fails.
 func examine(t *testing.T, seed uint64) bool {
 	t.Helper()

@@ -1,0 +1,57 @@
+package harness
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+// Who undoes the writes to its own object holds up no other member of its group: edits are served, and who is deleted is
+// let go, as fast as without it.
+func TestWhoUndoesOurWritesHoldsUpNoOtherMember(t *testing.T) {
+	t.Parallel()
+	for _, field := range []string{"status", "finalizer"} {
+		for _, rules := range []string{"new", "replaced"} {
+			t.Run(field+", "+rules+" rules", func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					c := fightCases[field+" of an Ingress"]
+					u := &undoing{part: c.part}
+					r := shopWith(t, Options{Workers: 2, API: func(api kube.API) kube.API { u.API = api; return u }})
+					defer func() {
+						r.stop()
+						r.stop = func() {}
+					}()
+					r.Apply(shop, pods("web", podAddresses[:2]...), pods("api", podAddresses[2:4]...), teamIngress("one", "1", "/one=web"), teamIngress("two", "2", "/two=api"))
+					time.Sleep(10 * time.Minute)
+					u.mu.Lock()
+					u.store, u.spoil, u.of = r.Store, c.spoil, cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "evil"}
+					u.mu.Unlock()
+					r.Apply(teamIngress("evil", "-5", "/a=web", "/b=web", "/c=api"))
+					time.Sleep(3 * time.Minute)
+					if rules == "replaced" {
+						r.Apply(teamIngress("evil", "-5", "/d=web", "/b=api", "/e=api"))
+						time.Sleep(time.Minute)
+					}
+					if u.count() < 3 {
+						t.Fatalf("%d writes: nothing is undone", u.count())
+					}
+					r.Apply(teamIngress("one", "1", "/one=web", "/new=web"))
+					drop(t, r, cluster.KindIngress, "two")
+					time.Sleep(time.Minute)
+					if !slices.ContainsFunc(onlyOf(r, "rule"), func(l string) bool { return strings.Contains(l, "/new") }) {
+						t.Errorf("the new path is not served: %s", strings.Join(onlyOf(r, "rule"), "\n"))
+					}
+					if two, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "two"}); err != nil || two != nil {
+						t.Errorf("the one that was deleted is there: %v %v", two.GetFinalizers(), err)
+					}
+				})
+			})
+		}
+	}
+}
