@@ -28,6 +28,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 )
 
 // kubernetes checks the cluster.
@@ -97,7 +98,9 @@ func (d *doctor) definitions(ctx context.Context) {
 		have.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 		err := d.api.Get(ctx, client.ObjectKey{Name: want.GetName()}, &have)
 		gateways := strings.HasSuffix(want.GetName(), ".gateway.k8s.aws")
+		accelerators := strings.HasSuffix(want.GetName(), ".aga.k8s.aws")
 		switch {
+		case apierrors.IsNotFound(err) && accelerators && !d.Config.Gates.On(config.GlobalAcceleratorController):
 		case apierrors.IsNotFound(err) && gateways:
 			d.say(area, warned, "run \"kubectl apply -f config/crd\" to use Gateways", "%s is not installed, so Gateways are not served", want.GetName())
 		case apierrors.IsNotFound(err):
