@@ -43,7 +43,7 @@ var frontend = layer{pure: true, api: true,
 	own: append([]string{"internal/translate/assemble", "internal/translate/attach", "internal/cluster", "internal/engine", "internal/translate/gatewayconfig", "internal/translate/members", "internal/cluster/ownership", "internal/plan/overlap", "internal/plan/rules", "internal/translate/report", "internal/translate/settings"}, core...)}
 
 // line are the packages that those put together who run the line of stages.
-var line = []string{"internal/*", "internal/cloud/drift", "internal/cluster/*", "internal/engine/*", "internal/finding/*", "internal/plan/*", "internal/translate/*"}
+var line = []string{"internal/*", "internal/cloud/drift", "internal/cloud/services", "internal/cluster/*", "internal/engine/*", "internal/finding/*", "internal/plan/*", "internal/translate/*"}
 
 // layers is the order of the packages: who may know whom. A package that is not listed is an
 // error, so that a new one finds its place on purpose.
@@ -125,7 +125,7 @@ var layers = map[string]layer{
 		"internal/cloud/sdk", "internal/cloud/targets", "internal/engine", "internal/engine/bindings"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/cloud": {own: append([]string{"internal/cloud/apply", "internal/cloud/certificates", "internal/cloud/drift", "internal/cloud/enis", "internal/cloud/facts", "internal/cloud/inventory", "internal/cloud/observe",
 		"internal/cloud/ratelimit", "internal/cloud/sdk", "internal/cloud/services", "internal/cloud/targets", "internal/engine", "internal/engine/bindings"}, core...)},
-	"internal/cloud/checks": {own: append([]string{"internal/cloud", "internal/cloud/sdk", "internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},
+	"internal/cloud/checks": {own: append([]string{"internal/cloud", "internal/cloud/sdk", "internal/cloud/services", "internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings", "internal/engine/repeat"}, core...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/"}},
 	"internal/controller/config": {own: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},

@@ -223,7 +223,7 @@ func prepare(ctx context.Context, s Setup, fence func() error, lease *kube.Lease
 	if err != nil {
 		return fail(err)
 	}
-	if err := addGatewayKinds(ctx, s, mgr, source); err != nil {
+	if err := addOptionalKinds(ctx, s, aws, mgr, source); err != nil {
 		return fail(err)
 	}
 	if err := ctrlmetrics.Registry.Register(objectCounts{source, source.Synced}); err != nil {
@@ -278,7 +278,7 @@ func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source,
 		return nil, nil, err
 	}
 	source.Lookups = kube.NewLookups(mgr.GetAPIReader(), time.Now)
-	source.Optional(gatewayKinds())
+	source.Optional(optionalKinds())
 	return source, secrets, nil
 }
 

@@ -135,7 +135,7 @@ func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 
 // StackKinds are the kinds that load balancers are made from.
 func StackKinds() []cluster.Kind {
-	return slices.Concat([]cluster.Kind{cluster.KindSecret}, kinds, gatewayKinds())
+	return slices.Concat([]cluster.Kind{cluster.KindSecret}, kinds, optionalKinds())
 }
 
 func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stacks {

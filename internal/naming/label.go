@@ -62,6 +62,8 @@ const (
 	// ALBGatewayFinalizer and NLBGatewayFinalizer are on Gateways.
 	ALBGatewayFinalizer = "gateway.k8s.aws/alb"
 	NLBGatewayFinalizer = "gateway.k8s.aws/nlb"
+	// AcceleratorFinalizer is on GlobalAccelerators.
+	AcceleratorFinalizer = "aga.k8s.aws/resources"
 )
 
 // Finalizer returns the finalizer that the members of a stack carry while it exists.
