@@ -94,8 +94,11 @@ var layers = map[string]layer{
 	"internal/engine/imports":          {pure: true, own: core},
 	"internal/engine": {pure: true, own: append([]string{"internal/cluster", "internal/engine/checkpoint", "internal/engine/imports", "internal/finding/failure", "internal/plan/document", "internal/plan/planner",
 		"internal/plan/resolved", "internal/engine/repeat"}, core...)},
-	"internal/engine/bindings":   {pure: true, api: true, own: append([]string{"internal/plan/bindingplan", "internal/cluster", "internal/engine", "internal/finding/failure", "internal/cluster/ownership", "internal/plan/targets"}, core...)},
-	"internal/translate/report":  {pure: true, own: append([]string{"internal/cluster", "internal/engine"}, core...)},
+	"internal/engine/bindings":  {pure: true, api: true, own: append([]string{"internal/plan/bindingplan", "internal/cluster", "internal/engine", "internal/finding/failure", "internal/cluster/ownership", "internal/plan/targets"}, core...)},
+	"internal/translate/report": {pure: true, own: append([]string{"internal/cluster", "internal/engine"}, core...)},
+	// What is wrong with a GlobalAccelerator by itself; admission and translation read it alike.
+	"internal/translate/accelerator/rules": {pure: true, api: true, own: core[:1]},
+
 	"internal/translate/ingress": frontend,
 	"internal/translate/service": frontend,
 	"internal/translate/gateway": {pure: true, api: true, own: append([]string{"internal/translate/gateway/status"}, frontend.own...)},
