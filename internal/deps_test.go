@@ -153,7 +153,7 @@ var layers = map[string]layer{
 		libraries: []string{"sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "k8s.io/klog/", "go.uber.org/zap", "github.com/spf13/"}},
 
 	// Admission makes no call to AWS and reads no secret; its serving part has clients.
-	"internal/webhook": {api: true, own: append([]string{"internal/translate/assemble", "internal/plan/bindingplan", "internal/cluster",
+	"internal/webhook": {api: true, own: append([]string{"internal/translate/accelerator/rules", "internal/translate/assemble", "internal/plan/bindingplan", "internal/cluster",
 		"internal/translate/ingress", "internal/translate/settings", "internal/plan/targets"}, core...), libraries: []string{"github.com/go-logr/", "github.com/prometheus/"}},
 	"internal/webhook/*": {api: true, own: append([]string{"internal/cluster", "internal/kube", "internal/webhook"}, core...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/prometheus/"}},

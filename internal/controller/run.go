@@ -113,7 +113,7 @@ func Run(ctx context.Context, s Setup) error {
 	}
 	frontends := Frontends(s.Config)
 	if s.Config.Serving.Webhooks != config.WebhooksOff {
-		if err := addWebhooks(s, mgr, probes, source.Informed(), live, frontends); err != nil {
+		if err := addWebhooks(s, aws, mgr, probes, source.Informed(), live, frontends); err != nil {
 			return err
 		}
 	}
