@@ -139,7 +139,7 @@ func New(t testing.TB, opt Options) *Harness {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opt.Policies = [][]byte{shipped, iam.Optional}
+		opt.Policies = [][]byte{shipped, iam.Optional, iam.Accelerators}
 	}
 	r.Allow(opt.Policies...)
 	r.bound = roleBound{roles: opt.Roles, denied: map[string]bool{}}
