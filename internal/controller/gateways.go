@@ -105,12 +105,6 @@ func servesGateways(g config.Gates) bool {
 	return g.On(config.ALBGatewayAPI) || g.On(config.NLBGatewayAPI)
 }
 
-// servesAccelerators reports whether GlobalAccelerators are served where their definition is installed. The service
-// must exist in the partition of the region.
-func servesAccelerators(c config.Config) bool {
-	return c.Gates.On(config.GlobalAcceleratorController) && services.HasAccelerators(services.Partition(c.AWS.Region))
-}
-
 // acceleratorKinds are the kinds that GlobalAccelerators need, or use where they are installed. Gateways whose classes
 // are not read would be taken for those of nobody, so they are added only where no Gateway is served.
 func acceleratorKinds(g config.Gates) []cluster.Kind {
