@@ -57,8 +57,10 @@ const (
 // Permission tries an action: a read with values that name nothing, and a change of EC2 as a dry run. Nothing
 // is changed. The error is that of AWS where it refuses the action, or of a call that proved nothing.
 func (c *Checker) Permission(ctx context.Context, action string) (Permission, error) {
-	if try := c.reads()[action]; try != nil {
-		return permissionOf(try(ctx))
+	for _, reads := range []map[string]func(context.Context) error{c.reads(), c.acceleratorReads()} {
+		if try := reads[action]; try != nil {
+			return permissionOf(try(ctx))
+		}
 	}
 	try := c.dryRuns()[action]
 	if try == nil {

@@ -20,6 +20,9 @@ const (
 	IMDS              = "ec2imds"
 )
 
+// AcceleratorRegion is the region of Global Accelerator, whatever that of the cluster is.
+const AcceleratorRegion = "us-west-2"
+
 // All are the ids that a configuration may name.
 var All = []string{
 	ELB, EC2, ACM, WAFv2, WAFRegional, Shield, Tagging,
