@@ -78,6 +78,8 @@ func Finalizer(id model.StackID) string {
 		return ALBGatewayFinalizer
 	case model.NLBGateway:
 		return NLBGatewayFinalizer
+	case model.GlobalAccelerator:
+		return AcceleratorFinalizer
 	}
 	if id.Namespace == "" {
 		return ExplicitFinalizerPrefix + id.Name
@@ -97,6 +99,8 @@ func StackOf(finalizer, namespace, name string) (model.StackID, bool) {
 		id.Kind = model.ALBGateway
 	case NLBGatewayFinalizer:
 		id.Kind = model.NLBGateway
+	case AcceleratorFinalizer:
+		id.Kind = model.GlobalAccelerator
 	default:
 		if shared, ok := strings.CutPrefix(finalizer, SharedFinalizerPrefix); ok {
 			namespace, name, ok := strings.Cut(shared, ".")
