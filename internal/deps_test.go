@@ -100,9 +100,10 @@ var layers = map[string]layer{
 	// What is wrong with a GlobalAccelerator by itself; admission and translation read it alike.
 	"internal/translate/accelerator/rules": {pure: true, api: true, own: core[:1]},
 
-	"internal/translate/ingress": frontend,
-	"internal/translate/service": frontend,
-	"internal/translate/gateway": {pure: true, api: true, own: append([]string{"internal/translate/gateway/status"}, frontend.own...)},
+	"internal/translate/accelerator": {pure: true, api: true, own: append([]string{"internal/translate/accelerator/rules"}, frontend.own...)},
+	"internal/translate/ingress":     frontend,
+	"internal/translate/service":     frontend,
+	"internal/translate/gateway":     {pure: true, api: true, own: append([]string{"internal/translate/gateway/status"}, frontend.own...)},
 	"internal/translate/gateway/status": {pure: true, api: true, own: append([]string{"internal/cluster", "internal/cluster/ownership", "internal/engine",
 		"internal/translate/attach", "internal/translate/gatewayconfig", "internal/translate/report"}, core...)},
 

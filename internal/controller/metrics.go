@@ -230,6 +230,8 @@ const (
 	ingressController = "ingress"
 	serviceController = "service"
 	bindingController = "targetGroupBinding"
+
+	acceleratorController = "globalAccelerator"
 )
 
 // controllerOf is the controller that works on stacks of a kind.
@@ -241,6 +243,8 @@ func controllerOf(k model.Kind) string {
 		return "gateway.k8s.aws/alb"
 	case model.NLBGateway:
 		return "gateway.k8s.aws/nlb"
+	case model.GlobalAccelerator:
+		return acceleratorController
 	}
 	return ingressController
 }

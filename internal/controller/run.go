@@ -111,7 +111,7 @@ func Run(ctx context.Context, s Setup) error {
 	if lease != nil {
 		lease.Publish(effective(s.Config, aws).Published())
 	}
-	frontends := Frontends(s.Config)
+	frontends := Frontends(effective(s.Config, aws))
 	if s.Config.Serving.Webhooks != config.WebhooksOff {
 		if err := addWebhooks(s, aws, mgr, probes, source.Informed(), live, frontends); err != nil {
 			return err

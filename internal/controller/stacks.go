@@ -21,6 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
@@ -38,7 +39,29 @@ func Frontends(c config.Config) map[model.Kind]engine.Frontend {
 			out[kind] = gateway.New(kind, gatewayOptions(c))
 		}
 	}
+	if servesAccelerators(c) {
+		out[model.GlobalAccelerator] = accelerator.New(acceleratorOptions(c, maps.Clone(out)))
+	}
 	return out
+}
+
+// acceleratorOptions are those of accelerators, whose endpoints are load balancers of the frontends.
+func acceleratorOptions(c config.Config, frontends map[model.Kind]engine.Frontend) accelerator.Options {
+	return accelerator.Options{
+		Cluster: c.ClusterName, DefaultTags: c.Defaults.Tags, DefaultTagsLow: c.Gates.On(config.EnableDefaultTagsLowPriority),
+		ExternalTags: c.Defaults.ExternalManagedTags, Stacks: StacksOf(frontends),
+	}
+}
+
+// StacksOf says which stacks of frontends an object belongs to.
+func StacksOf(frontends map[model.Kind]engine.Frontend) func(v *cluster.View, obj cluster.Object) []model.StackID {
+	kinds := slices.Sorted(maps.Keys(frontends))
+	return func(v *cluster.View, obj cluster.Object) (out []model.StackID) {
+		for _, k := range kinds {
+			out = append(out, frontends[k].Stacks(v, obj)...)
+		}
+		return out
+	}
 }
 
 // sharedOptions are those of every dialect.
@@ -159,14 +182,7 @@ func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 
 // StackTriggers find the stacks of all frontends that a change concerns.
 func StackTriggers(view func() *cluster.View, frontends map[model.Kind]engine.Frontend) *queue.Triggers[model.StackID] {
-	kinds := slices.Sorted(maps.Keys(frontends))
-	t := queue.NewTriggers(view, rootsOf(frontends), func(v *cluster.View, obj cluster.Object) []model.StackID {
-		var out []model.StackID
-		for _, k := range kinds {
-			out = append(out, frontends[k].Stacks(v, obj)...)
-		}
-		return out
-	})
+	t := queue.NewTriggers(view, rootsOf(frontends), StacksOf(frontends))
 	t.Ignores = onlyCheckpoint
 	return t
 }
@@ -302,6 +318,8 @@ func (s *stacks) label(id model.StackID) []any {
 		known = "service"
 	case model.ALBGateway, model.NLBGateway:
 		known = "gateway"
+	case model.GlobalAccelerator:
+		known = acceleratorController
 	}
 	return []any{"kind", string(id.Kind), "stack", id.String(), known, id.String(), "namespace", id.Namespace, "name", id.Name}
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+	accelerators "github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
@@ -51,6 +52,9 @@ type Options struct {
 	Service func(*services.Options)
 	Gateway func(*gateways.Options)
 	Plan    func(*plan.Options)
+	// Accelerators serves GlobalAccelerators, Accelerator changes their settings likewise.
+	Accelerators bool
+	Accelerator  func(*accelerators.Options)
 	// Classes changes the configuration of the line of classes likewise.
 	Classes func(*config.Config)
 	Cloud   func(*cloud.Config)
@@ -268,6 +272,13 @@ func (r *Harness) Start() {
 		model.ALBGateway: gateways.New(model.ALBGateway, routed), model.NLBGateway: gateways.New(model.NLBGateway, routed),
 	}
 	maps.Copy(frontends, r.opt.Frontends)
+	if r.opt.Accelerators {
+		of := accelerators.Options{Cluster: ClusterName, Stacks: controller.StacksOf(maps.Clone(frontends))}
+		if r.opt.Accelerator != nil {
+			r.opt.Accelerator(&of)
+		}
+		frontends[model.GlobalAccelerator] = accelerators.New(of)
+	}
 	p.stacks = controller.StackTriggers(k8s.View, frontends)
 	p.stacks.Saw = k8s.Members.Saw
 	classes := config.Default()
