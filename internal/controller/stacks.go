@@ -130,7 +130,8 @@ func PlanOptions(c config.Config, vpc string) plan.Options {
 		ManageCertificates: c.Gates.On(config.EnableCertificateManagement), ImportCertificates: len(c.ImportTLSSecrets) > 0,
 		SkipManagedCertificates: c.Gates.On(config.EnableCertificateManagement),
 		CreateFirst:             c.Replacement.Order == config.CreateFirst, DeletionDelay: c.Replacement.DeletionDelay,
-		Propagation: propagation, Stabilization: max(c.AWS.Stabilization, 0),
+		Accelerators: servesAccelerators(c),
+		Propagation:  propagation, Stabilization: max(c.AWS.Stabilization, 0),
 	}
 }
 

@@ -288,7 +288,7 @@ func (r *Harness) Start() {
 	p.classes = controller.ClassLine(classes, k8s, controller.NewMetrics(time.Now), r.opt.Fence, time.Now, versions)
 	p.tracked = queue.NewTriggers(k8s.View, []cluster.Kind{cluster.KindBinding}, controller.BindingOf)
 	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute,
-		CreateFirst: true, DeletionDelay: 15 * time.Minute}
+		CreateFirst: true, DeletionDelay: 15 * time.Minute, Accelerators: r.opt.Accelerators}
 	if r.opt.Plan != nil {
 		r.opt.Plan(&options)
 	}

@@ -63,7 +63,8 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) next {
 	if made := o.Live[model.AcceleratorID].ARN; made != "" {
 		n.arn = made
 	}
-	n.known = o.Err == nil
+	// The ARN of an accelerator that is gone stays until there is another one.
+	n.known = o.Err == nil && (n.arn != "" || o.Have.Facts.Recorded != observed.RecordedGone)
 	for i := range o.Have.Accelerators {
 		if a := &o.Have.Accelerators[i]; a.ARN == n.arn && n.arn != "" {
 			n.live, n.state = a, a.State
