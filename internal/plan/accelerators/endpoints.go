@@ -43,8 +43,9 @@ func (m groupPlanner) addLater(a plan.Address, list []model.Endpoint, after []pl
 // last those that are not desired go, once what takes their place is healthy.
 func (m groupPlanner) endpoints(p pair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, after []plan.StepID) []plan.StepID {
 	desired := m.desired(w)
-	var missing, waiting, differ []model.Endpoint
-	var changes []plan.Change
+	var missing, waiting []model.Endpoint
+	var differ, stops changed
+	serves := slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.Weight > 0 && !healthyNow(live, d.ID) })
 	for _, e := range desired {
 		have := live.Endpoint(e.ID)
 		switch {
@@ -53,11 +54,11 @@ func (m groupPlanner) endpoints(p pair, w *model.EndpointGroup, live observed.En
 		case have == nil:
 			missing = append(missing, e)
 		case have.Weight != e.Weight || e.ClientIP != nil && *e.ClientIP != have.ClientIP:
-			differ = append(differ, e)
-			changes = append(changes, plan.Change{
-				Path: "endpoints." + e.ID, To: ofGroup([]model.Endpoint{e})[0].Text(),
-				From: plan.EndpointOfGroup{Weight: have.Weight, ClientIP: &have.ClientIP}.Text(),
-			})
+			to := &differ
+			if e.Weight == 0 && serving(*have) && serves {
+				to = &stops // others are to serve in its place first
+			}
+			to.add(e, *have)
 		}
 	}
 	var leave []observed.Endpoint
@@ -76,11 +77,10 @@ func (m groupPlanner) endpoints(p pair, w *model.EndpointGroup, live observed.En
 	}
 	added := m.add(a, missing, append(slices.Clone(after), room...))
 	m.addLater(a, waiting, after)
-	if len(differ) > 0 {
-		m.Add(plan.Step{
-			ID: plan.NewStepID("set", a), Address: a, Verb: plan.Update, Do: plan.SetEndpoints{Group: a, Endpoints: ofGroup(differ)}, After: after, Blames: m.blames(),
-			Changes: changes, Why: "endpoints differ", Impact: plan.BriefImpact,
-		})
+	m.set("set", a, differ, after, plan.Wait{})
+	if len(stops.endpoints) > 0 {
+		wait := m.healthy(p, "the endpoints in its place to be healthy", live.ARN+" 0 "+stops.endpoints[0].ID, "an endpoint of "+w.Region)
+		m.set("set-later", a, stops, append(slices.Clone(after), added...), wait)
 	}
 	return append(room, m.leave(p, w, live, a, desired, leave, append(slices.Clone(after), added...))...)
 }
@@ -113,4 +113,28 @@ func ids(list []observed.Endpoint) (out []string) {
 		out = append(out, e.ID)
 	}
 	return out
+}
+
+// changed are endpoints that differ, with what differs.
+type changed struct {
+	endpoints []model.Endpoint
+	changes   []plan.Change
+}
+
+func (c *changed) add(e model.Endpoint, have observed.Endpoint) {
+	c.endpoints = append(c.endpoints, e)
+	c.changes = append(c.changes, plan.Change{
+		Path: "endpoints." + e.ID, To: ofGroup([]model.Endpoint{e})[0].Text(), From: plan.EndpointOfGroup{Weight: have.Weight, ClientIP: &have.ClientIP}.Text(),
+	})
+}
+
+// set changes endpoints.
+func (m groupPlanner) set(what string, a plan.Address, c changed, after []plan.StepID, wait plan.Wait) {
+	if len(c.endpoints) == 0 {
+		return
+	}
+	m.Add(plan.Step{
+		ID: plan.NewStepID(what, a), Address: a, Verb: plan.Update, Do: plan.SetEndpoints{Group: a, Endpoints: ofGroup(c.endpoints)}, After: after, Blames: m.blames(),
+		Changes: c.changes, Why: "endpoints differ", Impact: plan.BriefImpact, Wait: wait,
+	})
 }

@@ -117,7 +117,10 @@ func (m groupPlanner) groups(after []plan.StepID) (removed []plan.StepID) {
 
 // untilServed waits, before an endpoint group goes, until another one of the listener serves, if one is desired.
 func (m groupPlanner) untilServed(p pair, g observed.EndpointGroup, makes bool) plan.Wait {
-	if len(p.want.Groups) == 0 || !slices.ContainsFunc(g.Endpoints, serving) {
+	will := slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool {
+		return slices.ContainsFunc(w.Endpoints, func(e model.Endpoint) bool { return e.Weight > 0 })
+	})
+	if !will || !slices.ContainsFunc(g.Endpoints, serving) {
 		return plan.Wait{}
 	}
 	served := false

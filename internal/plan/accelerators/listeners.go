@@ -55,7 +55,7 @@ func (m listenerPlanner) dropped(group string, keep []model.PortOverride) {
 
 // clashes reports whether a live override of a pair is in the way of what is desired.
 func (m listenerPlanner) clashes(p pair, g observed.EndpointGroup, o model.PortOverride) bool {
-	if !p.want.Has(o.Listener) && p.differs() {
+	if p.differs() && (!p.want.Has(o.Listener) || p.live.Protocol != p.want.Protocol) {
 		return true
 	}
 	for i := range m.pairs {
@@ -139,11 +139,8 @@ func (m listenerPlanner) changeListeners(free []release, after []plan.StepID) []
 	for len(pending) > 0 {
 		i := slices.IndexFunc(pending, func(p pair) bool { return m.isFree(p, pending) })
 		if i < 0 {
-			free = m.giveUp(pending, free, after)
-			i = slices.IndexFunc(pending, func(p pair) bool { return m.isFree(p, pending) })
-		}
-		if i < 0 {
-			i = 0 // AWS says what is in the way
+			pending, free = m.giveUp(pending, free, after)
+			continue
 		}
 		p := pending[i]
 		pending = slices.Delete(slices.Clone(pending), i, i+1)
@@ -164,27 +161,43 @@ func (m listenerPlanner) isFree(p pair, pending []pair) bool {
 	})
 }
 
-// giveUp lets the first listener that keeps a port go down to the ports that it keeps, so that the others get theirs.
-func (m listenerPlanner) giveUp(pending []pair, free []release, after []plan.StepID) []release {
-	for i, p := range pending {
-		keep := common(p.live.Ports, p.want.Ports)
-		if p.live.Protocol != p.want.Protocol || len(keep) == 0 || slices.Equal(keep, p.live.Ports) {
-			continue
-		}
-		a := p.address()
-		s := plan.ListenerOfAccelerator{Protocol: p.live.Protocol, Ports: keep, SourceIP: p.live.SourceIP}
-		id := m.Add(plan.Step{
-			ID: plan.NewStepID("give-up-ports", a), Address: a, Verb: plan.Update, After: after, Blames: m.blames(), Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s},
-			Changes: []plan.Change{{Path: "ports", From: model.PortRangesText(p.live.Ports), To: model.PortRangesText(keep)}},
-			Why:     "other listeners need them", Impact: plan.BriefImpact,
+// giveUp lets the first listener that is in the way of another go down to the ports that no other wants. One that has no
+// such port is deleted, and made again.
+func (m listenerPlanner) giveUp(pending []pair, free []release, after []plan.StepID) ([]pair, []release) {
+	i := slices.IndexFunc(pending, func(p pair) bool {
+		return slices.ContainsFunc(pending, func(o pair) bool {
+			return o.want != p.want && clash(p.live.Protocol, p.live.Ports, o.want.Protocol, o.want.Ports)
 		})
-		free = append(free, release{p.live.Protocol, p.live.Ports, id})
-		l := *p.live
-		l.Ports = keep
-		pending[i].live = &l
-		return free
+	})
+	p, keep := pending[i], pending[i].live.Ports
+	for _, o := range pending {
+		if o.want != p.want && o.want.Protocol == p.live.Protocol {
+			keep = without(keep, o.want.Ports)
+		}
 	}
-	return free
+	if len(keep) == 0 {
+		id := m.deleteListener(*p.live, after, "other listeners need its ports")
+		for j := range m.pairs {
+			if m.pairs[j].want == p.want {
+				m.pairs[j].live = nil
+			}
+		}
+		delete(m.Known, p.address())
+		return slices.Delete(slices.Clone(pending), i, i+1), append(free, release{p.live.Protocol, p.live.Ports, id})
+	}
+	a := p.address()
+	s := plan.ListenerOfAccelerator{Protocol: p.live.Protocol, Ports: keep, SourceIP: p.live.SourceIP}
+	id := m.Add(plan.Step{
+		ID: plan.NewStepID("give-up-ports", a), Address: a, Verb: plan.Update, After: after, Blames: m.blames(), Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s},
+		Changes: []plan.Change{{Path: "ports", From: model.PortRangesText(p.live.Ports), To: model.PortRangesText(keep)}},
+		Why:     "other listeners need them", Impact: plan.BriefImpact,
+	})
+	free = append(free, release{p.live.Protocol, p.live.Ports, id})
+	l := *p.live
+	l.Ports = keep
+	pending = slices.Clone(pending)
+	pending[i].live = &l
+	return pending, free
 }
 
 func changesOf(p pair) (out []plan.Change) {

@@ -107,15 +107,23 @@ func clash(p model.Base, a []model.PortRange, q model.Base, b []model.PortRange)
 	return p == q && slices.ContainsFunc(a, func(r model.PortRange) bool { return slices.ContainsFunc(b, r.Overlaps) })
 }
 
-// common are the ports that both have.
-func common(a, b []model.PortRange) (out []model.PortRange) {
-	for _, x := range a {
-		for _, y := range b {
-			if x.Overlaps(y) {
-				out = append(out, model.PortRange{From: max(x.From, y.From), To: min(x.To, y.To)})
+// without are the ports of a that b does not have.
+func without(a, b []model.PortRange) []model.PortRange {
+	for _, y := range b {
+		var rest []model.PortRange
+		for _, x := range a {
+			if !x.Overlaps(y) {
+				rest = append(rest, x)
+				continue
+			}
+			if x.From < y.From {
+				rest = append(rest, model.PortRange{From: x.From, To: y.From - 1})
+			}
+			if x.To > y.To {
+				rest = append(rest, model.PortRange{From: y.To + 1, To: x.To})
 			}
 		}
+		a = rest
 	}
-	slices.SortFunc(out, func(a, b model.PortRange) int { return int(a.From - b.From) })
-	return out
+	return a
 }
