@@ -133,7 +133,7 @@ func Run(ctx context.Context, s Setup) error {
 	st.Slow = slowAccelerators(s.Config)
 	for kind, n := range map[model.Kind]int{
 		model.Service: s.Config.Workers.Service, model.ALBGateway: s.Config.Workers.ALBGateway, model.NLBGateway: s.Config.Workers.NLBGateway,
-		accelerator: s.Config.Workers.Accelerator,
+		model.GlobalAccelerator: s.Config.Workers.Accelerator,
 	} {
 		if frontends[kind] != nil {
 			st.Workers += config.AtLeastOne(n)

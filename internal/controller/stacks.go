@@ -147,6 +147,7 @@ type stacks struct {
 	metrics  *Metrics
 	fence    func() error
 	enqueuer *queue.Enqueuer[model.StackID]
+	now      func() time.Time
 }
 
 // StackLine is the controller of load balancers. The line sets the functions of cfg that are called after runs.
@@ -163,7 +164,7 @@ func StackKinds() []cluster.Kind {
 }
 
 func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stacks {
-	s := &stacks{cluster: cl, metrics: m, fence: cfg.Fence, enqueuer: &queue.Enqueuer[model.StackID]{}}
+	s := &stacks{cluster: cl, metrics: m, fence: cfg.Fence, now: cfg.Now, enqueuer: &queue.Enqueuer[model.StackID]{}}
 	s.triggers = StackTriggers(cl.View, cfg.Frontends)
 	s.triggers.Saw = cl.Members.Saw
 	cfg.Viewed = s.triggers.Ran
@@ -212,7 +213,11 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (queue.Next, error) 
 	if s.cluster.Keep != nil {
 		s.cluster.Keep(ctx) // what has left, before it is acted on
 	}
+	began := s.now()
 	out, err := s.engine.Reconcile(ctx, id)
+	if id.Kind == model.GlobalAccelerator {
+		s.metrics.phase(controllerOf(id.Kind), "run", s.now().Sub(began))
+	}
 	if err == nil || len(out.Findings) > 0 {
 		s.metrics.findings.set(id, out.Findings)
 	}
@@ -269,6 +274,9 @@ func held(l finding.List) (n int) {
 // categories are the words that dashboards know for what went wrong in a run, each once. A fault in
 // what users wrote, which stopped the run of older controllers, counts as one of the build.
 func categories(kind model.Kind, out engine.Outcome) []string {
+	if kind == model.GlobalAccelerator {
+		return acceleratorCategories(out)
+	}
 	found := map[string]bool{}
 	failed := func(phase string) { found[stageOf(controllerOf(kind), phase)+"_error"] = true }
 	switch {
@@ -282,9 +290,8 @@ func categories(kind model.Kind, out engine.Outcome) []string {
 		failed("plan")
 	}
 	for _, f := range out.Failed {
-		switch f.Class {
-		case engine.Gone, engine.Conflict, engine.InUse, engine.NotReady:
-			continue // these pass by themselves
+		if passes(f) {
+			continue
 		}
 		switch f.Step.Do.(type) {
 		case plan.ClaimFinalizer:
@@ -296,6 +303,15 @@ func categories(kind model.Kind, out engine.Outcome) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(found))
+}
+
+// passes reports whether what failed a step passes by itself.
+func passes(f engine.FailedStep) bool {
+	switch f.Class {
+	case engine.Gone, engine.Conflict, engine.InUse, engine.NotReady:
+		return true
+	}
+	return false
 }
 
 // fenced reports whether this process may not write now. Then a run that failed did so for that reason,
