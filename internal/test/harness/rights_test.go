@@ -193,6 +193,12 @@ func (r *Harness) everyWrite(t *testing.T, rest func(time.Duration)) {
 		"spec: {readinessGates: [{conditionType: "+targets.GatePrefix+"shared}], nodeName")
 	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf("", "/=web", "/api=api"))
 	rest(30 * time.Minute)
+	if r.opt.Accelerators {
+		r.Apply(edge(webListener))
+		rest(30 * time.Minute)
+		r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
+		rest(30 * time.Minute)
+	}
 	r.drop(cluster.KindIngress, "shop", "web")
 	rest(30 * time.Minute)
 	r.Apply(gated, shared)
@@ -223,7 +229,7 @@ func TestRolesHoldWhatIsUsedAndNoMore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &ledger{used: map[string]bool{}, met: map[string]bool{}}
-		r := New(t, Options{Checkpoints: true, API: func(api kube.API) kube.API {
+		r := New(t, Options{Checkpoints: true, Accelerators: true, API: func(api kube.API) kube.API {
 			l.api = api
 			return l
 		}})
@@ -231,13 +237,13 @@ func TestRolesHoldWhatIsUsedAndNoMore(t *testing.T) {
 
 		watched := append(controller.StackKinds(), cluster.KindEndpoints)
 		for _, k := range append(watched, controller.BindingKinds()...) {
-			if k == cluster.KindSecret || k == cluster.KindGlobalAccelerator {
-				continue // granted one by one, by those who have them; a role of its own
+			if k == cluster.KindSecret {
+				continue // granted one by one, by those who have them
 			}
 			resource := ResourceOf(string(k))
 			l.used[resource+" list"], l.used[resource+" watch"] = true, true
 		}
-		if d := cmp.Diff(slices.Sorted(maps.Keys(l.used)), granted(t, "fulcrum", "fulcrum-shared-targets")); d != "" {
+		if d := cmp.Diff(slices.Sorted(maps.Keys(l.used)), granted(t, "fulcrum", "fulcrum-shared-targets", "fulcrum-accelerators")); d != "" {
 			t.Errorf("(-used +granted):\n%s", d)
 		}
 	})
@@ -253,7 +259,7 @@ func TestWithoutVerb(t *testing.T) {
 		"events patch":  "no event can say it",
 	}
 	for _, role := range rights.Kubernetes {
-		if role.File == "webhook.yaml" || slices.Contains([]string{"fulcrum-leader-election", "fulcrum-gateway-versions", "fulcrum-accelerators"}, role.Name) {
+		if role.File == "webhook.yaml" || role.Name == "fulcrum-leader-election" || role.Name == "fulcrum-gateway-versions" {
 			continue // not what the engine does: see internal/kube and internal/webhook/serving
 		}
 		for _, rule := range role.Rules {
@@ -265,7 +271,7 @@ func TestWithoutVerb(t *testing.T) {
 					t.Run(role.Name+"/"+resource+"/"+verb, func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) {
 							failures := map[string]bool{}
-							r := New(t, Options{Checkpoints: true, Roles: rights.WithoutVerb(role.Name, resource, verb),
+							r := New(t, Options{Checkpoints: true, Accelerators: role.Name == "fulcrum-accelerators", Roles: rights.WithoutVerb(role.Name, resource, verb),
 								Ran: func(_ string, err error) {
 									if err != nil {
 										failures[err.Error()] = true
