@@ -99,6 +99,10 @@ func (m *maker) serve() {
 		m.kept("", fmt.Sprintf("accelerator %q is gone, and a new one would have other addresses; none is made, because the annotation asks for protection", m.member.Recorded), "remove the annotation to have a new accelerator made")
 		return
 	}
+	if m.live == nil && m.want.Held && len(m.want.Listeners) == 0 {
+		m.lookAgain() // nothing can be built yet, and an accelerator costs money
+		return
+	}
 	ready := m.accelerator(first)
 	listenerPlanner{m}.dropOverrides(ready)
 	listenerPlanner{m}.listeners(ready)
