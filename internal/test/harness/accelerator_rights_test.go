@@ -137,7 +137,7 @@ status: {loadBalancer: {ingress: [{hostname: %q, ports: [{port: 80, protocol: TC
 			service("claim", "loadBalancerClass: other.example/class,", "group.service.k8s.aws/shop.web"),
 			accelerator("edge", "front", listenerTo(`{type: Service, name: other}, {type: Service, name: claim}`)))
 		for _, name := range []string{"other", "claim"} {
-			r.showHost(cluster.KindService, "edge", name, host)
+			showHost(r, cluster.KindService, "edge", name, host)
 		}
 		r.Settle(10 * time.Minute)
 		if got := endpointsOf(r); len(got) > 0 {
@@ -147,7 +147,7 @@ status: {loadBalancer: {ingress: [{hostname: %q, ports: [{port: 80, protocol: TC
 }
 
 // showHost writes a hostname into a status, as whoever may write it does.
-func (r *Harness) showHost(kind cluster.Kind, namespace, name, host string) {
+func showHost(r *Harness, kind cluster.Kind, namespace, name, host string) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: kind, Namespace: namespace, Name: name})
 	if err != nil || obj == nil {
@@ -179,7 +179,7 @@ func made(r *Harness, name string, tags map[string]string) string {
 }
 
 // recorded writes an ARN into the status of a GlobalAccelerator.
-func (r *Harness) recorded(namespace, name, arn string) {
+func recorded(r *Harness, namespace, name, arn string) {
 	r.T.Helper()
 	obj := acceleratorObject(r, namespace, name).DeepCopyObject().(*aga.GlobalAccelerator)
 	obj.Status.AcceleratorARN = arn
@@ -218,17 +218,17 @@ func TestAForgedARNIsNotBelieved(t *testing.T) {
 				}
 				before := seen()
 				r.Apply(edge(webListener))
-				r.recorded("shop", "edge", victim)
+				recorded(r, "shop", "edge", victim)
 				r.Settle(10 * time.Minute)
 				if got := acceleratorObject(r, "shop", "edge").Status.AcceleratorARN; got == victim || got == "" {
 					t.Errorf("the status shows %q", got)
 				}
-				r.recorded("shop", "edge", victim)
+				recorded(r, "shop", "edge", victim)
 				r.Settle(10 * time.Minute)
 				if n := len(live(r)); n != 2 {
 					t.Errorf("there are %d accelerators, want two", n)
 				}
-				r.recorded("shop", "edge", victim)
+				recorded(r, "shop", "edge", victim)
 				r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
 				r.Settle(30 * time.Minute)
 				if d := cmp.Diff(before, seen()); d != "" {

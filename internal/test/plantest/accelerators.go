@@ -28,8 +28,11 @@ func cloneAccelerators(list []observed.Accelerator) []observed.Accelerator {
 	return list
 }
 
+// accelerators simulates steps of accelerators.
+type accelerators struct{ *simulation }
+
 // accelerator carries out a step of an accelerator as AWS does, and panics where AWS refuses it. It reports whether the step is one.
-func (s *simulation) accelerator(st plan.Step) bool {
+func (s accelerators) accelerator(st plan.Step) bool {
 	switch do := st.Do.(type) {
 	case plan.RecordAccelerator:
 		s.have.Facts.Recorded = observed.RecordedOwn
@@ -143,7 +146,7 @@ func put(g *observed.EndpointGroup, list []plan.EndpointOfGroup) {
 }
 
 // count counts what is there and known, so that ids differ.
-func (s *simulation) count() (n int) {
+func (s accelerators) count() (n int) {
 	for _, a := range s.have.Accelerators {
 		n += len(a.Listeners)
 		for _, l := range a.Listeners {
@@ -156,7 +159,7 @@ func (s *simulation) count() (n int) {
 	return n
 }
 
-func (s *simulation) acceleratorAt(a plan.Address) *observed.Accelerator {
+func (s accelerators) acceleratorAt(a plan.Address) *observed.Accelerator {
 	id := cmp.Or(s.known[a], a.ID)
 	for i := range s.have.Accelerators {
 		if s.have.Accelerators[i].ARN == id {
@@ -166,7 +169,7 @@ func (s *simulation) acceleratorAt(a plan.Address) *observed.Accelerator {
 	panic("simulate: no accelerator " + id)
 }
 
-func (s *simulation) acceleratorListener(arn string) *observed.AcceleratorListener {
+func (s accelerators) acceleratorListener(arn string) *observed.AcceleratorListener {
 	for i := range s.have.Accelerators {
 		for j := range s.have.Accelerators[i].Listeners {
 			if l := &s.have.Accelerators[i].Listeners[j]; l.ARN == arn {
@@ -177,7 +180,7 @@ func (s *simulation) acceleratorListener(arn string) *observed.AcceleratorListen
 	panic("simulate: no listener " + arn)
 }
 
-func (s *simulation) endpointGroup(arn string) *observed.EndpointGroup {
+func (s accelerators) endpointGroup(arn string) *observed.EndpointGroup {
 	for i := range s.have.Accelerators {
 		for j := range s.have.Accelerators[i].Listeners {
 			for k := range s.have.Accelerators[i].Listeners[j].Groups {

@@ -177,7 +177,7 @@ func (s *simulation) groupIDs(gs []plan.GroupID) []string {
 }
 
 func (s *simulation) step(st plan.Step) {
-	if s.accelerator(st) {
+	if (accelerators{s}).accelerator(st) {
 		return
 	}
 	switch do := st.Do.(type) {
@@ -421,7 +421,7 @@ func (s *simulation) tags(do plan.SetTags) {
 	case plan.Rule:
 		to = s.rule(do.Of).Tags
 	case plan.Accelerator:
-		to = s.acceleratorAt(do.Of).Tags
+		to = accelerators{s}.acceleratorAt(do.Of).Tags
 	case plan.TargetGroup:
 		g := s.group(do.Of)
 		to = g.Tags
