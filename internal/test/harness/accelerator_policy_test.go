@@ -18,6 +18,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/fulcrum-lb/fulcrum/config/rights"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/authz"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
@@ -190,6 +191,45 @@ func TestThePolicyOfAcceleratorsLeavesOthersAlone(t *testing.T) {
 			var refused smithy.APIError
 			if !errors.As(err, &refused) || refused.ErrorCode() != "AccessDeniedException" {
 				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+}
+
+// The controller makes, changes and deletes an accelerator with its policy, and uses each permission in it.
+func TestTheControllerUsesThePolicyOfAccelerators(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := accelerated(t, Options{Policies: [][]byte{rights.Policy("aws"), rights.AcceleratorPolicy("", "")}})
+		act := func(spec string) {
+			r.Apply(accelerator("shop", "edge", spec))
+			r.Settle(30 * time.Minute)
+		}
+		const endpoint = `{type: Ingress, name: web}`
+		group := func(ports, more string) string {
+			return `{protocol: TCP, portRanges: [` + ports + `], endpointGroups: [{` + more + `}]}`
+		}
+		const one, other = `{fromPort: 80, toPort: 80}`, `{fromPort: 80, toPort: 81}`
+		act(`tags: {team: a}, listeners: [` + group(one, `endpoints: [`+endpoint+`]`) + `]`)
+		act(`tags: {team: b}, listeners: [` + group(other, `trafficDialPercentage: 50, endpoints: [`+endpoint+`]`) + `]`)
+		act(`name: renamed, listeners: [` + group(other, ``) + `]`)
+		act(`name: renamed, listeners: [` + group(other, `endpoints: [`+endpoint+`]`) + `]`)
+		r.Start() // and reads what is there
+		act(`name: renamed`)
+		r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
+		r.Settle(time.Hour)
+		if left := acceleratorState(r); len(left) > 0 {
+			t.Error(left)
+		}
+		for denied := range r.Emulator.Denials() {
+			t.Error(denied)
+		}
+		used := r.Emulator.Permissions()
+		for _, s := range rights.Accelerators {
+			for _, a := range s.Actions {
+				if used[authz.Used{Sid: s.Sid, Action: a.Name}] == 0 {
+					t.Errorf("%s %s is not used", s.Sid, a.Name)
+				}
 			}
 		}
 	})
