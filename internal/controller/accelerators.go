@@ -1,17 +1,13 @@
 package controller
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
-	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // servesAccelerators reports whether GlobalAccelerators are served where their definition is installed. The service
@@ -32,39 +28,16 @@ func slowAccelerators(c config.Config) *queue.Slow[model.StackID] {
 	}
 }
 
-// acceleratorCategories are the words that dashboards know for what went wrong in a run over an accelerator. They are
-// nested: what fails at a kind of resource fails the deployment, and that the whole run.
-func acceleratorCategories(out engine.Outcome) []string {
-	found := map[string]bool{}
-	failed := func(phase string) { found[stageOf(acceleratorController, phase)+"_error"] = true }
-	switch {
-	case out.Err == nil || out.FailedIn == engine.Applying:
-	case out.FailedIn == engine.Viewing, out.FailedIn == engine.Reporting:
-		failed("run")
-	default:
-		failed("plan")
-		failed("run")
-	}
-	if out.Findings.Reach() > finding.BlocksNothing {
-		failed("plan")
-		failed("run")
-	}
-	for _, f := range out.Failed {
-		if passes(f) {
-			continue
-		}
-		switch f.Step.Do.(type) {
-		case plan.ClaimFinalizer:
-			failed("claim")
-		case plan.ReleaseFinalizer:
-			failed("release")
-		default:
-			if of, known := synthesizers[f.Step.Address.Kind]; known {
-				found[of] = true
-			}
-			failed("apply")
-			failed("run")
+// nestAccelerator adds what an error counts for besides: what fails at a kind of resource fails the deployment, and that,
+// like a failed build, the whole run.
+func nestAccelerator(found map[string]bool, failed []engine.FailedStep) {
+	category := func(phase string) string { return stageOf(acceleratorController, phase) + "_error" }
+	for _, f := range failed {
+		if of, known := synthesizers[f.Step.Address.Kind]; known && !passes(f) {
+			found[of] = true
 		}
 	}
-	return slices.Sorted(maps.Keys(found))
+	if found[category("plan")] || found[category("apply")] {
+		found[category("run")] = true
+	}
 }

@@ -274,13 +274,12 @@ func held(l finding.List) (n int) {
 // categories are the words that dashboards know for what went wrong in a run, each once. A fault in
 // what users wrote, which stopped the run of older controllers, counts as one of the build.
 func categories(kind model.Kind, out engine.Outcome) []string {
-	if kind == model.GlobalAccelerator {
-		return acceleratorCategories(out)
-	}
 	found := map[string]bool{}
 	failed := func(phase string) { found[stageOf(controllerOf(kind), phase)+"_error"] = true }
 	switch {
 	case out.Err == nil || out.FailedIn == engine.Applying:
+	case (out.FailedIn == engine.Viewing || out.FailedIn == engine.Reporting) && kind == model.GlobalAccelerator:
+		failed("run")
 	case out.FailedIn == engine.Viewing, out.FailedIn == engine.Reporting:
 		failed(string(out.FailedIn))
 	default:
@@ -301,6 +300,9 @@ func categories(kind model.Kind, out engine.Outcome) []string {
 		default:
 			failed("apply")
 		}
+	}
+	if kind == model.GlobalAccelerator {
+		nestAccelerator(found, out.Failed)
 	}
 	return slices.Sorted(maps.Keys(found))
 }
