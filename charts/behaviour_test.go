@@ -267,10 +267,21 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
+// GlobalAccelerators are checked where they are served, and a gate that is off keeps nobody from writing one.
+func TestTheWebhookOfAcceleratorsComesWithItsGate(t *testing.T) {
+	for value, want := range map[string]bool{"true": true, `"true"`: true, `"1"`: true, "false": false, `"false"`: false, "null": false} {
+		all := with(t, "{controllerConfig: {featureGates: {GlobalAcceleratorController: "+value+"}}}", options{})
+		hooks := as[admissionv1.ValidatingWebhookConfiguration](t, find(t, all, "ValidatingWebhookConfiguration", "")).Webhooks
+		if got := slices.ContainsFunc(hooks, func(w admissionv1.ValidatingWebhook) bool { return w.Name == "vglobalaccelerator.aga.k8s.aws" }); got != want {
+			t.Errorf("gate %s: the webhook is there: %t", value, got)
+		}
+	}
+}
+
 // TestWebhooksAreThoseOfConfig: the chart and config/webhook ask for the same, so that what tests prove of one is
 // true of the other.
 func TestWebhooksAreThoseOfConfig(t *testing.T) {
-	all := with(t, "{controllerConfig: {featureGates: {ALBTargetControlAgent: true}}}", options{})
+	all := with(t, "{controllerConfig: {featureGates: {ALBTargetControlAgent: true, GlobalAcceleratorController: true}}}", options{})
 	var mutating []admissionv1.MutatingWebhook
 	var validating []admissionv1.ValidatingWebhook
 	for _, doc := range strings.Split(string(read(t, "../config/webhook/manifests.yaml"))+"\n---\nkind: MutatingWebhookConfiguration\n"+string(read(t, "../config/webhook/target-control.yaml")), "\n---\n") {

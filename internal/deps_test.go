@@ -43,7 +43,7 @@ var frontend = layer{pure: true, api: true,
 	own: append([]string{"internal/translate/assemble", "internal/translate/attach", "internal/cluster", "internal/engine", "internal/translate/gatewayconfig", "internal/translate/members", "internal/cluster/ownership", "internal/plan/overlap", "internal/plan/rules", "internal/translate/report", "internal/translate/settings"}, core...)}
 
 // line are the packages that those put together who run the line of stages.
-var line = []string{"internal/*", "internal/cloud/drift", "internal/cluster/*", "internal/engine/*", "internal/finding/*", "internal/plan/*", "internal/translate/*"}
+var line = []string{"internal/*", "internal/cloud/drift", "internal/cloud/services", "internal/cluster/*", "internal/engine/*", "internal/finding/*", "internal/plan/*", "internal/translate/*"}
 
 // layers is the order of the packages: who may know whom. A package that is not listed is an
 // error, so that a new one finds its place on purpose.
@@ -70,6 +70,7 @@ var layers = map[string]layer{
 	"internal/plan/authority":      {pure: true, own: parts("equal")},
 	"internal/plan/owners":         {pure: true, own: parts("draft", "equal", "overlap", "resolved")},
 	"internal/plan/traffic":        {pure: true, own: parts("draft", "equal", "owners", "resolved")},
+	"internal/plan/accelerators":   {pure: true, own: parts("draft")},
 	"internal/plan/addons":         {pure: true, own: parts("draft")},
 	"internal/plan/securitygroups": {pure: true, own: parts("draft", "resolved")},
 	"internal/plan/loadbalancers":  {pure: true, own: parts("draft", "equal", "owners", "resolved", "targetgroups")},
@@ -94,11 +95,15 @@ var layers = map[string]layer{
 	"internal/engine/imports":          {pure: true, own: core},
 	"internal/engine": {pure: true, own: append([]string{"internal/cluster", "internal/engine/checkpoint", "internal/engine/imports", "internal/finding/failure", "internal/plan/document", "internal/plan/planner",
 		"internal/plan/resolved", "internal/engine/repeat"}, core...)},
-	"internal/engine/bindings":   {pure: true, api: true, own: append([]string{"internal/plan/bindingplan", "internal/cluster", "internal/engine", "internal/finding/failure", "internal/cluster/ownership", "internal/plan/targets"}, core...)},
-	"internal/translate/report":  {pure: true, own: append([]string{"internal/cluster", "internal/engine"}, core...)},
-	"internal/translate/ingress": frontend,
-	"internal/translate/service": frontend,
-	"internal/translate/gateway": {pure: true, api: true, own: append([]string{"internal/translate/gateway/status"}, frontend.own...)},
+	"internal/engine/bindings":  {pure: true, api: true, own: append([]string{"internal/plan/bindingplan", "internal/cluster", "internal/engine", "internal/finding/failure", "internal/cluster/ownership", "internal/plan/targets"}, core...)},
+	"internal/translate/report": {pure: true, own: append([]string{"internal/cluster", "internal/engine"}, core...)},
+	// What is wrong with a GlobalAccelerator by itself; admission and translation read it alike.
+	"internal/translate/accelerator/rules": {pure: true, api: true, own: core[:1]},
+
+	"internal/translate/accelerator": {pure: true, api: true, own: append([]string{"internal/translate/accelerator/rules"}, frontend.own...)},
+	"internal/translate/ingress":     frontend,
+	"internal/translate/service":     frontend,
+	"internal/translate/gateway":     {pure: true, api: true, own: append([]string{"internal/translate/gateway/status"}, frontend.own...)},
 	"internal/translate/gateway/status": {pure: true, api: true, own: append([]string{"internal/cluster", "internal/cluster/ownership", "internal/engine",
 		"internal/translate/attach", "internal/translate/gatewayconfig", "internal/translate/report"}, core...)},
 
@@ -121,11 +126,13 @@ var layers = map[string]layer{
 		"internal/engine", "internal/engine/bindings"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/cloud/facts": {own: append([]string{"internal/cloud/cache", "internal/cloud/certificates", "internal/cloud/convert", "internal/cloud/enis", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/sdk",
 		"internal/cloud/targets", "internal/engine"}, core...), libraries: []string{"github.com/aws/"}},
+	"internal/cloud/accelerators": {own: append([]string{"internal/cloud/cache", "internal/cloud/drift", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/sdk", "internal/finding/failure"}, core...),
+		libraries: []string{"github.com/aws/"}},
 	"internal/cloud/apply": {own: append([]string{"internal/cloud/cache", "internal/cloud/certificates", "internal/cloud/convert", "internal/cloud/facts", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/ratelimit",
 		"internal/cloud/sdk", "internal/cloud/targets", "internal/engine", "internal/engine/bindings"}, core...), libraries: []string{"github.com/aws/"}},
-	"internal/cloud": {own: append([]string{"internal/cloud/apply", "internal/cloud/certificates", "internal/cloud/drift", "internal/cloud/enis", "internal/cloud/facts", "internal/cloud/inventory", "internal/cloud/observe",
+	"internal/cloud": {own: append([]string{"internal/cloud/accelerators", "internal/cloud/apply", "internal/cloud/certificates", "internal/cloud/drift", "internal/cloud/enis", "internal/cloud/facts", "internal/cloud/inventory", "internal/cloud/observe",
 		"internal/cloud/ratelimit", "internal/cloud/sdk", "internal/cloud/services", "internal/cloud/targets", "internal/engine", "internal/engine/bindings"}, core...)},
-	"internal/cloud/checks": {own: append([]string{"internal/cloud", "internal/cloud/sdk", "internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},
+	"internal/cloud/checks": {own: append([]string{"internal/cloud", "internal/cloud/sdk", "internal/cloud/services", "internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings", "internal/engine/repeat"}, core...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/"}},
 	"internal/controller/config": {own: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},
@@ -144,13 +151,13 @@ var layers = map[string]layer{
 		libraries: []string{"github.com/spf13/"}},
 	"internal/cli/explain": {api: true, own: append([]string{"internal/cli/input", "internal/cli/output", "internal/cli/tree", "internal/cluster", "internal/controller/config", "internal/engine", "internal/plan/resolved", "internal/translate/attach"}, core...),
 		libraries: []string{"k8s.io/client-go/", "github.com/spf13/"}},
-	"internal/cli/doctor": {own: append([]string{"config/crd", "config/rights", "internal/cli/input", "internal/cli/orphans", "internal/cli/output", "internal/cloud", "internal/cloud/checks", "internal/cloud/sdk", "internal/cluster",
+	"internal/cli/doctor": {own: append([]string{"config/crd", "config/rights", "internal/cli/input", "internal/cli/orphans", "internal/cli/output", "internal/cloud", "internal/cloud/checks", "internal/cloud/sdk", "internal/cloud/services", "internal/cluster",
 		"internal/controller/config", "internal/translate/gatewayconfig"}, core...), libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/spf13/"}},
 	"internal/cli": {own: append([]string{"internal/cli/*", "internal/cloud/sdk", "internal/controller", "internal/controller/config", "internal/engine", "internal/plan/bindingplan", "internal/plan/document"}, core...),
 		libraries: []string{"sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "k8s.io/klog/", "go.uber.org/zap", "github.com/spf13/"}},
 
 	// Admission makes no call to AWS and reads no secret; its serving part has clients.
-	"internal/webhook": {api: true, own: append([]string{"internal/translate/assemble", "internal/plan/bindingplan", "internal/cluster",
+	"internal/webhook": {api: true, own: append([]string{"internal/translate/accelerator/rules", "internal/translate/assemble", "internal/plan/bindingplan", "internal/cluster",
 		"internal/translate/ingress", "internal/translate/settings", "internal/plan/targets"}, core...), libraries: []string{"github.com/go-logr/", "github.com/prometheus/"}},
 	"internal/webhook/*": {api: true, own: append([]string{"internal/cluster", "internal/kube", "internal/webhook"}, core...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/prometheus/"}},

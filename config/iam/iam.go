@@ -23,6 +23,11 @@ var Optional []byte
 //go:embed targets.json
 var Targets []byte
 
+// Accelerators is what GlobalAccelerators need besides, in the one partition that has the service.
+//
+//go:embed accelerators.json
+var Accelerators []byte
+
 // PolicyOf is Policy in an AWS partition.
 func PolicyOf(partition string) ([]byte, error) {
 	if partition == "aws" {

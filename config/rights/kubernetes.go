@@ -124,6 +124,15 @@ var Kubernetes = []Role{
 		},
 	},
 	{
+		File: "accelerators.yaml", Name: "fulcrum-accelerators", Feature: "GlobalAccelerators",
+		Why: "What GlobalAccelerators need besides: what the controller reads of Services, Ingresses, Gateways and\n" +
+			"ReferenceGrants is in the first role. Leave this file out where the feature gate GlobalAcceleratorController is off.",
+		Rules: []Rule{
+			{"aga.k8s.aws", []string{"globalaccelerators"}, nil, []string{"get", "list", "patch", "watch"}, "read GlobalAccelerators, and set their finalizers"},
+			{"aga.k8s.aws", []string{"globalaccelerators/status"}, nil, []string{"patch"}, "show addresses, names and conditions of accelerators"},
+		},
+	},
+	{
 		File: "webhook.yaml", Name: "fulcrum-webhook-certificate", Namespaced: true, Feature: "webhooks with a certificate that the controller makes",
 		Why: "What admission needs besides. Without the rights of the first two roles the controller works as well,\n" +
 			"and the certificate and the CA bundle have to come from elsewhere.",

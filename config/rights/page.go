@@ -10,21 +10,8 @@ func Tables() string {
 	var b strings.Builder
 	b.WriteString("## Permissions in AWS\n\nEach row of a table is needed. The last column names the part of the test that fails without it; the whole name is " +
 		"`internal/test/harness TestWithoutPermission/STATEMENT/ACTION`.\n")
-	feature := "none"
-	for _, s := range AWS {
-		if s.Feature != feature {
-			feature = s.Feature
-			if feature == "" {
-				b.WriteString("\n### Always, in `policy.json`\n")
-			} else {
-				fmt.Fprintf(&b, "\n### With `%s`, in `optional.json`\n", feature)
-			}
-		}
-		fmt.Fprintf(&b, "\n`%s`, on %s%s:\n\n| Action | It is needed to | Tested by |\n|---|---|---|\n", s.Sid, s.on(), s.when())
-		for _, a := range s.Actions {
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", a.Name, a.Why, a.Scenario)
-		}
-	}
+	statements(&b, AWS, "optional.json")
+	statements(&b, Accelerators, AcceleratorsFile)
 	b.WriteString("\n## Rights in Kubernetes\n\nTests named `TestWithoutVerb…` and `TestWithoutListOrWatch` take away one verb after the other.\n")
 	for _, r := range Kubernetes {
 		fmt.Fprintf(&b, "\n### %s `%s` in `%s`", r.kind(), r.Name, r.File)
@@ -45,6 +32,25 @@ func Tables() string {
 		}
 	}
 	return b.String()
+}
+
+// statements are the tables of statements, under a title for each feature, whose statements are in a file.
+func statements(b *strings.Builder, table []Statement, file string) {
+	feature := "none"
+	for _, s := range table {
+		if s.Feature != feature {
+			feature = s.Feature
+			if feature == "" {
+				b.WriteString("\n### Always, in `policy.json`\n")
+			} else {
+				fmt.Fprintf(b, "\n### With `%s`, in `%s`\n", feature, file)
+			}
+		}
+		fmt.Fprintf(b, "\n`%s`, on %s%s:\n\n| Action | It is needed to | Tested by |\n|---|---|---|\n", s.Sid, s.on(), s.when())
+		for _, a := range s.Actions {
+			fmt.Fprintf(b, "| `%s` | %s | %s |\n", a.Name, a.Why, a.Scenario)
+		}
+	}
 }
 
 // on says which resources a statement is about.

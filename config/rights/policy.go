@@ -67,8 +67,12 @@ func render(partition string, in func(Statement) bool) []byte {
 }
 
 func renderAll(partition string, in func(Statement) bool, without func(Statement, Action) bool) []byte {
+	return renderTable(AWS, partition, in, without)
+}
+
+func renderTable(table []Statement, partition string, in func(Statement) bool, without func(Statement, Action) bool) []byte {
 	d := document{Version: "2012-10-17"}
-	for _, s := range AWS {
+	for _, s := range table {
 		if !in(s) {
 			continue
 		}

@@ -68,10 +68,11 @@ func (s Statement) ExampleResources(partition, region, account string) []string 
 	}
 	var out []string
 	for _, r := range s.Resources {
-		for _, value := range []string{region, account, "k8s-fulcrum-doctor"} {
-			r = strings.Replace(r, "*", value, 1)
+		parts := strings.SplitN(r, ":", 4)
+		for i, value := range []string{"", region, account, "k8s-fulcrum-doctor"} {
+			parts[i] = strings.Replace(parts[i], "*", value, 1)
 		}
-		out = append(out, "arn:"+partition+":"+strings.ReplaceAll(r, "*", "0123456789abcdef"))
+		out = append(out, "arn:"+partition+":"+strings.ReplaceAll(strings.Join(parts, ":"), "*", "0123456789abcdef"))
 	}
 	return out
 }

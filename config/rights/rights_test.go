@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +21,8 @@ import (
 // files are the generated ones, by their paths from here.
 func files(t *testing.T) map[string][]byte {
 	t.Helper()
-	out := map[string][]byte{"../iam/optional.json": rights.Optional(), "../iam/" + rights.TargetsFile: rights.Targets("aws"), "../rbac/serviceaccount.yaml": rights.ServiceAccountFile()}
+	out := map[string][]byte{"../iam/optional.json": rights.Optional(), "../iam/" + rights.TargetsFile: rights.Targets("aws"), "../rbac/serviceaccount.yaml": rights.ServiceAccountFile(),
+		"../iam/" + rights.AcceleratorsFile: rights.AcceleratorPolicy("", "")}
 	for _, p := range rights.Partitions {
 		out["../iam/"+rights.PolicyFile(p)] = rights.Policy(p)
 	}
@@ -60,9 +62,13 @@ func TestFilesAreUpToDate(t *testing.T) {
 
 // AWS takes a managed policy of 6,144 characters, white space left out.
 func TestPoliciesFit(t *testing.T) {
+	all := map[string][]byte{"accelerators": rights.AcceleratorPolicy("", "")}
 	for _, p := range rights.Partitions {
+		all[p] = rights.Policy(p)
+	}
+	for p, policy := range all {
 		var small bytes.Buffer
-		if err := json.Compact(&small, rights.Policy(p)); err != nil {
+		if err := json.Compact(&small, policy); err != nil {
 			t.Fatal(err)
 		}
 		if n := small.Len(); n > 6144 {
@@ -114,7 +120,7 @@ func TestThePageForTargetsListsThePolicy(t *testing.T) {
 
 func TestRowsAreComplete(t *testing.T) {
 	sids, names := map[string]bool{}, map[string]bool{}
-	for _, s := range rights.AWS {
+	for _, s := range slices.Concat(rights.AWS, rights.Accelerators) {
 		if sids[s.Sid] || !regexp.MustCompile(`^[A-Za-z0-9]+$`).MatchString(s.Sid) {
 			t.Errorf("statement id %q is taken, or has other characters than letters and digits", s.Sid)
 		}

@@ -69,8 +69,8 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestUnsupportedSettingsAreLogged(t *testing.T) {
-	_, _, stderr := run(t, "--cluster-name=c", "--globalaccelerator-max-concurrent-reconciles=9", "--aws-api-endpoints=ec2=http://x,EC2=http://y", "--kubeconfig=testdata/none")
-	for _, want := range []string{"--globalaccelerator-max-concurrent-reconciles=9", "--aws-api-endpoints=ec2=http://x"} {
+	_, _, stderr := run(t, "--cluster-name=c", "--aws-vpc-tag-key=X", "--aws-vpc-tags=a=b", "--aws-api-endpoints=ec2=http://x,EC2=http://y", "--kubeconfig=testdata/none")
+	for _, want := range []string{"--aws-vpc-tag-key=X", "--aws-api-endpoints=ec2=http://x"} {
 		if !strings.Contains(stderr, `"setting":"`+want+`"`) {
 			t.Errorf("nothing is said of %s: %s", want, stderr)
 		}

@@ -73,7 +73,7 @@ func TestDoctorOfAHealthyCluster(t *testing.T) {
 	before := snapshot(t, em)
 	code, out := examined(t, config, flags)
 	for _, want := range []string{
-		"ok      kubernetes   API server v1.37.2 at http://", "ok      definitions  6 custom resource definitions are as this version has them\n",
+		"ok      kubernetes   API server v1.37.2 at http://", "ok      definitions  7 custom resource definitions are as this version has them\n",
 		"ok      controller   \"fulcrum-0\" has the Lease kube-system/aws-load-balancer-controller-leader\n", "ok      webhooks     2 webhooks have a valid CA and ready endpoints\n",
 		"ok      credentials  arn:aws:", "ok      discovery    region us-west-2, VPC vpc-", "ok      discovery    subnets for scheme internal: subnet-",
 		"ok      discovery    subnets for scheme internet-facing: subnet-", "actions were tried and are granted to arn:aws:",

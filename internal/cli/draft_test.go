@@ -40,7 +40,7 @@ func flagsOf(t *testing.T, em *emulator.Emulator, vpc string) []string {
 	t.Setenv("AWS_CONFIG_FILE", "testdata/none")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "testdata/none")
 	var endpoints []string
-	for _, s := range []string{"EC2", "Elastic Load Balancing v2", "ACM", "WAFV2", "WAF Regional", "Shield", "STS", "IAM"} {
+	for _, s := range []string{"EC2", "Elastic Load Balancing v2", "ACM", "WAFV2", "WAF Regional", "Shield", "STS", "IAM", "Global Accelerator"} {
 		endpoints = append(endpoints, s+"="+url)
 	}
 	em.Calls().Reset()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/accelerators"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/apply"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/certificates"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/enis"
@@ -29,6 +30,7 @@ type Cloud struct {
 	// verifier reads again what others may have changed.
 	verifier     *observe.Verifier
 	certificates *certificates.Certificates
+	accelerators *accelerators.Accelerators
 
 	targets   *targets.Targets // of target groups, for bindings
 	endpoints *enis.ENIs       // network interfaces and security groups of nodes and pods, for bindings
@@ -65,7 +67,7 @@ func compose(at *sdk.Client) *Cloud {
 		client: at, inv: inv, reader: r, certificates: certs, targets: t, endpoints: ends,
 		facts:    facts.New(at, inv, r, ends, certs, a, t),
 		writer:   apply.New(at, inv, r, certs, a, t),
-		verifier: observe.NewVerifier(r),
+		verifier: observe.NewVerifier(r), accelerators: accelerators.New(at, inv, r),
 	}
 	c.Forget()
 	return c
@@ -125,5 +127,6 @@ func (c *Cloud) Forget() {
 	c.inv.Write(c.inv.Reset)
 	c.client.ForgetFaults()
 	c.facts.Reset()
+	c.accelerators.Reset()
 	c.endpoints.Reset()
 }

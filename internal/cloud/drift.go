@@ -19,4 +19,6 @@ func (c *Cloud) ReadRate() float64 {
 }
 
 // Checks are what there is to read again now.
-func (c *Cloud) Checks() []drift.Check { return c.verifier.Checks() }
+func (c *Cloud) Checks() []drift.Check {
+	return append(c.verifier.Checks(), c.accelerators.Checks()...)
+}

@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/apply"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
@@ -18,7 +19,7 @@ import (
 // next look reads all of the stack again.
 func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
 	out, err := c.observe(callerForStack(ctx, id), id, questions)
-	if sdk.IsGone(err) && c.reader.Distrust(id) {
+	if sdk.IsGone(err) && (c.reader.Distrust(id) || id.Kind == model.GlobalAccelerator && c.accelerators.Distrust(id)) {
 		err = sdk.Wrap(engine.NotReady, "observe", err)
 	}
 	return out, err
@@ -31,8 +32,13 @@ func (c *Cloud) observe(ctx context.Context, id model.StackID, questions []model
 		return observed.Stack{}, err
 	}
 	out.Facts.Faults = faults
+	if id.Kind == model.GlobalAccelerator {
+		if err := c.accelerators.Observe(ctx, id, questions, &out); err != nil {
+			return observed.Stack{}, err
+		}
+	}
 	for _, q := range questions {
-		err := c.facts.Answer(ctx, id, &out, q, observe.BoundIn(questions).Since)
+		err := c.answer(ctx, id, &out, q, observe.BoundIn(questions).Since)
 		if err := faults.Note(q, err); err != nil {
 			return observed.Stack{}, fmt.Errorf("read facts: %w", err)
 		}
@@ -40,10 +46,29 @@ func (c *Cloud) observe(ctx context.Context, id model.StackID, questions []model
 	return out, nil
 }
 
+// answer answers a question.
+func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stack, q model.Question, since time.Time) (err error) {
+	switch q := q.(type) {
+	case model.AskLoadBalancers:
+		out.Facts.Endpoints[q.Key()], err = c.accelerators.LoadBalancers(ctx, q)
+	case model.AskAcceleratorsOf:
+		out.Facts.Accelerators[q.ARN] = c.accelerators.Having(q.ARN)
+	case model.AskAccelerator, model.AskAcceleratorState:
+		// Their answers stand in the accelerators.
+	default:
+		err = c.facts.Answer(ctx, id, out, q, since)
+	}
+	return err
+}
+
 // Apply implements engine.Cloud. Each step is one write, or two where AWS knows no one call for
 // it. What a write brought about is entered in the inventory; where a failed write may have
 // brought about something the resource is forgotten, so that the next look reads it.
 func (c *Cloud) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
-	res, err := c.writer.Apply(callerForStack(ctx, id), id, s, known)
+	ctx = callerForStack(ctx, id)
+	if plan.OfAccelerator(s.Address.Kind) {
+		return c.accelerators.Apply(ctx, id, s, known)
+	}
+	res, err := c.writer.Apply(ctx, id, s, known)
 	return res, sdk.WithoutSecrets(err, apply.SecretsIn(s.Do))
 }

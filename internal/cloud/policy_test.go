@@ -32,7 +32,7 @@ var behind = []string{
 func TestPoliciesHoldTheCallsOfThisPackage(t *testing.T) {
 	services := map[string]string{
 		"acm": "acm", "ec2": "ec2", "elb": "elasticloadbalancing", "shield": "shield", "sts": "sts", "waf": "waf-regional",
-		"wafv2": "wafv2", "tagging": "tag", "route53": "route53", "dns": "route53", "api": "elasticloadbalancing", // of the account of a role
+		"wafv2": "wafv2", "tagging": "tag", "route53": "route53", "dns": "route53", "accelerators": "globalaccelerator", "ga": "globalaccelerator", "api": "elasticloadbalancing", // of the account of a role
 	}
 	call := regexp.MustCompile(`\b(?:(?:api|API)\.)?(\w+)\.((?:New)?[A-Z]\w+)\(`)
 	used := map[string]bool{}
@@ -68,7 +68,7 @@ func TestPoliciesHoldTheCallsOfThisPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	granted := map[string]bool{}
-	for _, p := range [][]byte{iam.Policy, iam.Optional} {
+	for _, p := range [][]byte{iam.Policy, iam.Optional, iam.Accelerators} {
 		var policy struct {
 			Statement []struct{ Action any }
 		}

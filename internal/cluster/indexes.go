@@ -11,20 +11,22 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
 // Keys in Kubernetes objects that the indexes stand on.
 const (
-	groupNameAnnotation = "alb.ingress.kubernetes.io/group.name"
-	implicitFinalizer   = "ingress.k8s.aws/resources"
-	explicitFinalizer   = "group.ingress.k8s.aws/" // then the name of the group
-	albFinalizer        = "gateway.k8s.aws/alb"
-	nlbFinalizer        = "gateway.k8s.aws/nlb"
-	serviceFinalizer    = "service.k8s.aws/resources"
-	sharedFinalizer     = "group.service.k8s.aws/" // then namespace and name of the load balancer, with a dot between
-	gatePrefix          = "target-health.elbv2.k8s.aws/"
-	legacyGatePrefix    = "target-health.alb.ingress.k8s.aws/"
+	groupNameAnnotation  = "alb.ingress.kubernetes.io/group.name"
+	implicitFinalizer    = "ingress.k8s.aws/resources"
+	explicitFinalizer    = "group.ingress.k8s.aws/" // then the name of the group
+	albFinalizer         = "gateway.k8s.aws/alb"
+	nlbFinalizer         = "gateway.k8s.aws/nlb"
+	serviceFinalizer     = "service.k8s.aws/resources"
+	sharedFinalizer      = "group.service.k8s.aws/" // then namespace and name of the load balancer, with a dot between
+	acceleratorFinalizer = "aga.k8s.aws/resources"
+	gatePrefix           = "target-health.elbv2.k8s.aws/"
+	legacyGatePrefix     = "target-health.alb.ingress.k8s.aws/"
 )
 
 // stackPrefixes are the label prefixes of the dialects that make TargetGroupBindings.
@@ -78,6 +80,8 @@ func finalizerValues(obj Object) []string {
 		of = func(f string) bool { return f == serviceFinalizer || strings.HasPrefix(f, sharedFinalizer) }
 	case *gwv1.Gateway:
 		of = func(f string) bool { return f == albFinalizer || f == nlbFinalizer }
+	case *aga.GlobalAccelerator:
+		of = func(f string) bool { return f == acceleratorFinalizer }
 	default:
 		return nil
 	}

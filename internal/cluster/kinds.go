@@ -30,6 +30,8 @@ const (
 	KindLoadBalancerConfiguration Kind = "LoadBalancerConfiguration"
 	KindTargetGroupConfiguration  Kind = "TargetGroupConfiguration"
 	KindListenerRuleConfiguration Kind = "ListenerRuleConfiguration"
+
+	KindGlobalAccelerator Kind = "GlobalAccelerator"
 )
 
 // RouteKinds are the kinds of routes of the Gateway API.
@@ -56,8 +58,11 @@ const (
 	ProcessedConfigAtAnnotation = "elbv2.k8s.aws/last-processed-config-timestamp"
 )
 
+// ownPrefix begins annotations that only this controller knows.
+const ownPrefix = "fulcrum.dev/"
+
 // LoadBalancerGroupAnnotation of a Service names the load balancer that it shares.
-const LoadBalancerGroupAnnotation = "fulcrum.dev/load-balancer-group"
+const LoadBalancerGroupAnnotation = ownPrefix + "load-balancer-group"
 
 // Index names a way to look objects up by something else than their name. IndexValues computes
 // the values of an object.

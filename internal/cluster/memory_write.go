@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
@@ -288,6 +289,11 @@ func keepStatus(dst, src Object) {
 		if s, ok := src.(*elbv2.TargetGroupBinding); ok {
 			s.Status.DeepCopyInto(&d.Status)
 		}
+	case *aga.GlobalAccelerator:
+		d.Status = aga.GlobalAcceleratorStatus{}
+		if s, ok := src.(*aga.GlobalAccelerator); ok {
+			s.Status.DeepCopyInto(&d.Status)
+		}
 	default:
 		keepGatewayStatus(dst, src)
 	}
@@ -308,6 +314,8 @@ func specOf(obj Object) any {
 		return o.Spec
 	case *discoveryv1.EndpointSlice:
 		return []any{o.Endpoints, o.Ports}
+	case *aga.GlobalAccelerator:
+		return o.Spec
 	}
 	return gatewaySpecOf(obj)
 }

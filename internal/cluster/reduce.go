@@ -56,13 +56,14 @@ func Reduce(obj Object, quicEnv string) Object {
 		})
 		shown := o.Status.LoadBalancer.Ingress
 		o.Status = corev1.ServiceStatus{}
-		if len(finalizerValues(o)) > 0 {
+		// The load balancer of another controller may be an endpoint of an accelerator.
+		if len(finalizerValues(o)) > 0 || o.Spec.Type == corev1.ServiceTypeLoadBalancer {
 			o.Status.LoadBalancer.Ingress = shown
 		}
 	case *discoveryv1.EndpointSlice:
 		reduceSlice(o)
 	default:
-		if reduceGateway(obj) {
+		if reduceOptional(obj) {
 			return obj
 		}
 		if a := obj.GetAnnotations(); a[corev1.LastAppliedConfigAnnotation] != "" {

@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 )
 
 // StatusOf is the status of an object whose status the controller writes by fields; nil for others.
@@ -15,6 +17,8 @@ func StatusOf(obj Object) any {
 		return o.Status
 	case *corev1.Service:
 		return o.Status
+	case *aga.GlobalAccelerator:
+		return &o.Status
 	}
 	return gatewayStatusOf(obj)
 }

@@ -16,6 +16,7 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gwv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
 
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 )
@@ -88,16 +89,18 @@ var (
 			func() Object { return &gwconfig.TargetGroupConfiguration{} }, func() client.ObjectList { return &gwconfig.TargetGroupConfigurationList{} }},
 		{KindListenerRuleConfiguration, gwconfig.GroupVersion.WithKind("ListenerRuleConfiguration"), true, nil,
 			func() Object { return &gwconfig.ListenerRuleConfiguration{} }, func() client.ObjectList { return &gwconfig.ListenerRuleConfigurationList{} }},
+		{KindGlobalAccelerator, aga.GroupVersion.WithKind("GlobalAccelerator"), true, []Index{ByFinalizer},
+			func() Object { return &aga.GlobalAccelerator{} }, func() client.ObjectList { return &aga.GlobalAcceleratorList{} }},
 	}
 )
 
-// Optional reports whether a cluster works without the kind: those of the Gateway API are used where they are
-// installed.
+// Optional reports whether a cluster works without the kind: those of the Gateway API and GlobalAccelerators are used
+// where they are installed.
 func (t Type) Optional() bool {
-	return t.GVK.Group == gwV1.Group || t.GVK.Group == gwconfig.GroupVersion.Group
+	return slices.Contains([]string{gwV1.Group, gwconfig.GroupVersion.Group, aga.GroupVersion.Group}, t.GVK.Group)
 }
 
-// Roots are the kinds whose objects make up load balancers, and carry finalizers of stacks.
+// Roots are the kinds whose objects make up load balancers or accelerators, and carry finalizers of stacks.
 func Roots() []Kind {
 	var out []Kind
 	for _, t := range kindTable {
@@ -143,6 +146,8 @@ func KindOf(obj Object) (Kind, bool) {
 		return KindEndpoints, true
 	case *elbv2.TargetGroupBinding:
 		return KindBinding, true
+	case *aga.GlobalAccelerator:
+		return KindGlobalAccelerator, true
 	}
 	return gatewayKindOf(obj)
 }
@@ -197,7 +202,7 @@ func NewScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, networkingv1.AddToScheme, discoveryv1.AddToScheme, elbv2.AddToScheme,
-		gwv1.Install, gwv1beta1.Install, gwconfig.AddToScheme,
+		gwv1.Install, gwv1beta1.Install, gwconfig.AddToScheme, aga.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			return nil, fmt.Errorf("register API types: %w", err)

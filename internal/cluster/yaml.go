@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	syaml "sigs.k8s.io/yaml"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 )
 
 // Loaded is what a file held.
@@ -148,6 +150,8 @@ func fillDefaults(obj Object) {
 			o.Data[k] = []byte(v)
 		}
 		o.StringData = nil
+	case *aga.GlobalAccelerator:
+		fillAccelerator(&o.Spec)
 	default:
 		fillGatewayDefaults(obj)
 	}

@@ -13,22 +13,26 @@ import (
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// addGatewayKinds takes up what is installed of the Gateway API, now and later.
-func addGatewayKinds(ctx context.Context, s Setup, mgr manager.Manager, source *kube.Source) error {
+// addOptionalKinds takes up what is installed of the Gateway API, and GlobalAccelerators, now and later.
+func addOptionalKinds(ctx context.Context, s Setup, aws AWS, mgr manager.Manager, source *kube.Source) error {
 	d, err := discovery.NewDiscoveryClientForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("client of discovery: %w", err)
 	}
 	w := &kindsWatch{
-		gates: s.Config.Gates, source: source, log: s.Log.WithName("gateways"),
+		gates: s.Config.Gates, accelerators: servesAccelerators(effective(s.Config, aws)), source: source, log: s.Log.WithName("gateways"),
 		find: func(ctx context.Context, kinds []cluster.Kind) (kube.Installation, error) {
 			return kube.Installed(ctx, d, mgr.GetAPIReader(), s.Config.Kubernetes.WatchNamespace, kinds)
 		},
+	}
+	if s.Config.Gates.On(accelerators.gate) && !w.accelerators {
+		w.log.Info("ignored feature gate: AWS Global Accelerator does not exist in this partition", "gate", accelerators.gate, "region", aws.Region, "partition", services.Partition(aws.Region))
 	}
 	if err := w.begin(ctx); err != nil {
 		return err
@@ -77,10 +81,11 @@ var (
 	nlbGateways = gatewayFeature{config.NLBGatewayAPI, append([]cluster.Kind{
 		cluster.KindGatewayClass, cluster.KindGateway, cluster.KindTLSRoute, cluster.KindTCPRoute, cluster.KindUDPRoute}, configurations...)}
 	listenerSets = gatewayFeature{config.GatewayListenerSet, []cluster.Kind{cluster.KindListenerSet}}
+	accelerators = gatewayFeature{config.GlobalAcceleratorController, []cluster.Kind{cluster.KindGlobalAccelerator}}
 )
 
-// gatewayKinds are all kinds of the Gateway API that may be read.
-func gatewayKinds() []cluster.Kind {
+// optionalKinds are all kinds that may be read and need not be installed.
+func optionalKinds() []cluster.Kind {
 	var out []cluster.Kind
 	for _, t := range cluster.Types() {
 		if t.Optional() {
@@ -90,32 +95,68 @@ func gatewayKinds() []cluster.Kind {
 	return out
 }
 
+// gatewayKinds are those of the Gateway API.
+func gatewayKinds() []cluster.Kind {
+	return slices.DeleteFunc(optionalKinds(), func(k cluster.Kind) bool { return slices.Contains(accelerators.kinds, k) })
+}
+
 // servesGateways reports whether the gates let Gateways be served where their kinds are installed.
 func servesGateways(g config.Gates) bool {
 	return g.On(config.ALBGatewayAPI) || g.On(config.NLBGatewayAPI)
 }
 
-// wantedKinds are the kinds of the Gateway API that the gates ask for.
-func wantedKinds(g config.Gates) []cluster.Kind {
+// acceleratorKinds are the kinds that GlobalAccelerators need, or use where they are installed. Gateways whose classes
+// are not read would be taken for those of nobody, so they are added only where no Gateway is served.
+func acceleratorKinds(g config.Gates) []cluster.Kind {
+	out := append([]cluster.Kind{cluster.KindReferenceGrant}, accelerators.kinds...)
 	if !servesGateways(g) {
-		return nil
+		out = append(out, cluster.KindGateway)
 	}
+	return out
+}
+
+// wantedKinds are the optional kinds that the configuration asks for.
+func wantedKinds(g config.Gates, withAccelerators bool) []cluster.Kind {
+	var out []cluster.Kind
+	if withAccelerators {
+		out = acceleratorKinds(g)
+	}
+	if servesGateways(g) {
+		out = append(out, wantedGatewayKinds(g)...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// wantedGatewayKinds are the kinds of the Gateway API that the gates ask for.
+func wantedGatewayKinds(g config.Gates) []cluster.Kind {
 	out := []cluster.Kind{cluster.KindReferenceGrant}
 	for _, f := range []gatewayFeature{albGateways, nlbGateways, listenerSets} {
 		if g.On(f.gate) {
 			out = append(out, f.kinds...)
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
-// usableKinds are the kinds to read where some are installed: a feature whose kinds are not all there is off. The
-// error names the features that the operator has set and that are off for that reason.
-func usableKinds(g config.Gates, found kube.Installation) ([]cluster.Kind, error) {
-	if !servesGateways(g) {
-		return nil, nil
+// usableKinds are the kinds to read where some are installed. The error names the features that the operator has set
+// and that are off because their kinds are not there; GlobalAccelerators, whose gate somebody has to set in any case,
+// are left out.
+func usableKinds(g config.Gates, withAccelerators bool, found kube.Installation) ([]cluster.Kind, error) {
+	var out []cluster.Kind
+	var err error
+	if servesGateways(g) {
+		out, err = usableGatewayKinds(g, found)
 	}
+	if withAccelerators && found.Lacking(accelerators.kinds) == nil {
+		out = append(out, slices.DeleteFunc(acceleratorKinds(g), func(k cluster.Kind) bool { return !found.Served[k] })...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), err
+}
+
+// usableGatewayKinds are those of the Gateway API: a feature whose kinds are not all there is off.
+func usableGatewayKinds(g config.Gates, found kube.Installation) ([]cluster.Kind, error) {
 	var out []cluster.Kind
 	var errs []error
 	use := func(f gatewayFeature) {
@@ -138,8 +179,7 @@ func usableKinds(g config.Gates, found kube.Installation) ([]cluster.Kind, error
 	} else if found.Served[cluster.KindReferenceGrant] {
 		out = append(out, cluster.KindReferenceGrant)
 	}
-	slices.Sort(out)
-	return slices.Compact(out), errors.Join(errs...)
+	return out, errors.Join(errs...)
 }
 
 // finder finds out which kinds are installed.
@@ -158,23 +198,26 @@ type takesUp interface {
 	GiveUp(ctx context.Context, kinds, again []cluster.Kind) ([]cluster.Kind, error)
 }
 
-// kindsWatch takes up kinds of the Gateway API when they are installed, and gives them up when they are removed.
+// kindsWatch takes up optional kinds when they are installed, and gives them up when they are removed.
 type kindsWatch struct {
-	gates  config.Gates
-	find   finder
-	source takesUp
-	log    logr.Logger
+	gates        config.Gates
+	accelerators bool // GlobalAccelerators are served where they are installed
+	find         finder
+	source       takesUp
+	log          logr.Logger
 
 	reported string // the state that was logged last
 }
 
+func (w *kindsWatch) wanted() []cluster.Kind { return wantedKinds(w.gates, w.accelerators) }
+
 // begin takes up what is installed when the process starts. A feature that the operator has set must be among that.
 func (w *kindsWatch) begin(ctx context.Context) error {
-	found, err := w.find(ctx, wantedKinds(w.gates))
+	found, err := w.find(ctx, w.wanted())
 	if err != nil {
 		return err
 	}
-	kinds, err := usableKinds(w.gates, found)
+	kinds, err := usableKinds(w.gates, w.accelerators, found)
 	if err != nil {
 		return err
 	}
@@ -187,13 +230,13 @@ var classified = []cluster.Kind{cluster.KindGatewayClass, cluster.KindGateway}
 
 // look takes up what has been installed since, gives up what has been removed, and reports whether everything is there.
 func (w *kindsWatch) look(ctx context.Context) (bool, error) {
-	wanted := wantedKinds(w.gates)
+	wanted := w.wanted()
 	missing := func(k cluster.Kind) bool { return !w.source.Installed(k) }
 	found, err := w.find(ctx, wanted)
 	if err != nil {
 		return false, err
 	}
-	kinds, _ := usableKinds(w.gates, found)
+	kinds, _ := usableKinds(w.gates, w.accelerators, found)
 	w.note(kinds, found)
 	if err := w.giveUp(ctx, wanted, found); err != nil {
 		return false, err
@@ -241,7 +284,7 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 			tick.Reset(takeUpEvery)
 		}
 		if err != nil {
-			w.say("error "+err.Error(), func() { w.log.Error(err, "failed to look for kinds of the Gateway API") })
+			w.say("error "+err.Error(), func() { w.log.Error(err, "failed to look for optional kinds") })
 		}
 		select {
 		case <-ctx.Done():
@@ -254,8 +297,8 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 // note logs which features are on, when that has changed.
 func (w *kindsWatch) note(kinds []cluster.Kind, found kube.Installation) {
 	var on, off []string
-	for _, f := range []gatewayFeature{albGateways, nlbGateways, listenerSets} {
-		if !w.gates.On(f.gate) {
+	for _, f := range []gatewayFeature{albGateways, nlbGateways, listenerSets, accelerators} {
+		if !w.gates.On(f.gate) || f.gate == accelerators.gate && !w.accelerators {
 			continue
 		}
 		if slices.Contains(kinds, f.kinds[len(f.kinds)-1]) && found.Lacking(f.kinds) == nil {
@@ -264,7 +307,7 @@ func (w *kindsWatch) note(kinds []cluster.Kind, found kube.Installation) {
 			off = append(off, fmt.Sprintf("%s: %v", f.gate, fault))
 		}
 	}
-	w.say(strings.Join(on, ",")+"|"+strings.Join(off, ","), func() { w.log.Info("found kinds of the Gateway API", "served", on, "notServed", off) })
+	w.say(strings.Join(on, ",")+"|"+strings.Join(off, ","), func() { w.log.Info("found optional kinds", "served", on, "notServed", off) })
 }
 
 func (w *kindsWatch) say(state string, log func()) {

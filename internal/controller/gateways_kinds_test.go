@@ -36,7 +36,7 @@ func (k kindsInMemory) GiveUp(_ context.Context, kinds, _ []cluster.Kind) ([]clu
 func TestRemovedKindsAreLookedForAgain(t *testing.T) {
 	gates := config.Default().Gates
 	found := kube.Installation{Served: map[cluster.Kind]bool{}, Denied: map[cluster.Kind]error{}}
-	for _, k := range wantedKinds(gates) {
+	for _, k := range wantedKinds(gates, false) {
 		found.Served[k] = true
 	}
 	source := kindsInMemory{map[cluster.Kind]bool{}, map[cluster.Kind]bool{}}

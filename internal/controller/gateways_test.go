@@ -54,7 +54,7 @@ func TestFeaturesOfGatewaysNeedTheirKinds(t *testing.T) {
 			if c.denied != "" {
 				found.Denied[c.denied] = errors.New("forbidden")
 			}
-			got, err := usableKinds(gates, found)
+			got, err := usableKinds(gates, false, found)
 			if c.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), c.fails) {
 					t.Errorf("%v, want an error with %q", err, c.fails)
@@ -70,10 +70,55 @@ func TestFeaturesOfGatewaysNeedTheirKinds(t *testing.T) {
 				t.Errorf("%v\nwant %v", got, want)
 			}
 			for _, k := range got {
-				if !slices.Contains(wantedKinds(gates), k) {
+				if !slices.Contains(wantedKinds(gates, false), k) {
 					t.Errorf("%s was not looked for", k)
 				}
 			}
 		})
+	}
+}
+
+// GlobalAccelerators are read where the gate is on, the partition has the service, and the definition is installed.
+// They bring the kinds along that their endpoints need.
+func TestAcceleratorsAreReadWhereTheyCanBeServed(t *testing.T) {
+	const on, noGateways = "GlobalAcceleratorController=true", "ALBGatewayAPI=false,NLBGatewayAPI=false"
+	everything := optionalKinds()
+	without := func(kinds ...cluster.Kind) []cluster.Kind {
+		return slices.DeleteFunc(slices.Clone(everything), func(k cluster.Kind) bool { return slices.Contains(kinds, k) })
+	}
+	for name, c := range map[string]struct {
+		gates, region string
+		served, want  []cluster.Kind
+	}{
+		"on":                             {on, "eu-west-1", everything, everything},
+		"off":                            {"", "eu-west-1", everything, gatewayKinds()},
+		"off, and no Gateways":           {noGateways, "eu-west-1", everything, nil},
+		"not installed":                  {on, "eu-west-1", gatewayKinds(), gatewayKinds()},
+		"no Gateway API":                 {on, "eu-west-1", []cluster.Kind{cluster.KindGlobalAccelerator}, []cluster.Kind{cluster.KindGlobalAccelerator}},
+		"no configurations":              {on, "eu-west-1", without(configurations...), []cluster.Kind{cluster.KindGlobalAccelerator, cluster.KindReferenceGrant}},
+		"no Gateways served":             {on + "," + noGateways, "eu-west-1", everything, []cluster.Kind{cluster.KindGateway, cluster.KindGlobalAccelerator, cluster.KindReferenceGrant}},
+		"no Gateways served, none there": {on + "," + noGateways, "eu-west-1", []cluster.Kind{cluster.KindGlobalAccelerator}, []cluster.Kind{cluster.KindGlobalAccelerator}},
+		"China":                          {on, "cn-north-1", everything, gatewayKinds()},
+		"European sovereign":             {on, "EUSC-DE-EAST-1", everything, gatewayKinds()},
+		"a region like another":          {on, "eu-isolde-1", everything, everything},
+	} {
+		conf := config.Default()
+		conf.AWS.Region = c.region
+		if err := conf.Gates.Set(c.gates); err != nil {
+			t.Fatal(err)
+		}
+		found := kube.Installation{Served: map[cluster.Kind]bool{}}
+		for _, k := range c.served {
+			found.Served[k] = true
+		}
+		got, err := usableKinds(conf.Gates, servesAccelerators(conf), found)
+		if want := slices.Sorted(slices.Values(c.want)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v (%v)\nwant %v", name, got, err, want)
+		}
+		for _, k := range got {
+			if !slices.Contains(wantedKinds(conf.Gates, servesAccelerators(conf)), k) {
+				t.Errorf("%s: %s was not looked for", name, k)
+			}
+		}
 	}
 }

@@ -142,6 +142,9 @@ var stages = map[string]map[string]string{
 	bindingController: {
 		"view": "fetch_targetGroupBinding", "claim": "add_finalizers", "run": "reconcile_targetgroupbinding", "report": "update_status",
 	},
+	acceleratorController: {
+		"view": "fetch_globalAccelerator", "claim": "add_finalizers", "release": "remove_finalizers", "plan": "build_model", "apply": "deploy_stack", "run": "reconcile_globalaccelerator",
+	},
 }
 
 // synthesizers are the stages that dashboards know for the steps about a kind of resource.
@@ -159,6 +162,10 @@ var synthesizers = map[plan.ResourceKind]string{
 	plan.WebACL:        "*wafv2.webACLAssociationSynthesizer",
 	plan.ClassicACL:    "*wafregional.webACLAssociationSynthesizer",
 	plan.Protection:    "*shield.protectionSynthesizer",
+
+	plan.Accelerator:         "*aga.acceleratorSynthesizer",
+	plan.AcceleratorListener: "*aga.listenerSynthesizer",
+	plan.EndpointGroup:       "*aga.endpointGroupSynthesizer",
 }
 
 // stepped counts a step that was called.
@@ -230,6 +237,8 @@ const (
 	ingressController = "ingress"
 	serviceController = "service"
 	bindingController = "targetGroupBinding"
+
+	acceleratorController = "globalAccelerator"
 )
 
 // controllerOf is the controller that works on stacks of a kind.
@@ -241,6 +250,8 @@ func controllerOf(k model.Kind) string {
 		return "gateway.k8s.aws/alb"
 	case model.NLBGateway:
 		return "gateway.k8s.aws/nlb"
+	case model.GlobalAccelerator:
+		return acceleratorController
 	}
 	return ingressController
 }

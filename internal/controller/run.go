@@ -111,9 +111,9 @@ func Run(ctx context.Context, s Setup) error {
 	if lease != nil {
 		lease.Publish(effective(s.Config, aws).Published())
 	}
-	frontends := Frontends(s.Config)
+	frontends := Frontends(effective(s.Config, aws))
 	if s.Config.Serving.Webhooks != config.WebhooksOff {
-		if err := addWebhooks(s, mgr, probes, source.Informed(), live, frontends); err != nil {
+		if err := addWebhooks(s, aws, mgr, probes, source.Informed(), live, frontends); err != nil {
 			return err
 		}
 	}
@@ -130,8 +130,10 @@ func Run(ctx context.Context, s Setup) error {
 		return err
 	}
 	st.Workers = config.AtLeastOne(s.Config.Workers.Ingress)
+	st.Slow = slowAccelerators(s.Config)
 	for kind, n := range map[model.Kind]int{
 		model.Service: s.Config.Workers.Service, model.ALBGateway: s.Config.Workers.ALBGateway, model.NLBGateway: s.Config.Workers.NLBGateway,
+		model.GlobalAccelerator: s.Config.Workers.Accelerator,
 	} {
 		if frontends[kind] != nil {
 			st.Workers += config.AtLeastOne(n)
@@ -223,7 +225,7 @@ func prepare(ctx context.Context, s Setup, fence func() error, lease *kube.Lease
 	if err != nil {
 		return fail(err)
 	}
-	if err := addGatewayKinds(ctx, s, mgr, source); err != nil {
+	if err := addOptionalKinds(ctx, s, aws, mgr, source); err != nil {
 		return fail(err)
 	}
 	if err := ctrlmetrics.Registry.Register(objectCounts{source, source.Synced}); err != nil {
@@ -278,7 +280,7 @@ func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source,
 		return nil, nil, err
 	}
 	source.Lookups = kube.NewLookups(mgr.GetAPIReader(), time.Now)
-	source.Optional(gatewayKinds())
+	source.Optional(optionalKinds())
 	return source, secrets, nil
 }
 

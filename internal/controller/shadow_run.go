@@ -28,7 +28,7 @@ func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) e
 	bc := BindingConfig(s.Config, aws.VPC, ShadowFence)
 	bc.Cloud, bc.Cluster, bc.Now = aws.Targets, cl, time.Now
 	shadow, stacks, bound := NewShadow(engine.Config{
-		Cloud: aws.Stacks, Cluster: cl, Frontends: Frontends(s.Config), Options: PlanOptions(s.Config, aws.VPC), Now: time.Now,
+		Cloud: aws.Stacks, Cluster: cl, Frontends: Frontends(effective(s.Config, aws)), Options: PlanOptions(s.Config, aws.VPC), Now: time.Now,
 	}, bc, metrics)
 	stacks.Workers, bound.Workers = config.AtLeastOne(s.Config.Workers.Ingress), config.AtLeastOne(s.Config.Workers.Binding)
 	lines := s.Log.WithName("shadow")

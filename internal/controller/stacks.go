@@ -21,6 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
@@ -38,7 +39,29 @@ func Frontends(c config.Config) map[model.Kind]engine.Frontend {
 			out[kind] = gateway.New(kind, gatewayOptions(c))
 		}
 	}
+	if servesAccelerators(c) {
+		out[model.GlobalAccelerator] = accelerator.New(acceleratorOptions(c, maps.Clone(out)))
+	}
 	return out
+}
+
+// acceleratorOptions are those of accelerators, whose endpoints are load balancers of the frontends.
+func acceleratorOptions(c config.Config, frontends map[model.Kind]engine.Frontend) accelerator.Options {
+	return accelerator.Options{
+		Cluster: c.ClusterName, DefaultTags: c.Defaults.Tags, DefaultTagsLow: c.Gates.On(config.EnableDefaultTagsLowPriority),
+		ExternalTags: c.Defaults.ExternalManagedTags, Stacks: StacksOf(frontends),
+	}
+}
+
+// StacksOf says which stacks of frontends an object belongs to.
+func StacksOf(frontends map[model.Kind]engine.Frontend) func(v *cluster.View, obj cluster.Object) []model.StackID {
+	kinds := slices.Sorted(maps.Keys(frontends))
+	return func(v *cluster.View, obj cluster.Object) (out []model.StackID) {
+		for _, k := range kinds {
+			out = append(out, frontends[k].Stacks(v, obj)...)
+		}
+		return out
+	}
 }
 
 // sharedOptions are those of every dialect.
@@ -107,7 +130,8 @@ func PlanOptions(c config.Config, vpc string) plan.Options {
 		ManageCertificates: c.Gates.On(config.EnableCertificateManagement), ImportCertificates: len(c.ImportTLSSecrets) > 0,
 		SkipManagedCertificates: c.Gates.On(config.EnableCertificateManagement),
 		CreateFirst:             c.Replacement.Order == config.CreateFirst, DeletionDelay: c.Replacement.DeletionDelay,
-		Propagation: propagation, Stabilization: max(c.AWS.Stabilization, 0),
+		Accelerators: servesAccelerators(c),
+		Propagation:  propagation, Stabilization: max(c.AWS.Stabilization, 0),
 	}
 }
 
@@ -123,6 +147,7 @@ type stacks struct {
 	metrics  *Metrics
 	fence    func() error
 	enqueuer *queue.Enqueuer[model.StackID]
+	now      func() time.Time
 }
 
 // StackLine is the controller of load balancers. The line sets the functions of cfg that are called after runs.
@@ -135,11 +160,11 @@ func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 
 // StackKinds are the kinds that load balancers are made from.
 func StackKinds() []cluster.Kind {
-	return slices.Concat([]cluster.Kind{cluster.KindSecret}, kinds, gatewayKinds())
+	return slices.Concat([]cluster.Kind{cluster.KindSecret}, kinds, optionalKinds())
 }
 
 func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stacks {
-	s := &stacks{cluster: cl, metrics: m, fence: cfg.Fence, enqueuer: &queue.Enqueuer[model.StackID]{}}
+	s := &stacks{cluster: cl, metrics: m, fence: cfg.Fence, now: cfg.Now, enqueuer: &queue.Enqueuer[model.StackID]{}}
 	s.triggers = StackTriggers(cl.View, cfg.Frontends)
 	s.triggers.Saw = cl.Members.Saw
 	cfg.Viewed = s.triggers.Ran
@@ -159,14 +184,7 @@ func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 
 // StackTriggers find the stacks of all frontends that a change concerns.
 func StackTriggers(view func() *cluster.View, frontends map[model.Kind]engine.Frontend) *queue.Triggers[model.StackID] {
-	kinds := slices.Sorted(maps.Keys(frontends))
-	t := queue.NewTriggers(view, rootsOf(frontends), func(v *cluster.View, obj cluster.Object) []model.StackID {
-		var out []model.StackID
-		for _, k := range kinds {
-			out = append(out, frontends[k].Stacks(v, obj)...)
-		}
-		return out
-	})
+	t := queue.NewTriggers(view, rootsOf(frontends), StacksOf(frontends))
 	t.Ignores = onlyCheckpoint
 	return t
 }
@@ -195,7 +213,11 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (queue.Next, error) 
 	if s.cluster.Keep != nil {
 		s.cluster.Keep(ctx) // what has left, before it is acted on
 	}
+	began := s.now()
 	out, err := s.engine.Reconcile(ctx, id)
+	if id.Kind == model.GlobalAccelerator {
+		s.metrics.phase(controllerOf(id.Kind), "run", s.now().Sub(began))
+	}
 	if err == nil || len(out.Findings) > 0 {
 		s.metrics.findings.set(id, out.Findings)
 	}
@@ -256,6 +278,8 @@ func categories(kind model.Kind, out engine.Outcome) []string {
 	failed := func(phase string) { found[stageOf(controllerOf(kind), phase)+"_error"] = true }
 	switch {
 	case out.Err == nil || out.FailedIn == engine.Applying:
+	case (out.FailedIn == engine.Viewing || out.FailedIn == engine.Reporting) && kind == model.GlobalAccelerator:
+		failed("run")
 	case out.FailedIn == engine.Viewing, out.FailedIn == engine.Reporting:
 		failed(string(out.FailedIn))
 	default:
@@ -265,9 +289,8 @@ func categories(kind model.Kind, out engine.Outcome) []string {
 		failed("plan")
 	}
 	for _, f := range out.Failed {
-		switch f.Class {
-		case engine.Gone, engine.Conflict, engine.InUse, engine.NotReady:
-			continue // these pass by themselves
+		if passes(f) {
+			continue
 		}
 		switch f.Step.Do.(type) {
 		case plan.ClaimFinalizer:
@@ -278,7 +301,19 @@ func categories(kind model.Kind, out engine.Outcome) []string {
 			failed("apply")
 		}
 	}
+	if kind == model.GlobalAccelerator {
+		nestAccelerator(found, out.Failed)
+	}
 	return slices.Sorted(maps.Keys(found))
+}
+
+// passes reports whether what failed a step passes by itself.
+func passes(f engine.FailedStep) bool {
+	switch f.Class {
+	case engine.Gone, engine.Conflict, engine.InUse, engine.NotReady:
+		return true
+	}
+	return false
 }
 
 // fenced reports whether this process may not write now. Then a run that failed did so for that reason,
@@ -302,6 +337,8 @@ func (s *stacks) label(id model.StackID) []any {
 		known = "service"
 	case model.ALBGateway, model.NLBGateway:
 		known = "gateway"
+	case model.GlobalAccelerator:
+		known = acceleratorController
 	}
 	return []any{"kind", string(id.Kind), "stack", id.String(), known, id.String(), "namespace", id.Namespace, "name", id.Name}
 }

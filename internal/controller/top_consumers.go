@@ -49,6 +49,8 @@ func consumerOf(k model.Kind) string {
 		return "albgateway"
 	case model.NLBGateway:
 		return "nlbgateway"
+	case model.GlobalAccelerator:
+		return "globalaccelerator"
 	}
 	return controllerOf(k)
 }

@@ -20,7 +20,7 @@ const versionsEvery = 5 * time.Minute
 
 // standardKinds are the kinds of the Gateway API itself that the gates ask for.
 func standardKinds(g config.Gates) []cluster.Kind {
-	return slices.DeleteFunc(wantedKinds(g), func(k cluster.Kind) bool {
+	return slices.DeleteFunc(wantedGatewayKinds(g), func(k cluster.Kind) bool {
 		typ, _ := cluster.TypeOf(k)
 		return typ.GVK.Group != gwv1.GroupName
 	})

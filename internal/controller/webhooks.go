@@ -31,7 +31,7 @@ import (
 const ownNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // addWebhooks serves admission, on every replica, and adds its readiness check.
-func addWebhooks(s Setup, mgr manager.Manager, probes *Probes, source cluster.Source, live client.Reader, frontends map[model.Kind]engine.Frontend) error {
+func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source cluster.Source, live client.Reader, frontends map[model.Kind]engine.Frontend) error {
 	log := s.Log.WithName("webhooks")
 	core, err := corev1client.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
@@ -65,7 +65,7 @@ func addWebhooks(s Setup, mgr manager.Manager, probes *Probes, source cluster.So
 	if err != nil {
 		return err
 	}
-	rules, err := webhookRules(s.Config, frontends)
+	rules, err := webhookRules(effective(s.Config, aws), frontends)
 	if err != nil {
 		return err
 	}
@@ -104,6 +104,7 @@ func webhookRules(c config.Config, frontends map[model.Kind]engine.Frontend) (we
 		Namespace: c.Kubernetes.WatchNamespace, Ingress: ingresses, IngressClass: c.Ingress.Class,
 		DenyClassAnnotation: c.Admission.DisableClassAnnotation, DenyGroupName: c.Admission.DisableGroupAnnotation,
 		ReadinessGates: c.Admission.ReadinessGates, ServerIDVariable: c.Targets.QUICVariable,
+		Accelerator: webhook.AcceleratorOptions{Served: servesAccelerators(c), Region: c.AWS.Region},
 	}
 	// A Service that is given our class is served by no other controller, so it waits for this one.
 	if frontends[model.Service] != nil {

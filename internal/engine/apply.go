@@ -86,7 +86,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			r.drifted(d)
 			r.mem.drift.compared = d.Have.Facts.Now
 		}
-		r.out.Stack, r.out.Plan = d.Stack, d.Plan
+		r.out.Stack, r.out.Plan, r.out.Have = d.Stack, d.Plan, d.Have
 		if d.Stack.Describe {
 			r.out.Document = d.Describe()
 		}

@@ -15,7 +15,7 @@ import (
 func desired(stack model.Stack, found finding.List) string {
 	stack.Members = slices.Clone(stack.Members)
 	for i := range stack.Members {
-		stack.Members[i].Claimed = false
+		stack.Members[i].Claimed, stack.Members[i].Recorded = false, ""
 	}
 	return checkpoint.Digest(stack, found.Sorted())
 }

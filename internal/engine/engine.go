@@ -85,6 +85,8 @@ type Outcome struct {
 	Stack    model.Stack
 	Findings finding.List
 	Plan     plan.Plan
+	// Have is what the plan was made from.
+	Have observed.Stack
 	// Document describes what the stack becomes, where that was asked for and is known.
 	Document *document.Document
 	// Done reports whether every step was carried out and nothing is waited for.

@@ -179,7 +179,7 @@ func tenantOrStack(tenant string) string {
 }
 
 func (k stepKey) inKubernetes() bool {
-	return slices.Contains([]string{"ClaimFinalizer", "ReleaseFinalizer", "PutBinding", "DeleteBinding"}, k.do)
+	return slices.Contains([]string{"ClaimFinalizer", "ReleaseFinalizer", "PutBinding", "DeleteBinding", "RecordAccelerator"}, k.do)
 }
 
 // scope is the one that the failure of a step belongs to, if it has any.

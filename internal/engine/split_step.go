@@ -52,6 +52,15 @@ func splitStep(f FailedStep) (parts []plan.Step) {
 			part("not "+rule.String(), plan.ChangeIngress{Group: do.Group, Revoke: []model.IngressRule{rule}, Total: do.Total})
 			parts[len(parts)-1].After = let[[2]int32{rule.From, rule.To}]
 		}
+	case plan.Divisible:
+		var before []plan.StepID
+		for _, p := range do.Divide() {
+			part(p.Name, p.Do)
+			parts[len(parts)-1].After = before
+			if p.First {
+				before = append(before, parts[len(parts)-1].ID)
+			}
+		}
 	}
 	return parts
 }

@@ -100,6 +100,17 @@ const (
 	SelectorMatchesNoPod    Reason = "SelectorMatchesNoPod"
 	ServiceWithoutEndpoints Reason = "ServiceWithoutEndpoints"
 	TargetPortNotFound      Reason = "TargetPortNotFound"
+
+	SpecInvalid            Reason = "SpecInvalid"
+	PortOverrideInvalid    Reason = "PortOverrideInvalid"
+	EndpointNotFound       Reason = "EndpointNotFound"
+	EndpointNotReady       Reason = "EndpointNotReady"
+	EndpointElsewhere      Reason = "EndpointElsewhere"
+	EndpointDoubled        Reason = "EndpointDoubled"
+	ClientIPUnsupported    Reason = "ClientIPUnsupported"
+	AcceleratorNotOwned    Reason = "AcceleratorNotOwned"
+	AcceleratorRecreated   Reason = "AcceleratorRecreated"
+	AcceleratorSettingKept Reason = "AcceleratorSettingKept"
 )
 
 // Explanation documents one reason. The findings page of the documentation is made from it.
@@ -112,6 +123,9 @@ type Explanation struct {
 
 // Reasons lists every reason with its meaning, in alphabetical order.
 var Reasons = []Explanation{
+	{AcceleratorNotOwned, "The status of a GlobalAccelerator names an accelerator that does not carry the tags of the object. Nothing of it is changed.", "See who writes the status of the object; the field is corrected.", BlocksNothing},
+	{AcceleratorRecreated, "The accelerator of a GlobalAccelerator is gone from AWS. A new one has other addresses.", "Change what names the old addresses.", BlocksNothing},
+	{AcceleratorSettingKept, "A setting of an accelerator is not changed, because that cannot be undone or is not supported.", "See the message.", BlocksNothing},
 	{AccessDenied, "AWS denies a call because a permission is missing, or a command may not read a Secret that the controller reads with its own rights. What depends on it stays as it is in AWS.", "Add the named permission to the controller's IAM policy. For a Secret that was not looked at, allow yourself to get it, or give it with -f.", BlocksNothing},
 	{ActionNotFound, "A backend has the port use-annotation, but the actions annotation of that name does not exist, and missing actions are not tolerated.", "Add the annotation or change the backend.", BlocksRule},
 	{AllWeightsZero, "All backends of a forward have weight 0, so that none gets requests: they are answered with an error, or a port of a network load balancer is not listened on.", "Give a backend a weight above 0.", BlocksNothing},
@@ -129,12 +143,17 @@ var Reasons = []Explanation{
 	{CertificateNotOwned, "A listener has a certificate that was imported from a TLS Secret for another load balancer. One of a Secret of another namespace is taken away.", "Name a Secret of the namespace, or a certificate by its ARN, or request one in ACM for the host.", BlocksNothing},
 	{CertificatePending, "A requested certificate is not issued yet, and something prevents it.", "Create the DNS records that the message names, or give the controller the right to make them in Route 53.", BlocksNothing},
 	{ChangeNotKept, "AWS shows something else than it was given, time after time, or others change it back each time. The message names what was asked and what AWS shows. The change is repeated with exponential back-off, at last every 15 minutes; everything else goes on.", "Look in CloudTrail for who changes it. If nobody does, change the value to one that AWS keeps.", BlocksNothing},
+	{ClientIPUnsupported, "A load balancer cannot have the client IP preservation that is asked for. It has the other.", "Change the field as the message says.", BlocksNothing},
 	{DeletionProtected, "The load balancer would have to be deleted but is protected.", "Switch the protection off first.", BlocksStack},
 	{DriftFound, "Others have changed something in AWS, and --drift=report leaves it. The message names what was changed, from what to what.", "Restore it in AWS, or edit the object, which carries the whole desired state out.", BlocksNothing},
 	{DriftRepaired, "Others have changed something in AWS, and the controller restores it. The message names what was changed, from what to what.", "Edit the object to change it for good. CloudTrail shows who changed it.", BlocksNothing},
+	{EndpointDoubled, "Two endpoints of an endpoint group are one load balancer, with different settings. Those of the first one hold.", "Give both the same settings, or remove one.", BlocksNothing},
+	{EndpointElsewhere, "An endpoint is in another region than its endpoint group. The endpoint is left out.", "Move the endpoint to an endpoint group of its region.", BlocksNothing},
 	{EndpointGroupUnclear, "The ENI of a node or pod, or the security group of that ENI that has to carry rules, cannot be determined.", "Tag exactly one security group of the ENI kubernetes.io/cluster/<cluster name>.", BlocksNothing},
 	{EndpointIgnored, "An EndpointSlice names an address that is not one of a pod of its namespace, or that a newer pod has; it is not registered.", "Check who writes the EndpointSlices of the Service.", BlocksNothing},
 	{EndpointMissing, "A pod has the readiness gate of a TargetGroupBinding but is not one of its endpoints, so its gate stays closed.", "Check the selector and the address family of the Service, and the node of the pod.", BlocksNothing},
+	{EndpointNotFound, "An endpoint of a GlobalAccelerator names something that does not exist, is being deleted, or has no load balancer that may be an endpoint. The endpoint is left out.", "Create it, or remove the endpoint.", BlocksNothing},
+	{EndpointNotReady, "An endpoint of a GlobalAccelerator names an object whose load balancer is not there yet. The endpoint is added when it is.", "See the events of that object.", BlocksNothing},
 	{FeatureDisabled, "A setting needs a feature gate or flag that is off.", "Ask the operator to switch it on, or remove the setting.", BlocksRule},
 	{GatewayClassInvalid, "The GatewayClass of a Gateway does not exist, or the configuration that it names does not. What is live stays.", "Create the class or its LoadBalancerConfiguration, or correct the reference.", BlocksMember},
 	{GatewayFieldIgnored, "A field of a Gateway has no effect. The Gateway is served without it.", "Remove the field, or do the same in a LoadBalancerConfiguration as the message says.", BlocksNothing},
@@ -161,6 +180,7 @@ var Reasons = []Explanation{
 	{ParametersInvalid, "The LoadBalancerConfiguration or TargetGroupConfiguration that a Gateway, a route or a Service uses does not exist, or has a value that cannot be used. What is live stays.", "Correct the reference or the value that the message names.", BlocksMember},
 	{PathInvalid, "A path has wildcards where its type does not allow them, or a path type is unknown.", "Use ImplementationSpecific for wildcards.", BlocksRule},
 	{PlanTooLarge, "The plan does not fit into the annotations of the Ingress, which Kubernetes limits to 256 KiB in all.", "Read it with fulcrum plan -o json, or split the IngressGroup.", BlocksNothing},
+	{PortOverrideInvalid, "Port overrides of an endpoint group contradict each other, its listener or other listeners. Those in AWS stay.", "Correct the override that the message names.", BlocksNothing},
 	{QuotaReached, "An AWS quota is reached.", "Ask AWS for a higher quota, or remove what is not needed.", BlocksNothing},
 	{RedirectPortInvalid, "ssl-redirect names a port that is not an HTTPS listener of the IngressGroup. The Ingress is held, because its rules must not be served without TLS instead.", "Add the HTTPS port to listen-ports, or correct ssl-redirect.", BlocksMember},
 	{ReferenceNotPermitted, "A route refers to a backend of another namespace, and no ReferenceGrant there permits it. The backend gets no requests.", "Create a ReferenceGrant in the namespace of the backend.", BlocksNothing},
@@ -186,6 +206,7 @@ var Reasons = []Explanation{
 	{ServiceWithoutEndpoints, "No pod of a Service behind a load balancer has been ready for five minutes, or the Service has neither a selector nor EndpointSlices with addresses.", "Look at the pods and their readiness probes.", BlocksNothing},
 	{SettingFixed, "A setting that AWS accepts only when a load balancer is created differs from the load balancer in AWS; it has no effect.", "Restore the former value, or create a new load balancer in another IngressGroup.", BlocksNothing},
 	{SettingOfClass, "In isolated tenancy the IngressClass alone decides what the load balancer of an IngressGroup has once; the annotation has no effect.", "Remove the annotation, or ask the owner of the IngressClassParams to set it there.", BlocksNothing},
+	{SpecInvalid, "A field of a GlobalAccelerator has a value that AWS does not take, or lacks one. The listener or setting that it belongs to stays as it is in AWS.", "Correct the field as the message says.", BlocksNothing},
 	{SubnetsNotFound, "No subnet fits, or a subnet given by id or name does not exist.", "Tag subnets for load balancers, or name existing subnets.", BlocksStack},
 	{SubnetsUnsuitable, "The subnets that were given or found cannot carry the load balancer.", "Choose subnets in different zones with enough free addresses.", BlocksStack},
 	{TLSNotServed, "spec.tls of an Ingress names Secrets or hosts, and no HTTPS port comes of it: TLS Secrets are not imported, no certificate is named, and listen-ports is not set. It is served over HTTP alone.", "Name a certificate in certificate-arn, set listen-ports to have certificates in ACM found by host, or start the controller with --import-tls-secrets=ingress. To serve HTTP alone on purpose, set listen-ports to [{\"HTTP\": 80}] or remove spec.tls.", BlocksNothing},

@@ -38,6 +38,10 @@ var Subjects = []Subject{
 		SchemeKept, LoadBalancerReplaced, LoadBalancerMoved, ReplacedWithGap, ReplacementHeld, DeletionProtected, RemovalNotTrusted,
 		WaitingForTargets, WaitingToDelete, WaitExpired,
 	}},
+	{"Accelerators and their endpoints", []Reason{
+		SpecInvalid, PortOverrideInvalid, EndpointNotFound, EndpointNotReady, EndpointElsewhere, EndpointDoubled, ClientIPUnsupported,
+		AcceleratorNotOwned, AcceleratorRecreated, AcceleratorSettingKept,
+	}},
 	{"Answers of AWS and other writers", []Reason{
 		AccessDenied, RejectedByAWS, QuotaReached, ServiceUnavailable, CallFailed, DriftFound, DriftRepaired, ChangeNotKept, WriteUndone,
 	}},

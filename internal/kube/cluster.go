@@ -82,6 +82,8 @@ func (c *Cluster) Apply(ctx context.Context, _ model.StackID, s plan.Step, known
 		b := &elbv2.TargetGroupBinding{}
 		b.Namespace, b.Name = do.Namespace, do.Name
 		return plan.Result{}, ignoreNotFound(c.api.Delete(ctx, b))
+	case plan.RecordAccelerator:
+		return plan.Result{}, c.recordAccelerator(ctx, do, known)
 	}
 	return plan.Result{}, fmt.Errorf("step %s does not change Kubernetes", s.ID)
 }

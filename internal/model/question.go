@@ -144,7 +144,12 @@ func (s Stack) Questions() []Question {
 			qs = append(qs, q)
 		}
 	}
-	if s.BackendGroup.Given == "" {
+	switch {
+	case s.ID.Kind == GlobalAccelerator:
+		for _, m := range slices.Concat(s.Members, s.Leaving) {
+			add(AskAccelerator{Recorded: m.Recorded})
+		}
+	case s.BackendGroup.Given == "":
 		add(AskBackendGroup{})
 	}
 	for _, q := range s.Compare {

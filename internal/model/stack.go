@@ -16,10 +16,12 @@ const (
 	Service    Kind = "Service"
 	ALBGateway Kind = "ALBGateway"
 	NLBGateway Kind = "NLBGateway"
+	// GlobalAccelerator stacks have an accelerator instead of a load balancer.
+	GlobalAccelerator Kind = "GlobalAccelerator"
 )
 
 // Kinds are all kinds of stacks.
-var Kinds = []Kind{Ingress, Service, ALBGateway, NLBGateway}
+var Kinds = []Kind{Ingress, Service, ALBGateway, NLBGateway, GlobalAccelerator}
 
 // TagPrefix is the prefix of the tracking tags and stack labels of the kind.
 func (k Kind) TagPrefix() string {
@@ -32,6 +34,8 @@ func (k Kind) TagPrefix() string {
 		return "gateway.k8s.aws.alb"
 	case NLBGateway:
 		return "gateway.k8s.aws.nlb"
+	case GlobalAccelerator:
+		return "aga.k8s.aws"
 	}
 	panic("unknown stack kind " + string(k))
 }
@@ -70,9 +74,10 @@ const (
 	ManagedGroupID  = "ManagedLBSecurityGroup"
 	FrontendNLBID   = "FrontendNlb"
 	BackendGroupTag = "backend-sg"
+	AcceleratorID   = "GlobalAccelerator"
 )
 
-// Stack is the whole desired state of one load balancer with all that belongs to it.
+// Stack is the whole desired state of one load balancer, or one accelerator, with all that belongs to it.
 type Stack struct {
 	ID StackID
 	// LoadBalancer is of either type; nil when the stack is to be empty.
@@ -81,6 +86,8 @@ type Stack struct {
 	// there is to be none. Each of its listeners forwards to a target group of type alb, whose port is
 	// that of the ALB.
 	FrontendNLB *LoadBalancer
+	// Accelerator is that of a stack of kind GlobalAccelerator, which has nothing else; nil when it is to be empty.
+	Accelerator *Accelerator
 	// TargetGroups in ascending order of ID.
 	TargetGroups []TargetGroup
 	// Certificates that are requested or imported for members, ascending by ID.
@@ -89,7 +96,8 @@ type Stack struct {
 	Held HeldParts
 	// Contested reports that members disagree on something that the load balancer has once, or that
 	// what one of them says about it cannot be read. Then the live value decides (the incumbent):
-	// translate again with what is observed.
+	// translate again with what is observed. An accelerator is contested as long as it has endpoints, because who may
+	// have them depends on whose load balancers they are.
 	Contested bool
 	// Compare are questions whose answers say which of the contested values is live.
 	Compare []Question
@@ -118,7 +126,7 @@ type Stack struct {
 }
 
 // Empty reports whether the stack wants nothing to exist.
-func (s Stack) Empty() bool { return s.LoadBalancer == nil }
+func (s Stack) Empty() bool { return s.LoadBalancer == nil && s.Accelerator == nil }
 
 // TargetGroup returns the target group with an id, nil if there is none.
 func (s Stack) TargetGroup(id string) *TargetGroup {
@@ -140,6 +148,8 @@ type Member struct {
 	Deleting bool
 	// Blocked reports whether a finding blocks everything that the member contributes.
 	Blocked bool
+	// Recorded is the ARN in the status of an object that makes up a stack by itself. It proves nothing.
+	Recorded string
 }
 
 // Departure is a member on its way to another stack.

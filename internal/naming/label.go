@@ -62,6 +62,8 @@ const (
 	// ALBGatewayFinalizer and NLBGatewayFinalizer are on Gateways.
 	ALBGatewayFinalizer = "gateway.k8s.aws/alb"
 	NLBGatewayFinalizer = "gateway.k8s.aws/nlb"
+	// AcceleratorFinalizer is on GlobalAccelerators.
+	AcceleratorFinalizer = "aga.k8s.aws/resources"
 )
 
 // Finalizer returns the finalizer that the members of a stack carry while it exists.
@@ -76,6 +78,8 @@ func Finalizer(id model.StackID) string {
 		return ALBGatewayFinalizer
 	case model.NLBGateway:
 		return NLBGatewayFinalizer
+	case model.GlobalAccelerator:
+		return AcceleratorFinalizer
 	}
 	if id.Namespace == "" {
 		return ExplicitFinalizerPrefix + id.Name
@@ -95,6 +99,8 @@ func StackOf(finalizer, namespace, name string) (model.StackID, bool) {
 		id.Kind = model.ALBGateway
 	case NLBGatewayFinalizer:
 		id.Kind = model.NLBGateway
+	case AcceleratorFinalizer:
+		id.Kind = model.GlobalAccelerator
 	default:
 		if shared, ok := strings.CutPrefix(finalizer, SharedFinalizerPrefix); ok {
 			namespace, name, ok := strings.Cut(shared, ".")

@@ -33,6 +33,12 @@ type Facts struct {
 	BackendGroupUsers int
 	// Schemes are those of load balancers of other stacks, by question key; "" if there is none of that name.
 	Schemes map[string]model.Scheme
+	// Recorded is what the ARN is that AskAccelerator gives.
+	Recorded Recorded
+	// Endpoints are load balancers that may be endpoints of an accelerator, by question key, ascending by ARN.
+	Endpoints map[string][]EndpointLoadBalancer
+	// Accelerators are the ARNs of those of the cluster that have a load balancer as an endpoint, by its ARN, for those asked.
+	Accelerators map[string][]string
 	// AddOns by question key, for those asked.
 	AddOns map[string]AddOn
 	// WebACLs of WAFv2 that were asked for by name.

@@ -9,6 +9,7 @@ import (
 // Stack is all that exists for one stack, and the facts that its questions asked for.
 type Stack struct {
 	LoadBalancers  []LoadBalancer  // with our tags, of any resource id, ascending by ARN
+	Accelerators   []Accelerator   // with all tags of the stack, ascending by ARN
 	TargetGroups   []TargetGroup   // likewise
 	SecurityGroups []SecurityGroup // managed security groups of the stack, ascending by id
 	Bindings       []Binding       // TargetGroupBindings with the stack's labels

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -36,6 +37,16 @@ func NamesOf(have observed.Stack) Names {
 	}
 	for _, g := range have.TargetGroups {
 		byID[g.ARN] = fmt.Sprintf("%s (%s)", cmp.Or(g.ResourceID, "unknown"), g.Name)
+	}
+	for _, a := range have.Accelerators {
+		byID[a.ARN] = a.Name
+		for _, l := range a.Listeners {
+			listener := fmt.Sprintf("%s:%s", l.Protocol, model.PortRangesText(l.Ports))
+			byID[l.ARN] = listener
+			for _, g := range l.Groups {
+				byID[g.ARN] = listener + "/" + g.Region
+			}
+		}
 	}
 	groups := have.SecurityGroups
 	if g := have.Facts.BackendGroup; g != nil {

@@ -38,6 +38,8 @@ type Options struct {
 	// DeletionDelay after the status shows the new one. Otherwise the old one is deleted first.
 	CreateFirst   bool
 	DeletionDelay time.Duration
+	// Accelerators reports that load balancers may be endpoints of accelerators.
+	Accelerators bool
 	// Stabilization is when to look again at a load balancer that is still provisioning, if its
 	// capacity has to be set; 0: as soon as is usual.
 	Stabilization time.Duration

@@ -151,6 +151,20 @@ type Result struct {
 // an earlier step is done, which are looked up in Known by address.
 type Action interface{ action() }
 
+// Divisible is an action of which one value may be refused, so that it is carried out in parts, in their order.
+type Divisible interface {
+	Action
+	// Divide returns the parts, none if there is only one.
+	Divide() []Part
+}
+
+// Part is a part of an action under a name that changes of fields end with. Those after a First one need it.
+type Part struct {
+	Name  string
+	Do    Action
+	First bool
+}
+
 // GroupAddress of a forward action's group: by id of this stack.
 func GroupAddress(id string) Address { return Address{Kind: TargetGroup, ID: id} }
 
@@ -455,7 +469,7 @@ func (DeleteRule) action() {}
 // InKubernetes reports whether the action is carried out by the cluster side.
 func InKubernetes(a Action) bool {
 	switch a.(type) {
-	case ClaimFinalizer, ReleaseFinalizer, PutBinding, DeleteBinding:
+	case ClaimFinalizer, ReleaseFinalizer, PutBinding, DeleteBinding, RecordAccelerator:
 		return true
 	}
 	return false

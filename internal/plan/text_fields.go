@@ -53,6 +53,8 @@ func (s Step) Fields() []Change {
 		f.add("port", number(do.Port))
 	case Protect:
 		f.add("name", do.Name)
+	default:
+		f.accelerator(do)
 	}
 	return f
 }

@@ -1,5 +1,5 @@
 // Package webhook answers the API server's admission questions: it validates Ingresses,
-// IngressClassParams and TargetGroupBindings, completes TargetGroupBindings and Services, and adds
+// IngressClassParams, TargetGroupBindings and GlobalAccelerators, completes TargetGroupBindings and Services, and adds
 // readiness gates, server ids and sidecars to pods. An Ingress is judged by the same translation
 // that builds load balancers, over a view in which the proposed object has replaced the stored one.
 //

@@ -25,6 +25,7 @@ const (
 	PathBinding        = "/validate-elbv2-k8s-aws-v1beta1-targetgroupbinding"
 	PathParams         = "/validate-elbv2-k8s-aws-v1beta1-ingressclassparams"
 	PathIngress        = "/validate-networking-v1-ingress"
+	PathAccelerator    = "/validate-aga-k8s-aws-v1beta1-globalaccelerator"
 )
 
 // Translator is the Ingress frontend.
@@ -64,6 +65,8 @@ type Config struct {
 	// Services alone.
 	LoadBalancerClass string
 
+	Accelerator AcceleratorOptions
+
 	Log     logr.Logger
 	Metrics *Metrics
 	// Panicked is called with the value of a panic; nil to ignore.
@@ -97,6 +100,7 @@ func Endpoints(c Config) []Endpoint {
 		{path: PathBinding, rule: c.validateBinding},
 		{path: PathParams, rule: c.validateParams},
 		{path: PathIngress, rule: c.validateIngress},
+		{path: PathAccelerator, rule: c.validateAccelerator},
 	}
 	var out []Endpoint
 	for _, e := range table {

@@ -26,6 +26,7 @@ type caseOptions struct {
 	Namespace                          string
 	LoadBalancerClass                  string
 	OwnNamespace                       string
+	Accelerator                        webhook.AcceleratorOptions
 	Agent                              map[string]v1beta1.ALBTargetControlConfigSpec
 }
 
@@ -74,7 +75,7 @@ func configOf(t *testing.T, opt caseOptions, objects string) webhook.Config {
 	}
 	cfg.DenyClassAnnotation, cfg.DenyGroupName = opt.DenyClassAnnotation, opt.DenyGroupName
 	cfg.ReadinessGates, cfg.Namespace, cfg.LoadBalancerClass = !opt.NoReadinessGates, opt.Namespace, opt.LoadBalancerClass
-	cfg.OwnNamespace = opt.OwnNamespace
+	cfg.OwnNamespace, cfg.Accelerator = opt.OwnNamespace, opt.Accelerator
 	cfg.ServerIDs = &webhook.Clock{
 		Worker: func(context.Context) (uint32, error) { return 42, nil },
 		Now:    func() time.Time { return time.UnixMilli(1700000000000) }, Random: func(int) int { return 5 },

@@ -92,6 +92,33 @@ awslbc_webhook_validation_failure_total{error_category="checkIngressClassAnnotat
 	}
 }
 
+// The checks of GlobalAccelerators are counted by the names that dashboards know.
+func TestDeniedAcceleratorsAreCounted(t *testing.T) {
+	c := rules(store(t, ""))
+	c.Accelerator = webhook.AcceleratorOptions{Served: true, Region: "eu-west-1"}
+	registry := prometheus.NewRegistry()
+	if err := c.Metrics.Register(registry); err != nil {
+		t.Fatal(err)
+	}
+	h := server(c)
+	for _, spec := range []string{
+		"listeners: [{endpointGroups: [{endpoints: [{type: Service, name: a}, {type: Service, name: a}]}]}]",
+		"listeners: [{protocol: TCP, portRanges: [{fromPort: 1, toPort: 3}, {fromPort: 3, toPort: 4}]}]",
+		"listeners: [{protocol: TCP, portRanges: [{fromPort: 1, toPort: 3}]}]",
+	} {
+		ask(t, h, question{Path: webhook.PathAccelerator, Operation: admissionv1.Create, Namespace: "a", Object: object(t, "metadata: {name: a}\nspec: {"+spec+"}")})
+	}
+	want := `
+# HELP awslbc_webhook_validation_failure_total Objects that validation refused, by the check that refused.
+# TYPE awslbc_webhook_validation_failure_total counter
+awslbc_webhook_validation_failure_total{error_category="checkForDuplicateEndpoints",webhook_name="/validate-aga-k8s-aws-v1beta1-globalaccelerator"} 1
+awslbc_webhook_validation_failure_total{error_category="checkForOverlappingPortRanges",webhook_name="/validate-aga-k8s-aws-v1beta1-globalaccelerator"} 1
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+}
+
 // If one namespace is watched, the source has no objects of others, and requests for them must not
 // fail.
 func TestOtherNamespacesThanTheWatchedOnePass(t *testing.T) {

@@ -82,6 +82,7 @@ func TestManifestsFitTheServer(t *testing.T) {
 		"mservice.elbv2.k8s.aws /mutate-v1-service [services] [CREATE] Fail",
 		"mtargetgroupbinding.elbv2.k8s.aws /mutate-elbv2-k8s-aws-v1beta1-targetgroupbinding [targetgroupbindings] [CREATE UPDATE] Fail",
 		"quicid.elbv2.k8s.aws /mutate-v1-pod-server-id [pods] [CREATE] Fail",
+		"vglobalaccelerator.aga.k8s.aws /validate-aga-k8s-aws-v1beta1-globalaccelerator [globalaccelerators] [CREATE UPDATE] Fail",
 		"vingress.elbv2.k8s.aws /validate-networking-v1-ingress [ingresses] [CREATE UPDATE] Fail",
 		"vingressclassparams.elbv2.k8s.aws /validate-elbv2-k8s-aws-v1beta1-ingressclassparams [ingressclassparams] [CREATE UPDATE] Fail",
 		"vtargetgroupbinding.elbv2.k8s.aws /validate-elbv2-k8s-aws-v1beta1-targetgroupbinding [targetgroupbindings] [CREATE UPDATE] Fail",

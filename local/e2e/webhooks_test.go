@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,7 +26,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
 	"github.com/fulcrum-lb/fulcrum/local/world"
@@ -73,6 +76,66 @@ var refusedBySchema = map[string]struct{ docs, want string }{
 	"an address without a port":      {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: ALBTargetControlConfig, metadata: {name: bad, namespace: shop}, spec: {image: i, dataAddress: a, controlAddress: "a:2", destinationAddress: "a:3"}}`, "spec.dataAddress"},
 }
 
+// acceleratorDoc is a GlobalAccelerator with a spec.
+func acceleratorDoc(spec string) string {
+	return `{apiVersion: aga.k8s.aws/v1beta1, kind: GlobalAccelerator, metadata: {name: bad, namespace: shop}, spec: {` + spec + `}}`
+}
+
+// refusedAccelerators are specs of GlobalAccelerators that the definition alone keeps out.
+func refusedAccelerators() map[string]struct{ docs, want string } {
+	out := map[string]struct{ docs, want string }{}
+	listener := func(l string) string { return "listeners: [{" + l + "}]" }
+	endpoint := func(e string) string { return listener("endpointGroups: [{endpoints: [{" + e + "}]}]") }
+	for spec, want := range map[string]string{
+		`name: "a b"`:                                                            "spec.name",
+		`ipAddresses: []`:                                                        "spec.ipAddresses",
+		`ipAddressType: IPV6`:                                                    "spec.ipAddressType",
+		listener("protocol: TLS"):                                                "spec.listeners[0].protocol",
+		listener("portRanges: []"):                                               "spec.listeners[0].portRanges",
+		listener("clientAffinity: SOME"):                                         "clientAffinity",
+		listener("portRanges: [{fromPort: 0, toPort: 1}]"):                       "fromPort",
+		listener("portRanges: [{fromPort: 2}]"):                                  "toPort",
+		listener("portRanges: [{fromPort: 2, toPort: 1}]"):                       "fromPort must not be greater than toPort",
+		listener("endpointGroups: [{trafficDialPercentage: 101}]"):               "trafficDialPercentage",
+		listener("endpointGroups: [{portOverrides: [{listenerPort: 1}]}]"):       "endpointPort",
+		listener("endpointGroups: [{region: " + strings.Repeat("a", 256) + "}]"): "region",
+		endpoint("name: web"):                                                    "type",
+		endpoint("type: Pod, name: web"):                                         "type",
+		endpoint("type: Service"):                                                "type EndpointID needs endpointID and no name",
+		endpoint("type: Service, endpointID: i-1, name: a"):                      "every other type needs name and no endpointID",
+		endpoint("type: EndpointID"):                                             "type EndpointID needs endpointID and no name",
+		endpoint("type: EndpointID, endpointID: i-1, name: web"):                 "type EndpointID needs endpointID and no name",
+		endpoint("type: Service, name: web, weight: 256"):                        "weight",
+	} {
+		out["an accelerator with "+spec] = struct{ docs, want string }{acceleratorDoc(spec), want}
+	}
+	return out
+}
+
+// acceleratorDefaults has an API server fill in the defaults of a GlobalAccelerator, and stores nothing.
+func acceleratorDefaults(t *testing.T, w *world.World) {
+	t.Helper()
+	client, err := dynamic.NewForConfig(w.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := manifest.Parse([]byte(acceleratorDoc(`listeners: [{endpointGroups: [{endpoints: [{type: Service, name: web, namespace: ""}]}]}]`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := client.Resource(schema.GroupVersionResource{Group: "aga.k8s.aws", Version: "v1beta1", Resource: "globalaccelerators"}).Namespace("shop").
+		Create(t.Context(), objects[0], metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"ipAddressType": "IPV4", "listeners": []any{map[string]any{"clientAffinity": "NONE", "endpointGroups": []any{map[string]any{
+		"trafficDialPercentage": int64(100), "endpoints": []any{map[string]any{"type": "Service", "name": "web", "namespace": "", "weight": int64(128), "clientIPPreservationEnabled": true}},
+	}}}}}
+	if got := made.Object["spec"]; !reflect.DeepEqual(got, want) {
+		t.Errorf("the defaults are %v", got)
+	}
+}
+
 // TestAdmission: a real API server asks the webhooks of config/webhook, and what is exempt from them
 // continues while no webhook answers.
 func TestAdmission(t *testing.T) {
@@ -85,7 +148,7 @@ func TestAdmission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.StartController(worldtest.Controller(t), args...); err != nil {
+	if err := w.StartController(worldtest.Controller(t), append(args, "--feature-gates=GlobalAcceleratorController=true")...); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.ControllerReady(t.Context()); err != nil {
@@ -111,6 +174,12 @@ func TestAdmission(t *testing.T) {
 			t.Errorf("%s: got %v, want a refusal with %q", what, err, c.want)
 		}
 	}
+	for what, c := range refusedAccelerators() {
+		if err := apply(c.docs); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want a refusal with %q", what, err, c.want)
+		}
+	}
+	acceleratorDefaults(t, w)
 	if err := w.InstallWebhooks(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -126,6 +195,8 @@ func TestAdmission(t *testing.T) {
 	for what, c := range map[string]struct{ docs, want string }{
 		"conditions":          {ingress(`alb.ingress.kubernetes.io/conditions.web: nonsense`), "conditions.web"},
 		"no ARN":              {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: a, namespace: shop}, spec: {serviceRef: {name: web, port: 80}}}`, "targetGroupARN or targetGroupName"},
+		"an endpoint twice":   {acceleratorDoc(`listeners: [{endpointGroups: [{endpoints: [{type: Service, name: web}, {type: Service, name: web, namespace: shop}]}]}]`), "Service/shop/web"},
+		"overlapping ports":   {acceleratorDoc(`listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 443}]}, {protocol: TCP, portRanges: [{fromPort: 443, toPort: 500}]}]`), "overlap"},
 		"a selector for pods": {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: a, namespace: shop}, spec: {targetGroupName: other, targetType: ip, nodeSelector: {}, serviceRef: {name: web, port: 80}}}`, "nodeSelector"},
 	} {
 		if err := deniedWith(apply(c.docs), c.want); err != nil {

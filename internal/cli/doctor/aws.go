@@ -43,8 +43,9 @@ func (d *doctor) cloud(ctx context.Context) {
 	d.say("credentials", healthy, "", "%s of account %s", who.ARN, who.Account)
 	d.say("discovery", healthy, "", "region %s, VPC %s", aws.Region(), aws.VPC())
 	d.subnets(ctx)
-	d.permissions(ctx, who)
+	d.permissions(ctx, who, rights.AWS)
 	d.quotas(ctx)
+	d.accelerators(ctx, who)
 	d.imports(ctx)
 }
 
@@ -122,13 +123,13 @@ func (d *doctor) subnets(ctx context.Context) {
 	}
 }
 
-// permissions tries each action of the table of permissions.
-func (d *doctor) permissions(ctx context.Context, who checks.Identity) {
+// permissions tries each action of a table of permissions, of those that are needed.
+func (d *doctor) permissions(ctx context.Context, who checks.Identity, table []rights.Statement) {
 	const area = "permissions"
 	granted, tried := 0, map[string]bool{}
 	var unknown []string
-	for _, s := range rights.AWS {
-		if s.Feature != "" {
+	for _, s := range table {
+		if !needed(s) {
 			continue
 		}
 		for _, a := range s.Actions {
@@ -139,7 +140,7 @@ func (d *doctor) permissions(ctx context.Context, who checks.Identity) {
 			p, err := d.checker.Permission(ctx, a.Name)
 			switch {
 			case p == checks.PermissionRefused:
-				d.say(area, broken, "grant it to the role, see config/iam/policy.json", "%s may not call %s, which is needed to %s", who.ARN, a.Name, a.Why)
+				d.say(area, broken, "grant it to the role, see "+policyOf(s), "%s may not call %s, which is needed to %s", who.ARN, a.Name, a.Why)
 			case p == checks.PermissionGranted:
 				granted++
 			case err != nil:
@@ -155,8 +156,19 @@ func (d *doctor) permissions(ctx context.Context, who checks.Identity) {
 	d.say(area, healthy, "", "%d of %d actions were tried and are granted to %s", granted, len(tried), who.ARN)
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
-		d.simulate(ctx, who, unknown)
+		d.simulate(ctx, who, table, unknown)
 	}
+}
+
+// needed reports whether every installation needs a statement, or this one, which serves accelerators.
+func needed(s rights.Statement) bool { return s.Feature == "" || s.Feature == rights.GateAccelerators }
+
+// policyOf is the file of the policy that has a statement.
+func policyOf(s rights.Statement) string {
+	if s.Feature == rights.GateAccelerators {
+		return "config/iam/" + rights.AcceleratorsFile
+	}
+	return "config/iam/policy.json"
 }
 
 // services counts actions by service.
@@ -189,7 +201,15 @@ func (d *doctor) quotas(ctx context.Context) {
 		d.say(area, warned, fix, "quotas cannot be read: %v", sdk.Explain(err))
 		return
 	}
-	for _, u := range usage {
+	d.usage(usage)
+	if unseen > 0 {
+		d.say(area, healthy, "", "%d load balancers and target groups were not looked at, so that the calls stay few", unseen)
+	}
+}
+
+// usage shows how much of quotas is in use.
+func (d *doctor) usage(list []checks.Usage) {
+	for _, u := range list {
 		result, fix := healthy, ""
 		switch {
 		case u.Most > 0 && u.Used >= u.Most && !u.Default:
@@ -205,9 +225,6 @@ func (d *doctor) quotas(ctx context.Context) {
 		if u.Of != "" {
 			text += " by " + u.Of + ", which has most"
 		}
-		d.say(area, result, fix, "%s", text)
-	}
-	if unseen > 0 {
-		d.say(area, healthy, "", "%d load balancers and target groups were not looked at, so that the calls stay few", unseen)
+		d.say("quotas", result, fix, "%s", text)
 	}
 }

@@ -64,7 +64,7 @@ const (
 // check is what was looked at and what was found.
 type check struct {
 	// Area is what the check is about: kubernetes, definitions, controller, webhooks, classes, credentials, discovery,
-	// permissions, quotas, certificates or orphans.
+	// permissions, quotas, accelerators, certificates or orphans.
 	Area string `json:"area"`
 	// Result is ok, warning or error.
 	Result  string `json:"result"`

@@ -28,6 +28,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 )
 
 // kubernetes checks the cluster.
@@ -97,7 +98,11 @@ func (d *doctor) definitions(ctx context.Context) {
 		have.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 		err := d.api.Get(ctx, client.ObjectKey{Name: want.GetName()}, &have)
 		gateways := strings.HasSuffix(want.GetName(), ".gateway.k8s.aws")
+		accelerators := strings.HasSuffix(want.GetName(), ".aga.k8s.aws")
 		switch {
+		case apierrors.IsNotFound(err) && accelerators && !d.Config.Gates.On(config.GlobalAcceleratorController):
+		case apierrors.IsNotFound(err) && accelerators:
+			d.say(area, broken, "run \"kubectl apply -f config/crd\"", "%s is not installed, so GlobalAccelerators are not served", want.GetName())
 		case apierrors.IsNotFound(err) && gateways:
 			d.say(area, warned, "run \"kubectl apply -f config/crd\" to use Gateways", "%s is not installed, so Gateways are not served", want.GetName())
 		case apierrors.IsNotFound(err):
@@ -111,6 +116,9 @@ func (d *doctor) definitions(ctx context.Context) {
 				continue
 			}
 			fine++
+			if accelerators {
+				d.acceleratorDefaults(want.Object, have.Object)
+			}
 		}
 	}
 	if fine > 0 {
@@ -137,6 +145,13 @@ func lackingFields(want, have map[string]any) []string {
 // fieldsOf are the versions of a definition and the paths of their fields, in order.
 func fieldsOf(definition map[string]any) []string {
 	var out []string
+	eachField(definition, func(path string, _ map[string]any) { out = append(out, path) })
+	slices.Sort(out)
+	return out
+}
+
+// eachField calls see for each version of a definition, and for each field of it with its schema.
+func eachField(definition map[string]any, see func(path string, schema map[string]any)) {
 	versions, _, _ := unstructured.NestedSlice(definition, "spec", "versions")
 	for _, v := range versions {
 		version, ok := v.(map[string]any)
@@ -145,23 +160,20 @@ func fieldsOf(definition map[string]any) []string {
 		}
 		name, _ := version["name"].(string)
 		root, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
-		out = append(out, name)
-		addFields(&out, name, root)
+		see(name, nil)
+		fieldsBelow(name, root, see)
 	}
-	slices.Sort(out)
-	return out
 }
 
-func addFields(out *[]string, path string, node map[string]any) {
+func fieldsBelow(path string, node map[string]any, see func(path string, schema map[string]any)) {
 	properties, _ := node["properties"].(map[string]any)
 	for name, below := range properties {
-		*out = append(*out, path+"."+name)
-		if below, ok := below.(map[string]any); ok {
-			addFields(out, path+"."+name, below)
-		}
+		schema, _ := below.(map[string]any)
+		see(path+"."+name, schema)
+		fieldsBelow(path+"."+name, schema, see)
 	}
 	if items, ok := node["items"].(map[string]any); ok {
-		addFields(out, path, items)
+		fieldsBelow(path, items, see)
 	}
 }
 

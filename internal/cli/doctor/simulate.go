@@ -13,11 +13,11 @@ import (
 
 // simulate has IAM judge the actions that can be tried only by a change, with a call for each statement of the table and each
 // of its resources.
-func (d *doctor) simulate(ctx context.Context, who checks.Identity, actions []string) {
+func (d *doctor) simulate(ctx context.Context, who checks.Identity, table []rights.Statement, actions []string) {
 	const area = "permissions"
 	refused, granted := map[string]bool{}, map[string]bool{}
-	for _, s := range rights.AWS {
-		if s.Feature != "" {
+	for _, s := range table {
+		if !needed(s) {
 			continue
 		}
 		q, why := checks.Simulation{Keys: s.Example(d.Config.ClusterName)}, map[string]string{}
@@ -42,7 +42,7 @@ func (d *doctor) simulate(ctx context.Context, who checks.Identity, actions []st
 					granted[a] = true
 				case checks.PermissionRefused:
 					if !refused[a] {
-						d.say(area, warned, "grant it to the role, see config/iam/policy.json", "a simulation of its policies denies %s to %s, which is needed to %s", a, who.ARN, why[a])
+						d.say(area, warned, "grant it to the role, see "+policyOf(s), "a simulation of its policies denies %s to %s, which is needed to %s", a, who.ARN, why[a])
 					}
 					refused[a] = true
 				}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
@@ -188,7 +189,7 @@ func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes i
 	}
 	from := &lister{Reader: c, watched: d.Config.Kubernetes.WatchNamespace, own: d.subject()}
 	for _, typ := range cluster.Types() {
-		if typ.Kind == cluster.KindSecret {
+		if typ.Kind == cluster.KindSecret || typ.Kind == cluster.KindGlobalAccelerator && !d.Config.Gates.On(config.GlobalAcceleratorController) {
 			continue
 		}
 		list := typ.NewList()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/acm"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
@@ -57,8 +57,10 @@ const (
 // Permission tries an action: a read with values that name nothing, and a change of EC2 as a dry run. Nothing
 // is changed. The error is that of AWS where it refuses the action, or of a call that proved nothing.
 func (c *Checker) Permission(ctx context.Context, action string) (Permission, error) {
-	if try := c.reads()[action]; try != nil {
-		return permissionOf(try(ctx))
+	for _, reads := range []map[string]func(context.Context) error{c.reads(), c.acceleratorReads()} {
+		if try := reads[action]; try != nil {
+			return permissionOf(try(ctx))
+		}
 	}
 	try := c.dryRuns()[action]
 	if try == nil {
@@ -85,21 +87,8 @@ func permissionOf(err error) (Permission, error) {
 	return PermissionGranted, nil // AWS looked at the values, which name nothing
 }
 
-// partitions are those other than "aws", by how the names of their regions begin.
-var partitions = map[string]string{
-	"cn-": "aws-cn", "us-gov-": "aws-us-gov", "eusc-": "aws-eusc",
-	"us-iso-": "aws-iso", "us-isob-": "aws-iso-b", "eu-isoe-": "aws-iso-e", "us-isof-": "aws-iso-f",
-}
-
 // Partition is that of the region.
-func (c *Checker) Partition() string {
-	for prefix, name := range partitions {
-		if strings.HasPrefix(c.Config.Region, prefix) {
-			return name
-		}
-	}
-	return "aws"
-}
+func (c *Checker) Partition() string { return services.Partition(c.Config.Region) }
 
 // Denied reports whether an error is that of a caller without the permission.
 func Denied(err error) bool { return sdk.ClassOf(err) == failure.Denied }

@@ -1,6 +1,8 @@
 package checks
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/config/rights"
@@ -12,11 +14,12 @@ import (
 func TestPermissionsToReadAreTried(t *testing.T) {
 	c := &Checker{Client: &sdk.Client{}}
 	tried := c.reads()
+	maps.Copy(tried, c.acceleratorReads())
 	needed := map[string]bool{}
-	for _, s := range rights.AWS {
+	for _, s := range slices.Concat(rights.AWS, rights.Accelerators) {
 		for _, a := range s.Actions {
 			needed[a.Name] = true
-			if s.Sid == "Read" && tried[a.Name] == nil {
+			if (s.Sid == "Read" || s.Sid == "ReadAccelerators") && tried[a.Name] == nil {
 				t.Errorf("%s is not tried", a.Name)
 			}
 		}

@@ -21,6 +21,7 @@ func (r *Reader) snapshot(id model.StackID, since time.Time) observed.Stack {
 		TargetGroups: map[string]string{}, TargetGroupOwners: map[string]string{}, Schemes: map[string]model.Scheme{}, Health: map[string]observed.Health{},
 		ALBTargets: map[string][]observed.Target{}, AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{},
 		Validations: map[string]observed.Validation{}, CertificateOwners: map[string]observed.CertificateOwner{},
+		Endpoints: map[string][]observed.EndpointLoadBalancer{}, Accelerators: map[string][]string{},
 	}}
 	key := naming.ResourceTag(id.Kind)
 	r.Inv.Read(func() {

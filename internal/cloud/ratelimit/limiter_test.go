@@ -375,7 +375,7 @@ func TestParseTokenBuckets(t *testing.T) {
 	}
 	want := []string{
 		"ACM:^ImportCertificate=1:1", "ACM:^RequestCertificate=5:5", "ACM:^Describe|^Get|^List=8:8", "EC2:Describe=0.5:3",
-		"Elastic Load Balancing v2:^Create=1:2", "Resource Groups Tagging API:.*=15:15",
+		"Elastic Load Balancing v2:^Create=1:2", "Global Accelerator:.*=5:10", "Resource Groups Tagging API:.*=15:15",
 		"Route 53:.*=3:5", "WAF Regional:^AssociateWebACL|DisassociateWebACL=0.5:1", "WAF Regional:^GetWebACLForResource|ListResourcesForWebACL=1:1",
 		"WAFV2:^AssociateWebACL|DisassociateWebACL=0.5:1", "WAFV2:^GetWebACLForResource|ListResourcesForWebACL=1:1",
 	}

@@ -48,7 +48,8 @@ func DefaultTokenBuckets() []TokenBucket {
 		p(services.EC2, "^Describe", 20, 100),
 		p(services.EC2, "^Authorize|^Create|^Delete|^Modify|^Revoke", 5, 50),
 		p(services.Tagging, ".*", 15, 15),
-		p(services.Route53, ".*", 3, 5), // AWS takes 5 a second, from all of the account together
+		p(services.GlobalAccelerator, ".*", 5, 10), // AWS documents no rate
+		p(services.Route53, ".*", 3, 5),            // AWS takes 5 a second, from all of the account together
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
@@ -54,6 +55,8 @@ type Clients struct {
 	Shield *shield.Client
 
 	Tagging *resourcegroupstaggingapi.Client
+
+	Accelerators *globalaccelerator.Client
 }
 
 // New finds the region and the VPC, where they are not given, and makes the clients. It makes no
@@ -125,6 +128,19 @@ func (b backOff) BackoffDelay(attempt int, err error) (time.Duration, error) {
 	return b.sdk.BackoffDelay(attempt, err)
 }
 
+// once does not repeat a call that the service refuses because a change is in progress or a quota is full. The SDK takes
+// both for throttling, and would keep a worker waiting for what takes minutes or an operator.
+type once struct{ aws.Retryer }
+
+// IsErrorRetryable implements aws.Retryer.
+func (r once) IsErrorRetryable(err error) bool {
+	switch Code(err) {
+	case "TransactionInProgressException", "LimitExceededException":
+		return false
+	}
+	return r.Retryer.IsErrorRetryable(err)
+}
+
 // newClients makes the clients. Every call goes through the same stack: fence, rate limiter, report.
 func newClients(base aws.Config, c Config, l *ratelimit.Limiter) Clients {
 	base = base.Copy()
@@ -178,6 +194,12 @@ func newClients(base aws.Config, c Config, l *ratelimit.Limiter) Clients {
 		}),
 		Shield: shield.NewFromConfig(base, func(o *shield.Options) {
 			if e := endpoint(services.Shield); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		Accelerators: globalaccelerator.NewFromConfig(base, func(o *globalaccelerator.Options) {
+			o.Region, o.Retryer = services.AcceleratorRegion, once{o.Retryer}
+			if e := endpoint(services.GlobalAccelerator); e != nil {
 				o.BaseEndpoint = e
 			}
 		}),

@@ -203,6 +203,7 @@ var codes = map[string]failure.Class{
 	"WAFLimitsExceededException":               failure.Quota,
 
 	"PriorityInUse":                  failure.Conflict,
+	"ConflictException":              failure.Conflict,
 	"DuplicateListener":              failure.Conflict,
 	"ResourceAlreadyExistsException": failure.Conflict,
 	"OptimisticLockException":        failure.Conflict,
@@ -227,6 +228,20 @@ var codes = map[string]failure.Class{
 	"InvalidVpcID.NotFound":           failure.Gone,
 	"ResourceNotFoundException":       failure.Gone,
 	"NoSuchHostedZone":                failure.Gone,
+
+	// Of Global Accelerator. A change that AWS has not spread keeps others waiting.
+	"TransactionInProgressException":        failure.NotReady,
+	"AcceleratorNotDisabledException":       failure.NotReady,
+	"AssociatedListenerFoundException":      failure.InUse,
+	"AssociatedEndpointGroupFoundException": failure.InUse,
+	"AcceleratorNotFoundException":          failure.Gone,
+	"ListenerNotFoundException":             failure.Gone,
+	"EndpointGroupNotFoundException":        failure.Gone,
+	"EndpointNotFoundException":             failure.Gone,
+	"EndpointGroupAlreadyExistsException":   failure.Conflict,
+	"EndpointAlreadyExistsException":        failure.Conflict,
+	"InvalidArgumentException":              failure.Invalid,
+	"InvalidPortRangeException":             failure.Invalid,
 
 	"TrustStoreNotReady":            failure.NotReady,
 	"HealthUnavailable":             failure.NotReady,

@@ -1,5 +1,7 @@
-// Package services names the services of AWS.
+// Package services names the services of AWS, and where they are.
 package services
+
+import "strings"
 
 // Service ids as the SDK spells them. They are the keys of endpoint overrides and throttle tables
 // and the labels of metrics.
@@ -18,8 +20,35 @@ const (
 	IMDS              = "ec2imds"
 )
 
+// AcceleratorRegion is the region of Global Accelerator, whatever that of the cluster is.
+const AcceleratorRegion = "us-west-2"
+
 // All are the ids that a configuration may name.
 var All = []string{
 	ELB, EC2, ACM, WAFv2, WAFRegional, Shield, Tagging,
 	STS, IAM, Route53, GlobalAccelerator, IMDS,
 }
+
+// Standard is the partition of most regions.
+const Standard = "aws"
+
+// partitions are the others, by how the names of their regions begin.
+var partitions = map[string]string{
+	"cn-": "aws-cn", "us-gov-": "aws-us-gov", "eusc-": "aws-eusc",
+	"us-iso-": "aws-iso", "us-isob-": "aws-iso-b", "eu-isoe-": "aws-iso-e", "us-isof-": "aws-iso-f",
+}
+
+// Partition is that of a region.
+func Partition(region string) string {
+	region = strings.ToLower(region)
+	for prefix, name := range partitions {
+		if strings.HasPrefix(region, prefix) {
+			return name
+		}
+	}
+	return Standard
+}
+
+// HasAccelerators reports whether Global Accelerator exists in a partition.
+// https://docs.aws.amazon.com/general/latest/gr/global_accelerator.html
+func HasAccelerators(partition string) bool { return partition == Standard }

@@ -24,7 +24,6 @@ type Config struct {
 	Serving     Serving
 	Shadow      Shadow
 	Admission   Admission
-	Later       Later
 	// ImportTLSSecrets are the kinds of objects whose TLS Secrets are imported into ACM: IngressSecrets,
 	// GatewaySecrets.
 	ImportTLSSecrets []string
@@ -160,12 +159,15 @@ type Targets struct {
 }
 
 // Workers are how many items each controller reconciles concurrently. Load balancers of Ingresses, Services and
-// Gateways are worked on together, by the sum of these.
+// Gateways and accelerators are worked on together, by the sum of these.
 type Workers struct {
 	Ingress, Service       int
 	ALBGateway, NLBGateway int
 	GatewayClass           int // and the kinds of gateway.k8s.aws
 	Binding                int
+	Accelerator            int
+	// AcceleratorMaxBackoff is the longest wait of an accelerator after failures.
+	AcceleratorMaxBackoff time.Duration
 }
 
 // Election is about the Lease.
@@ -221,13 +223,6 @@ type Admission struct {
 	ReadinessGates                                 bool
 }
 
-// Later are flags that are accepted so that the command line of an installation stays valid, and
-// that have no effect in this version. A value other than the default is reported at start.
-type Later struct {
-	AcceleratorWorkers    int
-	AcceleratorMaxBackoff time.Duration
-}
-
 // Default returns the defaults.
 func Default() Config {
 	return Config{
@@ -248,10 +243,9 @@ func Default() Config {
 			RequeueDuration: 15 * time.Second, MaxBackoff: 1000 * time.Second, QUICVariable: "AWS_LBC_QUIC_SERVER_ID",
 			EndpointSlices: true, Deferral: 30 * time.Minute,
 		},
-		Workers:   Workers{Ingress: 3, Service: 3, ALBGateway: 3, NLBGateway: 3, GatewayClass: 3, Binding: 3},
+		Workers:   Workers{Ingress: 3, Service: 3, ALBGateway: 3, NLBGateway: 3, GatewayClass: 3, Binding: 3, Accelerator: 1, AcceleratorMaxBackoff: 1000 * time.Second},
 		Election:  Election{Enabled: true, ID: "aws-load-balancer-controller-leader"},
 		Serving:   Serving{Metrics: ":8080", Probes: ":61779", WebhookPort: 9443, Webhooks: WebhooksOn, WebhookPrefix: "aws-load-balancer"},
 		Admission: Admission{ReadinessGates: true},
-		Later:     Later{AcceleratorWorkers: 1, AcceleratorMaxBackoff: 1000 * time.Second},
 	}
 }

@@ -81,12 +81,12 @@ func TestGates(t *testing.T) {
 }
 
 func TestUnsupportedSettingsAreNamed(t *testing.T) {
-	c, err := parse(t, "--globalaccelerator-max-concurrent-reconciles=9", "--enable-waf=false", "--default-pca-arn=", "--load-balancer-class=mine",
+	c, err := parse(t, "--enable-waf=false", "--default-pca-arn=", "--load-balancer-class=mine",
 		"--feature-gates=EnableTCPUDPListener=true,EnableServiceController=false,GlobalAcceleratorController=true", "--aws-vpc-tag-key=X", "--aws-vpc-tags=a=b")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"--globalaccelerator-max-concurrent-reconciles=9", "--aws-vpc-tag-key=X", "feature gate GlobalAcceleratorController=true"}
+	want := []string{"--aws-vpc-tag-key=X"}
 	if d := cmp.Diff(want, c.Unsupported()); d != "" {
 		t.Error(d)
 	}

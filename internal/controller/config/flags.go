@@ -1,8 +1,6 @@
 package config
 
 import (
-	"slices"
-
 	"github.com/spf13/pflag"
 )
 
@@ -87,6 +85,8 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.IntVar(&w.ALBGateway, "alb-gateway-max-concurrent-reconciles", w.ALBGateway, "load balancers that are reconciled concurrently, added to those of the flags for Ingresses and Services")
 	fs.IntVar(&w.NLBGateway, "nlb-gateway-max-concurrent-reconciles", w.NLBGateway, "load balancers that are reconciled concurrently, added to those of the flags for Ingresses and Services")
 	fs.IntVar(&w.GatewayClass, "gateway-class-max-concurrent-reconciles", w.GatewayClass, "GatewayClasses and configurations of Gateways that are reconciled concurrently")
+	fs.IntVar(&w.Accelerator, "globalaccelerator-max-concurrent-reconciles", w.Accelerator, "accelerators that are reconciled concurrently, added to those of the flags for Ingresses, Services and Gateways")
+	fs.DurationVar(&w.AcceleratorMaxBackoff, "globalaccelerator-max-exponential-backoff-delay", w.AcceleratorMaxBackoff, "maximum back-off of accelerators after failures; the first is 5s")
 	fs.IntVar(&w.Binding, "targetgroupbinding-max-concurrent-reconciles", w.Binding, "TargetGroupBindings that are reconciled concurrently")
 
 	e := &c.Election
@@ -110,45 +110,14 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&m.DisableClassAnnotation, "disable-ingress-class-annotation", m.DisableClassAnnotation, "deny new uses of the annotation kubernetes.io/ingress.class")
 	fs.BoolVar(&m.DisableGroupAnnotation, "disable-ingress-group-name-annotation", m.DisableGroupAnnotation, "deny new and changed uses of the annotation group.name")
 	fs.BoolVar(&m.ReadinessGates, "enable-pod-readiness-gate-inject", m.ReadinessGates, "inject readiness gates into pods")
-
-	c.bindLater(fs)
 }
-
-// noEffect ends the help of flags that are accepted and have no effect.
-const noEffect = "; accepted, no effect in this version"
-
-// bindLater registers the flags that have no effect yet.
-func (c *Config) bindLater(fs *pflag.FlagSet) {
-	l := &c.Later
-	const note = noEffect
-	fs.IntVar(&l.AcceleratorWorkers, "globalaccelerator-max-concurrent-reconciles", l.AcceleratorWorkers, "GlobalAccelerators that are reconciled concurrently"+note)
-	fs.DurationVar(&l.AcceleratorMaxBackoff, "globalaccelerator-max-exponential-backoff-delay", l.AcceleratorMaxBackoff, "maximum back-off after failures"+note)
-}
-
-// switchedOff are flags without effect whose other value switches a feature off that this
-// version does not have.
-var switchedOff = []string{"enable-pod-readiness-gate-inject"}
 
 // Unsupported lists what was set on the command line and has no effect in this version, as
-// "--flag=value" and "feature gate Name=value".
+// "--flag=value".
 func (c Config) Unsupported() []string {
 	var out []string
-	d := Default()
-	fs, given := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
-	d.bindLater(fs)
-	c.bindLater(given)
-	given.VisitAll(func(f *pflag.Flag) {
-		if v := f.Value.String(); v != fs.Lookup(f.Name).DefValue && !slices.Contains(switchedOff, f.Name) {
-			out = append(out, "--"+f.Name+"="+v)
-		}
-	})
 	if c.AWS.VPCTagKey != Default().AWS.VPCTagKey && len(c.AWS.VPCTags) > 0 {
 		out = append(out, "--aws-vpc-tag-key="+c.AWS.VPCTagKey)
-	}
-	for _, r := range gateTable {
-		if r.later && c.Gates.On(r.gate) != r.on && c.Gates.On(r.gate) {
-			out = append(out, "feature gate "+string(r.gate)+"=true")
-		}
 	}
 	return out
 }

@@ -39,36 +39,35 @@ const (
 
 // gateRow describes a gate.
 type gateRow struct {
-	gate  Gate
-	on    bool // by default
-	later bool // accepted, without effect in this version
-	does  string
+	gate Gate
+	on   bool // by default
+	does string
 }
 
 var gateTable = []gateRow{
-	{ListenerRulesTagging, true, false, "tag listeners and rules"},
-	{WeightedTargetGroups, true, false, "forward actions with several target groups"},
-	{ServiceTypeLoadBalancerOnly, false, false, "serve only Services of type LoadBalancer"},
-	{EndpointsFailOpen, true, false, "register endpoints whose readiness is unknown"},
-	{EnableServiceController, true, false, "serve Services"},
-	{EnableIPTargetType, true, false, "admit target type ip"},
-	{EnableTCPUDPListener, false, false, "merge equal TCP and UDP ports"},
-	{EnableRGTAPI, false, false, "find load balancers and target groups by the Resource Groups Tagging API; needs tag:GetResources"},
-	{SubnetsClusterTagCheck, true, false, "skip subnets that are tagged only for other clusters"},
-	{NLBHealthCheckAdvancedConfig, true, false, "health-check matcher and timeout of NLB target groups"},
-	{NLBSecurityGroup, true, false, "security groups of NLBs"},
-	{ALBSingleSubnet, false, false, "admit ALBs with one subnet"},
-	{LBCapacityReservation, true, false, "reserve capacity"},
-	{SubnetDiscoveryByReachability, true, false, "find subnets by their routes where none has a role tag"},
-	{NLBGatewayAPI, true, false, "serve Gateways with NLBs where the Gateway API is installed; if set to true, it must be"},
-	{ALBGatewayAPI, true, false, "serve Gateways with ALBs where the Gateway API is installed; if set to true, it must be"},
-	{GatewayListenerSet, true, false, "read ListenerSets where they are installed; if set to true, they must be"},
-	{GlobalAcceleratorController, false, true, "serve GlobalAccelerators"},
-	{EnhancedDefaultBehavior, false, false, "reset settings whose annotation was removed"},
-	{EnableDefaultTagsLowPriority, false, false, "let tags of annotations win over --default-tags"},
-	{ALBTargetControlAgent, false, false, "inject the target control agent into pods"},
-	{EnableCertificateManagement, false, false, "request certificates from ACM"},
-	{IngressPlanAnnotation, false, false, "show the plan of a load balancer in an annotation of its first Ingress"},
+	{ListenerRulesTagging, true, "tag listeners and rules"},
+	{WeightedTargetGroups, true, "forward actions with several target groups"},
+	{ServiceTypeLoadBalancerOnly, false, "serve only Services of type LoadBalancer"},
+	{EndpointsFailOpen, true, "register endpoints whose readiness is unknown"},
+	{EnableServiceController, true, "serve Services"},
+	{EnableIPTargetType, true, "admit target type ip"},
+	{EnableTCPUDPListener, false, "merge equal TCP and UDP ports"},
+	{EnableRGTAPI, false, "find load balancers and target groups by the Resource Groups Tagging API; needs tag:GetResources"},
+	{SubnetsClusterTagCheck, true, "skip subnets that are tagged only for other clusters"},
+	{NLBHealthCheckAdvancedConfig, true, "health-check matcher and timeout of NLB target groups"},
+	{NLBSecurityGroup, true, "security groups of NLBs"},
+	{ALBSingleSubnet, false, "admit ALBs with one subnet"},
+	{LBCapacityReservation, true, "reserve capacity"},
+	{SubnetDiscoveryByReachability, true, "find subnets by their routes where none has a role tag"},
+	{NLBGatewayAPI, true, "serve Gateways with NLBs where the Gateway API is installed; if set to true, it must be"},
+	{ALBGatewayAPI, true, "serve Gateways with ALBs where the Gateway API is installed; if set to true, it must be"},
+	{GatewayListenerSet, true, "read ListenerSets where they are installed; if set to true, they must be"},
+	{GlobalAcceleratorController, false, "serve GlobalAccelerators where their definition is installed and the AWS partition has the service"},
+	{EnhancedDefaultBehavior, false, "reset settings whose annotation was removed"},
+	{EnableDefaultTagsLowPriority, false, "let tags of annotations win over --default-tags"},
+	{ALBTargetControlAgent, false, "inject the target control agent into pods"},
+	{EnableCertificateManagement, false, "request certificates from ACM"},
+	{IngressPlanAnnotation, false, "show the plan of a load balancer in an annotation of its first Ingress"},
 }
 
 // aliases are spellings that documents of other controllers use.
@@ -168,11 +167,7 @@ type GateRow struct {
 func GateRows() []GateRow {
 	var out []GateRow
 	for _, r := range gateTable {
-		does := r.does
-		if r.later {
-			does += noEffect
-		}
-		out = append(out, GateRow{r.gate, r.on, does})
+		out = append(out, GateRow{r.gate, r.on, r.does})
 	}
 	slices.SortFunc(out, func(x, y GateRow) int { return strings.Compare(string(x.Name), string(y.Name)) })
 	return out

@@ -24,6 +24,8 @@ type Line[K comparable] struct {
 	Name     string
 	Workers  int
 	MaxDelay time.Duration // longest wait after failures
+	// Slow, if not nil, has other waits after failures for some of the items.
+	Slow     *Slow[K]
 	Triggers *Triggers[K]
 	// Prepare, if not nil, is called once this process leads, before the first item is worked on.
 	Prepare func(ctx context.Context)
@@ -104,7 +106,7 @@ func (l Line[K]) Start(ctx context.Context, src Source, kinds []cluster.Kind, lo
 func (l Line[K]) options(log logr.Logger) controller.TypedOptions[K] {
 	return controller.TypedOptions[K]{
 		MaxConcurrentReconciles: max(l.Workers, 1),
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[K](firstDelay, max(l.MaxDelay, firstDelay)),
+		RateLimiter:             l.backOff(),
 		Reconciler:              reconcile.TypedFunc[K](l.reconcile),
 		LogConstructor:          func(k *K) logr.Logger { return l.Logger(log, k) },
 	}

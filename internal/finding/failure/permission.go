@@ -9,7 +9,7 @@ import (
 // policyPrefixes are the prefixes of the names of permissions, by the service id of the SDK.
 var policyPrefixes = map[string]string{
 	"Elastic Load Balancing v2": "elasticloadbalancing", "EC2": "ec2", "ACM": "acm", "WAFV2": "wafv2", "WAF Regional": "waf-regional",
-	"Shield": "shield", "Resource Groups Tagging API": "tag", "STS": "sts", "Route 53": "route53",
+	"Shield": "shield", "Resource Groups Tagging API": "tag", "STS": "sts", "Route 53": "route53", "Global Accelerator": "globalaccelerator",
 }
 
 // deniedAction is how AWS names the permission that is missing. It may be another than that of the call:

@@ -126,10 +126,23 @@ func (p *Planner) Delete(lb observed.LoadBalancer, why string, after []plan.Step
 	id := p.Add(plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteLoadBalancer{ARN: lb.ARN},
 		Changes: []plan.Change{{Path: "name", From: lb.Name}},
-		Why:     why, After: after, Impact: plan.DeleteImpact, Blames: p.Members(),
+		Why:     why, After: after, Impact: plan.DeleteImpact, Blames: p.Members(), Wait: p.untilNoEndpoint(lb),
 	})
 	for _, l := range lb.Listeners {
 		p.usage.FreedListener(l, id)
 	}
 	return id
+}
+
+// untilNoEndpoint waits, for a while, until no accelerator leads to a load balancer that goes: AWS keeps one that is gone as an
+// endpoint, and clients of the accelerator would lose what they send to it.
+func (p *Planner) untilNoEndpoint(lb observed.LoadBalancer) plan.Wait {
+	if !p.Opt.Accelerators {
+		return plan.Wait{}
+	}
+	p.Ask(model.AskAcceleratorsOf{ARN: lb.ARN})
+	if len(p.Have.Facts.Accelerators[lb.ARN]) == 0 {
+		return plan.Wait{}
+	}
+	return p.Wait("endpoint "+lb.ARN, "accelerators to lead elsewhere", draft.LongestWait)
 }

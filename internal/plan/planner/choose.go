@@ -13,6 +13,9 @@ import (
 
 // Choose makes the plan of a stack and returns what it has chosen.
 func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) resolved.Choices {
+	if want.ID.Kind == model.GlobalAccelerator {
+		return resolved.Choices{Desired: want}
+	}
 	have, _ = authority.Revoke(have)
 	want, _ = departed(want, have, opt)
 	r := resolve(want, have, opt, memory)

@@ -22,7 +22,7 @@ func Describe(want model.Stack, have observed.Stack, opt plan.Options, memory pl
 	switch {
 	case want.Held.Everything:
 		return nil
-	case want.Empty():
+	case want.Empty(), want.Accelerator != nil:
 		return doc
 	}
 	r := match(want, have, opt, memory)

@@ -5,6 +5,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/accelerators"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/authority"
 )
 
@@ -12,6 +13,9 @@ import (
 // prefix leaves a working load balancer. Findings are faults that only AWS facts could show. A
 // plan with Asks is preliminary: answer them and make it again.
 func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) (plan.Plan, finding.List) {
+	if want.ID.Kind == model.GlobalAccelerator {
+		return accelerators.Make(want, have, opt, memory)
+	}
 	have, withdrawn := authority.Revoke(have)
 	want, again := departed(want, have, opt)
 	r := resolve(want, have, opt, memory)

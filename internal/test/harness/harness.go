@@ -32,6 +32,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+	accelerators "github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
@@ -51,6 +52,9 @@ type Options struct {
 	Service func(*services.Options)
 	Gateway func(*gateways.Options)
 	Plan    func(*plan.Options)
+	// Accelerators serves GlobalAccelerators, Accelerator changes their settings likewise.
+	Accelerators bool
+	Accelerator  func(*accelerators.Options)
 	// Classes changes the configuration of the line of classes likewise.
 	Classes func(*config.Config)
 	Cloud   func(*cloud.Config)
@@ -139,7 +143,7 @@ func New(t testing.TB, opt Options) *Harness {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opt.Policies = [][]byte{shipped, iam.Optional}
+		opt.Policies = [][]byte{shipped, iam.Optional, iam.Accelerators}
 	}
 	r.Allow(opt.Policies...)
 	r.bound = roleBound{roles: opt.Roles, denied: map[string]bool{}}
@@ -268,6 +272,13 @@ func (r *Harness) Start() {
 		model.ALBGateway: gateways.New(model.ALBGateway, routed), model.NLBGateway: gateways.New(model.NLBGateway, routed),
 	}
 	maps.Copy(frontends, r.opt.Frontends)
+	if r.opt.Accelerators {
+		of := accelerators.Options{Cluster: ClusterName, Stacks: controller.StacksOf(maps.Clone(frontends))}
+		if r.opt.Accelerator != nil {
+			r.opt.Accelerator(&of)
+		}
+		frontends[model.GlobalAccelerator] = accelerators.New(of)
+	}
 	p.stacks = controller.StackTriggers(k8s.View, frontends)
 	p.stacks.Saw = k8s.Members.Saw
 	classes := config.Default()
@@ -277,7 +288,7 @@ func (r *Harness) Start() {
 	p.classes = controller.ClassLine(classes, k8s, controller.NewMetrics(time.Now), r.opt.Fence, time.Now, versions)
 	p.tracked = queue.NewTriggers(k8s.View, []cluster.Kind{cluster.KindBinding}, controller.BindingOf)
 	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute,
-		CreateFirst: true, DeletionDelay: 15 * time.Minute}
+		CreateFirst: true, DeletionDelay: 15 * time.Minute, Accelerators: r.opt.Accelerators}
 	if r.opt.Plan != nil {
 		r.opt.Plan(&options)
 	}

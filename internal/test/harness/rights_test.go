@@ -193,6 +193,12 @@ func (r *Harness) everyWrite(t *testing.T, rest func(time.Duration)) {
 		"spec: {readinessGates: [{conditionType: "+targets.GatePrefix+"shared}], nodeName")
 	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf("", "/=web", "/api=api"))
 	rest(30 * time.Minute)
+	if r.opt.Accelerators {
+		r.Apply(edge(webListener))
+		rest(30 * time.Minute)
+		r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
+		rest(30 * time.Minute)
+	}
 	r.drop(cluster.KindIngress, "shop", "web")
 	rest(30 * time.Minute)
 	r.Apply(gated, shared)
@@ -223,7 +229,7 @@ func TestRolesHoldWhatIsUsedAndNoMore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &ledger{used: map[string]bool{}, met: map[string]bool{}}
-		r := New(t, Options{Checkpoints: true, API: func(api kube.API) kube.API {
+		r := New(t, Options{Checkpoints: true, Accelerators: true, API: func(api kube.API) kube.API {
 			l.api = api
 			return l
 		}})
@@ -237,7 +243,7 @@ func TestRolesHoldWhatIsUsedAndNoMore(t *testing.T) {
 			resource := ResourceOf(string(k))
 			l.used[resource+" list"], l.used[resource+" watch"] = true, true
 		}
-		if d := cmp.Diff(slices.Sorted(maps.Keys(l.used)), granted(t, "fulcrum", "fulcrum-shared-targets")); d != "" {
+		if d := cmp.Diff(slices.Sorted(maps.Keys(l.used)), granted(t, "fulcrum", "fulcrum-shared-targets", "fulcrum-accelerators")); d != "" {
 			t.Errorf("(-used +granted):\n%s", d)
 		}
 	})
@@ -265,7 +271,7 @@ func TestWithoutVerb(t *testing.T) {
 					t.Run(role.Name+"/"+resource+"/"+verb, func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) {
 							failures := map[string]bool{}
-							r := New(t, Options{Checkpoints: true, Roles: rights.WithoutVerb(role.Name, resource, verb),
+							r := New(t, Options{Checkpoints: true, Accelerators: role.Name == "fulcrum-accelerators", Roles: rights.WithoutVerb(role.Name, resource, verb),
 								Ran: func(_ string, err error) {
 									if err != nil {
 										failures[err.Error()] = true

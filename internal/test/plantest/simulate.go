@@ -60,6 +60,7 @@ func Clone(h observed.Stack) observed.Stack {
 		h.SecurityGroups[i].Tags = maps.Clone(h.SecurityGroups[i].Tags)
 		h.SecurityGroups[i].Ingress = slices.Clone(h.SecurityGroups[i].Ingress)
 	}
+	h.Accelerators = cloneAccelerators(h.Accelerators)
 	h.Bindings = slices.Clone(h.Bindings)
 	h.Facts.ALBTargets = maps.Clone(h.Facts.ALBTargets)
 	h.Facts.Health, h.Facts.AddOns = maps.Clone(h.Facts.Health), maps.Clone(h.Facts.AddOns)
@@ -176,6 +177,9 @@ func (s *simulation) groupIDs(gs []plan.GroupID) []string {
 }
 
 func (s *simulation) step(st plan.Step) {
+	if (accelerators{s}).accelerator(st) {
+		return
+	}
 	switch do := st.Do.(type) {
 	case plan.CreateSecurityGroup:
 		g := observed.SecurityGroup{ID: s.made(st.Address), ResourceID: st.Address.ID, Name: do.Name, Tags: maps.Clone(do.Tags)}
@@ -416,6 +420,8 @@ func (s *simulation) tags(do plan.SetTags) {
 		to = s.listener(do.Of).Tags
 	case plan.Rule:
 		to = s.rule(do.Of).Tags
+	case plan.Accelerator:
+		to = accelerators{s}.acceleratorAt(do.Of).Tags
 	case plan.TargetGroup:
 		g := s.group(do.Of)
 		to = g.Tags

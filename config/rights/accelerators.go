@@ -1,0 +1,84 @@
+package rights
+
+// GateAccelerators switches GlobalAccelerators on.
+const GateAccelerators = "--feature-gates=GlobalAcceleratorController=true"
+
+// AcceleratorCalls is the life of an accelerator as calls of the SDK.
+const AcceleratorCalls Scenario = "internal/test/harness TestWithoutPermissionOfAccelerators"
+
+// The conditions by the tag of what the controller makes for a GlobalAccelerator. Listeners and endpoint groups have no
+// tags of their own; those of their accelerator count.
+var (
+	requestedAccelerator = Condition{"StringEquals", "aws:RequestTag/aga.k8s.aws/resource", []string{"GlobalAccelerator"}}
+	ownAccelerator       = Condition{"StringEquals", "aws:ResourceTag/aga.k8s.aws/resource", []string{"GlobalAccelerator"}}
+)
+
+var (
+	accelerators = []string{"globalaccelerator::*:accelerator/*"}
+	// acceleratorParts are accelerators and what is in them.
+	acceleratorParts = append(accelerators[:1:1], accelerators[0]+"/listener/*", accelerators[0]+"/listener/*/endpoint-group/*")
+)
+
+// Accelerators is the table of what GlobalAccelerators need besides in AWS. It is a policy of its own, because the
+// service exists in one partition only. Nothing in it is called while the gate is off.
+var Accelerators = []Statement{
+	{
+		Sid: "AcceleratorServiceLinkedRole", Feature: GateAccelerators,
+		Condition: []Condition{{"StringEquals", "iam:AWSServiceName", []string{"globalaccelerator.amazonaws.com"}}},
+		Actions: []Action{
+			{"iam:CreateServiceLinkedRole", "let Global Accelerator make its role, with the first accelerator of an account", AcceleratorCalls},
+		},
+	},
+	{
+		Sid: "ReadAccelerators", Feature: GateAccelerators,
+		Actions: []Action{
+			{"globalaccelerator:ListAccelerators", "find and compare accelerators, and see whether their changes have spread", AcceleratorCalls},
+			{"globalaccelerator:ListEndpointGroups", "compare endpoint groups and endpoints, and see the health of these", AcceleratorCalls},
+			{"globalaccelerator:ListListeners", "compare listeners", AcceleratorCalls},
+			{"globalaccelerator:ListTagsForResource", "know which accelerator belongs to which object", AcceleratorCalls},
+		},
+	},
+	{
+		Sid: "CreateAccelerators", Feature: GateAccelerators, Condition: []Condition{requested, requestedAccelerator},
+		Actions: []Action{
+			{"globalaccelerator:CreateAccelerator", "make accelerators", AcceleratorCalls},
+		},
+	},
+	{
+		Sid: "ChangeOwnAccelerators", Feature: GateAccelerators, Resources: acceleratorParts, Condition: []Condition{own, ownAccelerator},
+		Actions: []Action{
+			{"globalaccelerator:AddEndpoints", "add endpoints to endpoint groups", AcceleratorCalls},
+			{"globalaccelerator:CreateEndpointGroup", "make endpoint groups", AcceleratorCalls},
+			{"globalaccelerator:CreateListener", "make listeners", AcceleratorCalls},
+			{"globalaccelerator:DeleteAccelerator", "delete own accelerators", AcceleratorCalls},
+			{"globalaccelerator:DeleteEndpointGroup", "delete endpoint groups", AcceleratorCalls},
+			{"globalaccelerator:DeleteListener", "delete listeners", AcceleratorCalls},
+			{"globalaccelerator:RemoveEndpoints", "remove endpoints from endpoint groups", AcceleratorCalls},
+			{"globalaccelerator:UpdateAccelerator", "change the name and the address type, and disable an accelerator before it is deleted", AcceleratorCalls},
+			{"globalaccelerator:UpdateEndpointGroup", "change weights, traffic dials and port overrides; AWS asks for it also where endpoints are added", AcceleratorCalls},
+			{"globalaccelerator:UpdateListener", "change ports, protocol and client affinity", AcceleratorCalls},
+		},
+	},
+	{
+		Sid: "TagOwnAccelerators", Feature: GateAccelerators, Resources: accelerators, Condition: []Condition{notRequested, own, ownAccelerator},
+		Actions: []Action{
+			{"globalaccelerator:TagResource", "change tags of own accelerators", AcceleratorCalls},
+			{"globalaccelerator:UntagResource", "remove tags of own accelerators", AcceleratorCalls},
+		},
+	},
+	{
+		Sid: "TagNewAccelerators", Feature: GateAccelerators, Resources: accelerators, Condition: []Condition{requested, requestedAccelerator},
+		Actions: []Action{
+			{"globalaccelerator:TagResource", "tag accelerators when they are made, and put the tags of the cluster back", AcceleratorCalls},
+		},
+	},
+}
+
+// AcceleratorsFile is the name of the file in config/iam with AcceleratorPolicy.
+const AcceleratorsFile = "accelerators.json"
+
+// AcceleratorPolicy is the table Accelerators without one permission, the whole table if sid is empty, as an IAM policy
+// of the one partition that has the service.
+func AcceleratorPolicy(sid, action string) []byte {
+	return renderTable(Accelerators, Partitions[0], func(Statement) bool { return true }, func(s Statement, a Action) bool { return s.Sid == sid && a.Name == action })
+}

@@ -1,0 +1,89 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/config/rights"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/checks"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	partitions "github.com/fulcrum-lb/fulcrum/internal/cloud/services"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+)
+
+// slowAfter is how long the change of an accelerator may take; usually it is minutes.
+const slowAfter = 20 * time.Minute
+
+// accelerators checks what GlobalAccelerators need, where the feature gate is on.
+func (d *doctor) accelerators(ctx context.Context, who checks.Identity) {
+	const area = "accelerators"
+	if !d.Config.Gates.On(config.GlobalAcceleratorController) {
+		return
+	}
+	partition := d.checker.Partition()
+	if !partitions.HasAccelerators(partition) {
+		d.say(area, warned, "remove the feature gate GlobalAcceleratorController, which has no effect there", "AWS Global Accelerator does not exist in partition %q of region %q, so GlobalAccelerators are not served", partition, d.aws.Region())
+		return
+	}
+	d.permissions(ctx, who, rights.Accelerators)
+	found, err := d.checker.Accelerators(ctx, time.Now().Add(-slowAfter))
+	if err != nil {
+		fix := "run doctor again later"
+		if checks.Denied(err) {
+			fix = "grant whoever runs doctor the actions that list accelerators, see config/iam/" + rights.AcceleratorsFile
+		}
+		d.say(area, warned, fix, "accelerators cannot be read: %v", sdk.Explain(err))
+		return
+	}
+	d.usage(found.Usage)
+	for _, a := range found.Slow {
+		d.say(area, warned, "see the AWS Health Dashboard; what was asked for takes effect when AWS has spread it", "accelerator %q has been in progress since %s: %s", a.Name, a.Since.UTC().Format(time.RFC3339), a.ARN)
+	}
+	if len(found.Slow) == 0 {
+		d.say(area, healthy, "", "no accelerator of the cluster has been in progress for longer than %d minutes", int(slowAfter.Minutes()))
+	}
+	if found.Unseen > 0 {
+		d.say(area, healthy, "", "%d accelerators were not looked at, so that the calls stay few", found.Unseen)
+	}
+}
+
+// acceleratorDefaults reports defaults of the definition that is served which are not those of this version. Where one is
+// missing, the controller takes the value all the same, and others who read the objects do not see it.
+func (d *doctor) acceleratorDefaults(want, have map[string]any) {
+	const area = "definitions"
+	served := defaultsOf(have)
+	var differ []string
+	all := defaultsOf(want)
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		if got, there := served[path]; !there {
+			differ = append(differ, path+" has none")
+		} else if got != all[path] {
+			differ = append(differ, fmt.Sprintf("%s has %s", path, got))
+		}
+	}
+	if len(differ) > 0 {
+		d.say(area, warned, "run \"kubectl apply -f config/crd\"", "defaults of GlobalAccelerators are not those of this version: %s", output.Few(differ))
+		return
+	}
+	var texts []string
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		texts = append(texts, path[strings.LastIndexByte(path, '.')+1:]+" "+all[path])
+	}
+	d.say(area, healthy, "", "defaults of GlobalAccelerators: %s", strings.Join(texts, ", "))
+}
+
+// defaultsOf are the defaults in a definition by the path of their field.
+func defaultsOf(definition map[string]any) map[string]string {
+	out := map[string]string{}
+	eachField(definition, func(path string, schema map[string]any) {
+		if v, ok := schema["default"]; ok {
+			out[path] = fmt.Sprint(v)
+		}
+	})
+	return out
+}

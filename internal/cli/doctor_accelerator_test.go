@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+
+	"github.com/fulcrum-lb/fulcrum/config/crd"
+	"github.com/fulcrum-lb/fulcrum/config/rights"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+const acceleratorGate = "--feature-gates=GlobalAcceleratorController=true"
+
+// acceleratorOf makes an accelerator with as many listeners, which was changed an hour ago and has not spread.
+func acceleratorOf(t *testing.T, em *emulator.Emulator, cluster string, listeners int32) {
+	t.Helper()
+	cfg := harness.AWSConfig(em)
+	cfg.Region = store.AcceleratorRegion
+	api := ga.NewFromConfig(cfg)
+	made, err := api.CreateAccelerator(t.Context(), &ga.CreateAcceleratorInput{Name: new("of-" + cluster), Tags: []gatypes.Tag{{Key: new("elbv2.k8s.aws/cluster"), Value: &cluster}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for port := range listeners {
+		l, err := api.CreateListener(t.Context(), &ga.CreateListenerInput{AcceleratorArn: made.Accelerator.AcceleratorArn, Protocol: gatypes.ProtocolTcp, PortRanges: []gatypes.PortRange{{FromPort: new(port + 1), ToPort: new(port + 1)}}})
+		if err == nil {
+			_, err = api.CreateEndpointGroup(t.Context(), &ga.CreateEndpointGroupInput{ListenerArn: l.Listener.ListenerArn, EndpointGroupRegion: new("us-east-1"), PortOverrides: []gatypes.PortOverride{{ListenerPort: new(port + 1), EndpointPort: new(port + 1000)}}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	em.Store().Lock()
+	defer em.Store().Unlock()
+	a := em.Store().AcceleratorState(harness.Account).Accelerators[*made.Accelerator.AcceleratorArn]
+	a.Modified, a.Deployed = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+}
+
+// doctorOfAccelerators runs doctor in a whole cluster and requires what it reports.
+func doctorOfAccelerators(t *testing.T, em *emulator.Emulator, flags []string, edit func(definition string) string, want, not []string) {
+	t.Helper()
+	server, config := serveCluster(t, classYAML)
+	docs, err := crd.Documents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, doc := range docs {
+		text := string(doc)
+		if strings.Contains(text, "name: globalaccelerators.aga.k8s.aws") && edit != nil {
+			text = edit(text)
+		}
+		server.manifest(t, text)
+	}
+	_, out := examined(t, config, flags)
+	for _, w := range want {
+		if !strings.Contains(out, w) {
+			t.Errorf("%q is missing", w)
+		}
+	}
+	for _, w := range not {
+		if strings.Contains(out, w) {
+			t.Errorf("%q is there", w)
+		}
+	}
+	if t.Failed() {
+		t.Log(out)
+	}
+}
+
+// With the feature gate, doctor reports what is there of accelerators, and how much room there is.
+func TestDoctorLooksAtAccelerators(t *testing.T) {
+	em, flags := aws(t)
+	acceleratorOf(t, em, harness.ClusterName, 9)
+	acceleratorOf(t, em, "other", 10)
+	before := snapshot(t, em)
+	defer func() {
+		if before != snapshot(t, em) {
+			t.Error("doctor has changed AWS")
+		}
+	}()
+	doctorOfAccelerators(t, em, append(flags, acceleratorGate), nil, []string{
+		"ok      quotas       accelerators: 2 of 20 (the default of AWS) in use\n",
+		"warning quotas       listeners-per-accelerator: 9 of 10 (the default of AWS) in use by of-rig, which has most; ask AWS for more in Service Quotas\n",
+		"ok      quotas       endpoint-groups-per-accelerator: 9 of 42 (the default of AWS) in use by of-rig, which has most\n",
+		"ok      quotas       port-overrides-per-endpoint-group: 1 of 10 (the default of AWS) in use by of-rig, which has most\n",
+		"warning accelerators accelerator \"of-rig\" has been in progress since ",
+		"ok      definitions  defaults of GlobalAccelerators: ipAddressType IPV4, clientAffinity NONE, clientIPPreservationEnabled true, weight 128, trafficDialPercentage 100\n",
+		"4 of 18 actions were tried and are granted to ",
+	}, []string{"of-other"})
+}
+
+// Without it, nothing is asked about them.
+func TestDoctorLeavesAcceleratorsAloneWithoutTheGate(t *testing.T) {
+	em, flags := aws(t)
+	acceleratorOf(t, em, harness.ClusterName, 1)
+	em.Calls().Reset()
+	doctorOfAccelerators(t, em, flags, nil, nil, []string{"of-rig", "quotas       accelerators"})
+	if n := em.Calls().Count("ListAccelerators"); n > 0 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+// A definition of another version is told by its defaults.
+func TestDoctorComparesDefaultsOfAccelerators(t *testing.T) {
+	em, flags := aws(t)
+	doctorOfAccelerators(t, em, append(flags, acceleratorGate), func(definition string) string {
+		return strings.Replace(strings.Replace(definition, "default: 128\n", "default: 100\n", 1), "default: IPV4\n", "nullable: true\n", 1)
+	}, []string{"warning definitions  defaults of GlobalAccelerators are not those of this version: v1beta1.spec.ipAddressType has none, v1beta1.spec.listeners.endpointGroups.endpoints.weight has 100; run \"kubectl apply -f config/crd\"\n"}, nil)
+}
+
+// Each permission that is missing is named, with the policy that has it.
+func TestDoctorTriesThePermissionsOfAccelerators(t *testing.T) {
+	for name, c := range map[string]struct {
+		sid, action string
+		want        []string
+	}{
+		"nothing":             {"", "", []string{"permissions  14 of 14 actions that can be tried only by a change are granted by a simulation"}},
+		"a read":              {"ReadAccelerators", "globalaccelerator:ListAccelerators", []string{"may not call globalaccelerator:ListAccelerators, which is needed to find and compare accelerators", "see config/iam/accelerators.json", "accelerators cannot be read: "}},
+		"a change":            {"ChangeOwnAccelerators", "globalaccelerator:AddEndpoints", []string{"a simulation of its policies denies globalaccelerator:AddEndpoints to ", "needed to add endpoints to endpoint groups; grant it to the role, see config/iam/accelerators.json"}},
+		"tags of the cluster": {"TagNewAccelerators", "globalaccelerator:TagResource", []string{"a simulation of its policies denies globalaccelerator:TagResource to "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			em, flags := aws(t)
+			limit(t, em, rights.Policy("aws"), rights.Optional(), rights.AcceleratorPolicy(c.sid, c.action))
+			doctorOfAccelerators(t, em, append(flags, acceleratorGate), nil, c.want, nil)
+		})
+	}
+}
+
+// Where the service does not exist, the gate has no effect, and no call is made.
+func TestDoctorKnowsPartitionsWithoutAccelerators(t *testing.T) {
+	for partition, region := range map[string]string{"aws-cn": "cn-north-1", "aws-us-gov": "us-gov-west-1"} {
+		em := emulator.New(emulator.Options{Partition: partition})
+		seeded, err := harness.Seed(t.Context(), em)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flags := flagsOf(t, em, seeded.VPC)
+		for i, f := range flags {
+			if strings.HasPrefix(f, "--aws-region=") {
+				flags[i] = "--aws-region=" + region
+			}
+		}
+		doctorOfAccelerators(t, em, append(flags, acceleratorGate), nil, []string{
+			fmt.Sprintf("warning accelerators AWS Global Accelerator does not exist in partition %q of region %q, so GlobalAccelerators are not served; remove the feature gate", partition, region),
+		}, []string{"globalaccelerator:"})
+	}
+}

@@ -1,0 +1,285 @@
+package accelerators
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// Apply carries out a step. Before each write it is looked up whether the accelerator is the stack's: the permissions of the
+// controller admit those of every cluster of the account.
+func (c *Accelerators) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
+	none := func(err error) (plan.Result, error) { return plan.Result{}, err }
+	w := writer{Accelerators: c, id: id, known: known}
+	switch do := s.Do.(type) {
+	case plan.CreateAccelerator:
+		return w.create(ctx, do)
+	case plan.ChangeAccelerator:
+		return none(w.change(ctx, do))
+	case plan.DeleteAccelerator:
+		return none(w.delete(ctx, do))
+	case plan.SetTags:
+		return none(w.setTags(ctx, do))
+	case plan.CreateAcceleratorListener:
+		return w.createListener(ctx, do)
+	case plan.ChangeAcceleratorListener:
+		return none(w.changeListener(ctx, do))
+	case plan.DeleteAcceleratorListener:
+		return none(w.deleteListener(ctx, do))
+	case plan.CreateEndpointGroup:
+		return w.createGroup(ctx, do)
+	case plan.ChangeEndpointGroup:
+		return none(w.changeGroup(ctx, do))
+	case plan.DeleteEndpointGroup:
+		return none(w.deleteGroup(ctx, do))
+	case plan.AddEndpoints:
+		return none(w.addEndpoints(ctx, do))
+	case plan.SetEndpoints:
+		return none(w.setEndpoints(ctx, do))
+	case plan.RemoveEndpoints:
+		return none(w.removeEndpoints(ctx, do))
+	}
+	return none(sdk.Failed(failure.Unknown, string(s.ID), "Global Accelerator has no part in a step of type %T", s.Do))
+}
+
+// writer carries out steps of a stack.
+type writer struct {
+	*Accelerators
+	id    model.StackID
+	known plan.Known
+}
+
+// lookup finds the ARN of something of the stack's accelerator.
+func (w writer) lookup(a plan.Address) (string, error) {
+	arn := w.known[a]
+	if arn == "" {
+		return "", sdk.Failed(failure.Conflict, a.String(), "its id is not known, since what makes it was not carried out")
+	}
+	return arn, w.owned(arn)
+}
+
+// owned returns an error unless an ARN is one of the stack's accelerator.
+func (w writer) owned(arn string) (err error) {
+	w.With(func() {
+		e := w.all[acceleratorOf(arn)]
+		switch {
+		case e == nil:
+			err = sdk.Failed(failure.Gone, arn, "the accelerator is not there any more")
+		case !w.belongs(w.id, e.seen.Tags):
+			err = sdk.Failed(failure.Invalid, arn, "the accelerator does not carry the tags of %s, so it is left alone", w.id)
+		}
+	})
+	return err
+}
+
+// failed settles a failed write. What it may have brought about is read before the next plan.
+func (w writer) failed(what, arn string, err error) error {
+	class := sdk.ClassOf(err)
+	young := false
+	w.With(func() {
+		e := w.all[acceleratorOf(arn)]
+		young = e != nil && w.Younger(e.made, cache.SettleWindow)
+		if sdk.MayHaveHappened(err) || class == failure.Gone || class == failure.Conflict {
+			w.listedAt = time.Time{}
+			if e != nil {
+				e.partsAt, e.tagsAt, e.written = time.Time{}, time.Time{}, time.Time{}
+			}
+		}
+	})
+	if class == failure.Gone && young {
+		return sdk.Wrap(failure.NotReady, what, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+func (w writer) create(ctx context.Context, do plan.CreateAccelerator) (plan.Result, error) {
+	what := "create accelerator " + do.Name
+	out, err := w.API.Accelerators.CreateAccelerator(ctx, &ga.CreateAcceleratorInput{
+		Name: aws.String(do.Name), IpAddressType: addressTypeToAWS(do.AddressType), IpAddresses: do.Addresses, Enabled: aws.Bool(true),
+		Tags: tagsToAWS(do.Tags), IdempotencyToken: aws.String(do.Token),
+	})
+	if err != nil {
+		return plan.Result{}, w.failed(what, "", err)
+	}
+	if out.Accelerator == nil || aws.ToString(out.Accelerator.AcceleratorArn) == "" {
+		return plan.Result{}, sdk.Failed(failure.Unknown, what, "AWS returned no accelerator")
+	}
+	made, now := fromAWS(*out.Accelerator), w.Config.Now()
+	made.Tags = maps.Clone(do.Tags)
+	w.With(func() {
+		if w.all[made.ARN] == nil {
+			// One that the token has found again may have parts, and tags that others have changed: they are read.
+			w.all[made.ARN] = &entry{seen: made, at: now, tagsAt: now, made: now, written: now, groupsAt: map[string]time.Time{}}
+			if made.State == observed.InProgress && now.Sub(aws.ToTime(out.Accelerator.CreatedTime)) < newAccelerator {
+				w.all[made.ARN].partsAt = now
+			}
+		}
+	})
+	return plan.Result{ID: made.ARN, DNSName: made.DNSName}, nil
+}
+
+// newAccelerator is how old an accelerator may be that was made by the call which returns it.
+const newAccelerator = 5 * time.Second
+
+func (w writer) change(ctx context.Context, do plan.ChangeAccelerator) error {
+	arn, err := w.lookup(do.Accelerator)
+	if err != nil {
+		return err
+	}
+	in := &ga.UpdateAcceleratorInput{AcceleratorArn: aws.String(arn), Enabled: do.Enabled, IpAddressType: addressTypeToAWS(do.AddressType)}
+	if do.Name != "" {
+		in.Name = aws.String(do.Name)
+	}
+	out, err := w.API.Accelerators.UpdateAccelerator(ctx, in)
+	if err != nil {
+		return w.failed("change accelerator "+arn, arn, err)
+	}
+	w.wrote(arn, func(a *observed.Accelerator) {
+		if out.Accelerator != nil {
+			is := fromAWS(*out.Accelerator)
+			is.Tags, is.Listeners = a.Tags, a.Listeners
+			*a = is
+		}
+	})
+	return nil
+}
+
+func (w writer) delete(ctx context.Context, do plan.DeleteAccelerator) error {
+	if err := w.owned(do.ARN); err != nil {
+		return unlessGone(err)
+	}
+	_, err := w.API.Accelerators.DeleteAccelerator(ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: aws.String(do.ARN)})
+	if err != nil && !sdk.IsGone(err) {
+		return w.failed("delete accelerator "+do.ARN, do.ARN, err)
+	}
+	w.With(func() {
+		now := w.Config.Now()
+		maps.DeleteFunc(w.tombstones, func(_ string, at time.Time) bool { return now.Sub(at) > cache.SettleWindow })
+		w.tombstones[do.ARN] = now
+		delete(w.all, do.ARN)
+	})
+	return nil
+}
+
+func unlessGone(err error) error {
+	if sdk.IsGone(err) {
+		return nil
+	}
+	return err
+}
+
+func (w writer) setTags(ctx context.Context, do plan.SetTags) error {
+	arn, err := w.lookup(do.Of)
+	if err != nil {
+		return err
+	}
+	put := func() error {
+		if len(do.Put) == 0 {
+			return nil
+		}
+		_, err := w.API.Accelerators.TagResource(ctx, &ga.TagResourceInput{ResourceArn: aws.String(arn), Tags: tagsToAWS(do.Put)})
+		return w.tagged(arn, err, do.Put, nil)
+	}
+	remove := func() error {
+		if len(do.Remove) == 0 {
+			return nil
+		}
+		_, err := w.API.Accelerators.UntagResource(ctx, &ga.UntagResourceInput{ResourceArn: aws.String(arn), TagKeys: do.Remove})
+		return w.tagged(arn, err, nil, do.Remove)
+	}
+	first, second := put, remove
+	if do.RemoveFirst {
+		first, second = remove, put
+	}
+	if err := first(); err != nil {
+		return err
+	}
+	return second()
+}
+
+func (w writer) tagged(arn string, err error, put map[string]string, remove []string) error {
+	if err != nil {
+		return w.failed("change the tags of accelerator "+arn, arn, err)
+	}
+	w.wrote(arn, func(a *observed.Accelerator) {
+		tags := maps.Clone(a.Tags)
+		for _, k := range remove {
+			delete(tags, k)
+		}
+		maps.Copy(tags, put)
+		a.Tags = tags
+	})
+	return nil
+}
+
+func (w writer) createListener(ctx context.Context, do plan.CreateAcceleratorListener) (plan.Result, error) {
+	arn, err := w.lookup(do.Accelerator)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	out, err := w.API.Accelerators.CreateListener(ctx, &ga.CreateListenerInput{
+		AcceleratorArn: aws.String(arn), Protocol: types.Protocol(do.Settings.Protocol), PortRanges: portsToAWS(do.Settings.Ports),
+		ClientAffinity: affinityToAWS(do.Settings.SourceIP), IdempotencyToken: aws.String(do.Token),
+	})
+	if err != nil {
+		return plan.Result{}, w.failed("create a listener of accelerator "+arn, arn, err)
+	}
+	if out.Listener == nil {
+		return plan.Result{}, sdk.Failed(failure.Unknown, arn, "AWS returned no listener")
+	}
+	made := listenerFromAWS(*out.Listener)
+	w.wrote(arn, spreads(func(a *observed.Accelerator) {
+		if !slices.ContainsFunc(a.Listeners, func(l observed.AcceleratorListener) bool { return l.ARN == made.ARN }) {
+			a.Listeners = append(a.Listeners, made)
+		}
+	}))
+	return plan.Result{ID: made.ARN}, nil
+}
+
+func (w writer) changeListener(ctx context.Context, do plan.ChangeAcceleratorListener) error {
+	arn, err := w.lookup(do.Listener)
+	if err != nil {
+		return err
+	}
+	_, err = w.API.Accelerators.UpdateListener(ctx, &ga.UpdateListenerInput{
+		ListenerArn: aws.String(arn), Protocol: types.Protocol(do.Settings.Protocol), PortRanges: portsToAWS(do.Settings.Ports), ClientAffinity: affinityToAWS(do.Settings.SourceIP),
+	})
+	if err != nil {
+		return w.failed("change listener "+arn, arn, err)
+	}
+	w.wrote(acceleratorOf(arn), spreads(func(a *observed.Accelerator) {
+		for i := range a.Listeners {
+			if l := &a.Listeners[i]; l.ARN == arn {
+				l.Protocol, l.Ports, l.SourceIP = do.Settings.Protocol, slices.Clone(do.Settings.Ports), do.Settings.SourceIP
+			}
+		}
+	}))
+	return nil
+}
+
+func (w writer) deleteListener(ctx context.Context, do plan.DeleteAcceleratorListener) error {
+	if err := w.owned(do.ARN); err != nil {
+		return unlessGone(err)
+	}
+	_, err := w.API.Accelerators.DeleteListener(ctx, &ga.DeleteListenerInput{ListenerArn: aws.String(do.ARN)})
+	if err != nil && !sdk.IsGone(err) {
+		return w.failed("delete listener "+do.ARN, do.ARN, err)
+	}
+	w.wrote(acceleratorOf(do.ARN), spreads(func(a *observed.Accelerator) {
+		a.Listeners = slices.DeleteFunc(a.Listeners, func(l observed.AcceleratorListener) bool { return l.ARN == do.ARN })
+	}))
+	return nil
+}

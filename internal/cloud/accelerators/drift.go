@@ -1,0 +1,48 @@
+package accelerators
+
+import (
+	"context"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/drift"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
+)
+
+// Checks are what there is to read again now, to find what others have changed: nothing where no accelerator was looked at.
+func (c *Accelerators) Checks() []drift.Check {
+	var out []drift.Check
+	now := c.Config.Now()
+	c.With(func() {
+		if c.listedAt.IsZero() {
+			return
+		}
+		own := 0
+		for arn, e := range c.all {
+			if !c.owns(e.seen.Tags) {
+				continue
+			}
+			own++
+			if e.partsAt.IsZero() || !cache.Settled(now, e.made, e.written) {
+				continue
+			}
+			out = append(out, drift.Check{Key: "accelerator " + arn, Every: drift.Seldom, At: e.partsAt, Read: func(ctx context.Context) error { return c.verify(ctx, arn) }})
+		}
+		if own > 0 {
+			out = append(out, drift.Check{Key: "accelerators", Every: drift.Often, At: c.listedAt, Read: func(ctx context.Context) error {
+				return c.Essential(observe.Verifying(ctx), "accelerators", func() error { return reading{c}.readList(observe.Verifying(ctx)) })
+			}})
+		}
+	})
+	return out
+}
+
+// verify reads the tags and the parts of an accelerator.
+func (c *Accelerators) verify(ctx context.Context, arn string) error {
+	ctx = observe.Verifying(ctx)
+	return c.Essential(ctx, "parts of "+arn, func() error {
+		if err := (reading{c}).readTags(ctx, arn); err != nil {
+			return err
+		}
+		return reading{c}.readParts(ctx, arn)
+	})
+}

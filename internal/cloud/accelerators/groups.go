@@ -1,0 +1,174 @@
+package accelerators
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+func (w writer) createGroup(ctx context.Context, do plan.CreateEndpointGroup) (plan.Result, error) {
+	listener, err := w.lookup(do.Listener)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	in := &ga.CreateEndpointGroupInput{
+		ListenerArn: aws.String(listener), EndpointGroupRegion: aws.String(do.Region), TrafficDialPercentage: aws.Float32(float32(do.Dial)),
+		EndpointConfigurations: endpointsToAWS(do.Endpoints), IdempotencyToken: aws.String(do.Token),
+	}
+	if len(do.Overrides) > 0 {
+		in.PortOverrides = overridesToAWS(do.Overrides)
+	}
+	out, err := w.API.Accelerators.CreateEndpointGroup(ctx, in)
+	if err != nil {
+		return plan.Result{}, w.failed("create an endpoint group in "+do.Region, listener, err)
+	}
+	if out.EndpointGroup == nil {
+		return plan.Result{}, sdk.Failed(failure.Unknown, listener, "AWS returned no endpoint group")
+	}
+	made := groupFromAWS(*out.EndpointGroup)
+	w.wrote(acceleratorOf(listener), spreads(func(a *observed.Accelerator) {
+		for i := range a.Listeners {
+			l := &a.Listeners[i]
+			if l.ARN != listener || slices.ContainsFunc(l.Groups, func(g observed.EndpointGroup) bool { return g.ARN == made.ARN }) {
+				continue
+			}
+			l.Groups = append(l.Groups, made)
+			slices.SortFunc(l.Groups, func(a, b observed.EndpointGroup) int { return strings.Compare(a.Region, b.Region) })
+		}
+	}))
+	return plan.Result{ID: made.ARN}, nil
+}
+
+func (w writer) changeGroup(ctx context.Context, do plan.ChangeEndpointGroup) error {
+	arn, err := w.lookup(do.Group)
+	if err != nil {
+		return err
+	}
+	in := &ga.UpdateEndpointGroupInput{EndpointGroupArn: aws.String(arn)}
+	if do.Dial != nil {
+		in.TrafficDialPercentage = aws.Float32(float32(*do.Dial))
+	}
+	if do.Overrides != nil {
+		in.PortOverrides = overridesToAWS(*do.Overrides)
+	}
+	if _, err := w.API.Accelerators.UpdateEndpointGroup(ctx, in); err != nil {
+		return w.failed("change endpoint group "+arn, arn, err)
+	}
+	w.wrote(acceleratorOf(arn), group(arn, func(g *observed.EndpointGroup) {
+		if do.Dial != nil {
+			g.Dial = float64(*do.Dial)
+		}
+		if do.Overrides != nil {
+			g.Overrides = slices.Clone(*do.Overrides)
+			sortOverrides(g.Overrides)
+		}
+	}))
+	return nil
+}
+
+func (w writer) deleteGroup(ctx context.Context, do plan.DeleteEndpointGroup) error {
+	if err := w.owned(do.ARN); err != nil {
+		return unlessGone(err)
+	}
+	_, err := w.API.Accelerators.DeleteEndpointGroup(ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: aws.String(do.ARN)})
+	if err != nil && !sdk.IsGone(err) {
+		return w.failed("delete endpoint group "+do.ARN, do.ARN, err)
+	}
+	w.wrote(acceleratorOf(do.ARN), spreads(func(a *observed.Accelerator) {
+		for i := range a.Listeners {
+			a.Listeners[i].Groups = slices.DeleteFunc(a.Listeners[i].Groups, func(g observed.EndpointGroup) bool { return g.ARN == do.ARN })
+		}
+	}))
+	return nil
+}
+
+func (w writer) addEndpoints(ctx context.Context, do plan.AddEndpoints) error {
+	arn, err := w.lookup(do.Group)
+	if err != nil {
+		return err
+	}
+	out, err := w.API.Accelerators.AddEndpoints(ctx, &ga.AddEndpointsInput{EndpointGroupArn: aws.String(arn), EndpointConfigurations: endpointsToAWS(do.Endpoints)})
+	if err != nil {
+		return w.failed("add endpoints to endpoint group "+arn, arn, err)
+	}
+	w.wrote(acceleratorOf(arn), group(arn, func(g *observed.EndpointGroup) {
+		for _, e := range out.EndpointDescriptions {
+			x := endpointFromAWS(e)
+			g.Endpoints = append(slices.DeleteFunc(g.Endpoints, func(o observed.Endpoint) bool { return o.ID == x.ID }), x)
+		}
+		sortEndpoints(g.Endpoints)
+	}))
+	return nil
+}
+
+// setEndpoints changes some endpoints. AWS takes the whole list, so that the others are sent as they are.
+func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
+	arn, err := w.lookup(do.Group)
+	if err != nil {
+		return err
+	}
+	var list []plan.EndpointOfGroup
+	w.With(func() {
+		w.edit(acceleratorOf(arn), group(arn, func(g *observed.EndpointGroup) {
+			for _, e := range g.Endpoints {
+				list = append(list, plan.EndpointOfGroup{ID: e.ID, Weight: e.Weight, ClientIP: clientIP(e)})
+			}
+		}))
+	})
+	if len(list) == 0 {
+		return sdk.Failed(failure.Conflict, arn, "its endpoints are not known")
+	}
+	for _, e := range do.Endpoints {
+		if i := slices.IndexFunc(list, func(o plan.EndpointOfGroup) bool { return o.ID == e.ID }); i >= 0 {
+			list[i].Weight = e.Weight
+			if e.ClientIP != nil {
+				list[i].ClientIP = e.ClientIP
+			}
+		}
+	}
+	out, err := w.API.Accelerators.UpdateEndpointGroup(ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: aws.String(arn), EndpointConfigurations: endpointsToAWS(list)})
+	if err != nil {
+		return w.failed("change the endpoints of endpoint group "+arn, arn, err)
+	}
+	w.wrote(acceleratorOf(arn), group(arn, func(g *observed.EndpointGroup) {
+		if out.EndpointGroup != nil {
+			*g = groupFromAWS(*out.EndpointGroup)
+		}
+	}))
+	return nil
+}
+
+// clientIP is what is sent for an endpoint that stays as it is: nothing where AWS takes only one value.
+func clientIP(e observed.Endpoint) *bool {
+	if !strings.HasPrefix(e.ID, "arn:") {
+		return nil
+	}
+	return aws.Bool(e.ClientIP)
+}
+
+func (w writer) removeEndpoints(ctx context.Context, do plan.RemoveEndpoints) error {
+	arn, err := w.lookup(do.Group)
+	if err != nil {
+		return err
+	}
+	var list []types.EndpointIdentifier
+	for _, id := range do.IDs {
+		list = append(list, types.EndpointIdentifier{EndpointId: aws.String(id)})
+	}
+	if _, err := w.API.Accelerators.RemoveEndpoints(ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: aws.String(arn), EndpointIdentifiers: list}); err != nil {
+		return w.failed("remove endpoints from endpoint group "+arn, arn, err)
+	}
+	w.wrote(acceleratorOf(arn), group(arn, func(g *observed.EndpointGroup) {
+		g.Endpoints = slices.DeleteFunc(g.Endpoints, func(e observed.Endpoint) bool { return slices.Contains(do.IDs, e.ID) })
+	}))
+	return nil
+}

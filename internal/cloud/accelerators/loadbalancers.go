@@ -1,0 +1,133 @@
+package accelerators
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// portsOf are the ports of the listeners of a load balancer by protocol.
+type portsOf struct {
+	ports map[string][]int32
+	at    time.Time
+}
+
+// stackOf is the stack that tags name, false if they name none.
+func stackOf(tags map[string]string) (model.StackID, bool) {
+	for _, k := range model.Kinds {
+		if value := tags[naming.StackTag(k)]; value != "" && tags[naming.ResourceTag(k)] != "" {
+			return inventory.StackOf(k, value), true
+		}
+	}
+	return model.StackID{}, false
+}
+
+// LoadBalancers are those that may be endpoints, from what is known of all load balancers of the region.
+func (c *Accelerators) LoadBalancers(ctx context.Context, q model.AskLoadBalancers) ([]observed.EndpointLoadBalancer, error) {
+	var out []observed.EndpointLoadBalancer
+	c.inv.Read(func() {
+		add := func(arn string, e *inventory.LoadBalancer) { out = append(out, c.endpoint(arn, e)) }
+		switch {
+		case q.ARN != "":
+			if e := c.inv.LoadBalancers.Get(q.ARN); e != nil {
+				add(q.ARN, e)
+			}
+		case q.DNSName != "":
+			for arn, e := range c.inv.LoadBalancers.All() {
+				if strings.EqualFold(e.Seen.DNSName, q.DNSName) {
+					add(arn, e)
+				}
+			}
+		default:
+			for arn, e := range c.inv.StackLoadBalancers(q.Of) {
+				add(arn, e)
+			}
+		}
+	})
+	slices.SortFunc(out, func(a, b observed.EndpointLoadBalancer) int { return strings.Compare(a.ARN, b.ARN) })
+	for i := range out {
+		if q.Ports && out[i].Ports == nil {
+			ports, err := c.portsOf(ctx, out[i].ARN)
+			if err != nil {
+				return nil, err
+			}
+			out[i].Ports = ports
+		}
+	}
+	return out, nil
+}
+
+// endpoint is a load balancer with what its tags and target groups say of it. The lock of the inventory is held.
+func (c *Accelerators) endpoint(arn string, e *inventory.LoadBalancer) observed.EndpointLoadBalancer {
+	out := observed.EndpointLoadBalancer{LoadBalancer: e.Seen}
+	out.Listeners = nil
+	out.Cluster = naming.Owns(c.Config.Cluster, e.Seen.Tags)
+	if !e.DetailAt.IsZero() {
+		out.Ports = map[string][]int32{}
+		for _, l := range e.Listeners {
+			out.Ports[l.Seen.Protocol] = append(out.Ports[l.Seen.Protocol], l.Seen.Port)
+		}
+		for _, ports := range out.Ports {
+			slices.Sort(ports)
+		}
+	}
+	if !out.Cluster {
+		return out
+	}
+	id, ok := stackOf(e.Seen.Tags)
+	if !ok {
+		return out
+	}
+	out.Stack, out.ResourceID = id, e.Seen.Tags[naming.ResourceTag(id.Kind)]
+	for group, g := range c.inv.StackTargetGroups(id) {
+		if _, uses := e.Uses[group]; uses || slices.Contains(g.Seen.LoadBalancers, arn) {
+			out.Backends = append(out.Backends, g.Seen.Tags[naming.ResourceTag(id.Kind)])
+		}
+	}
+	slices.Sort(out.Backends)
+	return out
+}
+
+// portsOf reads the listeners of a load balancer of which the inventory knows none. nil: it has gone.
+func (c *Accelerators) portsOf(ctx context.Context, arn string) (map[string][]int32, error) {
+	known := func() (out map[string][]int32, ok bool) {
+		c.With(func() {
+			x := c.ports[arn]
+			out, ok = x.ports, c.Younger(x.at, c.Config.Refresh)
+		})
+		return out, ok
+	}
+	return sdk.Asked(ctx, c.Client, "listeners of endpoint "+arn, known, func() error {
+		ports, start := map[string][]int32{}, c.Config.Now()
+		pages := elb.NewDescribeListenersPaginator(c.API.ELB, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if sdk.IsGone(err) {
+				ports = nil
+				break
+			}
+			if err != nil {
+				return err
+			}
+			for _, l := range page.Listeners {
+				ports[string(l.Protocol)] = append(ports[string(l.Protocol)], aws.ToInt32(l.Port))
+			}
+		}
+		c.With(func() {
+			maps.DeleteFunc(c.ports, func(_ string, p portsOf) bool { return !c.Younger(p.at, c.Config.Refresh) })
+			c.ports[arn] = portsOf{ports, start}
+		})
+		return nil
+	})
+}

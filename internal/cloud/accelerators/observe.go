@@ -1,0 +1,178 @@
+package accelerators
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// Observe adds the accelerators of a stack to what is observed of it. The one that a status names is looked at first: with
+// it, the tags of no other have to be read.
+func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions []model.Question, out *observed.Stack) error {
+	bound := observe.BoundIn(questions)
+	recorded, since := "", observe.Since(questions)
+	for _, q := range questions {
+		switch q := q.(type) {
+		case model.AskAccelerator:
+			recorded = cmp.Or(recorded, q.Recorded)
+		case model.AskAcceleratorState:
+			if acceleratorOf(q.ARN) == q.ARN && c.Config.Now().Add(-stateFor).After(since) {
+				since = c.Config.Now().Add(-stateFor)
+			}
+		}
+	}
+	if c.known(id) && bound.Since.After(since) {
+		since = bound.Since
+	}
+	if err := (reading{c}).list(ctx, since); err != nil {
+		return err
+	}
+	of, err := c.find(ctx, id, recorded, bound.TagsSince)
+	if err != nil {
+		return err
+	}
+	for _, arn := range of {
+		if err := (reading{c}).parts(ctx, arn, bound.Since); err != nil {
+			return err
+		}
+	}
+	for _, q := range questions {
+		if q, ok := q.(model.AskAcceleratorState); ok && acceleratorOf(q.ARN) != q.ARN {
+			if err := (reading{c}).health(ctx, q.ARN); err != nil {
+				return err
+			}
+		}
+	}
+	c.With(func() {
+		for _, arn := range of {
+			if e := c.all[arn]; e != nil && c.belongs(id, e.seen.Tags) {
+				out.Accelerators = append(out.Accelerators, e.seen)
+			}
+		}
+		switch e := c.all[recorded]; {
+		case recorded == "":
+		case e == nil:
+			out.Facts.Recorded = observed.RecordedGone
+		case c.belongs(id, e.seen.Tags):
+			out.Facts.Recorded = observed.RecordedOwn
+		default:
+			out.Facts.Recorded = observed.RecordedForeign
+		}
+	})
+	return nil
+}
+
+// known reports whether a stack has an accelerator, as far as is known.
+func (c *Accelerators) known(id model.StackID) (ok bool) {
+	c.With(func() {
+		for _, e := range c.all {
+			ok = ok || c.belongs(id, e.seen.Tags) && c.Config.Now().Sub(e.written) > 0
+		}
+	})
+	return ok
+}
+
+// find returns the accelerators of a stack by their tags.
+func (c *Accelerators) find(ctx context.Context, id model.StackID, recorded string, tagsSince time.Time) ([]string, error) {
+	own := func(arn string) (is bool) {
+		c.With(func() { e := c.all[arn]; is = e != nil && c.belongs(id, e.seen.Tags) })
+		return is
+	}
+	if recorded != "" {
+		if err := (reading{c}).tags(ctx, recorded, tagsSince); err != nil {
+			return nil, err
+		}
+		if own(recorded) {
+			return []string{recorded}, nil
+		}
+	}
+	var arns, out []string
+	c.With(func() {
+		for arn := range c.all {
+			arns = append(arns, arn)
+		}
+	})
+	slices.Sort(arns)
+	for _, arn := range arns {
+		since := time.Time{}
+		if own(arn) {
+			since = tagsSince
+		}
+		if err := (reading{c}).tags(ctx, arn, since); err != nil {
+			return nil, err
+		}
+		if own(arn) {
+			out = append(out, arn)
+		}
+	}
+	return out, nil
+}
+
+// Distrust has all of a stack's accelerators read again, after AWS has said that something of them does not exist. It
+// reports whether one was made a moment ago.
+func (c *Accelerators) Distrust(id model.StackID) (young bool) {
+	c.With(func() {
+		c.listedAt = time.Time{}
+		for _, e := range c.all {
+			if c.belongs(id, e.seen.Tags) {
+				young = young || c.Younger(e.made, cache.SettleWindow)
+				e.partsAt, e.written = time.Time{}, time.Time{}
+			}
+		}
+	})
+	return young
+}
+
+// Owned are the accelerators of the cluster by the stacks that their tags name. Tags that were never read are read.
+func (c *Accelerators) Owned(ctx context.Context) (map[model.StackID][]string, error) {
+	if err := (reading{c}).list(ctx, time.Time{}); err != nil {
+		return nil, err
+	}
+	var arns []string
+	c.With(func() {
+		for arn := range c.all {
+			arns = append(arns, arn)
+		}
+	})
+	slices.Sort(arns)
+	out := map[model.StackID][]string{}
+	for _, arn := range arns {
+		if err := (reading{c}).tags(ctx, arn, time.Time{}); err != nil {
+			return nil, err
+		}
+		c.With(func() {
+			if e := c.all[arn]; e != nil && c.owns(e.seen.Tags) {
+				if id, ok := stackOf(e.seen.Tags); ok {
+					out[id] = append(out[id], arn)
+				}
+			}
+		})
+	}
+	return out, nil
+}
+
+// Having are the accelerators of the cluster that have an endpoint.
+func (c *Accelerators) Having(endpoint string) (out []string) {
+	c.With(func() {
+		for arn, e := range c.all {
+			if !c.owns(e.seen.Tags) {
+				continue
+			}
+			has := slices.ContainsFunc(e.seen.Listeners, func(l observed.AcceleratorListener) bool {
+				return slices.ContainsFunc(l.Groups, func(g observed.EndpointGroup) bool { return g.Endpoint(endpoint) != nil })
+			})
+			if has {
+				out = append(out, arn)
+			}
+		}
+	})
+	slices.SortFunc(out, strings.Compare)
+	return out
+}

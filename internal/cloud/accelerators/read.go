@@ -1,0 +1,331 @@
+package accelerators
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// How long what was read is taken as so where something is waited for.
+const (
+	stateFor  = 50 * time.Second // whether changes have spread, which is looked at every minute
+	healthFor = 2 * time.Second  // whether endpoints are healthy
+	// strangeFor is for how long the tags of an accelerator that is not the cluster's are believed.
+	strangeFor = time.Hour
+)
+
+// mostInPage is how much AWS lists in a call.
+const mostInPage = 100
+
+// reading reads accelerators again that may not be taken for what is known of them.
+type reading struct{ *Accelerators }
+
+// list reads which accelerators there are, unless that was read since a time and is fresh: AWS lists all of an account, and
+// needs no permission by tags for it.
+func (c reading) list(ctx context.Context, since time.Time) error {
+	known := func() (ok bool) {
+		c.With(func() { ok = c.Current(c.listedAt, since, "accelerators") })
+		return ok
+	}
+	if known() {
+		return nil
+	}
+	err := c.Essential(ctx, "accelerators", func() error {
+		if known() {
+			return nil
+		}
+		return c.readList(ctx)
+	})
+	if err != nil {
+		return fmt.Errorf("list accelerators: %w", err)
+	}
+	return nil
+}
+
+func (c reading) readList(ctx context.Context) error {
+	start := c.Config.Now()
+	seen := map[string]observed.Accelerator{}
+	pages := ga.NewListAcceleratorsPaginator(c.API.Accelerators, &ga.ListAcceleratorsInput{MaxResults: aws.Int32(mostInPage)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, a := range page.Accelerators {
+			x := fromAWS(a)
+			seen[x.ARN] = x
+		}
+	}
+	var changed, gone []observed.Accelerator
+	c.With(func() {
+		for arn, x := range seen {
+			e := c.all[arn]
+			switch {
+			case c.deleted(arn, start):
+			case e == nil:
+				c.all[arn] = &entry{seen: x, at: start, groupsAt: map[string]time.Time{}}
+			case !e.written.After(start):
+				was := e.seen
+				if cache.Settled(start, e.made, e.written) && (was.Name != x.Name || was.Enabled != x.Enabled || was.AddressType != x.AddressType) {
+					changed = append(changed, was)
+				}
+				x.Tags, x.Listeners = was.Tags, was.Listeners
+				e.seen, e.at = x, start
+			}
+		}
+		for arn, e := range c.all {
+			if _, there := seen[arn]; !there && start.Sub(e.made) > cache.SettleWindow {
+				gone = append(gone, e.seen)
+				delete(c.all, arn)
+			}
+		}
+		c.listedAt = start
+	})
+	for _, a := range slices.Concat(changed, gone) {
+		c.foreign(a.Tags, plan.Accelerator, a.ARN)
+	}
+	return nil
+}
+
+// deleted reports whether an accelerator was deleted from here a moment ago. The lock is held.
+func (c reading) deleted(arn string, now time.Time) bool {
+	at, ok := c.tombstones[arn]
+	return ok && now.Sub(at) <= cache.SettleWindow
+}
+
+// tags reads the tags of an accelerator, unless they were read since a time.
+func (c reading) tags(ctx context.Context, arn string, since time.Time) error {
+	known := func() (ok bool) {
+		c.With(func() {
+			e := c.all[arn]
+			ok = e == nil || !e.tagsAt.IsZero() && !e.tagsAt.Before(since) && (c.owns(e.seen.Tags) || c.Younger(e.tagsAt, strangeFor))
+		})
+		return ok
+	}
+	if known() {
+		return nil
+	}
+	err := c.Essential(ctx, "tags of "+arn, func() error {
+		if known() {
+			return nil
+		}
+		return c.readTags(ctx, arn)
+	})
+	if err != nil {
+		return fmt.Errorf("read the tags of an accelerator: %w", err)
+	}
+	return nil
+}
+
+func (c reading) readTags(ctx context.Context, arn string) error {
+	start := c.Config.Now()
+	out, err := c.API.Accelerators.ListTagsForResource(ctx, &ga.ListTagsForResourceInput{ResourceArn: aws.String(arn)})
+	if sdk.IsGone(err) {
+		c.dropped(arn)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	tags := map[string]string{}
+	for _, t := range out.Tags {
+		tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	var was map[string]string
+	c.With(func() {
+		e := c.all[arn]
+		if e == nil || e.written.After(start) {
+			return
+		}
+		if !e.tagsAt.IsZero() && cache.Settled(start, e.made, e.written) && !maps.Equal(tags, e.seen.Tags) {
+			was = e.seen.Tags
+		}
+		e.seen.Tags, e.tagsAt = tags, start
+	})
+	if was != nil {
+		c.foreign(was, plan.Accelerator, arn)
+	}
+	return nil
+}
+
+// dropped forgets an accelerator that is not there any more.
+func (c reading) dropped(arn string) {
+	var was map[string]string
+	c.With(func() {
+		if e := c.all[arn]; e != nil && cache.Settled(c.Config.Now(), e.made) {
+			was = e.seen.Tags
+			delete(c.all, arn)
+		}
+	})
+	if was != nil {
+		c.foreign(was, plan.Accelerator, arn)
+	}
+}
+
+// parts reads the listeners of an accelerator with their endpoint groups, unless they were read, or written from here, since
+// a time.
+func (c reading) parts(ctx context.Context, arn string, since time.Time) error {
+	known := func() (ok bool) {
+		c.With(func() {
+			e := c.all[arn]
+			ok = e == nil || !e.partsAt.IsZero() && (!e.partsAt.Before(since) || !e.written.Before(since))
+		})
+		return ok
+	}
+	if known() {
+		return nil
+	}
+	err := c.Essential(ctx, "parts of "+arn, func() error {
+		if known() {
+			return nil
+		}
+		return c.readParts(ctx, arn)
+	})
+	if err != nil {
+		return fmt.Errorf("read the listeners of an accelerator: %w", err)
+	}
+	return nil
+}
+
+func (c reading) readParts(ctx context.Context, arn string) error {
+	start := c.Config.Now()
+	var list []observed.AcceleratorListener
+	pages := ga.NewListListenersPaginator(c.API.Accelerators, &ga.ListListenersInput{AcceleratorArn: aws.String(arn), MaxResults: aws.Int32(mostInPage)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if sdk.IsGone(err) {
+			c.dropped(arn)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, l := range page.Listeners {
+			list = append(list, listenerFromAWS(l))
+		}
+	}
+	slices.SortFunc(list, func(a, b observed.AcceleratorListener) int { return strings.Compare(a.ARN, b.ARN) })
+	for i := range list {
+		groups, err := c.describeGroups(ctx, list[i].ARN)
+		if err != nil {
+			return err
+		}
+		list[i].Groups = groups
+	}
+	var kinds []plan.ResourceKind
+	var tags map[string]string
+	c.With(func() {
+		e := c.all[arn]
+		if e == nil || e.written.After(start) {
+			return
+		}
+		if tags = e.seen.Tags; !e.partsAt.IsZero() && cache.Settled(start, e.made, e.written) {
+			kinds = changes(e.seen.Listeners, list)
+		}
+		e.seen.Listeners, e.partsAt = list, start
+		for _, l := range list {
+			e.groupsAt[l.ARN] = start
+		}
+	})
+	for _, k := range kinds {
+		c.foreign(tags, k, arn)
+	}
+	return nil
+}
+
+// changes are the kinds of what differs. Health changes by itself.
+func changes(was, is []observed.AcceleratorListener) (out []plan.ResourceKind) {
+	type parts struct {
+		listeners []observed.AcceleratorListener
+		groups    []observed.EndpointGroup
+	}
+	split := func(list []observed.AcceleratorListener) (out parts) {
+		for _, l := range list {
+			for _, g := range l.Groups {
+				g.Endpoints = slices.Clone(g.Endpoints)
+				for i := range g.Endpoints {
+					g.Endpoints[i].Health = ""
+				}
+				out.groups = append(out.groups, g)
+			}
+			l.Groups = nil
+			out.listeners = append(out.listeners, l)
+		}
+		return out
+	}
+	a, b := split(was), split(is)
+	if !inventory.Same(a.listeners, b.listeners) {
+		out = append(out, plan.AcceleratorListener)
+	}
+	if !inventory.Same(a.groups, b.groups) {
+		out = append(out, plan.EndpointGroup)
+	}
+	return out
+}
+
+func (c reading) describeGroups(ctx context.Context, listener string) ([]observed.EndpointGroup, error) {
+	var out []observed.EndpointGroup
+	pages := ga.NewListEndpointGroupsPaginator(c.API.Accelerators, &ga.ListEndpointGroupsInput{ListenerArn: aws.String(listener), MaxResults: aws.Int32(mostInPage)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range page.EndpointGroups {
+			out = append(out, groupFromAWS(g))
+		}
+	}
+	slices.SortFunc(out, func(a, b observed.EndpointGroup) int { return strings.Compare(a.Region, b.Region) })
+	return out, nil
+}
+
+// health reads the endpoint groups of a listener again, for the health of their endpoints.
+func (c reading) health(ctx context.Context, listener string) error {
+	known := func() (ok bool) {
+		c.With(func() {
+			e := c.all[acceleratorOf(listener)]
+			ok = e == nil || c.Younger(e.groupsAt[listener], healthFor)
+		})
+		return ok
+	}
+	if known() {
+		return nil
+	}
+	return c.Essential(ctx, "endpoint groups of "+listener, func() error {
+		if known() {
+			return nil
+		}
+		start := c.Config.Now()
+		groups, err := c.describeGroups(ctx, listener)
+		if err != nil {
+			return err
+		}
+		c.With(func() {
+			e := c.all[acceleratorOf(listener)]
+			if e == nil || e.written.After(start) {
+				return
+			}
+			e.groupsAt[listener] = start
+			c.edit(e.seen.ARN, func(a *observed.Accelerator) {
+				for i := range a.Listeners {
+					if a.Listeners[i].ARN == listener {
+						a.Listeners[i].Groups = groups
+					}
+				}
+			})
+		})
+		return nil
+	})
+}

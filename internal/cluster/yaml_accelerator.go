@@ -1,0 +1,24 @@
+package cluster
+
+import (
+	"cmp"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+)
+
+// fillAccelerator is fillDefaults for GlobalAccelerators: what their schema fills in.
+func fillAccelerator(spec *aga.GlobalAcceleratorSpec) {
+	spec.IPAddressType = cmp.Or(spec.IPAddressType, aga.IPAddressTypeIPv4)
+	for i := range spec.Listeners {
+		l := &spec.Listeners[i]
+		l.ClientAffinity = cmp.Or(l.ClientAffinity, aga.ClientAffinityNone)
+		for j := range l.EndpointGroups {
+			group := &l.EndpointGroups[j]
+			fill(&group.TrafficDialPercentage, 100)
+			for k := range group.Endpoints {
+				fill(&group.Endpoints[k].Weight, 128)
+				fill(&group.Endpoints[k].ClientIPPreservationEnabled, true)
+			}
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package controller
+
+import (
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// servesAccelerators reports whether GlobalAccelerators are served where their definition is installed. The service
+// must exist in the partition of the region.
+func servesAccelerators(c config.Config) bool {
+	return c.Gates.On(config.GlobalAcceleratorController) && services.HasAccelerators(services.Partition(c.AWS.Region))
+}
+
+// firstAcceleratorDelay is the wait after the first failure of an accelerator. What AWS refuses for it is seldom over
+// sooner, and all of them share the few calls of one service.
+const firstAcceleratorDelay = 5 * time.Second
+
+// slowAccelerators are the waits of accelerators after failures.
+func slowAccelerators(c config.Config) *queue.Slow[model.StackID] {
+	return &queue.Slow[model.StackID]{
+		Has:   func(id model.StackID) bool { return id.Kind == model.GlobalAccelerator },
+		First: firstAcceleratorDelay, Longest: c.Workers.AcceleratorMaxBackoff,
+	}
+}
+
+// nestAccelerator adds what an error counts for besides: what fails at a kind of resource fails the deployment, and that,
+// like a failed build, the whole run.
+func nestAccelerator(found map[string]bool, failed []engine.FailedStep) {
+	category := func(phase string) string { return stageOf(acceleratorController, phase) + "_error" }
+	for _, f := range failed {
+		if of, known := synthesizers[f.Step.Address.Kind]; known && !passes(f) {
+			found[of] = true
+		}
+	}
+	if found[category("plan")] || found[category("apply")] {
+		found[category("run")] = true
+	}
+}

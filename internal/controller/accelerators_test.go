@@ -1,0 +1,72 @@
+package controller
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// Accelerators have the back-off of their own flag, and no other stack has.
+func TestAcceleratorsBackOffByTheirFlag(t *testing.T) {
+	c := config.Default()
+	c.Workers.AcceleratorMaxBackoff = time.Minute
+	slow := slowAccelerators(c)
+	if slow.First != 5*time.Second || slow.Longest != time.Minute {
+		t.Errorf("%+v", slow)
+	}
+	for _, kind := range []model.Kind{model.Ingress, model.Service, model.ALBGateway, model.NLBGateway, model.GlobalAccelerator} {
+		if got, want := slow.Has(model.StackID{Kind: kind, Namespace: "shop", Name: "web"}), kind == model.GlobalAccelerator; got != want {
+			t.Errorf("%s: %t", kind, got)
+		}
+	}
+}
+
+// The words are those that dashboards of accelerators know.
+func TestRunsOfAcceleratorsAreCountedByWhatFailed(t *testing.T) {
+	broken := errors.New("broken")
+	step := func(kind plan.ResourceKind, do plan.Action, c engine.Class) engine.FailedStep {
+		return engine.FailedStep{Step: plan.Step{Do: do, Address: plan.Address{Kind: kind}}, Class: c, Err: broken}
+	}
+	const run, deploy = "reconcile_globalaccelerator_error", "deploy_stack_error"
+	for name, c := range map[string]struct {
+		out  engine.Outcome
+		want []string
+	}{
+		"nothing failed":                  {engine.Outcome{}, nil},
+		"the cluster could not be read":   {engine.Outcome{Err: broken, FailedIn: engine.Viewing}, []string{run}},
+		"the status could not be written": {engine.Outcome{Err: broken, FailedIn: engine.Reporting}, []string{run}},
+		"AWS could not be read":           {engine.Outcome{Err: broken, FailedIn: engine.Observing}, []string{"build_model_error", run}},
+		"something is written wrong":      {engine.Outcome{Findings: finding.List{{Blocks: finding.BlocksListener}}}, []string{"build_model_error", run}},
+		"an endpoint is left out":         {engine.Outcome{Findings: finding.List{{Severity: finding.Warning}}}, nil},
+		"an accelerator is refused":       {engine.Outcome{Failed: []engine.FailedStep{step(plan.Accelerator, nil, engine.Denied)}}, []string{"*aga.acceleratorSynthesizer", deploy, run}},
+		"a listener is refused":           {engine.Outcome{Failed: []engine.FailedStep{step(plan.AcceleratorListener, nil, engine.Invalid)}}, []string{"*aga.listenerSynthesizer", deploy, run}},
+		"an endpoint group is refused":    {engine.Outcome{Failed: []engine.FailedStep{step(plan.EndpointGroup, nil, engine.Quota)}}, []string{"*aga.endpointGroupSynthesizer", deploy, run}},
+		"AWS is busy":                     {engine.Outcome{Failed: []engine.FailedStep{step(plan.Accelerator, nil, engine.NotReady)}}, nil},
+		"a finalizer is not written":      {engine.Outcome{Failed: []engine.FailedStep{step(plan.Finalizer, plan.ClaimFinalizer{}, engine.Denied)}}, []string{"add_finalizers_error"}},
+		"a finalizer is not removed":      {engine.Outcome{Failed: []engine.FailedStep{step(plan.Finalizer, plan.ReleaseFinalizer{}, engine.Denied)}}, []string{"remove_finalizers_error"}},
+	} {
+		if d := cmp.Diff(c.want, categories(model.GlobalAccelerator, c.out)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+	stages := map[string]string{
+		"view": "fetch_globalAccelerator", "claim": "add_finalizers", "plan": "build_model", "apply": "deploy_stack", "run": "reconcile_globalaccelerator",
+		string(plan.Accelerator): "*aga.acceleratorSynthesizer", string(plan.AcceleratorListener): "*aga.listenerSynthesizer", string(plan.EndpointGroup): "*aga.endpointGroupSynthesizer",
+	}
+	for phase, want := range stages {
+		if got := stageOf(controllerOf(model.GlobalAccelerator), phase); got != want {
+			t.Errorf("%s is %s, want %s", phase, got, want)
+		}
+	}
+	if controllerOf(model.GlobalAccelerator) != "globalAccelerator" || consumerOf(model.GlobalAccelerator) != "globalaccelerator" {
+		t.Error(controllerOf(model.GlobalAccelerator), consumerOf(model.GlobalAccelerator))
+	}
+}

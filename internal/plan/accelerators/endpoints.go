@@ -1,0 +1,140 @@
+package accelerators
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+func ofGroup(endpoints []model.Endpoint) []plan.EndpointOfGroup {
+	var out []plan.EndpointOfGroup
+	for _, e := range endpoints {
+		out = append(out, plan.EndpointOfGroup{ID: e.ID, Weight: e.Weight, ClientIP: e.ClientIP})
+	}
+	return out
+}
+
+// add adds endpoints that are ready.
+func (m groupPlanner) add(a plan.Address, list []model.Endpoint, after []plan.StepID) (out []plan.StepID) {
+	for n := 0; len(list) > 0; n++ {
+		call := list[:min(inOneCall, len(list))]
+		list = list[len(call):]
+		out = append(out, m.Add(plan.Step{
+			ID: numbered("add", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: ofGroup(call)}, After: after, Blames: m.blames(), Why: "the endpoint group lacks them",
+		}))
+	}
+	return out
+}
+
+// addLater adds endpoints whose load balancers AWS is creating.
+func (m groupPlanner) addLater(a plan.Address, list []model.Endpoint, after []plan.StepID) {
+	for n, e := range list {
+		m.Ask(model.AskState{ARN: e.ID})
+		m.Add(plan.Step{
+			ID: numbered("add-later", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: ofGroup([]model.Endpoint{e})}, After: after, Blames: m.blames(),
+			Why: "the endpoint group lacks it", Wait: plan.Wait{For: e.Unready, Again: activeWait},
+		})
+	}
+}
+
+// endpoints brings the endpoints of a live endpoint group about: first those that are missing, then those that differ, and at
+// last those that are not desired go, once what takes their place is healthy.
+func (m groupPlanner) endpoints(p pair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, after []plan.StepID) []plan.StepID {
+	desired := m.desired(w)
+	var missing, waiting []model.Endpoint
+	var differ, stops changed
+	serves := slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.Weight > 0 && !healthyNow(live, d.ID) })
+	for _, e := range desired {
+		have := live.Endpoint(e.ID)
+		switch {
+		case have == nil && e.Unready != "":
+			waiting = append(waiting, e)
+		case have == nil:
+			missing = append(missing, e)
+		case have.Weight != e.Weight || e.ClientIP != nil && *e.ClientIP != have.ClientIP:
+			to := &differ
+			if e.Weight == 0 && serving(*have) && serves {
+				to = &stops // others are to serve in its place first
+			}
+			to.add(e, *have)
+		}
+	}
+	var leave []observed.Endpoint
+	for _, e := range live.Endpoints {
+		wanted := slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.ID == e.ID })
+		if !wanted && !m.want.Held && !slices.Contains(w.Kept, e.ID) {
+			leave = append(leave, e)
+		}
+	}
+	// At the limit of endpoints room is made first.
+	var room []plan.StepID
+	if excess := min(len(live.Endpoints)+len(missing)-inOneCall, len(leave)); excess > 0 && len(missing) > 0 {
+		first := leave[:excess]
+		leave = leave[excess:]
+		room = m.remove("make-room", a, ids(first), after, "AWS has no room for the endpoints that take their place beside them", plan.Wait{}, false)
+	}
+	added := m.add(a, missing, append(slices.Clone(after), room...))
+	m.addLater(a, waiting, after)
+	m.set("set", a, differ, after, plan.Wait{})
+	if len(stops.endpoints) > 0 {
+		wait := m.healthy(p, "the endpoints in its place to be healthy", live.ARN+" 0 "+stops.endpoints[0].ID, "an endpoint of "+w.Region)
+		m.set("set-later", a, stops, append(slices.Clone(after), added...), wait)
+	}
+	return append(room, m.leave(p, w, live, a, desired, leave, append(slices.Clone(after), added...))...)
+}
+
+// leave takes out endpoints that are not desired any more. One that serves goes when all that are to serve do.
+func (m groupPlanner) leave(p pair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, desired []model.Endpoint, list []observed.Endpoint, after []plan.StepID) []plan.StepID {
+	var now, later []observed.Endpoint
+	for _, e := range list {
+		if serving(e) && slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.Weight > 0 && !healthyNow(live, d.ID) }) {
+			later = append(later, e)
+		} else {
+			now = append(now, e)
+		}
+	}
+	out := m.remove("remove", a, ids(now), after, "they are not desired any more", plan.Wait{}, false)
+	if len(later) > 0 {
+		wait := m.healthy(p, "the endpoints in their place to be healthy", live.ARN+" "+ids(later)[0], "an endpoint of "+w.Region)
+		out = append(out, m.remove("remove-later", a, ids(later), after, "others take their place", wait, false)...)
+	}
+	return out
+}
+
+func healthyNow(live observed.EndpointGroup, id string) bool {
+	e := live.Endpoint(id)
+	return e != nil && e.Health == observed.EndpointHealthy
+}
+
+func ids(list []observed.Endpoint) (out []string) {
+	for _, e := range list {
+		out = append(out, e.ID)
+	}
+	return out
+}
+
+// changed are endpoints that differ, with what differs.
+type changed struct {
+	endpoints []model.Endpoint
+	changes   []plan.Change
+}
+
+func (c *changed) add(e model.Endpoint, have observed.Endpoint) {
+	c.endpoints = append(c.endpoints, e)
+	c.changes = append(c.changes, plan.Change{
+		Path: "endpoints." + e.ID, To: ofGroup([]model.Endpoint{e})[0].Text(), From: plan.EndpointOfGroup{Weight: have.Weight, ClientIP: &have.ClientIP}.Text(),
+	})
+}
+
+// set changes endpoints.
+func (m groupPlanner) set(what string, a plan.Address, c changed, after []plan.StepID, wait plan.Wait) {
+	if len(c.endpoints) == 0 {
+		return
+	}
+	m.Add(plan.Step{
+		ID: plan.NewStepID(what, a), Address: a, Verb: plan.Update, Do: plan.SetEndpoints{Group: a, Endpoints: ofGroup(c.endpoints)}, After: after, Blames: m.blames(),
+		Changes: c.changes, Why: "endpoints differ", Impact: plan.BriefImpact, Wait: wait,
+	})
+}

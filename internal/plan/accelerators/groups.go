@@ -1,0 +1,233 @@
+package accelerators
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+)
+
+const (
+	// inOneCall is how many endpoints AWS takes in a call, and as a rule in an endpoint group.
+	inOneCall = 10
+	// sameDial is how near two dials are that are the same.
+	sameDial = 0.001
+	// activeWait is when to look again at a load balancer that AWS is creating.
+	activeWait = 15 * time.Second
+)
+
+// groupPlanner plans endpoint groups and their endpoints.
+type groupPlanner struct{ *maker }
+
+// groupAddress is that of a live endpoint group: by the desired one of its region, or else by its ARN.
+func (m groupPlanner) groupAddress(p pair, g observed.EndpointGroup) plan.Address {
+	a := plan.Address{Kind: plan.EndpointGroup, ID: g.ARN}
+	if i := slices.IndexFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == g.Region }); i >= 0 {
+		a.ID = p.want.Groups[i].ID
+	}
+	m.Known[a] = g.ARN
+	return a
+}
+
+// revoke takes out of all endpoint groups what the object has no right to, before anything else.
+func (m groupPlanner) revoke() {
+	if m.live == nil || len(m.want.Revoked) == 0 {
+		return
+	}
+	for i, l := range m.live.Listeners {
+		for j, g := range l.Groups {
+			var ids []string
+			for _, e := range g.Endpoints {
+				if slices.Contains(m.want.Revoked, e.ID) {
+					ids = append(ids, e.ID)
+				}
+			}
+			if len(ids) == 0 {
+				continue
+			}
+			a := plan.Address{Kind: plan.EndpointGroup, ID: g.ARN}
+			m.Known[a] = g.ARN
+			m.remove("revoke", a, ids, nil, "the object has no right to them, or they are gone", plan.Wait{}, true)
+			m.live.Listeners[i].Groups[j].Endpoints = slices.DeleteFunc(slices.Clone(g.Endpoints), func(e observed.Endpoint) bool { return slices.Contains(ids, e.ID) })
+		}
+	}
+}
+
+func (m groupPlanner) remove(what string, a plan.Address, ids []string, after []plan.StepID, why string, wait plan.Wait, revokes bool) (out []plan.StepID) {
+	for n, part := 0, slices.Clone(ids); len(part) > 0; n++ {
+		call := part[:min(inOneCall, len(part))]
+		part = part[len(call):]
+		var changes []plan.Change
+		for _, id := range call {
+			changes = append(changes, plan.Change{Path: "endpoints." + id, From: "endpoint"})
+		}
+		out = append(out, m.Add(plan.Step{
+			ID: numbered(what, a, n), Address: a, Verb: plan.Update, Do: plan.RemoveEndpoints{Group: a, IDs: call}, After: after,
+			Blames: m.blames(), Changes: changes, Why: why, Impact: plan.BriefImpact, Wait: wait, Revokes: revokes,
+		}))
+	}
+	return out
+}
+
+func numbered(what string, a plan.Address, n int) plan.StepID {
+	if n > 0 {
+		what = fmt.Sprintf("%s.%d", what, n)
+	}
+	return plan.NewStepID(what, a)
+}
+
+// groups makes, changes and deletes endpoint groups. It returns the steps that take endpoints away.
+func (m groupPlanner) groups(after []plan.StepID) (removed []plan.StepID) {
+	for _, p := range m.pairs {
+		listener := slices.Clone(after)
+		for _, what := range []string{"create", "change"} {
+			if id := plan.NewStepID(what, p.address()); m.Planned(id) {
+				listener = append(listener, id)
+			}
+		}
+		var live []observed.EndpointGroup
+		if p.live != nil {
+			live = p.live.Groups
+		}
+		var made []plan.StepID
+		for i := range p.want.Groups {
+			w := &p.want.Groups[i]
+			j := slices.IndexFunc(live, func(g observed.EndpointGroup) bool { return g.Region == w.Region })
+			if j < 0 {
+				made = append(made, m.createGroup(p, w, listener)...)
+				continue
+			}
+			removed = append(removed, m.changeGroup(p, w, live[j], listener)...)
+		}
+		for _, g := range live {
+			if m.want.Held || slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == g.Region }) {
+				continue
+			}
+			removed = append(removed, listenerPlanner{m.maker}.deleteGroup(g, append(slices.Clone(listener), made...), "no endpoint group of the region is desired", m.untilServed(p, g, len(made) > 0)))
+		}
+	}
+	return removed
+}
+
+// untilServed waits, before an endpoint group goes, until another one of the listener serves, if one is desired.
+func (m groupPlanner) untilServed(p pair, g observed.EndpointGroup, makes bool) plan.Wait {
+	will := slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool {
+		return slices.ContainsFunc(w.Endpoints, func(e model.Endpoint) bool { return e.Weight > 0 })
+	})
+	if !will || !slices.ContainsFunc(g.Endpoints, serving) {
+		return plan.Wait{}
+	}
+	served := false
+	for _, o := range p.live.Groups {
+		served = served || o.ARN != g.ARN && slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == o.Region }) && slices.ContainsFunc(o.Endpoints, serving)
+	}
+	if served && !makes {
+		return plan.Wait{}
+	}
+	return m.healthy(p, "another endpoint group to serve", g.ARN, "endpoint group of "+g.Region)
+}
+
+// serving reports whether an endpoint gets traffic.
+func serving(e observed.Endpoint) bool { return e.Weight > 0 && e.Health == observed.EndpointHealthy }
+
+// healthy waits for endpoints to be healthy, for a while.
+func (m groupPlanner) healthy(p pair, what, key, leaves string) plan.Wait {
+	wait := m.Wait(draft.WaitKey("healthy", key), what, draft.LongestWait)
+	m.Ask(model.AskAcceleratorState{ARN: p.live.ARN})
+	if wait.For == "" {
+		m.Found.Add(finding.Finding{
+			Object: m.origin, Field: p.want.Origin.Field, Reason: finding.WaitExpired, Severity: finding.Warning,
+			Message: fmt.Sprintf("%s goes after %s although it is not known that what takes its place is healthy", leaves, draft.LongestWait),
+			Fix:     "check the targets of the load balancers",
+		})
+	}
+	return wait
+}
+
+// createGroup makes an endpoint group with the endpoints that are ready, and adds the others later.
+func (m groupPlanner) createGroup(p pair, w *model.EndpointGroup, after []plan.StepID) []plan.StepID {
+	if w.OverridesHeld {
+		return nil
+	}
+	a := plan.Address{Kind: plan.EndpointGroup, ID: w.ID}
+	desired := m.desired(w)
+	var ready, waiting []model.Endpoint
+	for _, e := range desired {
+		if e.Unready == "" {
+			ready = append(ready, e)
+		} else {
+			waiting = append(waiting, e)
+		}
+	}
+	now := ready[:min(len(ready), inOneCall)]
+	do := plan.CreateEndpointGroup{
+		Listener: p.address(), Group: a, Region: w.Region, Dial: w.Dial, Overrides: w.Overrides, Endpoints: ofGroup(now),
+		Token: m.token(m.Known[p.address()], p.want.ID, w.ID, fmt.Sprint(w.Region, w.Dial, w.Overrides), fmt.Sprint(plan.EndpointsText(ofGroup(now)))),
+	}
+	id := m.Add(plan.Step{
+		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: do, After: append(slices.Clone(after), m.freed(w)...), Blames: m.blames(), Why: "the listener has none in the region",
+	})
+	m.add(a, ready[len(now):], []plan.StepID{id})
+	m.addLater(a, waiting, []plan.StepID{id})
+	return []plan.StepID{id}
+}
+
+// freed are the steps after which no other endpoint group has the endpoint ports of the overrides of one.
+func (m groupPlanner) freed(w *model.EndpointGroup) (out []plan.StepID) {
+	if len(w.Overrides) == 0 {
+		return nil
+	}
+	for _, s := range m.Plan.Steps {
+		if s.Address.Kind == plan.AcceleratorListener || s.Address.Kind == plan.EndpointGroup && s.Verb != plan.Create && s.ID == plan.NewStepID("drop-overrides", s.Address) {
+			out = append(out, s.ID)
+		}
+	}
+	return out
+}
+
+// desired are the endpoints of a group that are wanted now. A load balancer whose place another has taken is one until it is
+// about to be deleted.
+func (m groupPlanner) desired(w *model.EndpointGroup) []model.Endpoint {
+	var out []model.Endpoint
+	for _, e := range w.Endpoints {
+		if !e.Leaves.IsZero() {
+			rest := e.Leaves.Add(m.Opt.DeletionDelay).Sub(m.Have.Facts.Now)
+			if rest <= 0 {
+				continue
+			}
+			m.Again(rest)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// changeGroup changes an endpoint group, and returns the steps that take endpoints out of it.
+func (m groupPlanner) changeGroup(p pair, w *model.EndpointGroup, live observed.EndpointGroup, after []plan.StepID) []plan.StepID {
+	a := plan.Address{Kind: plan.EndpointGroup, ID: w.ID}
+	m.Known[a] = live.ARN
+	do := plan.ChangeEndpointGroup{Group: a}
+	var changes []plan.Change
+	if math.Abs(live.Dial-float64(w.Dial)) > sameDial {
+		do.Dial = &w.Dial
+		changes = append(changes, plan.Change{Path: "traffic dial", From: fmt.Sprint(live.Dial), To: fmt.Sprint(w.Dial)})
+	}
+	if !w.OverridesHeld && !slices.Equal(live.Overrides, w.Overrides) {
+		overrides := slices.Clone(w.Overrides)
+		do.Overrides = &overrides
+		changes = append(changes, plan.Change{Path: "port overrides", From: plan.OverridesText(live.Overrides), To: plan.OverridesText(w.Overrides)})
+	}
+	if len(changes) > 0 {
+		m.Add(plan.Step{
+			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, Do: do, After: append(slices.Clone(after), m.freed(w)...), Blames: m.blames(),
+			Changes: changes, Why: "the endpoint group differs", Impact: plan.BriefImpact,
+		})
+	}
+	return m.endpoints(p, w, live, a, after)
+}

@@ -1,0 +1,244 @@
+package accelerators
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// listenerPlanner plans listeners.
+type listenerPlanner struct{ *maker }
+
+// dropOverrides takes away live port overrides that a later step would clash with: AWS lets no endpoint port be a port of
+// a listener, or be used under two listeners, and no override be for a port that its listener does not have.
+func (m listenerPlanner) dropOverrides(after []plan.StepID) {
+	for _, p := range m.pairs {
+		if p.live == nil {
+			continue
+		}
+		for _, g := range p.live.Groups {
+			keep := slices.DeleteFunc(slices.Clone(g.Overrides), func(o model.PortOverride) bool { return m.clashes(p, g, o) })
+			if len(keep) == len(g.Overrides) {
+				continue
+			}
+			a := groupPlanner{m.maker}.groupAddress(p, g)
+			m.Add(plan.Step{
+				ID: plan.NewStepID("drop-overrides", a), Address: a, Verb: plan.Update, After: after, Blames: m.blames(), Impact: plan.BriefImpact,
+				Do:      plan.ChangeEndpointGroup{Group: a, Overrides: &keep},
+				Changes: []plan.Change{{Path: "port overrides", From: plan.OverridesText(g.Overrides), To: plan.OverridesText(keep)}},
+				Why:     "the endpoint ports are needed for something else, or the listener ports go",
+			})
+			m.dropped(g.ARN, keep)
+		}
+	}
+}
+
+// dropped has later steps compare with what is left.
+func (m listenerPlanner) dropped(group string, keep []model.PortOverride) {
+	for i, p := range m.pairs {
+		if p.live == nil {
+			continue
+		}
+		l := *p.live
+		l.Groups = slices.Clone(l.Groups)
+		for j := range l.Groups {
+			if l.Groups[j].ARN == group {
+				l.Groups[j].Overrides = keep
+			}
+		}
+		m.pairs[i].live = &l
+	}
+}
+
+// clashes reports whether a live override of a pair is in the way of what is desired.
+func (m listenerPlanner) clashes(p pair, g observed.EndpointGroup, o model.PortOverride) bool {
+	if p.differs() && (!p.want.Has(o.Listener) || p.live.Protocol != p.want.Protocol) {
+		return true
+	}
+	for i := range m.pairs {
+		w := m.pairs[i].want
+		if w.Has(o.Endpoint) {
+			return true
+		}
+		for _, x := range w.Groups {
+			own := w == p.want && x.Region == g.Region
+			if !own && w != p.want && slices.ContainsFunc(x.Overrides, func(y model.PortOverride) bool { return y.Endpoint == o.Endpoint }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func settings(w *model.AcceleratorListener) plan.ListenerOfAccelerator {
+	return plan.ListenerOfAccelerator{Protocol: w.Protocol, Ports: w.Ports, SourceIP: w.SourceIP}
+}
+
+// listeners deletes, changes and makes listeners. Ports are given up before others get them.
+func (m listenerPlanner) listeners(after []plan.StepID) {
+	var free []release
+	var rest []observed.AcceleratorListener
+	for _, l := range m.surplus {
+		if !slices.ContainsFunc(m.pairs, func(p pair) bool { return clash(l.Protocol, l.Ports, p.want.Protocol, p.want.Ports) }) {
+			rest = append(rest, l)
+			continue
+		}
+		free = append(free, release{l.Protocol, l.Ports, m.deleteListener(l, after, "its ports are those of a desired listener")})
+	}
+	free = m.changeListeners(free, after)
+	for _, l := range rest {
+		switch {
+		case m.want.Held: // it may be one that cannot be built
+		case m.want.Protected && len(m.pairs) == 0 && len(rest) == 1:
+			m.kept("spec.listeners", "the last listener stays, because the annotation asks for protection", "remove the annotation, or give a listener")
+		default:
+			m.deleteListener(l, after, "it is not desired any more")
+		}
+	}
+	for _, p := range m.pairs {
+		if p.live != nil {
+			continue
+		}
+		a, s := p.address(), settings(p.want)
+		m.Add(plan.Step{
+			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, After: append(slices.Clone(after), needs(free, s)...), Blames: m.blames(), Why: "there is none",
+			Do: plan.CreateAcceleratorListener{Accelerator: plan.AcceleratorAddress, Settings: s, Token: m.token(m.Known[plan.AcceleratorAddress], a.ID, fmt.Sprint(s))},
+		})
+	}
+}
+
+// release is a step that gives ports up.
+type release struct {
+	protocol model.Base
+	ports    []model.PortRange
+	step     plan.StepID
+}
+
+// needs are the steps after which the ports of a listener are free.
+func needs(free []release, s plan.ListenerOfAccelerator) (out []plan.StepID) {
+	for _, f := range free {
+		if clash(f.protocol, f.ports, s.Protocol, s.Ports) {
+			out = append(out, f.step)
+		}
+	}
+	return out
+}
+
+// changeListeners changes matched listeners, those first whose ports nobody has. Where each waits for another, one gives up
+// in a step of its own what the others need.
+func (m listenerPlanner) changeListeners(free []release, after []plan.StepID) []release {
+	var pending []pair
+	for _, p := range m.pairs {
+		if p.live != nil && p.differs() {
+			pending = append(pending, p)
+		}
+	}
+	for len(pending) > 0 {
+		i := slices.IndexFunc(pending, func(p pair) bool { return m.isFree(p, pending) })
+		if i < 0 {
+			pending, free = m.giveUp(pending, free, after)
+			continue
+		}
+		p := pending[i]
+		pending = slices.Delete(slices.Clone(pending), i, i+1)
+		a, s := p.address(), settings(p.want)
+		id := m.Add(plan.Step{
+			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, After: append(slices.Clone(after), needs(free, s)...), Blames: m.blames(),
+			Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s}, Changes: changesOf(p), Why: "the listener differs", Impact: impactOf(p),
+		})
+		free = append(free, release{p.live.Protocol, p.live.Ports, id})
+	}
+	return free
+}
+
+// isFree reports whether no other listener that is to be changed has a port that a pair wants.
+func (m listenerPlanner) isFree(p pair, pending []pair) bool {
+	return !slices.ContainsFunc(pending, func(o pair) bool {
+		return o.want != p.want && clash(o.live.Protocol, o.live.Ports, p.want.Protocol, p.want.Ports)
+	})
+}
+
+// giveUp lets the first listener that is in the way of another go down to the ports that no other wants. One that has no
+// such port is deleted, and made again.
+func (m listenerPlanner) giveUp(pending []pair, free []release, after []plan.StepID) ([]pair, []release) {
+	i := slices.IndexFunc(pending, func(p pair) bool {
+		return slices.ContainsFunc(pending, func(o pair) bool {
+			return o.want != p.want && clash(p.live.Protocol, p.live.Ports, o.want.Protocol, o.want.Ports)
+		})
+	})
+	p, keep := pending[i], pending[i].live.Ports
+	for _, o := range pending {
+		if o.want != p.want && o.want.Protocol == p.live.Protocol {
+			keep = without(keep, o.want.Ports)
+		}
+	}
+	if len(keep) == 0 {
+		id := m.deleteListener(*p.live, after, "other listeners need its ports")
+		for j := range m.pairs {
+			if m.pairs[j].want == p.want {
+				m.pairs[j].live = nil
+			}
+		}
+		delete(m.Known, p.address())
+		return slices.Delete(slices.Clone(pending), i, i+1), append(free, release{p.live.Protocol, p.live.Ports, id})
+	}
+	a := p.address()
+	s := plan.ListenerOfAccelerator{Protocol: p.live.Protocol, Ports: keep, SourceIP: p.live.SourceIP}
+	id := m.Add(plan.Step{
+		ID: plan.NewStepID("give-up-ports", a), Address: a, Verb: plan.Update, After: after, Blames: m.blames(), Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s},
+		Changes: []plan.Change{{Path: "ports", From: model.PortRangesText(p.live.Ports), To: model.PortRangesText(keep)}},
+		Why:     "other listeners need them", Impact: plan.BriefImpact,
+	})
+	free = append(free, release{p.live.Protocol, p.live.Ports, id})
+	l := *p.live
+	l.Ports = keep
+	pending = slices.Clone(pending)
+	pending[i].live = &l
+	return pending, free
+}
+
+func changesOf(p pair) (out []plan.Change) {
+	add := func(path, from, to string) {
+		if from != to {
+			out = append(out, plan.Change{Path: path, From: from, To: to})
+		}
+	}
+	add("protocol", string(p.live.Protocol), string(p.want.Protocol))
+	add("ports", model.PortRangesText(p.live.Ports), model.PortRangesText(p.want.Ports))
+	add("client affinity", plan.AffinityText(p.live.SourceIP), plan.AffinityText(p.want.SourceIP))
+	return out
+}
+
+// impactOf is what traffic feels: ports that leave refuse it.
+func impactOf(p pair) plan.Impact {
+	common, _ := overlap(p.live.Ports, p.want.Ports)
+	all, _ := overlap(p.live.Ports, p.live.Ports)
+	if p.live.Protocol != p.want.Protocol || common < all {
+		return plan.DeleteImpact
+	}
+	return plan.NoImpact
+}
+
+// deleteListener deletes a listener with its endpoint groups.
+func (m listenerPlanner) deleteListener(l observed.AcceleratorListener, after []plan.StepID, why string) plan.StepID {
+	a := plan.Address{Kind: plan.AcceleratorListener, ID: l.ARN}
+	before := slices.Clone(after)
+	for _, g := range l.Groups {
+		before = append(before, m.deleteGroup(g, after, why, plan.Wait{}))
+	}
+	return m.Add(plan.Step{
+		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteAcceleratorListener{ARN: l.ARN}, After: before, Blames: m.blames(),
+		Changes: []plan.Change{{Path: "ports", From: fmt.Sprintf("%s %s", l.Protocol, model.PortRangesText(l.Ports))}}, Why: why, Impact: plan.DeleteImpact,
+	})
+}
+
+func (m listenerPlanner) deleteGroup(g observed.EndpointGroup, after []plan.StepID, why string, wait plan.Wait) plan.StepID {
+	a := plan.Address{Kind: plan.EndpointGroup, ID: g.ARN}
+	return m.Add(plan.Step{
+		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteEndpointGroup{ARN: g.ARN}, After: after, Blames: m.blames(),
+		Changes: []plan.Change{{Path: "region", From: g.Region}}, Why: why, Impact: plan.DeleteImpact, Wait: wait,
+	})
+}

@@ -1,0 +1,223 @@
+// Package accelerators plans accelerators: the accelerator itself, its listeners, their endpoint groups and endpoints. Each
+// prefix of a plan is safe: a port that is served and is to be served keeps a listener, an endpoint group and, if it has
+// one, a healthy endpoint, except that AWS lets no two listeners have one port, so that a port which goes from one to another
+// is free in between.
+package accelerators
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+)
+
+// deployed is when to look again at an accelerator whose changes have not spread.
+const deployed = time.Minute
+
+// maker makes the plan of a stack.
+type maker struct {
+	*draft.Draft
+	want *model.Accelerator
+	live *observed.Accelerator
+	// member is the object, recorded the ARN in its status.
+	member  model.Member
+	origin  finding.Ref
+	pairs   []pair
+	surplus []observed.AcceleratorListener
+}
+
+// Make computes what has to be done to reach the desired state.
+func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) (plan.Plan, finding.List) {
+	m := &maker{
+		Draft: &draft.Draft{Steps: draft.NewSteps(want.ID, memory.Waited), Want: want, Have: have, Opt: opt, Memory: memory, Known: plan.Known{}},
+		want:  want.Accelerator,
+	}
+	if all := slices.Concat(want.Members, want.Leaving); len(all) > 0 {
+		m.member, m.origin = all[0], all[0].Ref
+	}
+	m.choose()
+	switch {
+	case want.DeletionGuard != nil && m.live != nil:
+		m.Found.Add(*want.DeletionGuard)
+	case want.Held.Everything, want.Empty() && len(want.Leaving) == 0:
+		// The object went without being deleted in order. What is there stays.
+	case want.Empty():
+		m.tearDown()
+	default:
+		m.serve()
+	}
+	m.Plan.Known = m.Known
+	if m.live != nil || m.want != nil {
+		m.Plan.LoadBalancers = []plan.Address{plan.AcceleratorAddress}
+	}
+	return m.Plan, m.Found
+}
+
+// choose finds the accelerator of the stack: the one that the status names, or else the first. What does not carry all tags
+// of the stack is not among them. Others stay, and are orphans.
+func (m *maker) choose() {
+	for i := range m.Have.Accelerators {
+		a := &m.Have.Accelerators[i]
+		if m.live == nil || a.ARN == m.member.Recorded {
+			m.live = a
+		}
+	}
+	if m.live != nil {
+		own := *m.live // parts of it change while the plan is made
+		own.Listeners = slices.Clone(own.Listeners)
+		for i := range own.Listeners {
+			own.Listeners[i].Groups = slices.Clone(own.Listeners[i].Groups)
+		}
+		m.live = &own
+		m.Known[plan.AcceleratorAddress] = m.live.ARN
+	}
+	if m.member.Recorded != "" && m.Have.Facts.Recorded == observed.RecordedForeign {
+		m.Found.Add(finding.Finding{
+			Object: m.origin, Field: "status.acceleratorARN", Reason: finding.AcceleratorNotOwned, Severity: finding.Warning,
+			Message: fmt.Sprintf("accelerator %q does not carry the tags of this object; it is left alone, and the field is corrected", finding.Cut(m.member.Recorded)),
+			Fix:     "see who writes the status of the object",
+		})
+	}
+}
+
+// serve plans towards an accelerator as it is desired.
+func (m *maker) serve() {
+	finalizers := draft.NewFinalizers(m.Want.Members)
+	finalizers.Claim(m.Steps)
+	first := finalizers.Holders()
+	m.match()
+	groupPlanner{m}.revoke()
+	if m.live == nil && m.gone() && m.want.Protected {
+		m.kept("", fmt.Sprintf("accelerator %q is gone, and a new one would have other addresses; none is made, because the annotation asks for protection", m.member.Recorded), "remove the annotation to have a new accelerator made")
+		return
+	}
+	if m.live == nil && m.want.Held && len(m.want.Listeners) == 0 {
+		m.lookAgain() // nothing can be built yet, and an accelerator costs money
+		return
+	}
+	ready := m.accelerator(first)
+	listenerPlanner{m}.dropOverrides(ready)
+	listenerPlanner{m}.listeners(ready)
+	removed := groupPlanner{m}.groups(ready)
+	m.toDualStack(append(slices.Clone(ready), removed...))
+	m.lookAgain()
+}
+
+// gone reports whether the accelerator that the status names is not there any more.
+func (m *maker) gone() bool {
+	return m.member.Recorded != "" && m.Have.Facts.Recorded == observed.RecordedGone
+}
+
+// accelerator makes the accelerator, or changes its settings. It returns the steps after which its parts can be made.
+func (m *maker) accelerator(first []plan.StepID) []plan.StepID {
+	a := plan.AcceleratorAddress
+	blames := []finding.Ref{m.origin}
+	tags := plan.Tags(naming.AcceleratorTags(m.Opt.Cluster, m.Have.Facts.Region, m.Want.ID, m.want.Tags))
+	ready := slices.Clone(first)
+	if m.live == nil {
+		token := m.want.UID
+		if m.gone() {
+			token = m.token("again", m.member.Recorded)
+			m.Found.Add(finding.Finding{
+				Object: m.origin, Reason: finding.AcceleratorRecreated, Severity: finding.Warning,
+				Message: fmt.Sprintf("accelerator %q is gone from AWS; a new one is made, with other addresses", m.member.Recorded), Fix: "change what names the old addresses",
+			})
+		}
+		ready = append(ready, m.Add(plan.Step{
+			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, After: first, Blames: blames, Why: "there is none",
+			NameOf: m.want.Origins["name"],
+			Do:     plan.CreateAccelerator{Name: m.want.Name, AddressType: m.want.AddressType, Addresses: m.want.Addresses, Tags: tags, Token: token},
+		}))
+	}
+	if m.live == nil || m.member.Recorded != m.live.ARN {
+		ready = append(ready, m.Add(plan.Step{
+			ID: plan.NewStepID("record", a), Address: a, Verb: plan.Update, After: slices.Clone(ready), Blames: blames,
+			Do: plan.RecordAccelerator{Ref: m.origin}, Why: "so that it is known again whatever happens",
+		}))
+	}
+	if m.live == nil {
+		return ready
+	}
+	m.Retag(a, tags, m.live.Tags, false, ready, blames)
+	if !m.live.Enabled {
+		m.change("enable", plan.ChangeAccelerator{Accelerator: a, Enabled: new(true)}, plan.Change{Path: "enabled", From: "false", To: "true"}, plan.NoImpact, ready)
+	}
+	if m.live.Name != m.want.Name && m.want.Name != "" {
+		m.change("rename", plan.ChangeAccelerator{Accelerator: a, Name: m.want.Name}, plan.Change{Path: "name", From: m.live.Name, To: m.want.Name}, plan.NoImpact, ready)
+	}
+	if m.live.AddressType == model.DualStack && m.want.AddressType == model.IPv4 {
+		if m.want.Protected {
+			m.kept("spec.ipAddressType", "the accelerator keeps its IPv6 addresses, because the annotation asks for protection", "remove the annotation, or set DUAL_STACK")
+		} else {
+			ready = append(ready, m.change("address-type", plan.ChangeAccelerator{Accelerator: a, AddressType: model.IPv4},
+				plan.Change{Path: "address type", From: string(model.DualStack), To: string(model.IPv4)}, plan.DeleteImpact, ready))
+		}
+	}
+	m.reportAddresses()
+	return ready
+}
+
+// toDualStack comes after endpoints that have IPv4 addresses only are gone.
+func (m *maker) toDualStack(after []plan.StepID) {
+	if m.live == nil || m.live.AddressType == model.DualStack || m.want.AddressType != model.DualStack {
+		return
+	}
+	m.change("address-type", plan.ChangeAccelerator{Accelerator: plan.AcceleratorAddress, AddressType: model.DualStack},
+		plan.Change{Path: "address type", From: string(model.IPv4), To: string(model.DualStack)}, plan.NoImpact, after)
+}
+
+func (m *maker) change(what string, do plan.ChangeAccelerator, c plan.Change, impact plan.Impact, after []plan.StepID) plan.StepID {
+	return m.Add(plan.Step{
+		ID: plan.NewStepID(what, do.Accelerator), Address: do.Accelerator, Verb: plan.Update, Do: do, Changes: []plan.Change{c},
+		Why: "the accelerator differs", Impact: impact, After: after, Blames: []finding.Ref{m.origin},
+	})
+}
+
+func (m *maker) blames() []finding.Ref { return []finding.Ref{m.origin} }
+
+// kept reports a setting that stays as it is live.
+func (m *maker) kept(field, message, fix string) {
+	m.Found.Add(finding.Finding{Object: m.origin, Field: field, Reason: finding.AcceleratorSettingKept, Severity: finding.Warning, Message: message, Fix: fix})
+}
+
+// reportAddresses reports addresses that are asked for and that the accelerator does not have.
+func (m *maker) reportAddresses() {
+	for _, address := range m.want.Addresses {
+		if !slices.ContainsFunc(m.live.Addresses, func(s observed.AddressSet) bool { return slices.Contains(s.Addresses, address) }) {
+			m.kept("spec.ipAddresses", fmt.Sprintf("the accelerator does not have address %q, and keeps the ones that it has: addresses are given to an accelerator when it is made", address), "restore the field, or delete the GlobalAccelerator and make another one")
+			return
+		}
+	}
+}
+
+// token makes a creation the same however often it is repeated.
+func (m *maker) token(parts ...string) string {
+	h := sha256.New()
+	for _, p := range append([]string{m.want.UID}, parts...) {
+		fmt.Fprintf(h, "%d %s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// lookAgain looks at an accelerator again whose changes have not spread, or which lacks an endpoint.
+func (m *maker) lookAgain() {
+	if m.want != nil && m.want.Pending {
+		m.Again(draft.MissingWait)
+	}
+	if m.live != nil && m.live.State != observed.Deployed {
+		m.Ask(model.AskAcceleratorState{ARN: m.live.ARN})
+		m.Again(deployed)
+		return
+	}
+	if slices.ContainsFunc(m.Plan.Steps, func(s plan.Step) bool { return !plan.InKubernetes(s.Do) && !s.Waits() }) {
+		m.Again(deployed)
+	}
+}

@@ -1,0 +1,129 @@
+package accelerators
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// pair is a desired listener with the live one that it keeps, nil if it is made.
+type pair struct {
+	want *model.AcceleratorListener
+	live *observed.AcceleratorListener
+}
+
+func (p pair) address() plan.Address {
+	return plan.Address{Kind: plan.AcceleratorListener, ID: p.want.ID}
+}
+
+// differs reports whether the live listener is to be changed.
+func (p pair) differs() bool {
+	return p.live.Protocol != p.want.Protocol || !slices.Equal(p.live.Ports, p.want.Ports) || p.live.SourceIP != p.want.SourceIP
+}
+
+// leastScore is how similar listeners have to be for one to become the other.
+const leastScore = 15
+
+// Score is how similar a desired listener is to a live one. Older controllers know the same measure.
+func Score(want model.AcceleratorListener, live observed.AcceleratorListener) int {
+	common, all := overlap(want.Ports, live.Ports)
+	score := 100 * common / max(all, 1)
+	if want.Protocol == live.Protocol {
+		score += 40
+	}
+	if want.SourceIP == live.SourceIP {
+		score += 10
+	}
+	return score
+}
+
+// overlap counts the ports that both have, and those that either has.
+func overlap(a, b []model.PortRange) (common, all int) {
+	for _, x := range a {
+		all += int(x.To-x.From) + 1
+		for _, y := range b {
+			common += max(0, int(min(x.To, y.To)-max(x.From, y.From))+1)
+		}
+	}
+	for _, y := range b {
+		all += int(y.To-y.From) + 1
+	}
+	return common, all - common
+}
+
+// match finds the live listener of each desired one: the same protocol and ports first, then the most similar ones.
+func (m *maker) match() {
+	var live []observed.AcceleratorListener
+	if m.live != nil {
+		live = m.live.Listeners
+	}
+	taken := make([]bool, len(live))
+	m.pairs = make([]pair, len(m.want.Listeners))
+	take := func(i, j int) { m.pairs[i].live, taken[j] = &live[j], true }
+	for i := range m.want.Listeners {
+		w := &m.want.Listeners[i]
+		m.pairs[i].want = w
+		j := slices.IndexFunc(live, func(l observed.AcceleratorListener) bool {
+			return l.Protocol == w.Protocol && slices.Equal(l.Ports, w.Ports)
+		})
+		if j >= 0 && !taken[j] {
+			take(i, j)
+		}
+	}
+	type candidate struct{ i, j, score int }
+	var all []candidate
+	for i, p := range m.pairs {
+		for j, l := range live {
+			if score := Score(*p.want, l); p.live == nil && !taken[j] && score >= leastScore {
+				all = append(all, candidate{i, j, score})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(b.score-a.score, a.i-b.i, cmp.Compare(live[a.j].ARN, live[b.j].ARN))
+	})
+	for _, c := range all {
+		if m.pairs[c.i].live == nil && !taken[c.j] {
+			take(c.i, c.j)
+		}
+	}
+	for _, p := range m.pairs {
+		if p.live != nil {
+			m.Known[p.address()] = p.live.ARN
+		}
+	}
+	for j, l := range live {
+		if !taken[j] {
+			m.surplus = append(m.surplus, l)
+		}
+	}
+}
+
+// clash reports whether two listeners have a port of one protocol in common.
+func clash(p model.Base, a []model.PortRange, q model.Base, b []model.PortRange) bool {
+	return p == q && slices.ContainsFunc(a, func(r model.PortRange) bool { return slices.ContainsFunc(b, r.Overlaps) })
+}
+
+// without are the ports of a that b does not have.
+func without(a, b []model.PortRange) []model.PortRange {
+	for _, y := range b {
+		var rest []model.PortRange
+		for _, x := range a {
+			if !x.Overlaps(y) {
+				rest = append(rest, x)
+				continue
+			}
+			if x.From < y.From {
+				rest = append(rest, model.PortRange{From: x.From, To: y.From - 1})
+			}
+			if x.To > y.To {
+				rest = append(rest, model.PortRange{From: y.To + 1, To: x.To})
+			}
+		}
+		a = rest
+	}
+	return a
+}

@@ -1,0 +1,301 @@
+package accelerators_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
+)
+
+var (
+	edge   = model.StackID{Kind: model.GlobalAccelerator, Namespace: "shop", Name: "edge"}
+	member = finding.Ref{Kind: "GlobalAccelerator", Namespace: "shop", Name: "edge"}
+)
+
+type random struct{ *rand.Rand }
+
+func (r random) one(n int) bool { return r.IntN(n) == 0 }
+
+// accelerator is a random desired state that AWS takes.
+func (r random) accelerator() *model.Accelerator {
+	a := &model.Accelerator{Name: fmt.Sprint("edge", r.IntN(2)), AddressType: model.IPv4, UID: "u", Tags: map[string]string{fmt.Sprint("t", r.IntN(3)): fmt.Sprint(r.IntN(2))}}
+	if r.one(4) {
+		a.AddressType = model.DualStack
+	}
+	overrides := r.Perm(4)
+	for i := range r.IntN(4) {
+		l := model.AcceleratorListener{ID: fmt.Sprintf("Listener-%d", i), Protocol: []model.Base{model.TCP, model.UDP}[r.IntN(2)], SourceIP: r.one(3)}
+		for _, first := range []int32{80, 443, 8000, 9000} {
+			p := model.PortRange{From: first + r.Int32N(2), To: first + 1 + r.Int32N(2)}
+			taken := slices.ContainsFunc(a.Listeners, func(o model.AcceleratorListener) bool {
+				return o.Protocol == l.Protocol && slices.ContainsFunc(o.Ports, p.Overlaps)
+			})
+			if r.one(2) && !taken {
+				l.Ports = append(l.Ports, p)
+			}
+		}
+		if len(l.Ports) == 0 {
+			continue
+		}
+		for j, region := range []string{"eu-west-1", "us-west-2"} {
+			if r.one(3) {
+				continue
+			}
+			g := model.EndpointGroup{ID: fmt.Sprintf("EndpointGroup-%d-%d", i, j), Region: region, Dial: []int32{100, 50}[r.IntN(2)]}
+			if r.one(3) && len(overrides) > 0 {
+				g.Overrides = []model.PortOverride{{Listener: l.Ports[0].From, Endpoint: 7000 + int32(overrides[0])}}
+				overrides = overrides[1:]
+			}
+			for e := range 4 {
+				if r.one(2) {
+					g.Endpoints = append(g.Endpoints, model.Endpoint{ID: fmt.Sprintf("arn:%s:%d", region, e), Weight: []int32{0, 1, 128}[r.IntN(3)], ClientIP: new(r.one(2))})
+				}
+			}
+			l.Groups = append(l.Groups, g)
+		}
+		a.Listeners = append(a.Listeners, l)
+	}
+	return a
+}
+
+func desired(a *model.Accelerator, recorded string) model.Stack {
+	return model.Stack{ID: edge, Accelerator: a, Members: []model.Member{{Ref: member, Finalizer: "f", Claimed: true, Recorded: recorded}}}
+}
+
+var options = plan.Options{Cluster: "rig", DeletionDelay: time.Minute}
+
+// place is a port of a protocol.
+type place struct {
+	protocol model.Base
+	port     int32
+}
+
+// listenerAt is the listener at a place, nil if there is none.
+func listenerAt(have observed.Stack, at place) *observed.AcceleratorListener {
+	for i := range have.Accelerators {
+		for j := range have.Accelerators[i].Listeners {
+			if l := &have.Accelerators[i].Listeners[j]; l.Protocol == at.protocol && model.HasPort(l.Ports, at.port) {
+				return l
+			}
+		}
+	}
+	return nil
+}
+
+func groupIn(l *observed.AcceleratorListener, region string) *observed.EndpointGroup {
+	if l == nil {
+		return nil
+	}
+	for i := range l.Groups {
+		if l.Groups[i].Region == region {
+			return &l.Groups[i]
+		}
+	}
+	return nil
+}
+
+func serves(g *observed.EndpointGroup) bool {
+	return g != nil && slices.ContainsFunc(g.Endpoints, func(e observed.Endpoint) bool { return e.Weight > 0 && e.Health == observed.EndpointHealthy })
+}
+
+// kept are the places that a listener has before and after, by its ARN, and in each the regions that serve before and are to.
+func kept(have observed.Stack, final observed.Stack) map[place]map[string]bool {
+	out := map[place]map[string]bool{}
+	for _, a := range have.Accelerators {
+		for _, l := range a.Listeners {
+			for _, r := range l.Ports {
+				for port := r.From; port <= r.To; port++ {
+					at := place{l.Protocol, port}
+					last := listenerAt(final, at)
+					if last == nil || last.ARN != l.ARN {
+						continue
+					}
+					out[at] = map[string]bool{}
+					for _, g := range l.Groups {
+						end := groupIn(last, g.Region)
+						if serves(&g) && end != nil && slices.ContainsFunc(end.Endpoints, func(e observed.Endpoint) bool { return e.Weight > 0 }) {
+							out[at][g.Region] = true
+						}
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// converge applies plans until there is nothing to do, and calls see after each step. Between plans endpoints become healthy.
+func converge(t *testing.T, a *model.Accelerator, have observed.Stack, see func(plan.Step, observed.Stack)) observed.Stack {
+	t.Helper()
+	for range 12 {
+		recorded := ""
+		if len(have.Accelerators) > 0 {
+			recorded = have.Accelerators[0].ARN
+		}
+		p, found := planner.Make(desired(a, recorded), have, options, plan.Memory{})
+		if len(found) > 0 {
+			t.Fatalf("findings: %v", found)
+		}
+		if p.Empty() {
+			return have
+		}
+		known, done := p.Known, p.Begin()
+		for _, s := range p.Steps {
+			if s.Waits() || !done.Ready(s) {
+				continue
+			}
+			have = plantest.Simulate(have, known, []plan.Step{s})
+			if s.Verb == plan.Create {
+				known[s.Address] = created(have, s.Address)
+			}
+			done.Done(s.ID)
+			if see != nil {
+				see(s, have)
+			}
+		}
+		have = healthy(have)
+	}
+	p, _ := planner.Make(desired(a, have.Accelerators[0].ARN), have, options, plan.Memory{})
+	t.Fatalf("it does not come to rest:\n%s\n%+v", p.Text(), have.Accelerators)
+	return have
+}
+
+// created is the newest id of what was made at an address.
+func created(have observed.Stack, at plan.Address) string {
+	out := ""
+	for _, a := range have.Accelerators {
+		if at.Kind == plan.Accelerator {
+			out = a.ARN
+		}
+		for _, l := range a.Listeners {
+			if at.Kind == plan.AcceleratorListener && lastPart(l.ARN, at.ID) {
+				out = cmp.Or(later(l.ARN, out))
+			}
+			for _, g := range l.Groups {
+				if at.Kind == plan.EndpointGroup && lastPart(g.ARN, at.ID) {
+					out = later(g.ARN, out)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func later(a, b string) string {
+	if len(a) > len(b) || len(a) == len(b) && a > b {
+		return a
+	}
+	return b
+}
+
+func lastPart(arn, id string) bool {
+	i := len(arn) - 1
+	for i >= 0 && arn[i] != '/' {
+		i--
+	}
+	return len(arn) > i+1+len(id) && arn[i+1:i+1+len(id)] == id && arn[i+1+len(id)] == '-'
+}
+
+func healthy(have observed.Stack) observed.Stack {
+	have = plantest.Clone(have)
+	for i := range have.Accelerators {
+		have.Accelerators[i].State = observed.Deployed
+		for j := range have.Accelerators[i].Listeners {
+			for k := range have.Accelerators[i].Listeners[j].Groups {
+				for e := range have.Accelerators[i].Listeners[j].Groups[k].Endpoints {
+					have.Accelerators[i].Listeners[j].Groups[k].Endpoints[e].Health = observed.EndpointHealthy
+				}
+			}
+		}
+	}
+	return have
+}
+
+// Random accelerators become others. What AWS has at last is what is desired, a second plan is empty, and no step takes away
+// what is served and stays desired. The simulation refuses what AWS would.
+func TestAcceleratorsBecomeOthers(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(3000) {
+		r := random{rand.New(rand.NewPCG(seed, 1))}
+		first, second := r.accelerator(), r.accelerator()
+		facts := observed.Facts{Region: "us-west-2"}
+		have := converge(t, first, observed.Stack{Facts: facts}, nil)
+		final := converge(t, second, have, nil)
+		stays := kept(have, final)
+		var steps []plan.StepID
+		last := converge(t, second, have, func(s plan.Step, now observed.Stack) {
+			steps = append(steps, s.ID)
+			for at, regions := range stays {
+				l := listenerAt(now, at)
+				if l == nil {
+					t.Fatalf("seed %d: no listener at %v after %v", seed, at, steps)
+				}
+				for region := range regions {
+					if !serves(groupIn(l, region)) {
+						t.Fatalf("seed %d: nothing serves %v in %s after %v", seed, at, region, steps)
+					}
+				}
+			}
+		})
+		a := last.Accelerators[0]
+		if n := len(a.Listeners); n != len(second.Listeners) || a.Name != second.Name || a.AddressType != second.AddressType || !a.Enabled {
+			t.Fatalf("seed %d: %d listeners of %s, want %d of %s", seed, n, a.Name, len(second.Listeners), second.Name)
+		}
+		for _, w := range second.Listeners {
+			l := listenerAt(last, place{w.Protocol, w.Ports[0].From})
+			if l == nil || !slices.Equal(l.Ports, w.Ports) || l.SourceIP != w.SourceIP || len(l.Groups) != len(w.Groups) {
+				t.Fatalf("seed %d: listener %+v, want %+v", seed, l, w)
+			}
+			for _, g := range w.Groups {
+				is := groupIn(l, g.Region)
+				if is == nil || is.Dial != float64(g.Dial) || !slices.Equal(is.Overrides, g.Overrides) || len(is.Endpoints) != len(g.Endpoints) {
+					t.Fatalf("seed %d: endpoint group %+v, want %+v", seed, is, g)
+				}
+				for _, e := range g.Endpoints {
+					if x := is.Endpoint(e.ID); x == nil || x.Weight != e.Weight || x.ClientIP != *e.ClientIP {
+						t.Fatalf("seed %d: endpoint %+v, want %+v", seed, x, e)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Deletion disables, empties, waits, and lets the object go last.
+func TestAcceleratorsGo(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(300) {
+		r := random{rand.New(rand.NewPCG(seed, 2))}
+		have := converge(t, r.accelerator(), observed.Stack{Facts: observed.Facts{Region: "us-west-2"}}, nil)
+		gone := model.Stack{ID: edge, Leaving: []model.Member{{Ref: member, Finalizer: "f", Claimed: true, Deleting: true}}}
+		released := false
+		for range 5 {
+			p, _ := planner.Make(gone, have, options, plan.Memory{})
+			done := p.Begin()
+			for _, s := range p.Steps {
+				if s.Waits() || !done.Ready(s) {
+					continue
+				}
+				if _, ok := s.Do.(plan.ReleaseFinalizer); ok {
+					released = len(have.Accelerators) == 0
+					continue
+				}
+				have = plantest.Simulate(have, p.Known, []plan.Step{s})
+				done.Done(s.ID)
+			}
+			have = healthy(have)
+		}
+		if len(have.Accelerators) > 0 || !released {
+			t.Fatalf("seed %d: %d accelerators are left, the object is released: %t", seed, len(have.Accelerators), released)
+		}
+	}
+}

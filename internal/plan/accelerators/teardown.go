@@ -1,0 +1,48 @@
+package accelerators
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// tearDown disables the accelerator, empties it, deletes it once AWS has spread that, and lets the object go.
+func (m *maker) tearDown() {
+	var before []plan.StepID
+	if a := m.live; a != nil {
+		if a.Enabled {
+			before = append(before, m.change("disable", plan.ChangeAccelerator{Accelerator: plan.AcceleratorAddress, Enabled: new(false)},
+				plan.Change{Path: "enabled", From: "true", To: "false"}, plan.DeleteImpact, nil))
+		}
+		first := slices.Clone(before)
+		for _, l := range a.Listeners {
+			before = append(before, listenerPlanner{m}.deleteListener(l, first, "the accelerator is deleted"))
+		}
+		wait := plan.Wait{}
+		if len(before) > 0 || a.State != observed.Deployed {
+			wait = plan.Wait{For: "the changes to spread", Again: deployed}
+			m.Ask(model.AskAcceleratorState{ARN: a.ARN})
+		}
+		changes := []plan.Change{{Path: "name", From: a.Name}}
+		for _, s := range a.Addresses {
+			for _, address := range s.Addresses {
+				changes = append(changes, plan.Change{Path: "address", From: address})
+			}
+		}
+		of := plan.Address{Kind: plan.Accelerator, ID: a.ARN}
+		before = append(before, m.Add(plan.Step{
+			ID: plan.NewStepID("delete", of), Address: of, Verb: plan.Delete, Do: plan.DeleteAccelerator{ARN: a.ARN}, After: before, Blames: m.blames(),
+			Changes: changes, Why: "the object is deleted; its addresses cannot be had back", Impact: plan.DeleteImpact, Wait: wait,
+		}))
+	}
+	for _, leaving := range m.Want.Leaving {
+		a := plan.Address{Kind: plan.Finalizer, ID: leaving.Ref.String()}
+		m.Add(plan.Step{
+			ID: plan.NewStepID("release", a), Address: a, Verb: plan.Delete, Do: plan.ReleaseFinalizer{Ref: leaving.Ref, Finalizer: leaving.Finalizer}, After: before,
+			Blames: []finding.Ref{leaving.Ref}, Why: "nothing is left of it",
+		})
+	}
+}

@@ -1,0 +1,259 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// What others change of an accelerator is restored and reported. A gone accelerator is made again, and the event says so.
+func TestAcceleratorDriftIsRepaired(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(r *Harness, c *ga.Client, arn, listener, group string) error{
+		"disabled": func(_ *Harness, c *ga.Client, arn, _, _ string) error {
+			_, err := c.UpdateAccelerator(context.Background(), &ga.UpdateAcceleratorInput{AcceleratorArn: &arn, Enabled: aws.Bool(false)})
+			return err
+		},
+		"renamed": func(_ *Harness, c *ga.Client, arn, _, _ string) error {
+			_, err := c.UpdateAccelerator(context.Background(), &ga.UpdateAcceleratorInput{AcceleratorArn: &arn, Name: aws.String("other")})
+			return err
+		},
+		"tagged": func(_ *Harness, c *ga.Client, arn, _, _ string) error {
+			_, err := c.TagResource(context.Background(), &ga.TagResourceInput{ResourceArn: &arn, Tags: []gatypes.Tag{{Key: aws.String("by"), Value: aws.String("hand")}}})
+			return err
+		},
+		"a listener more": func(_ *Harness, c *ga.Client, arn, _, _ string) error {
+			_, err := c.CreateListener(context.Background(), &ga.CreateListenerInput{AcceleratorArn: &arn, Protocol: gatypes.ProtocolUdp,
+				PortRanges: []gatypes.PortRange{{FromPort: aws.Int32(7), ToPort: aws.Int32(7)}}, IdempotencyToken: aws.String("x")})
+			return err
+		},
+		"another affinity": func(_ *Harness, c *ga.Client, _, listener, _ string) error {
+			_, err := c.UpdateListener(context.Background(), &ga.UpdateListenerInput{ListenerArn: &listener, ClientAffinity: gatypes.ClientAffinitySourceIp})
+			return err
+		},
+		"another weight": func(r *Harness, c *ga.Client, _, _, group string) error {
+			_, err := c.UpdateEndpointGroup(context.Background(), &ga.UpdateEndpointGroupInput{EndpointGroupArn: &group, TrafficDialPercentage: aws.Float32(3),
+				EndpointConfigurations: []gatypes.EndpointConfiguration{{EndpointId: aws.String(albARN(r)), Weight: aws.Int32(1)}}})
+			return err
+		},
+		"no endpoint": func(r *Harness, c *ga.Client, _, _, group string) error {
+			_, err := c.RemoveEndpoints(context.Background(), &ga.RemoveEndpointsInput{EndpointGroupArn: &group, EndpointIdentifiers: []gatypes.EndpointIdentifier{{EndpointId: aws.String(albARN(r))}}})
+			return err
+		},
+		"no endpoint group": func(_ *Harness, c *ga.Client, _, _, group string) error {
+			_, err := c.DeleteEndpointGroup(context.Background(), &ga.DeleteEndpointGroupInput{EndpointGroupArn: &group})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := accelerated(t, Options{Drift: true})
+				r.Apply(edge(webListener))
+				r.Settle(10 * time.Minute)
+				want := acceleratorState(r)
+				a := live(r)[0]
+				if err := change(r, acceleratorClient(r), a.ARN, a.Listeners[0].ARN, a.Listeners[0].Groups[0].ARN); err != nil {
+					t.Fatal(err)
+				}
+				if cmp.Equal(want, acceleratorState(r)) {
+					t.Fatal("nothing has changed")
+				}
+				r.Settle(25 * time.Minute)
+				if d := cmp.Diff(want, acceleratorState(r)); d != "" {
+					t.Errorf("not restored: %s", d)
+				}
+				if texts := strings.Join(eventsOf(r, "shop", "edge"), "\n"); !strings.Contains(texts, "DriftRepaired") {
+					t.Errorf("not reported: %s", texts)
+				}
+			})
+		})
+	}
+}
+
+func TestAnAcceleratorThatIsGoneIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	for name, protected := range map[string]bool{"": false, "protected": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := accelerated(t, Options{Drift: true})
+				doc := edge(webListener)
+				if protected {
+					doc = strings.Replace(doc, "uid: shop-edge", "uid: shop-edge, annotations: {fulcrum.dev/accelerator-protection: 'true'}", 1)
+				}
+				r.Apply(doc)
+				r.Settle(10 * time.Minute)
+				w, arn := r.Emulator.Store(), live(r)[0].ARN
+				w.Lock()
+				delete(w.AcceleratorState(Account).Accelerators, arn)
+				w.Unlock()
+				r.Settle(30 * time.Minute)
+				all := live(r)
+				if protected {
+					if len(all) > 0 {
+						t.Error("it is made again although it is protected")
+					}
+					return
+				}
+				if len(all) != 1 || all[0].ARN == arn || len(all[0].Listeners) != 1 {
+					t.Errorf("accelerators %v", acceleratorState(r))
+				}
+				if texts := strings.Join(eventsOf(r, "shop", "edge"), "\n"); !strings.Contains(texts, "Warning AcceleratorRecreated") {
+					t.Errorf("not reported: %s", texts)
+				}
+			})
+		})
+	}
+}
+
+// A process that finds everything as it was left makes no call to Global Accelerator before its turn.
+func TestAcceleratorIsLeftAloneAfterARestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := accelerated(t, Options{Checkpoints: true})
+		r.Apply(edge(webListener))
+		r.Settle(20 * time.Minute)
+		r.Emulator.Calls().Reset()
+		r.Start()
+		r.Settle(time.Minute)
+		for _, c := range r.Emulator.Calls().Entries() {
+			if c.Service == "globalaccelerator" {
+				t.Errorf("call %s", c.Operation)
+			}
+		}
+		r.Settle(2 * time.Hour)
+		if calls := mutations(r); len(calls) > 0 {
+			t.Errorf("calls that change something: %v", calls)
+		}
+	})
+}
+
+// Changes of one accelerator that come too fast for AWS are no failure.
+func TestABusyAcceleratorIsNoFailure(t *testing.T) {
+	t.Parallel()
+	for name, config := range map[string]func(*store.AcceleratorConfig){
+		"one transaction at a time": func(c *store.AcceleratorConfig) { c.TransactionTime = 20 * time.Second },
+		"busy after it is disabled": func(c *store.AcceleratorConfig) { c.BusyAfterDisable = true },
+		"slow deployment":           func(c *store.AcceleratorConfig) { c.DeploymentDelay = 2 * time.Hour },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := accelerated(t, Options{})
+				w := r.Emulator.Store()
+				w.Lock()
+				config(&w.Config.Accelerator)
+				w.Unlock()
+				for _, doc := range acceleratorEdits {
+					r.Apply(doc)
+					r.Settle(20 * time.Minute)
+				}
+				for _, e := range eventsOf(r, "shop", "edge") {
+					if strings.HasPrefix(e, "Warning") {
+						t.Errorf("event %s", e)
+					}
+				}
+			})
+		})
+	}
+}
+
+// What AWS refuses for one endpoint holds neither the others of its endpoint group nor other listeners.
+func TestARefusedEndpointHoldsNothingElse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := accelerated(t, Options{})
+		bad := `{type: EndpointID, endpointID: i-0123456789abcdef0}`
+		r.Apply(edge(strings.Replace(webListener, "{type: Ingress", bad+", {type: Ingress", 1) +
+			`, {protocol: UDP, portRanges: [{fromPort: 53, toPort: 53}], endpointGroups: [{endpoints: [` + bad + `]}]}`))
+		r.Settle(10 * time.Minute)
+		var got []string
+		for _, l := range acceleratorState(r)[1:] {
+			got = append(got, strings.Join(strings.Fields(l)[1:4], " "))
+		}
+		slices.Sort(got)
+		if d := cmp.Diff([]string{"endpoint [{80 80}]", "group [{53 53}]", "group [{80 80}]", "listener TCP [{80", "listener UDP [{53"}, got); d != "" {
+			t.Errorf("%s\n%s", d, strings.Join(acceleratorState(r), "\n"))
+		}
+		texts := strings.Join(eventsOf(r, "shop", "edge"), "\n")
+		if !strings.Contains(texts, "i-0123456789abcdef0") {
+			t.Errorf("not reported: %s", texts)
+		}
+		if ga := acceleratorObject(r, "shop", "edge"); readiness(ga) != "False DeploymentFailed" {
+			t.Errorf("Ready is %s", readiness(ga))
+		}
+		before := len(mutations(r))
+		r.Settle(time.Hour)
+		if n := len(mutations(r)) - before; n > 20 {
+			t.Errorf("the refused endpoint costs %d calls in an hour", n)
+		}
+		r.Apply(edge(webListener))
+		r.Settle(10 * time.Minute)
+		if ga := acceleratorObject(r, "shop", "edge"); readiness(ga) != "True AcceleratorReady" {
+			t.Errorf("Ready is %s: %s", readiness(ga), fmt.Sprint(ga.Status.Conditions))
+		}
+	})
+}
+
+// Where a load balancer takes the place of another, the accelerator leads to both while both serve, and to the new one
+// before the old one is deleted.
+func TestAcceleratorFollowsAReplacedLoadBalancer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := accelerated(t, Options{})
+		r.Apply(edge(webListener))
+		r.Settle(10 * time.Minute)
+		both := false
+		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+			return fault.Action{After: func() {
+				w := r.Emulator.Store()
+				w.Lock()
+				defer w.Unlock()
+				p := w.Partition(Account, RegionOf(r.Emulator))
+				for _, a := range w.AcceleratorState(Account).Accelerators {
+					for _, l := range a.Listeners {
+						for _, g := range l.Groups {
+							both = both || len(g.Endpoints) == 2
+							there := 0
+							for _, e := range g.Endpoints {
+								if p.ELB.LoadBalancers[e.ID] != nil {
+									there++
+								} else {
+									t.Errorf("an endpoint is gone after %s", c.Operation)
+								}
+							}
+							if there == 0 {
+								t.Errorf("no endpoint after %s", c.Operation)
+							}
+						}
+					}
+				}
+			}}
+		})
+		old := albARN(r)
+		r.Apply(ingressOf(", alb.ingress.kubernetes.io/scheme: internet-facing", "/=web"))
+		r.Settle(2 * time.Hour)
+		if !both {
+			t.Error("the accelerator never leads to both load balancers")
+		}
+		if now := albARN(r); now == old {
+			t.Error("the load balancer was not replaced")
+		}
+		if got := endpointsOf(r); len(got) != 1 {
+			t.Errorf("endpoints %v", got)
+		}
+	})
+}

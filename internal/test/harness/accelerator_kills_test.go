@@ -1,0 +1,64 @@
+package harness
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+)
+
+// acceleratorEdits are forms of GlobalAccelerator shop/edge, each of which changes something of the one before.
+var acceleratorEdits = []string{
+	edge(webListener),
+	edge(`{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [
+		{trafficDialPercentage: 50, portOverrides: [{listenerPort: 80, endpointPort: 8080}], endpoints: [{type: Ingress, name: web, weight: 7}]}, {region: eu-west-1}]},
+		{protocol: UDP, portRanges: [{fromPort: 53, toPort: 54}], clientAffinity: SOURCE_IP}`),
+	edge(`{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}, {fromPort: 8080, toPort: 8080}], endpointGroups: [{endpoints: [{type: Ingress, name: web}]}]},
+		{protocol: UDP, portRanges: [{fromPort: 53, toPort: 53}]}, {protocol: UDP, portRanges: [{fromPort: 54, toPort: 54}]}`),
+	accelerator("shop", "edge", `name: by-hand, tags: {team: a}, listeners: [{protocol: UDP, portRanges: [{fromPort: 5000, toPort: 5000}]}]`),
+}
+
+// A process that dies at any call that changes something, or never hears the answer to it, leaves nothing that the next one
+// does not bring to its end.
+func TestAcceleratorSurvivesAnyCall(t *testing.T) {
+	t.Parallel()
+	var want []string
+	calls := 0
+	synctest.Test(t, func(t *testing.T) {
+		want = acceleratorLifecycle(t, func(c fault.Call) fault.Action { count(c, &calls); return fault.Action{} }, nil)
+	})
+	if calls < 20 {
+		t.Fatalf("the lifecycle of the accelerator takes %d calls only", calls)
+	}
+	interruptEach(t, want, calls, seeds.Step(3), acceleratorLifecycle)
+}
+
+// acceleratorLifecycle is what is there after each edit of an accelerator whose calls a hook sees. At last it is deleted.
+func acceleratorLifecycle(t *testing.T, hook func(fault.Call) fault.Action, with func(*Harness)) (out []string) {
+	t.Helper()
+	r := accelerated(t, Options{Checkpoints: true})
+	if with != nil {
+		with(r)
+	}
+	before := r.State()
+	r.Emulator.Faults().SetHook(hook)
+	for _, doc := range acceleratorEdits {
+		r.Apply(doc)
+		r.alive(time.Hour)
+		out = append(out, acceleratorState(r)...)
+	}
+	r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
+	r.alive(time.Hour)
+	if left := acceleratorState(r); len(left) > 0 {
+		t.Fatalf("left behind: %v", left)
+	}
+	if d := cmp.Diff(before, withoutGroup(r.State())); d != "" {
+		t.Fatalf("load balancers were changed (-before +after):\n%s", d)
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package harness
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/config/iam"
+	"github.com/fulcrum-lb/fulcrum/config/rights"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// permittedLife is the life of an accelerator that makes every call of the table: it is made, changed, emptied, and deleted.
+func permittedLife(t *testing.T, policies ...[]byte) *Harness {
+	t.Helper()
+	shipped, err := iam.PolicyOf("aws")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := accelerated(t, Options{Drift: true, Policies: append([][]byte{shipped, iam.Optional}, policies...)})
+	for _, doc := range acceleratorEdits {
+		r.Apply(doc)
+		r.Settle(20 * time.Minute)
+	}
+	r.Apply(edge(strings.Replace(webListener, "{type: Ingress, name: web}", "", 1)))
+	r.Settle(20 * time.Minute)
+	r.Apply(edge(webListener))
+	r.Settle(20 * time.Minute)
+	r.Apply(edge(strings.Replace(webListener, "{type: Ingress, name: web}", "", 1)))
+	r.Settle(20 * time.Minute)
+	r.Start()
+	r.Settle(20 * time.Minute)
+	return r
+}
+
+// Each permission of the table is needed: without it the life of an accelerator does not come to its end, or a finding names
+// the permission. With all of them nothing is denied.
+func TestAcceleratorNamesTheMissingPermission(t *testing.T) {
+	t.Parallel()
+	t.Run("with all", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			r := permittedLife(t, iam.Accelerators)
+			r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
+			r.Settle(time.Hour)
+			for denied := range r.Emulator.Denials() {
+				t.Errorf("denied: %s", denied)
+			}
+			if acceleratorObject(r, "shop", "edge") != nil {
+				t.Error("the object is still there")
+			}
+		})
+	})
+	for _, s := range rights.Accelerators {
+		for _, a := range s.Actions {
+			t.Run(s.Sid+" "+a.Name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					r := permittedLife(t, rights.AcceleratorPolicy(s.Sid, a.Name))
+					r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
+					r.Settle(time.Hour)
+					texts := strings.Join(eventsOf(r, "shop", "edge"), "\n")
+					if !strings.Contains(texts, a.Name) {
+						t.Errorf("no event names %s:\n%s", a.Name, texts)
+					}
+				})
+			})
+		}
+	}
+}

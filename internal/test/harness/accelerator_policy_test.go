@@ -1,0 +1,236 @@
+package harness
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/fulcrum-lb/fulcrum/config/rights"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/authz"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// acceleratorLife makes, changes and deletes an accelerator with the calls that the controller has for it, as somebody
+// with policies, and goes on after a call that is denied. It returns the errors of the calls.
+func acceleratorLife(t *testing.T, r *Harness) (denied []string) {
+	t.Helper()
+	ctx, cfg := t.Context(), AWSConfig(r.Emulator)
+	balancer, err := elb.NewFromConfig(cfg).CreateLoadBalancer(ctx, &elb.CreateLoadBalancerInput{Name: aws.String("web"), Type: elbtypes.LoadBalancerTypeEnumNetwork, Subnets: r.World.Public[:2], SecurityGroups: []string{r.World.ExtraSG}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(5 * time.Minute)
+	endpoint := *balancer.LoadBalancers[0].LoadBalancerArn
+	as := func(key string) *ga.Client {
+		own := cfg.Copy()
+		own.Region, own.RetryMaxAttempts, own.Credentials = store.AcceleratorRegion, 1, credentials.NewStaticCredentialsProvider(key, "secret", "")
+		return ga.NewFromConfig(own)
+	}
+	api, other := as(ControllerKey), as(AccessKey)
+	tag := func(key, value string) gatypes.Tag { return gatypes.Tag{Key: &key, Value: &value} }
+	both := []gatypes.Tag{tag("elbv2.k8s.aws/cluster", "rig"), tag("aga.k8s.aws/resource", "GlobalAccelerator")}
+	ports := func(port int32) []gatypes.PortRange {
+		return []gatypes.PortRange{{FromPort: &port, ToPort: &port}}
+	}
+	// note keeps a denial, and fails the test for any other error.
+	note := func(err error) bool {
+		if err == nil {
+			return true
+		}
+		var api smithy.APIError
+		if !errors.As(err, &api) || api.ErrorCode() != "AccessDeniedException" {
+			t.Fatal(err)
+		}
+		denied = append(denied, api.ErrorMessage())
+		return false
+	}
+	// try makes a call, and where it is denied has somebody else make it, so that the life goes on.
+	accelerator := call(note, func(c *ga.Client) (*ga.CreateAcceleratorOutput, error) {
+		return c.CreateAccelerator(ctx, &ga.CreateAcceleratorInput{Name: aws.String("web"), Tags: both, Enabled: aws.Bool(true)})
+	}, api, other).Accelerator.AcceleratorArn
+	listener := call(note, func(c *ga.Client) (*ga.CreateListenerOutput, error) {
+		return c.CreateListener(ctx, &ga.CreateListenerInput{AcceleratorArn: accelerator, Protocol: gatypes.ProtocolTcp, PortRanges: ports(443)})
+	}, api, other).Listener.ListenerArn
+	group := call(note, func(c *ga.Client) (*ga.CreateEndpointGroupOutput, error) {
+		return c.CreateEndpointGroup(ctx, &ga.CreateEndpointGroupInput{ListenerArn: listener, EndpointGroupRegion: aws.String(RegionOf(r.Emulator))})
+	}, api, other).EndpointGroup.EndpointGroupArn
+	for _, step := range []func(*ga.Client) error{
+		func(c *ga.Client) error { return only(c.ListAccelerators(ctx, &ga.ListAcceleratorsInput{})) },
+		func(c *ga.Client) error {
+			return only(c.ListTagsForResource(ctx, &ga.ListTagsForResourceInput{ResourceArn: accelerator}))
+		},
+		func(c *ga.Client) error {
+			return only(c.ListListeners(ctx, &ga.ListListenersInput{AcceleratorArn: accelerator}))
+		},
+		func(c *ga.Client) error {
+			return only(c.ListEndpointGroups(ctx, &ga.ListEndpointGroupsInput{ListenerArn: listener}))
+		},
+		func(c *ga.Client) error {
+			return only(c.AddEndpoints(ctx, &ga.AddEndpointsInput{EndpointGroupArn: group, EndpointConfigurations: []gatypes.EndpointConfiguration{{EndpointId: &endpoint}}}))
+		},
+		func(c *ga.Client) error {
+			return only(c.UpdateEndpointGroup(ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: group, TrafficDialPercentage: aws.Float32(50)}))
+		},
+		func(c *ga.Client) error {
+			return only(c.RemoveEndpoints(ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: group, EndpointIdentifiers: []gatypes.EndpointIdentifier{{EndpointId: &endpoint}}}))
+		},
+		func(c *ga.Client) error {
+			return only(c.UpdateListener(ctx, &ga.UpdateListenerInput{ListenerArn: listener, PortRanges: ports(8443)}))
+		},
+		func(c *ga.Client) error {
+			return only(c.TagResource(ctx, &ga.TagResourceInput{ResourceArn: accelerator, Tags: []gatypes.Tag{tag("team", "a")}}))
+		},
+		func(c *ga.Client) error {
+			return only(c.UntagResource(ctx, &ga.UntagResourceInput{ResourceArn: accelerator, TagKeys: []string{"team"}}))
+		},
+		func(c *ga.Client) error {
+			return only(c.UpdateAccelerator(ctx, &ga.UpdateAcceleratorInput{AcceleratorArn: accelerator, Enabled: aws.Bool(false)}))
+		},
+		func(c *ga.Client) error {
+			return only(c.DeleteEndpointGroup(ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: group}))
+		},
+		func(c *ga.Client) error {
+			return only(c.DeleteListener(ctx, &ga.DeleteListenerInput{ListenerArn: listener}))
+		},
+		func(c *ga.Client) error {
+			time.Sleep(10 * time.Minute) // until it is disabled everywhere
+			return only(c.DeleteAccelerator(ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: accelerator}))
+		},
+	} {
+		call(note, func(c *ga.Client) (struct{}, error) { return struct{}{}, step(c) }, api, other)
+	}
+	return denied
+}
+
+func only[T any](_ T, err error) error { return err }
+
+// call makes a call by the first client, and by the second one where that is denied.
+func call[T any](note func(error) bool, make func(*ga.Client) (T, error), first, second *ga.Client) T {
+	out, err := make(first)
+	if note(err) {
+		return out
+	}
+	if out, err = make(second); err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// withAcceleratorPolicy lives with a policy for accelerators, and returns what was denied and which permissions were used.
+func withAcceleratorPolicy(t *testing.T, policy []byte) (denied []string, used map[authz.Used]int) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(t, Options{Policies: [][]byte{rights.Policy("aws"), policy}})
+		denied, used = acceleratorLife(t, r), r.Emulator.Permissions()
+	})
+	return denied, used
+}
+
+// The policy of accelerators is enough for all calls that they need, and each permission in it is used.
+func TestThePolicyOfAcceleratorsIsUsedAndEnough(t *testing.T) {
+	t.Parallel()
+	denied, used := withAcceleratorPolicy(t, rights.AcceleratorPolicy("", ""))
+	for _, d := range denied {
+		t.Error(d)
+	}
+	for _, s := range rights.Accelerators {
+		for _, a := range s.Actions {
+			if used[authz.Used{Sid: s.Sid, Action: a.Name}] == 0 {
+				t.Errorf("%s %s is not used by any of %v", s.Sid, a.Name, slices.Collect(maps.Keys(used)))
+			}
+		}
+	}
+}
+
+// Without any one permission a call is denied, with an error that names it.
+func TestWithoutPermissionOfAccelerators(t *testing.T) {
+	t.Parallel()
+	for _, s := range rights.Accelerators {
+		for _, a := range s.Actions {
+			t.Run(s.Sid+"/"+a.Name, func(t *testing.T) {
+				denied, _ := withAcceleratorPolicy(t, rights.AcceleratorPolicy(s.Sid, a.Name))
+				if !slices.ContainsFunc(denied, func(d string) bool { return strings.Contains(d, a.Name) }) {
+					t.Errorf("denied are %q", denied)
+				}
+			})
+		}
+	}
+}
+
+// An accelerator without the controller's tags is out of reach of the policy.
+func TestThePolicyOfAcceleratorsLeavesOthersAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := New(t, Options{Policies: [][]byte{rights.Policy("aws"), rights.AcceleratorPolicy("", "")}})
+		cfg := AWSConfig(r.Emulator)
+		cfg.Region, cfg.RetryMaxAttempts = store.AcceleratorRegion, 1
+		made, err := ga.NewFromConfig(cfg).CreateAccelerator(t.Context(), &ga.CreateAcceleratorInput{Name: aws.String("theirs"), Tags: []gatypes.Tag{{Key: aws.String("elbv2.k8s.aws/cluster"), Value: aws.String("rig")}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Credentials = credentials.NewStaticCredentialsProvider(ControllerKey, "secret", "")
+		api := ga.NewFromConfig(cfg)
+		for what, err := range map[string]error{
+			"disable":  only(api.UpdateAccelerator(t.Context(), &ga.UpdateAcceleratorInput{AcceleratorArn: made.Accelerator.AcceleratorArn, Enabled: aws.Bool(false)})),
+			"untag":    only(api.UntagResource(t.Context(), &ga.UntagResourceInput{ResourceArn: made.Accelerator.AcceleratorArn, TagKeys: []string{"elbv2.k8s.aws/cluster"}})),
+			"listen":   only(api.CreateListener(t.Context(), &ga.CreateListenerInput{AcceleratorArn: made.Accelerator.AcceleratorArn, Protocol: gatypes.ProtocolTcp, PortRanges: []gatypes.PortRange{{FromPort: aws.Int32(1), ToPort: aws.Int32(1)}}})),
+			"untagged": only(api.CreateAccelerator(t.Context(), &ga.CreateAcceleratorInput{Name: aws.String("ours")})),
+		} {
+			var refused smithy.APIError
+			if !errors.As(err, &refused) || refused.ErrorCode() != "AccessDeniedException" {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+}
+
+// The controller makes, changes and deletes an accelerator with its policy, and uses each permission in it.
+func TestTheControllerUsesThePolicyOfAccelerators(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := accelerated(t, Options{Policies: [][]byte{rights.Policy("aws"), rights.AcceleratorPolicy("", "")}})
+		act := func(spec string) {
+			r.Apply(accelerator("shop", "edge", spec))
+			r.Settle(30 * time.Minute)
+		}
+		const endpoint = `{type: Ingress, name: web}`
+		group := func(ports, more string) string {
+			return `{protocol: TCP, portRanges: [` + ports + `], endpointGroups: [{` + more + `}]}`
+		}
+		const one, other = `{fromPort: 80, toPort: 80}`, `{fromPort: 80, toPort: 81}`
+		act(`tags: {team: a}, listeners: [` + group(one, `endpoints: [`+endpoint+`]`) + `]`)
+		act(`tags: {team: b}, listeners: [` + group(other, `trafficDialPercentage: 50, endpoints: [`+endpoint+`]`) + `]`)
+		act(`name: renamed, listeners: [` + group(other, ``) + `]`)
+		act(`name: renamed, listeners: [` + group(other, `endpoints: [`+endpoint+`]`) + `]`)
+		r.Start() // and reads what is there
+		act(`name: renamed`)
+		r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
+		r.Settle(time.Hour)
+		if left := acceleratorState(r); len(left) > 0 {
+			t.Error(left)
+		}
+		for denied := range r.Emulator.Denials() {
+			t.Error(denied)
+		}
+		used := r.Emulator.Permissions()
+		for _, s := range rights.Accelerators {
+			for _, a := range s.Actions {
+				if used[authz.Used{Sid: s.Sid, Action: a.Name}] == 0 {
+					t.Errorf("%s %s is not used", s.Sid, a.Name)
+				}
+			}
+		}
+	})
+}

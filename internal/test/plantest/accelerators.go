@@ -1,0 +1,220 @@
+package plantest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// cloneAccelerators copies accelerators with all that is in them.
+func cloneAccelerators(list []observed.Accelerator) []observed.Accelerator {
+	list = slices.Clone(list)
+	for i := range list {
+		a := &list[i]
+		a.Tags, a.Listeners = maps.Clone(a.Tags), slices.Clone(a.Listeners)
+		for j := range a.Listeners {
+			l := &a.Listeners[j]
+			l.Ports, l.Groups = slices.Clone(l.Ports), slices.Clone(l.Groups)
+			for k := range l.Groups {
+				l.Groups[k].Overrides, l.Groups[k].Endpoints = slices.Clone(l.Groups[k].Overrides), slices.Clone(l.Groups[k].Endpoints)
+			}
+		}
+	}
+	return list
+}
+
+// accelerators simulates steps of accelerators.
+type accelerators struct{ *simulation }
+
+// accelerator carries out a step of an accelerator as AWS does, and panics where AWS refuses it. It reports whether the step is one.
+func (s accelerators) accelerator(st plan.Step) bool {
+	switch do := st.Do.(type) {
+	case plan.RecordAccelerator:
+		s.have.Facts.Recorded = observed.RecordedOwn
+	case plan.CreateAccelerator:
+		id := st.Address.String()
+		s.have.Accelerators = append(s.have.Accelerators, observed.Accelerator{
+			ARN: id, Name: do.Name, AddressType: do.AddressType, Enabled: true, State: observed.InProgress, Tags: maps.Clone(do.Tags),
+			DNSName: "a1.awsglobalaccelerator.com", Addresses: []observed.AddressSet{{Family: "IPv4", Addresses: []string{"192.0.2.1", "198.51.100.1"}}},
+		})
+		s.known[st.Address] = id
+		return true
+	case plan.ChangeAccelerator:
+		a := s.acceleratorAt(do.Accelerator)
+		a.Name, a.AddressType = cmp.Or(do.Name, a.Name), cmp.Or(do.AddressType, a.AddressType)
+		if do.Enabled != nil {
+			a.Enabled = *do.Enabled
+		}
+	case plan.DeleteAccelerator:
+		a := s.acceleratorAt(plan.Address{Kind: plan.Accelerator, ID: do.ARN})
+		if a.Enabled || len(a.Listeners) > 0 {
+			panic("simulate: an accelerator is deleted that is enabled or has listeners")
+		}
+		s.have.Accelerators = slices.DeleteFunc(s.have.Accelerators, func(o observed.Accelerator) bool { return o.ARN == do.ARN })
+		return true
+	case plan.CreateAcceleratorListener:
+		a := s.acceleratorAt(do.Accelerator)
+		arn := fmt.Sprintf("%s/listener/%s-%d", a.ARN, st.Address.ID, s.count())
+		a.Listeners = append(a.Listeners, observed.AcceleratorListener{ARN: arn, Protocol: do.Settings.Protocol, Ports: do.Settings.Ports, SourceIP: do.Settings.SourceIP})
+		s.known[st.Address] = arn
+	case plan.ChangeAcceleratorListener:
+		l := s.acceleratorListener(s.id(do.Listener))
+		l.Protocol, l.Ports, l.SourceIP = do.Settings.Protocol, do.Settings.Ports, do.Settings.SourceIP
+	case plan.DeleteAcceleratorListener:
+		if len(s.acceleratorListener(do.ARN).Groups) > 0 {
+			panic("simulate: a listener is deleted that has endpoint groups")
+		}
+		a := &s.have.Accelerators[0]
+		a.Listeners = slices.DeleteFunc(a.Listeners, func(l observed.AcceleratorListener) bool { return l.ARN == do.ARN })
+	case plan.CreateEndpointGroup:
+		l := s.acceleratorListener(s.id(do.Listener))
+		if slices.ContainsFunc(l.Groups, func(g observed.EndpointGroup) bool { return g.Region == do.Region }) {
+			panic("simulate: a listener gets two endpoint groups of one region")
+		}
+		arn := fmt.Sprintf("%s/endpoint-group/%s-%d", l.ARN, st.Address.ID, s.count())
+		g := observed.EndpointGroup{ARN: arn, Region: do.Region, Dial: float64(do.Dial), Overrides: slices.Clone(do.Overrides)}
+		put(&g, do.Endpoints)
+		l.Groups = append(l.Groups, g)
+		slices.SortFunc(l.Groups, func(a, b observed.EndpointGroup) int { return cmp.Compare(a.Region, b.Region) })
+		s.known[st.Address] = arn
+	case plan.ChangeEndpointGroup:
+		g := s.endpointGroup(s.id(do.Group))
+		if do.Dial != nil {
+			g.Dial = float64(*do.Dial)
+		}
+		if do.Overrides != nil {
+			g.Overrides = slices.Clone(*do.Overrides)
+		}
+	case plan.AddEndpoints:
+		put(s.endpointGroup(s.id(do.Group)), do.Endpoints)
+	case plan.SetEndpoints:
+		put(s.endpointGroup(s.id(do.Group)), do.Endpoints)
+	case plan.RemoveEndpoints:
+		g := s.endpointGroup(s.id(do.Group))
+		for _, id := range do.IDs {
+			if g.Endpoint(id) == nil {
+				panic("simulate: an endpoint is removed that is not there")
+			}
+		}
+		g.Endpoints = slices.DeleteFunc(g.Endpoints, func(e observed.Endpoint) bool { return slices.Contains(do.IDs, e.ID) })
+	case plan.DeleteEndpointGroup:
+		for i := range s.have.Accelerators {
+			for j := range s.have.Accelerators[i].Listeners {
+				l := &s.have.Accelerators[i].Listeners[j]
+				l.Groups = slices.DeleteFunc(l.Groups, func(g observed.EndpointGroup) bool { return g.ARN == do.ARN })
+			}
+		}
+	default:
+		return false
+	}
+	for i := range s.have.Accelerators {
+		a := &s.have.Accelerators[i]
+		slices.SortFunc(a.Listeners, func(x, y observed.AcceleratorListener) int { return cmp.Compare(x.ARN, y.ARN) })
+		if _, records := st.Do.(plan.RecordAccelerator); !records {
+			a.State = observed.InProgress
+		}
+		checkAccelerator(*a)
+	}
+	return true
+}
+
+// mostOfGroup is how many endpoints AWS lets an endpoint group have.
+const mostOfGroup = 10
+
+func put(g *observed.EndpointGroup, list []plan.EndpointOfGroup) {
+	for _, e := range list {
+		x := observed.Endpoint{ID: e.ID, Weight: e.Weight, Health: "INITIAL"}
+		if e.ClientIP != nil {
+			x.ClientIP = *e.ClientIP
+		}
+		if old := g.Endpoint(e.ID); old != nil {
+			x.Health = old.Health
+			*old = x
+			continue
+		}
+		g.Endpoints = append(g.Endpoints, x)
+	}
+	slices.SortFunc(g.Endpoints, func(a, b observed.Endpoint) int { return cmp.Compare(a.ID, b.ID) })
+	if len(g.Endpoints) > mostOfGroup {
+		panic("simulate: an endpoint group has too many endpoints")
+	}
+}
+
+// count counts what is there and known, so that ids differ.
+func (s accelerators) count() (n int) {
+	for _, a := range s.have.Accelerators {
+		n += len(a.Listeners)
+		for _, l := range a.Listeners {
+			n += len(l.Groups)
+		}
+	}
+	for range s.known {
+		n++
+	}
+	return n
+}
+
+func (s accelerators) acceleratorAt(a plan.Address) *observed.Accelerator {
+	id := cmp.Or(s.known[a], a.ID)
+	for i := range s.have.Accelerators {
+		if s.have.Accelerators[i].ARN == id {
+			return &s.have.Accelerators[i]
+		}
+	}
+	panic("simulate: no accelerator " + id)
+}
+
+func (s accelerators) acceleratorListener(arn string) *observed.AcceleratorListener {
+	for i := range s.have.Accelerators {
+		for j := range s.have.Accelerators[i].Listeners {
+			if l := &s.have.Accelerators[i].Listeners[j]; l.ARN == arn {
+				return l
+			}
+		}
+	}
+	panic("simulate: no listener " + arn)
+}
+
+func (s accelerators) endpointGroup(arn string) *observed.EndpointGroup {
+	for i := range s.have.Accelerators {
+		for j := range s.have.Accelerators[i].Listeners {
+			for k := range s.have.Accelerators[i].Listeners[j].Groups {
+				if g := &s.have.Accelerators[i].Listeners[j].Groups[k]; g.ARN == arn {
+					return g
+				}
+			}
+		}
+	}
+	panic("simulate: no endpoint group " + arn)
+}
+
+// checkAccelerator panics where AWS would have refused the last step.
+func checkAccelerator(a observed.Accelerator) {
+	taken := map[int32]string{} // endpoint ports of overrides, by listener
+	for i, l := range a.Listeners {
+		for _, o := range a.Listeners[:i] {
+			if o.Protocol == l.Protocol && slices.ContainsFunc(o.Ports, func(r model.PortRange) bool { return slices.ContainsFunc(l.Ports, r.Overlaps) }) {
+				panic(fmt.Sprintf("simulate: two listeners have a port of %s: %v and %v", l.Protocol, o.Ports, l.Ports))
+			}
+		}
+		for _, g := range l.Groups {
+			for _, o := range g.Overrides {
+				if !model.HasPort(l.Ports, o.Listener) {
+					panic("simulate: an override is for a port that the listener does not have")
+				}
+				if by, used := taken[o.Endpoint]; used && by != l.ARN {
+					panic("simulate: an endpoint port is used under two listeners")
+				}
+				taken[o.Endpoint] = l.ARN
+				if slices.ContainsFunc(a.Listeners, func(x observed.AcceleratorListener) bool { return model.HasPort(x.Ports, o.Endpoint) }) {
+					panic("simulate: an endpoint port is a port of a listener")
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package accelerator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// discovers reports whether the protocol or the ports of a listener are those of its endpoint, if that can be had.
+func discovers(l aga.Listener) bool {
+	return (l.Protocol == "" || len(l.PortRanges) == 0) && len(l.EndpointGroups) == 1 && len(l.EndpointGroups[0].Endpoints) == 1
+}
+
+// discover builds the listeners of a template: one for each protocol of its endpoint. While the endpoint has no load
+// balancer nothing is made, and what is live stays.
+func (t listenerBuilder) discover(spec aga.Listener) {
+	field := fieldOf(0)
+	at := field + ".endpointGroups[0].endpoints[0]"
+	t.withPorts = true
+	groups := endpointBuilder{t.translation}.endpointGroups(spec.EndpointGroups, 0, "")
+	if len(groups) == 0 {
+		t.acc.Held = true
+		return
+	}
+	g := groups[0]
+	if len(g.Endpoints) == 0 {
+		t.acc.Held = true // what is wrong with the endpoint is reported
+		return
+	}
+	found, why := t.portsOf(spec.EndpointGroups[0].Endpoints[0], g.Endpoints[0].ID)
+	if why != "" {
+		if t.live != nil {
+			t.hold(at, finding.SpecInvalid, "protocol and ports cannot be taken from the endpoint: "+why+"; no listener is made", "give protocol and portRanges")
+		}
+		return
+	}
+	protocols := []model.Base{model.Base(spec.Protocol)}
+	if spec.Protocol == "" {
+		protocols = slices.DeleteFunc([]model.Base{model.TCP, model.UDP}, func(p model.Base) bool { return len(found[p]) == 0 })
+	}
+	for i, p := range protocols {
+		l := model.AcceleratorListener{ID: fmt.Sprintf("Listener-%d", i), Protocol: p, SourceIP: spec.ClientAffinity == aga.ClientAffinitySourceIP, Origin: t.origin(field)}
+		if len(spec.PortRanges) > 0 {
+			ports, ok := t.ranges(spec.PortRanges, field+".portRanges")
+			if !ok {
+				return
+			}
+			l.Ports = ports
+		} else {
+			l.Ports = joined(found[p])
+		}
+		switch {
+		case len(l.Ports) == 0:
+			t.hold(field+".portRanges", finding.SpecInvalid, fmt.Sprintf("the endpoint has no %s ports, and the listener gives none; it is not made", p), "give portRanges, or change the protocol")
+			continue
+		case len(l.Ports) > mostRanges:
+			t.hold(at, finding.QuotaReached, fmt.Sprintf("the endpoint has %s ports in %d ranges, and a listener may have %d; no listener is made", p, len(l.Ports), mostRanges), "give portRanges")
+			continue
+		}
+		own := g
+		own.ID = fmt.Sprintf("EndpointGroup-%d-0", i)
+		if len(protocols) > 1 { // each override belongs to the listener that has its port
+			own.Overrides = slices.DeleteFunc(slices.Clone(g.Overrides), func(o model.PortOverride) bool { return !l.Has(o.Listener) })
+		}
+		l.Groups = []model.EndpointGroup{own}
+		t.acc.Listeners = append(t.acc.Listeners, l)
+	}
+}
+
+// joined are ports as ranges: sorted, once each, consecutive ones joined.
+func joined(ports []int32) (out []model.PortRange) {
+	for _, p := range slices.Compact(slices.Sorted(slices.Values(ports))) {
+		if n := len(out); n > 0 && out[n-1].To+1 == p {
+			out[n-1].To = p
+			continue
+		}
+		out = append(out, model.PortRange{From: p, To: p})
+	}
+	return out
+}
+
+// ports are those of an endpoint by protocol.
+type ports map[model.Base][]int32
+
+func (p ports) add(protocol string, port int32) {
+	base := model.TCP
+	if protocol == string(corev1.ProtocolUDP) {
+		base = model.UDP
+	}
+	p[base] = append(p[base], port)
+}
+
+// portsOf are the ports of an endpoint that the object has a right to, and why there are none.
+func (t listenerBuilder) portsOf(e aga.Endpoint, id string) (out ports, why string) {
+	out = ports{}
+	namespace := t.namespaceOf(e)
+	switch e.Type {
+	case aga.EndpointTypeService:
+		svc, ok := cluster.Get[*corev1.Service](t.view, cluster.KindService, namespace, e.Name)
+		if !ok || len(svc.Status.LoadBalancer.Ingress) == 0 {
+			return nil, "the Service shows no ports"
+		}
+		seen := map[int32]bool{}
+		for _, p := range svc.Status.LoadBalancer.Ingress[0].Ports {
+			if seen[p.Port] {
+				return nil, fmt.Sprintf("the Service has port %d for TCP and for UDP", p.Port)
+			}
+			seen[p.Port] = true
+			out.add(string(p.Protocol), p.Port)
+		}
+	case aga.EndpointTypeIngress:
+		ing, ok := cluster.Get[*networkingv1.Ingress](t.view, cluster.KindIngress, namespace, e.Name)
+		if !ok {
+			return nil, "the Ingress does not exist"
+		}
+		if shown := ingressEntry(ing); shown != nil {
+			for _, p := range shown.Ports {
+				out.add("TCP", p.Port)
+			}
+		}
+	case aga.EndpointTypeGateway:
+		gw, ok := cluster.Get[*gwv1.Gateway](t.view, cluster.KindGateway, namespace, e.Name)
+		if !ok {
+			return nil, "the Gateway does not exist"
+		}
+		for _, l := range gw.Spec.Listeners {
+			out.add(string(l.Protocol), int32(l.Port))
+		}
+	case aga.EndpointTypeEndpointID:
+		return t.portsOfID(id)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Sprintf("the %s shows no ports", e.Type)
+	}
+	return out, ""
+}
+
+// portsOfID are the ports of a load balancer's listeners.
+func (t listenerBuilder) portsOfID(id string) (out ports, why string) {
+	lb := t.loadBalancer(model.AskLoadBalancers{ARN: id, Ports: true})
+	if lb == nil || lb.Ports == nil {
+		return nil, fmt.Sprintf("%q is no load balancer of the cluster's region and account", finding.Cut(id))
+	}
+	out = ports{}
+	for _, protocol := range slices.Sorted(maps.Keys(lb.Ports)) {
+		for _, port := range lb.Ports[protocol] {
+			switch protocol {
+			case "HTTP", "HTTPS", "TCP", "TLS":
+				out.add("TCP", port)
+			case "UDP":
+				out.add("UDP", port)
+			default:
+				return nil, fmt.Sprintf("the load balancer has a listener of protocol %s on port %d", protocol, port)
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, "the load balancer has no listeners"
+	}
+	return out, ""
+}
+
+// ingressEntry is the entry of the status that shows the ALB: the last one with a hostname of AWS, as a frontend NLB has
+// another form; nil if there is none.
+func ingressEntry(ing *networkingv1.Ingress) (out *networkingv1.IngressLoadBalancerIngress) {
+	for i := range ing.Status.LoadBalancer.Ingress {
+		if e := &ing.Status.LoadBalancer.Ingress[i]; strings.Contains(e.Hostname, "elb.amazonaws") {
+			out = e
+		}
+	}
+	return out
+}

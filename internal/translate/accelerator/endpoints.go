@@ -1,0 +1,318 @@
+package accelerator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+func (t *translation) namespaceOf(e aga.Endpoint) string {
+	if e.Namespace == "" {
+		return t.ga.Namespace
+	}
+	return e.Namespace
+}
+
+// resolve finds what an entry is, with the settings of x. It may be several load balancers while one takes the place of
+// another, and none where it is left out.
+func (t endpointBuilder) resolve(g *model.EndpointGroup, e aga.Endpoint, x model.Endpoint) []model.Endpoint {
+	if e.Type == aga.EndpointTypeEndpointID {
+		return t.byID(g, e.EndpointID, x)
+	}
+	group, kind, known := kindOf(e.Type)
+	if !known {
+		t.leaveOut(x, finding.SpecInvalid, fmt.Sprintf("type %q is not known", finding.Cut(string(e.Type))), "change the type")
+		return nil
+	}
+	namespace := t.namespaceOf(e)
+	if !(rights{t.translation}).permits(group, string(kind), namespace, e.Name) {
+		t.leaveOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant of namespace %q permits a GlobalAccelerator of namespace %q to use %s %q", finding.Cut(namespace), t.ga.Namespace, kind, finding.Cut(e.Name)),
+			fmt.Sprintf("create a ReferenceGrant in that namespace, from group %s and kind GlobalAccelerator to kind %s", aga.GroupVersion.Group, kind))
+		return nil
+	}
+	obj, there := cluster.GetNamed[cluster.Object](t.view, t.ga, kind, namespace, e.Name)
+	switch {
+	case !there:
+		t.leaveOut(x, finding.EndpointNotFound, fmt.Sprintf("%s %q does not exist", kind, finding.Cut(namespace+"/"+e.Name)), "create it, or remove the endpoint")
+		return nil
+	case obj.GetDeletionTimestamp() != nil:
+		t.leaveOut(x, finding.EndpointNotFound, fmt.Sprintf("%s %q is being deleted", kind, namespace+"/"+e.Name), "remove the endpoint")
+		return nil
+	}
+	if region := t.region(); region != "" && g.Region != region {
+		t.leaveOut(x, finding.EndpointElsewhere, fmt.Sprintf("the load balancer of the %s is in region %q, and the endpoint group is for %q", kind, region, finding.Cut(g.Region)), "move the endpoint to an endpoint group of its region")
+		return nil
+	}
+	if stacks := t.opt.Stacks(t.view, obj); len(stacks) > 0 {
+		return t.served(g, obj, stacks, x)
+	}
+	return t.byName(obj, x)
+}
+
+// leaveOut reports an endpoint that is left out. The others go on.
+func (t endpointBuilder) leaveOut(x model.Endpoint, reason finding.Reason, message, fix string) {
+	t.fault(x.Origin.Field, reason, finding.Warning, message+"; the endpoint is left out", fix)
+}
+
+func kindOf(of aga.EndpointType) (group string, kind cluster.Kind, known bool) {
+	switch of {
+	case aga.EndpointTypeService:
+		return "", cluster.KindService, true
+	case aga.EndpointTypeIngress:
+		return networkingv1.GroupName, cluster.KindIngress, true
+	case aga.EndpointTypeGateway:
+		return gwv1.GroupName, cluster.KindGateway, true
+	}
+	return "", "", false
+}
+
+// shownName is the hostname of its load balancer that the status of an object shows, "" if none.
+func shownName(obj cluster.Object) string {
+	switch o := obj.(type) {
+	case *corev1.Service:
+		for _, e := range o.Status.LoadBalancer.Ingress {
+			if e.Hostname != "" {
+				return e.Hostname
+			}
+		}
+	case *networkingv1.Ingress:
+		if e := ingressEntry(o); e != nil {
+			return e.Hostname
+		}
+	case *gwv1.Gateway:
+		for _, a := range o.Status.Addresses {
+			if a.Type != nil && *a.Type == gwv1.HostnameAddressType && a.Value != "" {
+				return a.Value
+			}
+		}
+	}
+	return ""
+}
+
+// served finds the load balancers that serve an object of this controller. Its status is no proof, and its finalizers are
+// none: a load balancer counts that is tagged as its own, or that forwards to a target group which is.
+func (t endpointBuilder) served(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) []model.Endpoint {
+	shown := shownName(obj)
+	if t.live == nil {
+		// What decides later is part of the desired state already.
+		x.ID = fmt.Sprintf("%v %s", stacks, strings.ToLower(shown))
+		for _, id := range stacks {
+			t.ask(model.AskLoadBalancers{Of: id})
+		}
+		return []model.Endpoint{x}
+	}
+	var all []observed.EndpointLoadBalancer
+	for _, id := range stacks {
+		q := model.AskLoadBalancers{Of: id}
+		t.ask(q)
+		for _, lb := range t.live.Facts.Endpoints[q.Key()] {
+			if lb.ResourceID == model.LoadBalancerID && serves(lb, ownership.RefOf(obj)) {
+				all = append(all, lb)
+			}
+		}
+	}
+	at := slices.IndexFunc(all, func(lb observed.EndpointLoadBalancer) bool { return strings.EqualFold(lb.DNSName, shown) })
+	var out []model.Endpoint
+	for i, lb := range all {
+		made := x
+		switch {
+		case lb.Tags[naming.SuccessorTag] != "" && i != at:
+			continue // the status shows it when it serves
+		case at >= 0 && i != at:
+			since, err := time.Parse(time.RFC3339, lb.Tags[naming.ReplacedTag])
+			if err != nil {
+				continue // the object goes to another load balancer, and leaves this one once that is healthy
+			}
+			made.Leaves = since
+		}
+		out = t.add(out, t.endpoint(made, lb))
+	}
+	if len(all) == 0 {
+		t.pending(g, obj, x)
+	}
+	return out
+}
+
+// serves reports whether a load balancer is an object's own, or forwards to a target group that was made for it.
+func serves(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
+	if !lb.Cluster || string(ownership.Root(lb.Stack.Kind)) != ref.Kind {
+		return false
+	}
+	own := lb.Stack.Namespace == ref.Namespace && lb.Stack.Name == ref.Name
+	return own || slices.ContainsFunc(lb.Backends, func(id string) bool { return naming.IsTargetGroupOf(id, ref) })
+}
+
+// pending waits for the load balancer of an object. What serves the object meanwhile stays.
+func (t endpointBuilder) pending(g *model.EndpointGroup, obj cluster.Object, x model.Endpoint) {
+	t.acc.Pending = true
+	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer && len(svc.Finalizers) == 0 {
+		t.leaveOut(x, finding.EndpointNotFound, fmt.Sprintf("Service %q is not of type LoadBalancer", svc.Namespace+"/"+svc.Name), "change the type of the Service, or remove the endpoint")
+		return
+	}
+	ref := ownership.RefOf(obj)
+	for _, id := range t.liveEndpoints() {
+		if lb := t.loadBalancer(model.AskLoadBalancers{ARN: id}); lb != nil && serves(*lb, ref) {
+			g.Kept = append(g.Kept, id)
+		}
+	}
+	t.leaveOut(x, finding.EndpointNotReady, fmt.Sprintf("%s has no load balancer yet", ref), "see the events of that object")
+}
+
+// byName finds the load balancer of an object that this controller does not serve, by the hostname in its status. That
+// proves nothing, so it is as good as an EndpointID: one of the cluster must be the object's own.
+func (t endpointBuilder) byName(obj cluster.Object, x model.Endpoint) []model.Endpoint {
+	ref, shown := ownership.RefOf(obj), shownName(obj)
+	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		t.leaveOut(x, finding.EndpointNotFound, fmt.Sprintf("Service %q is not of type LoadBalancer", svc.Namespace+"/"+svc.Name), "change the type of the Service, or remove the endpoint")
+		return nil
+	}
+	if shown == "" {
+		t.acc.Pending = true
+		t.leaveOut(x, finding.EndpointNotReady, fmt.Sprintf("the status of %s shows no load balancer of AWS", ref), "see the events of that object")
+		return nil
+	}
+	q := model.AskLoadBalancers{DNSName: shown}
+	lb := t.loadBalancer(q)
+	switch {
+	case t.live == nil:
+		x.ID = q.Key()
+		return []model.Endpoint{x}
+	case lb == nil, lb.Cluster && !serves(*lb, ref), !lb.Cluster && !rights{t.translation}.admits(lb.ARN):
+		// Whether there is such a load balancer is not said.
+		t.leaveOut(x, finding.EndpointNotFound, fmt.Sprintf("the hostname %q in the status of %s is of no load balancer that may be an endpoint", finding.Cut(shown), ref), "see who writes the status of that object")
+		return nil
+	}
+	return t.add(nil, t.endpoint(x, *lb))
+}
+
+// byID takes what an object names by its ARN or id.
+func (t endpointBuilder) byID(g *model.EndpointGroup, id string, x model.Endpoint) []model.Endpoint {
+	if id == "" {
+		t.leaveOut(x, finding.SpecInvalid, "the endpoint has no endpointID", "give an endpointID")
+		return nil
+	}
+	x.ID = id
+	of := idOf(id)
+	if of.region != "" && t.live != nil && of.region != g.Region {
+		t.leaveOut(x, finding.EndpointElsewhere, fmt.Sprintf("%q is in region %q, and the endpoint group is for %q", finding.Cut(id), finding.Cut(of.region), finding.Cut(g.Region)), "move the endpoint to an endpoint group of its region")
+		return nil
+	}
+	if t.live == nil {
+		if of.loadBalancer {
+			t.ask(model.AskLoadBalancers{ARN: id, Ports: t.withPorts})
+		}
+		return []model.Endpoint{x}
+	}
+	notPermitted := func() []model.Endpoint {
+		t.leaveOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("nothing permits a GlobalAccelerator of namespace %q to use %q", t.ga.Namespace, finding.Cut(id)),
+			"create a ReferenceGrant in the namespace of the object whose load balancer this is, or have an operator allow the endpoint ID")
+		return nil
+	}
+	switch {
+	case of.loadBalancer && of.region == t.region() && (t.live.Facts.Account == "" || of.account == t.live.Facts.Account):
+		lb := t.loadBalancer(model.AskLoadBalancers{ARN: id, Ports: t.withPorts})
+		switch {
+		case lb != nil && lb.Cluster && !rights{t.translation}.owns(*lb), (lb == nil || !lb.Cluster) && !rights{t.translation}.admits(id):
+			return notPermitted()
+		case lb != nil:
+			return t.add(nil, t.endpoint(x, *lb))
+		}
+		t.acc.Pending = true
+		t.leaveOut(x, finding.EndpointNotFound, fmt.Sprintf("load balancer %q does not exist", finding.Cut(id)), "correct the endpointID")
+		return nil
+	case !rights{t.translation}.admits(id), of.instance && rights{t.translation}.isNode(id) && !rights{t.translation}.listed(id):
+		return notPermitted()
+	case of.address:
+		x.ClientIP = nil // AWS shows false whatever is asked for
+	case of.instance:
+		x.ClientIP = nil // it always sees them
+	}
+	return []model.Endpoint{x}
+}
+
+// endpoint is a load balancer with what is known of it.
+func (t endpointBuilder) endpoint(x model.Endpoint, lb observed.EndpointLoadBalancer) model.Endpoint {
+	x.ID = lb.ARN
+	if lb.State == observed.Provisioning || lb.State == "failed" {
+		x.Unready = fmt.Sprintf("load balancer %s to be active", lb.Name)
+	}
+	x.DualStack, x.SingleStack = lb.AddressType.HasIPv6(), !lb.AddressType.HasIPv6()
+	x.ClientIP = t.clientIP(x, lb)
+	return x
+}
+
+// add appends an endpoint that an accelerator of this address type can have.
+func (t endpointBuilder) add(to []model.Endpoint, x model.Endpoint) []model.Endpoint {
+	if t.acc.AddressType == model.DualStack && x.SingleStack {
+		t.leaveOut(x, finding.Unsupported, "the load balancer has IPv4 addresses only, and the accelerator is DUAL_STACK", "make the load balancer dual-stack, or the accelerator IPV4")
+		return to
+	}
+	return append(to, x)
+}
+
+// clientIP is whether an endpoint sees the addresses of clients. The schema asks for it where the object says nothing, so
+// that what AWS cannot do is no fault of the object.
+func (t endpointBuilder) clientIP(x model.Endpoint, lb observed.EndpointLoadBalancer) *bool {
+	if x.ClientIP == nil {
+		return nil
+	}
+	internal, why := lb.Scheme == model.Internal, ""
+	switch {
+	case lb.Type != model.Network.String():
+	case len(lb.SecurityGroups) == 0:
+		why = "it has no security groups"
+	case len(lb.Ports["TLS"]) > 0:
+		why = "it has TLS listeners"
+	case lb.AddressType.HasIPv6() && t.acc.AddressType == model.IPv4:
+		why = "it has IPv6 addresses, and the accelerator has none"
+	}
+	field := x.Origin.Field + ".clientIPPreservationEnabled"
+	switch {
+	case internal && !*x.ClientIP:
+		t.fault(field, finding.ClientIPUnsupported, finding.Warning, fmt.Sprintf("an internal load balancer gets traffic of an accelerator only with client IP preservation; it is on for %q", lb.Name), "set the field to true")
+		return new(true)
+	case *x.ClientIP && why != "" && !internal:
+		t.fault(field, finding.ClientIPUnsupported, finding.Warning, fmt.Sprintf("network load balancer %q cannot have client IP preservation, because %s; it is off", lb.Name, why), "set the field to false")
+		return new(false)
+	}
+	return x.ClientIP
+}
+
+// loadBalancer is the one load balancer that a question finds, nil if there is none or nothing was observed.
+func (t *translation) loadBalancer(q model.AskLoadBalancers) *observed.EndpointLoadBalancer {
+	t.ask(q)
+	if t.live == nil {
+		return nil
+	}
+	if found := t.live.Facts.Endpoints[q.Key()]; len(found) == 1 {
+		return &found[0]
+	}
+	return nil
+}
+
+// endpointID is what an ARN or id says by itself.
+type endpointID struct {
+	region, account                 string
+	loadBalancer, instance, address bool
+}
+
+func idOf(id string) endpointID {
+	parts := strings.SplitN(id, ":", 6)
+	if len(parts) == 6 && parts[0] == "arn" {
+		return endpointID{region: parts[3], account: parts[4], loadBalancer: parts[2] == "elasticloadbalancing"}
+	}
+	return endpointID{instance: strings.HasPrefix(id, "i-"), address: strings.HasPrefix(id, "eipalloc-")}
+}

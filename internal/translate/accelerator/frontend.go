@@ -1,0 +1,145 @@
+package accelerator
+
+import (
+	"slices"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// Options are the operator's settings that a translation depends on.
+type Options struct {
+	Cluster string
+	// DefaultTags for all accelerators; DefaultTagsLow lets users' tags win over them.
+	DefaultTags    map[string]string
+	DefaultTagsLow bool
+	// ExternalTags are keys that are managed outside of the cluster.
+	ExternalTags []string
+	// Stacks says which stacks an object belongs to whose load balancer may be an endpoint; none if this controller does not
+	// serve it.
+	Stacks func(v *cluster.View, obj cluster.Object) []model.StackID
+	// EndpointIDs are patterns of ARNs and ids of what the cluster does not manage. Nil: any may be an endpoint.
+	EndpointIDs []string
+	// MaxListeners and MaxEndpoints bound an accelerator and an endpoint group, where AWS has raised its quotas.
+	MaxListeners, MaxEndpoints int
+}
+
+// What AWS accepts without a request for more, and what it never does.
+const (
+	usualListeners = 10
+	usualEndpoints = 10
+	mostGroups     = 42 // of an accelerator
+	mostRanges     = 10 // of a listener
+	mostOverrides  = 10 // of an endpoint group
+)
+
+func (o Options) filled() Options {
+	if o.MaxListeners <= 0 {
+		o.MaxListeners = usualListeners
+	}
+	if o.MaxEndpoints <= 0 {
+		o.MaxEndpoints = usualEndpoints
+	}
+	if o.Stacks == nil {
+		o.Stacks = func(*cluster.View, cluster.Object) []model.StackID { return nil }
+	}
+	return o
+}
+
+// ProtectionAnnotation of a GlobalAccelerator, with the value "true", keeps its accelerator with its addresses.
+const ProtectionAnnotation = "fulcrum.dev/accelerator-protection"
+
+// Frontend translates GlobalAccelerators. It holds no state.
+type Frontend struct{ opt Options }
+
+// New returns the frontend with the options.
+func New(opt Options) *Frontend { return &Frontend{opt: opt.filled()} }
+
+// Stacks says which stacks an object belongs to: a GlobalAccelerator to its own.
+func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
+	ga, ok := obj.(*aga.GlobalAccelerator)
+	if !ok {
+		return nil
+	}
+	out := append(ownership.Claims(v, ga), own(ga))
+	slices.SortFunc(out, model.StackID.Compare)
+	return slices.Compact(out)
+}
+
+// Asked reports whether the GlobalAccelerator of a stack is there.
+func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
+	_, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
+	return ok
+}
+
+// Withdrawn is empty: a translation takes out what there is no right to, whatever else is held.
+func (*Frontend) Withdrawn(*cluster.View, model.StackID, observed.Stack) (model.Withdrawn, []model.Question) {
+	return model.Withdrawn{}, nil
+}
+
+func own(ga *aga.GlobalAccelerator) model.StackID {
+	return model.StackID{Kind: model.GlobalAccelerator, Namespace: ga.Namespace, Name: ga.Name}
+}
+
+// Translate builds the desired state of a stack and what is wrong with it. Findings are sorted and without repeats. A view
+// with an error makes the result meaningless. live is what is observed; nil: it is not known yet whose load balancers the
+// endpoints are, and none has an id.
+//
+// A GlobalAccelerator that is gone without having been deleted in order, or without our finalizer, leaves an orphan: its
+// addresses cannot be had back.
+func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
+	t := &translation{opt: f.opt, view: v, live: live, stack: model.Stack{ID: id}}
+	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
+	if !ok {
+		return t.stack, nil
+	}
+	t.ga, t.ref = ga, ownership.RefOf(ga)
+	member := ownership.Member(v, ga, id)
+	member.Recorded = ga.Status.AcceleratorARN
+	if ga.DeletionTimestamp != nil {
+		if member.Claimed {
+			t.stack.Leaving = []model.Member{member}
+			t.guard()
+		}
+		return t.stack, t.found.Sorted()
+	}
+	t.stack.Members = []model.Member{member}
+	t.build()
+	return t.stack, t.found.Sorted()
+}
+
+// protected reports whether the object asks that its accelerator stays.
+func (t *translation) protected() bool { return t.ga.Annotations[ProtectionAnnotation] == "true" }
+
+// guard keeps the accelerator of an object that is deleted although it asks for protection.
+func (t *translation) guard() {
+	if !t.protected() {
+		return
+	}
+	t.stack.DeletionGuard = &finding.Finding{
+		Object: t.ref, Field: ProtectionAnnotation, Reason: finding.DeletionProtected, Severity: finding.Error, Blocks: finding.BlocksStack,
+		Message: "the GlobalAccelerator is being deleted, and asks for protection of its accelerator; the accelerator stays with its addresses",
+		Fix:     "remove the annotation to have the accelerator deleted",
+	}
+}
+
+// region is that of the cluster, "" while nothing was observed.
+func (t *translation) region() string {
+	if t.live == nil {
+		return ""
+	}
+	return t.live.Facts.Region
+}
+
+// generatedName is the name of an accelerator whose object gives none, "" while the region is not known.
+func (t *translation) generatedName(dual bool) string {
+	if t.live == nil {
+		return ""
+	}
+	return naming.Accelerator(t.opt.Cluster, t.region(), t.stack.ID, dual)
+}

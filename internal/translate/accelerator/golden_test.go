@@ -1,0 +1,113 @@
+package accelerator_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
+)
+
+const (
+	region  = "eu-west-1"
+	account = "123456789012"
+)
+
+// stacks says which stack an object belongs to: its own, unless it names a class of another controller.
+func stacks(_ *cluster.View, obj cluster.Object) []model.StackID {
+	id := model.StackID{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	switch o := obj.(type) {
+	case *networkingv1.Ingress:
+		if id.Kind = model.Ingress; o.Annotations["alb.ingress.kubernetes.io/group.name"] != "" {
+			return []model.StackID{{Kind: model.Ingress, Name: o.Annotations["alb.ingress.kubernetes.io/group.name"]}}
+		}
+	case *corev1.Service:
+		if id.Kind = model.Service; o.Spec.LoadBalancerClass != nil {
+			return nil
+		}
+	case *gwv1.Gateway:
+		id.Kind = model.ALBGateway
+	}
+	return []model.StackID{id}
+}
+
+// aws answers questions from a list of load balancers, and has accelerators.
+type aws struct {
+	LoadBalancers []observed.EndpointLoadBalancer
+	Accelerators  []observed.Accelerator
+	Recorded      observed.Recorded
+}
+
+func (a aws) answer(questions []model.Question) observed.Stack {
+	out := observed.Stack{Accelerators: a.Accelerators, Facts: observed.Facts{Region: region, Account: account, Recorded: a.Recorded, Endpoints: map[string][]observed.EndpointLoadBalancer{}}}
+	for _, q := range questions {
+		q, ok := q.(model.AskLoadBalancers)
+		if !ok {
+			continue
+		}
+		for _, lb := range a.LoadBalancers {
+			if q.ARN == lb.ARN || q.DNSName != "" && strings.EqualFold(q.DNSName, lb.DNSName) || q.ARN == "" && q.DNSName == "" && lb.Cluster && lb.Stack == q.Of {
+				out.Facts.Endpoints[q.Key()] = append(out.Facts.Endpoints[q.Key()], lb)
+			}
+		}
+	}
+	return out
+}
+
+func TestTranslate(t *testing.T) {
+	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+		src := enginetest.Load(t, c.Text("cluster.yaml"))
+		opt := enginetest.Options(t, c, accelerator.Options{Cluster: "rig"})
+		opt.Stacks = stacks
+		var of aws
+		if raw := c.Text("aws.json"); raw != "" {
+			d := json.NewDecoder(strings.NewReader(raw))
+			d.DisallowUnknownFields()
+			if err := d.Decode(&of); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f := accelerator.New(opt)
+		var models, findings, plans strings.Builder
+		for _, id := range enginetest.Stacks(t, f, src, cluster.KindGlobalAccelerator) {
+			stack, found := enginetest.Translate(t, f, src, id, nil)
+			have := of.answer(stack.Questions())
+			for range 4 { // until nothing more is asked
+				stack, found = enginetest.Translate(t, f, src, id, &have)
+				have = of.answer(stack.Questions())
+			}
+			p, more := planner.Make(stack, have, plan.Options{Cluster: "rig"}, plan.Memory{})
+			found = slices.Concat(found, more).Sorted()
+			asked := stack.Compare
+			stack.Compare, stack.Members = nil, nil
+			if stack.Accelerator != nil {
+				stack.Accelerator.Origins = nil
+			}
+			models.WriteString("--- # stack " + id.String() + "\n" + goldentest.Dump(stack))
+			for _, q := range asked {
+				models.WriteString("# asks " + q.Key() + "\n")
+			}
+			for _, x := range found {
+				findings.WriteString(x.String() + "\n")
+				if x.Blocks > finding.BlocksNothing && x.Blocks > enginetest.UsualReach(x.Reason) {
+					t.Errorf("%s blocks %s", x.Reason, x.Blocks)
+				}
+			}
+			plans.WriteString("--- # stack " + id.String() + "\n" + p.Text())
+		}
+		return []goldentest.File{{Name: "model.yaml", Text: models.String()}, {Name: "findings.txt", Text: findings.String()}, {Name: "plan.txt", Text: plans.String()}}
+	})
+}

@@ -1,0 +1,88 @@
+package accelerator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// usualDial and usualWeight are what AWS takes for a value that is not given.
+const (
+	usualDial   = 100
+	usualWeight = 128
+)
+
+// endpointBuilder builds endpoint groups and their endpoints.
+type endpointBuilder struct{ *translation }
+
+// endpointGroups builds the endpoint groups of a listener, one for each region.
+func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int, id string) []model.EndpointGroup {
+	var out []model.EndpointGroup
+	for j, g := range spec {
+		field := fmt.Sprintf("%s.endpointGroups[%d]", fieldOf(listener), j)
+		if t.groups == mostGroups {
+			t.hold(field, finding.QuotaReached, fmt.Sprintf("an accelerator may have %d endpoint groups; this one is not made", mostGroups), "remove endpoint groups")
+			return out
+		}
+		t.groups++
+		x := model.EndpointGroup{
+			ID: fmt.Sprintf("EndpointGroup-%d-%d", listener, j), Region: cmp.Or(g.Region, t.region()), Dial: usualDial, Origin: t.origin(field),
+		}
+		if i := slices.IndexFunc(out, func(o model.EndpointGroup) bool { return o.Region == x.Region }); i >= 0 {
+			t.hold(field+".region", finding.ListenerConflict, fmt.Sprintf("region %q has an endpoint group of the listener already, %s; this one is not made", finding.Cut(x.Region), out[i].Origin.Field), "join the endpoint groups, or change the region")
+			continue
+		}
+		if g.TrafficDialPercentage != nil {
+			x.Dial = max(0, min(*g.TrafficDialPercentage, usualDial))
+		}
+		for _, o := range g.PortOverrides {
+			x.Overrides = append(x.Overrides, model.PortOverride{Listener: o.ListenerPort, Endpoint: o.EndpointPort})
+		}
+		slices.SortFunc(x.Overrides, func(a, b model.PortOverride) int {
+			return cmp.Or(int(a.Listener-b.Listener), int(a.Endpoint-b.Endpoint))
+		})
+		t.endpoints(&x, g)
+		out = append(out, x)
+	}
+	return out
+}
+
+// endpoints builds the endpoints of a group. Entries with one id are one endpoint: the first one counts.
+func (t endpointBuilder) endpoints(g *model.EndpointGroup, spec aga.EndpointGroup) {
+	list := spec.Endpoints
+	if len(list) > t.opt.MaxEndpoints {
+		field := g.Origin.Field + ".endpoints"
+		t.hold(field, finding.QuotaReached, fmt.Sprintf("there are %d endpoints, and an endpoint group may have %d; those beyond are not added, and endpoints that are live stay", len(list), t.opt.MaxEndpoints), "remove endpoints")
+		list = list[:t.opt.MaxEndpoints]
+	}
+	for k, e := range list {
+		field := fmt.Sprintf("%s.endpoints[%d]", g.Origin.Field, k)
+		x := model.Endpoint{Weight: usualWeight, ClientIP: e.ClientIPPreservationEnabled, Origin: t.origin(field)}
+		if e.Weight != nil {
+			x.Weight = max(0, min(*e.Weight, 255))
+		}
+		for _, made := range t.resolve(g, e, x) {
+			if t.merge(g, made) {
+				g.Endpoints = append(g.Endpoints, made)
+			}
+		}
+	}
+}
+
+// merge reports whether an endpoint is none that the group has already.
+func (t endpointBuilder) merge(g *model.EndpointGroup, x model.Endpoint) bool {
+	i := slices.IndexFunc(g.Endpoints, func(o model.Endpoint) bool { return o.ID == x.ID })
+	if i < 0 {
+		return true
+	}
+	holds := g.Endpoints[i]
+	if holds.Weight != x.Weight || (holds.ClientIP == nil) != (x.ClientIP == nil) || holds.ClientIP != nil && *holds.ClientIP != *x.ClientIP {
+		t.fault(x.Origin.Field, finding.EndpointDoubled, finding.Warning,
+			fmt.Sprintf("this is the same load balancer as %s, with another weight or client IP preservation; the values of that one hold", holds.Origin.Field), "give both the same values, or remove one")
+	}
+	return false
+}

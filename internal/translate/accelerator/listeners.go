@@ -1,0 +1,155 @@
+package accelerator
+
+import (
+	"fmt"
+	"slices"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// listenerBuilder builds listeners.
+type listenerBuilder struct{ *translation }
+
+// listeners builds the listeners. One that cannot be built is left out, and nothing that is live goes meanwhile.
+func (t listenerBuilder) listeners() {
+	spec := t.ga.Spec.Listeners
+	if len(spec) > t.opt.MaxListeners {
+		t.hold("spec.listeners", finding.QuotaReached, fmt.Sprintf("there are %d listeners, and an accelerator may have %d; those beyond are not made, and listeners that are live stay", len(spec), t.opt.MaxListeners), "remove listeners")
+		spec = spec[:t.opt.MaxListeners]
+	}
+	if len(spec) == 1 && discovers(spec[0]) {
+		t.discover(spec[0])
+	} else {
+		for i, l := range spec {
+			t.listener(l, i)
+		}
+	}
+	t.overrides()
+}
+
+// hold reports why something of the object cannot be built, and keeps what is live.
+func (t *translation) hold(field string, reason finding.Reason, message, fix string) {
+	t.acc.Held = true
+	t.fault(field, reason, finding.Error, message, fix)
+}
+
+func fieldOf(listener int) string { return fmt.Sprintf("spec.listeners[%d]", listener) }
+
+// listener builds a listener as it is written.
+func (t listenerBuilder) listener(spec aga.Listener, i int) {
+	field := fieldOf(i)
+	protocol, ports, ok := t.written(spec, field)
+	if !ok {
+		return
+	}
+	l := model.AcceleratorListener{
+		ID: fmt.Sprintf("Listener-%d", i), Protocol: protocol, Ports: ports,
+		SourceIP: spec.ClientAffinity == aga.ClientAffinitySourceIP, Origin: t.origin(field),
+	}
+	if other := t.conflict(l); other != nil {
+		t.hold(field+".portRanges", finding.ListenerConflict, fmt.Sprintf("%s ports %s overlap those of %s; the listener is not made", protocol, model.PortRangesText(ports), other.Origin.Field), "change the ports of one of them")
+		return
+	}
+	l.Groups = endpointBuilder{t.translation}.endpointGroups(spec.EndpointGroups, i, l.ID)
+	t.acc.Listeners = append(t.acc.Listeners, l)
+}
+
+// written reads protocol and ports.
+func (t listenerBuilder) written(spec aga.Listener, field string) (model.Base, []model.PortRange, bool) {
+	const discovery = "they are taken from the endpoint only if there is one listener with one endpoint group with one endpoint"
+	switch {
+	case spec.Protocol == "":
+		t.hold(field+".protocol", finding.SpecInvalid, "the listener has no protocol; it is not made; "+discovery, "give protocol and portRanges")
+		return "", nil, false
+	case spec.Protocol != aga.ProtocolTCP && spec.Protocol != aga.ProtocolUDP:
+		t.hold(field+".protocol", finding.SpecInvalid, fmt.Sprintf("protocol %q is neither TCP nor UDP; the listener is not made", finding.Cut(string(spec.Protocol))), "change the protocol")
+		return "", nil, false
+	case len(spec.PortRanges) == 0:
+		t.hold(field+".portRanges", finding.SpecInvalid, "the listener has no ports; it is not made; "+discovery, "give protocol and portRanges")
+		return "", nil, false
+	}
+	ports, ok := t.ranges(spec.PortRanges, field+".portRanges")
+	return model.Base(spec.Protocol), ports, ok
+}
+
+// ranges reads port ranges, and sorts them.
+func (t listenerBuilder) ranges(spec []aga.PortRange, field string) ([]model.PortRange, bool) {
+	if len(spec) > mostRanges {
+		t.hold(field, finding.QuotaReached, fmt.Sprintf("the listener has %d port ranges, and AWS takes %d; it is not made", len(spec), mostRanges), "join ranges, or use a second listener")
+		return nil, false
+	}
+	var out []model.PortRange
+	for i, r := range spec {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		p := model.PortRange{From: r.FromPort, To: r.ToPort}
+		if p.From < 1 || p.To > 65535 || p.From > p.To {
+			t.hold(at, finding.SpecInvalid, fmt.Sprintf("ports %d to %d are no range from 1 to 65535; the listener is not made", p.From, p.To), "correct the range")
+			return nil, false
+		}
+		if j := slices.IndexFunc(out, p.Overlaps); j >= 0 {
+			t.hold(at, finding.ListenerConflict, fmt.Sprintf("ports %s overlap ports %s of the same listener; it is not made", p, out[j]), "correct the ranges")
+			return nil, false
+		}
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b model.PortRange) int { return int(a.From - b.From) })
+	return out, true
+}
+
+// conflict is a listener before this one that has one of its ports.
+func (t listenerBuilder) conflict(l model.AcceleratorListener) *model.AcceleratorListener {
+	for i := range t.acc.Listeners {
+		o := &t.acc.Listeners[i]
+		if o.Protocol == l.Protocol && slices.ContainsFunc(o.Ports, func(r model.PortRange) bool { return slices.ContainsFunc(l.Ports, r.Overlaps) }) {
+			return o
+		}
+	}
+	return nil
+}
+
+// overrides checks the port overrides of all endpoint groups. Those of a group with a wrong one stay as they are live.
+func (t listenerBuilder) overrides() {
+	type use struct {
+		listener int
+		field    string
+	}
+	taken := map[int32]use{} // by endpoint port
+	for i := range t.acc.Listeners {
+		l := &t.acc.Listeners[i]
+		for j := range l.Groups {
+			g := &l.Groups[j]
+			wrong := func(k int, format string, args ...any) {
+				g.OverridesHeld = true
+				t.fault(fmt.Sprintf("%s.portOverrides[%d]", g.Origin.Field, k), finding.PortOverrideInvalid, finding.Error,
+					fmt.Sprintf(format, args...)+"; the port overrides of the endpoint group stay as they are, and a new endpoint group is not made", "correct the override")
+			}
+			if len(g.Overrides) > mostOverrides {
+				wrong(mostOverrides, "there are %d port overrides, and an endpoint group may have %d", len(g.Overrides), mostOverrides)
+				continue
+			}
+			listener, endpoint := map[int32]bool{}, map[int32]bool{}
+			for k, o := range g.Overrides {
+				owner := slices.IndexFunc(t.acc.Listeners, func(x model.AcceleratorListener) bool { return x.Has(o.Endpoint) })
+				before, used := taken[o.Endpoint]
+				switch {
+				case !l.Has(o.Listener):
+					wrong(k, "port %d is not one of the listener's ports %s", o.Listener, model.PortRangesText(l.Ports))
+				case listener[o.Listener]:
+					wrong(k, "listener port %d is overridden twice", o.Listener)
+				case endpoint[o.Endpoint]:
+					wrong(k, "endpoint port %d is used twice", o.Endpoint)
+				case owner >= 0:
+					wrong(k, "endpoint port %d is a port of %s, and must not be one of any listener of the accelerator", o.Endpoint, t.acc.Listeners[owner].Origin.Field)
+				case used && before.listener != i:
+					wrong(k, "endpoint port %d is used by %s of another listener", o.Endpoint, before.field)
+				}
+				listener[o.Listener], endpoint[o.Endpoint] = true, true
+				if !used {
+					taken[o.Endpoint] = use{i, fmt.Sprintf("%s.portOverrides[%d]", g.Origin.Field, k)}
+				}
+			}
+		}
+	}
+}

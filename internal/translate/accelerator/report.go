@@ -1,0 +1,85 @@
+package accelerator
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
+)
+
+// The reasons of events, as older controllers give them.
+const (
+	eventEndpoints = "WarningEndpoints"
+	eventDeploy    = "FailedDeploy"
+	eventLoad      = "FailedEndpointLoad"
+)
+
+// Report writes the status of the GlobalAccelerator, and an event for each finding and for success.
+func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
+	var out []cluster.Patch
+	for _, x := range slices.Concat(o.Findings.Sorted(), o.Drift.Sorted()) {
+		if e, ok := eventOf(x, o); ok {
+			out = append(out, e)
+		}
+	}
+	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, o.ID.Namespace, o.ID.Name)
+	if !ok || len(o.Stack.Members)+len(o.Stack.Leaving) == 0 || released(o) {
+		return out
+	}
+	next := statusOf(o, ga)
+	if next.ready == metav1.ConditionTrue && next.loaded() && !succeeded(ga) {
+		out = append(out, cluster.Event{Ref: cluster.RefOf(ga), Reason: report.EventReconciled, Message: "Successfully reconciled"})
+	}
+	return append(out, cluster.StatusEdit{Ref: cluster.RefOf(ga), Edit: func(obj cluster.Object, now metav1.Time) any {
+		return next.edit(obj.(*aga.GlobalAccelerator).Status, now)
+	}})
+}
+
+// eventOf is the event of a finding under the reason that older controllers give.
+func eventOf(x finding.Finding, o engine.Outcome) (cluster.Event, bool) {
+	e, ok := report.Event(x, o.Stack.Leaving)
+	switch {
+	case !ok || !e.Warning && !e.Once && !o.Changed:
+		return e, false
+	case ofEndpoint(x):
+		e.Reason = eventEndpoints
+	case e.Reason == "FailedDeployModel" && o.Err != nil && o.FailedIn == engine.Observing:
+		e.Reason = eventLoad
+	case e.Reason == "FailedDeployModel":
+		e.Reason = eventDeploy
+	}
+	return e, true
+}
+
+// ofEndpoint reports whether a finding says that an endpoint is left out.
+func ofEndpoint(x finding.Finding) bool {
+	switch x.Reason {
+	case finding.EndpointNotFound, finding.EndpointNotReady, finding.EndpointElsewhere, finding.ReferenceNotPermitted:
+		return true
+	}
+	return false
+}
+
+// released reports whether the object was let go, so that it is gone by now.
+func released(o engine.Outcome) bool {
+	return slices.ContainsFunc(o.Plan.Steps, func(s plan.Step) bool {
+		_, release := s.Do.(plan.ReleaseFinalizer)
+		return release && o.Made[s.ID]
+	})
+}
+
+// succeeded reports whether the object shows that its present generation was carried out.
+func succeeded(ga *aga.GlobalAccelerator) bool {
+	of := ga.Status.ObservedGeneration
+	return of != nil && *of == ga.Generation && slices.ContainsFunc(ga.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type == conditionReady && c.Status == metav1.ConditionTrue
+	}) && !slices.ContainsFunc(ga.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type == conditionEndpoints && c.Status != metav1.ConditionTrue
+	})
+}

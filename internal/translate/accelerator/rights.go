@@ -1,0 +1,126 @@
+package accelerator
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
+)
+
+// An accelerator gives its endpoints public addresses: an internal load balancer can be reached from the internet
+// through it. So each endpoint needs the consent of whose it is, in every run, and nothing of an object is read before.
+
+// rights are those of the object.
+type rights struct{ *translation }
+
+// permits reports whether the object may use an object of a namespace. Without the definition of ReferenceGrants nothing
+// of another namespace may be used.
+func (t rights) permits(group, kind, namespace, name string) bool {
+	if t.grants == nil {
+		t.grants = attach.NewGrants(t.view)
+	}
+	return namespace == t.ga.Namespace || t.view.Installed(cluster.KindReferenceGrant) &&
+		t.grants.Permit(attach.From{Group: aga.GroupVersion.Group, Kind: string(cluster.KindGlobalAccelerator), Namespace: t.ga.Namespace}, attach.To{Group: group, Kind: kind, Namespace: namespace, Name: name})
+}
+
+// owns reports whether the object may have a load balancer of the cluster as an endpoint: it serves an object of the
+// namespace, or a grant permits those that it serves.
+func (t rights) owns(lb observed.EndpointLoadBalancer) bool {
+	if lb.Stack == (model.StackID{}) || lb.Stack.Kind == model.GlobalAccelerator {
+		return false
+	}
+	kind := string(ownership.Root(lb.Stack.Kind))
+	group, _, _ := kindOf(aga.EndpointType(kind))
+	namespaces := []string{}
+	for _, id := range lb.Backends {
+		namespace, _, _ := strings.Cut(id, "/")
+		namespaces = append(namespaces, namespace)
+	}
+	if !shared(lb.Stack) {
+		return t.permits(group, kind, lb.Stack.Namespace, lb.Stack.Name)
+	}
+	// A load balancer of several namespaces: any that it serves may add it.
+	return slices.ContainsFunc(namespaces, func(n string) bool { return n != "" && t.permits(group, kind, n, "") })
+}
+
+// shared reports whether a load balancer may serve several namespaces.
+func shared(id model.StackID) bool {
+	_, ok := naming.SharedName(id)
+	return ok || id.Namespace == ""
+}
+
+// admits reports whether an operator lets objects name something that is not the cluster's.
+func (t rights) admits(id string) bool { return t.opt.EndpointIDs == nil || t.listed(id) }
+
+// listed reports whether an operator names it.
+func (t rights) listed(id string) bool {
+	return slices.ContainsFunc(t.opt.EndpointIDs, func(pattern string) bool {
+		ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(id, "/", "\x00"))
+		return err == nil && ok
+	})
+}
+
+// isNode reports whether an instance is a node of the cluster, whose ports are not the object's.
+func (t rights) isNode(instance string) bool {
+	return slices.ContainsFunc(cluster.List[*corev1.Node](t.view, cluster.Query{Kind: cluster.KindNode}), func(n *corev1.Node) bool {
+		return strings.HasSuffix(n.Spec.ProviderID, "/"+instance)
+	})
+}
+
+// liveEndpoints are the ids of all endpoints that the accelerator has, in order.
+func (t *translation) liveEndpoints() []string {
+	if t.live == nil {
+		return nil
+	}
+	var out []string
+	for _, a := range t.live.Accelerators {
+		for _, l := range a.Listeners {
+			for _, g := range l.Groups {
+				for _, e := range g.Endpoints {
+					out = append(out, e.ID)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// revoke finds the live endpoints that the object has no right to, whatever it asks for now. What it may have and does not
+// ask for any more goes in order, after what takes its place.
+func (t rights) revoke() {
+	wanted := map[string]bool{}
+	for _, l := range t.acc.Listeners {
+		for _, g := range l.Groups {
+			for _, e := range g.Endpoints {
+				wanted[e.ID] = true
+			}
+			for _, id := range g.Kept {
+				wanted[id] = true
+			}
+		}
+	}
+	for _, id := range t.liveEndpoints() {
+		of := idOf(id)
+		if wanted[id] || !of.loadBalancer || of.region != t.region() || t.live.Facts.Account != "" && of.account != t.live.Facts.Account {
+			continue
+		}
+		lb := t.loadBalancer(model.AskLoadBalancers{ARN: id})
+		switch {
+		case lb != nil && (!lb.Cluster || t.owns(*lb)):
+		case lb != nil && lb.Stack.Namespace != t.ga.Namespace && !t.view.Installed(cluster.KindReferenceGrant):
+			t.acc.Held = true // which grants there are is not known
+		default:
+			t.acc.Revoked = append(t.acc.Revoked, id)
+		}
+	}
+}

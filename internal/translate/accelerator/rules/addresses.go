@@ -1,0 +1,97 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// addresses checks spec.ipAddresses. Only IPv4 addresses can be brought along.
+func addresses(s Subject) (out []Violation) {
+	for k, text := range s.Spec.IPAddresses {
+		wrong := ""
+		if a, err := netip.ParseAddr(text); err != nil || !a.Is4() {
+			wrong = "is not an IPv4 address"
+		} else if slices.Contains(s.Spec.IPAddresses[:k], text) {
+			wrong = "is there twice"
+		}
+		if wrong != "" {
+			out = append(out, Violation{
+				Check: IPAddresses, Field: fmt.Sprintf("spec.ipAddresses[%d]", k), Value: text, key: text,
+				Message: fmt.Sprintf("%q %s", finding.Cut(text), wrong), Fix: "give addresses of ranges that were brought to AWS, such as 198.51.100.10",
+			})
+		}
+		if k == maxAddresses {
+			break
+		}
+	}
+	return out
+}
+
+// maxAddresses is how many the schema admits. What is beyond is not looked at.
+const maxAddresses = 2
+
+// Changes returns what an update changes that cannot be changed: addresses take effect only when the accelerator is
+// created. Naming those that it has, and taking back what never took effect, changes nothing.
+func Changes(was, now *aga.GlobalAccelerator) []Violation {
+	if was.Status.AcceleratorARN == "" || sameAddresses(was.Spec.IPAddresses, now.Spec.IPAddresses) {
+		return nil
+	}
+	var has []string
+	for _, set := range was.Status.IPSets {
+		has = append(has, set.IPAddresses...)
+	}
+	lacks := func(in []string) func(string) bool {
+		return func(a string) bool { return !slices.Contains(in, a) }
+	}
+	effective := slices.DeleteFunc(slices.Clone(was.Spec.IPAddresses), lacks(has))
+	if !slices.ContainsFunc(now.Spec.IPAddresses, lacks(has)) && !slices.ContainsFunc(effective, lacks(now.Spec.IPAddresses)) {
+		return nil
+	}
+	value := strings.Join(now.Spec.IPAddresses, ", ")
+	return []Violation{{
+		Check: ImmutableFields, Field: "spec.ipAddresses", Value: value, key: value,
+		Message: fmt.Sprintf("the addresses of an accelerator that exists cannot be changed to %q", finding.Cut(value)),
+		Fix:     "restore the field, or create another GlobalAccelerator with these addresses",
+	}}
+}
+
+// sameAddresses reports whether two lists have the same addresses in any order.
+func sameAddresses(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// RegionOf is the region in the ARN of an endpoint; empty for ids of instances and addresses, which have none.
+func RegionOf(endpointID string) string {
+	parts := strings.SplitN(endpointID, ":", 6)
+	if len(parts) == 6 && parts[0] == "arn" {
+		return parts[3]
+	}
+	return ""
+}
+
+func endpointRegions(s Subject) (out []Violation) {
+	eachGroup(s, func(i, j int, group *aga.EndpointGroup) {
+		want := cmp.Or(group.Region, s.Region)
+		for k, e := range group.Endpoints {
+			have := RegionOf(e.EndpointID)
+			if e.Type != aga.EndpointTypeEndpointID || have == "" || want == "" || have == want {
+				continue
+			}
+			out = append(out, Violation{
+				Check: EndpointRegions, Field: fmt.Sprintf("%s.endpoints[%d].endpointID", groupPath(i, j), k), Value: e.EndpointID, key: want + " " + e.EndpointID,
+				Message: fmt.Sprintf("%q is in region %q, and the endpoint group is for region %q", finding.CutTo(maxARN, e.EndpointID), finding.Cut(have), finding.Cut(want)),
+				Fix:     "move it to an endpoint group of its region",
+			})
+		}
+	})
+	return out
+}
+
+// maxARN is how much of an ARN is shown: all of what AWS has.
+const maxARN = 255

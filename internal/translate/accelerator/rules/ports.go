@@ -1,0 +1,168 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+)
+
+// span is a range of ports with its place in the spec.
+type span struct {
+	from, to        int32
+	listener, index int
+}
+
+func (s span) field() string {
+	return fmt.Sprintf("%s.portRanges[%d]", listenerPath(s.listener), s.index)
+}
+
+func (s span) String() string {
+	if s.from == s.to {
+		return fmt.Sprint(s.from)
+	}
+	return fmt.Sprintf("%d-%d", s.from, s.to)
+}
+
+// spans are ranges in the order of their first ports.
+type spans struct {
+	sorted []span
+	// widest has, for each of them, the one with the greatest last port up to there.
+	widest []span
+}
+
+// spansOf are the ranges of the listeners that count.
+func spansOf(s Subject, counts func(aga.Listener) bool) spans {
+	var out spans
+	for i, l := range s.Spec.Listeners {
+		if !counts(l) {
+			continue
+		}
+		for k, r := range l.PortRanges {
+			if r.FromPort <= r.ToPort {
+				out.sorted = append(out.sorted, span{r.FromPort, r.ToPort, i, k})
+			}
+		}
+	}
+	slices.SortStableFunc(out.sorted, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	out.widest = slices.Clone(out.sorted)
+	for i := 1; i < len(out.widest); i++ {
+		if out.widest[i-1].to >= out.widest[i].to {
+			out.widest[i] = out.widest[i-1]
+		}
+	}
+	return out
+}
+
+// with returns a range that has a port.
+func (s spans) with(port int32) (span, bool) {
+	n, _ := slices.BinarySearchFunc(s.sorted, port, func(r span, p int32) int {
+		if r.from <= p {
+			return -1
+		}
+		return 1
+	})
+	if n == 0 || s.widest[n-1].to < port {
+		return span{}, false
+	}
+	return s.widest[n-1], true
+}
+
+// overlapping are the ranges that have a port in common with another one, each with one of these, in the order of the
+// spec.
+func (s spans) overlapping() [][2]span {
+	var out [][2]span
+	for i, r := range s.sorted {
+		switch {
+		case i > 0 && s.widest[i-1].to >= r.from:
+			out = append(out, [2]span{r, s.widest[i-1]})
+		case i+1 < len(s.sorted) && s.sorted[i+1].from <= r.to:
+			out = append(out, [2]span{r, s.sorted[i+1]})
+		}
+	}
+	slices.SortFunc(out, func(a, b [2]span) int {
+		return cmp.Or(cmp.Compare(a[0].listener, b[0].listener), cmp.Compare(a[0].index, b[0].index))
+	})
+	return out
+}
+
+// overlappingPortRanges finds each range that overlaps another one of its protocol. A listener without a protocol takes
+// it from its endpoint.
+func overlappingPortRanges(s Subject) (out []Violation) {
+	for _, protocol := range []aga.Protocol{aga.ProtocolTCP, aga.ProtocolUDP} {
+		for _, pair := range spansOf(s, func(l aga.Listener) bool { return l.Protocol == protocol }).overlapping() {
+			r, other := pair[0], pair[1]
+			out = append(out, Violation{
+				Check: OverlappingPortRanges, Field: r.field(), Value: r.String(), key: string(protocol) + " " + r.String(),
+				Message: fmt.Sprintf("%s ports %q overlap %s ports %q of %s", protocol, r, protocol, other, other.field()),
+				Fix:     "a port of a protocol can be in one range only; change one of them",
+			})
+		}
+	}
+	return out
+}
+
+// eachOverride calls see for each port override, in order.
+func eachOverride(s Subject, see func(i, j, k int, o aga.PortOverride)) {
+	eachGroup(s, func(i, j int, group *aga.EndpointGroup) {
+		for k, o := range group.PortOverrides {
+			see(i, j, k, o)
+		}
+	})
+}
+
+func overridePath(i, j, k int) string { return fmt.Sprintf("%s.portOverrides[%d]", groupPath(i, j), k) }
+
+// duplicateOverrides finds ports that overrides of one endpoint group name twice.
+func duplicateOverrides(s Subject) (out []Violation) {
+	eachGroup(s, func(i, j int, group *aga.EndpointGroup) {
+		listener, endpoint := map[int32]int{}, map[int32]int{}
+		note := func(first map[int32]int, k int, port int32, name string) {
+			at, twice := first[port]
+			if !twice {
+				first[port] = k
+				return
+			}
+			out = append(out, Violation{
+				Check: DuplicateOverrides, Field: overridePath(i, j, k) + "." + name, Value: fmt.Sprint(port), key: fmt.Sprintf("%s %d", name, port),
+				Message: fmt.Sprintf("%s %q is that of portOverrides[%d] already", name, fmt.Sprint(port), at), Fix: "remove one of them",
+			})
+		}
+		for k, o := range group.PortOverrides {
+			note(listener, k, o.ListenerPort, "listenerPort")
+			note(endpoint, k, o.EndpointPort, "endpointPort")
+		}
+	})
+	return out
+}
+
+// portOverrides finds overrides that do not fit the listeners. The ports of a listener without port ranges are those of
+// its endpoint, which are not known here.
+func portOverrides(s Subject) (out []Violation) {
+	all := spansOf(s, func(aga.Listener) bool { return true })
+	type use struct{ listener, group, index int }
+	used := map[int32]use{} // by endpoint port
+	add := func(i, j, k int, name string, port int32, message, fix string) {
+		out = append(out, Violation{
+			Check: PortOverrides, Field: overridePath(i, j, k) + "." + name, Value: fmt.Sprint(port), key: fmt.Sprintf("%s %d", name, port), Advice: true,
+			Message: fmt.Sprintf("%s %q %s", name, fmt.Sprint(port), message), Fix: fix,
+		})
+	}
+	eachOverride(s, func(i, j, k int, o aga.PortOverride) {
+		ranges := s.Spec.Listeners[i].PortRanges
+		if len(ranges) > 0 && !slices.ContainsFunc(ranges[:min(len(ranges), MaxPortRanges)], func(r aga.PortRange) bool { return r.FromPort <= o.ListenerPort && o.ListenerPort <= r.ToPort }) {
+			add(i, j, k, "listenerPort", o.ListenerPort, "is not in the port ranges of its listener", "give a port of the listener")
+		}
+		if r, in := all.with(o.EndpointPort); in {
+			add(i, j, k, "endpointPort", o.EndpointPort, "is in "+r.field()+", and no listener of the accelerator may have it", "give another port")
+		}
+		first, again := used[o.EndpointPort]
+		if !again {
+			used[o.EndpointPort] = use{i, j, k}
+		} else if first.listener != i {
+			add(i, j, k, "endpointPort", o.EndpointPort, "is used by "+overridePath(first.listener, first.group, first.index)+" of another listener", "give another port")
+		}
+	})
+	return out
+}

@@ -1,0 +1,186 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// Check names a rule. Those by which admission denies are values of a metric; the first two are part of the
+// compatibility contract.
+type Check string
+
+// The checks, in the order in which violations are reported.
+const (
+	DuplicateEndpoints    Check = "checkForDuplicateEndpoints"
+	OverlappingPortRanges Check = "checkForOverlappingPortRanges"
+	DuplicateRegions      Check = "checkForDuplicateRegions"
+	DuplicateOverrides    Check = "checkForDuplicateOverrides"
+	IPAddresses           Check = "checkIPAddresses"
+	EndpointRegions       Check = "checkEndpointRegions"
+	ImmutableFields       Check = "checkImmutableFields"
+
+	// PortOverrides and Quotas are advice.
+	PortOverrides Check = "checkPortOverrides"
+	Quotas        Check = "checkQuotas"
+)
+
+// Violation is something wrong with a field.
+type Violation struct {
+	Check Check
+	// Field is the path of the field, Value what is in it.
+	Field, Value string
+	// Message is what is wrong, with the value, and Fix what to do.
+	Message, Fix string
+	// Advice reports that admission does not deny the object: what is wrong depends on what is known later, such as
+	// ports that are taken from an endpoint or quotas that AWS has raised.
+	Advice bool
+
+	// key is what the violation is about, whatever its place in the object.
+	key string
+}
+
+// Text is the violation in a line.
+func (v Violation) Text() string {
+	return finding.Printable(v.Field + ": " + v.Message + "; " + v.Fix)
+}
+
+// Subject is what is checked.
+type Subject struct {
+	Spec *aga.GlobalAcceleratorSpec
+	// Namespace is that of the object, Region that of the cluster; empty if it is not known.
+	Namespace, Region string
+}
+
+// Default quotas of AWS. Those of endpoint groups and port ranges cannot be raised.
+// https://docs.aws.amazon.com/global-accelerator/latest/dg/limits-global-accelerator.html
+const (
+	MaxListeners      = 10
+	MaxPortRanges     = 10
+	MaxEndpointGroups = 42
+	MaxEndpoints      = 10
+	MaxOverrides      = 10
+)
+
+// Find returns all violations, in the order of the checks and of the spec.
+func Find(s Subject) []Violation {
+	var out []Violation
+	for _, check := range []func(Subject) []Violation{
+		duplicateEndpoints, overlappingPortRanges, duplicateRegions, duplicateOverrides, addresses, endpointRegions, portOverrides, quotas,
+	} {
+		out = append(out, check(s)...)
+	}
+	return out
+}
+
+// Added returns the violations of now that an earlier state of the object did not have, wherever in the object.
+func Added(was, now []Violation) []Violation {
+	type kind struct {
+		check Check
+		key   string
+	}
+	had := map[kind]int{}
+	for _, v := range was {
+		had[kind{v.Check, v.key}]++
+	}
+	var out []Violation
+	for _, v := range now {
+		k := kind{v.Check, v.key}
+		if had[k]--; had[k] < 0 {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func listenerPath(i int) string { return fmt.Sprintf("spec.listeners[%d]", i) }
+
+func groupPath(i, j int) string { return fmt.Sprintf("%s.endpointGroups[%d]", listenerPath(i), j) }
+
+// eachGroup calls see for each endpoint group, in order.
+func eachGroup(s Subject, see func(i, j int, group *aga.EndpointGroup)) {
+	for i := range s.Spec.Listeners {
+		for j := range s.Spec.Listeners[i].EndpointGroups {
+			see(i, j, &s.Spec.Listeners[i].EndpointGroups[j])
+		}
+	}
+}
+
+// EndpointKey names an endpoint of an object in a namespace: EndpointID/ID, or TYPE/NAMESPACE/NAME. An empty namespace
+// is that of the object.
+func EndpointKey(e aga.Endpoint, namespace string) string {
+	if e.Type == aga.EndpointTypeEndpointID {
+		return string(e.Type) + "/" + e.EndpointID
+	}
+	return string(e.Type) + "/" + cmp.Or(e.Namespace, namespace) + "/" + e.Name
+}
+
+func duplicateEndpoints(s Subject) (out []Violation) {
+	eachGroup(s, func(i, j int, group *aga.EndpointGroup) {
+		first := make(map[string]int, len(group.Endpoints))
+		for k, e := range group.Endpoints {
+			key := EndpointKey(e, s.Namespace)
+			at, twice := first[key]
+			if !twice {
+				first[key] = k
+				continue
+			}
+			out = append(out, Violation{
+				Check: DuplicateEndpoints, Field: fmt.Sprintf("%s.endpoints[%d]", groupPath(i, j), k), Value: key, key: key,
+				Message: fmt.Sprintf("endpoint %q of listener %d, endpoint group %d is the same as endpoints[%d]", finding.Cut(key), i, j, at),
+				Fix:     "remove one of them",
+			})
+		}
+	})
+	return out
+}
+
+func duplicateRegions(s Subject) (out []Violation) {
+	for i, l := range s.Spec.Listeners {
+		first := make(map[string]int, len(l.EndpointGroups))
+		for j, group := range l.EndpointGroups {
+			region := cmp.Or(group.Region, s.Region)
+			at, twice := first[region]
+			if !twice {
+				first[region] = j
+				continue
+			}
+			name := fmt.Sprintf("region %q", finding.Cut(region))
+			if group.Region == "" {
+				name = "the region of the cluster"
+			}
+			out = append(out, Violation{
+				Check: DuplicateRegions, Field: groupPath(i, j) + ".region", Value: region, key: region,
+				Message: fmt.Sprintf("%s has an endpoint group of the listener already, endpointGroups[%d]", name, at),
+				Fix:     "move the endpoints there, or give another region",
+			})
+		}
+	}
+	return out
+}
+
+func quotas(s Subject) (out []Violation) {
+	over := func(field, what string, have, most int, raised string) {
+		if have > most {
+			out = append(out, Violation{
+				Check: Quotas, Field: field, Value: fmt.Sprint(have), Advice: true, key: what,
+				Message: fmt.Sprintf("%d %s, and AWS admits %d%s", have, what, most, raised), Fix: "what is beyond the quota is held; remove some, or have the quota raised where AWS does",
+			})
+		}
+	}
+	const usually = " unless it has raised that quota"
+	over("spec.listeners", "listeners", len(s.Spec.Listeners), MaxListeners, usually)
+	groups := 0
+	for i, l := range s.Spec.Listeners {
+		groups += len(l.EndpointGroups)
+		over(listenerPath(i)+".portRanges", "port ranges", len(l.PortRanges), MaxPortRanges, "")
+	}
+	over("spec.listeners", "endpoint groups in all listeners", groups, MaxEndpointGroups, "")
+	eachGroup(s, func(i, j int, group *aga.EndpointGroup) {
+		over(groupPath(i, j)+".endpoints", "endpoints", len(group.Endpoints), MaxEndpoints, usually)
+		over(groupPath(i, j)+".portOverrides", "port overrides", len(group.PortOverrides), MaxOverrides, usually)
+	})
+	return out
+}

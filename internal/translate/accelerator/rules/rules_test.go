@@ -1,0 +1,297 @@
+package rules_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
+)
+
+func specOf(t *testing.T, doc string) *aga.GlobalAcceleratorSpec {
+	t.Helper()
+	var out aga.GlobalAcceleratorSpec
+	if err := yaml.UnmarshalStrict([]byte(doc), &out); err != nil {
+		t.Fatalf("%v in\n%s", err, doc)
+	}
+	return &out
+}
+
+func find(t *testing.T, doc string) []rules.Violation {
+	t.Helper()
+	return rules.Find(rules.Subject{Spec: specOf(t, doc), Namespace: "shop", Region: "eu-west-1"})
+}
+
+// lines are violations for comparison: "check field value", advice with a question mark.
+func lines(all []rules.Violation) []string {
+	out := []string{}
+	for _, v := range all {
+		line := fmt.Sprintf("%s %s %s", v.Check, v.Field, v.Value)
+		if v.Advice {
+			line += "?"
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// listeners writes listeners from "PROTOCOL ranges" each.
+func listeners(list ...string) string {
+	var b strings.Builder
+	b.WriteString("listeners:\n")
+	for _, l := range list {
+		protocol, ranges, _ := strings.Cut(l, " ")
+		b.WriteString("- endpointGroups: []\n")
+		if protocol != "-" {
+			b.WriteString("  protocol: " + protocol + "\n")
+		}
+		if ranges != "" {
+			b.WriteString("  portRanges:\n")
+		}
+		for r := range strings.FieldsSeq(ranges) {
+			from, to, _ := strings.Cut(r, "-")
+			fmt.Fprintf(&b, "  - {fromPort: %s, toPort: %s}\n", from, to)
+		}
+	}
+	return b.String()
+}
+
+const groups = "listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: %s}]"
+
+func TestViolations(t *testing.T) {
+	const e = "spec.listeners[0].endpointGroups[0].endpoints"
+	for name, c := range map[string]struct {
+		spec string
+		want []string
+	}{
+		"nothing":          {"{}", nil},
+		"different spans":  {listeners("TCP 80-442", "TCP 443-500"), nil},
+		"different protos": {listeners("TCP 80-80", "UDP 80-80"), nil},
+		"overlap": {listeners("TCP 80-443", "UDP 80-80", "TCP 443-500"), []string{
+			"checkForOverlappingPortRanges spec.listeners[0].portRanges[0] 80-443", "checkForOverlappingPortRanges spec.listeners[2].portRanges[0] 443-500"}},
+		"overlap in a listener": {listeners("UDP 53-53 53-60"), []string{
+			"checkForOverlappingPortRanges spec.listeners[0].portRanges[0] 53", "checkForOverlappingPortRanges spec.listeners[0].portRanges[1] 53-60"}},
+		"overlap with discovery": {listeners("- 80-443", "TCP 80-80", "TCP"), nil},
+		"within a wide one": {listeners("TCP 1-65535 80-80 90-90"), []string{
+			"checkForOverlappingPortRanges spec.listeners[0].portRanges[0] 1-65535", "checkForOverlappingPortRanges spec.listeners[0].portRanges[1] 80",
+			"checkForOverlappingPortRanges spec.listeners[0].portRanges[2] 90"}},
+		"one endpoint twice": {fmt.Sprintf(groups, "[{endpoints: [{type: Service, name: api}, {type: Service, name: api, namespace: shop, weight: 1}]}]"),
+			[]string{"checkForDuplicateEndpoints " + e + "[1] Service/shop/api"}},
+		"an empty namespace": {fmt.Sprintf(groups, `[{endpoints: [{type: Ingress, name: a, namespace: ""}, {type: Ingress, name: a}, {type: Ingress, name: a, namespace: b}]}]`),
+			[]string{"checkForDuplicateEndpoints " + e + "[1] Ingress/shop/a"}},
+		"one id thrice": {fmt.Sprintf(groups, "[{endpoints: [{type: EndpointID, endpointID: i-1}, {type: EndpointID, endpointID: i-1}, {type: EndpointID, endpointID: i-1}]}]"),
+			[]string{"checkForDuplicateEndpoints " + e + "[1] EndpointID/i-1", "checkForDuplicateEndpoints " + e + "[2] EndpointID/i-1"}},
+		"names of other types": {fmt.Sprintf(groups, "[{endpoints: [{type: Service, name: a}, {type: Ingress, name: a}, {type: Gateway, name: a}]}]"), nil},
+		"in two groups":        {fmt.Sprintf(groups, "[{endpoints: [{type: Service, name: a}]}, {region: us-east-1, endpoints: [{type: Service, name: a}]}]"), nil},
+		"a region twice":       {fmt.Sprintf(groups, "[{region: eu-west-1}, {}]"), []string{"checkForDuplicateRegions spec.listeners[0].endpointGroups[1].region eu-west-1"}},
+		"a region in two listeners": {"listeners: [{protocol: TCP, portRanges: [{fromPort: 1, toPort: 1}], endpointGroups: [{}]}, {protocol: TCP, portRanges: [{fromPort: 2, toPort: 2}], endpointGroups: [{}]}]",
+			nil},
+		"addresses":        {"ipAddresses: [198.51.100.10, 198.51.100.11]", nil},
+		"wrong addresses":  {`ipAddresses: ["2001:db8::1", 198.51.100.300]`, []string{"checkIPAddresses spec.ipAddresses[0] 2001:db8::1", "checkIPAddresses spec.ipAddresses[1] 198.51.100.300"}},
+		"an address twice": {"ipAddresses: [198.51.100.10, 198.51.100.10]", []string{"checkIPAddresses spec.ipAddresses[1] 198.51.100.10"}},
+		"another region": {fmt.Sprintf(groups, "[{endpoints: [{type: EndpointID, endpointID: 'arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/net/a/1'}, {type: EndpointID, endpointID: i-1}]}]"),
+			[]string{"checkEndpointRegions " + e + "[0].endpointID arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/net/a/1"}},
+		"the region of its group": {fmt.Sprintf(groups, "[{region: us-east-1, endpoints: [{type: EndpointID, endpointID: 'arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/net/a/1'}, {type: EndpointID, endpointID: eipalloc-1}]}]"),
+			nil},
+		"overrides": {fmt.Sprintf(groups, "[{portOverrides: [{listenerPort: 80, endpointPort: 8080}]}]"), nil},
+		"an override twice": {fmt.Sprintf(groups, "[{portOverrides: [{listenerPort: 80, endpointPort: 8080}, {listenerPort: 80, endpointPort: 8080}]}]"), []string{
+			"checkForDuplicateOverrides spec.listeners[0].endpointGroups[0].portOverrides[1].listenerPort 80", "checkForDuplicateOverrides spec.listeners[0].endpointGroups[0].portOverrides[1].endpointPort 8080"}},
+		"not of the listener": {fmt.Sprintf(groups, "[{portOverrides: [{listenerPort: 443, endpointPort: 8080}]}]"),
+			[]string{"checkPortOverrides spec.listeners[0].endpointGroups[0].portOverrides[0].listenerPort 443?"}},
+		"ports to be discovered": {"listeners: [{endpointGroups: [{portOverrides: [{listenerPort: 443, endpointPort: 8080}]}]}]", nil},
+		"a port of another listener": {"listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{portOverrides: [{listenerPort: 80, endpointPort: 8080}]}]}, {protocol: UDP, portRanges: [{fromPort: 8000, toPort: 8999}]}]",
+			[]string{"checkPortOverrides spec.listeners[0].endpointGroups[0].portOverrides[0].endpointPort 8080?"}},
+		"an endpoint port of two listeners": {"listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{portOverrides: [{listenerPort: 80, endpointPort: 8080}]}]}, {protocol: TCP, portRanges: [{fromPort: 443, toPort: 443}], endpointGroups: [{portOverrides: [{listenerPort: 443, endpointPort: 8080}]}]}]",
+			[]string{"checkPortOverrides spec.listeners[1].endpointGroups[0].portOverrides[0].endpointPort 8080?"}},
+		"an endpoint port of two groups": {fmt.Sprintf(groups, "[{portOverrides: [{listenerPort: 80, endpointPort: 8080}]}, {region: us-east-1, portOverrides: [{listenerPort: 80, endpointPort: 8080}]}]"), nil},
+		"many endpoints": {fmt.Sprintf(groups, "[{endpoints: ["+strings.Join(numbered("{type: Service, name: s%d}", 11), ", ")+"]}]"),
+			[]string{"checkQuotas spec.listeners[0].endpointGroups[0].endpoints 11?"}},
+		"many listeners": {listeners(numbered("TCP %[1]d-%[1]d", 11)...), []string{"checkQuotas spec.listeners 11?"}},
+		"many groups":    {fmt.Sprintf(groups, "["+strings.Join(numbered("{region: r%d}", 43), ", ")+"]"), []string{"checkQuotas spec.listeners 43?"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := find(t, c.spec)
+			if d := cmp.Diff(append([]string{}, c.want...), lines(got)); d != "" {
+				t.Error(d)
+			}
+			for _, v := range got {
+				if v.Message == "" || v.Fix == "" || strings.ContainsAny(v.Text(), "\n\t") || len(v.Text()) > 600 {
+					t.Errorf("%+v", v)
+				}
+			}
+		})
+	}
+}
+
+func numbered(format string, n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprintf(format, i+1))
+	}
+	return out
+}
+
+// Where the region of the cluster is not known, nothing is compared with it.
+func TestAnUnknownRegionIsNoFault(t *testing.T) {
+	spec := specOf(t, fmt.Sprintf(groups, "[{endpoints: [{type: EndpointID, endpointID: 'arn:aws:elasticloadbalancing:us-east-1:1:loadbalancer/net/a/1'}]}]"))
+	if got := rules.Find(rules.Subject{Spec: spec, Namespace: "shop"}); len(got) > 0 {
+		t.Error(lines(got))
+	}
+}
+
+// A fault that an object has already is not its author's now, wherever it has moved.
+func TestOnlyAddedViolationsCount(t *testing.T) {
+	twice := func(names ...string) string {
+		var all []string
+		for _, n := range names {
+			all = append(all, fmt.Sprintf("{type: Service, name: %[1]s}, {type: Service, name: %[1]s}", n))
+		}
+		return fmt.Sprintf(groups, "[{endpoints: ["+strings.Join(all, ", ")+"]}]")
+	}
+	for name, c := range map[string]struct{ was, now, want string }{
+		"the same":                       {twice("a"), twice("a"), ""},
+		"one more":                       {twice("a"), twice("b", "a"), "Service/shop/b"},
+		"one less":                       {twice("a", "b"), twice("b"), ""},
+		"a third time":                   {twice("a"), twice("a", "a"), "Service/shop/a,Service/shop/a"},
+		"ranges that overlapped":         {listeners("TCP 10-100", "TCP 20-30", "TCP 25-28"), listeners("TCP 20-30", "TCP 25-28"), ""},
+		"a listener in front":            {listeners("TCP 10-100", "TCP 20-30"), listeners("UDP 1-1", "TCP 10-100", "TCP 20-30"), ""},
+		"a range that did not overlap":   {listeners("TCP 10-100", "TCP 20-30", "TCP 200-201"), listeners("TCP 10-100", "TCP 20-30", "TCP 200-201 201-201"), "200-201,201"},
+		"another overlap of a bad range": {listeners("TCP 10-100", "TCP 20-30"), listeners("TCP 10-100", "TCP 20-30", "TCP 90-110"), "90-110"},
+	} {
+		var got []string
+		for _, v := range rules.Added(find(t, c.was), find(t, c.now)) {
+			got = append(got, v.Value)
+		}
+		if s := strings.Join(got, ","); s != c.want {
+			t.Errorf("%s: %q, want %q", name, s, c.want)
+		}
+	}
+}
+
+// Whatever the ranges are, an update is free of added overlaps exactly if each pair of ranges that overlaps has been
+// there before.
+func TestAddedOverlapsAreExact(t *testing.T) {
+	type r struct {
+		udp      bool
+		from, to int32
+	}
+	for seed := range uint64(3000) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		draw := func() r {
+			from := int32(1 + random.IntN(12))
+			return r{random.IntN(3) == 0, from, from + int32(random.IntN(4))}
+		}
+		var was, now []r
+		for range random.IntN(6) {
+			was = append(was, draw())
+		}
+		for _, x := range was {
+			if random.IntN(3) > 0 {
+				now = append(now, x)
+			}
+		}
+		for range random.IntN(3) {
+			now = append(now, draw())
+		}
+		random.Shuffle(len(now), func(i, j int) { now[i], now[j] = now[j], now[i] })
+		count := func(all []r, x r) (n int) {
+			for _, y := range all {
+				if x == y {
+					n++
+				}
+			}
+			return n
+		}
+		pairs := func(all []r, a, b r) bool { // both were there, as two ranges
+			if a == b {
+				return count(all, a) >= 2
+			}
+			return count(all, a) > 0 && count(all, b) > 0
+		}
+		want, any := false, false
+		for i, a := range now {
+			for _, b := range now[:i] {
+				if a.udp == b.udp && a.from <= b.to && b.from <= a.to {
+					any = true
+					want = want || !pairs(was, a, b) || count(now, a) > max(1, count(was, a)) || count(now, b) > max(1, count(was, b))
+				}
+			}
+		}
+		doc := func(all []r) string {
+			var out []string
+			for _, x := range all {
+				out = append(out, fmt.Sprintf("%s %d-%d", map[bool]string{true: "UDP", false: "TCP"}[x.udp], x.from, x.to))
+			}
+			return listeners(out...)
+		}
+		count2 := func(all []rules.Violation) (n int) {
+			for _, v := range all {
+				if v.Check == rules.OverlappingPortRanges {
+					n++
+				}
+			}
+			return n
+		}
+		before, after := find(t, doc(was)), find(t, doc(now))
+		if got := count2(after) > 0; got != any {
+			t.Fatalf("seed %d: overlap %t, want %t\n%s", seed, got, any, doc(now))
+		}
+		if got := count2(rules.Added(before, after)) > 0; got != want {
+			t.Fatalf("seed %d: added %t, want %t\n%s\n%s", seed, got, want, doc(was), doc(now))
+		}
+	}
+}
+
+// Addresses take effect when the accelerator is made. Until then they can be corrected.
+func TestAddressesOfAnAcceleratorStay(t *testing.T) {
+	object := func(arn string, has []string, addresses ...string) *aga.GlobalAccelerator {
+		out := &aga.GlobalAccelerator{}
+		out.Spec.IPAddresses, out.Status.AcceleratorARN = addresses, arn
+		out.Status.IPSets = []aga.IPSet{{IPAddresses: has}}
+		return out
+	}
+	const arn = "arn:aws:globalaccelerator::1:accelerator/a"
+	has := []string{"198.51.100.1", "203.0.113.2"}
+	for name, c := range map[string]struct {
+		arn      string
+		was, now []string
+		denied   bool
+	}{
+		"not made yet":             {"", []string{"198.51.100.1"}, []string{"198.51.100.9"}, false},
+		"unchanged":                {arn, has, has, false},
+		"in another order":         {arn, has, []string{has[1], has[0]}, false},
+		"another address":          {arn, has[:1], []string{"198.51.100.9"}, true},
+		"one more":                 {arn, has[:1], []string{has[0], "198.51.100.9"}, true},
+		"none any more":            {arn, has[:1], nil, true},
+		"added":                    {arn, nil, []string{"198.51.100.9"}, true},
+		"those that it has":        {arn, nil, has, false},
+		"what never took effect":   {arn, []string{"198.51.100.9"}, nil, false},
+		"corrected to what it has": {arn, []string{"198.51.100.9"}, has[:1], false},
+	} {
+		got := rules.Changes(object(c.arn, has, c.was...), object("", nil, c.now...))
+		if len(got) > 0 != c.denied || c.denied && (got[0].Field != "spec.ipAddresses" || got[0].Check != rules.ImmutableFields) {
+			t.Errorf("%s: %v", name, lines(got))
+		}
+	}
+}
+
+// The cost grows with the size of the object: a hostile one of the greatest size is checked in well under the time that
+// the API server waits.
+func BenchmarkFindInTheLargestObject(b *testing.B) {
+	spec := &aga.GlobalAcceleratorSpec{}
+	for i := range 4000 {
+		l := aga.Listener{Protocol: aga.ProtocolTCP}
+		for k := range 10 {
+			l.PortRanges = append(l.PortRanges, aga.PortRange{FromPort: int32(1 + k), ToPort: int32(65535 - i)})
+		}
+		l.EndpointGroups = []aga.EndpointGroup{{PortOverrides: []aga.PortOverride{{ListenerPort: int32(i), EndpointPort: int32(i)}}, Endpoints: []aga.Endpoint{{Type: "Service", Name: "a"}, {Type: "Service", Name: "a"}}}}
+		spec.Listeners = append(spec.Listeners, l)
+	}
+	for b.Loop() {
+		rules.Find(rules.Subject{Spec: spec, Namespace: "shop", Region: "eu-west-1"})
+	}
+}

@@ -1,0 +1,196 @@
+package accelerator
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// Conditions and their reasons, as older controllers give them. conditionEndpoints is this controller's own.
+const (
+	conditionReady     = "Ready"
+	conditionDisabling = "AcceleratorDisabling"
+	conditionEndpoints = "EndpointsLoaded"
+
+	reasonReady        = "AcceleratorReady"
+	reasonProvisioning = "AcceleratorProvisioning"
+	reasonDeleting     = "AcceleratorDeleting"
+	reasonDisabling    = "AcceleratorDisabling"
+	reasonLoad         = "EndpointLoadFailed"
+	reasonBuild        = "ModelBuildFailed"
+	reasonDeploy       = "DeploymentFailed"
+)
+
+// deleting is the status of an accelerator that is being deleted.
+const deleting = "DELETING"
+
+// mostMessage is how long the message of a condition may be.
+const mostMessage = 1024
+
+// next is what a status becomes.
+type next struct {
+	generation int64
+	// arn is that of the accelerator; known reports whether it is known that this is the stack's, or that there is none.
+	arn   string
+	known bool
+	live  *observed.Accelerator
+	state string
+	// ready is empty where the condition stays.
+	ready           metav1.ConditionStatus
+	reason, message string
+	// endpoints are the texts of endpoints that are left out, unknown that a run was cut short before that was known.
+	endpoints []string
+	unknown   bool
+	deleting  bool
+}
+
+func (n next) loaded() bool { return len(n.endpoints) == 0 && !n.unknown }
+
+// statusOf is what a run has brought about.
+func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) next {
+	n := next{generation: ga.Generation, deleting: ga.DeletionTimestamp != nil, unknown: o.Err != nil || o.Deferred}
+	n.arn = o.Plan.Known[plan.AcceleratorAddress]
+	if made := o.Live[model.AcceleratorID].ARN; made != "" {
+		n.arn = made
+	}
+	// The ARN of an accelerator that is gone stays until there is another one.
+	n.known = o.Err == nil && (n.arn != "" || o.Have.Facts.Recorded != observed.RecordedGone)
+	for i := range o.Have.Accelerators {
+		if a := &o.Have.Accelerators[i]; a.ARN == n.arn && n.arn != "" {
+			n.live, n.state = a, a.State
+		}
+	}
+	if o.Changed && n.arn != "" {
+		n.state = observed.InProgress
+	}
+	var failed, built []string
+	for _, x := range o.Findings.Sorted() {
+		switch {
+		case ofEndpoint(x):
+			n.endpoints = append(n.endpoints, x.Located())
+		case x.Severity != finding.Error:
+		case deployReason(x.Reason):
+			failed = append(failed, x.Located())
+		default:
+			built = append(built, x.Located())
+		}
+	}
+	switch {
+	case n.deleting:
+		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonDeleting, "the accelerator is being deleted"
+		if len(failed)+len(built) > 0 {
+			n.message = strings.Join(append(failed, built...), " ")
+		}
+		if n.arn != "" {
+			n.state = deleting
+		}
+	case o.Err != nil && len(failed) == 0:
+		// It waits for its turn, or AWS throttles calls. What was shown holds.
+	case o.Err != nil && o.FailedIn == engine.Observing:
+		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonLoad, strings.Join(failed, " ")
+	case len(failed) > 0:
+		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonDeploy, strings.Join(failed, " ")
+	case len(built) > 0:
+		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonBuild, strings.Join(built, " ")
+	case n.arn == "" || n.state != observed.Deployed:
+		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "AWS is deploying the accelerator"
+	case o.Stack.Accelerator != nil && o.Stack.Accelerator.Pending && o.Stack.Accelerator.Held:
+		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "the endpoint has no load balancer yet, from which protocol and ports are taken"
+	default:
+		n.ready, n.reason, n.message = metav1.ConditionTrue, reasonReady, "the accelerator is deployed"
+	}
+	return n
+}
+
+// deployReason reports whether a finding is about what AWS or the API server refuses.
+func deployReason(r finding.Reason) bool {
+	switch r {
+	case finding.AccessDenied, finding.QuotaReached, finding.RejectedByAWS, finding.CallFailed, finding.ServiceUnavailable, finding.NameTaken, finding.ChangeNotKept:
+		return true
+	}
+	return false
+}
+
+// edit returns the fields of a status that change, nil if none does.
+func (n next) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
+	fields := map[string]any{}
+	set := func(key, is, want string) {
+		switch {
+		case is == want:
+		case want == "":
+			fields[key] = nil
+		default:
+			fields[key] = want
+		}
+	}
+	if have.ObservedGeneration == nil || *have.ObservedGeneration != n.generation {
+		fields["observedGeneration"] = n.generation
+	}
+	if n.known {
+		set("acceleratorARN", have.AcceleratorARN, n.arn)
+	}
+	if n.known && n.arn == "" {
+		set("dnsName", have.DNSName, "")
+	}
+	if a := n.live; a != nil {
+		set("dnsName", have.DNSName, a.DNSName)
+		set("dualStackDnsName", have.DualStackDNSName, a.DualStackDNSName)
+		var sets []aga.IPSet
+		for _, s := range a.Addresses {
+			sets = append(sets, aga.IPSet{IPAddressFamily: s.Family, IPAddresses: s.Addresses})
+		}
+		if len(sets) > 0 && !equality.Semantic.DeepEqual(sets, have.IPSets) {
+			fields["ipSets"] = sets
+		}
+	}
+	if n.state != "" {
+		set("status", have.Status, n.state)
+	}
+	conditions := slices.Clone(have.Conditions)
+	if n.ready != "" {
+		conditions = n.put(conditions, conditionReady, n.ready, n.reason, n.message, now)
+	}
+	if n.deleting {
+		conditions = n.put(conditions, conditionDisabling, metav1.ConditionTrue, reasonDisabling, "the accelerator takes no traffic any more", now)
+	} else if !n.unknown {
+		status, reason, message := metav1.ConditionTrue, conditionEndpoints, "all endpoints are loaded"
+		if len(n.endpoints) > 0 {
+			status, reason, message = metav1.ConditionFalse, eventEndpoints, strings.Join(n.endpoints, " ")
+		}
+		conditions = n.put(conditions, conditionEndpoints, status, reason, message, now)
+	}
+	if !equality.Semantic.DeepEqual(conditions, have.Conditions) {
+		fields["conditions"] = conditions
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return fields
+}
+
+// put sets a condition. Its transition time changes with its status alone.
+func (n next) put(to []metav1.Condition, of string, status metav1.ConditionStatus, reason, message string, now metav1.Time) []metav1.Condition {
+	c := metav1.Condition{
+		Type: of, Status: status, Reason: reason, Message: finding.CutTo(mostMessage, finding.Printable(message)),
+		ObservedGeneration: n.generation, LastTransitionTime: now,
+	}
+	i := slices.IndexFunc(to, func(h metav1.Condition) bool { return h.Type == of })
+	if i < 0 {
+		return slices.SortedFunc(slices.Values(append(to, c)), func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
+	}
+	if to[i].Status == status {
+		c.LastTransitionTime = to[i].LastTransitionTime
+	}
+	to[i] = c
+	return to
+}

@@ -1,0 +1,148 @@
+package accelerator
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
+)
+
+// translation is one run of Translate over an object that is there.
+type translation struct {
+	opt   Options
+	view  *cluster.View
+	live  *observed.Stack
+	ga    *aga.GlobalAccelerator
+	ref   finding.Ref
+	stack model.Stack
+	found finding.List
+	acc   *model.Accelerator
+	// asked are the keys of the questions of the stack.
+	asked map[string]bool
+	// groups is how many endpoint groups there are so far.
+	groups int
+	// grants are read once.
+	grants *attach.Grants
+	// withPorts asks for the ports of load balancers that are named by their ARNs.
+	withPorts bool
+}
+
+func (t *translation) build() {
+	dual := t.ga.Spec.IPAddressType == aga.IPAddressTypeDualStack
+	t.acc = &model.Accelerator{
+		Name: t.name(dual), AddressType: model.IPv4, Addresses: t.addresses(), Tags: t.tags(), UID: string(t.ga.UID), Protected: t.protected(),
+		Origins: map[string]finding.Origin{},
+	}
+	for setting, field := range map[string]string{"name": "spec.name", "address-type": "spec.ipAddressType", "addresses": "spec.ipAddresses", "tags": "spec.tags"} {
+		t.acc.Origins[setting] = t.origin(field)
+	}
+	if dual {
+		t.acc.AddressType = model.DualStack
+	}
+	listenerBuilder{t}.listeners()
+	rights{t}.revoke()
+	t.stack.Accelerator = t.acc
+	t.stack.Contested = true
+}
+
+func (t *translation) origin(field string) finding.Origin {
+	return finding.Origin{Object: t.ref, Field: field}
+}
+
+// fault reports what is wrong with a field.
+func (t *translation) fault(field string, reason finding.Reason, severity finding.Severity, message, fix string) {
+	t.found.Add(finding.Finding{Object: t.ref, Field: field, Reason: reason, Severity: severity, Message: message, Fix: fix})
+}
+
+// ask has a question answered before the stack is translated again.
+func (t *translation) ask(q model.Question) {
+	if t.asked == nil {
+		t.asked = map[string]bool{}
+	}
+	if key := q.Key(); !t.asked[key] {
+		t.asked[key] = true
+		t.stack.Compare = append(t.stack.Compare, q)
+	}
+}
+
+func (t *translation) name(dual bool) string {
+	if t.ga.Spec.Name == "" {
+		return t.generatedName(dual)
+	}
+	why := naming.AcceleratorNameFault(t.ga.Spec.Name)
+	if why == "" {
+		return t.ga.Spec.Name
+	}
+	t.fault("spec.name", finding.SpecInvalid, finding.Error, fmt.Sprintf("%q cannot be the name of an accelerator: %s; a generated name is used", finding.Cut(t.ga.Spec.Name), why), "change the name")
+	return t.generatedName(dual)
+}
+
+// mostAddresses is how many addresses AWS takes.
+const mostAddresses = 2
+
+// addresses are those of the account's own ranges.
+func (t *translation) addresses() []string {
+	given := t.ga.Spec.IPAddresses
+	if len(given) > mostAddresses {
+		t.fault("spec.ipAddresses", finding.SpecInvalid, finding.Error, fmt.Sprintf("there are %d addresses, and AWS takes %d; the first %[2]d are used", len(given), mostAddresses), "remove addresses")
+		given = given[:mostAddresses]
+	}
+	var out []string
+	for i, text := range given {
+		if a, err := netip.ParseAddr(text); err != nil || !a.Is4() {
+			t.fault(fmt.Sprintf("spec.ipAddresses[%d]", i), finding.SpecInvalid, finding.Error, fmt.Sprintf("%q is not an IPv4 address; AWS chooses one in its place", finding.Cut(text)), "correct or remove the address")
+			continue
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// trackingTags is how many tags of an accelerator the controller needs itself.
+const trackingTags = 4
+
+// tags are those of the user with the defaults, as far as AWS has room for them.
+func (t *translation) tags() map[string]string {
+	user := map[string]string{}
+	room := max(0, naming.MaxTags-trackingTags-len(t.opt.DefaultTags))
+	keys := slices.Sorted(maps.Keys(t.ga.Spec.Tags))
+	for _, k := range keys {
+		value := t.ga.Spec.Tags[k]
+		reason, severity, why := finding.TagReserved, finding.Error, ""
+		switch {
+		case slices.Contains(t.opt.ExternalTags, k):
+			why = "is managed outside of the cluster"
+		case naming.AcceleratorReserved(k):
+			severity, why = finding.Warning, "is used by the controller"
+		case strings.HasPrefix(strings.ToLower(k), "aws:"):
+			reason, why = finding.TagInvalid, "begins with aws:, which AWS reserves"
+		case k == "":
+			reason, why = finding.TagInvalid, "has an empty key"
+		case len([]rune(k)) > 128 || len([]rune(value)) > 256:
+			reason, why = finding.TagInvalid, "is longer than 128 characters, or its value longer than 256"
+		case len(user) == room:
+			reason, why = finding.TagInvalid, fmt.Sprintf("is beyond the %d for which AWS has room", room)
+		default:
+			user[k] = value
+			continue
+		}
+		if len(t.found) > mostTagFindings {
+			continue
+		}
+		t.fault("spec.tags", reason, severity, fmt.Sprintf("tag %q %s and is left out", finding.CutTo(40, k), why), "remove the tag")
+	}
+	return assemble.Tags(user, t.opt.DefaultTags, t.opt.DefaultTagsLow)
+}
+
+// mostTagFindings bounds what is said about tags.
+const mostTagFindings = 10
