@@ -14,6 +14,7 @@ import (
 	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
@@ -208,52 +209,103 @@ func TestARefusedEndpointHoldsNothingElse(t *testing.T) {
 	})
 }
 
+// endpointWatch looks after every call whether accelerators lead somewhere, and to nothing that is gone.
+type endpointWatch struct {
+	both bool // some endpoint group had two endpoints
+}
+
+func watchEndpoints(t *testing.T, r *Harness, empty bool) *endpointWatch {
+	out := &endpointWatch{}
+	r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+		return fault.Action{After: func() {
+			w := r.Emulator.Store()
+			w.Lock()
+			defer w.Unlock()
+			p := w.Partition(Account, RegionOf(r.Emulator))
+			for _, a := range w.AcceleratorState(Account).Accelerators {
+				for _, l := range a.Listeners {
+					for _, g := range l.Groups {
+						out.both = out.both || len(g.Endpoints) == 2
+						for _, e := range g.Endpoints {
+							if p.ELB.LoadBalancers[e.ID] == nil {
+								t.Errorf("an endpoint is gone after %s", c.Operation)
+							}
+						}
+						if len(g.Endpoints) == 0 && !empty {
+							t.Errorf("no endpoint after %s", c.Operation)
+						}
+					}
+				}
+			}
+		}}
+	})
+	return out
+}
+
 // Where a load balancer takes the place of another, the accelerator leads to both while both serve, and to the new one
-// before the old one is deleted.
-func TestAcceleratorFollowsAReplacedLoadBalancer(t *testing.T) {
+// before the old one is deleted. So it is where an object goes to another load balancer.
+func TestAcceleratorFollowsLoadBalancers(t *testing.T) {
+	t.Parallel()
+	webService := func(annotations string) string { return sharing("api", "01", annotations, portOf("80")) }
+	for name, c := range map[string]struct{ endpoint, before, after string }{
+		"the scheme changes":              {"{type: Ingress, name: web}", ingressOf("", "/=web"), ingressOf(", alb.ingress.kubernetes.io/scheme: internet-facing", "/=web")},
+		"an Ingress joins a group":        {"{type: Ingress, name: web}", ingressOf("", "/=web"), ingressOf(", alb.ingress.kubernetes.io/group.name: team", "/=web")},
+		"a Service shares":                {"{type: Service, name: api}", webService(ipTargets), webService(sharesPublic)},
+		"a Service does not share":        {"{type: Service, name: api}", webService(sharesPublic), webService(ipTargets)},
+		"the scheme of a Service changes": {"{type: Service, name: api}", webService(ipTargets), webService(ipTargets + ", service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := accelerated(t, Options{})
+				r.Apply(pods("api", podAddresses[3]), c.before)
+				r.Settle(20 * time.Minute)
+				r.Apply(edge(strings.Replace(webListener, "{type: Ingress, name: web}", c.endpoint, 1)))
+				r.Settle(20 * time.Minute)
+				before := endpointsOf(r)
+				watch := watchEndpoints(t, r, false)
+				r.Apply(c.after)
+				r.Settle(3 * time.Hour)
+				if !watch.both {
+					t.Error("the accelerator never leads to both load balancers")
+				}
+				if after := endpointsOf(r); len(before) != 1 || len(after) != 1 || before[0] == after[0] {
+					t.Errorf("endpoints %v before, %v after", before, after)
+				}
+				for _, e := range eventsOf(r, "shop", "edge") {
+					if strings.HasPrefix(e, "Warning") && !strings.Contains(e, "ClientIPUnsupported") {
+						t.Errorf("event %s", e)
+					}
+				}
+			})
+		})
+	}
+}
+
+// An endpoint leaves before its load balancer is deleted, also when the object is deleted.
+func TestEndpointLeavesBeforeItsLoadBalancerIsDeleted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := accelerated(t, Options{})
 		r.Apply(edge(webListener))
-		r.Settle(10 * time.Minute)
-		both := false
-		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
-			return fault.Action{After: func() {
-				w := r.Emulator.Store()
-				w.Lock()
-				defer w.Unlock()
-				p := w.Partition(Account, RegionOf(r.Emulator))
-				for _, a := range w.AcceleratorState(Account).Accelerators {
-					for _, l := range a.Listeners {
-						for _, g := range l.Groups {
-							both = both || len(g.Endpoints) == 2
-							there := 0
-							for _, e := range g.Endpoints {
-								if p.ELB.LoadBalancers[e.ID] != nil {
-									there++
-								} else {
-									t.Errorf("an endpoint is gone after %s", c.Operation)
-								}
-							}
-							if there == 0 {
-								t.Errorf("no endpoint after %s", c.Operation)
-							}
-						}
-					}
-				}
-			}}
-		})
-		old := albARN(r)
-		r.Apply(ingressOf(", alb.ingress.kubernetes.io/scheme: internet-facing", "/=web"))
-		r.Settle(2 * time.Hour)
-		if !both {
-			t.Error("the accelerator never leads to both load balancers")
+		r.Settle(20 * time.Minute)
+		watchEndpoints(t, r, true)
+		begun := time.Now()
+		r.drop(cluster.KindIngress, "shop", "web")
+		for ; time.Since(begun) < time.Hour; r.Settle(time.Second) {
+			if obj, _ := r.Store.Get(ingressRef); obj == nil {
+				break
+			}
+			time.Sleep(time.Second)
 		}
-		if now := albARN(r); now == old {
-			t.Error("the load balancer was not replaced")
+		if took := time.Since(begun); took > time.Minute {
+			t.Errorf("the Ingress was being deleted for %s", took)
 		}
-		if got := endpointsOf(r); len(got) != 1 {
+		if got := endpointsOf(r); len(got) > 0 {
 			t.Errorf("endpoints %v", got)
+		}
+		if ga := acceleratorObject(r, "shop", "edge"); len(live(r)) != 1 || ga.Status.AcceleratorARN == "" {
+			t.Error("the accelerator went with it")
 		}
 	})
 }
