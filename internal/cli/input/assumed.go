@@ -97,6 +97,7 @@ func (a *assumed) Observe(_ context.Context, _ model.StackID, questions []model.
 		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{}, Schemes: map[string]model.Scheme{}, TargetGroups: map[string]string{},
 		AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{}, TrustStores: map[string]string{}, ALBTargets: map[string][]observed.Target{},
 		Validations: map[string]observed.Validation{}, CertificateOwners: map[string]observed.CertificateOwner{}, Health: map[string]observed.Health{},
+		Endpoints: map[string][]observed.EndpointLoadBalancer{},
 	}
 	for _, q := range questions {
 		a.answer(&f, q)
@@ -147,6 +148,8 @@ func (a *assumed) answer(f *observed.Facts, q model.Question) {
 	case model.AskSubscription:
 		f.Subscription = &observed.Subscription{Active: true}
 		a.assume("the account has subscribed to Shield Advanced")
+	case model.AskLoadBalancers:
+		f.Endpoints[q.Key()] = a.endpoints(q)
 	case model.AskTrustStores:
 		for name := range strings.SplitSeq(q.Names, ",") {
 			f.TrustStores[name] = a.arn("elasticloadbalancing", "truststore/"+name+"/assumed")
@@ -183,6 +186,28 @@ func (a *assumed) subnets(q model.AskSubnets) []observed.Subnet {
 	}
 	a.assume("%s are %s, each in a zone of its own, with free addresses", which, output.Few(refs))
 	return out
+}
+
+// endpoints are the load balancers that endpoints of accelerators name.
+func (a *assumed) endpoints(q model.AskLoadBalancers) []observed.EndpointLoadBalancer {
+	of, kind := model.Application, "app"
+	if strings.Contains(q.ARN, ":loadbalancer/net/") || !q.Of.Kind.HasRules() && q.ARN == "" {
+		of, kind = model.Network, "net"
+	}
+	lb := observed.EndpointLoadBalancer{LoadBalancer: observed.LoadBalancer{
+		ARN: q.ARN, Name: "assumed", Type: of.String(), Scheme: model.InternetFacing, AddressType: model.IPv4, State: "active", SecurityGroups: []string{"sg-assumed"},
+	}}
+	switch {
+	case q.ARN != "":
+		a.assume("load balancer %s exists", q.ARN)
+	case q.DNSName != "":
+		return nil
+	default:
+		lb.ARN, lb.ResourceID = a.arn("elasticloadbalancing", fmt.Sprintf("loadbalancer/%s/%s/assumed", kind, q.Of.Name)), model.LoadBalancerID
+		lb.Cluster, lb.Stack = true, q.Of
+		a.assume("%s %s has a load balancer that serves", q.Of.Kind, q.Of)
+	}
+	return []observed.EndpointLoadBalancer{lb}
 }
 
 func (a *assumed) groups(q model.AskGroups) observed.GroupAnswer {
