@@ -17,7 +17,7 @@ var (
 		"Delete another's resources", "Starve others", "Crash the controller", "Spend the AWS budget", "Forge a status", "Poison names or tags",
 		"Escape the namespace by a reference", "Confuse the webhooks", "Mislead by texts in events",
 	}
-	attackedBy = []string{"Ingress", "Service", "EndpointSlice", "Pod", "TargetGroupBinding", "Secret", "IngressClassParams of a class owner"}
+	attackedBy = []string{"Ingress", "Service", "EndpointSlice", "Pod", "TargetGroupBinding", "Secret", "IngressClassParams of a class owner", "GlobalAccelerator"}
 )
 
 // testLink is a link whose text is the name of a test.

@@ -1,0 +1,149 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// hostileAccelerators are GlobalAccelerators of namespace evil: endpoints that AWS refuses, listeners that clash, texts that
+// mislead, sizes beyond every quota, and names of what others have.
+func hostileAccelerators(r *Harness) []string {
+	var wide, many []string
+	for i := range 300 {
+		wide = append(wide, fmt.Sprintf("{type: EndpointID, endpointID: i-%d}", i))
+		many = append(many, fmt.Sprintf("{protocol: TCP, portRanges: [{fromPort: %d, toPort: %d}], endpointGroups: [{endpoints: [%s]}]}", i+1, i+1, strings.Join(wide[:min(i, 9)], ", ")))
+	}
+	out := []string{
+		"apiVersion: v1\nkind: Namespace\nmetadata: {name: evil}\n",
+		accelerator("evil", "wide", listenerTo(strings.Join(wide, ", "))),
+		accelerator("evil", "many", "listeners: ["+strings.Join(many, ", ")+"]"),
+		accelerator("evil", "texts", `name: "x", tags: {"a\nNormal SuccessfullyReconciled": "\u202e"}, listeners: [{protocol: "TCP\nReady", portRanges: [{fromPort: 1, toPort: 1}]}]`),
+		accelerator("evil", "victims", fmt.Sprintf(`name: %q, %s`, live(r)[0].Name, listenerTo(fmt.Sprintf(`{type: EndpointID, endpointID: %q}, {type: Ingress, namespace: shop, name: web}`, albARN(r))))),
+	}
+	for i := range 8 {
+		out = append(out, accelerator("evil", fmt.Sprint("refused-", i), listenerTo(fmt.Sprintf("{type: EndpointID, endpointID: i-0000%d}, {type: EndpointID, endpointID: eipalloc-%d}", i, i))))
+	}
+	return out
+}
+
+// Whatever the GlobalAccelerators of a namespace ask for, those of another keep what they have, and an edit of theirs takes
+// effect in time. Calls that AWS refuses are rare.
+func TestHostileAcceleratorsStopNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := accelerated(t, Options{})
+		r.Apply(edge(webListener))
+		r.Settle(10 * time.Minute)
+		own := func() (out []string) {
+			for _, l := range acceleratorState(r) {
+				if strings.Contains(l, "k8s_shop_edge") && !strings.Contains(l, "evil/") {
+					out = append(out, l)
+				}
+			}
+			return out
+		}
+		before, arn, alb := own(), live(r)[0].ARN, albARN(r)
+		attack := hostileAccelerators(r)
+		r.Apply(attack...)
+		r.Settle(30 * time.Minute)
+		mine := 0
+		for _, a := range live(r) {
+			if a.Tags["aga.k8s.aws/stack"] == "shop/edge" {
+				mine++
+				if a.ARN != arn || len(a.Listeners) != 1 || len(a.Listeners[0].Groups[0].Endpoints) != 1 {
+					t.Errorf("the victim's accelerator was changed: %v", before)
+				}
+				continue
+			}
+			for _, l := range a.Listeners {
+				for _, g := range l.Groups {
+					if g.Endpoint(alb) != nil {
+						t.Errorf("accelerator %s leads to the load balancer of the victim", a.Tags["aga.k8s.aws/stack"])
+					}
+				}
+			}
+		}
+		if mine != 1 {
+			t.Errorf("the victim has %d accelerators", mine)
+		}
+		for _, name := range []string{"wide", "many", "texts", "victims"} {
+			for _, e := range eventsOf(r, "evil", name) {
+				if strings.ContainsAny(e, "\n\u202e") {
+					t.Errorf("event %q", e)
+				}
+			}
+		}
+		r.Apply(attack...) // and all at once with the edit
+		begun := time.Now()
+		r.Apply(edge(strings.Replace(webListener, "name: web", "name: web, weight: 5", 1)))
+		for time.Since(begun) < 10*time.Minute && !strings.Contains(strings.Join(acceleratorState(r), "\n"), "weight=5") {
+			r.Settle(time.Second)
+			time.Sleep(time.Second)
+		}
+		if took := time.Since(begun); took > time.Minute {
+			t.Errorf("the victim's edit took %s", took)
+		}
+		r.Settle(30 * time.Minute)
+		calls := len(mutations(r))
+		r.Settle(time.Hour)
+		if n := len(mutations(r)) - calls; n > 20*len(attack) {
+			t.Errorf("%d calls in an hour", n)
+		}
+		for _, o := range r.Store.All(cluster.KindGlobalAccelerator) {
+			if o.GetNamespace() == "evil" {
+				r.drop(cluster.KindGlobalAccelerator, "evil", o.GetName())
+			}
+		}
+		r.Settle(2 * time.Hour)
+		if n := len(live(r)); n != 1 {
+			t.Errorf("%d accelerators are left", n)
+		}
+		r.Apply(edge(webListener))
+		r.Settle(10 * time.Minute)
+		if d := cmp.Diff(before, own()); d != "" {
+			t.Errorf("the victim's accelerator differs: %s", d)
+		}
+	})
+}
+
+// An accelerator that no object asks for is an orphan, and stays. So is one whose object lost its finalizer before it was
+// deleted, or disappeared.
+func TestAcceleratorWithoutObjectIsAnOrphan(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := accelerated(t, Options{})
+		r.Apply(edge(webListener))
+		r.Settle(10 * time.Minute)
+		if got := r.Orphans(); len(got) > 0 {
+			t.Errorf("orphans beside their object: %v", got)
+		}
+		obj := acceleratorObject(r, "shop", "edge").DeepCopyObject().(cluster.Object)
+		obj.SetFinalizers(nil)
+		if err := r.Store.Put(obj); err != nil {
+			t.Fatal(err)
+		}
+		r.drop(cluster.KindGlobalAccelerator, "shop", "edge") // before the controller has put the finalizer back
+		r.Settle(time.Hour)
+		if n := len(live(r)); n != 1 || !live(r)[0].Enabled || len(live(r)[0].Listeners) != 1 {
+			t.Errorf("%d accelerators, want the one that was there: %v", n, acceleratorState(r))
+		}
+		got := r.Orphans()
+		if len(got) != 1 || got[0].ID.String() != "shop/edge" || len(got[0].Resources) != 1 {
+			t.Errorf("orphans %v", got)
+		}
+		// The object comes back, as from a backup, and has its accelerator again.
+		arn := live(r)[0].ARN
+		r.Apply(edge(webListener))
+		r.Settle(10 * time.Minute)
+		if ga := acceleratorObject(r, "shop", "edge"); ga.Status.AcceleratorARN != arn || len(live(r)) != 1 {
+			t.Errorf("the status shows %s, want %s", ga.Status.AcceleratorARN, arn)
+		}
+	})
+}
