@@ -97,7 +97,7 @@ func TestAnAcceleratorThatIsGoneIsMadeAgain(t *testing.T) {
 				}
 				r.Apply(doc)
 				r.Settle(10 * time.Minute)
-				w, arn := r.Emulator.Store(), live(r)[0].ARN
+				w, arn, old := r.Emulator.Store(), live(r)[0].ARN, acceleratorObject(r, "shop", "edge").Status.IPSets[0].IPAddresses
 				w.Lock()
 				delete(w.AcceleratorState(Account).Accelerators, arn)
 				w.Unlock()
@@ -112,7 +112,7 @@ func TestAnAcceleratorThatIsGoneIsMadeAgain(t *testing.T) {
 				if len(all) != 1 || all[0].ARN == arn || len(all[0].Listeners) != 1 {
 					t.Errorf("accelerators %v", acceleratorState(r))
 				}
-				if texts := strings.Join(eventsOf(r, "shop", "edge"), "\n"); !strings.Contains(texts, "Warning AcceleratorRecreated") {
+				if texts := strings.Join(eventsOf(r, "shop", "edge"), "\n"); !strings.Contains(texts, "Warning AcceleratorRecreated") || !strings.Contains(texts, "in place of "+old[0]) {
 					t.Errorf("not reported: %s", texts)
 				}
 			})

@@ -1,7 +1,9 @@
 package accelerator
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
@@ -36,6 +39,9 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	if next.ready == metav1.ConditionTrue && next.loaded() && !succeeded(ga) {
 		out = append(out, cluster.Event{Ref: cluster.RefOf(ga), Reason: report.EventReconciled, Message: "Successfully reconciled"})
 	}
+	if e := readdressed(next.live, ga); e != nil {
+		out = append(out, *e)
+	}
 	return append(out, cluster.StatusEdit{Ref: cluster.RefOf(ga), Edit: func(obj cluster.Object, now metav1.Time) any {
 		return next.edit(obj.(*aga.GlobalAccelerator).Status, now)
 	}})
@@ -56,6 +62,35 @@ func eventOf(x finding.Finding, o engine.Outcome) (cluster.Event, bool) {
 	}
 	return e, true
 }
+
+// readdressed is the event that an accelerator has other IPv4 addresses than the status shows, which others may have in
+// firewalls and records of DNS; nil if it has not.
+func readdressed(live *observed.Accelerator, ga *aga.GlobalAccelerator) *cluster.Event {
+	if live == nil {
+		return nil
+	}
+	var was, is []string
+	for _, s := range ga.Status.IPSets {
+		if s.IPAddressFamily == ipv4 {
+			was = append(was, s.IPAddresses...)
+		}
+	}
+	for _, s := range live.Addresses {
+		if s.Family == ipv4 {
+			is = append(is, s.Addresses...)
+		}
+	}
+	if len(was) == 0 || len(is) == 0 || slices.Equal(slices.Sorted(slices.Values(was)), slices.Sorted(slices.Values(is))) {
+		return nil
+	}
+	return &cluster.Event{
+		Ref: cluster.RefOf(ga), Warning: true, Reason: string(finding.AcceleratorRecreated),
+		Message: finding.Printable(fmt.Sprintf("the accelerator has the addresses %s in place of %s; change what names the old ones", strings.Join(is, ", "), strings.Join(was[:min(len(was), mostAddresses)], ", "))),
+	}
+}
+
+// ipv4 is the family of IPv4 addresses in AWS's words.
+const ipv4 = "IPv4"
 
 // ofEndpoint reports whether a finding says that an endpoint is left out.
 func ofEndpoint(x finding.Finding) bool {
