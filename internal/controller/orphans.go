@@ -45,7 +45,13 @@ func FindOrphans(ctx context.Context, aws Owner, view func() *cluster.View, fron
 		}
 		v := view().Unsubscribed() // younger than the list, so that what was made meanwhile has its object
 		for id, resources := range owned {
-			if (only == "" || id.Namespace == only) && !asks.Asked(v, id) {
+			if only != "" && id.Namespace != only {
+				continue
+			}
+			if asks.Asked(v, id) {
+				resources = surplus(v, f, id, resources)
+			}
+			if len(resources) > 0 {
 				out = append(out, Orphan{id, resources})
 			}
 		}
@@ -55,6 +61,16 @@ func FindOrphans(ctx context.Context, aws Owner, view func() *cluster.View, fron
 	}
 	slices.SortFunc(out, func(a, b Orphan) int { return a.ID.Compare(b.ID) })
 	return out, nil
+}
+
+// surplus are those of the resources of a stack that its object does not use, where its frontend says that.
+func surplus(v *cluster.View, f engine.Frontend, id model.StackID, resources []string) []string {
+	if s, ok := f.(interface {
+		Surplus(v *cluster.View, id model.StackID, resources []string) []string
+	}); ok {
+		return s.Surplus(v, id, resources)
+	}
+	return nil
 }
 
 // When orphans are looked for after a start, when the listings of AWS have been read for other reasons,

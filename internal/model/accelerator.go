@@ -137,7 +137,8 @@ type AskAcceleratorState struct{ ARN string }
 func (q AskAcceleratorState) Key() string { return "accelerator state " + q.ARN }
 
 // AskLoadBalancers asks for load balancers that may be endpoints: those of a stack, or else the one with a DNS name or an
-// ARN.
+// ARN. In place of an ARN it may have the allocation id of an Elastic IP address, for the load balancer of the cluster that
+// has the address.
 type AskLoadBalancers struct {
 	Of           StackID
 	DNSName, ARN string

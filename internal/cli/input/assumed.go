@@ -198,6 +198,8 @@ func (a *assumed) endpoints(q model.AskLoadBalancers) []observed.EndpointLoadBal
 		ARN: q.ARN, Name: "assumed", Type: of.String(), Scheme: model.InternetFacing, AddressType: model.IPv4, State: "active", SecurityGroups: []string{"sg-assumed"},
 	}}
 	switch {
+	case strings.HasPrefix(q.ARN, "eipalloc-"):
+		return nil
 	case q.ARN != "":
 		a.assume("load balancer %s exists", q.ARN)
 	case q.DNSName != "":

@@ -39,6 +39,12 @@ func (c *Accelerators) LoadBalancers(ctx context.Context, q model.AskLoadBalance
 	c.inv.Read(func() {
 		add := func(arn string, e *inventory.LoadBalancer) { out = append(out, c.endpoint(arn, e)) }
 		switch {
+		case strings.HasPrefix(q.ARN, "eipalloc-"):
+			for arn, e := range c.inv.LoadBalancers.All() {
+				if naming.Owns(c.Config.Cluster, e.Seen.Tags) && slices.Contains(e.Seen.Addresses, q.ARN) {
+					add(arn, e)
+				}
+			}
 		case q.ARN != "":
 			if e := c.inv.LoadBalancers.Get(q.ARN); e != nil {
 				add(q.ARN, e)

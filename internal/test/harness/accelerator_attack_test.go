@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -123,6 +125,20 @@ func TestAcceleratorWithoutObjectIsAnOrphan(t *testing.T) {
 		r.Settle(10 * time.Minute)
 		if got := r.Orphans(); len(got) > 0 {
 			t.Errorf("orphans beside their object: %v", got)
+		}
+		// Another one with its tags is not used, and stays too.
+		other := made(r, "other", live(r)[0].Tags)
+		r.Start()
+		r.Settle(10 * time.Minute)
+		if got := r.Orphans(); len(got) != 1 || len(got[0].Resources) != 1 || got[0].Resources[0] != other {
+			t.Errorf("orphans %v, want %s", got, other)
+		}
+		if _, err := acceleratorClient(r).UpdateAccelerator(t.Context(), &ga.UpdateAcceleratorInput{AcceleratorArn: &other, Enabled: aws.Bool(false)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if _, err := acceleratorClient(r).DeleteAccelerator(t.Context(), &ga.DeleteAcceleratorInput{AcceleratorArn: &other}); err != nil {
+			t.Fatal(err)
 		}
 		obj := acceleratorObject(r, "shop", "edge").DeepCopyObject().(cluster.Object)
 		obj.SetFinalizers(nil)

@@ -211,8 +211,8 @@ func (t endpointBuilder) byID(g *model.EndpointGroup, id string, x model.Endpoin
 		return nil
 	}
 	if t.live == nil {
-		if of.loadBalancer {
-			t.ask(model.AskLoadBalancers{ARN: id, Ports: t.withPorts})
+		if of.loadBalancer || of.address {
+			t.ask(model.AskLoadBalancers{ARN: id, Ports: t.withPorts && of.loadBalancer})
 		}
 		return []model.Endpoint{x}
 	}
@@ -233,7 +233,7 @@ func (t endpointBuilder) byID(g *model.EndpointGroup, id string, x model.Endpoin
 		t.acc.Pending = true
 		t.leaveOut(x, finding.EndpointNotFound, fmt.Sprintf("load balancer %q does not exist", finding.Cut(id)), "correct the endpointID")
 		return nil
-	case !rights{t.translation}.admits(id), of.instance && rights{t.translation}.isNode(id) && !rights{t.translation}.listed(id):
+	case !rights{t.translation}.admits(id), (of.instance && rights{t.translation}.isNode(id) || of.address && t.loadBalancer(model.AskLoadBalancers{ARN: id}) != nil) && !rights{t.translation}.listed(id):
 		return notPermitted()
 	case of.address:
 		x.ClientIP = nil // AWS shows false whatever is asked for

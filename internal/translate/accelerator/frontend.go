@@ -77,6 +77,15 @@ func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
 	return ok
 }
 
+// Surplus are those of several accelerators of a stack, by ARN, that the status of its object does not name. They stay.
+func (f *Frontend) Surplus(v *cluster.View, id model.StackID, accelerators []string) []string {
+	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
+	if !ok || !slices.Contains(accelerators, ga.Status.AcceleratorARN) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(accelerators), func(arn string) bool { return arn == ga.Status.AcceleratorARN })
+}
+
 // Withdrawn is empty: a translation takes out what there is no right to, whatever else is held.
 func (*Frontend) Withdrawn(*cluster.View, model.StackID, observed.Stack) (model.Withdrawn, []model.Question) {
 	return model.Withdrawn{}, nil

@@ -59,7 +59,7 @@ func (a aws) answer(questions []model.Question) observed.Stack {
 			continue
 		}
 		for _, lb := range a.LoadBalancers {
-			if q.ARN == lb.ARN || q.DNSName != "" && strings.EqualFold(q.DNSName, lb.DNSName) || q.ARN == "" && q.DNSName == "" && lb.Cluster && lb.Stack == q.Of {
+			if q.ARN == lb.ARN || slices.Contains(lb.Addresses, q.ARN) || q.DNSName != "" && strings.EqualFold(q.DNSName, lb.DNSName) || q.ARN == "" && q.DNSName == "" && lb.Cluster && lb.Stack == q.Of {
 				out.Facts.Endpoints[q.Key()] = append(out.Facts.Endpoints[q.Key()], lb)
 			}
 		}
