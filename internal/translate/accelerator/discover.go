@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 )
 
 // discovers reports whether the protocol or the ports of a listener are those of its endpoint, if that can be had.
@@ -63,8 +64,8 @@ func (t listenerBuilder) discover(spec aga.Listener) {
 		case len(l.Ports) == 0:
 			t.hold(field+".portRanges", finding.SpecInvalid, fmt.Sprintf("the endpoint has no %s ports, and the listener gives none; it is not made", p), "give portRanges, or change the protocol")
 			continue
-		case len(l.Ports) > mostRanges:
-			t.hold(at, finding.QuotaReached, fmt.Sprintf("the endpoint has %s ports in %d ranges, and a listener may have %d; no listener is made", p, len(l.Ports), mostRanges), "give portRanges")
+		case len(l.Ports) > rules.MaxPortRanges:
+			t.hold(at, finding.QuotaReached, fmt.Sprintf("the endpoint has %s ports in %d ranges, and a listener may have %d; no listener is made", p, len(l.Ports), rules.MaxPortRanges), "give portRanges")
 			continue
 		}
 		own := g

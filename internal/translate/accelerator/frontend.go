@@ -10,6 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 )
 
 // Options are the operator's settings that a translation depends on.
@@ -29,21 +30,12 @@ type Options struct {
 	MaxListeners, MaxEndpoints int
 }
 
-// What AWS accepts without a request for more, and what it never does.
-const (
-	usualListeners = 10
-	usualEndpoints = 10
-	mostGroups     = 42 // of an accelerator
-	mostRanges     = 10 // of a listener
-	mostOverrides  = 10 // of an endpoint group
-)
-
 func (o Options) filled() Options {
 	if o.MaxListeners <= 0 {
-		o.MaxListeners = usualListeners
+		o.MaxListeners = rules.MaxListeners
 	}
 	if o.MaxEndpoints <= 0 {
-		o.MaxEndpoints = usualEndpoints
+		o.MaxEndpoints = rules.MaxEndpoints
 	}
 	if o.Stacks == nil {
 		o.Stacks = func(*cluster.View, cluster.Object) []model.StackID { return nil }

@@ -8,6 +8,7 @@ import (
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 )
 
 // usualDial and usualWeight are what AWS takes for a value that is not given.
@@ -24,8 +25,8 @@ func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int, 
 	var out []model.EndpointGroup
 	for j, g := range spec {
 		field := fmt.Sprintf("%s.endpointGroups[%d]", fieldOf(listener), j)
-		if t.groups == mostGroups {
-			t.hold(field, finding.QuotaReached, fmt.Sprintf("an accelerator may have %d endpoint groups; this one is not made", mostGroups), "remove endpoint groups")
+		if t.groups == rules.MaxEndpointGroups {
+			t.hold(field, finding.QuotaReached, fmt.Sprintf("an accelerator may have %d endpoint groups; this one is not made", rules.MaxEndpointGroups), "remove endpoint groups")
 			return out
 		}
 		t.groups++

@@ -7,6 +7,7 @@ import (
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 )
 
 // listenerBuilder builds listeners.
@@ -76,8 +77,8 @@ func (t listenerBuilder) written(spec aga.Listener, field string) (model.Base, [
 
 // ranges reads port ranges, and sorts them.
 func (t listenerBuilder) ranges(spec []aga.PortRange, field string) ([]model.PortRange, bool) {
-	if len(spec) > mostRanges {
-		t.hold(field, finding.QuotaReached, fmt.Sprintf("the listener has %d port ranges, and AWS takes %d; it is not made", len(spec), mostRanges), "join ranges, or use a second listener")
+	if len(spec) > rules.MaxPortRanges {
+		t.hold(field, finding.QuotaReached, fmt.Sprintf("the listener has %d port ranges, and AWS takes %d; it is not made", len(spec), rules.MaxPortRanges), "join ranges, or use a second listener")
 		return nil, false
 	}
 	var out []model.PortRange
@@ -125,8 +126,8 @@ func (t listenerBuilder) overrides() {
 				t.fault(fmt.Sprintf("%s.portOverrides[%d]", g.Origin.Field, k), finding.PortOverrideInvalid, finding.Error,
 					fmt.Sprintf(format, args...)+"; the port overrides of the endpoint group stay as they are, and a new endpoint group is not made", "correct the override")
 			}
-			if len(g.Overrides) > mostOverrides {
-				wrong(mostOverrides, "there are %d port overrides, and an endpoint group may have %d", len(g.Overrides), mostOverrides)
+			if len(g.Overrides) > rules.MaxOverrides {
+				wrong(rules.MaxOverrides, "there are %d port overrides, and an endpoint group may have %d", len(g.Overrides), rules.MaxOverrides)
 				continue
 			}
 			listener, endpoint := map[int32]bool{}, map[int32]bool{}
