@@ -79,12 +79,6 @@ func acceleratorOf(arn string) string {
 	return of
 }
 
-// listenerOf is the listener that the ARN of an endpoint group is a part of.
-func listenerOf(arn string) string {
-	of, _, _ := strings.Cut(arn, "/endpoint-group/")
-	return of
-}
-
 // edit changes a copy of what is known of an accelerator, which others may have; false if it is not known. The lock is
 // held.
 func (c *Accelerators) edit(arn string, change func(a *observed.Accelerator)) bool {

@@ -21,7 +21,8 @@ func fromAWS(a types.Accelerator) observed.Accelerator {
 		out.AddressType = model.DualStack
 	}
 	for _, s := range a.IpSets {
-		family := cmp.Or(string(s.IpAddressFamily), aws.ToString(s.IpFamily)) //nolint:staticcheck // what AWS shows otherwise
+		//lint:ignore SA1019 AWS's page shows answers that have only the older member
+		family := cmp.Or(string(s.IpAddressFamily), aws.ToString(s.IpFamily))
 		out.Addresses = append(out.Addresses, observed.AddressSet{Family: family, Addresses: slices.Clone(s.IpAddresses)})
 	}
 	slices.SortFunc(out.Addresses, func(a, b observed.AddressSet) int { return cmp.Compare(a.Family, b.Family) })

@@ -109,7 +109,7 @@ func (m groupPlanner) groups(after []plan.StepID) (removed []plan.StepID) {
 			if m.want.Held || slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == g.Region }) {
 				continue
 			}
-			removed = append(removed, listenerPlanner{m.maker}.deleteGroup(g, append(slices.Clone(listener), made...), "no endpoint group of the region is desired", m.untilServed(p, g, len(made) > 0)))
+			removed = append(removed, listenerPlanner(m).deleteGroup(g, append(slices.Clone(listener), made...), "no endpoint group of the region is desired", m.untilServed(p, g, len(made) > 0)))
 		}
 	}
 	return removed

@@ -38,7 +38,7 @@ func (t endpointBuilder) resolve(g *model.EndpointGroup, e aga.Endpoint, x model
 		return nil
 	}
 	namespace := t.namespaceOf(e)
-	if !(rights{t.translation}).permits(group, string(kind), namespace, e.Name) {
+	if !rights(t).permits(group, string(kind), namespace, e.Name) {
 		t.leaveOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant of namespace %q permits a GlobalAccelerator of namespace %q to use %s %q", finding.Cut(namespace), t.ga.Namespace, kind, finding.Cut(e.Name)),
 			fmt.Sprintf("create a ReferenceGrant in that namespace, from group %s and kind GlobalAccelerator to kind %s", aga.GroupVersion.Group, kind))
 		return nil
@@ -190,7 +190,7 @@ func (t endpointBuilder) byName(obj cluster.Object, x model.Endpoint) []model.En
 	case t.live == nil:
 		x.ID = q.Key()
 		return []model.Endpoint{x}
-	case lb == nil, lb.Cluster && !serves(*lb, ref), !lb.Cluster && !rights{t.translation}.admits(lb.ARN):
+	case lb == nil, lb.Cluster && !serves(*lb, ref), !lb.Cluster && !rights(t).admits(lb.ARN):
 		// Whether there is such a load balancer is not said.
 		t.leaveOut(x, finding.EndpointNotFound, fmt.Sprintf("the hostname %q in the status of %s is of no load balancer that may be an endpoint", finding.Cut(shown), ref), "see who writes the status of that object")
 		return nil
@@ -225,7 +225,7 @@ func (t endpointBuilder) byID(g *model.EndpointGroup, id string, x model.Endpoin
 	case of.loadBalancer && of.region == t.region() && (t.live.Facts.Account == "" || of.account == t.live.Facts.Account):
 		lb := t.loadBalancer(model.AskLoadBalancers{ARN: id, Ports: t.withPorts})
 		switch {
-		case lb != nil && lb.Cluster && !rights{t.translation}.owns(*lb), (lb == nil || !lb.Cluster) && !rights{t.translation}.admits(id):
+		case lb != nil && lb.Cluster && !rights(t).owns(*lb), (lb == nil || !lb.Cluster) && !rights(t).admits(id):
 			return notPermitted()
 		case lb != nil:
 			return t.add(nil, t.endpoint(x, *lb))
@@ -233,7 +233,7 @@ func (t endpointBuilder) byID(g *model.EndpointGroup, id string, x model.Endpoin
 		t.acc.Pending = true
 		t.leaveOut(x, finding.EndpointNotFound, fmt.Sprintf("load balancer %q does not exist", finding.Cut(id)), "correct the endpointID")
 		return nil
-	case !rights{t.translation}.admits(id), (of.instance && rights{t.translation}.isNode(id) || of.address && t.loadBalancer(model.AskLoadBalancers{ARN: id}) != nil) && !rights{t.translation}.listed(id):
+	case !rights(t).admits(id), (of.instance && rights(t).isNode(id) || of.address && t.loadBalancer(model.AskLoadBalancers{ARN: id}) != nil) && !rights(t).listed(id):
 		return notPermitted()
 	case of.address:
 		x.ClientIP = nil // AWS shows false whatever is asked for
