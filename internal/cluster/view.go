@@ -7,7 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -261,8 +261,10 @@ func typed[T Object](v *View, q Query, objs []Object) []T {
 
 // LastList keeps what a query has selected last, so that reading it again costs no look at each object while the source
 // has the same list. It is safe for concurrent use.
-type LastList[T Object] struct {
-	mu      sync.Mutex
+type LastList[T Object] struct{ last atomic.Pointer[selected[T]] }
+
+// selected is a list of a source and what a query has selected of it. It is not changed once it is made.
+type selected[T Object] struct {
 	objects []Object
 	list    []T
 }
@@ -270,14 +272,12 @@ type LastList[T Object] struct {
 // Read returns what List does. The list is shared, so that it is not to be changed.
 func (l *LastList[T]) Read(v *View, q Query) []T {
 	objs := v.list(q)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(objs) > 0 && len(objs) == len(l.objects) && &objs[0] == &l.objects[0] {
-		return l.list
+	if last := l.last.Load(); last != nil && len(objs) > 0 && len(objs) == len(last.objects) && &objs[0] == &last.objects[0] {
+		return last.list
 	}
 	list := typed[T](v, q, objs)
 	if v.err == nil {
-		l.objects, l.list = objs, list
+		l.last.Store(&selected[T]{objs, list})
 	}
 	return list
 }

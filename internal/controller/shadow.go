@@ -5,6 +5,7 @@ import (
 	"errors"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -181,10 +182,7 @@ func (s *Shadow) forget(key shadowKey) {
 }
 
 // shadowMetrics serves what a shadow would do; nothing without one.
-type shadowMetrics struct {
-	mu     sync.Mutex
-	shadow *Shadow
-}
+type shadowMetrics struct{ atomic.Pointer[Shadow] }
 
 var (
 	shadowStepsDesc = prometheus.NewDesc("fulcrum_shadow_steps",
@@ -192,13 +190,6 @@ var (
 	shadowItemsDesc = prometheus.NewDesc("fulcrum_shadow_items",
 		"Load balancers and TargetGroupBindings that were planned, with --shadow, by kind and whether there is something to do: none, changes or failed.", []string{"kind", "plan"}, nil)
 )
-
-// Store serves a shadow from now on.
-func (m *shadowMetrics) Store(s *Shadow) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.shadow = s
-}
 
 // Describe implements the collector.
 func (m *shadowMetrics) Describe(ch chan<- *prometheus.Desc) {
@@ -208,9 +199,7 @@ func (m *shadowMetrics) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements the collector.
 func (m *shadowMetrics) Collect(ch chan<- prometheus.Metric) {
-	m.mu.Lock()
-	s := m.shadow
-	m.mu.Unlock()
+	s := m.Load()
 	if s == nil {
 		return
 	}
