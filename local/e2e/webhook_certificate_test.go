@@ -111,10 +111,10 @@ func TestWebhookCertificate(t *testing.T) {
 				t.Errorf("round %d: the bundle holds %d CAs", round, n)
 			}
 		}
-		if named != 2 {
+		if named != 3 {
 			t.Errorf("%d match conditions name the controller's own account", named)
 		}
-		if len(bundles) != 7 {
+		if len(bundles) != 8 {
 			t.Errorf("%d webhooks", len(bundles))
 		}
 		now = now.Add(250 * 24 * time.Hour)
