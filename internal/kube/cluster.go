@@ -126,16 +126,28 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
 }
 
-// renew lets warnings be written again on objects of which a patch reports a success. The
-// warnings in the same patch have then been written.
+// renew lets warnings be written again on objects of which a patch reports a success, but for those that the
+// same patches report: these last, and their events are there.
 func (c *eventWriter) renew(patches []cluster.Patch) {
 	for _, p := range patches {
 		if ev, ok := p.(cluster.Event); ok && !ev.Warning && !ev.Once {
 			if obj, err := c.source.Get(ev.Ref); err == nil && obj != nil {
-				c.events.forget(obj.GetUID())
+				c.events.forget(obj.GetUID(), reportedOn(ev.Ref, patches))
 			}
 		}
 	}
+}
+
+// reportedOn are the events about an object that patches write once while they last.
+func reportedOn(ref cluster.Ref, patches []cluster.Patch) map[reported]bool {
+	out := map[reported]bool{}
+	for _, p := range patches {
+		if ev, ok := p.(cluster.Event); ok && ev.Ref == ref && (ev.Warning || ev.Once) {
+			ev.Message = eventMessage(ev.Message)
+			out[keyOf(ev)] = true
+		}
+	}
+	return out
 }
 
 func ignoreNotFound(err error) error {

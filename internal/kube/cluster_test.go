@@ -243,8 +243,8 @@ func TestWarningsAreNotRepeatedUntilSomethingHappens(t *testing.T) {
 	b2 := b
 	b.Message = "b, RequestID: 0e6a1b2c-0000-4000-8000-000000000001, x"
 	b2.Message = "b, RequestID: 0e6a1b2c-0000-4000-8000-000000000002, x"
-	// A warning that is written together with a success is not repeated before the next one.
-	for _, batch := range [][]cluster.Patch{{a, b}, {a, b2, noOwner}, {a, good, good}, {a}, {a}} {
+	// A warning that is reported together with a success lasts; b is over with it, and is new when it is reported again.
+	for _, batch := range [][]cluster.Patch{{a, b}, {a, b2, noOwner}, {a, good, good}, {a}, {a, b2}} {
 		if err := c.Write(context.Background(), batch); err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +257,7 @@ func TestWarningsAreNotRepeatedUntilSomethingHappens(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	want := map[string]int{"Warning a": 2, "Warning b, RequestID: 0e6a1b2c-0000-4000-8000-000000000001, x": 1, "Normal Successfully reconciled": 2}
+	want := map[string]int{"Warning a": 1, "Warning b, RequestID: 0e6a1b2c-0000-4000-8000-000000000001, x": 1, "Warning b, RequestID: 0e6a1b2c-0000-4000-8000-000000000002, x": 1, "Normal Successfully reconciled": 2}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

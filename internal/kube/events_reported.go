@@ -146,8 +146,9 @@ func (e *events) record(uid types.UID, key reported) *record {
 	return nil
 }
 
-// forget lets the warnings about an object be written again, as a normal event shows that something has happened.
-func (e *events) forget(uid types.UID) {
+// forget lets the warnings about an object be written again, as a normal event shows that something has happened. Those of
+// lasts are not over.
+func (e *events) forget(uid types.UID, lasts map[reported]bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	h := e.reported[uid]
@@ -155,6 +156,11 @@ func (e *events) forget(uid types.UID) {
 		return
 	}
 	kept := map[reported]*record{}
+	for key := range lasts {
+		if r := h.reported[key]; r != nil {
+			kept[key] = r
+		}
+	}
 	for _, all := range e.lasts {
 		for _, l := range all {
 			if r := h.reported[l.key]; r != nil && l.separate && l.uid == uid {

@@ -156,3 +156,34 @@ func BenchmarkLookAtTenThousandWarnings(b *testing.B) {
 		e.due(at, maxRaised)
 	}
 }
+
+// A warning that is reported together with a success lasts, so it is one event. One that was over is written as a new one.
+func TestAWarningBesideASuccessIsOneEvent(t *testing.T) {
+	c, m, _, _ := warned(t, 1, 0, false)
+	ref := cluster.RefOf(m.All(cluster.KindIngress)[0])
+	silent := cluster.Event{Ref: ref, Warning: true, Reason: "R", Message: "AWS has not answered since noon\n"}
+	success := cluster.Event{Ref: ref, Reason: "S", Message: "Successfully reconciled"}
+	for i, step := range []struct {
+		patches []cluster.Patch
+		want    int
+	}{
+		{[]cluster.Patch{silent}, 1},
+		{[]cluster.Patch{success, silent}, 1},
+		{[]cluster.Patch{silent, success}, 1},
+		{[]cluster.Patch{success}, 1},
+		{[]cluster.Patch{silent}, 2},
+	} {
+		if err := c.Write(t.Context(), step.patches); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, o := range m.All("Event") {
+			if o.(*corev1.Event).Type == corev1.EventTypeWarning {
+				n++
+			}
+		}
+		if n != step.want {
+			t.Errorf("step %d: %d events, want %d", i, n, step.want)
+		}
+	}
+}
