@@ -213,7 +213,7 @@ func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, a
 	}
 	if refused, ofAWS := refusedValueOf(kind, f.Step, f.Err); ofAWS && f.Class == Invalid {
 		held := "the rule is held: requests that no live rule serves get 503"
-		if f.Step.Verb == plan.Update {
+		if f.Step.Verb == plan.Update && !f.ofStandIn() {
 			held = "the rule is held: it stays as it is"
 		}
 		return fmt.Sprintf("%s; %s", refused.text(text), held)
@@ -228,6 +228,14 @@ func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, a
 		then = "it stays as it is"
 	}
 	return fmt.Sprintf("AWS refuses the %s that is to %s: %s; %s", text, plan.ActionsText(actions), why, then)
+}
+
+// ofStandIn reports whether a step changes the 503 in the place of a held rule. AWS refused the same when that was made,
+// and what is reported of it has not changed.
+func (f FailedStep) ofStandIn() bool {
+	return slices.ContainsFunc(f.Step.Changes, func(c plan.Change) bool {
+		return c.Path == "actions" && c.From == plan.ActionsText([]model.Action{plan.HeldAnswer})
+	})
 }
 
 // reasonOf is the reason of a failure and the way out. The edge may know the reason better than the class

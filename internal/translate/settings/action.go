@@ -105,6 +105,9 @@ func parseForward(in actionJSON) (Action, error) {
 	var out Action
 	for i, t := range in.ForwardConfig.TargetGroups {
 		target, err := parseTarget(t)
+		if err == nil {
+			err = checkWeight(target.Weight)
+		}
 		if err != nil {
 			return Action{}, fmt.Errorf("targetGroups[%d] %w", i, err)
 		}

@@ -1,0 +1,47 @@
+package harness
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// What AWS takes in no action is reported once, and truly: by what is served meanwhile.
+func TestARefusedActionIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	forward := func(weight, more string) string {
+		return strings.ReplaceAll(ingressOf(annotated("actions.x", `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":"80","weight":`+weight+`},{"serviceName":"api","servicePort":"80","weight":1}]`+more+`}}`), "/x=x"),
+			"{name: x, port: {number: 80}}", "{name: x, port: {name: use-annotation}}")
+	}
+	weight := "AnnotationInvalid: alb.ingress.kubernetes.io/actions.x: "
+	long := `RejectedByAWS: spec.rules[0].http.paths[0]: AWS refuses the rule on port 80, host "shop.example.com", path "/x, /x/*": the target group stickiness duration "604801" must be between "1-604800" inclusive; the rule is held: `
+	for name, c := range map[string]struct{ docs, fresh, live string }{
+		"weight":     {forward("1500", ""), weight, weight},
+		"stickiness": {forward("1", `,"targetGroupStickinessConfig":{"enabled":true,"durationSeconds":604801}`), long + "requests that no live rule serves get 503; change the value", long + "it stays as it is; change the value"},
+	} {
+		for _, when := range []string{"new", "live", "beside a live rule"} {
+			t.Run(name+"/"+when, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newShop(t)
+					r.Apply(shop, pods("web", podAddresses[:2]...), pods("api", podAddresses[3:5]...))
+					want := c.fresh
+					switch when {
+					case "live":
+						want = c.live
+						r.Apply(forward("1", ""))
+						settled(t, r)
+					case "beside a live rule":
+						r.Apply(ingressOf("", "/=web"))
+						settled(t, r)
+					}
+					r.Apply(c.docs)
+					r.Settle(20 * time.Minute)
+					if got := warnings(r)["web"]; len(got) != 1 || !strings.HasPrefix(got[0], want) {
+						t.Errorf("got %q, want %q", got, want)
+					}
+				})
+			})
+		}
+	}
+}
