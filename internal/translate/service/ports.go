@@ -172,15 +172,24 @@ func (t *translation) misspelt(m *member) {
 		if !slices.ContainsFunc(m.svc.Spec.Ports, func(p corev1.ServicePort) bool {
 			return entry == p.Name && entry != "" || entry == strconv.Itoa(int(p.Port))
 		}) {
-			wrong = append(wrong, entry)
+			wrong = append(wrong, strconv.Quote(entry))
 		}
 	}
 	if len(wrong) == 0 {
 		return
 	}
+	var there []string
+	for _, p := range m.svc.Spec.Ports {
+		name := strconv.Itoa(int(p.Port))
+		if p.Name != "" {
+			name += fmt.Sprintf(" (%q)", p.Name)
+		}
+		there = append(there, name)
+	}
 	x := finding.Finding{
 		Object: m.Ref, Field: list.Origin.Field, Reason: finding.AnnotationInvalid,
-		Message: fmt.Sprintf("the Service has no port %q", finding.Cut(strings.Join(wrong, ", "))), Fix: "use names or numbers of its ports",
+		Message: fmt.Sprintf("the annotation lists %s, but the Service has only the ports %s", finding.Cut(strings.Join(wrong, ", ")), finding.Cut(strings.Join(there, ", "))),
+		Fix:     "list ports of the Service that are to speak TLS, by spec.ports[].port or spec.ports[].name",
 	}
 	var held []string
 	for _, p := range m.ports {
@@ -190,7 +199,7 @@ func (t *translation) misspelt(m *member) {
 		}
 	}
 	if len(held) > 0 {
-		x.Message += "; the listeners without TLS on port " + strings.Join(held, ", ") + " stay as they are"
+		x.Message += "; port " + strings.Join(held, ", ") + " is not opened or changed without TLS, as it may be the one that is meant"
 		x.Blocks = finding.BlocksListener
 	}
 	t.Found.Add(x)
