@@ -24,7 +24,7 @@ func TestGetListsLoadBalancers(t *testing.T) {
 		time.Sleep(26 * time.Hour) // virtual
 		r.Apply(classYAML, serviceYAML, ingressYAML)
 	})
-	_, config := serveCluster(t, w.objects)
+	_, config := serveCluster(t, w.objects+"\n---\n"+namespaceYAML)
 	flags := flagsOf(t, w.em, w.vpc)
 	look := func(args ...string) (int, string) {
 		var out, errs bytes.Buffer

@@ -40,11 +40,46 @@ metadata: {name: dns, namespace: infra}
 spec: {type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb, ports: [{port: 53}]}
 `
 
+const namespaceYAML = `apiVersion: v1
+kind: Namespace
+metadata: {name: none}
+`
+
+// Nothing to do is no answer about a namespace that does not exist.
+func TestANamespaceThatDoesNotExistIsAnError(t *testing.T) {
+	_, flags := aws(t)
+	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, namespaceYAML}, "---\n"))
+	files := filesIn(t, map[string]string{"shop.yaml": serviceYAML + "---\n" + ingressYAML})
+	look := func(args string) (int, string) {
+		code, _, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(strings.Fields(args), []string{"--flags-from=none"}, flags)...)
+		return code, stderr
+	}
+	for _, command := range []string{"plan", "plan -o json", "tree", "get", "explain request http://shop.example.com/", "plan -f " + files} {
+		for namespace, want := range map[string]string{
+			"shop": "", "none": "",
+			"nome": `namespace "nome" does not exist (did you mean "none"?); check -n`,
+			"xxxx": `namespace "xxxx" does not exist; check -n`,
+		} {
+			code, stderr := look(command + " -n " + namespace)
+			if want == "" && strings.Contains(stderr, "namespace") || want != "" && (code != 1 || !strings.Contains(stderr, want)) {
+				t.Errorf("%s -n %s: exit %d: %s", command, namespace, code, stderr)
+			}
+		}
+	}
+	if code, stderr := look("plan --offline -f " + files + " -n xxxx"); code != 1 || !strings.Contains(stderr, `no object of the files is in namespace "xxxx"; check -n`) {
+		t.Errorf("without a cluster: exit %d: %s", code, stderr)
+	}
+	server.only = "none"
+	if code, stderr := look("plan -n none"); code == 1 {
+		t.Errorf("with rights in one namespace: exit %d: %s", code, stderr)
+	}
+}
+
 // A plan is about what the command line names: with files, about the load balancers that they touch.
 func TestAPlanIsAboutWhatIsAskedFor(t *testing.T) {
 	_, flags := aws(t)
 	a, b := serviceYAML+"---\n"+ingressYAML, namespaced(serviceYAML+"---\n"+ingressYAML, "bank", "pay")
-	_, config := serveCluster(t, strings.Join([]string{classYAML, a, b, nlbYAML}, "---\n"))
+	_, config := serveCluster(t, strings.Join([]string{classYAML, a, b, nlbYAML, namespaceYAML}, "---\n"))
 	dir := filesIn(t, map[string]string{
 		"edit.yaml":    strings.Replace(namespaced(ingressYAML, "bank", "pay"), "spec:", "spec: # edited", 1),
 		"service.yaml": serviceYAML, "class.yaml": classYAML,

@@ -55,8 +55,8 @@ type Source struct {
 	secrets client.Reader
 	// Live: the objects of a cluster were read.
 	Live bool
-	// partial: some kinds of objects may not be read.
-	partial bool
+	// partial: some kinds of objects may not be read. inOwn: some were read in the namespace of the command alone.
+	partial, inOwn bool
 	// chosen is what the command is about.
 	chosen Selection
 	// Younger is how old what AWS has shown may be, of a command that looks more than once; 0: it looks once.

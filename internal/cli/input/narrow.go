@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
 // lister lists the objects of a cluster for a user who may not read all of them, but those of one namespace.
@@ -73,4 +74,32 @@ func (s *scope) subject() string {
 		}
 	}
 	return in
+}
+
+// namespaceExists returns an error for a namespace that the command is about and of which nothing was read, not even that
+// it is there: nothing to do is no answer about a name that is mistyped.
+func (d *Source) namespaceExists(store *cluster.Memory) error {
+	if d.Namespace == "" || len(d.Named) > 0 {
+		return nil
+	}
+	var names []string
+	for _, typ := range cluster.Types() {
+		for _, obj := range store.All(typ.Kind) {
+			if typ.Kind == cluster.KindNamespace {
+				names = append(names, obj.GetName())
+			}
+			if obj.GetNamespace() == d.Namespace || typ.Kind == cluster.KindNamespace && obj.GetName() == d.Namespace {
+				return nil
+			}
+		}
+	}
+	switch {
+	case !d.Live:
+		return fmt.Errorf("no object of the files is in namespace %q%s; check -n", d.Namespace, finding.DidYouMean(d.Namespace, names))
+	case d.inOwn: // who has rights in a namespace has them in one that exists
+		return nil
+	case len(names) == 0:
+		return fmt.Errorf("namespace %q has no object that was read, and does not exist or may not be read; check -n", d.Namespace)
+	}
+	return fmt.Errorf("namespace %q does not exist%s; check -n", d.Namespace, finding.DidYouMean(d.Namespace, names))
 }

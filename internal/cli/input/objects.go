@@ -64,7 +64,10 @@ func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) 
 	if d.Live {
 		d.touched = touched // without a cluster there is nothing else
 	}
-	return store, d.exists(store)
+	if err := d.exists(store); err != nil {
+		return nil, err
+	}
+	return store, d.namespaceExists(store)
 }
 
 // fromFile is an object and the file that it was read from.
@@ -212,7 +215,7 @@ func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes i
 			return err
 		}
 	}
-	d.Live, d.secrets, d.partial = true, c, len(from.unavailable) > 0
+	d.Live, d.secrets, d.partial, d.inOwn = true, c, len(from.unavailable) > 0, len(from.narrowed) > 0
 	return from.report(notes)
 }
 
