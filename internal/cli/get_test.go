@@ -65,3 +65,24 @@ Service shop/group.public   NAME       active    2/2 healthy   -          26h
 		t.Errorf("exit %d: %s", code, out)
 	}
 }
+
+// While one load balancer replaces another, each counts the targets that it forwards to.
+func TestGetCountsTargetsOfEachLoadBalancerWhileOneReplacesAnother(t *testing.T) {
+	w := lived(t, func(t *testing.T, r *harness.Harness) {
+		r.Apply(sharer("mail", "", 25, 1))
+		r.Settle(10 * time.Minute)
+		r.Apply(strings.Replace(strings.SplitN(sharer("mail", "", 25, 1), "---", 2)[0], "annotations: {", "annotations: {service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing, ", 1))
+		r.Settle(3 * time.Minute)
+	})
+	_, config := serveCluster(t, w.objects)
+	code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"get", "-o=json", "--flags-from=none"}, flagsOf(t, w.em, w.vpc))...)
+	var doc tree.GetDocument
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 || len(doc.LoadBalancers) != 2 {
+		t.Fatalf("exit %d, %v: %s%s", code, err, stderr, out)
+	}
+	for _, lb := range doc.LoadBalancers {
+		if lb.Targets == nil || *lb.Targets != 1 || *lb.Healthy != 1 {
+			t.Errorf("%s: %s", lb.Name, out)
+		}
+	}
+}

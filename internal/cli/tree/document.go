@@ -61,6 +61,8 @@ type (
 		Status    string       `json:"status,omitempty"` // AWS's word: provisioning, active, ...
 		DNSName   string       `json:"dnsName,omitempty"`
 		Listeners []Listener   `json:"listeners"`
+
+		groups map[string]bool // ARNs of the target groups that AWS forwards to
 	}
 	Listener struct {
 		compared

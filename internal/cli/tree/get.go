@@ -54,7 +54,8 @@ type getLoadBalancer struct {
 	DNSName string `json:"dnsName,omitempty"`
 	// State is AWS's word, or missing or surplus.
 	State string `json:"state,omitempty"`
-	// Healthy and Targets count targets of all target groups; both are null where health is not known.
+	// Healthy and Targets count targets of the target groups that AWS forwards to from the load balancer; both are null
+	// where health is not known.
 	Healthy *int `json:"healthy"`
 	Targets *int `json:"targets"`
 	// Errors and Warnings are findings about the objects.
@@ -102,12 +103,9 @@ func (g *getting) lines(s Stack) []getLoadBalancer {
 			base.Warnings++
 		}
 	}
-	if healthy, targets, known := counted(s.TargetGroups); known {
-		base.Healthy, base.Targets = &healthy, &targets
-	}
 	var out []getLoadBalancer
 	for _, lb := range s.LoadBalancers {
-		one := base
+		one := base.with(s.TargetGroups, lb.groups)
 		one.Name, one.Type, one.DNSName, one.State = lb.Name, lb.Type, lb.DNSName, lb.Status
 		if lb.State == missing || lb.State == surplus {
 			one.State = string(lb.State)
@@ -115,14 +113,25 @@ func (g *getting) lines(s Stack) []getLoadBalancer {
 		out = append(out, one)
 	}
 	if len(out) == 0 {
-		out = append(out, base)
+		out = append(out, base.with(nil, nil))
 	}
 	return out
 }
 
-// counted counts the targets that AWS has; false if the health of a target group is not known.
-func counted(groups []TargetGroup) (healthy, all int, known bool) {
+// with is the line with the targets of those of some target groups that have one of the ARNs.
+func (one getLoadBalancer) with(groups []TargetGroup, arns map[string]bool) getLoadBalancer {
+	if healthy, targets, known := counted(groups, arns); known {
+		one.Healthy, one.Targets = &healthy, &targets
+	}
+	return one
+}
+
+// counted counts the targets that AWS has in target groups; false if the health of one of these is not known.
+func counted(groups []TargetGroup, arns map[string]bool) (healthy, all int, known bool) {
 	for _, g := range groups {
+		if !arns[g.ARN] {
+			continue
+		}
 		if g.ARN != "" && g.Targets == nil {
 			return 0, 0, false
 		}

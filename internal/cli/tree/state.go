@@ -114,7 +114,7 @@ func (c *Comparer) loadBalancers() []LoadBalancer {
 	for _, lb := range c.Have.LoadBalancers {
 		one := LoadBalancer{
 			compared: c.compared(lb.ARN), Name: lb.Name, Type: lb.Type, Scheme: lb.Scheme, Status: lb.State, DNSName: lb.DNSName,
-			Listeners: c.listeners(lb.ResourceID, c.addresses[lb.ARN], &lb),
+			Listeners: c.listeners(lb.ResourceID, c.addresses[lb.ARN], &lb), groups: forwarded(lb),
 		}
 		if one.State != surplus {
 			wanted[lb.ResourceID] = true
@@ -139,6 +139,28 @@ func (c *Comparer) loadBalancers() []LoadBalancer {
 	for _, id := range []string{model.LoadBalancerID, model.FrontendNLBID} {
 		if lb := desired[id]; lb != nil && !wanted[id] {
 			out = append(out, LoadBalancer{compared: c.notMade(), Name: lb.Name, Type: lb.Type.String(), Scheme: lb.Scheme, Listeners: c.listeners(id, nil, nil)})
+		}
+	}
+	return out
+}
+
+// forwarded are the ARNs of the target groups that the listeners and rules of a load balancer forward to. While one
+// load balancer replaces another, each has its own.
+func forwarded(lb observed.LoadBalancer) map[string]bool {
+	out := map[string]bool{}
+	add := func(actions []model.Action) {
+		for _, a := range actions {
+			if f, ok := a.(model.Forward); ok {
+				for _, g := range f.Groups {
+					out[g.Group.ARN] = true
+				}
+			}
+		}
+	}
+	for _, l := range lb.Listeners {
+		add(l.Default)
+		for _, r := range l.Rules {
+			add(r.Actions)
 		}
 	}
 	return out
