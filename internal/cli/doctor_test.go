@@ -334,6 +334,38 @@ func TestDoctorShowsQuotasWhileThingsAreDeleted(t *testing.T) {
 	}
 }
 
+// Ingresses of no class, or of one that is nearly ours, are found without knowing their names, and not all are listed.
+func TestDoctorNamesIngressesThatAreNotServed(t *testing.T) {
+	_, flags := aws(t)
+	docs := []string{classYAML, strings.NewReplacer("{name: alb}", "{name: near}", "ingress.k8s.aws/alb", "ingress.k8s.aws/abl").Replace(classYAML), ingressYAML,
+		strings.NewReplacer("name: web", "name: theirs", "ingressClassName: alb", "ingressClassName: nginx").Replace(ingressYAML), `apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: nginx}
+spec: {controller: k8s.io/ingress-nginx}
+`}
+	for n := range 12 {
+		for _, class := range []string{"none", "near"} {
+			docs = append(docs, strings.NewReplacer("name: web", fmt.Sprintf("name: %s-%02d", class, n), "ingressClassName: alb", "ingressClassName: "+class).Replace(ingressYAML))
+		}
+	}
+	server, config := serveCluster(t, strings.Join(docs, "---\n"))
+	server.whole(t)
+	_, out := examined(t, config, flags)
+	for _, want := range []string{
+		"warning classes      these Ingresses name classes that do not exist; what is live of them stays, and nothing new is made: Ingress shop/none-00 (none), Ingress shop/none-01 (none)",
+		"Ingress shop/none-09 (none) and 2 more; create the class, or correct spec.ingressClassName\n",
+		`warning classes      Ingress shop/near-00 spec.ingressClassName: IngressClass near: controller "ingress.k8s.aws/abl" is not one of this controller (did you mean "ingress.k8s.aws/alb"?); nothing is made; correct the class, or name another one` + "\n",
+		"warning classes      3 more objects have such a name; see their events, or \"fulcrum explain\" about one of them\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "shop/theirs") || strings.Contains(out, "shop/web ") {
+		t.Errorf("what is served is reported:\n%s", out)
+	}
+}
+
 // No controller reports a Gateway whose class does not exist, nor that there is no IngressClass.
 func TestDoctorNamesClassesThatAreMissing(t *testing.T) {
 	_, flags := aws(t)

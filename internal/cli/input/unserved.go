@@ -67,6 +67,21 @@ func (u unserved) why(ref cluster.Ref) string {
 	return finding.Printable(finding.CutTo(LongestWarning, text))
 }
 
+// Mistyped are the findings about objects that a mistyped name keeps from being served, one for each object, in order.
+func Mistyped(store *cluster.Memory, c config.Config) (out []finding.Finding) {
+	u := unserved{store, c}
+	v := cluster.NewView(store)
+	for _, typ := range cluster.Types() {
+		for _, obj := range store.All(typ.Kind) {
+			if f, ok := unservedpkg.Of(v, obj, u.options()); ok {
+				out = append(out, f)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b finding.Finding) int { return strings.Compare(a.Object.String(), b.Object.String()) })
+	return out
+}
+
 // options are those of the controller.
 func (u unserved) options() unservedpkg.Options {
 	return unservedpkg.Options{
