@@ -55,7 +55,16 @@ func TestRefusedSubnetsAreExplained(t *testing.T) {
 // What only the controller knows, such as the last error of AWS, is read from events and conditions.
 func TestWarningsOfTheControllerAreShown(t *testing.T) {
 	_, flags := aws(t)
-	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, strings.ReplaceAll(`apiVersion: elbv2.k8s.aws/v1beta1
+	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: web, namespace: shop}
+spec: {parentRefs: [{name: edge, sectionName: http}, {name: edge, namespace: infra, port: 443}, {name: set, kind: ListenerSet}]}
+status:
+  parents:
+  - {controllerName: c, parentRef: {name: edge, sectionName: http}, conditions: [{type: Accepted, status: "False", reason: NoMatchingParent, message: "no listener", lastTransitionTime: "2026-01-02T03:04:08Z"}]}
+  - {controllerName: c, parentRef: {name: edge, namespace: infra, port: 443}, conditions: [{type: Accepted, status: "False", reason: NotAllowedByListeners, message: "not admitted", lastTransitionTime: "2026-01-02T03:04:07Z"}]}
+  - {controllerName: c, parentRef: {name: set, kind: ListenerSet}, conditions: [{type: ResolvedRefs, status: "False", reason: BackendNotFound, message: "no Service", lastTransitionTime: "2026-01-02T03:04:06Z"}]}
+`, strings.ReplaceAll(`apiVersion: elbv2.k8s.aws/v1beta1
 kind: TargetGroupBinding
 metadata: {name: web, namespace: shop}
 spec: {targetGroupARN: "@", targetType: ip, serviceRef: {name: web, port: 80}}
@@ -69,6 +78,9 @@ status: {conditions: [{type: Ready, status: "False", reason: AccessDenied, messa
 		"ingress/web": "\nwarnings of the controller, the last first\n" +
 			"  2026-01-02T03:04:05Z event AccessDenied (7 times): AccessDenied: AWS denies elasticloadbalancing:CreateRule\n" +
 			"  2026-01-02T03:00:00Z event QuotaExceeded: QuotaExceeded: no more rules\n",
+		"httproute/web": "  2026-01-02T03:04:08Z parent Gateway shop/edge listener \"http\" condition Accepted NoMatchingParent: no listener\n" +
+			"  2026-01-02T03:04:07Z parent Gateway infra/edge port 443 condition Accepted NotAllowedByListeners: not admitted\n" +
+			"  2026-01-02T03:04:06Z parent ListenerSet shop/set condition ResolvedRefs BackendNotFound: no Service\n",
 		"tgb/web": "  2026-01-02T03:04:05Z condition Ready AccessDenied: AWS denies elasticloadbalancing:RegisterTargets\n",
 	} {
 		code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"explain", object, "-n=shop"}, flags)...)

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -99,6 +101,18 @@ func lastOf(e corev1.Event) time.Time {
 	return e.EventTime.Time
 }
 
+// parentText names the parent of a route, with the section or port of it that the route names.
+func parentText(namespace string, p gwv1.ParentReference) string {
+	text := input.ParentRef(namespace, p).String()
+	if p.SectionName != nil {
+		text += fmt.Sprintf(" listener %q", *p.SectionName)
+	}
+	if p.Port != nil {
+		text += fmt.Sprintf(" port %d", *p.Port)
+	}
+	return finding.Printable(text)
+}
+
 // conditionsOf are the conditions of an object's status that are False, wherever they stand in it.
 func conditionsOf(obj cluster.Object) ([]warningDocument, error) {
 	data, err := json.Marshal(obj)
@@ -109,7 +123,8 @@ func conditionsOf(obj cluster.Object) ([]warningDocument, error) {
 		Status struct {
 			Conditions []metav1.Condition `json:"conditions"`
 			Parents    []struct {
-				Conditions []metav1.Condition `json:"conditions"`
+				Ref        gwv1.ParentReference `json:"parentRef"`
+				Conditions []metav1.Condition   `json:"conditions"`
 			} `json:"parents"`
 			Listeners []struct {
 				Name       string             `json:"name"`
@@ -130,7 +145,7 @@ func conditionsOf(obj cluster.Object) ([]warningDocument, error) {
 	}
 	add("", whole.Status.Conditions)
 	for _, p := range whole.Status.Parents {
-		add("", p.Conditions)
+		add("parent "+parentText(obj.GetNamespace(), p.Ref)+" ", p.Conditions)
 	}
 	for _, l := range whole.Status.Listeners {
 		add("listener "+l.Name+" ", l.Conditions)

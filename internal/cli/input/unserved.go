@@ -181,13 +181,13 @@ func (u unserved) route(namespace string, parents []gwv1.ParentReference) string
 	}
 	var all []string
 	for i, p := range parents[:min(len(parents), mostParents)] {
-		all = append(all, fmt.Sprintf("spec.parentRefs[%d]: %s", i, u.parent(parentRef(namespace, p))))
+		all = append(all, fmt.Sprintf("spec.parentRefs[%d]: %s", i, u.parent(ParentRef(namespace, p))))
 	}
 	return strings.Join(all, "; ")
 }
 
-// parentRef is the object that a parentRef of a route in a namespace names.
-func parentRef(namespace string, p gwv1.ParentReference) cluster.Ref {
+// ParentRef is the object that a parentRef of a route in a namespace names.
+func ParentRef(namespace string, p gwv1.ParentReference) cluster.Ref {
 	ref := cluster.Ref{Kind: cluster.KindGateway, Namespace: namespace, Name: string(p.Name)}
 	if p.Namespace != nil && *p.Namespace != "" {
 		ref.Namespace = string(*p.Namespace)

@@ -64,7 +64,7 @@ func (u unserved) asks(obj cluster.Object, p parts) bool {
 	case slices.Contains(cluster.RouteKinds, ref.Kind):
 		parents, _ := cluster.RouteParents(obj)
 		for _, parent := range parents {
-			if in, err := u.store.Get(parentRef(ref.Namespace, parent)); err == nil && in != nil && (cluster.RefOf(in).Kind != cluster.KindGateway || len(p.madeUpBy(in)) > 0) {
+			if in, err := u.store.Get(ParentRef(ref.Namespace, parent)); err == nil && in != nil && (cluster.RefOf(in).Kind != cluster.KindGateway || len(p.madeUpBy(in)) > 0) {
 				return false
 			}
 		}
