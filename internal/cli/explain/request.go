@@ -281,7 +281,15 @@ func hostOf(r model.Rule, req model.Request) string {
 				return pattern
 			}
 		}
-		return strings.Join(append(slices.Clone(h.Values), h.Regex...), ", ")
+		for _, expr := range h.Regex {
+			if _, matches := model.Evaluate([]model.Rule{{Conditions: []model.Condition{model.HostHeader{Regex: []string{expr}}}}}, req); !matches {
+				continue
+			}
+			if host, ok := model.PlainHost(expr); ok {
+				return host // as the user wrote it
+			}
+			return expr
+		}
 	}
 	return ""
 }

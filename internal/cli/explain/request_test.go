@@ -20,3 +20,19 @@ func TestAPortThatClientsSendIsNoted(t *testing.T) {
 		}
 	}
 }
+
+// What names the host is the expression that matches it, not each that the rule has.
+func TestTheExpressionThatMatchesTheHostIsShown(t *testing.T) {
+	rule := model.Rule{Conditions: []model.Condition{model.HostHeader{
+		Values: []string{"a.example.com", "*.example.org"},
+		Regex:  []string{model.HostPattern("shop.example.com"), model.HostPattern("*.shop.example.com"), `^(red|blue)\.example\.net$`},
+	}}}
+	for host, want := range map[string]string{
+		"a.example.com": "a.example.com", "x.example.org": "*.example.org", "shop.example.com": "shop.example.com",
+		"eu.shop.example.com": "*.shop.example.com", "blue.example.net": `^(red|blue)\.example\.net$`, "none.example.com": "",
+	} {
+		if got := hostOf(rule, model.Request{Host: host}); got != want {
+			t.Errorf("%s: %q, want %q", host, got, want)
+		}
+	}
+}
