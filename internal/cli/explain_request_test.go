@@ -46,3 +46,23 @@ func TestExplainRequestShowsWhatNamesTheHost(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// A port that redirects to another has no rules: the load balancer whose rules for the host are on the other port answers.
+func TestExplainRequestShowsTheRedirectOfAHostOfAnotherPort(t *testing.T) {
+	_, flags := aws(t)
+	objects := []string{classYAML, serviceYAML, strings.NewReplacer("  defaultBackend: {service: {name: web, port: {number: 80}}}",
+		"  rules: [{host: shop.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]",
+		"{name: web, namespace: shop}", `{name: web, namespace: shop, annotations: {alb.ingress.kubernetes.io/target-type: ip, alb.ingress.kubernetes.io/listen-ports: '[{"HTTP":80},{"HTTPS":443}]', alb.ingress.kubernetes.io/ssl-redirect: '443'}}`).Replace(ingressYAML)}
+	for i := range 3 {
+		objects = append(objects, fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: lb-%d, namespace: shop}\nspec: {type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb, ports: [{port: 80, nodePort: %d}]}\n", i, 31000+i))
+	}
+	for host, want := range map[string]string{
+		"shop.example.com": "\nIngress shop/web: application load balancer k8s-shop-web-b4da647e1f, listener HTTP:80\n  named by host shop.example.com of port 443\n  default action",
+		"none.example.com": "\n3 load balancers take any host on this port: ",
+	} {
+		code, out, stderr := with(t, strings.Join(objects, "---\n"), nil, slices.Concat([]string{"explain", "request", "http://" + host + "/cart", "-f=-", "--offline"}, flags)...)
+		if code != 0 || !strings.Contains(out, want) || strings.Contains(out, "Location: https://shop.example.com:443/cart\n") != (host == "shop.example.com") {
+			t.Errorf("%s: exit %d: %s%s", host, code, stderr, out)
+		}
+	}
+}

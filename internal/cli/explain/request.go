@@ -78,8 +78,8 @@ var defaultPorts = map[string]int32{"http": 80, "https": 443}
 type RequestDocument struct {
 	Cluster string `json:"cluster"`
 	Request string `json:"request"`
-	// Answers are those of the load balancers that have a rule for the request; where none has one, of all that
-	// listen on the port.
+	// Answers are those of the load balancers that have a rule for the request or name its host; where none does, of all
+	// that listen on the port.
 	Answers []requestAnswer `json:"answers"`
 	Notes   []string        `json:"notes"`
 }
@@ -230,7 +230,7 @@ func (a *answering) ask(ctx context.Context, d engine.Draft) error {
 			if lb.Live != nil {
 				one.LoadBalancer, one.DNSName = lb.Live.Name, lb.Live.DNSName
 			}
-			one.Named = a.named(one, d)
+			one.Named = a.named(one, d, lb.Listeners)
 			if one.DNSName != "" && strings.EqualFold(one.DNSName, a.Host) {
 				one.Named = "the DNS name of the load balancer"
 				a.exact = &one
@@ -247,8 +247,9 @@ func (a *answering) ask(ctx context.Context, d engine.Draft) error {
 // hostnameAnnotation is read by external-dns, which makes records for load balancers.
 const hostnameAnnotation = "external-dns.alpha.kubernetes.io/hostname"
 
-// named is what names the host of the request, "" where any host is taken.
-func (a *answering) named(one requestAnswer, d engine.Draft) string {
+// named is what names the host of the request, "" where any host is taken. A port that redirects to another one has no
+// rules of its own, so those of the other listeners of the load balancer count as well.
+func (a *answering) named(one requestAnswer, d engine.Draft, listeners []resolved.ListenerChoices) string {
 	if one.host != "" {
 		return finding.Printable("host " + one.host)
 	}
@@ -260,6 +261,13 @@ func (a *answering) named(one requestAnswer, d engine.Draft) string {
 		for name := range strings.SplitSeq(obj.GetAnnotations()[hostnameAnnotation], ",") {
 			if name = strings.TrimSuffix(strings.TrimSpace(name), "."); name != "" && strings.EqualFold(name, a.Host) {
 				return fmt.Sprintf("annotation %s of %s", hostnameAnnotation, m.Ref)
+			}
+		}
+	}
+	for _, l := range listeners {
+		for _, r := range l.Rules {
+			if host := hostOf(r.Rule, a.Request); host != "" && l.Desired.Port != a.port {
+				return finding.Printable(fmt.Sprintf("host %s of port %d", host, l.Desired.Port))
 			}
 		}
 	}
@@ -416,7 +424,7 @@ func (a *answering) document() RequestDocument {
 	note := func(format string, args ...any) {
 		doc.Notes = append(doc.Notes, finding.Printable(fmt.Sprintf(format, args...)))
 	}
-	byRule := slices.DeleteFunc(slices.Clone(a.answers), func(x requestAnswer) bool { return x.Rule == nil && x.Type != networkType })
+	byRule := slices.DeleteFunc(slices.Clone(a.answers), func(x requestAnswer) bool { return x.Rule == nil && x.Named == "" && x.Type != networkType })
 	switch {
 	case a.exact != nil:
 		doc.Answers = []requestAnswer{*a.exact}
