@@ -177,7 +177,6 @@ func (e *explaining) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		one := explainStack(d, ref)
-		one.Findings = append(unattached(store, d.Stack.ID, e.Named[0], e.Config), one.Findings...)
 		one.TargetGroups = tree.Compare(d, have.Facts, of).TargetGroups
 		doc.Stacks = append(doc.Stacks, one)
 		return nil

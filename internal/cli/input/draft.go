@@ -139,7 +139,7 @@ func (d *Source) Each(ctx context.Context, store *cluster.Memory, show func(engi
 		if err != nil {
 			return sdk.Explain(err)
 		}
-		draft.Findings = secrets.correct(draft.Findings)
+		draft.Findings = append(secrets.correct(draft.Findings), d.unattached(store, id)...)
 		unknown = cmp.Or(unknown, UnknownCluster(d.Config.ClusterName, draft.Have.Facts.Subnets))
 		if err := show(draft); err != nil {
 			return err
