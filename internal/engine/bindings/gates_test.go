@@ -78,7 +78,7 @@ func TestPodsThatCannotBecomeTargetsLearnWhy(t *testing.T) {
 		{
 			name:   "the target group is gone",
 			change: func(w *harness) { delete(w.aws.groups, "arn/a") },
-			want:   "False TargetGroupNotFound: list targets of arn/a: no such group; create the target group, or delete the binding",
+			want:   `False TargetGroupNotFound: target group "arn/a" does not exist; no target is registered; create the target group, or delete the binding`,
 			mended: func(w *harness) { w.aws.groups["arn/a"] = nil },
 		},
 		{

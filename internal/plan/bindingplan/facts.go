@@ -2,6 +2,7 @@ package bindingplan
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -126,7 +127,11 @@ func findingOf(b *elbv2.TargetGroupBinding, f Failure) (finding.Finding, bool) {
 	if b.Spec.IamRoleArnToAssume != "" {
 		m = m.OfRole()
 	}
-	return finding.Finding{Object: targets.Ref(b), Severity: finding.Error, Reason: m.Reason, Message: failure.Plainly(f.Err), Fix: m.Fix}, ok
+	x := finding.Finding{Object: targets.Ref(b), Severity: finding.Error, Reason: m.Reason, Message: failure.Plainly(f.Err), Fix: m.Fix}
+	if m.Reason == finding.TargetGroupNotFound && b.Spec.TargetGroupARN != "" {
+		x.Field, x.Message = "spec.targetGroupARN", fmt.Sprintf("target group %q does not exist; no target is registered", b.Spec.TargetGroupARN)
+	}
+	return x, ok
 }
 
 // Record is what may be taken out of the target group.
