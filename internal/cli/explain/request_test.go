@@ -36,3 +36,14 @@ func TestTheExpressionThatMatchesTheHostIsShown(t *testing.T) {
 		}
 	}
 }
+
+// A default action that a network load balancer cannot have is not shown for a listener that is not made.
+func TestAListenerThatIsNotMadeAnswersNothing(t *testing.T) {
+	for protocol, want := range map[string]bool{"TCP": false, "TLS": false, "HTTP": true} {
+		var out strings.Builder
+		showExplainedListener(&out, explainedListener{Protocol: protocol, Port: 80, Default: "answer 404"})
+		if strings.Contains(out.String(), "answer 404") != want {
+			t.Errorf("%s: %s", protocol, out.String())
+		}
+	}
+}

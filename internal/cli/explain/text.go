@@ -136,7 +136,8 @@ func showExplainedListener(w io.Writer, l explainedListener) {
 		func(n int) { fmt.Fprintf(w, "      … and %d more certificates\n", n) })
 	output.Some(l.Rules, tree.MostRules, func(r explainedRule) { fmt.Fprintf(w, "      %s\n", ruleText(r)) },
 		func(n int) { fmt.Fprintf(w, "      … and %d more rules\n", n) })
-	if l.Default != "" {
+	// A network load balancer cannot answer: where its listener is not made, nothing does.
+	if answers := strings.HasPrefix(l.Protocol, "HTTP"); l.Default != "" && (l.Made || l.InAWS || answers) {
 		from := ""
 		if l.DefaultFrom != "" {
 			from = "   from " + l.DefaultFrom
