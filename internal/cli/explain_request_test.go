@@ -66,3 +66,18 @@ func TestExplainRequestShowsTheRedirectOfAHostOfAnotherPort(t *testing.T) {
 		}
 	}
 }
+
+// A held Ingress is named where the request is for a host that it asks for, and not for those of others.
+func TestExplainRequestNamesTheHeldIngressOfTheHost(t *testing.T) {
+	_, flags := aws(t)
+	held := func(name, host string) string {
+		return strings.NewReplacer("name: web, namespace", "name: "+name+", namespace", "ingressClassName: alb", "ingressClassName: broken",
+			"  defaultBackend: {service: {name: web, port: {number: 80}}}", "  rules: [{host: '"+host+"', http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]").Replace(ingressYAML)
+	}
+	class := strings.NewReplacer("{name: alb}", "{name: broken}", "ingress.k8s.aws/alb", "ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: none}").Replace(classYAML)
+	objects := strings.Join([]string{class, serviceYAML, held("held", "*.example.com"), held("other", "other.example.net")}, "---\n")
+	_, out, stderr := with(t, objects, nil, slices.Concat([]string{"explain", "request", "http://shop.example.com/", "-f=-"}, flags)...)
+	if !strings.Contains(out, "# Ingress shop/held is held") || strings.Contains(out, "shop/other") {
+		t.Errorf("%s%s", stderr, out)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
@@ -210,7 +211,7 @@ type answering struct {
 
 // ask adds the answers of the load balancers of a stack.
 func (a *answering) ask(ctx context.Context, d engine.Draft) error {
-	if d.Stack.Held.Everything {
+	if d.Stack.Held.Everything && a.asksForHost(d.Stack) {
 		a.held = append(a.held, fmt.Sprintf("%s %s is held, so what it asks for is not served; see \"explain\" about it", output.KindText(string(d.Stack.ID.Kind)), d.Stack.ID))
 	}
 	// Live actions name target groups by ARN, desired ones by their id in the stack.
@@ -242,6 +243,28 @@ func (a *answering) ask(ctx context.Context, d engine.Draft) error {
 		}
 	}
 	return nil
+}
+
+// asksForHost reports whether objects of a stack may ask for the host of the request. Ingresses alone say in their rules
+// which they ask for.
+func (a *answering) asksForHost(of model.Stack) bool {
+	refs := []finding.Ref{{Kind: string(cluster.KindIngress), Namespace: of.ID.Namespace, Name: of.ID.Name}} // a blocked one is no member
+	if len(of.Members) > 0 {
+		refs = nil
+	}
+	for _, m := range of.Members {
+		refs = append(refs, m.Ref)
+	}
+	return slices.ContainsFunc(refs, func(ref finding.Ref) bool {
+		obj, err := a.store.Get(cluster.Ref{Kind: cluster.Kind(ref.Kind), Namespace: ref.Namespace, Name: ref.Name})
+		ing, ok := obj.(*networkingv1.Ingress)
+		if err != nil || !ok || of.ID.Kind != model.Ingress || ing.Spec.DefaultBackend != nil {
+			return true
+		}
+		return slices.ContainsFunc(ing.Spec.Rules, func(r networkingv1.IngressRule) bool {
+			return r.Host == "" || hostOf(model.Rule{Conditions: []model.Condition{model.HostHeader{Values: []string{r.Host}}}}, a.Request) != ""
+		})
+	})
 }
 
 // hostnameAnnotation is read by external-dns, which makes records for load balancers.
