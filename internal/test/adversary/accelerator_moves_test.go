@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -22,8 +23,10 @@ func (w *acceleratorWorld) attackByAccelerators() {
 		w.change(w.withdraw)
 	case n < 12:
 		w.change(func() { w.write(w.ingressOfEvil()) })
-	case n < 14:
+	case n == 12:
 		w.write(w.exposedByEvil())
+	case n == 13:
+		w.keep()
 	case n == 14:
 		w.write(w.grantOfAccelerators(attackerNamespace, w.any("evil", "pay", "blog")))
 	case n == 15:
@@ -202,6 +205,58 @@ func (w *acceleratorWorld) pointAtForged() {
 	w.write(strings.Replace(w.exposedAs("e2"), "loadBalancerClass: service.k8s.aws/nlb", "loadBalancerClass: other.example/class", 1))
 	w.show(cluster.Ref{Kind: cluster.KindService, Namespace: attackerNamespace, Name: "e2"})
 	w.write(fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %s, namespace: evil}\nspec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Service, name: e2}]}]}]}\n", w.nameOfEvil()))
+}
+
+// keep gets an endpoint by consent, does what might keep it, and has the consent withdrawn.
+func (w *acceleratorWorld) keep() {
+	name, stack := w.nameOfEvil(), w.any("pay/web", "shared", "pay/front", "pay/gate")
+	ref := victimObjects[stack][0]
+	endpoint := fmt.Sprintf("{type: %s, namespace: %s, name: %s}", ref.Kind, ref.Namespace, ref.Name)
+	if w.chance(40) {
+		endpoint = fmt.Sprintf("{type: EndpointID, endpointID: %q}", w.victims[stack])
+	}
+	doc := func(more, listeners string) string {
+		return fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %s, namespace: evil%s}\nspec: {listeners: [%s]}\n", name, more, listeners)
+	}
+	listener := func(endpoints string) string {
+		return fmt.Sprintf("{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [%s]}]}", endpoints)
+	}
+	w.change(func() {
+		w.write(fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1beta1\nkind: ReferenceGrant\nmetadata: {name: keep, namespace: %s}\nspec: {from: [{group: aga.k8s.aws, kind: GlobalAccelerator, namespace: evil}], to: [{group: %q, kind: %s}]}\n", ref.Namespace, groupOf[ref.Kind], ref.Kind))
+	})
+	protected := `, annotations: {fulcrum.dev/accelerator-protection: "true"}`
+	w.write(doc(w.any("", protected), listener(endpoint)))
+	w.Settle(2 * time.Minute)
+	w.moves = append(w.moves, "the consent is withdrawn at once with what follows")
+	w.change(func() {
+		if err := w.Store.Delete(cluster.Ref{Kind: cluster.KindReferenceGrant, Namespace: ref.Namespace, Name: "keep"}); err != nil {
+			w.rec.Fatal(err)
+		}
+	})
+	switch w.IntN(5) {
+	case 0:
+		w.write(doc(protected, listener(endpoint+", {type: Service, name: e2}")+", {}"))
+	case 1: // others are to serve in its place, and never do
+		w.write(w.exposedAs("e2") + "---\n" + doc("", listener(endpoint+", {type: Service, name: e2}")))
+	case 2:
+		w.write(doc("", listener("{type: EndpointID, endpointID: i-0123456789abcdef0}")))
+	case 3:
+		w.moves = append(w.moves, "delete "+name)
+		if err := w.Store.Delete(cluster.Ref{Kind: cluster.KindGlobalAccelerator, Namespace: attackerNamespace, Name: name}); err != nil {
+			w.rec.Fatal(err)
+		}
+	default:
+		for _, o := range w.ownAccelerators() {
+			if o.Name == name {
+				o.Finalizers = nil
+				w.stripped = true
+				w.put(o, "no finalizers for")
+				if err := w.Store.Delete(cluster.RefOf(o)); err != nil {
+					w.rec.Fatal(err)
+				}
+			}
+		}
+	}
 }
 
 // strip takes the finalizers from a GlobalAccelerator, or gives it others.
