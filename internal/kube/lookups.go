@@ -33,6 +33,10 @@ type Lookups struct {
 	calls    *rate.Limiter
 	shares   map[string]*share // by namespace
 	failures map[string]failed // by namespace
+
+	// asking guards endings, and is held while the API server is asked.
+	asking  sync.Mutex
+	endings map[cluster.Kind]endingAnswer
 }
 
 // serviceAnswer is what the API server has said; without a Service there is none, or it was not asked.
@@ -86,6 +90,7 @@ func NewLookups(live client.Reader, now func() time.Time) *Lookups {
 	return &Lookups{
 		live: live, now: now, timeout: 10 * time.Second, answers: map[cluster.Ref]serviceAnswer{},
 		calls: rate.NewLimiter(callsRate, callsBurst), shares: map[string]*share{}, failures: map[string]failed{},
+		endings: map[cluster.Kind]endingAnswer{},
 	}
 }
 

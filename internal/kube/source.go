@@ -84,6 +84,7 @@ var (
 	_ cluster.Source    = (*Source)(nil)
 	_ cluster.Installer = (*Source)(nil)
 	_ cluster.Confirmer = (*Source)(nil)
+	_ cluster.Definer   = (*Source)(nil)
 )
 
 // errNotSynced is returned by reads that come too early.
@@ -171,6 +172,9 @@ type informed struct{ *Source }
 
 // Confirm implements cluster.Confirmer.
 func (informed) Confirm(cluster.Object) error { return nil }
+
+// Ending implements cluster.Definer.
+func (informed) Ending(cluster.Kind) (bool, error) { return false, nil }
 
 // Get implements cluster.Source.
 func (s informed) Get(ref cluster.Ref) (cluster.Object, error) {

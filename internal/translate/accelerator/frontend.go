@@ -23,6 +23,8 @@ type Options struct {
 	DefaultTagsLow bool
 	// ExternalTags are keys that are managed outside of the cluster.
 	ExternalTags []string
+	// AllowMassRemoval lets accelerators go with the definition of GlobalAccelerators.
+	AllowMassRemoval bool
 	// Stacks says which stacks an object belongs to whose load balancer may be an endpoint; none if this controller does not
 	// serve it.
 	Stacks func(v *cluster.View, obj cluster.Object) []model.StackID
@@ -126,9 +128,17 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 // protected reports whether the object asks that its accelerator stays.
 func (t *translation) protected() bool { return t.ga.Annotations[ProtectionAnnotation] == "true" }
 
-// guard keeps the accelerator of an object that is deleted although it asks for protection.
+// guard keeps the accelerator of an object that is deleted although it asks for protection, or with all others because their
+// definition is.
 func (t *translation) guard() {
 	if !t.protected() {
+		if !t.opt.AllowMassRemoval && t.view.Ending(cluster.KindGlobalAccelerator) {
+			t.stack.DeletionGuard = &finding.Finding{
+				Object: t.ref, Reason: finding.RemovalNotTrusted, Severity: finding.Error, Blocks: finding.BlocksStack,
+				Message: "the GlobalAccelerator is being deleted because its CustomResourceDefinition is; the accelerator stays with its addresses, which could not be had back",
+				Fix:     "start the controller with --allow-mass-removal to have all accelerators deleted; or remove the finalizers of the GlobalAccelerators, and install the definition and the objects again",
+			}
+		}
 		return
 	}
 	t.stack.DeletionGuard = &finding.Finding{
