@@ -9,11 +9,14 @@ import (
 	"testing"
 	"time"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
@@ -87,5 +90,27 @@ func TestDefinitionThatIsBeingDeleted(t *testing.T) {
 				t.Errorf("later %t, %v", got, err)
 			}
 		})
+	}
+}
+
+// An Ingress that another object names is looked for where the informer does not hold it; one that is read otherwise is not,
+// because a stack without its object is usual.
+func TestIngressThatTheInformerDoesNotHoldYet(t *testing.T) {
+	t.Parallel()
+	made := &networkingv1.Ingress{TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}, ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "web.front"}}
+	s := &serviceServer{ingress: made}
+	_, source, synced := informing(t, cluster.KindIngress, rights.Kubernetes)
+	source.Lookups, _ = newLookups(t, s)
+	<-synced
+	v := cluster.NewView(source)
+	if _, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, "n", "web.front"); ok || v.Err() != nil || s.requests() != "" {
+		t.Errorf("found %t, %v, asked for %q", ok, v.Err(), s.requests())
+	}
+	if got, ok := cluster.GetNamed[cluster.Object](v, made, cluster.KindIngress, "n", "web.front"); !ok || got.GetName() != "web.front" || v.Err() != nil || s.requests() != "n/web.front" {
+		t.Errorf("found %t, %v, asked for %q", ok, v.Err(), s.requests())
+	}
+	s.change(func() { s.failing = http.StatusInternalServerError })
+	if _, ok := cluster.GetNamed[cluster.Object](v, made, cluster.KindIngress, "n", "other"); ok || v.Err() == nil {
+		t.Error("a read that failed counts as an Ingress that does not exist")
 	}
 }
