@@ -130,6 +130,7 @@ var Kubernetes = []Role{
 		Rules: []Rule{
 			{"aga.k8s.aws", []string{"globalaccelerators"}, nil, []string{"get", "list", "patch", "watch"}, "read GlobalAccelerators, and set their finalizers"},
 			{"aga.k8s.aws", []string{"globalaccelerators/status"}, nil, []string{"patch"}, "show addresses, names and conditions of accelerators"},
+			{"apiextensions.k8s.io", []string{definitions}, []string{"globalaccelerators.aga.k8s.aws"}, []string{"get"}, "keep accelerators when the definition of GlobalAccelerators is deleted"},
 		},
 	},
 	{

@@ -26,6 +26,7 @@ type Memory struct {
 	sorted  map[Kind][]stored // ascending by namespace and name
 	whole   map[Kind][]Object // the same, as listed since the last change
 	indexed map[indexKey]map[Ref]struct{}
+	ending  map[Kind]bool // kinds whose definition is being deleted
 
 	watchers []*watcher
 	pending  []event

@@ -52,6 +52,12 @@ type Confirmer interface {
 	Confirm(obj Object) error
 }
 
+// Finder is a Source that asks the API server about an object which another one names and which it does not hold.
+type Finder interface {
+	// Find returns the object, or nil if there is none, or none of a kind that is asked for.
+	Find(ref Ref) (Object, error)
+}
+
 // Asker is a Source that asks the API server about what it does not hold.
 type Asker interface {
 	// Informed returns the source without that.
@@ -195,9 +201,18 @@ func Get[T Object](v *View, kind Kind, namespace, name string) (T, bool) {
 	return t, ok
 }
 
-// GetNamed reads an object that another one names, as Get does. If it does not exist, the other one is confirmed.
+// GetNamed reads an object that another one names, as Get does. The API server is asked about one that the source does not
+// hold. If it does not exist, the other one is confirmed.
 func GetNamed[T Object](v *View, by Object, kind Kind, namespace, name string) (T, bool) {
 	t, ok := Get[T](v, kind, namespace, name)
+	if f, asks := v.src.(Finder); asks && !ok && v.err == nil {
+		obj, err := f.Find(Ref{Kind: kind, Namespace: namespace, Name: name})
+		if err != nil {
+			v.err = fmt.Errorf("read %s %s/%s: %w", kind, namespace, name, err)
+			return t, false
+		}
+		t, ok = obj.(T)
+	}
 	if !ok {
 		v.Confirm(by)
 	}

@@ -28,6 +28,16 @@ func slowAccelerators(c config.Config) *queue.Slow[model.StackID] {
 	}
 }
 
+// lookAtOrphans queues the stacks of accelerators that no object asks for: nothing else brings a run of them about after a
+// start, and what they lead to may need a consent that is withdrawn.
+func lookAtOrphans(found []Orphan, enqueue func(model.StackID)) {
+	for _, o := range found {
+		if o.ID.Kind == model.GlobalAccelerator {
+			enqueue(o.ID)
+		}
+	}
+}
+
 // nestAccelerator adds what an error counts for besides: what fails at a kind of resource fails the deployment, and that,
 // like a failed build, the whole run.
 func nestAccelerator(found map[string]bool, failed []engine.FailedStep) {

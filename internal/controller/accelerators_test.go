@@ -2,6 +2,7 @@ package controller
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -68,5 +69,16 @@ func TestRunsOfAcceleratorsAreCountedByWhatFailed(t *testing.T) {
 	}
 	if controllerOf(model.GlobalAccelerator) != "globalAccelerator" || consumerOf(model.GlobalAccelerator) != "globalaccelerator" {
 		t.Error(controllerOf(model.GlobalAccelerator), consumerOf(model.GlobalAccelerator))
+	}
+}
+
+// A start lists no objects of accelerators that are orphans, so that the search for orphans has to bring their runs about.
+func TestAcceleratorsWithoutObjectAreLookedAt(t *testing.T) {
+	t.Parallel()
+	orphan := model.StackID{Kind: model.GlobalAccelerator, Namespace: "shop", Name: "edge"}
+	var got []model.StackID
+	lookAtOrphans([]Orphan{{ID: orphan}, {ID: model.StackID{Kind: model.Ingress, Name: "web"}}}, func(id model.StackID) { got = append(got, id) })
+	if !slices.Equal(got, []model.StackID{orphan}) {
+		t.Errorf("got %v", got)
 	}
 }

@@ -189,7 +189,9 @@ func Run(ctx context.Context, s Setup) error {
 	}
 	if aws, ok := aws.Stacks.(Owner); ok {
 		find := func(ctx context.Context) ([]Orphan, error) {
-			return FindOrphans(ctx, aws, cl.View, frontends, s.Config.Kubernetes.WatchNamespace)
+			found, err := FindOrphans(ctx, aws, cl.View, frontends, s.Config.Kubernetes.WatchNamespace)
+			lookAtOrphans(found, st.Enqueuer.Enqueue)
+			return found, err
 		}
 		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 			return watchOrphans(ctx, source.WaitForSync, find, metrics, lines.WithName("orphans"))

@@ -49,7 +49,8 @@ func Frontends(c config.Config) map[model.Kind]engine.Frontend {
 func acceleratorOptions(c config.Config, frontends map[model.Kind]engine.Frontend) accelerator.Options {
 	return accelerator.Options{
 		Cluster: c.ClusterName, DefaultTags: c.Defaults.Tags, DefaultTagsLow: c.Gates.On(config.EnableDefaultTagsLowPriority),
-		ExternalTags: c.Defaults.ExternalManagedTags, Stacks: StacksOf(frontends),
+		AllowMassRemoval: c.AllowMassRemoval,
+		ExternalTags:     c.Defaults.ExternalManagedTags, Stacks: StacksOf(frontends),
 	}
 }
 

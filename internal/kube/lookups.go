@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -17,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// Lookups ask the API server about a Service that the informer does not hold, and whether the object that names it is stored
+// Lookups ask the API server about a Service, an Ingress or a Gateway that the informer does not hold, and whether the object that names it is stored
 // as it was read. Each kind has a watch of its own, so that an Ingress may arrive before the Service that it names and that
 // was made first, and the end of a Service before the edit of the Ingress that named it. A live rule would answer 503 until
 // the other arrives.
@@ -27,18 +26,22 @@ type Lookups struct {
 	timeout time.Duration // of a call
 
 	mu       sync.Mutex
-	answers  map[cluster.Ref]serviceAnswer
+	answers  map[cluster.Ref]lookedUp
 	swept    time.Time // when those that do not count any more were forgotten
-	deleted  int       // how many Services the informer has seen go
+	deleted  int       // how many such objects the informers have seen go
 	calls    *rate.Limiter
 	shares   map[string]*share // by namespace
 	failures map[string]failed // by namespace
+
+	// asking guards endings, and is held while the API server is asked.
+	asking  sync.Mutex
+	endings map[cluster.Kind]endingAnswer
 }
 
-// serviceAnswer is what the API server has said; without a Service there is none, or it was not asked.
-type serviceAnswer struct {
-	service cluster.Object
-	at      time.Time
+// lookedUp is what the API server has said; without an object there is none, or it was not asked.
+type lookedUp struct {
+	object cluster.Object
+	at     time.Time
 }
 
 // share is what one namespace may use, so that a tenant who names many Services that do not exist takes no calls from
@@ -84,22 +87,34 @@ const (
 // NewLookups returns lookups through a client that reads from the API server. now is their clock.
 func NewLookups(live client.Reader, now func() time.Time) *Lookups {
 	return &Lookups{
-		live: live, now: now, timeout: 10 * time.Second, answers: map[cluster.Ref]serviceAnswer{},
+		live: live, now: now, timeout: 10 * time.Second, answers: map[cluster.Ref]lookedUp{},
 		calls: rate.NewLimiter(callsRate, callsBurst), shares: map[string]*share{}, failures: map[string]failed{},
+		endings: map[cluster.Kind]endingAnswer{},
 	}
 }
 
-// service returns a Service; nil if there is none, or none that may be read. A name that is not valid is never sent: users
+// lookedFor reports whether objects of a kind are asked for that the informer does not hold: others name them, and what they
+// lead to would go.
+func lookedFor(kind cluster.Kind) bool {
+	return kind == cluster.KindService || kind == cluster.KindIngress || kind == cluster.KindGateway
+}
+
+// object returns an object; nil if there is none, or none that may be read. A name that is not valid is never sent: users
 // choose it.
-func (l *Lookups) service(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
-	if len(validation.IsDNS1123Label(ref.Namespace)) > 0 || len(validation.IsDNS1123Label(ref.Name)) > 0 {
+func (l *Lookups) object(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
+	named := validation.IsDNS1123Subdomain
+	if ref.Kind == cluster.KindService {
+		named = validation.IsDNS1123Label
+	}
+	typ, ok := cluster.TypeOf(ref.Kind)
+	if !ok || len(validation.IsDNS1123Label(ref.Namespace)) > 0 || len(named(ref.Name)) > 0 {
 		return nil, nil
 	}
-	service, deleted, ask, err := l.known(ref)
+	object, deleted, ask, err := l.known(ref)
 	if !ask {
-		return service, err
+		return object, err
 	}
-	found, err := l.read(ctx, ref, &corev1.Service{})
+	found, err := l.read(ctx, ref, typ.New())
 	if err != nil && !absent(err) {
 		return nil, err
 	}
@@ -107,10 +122,10 @@ func (l *Lookups) service(ctx context.Context, ref cluster.Ref) (cluster.Object,
 	defer l.mu.Unlock()
 	switch now := l.now(); {
 	case err != nil:
-		l.keep(ref, serviceAnswer{at: now})
+		l.keep(ref, lookedUp{at: now})
 		return nil, nil
 	case deleted == l.deleted: // else it may be the one that has gone
-		l.keep(ref, serviceAnswer{found, now})
+		l.keep(ref, lookedUp{found, now})
 	}
 	return found, nil
 }
@@ -179,17 +194,17 @@ func (l *Lookups) stale(namespace string) {
 }
 
 // known returns an answer that still counts, or what counts where no call is left, and otherwise reports that the API
-// server is to be asked. deleted is how many Services have gone so far.
-func (l *Lookups) known(ref cluster.Ref) (service cluster.Object, deleted int, ask bool, err error) {
+// server is to be asked. deleted is how many objects have gone so far.
+func (l *Lookups) known(ref cluster.Ref) (object cluster.Object, deleted int, ask bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
 	if a, ok := l.answers[ref]; ok && now.Sub(a.at) < answerFor {
-		return a.service, l.deleted, false, nil
+		return a.object, l.deleted, false, nil
 	}
 	ask, err = l.mayAsk(ref, now)
 	if !ask && err == nil {
-		l.keep(ref, serviceAnswer{at: now}) // the same for all paths of a run
+		l.keep(ref, lookedUp{at: now}) // the same for all paths of a run
 	}
 	return nil, l.deleted, ask, err
 }
@@ -223,9 +238,9 @@ func (l *Lookups) mayAsk(ref cluster.Ref, now time.Time) (bool, error) {
 }
 
 // keep remembers an answer.
-func (l *Lookups) keep(ref cluster.Ref, a serviceAnswer) {
+func (l *Lookups) keep(ref cluster.Ref, a lookedUp) {
 	if a.at.Sub(l.swept) >= answerFor {
-		maps.DeleteFunc(l.answers, func(_ cluster.Ref, old serviceAnswer) bool { return a.at.Sub(old.at) >= answerFor })
+		maps.DeleteFunc(l.answers, func(_ cluster.Ref, old lookedUp) bool { return a.at.Sub(old.at) >= answerFor })
 		l.swept = a.at
 	}
 	if len(l.answers) < maxAnswers {
@@ -233,7 +248,7 @@ func (l *Lookups) keep(ref cluster.Ref, a serviceAnswer) {
 	}
 }
 
-// gone notes that the informer has seen a Service go.
+// gone notes that an informer has seen such an object go.
 func (l *Lookups) gone(o cluster.Object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -154,7 +154,7 @@ func TestAbsentServiceIsAskedForOnceInAWhile(t *testing.T) {
 	lookups, pass := newLookups(t, s)
 	look := func(name string) bool {
 		t.Helper()
-		obj, err := lookups.service(t.Context(), serviceRef(name))
+		obj, err := lookups.object(t.Context(), serviceRef(name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,18 +181,18 @@ func TestNamesOfServicesAreBounded(t *testing.T) {
 	s := &serviceServer{present: map[string]bool{}}
 	lookups, _ := newLookups(t, s)
 	for _, name := range []string{"", "a/b", "..", "a b", "A", "a%2fb", strings.Repeat("a", 64)} {
-		if obj, err := lookups.service(t.Context(), serviceRef(name)); obj != nil || err != nil {
+		if obj, err := lookups.object(t.Context(), serviceRef(name)); obj != nil || err != nil {
 			t.Errorf("%q: got %v, %v", name, obj, err)
 		}
 	}
-	if obj, err := lookups.service(t.Context(), cluster.Ref{Kind: cluster.KindService, Namespace: "a/b", Name: "web"}); obj != nil || err != nil {
+	if obj, err := lookups.object(t.Context(), cluster.Ref{Kind: cluster.KindService, Namespace: "a/b", Name: "web"}); obj != nil || err != nil {
 		t.Errorf("namespace a/b: got %v, %v", obj, err)
 	}
 	if got := s.requests(); got != "" {
 		t.Errorf("asked for %s", got)
 	}
 	lookups.calls = rate.NewLimiter(0, 0)
-	if obj, err := lookups.service(t.Context(), serviceRef("web")); obj != nil || err != nil || s.requests() != "" {
+	if obj, err := lookups.object(t.Context(), serviceRef("web")); obj != nil || err != nil || s.requests() != "" {
 		t.Errorf("beyond the rate: got %v, %v, asked for %s", obj, err, s.requests())
 	}
 	for i := range maxShares + 10 {
@@ -202,7 +202,7 @@ func TestNamesOfServicesAreBounded(t *testing.T) {
 		t.Errorf("the shares of %d namespaces are remembered", got)
 	}
 	for i := range maxAnswers + 10 {
-		lookups.keep(serviceRef(fmt.Sprintf("s%d", i)), serviceAnswer{at: lookups.now()})
+		lookups.keep(serviceRef(fmt.Sprintf("s%d", i)), lookedUp{at: lookups.now()})
 	}
 	if got := len(lookups.answers); got > maxAnswers {
 		t.Errorf("%d names are remembered", got)
@@ -216,7 +216,7 @@ func TestEachNamespaceHasAShareOfTheCalls(t *testing.T) {
 	lookups, pass := newLookups(t, s)
 	get := func(namespace, name string) cluster.Object {
 		t.Helper()
-		obj, err := lookups.service(t.Context(), cluster.Ref{Kind: cluster.KindService, Namespace: namespace, Name: name})
+		obj, err := lookups.object(t.Context(), cluster.Ref{Kind: cluster.KindService, Namespace: namespace, Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +248,7 @@ func TestServiceIsThereForAllPaths(t *testing.T) {
 	found := func() (n int) {
 		t.Helper()
 		for range paths {
-			obj, err := lookups.service(t.Context(), serviceRef("made"))
+			obj, err := lookups.object(t.Context(), serviceRef("made"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -278,7 +278,7 @@ func TestServiceThatGoesIsNotRemembered(t *testing.T) {
 	made := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "made"}}
 	look := func() bool {
 		t.Helper()
-		obj, err := lookups.service(t.Context(), serviceRef("made"))
+		obj, err := lookups.object(t.Context(), serviceRef("made"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -306,7 +306,7 @@ func TestSlowAnswersHoldUpANamespaceForATime(t *testing.T) {
 	const slow = 3 * time.Second
 	s.change(func() { s.before = func() { pass(slow) } })
 	for i := range 60 {
-		if _, err := lookups.service(t.Context(), serviceRef(fmt.Sprintf("s%d", i))); err != nil {
+		if _, err := lookups.object(t.Context(), serviceRef(fmt.Sprintf("s%d", i))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -414,10 +414,10 @@ func TestNamesOfServicesAreForgotten(t *testing.T) {
 	t.Parallel()
 	lookups, pass := newLookups(t, &serviceServer{})
 	for i := range maxAnswers {
-		lookups.keep(serviceRef(fmt.Sprintf("s%d", i)), serviceAnswer{at: lookups.now()})
+		lookups.keep(serviceRef(fmt.Sprintf("s%d", i)), lookedUp{at: lookups.now()})
 	}
 	pass(answerFor)
-	lookups.keep(serviceRef("new"), serviceAnswer{at: lookups.now()})
+	lookups.keep(serviceRef("new"), lookedUp{at: lookups.now()})
 	if got := len(lookups.answers); got != 1 {
 		t.Errorf("%d names are remembered; want the new one", got)
 	}
@@ -438,12 +438,12 @@ func TestServiceThatCannotBeRead(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				lookups, pass := newLookups(t, c.server)
-				obj, err := lookups.service(t.Context(), serviceRef("web"))
+				obj, err := lookups.object(t.Context(), serviceRef("web"))
 				if obj != nil || (err != nil) != c.fails {
 					t.Errorf("got %v, %v", obj, err)
 				}
 				// Another name of the namespace waits no longer.
-				if obj, err := lookups.service(t.Context(), serviceRef("other")); obj != nil || (err != nil) != c.fails {
+				if obj, err := lookups.object(t.Context(), serviceRef("other")); obj != nil || (err != nil) != c.fails {
 					t.Errorf("another name: got %v, %v", obj, err)
 				}
 				if got := strings.Count(c.server.requests(), "n/"); c.fails && got != 1 {
@@ -451,7 +451,7 @@ func TestServiceThatCannotBeRead(t *testing.T) {
 				}
 				pass(failedFor)
 				c.server.change(func() { c.server.hangs, c.server.failing = false, 0 })
-				if obj, err := lookups.service(t.Context(), serviceRef("other")); obj != nil || err != nil {
+				if obj, err := lookups.object(t.Context(), serviceRef("other")); obj != nil || err != nil {
 					t.Errorf("afterwards: got %v, %v", obj, err)
 				}
 			})

@@ -82,7 +82,7 @@ func (s *Source) attach(w watcher) error {
 	}
 	kept := s.held[w.kind]
 	var lookups *Lookups
-	if w.kind == cluster.KindService {
+	if lookedFor(w.kind) {
 		lookups = s.Lookups
 	}
 	h, err := informer.AddEventHandler(handler{w.notify, kept, lookups})

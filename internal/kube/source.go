@@ -84,6 +84,8 @@ var (
 	_ cluster.Source    = (*Source)(nil)
 	_ cluster.Installer = (*Source)(nil)
 	_ cluster.Confirmer = (*Source)(nil)
+	_ cluster.Definer   = (*Source)(nil)
+	_ cluster.Finder    = (*Source)(nil)
 )
 
 // errNotSynced is returned by reads that come too early.
@@ -151,7 +153,15 @@ func (s *Source) Get(ref cluster.Ref) (cluster.Object, error) {
 	if obj != nil || err != nil || ref.Kind != cluster.KindService || s.Lookups == nil || s.unseen(ref.Namespace) {
 		return obj, err
 	}
-	return s.Lookups.service(s.ctx, ref)
+	return s.Lookups.object(s.ctx, ref)
+}
+
+// Find implements cluster.Finder.
+func (s *Source) Find(ref cluster.Ref) (cluster.Object, error) {
+	if _, _, read, err := s.typeOf(ref.Kind); err != nil || !read || ref.Kind == cluster.KindService || !lookedFor(ref.Kind) || s.Lookups == nil || s.unseen(ref.Namespace) {
+		return nil, err
+	}
+	return s.Lookups.object(s.ctx, ref)
 }
 
 // Confirm implements cluster.Confirmer.
@@ -171,6 +181,12 @@ type informed struct{ *Source }
 
 // Confirm implements cluster.Confirmer.
 func (informed) Confirm(cluster.Object) error { return nil }
+
+// Find implements cluster.Finder.
+func (informed) Find(cluster.Ref) (cluster.Object, error) { return nil, nil }
+
+// Ending implements cluster.Definer.
+func (informed) Ending(cluster.Kind) (bool, error) { return false, nil }
 
 // Get implements cluster.Source.
 func (s informed) Get(ref cluster.Ref) (cluster.Object, error) {

@@ -11,7 +11,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&c.LogLevel, "log-level", c.LogLevel, "info or debug; PUT /log-level at the address of the health probes changes it at run time")
 	fs.StringVar(&c.LogFormat, "log-format", c.LogFormat, "json (a line of JSON for each entry) or text (for people)")
 	fs.Var(&c.Gates, GatesFlag, c.Gates.describe())
-	fs.BoolVar(&c.AllowMassRemoval, "allow-mass-removal", c.AllowMassRemoval, "disable the safety check that keeps load balancers when a class or flag gives 3 or more Ingresses that were not edited to another controller")
+	fs.BoolVar(&c.AllowMassRemoval, "allow-mass-removal", c.AllowMassRemoval, "disable the safety check that keeps load balancers when a class or flag gives 3 or more Ingresses that were not edited to another controller, and accelerators when the definition of GlobalAccelerators is deleted")
 	fs.StringSliceVar(&c.ImportTLSSecrets, "import-tls-secrets", c.ImportTLSSecrets, "kinds of objects whose TLS Secrets are imported into ACM: ingress (spec.tls), gateway (certificateRefs); none if empty")
 	fs.BoolVar(&c.Shadow.Enabled, "shadow", c.Shadow.Enabled, "plan beside the controller that serves the cluster, and write nothing to Kubernetes or AWS; metrics and --shadow-report say what would be done")
 	fs.StringVar(&c.Shadow.Report, "shadow-report", c.Shadow.Report, "file that --shadow writes its report to, as JSON; none if empty")

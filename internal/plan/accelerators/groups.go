@@ -37,7 +37,7 @@ func (m groupPlanner) groupAddress(p pair, g observed.EndpointGroup) plan.Addres
 
 // revoke takes out of all endpoint groups what the object has no right to, before anything else.
 func (m groupPlanner) revoke() {
-	if m.live == nil || len(m.want.Revoked) == 0 {
+	if m.live == nil || m.want == nil || len(m.want.Revoked) == 0 {
 		return
 	}
 	for i, l := range m.live.Listeners {

@@ -40,6 +40,7 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 		Draft: &draft.Draft{Steps: draft.NewSteps(want.ID, memory.Waited), Want: want, Have: have, Opt: opt, Memory: memory, Known: plan.Known{}},
 		want:  want.Accelerator,
 	}
+	m.origin = finding.Ref{Kind: string(want.ID.Kind), Namespace: want.ID.Namespace, Name: want.ID.Name}
 	if all := slices.Concat(want.Members, want.Leaving); len(all) > 0 {
 		m.member, m.origin = all[0], all[0].Ref
 	}
@@ -47,9 +48,11 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 	switch {
 	case want.DeletionGuard != nil && m.live != nil:
 		m.Found.Add(*want.DeletionGuard)
-	case want.Held.Everything, want.Empty() && len(want.Leaving) == 0:
-		// The object went without being deleted in order. What is there stays.
-	case want.Empty():
+		groupPlanner{m}.revoke()
+	case want.Held.Everything, len(want.Members)+len(want.Leaving) == 0:
+		// The object went without being deleted in order. What is there stays, as far as there is a right to it.
+		groupPlanner{m}.revoke()
+	case len(want.Members) == 0:
 		m.tearDown()
 	default:
 		m.serve()

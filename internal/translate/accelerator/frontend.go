@@ -3,6 +3,8 @@ package accelerator
 import (
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
@@ -21,6 +23,8 @@ type Options struct {
 	DefaultTagsLow bool
 	// ExternalTags are keys that are managed outside of the cluster.
 	ExternalTags []string
+	// AllowMassRemoval lets accelerators go with the definition of GlobalAccelerators.
+	AllowMassRemoval bool
 	// Stacks says which stacks an object belongs to whose load balancer may be an endpoint; none if this controller does not
 	// serve it.
 	Stacks func(v *cluster.View, obj cluster.Object) []model.StackID
@@ -63,10 +67,11 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	return slices.Compact(out)
 }
 
-// Asked reports whether the GlobalAccelerator of a stack is there.
+// Asked reports whether the GlobalAccelerator of a stack is there. One that is being deleted without our finalizer is not
+// served any more.
 func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
-	_, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
-	return ok
+	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
+	return ok && (ga.DeletionTimestamp == nil || ownership.Member(v, ga, id).Claimed)
 }
 
 // Surplus are those of several accelerators of a stack, by ARN, that the status of its object does not name. They stay.
@@ -92,20 +97,26 @@ func own(ga *aga.GlobalAccelerator) model.StackID {
 // endpoints are, and none has an id.
 //
 // A GlobalAccelerator that is gone without having been deleted in order, or without our finalizer, leaves an orphan: its
-// addresses cannot be had back.
+// addresses cannot be had back. It leads to nothing that its namespace has no right to all the same, and neither does one
+// whose deletion is held.
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	t := &translation{opt: f.opt, view: v, live: live, stack: model.Stack{ID: id}}
 	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
 	if !ok {
+		t.orphan()
 		return t.stack, nil
 	}
 	t.ga, t.ref = ga, ownership.RefOf(ga)
 	member := ownership.Member(v, ga, id)
 	member.Recorded = ga.Status.AcceleratorARN
 	if ga.DeletionTimestamp != nil {
-		if member.Claimed {
-			t.stack.Leaving = []model.Member{member}
-			t.guard()
+		if !member.Claimed {
+			t.orphan()
+			return t.stack, nil
+		}
+		t.stack.Leaving = []model.Member{member}
+		if t.guard(); t.stack.DeletionGuard != nil {
+			t.build()
 		}
 		return t.stack, t.found.Sorted()
 	}
@@ -117,9 +128,17 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 // protected reports whether the object asks that its accelerator stays.
 func (t *translation) protected() bool { return t.ga.Annotations[ProtectionAnnotation] == "true" }
 
-// guard keeps the accelerator of an object that is deleted although it asks for protection.
+// guard keeps the accelerator of an object that is deleted although it asks for protection, or with all others because their
+// definition is.
 func (t *translation) guard() {
 	if !t.protected() {
+		if !t.opt.AllowMassRemoval && t.view.Ending(cluster.KindGlobalAccelerator) {
+			t.stack.DeletionGuard = &finding.Finding{
+				Object: t.ref, Reason: finding.RemovalNotTrusted, Severity: finding.Error, Blocks: finding.BlocksStack,
+				Message: "the GlobalAccelerator is being deleted because its CustomResourceDefinition is; the accelerator stays with its addresses, which could not be had back",
+				Fix:     "start the controller with --allow-mass-removal to have all accelerators deleted; or remove the finalizers of the GlobalAccelerators, and install the definition and the objects again",
+			}
+		}
 		return
 	}
 	t.stack.DeletionGuard = &finding.Finding{
@@ -127,6 +146,21 @@ func (t *translation) guard() {
 		Message: "the GlobalAccelerator is being deleted, and asks for protection of its accelerator; the accelerator stays with its addresses",
 		Fix:     "remove the annotation to have the accelerator deleted",
 	}
+}
+
+// orphan takes from an accelerator without an object what its namespace has no right to. All else stays.
+func (t *translation) orphan() {
+	if t.live != nil && len(t.live.Accelerators) == 0 {
+		return
+	}
+	t.stack.Contested = true
+	if t.live == nil {
+		return
+	}
+	t.ga = &aga.GlobalAccelerator{ObjectMeta: metav1.ObjectMeta{Namespace: t.stack.ID.Namespace, Name: t.stack.ID.Name}}
+	t.acc = &model.Accelerator{Held: true}
+	rights{t}.revoke()
+	t.stack.Accelerator = t.acc
 }
 
 // region is that of the cluster, "" while nothing was observed.

@@ -1,0 +1,116 @@
+package kube
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fulcrum-lb/fulcrum/config/rights"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// definitionServer answers requests for one CRD.
+type definitionServer struct {
+	code  int
+	body  string
+	calls atomic.Int64
+	path  atomic.Pointer[string]
+}
+
+func (s *definitionServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.calls.Add(1)
+	s.path.Store(&r.URL.Path)
+	return &http.Response{StatusCode: s.code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewBufferString(s.body)), Request: r}, nil
+}
+
+// A definition that is being deleted deletes all objects of its kind. One that may not be read counts as there, and one read
+// answers for all objects.
+func TestDefinitionThatIsBeingDeleted(t *testing.T) {
+	t.Parallel()
+	status := func(reason string, code string) string {
+		return `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + reason + `","code":` + code + `}`
+	}
+	crd := func(more string) string {
+		return `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"globalaccelerators.aga.k8s.aws"` + more + `}}`
+	}
+	for name, c := range map[string]struct {
+		code   int
+		body   string
+		ending bool
+		err    string
+	}{
+		"there":             {code: 200, body: crd("")},
+		"being deleted":     {code: 200, body: crd(`,"deletionTimestamp":"2026-01-01T00:00:00Z"`), ending: true},
+		"gone":              {code: 404, body: status("NotFound", "404"), ending: true},
+		"may not be read":   {code: 403, body: status("Forbidden", "403")},
+		"cannot be read":    {code: 500, body: status("InternalError", "500"), err: "read CRD globalaccelerators.aga.k8s.aws"},
+		"no answer in JSON": {code: 200, body: "{", err: "read CRD"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &definitionServer{code: c.code, body: c.body}
+			mapper := meta.NewDefaultRESTMapper(nil)
+			mapper.Add(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, meta.RESTScopeRoot)
+			scheme, err := cluster.NewScheme()
+			if err != nil {
+				t.Fatal(err)
+			}
+			live, err := client.New(&rest.Config{Host: "http://api.test", QPS: -1, Transport: s}, client.Options{Scheme: scheme, Mapper: mapper})
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := time.Now()
+			l := NewLookups(live, func() time.Time { return now })
+			for range 3 {
+				got, err := l.ending(t.Context(), cluster.KindGlobalAccelerator)
+				if got != c.ending || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+					t.Errorf("%t, %v", got, err)
+				}
+			}
+			if want := "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/globalaccelerators.aga.k8s.aws"; *s.path.Load() != want {
+				t.Errorf("path %s", *s.path.Load())
+			}
+			if n := s.calls.Load(); c.err == "" && n != 1 {
+				t.Errorf("%d calls for three answers", n)
+			}
+			now = now.Add(endingFor)
+			s.code, s.body = 200, crd("")
+			if got, err := l.ending(t.Context(), cluster.KindGlobalAccelerator); got || err != nil {
+				t.Errorf("later %t, %v", got, err)
+			}
+		})
+	}
+}
+
+// An Ingress that another object names is looked for where the informer does not hold it; one that is read otherwise is not,
+// because a stack without its object is usual.
+func TestIngressThatTheInformerDoesNotHoldYet(t *testing.T) {
+	t.Parallel()
+	made := &networkingv1.Ingress{TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}, ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "web.front"}}
+	s := &serviceServer{ingress: made}
+	_, source, synced := informing(t, cluster.KindIngress, rights.Kubernetes)
+	source.Lookups, _ = newLookups(t, s)
+	<-synced
+	v := cluster.NewView(source)
+	if _, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, "n", "web.front"); ok || v.Err() != nil || s.requests() != "" {
+		t.Errorf("found %t, %v, asked for %q", ok, v.Err(), s.requests())
+	}
+	if got, ok := cluster.GetNamed[cluster.Object](v, made, cluster.KindIngress, "n", "web.front"); !ok || got.GetName() != "web.front" || v.Err() != nil || s.requests() != "n/web.front" {
+		t.Errorf("found %t, %v, asked for %q", ok, v.Err(), s.requests())
+	}
+	s.change(func() { s.failing = http.StatusInternalServerError })
+	if _, ok := cluster.GetNamed[cluster.Object](v, made, cluster.KindIngress, "n", "other"); ok || v.Err() == nil {
+		t.Error("a read that failed counts as an Ingress that does not exist")
+	}
+}

@@ -1,0 +1,454 @@
+package adversary
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+	networkingv1 "k8s.io/api/networking/v1"
+	gatewayv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// acceleratorHistories is how many histories of attacks by GlobalAccelerators are run where nothing else is asked for.
+const acceleratorHistories = 16
+
+// acceleratorVictims are load balancers of each kind, and accelerators of namespaces pay and blog, the latter by consent of
+// the former. $SELECTOR is who may use the class.
+const acceleratorVictims = `
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: IngressClassParams
+metadata: {name: alb}
+spec: {$SELECTOR}
+---
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: alb}
+spec: {controller: ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: alb}}
+---
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: other}
+spec: {controller: other.example/ingress}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: alb}
+spec: {controllerName: gateway.k8s.aws/alb}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: pay, labels: {trusted: "yes"}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: blog, labels: {trusted: "yes"}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: evil}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web, namespace: pay, creationTimestamp: "2000-01-01T00:00:00Z", annotations: {alb.ingress.kubernetes.io/target-type: ip}}
+spec: {ingressClassName: alb, rules: [{http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: shop, namespace: pay, creationTimestamp: "2000-01-01T00:00:00Z", annotations: {alb.ingress.kubernetes.io/group.name: shared, alb.ingress.kubernetes.io/target-type: ip}}
+spec: {ingressClassName: alb, rules: [{host: shop.pay.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: blog, namespace: blog, creationTimestamp: "2000-01-01T00:00:00Z", annotations: {alb.ingress.kubernetes.io/group.name: shared, alb.ingress.kubernetes.io/target-type: ip}}
+spec: {ingressClassName: alb, rules: [{host: blog.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: blog, port: {number: 80}}}}]}}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gate, namespace: pay, uid: uid-pay-gate, creationTimestamp: "2000-01-01T00:00:00Z"}
+spec: {gatewayClassName: alb, listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}]}
+---
+apiVersion: gateway.networking.k8s.io/v1beta1
+kind: ReferenceGrant
+metadata: {name: blog, namespace: pay}
+spec: {from: [{group: aga.k8s.aws, kind: GlobalAccelerator, namespace: blog}], to: [{group: "", kind: Service, name: front}]}
+---
+apiVersion: aga.k8s.aws/v1beta1
+kind: GlobalAccelerator
+metadata: {name: edge, namespace: blog, uid: uid-blog-edge}
+spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Service, namespace: pay, name: front}]}]}]}
+---
+`
+
+// victimEdge is the accelerator of namespace pay. The weight of one of its endpoints changes.
+func victimEdge(weight int) string {
+	return fmt.Sprintf(`apiVersion: aga.k8s.aws/v1beta1
+kind: GlobalAccelerator
+metadata: {name: edge, namespace: pay, uid: uid-pay-edge}
+spec:
+  listeners:
+  - {protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Ingress, name: web, weight: %d}, {type: Gateway, name: gate}]}]}
+  - {protocol: TCP, portRanges: [{fromPort: 443, toPort: 443}], endpointGroups: [{endpoints: [{type: Service, name: front}, {type: Ingress, name: shop}]}]}
+`, weight)
+}
+
+// victimObjects are whose the victims' load balancers are, by the value of their tags.
+var victimObjects = map[string][]cluster.Ref{
+	"pay/web":   {{Kind: cluster.KindIngress, Namespace: "pay", Name: "web"}},
+	"shared":    {{Kind: cluster.KindIngress, Namespace: "pay", Name: "shop"}, {Kind: cluster.KindIngress, Namespace: "blog", Name: "blog"}},
+	"pay/front": {{Kind: cluster.KindService, Namespace: "pay", Name: "front"}},
+	"pay/gate":  {{Kind: cluster.KindGateway, Namespace: "pay", Name: "gate"}},
+}
+
+// groupOf are the API groups of kinds that a grant names.
+var groupOf = map[cluster.Kind]string{cluster.KindIngress: "networking.k8s.io", cluster.KindGateway: "gateway.networking.k8s.io", cluster.KindService: ""}
+
+// acceleratorWorld is those victims with the one who attacks them.
+type acceleratorWorld struct {
+	*gatewayWorld
+	// open reports that the attacker may join the IngressGroup of the victims.
+	open bool
+	// victims are the ARNs of the victims' load balancers by the value of their tags, and whose each ARN is.
+	victims map[string]string
+	whose   map[string]string
+	// until is since when the owners of a load balancer do not consent any more.
+	until map[string]time.Time
+	// had are the endpoints that accelerators of the attacker had: the ARN of one and the id of the other.
+	had map[string]bool
+	// fixed are the accelerators that must stay as they are, by ARN. It is nil while they are made.
+	fixed map[string]string
+	// editing reports that the accelerator of namespace pay is being edited.
+	editing bool
+	weight  int
+	// stripped are GlobalAccelerators of the attacker that lost a finalizer by its own hand, so that they leave orphans.
+	stripped bool
+	begun    time.Time
+}
+
+// TestAcceleratorHistories runs random histories of a tenant who writes GlobalAccelerators, what they point at, statuses and
+// grants. After each call that changes something no accelerator of its leads to a load balancer of a victim that does not
+// consent, and the accelerators of others are as they were. Consent that is withdrawn, and edits of the victims, take effect
+// in the next run; what the attacker made leaves with it.
+func TestAcceleratorHistories(t *testing.T) {
+	t.Parallel()
+	first, n := seedsOf(acceleratorHistories)
+	failed := 0
+	for seed := first; seed < first+n && failed < 5; seed++ {
+		if w := playAccelerators(t, seed); w.rec.Failed() {
+			if survey {
+				t.Errorf("FULCRUM_ADVERSARY_SEED=%d: %.400s", seed, w.rec.failures[0])
+				continue
+			}
+			failed++
+			t.Errorf("FULCRUM_ADVERSARY_SEED=%d:\n%s\n\n%s", seed, strings.Join(w.rec.failures, "\n"), strings.Join(w.moves, "\n"))
+		}
+	}
+}
+
+func playAccelerators(t *testing.T, seed uint64) *acceleratorWorld {
+	t.Helper()
+	w := &acceleratorWorld{
+		gatewayWorld: &gatewayWorld{Rand: rand.New(rand.NewPCG(seed, 17))}, open: seed%2 == 1,
+		victims: map[string]string{}, whose: map[string]string{}, until: map[string]time.Time{}, had: map[string]bool{}, weight: 128,
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w.rec = &recorder{TB: t}
+		defer stopped()
+		w.start()
+		for range 14 {
+			switch n := w.IntN(10); {
+			case n == 0:
+				w.editOfPay()
+			case n < 3:
+				w.consentOfVictims()
+			default:
+				w.attackByAccelerators()
+			}
+			w.Settle(time.Duration(2+w.IntN(90)) * time.Second)
+			if w.chance(6) && !w.stripped { // orphans are looked at minutes after a start, which is not played here
+				w.moves = append(w.moves, "the controller is started again")
+				w.Start()
+				w.Settle(30 * time.Second)
+			}
+			if w.checkLaw(); w.rec.Failed() {
+				return
+			}
+		}
+		w.editOfPay()
+		w.leaveAccelerators()
+	})
+	return w
+}
+
+// start makes the victims.
+func (w *acceleratorWorld) start() {
+	w.Harness = harness.New(w.rec, harness.Options{
+		Addresses: addressesOfPods(), Accelerators: true,
+		Gateway: func(o *gateways.Options) { o.DefaultTargetType = "ip" },
+		Ingress: func(o *ingress.Options) { o.Class = "operator" },
+		Ran: func(what string, err error) {
+			if w.runs++; w.runs > 20000 {
+				w.rec.Fatalf("too many runs, the last one of %s", what)
+			}
+			if err != nil && strings.Contains(err.Error(), "panic") {
+				w.rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
+			}
+		},
+	})
+	for _, o := range workloads() {
+		if o.key() == "pay/web" || o.key() == "blog/blog" {
+			w.Apply(o.docs())
+		}
+	}
+	selector := `namespaceSelector: {matchLabels: {trusted: "yes"}}`
+	if w.open {
+		selector = ""
+	}
+	w.Apply(strings.Replace(acceleratorVictims, "$SELECTOR", selector, 1), sharedService("pay", "front", "10.0.132.11", "2000-01-01T00:00:00Z", "", "{port: 443, targetPort: 8080}"), victimEdge(w.weight))
+	w.Settle(10 * time.Minute)
+	// One that a person made, and one of another cluster for a stack of the attacker's name.
+	w.somebodys("person", nil)
+	w.somebodys("cluster", map[string]string{"elbv2.k8s.aws/cluster": "other", "elbv2.k8s.aws/cluster-region": harness.Region, "aga.k8s.aws/stack": "evil/g0", "aga.k8s.aws/resource": "GlobalAccelerator"})
+	time.Sleep(time.Minute)
+	p, unlock := w.partition()
+	for arn, lb := range p.ELB.LoadBalancers {
+		for _, key := range []string{"ingress.k8s.aws/stack", "service.k8s.aws/stack", "gateway.k8s.aws.alb/stack"} {
+			if stack := lb.Tags[key]; stack != "" {
+				w.victims[stack], w.whose[arn] = arn, stack
+			}
+		}
+	}
+	unlock()
+	w.fixed = map[string]string{}
+	for _, a := range w.accelerators() {
+		w.fixed[a.ARN] = described(a)
+		for _, l := range a.Listeners {
+			if len(l.Groups) != 1 || len(l.Groups[0].Endpoints) == 0 {
+				w.rec.Fatalf("at the beginning %s", described(a))
+			}
+		}
+	}
+	if len(w.victims) != len(victimObjects) || len(w.fixed) != 4 {
+		w.rec.Fatalf("the victims have %v and %v", w.victims, w.fixed)
+	}
+	w.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+		if !c.Mutating || c.Service != "globalaccelerator" {
+			return fault.Action{}
+		}
+		return fault.Action{After: w.checkLaw}
+	})
+	w.Apply(w.serviceOfEvil())
+	w.begun = time.Now()
+	w.Emulator.Calls().Reset()
+}
+
+// somebodys makes an accelerator with a listener that is not the controller's.
+func (w *acceleratorWorld) somebodys(name string, tags map[string]string) {
+	in := &ga.CreateAcceleratorInput{Name: aws.String(name), IdempotencyToken: aws.String(name)}
+	for k, v := range tags {
+		in.Tags = append(in.Tags, gatypes.Tag{Key: aws.String(k), Value: aws.String(v)})
+	}
+	client := ga.NewFromConfig(harness.AWSConfig(w.Emulator), func(o *ga.Options) { o.Region = "us-west-2" })
+	check2(client.CreateAccelerator(context.Background(), in))
+}
+
+// accelerators are those in AWS.
+func (w *acceleratorWorld) accelerators() (out []*emulated.Accelerator) {
+	s := w.Emulator.Store()
+	s.Lock()
+	defer s.Unlock()
+	for _, a := range s.AcceleratorState(harness.Account).Accelerators {
+		out = append(out, a)
+	}
+	slices.SortFunc(out, func(a, b *emulated.Accelerator) int { return strings.Compare(a.ARN, b.ARN) })
+	return out
+}
+
+// described is all of an accelerator that must not change.
+func described(a *emulated.Accelerator) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, a.ARN, a.Name, a.Addressing, a.Enabled, a.IPv4, a.IPv6, a.Tags)
+	for _, l := range a.Listeners {
+		fmt.Fprintln(&b, l.ARN, l.Protocol, l.Ranges, l.Affinity)
+		for _, g := range l.Groups {
+			fmt.Fprintln(&b, g.ARN, g.Region, g.Dial, g.Overrides)
+			for _, e := range g.Endpoints {
+				fmt.Fprintln(&b, e.ID, e.Weight, e.PreserveClient)
+			}
+		}
+	}
+	return b.String()
+}
+
+// Consent that was withdrawn is followed within so much. A member of an IngressGroup leaves when its target groups have.
+const (
+	withdrawnWithin = 10 * time.Second
+	leftWithin      = 10 * time.Minute
+	editedWithin    = time.Minute
+)
+
+// consents reports whether one whose load balancer it is permits the attacker to use it.
+func (w *acceleratorWorld) consents(stack string) bool {
+	for _, ref := range victimObjects[stack] {
+		for _, o := range w.Store.All(cluster.KindReferenceGrant) {
+			g := o.(*gatewayv1beta1.ReferenceGrant)
+			if g.Namespace == ref.Namespace &&
+				slices.ContainsFunc(g.Spec.From, func(f gatewayv1beta1.ReferenceGrantFrom) bool {
+					return f.Group == "aga.k8s.aws" && f.Kind == "GlobalAccelerator" && f.Namespace == attackerNamespace
+				}) &&
+				slices.ContainsFunc(g.Spec.To, func(t gatewayv1beta1.ReferenceGrantTo) bool {
+					return string(t.Group) == groupOf[ref.Kind] && string(t.Kind) == string(ref.Kind) && (t.Name == nil || string(*t.Name) == ref.Name)
+				}) {
+				return true
+			}
+		}
+	}
+	return stack == "shared" && w.joined()
+}
+
+// joined reports whether the attacker is a member of the IngressGroup. One that is being deleted is none.
+func (w *acceleratorWorld) joined() bool {
+	return w.open && slices.ContainsFunc(w.Store.All(cluster.KindIngress), func(o cluster.Object) bool {
+		ing := o.(*networkingv1.Ingress)
+		return ing.Namespace == attackerNamespace && ing.DeletionTimestamp == nil && ing.Annotations["alb.ingress.kubernetes.io/group.name"] == "shared" &&
+			ing.Spec.IngressClassName != nil && *ing.Spec.IngressClassName == "alb"
+	})
+}
+
+// change does something that consent may depend on, and notes what is withdrawn by it.
+func (w *acceleratorWorld) change(do func()) {
+	before := map[string]bool{}
+	for stack := range victimObjects {
+		before[stack] = w.consents(stack)
+	}
+	joined := w.joined()
+	do()
+	for stack, was := range before {
+		if was && !w.consents(stack) {
+			w.until[stack] = time.Now().Add(withdrawnWithin)
+			if stack == "shared" && joined {
+				w.until[stack] = time.Now().Add(leftWithin)
+			}
+		}
+	}
+}
+
+// checkLaw looks at all accelerators.
+func (w *acceleratorWorld) checkLaw() {
+	now, has, seen := time.Now(), map[string]bool{}, map[string]bool{}
+	for _, a := range w.accelerators() {
+		if want, ok := w.fixed[a.ARN]; ok {
+			seen[a.ARN] = true
+			if got := described(a); got != want && (!w.editing || a.Tags["aga.k8s.aws/stack"] != "pay/edge") {
+				w.rec.once("an accelerator of another was changed: %s\nwant %s", got, want)
+			}
+			continue
+		}
+		if of := a.Tags["aga.k8s.aws/stack"]; !strings.HasPrefix(of, attackerNamespace+"/") {
+			w.rec.once("there is an accelerator of %q: %s", of, described(a))
+		}
+		for _, l := range a.Listeners {
+			for _, g := range l.Groups {
+				for _, e := range g.Endpoints {
+					stack, ok := w.whose[e.ID]
+					if !ok {
+						continue
+					}
+					key := a.ARN + " " + e.ID
+					has[key] = true
+					switch until := w.until[stack]; {
+					case w.consents(stack):
+					case !w.had[key] && now.After(until):
+						w.rec.once("an accelerator of %s leads to the load balancer of %s, which does not consent", a.Tags["aga.k8s.aws/stack"], stack)
+					case now.After(until):
+						w.rec.once("an accelerator of %s leads to the load balancer of %s %s after consent was withdrawn", a.Tags["aga.k8s.aws/stack"], stack, now.Sub(until))
+					}
+				}
+			}
+		}
+	}
+	for arn, want := range w.fixed {
+		if !seen[arn] {
+			w.rec.once("an accelerator of another is gone: %s", want)
+		}
+	}
+	w.had = has
+}
+
+// editOfPay changes a weight of the victims' accelerator, which takes effect within a bound.
+func (w *acceleratorWorld) editOfPay() {
+	w.weight = 200 - w.weight
+	w.moves = append(w.moves, fmt.Sprintf("the victims change a weight to %d", w.weight))
+	w.editing = true
+	w.Apply(victimEdge(w.weight))
+	w.Settle(editedWithin)
+	w.editing = false
+	for _, a := range w.accelerators() {
+		if want := w.fixed[a.ARN]; want != "" && a.Tags["aga.k8s.aws/stack"] == "pay/edge" {
+			web := w.victims["pay/web"]
+			want = strings.Replace(want, fmt.Sprintf("%s %d ", web, 200-w.weight), fmt.Sprintf("%s %d ", web, w.weight), 1)
+			if got := described(a); got != want {
+				w.rec.once("after the victims' edit: %s\nwant %s", got, want)
+			}
+			w.fixed[a.ARN] = want
+		}
+	}
+}
+
+// leaveAccelerators deletes all that the attacker has. Nothing of it stays but what lost its finalizer by its own hand.
+func (w *acceleratorWorld) leaveAccelerators() {
+	w.moves = append(w.moves, "the attacker leaves")
+	for _, o := range w.Store.All(cluster.KindGlobalAccelerator) { // a protection keeps accelerators on purpose
+		if o := o.DeepCopyObject().(*aga.GlobalAccelerator); o.Namespace == attackerNamespace && len(o.Annotations) > 0 {
+			o.Annotations = nil
+			if err := w.Store.Put(o); err != nil {
+				w.rec.Fatal(err)
+			}
+		}
+	}
+	w.change(w.removeAll)
+	if failed := w.Settle(2 * time.Hour); len(failed) > 0 {
+		w.rec.Errorf("after the attacker has left: %v", failed)
+	}
+	w.checkLaw()
+	var orphans []string
+	for _, o := range w.Orphans() {
+		orphans = append(orphans, o.Resources...)
+	}
+	for _, a := range w.accelerators() {
+		if w.fixed[a.ARN] == "" && !(w.stripped && slices.Contains(orphans, a.ARN)) {
+			w.rec.Errorf("an accelerator stays: %s", described(a))
+		}
+	}
+	for _, o := range w.Store.All(cluster.KindGlobalAccelerator) {
+		if o.GetNamespace() == attackerNamespace && slices.Contains(o.GetFinalizers(), naming.AcceleratorFinalizer) {
+			w.rec.Errorf("GlobalAccelerator %s stays with finalizers %v", o.GetName(), o.GetFinalizers())
+		}
+	}
+	refused := 0
+	for _, e := range w.Emulator.Calls().Entries() {
+		if e.Code != "" && e.Service == "globalaccelerator" {
+			refused++
+		}
+	}
+	hours := time.Since(w.begun).Hours()
+	if most := refusedPerMove*len(w.moves) + int(refusedPerHour*hours); refused > most {
+		w.rec.Errorf("%d calls are rejected in %.1f hours, at most %d", refused, hours, most)
+	}
+}

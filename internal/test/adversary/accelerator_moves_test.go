@@ -1,0 +1,312 @@
+package adversary
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// attackByAccelerators is one move of the attacker.
+func (w *acceleratorWorld) attackByAccelerators() {
+	switch n := w.IntN(20); {
+	case n < 8:
+		w.change(func() { w.write(w.acceleratorOfEvil()) })
+	case n < 10:
+		w.change(w.withdraw)
+	case n < 12:
+		w.change(func() { w.write(w.ingressOfEvil()) })
+	case n == 12:
+		w.write(w.exposedByEvil())
+	case n == 13:
+		w.keep()
+	case n == 14:
+		w.write(w.grantOfAccelerators(attackerNamespace, w.any("evil", "pay", "blog")))
+	case n == 15:
+		w.write(fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: %s, namespace: evil}\nspec: {gatewayClassName: %s, listeners: [{name: http, port: 80, protocol: HTTP}]}\n", w.any("gate", "g1"), w.any("alb", "none")))
+	case n == 15+1:
+		if w.chance(50) {
+			w.replaced()
+		} else {
+			w.pointAtForged()
+		}
+	case n == 17:
+		w.strip()
+	default:
+		w.forge()
+	}
+}
+
+// nameOfEvil is one of its GlobalAccelerators.
+func (w *acceleratorWorld) nameOfEvil() string { return w.any("g0", "g1", "g2", "edge") }
+
+// lbOf is the ARN of a load balancer: of the victims, or of the attacker.
+func (w *acceleratorWorld) lbOf() string {
+	p, unlock := w.partition()
+	defer unlock()
+	all := slices.Sorted(maps.Keys(p.ELB.LoadBalancers))
+	return all[w.IntN(len(all))]
+}
+
+// endpointOfEvil is an endpoint of whatever it can name.
+func (w *acceleratorWorld) endpointOfEvil() string {
+	more := w.any("", "", ", weight: 0", ", weight: 255", ", clientIPPreservationEnabled: false", ", clientIPPreservationEnabled: true")
+	id := ""
+	switch w.IntN(12) {
+	case 0, 1, 2:
+		id = w.lbOf()
+	case 3:
+		id = w.any("i-0123456789abcdef0", "eipalloc-0123456789abcdef0", w.World.EIPs[0], strings.ToUpper(w.victims["pay/web"]), w.victims["pay/front"]+"/", strings.Replace(w.victims["shared"], "us-west-2", "eu-west-1", 1), "nonsense")
+	default:
+		namespace := w.any("", ", namespace: evil", ", namespace: pay", ", namespace: pay", ", namespace: blog", `, namespace: ""`)
+		return fmt.Sprintf("{type: %s%s, name: %s%s}", w.any("Ingress", "Ingress", "Service", "Service", "Gateway"), namespace, w.any("web", "shop", "blog", "front", "front", "gate", "i0", "i1", "e2", "missing"), more)
+	}
+	return fmt.Sprintf("{type: EndpointID, endpointID: %q%s}", id, more)
+}
+
+func (w *acceleratorWorld) endpointsOfEvil() string {
+	n := w.IntN(4)
+	if w.chance(4) {
+		n = 40
+	}
+	var out []string
+	for range n {
+		out = append(out, w.endpointOfEvil())
+	}
+	return strings.Join(out, ", ")
+}
+
+// acceleratorOfEvil is a GlobalAccelerator with listeners, endpoint groups and settings, right and wrong.
+func (w *acceleratorWorld) acceleratorOfEvil() string {
+	var listeners []string
+	n := w.IntN(4)
+	if w.chance(3) {
+		n = 30
+	}
+	for range n {
+		var groups []string
+		for range w.IntN(3) {
+			groups = append(groups, fmt.Sprintf("{%s%s%sendpoints: [%s]}", w.any("", "", "", "region: us-west-2, ", "region: eu-west-1, ", "region: nowhere, "), w.any("", "", "trafficDialPercentage: 0, ", "trafficDialPercentage: 50, "),
+				w.any("", "", "", "portOverrides: [{listenerPort: 80, endpointPort: 8080}], ", "portOverrides: [{listenerPort: 80, endpointPort: 443}, {listenerPort: 80, endpointPort: 443}], "), w.endpointsOfEvil()))
+		}
+		from := []int{80, 80, 443, 53, 8000, 1}[w.IntN(6)]
+		listeners = append(listeners, fmt.Sprintf("{protocol: %s, portRanges: [{fromPort: %d, toPort: %d}], endpointGroups: [%s]%s}", w.any("TCP", "TCP", "UDP"), from, from+w.IntN(2)*w.IntN(500), strings.Join(groups, ", "), w.any("", "", ", clientAffinity: SOURCE_IP")))
+	}
+	if w.chance(20) { // protocol and ports are those of the endpoint
+		listeners = []string{fmt.Sprintf("{endpointGroups: [{endpoints: [%s]}]}", w.endpointOfEvil())}
+	}
+	settings := ""
+	for _, s := range []string{
+		"name: " + w.any("evil", "person", "cluster"), `ipAddresses: ["198.51.100.10"]`, "ipAddressType: DUAL_STACK",
+		`tags: {aga.k8s.aws/stack: pay/edge, elbv2.k8s.aws/cluster: other, "aws:x": "v", Owner: evil}`,
+	} {
+		if w.chance(12) {
+			settings += s + ", "
+		}
+	}
+	return fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %s, namespace: evil%s}\nspec: {%slisteners: [%s]}\n",
+		w.nameOfEvil(), w.any("", "", "", "", `, annotations: {fulcrum.dev/accelerator-protection: "true"}`), settings, strings.Join(listeners, ", "))
+}
+
+// ingressOfEvil is an Ingress of its own or of another controller, or one that joins the victims' IngressGroup.
+func (w *acceleratorWorld) ingressOfEvil() string {
+	return fmt.Sprintf(`apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: %s, namespace: evil, annotations: {%salb.ingress.kubernetes.io/target-type: ip}}
+spec: {ingressClassName: %s, rules: [{host: evil.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: e0, port: {number: 80}}}}]}}]}
+`, w.any("i0", "i1", "web"), w.any("", "alb.ingress.kubernetes.io/group.name: shared, ", "alb.ingress.kubernetes.io/group.name: web, "), w.any("alb", "alb", "alb", "other", "missing"))
+}
+
+// exposedByEvil is a Service with a load balancer of its own, or of another controller.
+func (w *acceleratorWorld) exposedByEvil() string {
+	doc := w.exposedAs(w.any("e2", "front"))
+	if w.chance(40) {
+		doc = strings.Replace(doc, "loadBalancerClass: service.k8s.aws/nlb", "loadBalancerClass: other.example/class", 1)
+	}
+	return doc
+}
+
+func (w *acceleratorWorld) exposedAs(name string) string {
+	return sharedService("evil", name, attackerAddresses[w.IntN(3)], "2030-01-01T00:00:00Z", w.any("", ownScheme), "{port: 80, targetPort: 8080}")
+}
+
+// grantOfAccelerators lets GlobalAccelerators of a namespace use objects of another.
+func (w *acceleratorWorld) grantOfAccelerators(in, from string) string {
+	kind := w.any("Ingress", "Service", "Gateway")
+	name := w.any("", "", ", name: web", ", name: front", ", name: gate", ", name: shop")
+	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1beta1\nkind: ReferenceGrant\nmetadata: {name: a%d, namespace: %s}\nspec: {from: [{group: aga.k8s.aws, kind: GlobalAccelerator, namespace: %s}], to: [{group: %q, kind: %s%s}]}\n",
+		w.IntN(2), in, from, groupOf[cluster.Kind(kind)], kind, name)
+}
+
+// consentOfVictims gives consent to the attacker, or withdraws it.
+func (w *acceleratorWorld) consentOfVictims() {
+	w.change(func() {
+		if w.chance(40) {
+			if w.chance(50) { // at once with an edit of the attacker, that would have the endpoint wait for others
+				defer func() { w.write(w.acceleratorOfEvil()) }()
+			}
+			for _, o := range w.Store.All(cluster.KindReferenceGrant) {
+				if ref := cluster.RefOf(o); ref.Namespace != attackerNamespace && ref.Name != "blog" {
+					w.moves = append(w.moves, "the victims delete "+ref.String())
+					if err := w.Store.Delete(ref); err != nil {
+						w.rec.Fatal(err)
+					}
+				}
+			}
+			return
+		}
+		w.moves = append(w.moves, "the victims:")
+		w.write(w.grantOfAccelerators(w.any("pay", "pay", "blog"), w.any("evil", "evil", "evil", "other")))
+	})
+}
+
+// ownAccelerators are the GlobalAccelerators of the attacker.
+func (w *acceleratorWorld) ownAccelerators() (out []*aga.GlobalAccelerator) {
+	for _, o := range w.Store.All(cluster.KindGlobalAccelerator) {
+		if o.GetNamespace() == attackerNamespace {
+			out = append(out, o.DeepCopyObject().(*aga.GlobalAccelerator))
+		}
+	}
+	return out
+}
+
+func (w *acceleratorWorld) put(o cluster.Object, what string) {
+	w.moves = append(w.moves, fmt.Sprintf("%s %s", what, cluster.RefOf(o)))
+	if err := w.Store.Put(o); err != nil {
+		w.rec.Fatal(err)
+	}
+}
+
+// replaced deletes a GlobalAccelerator and makes it again at once.
+func (w *acceleratorWorld) replaced() {
+	doc := w.acceleratorOfEvil()
+	for _, o := range w.ownAccelerators() {
+		if o.DeletionTimestamp == nil {
+			w.moves = append(w.moves, "delete "+o.Name)
+			if err := w.Store.Delete(cluster.RefOf(o)); err != nil {
+				w.rec.Fatal(err)
+			}
+			doc = strings.Replace(doc, "metadata: {name: "+w.any("g0", "g1", "g2", "edge"), "metadata: {name: "+o.Name, 1)
+			break
+		}
+	}
+	w.write(doc)
+}
+
+// pointAtForged shows the hostname of a victim in the status of an object of another controller, and names that object.
+func (w *acceleratorWorld) pointAtForged() {
+	w.write(strings.Replace(w.exposedAs("e2"), "loadBalancerClass: service.k8s.aws/nlb", "loadBalancerClass: other.example/class", 1))
+	w.show(cluster.Ref{Kind: cluster.KindService, Namespace: attackerNamespace, Name: "e2"})
+	w.write(fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %s, namespace: evil}\nspec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Service, name: e2}]}]}]}\n", w.nameOfEvil()))
+}
+
+// keep gets an endpoint by consent, does what might keep it, and has the consent withdrawn.
+func (w *acceleratorWorld) keep() {
+	name, stack := w.nameOfEvil(), w.any("pay/web", "shared", "pay/front", "pay/gate")
+	ref := victimObjects[stack][0]
+	endpoint := fmt.Sprintf("{type: %s, namespace: %s, name: %s}", ref.Kind, ref.Namespace, ref.Name)
+	if w.chance(40) {
+		endpoint = fmt.Sprintf("{type: EndpointID, endpointID: %q}", w.victims[stack])
+	}
+	doc := func(more, listeners string) string {
+		return fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %s, namespace: evil%s}\nspec: {listeners: [%s]}\n", name, more, listeners)
+	}
+	listener := func(endpoints string) string {
+		return fmt.Sprintf("{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [%s]}]}", endpoints)
+	}
+	w.change(func() {
+		w.write(fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1beta1\nkind: ReferenceGrant\nmetadata: {name: keep, namespace: %s}\nspec: {from: [{group: aga.k8s.aws, kind: GlobalAccelerator, namespace: evil}], to: [{group: %q, kind: %s}]}\n", ref.Namespace, groupOf[ref.Kind], ref.Kind))
+	})
+	protected := `, annotations: {fulcrum.dev/accelerator-protection: "true"}`
+	w.write(doc(w.any("", protected), listener(endpoint)))
+	w.Settle(2 * time.Minute)
+	w.moves = append(w.moves, "the consent is withdrawn at once with what follows")
+	w.change(func() {
+		if err := w.Store.Delete(cluster.Ref{Kind: cluster.KindReferenceGrant, Namespace: ref.Namespace, Name: "keep"}); err != nil {
+			w.rec.Fatal(err)
+		}
+	})
+	switch w.IntN(5) {
+	case 0:
+		w.write(doc(protected, listener(endpoint+", {type: Service, name: e2}")+", {}"))
+	case 1: // others are to serve in its place, and never do
+		w.write(w.exposedAs("e2") + "---\n" + doc("", listener(endpoint+", {type: Service, name: e2}")))
+	case 2:
+		w.write(doc("", listener("{type: EndpointID, endpointID: i-0123456789abcdef0}")))
+	case 3:
+		w.moves = append(w.moves, "delete "+name)
+		_ = w.Store.Delete(cluster.Ref{Kind: cluster.KindGlobalAccelerator, Namespace: attackerNamespace, Name: name}) // it may be going already
+	default:
+		for _, o := range w.ownAccelerators() {
+			if o.Name == name {
+				o.Finalizers = nil
+				w.stripped = true
+				w.put(o, "no finalizers for")
+				_ = w.Store.Delete(cluster.RefOf(o)) // it may be gone
+			}
+		}
+	}
+}
+
+// strip takes the finalizers from a GlobalAccelerator, or gives it others.
+func (w *acceleratorWorld) strip() {
+	for _, o := range w.ownAccelerators() {
+		if w.chance(50) {
+			o.Finalizers = nil
+			if w.chance(50) {
+				o.Finalizers = []string{"group.ingress.k8s.aws/shared"}
+			}
+			w.stripped = true
+			w.put(o, "other finalizers for")
+			if w.chance(50) {
+				w.moves = append(w.moves, "delete "+o.Name)
+				_ = w.Store.Delete(cluster.RefOf(o)) // without finalizers it may be gone
+			}
+			return
+		}
+	}
+}
+
+// forge writes a status that names what is not the object's.
+func (w *acceleratorWorld) forge() {
+	if w.chance(60) {
+		all := append(slices.Sorted(maps.Keys(w.fixed)), "", "arn:aws:globalaccelerator::123456789012:accelerator/00000000-0000-0000-0000-000000000000", "nonsense")
+		for _, o := range w.ownAccelerators() {
+			if w.chance(50) {
+				o.Status.AcceleratorARN = all[w.IntN(len(all))]
+				w.put(o, "ARN "+o.Status.AcceleratorARN+" for")
+				return
+			}
+		}
+	}
+	for _, kind := range []cluster.Kind{cluster.KindService, cluster.KindIngress} {
+		for _, o := range w.Store.All(kind) {
+			if o.GetNamespace() == attackerNamespace && w.chance(60) {
+				w.show(cluster.RefOf(o))
+				return
+			}
+		}
+	}
+}
+
+// show writes the hostname of a load balancer of the victims into the status of an object.
+func (w *acceleratorWorld) show(ref cluster.Ref) {
+	p, unlock := w.partition()
+	host := p.ELB.LoadBalancers[w.victims[w.any("pay/web", "shared", "pay/front", "pay/gate")]].DNSName
+	unlock()
+	switch o := check2(w.Store.Get(ref)).DeepCopyObject().(type) {
+	case *corev1.Service:
+		o.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: host, Ports: []corev1.PortStatus{{Port: 443, Protocol: "TCP"}}}}
+		w.put(o, "hostname "+host+" for")
+	case *networkingv1.Ingress:
+		o.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{Hostname: host, Ports: []networkingv1.IngressPortStatus{{Port: 80, Protocol: "TCP"}}}}
+		w.put(o, "hostname "+host+" for")
+	}
+}

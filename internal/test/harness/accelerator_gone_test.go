@@ -1,0 +1,148 @@
+package harness
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	accelerators "github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
+)
+
+// Consent can be withdrawn from an accelerator whose deletion is held, and from one that no object asks for any more.
+func TestConsentCountsWithoutAnObject(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(*Harness){
+		"deletion is held": func(r *Harness) {
+			r.drop(cluster.KindGlobalAccelerator, "edge", "front")
+			r.Settle(time.Second)
+		},
+		"without finalizer": func(r *Harness) {
+			obj := acceleratorObject(r, "edge", "front").DeepCopyObject().(cluster.Object)
+			obj.SetFinalizers(nil)
+			if err := r.Store.Put(obj); err != nil {
+				t.Fatal(err)
+			}
+			r.drop(cluster.KindGlobalAccelerator, "edge", "front")
+			r.Settle(time.Minute)
+			if got := r.Orphans(); len(got) != 1 {
+				t.Errorf("orphans %v", got)
+			}
+		},
+		"with a finalizer of another": func(r *Harness) {
+			r.drop(cluster.KindGlobalAccelerator, "edge", "front")
+			obj := acceleratorObject(r, "edge", "front").DeepCopyObject().(cluster.Object)
+			obj.SetFinalizers([]string{"other.example/finalizer"})
+			if err := r.Store.Put(obj); err != nil {
+				t.Fatal(err)
+			}
+			r.Settle(time.Minute)
+			if got := r.Orphans(); len(got) != 1 {
+				t.Errorf("orphans %v", got)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := accelerated(t, Options{})
+				doc := accelerator("edge", "front", listenerTo(`{type: Ingress, namespace: shop, name: web}`))
+				r.Apply(edgeNamespace, grantTo("networking.k8s.io", "Ingress"), doc)
+				r.Settle(10 * time.Minute)
+				obj := acceleratorObject(r, "edge", "front").DeepCopyObject().(cluster.Object)
+				obj.SetAnnotations(map[string]string{"fulcrum.dev/accelerator-protection": "true"})
+				if err := r.Store.Put(obj); err != nil {
+					t.Fatal(err)
+				}
+				r.Settle(time.Minute)
+				leave(r)
+				if got := endpointsOf(r); len(got) != 1 {
+					t.Fatalf("%d endpoints with consent", len(got))
+				}
+				r.drop(cluster.KindReferenceGrant, "shop", "edge")
+				r.Settle(time.Second)
+				if got := endpointsOf(r); len(got) > 0 {
+					t.Errorf("an endpoint after consent was withdrawn: %v", got)
+				}
+				if n := len(live(r)); n != 1 || !live(r)[0].Enabled || len(live(r)[0].Listeners) != 1 {
+					t.Errorf("%d accelerators: %v", n, acceleratorState(r))
+				}
+			})
+		})
+	}
+}
+
+// Who deletes the definition of GlobalAccelerators deletes all of them at once, and none of those who wrote them did. Their
+// accelerators stay until an operator consents.
+func TestAcceleratorsStayWhenTheirDefinitionIsDeleted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		allowed := false
+		r := accelerated(t, Options{Accelerator: func(o *accelerators.Options) { o.AllowMassRemoval = allowed }})
+		r.Apply(edge(webListener), accelerator("shop", "second", listenerTo("{type: Ingress, name: web}")))
+		r.Settle(10 * time.Minute)
+		before := acceleratorState(r)
+		r.Emulator.Calls().Reset()
+		if err := r.Store.EndKind(cluster.KindGlobalAccelerator); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			r.Settle(time.Hour)
+			if calls := mutations(r); len(calls) > 0 {
+				t.Errorf("calls that change something: %v", calls)
+			}
+			if d := cmp.Diff(before, acceleratorState(r)); d != "" {
+				t.Error(d)
+			}
+			r.Start()
+		}
+		if got := strings.Join(eventsOf(r, "shop", "edge"), "\n"); !strings.Contains(got, "RemovalNotTrusted") || !strings.Contains(got, "--allow-mass-removal") {
+			t.Errorf("events: %s", got)
+		}
+		allowed = true
+		r.Start()
+		r.Settle(30 * time.Minute)
+		if left := acceleratorState(r); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+		if all := r.Store.All(cluster.KindGlobalAccelerator); len(all) > 0 {
+			t.Errorf("%d objects are still there", len(all))
+		}
+	})
+}
+
+// Objects that disappear without a deletion, as with a source that is restricted or a cluster that is restored, leave their
+// accelerators, and a restart with their objects goes on with them.
+func TestAcceleratorsStayWhenAllObjectsDisappear(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := accelerated(t, Options{})
+		docs := []string{edge(webListener), accelerator("shop", "second", listenerTo("{type: Ingress, name: web}"))}
+		r.Apply(docs...)
+		r.Settle(10 * time.Minute)
+		before := acceleratorState(r)
+		for _, o := range r.Store.All(cluster.KindGlobalAccelerator) {
+			gone := o.DeepCopyObject().(cluster.Object)
+			gone.SetFinalizers(nil)
+			if err := r.Store.Put(gone); err != nil {
+				t.Fatal(err)
+			}
+			r.drop(cluster.KindGlobalAccelerator, o.GetNamespace(), o.GetName())
+		}
+		r.Emulator.Calls().Reset()
+		r.Settle(time.Hour)
+		r.Start()
+		r.Settle(time.Hour)
+		r.Apply(docs...)
+		r.Settle(time.Hour)
+		if calls := mutations(r); len(calls) > 0 {
+			t.Errorf("calls that change something: %v", calls)
+		}
+		if d := cmp.Diff(before, acceleratorState(r)); d != "" {
+			t.Error(d)
+		}
+	})
+}
