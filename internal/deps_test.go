@@ -129,7 +129,7 @@ var layers = map[string]layer{
 	"internal/cloud/accelerators": {own: append([]string{"internal/cloud/cache", "internal/cloud/drift", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/sdk", "internal/finding/failure"}, core...),
 		libraries: []string{"github.com/aws/"}},
 	"internal/cloud/apply": {own: append([]string{"internal/cloud/cache", "internal/cloud/certificates", "internal/cloud/convert", "internal/cloud/facts", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/ratelimit",
-		"internal/cloud/sdk", "internal/cloud/targets", "internal/engine", "internal/engine/bindings"}, core...), libraries: []string{"github.com/aws/"}},
+		"internal/cloud/sdk", "internal/cloud/targets", "internal/engine", "internal/engine/bindings", "internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/cloud": {own: append([]string{"internal/cloud/accelerators", "internal/cloud/apply", "internal/cloud/certificates", "internal/cloud/drift", "internal/cloud/enis", "internal/cloud/facts", "internal/cloud/inventory", "internal/cloud/observe",
 		"internal/cloud/ratelimit", "internal/cloud/sdk", "internal/cloud/services", "internal/cloud/targets", "internal/engine", "internal/engine/bindings"}, core...)},
 	"internal/cloud/checks": {own: append([]string{"internal/cloud", "internal/cloud/sdk", "internal/cloud/services", "internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},

@@ -1,17 +1,20 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// computedNameTaken reports whether something was not made because another owner has its name, which the controller
-// computed. Such names can be foretold, so another of its names is tried.
+// computedNameTaken reports whether something was not made because another stack has its name, which the controller
+// computed. Such names can be foretold, so another of its names is tried. Not so while no tag names another owner: it may
+// be the stack's own resource, and a second one would be made.
 func (f FailedStep) computedNameTaken() bool {
 	computed := false
 	switch do := f.Step.Do.(type) {
@@ -23,8 +26,8 @@ func (f FailedStep) computedNameTaken() bool {
 	if !computed {
 		return false
 	}
-	reason, _ := reasonOf(f)
-	return reason == finding.NameTaken
+	var other failure.OtherOwner
+	return errors.As(f.Err, &other)
 }
 
 // avoidName has a load balancer made with another of the names for which its computed one stands. It reports false where

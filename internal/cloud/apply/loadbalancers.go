@@ -3,7 +3,9 @@ package apply
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,6 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -122,7 +125,7 @@ func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.Sta
 		w.inv.Write(func() { forgetLoadBalancers(w.inv) }) // it has listeners that are not known
 	}
 	if !naming.Carries(tags, naming.StackTags(w.Config.Cluster, id)) {
-		return nameTaken(what, "a load balancer of this name exists and belongs to %s", ownerOf(tags))
+		return nameTaken(what, "a load balancer of this name exists and belongs to %w", ownerOf(tags, id))
 	}
 	return nil
 }
@@ -155,25 +158,32 @@ func (w *loadBalancerWriter) loadBalancerNameTaken(ctx context.Context, id model
 		w.inv.Write(func() { forgetLoadBalancers(w.inv) })
 		return sdk.Failed(engine.Conflict, what, "it exists already")
 	}
-	return nameTaken(what, "a load balancer of this name exists and belongs to %s", ownerOf(tags[arn]))
+	return nameTaken(what, "a load balancer of this name exists and belongs to %w", ownerOf(tags[arn], id))
 }
 
 func nameTaken(what, format string, args ...any) error {
 	return sdk.Failed(engine.Invalid, what, format, args...).WithReason(finding.NameTaken)
 }
 
-// ownerOf says in words whose a resource is by its tags.
-func ownerOf(tags map[string]string) string {
+// ownerOf says in words whose a resource is by its tags. It is an failure.OtherOwner only where they name another stack: a
+// resource whose tags AWS does not show may be the stack's own.
+func ownerOf(tags map[string]string, id model.StackID) error {
 	cluster := tags[naming.ClusterTag]
 	if cluster == "" {
-		return "another owner, as it carries no tag of a cluster"
+		return errors.New("another owner, as it carries no tag of a cluster")
 	}
 	for _, k := range model.Kinds {
-		if s := tags[naming.StackTag(k)]; s != "" {
-			return string(k) + " " + s + " of cluster " + cluster
+		s := tags[naming.StackTag(k)]
+		if s == "" {
+			continue
 		}
+		owner := failure.OtherOwner(string(k) + " " + s + " of cluster " + cluster)
+		if strings.EqualFold(s, naming.StackTagValue(id)) {
+			return errors.New(owner.Error())
+		}
+		return owner
 	}
-	return "cluster " + cluster
+	return errors.New("cluster " + cluster)
 }
 
 // changeLoadBalancer runs a write on a load balancer and enters its result.

@@ -18,13 +18,13 @@ import (
 func (w *acceleratorWorld) attackByAccelerators() {
 	switch n := w.IntN(20); {
 	case n < 8:
-		w.change(func() { w.write(w.acceleratorOfEvil()) })
+		w.change(func() { w.write(evilDocuments{w}.acceleratorOfEvil()) })
 	case n < 10:
 		w.change(w.withdraw)
 	case n < 12:
-		w.change(func() { w.write(w.ingressOfEvil()) })
+		w.change(func() { w.write(evilDocuments{w}.ingressOfEvil()) })
 	case n == 12:
-		w.write(w.exposedByEvil())
+		w.write(evilDocuments{w}.exposedByEvil())
 	case n == 13:
 		w.keep()
 	case n == 14:
@@ -44,11 +44,14 @@ func (w *acceleratorWorld) attackByAccelerators() {
 	}
 }
 
+// evilDocuments are what the attacker applies.
+type evilDocuments struct{ *acceleratorWorld }
+
 // nameOfEvil is one of its GlobalAccelerators.
-func (w *acceleratorWorld) nameOfEvil() string { return w.any("g0", "g1", "g2", "edge") }
+func (w evilDocuments) nameOfEvil() string { return w.any("g0", "g1", "g2", "edge") }
 
 // lbOf is the ARN of a load balancer: of the victims, or of the attacker.
-func (w *acceleratorWorld) lbOf() string {
+func (w evilDocuments) lbOf() string {
 	p, unlock := w.partition()
 	defer unlock()
 	all := slices.Sorted(maps.Keys(p.ELB.LoadBalancers))
@@ -56,7 +59,7 @@ func (w *acceleratorWorld) lbOf() string {
 }
 
 // endpointOfEvil is an endpoint of whatever it can name.
-func (w *acceleratorWorld) endpointOfEvil() string {
+func (w evilDocuments) endpointOfEvil() string {
 	more := w.any("", "", ", weight: 0", ", weight: 255", ", clientIPPreservationEnabled: false", ", clientIPPreservationEnabled: true")
 	id := ""
 	switch w.IntN(12) {
@@ -71,7 +74,7 @@ func (w *acceleratorWorld) endpointOfEvil() string {
 	return fmt.Sprintf("{type: EndpointID, endpointID: %q%s}", id, more)
 }
 
-func (w *acceleratorWorld) endpointsOfEvil() string {
+func (w evilDocuments) endpointsOfEvil() string {
 	n := w.IntN(4)
 	if w.chance(4) {
 		n = 40
@@ -84,7 +87,7 @@ func (w *acceleratorWorld) endpointsOfEvil() string {
 }
 
 // acceleratorOfEvil is a GlobalAccelerator with listeners, endpoint groups and settings, right and wrong.
-func (w *acceleratorWorld) acceleratorOfEvil() string {
+func (w evilDocuments) acceleratorOfEvil() string {
 	var listeners []string
 	n := w.IntN(4)
 	if w.chance(3) {
@@ -116,7 +119,7 @@ func (w *acceleratorWorld) acceleratorOfEvil() string {
 }
 
 // ingressOfEvil is an Ingress of its own or of another controller, or one that joins the victims' IngressGroup.
-func (w *acceleratorWorld) ingressOfEvil() string {
+func (w evilDocuments) ingressOfEvil() string {
 	return fmt.Sprintf(`apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {name: %s, namespace: evil, annotations: {%salb.ingress.kubernetes.io/target-type: ip}}
@@ -125,7 +128,7 @@ spec: {ingressClassName: %s, rules: [{host: evil.com, http: {paths: [{path: /, p
 }
 
 // exposedByEvil is a Service with a load balancer of its own, or of another controller.
-func (w *acceleratorWorld) exposedByEvil() string {
+func (w evilDocuments) exposedByEvil() string {
 	doc := w.exposedAs(w.any("e2", "front"))
 	if w.chance(40) {
 		doc = strings.Replace(doc, "loadBalancerClass: service.k8s.aws/nlb", "loadBalancerClass: other.example/class", 1)
@@ -150,7 +153,7 @@ func (w *acceleratorWorld) consentOfVictims() {
 	w.change(func() {
 		if w.chance(40) {
 			if w.chance(50) { // at once with an edit of the attacker, that would have the endpoint wait for others
-				defer func() { w.write(w.acceleratorOfEvil()) }()
+				defer func() { w.write(evilDocuments{w}.acceleratorOfEvil()) }()
 			}
 			for _, o := range w.Store.All(cluster.KindReferenceGrant) {
 				if ref := cluster.RefOf(o); ref.Namespace != attackerNamespace && ref.Name != "blog" {
@@ -186,7 +189,7 @@ func (w *acceleratorWorld) put(o cluster.Object, what string) {
 
 // replaced deletes a GlobalAccelerator and makes it again at once.
 func (w *acceleratorWorld) replaced() {
-	doc := w.acceleratorOfEvil()
+	doc := evilDocuments{w}.acceleratorOfEvil()
 	for _, o := range w.ownAccelerators() {
 		if o.DeletionTimestamp == nil {
 			w.moves = append(w.moves, "delete "+o.Name)
@@ -204,12 +207,12 @@ func (w *acceleratorWorld) replaced() {
 func (w *acceleratorWorld) pointAtForged() {
 	w.write(strings.Replace(w.exposedAs("e2"), "loadBalancerClass: service.k8s.aws/nlb", "loadBalancerClass: other.example/class", 1))
 	w.show(cluster.Ref{Kind: cluster.KindService, Namespace: attackerNamespace, Name: "e2"})
-	w.write(fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %s, namespace: evil}\nspec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Service, name: e2}]}]}]}\n", w.nameOfEvil()))
+	w.write(fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %s, namespace: evil}\nspec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Service, name: e2}]}]}]}\n", evilDocuments{w}.nameOfEvil()))
 }
 
 // keep gets an endpoint by consent, does what might keep it, and has the consent withdrawn.
 func (w *acceleratorWorld) keep() {
-	name, stack := w.nameOfEvil(), w.any("pay/web", "shared", "pay/front", "pay/gate")
+	name, stack := evilDocuments{w}.nameOfEvil(), w.any("pay/web", "shared", "pay/front", "pay/gate")
 	ref := victimObjects[stack][0]
 	endpoint := fmt.Sprintf("{type: %s, namespace: %s, name: %s}", ref.Kind, ref.Namespace, ref.Name)
 	if w.chance(40) {
