@@ -51,6 +51,8 @@ func acceleratorOptions(c config.Config, frontends map[model.Kind]engine.Fronten
 		Cluster: c.ClusterName, DefaultTags: c.Defaults.Tags, DefaultTagsLow: c.Gates.On(config.EnableDefaultTagsLowPriority),
 		AllowMassRemoval: c.AllowMassRemoval,
 		ExternalTags:     c.Defaults.ExternalManagedTags, Stacks: StacksOf(frontends),
+		EndpointIDs: c.Accelerators.EndpointIDs, AddressNamespaces: c.Accelerators.AddressNamespaces, MaxPerNamespace: c.Accelerators.MaxPerNamespace,
+		Isolated: c.Ingress.Tenancy == string(ingress.Isolated),
 	}
 }
 

@@ -34,6 +34,7 @@ type Config struct {
 	// AllowMassRemoval disables the check that keeps load balancers when most Ingresses change
 	// controller at once.
 	AllowMassRemoval bool
+	Accelerators     Accelerators
 	Gates            Gates
 }
 
@@ -126,6 +127,17 @@ type Ingress struct {
 	ExactRegexHosts bool
 	// WAFv2, WAFClassic and Shield enable the annotations of these services.
 	WAFv2, WAFClassic, Shield bool
+}
+
+// Accelerators are bounds of GlobalAccelerators.
+type Accelerators struct {
+	// EndpointIDs are patterns of what endpoints may name by ARN or id besides load balancers of the cluster. Empty: anything
+	// but nodes and Elastic IP addresses of the cluster.
+	EndpointIDs []string
+	// AddressNamespaces may use addresses of the account's own ranges. Empty: all.
+	AddressNamespaces []string
+	// MaxPerNamespace is how many accelerators a namespace may have made. 0: any number.
+	MaxPerNamespace int
 }
 
 // Service are settings of the frontend of Services with a load balancer.

@@ -42,6 +42,8 @@ func TestValidateFindsTheFirstFault(t *testing.T) {
 		"metrics off":                      {[]string{"--cluster-name=c", "--metrics-bind-addr=0"}, ""},
 		"metrics address":                  {[]string{"--cluster-name=c", "--metrics-bind-addr=8080"}, `--metrics-bind-addr: "8080" is not an address; allowed: HOST:PORT, :PORT, or 0 for none`},
 		"webhook port":                     {[]string{"--cluster-name=c", "--webhook-bind-port=0"}, "--webhook-bind-port: 0 is not a port; allowed: 1 to 65535"},
+		"endpoint ids":                     {[]string{"--cluster-name=c", "--accelerator-endpoint-ids=i-*,[x"}, `--accelerator-endpoint-ids: "[x" is not a pattern`},
+		"accelerators of a namespace":      {[]string{"--cluster-name=c", "--max-accelerators-per-namespace=-1"}, "--max-accelerators-per-namespace: -1 is less than zero"},
 		"condition values":                 {[]string{"--cluster-name=c", "--max-condition-values-per-rule=0"}, "--max-condition-values-per-rule: 0 is less than one"},
 		"condition wildcards":              {[]string{"--cluster-name=c", "--max-condition-wildcards-per-rule=-1"}, "--max-condition-wildcards-per-rule: -1 is less than one"},
 	}
@@ -128,7 +130,8 @@ func TestFlagsAndDefaults(t *testing.T) {
 		"import-tls-secrets": "[]", "watch-namespace": "", "sync-period": "10h0m0s",
 		"max-condition-values-per-rule": "5", "max-condition-wildcards-per-rule": "5",
 		"ingress-group-tenancy": "cooperative", "max-listeners-per-ingress": "100", "max-rules-per-namespace": "4000", "exact-regex-hosts": "false",
-		"strict-groups": "false", "allow-mass-removal": "false", "targetgroupbinding-deferral-window": "30m0s",
+		"strict-groups": "false", "allow-mass-removal": "false", "accelerator-endpoint-ids": "[]", "accelerator-address-namespaces": "[]", "max-accelerators-per-namespace": "0",
+		"targetgroupbinding-deferral-window": "30m0s",
 	}
 	c := Default()
 	fs := pflag.NewFlagSet("t", pflag.ContinueOnError)

@@ -57,6 +57,11 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&i.WAFClassic, "enable-waf", i.WAFClassic, "associate the WAF Classic web ACLs that Ingresses name")
 	fs.BoolVar(&i.Shield, "enable-shield", i.Shield, "manage the Shield Advanced protections that Ingresses enable")
 
+	g := &c.Accelerators
+	fs.StringSliceVar(&g.EndpointIDs, "accelerator-endpoint-ids", g.EndpointIDs, "patterns with * of ARNs and ids that GlobalAccelerators may name as endpoints, besides load balancers of the cluster; if empty, all but nodes and Elastic IP addresses of the cluster")
+	fs.StringSliceVar(&g.AddressNamespaces, "accelerator-address-namespaces", g.AddressNamespaces, "namespaces whose GlobalAccelerators may use addresses of the account's own ranges; all if empty")
+	fs.IntVar(&g.MaxPerNamespace, "max-accelerators-per-namespace", g.MaxPerNamespace, "accelerators that are made for the GlobalAccelerators of a namespace; any number if 0")
+
 	fs.StringVar(&c.Service.Class, "load-balancer-class", c.Service.Class, "spec.loadBalancerClass of the Services to serve")
 	fs.BoolVar(&c.Service.CrossNamespaceGroups, "cross-namespace-load-balancer-groups", c.Service.CrossNamespaceGroups, "let Services share load balancers of other namespaces by fulcrum.dev/load-balancer-group: NAMESPACE/NAME")
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,6 +71,14 @@ func (c Config) Validate() error {
 	}
 	if s := c.Ingress.Tenancy; s != "cooperative" && s != "isolated" {
 		return fmt.Errorf("--ingress-group-tenancy: %q is neither cooperative nor isolated", s)
+	}
+	for _, pattern := range c.Accelerators.EndpointIDs {
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+			return fmt.Errorf("--accelerator-endpoint-ids: %q is not a pattern", pattern)
+		}
+	}
+	if n := c.Accelerators.MaxPerNamespace; n < 0 {
+		return fmt.Errorf("--max-accelerators-per-namespace: %d is less than zero", n)
 	}
 	for _, kind := range c.ImportTLSSecrets {
 		if kind != IngressSecrets && kind != GatewaySecrets {

@@ -119,7 +119,13 @@ func (t endpointBuilder) served(g *model.EndpointGroup, obj cluster.Object, stac
 		q := model.AskLoadBalancers{Of: id}
 		t.ask(q)
 		for _, lb := range t.live.Facts.Endpoints[q.Key()] {
-			if lb.ResourceID == model.LoadBalancerID && serves(lb, ownership.RefOf(obj)) {
+			switch {
+			case lb.ResourceID != model.LoadBalancerID || !serves(lb, ownership.RefOf(obj)):
+			case (rights{t.translation}).isolated(lb) && !(rights{t.translation}).owns(lb):
+				t.leaveOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("the load balancer of %s serves other namespaces as well, and they do not all permit it", ownership.RefOf(obj)),
+					"create a ReferenceGrant in each namespace of the IngressGroup, from group "+aga.GroupVersion.Group+" and kind GlobalAccelerator to kind Ingress")
+				return nil
+			default:
 				all = append(all, lb)
 			}
 		}

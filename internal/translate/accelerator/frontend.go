@@ -28,8 +28,14 @@ type Options struct {
 	// Stacks says which stacks an object belongs to whose load balancer may be an endpoint; none if this controller does not
 	// serve it.
 	Stacks func(v *cluster.View, obj cluster.Object) []model.StackID
-	// EndpointIDs are patterns of ARNs and ids of what the cluster does not manage. Nil: any may be an endpoint.
+	// EndpointIDs are patterns of ARNs and ids of what the cluster does not manage. Empty: any may be an endpoint.
 	EndpointIDs []string
+	// AddressNamespaces may use addresses of the account's own ranges. Empty: all.
+	AddressNamespaces []string
+	// MaxPerNamespace is how many accelerators are made for a namespace. 0: any number.
+	MaxPerNamespace int
+	// Isolated asks every namespace that an IngressGroup serves for consent.
+	Isolated bool
 	// MaxListeners and MaxEndpoints bound an accelerator and an endpoint group, where AWS has raised its quotas.
 	MaxListeners, MaxEndpoints int
 }
@@ -121,6 +127,9 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 		return t.stack, t.found.Sorted()
 	}
 	t.stack.Members = []model.Member{member}
+	if t.excess() {
+		return t.stack, t.found.Sorted()
+	}
 	t.build()
 	return t.stack, t.found.Sorted()
 }

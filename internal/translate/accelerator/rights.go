@@ -48,8 +48,12 @@ func (t rights) owns(lb observed.EndpointLoadBalancer) bool {
 	if !shared(lb.Stack) {
 		return t.permits(group, kind, lb.Stack.Namespace, lb.Stack.Name)
 	}
+	denies := func(n string) bool { return n == "" || !t.permits(group, kind, n, "") }
+	if t.isolated(lb) {
+		return len(namespaces) > 0 && !slices.ContainsFunc(namespaces, denies)
+	}
 	// A load balancer of several namespaces: any that it serves may add it.
-	return slices.ContainsFunc(namespaces, func(n string) bool { return n != "" && t.permits(group, kind, n, "") })
+	return slices.ContainsFunc(namespaces, func(n string) bool { return !denies(n) })
 }
 
 // shared reports whether a load balancer may serve several namespaces.
@@ -58,8 +62,13 @@ func shared(id model.StackID) bool {
 	return ok || id.Namespace == ""
 }
 
+// isolated reports whether a load balancer is that of an IngressGroup whose members keep from each other.
+func (t rights) isolated(lb observed.EndpointLoadBalancer) bool {
+	return t.opt.Isolated && lb.Stack.Kind == model.Ingress && lb.Stack.Namespace == ""
+}
+
 // admits reports whether an operator lets objects name something that is not the cluster's.
-func (t rights) admits(id string) bool { return t.opt.EndpointIDs == nil || t.listed(id) }
+func (t rights) admits(id string) bool { return len(t.opt.EndpointIDs) == 0 || t.listed(id) }
 
 // listed reports whether an operator names it.
 func (t rights) listed(id string) bool {

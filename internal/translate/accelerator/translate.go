@@ -55,6 +55,30 @@ func (t *translation) build() {
 	t.stack.Contested = true
 }
 
+// excess reports that the namespace has as many accelerators as it may have, so that none is made for this object. The oldest
+// objects count, and what is live stays.
+func (t *translation) excess() bool {
+	most := t.opt.MaxPerNamespace
+	if most <= 0 || t.live != nil && len(t.live.Accelerators) > 0 {
+		return false
+	}
+	older := 0
+	for _, o := range cluster.List[*aga.GlobalAccelerator](t.view, cluster.Query{Kind: cluster.KindGlobalAccelerator, Namespace: t.ga.Namespace}) {
+		if o.Name != t.ga.Name && (o.CreationTimestamp.Before(&t.ga.CreationTimestamp) || o.CreationTimestamp.Equal(&t.ga.CreationTimestamp) && o.Name < t.ga.Name) {
+			older++
+		}
+	}
+	if older < most {
+		return false
+	}
+	t.stack.Contested = true // one that is live is served
+	t.stack.Accelerator = &model.Accelerator{Held: true}
+	t.stack.Held.Everything = true
+	t.fault("", finding.QuotaReached, finding.Error, fmt.Sprintf("namespace %q may have %d accelerators, and %d GlobalAccelerators are older; no accelerator is made", t.ga.Namespace, most, older),
+		"delete GlobalAccelerators of the namespace, or have an operator raise --max-accelerators-per-namespace")
+	return true
+}
+
 func (t *translation) origin(field string) finding.Origin {
 	return finding.Origin{Object: t.ref, Field: field}
 }
@@ -93,6 +117,10 @@ const mostAddresses = 2
 // addresses are those of the account's own ranges.
 func (t *translation) addresses() []string {
 	given := t.ga.Spec.IPAddresses
+	if allowed := t.opt.AddressNamespaces; len(given) > 0 && len(allowed) > 0 && !slices.Contains(allowed, t.ga.Namespace) {
+		t.fault("spec.ipAddresses", finding.SpecInvalid, finding.Error, fmt.Sprintf("namespace %q may not use addresses of the account; AWS chooses the addresses", t.ga.Namespace), "remove the addresses, or have an operator add the namespace to --accelerator-address-namespaces")
+		return nil
+	}
 	if len(given) > mostAddresses {
 		t.fault("spec.ipAddresses", finding.SpecInvalid, finding.Error, fmt.Sprintf("there are %d addresses, and AWS takes %d; the first %[2]d are used", len(given), mostAddresses), "remove addresses")
 		given = given[:mostAddresses]

@@ -1,0 +1,210 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	accelerators "github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
+)
+
+// stacksOfAccelerators are the objects that have an accelerator.
+func stacksOfAccelerators(r *Harness) (out []string) {
+	for _, a := range live(r) {
+		out = append(out, a.Tags["aga.k8s.aws/stack"])
+	}
+	return out
+}
+
+// An operator bounds the accelerators of a namespace: the oldest objects have one, and one that is live stays.
+func TestAcceleratorsOfANamespaceAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		most := 1
+		r := accelerated(t, Options{Accelerator: func(o *accelerators.Options) { o.MaxPerNamespace = most }})
+		r.Apply(edge(webListener))
+		r.Settle(10 * time.Minute)
+		r.Apply(accelerator("shop", "later", listenerTo("{type: Ingress, name: web}")), edgeNamespace, accelerator("edge", "front", "listeners: []"))
+		r.Settle(10 * time.Minute)
+		expect := func(want ...string) {
+			t.Helper()
+			got := map[string]bool{}
+			for _, s := range stacksOfAccelerators(r) {
+				got[s] = true
+			}
+			all := map[string]bool{}
+			for _, s := range want {
+				all[s] = true
+			}
+			if d := cmp.Diff(all, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		}
+		expect("shop/edge", "edge/front")
+		if ga := acceleratorObject(r, "shop", "later"); readiness(ga) != "False ModelBuildFailed" && readiness(ga) != "False DeploymentFailed" || len(ga.Finalizers) > 0 {
+			t.Errorf("Ready is %s, finalizers %v", readiness(ga), ga.Finalizers)
+		}
+		if got := strings.Join(eventsOf(r, "shop", "later"), "\n"); !strings.Contains(got, "QuotaReached") || !strings.Contains(got, "--max-accelerators-per-namespace") {
+			t.Errorf("events: %s", got)
+		}
+		r.drop(cluster.KindGlobalAccelerator, "shop", "edge") // its place is another's
+		r.Settle(30 * time.Minute)
+		expect("shop/later", "edge/front")
+		most = 2
+		r.Start()
+		r.Apply(edge(webListener))
+		r.Settle(10 * time.Minute)
+		expect("shop/later", "shop/edge", "edge/front")
+		most = 1 // what is live is served on
+		r.Start()
+		r.Apply(edge(strings.Replace(webListener, "name: web", "name: web, weight: 7", 1)))
+		r.Settle(10 * time.Minute)
+		expect("shop/later", "shop/edge", "edge/front")
+		if state := strings.Join(acceleratorState(r), "\n"); !strings.Contains(state, "weight=7") {
+			t.Errorf("an accelerator that is live is not served: %s", state)
+		}
+		r.drop(cluster.KindGlobalAccelerator, "shop", "later")
+		r.drop(cluster.KindGlobalAccelerator, "shop", "edge")
+		r.Settle(time.Hour)
+		expect("edge/front")
+	})
+}
+
+// An operator says which ids may be endpoints, besides load balancers of the cluster.
+func TestEndpointIDsAreBoundedByPatterns(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		patterns []string
+		want     bool // the node is an endpoint
+	}{
+		"any but nodes": {nil, false},
+		"others":        {[]string{"arn:aws:elasticloadbalancing:eu-west-1:*"}, false},
+		"listed":        {[]string{"i-*"}, true},
+		"all":           {[]string{"*"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := accelerated(t, Options{Accelerator: func(o *accelerators.Options) { o.EndpointIDs = c.patterns }})
+				node := nodeInstance(r)
+				r.Apply(edge(strings.Replace(webListener, "[{type: Ingress, name: web}]", fmt.Sprintf("[{type: Ingress, name: web}, {type: EndpointID, endpointID: %q}]", node), 1)))
+				r.Settle(10 * time.Minute)
+				found := false
+				for _, a := range live(r) {
+					for _, l := range a.Listeners {
+						for _, g := range l.Groups {
+							found = found || g.Endpoint(node) != nil
+							if len(g.Endpoints) == 0 {
+								t.Error("the Ingress is no endpoint")
+							}
+						}
+					}
+				}
+				if found != c.want {
+					t.Errorf("the node is an endpoint: %t, events %v", found, eventsOf(r, "shop", "edge"))
+				}
+			})
+		})
+	}
+}
+
+// nodeInstance is the instance of a node of the cluster.
+func nodeInstance(r *Harness) string {
+	for _, o := range r.Store.All(cluster.KindNode) {
+		id := o.(*corev1.Node).Spec.ProviderID
+		return id[strings.LastIndex(id, "/")+1:]
+	}
+	r.T.Fatal("there is no node")
+	return ""
+}
+
+// An operator says which namespaces may use the account's own addresses. Without that every namespace may.
+func TestOwnAddressesAreBoundedByNamespaces(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		allowed []string
+		asked   bool
+	}{"any": {nil, true}, "another": {[]string{"bank"}, false}, "this": {[]string{"bank", "shop"}, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := accelerated(t, Options{Accelerator: func(o *accelerators.Options) { o.AddressNamespaces = c.allowed }})
+				r.Apply(accelerator("shop", "edge", `ipAddresses: ["198.51.100.10"], `+listenerTo("{type: Ingress, name: web}")))
+				r.Settle(10 * time.Minute)
+				// The account has no range with the address, so that AWS refuses a creation that asks for it.
+				if made := len(live(r)) == 1; made == c.asked {
+					t.Errorf("an accelerator is made without the address: %t, events %v", made, eventsOf(r, "shop", "edge"))
+				}
+			})
+		})
+	}
+}
+
+// edgeService is a Service of namespace edge without pods.
+const edgeService = `
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: edge, uid: 33333333-0000-4000-8000-000000000001}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
+`
+
+// In isolated tenancy each namespace of an IngressGroup is asked, and not only the one that wants it.
+func TestSharedLoadBalancerNeedsAllInIsolatedTenancy(t *testing.T) {
+	t.Parallel()
+	member := func(namespace string) string {
+		return fmt.Sprintf(`
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web, namespace: %[1]s, annotations: {alb.ingress.kubernetes.io/group.name: shared, alb.ingress.kubernetes.io/target-type: ip}}
+spec: {ingressClassName: alb, rules: [{host: %[1]s.example, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}
+`, namespace)
+	}
+	for name, isolated := range map[string]bool{"cooperative": false, "isolated": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := accelerated(t, Options{Accelerator: func(o *accelerators.Options) { o.Isolated = isolated }})
+				r.Apply(edgeNamespace, edgeService, member("shop"), member("edge"))
+				r.Settle(10 * time.Minute)
+				arn := lbsByStack(r)["shared"]
+				if arn == "" {
+					t.Fatal("there is no load balancer of the IngressGroup")
+				}
+				r.Apply(accelerator("edge", "front", listenerTo(`{type: Ingress, name: web}`)), accelerator("edge", "id", listenerTo(fmt.Sprintf(`{type: EndpointID, endpointID: %q}`, arn))))
+				r.Settle(10 * time.Minute)
+				if got := len(endpointsOf(r)); (got == 2) == isolated || isolated && got != 0 {
+					t.Errorf("%d endpoints, events %v %v", got, eventsOf(r, "edge", "front"), eventsOf(r, "edge", "id"))
+				}
+				r.Apply(grantTo("networking.k8s.io", "Ingress"))
+				r.Settle(10 * time.Minute)
+				if got := len(endpointsOf(r)); got != 2 {
+					t.Errorf("%d endpoints with the consent of all, events %v", got, eventsOf(r, "edge", "front"))
+				}
+				r.drop(cluster.KindReferenceGrant, "shop", "edge")
+				r.Settle(time.Second)
+				if got := len(endpointsOf(r)); isolated && got != 0 {
+					t.Errorf("%d endpoints after a consent was withdrawn", got)
+				}
+			})
+		})
+	}
+}
+
+// lbsByStack are the ARNs of load balancers by the value of their tag.
+func lbsByStack(r *Harness) map[string]string {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	out := map[string]string{}
+	for arn, lb := range w.Partition(Account, RegionOf(r.Emulator)).ELB.LoadBalancers {
+		out[lb.Tags[naming.StackTag("Ingress")]] = arn
+	}
+	return out
+}

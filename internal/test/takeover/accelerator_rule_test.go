@@ -1,0 +1,159 @@
+package takeover
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+// ruled is an accelerator as aws-load-balancer-controller makes it of an object, and as it compares it.
+type ruled struct {
+	Name, Type string
+	Tags       map[string]string
+	Listeners  map[string]ruledListener // by protocol and sorted ports
+}
+
+type ruledListener struct {
+	Affinity string
+	Groups   map[string]ruledGroup // by region
+}
+
+type ruledGroup struct {
+	Dial      float32
+	Overrides map[int32]int32
+	Endpoints map[string]ruledEndpoint // by id
+}
+
+type ruledEndpoint struct {
+	Weight   int32
+	Preserve bool
+}
+
+// unnamed is what is left out of names in names.
+var unnamed = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+
+// generated is the name of an accelerator whose object gives none.
+func generated(namespace, name, kind string) string {
+	part := func(s string) string { s = unnamed.ReplaceAllString(s, ""); return s[:min(16, len(s))] }
+	sum := sha256.Sum256([]byte(harness.ClusterName + harness.Region + namespace + name + kind))
+	return fmt.Sprintf("k8s_%s_%s_%s", part(namespace), part(name), hex.EncodeToString(sum[:])[:25])
+}
+
+// portsKey is protocol and ports, in order.
+func portsKey(protocol string, ranges []types.PortRange) string {
+	var list []string
+	for _, r := range ranges {
+		list = append(list, fmt.Sprintf("%05d-%05d", *r.FromPort, *r.ToPort))
+	}
+	slices.Sort(list)
+	return fmt.Sprint(protocol, list)
+}
+
+func rangesOf(l aga.Listener) (out []types.PortRange) {
+	for _, r := range l.PortRanges {
+		out = append(out, types.PortRange{FromPort: aws.Int32(r.FromPort), ToPort: aws.Int32(r.ToPort)})
+	}
+	return out
+}
+
+// ruleOf is what the documentation of aws-load-balancer-controller says of an object whose listeners have protocol and ports.
+// arns are those of what endpoints name; what is not among them cannot be loaded.
+func ruleOf(o *aga.GlobalAccelerator, defaults map[string]string, arns map[string]string) ruled {
+	kind := string(o.Spec.IPAddressType)
+	out := ruled{Name: o.Spec.Name, Type: kind, Tags: maps.Clone(o.Spec.Tags), Listeners: map[string]ruledListener{}}
+	if out.Name == "" {
+		out.Name = generated(o.Namespace, o.Name, kind)
+	}
+	if out.Tags == nil {
+		out.Tags = map[string]string{}
+	}
+	maps.Copy(out.Tags, defaults)
+	maps.Copy(out.Tags, map[string]string{
+		"elbv2.k8s.aws/cluster": harness.ClusterName, "elbv2.k8s.aws/cluster-region": harness.Region,
+		"aga.k8s.aws/stack": o.Namespace + "/" + o.Name, "aga.k8s.aws/resource": "GlobalAccelerator",
+	})
+	for _, l := range o.Spec.Listeners {
+		made := ruledListener{Affinity: string(l.ClientAffinity), Groups: map[string]ruledGroup{}}
+		for _, g := range l.EndpointGroups {
+			region := g.Region
+			if region == "" {
+				region = harness.Region
+			}
+			group := ruledGroup{Dial: float32(*g.TrafficDialPercentage), Overrides: map[int32]int32{}, Endpoints: map[string]ruledEndpoint{}}
+			for _, p := range g.PortOverrides {
+				group.Overrides[p.ListenerPort] = p.EndpointPort
+			}
+			for _, e := range g.Endpoints {
+				id := e.EndpointID
+				if e.Type != aga.EndpointTypeEndpointID {
+					namespace := e.Namespace
+					if namespace == "" {
+						namespace = o.Namespace
+					}
+					id = arns[fmt.Sprintf("%s %s/%s", e.Type, namespace, e.Name)]
+				}
+				if id != "" {
+					group.Endpoints[id] = ruledEndpoint{*e.Weight, *e.ClientIPPreservationEnabled}
+				}
+			}
+			made.Groups[region] = group
+		}
+		out.Listeners[portsKey(string(l.Protocol), rangesOf(l))] = made
+	}
+	return out
+}
+
+// liveRuled are the accelerators in AWS by the value of their stack tag.
+func liveRuled(t *testing.T, c *ga.Client) (out map[string]ruled, arns map[string]string) {
+	t.Helper()
+	out, arns = map[string]ruled{}, map[string]string{}
+	all := answered(c.ListAccelerators(t.Context(), &ga.ListAcceleratorsInput{MaxResults: aws.Int32(100)}))(t)
+	for _, a := range all.Accelerators {
+		r := ruled{Name: *a.Name, Type: string(a.IpAddressType), Tags: map[string]string{}, Listeners: map[string]ruledListener{}}
+		for _, tag := range answered(c.ListTagsForResource(t.Context(), &ga.ListTagsForResourceInput{ResourceArn: a.AcceleratorArn}))(t).Tags {
+			r.Tags[*tag.Key] = *tag.Value
+		}
+		if !*a.Enabled {
+			r.Tags["disabled"] = "true"
+		}
+		for _, l := range answered(c.ListListeners(t.Context(), &ga.ListListenersInput{AcceleratorArn: a.AcceleratorArn, MaxResults: aws.Int32(100)}))(t).Listeners {
+			made := ruledListener{Affinity: string(l.ClientAffinity), Groups: map[string]ruledGroup{}}
+			for _, g := range answered(c.ListEndpointGroups(t.Context(), &ga.ListEndpointGroupsInput{ListenerArn: l.ListenerArn, MaxResults: aws.Int32(100)}))(t).EndpointGroups {
+				group := ruledGroup{Dial: *g.TrafficDialPercentage, Overrides: map[int32]int32{}, Endpoints: map[string]ruledEndpoint{}}
+				for _, p := range g.PortOverrides {
+					group.Overrides[*p.ListenerPort] = *p.EndpointPort
+				}
+				for _, e := range g.EndpointDescriptions {
+					group.Endpoints[*e.EndpointId] = ruledEndpoint{*e.Weight, *e.ClientIPPreservationEnabled}
+				}
+				made.Groups[*g.EndpointGroupRegion] = group
+			}
+			r.Listeners[portsKey(string(l.Protocol), l.PortRanges)] = made
+		}
+		stack := r.Tags["aga.k8s.aws/stack"]
+		out[stack], arns[stack] = r, *a.AcceleratorArn
+	}
+	return out, arns
+}
+
+// answered returns what a call has answered.
+func answered[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}

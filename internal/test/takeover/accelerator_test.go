@@ -1,0 +1,283 @@
+package takeover
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
+)
+
+// endpointObjects are what accelerators lead to.
+const endpointObjects = `
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: alb}
+spec: {controller: ingress.k8s.aws/alb}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: edge}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop, uid: 11111111-0000-4000-8000-000000000001}
+spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, targetPort: 8080, nodePort: 30080}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web, namespace: shop, annotations: {alb.ingress.kubernetes.io/scheme: internet-facing}}
+spec: {ingressClassName: alb, rules: [{http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: api, namespace: shop, uid: 11111111-0000-4000-8000-000000000002}
+spec: {type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb, selector: {app: api}, ports: [{port: 53, targetPort: 53, nodePort: 30053, protocol: UDP}]}
+---
+apiVersion: gateway.networking.k8s.io/v1beta1
+kind: ReferenceGrant
+metadata: {name: edge, namespace: shop}
+spec: {from: [{group: aga.k8s.aws, kind: GlobalAccelerator, namespace: edge}], to: [{group: networking.k8s.io, kind: Ingress}]}
+`
+
+// acceleratorObjects are GlobalAccelerators. Each listener has protocol and ports, but for the last object, whose listener
+// has those of its endpoint.
+func acceleratorObjects() []string {
+	object := func(namespace, name, spec string) string {
+		return fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %[2]s, namespace: %[1]s, uid: %[1]s-%[2]s}\nspec: {%[3]s}\n", namespace, name, spec)
+	}
+	return []string{
+		object("shop", "empty", ``),
+		object("shop", "bare", `name: by-hand_1, tags: {team: a, Env: user}, listeners: [{protocol: TCP, portRanges: [{fromPort: 1, toPort: 1}]}]`),
+		object("shop", "web-accelerator.v1", `listeners: [{protocol: TCP, portRanges: [{fromPort: 443, toPort: 443}, {fromPort: 80, toPort: 81}], clientAffinity: SOURCE_IP, endpointGroups: [{endpoints: [{type: Ingress, name: web}]}]}]`),
+		object("shop", "several", `listeners: [
+			{protocol: UDP, portRanges: [{fromPort: 53, toPort: 53}], endpointGroups: [{trafficDialPercentage: 50, endpoints: [{type: Service, name: api, weight: 0}, {type: Service, name: missing}]}]},
+			{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}, {fromPort: 443, toPort: 443}], endpointGroups: [
+				{portOverrides: [{listenerPort: 443, endpointPort: 8443}, {listenerPort: 80, endpointPort: 8080}], endpoints: [{type: Ingress, name: web, weight: 255}]},
+				{region: eu-west-1, trafficDialPercentage: 0}]}]`),
+		object("edge", "front", `listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Ingress, namespace: shop, name: web, clientIPPreservationEnabled: false}]}]}]`),
+		object("shop", "found", `listeners: [{endpointGroups: [{endpoints: [{type: Ingress, name: web}]}]}]`),
+	}
+}
+
+// withDefaults reads an object with what the schema of its definition fills in.
+func withDefaults(t *testing.T, doc string) *aga.GlobalAccelerator {
+	t.Helper()
+	loaded := answered(cluster.LoadYAML([]byte(doc)))(t)
+	o := loaded.Objects[0].(*aga.GlobalAccelerator)
+	if o.Spec.IPAddressType == "" {
+		o.Spec.IPAddressType = aga.IPAddressTypeIPv4
+	}
+	for i := range o.Spec.Listeners {
+		l := &o.Spec.Listeners[i]
+		if l.ClientAffinity == "" {
+			l.ClientAffinity = aga.ClientAffinityNone
+		}
+		for j := range l.EndpointGroups {
+			g := &l.EndpointGroups[j]
+			if g.TrafficDialPercentage == nil {
+				g.TrafficDialPercentage = new(int32(100))
+			}
+			for k := range g.Endpoints {
+				e := &g.Endpoints[k]
+				if e.Weight == nil {
+					e.Weight = new(int32(128))
+				}
+				if e.ClientIPPreservationEnabled == nil {
+					e.ClientIPPreservationEnabled = new(true)
+				}
+			}
+		}
+	}
+	return o
+}
+
+// discovered gives the listener of the last object the ports of its endpoint.
+func discovered(o *aga.GlobalAccelerator) *aga.GlobalAccelerator {
+	out := o.DeepCopy()
+	if len(out.Spec.Listeners) == 1 && out.Spec.Listeners[0].Protocol == "" {
+		out.Spec.Listeners[0].Protocol, out.Spec.Listeners[0].PortRanges = aga.ProtocolTCP, []aga.PortRange{{FromPort: 80, ToPort: 80}}
+	}
+	return out
+}
+
+// acceleratorDefaults are tags for all accelerators.
+var acceleratorDefaults = map[string]string{"Env": "prod", "Owner": "platform"}
+
+// acceleratorSite is a cluster with the endpoints.
+func acceleratorSite(t *testing.T) (*harness.Harness, *ga.Client, map[string]string) {
+	t.Helper()
+	r := harness.New(t, harness.Options{Accelerators: true, Accelerator: func(o *accelerator.Options) { o.DefaultTags = acceleratorDefaults }})
+	r.Apply(endpointObjects)
+	r.Settle(10 * time.Minute)
+	time.Sleep(10 * time.Minute) // the load balancers are active
+	arns := map[string]string{}
+	client := elb.NewFromConfig(harness.AWSConfig(r.Emulator))
+	for _, lb := range answered(client.DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{}))(t).LoadBalancers {
+		arns[map[string]string{"application": "Ingress shop/web", "network": "Service shop/api"}[string(lb.Type)]] = *lb.LoadBalancerArn
+	}
+	if len(arns) != 2 {
+		t.Fatalf("load balancers %v", arns)
+	}
+	return r, ga.NewFromConfig(harness.AWSConfig(r.Emulator), func(o *ga.Options) { o.Region = "us-west-2" }), arns
+}
+
+// leaveAccelerator makes what the other controller makes of an object, and writes to the object what it writes. odd has
+// things in another order, and settings that neither of them cares about.
+func leaveAccelerator(t *testing.T, r *harness.Harness, c *ga.Client, o *aga.GlobalAccelerator, want ruled, odd bool) {
+	t.Helper()
+	in := &ga.CreateAcceleratorInput{Name: &want.Name, IpAddressType: types.IpAddressType(want.Type), IdempotencyToken: aws.String(string(o.UID))}
+	for _, k := range slices.Sorted(maps.Keys(want.Tags)) {
+		in.Tags = append(in.Tags, types.Tag{Key: aws.String(k), Value: aws.String(want.Tags[k])})
+	}
+	a := answered(c.CreateAccelerator(t.Context(), in))(t).Accelerator
+	spec := slices.Clone(discovered(o).Spec.Listeners)
+	if odd {
+		slices.Reverse(spec)
+	}
+	for _, l := range spec {
+		ranges := rangesOf(l)
+		if odd {
+			slices.Reverse(ranges)
+		}
+		made := want.Listeners[portsKey(string(l.Protocol), ranges)]
+		listener := answered(c.CreateListener(t.Context(), &ga.CreateListenerInput{AcceleratorArn: a.AcceleratorArn, Protocol: types.Protocol(l.Protocol), ClientAffinity: types.ClientAffinity(made.Affinity), PortRanges: ranges}))(t).Listener
+		for region, g := range made.Groups {
+			in := &ga.CreateEndpointGroupInput{ListenerArn: listener.ListenerArn, EndpointGroupRegion: aws.String(region), TrafficDialPercentage: aws.Float32(g.Dial)}
+			for from, to := range g.Overrides {
+				in.PortOverrides = append(in.PortOverrides, types.PortOverride{ListenerPort: aws.Int32(from), EndpointPort: aws.Int32(to)})
+			}
+			if odd {
+				in.HealthCheckPath, in.HealthCheckProtocol, in.HealthCheckIntervalSeconds, in.ThresholdCount = aws.String("/healthy"), types.HealthCheckProtocolHttp, aws.Int32(10), aws.Int32(5)
+			}
+			group := answered(c.CreateEndpointGroup(t.Context(), in))(t).EndpointGroup
+			for id, e := range g.Endpoints {
+				answered(c.AddEndpoints(t.Context(), &ga.AddEndpointsInput{EndpointGroupArn: group.EndpointGroupArn, EndpointConfigurations: []types.EndpointConfiguration{
+					{EndpointId: aws.String(id), Weight: aws.Int32(e.Weight), ClientIPPreservationEnabled: aws.Bool(e.Preserve)},
+				}}))(t)
+			}
+		}
+	}
+	o.Generation, o.Finalizers = 1, []string{"aga.k8s.aws/resources"}
+	o.Status = aga.GlobalAcceleratorStatus{
+		ObservedGeneration: new(int64(1)), AcceleratorARN: *a.AcceleratorArn, DNSName: *a.DnsName, Status: "DEPLOYED",
+		IPSets:     []aga.IPSet{{IPAddressFamily: "IPv4", IPAddresses: a.IpSets[0].IpAddresses}},
+		Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "AcceleratorReady", Message: "ready", LastTransitionTime: metav1.Now()}},
+	}
+	if err := r.Store.Put(o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What another controller left is taken over without a call that changes something, whether the statuses name it or not.
+func TestAcceleratorsAreTakenOver(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]struct{ odd, lost bool }{"as made": {}, "other orders, tuned by hand": {odd: true}, "without statuses": {lost: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r, c, arns := acceleratorSite(t)
+				want := map[string]ruled{}
+				for _, doc := range acceleratorObjects() {
+					o := withDefaults(t, doc)
+					of := ruleOf(discovered(o), acceleratorDefaults, arns)
+					want[o.Namespace+"/"+o.Name] = of
+					leaveAccelerator(t, r, c, o, of, f.odd)
+				}
+				time.Sleep(10 * time.Minute)
+				left, leftARNs := liveRuled(t, c)
+				equal(t, "what was left is not what the rules say", want, left)
+				if f.lost {
+					for _, o := range r.Store.All(cluster.KindGlobalAccelerator) {
+						o := o.DeepCopyObject().(*aga.GlobalAccelerator)
+						o.Status = aga.GlobalAcceleratorStatus{}
+						if err := r.Store.Put(o); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				r.Emulator.Calls().Reset()
+				r.Start()
+				for _, d := range []time.Duration{20 * time.Minute, 12 * time.Hour} {
+					r.Settle(d)
+					if n := r.Emulator.Calls().Mutating(); n > 0 {
+						t.Errorf("%d mutating calls: %s", n, mutating(r))
+					}
+				}
+				is, isARNs := liveRuled(t, c)
+				equal(t, "AWS changed", left, is)
+				equal(t, "accelerators are others", leftARNs, isARNs)
+				checkTaken(t, r, isARNs)
+			})
+		})
+	}
+}
+
+// checkTaken looks at the objects after a take-over.
+func checkTaken(t *testing.T, r *harness.Harness, arns map[string]string) {
+	t.Helper()
+	for _, o := range r.Store.All(cluster.KindGlobalAccelerator) {
+		o := o.(*aga.GlobalAccelerator)
+		if got := o.Status.AcceleratorARN; got != arns[o.Namespace+"/"+o.Name] || len(o.Finalizers) != 1 || o.Finalizers[0] != "aga.k8s.aws/resources" || o.Status.Status != "DEPLOYED" {
+			t.Errorf("%s: ARN %q, status %q, finalizers %v", o.Name, got, o.Status.Status, o.Finalizers)
+		}
+		ready := slices.ContainsFunc(o.Status.Conditions, func(c metav1.Condition) bool {
+			return c.Type == "Ready" && c.Status == metav1.ConditionTrue && c.Reason == "AcceleratorReady"
+		})
+		if !ready {
+			t.Errorf("%s is not ready: %v", o.Name, o.Status.Conditions)
+		}
+	}
+}
+
+// The other way round, what this controller makes is what the other one compares its own with, so that it changes nothing: it
+// finds the accelerator by the ARN in the status, compares the tags, and matches listeners by protocol and ports.
+func TestAcceleratorsAreGivenBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, c, arns := acceleratorSite(t)
+		want := map[string]ruled{}
+		for _, doc := range acceleratorObjects() {
+			o := withDefaults(t, doc)
+			want[o.Namespace+"/"+o.Name] = ruleOf(discovered(o), acceleratorDefaults, arns)
+			if err := r.Store.Put(o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.Settle(30 * time.Minute)
+		is, isARNs := liveRuled(t, c)
+		equal(t, "what was made is not what the rules say", want, is)
+		checkTaken(t, r, isARNs)
+		for _, o := range r.Store.All(cluster.KindGlobalAccelerator) {
+			if o := o.(*aga.GlobalAccelerator); o.Status.DNSName == "" || len(o.Status.IPSets) != 1 || !strings.HasPrefix(o.Status.AcceleratorARN, "arn:aws:globalaccelerator::") {
+				t.Errorf("status %+v", o.Status)
+			}
+		}
+	})
+}
+
+// The rule of names is the one of the documentation.
+func TestRuleOfAcceleratorNames(t *testing.T) {
+	t.Parallel()
+	if d := cmp.Diff("k8s_shop_web-acceleratorv_", generated("shop", "web-accelerator.v1", "IPV4")[:26]); d != "" {
+		t.Error(d)
+	}
+}
