@@ -121,7 +121,7 @@ func (t endpointBuilder) served(g *model.EndpointGroup, obj cluster.Object, stac
 		for _, lb := range t.live.Facts.Endpoints[q.Key()] {
 			switch {
 			case lb.ResourceID != model.LoadBalancerID || !serves(lb, ownership.RefOf(obj)):
-			case (rights{t.translation}).isolated(lb) && !(rights{t.translation}).owns(lb):
+			case rights(t).isolated(lb) && !rights(t).owns(lb):
 				t.leaveOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("the load balancer of %s serves other namespaces as well, and they do not all permit it", ownership.RefOf(obj)),
 					"create a ReferenceGrant in each namespace of the IngressGroup, from group "+aga.GroupVersion.Group+" and kind GlobalAccelerator to kind Ingress")
 				return nil
