@@ -42,6 +42,8 @@ func (r Role) Test(rule Rule, resource, verb string) string {
 		return "internal/kube TestWithoutListOrWatch/" + resource + "/" + verb
 	case resource == "leases":
 		return "internal/kube TestWithoutVerbOfTheLease/leases/" + verb
+	case resource == definitions && r.Name == "fulcrum-accelerators":
+		return "internal/kube TestDefinitionThatIsBeingDeleted"
 	case rule.Group == "apiextensions.k8s.io":
 		return "internal/kube TestWithoutVerbOfTheVersions/" + resource + "/" + verb
 	case resource == "albtargetcontrolconfigs":
