@@ -21,9 +21,6 @@ func (s *Source) Ending(kind cluster.Kind) (bool, error) {
 	return s.Lookups.ending(s.ctx, kind)
 }
 
-// endingFor is for how long the state of a definition counts: all objects of a kind that is being deleted ask at once.
-const endingFor = 10 * time.Second
-
 // endingAnswer is whether a definition is being deleted.
 type endingAnswer struct {
 	ending bool
@@ -31,15 +28,17 @@ type endingAnswer struct {
 }
 
 // ending reports whether the definition of a kind is being deleted, or is gone. One that may not be read counts as there.
+// The answer is the same for the other objects of the kind, which are deleted with it.
 func (l *Lookups) ending(ctx context.Context, kind cluster.Kind) (bool, error) {
 	typ, ok := cluster.TypeOf(kind)
 	if !ok {
 		return false, fmt.Errorf("kind %s cannot be read", kind)
 	}
-	l.asking.Lock() // one call for all that ask meanwhile
-	defer l.asking.Unlock()
+	l.mu.Lock()
 	now := l.now()
-	if a, known := l.endings[kind]; known && now.Sub(a.at) < endingFor {
+	a, known := l.endings[kind]
+	l.mu.Unlock()
+	if known && now.Sub(a.at) < answerFor {
 		return a.ending, nil
 	}
 	crd := &metav1.PartialObjectMetadata{}
@@ -47,15 +46,13 @@ func (l *Lookups) ending(ctx context.Context, kind cluster.Kind) (bool, error) {
 	call, stop := context.WithTimeout(ctx, l.timeout)
 	defer stop()
 	name := definitionOf(typ.GVK)
-	switch err := l.live.Get(call, client.ObjectKey{Name: name}, crd); {
-	case err == nil:
-		l.endings[kind] = endingAnswer{crd.DeletionTimestamp != nil, now}
-	case apierrors.IsNotFound(err):
-		l.endings[kind] = endingAnswer{true, now}
-	case apierrors.IsForbidden(err):
-		l.endings[kind] = endingAnswer{false, now}
-	default:
+	err := l.live.Get(call, client.ObjectKey{Name: name}, crd)
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 		return false, fmt.Errorf("read CRD %s: %w", name, err)
 	}
-	return l.endings[kind].ending, nil
+	ending := apierrors.IsNotFound(err) || crd.DeletionTimestamp != nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.endings[kind] = endingAnswer{ending, now}
+	return ending, nil
 }

@@ -84,7 +84,7 @@ func TestDefinitionThatIsBeingDeleted(t *testing.T) {
 			if n := s.calls.Load(); c.err == "" && n != 1 {
 				t.Errorf("%d calls for three answers", n)
 			}
-			now = now.Add(endingFor)
+			now = now.Add(answerFor)
 			s.code, s.body = 200, crd("")
 			if got, err := l.ending(t.Context(), cluster.KindGlobalAccelerator); got || err != nil {
 				t.Errorf("later %t, %v", got, err)

@@ -16,10 +16,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// Lookups ask the API server about a Service, an Ingress or a Gateway that the informer does not hold, and whether the object that names it is stored
-// as it was read. Each kind has a watch of its own, so that an Ingress may arrive before the Service that it names and that
-// was made first, and the end of a Service before the edit of the Ingress that named it. A live rule would answer 503 until
-// the other arrives.
+// Lookups ask the API server about a Service, an Ingress or a Gateway that the informer does not hold, and whether the
+// object that names it is stored as it was read. Each kind has a watch of its own, so that an Ingress may arrive before the
+// Service that it names and that was made first, and the end of a Service before the edit of the Ingress that named it. A
+// live rule would answer 503 until the other arrives.
 type Lookups struct {
 	live    client.Reader
 	now     func() time.Time
@@ -32,10 +32,7 @@ type Lookups struct {
 	calls    *rate.Limiter
 	shares   map[string]*share // by namespace
 	failures map[string]failed // by namespace
-
-	// asking guards endings, and is held while the API server is asked.
-	asking  sync.Mutex
-	endings map[cluster.Kind]endingAnswer
+	endings  map[cluster.Kind]endingAnswer
 }
 
 // lookedUp is what the API server has said; without an object there is none, or it was not asked.
