@@ -125,7 +125,7 @@ func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.Sta
 		w.inv.Write(func() { forgetLoadBalancers(w.inv) }) // it has listeners that are not known
 	}
 	if !naming.Carries(tags, naming.StackTags(w.Config.Cluster, id)) {
-		return nameTaken(what, "a load balancer of this name exists and belongs to %w", ownerOf(tags, id))
+		return nameTaken(what, "a load balancer of this name exists and belongs to %w", takenBy(tags, id))
 	}
 	return nil
 }
@@ -158,32 +158,37 @@ func (w *loadBalancerWriter) loadBalancerNameTaken(ctx context.Context, id model
 		w.inv.Write(func() { forgetLoadBalancers(w.inv) })
 		return sdk.Failed(engine.Conflict, what, "it exists already")
 	}
-	return nameTaken(what, "a load balancer of this name exists and belongs to %w", ownerOf(tags[arn], id))
+	return nameTaken(what, "a load balancer of this name exists and belongs to %w", takenBy(tags[arn], id))
 }
 
 func nameTaken(what, format string, args ...any) error {
 	return sdk.Failed(engine.Invalid, what, format, args...).WithReason(finding.NameTaken)
 }
 
-// ownerOf says in words whose a resource is by its tags. It is an failure.OtherOwner only where they name another stack: a
-// resource whose tags AWS does not show may be the stack's own.
-func ownerOf(tags map[string]string, id model.StackID) error {
+// takenBy says in words whose a resource is. It is a failure.OtherOwner only where its tags name another stack: a resource
+// whose tags AWS does not show may be the stack's own.
+func takenBy(tags map[string]string, id model.StackID) error {
+	owner := ownerOf(tags)
+	for _, k := range model.Kinds {
+		if s := tags[naming.StackTag(k)]; tags[naming.ClusterTag] != "" && s != "" && !strings.EqualFold(s, naming.StackTagValue(id)) {
+			return failure.OtherOwner(owner)
+		}
+	}
+	return errors.New(owner)
+}
+
+// ownerOf says in words whose a resource is by its tags.
+func ownerOf(tags map[string]string) string {
 	cluster := tags[naming.ClusterTag]
 	if cluster == "" {
-		return errors.New("another owner, as it carries no tag of a cluster")
+		return "another owner, as it carries no tag of a cluster"
 	}
 	for _, k := range model.Kinds {
-		s := tags[naming.StackTag(k)]
-		if s == "" {
-			continue
+		if s := tags[naming.StackTag(k)]; s != "" {
+			return string(k) + " " + s + " of cluster " + cluster
 		}
-		owner := failure.OtherOwner(string(k) + " " + s + " of cluster " + cluster)
-		if strings.EqualFold(s, naming.StackTagValue(id)) {
-			return errors.New(owner.Error())
-		}
-		return owner
 	}
-	return errors.New("cluster " + cluster)
+	return "cluster " + cluster
 }
 
 // changeLoadBalancer runs a write on a load balancer and enters its result.

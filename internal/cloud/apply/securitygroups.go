@@ -72,7 +72,7 @@ func (w *securityGroupWriter) groupNameTaken(ctx context.Context, a plan.CreateS
 		}
 		return sdk.Failed(engine.Conflict, what, "it exists already")
 	}
-	return nameTaken(what, "a security group of this name exists and belongs to %w", ownerOf(g.Tags, model.StackID{}))
+	return nameTaken(what, "a security group of this name exists and belongs to %s", ownerOf(g.Tags))
 }
 
 // changeIngress admits sources before it shuts others out. At the limit of rules it is the other way

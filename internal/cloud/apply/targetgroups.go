@@ -104,7 +104,7 @@ func (w *targetGroupWriter) checkTargetGroup(ctx context.Context, id model.Stack
 		tags = got[arn]
 	}
 	if !naming.Carries(tags, naming.StackTags(w.Config.Cluster, id)) {
-		return seen, nameTaken(what, "a target group of this name exists and belongs to %w", ownerOf(tags, id))
+		return seen, nameTaken(what, "a target group of this name exists and belongs to %w", takenBy(tags, id))
 	}
 	return seen, nil
 }
@@ -136,7 +136,7 @@ func (w *targetGroupWriter) targetGroupNameTaken(ctx context.Context, id model.S
 		w.inv.Write(func() { forgetTargetGroups(w.inv) })
 		return sdk.Failed(engine.Conflict, what, "it exists already")
 	}
-	return nameTaken(what, "a target group of this name exists with other settings and belongs to %w", ownerOf(tags[arn], id))
+	return nameTaken(what, "a target group of this name exists with other settings and belongs to %w", takenBy(tags[arn], id))
 }
 
 func (w *targetGroupWriter) setHealthCheck(ctx context.Context, a plan.SetHealthCheck, known plan.Known) error {

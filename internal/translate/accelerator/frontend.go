@@ -140,21 +140,20 @@ func (t *translation) protected() bool { return t.ga.Annotations[ProtectionAnnot
 // guard keeps the accelerator of an object that is deleted although it asks for protection, or with all others because their
 // definition is.
 func (t *translation) guard() {
-	if !t.protected() {
-		if !t.opt.AllowMassRemoval && t.view.Ending(cluster.KindGlobalAccelerator) {
-			t.stack.DeletionGuard = &finding.Finding{
-				Object: t.ref, Reason: finding.RemovalNotTrusted, Severity: finding.Error, Blocks: finding.BlocksStack,
-				Message: "the GlobalAccelerator is being deleted because its CustomResourceDefinition is; the accelerator stays with its addresses, which could not be had back",
-				Fix:     "start the controller with --allow-mass-removal to have all accelerators deleted; or remove the finalizers of the GlobalAccelerators, and install the definition and the objects again",
-			}
-		}
+	g := finding.Finding{Object: t.ref, Severity: finding.Error, Blocks: finding.BlocksStack}
+	switch {
+	case t.protected():
+		g.Field, g.Reason = ProtectionAnnotation, finding.DeletionProtected
+		g.Message = "the GlobalAccelerator is being deleted, and asks for protection of its accelerator; the accelerator stays with its addresses"
+		g.Fix = "remove the annotation to have the accelerator deleted"
+	case !t.opt.AllowMassRemoval && t.view.Ending(cluster.KindGlobalAccelerator):
+		g.Reason = finding.RemovalNotTrusted
+		g.Message = "the GlobalAccelerator is being deleted because its CustomResourceDefinition is; the accelerator stays with its addresses, which could not be had back"
+		g.Fix = "start the controller with --allow-mass-removal to have all accelerators deleted; or remove the finalizers of the GlobalAccelerators, and install the definition and the objects again"
+	default:
 		return
 	}
-	t.stack.DeletionGuard = &finding.Finding{
-		Object: t.ref, Field: ProtectionAnnotation, Reason: finding.DeletionProtected, Severity: finding.Error, Blocks: finding.BlocksStack,
-		Message: "the GlobalAccelerator is being deleted, and asks for protection of its accelerator; the accelerator stays with its addresses",
-		Fix:     "remove the annotation to have the accelerator deleted",
-	}
+	t.stack.DeletionGuard = &g
 }
 
 // orphan takes from an accelerator without an object what its namespace has no right to. All else stays.
