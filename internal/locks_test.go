@@ -19,7 +19,7 @@ import (
 // mostLocks bounds the types with a lock of their own, beside those that hold what AWS and Kubernetes show.
 const mostLocks = 20
 
-// Somebody who looks for a data race or a deadlock finds all that can be part of it on one page.
+// TestLocksAreListed: ARCHITECTURE.md lists every type that has a mutex, and no other.
 func TestLocksAreListed(t *testing.T) {
 	got, err := locks(".")
 	if err != nil {

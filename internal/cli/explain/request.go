@@ -248,12 +248,12 @@ func (a *answering) ask(ctx context.Context, d engine.Draft) error {
 // asksForHost reports whether objects of a stack may ask for the host of the request. Ingresses alone say in their rules
 // which they ask for.
 func (a *answering) asksForHost(of model.Stack) bool {
-	refs := []finding.Ref{{Kind: string(cluster.KindIngress), Namespace: of.ID.Namespace, Name: of.ID.Name}} // a blocked one is no member
-	if len(of.Members) > 0 {
-		refs = nil
-	}
+	var refs []finding.Ref
 	for _, m := range of.Members {
 		refs = append(refs, m.Ref)
+	}
+	if len(refs) == 0 { // a blocked one is no member
+		refs = []finding.Ref{{Kind: string(cluster.KindIngress), Namespace: of.ID.Namespace, Name: of.ID.Name}}
 	}
 	return slices.ContainsFunc(refs, func(ref finding.Ref) bool {
 		obj, err := a.store.Get(cluster.Ref{Kind: cluster.Kind(ref.Kind), Namespace: ref.Namespace, Name: ref.Name})

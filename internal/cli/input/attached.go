@@ -7,6 +7,7 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -29,13 +30,13 @@ func (d *Source) unattached(store *cluster.Memory, id model.StackID) (out findin
 		ref := cluster.RefOf(r.Object)
 		for _, p := range r.Parents {
 			if p.Problem != (attach.Problem{}) && d.asksAbout(ref, id) {
-				add(objectOf(ref), fmt.Sprintf("spec.parentRefs[%d]", p.Index), p.Problem)
+				add(ownership.RefOf(r.Object), fmt.Sprintf("spec.parentRefs[%d]", p.Index), p.Problem)
 			}
 		}
 	}
 	for _, s := range found.Sets {
 		if ref := cluster.RefOf(s.Object); !s.Accepted && d.asksAbout(ref, id) {
-			add(objectOf(ref), "spec.parentRef", attach.Problem{Reason: string(gwv1.ListenerSetReasonNotAllowed),
+			add(ownership.RefOf(s.Object), "spec.parentRef", attach.Problem{Reason: string(gwv1.ListenerSetReasonNotAllowed),
 				Message: "the Gateway does not admit the ListenerSet; none of its listeners is served; ask the owner of the Gateway for spec.allowedListeners"})
 		}
 	}
@@ -62,8 +63,4 @@ func (s *scope) asksAbout(ref cluster.Ref, gateway model.StackID) bool {
 		return slices.ContainsFunc(s.touched, func(c change) bool { return asked(cluster.RefOf(c.after)) })
 	}
 	return s.Namespace == ref.Namespace || s.Namespace == gateway.Namespace
-}
-
-func objectOf(r cluster.Ref) finding.Ref {
-	return finding.Ref{Kind: string(r.Kind), Namespace: r.Namespace, Name: r.Name}
 }

@@ -42,7 +42,7 @@ func TestValidateFindsTheFirstFault(t *testing.T) {
 		"metrics off":                      {[]string{"--cluster-name=c", "--metrics-bind-addr=0"}, ""},
 		"metrics address":                  {[]string{"--cluster-name=c", "--metrics-bind-addr=8080"}, `--metrics-bind-addr: "8080" is not an address; allowed: HOST:PORT, :PORT, or 0 for none`},
 		"webhook port":                     {[]string{"--cluster-name=c", "--webhook-bind-port=0"}, "--webhook-bind-port: 0 is not a port; allowed: 1 to 65535"},
-		"endpoint ids":                     {[]string{"--cluster-name=c", "--accelerator-endpoint-ids=i-*,[x"}, `--accelerator-endpoint-ids: "[x" is not a pattern`},
+		"endpoint ids":                     {[]string{"--cluster-name=c", "--accelerator-endpoint-ids=i-*,[x"}, `--accelerator-endpoint-ids: "[x" is not a pattern; allowed: ARNs and ids, with * for any text`},
 		"accelerators of a namespace":      {[]string{"--cluster-name=c", "--max-accelerators-per-namespace=-1"}, "--max-accelerators-per-namespace: -1 is less than zero"},
 		"condition values":                 {[]string{"--cluster-name=c", "--max-condition-values-per-rule=0"}, "--max-condition-values-per-rule: 0 is less than one"},
 		"condition wildcards":              {[]string{"--cluster-name=c", "--max-condition-wildcards-per-rule=-1"}, "--max-condition-wildcards-per-rule: -1 is less than one"},

@@ -74,7 +74,7 @@ func (c Config) Validate() error {
 	}
 	for _, pattern := range c.Accelerators.EndpointIDs {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			return fmt.Errorf("--accelerator-endpoint-ids: %q is not a pattern", pattern)
+			return fmt.Errorf("--accelerator-endpoint-ids: %q is not a pattern; allowed: ARNs and ids, with * for any text", pattern)
 		}
 	}
 	if n := c.Accelerators.MaxPerNamespace; n < 0 {
