@@ -48,7 +48,7 @@ func TestAcceleratorsOfANamespaceAreBounded(t *testing.T) {
 			}
 		}
 		expect("shop/edge", "edge/front")
-		if ga := acceleratorObject(r, "shop", "later"); readiness(ga) != "False ModelBuildFailed" && readiness(ga) != "False DeploymentFailed" || len(ga.Finalizers) > 0 {
+		if ga := acceleratorObject(r, "shop", "later"); readiness(ga) != "False DeploymentFailed" || len(ga.Finalizers) > 0 {
 			t.Errorf("Ready is %s, finalizers %v", readiness(ga), ga.Finalizers)
 		}
 		if got := strings.Join(eventsOf(r, "shop", "later"), "\n"); !strings.Contains(got, "QuotaReached") || !strings.Contains(got, "--max-accelerators-per-namespace") {
@@ -166,11 +166,14 @@ metadata: {name: web, namespace: %[1]s, annotations: {alb.ingress.kubernetes.io/
 spec: {ingressClassName: alb, rules: [{host: %[1]s.example, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}
 `, namespace)
 	}
-	for name, isolated := range map[string]bool{"cooperative": false, "isolated": true} {
+	for name, c := range map[string]struct {
+		isolated bool
+		want     int // endpoints without the consent of all
+	}{"cooperative": {false, 2}, "isolated": {true, 0}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := accelerated(t, Options{Accelerator: func(o *accelerators.Options) { o.Isolated = isolated }})
+				r := accelerated(t, Options{Accelerator: func(o *accelerators.Options) { o.Isolated = c.isolated }})
 				r.Apply(edgeNamespace, edgeService, member("shop"), member("edge"))
 				r.Settle(10 * time.Minute)
 				arn := lbsByStack(r)["shared"]
@@ -179,8 +182,8 @@ spec: {ingressClassName: alb, rules: [{host: %[1]s.example, http: {paths: [{path
 				}
 				r.Apply(accelerator("edge", "front", listenerTo(`{type: Ingress, name: web}`)), accelerator("edge", "id", listenerTo(fmt.Sprintf(`{type: EndpointID, endpointID: %q}`, arn))))
 				r.Settle(10 * time.Minute)
-				if got := len(endpointsOf(r)); (got == 2) == isolated || isolated && got != 0 {
-					t.Errorf("%d endpoints, events %v %v", got, eventsOf(r, "edge", "front"), eventsOf(r, "edge", "id"))
+				if got := len(endpointsOf(r)); got != c.want {
+					t.Errorf("%d endpoints, want %d, events %v %v", got, c.want, eventsOf(r, "edge", "front"), eventsOf(r, "edge", "id"))
 				}
 				r.Apply(grantTo("networking.k8s.io", "Ingress"))
 				r.Settle(10 * time.Minute)
@@ -189,8 +192,8 @@ spec: {ingressClassName: alb, rules: [{host: %[1]s.example, http: {paths: [{path
 				}
 				r.drop(cluster.KindReferenceGrant, "shop", "edge")
 				r.Settle(time.Second)
-				if got := len(endpointsOf(r)); isolated && got != 0 {
-					t.Errorf("%d endpoints after a consent was withdrawn", got)
+				if got := len(endpointsOf(r)); got != c.want {
+					t.Errorf("%d endpoints after a consent was withdrawn, want %d", got, c.want)
 				}
 			})
 		})
