@@ -60,6 +60,8 @@ type Options struct {
 	Cloud   func(*cloud.Config)
 	// Frontends take the place of those of their kinds.
 	Frontends map[model.Kind]engine.Frontend
+	// Source wraps what the controller reads of the cluster.
+	Source func(cluster.Source) cluster.Source
 	// Fence returns an error once the controller must not write any more. Nil: it always may.
 	Fence func() error
 	// API wraps the API server, so that a test can let writes fail or the process die there.
@@ -253,7 +255,11 @@ func (r *Harness) Start() {
 	if r.opt.API != nil {
 		api = r.opt.API(api)
 	}
-	k8s := kube.New(&cluster.Reduced{Source: r.Store, QUICEnv: targets.DefaultQUICVariable}, killableServer{p, api}, time.Now)
+	var source cluster.Source = r.Store
+	if r.opt.Source != nil {
+		source = r.opt.Source(source)
+	}
+	k8s := kube.New(&cluster.Reduced{Source: source, QUICEnv: targets.DefaultQUICVariable}, killableServer{p, api}, time.Now)
 	in := ingress.Options{Options: assemble.Options{Cluster: ClusterName}, Class: "alb"}
 	if r.opt.Ingress != nil {
 		r.opt.Ingress(&in)

@@ -34,6 +34,8 @@ type Options struct {
 	AddressNamespaces []string
 	// MaxPerNamespace is how many accelerators are made for a namespace. 0: any number.
 	MaxPerNamespace int
+	// Watched is the only namespace that is read. Empty: all are.
+	Watched string
 	// Isolated asks every namespace that an IngressGroup serves for consent.
 	Isolated bool
 	// MaxListeners and MaxEndpoints bound an accelerator and an endpoint group, where AWS has raised its quotas.

@@ -62,6 +62,11 @@ func shared(id model.StackID) bool {
 	return ok || id.Namespace == ""
 }
 
+// unwatched reports whether the grants of a namespace are not read. An IngressGroup may serve any.
+func (t rights) unwatched(namespace string) bool {
+	return namespace != t.ga.Namespace && (t.opt.Watched != "" && namespace != t.opt.Watched || !t.view.Installed(cluster.KindReferenceGrant))
+}
+
 // isolated reports whether a load balancer is that of an IngressGroup whose members keep from each other.
 func (t rights) isolated(lb observed.EndpointLoadBalancer) bool {
 	return t.opt.Isolated && lb.Stack.Kind == model.Ingress && lb.Stack.Namespace == ""
@@ -126,7 +131,7 @@ func (t rights) revoke() {
 		lb := t.loadBalancer(model.AskLoadBalancers{ARN: id})
 		switch {
 		case lb != nil && (!lb.Cluster || t.owns(*lb)):
-		case lb != nil && lb.Stack.Namespace != t.ga.Namespace && !t.view.Installed(cluster.KindReferenceGrant):
+		case lb != nil && t.unwatched(lb.Stack.Namespace):
 			t.acc.Held = true // which grants there are is not known
 		default:
 			t.acc.Revoked = append(t.acc.Revoked, id)

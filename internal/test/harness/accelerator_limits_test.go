@@ -1,0 +1,152 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	accelerators "github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
+)
+
+// watched is a source in which nothing of other namespaces exists, as with --watch-namespace.
+type watched struct {
+	cluster.Source
+	only *string
+}
+
+func (w watched) unseen(namespace string) bool {
+	return *w.only != "" && namespace != "" && namespace != *w.only
+}
+
+func (w watched) Get(ref cluster.Ref) (cluster.Object, error) {
+	if w.unseen(ref.Namespace) {
+		return nil, nil
+	}
+	return w.Source.Get(ref)
+}
+
+func (w watched) List(q cluster.Query) ([]cluster.Object, error) {
+	all, err := w.Source.List(q)
+	return slices.DeleteFunc(slices.Clone(all), func(o cluster.Object) bool { return w.unseen(o.GetNamespace()) }), err
+}
+
+// With --watch-namespace grants of other namespaces are not read. Nothing of these becomes an endpoint, and what is one stays:
+// a flag of the controller withdraws no consent. What another GlobalAccelerator has is left alone.
+func TestAcceleratorsOfTheNamespaceThatIsWatched(t *testing.T) {
+	t.Parallel()
+	for name, endpoint := range map[string]func(*Harness) string{
+		"by name": func(*Harness) string { return `{type: Ingress, namespace: shop, name: web}` },
+		"by ARN":  func(r *Harness) string { return fmt.Sprintf(`{type: EndpointID, endpointID: %q}`, albARN(r)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				only := ""
+				r := accelerated(t, Options{
+					Source:      func(s cluster.Source) cluster.Source { return watched{s, &only} },
+					Accelerator: func(o *accelerators.Options) { o.Watched = only },
+				})
+				r.Apply(edgeNamespace, grantTo("networking.k8s.io", "Ingress"), accelerator("edge", "front", listenerTo(endpoint(r))), edge(webListener))
+				r.Settle(10 * time.Minute)
+				before := acceleratorState(r)
+				if got := endpointsOf(r); len(got) != 2 {
+					t.Fatalf("endpoints %v", got)
+				}
+				only = "edge"
+				r.Emulator.Calls().Reset()
+				r.Start()
+				r.Apply(accelerator("edge", "second", listenerTo(endpoint(r))))
+				r.Settle(time.Hour)
+				state := strings.Join(acceleratorState(r), "\n")
+				for _, line := range before {
+					if !strings.Contains(state, line) {
+						t.Errorf("%s is gone from\n%s", line, state)
+					}
+				}
+				if got := endpointsOf(r); len(got) != 2 {
+					t.Errorf("endpoints %v", got)
+				}
+				if slices.Contains(mutations(r), "RemoveEndpoints") {
+					t.Errorf("calls %v", mutations(r))
+				}
+				if got := strings.Join(eventsOf(r, "edge", "second"), "\n"); !strings.Contains(got, "WarningEndpoints") {
+					t.Errorf("events: %s", got)
+				}
+				only = ""
+				r.Start()
+				r.Settle(10 * time.Minute)
+				if got := endpointsOf(r); len(got) != 3 {
+					t.Errorf("endpoints once all is read: %v", got)
+				}
+				r.drop(cluster.KindReferenceGrant, "shop", "edge")
+				r.Settle(time.Second)
+				if got := endpointsOf(r); len(got) != 1 {
+					t.Errorf("endpoints after consent was withdrawn: %v", got)
+				}
+			})
+		})
+	}
+}
+
+// At the quota of accelerators one is not made, its object says so, AWS is asked again now and then, and the others are
+// served. It is made when there is room.
+func TestQuotaOfAccelerators(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := accelerated(t, Options{})
+		quota := func(n int) {
+			s := r.Emulator.Store()
+			s.Lock()
+			defer s.Unlock()
+			s.Config.Quotas["standard-accelerators-per-account"] = n
+		}
+		quota(1)
+		r.Apply(edge(webListener))
+		r.Settle(10 * time.Minute)
+		r.Emulator.Calls().Reset()
+		for i := range 3 {
+			r.Apply(accelerator("shop", fmt.Sprint("more", i), listenerTo("{type: Ingress, name: web}")))
+		}
+		r.Settle(time.Hour)
+		if n := len(live(r)); n != 1 {
+			t.Errorf("%d accelerators", n)
+		}
+		if n := r.Emulator.Calls().Count("CreateAccelerator"); n < 1 || n > 3*12 { // 5 seconds to 15 minutes apart
+			t.Errorf("%d attempts in an hour", n)
+		}
+		for i := range 3 {
+			name := fmt.Sprint("more", i)
+			if got := strings.Join(eventsOf(r, "shop", name), "\n"); !strings.Contains(got, "QuotaReached") {
+				t.Errorf("events of %s: %s", name, got)
+			}
+			if got := readiness(acceleratorObject(r, "shop", name)); got != "False DeploymentFailed" {
+				t.Errorf("Ready of %s is %s", name, got)
+			}
+		}
+		begun := time.Now()
+		r.Apply(edge(strings.Replace(webListener, "name: web", "name: web, weight: 5", 1)))
+		r.Settle(10 * time.Second)
+		if state := strings.Join(acceleratorState(r), "\n"); !strings.Contains(state, "weight=5") {
+			t.Errorf("an edit of another does not take effect in %s: %s", time.Since(begun), state)
+		}
+		r.drop(cluster.KindGlobalAccelerator, "shop", "more1") // one that was never made goes at once
+		r.Settle(time.Minute)
+		if obj := acceleratorObject(r, "shop", "more1"); obj != nil {
+			t.Errorf("the object of an accelerator that was never made is still there: %v", obj.Finalizers)
+		}
+		quota(20)
+		r.Settle(20 * time.Minute)
+		if n := len(live(r)); n != 3 {
+			t.Errorf("%d accelerators once there is room", n)
+		}
+		for _, name := range []string{"more0", "more2"} {
+			if got := readiness(acceleratorObject(r, "shop", name)); got != "True AcceleratorReady" {
+				t.Errorf("Ready of %s is %s", name, got)
+			}
+		}
+	})
+}
