@@ -93,9 +93,10 @@ var layers = map[string]layer{
 	"internal/plan/bindingplan":        {pure: true, api: true, own: append([]string{"internal/cluster", "internal/finding/failure", "internal/plan/targets"}, core...)},
 	"internal/engine/checkpoint":       {pure: true, own: core[:2]},
 	"internal/engine/imports":          {pure: true, own: core},
+	"internal/engine/resync":           {pure: true, own: append([]string{"internal/engine/repeat"}, core...)},
 	"internal/engine": {pure: true, own: append([]string{"internal/cluster", "internal/engine/checkpoint", "internal/engine/imports", "internal/finding/failure", "internal/plan/document", "internal/plan/planner",
-		"internal/plan/resolved", "internal/engine/repeat"}, core...)},
-	"internal/engine/bindings":  {pure: true, api: true, own: append([]string{"internal/plan/bindingplan", "internal/cluster", "internal/engine", "internal/finding/failure", "internal/cluster/ownership", "internal/plan/targets"}, core...)},
+		"internal/plan/resolved", "internal/engine/repeat", "internal/engine/resync"}, core...)},
+	"internal/engine/bindings":  {pure: true, api: true, own: append([]string{"internal/plan/bindingplan", "internal/cluster", "internal/engine", "internal/engine/resync", "internal/finding/failure", "internal/cluster/ownership", "internal/plan/targets"}, core...)},
 	"internal/translate/report": {pure: true, own: append([]string{"internal/cluster", "internal/engine"}, core...)},
 	// What is wrong with a GlobalAccelerator by itself; admission and translation read it alike.
 	"internal/translate/accelerator/rules": {pure: true, api: true, own: core[:1]},

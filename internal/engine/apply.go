@@ -33,6 +33,8 @@ type run struct {
 
 	// edited reports whether the desired state is another one than in the run before.
 	edited bool
+	// early is for how long the desired state is not carried out, because it changes all the time.
+	early time.Duration
 	// again are steps that were made before, rests those that were made so often that they are not made now, reported those
 	// that findings name, with those that come after them.
 	again, rests, reported map[plan.StepID]bool
@@ -79,7 +81,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		waiting = d.Plan.Waiting
 		r.mem.waits = r.mem.waits.with(waiting, r.e.now())
 		r.pace(d, stack)
-		if n == 0 && !r.leavesAll(d.Plan) && r.mem.comparison.lacks(d.Plan, r.e.now()) {
+		if n == 0 && !r.leavesAll(d.Plan) && r.mem.comparison.Lacks(d.Plan, r.e.now()) {
 			return errUncompared
 		}
 		if n == 0 {
@@ -202,6 +204,9 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		if again == 0 || due < again {
 			again = due
 		}
+	}
+	if r.early > 0 {
+		wait(r.early)
 	}
 	trial := r.onTrial(p, stack)
 	var late []plan.Step // that prepare what AWS has taken now

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine/imports"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/resync"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -23,7 +24,7 @@ type memory struct {
 	repeats    repeats
 	refused    refusals
 	waits      waits
-	comparison comparison
+	comparison resync.State
 	drift      drifts
 	// silentSince is when the first run began of those to which AWS has not answered; zero: it answered the last one.
 	silentSince time.Time

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/resync"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -86,7 +87,7 @@ type Engine struct {
 // New returns an engine.
 func New(c Config) *Engine {
 	if c.Resync <= 0 {
-		c.Resync = DefaultResync
+		c.Resync = resync.Default
 	}
 	if c.Drift == "" {
 		c.Drift = RepairDrift
@@ -127,10 +128,10 @@ func (d Draft) Choices() resolved.Choices {
 
 // How soon a run is repeated that waits for something.
 const (
-	soon           = 2 * time.Second  // for what passes without a change, such as ENIs that are being released
-	polling        = 3 * time.Second  // for targets to become healthy or to drain
-	lacking        = time.Minute      // for what is missing in AWS, such as a certificate
-	longestBackOff = 15 * time.Minute // for a value that AWS refused and only a change of input corrects
+	soon           = 2 * time.Second // for what passes without a change, such as ENIs that are being released
+	polling        = 3 * time.Second // for targets to become healthy or to drain
+	lacking        = resync.Lacking  // for what is missing in AWS, such as a certificate
+	longestBackOff = resync.Longest  // for a value that AWS refused and only a change of input corrects
 )
 
 // errStopped ends a run whose process lost its right to write.
@@ -233,7 +234,7 @@ func union(questions, more []model.Question) (out []model.Question, news bool) {
 func (r *observation) observe(ctx context.Context, stack model.Stack, questions []model.Question) (have observed.Stack, err error) {
 	e, id, start := r.e, r.out.ID, r.e.now()
 	defer func() { e.phase(id.Kind, Observing, start) }()
-	questions = r.mem.comparison.ask(questions)
+	questions = r.mem.comparison.Ask(questions)
 	for n := 0; n < maxGone && r.out.Observations < mostObservations; n++ {
 		r.out.Observations++
 		have, err = r.observeAWS(ctx, stack, questions)
@@ -343,13 +344,13 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	}
 	desired := desired(stack, found)
 	digest := e.digest(v, stack, desired)
-	if d := mem.comparison.putOff(desired, e.putOff(stack, digest), e.resyncAfter(id), start); d > 0 {
+	if d := mem.comparison.PutOff(desired, e.putOff(stack, digest), e.resyncAfter(id), start); d > 0 {
 		e.memories.store(id, mem)
 		out.Stack, out.Findings, out.Deferred, out.RetryAfter = stack, found.Sorted(), true, d
 		return out, nil
 	}
 	again, _ := mem.repeats.due(start)
-	edited := mem.comparison.begin(stack.Empty(), desired, again, e.Resync, e.resyncAfter(id), start)
+	edited, early := mem.comparison.Begin(stack, desired, again, e.Resync, e.resyncAfter(id), start)
 	if edited {
 		mem.drift.leave(nil)
 	}
@@ -358,7 +359,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	defer func() { e.remember(out, mem) }()
 	reported := false
 	defer func() { e.note(out, reported, found, digest) }()
-	run := run{execution: execution{observation{e: e, out: &out, v: v, mem: &mem}}, edited: edited}
+	run := run{execution: execution{observation{e: e, out: &out, v: v, mem: &mem}}, edited: edited, early: early}
 	stack, found, err = run.settleAndConverge(ctx, stack, found)
 	if err != nil {
 		out.Stack, out.Findings = stack, append(found, out.Findings...)
@@ -369,7 +370,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 		reported.DNSNames, reported.Live, reported.Changed = nil, nil, false // a run that was cut short shows only what is wrong
 		return out, errors.Join(err, e.report(ctx, v, reported))
 	}
-	out.Findings = append(out.Findings, run.unanswered()...).Sorted()
+	out.Findings = slices.Concat(out.Findings, run.unanswered(), run.tooOften()).Sorted()
 	start = e.now()
 	err = e.report(ctx, v, out)
 	e.phase(id.Kind, Reporting, start)

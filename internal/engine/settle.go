@@ -12,7 +12,7 @@ const worthTelling = 7
 
 // settle turns what failed at last into findings, and sets when to look again.
 func (r *run) settle(lacksFacts bool) {
-	if again := r.mem.comparison.lookAgain(lacksFacts, r.e.now()); lacksFacts {
+	if again := r.mem.comparison.LookAgain(lacksFacts, r.e.now()); lacksFacts {
 		r.retry(again)
 	}
 	for i := range r.out.Failed {

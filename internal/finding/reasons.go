@@ -48,6 +48,7 @@ const (
 	DriftFound             Reason = "DriftFound"
 	WriteUndone            Reason = "WriteUndone"
 	ChangeNotKept          Reason = "ChangeNotKept"
+	ChangedTooOften        Reason = "ChangedTooOften"
 	DeletionProtected      Reason = "DeletionProtected"
 	FeatureDisabled        Reason = "FeatureDisabled"
 	Unsupported            Reason = "Unsupported"
@@ -143,6 +144,7 @@ var Reasons = []Explanation{
 	{CertificateNotOwned, "A listener has a certificate that was imported from a TLS Secret for another load balancer. One of a Secret of another namespace is taken away.", "Name a Secret of the namespace, or a certificate by its ARN, or request one in ACM for the host.", BlocksNothing},
 	{CertificatePending, "A requested certificate is not issued yet, and something prevents it.", "Create the DNS records that the message names, or give the controller the right to make them in Route 53.", BlocksNothing},
 	{ChangeNotKept, "AWS shows something else than it was given, time after time, or others change it back each time. The message names what was asked and what AWS shows. The change is repeated with exponential back-off, at last every 15 minutes; everything else goes on.", "Look in CloudTrail for who changes it. If nobody does, change the value to one that AWS keeps.", BlocksNothing},
+	{ChangedTooOften, "The desired state of an accelerator changes again and again: the object is edited all the time, or an object or ReferenceGrant that it refers to is. The first two changes within a minute are made at once, further ones after 15 s to 2 min, with what is asked for then. A ReferenceGrant that is withdrawn has its effect at once.", "Find out what edits the object, or what it refers to, all the time.", BlocksNothing},
 	{ClientIPUnsupported, "A load balancer cannot have the client IP preservation that is asked for. It has the other.", "Change the field as the message says.", BlocksNothing},
 	{DeletionProtected, "The load balancer would have to be deleted but is protected.", "Switch the protection off first.", BlocksStack},
 	{DriftFound, "Others have changed something in AWS, and --drift=report leaves it. The message names what was changed, from what to what.", "Restore it in AWS, or edit the object, which carries the whole desired state out.", BlocksNothing},

@@ -43,7 +43,7 @@ var Subjects = []Subject{
 		AcceleratorNotOwned, AcceleratorRecreated, AcceleratorSettingKept,
 	}},
 	{"Answers of AWS and other writers", []Reason{
-		AccessDenied, RejectedByAWS, QuotaReached, ServiceUnavailable, CallFailed, DriftFound, DriftRepaired, ChangeNotKept, WriteUndone,
+		AccessDenied, RejectedByAWS, QuotaReached, ServiceUnavailable, CallFailed, DriftFound, DriftRepaired, ChangeNotKept, ChangedTooOften, WriteUndone,
 	}},
 	{"Reports themselves", []Reason{MoreFindings, PlanTooLarge}},
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/resync"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
@@ -97,7 +98,7 @@ func New(c Config) *Reconciler {
 		c.Requeue = defaultRequeue
 	}
 	if c.Resync <= 0 {
-		c.Resync = engine.DefaultResync
+		c.Resync = resync.Default
 	}
 	if c.FirstLook == 0 {
 		c.FirstLook = defaultFirstLook

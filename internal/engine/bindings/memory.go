@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/resync"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
@@ -99,12 +99,12 @@ func (m *memory) those(is func(entry) bool) (out []Key) {
 
 // firstDue is when a binding is compared with AWS first, though it did not change.
 func (at moment) firstDue() time.Time {
-	return at.now.Add(min(at.firstLook+spread(at.key, at.firstLook/2), engine.ResyncAfter(at.resync, at.key.String())))
+	return at.now.Add(min(at.firstLook+spread(at.key, at.firstLook/2), resync.After(at.resync, at.key.String())))
 }
 
 // nextDue is when a binding that is compared now is compared next.
 func (at moment) nextDue() time.Time {
-	return at.now.Add(engine.ResyncAfter(at.resync, at.key.String()))
+	return at.now.Add(resync.After(at.resync, at.key.String()))
 }
 
 // spread is a part of the span that depends on the key alone, so that bindings do not come at once.

@@ -1,5 +1,5 @@
-// Package repeat sets the pace of writes that somebody else undoes: the same is written again, some times at once, then
-// with exponential back-off. It has no clock and no memory; who writes keeps a Row for each thing that is written.
+// Package repeat sets the pace of what is done again and again, such as writes that somebody else undoes: some times at
+// once, then with exponential back-off. It has no clock and no memory; who writes keeps a Row for each thing that is written.
 package repeat
 
 import "time"

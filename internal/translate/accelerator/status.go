@@ -102,6 +102,8 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) next {
 		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonDeploy, strings.Join(failed, " ")
 	case len(built) > 0:
 		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonBuild, strings.Join(built, " ")
+	case slices.ContainsFunc(o.Findings, func(x finding.Finding) bool { return x.Reason == finding.ChangedTooOften }):
+		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "the last change waits, because the object or what it refers to changes all the time"
 	case n.arn == "" || n.state != observed.Deployed:
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "AWS is deploying the accelerator"
 	case o.Stack.Accelerator != nil && o.Stack.Accelerator.Pending && o.Stack.Accelerator.Held:

@@ -22,7 +22,7 @@ var gatewayAlone = []finding.Reason{
 	finding.RedirectPortInvalid, finding.SettingOfClass, finding.HostNotOwned, finding.IngressTooLarge, finding.ServiceTooLarge,
 	finding.IngressClassInvalid, finding.GroupNameInvalid, finding.GroupOrderInvalid, finding.NamespaceNotAllowed,
 	finding.HostedZoneNotFound, finding.PlanTooLarge, finding.EndpointGroupUnclear, finding.GatewayFieldIgnored,
-	finding.DriftFound, finding.DriftRepaired, finding.ChangeNotKept,
+	finding.DriftFound, finding.DriftRepaired, finding.ChangeNotKept, finding.ChangedTooOften,
 }
 
 // ownReason are reasons that a condition gives as they are, because the Gateway API has none for them.

@@ -1,0 +1,36 @@
+package engine
+
+import (
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// restAll has a run carry out nothing but what takes rights away.
+func (r *run) restAll(p plan.Plan) {
+	if r.early <= 0 {
+		return
+	}
+	if r.rests == nil {
+		r.rests = map[plan.StepID]bool{}
+	}
+	for _, s := range p.Steps {
+		if !s.Revokes {
+			r.rests[s.ID] = true
+		}
+	}
+}
+
+// tooOften reports a change that is put off.
+func (r *run) tooOften() (out finding.List) {
+	if r.early <= 0 {
+		return nil
+	}
+	for _, m := range r.out.Stack.Members {
+		out.Add(finding.Finding{
+			Object: m.Ref, Reason: finding.ChangedTooOften, Severity: finding.Warning,
+			Message: "the desired state changed more than twice within a minute; the last change is made within two minutes, and what is live stays until then",
+			Fix:     "find out what edits the object, or what it refers to, all the time",
+		})
+	}
+	return out
+}

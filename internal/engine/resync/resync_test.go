@@ -1,0 +1,93 @@
+package resync
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// What is missing in AWS is looked for every minute at first, then ever more rarely, and every minute
+// again once the desired state changes or it was there.
+func TestWrongReferencesAreLookedUpMoreAndMoreRarely(t *testing.T) {
+	var c State
+	stack := model.Stack{Accelerator: &model.Accelerator{}}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	const period = Default
+	c.Begin(stack, "a", false, period, period, now)
+	looks, start := 0, now
+	for now.Sub(start) < 24*time.Hour {
+		again := c.LookAgain(true, now)
+		if again != c.LookAgain(true, now.Add(time.Second)) {
+			t.Error("a run for another reason counts")
+		}
+		if looks++; looks <= manyLooks && again != Lacking {
+			t.Errorf("look %d: again after %s", looks, again)
+		}
+		if again > Longest {
+			t.Errorf("look %d: again after %s", looks, again)
+		}
+		now = now.Add(again)
+	}
+	if looks > 24*4+20 {
+		t.Errorf("%d looks in a day", looks)
+	}
+	c.Begin(stack, "b", false, period, period, now)
+	if again := c.LookAgain(true, now); again != Lacking {
+		t.Errorf("after an edit: again after %s", again)
+	}
+	for range 20 {
+		now = now.Add(Lacking)
+		c.LookAgain(true, now)
+	}
+	c.LookAgain(false, now)
+	if again := c.LookAgain(true, now.Add(Lacking)); again != Lacking {
+		t.Errorf("after it was there: again after %s", again)
+	}
+}
+
+// Of a desired state that changes every second the first two changes are carried out at once, and then the last one of 15, 30,
+// 60 and 120 s. What rests for a while is carried out at once again; what is to be emptied never waits.
+func TestWhatChangesAllTheTimeIsPaced(t *testing.T) {
+	const period = Default
+	paced, start := model.Stack{Accelerator: &model.Accelerator{}}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name  string
+		stack model.Stack
+		want  []int // seconds of the changes that are carried out within six minutes
+	}{
+		{"an accelerator", paced, []int{1, 2, 17, 47, 107, 227, 347}},
+		{"a load balancer", model.Stack{LoadBalancer: &model.LoadBalancer{}}, []int{1, 2, 3, 4, 5, 6, 7}},
+		{"what is to be emptied", model.Stack{}, []int{1, 2, 3, 4, 5, 6, 7}},
+	} {
+		var x State
+		var carried []int
+		for s := range 360 {
+			changed, early := x.Begin(c.stack, string(rune('a'+s%26)), false, period, period, start.Add(time.Duration(s)*time.Second))
+			if changed && early > 0 {
+				t.Errorf("%s: changed and put off by %s", c.name, early)
+			}
+			if changed {
+				carried = append(carried, s)
+			}
+		}
+		if !slices.Equal(carried[:min(len(carried), 7)], c.want) {
+			t.Errorf("%s: carried out at %v, want %v", c.name, carried[:min(len(carried), 7)], c.want)
+		}
+		now := start.Add(20 * time.Minute)
+		if changed, early := x.Begin(c.stack, "later", false, period, period, now); !changed || early > 0 {
+			t.Errorf("%s: a change after a rest is put off by %s", c.name, early)
+		}
+	}
+	var x State
+	x.Begin(paced, "a", false, period, period, start)
+	x.Begin(paced, "b", false, period, period, start.Add(time.Second))
+	x.Begin(paced, "c", false, period, period, start.Add(2*time.Second))
+	if changed, early := x.Begin(paced, "d", false, period, period, start.Add(3*time.Second)); changed || early != 14*time.Second {
+		t.Errorf("the third change: %t, put off by %s", changed, early)
+	}
+	if changed, early := x.Begin(paced, "c", false, period, period, start.Add(4*time.Second)); changed || early > 0 {
+		t.Errorf("changed back: %t, put off by %s", changed, early)
+	}
+}

@@ -1,0 +1,79 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// weighed is GlobalAccelerator edge/front with a weight of the Ingress of another namespace.
+func weighed(weight int) string {
+	return accelerator("edge", "front", listenerTo(fmt.Sprintf(`{type: Ingress, namespace: shop, name: web, weight: %d}`, weight)))
+}
+
+// A GlobalAccelerator that is edited all the time costs few calls, and others are served meanwhile. The status does not call
+// it ready, the last edit is carried out, and a grant that is withdrawn in the middle has its effect at once.
+func TestFlappingAcceleratorIsPaced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := accelerated(t, Options{})
+		r.Apply(edgeNamespace, grantTo("networking.k8s.io", "Ingress"), weighed(10))
+		r.Settle(10 * time.Minute)
+		r.Emulator.Calls().Reset()
+		for i := range 600 {
+			r.Apply(weighed(11 + i%7))
+			time.Sleep(time.Second)
+			r.Settle(0)
+			if i == 30 {
+				if ga := acceleratorObject(r, "edge", "front"); readiness(ga) != "Unknown AcceleratorProvisioning" {
+					t.Errorf("an edit that waits: %s", readiness(ga))
+				}
+				r.Apply(edge(webListener))
+			}
+			if i == 45 && !slices.ContainsFunc(acceleratorState(r), func(l string) bool {
+				return strings.HasPrefix(l, "k8s_shop_edge_") && strings.Contains(l, " endpoint ")
+			}) {
+				t.Errorf("another accelerator is not served beside it: %v", acceleratorState(r))
+			}
+		}
+		calls, changes := 0, 0
+		for _, e := range r.Emulator.Calls().Entries() {
+			if e.Service == "globalaccelerator" {
+				calls++
+				if e.Mutating {
+					changes++
+				}
+			}
+		}
+		t.Logf("600 edits in ten minutes: %d calls, of which %d change something", calls, changes)
+		// Two at once, then after 15, 30, 60 and 120 s each; four make the other accelerator.
+		if changes > 2+8+4 || calls > 5*changes {
+			t.Errorf("600 edits in ten minutes: %d calls, of which %d change something", calls, changes)
+		}
+		if !slices.ContainsFunc(eventsOf(r, "edge", "front"), func(e string) bool { return strings.Contains(e, "ChangedTooOften") }) {
+			t.Errorf("nothing says so: %v", eventsOf(r, "edge", "front"))
+		}
+		r.Apply(weighed(77))
+		r.Settle(time.Second)
+		r.drop(cluster.KindReferenceGrant, "shop", "edge")
+		r.Settle(2 * time.Second)
+		if left := slices.DeleteFunc(acceleratorState(r), func(l string) bool {
+			return !strings.HasPrefix(l, "k8s_edge_front_") || !strings.Contains(l, " endpoint ")
+		}); len(left) > 0 {
+			t.Errorf("without the grant: %v", left)
+		}
+		r.Apply(grantTo("networking.k8s.io", "Ingress"))
+		r.Settle(5 * time.Minute)
+		if !slices.ContainsFunc(acceleratorState(r), func(l string) bool { return strings.Contains(l, "weight=77") }) {
+			t.Errorf("the last edit is not carried out: %v", acceleratorState(r))
+		}
+		if ga := acceleratorObject(r, "edge", "front"); readiness(ga) != "True AcceleratorReady" {
+			t.Errorf("after the last edit: %s", readiness(ga))
+		}
+	})
+}
