@@ -19,14 +19,14 @@ type Memory struct {
 	scheme *runtime.Scheme
 	now    func() time.Time
 
-	mu      sync.Mutex
-	version int64
-	serial  int64
-	objects map[Ref]Object
-	sorted  map[Kind][]stored // ascending by namespace and name
-	whole   map[Kind][]Object // the same, as listed since the last change
-	indexed map[indexKey]map[Ref]struct{}
-	ending  map[Kind]bool // kinds whose definition is being deleted
+	mu          sync.Mutex
+	version     int64
+	serial      int64
+	objects     map[Ref]Object
+	sorted      map[Kind][]stored // ascending by namespace and name
+	whole       map[Kind][]Object // the same, as listed since the last change
+	indexed     map[indexKey]map[Ref]struct{}
+	definitions map[Kind]Definition
 
 	watchers []*watcher
 	pending  []event

@@ -32,7 +32,7 @@ type Lookups struct {
 	calls    *rate.Limiter
 	shares   map[string]*share // by namespace
 	failures map[string]failed // by namespace
-	endings  map[cluster.Kind]endingAnswer
+	defined  map[cluster.Kind]definitionAnswer
 }
 
 // lookedUp is what the API server has said; without an object there is none, or it was not asked.
@@ -86,7 +86,7 @@ func NewLookups(live client.Reader, now func() time.Time) *Lookups {
 	return &Lookups{
 		live: live, now: now, timeout: 10 * time.Second, answers: map[cluster.Ref]lookedUp{},
 		calls: rate.NewLimiter(callsRate, callsBurst), shares: map[string]*share{}, failures: map[string]failed{},
-		endings: map[cluster.Kind]endingAnswer{},
+		defined: map[cluster.Kind]definitionAnswer{},
 	}
 }
 

@@ -185,8 +185,8 @@ func (informed) Confirm(cluster.Object) error { return nil }
 // Find implements cluster.Finder.
 func (informed) Find(cluster.Ref) (cluster.Object, error) { return nil, nil }
 
-// Ending implements cluster.Definer.
-func (informed) Ending(cluster.Kind) (bool, error) { return false, nil }
+// Definition implements cluster.Definer.
+func (informed) Definition(cluster.Kind) (cluster.Definition, error) { return cluster.Definition{}, nil }
 
 // Get implements cluster.Source.
 func (s informed) Get(ref cluster.Ref) (cluster.Object, error) {

@@ -86,7 +86,7 @@ func TestAcceleratorsStayWhenTheirDefinitionIsDeleted(t *testing.T) {
 		r.Settle(10 * time.Minute)
 		before := acceleratorState(r)
 		r.Emulator.Calls().Reset()
-		if err := r.Store.EndKind(cluster.KindGlobalAccelerator); err != nil {
+		if err := r.Store.Define(cluster.KindGlobalAccelerator, cluster.Definition{Ending: true}); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
@@ -143,6 +143,45 @@ func TestAcceleratorsStayWhenAllObjectsDisappear(t *testing.T) {
 		}
 		if d := cmp.Diff(before, acceleratorState(r)); d != "" {
 			t.Error(d)
+		}
+	})
+}
+
+// A definition of another version may drop spec.listeners, and every object is served without. Listeners stay until the
+// objects are served whole again; who removes them from an object has them deleted.
+func TestListenersStayWhereTheDefinitionDropsThem(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := accelerated(t, Options{})
+		r.Apply(edge(webListener))
+		r.Settle(10 * time.Minute)
+		before := acceleratorState(r)
+		r.Emulator.Calls().Reset()
+		if err := r.Store.Define(cluster.KindGlobalAccelerator, cluster.Definition{Spec: []string{"name", "tags"}}); err != nil {
+			t.Fatal(err)
+		}
+		r.Apply(accelerator("shop", "edge", ""))
+		r.Settle(time.Hour)
+		r.Start()
+		r.Settle(time.Hour)
+		if calls := mutations(r); len(calls) > 0 {
+			t.Errorf("calls that change something: %v", calls)
+		}
+		if got := strings.Join(eventsOf(r, "shop", "edge"), "\n"); !strings.Contains(got, "has no field spec.listeners") {
+			t.Errorf("events: %s", got)
+		}
+		if err := r.Store.Define(cluster.KindGlobalAccelerator, cluster.Definition{Spec: []string{"listeners", "name", "tags"}}); err != nil {
+			t.Fatal(err)
+		}
+		r.Apply(edge(webListener))
+		r.Settle(time.Hour)
+		if d := cmp.Diff(before, acceleratorState(r)); d != "" {
+			t.Error(d)
+		}
+		r.Apply(accelerator("shop", "edge", ""))
+		r.Settle(time.Hour)
+		if left := acceleratorState(r); len(left) != 1 {
+			t.Errorf("listeners that nobody asks for: %v", left)
 		}
 	})
 }

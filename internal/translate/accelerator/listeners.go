@@ -5,8 +5,10 @@ import (
 	"slices"
 
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 )
 
@@ -16,6 +18,10 @@ type listenerBuilder struct{ *translation }
 // listeners builds the listeners. One that cannot be built is left out, and nothing that is live goes meanwhile.
 func (t listenerBuilder) listeners() {
 	spec := t.ga.Spec.Listeners
+	if len(spec) == 0 && t.hasListeners() && t.view.Definition(cluster.KindGlobalAccelerator).Drops("listeners") {
+		t.hold("spec.listeners", finding.SpecInvalid, "the CustomResourceDefinition that is installed has no field spec.listeners, so that those of the object are not known; the listeners that are live stay",
+			"install the definition again that belongs to this version of the controller")
+	}
 	if len(spec) > t.opt.MaxListeners {
 		t.hold("spec.listeners", finding.QuotaReached, fmt.Sprintf("there are %d listeners, and an accelerator may have %d; those beyond are not made, and listeners that are live stay", len(spec), t.opt.MaxListeners), "remove listeners")
 		spec = spec[:t.opt.MaxListeners]
@@ -28,6 +34,11 @@ func (t listenerBuilder) listeners() {
 		}
 	}
 	t.overrides()
+}
+
+// hasListeners reports whether the accelerator has listeners.
+func (t *translation) hasListeners() bool {
+	return t.live != nil && slices.ContainsFunc(t.live.Accelerators, func(a observed.Accelerator) bool { return len(a.Listeners) > 0 })
 }
 
 // hold reports why something of the object cannot be built, and keeps what is live.

@@ -34,24 +34,33 @@ func (s *definitionServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: s.code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewBufferString(s.body)), Request: r}, nil
 }
 
-// A definition that is being deleted deletes all objects of its kind. One that may not be read counts as there, and one read
-// answers for all objects.
-func TestDefinitionThatIsBeingDeleted(t *testing.T) {
+// A definition that is being deleted deletes all objects of its kind, and one of another version may lack fields. Of one that
+// may not be read nothing is known, and one read answers for all objects.
+func TestDefinition(t *testing.T) {
 	t.Parallel()
 	status := func(reason string, code string) string {
 		return `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + reason + `","code":` + code + `}`
 	}
 	crd := func(more string) string {
-		return `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"globalaccelerators.aga.k8s.aws"` + more + `}}`
+		return `{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","metadata":{"name":"globalaccelerators.aga.k8s.aws"` + more + `}`
+	}
+	schemaOf := func(version, spec string) string {
+		return `,"spec":{"versions":[{"name":"v1"},{"name":"` + version + `","schema":{"openAPIV3Schema":{"properties":{"spec":` + spec + `}}}}]}`
 	}
 	for name, c := range map[string]struct {
 		code   int
 		body   string
 		ending bool
+		drops  bool // field listeners of spec
 		err    string
 	}{
 		"there":             {code: 200, body: crd("")},
 		"being deleted":     {code: 200, body: crd(`,"deletionTimestamp":"2026-01-01T00:00:00Z"`), ending: true},
+		"with the field":    {code: 200, body: crd("") + schemaOf("v1beta1", `{"properties":{"listeners":{"type":"array"}}}`)},
+		"without the field": {code: 200, body: crd("") + schemaOf("v1beta1", `{"properties":{"name":{"type":"string"}}}`), drops: true},
+		"all fields":        {code: 200, body: crd("") + schemaOf("v1beta1", `{"properties":{},"x-kubernetes-preserve-unknown-fields":true}`)},
+		"no properties":     {code: 200, body: crd("") + schemaOf("v1beta1", `{"type":"object"}`)},
+		"another version":   {code: 200, body: crd("") + schemaOf("v1beta2", `{"properties":{"name":{"type":"string"}}}`)},
 		"gone":              {code: 404, body: status("NotFound", "404"), ending: true},
 		"may not be read":   {code: 403, body: status("Forbidden", "403")},
 		"cannot be read":    {code: 500, body: status("InternalError", "500"), err: "read CRD globalaccelerators.aga.k8s.aws"},
@@ -59,6 +68,9 @@ func TestDefinitionThatIsBeingDeleted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if strings.HasPrefix(c.body, `{"kind":"Custom`) {
+				c.body += "}"
+			}
 			s := &definitionServer{code: c.code, body: c.body}
 			mapper := meta.NewDefaultRESTMapper(nil)
 			mapper.Add(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, meta.RESTScopeRoot)
@@ -73,9 +85,9 @@ func TestDefinitionThatIsBeingDeleted(t *testing.T) {
 			now := time.Now()
 			l := NewLookups(live, func() time.Time { return now })
 			for range 3 {
-				got, err := l.ending(t.Context(), cluster.KindGlobalAccelerator)
-				if got != c.ending || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
-					t.Errorf("%t, %v", got, err)
+				got, err := l.definition(t.Context(), cluster.KindGlobalAccelerator)
+				if got.Ending != c.ending || got.Drops("listeners") != c.drops || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+					t.Errorf("%+v, %v", got, err)
 				}
 			}
 			if want := "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/globalaccelerators.aga.k8s.aws"; *s.path.Load() != want {
@@ -85,9 +97,9 @@ func TestDefinitionThatIsBeingDeleted(t *testing.T) {
 				t.Errorf("%d calls for three answers", n)
 			}
 			now = now.Add(answerFor)
-			s.code, s.body = 200, crd("")
-			if got, err := l.ending(t.Context(), cluster.KindGlobalAccelerator); got || err != nil {
-				t.Errorf("later %t, %v", got, err)
+			s.code, s.body = 200, crd("")+"}"
+			if got, err := l.definition(t.Context(), cluster.KindGlobalAccelerator); got.Ending || got.Drops("listeners") || err != nil {
+				t.Errorf("later %+v, %v", got, err)
 			}
 		})
 	}

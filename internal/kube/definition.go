@@ -1,0 +1,83 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// Definition implements cluster.Definer.
+func (s *Source) Definition(kind cluster.Kind) (cluster.Definition, error) {
+	if s.Lookups == nil {
+		return cluster.Definition{}, nil
+	}
+	return s.Lookups.definition(s.ctx, kind)
+}
+
+// definitionAnswer is what a definition was.
+type definitionAnswer struct {
+	cluster.Definition
+	at time.Time
+}
+
+// definition reads the definition of a kind. Of one that may not be read nothing is known. The answer is the same for the
+// other objects of the kind.
+func (l *Lookups) definition(ctx context.Context, kind cluster.Kind) (cluster.Definition, error) {
+	typ, ok := cluster.TypeOf(kind)
+	if !ok {
+		return cluster.Definition{}, fmt.Errorf("kind %s cannot be read", kind)
+	}
+	l.mu.Lock()
+	now := l.now()
+	a, known := l.defined[kind]
+	l.mu.Unlock()
+	if known && now.Sub(a.at) < answerFor {
+		return a.Definition, nil
+	}
+	crd := &unstructured.Unstructured{}
+	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: definitions.Group, Version: definitions.Version, Kind: "CustomResourceDefinition"})
+	call, stop := context.WithTimeout(ctx, l.timeout)
+	defer stop()
+	name := definitionOf(typ.GVK)
+	err := l.live.Get(call, client.ObjectKey{Name: name}, crd)
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		return cluster.Definition{}, fmt.Errorf("read CRD %s: %w", name, err)
+	}
+	out := cluster.Definition{Ending: apierrors.IsNotFound(err) || crd.GetDeletionTimestamp() != nil}
+	if err == nil {
+		out.Spec = specOf(crd.Object, typ.GVK.Version)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.defined[kind] = definitionAnswer{out, now}
+	return out, nil
+}
+
+// specOf are the fields of spec that a definition keeps in a version; nil if it keeps all, or does not say.
+func specOf(crd map[string]any, version string) []string {
+	versions, _, _ := unstructured.NestedSlice(crd, "spec", "versions")
+	for _, v := range versions {
+		of, _ := v.(map[string]any)
+		if of["name"] != version {
+			continue
+		}
+		if all, _, _ := unstructured.NestedBool(of, "schema", "openAPIV3Schema", "properties", "spec", "x-kubernetes-preserve-unknown-fields"); all {
+			return nil
+		}
+		fields, found, err := unstructured.NestedMap(of, "schema", "openAPIV3Schema", "properties", "spec", "properties")
+		if !found || err != nil {
+			return nil
+		}
+		return slices.Sorted(maps.Keys(fields))
+	}
+	return nil
+}
