@@ -44,9 +44,9 @@ func acceleratorOf(t *testing.T, em *emulator.Emulator, cluster string, listener
 }
 
 // doctorOfAccelerators runs doctor in a whole cluster and requires what it reports.
-func doctorOfAccelerators(t *testing.T, em *emulator.Emulator, flags []string, edit func(definition string) string, want, not []string) {
+func doctorOfAccelerators(t *testing.T, em *emulator.Emulator, flags []string, edit func(definition string) string, want, not []string, objects ...string) {
 	t.Helper()
-	server, config := serveCluster(t, classYAML)
+	server, config := serveCluster(t, strings.Join(append([]string{classYAML}, objects...), "\n---\n"))
 	docs, err := crd.Documents()
 	if err != nil {
 		t.Fatal(err)
@@ -94,6 +94,22 @@ func TestDoctorLooksAtAccelerators(t *testing.T) {
 		"ok      definitions  defaults of GlobalAccelerators: ipAddressType IPV4, clientAffinity NONE, clientIPPreservationEnabled true, weight 128, trafficDialPercentage 100\n",
 		"4 of 18 actions were tried and are granted to ",
 	}, []string{"of-other"})
+}
+
+// What an ARN or id makes reachable is named, with the flag that bounds it.
+func TestDoctorNamesEndpointsByID(t *testing.T) {
+	em, flags := aws(t)
+	const object = `
+apiVersion: aga.k8s.aws/v1beta1
+kind: GlobalAccelerator
+metadata: {name: edge, namespace: shop}
+spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: EndpointID, endpointID: i-0123}, {type: Ingress, name: web}, {type: EndpointID, endpointID: i-0123}]}]}]}
+`
+	const line = "ok      accelerators GlobalAccelerators that name endpoints by ARN or id: shop/edge (i-0123); "
+	flags = append(flags, acceleratorGate)
+	doctorOfAccelerators(t, em, flags, nil, []string{line + "without --accelerator-endpoint-ids anything of the account may be named\n"}, nil, object)
+	doctorOfAccelerators(t, em, append(flags, "--accelerator-endpoint-ids=i-*"), nil, []string{line + "--accelerator-endpoint-ids bounds what may be named\n"}, nil, object)
+	doctorOfAccelerators(t, em, flags, nil, nil, []string{"by ARN or id"})
 }
 
 // Without it, nothing is asked about them.

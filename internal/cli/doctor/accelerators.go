@@ -8,12 +8,15 @@ import (
 	"strings"
 	"time"
 
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/checks"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	partitions "github.com/fulcrum-lb/fulcrum/internal/cloud/services"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
 // slowAfter is how long the change of an accelerator may take; usually it is minutes.
@@ -31,6 +34,7 @@ func (d *doctor) accelerators(ctx context.Context, who checks.Identity) {
 		return
 	}
 	d.permissions(ctx, who, rights.Accelerators)
+	d.endpointIDs()
 	found, err := d.checker.Accelerators(ctx, time.Now().Add(-slowAfter))
 	if err != nil {
 		fix := "run doctor again later"
@@ -50,6 +54,37 @@ func (d *doctor) accelerators(ctx context.Context, who checks.Identity) {
 	if found.Unseen > 0 {
 		d.say(area, healthy, "", "%d accelerators were not looked at, so that the calls stay few", found.Unseen)
 	}
+}
+
+// endpointIDs says what is made reachable from the internet by an ARN or id, without an object that says whose it is.
+func (d *doctor) endpointIDs() {
+	if d.store == nil {
+		return
+	}
+	var out []string
+	for _, o := range d.store.All(cluster.KindGlobalAccelerator) {
+		ids := map[string]bool{}
+		for _, l := range o.(*aga.GlobalAccelerator).Spec.Listeners {
+			for _, g := range l.EndpointGroups {
+				for _, e := range g.Endpoints {
+					if e.Type == aga.EndpointTypeEndpointID && e.EndpointID != "" {
+						ids[finding.Cut(e.EndpointID)] = true
+					}
+				}
+			}
+		}
+		if len(ids) > 0 {
+			out = append(out, fmt.Sprintf("%s/%s (%s)", o.GetNamespace(), o.GetName(), output.Few(slices.Sorted(maps.Keys(ids)))))
+		}
+	}
+	if len(out) == 0 {
+		return
+	}
+	bound := "--accelerator-endpoint-ids bounds what may be named"
+	if len(d.Config.Accelerators.EndpointIDs) == 0 {
+		bound = "without --accelerator-endpoint-ids anything of the account may be named"
+	}
+	d.say("accelerators", healthy, "", "GlobalAccelerators that name endpoints by ARN or id: %s; %s", output.Few(out), bound)
 }
 
 // acceleratorDefaults reports defaults of the definition that is served which are not those of this version. Where one is
