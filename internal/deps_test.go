@@ -70,7 +70,7 @@ var layers = map[string]layer{
 	"internal/plan/authority":      {pure: true, own: parts("equal")},
 	"internal/plan/owners":         {pure: true, own: parts("draft", "equal", "overlap", "resolved")},
 	"internal/plan/traffic":        {pure: true, own: parts("draft", "equal", "owners", "resolved")},
-	"internal/plan/accelerators":   {pure: true, own: parts("draft")},
+	"internal/plan/accelerators":   {pure: true, own: parts("draft", "resolved")},
 	"internal/plan/addons":         {pure: true, own: parts("draft")},
 	"internal/plan/securitygroups": {pure: true, own: parts("draft", "resolved")},
 	"internal/plan/loadbalancers":  {pure: true, own: parts("draft", "equal", "owners", "resolved", "targetgroups")},
