@@ -220,13 +220,11 @@ func (c *Comparer) endpoints(desired []model.Endpoint, g observed.EndpointGroup,
 		if !ok {
 			state = compared{State: live}
 		}
-		w := model.Endpoint{ID: e.ID}
+		one := c.Endpoint(e)
+		one.compared = below(of, state)
 		if i := slices.IndexFunc(desired, func(w model.Endpoint) bool { return w.ID == e.ID }); i >= 0 {
-			w = desired[i]
+			one.From = OriginText(desired[i].Origin)
 		}
-		w.Weight, w.ClientIP = e.Weight, &e.ClientIP
-		one := c.endpoint(below(of, state), w)
-		one.Health = e.Health
 		out = append(out, one)
 	}
 	for _, w := range desired {
@@ -239,6 +237,13 @@ func (c *Comparer) endpoints(desired []model.Endpoint, g observed.EndpointGroup,
 		}
 		out = append(out, c.endpoint(state, w))
 	}
+	return out
+}
+
+// Endpoint is an endpoint as AWS has it, with the load balancer that it leads to.
+func (c *Comparer) Endpoint(e observed.Endpoint) Endpoint {
+	out := c.endpoint(compared{State: live}, model.Endpoint{ID: e.ID, Weight: e.Weight, ClientIP: &e.ClientIP})
+	out.Health = e.Health
 	return out
 }
 

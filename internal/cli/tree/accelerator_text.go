@@ -72,7 +72,7 @@ func withFrom(text, from string) string {
 func (t Text) endpoint(e Endpoint) {
 	text := "endpoint " + e.Text()
 	if lb := e.LoadBalancer; lb != nil {
-		text += " -> " + lb.text(len(e.Objects) == 0)
+		text += " -> " + lb.Text(len(e.Objects) == 0)
 	}
 	t.compared(e.compared, 3, withFrom(finding.Printable(text), e.From))
 }
@@ -94,8 +94,8 @@ func (e Endpoint) Text() string {
 	return text
 }
 
-// text is the load balancer in words, with whose it is or without.
-func (lb EndpointLoadBalancer) text(whose bool) string {
+// Text is the load balancer in words, with whose it is or without.
+func (lb EndpointLoadBalancer) Text(whose bool) string {
 	text := fmt.Sprintf("%s load balancer %s (%s), %s", lb.Type, lb.Name, lb.Scheme, lb.Status)
 	if lb.Kind != "" && whose {
 		text += fmt.Sprintf(", of %s %s", output.KindText(lb.Kind), lb.ID)
