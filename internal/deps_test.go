@@ -147,7 +147,7 @@ var layers = map[string]layer{
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/spf13/"}},
 	"internal/cli/orphans": {own: append([]string{"internal/cli/input", "internal/cli/output", "internal/cloud/sdk", "internal/cluster", "internal/controller", "internal/engine", "internal/kube"}, core...),
 		libraries: []string{"github.com/spf13/"}},
-	"internal/cli/tree": {api: true, own: append([]string{"internal/cli/input", "internal/cli/output", "internal/cluster", "internal/controller", "internal/controller/config", "internal/engine", "internal/plan/targets"}, core...),
+	"internal/cli/tree": {api: true, own: append([]string{"internal/cli/input", "internal/cli/output", "internal/cluster", "internal/controller", "internal/controller/config", "internal/engine", "internal/plan/resolved", "internal/plan/targets"}, core...),
 		libraries: []string{"github.com/spf13/"}},
 	"internal/cli/explain": {api: true, own: append([]string{"internal/cli/input", "internal/cli/output", "internal/cli/tree", "internal/cluster", "internal/controller/config", "internal/engine", "internal/plan/resolved"}, core...),
 		libraries: []string{"k8s.io/client-go/", "github.com/spf13/"}},

@@ -80,7 +80,7 @@ func explainAccelerator(d engine.Draft) *explainedAccelerator {
 			out.Listeners = append(out.Listeners, one)
 		}
 	}
-	c := tree.NewComparer(d, d.Have.Facts, tree.Behind{})
+	c := tree.AcceleratorComparer{Comparer: tree.NewComparer(d, d.Have.Facts, tree.Behind{})}
 	for _, n := range a.Entries {
 		one := explainedEndpoint{Field: n.Origin.Field, ID: n.ID, Endpoints: []explainedEndpointID{}}
 		if !n.Object.IsZero() {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -100,7 +101,7 @@ func (a *answering) accelerator(d engine.Draft, live observed.Accelerator) *requ
 		Object: output.Object{Kind: string(d.Stack.ID.Kind), Namespace: d.Stack.ID.Namespace, Name: d.Stack.ID.Name}, Name: live.Name, Status: live.State,
 		EndpointGroups: []requestEndpointGroup{},
 	}
-	c := tree.NewComparer(d, d.Have.Facts, tree.Behind{})
+	c := tree.AcceleratorComparer{Comparer: tree.NewComparer(d, d.Have.Facts, tree.Behind{})}
 	for _, l := range live.Listeners {
 		if l.Protocol != model.TCP || !model.HasPort(l.Ports, a.port) || !live.Enabled {
 			continue
@@ -117,7 +118,7 @@ func (a *answering) accelerator(d engine.Draft, live observed.Accelerator) *requ
 }
 
 // endpointGroup shares the requests of a region among the endpoints that serve, by their weights.
-func (a *answering) endpointGroup(c *tree.Comparer, g observed.EndpointGroup) requestEndpointGroup {
+func (a *answering) endpointGroup(c tree.AcceleratorComparer, g observed.EndpointGroup) requestEndpointGroup {
 	out := requestEndpointGroup{Region: g.Region, Dial: int32(g.Dial), Port: a.port, Endpoints: []requestEndpoint{}}
 	for _, o := range g.Overrides {
 		if o.Listener == a.port {
@@ -223,7 +224,7 @@ func (a *answering) draftsBehind(ctx context.Context, drafts []engine.Draft) ([]
 	if len(led) == 0 {
 		return drafts, nil
 	}
-	return drafts, a.EachBeside(ctx, a.store, func(id model.StackID) bool { return led[string(id.Kind)+" "+id.String()] }, func(d engine.Draft) error {
+	return drafts, input.EachBeside(ctx, a.Source, a.store, func(id model.StackID) bool { return led[string(id.Kind)+" "+id.String()] }, func(d engine.Draft) error {
 		drafts = append(drafts, d)
 		return nil
 	})

@@ -14,7 +14,7 @@ import (
 
 // EachBeside makes the plans of stacks that the command is not about, and that are of objects that were read, after Each.
 // A recording has what Each has asked alone.
-func (d *Source) EachBeside(ctx context.Context, store *cluster.Memory, which func(model.StackID) bool, show func(engine.Draft) error) error {
+func EachBeside(ctx context.Context, d *Source, store *cluster.Memory, which func(model.StackID) bool, show func(engine.Draft) error) error {
 	if d.Observed != "" || d.draft == nil {
 		return nil
 	}

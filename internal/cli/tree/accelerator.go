@@ -73,8 +73,11 @@ type (
 	}
 )
 
+// AcceleratorComparer compares the accelerator of a stack.
+type AcceleratorComparer struct{ *Comparer }
+
 // accelerators are those that AWS has of a stack, and the one that it is to have.
-func (c *Comparer) accelerators() (out []Accelerator) {
+func (c AcceleratorComparer) accelerators() (out []Accelerator) {
 	if c.Stack.ID.Kind != model.GlobalAccelerator {
 		return nil
 	}
@@ -108,7 +111,7 @@ func (c *Comparer) accelerators() (out []Accelerator) {
 }
 
 // made is how something compares that AWS lacks.
-func (c *Comparer) made(at plan.Address) compared {
+func (c AcceleratorComparer) made(at plan.Address) compared {
 	for _, s := range c.steps[at] {
 		if s.Verb == plan.Create {
 			return created(s)
@@ -126,7 +129,7 @@ func below(of, is compared) compared {
 }
 
 // acceleratorListeners are those of a live accelerator, nil for one that is not there, and those that it is to have.
-func (c *Comparer) acceleratorListeners(chosen []resolved.AcceleratorListenerChoices, a *observed.Accelerator, of compared) []AcceleratorListener {
+func (c AcceleratorComparer) acceleratorListeners(chosen []resolved.AcceleratorListenerChoices, a *observed.Accelerator, of compared) []AcceleratorListener {
 	out := []AcceleratorListener{}
 	add := func(is compared, protocol model.Base, ports []model.PortRange, affinity bool, w *model.AcceleratorListener, live []observed.EndpointGroup) {
 		one := AcceleratorListener{compared: is, Protocol: string(protocol), Ports: model.PortRangesText(ports), ClientAffinity: plan.AffinityText(affinity)}
@@ -156,7 +159,7 @@ func (c *Comparer) acceleratorListeners(chosen []resolved.AcceleratorListenerCho
 	return out
 }
 
-func (c *Comparer) endpointGroups(desired []model.EndpointGroup, live []observed.EndpointGroup, of compared) []EndpointGroup {
+func (c AcceleratorComparer) endpointGroups(desired []model.EndpointGroup, live []observed.EndpointGroup, of compared) []EndpointGroup {
 	out := []EndpointGroup{}
 	for _, g := range live {
 		one := EndpointGroup{compared: below(of, c.compared(g.ARN)), Region: g.Region, Dial: int32(g.Dial), PortOverrides: plan.OverridesText(g.Overrides)}
@@ -190,7 +193,7 @@ func unready(e model.Endpoint) string {
 }
 
 // endpoints are those of a live endpoint group, and those that it is to have.
-func (c *Comparer) endpoints(desired []model.Endpoint, g observed.EndpointGroup, of compared) []Endpoint {
+func (c AcceleratorComparer) endpoints(desired []model.Endpoint, g observed.EndpointGroup, of compared) []Endpoint {
 	out := []Endpoint{}
 	is := map[string]compared{}
 	for _, s := range c.stepsOf(g.ARN) {
@@ -241,14 +244,14 @@ func (c *Comparer) endpoints(desired []model.Endpoint, g observed.EndpointGroup,
 }
 
 // Endpoint is an endpoint as AWS has it, with the load balancer that it leads to.
-func (c *Comparer) Endpoint(e observed.Endpoint) Endpoint {
+func (c AcceleratorComparer) Endpoint(e observed.Endpoint) Endpoint {
 	out := c.endpoint(compared{State: live}, model.Endpoint{ID: e.ID, Weight: e.Weight, ClientIP: &e.ClientIP})
 	out.Health = e.Health
 	return out
 }
 
 // endpoint is an endpoint with the load balancer that it leads to.
-func (c *Comparer) endpoint(is compared, e model.Endpoint) Endpoint {
+func (c AcceleratorComparer) endpoint(is compared, e model.Endpoint) Endpoint {
 	out := Endpoint{compared: is, ID: e.ID, Weight: e.Weight, ClientIP: e.ClientIP, From: OriginText(e.Origin), LoadBalancer: c.EndpointOf(e.ID)}
 	if a := c.desired.Accelerator; a != nil {
 		for _, n := range a.Entries {
@@ -261,7 +264,7 @@ func (c *Comparer) endpoint(is compared, e model.Endpoint) Endpoint {
 }
 
 // EndpointOf is the load balancer of an endpoint, nil if that is not known.
-func (c *Comparer) EndpointOf(id string) *EndpointLoadBalancer {
+func (c AcceleratorComparer) EndpointOf(id string) *EndpointLoadBalancer {
 	for _, answer := range c.Facts.Endpoints {
 		for _, lb := range answer {
 			if lb.ARN != id {

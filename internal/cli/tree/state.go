@@ -32,7 +32,7 @@ func Compare(d engine.Draft, facts observed.Facts, of Behind) Stack {
 	c := NewComparer(d, facts, of)
 	return Stack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Findings: output.Findings(d.Findings), found: d.Findings, names: plan.NamesOf(d.Have),
-		Members: membersOf(d.Stack), Accelerators: c.accelerators(),
+		Members: membersOf(d.Stack), Accelerators: AcceleratorComparer{c}.accelerators(),
 		LoadBalancers: c.loadBalancers(), TargetGroups: c.TargetGroups(), SecurityGroups: c.securityGroups(),
 	}
 }

@@ -106,7 +106,7 @@ func (t *treeing) addAccelerators(ctx context.Context, all *Document, of Behind,
 		for _, s := range all.Stacks {
 			maps.Copy(led, s.stacks())
 		}
-		if err := t.EachBeside(ctx, t.store, func(id model.StackID) bool { return led[string(id.Kind)+" "+id.String()] }, add); err != nil {
+		if err := input.EachBeside(ctx, &t.Source, t.store, func(id model.StackID) bool { return led[string(id.Kind)+" "+id.String()] }, add); err != nil {
 			return err
 		}
 	}
@@ -115,7 +115,7 @@ func (t *treeing) addAccelerators(ctx context.Context, all *Document, of Behind,
 		s.leading(leading)
 	}
 	if slices.ContainsFunc(all.Stacks, func(s Stack) bool { return len(s.LoadBalancers) > 0 }) {
-		err := t.EachBeside(ctx, t.store, func(id model.StackID) bool { return id.Kind == model.GlobalAccelerator }, func(d engine.Draft) error {
+		err := input.EachBeside(ctx, &t.Source, t.store, func(id model.StackID) bool { return id.Kind == model.GlobalAccelerator }, func(d engine.Draft) error {
 			Compare(d, d.Have.Facts, of).leading(leading)
 			return nil
 		})
