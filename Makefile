@@ -23,7 +23,7 @@ ONE_GOROUTINE := ^(TestWhatIsRememberedChangesNothing|TestRememberedRulesEqualCo
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST) | awk -F': ' '{printf "  %-10s %s\n", $$1, $$2}'
 
-## demo: a local Kubernetes, an AWS emulator, Fulcrum, and applications behind an IngressGroup, Services and Gateways; traffic is shown
+## demo: a local Kubernetes, an AWS emulator, Fulcrum, and applications behind an IngressGroup, Services, Gateways and an accelerator; traffic is shown
 .PHONY: demo
 demo: build
 	bin/fulcrum-demo

@@ -8,6 +8,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/acm v1.51.4
 	github.com/aws/aws-sdk-go-v2/service/ec2 v1.344.2
 	github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2 v1.63.9
+	github.com/aws/aws-sdk-go-v2/service/globalaccelerator v1.36.2
 	github.com/aws/smithy-go v1.28.9
 	github.com/fulcrum-lb/fulcrum v0.0.0
 	github.com/go-logr/logr v1.4.4
@@ -52,7 +53,6 @@ require (
 	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.11 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.11 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/v4a v1.5.11 // indirect
-	github.com/aws/aws-sdk-go-v2/service/globalaccelerator v1.36.2 // indirect
 	github.com/aws/aws-sdk-go-v2/service/iam v1.64.9 // indirect
 	github.com/aws/aws-sdk-go-v2/service/internal/accept-encoding v1.13.24 // indirect
 	github.com/aws/aws-sdk-go-v2/service/internal/presigned-url v1.14.11 // indirect

@@ -51,9 +51,13 @@ func TestExamplesOfThePagesAreOutput(t *testing.T) {
 	server.webhooks(t, time.Now().Add(365*24*time.Hour), true)
 	_, doctor := examined(t, config, flags)
 	doctor = regexp.MustCompile(`http://127\.0\.0\.1:\d+`).ReplaceAllString(doctor, "https://10.0.0.1:443")
-	known := string(golden) + "\n$ fulcrum doctor\n" + doctor + "\n$ fulcrum orphans\n" + orphaned(t)
+	accelerators, err := os.ReadFile("testdata/accelerators/page.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := string(golden) + string(accelerators) + "\n$ fulcrum doctor\n" + doctor + "\n$ fulcrum orphans\n" + orphaned(t)
 	shown := map[string]bool{}
-	for _, page := range []string{"../../README.md", "../../docs/commands.md"} {
+	for _, page := range []string{"../../README.md", "../../docs/commands.md", "../../docs/accelerators.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +66,7 @@ func TestExamplesOfThePagesAreOutput(t *testing.T) {
 			body := strings.TrimSuffix(strings.TrimPrefix(block, "```\n"), "```")
 			command, _, _ := strings.Cut(strings.TrimPrefix(body, "$ fulcrum "), "\n")
 			if !strings.Contains(uncounted(known), uncounted(body)) {
-				t.Errorf("%s: the output of %q is another one; see testdata/commands/readme.txtar, or what doctor and orphans print:\n%s", page, command, known[len(golden):])
+				t.Errorf("%s: the output of %q is another one; see testdata/commands/readme.txtar, or what doctor and orphans print:\n%s", page, command, known[len(golden)+len(accelerators):])
 			}
 			word, _, _ := strings.Cut(command, " ")
 			if strings.HasPrefix(command, "explain request") {

@@ -212,7 +212,7 @@ func TestShellsComplete(t *testing.T) {
 	_, config := serveCluster(t, strings.Join([]string{classYAML, ingressYAML, namespaced(ingressYAML, "bank", "pay"),
 		"apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n", "apiVersion: v1\nkind: Namespace\nmetadata: {name: bank}\n"}, "---\n"))
 	for args, want := range map[string]string{
-		"plan|":                           "gateway/ grpcroute/ httproute/ ingress/ listenerset/ service/ targetgroupbinding/ tcproute/ tlsroute/ udproute/",
+		"plan|":                           "gateway/ globalaccelerator/ grpcroute/ httproute/ ingress/ listenerset/ service/ targetgroupbinding/ tcproute/ tlsroute/ udproute/",
 		"tree|ing":                        "ingress/",
 		"plan|--context=shop|ingress/":    "ingress/web",
 		"plan|-n=bank|ing/":               "ing/pay",

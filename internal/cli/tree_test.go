@@ -99,10 +99,16 @@ type world struct {
 // lived lets the controller live through something.
 func lived(t *testing.T, through func(*testing.T, *harness.Harness)) world {
 	t.Helper()
+	return livedWith(t, harness.Options{}, through)
+}
+
+// livedWith does so with options.
+func livedWith(t *testing.T, opt harness.Options, through func(*testing.T, *harness.Harness)) world {
+	t.Helper()
 	var out world
 	var state []byte
 	synctest.Test(t, func(t *testing.T) {
-		r := harness.New(t, harness.Options{})
+		r := harness.New(t, opt)
 		for i, node := range r.World.Instances {
 			if err := harness.Assign(t.Context(), harness.AWSConfig(r.Emulator), node, fmt.Sprintf("10.0.%d.10", 132+16*i)); err != nil {
 				t.Fatal(err)

@@ -30,6 +30,8 @@ type Accelerator struct {
 	// Revoked are ids of live endpoints that the object has no right to. They go at once, from every endpoint group, without
 	// anything in their place.
 	Revoked []string
+	// Entries are the endpoints that the object lists, with what became of each.
+	Entries []EndpointEntry
 	// Origins are where the settings of the accelerator itself come from: name, address-type, addresses, tags.
 	Origins map[string]finding.Origin
 }
@@ -71,6 +73,8 @@ type AcceleratorListener struct {
 	SourceIP bool
 	Groups   []EndpointGroup
 	Origin   finding.Origin
+	// ProtocolOf and PortsOf are where these come from: fields of the object, or what its endpoint shows.
+	ProtocolOf, PortsOf finding.Origin
 }
 
 // Has reports whether a port is one of the listener's.
@@ -120,6 +124,18 @@ type Endpoint struct {
 	// Leaves is when a load balancer goes whose place another has taken; zero: it stays.
 	Leaves time.Time
 	Origin finding.Origin
+}
+
+// EndpointEntry is an endpoint as an object lists it.
+type EndpointEntry struct {
+	Origin finding.Origin
+	// Object is what it names; ID where that is no object.
+	Object finding.Ref
+	ID     string
+	// Grant is the ReferenceGrant that permits it; zero if it needs none, or none does.
+	Grant finding.Ref
+	// Endpoints are the ids of what it is: several while one load balancer takes the place of another, none if it is left out.
+	Endpoints []string
 }
 
 // AskAccelerator asks for the accelerator of the stack. Recorded is the ARN that a status shows, which is looked at

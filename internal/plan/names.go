@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -55,18 +56,13 @@ func NamesOf(have observed.Stack) Names {
 	for _, g := range groups {
 		byID[g.ID] = fmt.Sprintf("%s (%s)", g.Name, g.ID)
 	}
-	var pairs []string
-	for id, name := range byID {
-		if id != "" && name != "" {
-			pairs = append(pairs, id+"\x00"+name)
-		}
-	}
 	// One id may begin with another: the longer one counts.
-	slices.SortFunc(pairs, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	ids := slices.SortedFunc(maps.Keys(byID), func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	var list []string
-	for _, p := range pairs {
-		id, name, _ := strings.Cut(p, "\x00")
-		list = append(list, id, name)
+	for _, id := range ids {
+		if id != "" && byID[id] != "" {
+			list = append(list, id, byID[id])
+		}
 	}
 	return Names{strings.NewReplacer(list...)}
 }

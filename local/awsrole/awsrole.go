@@ -25,6 +25,7 @@ type flags struct {
 	listen, resolver, state, region string
 	seed                            uint64
 	enforce                         bool
+	accelerators                    string
 	propagation, provisioning       time.Duration
 }
 
@@ -49,6 +50,7 @@ func NewCommand() *cobra.Command {
 	fl.StringVar(&f.region, "region", "us-west-2", "region of the instance whose metadata is served; its partition is the emulated one")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of identifiers and orders")
 	fl.BoolVar(&f.enforce, "enforce-security-groups", true, "drop connections that security groups do not allow")
+	fl.StringVar(&f.accelerators, "accelerators", "127.252.0.0/22", "range of this machine, a /22, in place of the static addresses of accelerators")
 	fl.DurationVar(&f.propagation, "propagation-delay", 0, "how late load balancers learn of changes that the API has accepted")
 	fl.DurationVar(&f.provisioning, "provisioning-delay", time.Second, "how long new load balancers are not active yet")
 	return cmd
@@ -62,8 +64,11 @@ func (f flags) run(ctx context.Context) error {
 	}
 	em.Store().Lock()
 	em.Store().Config.ELB.ProvisioningDelay = f.provisioning
-	em.Store().Config.Accelerator.Home = f.region
+	err := f.configureAccelerators(&em.Store().Config.Accelerator)
 	em.Store().Unlock()
+	if err != nil {
+		return err
+	}
 	stop, err := f.startDataPlane(ctx, em)
 	if err != nil {
 		return err

@@ -18,20 +18,22 @@ import (
 
 // awaits are the things that await can wait for:
 //
-//	await hostname NS/INGRESS           its status shows a load balancer; or service:NS/NAME, gateway:NS/NAME
+//	await hostname NS/INGRESS           its status shows a load balancer; or service:NS/NAME, gateway:NS/NAME, accelerator:NS/NAME
 //	await condition KIND NS/NAME TYPE=STATUS [REASON]
 //	                                    a condition of an object of Gateway API, for each parent of a route
 //	await targets NS/SERVICE N          exactly N targets are healthy, others at most drain
 //	await pods NS/LABEL=VALUE N         exactly N pods are ready
 //	await event NS/OBJECT REASON [RE]   an event about an object of that name, its message matching RE
 //	await rollout NS/DEPLOYMENT         all its pods are new and available, the old ones gone
-//	await gone KIND NS/NAME             an object (Ingress, Service, Namespace -/NAME, Gateway) is no more
+//	await gone KIND NS/NAME             an object (Ingress, Service, Namespace -/NAME, Gateway, GlobalAccelerator) is no more
+//	await accelerator NS/NAME RE…       each matches a line "TCP:80 REGION dial=N" or "TCP:80 REGION NAME weight=N HEALTHY" of
+//	                                    what AWS has of it, and no line is left over
 //	await aws empty                     AWS holds what the world began with
 //	await lbs N                         N load balancers exist
 //	await groups N                      N target groups exist
 //	await call OPERATION                AWS has been called so since the last reset of calls
 func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.Context) error, error) {
-	usage := errors.New("usage: await [-for D] hostname|condition|targets|pods|event|rollout|gone|aws|lbs|groups|call …, see awaits")
+	usage := errors.New("usage: await [-for D] hostname|condition|targets|pods|event|rollout|gone|accelerator|aws|lbs|groups|call …, see awaits")
 	if len(args) == 0 {
 		return nil, usage
 	}
@@ -77,6 +79,8 @@ func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.C
 	case what == "gone" && len(args) == 2:
 		ns, name := split(ts, args[1])
 		return func(ctx context.Context) error { return s.gone(ctx, args[0], ns, name) }, nil
+	case what == "accelerator" && len(args) > 1:
+		return s.acceleratorIs(ts, args[0], args[1:]), nil
 	case what == "aws" && len(args) == 1 && args[0] == "empty":
 		return s.awsEmpty, nil
 	case what == "lbs" && len(args) == 1:
@@ -185,6 +189,8 @@ func (s *stage) gone(ctx context.Context, kind, namespace, name string) error {
 		_, err = s.World.Kube().CoreV1().Services(namespace).Get(ctx, name, get)
 	case "Namespace":
 		_, err = s.World.Kube().CoreV1().Namespaces().Get(ctx, name, get)
+	case "GlobalAccelerator":
+		_, err = s.Accelerator(ctx, namespace, name)
 	case "Gateway", "HTTPRoute", "TCPRoute":
 		_, err = s.GatewayObject(ctx, kind, namespace, name)
 	default:

@@ -16,7 +16,7 @@ import (
 )
 
 // hostname is the name of the load balancer in the status of NS/INGRESS,
-// service:NS/NAME or gateway:NS/NAME.
+// service:NS/NAME, gateway:NS/NAME or accelerator:NS/NAME.
 func (s *stage) hostname(ctx context.Context, ref string) (string, error) {
 	kind, object, ok := strings.Cut(ref, ":")
 	if !ok {
@@ -33,6 +33,8 @@ func (s *stage) hostname(ctx context.Context, ref string) (string, error) {
 		return s.ServiceHostname(ctx, ns, name)
 	case "gateway":
 		return s.GatewayHostname(ctx, ns, name)
+	case "accelerator":
+		return s.AcceleratorHostname(ctx, ns, name)
 	}
 	return "", fmt.Errorf("%q has no load balancer in its status", kind)
 }

@@ -41,7 +41,7 @@ const brief = 2 * time.Second
 //	curl [-until RE] [-via NS/INGRESS [-front]] [-H 'K: V']… [-n N] URL
 //	                                  GET; prints "STATUS pod=… app=… path=…" or "STATUS location=…",
 //	                                  with certificate=… over TLS, then the body; -n sends N requests, which must all be answered;
-//	                                  udp://HOST:PORT sends a datagram; service:NS/NAME or gateway:NS/NAME may be in place of NS/INGRESS
+//	                                  udp://HOST:PORT sends a datagram; service:NS/NAME, gateway:NS/NAME or accelerator:NS/NAME may be in place of NS/INGRESS
 //	grpc [-until RE] NS/INGRESS|gateway:NS/NAME HOST METHOD
 //	                                  call /PACKAGE.SERVICE/METHOD over TLS; prints "CODE pod=… app=… path=…"
 //	scale NS/DEPLOYMENT N
@@ -58,6 +58,7 @@ const brief = 2 * time.Second
 //	                                  socket; -ttl: look at the name in the status again after D
 //	load stop                         end all loads; print how many requests were sent and how many failed, of all and of each load
 //	tls-secret NS/NAME HOST...        make a TLS Secret with a certificate for the hosts, or renew it
+//	elsewhere REGION APP              make a load balancer in another region, which leads to an application; its ARN is in ELSEWHERE
 //	calls reset                       forget the AWS calls so far
 //	calls [-mutating]                 print the counts of AWS calls
 //	inventory                         print what is in AWS
@@ -92,6 +93,7 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 			outcome(ts, neg, of(ts).startRole(args[0]))
 		},
 		"load":       cmdLoad,
+		"elsewhere":  cmdElsewhere,
 		"tls-secret": cmdTLSSecret,
 		"rollout": func(ts *testscript.TestScript, neg bool, args []string) {
 			arguments(ts, args, 1, "rollout NS/DEPLOYMENT")

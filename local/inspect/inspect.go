@@ -12,18 +12,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
 )
 
 // Inspector asks one AWS about one VPC.
 type Inspector struct {
 	elb *elb.Client
 	ec2 *ec2.Client
+	ga  *ga.Client
 	vpc string
 }
 
 // New makes an inspector of a VPC.
 func New(cfg aws.Config, vpc string) *Inspector {
-	return &Inspector{elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), vpc: vpc}
+	home := func(o *ga.Options) { o.Region = acceleratorRegion }
+	return &Inspector{elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), ga: ga.NewFromConfig(cfg, home), vpc: vpc}
 }
 
 // Inventory is a sorted list of what exists, one line for each thing.
@@ -40,12 +43,12 @@ func (i Inventory) Minus(other Inventory) Inventory {
 	return out
 }
 
-// Inventory lists the load balancers and target groups, and in the VPC the security
+// Inventory lists the accelerators, load balancers and target groups, and in the VPC the security
 // groups with their rules and the ENIs that AWS itself keeps for load balancers.
 func (in *Inspector) Inventory(ctx context.Context) (Inventory, error) {
 	var out Inventory
 	for _, part := range []func(context.Context) (Inventory, error){
-		in.balancers, in.groups, in.securityGroups, in.interfaces,
+		in.accelerators, in.balancers, in.groups, in.securityGroups, in.interfaces,
 	} {
 		lines, err := part(ctx)
 		if err != nil {
@@ -101,6 +104,9 @@ func (in *Inspector) securityGroups(ctx context.Context) (Inventory, error) {
 		}
 		for _, g := range page.SecurityGroups {
 			name := aws.ToString(g.GroupName)
+			if name == acceleratorGroup { // AWS makes it for the ENIs of accelerators, and keeps it
+				continue
+			}
 			out = append(out, "security group "+name)
 			for _, p := range g.IpPermissions {
 				for _, source := range sources(p) {

@@ -93,6 +93,17 @@ func Plan(n int, cluster, region string, nodes int) (Layout, error) {
 	return l, nil
 }
 
+// Elsewhere is the range of a VPC in another region. It is a part of the range of this world that no subnet of its own VPC
+// has, as this machine has one address for each.
+func (l Layout) Elsewhere() netip.Prefix { return l.part(64, 18) }
+
+// Accelerators is the range that takes the place of the static addresses of accelerators. No subnet has it.
+func (l Layout) Accelerators() netip.Prefix { return l.part(240, 22) }
+
+func (l Layout) part(x byte, bits int) netip.Prefix {
+	return prefix(int(l.CIDR.Addr().As4()[1]), int(x), bits)
+}
+
 func prefix(n, x, bits int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(n), byte(x), 0}), bits)
 }

@@ -21,6 +21,9 @@ const offset = 28000
 // 127.x.y.z. Other addresses are returned as they are.
 func Addr(a netip.Addr) netip.Addr { return dataplane.Loopback(a) }
 
+// Prefix is Addr for a range.
+func Prefix(p netip.Prefix) netip.Prefix { return netip.PrefixFrom(Addr(p.Addr()), p.Bits()) }
+
 // Port is where a port of a pod really is: there, or at 28000 and more for a
 // port below 1024 that this user may not open.
 func Port(port int) int {

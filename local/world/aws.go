@@ -81,7 +81,7 @@ func (w *World) limitController(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	policies := []json.RawMessage{policy, iam.Optional}
+	policies := []json.RawMessage{policy, iam.Optional, iam.Accelerators}
 	body, err := json.Marshal(map[string]any{"policies": map[string]any{awsclient.ControllerKey: policies}})
 	if err != nil {
 		return err
@@ -105,17 +105,8 @@ func (w *World) limitController(ctx context.Context) error {
 // DeniedByAWS are the texts of the errors by which AWS refused the controller what its policies do not
 // allow.
 func (w *World) DeniedByAWS(ctx context.Context) ([]string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.AWSEndpoint()+"/_fulcrum/permissions", nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
 	var out struct{ Denied map[string]int }
-	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
+	if err := askEmulator(ctx, w, "permissions", &out); err != nil {
 		return nil, err
 	}
 	return slices.Sorted(maps.Keys(out.Denied)), nil

@@ -16,7 +16,7 @@ import (
 // awsServices are the ids of the emulator's services in the flag --aws-api-endpoints.
 var awsServices = []string{
 	"EC2", "Elastic Load Balancing v2", "ACM", "WAFV2", "WAF Regional", "Shield", "IAM",
-	"Resource Groups Tagging API", "STS", "Route 53",
+	"Resource Groups Tagging API", "STS", "Route 53", "Global Accelerator",
 }
 
 // ControllerArgs are the arguments of a controller in this local world: cluster,

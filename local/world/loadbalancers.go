@@ -95,28 +95,40 @@ type servedBalancer struct {
 	Rules []Rule
 }
 
-func (w *World) served(ctx context.Context) ([]servedBalancer, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.AWSEndpoint()+"/_fulcrum/loadbalancers", nil)
+func (w *World) served(ctx context.Context) (out []servedBalancer, err error) {
+	return out, askEmulator(ctx, w, "loadbalancers", &out)
+}
+
+// askEmulator reads from its admin API.
+func askEmulator(ctx context.Context, w *World, what string, out any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.AWSEndpoint()+"/_fulcrum/"+what, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("list load balancers: %s", res.Status)
+		return fmt.Errorf("list %s: %s", what, res.Status)
 	}
-	var out []servedBalancer
-	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
-		return nil, fmt.Errorf("list load balancers: %w", err)
+	if err := json.NewDecoder(res.Body).Decode(out); err != nil {
+		return fmt.Errorf("list %s: %w", what, err)
 	}
-	return out, nil
+	return nil
 }
 
-// realEndpoint finds where a port of a load balancer's node listens, if it is not at
-// its name and port.
+// servedAccelerator is an accelerator in the emulator's admin API.
+type servedAccelerator struct {
+	Entrances []struct {
+		Static, Real netip.AddrPort
+		UDP          bool
+	}
+}
+
+// realEndpoint finds where a port of a load balancer's node or of an accelerator listens, if it
+// is not at its name and port.
 func (w *World) realEndpoint(ctx context.Context, node netip.Addr, port string, udp bool) (string, bool) {
 	served, err := w.served(ctx)
 	if err != nil {
@@ -126,6 +138,17 @@ func (w *World) realEndpoint(ctx context.Context, node netip.Addr, port string, 
 		for _, e := range s.Endpoints {
 			if e.UDP == udp && loopback.Addr(e.Node.Addr()) == node && fmt.Sprint(e.Node.Port()) == port && e.Address.Port() != e.Node.Port() {
 				return e.Address.String(), true
+			}
+		}
+	}
+	var accelerators []servedAccelerator
+	if askEmulator(ctx, w, "accelerators", &accelerators) != nil {
+		return "", false
+	}
+	for _, a := range accelerators {
+		for _, e := range a.Entrances {
+			if e.UDP == udp && e.Real.Addr() == node && fmt.Sprint(e.Static.Port()) == port && e.Real.Port() != e.Static.Port() {
+				return e.Real.String(), true
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
 // Roles: the processes of a world. Each but the controller is a subcommand of
@@ -139,6 +141,7 @@ func (w *World) roleCommand(role string) (args, env []string) {
 			"--seed=" + strconv.Itoa(w.slot.n),
 			"--region=" + w.layout.Region,
 			"--propagation-delay=" + w.opts.PropagationDelay.String(),
+			"--accelerators=" + loopback.Prefix(w.layout.Accelerators()).String(),
 		}
 		if w.opts.ActiveAtOnce {
 			args = append(args, "--provisioning-delay=0s")

@@ -18,10 +18,10 @@ func New(env output.Environment) *cobra.Command {
 	e := &explaining{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
 		Use: "explain [KIND/NAME | REASON]", Short: "Say what was decided about an object and why, or what a reason means",
-		Long: `explain KIND/NAME says what was decided about an Ingress, Service, Gateway, route or TargetGroupBinding and
-why: the subnets that were considered and those that were refused, certificates and how they were found,
-security groups, listeners, rules in order with the object and field that each comes from, what is held,
-and findings with their way out. From a cluster it adds what only the controller knows: the last warnings
+		Long: `explain KIND/NAME says what was decided about an Ingress, Service, Gateway, route, TargetGroupBinding or
+GlobalAccelerator and why: the subnets that were considered and those that were refused, certificates and how
+they were found, security groups, listeners, rules in order with the object and field that each comes from,
+endpoints of accelerators and what permits them, what is held, and findings with their way out. From a cluster it adds what only the controller knows: the last warnings
 in the object's events and conditions. It changes nothing.
 
 A rule that comes from the object, or that forwards to the Service, is marked with >.

@@ -51,6 +51,8 @@ type explainedStack struct {
 	Others   []explainedFinding `json:"others"`
 
 	LoadBalancers []explainedLoadBalancer `json:"loadBalancers"`
+	// Accelerator is in place of load balancers in a stack of kind GlobalAccelerator.
+	Accelerator *explainedAccelerator `json:"accelerator,omitempty"`
 	// TargetGroups are those of the load balancer, with their targets as AWS has them.
 	TargetGroups []tree.TargetGroup `json:"targetGroups"`
 	// Summary counts the steps that "fulcrum plan" shows.
@@ -238,7 +240,7 @@ func explainStack(d engine.Draft, object finding.Ref) explainedStack {
 	out := explainedStack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Members: explainMembers(d.Stack),
 		Findings: explainFindings(d.Findings.On(object)), Others: []explainedFinding{}, LoadBalancers: []explainedLoadBalancer{},
-		Summary: d.Plan.Summary(d.Have),
+		Summary: d.Plan.Summary(d.Have), Accelerator: explainAccelerator(d),
 	}
 	for _, f := range d.Findings.Sorted() {
 		if f.Object != object {

@@ -34,9 +34,12 @@ what it does, and which other rules match the request too but come later. It loo
 says so where AWS still answers otherwise. No request is sent.
 
 Which load balancer a client reaches is decided by DNS: all are shown that have a rule for the request. A host
-that is the DNS name of a load balancer chooses it.`,
+that is the DNS name of a load balancer chooses it. A host that is the DNS name or a static address of an
+accelerator leads through its listener, endpoint groups and endpoints to their load balancers; give the host of
+the rules as header then.`,
 		Example: `  fulcrum explain request http://shop.example/cart --cluster-name=prod --aws-vpc-id=vpc-0123
-  fulcrum explain request https://shop.example/api -H 'x-canary: 1' --method POST --source-ip 203.0.113.7 -n shop`,
+  fulcrum explain request https://shop.example/api -H 'x-canary: 1' --method POST --source-ip 203.0.113.7 -n shop
+  fulcrum explain request https://75.2.1.2/ -H 'Host: shop.example'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return output.WrongUse(fmt.Errorf("give one URL, for example http://shop.example/cart; %s", output.SeeHelp(cmd)))
@@ -68,8 +71,10 @@ type requesting struct {
 type webRequest struct {
 	model.Request
 	scheme string
-	port   int32
-	text   string
+	// address is what the client connects to: the host of the URL, whatever the Host header is.
+	address string
+	port    int32
+	text    string
 }
 
 // defaultPorts are those of URLs without one.
@@ -82,7 +87,9 @@ type RequestDocument struct {
 	// Answers are those of the load balancers that have a rule for the request or name its host; where none does, of all
 	// that listen on the port.
 	Answers []requestAnswer `json:"answers"`
-	Notes   []string        `json:"notes"`
+	// Accelerator is the one whose name or address the request goes to. Answers are those of the load balancers behind it.
+	Accelerator *requestAccelerator `json:"accelerator,omitempty"`
+	Notes       []string            `json:"notes"`
 }
 
 type requestAnswer struct {
@@ -135,6 +142,7 @@ func (r *requesting) request(target string) (webRequest, error) {
 	if out.port == 0 {
 		return out, fmt.Errorf("scheme %q of the URL is neither http nor https", u.Scheme)
 	}
+	out.address = u.Hostname()
 	if p := u.Port(); p != "" {
 		n, err := strconv.ParseUint(p, 10, 16)
 		if err != nil {
@@ -178,12 +186,10 @@ func (r *requesting) run(cmd *cobra.Command, target string) error {
 	}
 	ctx := cmd.Context()
 	a := answering{webRequest: req, Source: &r.Source, store: store, Behind: tree.BehindOf(store, r.Config)}
-	if err := r.Each(ctx, store, func(d engine.Draft) error {
-		return a.ask(ctx, d)
-	}); err != nil {
+	doc, err := a.documentOf(ctx)
+	if err != nil {
 		return err
 	}
-	doc := a.document()
 	doc.Cluster = r.Config.ClusterName
 	if !r.form.Text() {
 		return r.form.Document(doc)
@@ -199,6 +205,8 @@ type answering struct {
 	tree.Behind
 	store   *cluster.Memory
 	answers []requestAnswer
+	// only is the ARN of the one load balancer that is asked, "" for all.
+	only string
 	// exact reports that the host is the DNS name of one of the load balancers.
 	exact *requestAnswer
 	// otherwise are listeners on the port that do not speak the scheme of the request.
@@ -217,6 +225,9 @@ func (a *answering) ask(ctx context.Context, d engine.Draft) error {
 	// Live actions name target groups by ARN, desired ones by their id in the stack.
 	c := tree.NewComparer(d, d.Have.Facts, tree.Behind{})
 	for _, lb := range d.Choices().LoadBalancers {
+		if a.only != "" && (lb.Live == nil || lb.Live.ARN != a.only) {
+			continue
+		}
 		for _, l := range lb.Listeners {
 			if l.Desired.Port != a.port || !l.Made && l.Live == nil {
 				continue

@@ -8,6 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
@@ -41,7 +42,11 @@ func showExplained(w io.Writer, doc Document) {
 }
 
 func showExplainedStack(w io.Writer, s explainedStack) {
-	fmt.Fprintf(w, "load balancer of %s %s", output.KindText(s.Kind), s.ID)
+	what := "load balancer"
+	if s.Kind == string(model.GlobalAccelerator) {
+		what = "accelerator"
+	}
+	fmt.Fprintf(w, "%s of %s %s", what, output.KindText(s.Kind), s.ID)
 	if s.Held {
 		fmt.Fprint(w, ": held, nothing of it is changed")
 	}
@@ -59,6 +64,9 @@ func showExplainedStack(w io.Writer, s explainedStack) {
 		func(n int) { fmt.Fprintf(w, "    … and %d more\n", n) })
 	for _, lb := range s.LoadBalancers {
 		showExplainedLoadBalancer(w, lb)
+	}
+	if s.Accelerator != nil {
+		showExplainedAccelerator(w, s.Accelerator)
 	}
 	output.Some(s.TargetGroups, tree.MostTargetGroups, tree.Text{W: w}.TargetGroup, func(n int) { fmt.Fprintf(w, "  … and %d more target groups\n", n) })
 }

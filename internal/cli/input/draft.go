@@ -59,6 +59,8 @@ type Source struct {
 	partial, inOwn bool
 	// chosen is what the command is about.
 	chosen Selection
+	// draft makes the plan of a stack.
+	draft func(context.Context, model.StackID) (engine.Draft, error)
 	// Younger is how old what AWS has shown may be, of a command that looks more than once; 0: it looks once.
 	Younger time.Duration
 }
@@ -134,12 +136,19 @@ func (d *Source) Each(ctx context.Context, store *cluster.Memory, show func(engi
 		}
 		d.Assumed.show(output.Printable(d.Env.Stderr))
 	}()
-	for _, id := range d.chosen.stacks {
+	d.draft = func(ctx context.Context, id model.StackID) (engine.Draft, error) {
 		draft, err := eng.Draft(ctx, id)
 		if err != nil {
-			return sdk.Explain(err)
+			return engine.Draft{}, sdk.Explain(err)
 		}
 		draft.Findings = append(secrets.correct(draft.Findings), d.unattached(store, id)...)
+		return draft, nil
+	}
+	for _, id := range d.chosen.stacks {
+		draft, err := d.draft(ctx, id)
+		if err != nil {
+			return err
+		}
 		unknown = cmp.Or(unknown, UnknownCluster(d.Config.ClusterName, draft.Have.Facts.Subnets))
 		if err := show(draft); err != nil {
 			return err

@@ -18,7 +18,7 @@ var shortNames = map[string]cluster.Kind{
 // shownKinds are the kinds of objects that commands are asked about.
 func shownKinds() []cluster.Kind {
 	return slices.Concat([]cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindListenerSet},
-		cluster.RouteKinds, []cluster.Kind{cluster.KindBinding})
+		cluster.RouteKinds, []cluster.Kind{cluster.KindBinding, cluster.KindGlobalAccelerator})
 }
 
 // plural is the name of a kind in the API.

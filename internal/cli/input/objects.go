@@ -64,6 +64,11 @@ func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) 
 	if d.Live {
 		d.touched = touched // without a cluster there is nothing else
 	}
+	for _, ref := range d.Named {
+		if off := acceleratorsOff(d.Config); ref.Kind == cluster.KindGlobalAccelerator && d.Live && off != "" {
+			return nil, errors.New(off)
+		}
+	}
 	if err := d.exists(store); err != nil {
 		return nil, err
 	}

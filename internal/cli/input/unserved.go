@@ -60,6 +60,9 @@ func (u unserved) why(ref cluster.Ref) string {
 		text = "look at spec.parentRef, and at the Gateway that it names"
 	default:
 		text = "look at its status and events"
+		if off := acceleratorsOff(u.cfg); ref.Kind == cluster.KindGlobalAccelerator && off != "" {
+			text = off
+		}
 		if parents, _ := cluster.RouteParents(obj); slices.Contains(cluster.RouteKinds, ref.Kind) {
 			text = u.route(ref.Namespace, parents)
 		}

@@ -57,7 +57,7 @@ func (u unserved) asks(obj cluster.Object, p parts) bool {
 	}
 	ref := cluster.RefOf(obj)
 	switch {
-	case ref.Kind == cluster.KindIngress, ref.Kind == cluster.KindGateway:
+	case ref.Kind == cluster.KindIngress, ref.Kind == cluster.KindGateway, ref.Kind == cluster.KindGlobalAccelerator:
 		return len(p.madeUpBy(obj)) == 0
 	case ref.Kind == cluster.KindService:
 		return obj.(*corev1.Service).Spec.Type == corev1.ServiceTypeLoadBalancer && len(p.madeUpBy(obj)) == 0

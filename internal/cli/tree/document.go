@@ -31,7 +31,9 @@ type (
 		Members  []output.Object  `json:"members"`
 		Findings []output.Finding `json:"findings"`
 		// Leaving are members that go to another load balancer and are still served by this one.
-		Leaving       []Leaving      `json:"leaving,omitempty"`
+		Leaving []Leaving `json:"leaving,omitempty"`
+		// Accelerators are in place of load balancers in a stack of kind GlobalAccelerator.
+		Accelerators  []Accelerator  `json:"accelerators,omitempty"`
 		LoadBalancers []LoadBalancer `json:"loadBalancers"`
 		TargetGroups  []TargetGroup  `json:"targetGroups"`
 		// SecurityGroups are the stack's own.
@@ -61,6 +63,8 @@ type (
 		Status    string       `json:"status,omitempty"` // AWS's word: provisioning, active, ...
 		DNSName   string       `json:"dnsName,omitempty"`
 		Listeners []Listener   `json:"listeners"`
+		// Accelerators are the GlobalAccelerators that lead to it.
+		Accelerators []output.Object `json:"accelerators,omitempty"`
 
 		groups map[string]bool // ARNs of the target groups that AWS forwards to
 	}

@@ -20,13 +20,14 @@ import (
 func NewGet(env output.Environment) *cobra.Command {
 	g := &getting{treeing{Source: input.Source{Env: env}}}
 	cmd := &cobra.Command{
-		Use: "get [KIND/NAME ...]", Short: "List load balancers, one line for each",
-		Long: `get lists the load balancers of the objects, one line for each: the object or group that it is of, its DNS
-name, its state in AWS, how many of its targets are healthy, the errors and warnings about its objects, and the
-age of its oldest object. It changes nothing. "fulcrum tree" shows what is in them.
+		Use: "get [KIND/NAME ...]", Short: "List load balancers and accelerators, one line for each",
+		Long: `get lists the load balancers and accelerators of the objects, one line for each: the object or group that it is
+of, its DNS name, its state in AWS, how many of its targets are healthy, the errors and warnings about its
+objects, and the age of its oldest object. Targets of an accelerator are its endpoints. It changes nothing.
+"fulcrum tree" shows what is in them.
 
-States are AWS's own (provisioning, active, active_impaired, failed), missing for one that is not made yet, and
-surplus for one that the controller deletes.`,
+States are AWS's own (provisioning, active, active_impaired, failed; IN_PROGRESS and DEPLOYED of accelerators),
+missing for one that is not made yet, and surplus for one that the controller deletes.`,
 		ValidArgsFunction: g.CompleteObjects,
 	}
 	g.Bind(cmd)
@@ -41,7 +42,8 @@ type getting struct{ treeing }
 
 // GetDocument is what get prints for tools.
 type GetDocument struct {
-	Cluster       string            `json:"cluster"`
+	Cluster string `json:"cluster"`
+	// LoadBalancers are accelerators too.
 	LoadBalancers []getLoadBalancer `json:"loadBalancers"`
 }
 
@@ -49,13 +51,14 @@ type getLoadBalancer struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
 	// Name is that of the load balancer; it is missing where nothing is desired or held.
-	Name    string `json:"name,omitempty"`
+	Name string `json:"name,omitempty"`
+	// Type is application, network or accelerator.
 	Type    string `json:"type,omitempty"`
 	DNSName string `json:"dnsName,omitempty"`
 	// State is AWS's word, or missing or surplus.
 	State string `json:"state,omitempty"`
-	// Healthy and Targets count targets of the target groups that AWS forwards to from the load balancer; both are null
-	// where health is not known.
+	// Healthy and Targets count targets of the target groups that AWS forwards to from the load balancer, or endpoints of an
+	// accelerator; both are null where health is not known.
 	Healthy *int `json:"healthy"`
 	Targets *int `json:"targets"`
 	// Errors and Warnings are findings about the objects.
@@ -111,6 +114,9 @@ func (g *getting) lines(s Stack) []getLoadBalancer {
 			one.State = string(lb.State)
 		}
 		out = append(out, one)
+	}
+	for _, a := range s.Accelerators {
+		out = append(out, a.line(base))
 	}
 	if len(out) == 0 {
 		out = append(out, base.with(nil, nil))

@@ -41,8 +41,12 @@ func graphOf(all Document) *graph {
 	g := &graph{ids: map[string]int{}, drawn: map[edge]bool{}}
 	for _, s := range all.Stacks {
 		stack := s.Kind + " " + s.ID
+		for _, a := range s.Accelerators {
+			g.accelerator(s, a)
+		}
 		for _, lb := range s.LoadBalancers {
-			lbNode := g.node(stack+"|"+lb.ARN+lb.Name, fmt.Sprintf("%s load balancer\n%s", lb.Type, lb.Name), loadBalancerShape, lb.State)
+			lbNode := g.loadBalancer(stack, lb.Type, lb.ARN, lb.Name)
+			g.nodes[lbNode].state = lb.State
 			output.Some(s.Members, output.MostMembers, func(m output.Object) {
 				ref := finding.Ref(m).String()
 				g.edge(g.node(ref, ref, object, live), lbNode)

@@ -32,7 +32,7 @@ func Compare(d engine.Draft, facts observed.Facts, of Behind) Stack {
 	c := NewComparer(d, facts, of)
 	return Stack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Findings: output.Findings(d.Findings), found: d.Findings, names: plan.NamesOf(d.Have),
-		Members:       membersOf(d.Stack),
+		Members: membersOf(d.Stack), Accelerators: AcceleratorComparer{c}.accelerators(),
 		LoadBalancers: c.loadBalancers(), TargetGroups: c.TargetGroups(), SecurityGroups: c.securityGroups(),
 	}
 }
@@ -64,7 +64,7 @@ func NewComparer(d engine.Draft, facts observed.Facts, of Behind) *Comparer {
 func (c *Comparer) stepsOf(arn string) []plan.Step {
 	var out []plan.Step
 	for _, s := range c.Plan.Steps {
-		if slices.Contains(c.addresses[arn], s.Address) {
+		if slices.Contains(c.addresses[arn], s.Address) || s.Address.ID == arn && plan.OfAccelerator(s.Address.Kind) {
 			out = append(out, s)
 		}
 	}
@@ -79,7 +79,7 @@ func (c *Comparer) compared(arn string) compared {
 		case s.Verb == plan.Delete:
 			out.State, out.Note, out.Changes = surplus, waiting(s), nil
 			return out
-		case s.Verb == plan.Update && !ofPart(s):
+		case s.Verb == plan.Update && !ofPart(s) && !plan.InKubernetes(s.Do):
 			out.State, out.Note = differs, cmp.Or(out.Note, waiting(s))
 			for _, f := range s.Fields() {
 				out.Changes = append(out.Changes, output.Field{Field: f.Path, From: f.From, To: f.To})
@@ -96,10 +96,11 @@ func waiting(s plan.Step) string {
 	return "waits for " + s.Wait.For
 }
 
-// ofPart reports whether a step about a listener is shown with its certificates and rules.
+// ofPart reports whether a step about a listener is shown with its certificates and rules, or one about an endpoint group
+// with its endpoints.
 func ofPart(s plan.Step) bool {
 	switch s.Do.(type) {
-	case plan.AddCertificate, plan.RemoveCertificate, plan.SetPriorities:
+	case plan.AddCertificate, plan.RemoveCertificate, plan.SetPriorities, plan.AddEndpoints, plan.SetEndpoints, plan.RemoveEndpoints:
 		return true
 	}
 	return false

@@ -23,12 +23,12 @@ import (
 
 // New is the command tree.
 func New(env output.Environment) *cobra.Command {
-	t := &treeing{Source: input.Source{Env: env}}
+	t := &treeing{Source: input.Source{Env: env}, behind: true}
 	cmd := &cobra.Command{
 		Use: "tree [KIND/NAME ...]", Short: "Show load balancers as they are in AWS, and what is missing there or surplus",
 		Long: `tree shows what AWS has for the objects: load balancers, listeners, certificates, rules, target groups and
-the health of their targets; where each comes from; and how it compares with the desired state. It
-changes nothing. -o dot and -o mermaid draw it as a graph: object, load balancer, listener, rule, target
+the health of their targets, and accelerators, their endpoint groups, and the load balancers that they lead
+to; where each comes from; and how it compares with the desired state. It changes nothing. -o dot and -o mermaid draw it as a graph: object, load balancer, listener, rule, target
 group, target.
 
 Signs: + missing in AWS, ~ differs from the desired state, - surplus. Without a sign it is as desired, or
@@ -52,6 +52,8 @@ type treeing struct {
 	// store is what was read of the cluster last.
 	store *cluster.Memory
 	every time.Duration
+	// behind shows the load balancers too that a GlobalAccelerator leads to which is asked for.
+	behind bool
 }
 
 func (t *treeing) run(cmd *cobra.Command, args []string) error {
@@ -80,7 +82,7 @@ func (t *treeing) look(ctx context.Context, stdin io.Reader, notes io.Writer) (D
 	all := Document{Cluster: t.Config.ClusterName, Stacks: []Stack{}}
 	t.store = store
 	of := BehindOf(store, t.Config)
-	return all, t.Each(ctx, store, func(draft engine.Draft) error {
+	add := func(draft engine.Draft) error {
 		have, err := t.AskMore(ctx, draft.Stack.ID, HealthAndCertificates(draft))
 		if err != nil {
 			return err
@@ -89,7 +91,48 @@ func (t *treeing) look(ctx context.Context, stdin io.Reader, notes io.Writer) (D
 		one.Leaving = LeavingOf(draft, t.Config, t.Env.Time())
 		all.Stacks = append(all.Stacks, one)
 		return nil
-	})
+	}
+	if err := t.Each(ctx, store, add); err != nil {
+		return all, err
+	}
+	return all, t.addAccelerators(ctx, &all, of, add)
+}
+
+// addAccelerators adds to load balancers which GlobalAccelerators lead to them, and the load balancers that a
+// GlobalAccelerator leads to which is asked for.
+func (t *treeing) addAccelerators(ctx context.Context, all *Document, of Behind, add func(engine.Draft) error) error {
+	if t.behind && slices.ContainsFunc(t.Named, func(r cluster.Ref) bool { return r.Kind == cluster.KindGlobalAccelerator }) {
+		led := map[string]bool{}
+		for _, s := range all.Stacks {
+			maps.Copy(led, s.stacks())
+		}
+		if err := input.EachBeside(ctx, &t.Source, t.store, func(id model.StackID) bool { return led[string(id.Kind)+" "+id.String()] }, add); err != nil {
+			return err
+		}
+	}
+	leading := map[string][]output.Object{}
+	for _, s := range all.Stacks {
+		s.leading(leading)
+	}
+	if slices.ContainsFunc(all.Stacks, func(s Stack) bool { return len(s.LoadBalancers) > 0 }) {
+		err := input.EachBeside(ctx, &t.Source, t.store, func(id model.StackID) bool { return id.Kind == model.GlobalAccelerator }, func(d engine.Draft) error {
+			Compare(d, d.Have.Facts, of).leading(leading)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, s := range all.Stacks {
+		for i := range s.LoadBalancers {
+			if lb := &s.LoadBalancers[i]; lb.ARN != "" {
+				lb.Accelerators = slices.SortedFunc(slices.Values(leading[lb.ARN]), func(a, b output.Object) int {
+					return strings.Compare(finding.Ref(a).String(), finding.Ref(b).String())
+				})
+			}
+		}
+	}
+	return nil
 }
 
 func (t *treeing) show(w io.Writer, all Document) error {
@@ -162,7 +205,10 @@ func showTree(w io.Writer, s Stack) {
 	}
 	output.ShowFindings(w, s.found)
 	ShowLeaving(w, s.Leaving)
-	if len(s.LoadBalancers)+len(s.TargetGroups)+len(s.SecurityGroups) == 0 {
+	for _, a := range s.Accelerators {
+		t.Accelerator(a)
+	}
+	if len(s.LoadBalancers)+len(s.TargetGroups)+len(s.SecurityGroups)+len(s.Accelerators) == 0 {
 		t.line(live, 0, "nothing in AWS, and nothing is desired")
 	}
 	for _, lb := range s.LoadBalancers {
@@ -208,6 +254,8 @@ func (t Text) loadBalancer(lb LoadBalancer) {
 		text += ", " + lb.Status + ", " + lb.DNSName
 	}
 	t.compared(lb.compared, 0, text)
+	output.Some(lb.Accelerators, output.MostMembers, func(o output.Object) { t.line(live, 1, finding.Ref(o).String()+" leads to it") },
+		func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more GlobalAccelerators", n)) })
 	output.Some(lb.Listeners, MostListeners, t.listener, func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more listeners", n)) })
 }
 

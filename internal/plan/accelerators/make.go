@@ -17,6 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
 // deployed is when to look again at an accelerator whose changes have not spread.
@@ -36,15 +37,7 @@ type maker struct {
 
 // Make computes what has to be done to reach the desired state.
 func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) (plan.Plan, finding.List) {
-	m := &maker{
-		Draft: &draft.Draft{Steps: draft.NewSteps(want.ID, memory.Waited), Want: want, Have: have, Opt: opt, Memory: memory, Known: plan.Known{}},
-		want:  want.Accelerator,
-	}
-	m.origin = finding.Ref{Kind: string(want.ID.Kind), Namespace: want.ID.Namespace, Name: want.ID.Name}
-	if all := slices.Concat(want.Members, want.Leaving); len(all) > 0 {
-		m.member, m.origin = all[0], all[0].Ref
-	}
-	m.choose()
+	m := begin(want, have, opt, memory)
 	switch {
 	case want.DeletionGuard != nil && m.live != nil:
 		m.Found.Add(*want.DeletionGuard)
@@ -62,6 +55,39 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 		m.Plan.LoadBalancers = []plan.Address{plan.AcceleratorAddress}
 	}
 	return m.Plan, m.Found
+}
+
+// Choose returns which accelerator and which of its listeners are kept, as Make chooses them.
+func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) resolved.Choices {
+	m := begin(want, have, opt, memory)
+	out := resolved.Choices{Desired: want}
+	if m.want == nil {
+		return out
+	}
+	m.match()
+	out.Accelerator = &resolved.AcceleratorChoices{Live: m.live}
+	for _, p := range m.pairs {
+		one := resolved.AcceleratorListenerChoices{Desired: p.want, Live: p.live}
+		if p.live != nil {
+			one.Score = Score(*p.want, *p.live)
+		}
+		out.Accelerator.Listeners = append(out.Accelerator.Listeners, one)
+	}
+	return out
+}
+
+// begin finds what a plan is about.
+func begin(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *maker {
+	m := &maker{
+		Draft: &draft.Draft{Steps: draft.NewSteps(want.ID, memory.Waited), Want: want, Have: have, Opt: opt, Memory: memory, Known: plan.Known{}},
+		want:  want.Accelerator,
+	}
+	m.origin = finding.Ref{Kind: string(want.ID.Kind), Namespace: want.ID.Namespace, Name: want.ID.Name}
+	if all := slices.Concat(want.Members, want.Leaving); len(all) > 0 {
+		m.member, m.origin = all[0], all[0].Ref
+	}
+	m.choose()
+	return m
 }
 
 // choose finds the accelerator of the stack: the one that the status names, or else the first. What does not carry all tags

@@ -7,6 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/accelerators"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/authority"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
@@ -14,7 +15,7 @@ import (
 // Choose makes the plan of a stack and returns what it has chosen.
 func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) resolved.Choices {
 	if want.ID.Kind == model.GlobalAccelerator {
-		return resolved.Choices{Desired: want}
+		return accelerators.Choose(want, have, opt, memory)
 	}
 	have, _ = authority.Revoke(have)
 	want, _ = departed(want, have, opt)

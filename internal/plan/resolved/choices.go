@@ -15,6 +15,25 @@ type Choices struct {
 	Desired model.Stack
 	// LoadBalancers are that of the stack, and then the one in front of it.
 	LoadBalancers []LoadBalancerChoices
+	// Accelerator is in place of load balancers.
+	Accelerator *AcceleratorChoices
+}
+
+// AcceleratorChoices are those of an accelerator.
+type AcceleratorChoices struct {
+	// Live is the one that is kept; nil if one has to be made.
+	Live *observed.Accelerator
+	// Listeners in the order of the object.
+	Listeners []AcceleratorListenerChoices
+}
+
+// AcceleratorListenerChoices are those of one listener of an accelerator.
+type AcceleratorListenerChoices struct {
+	Desired *model.AcceleratorListener
+	// Live is the one that becomes it; nil if one has to be made.
+	Live *observed.AcceleratorListener
+	// Score is how similar both are.
+	Score int
 }
 
 // LoadBalancerChoices are those of one load balancer.

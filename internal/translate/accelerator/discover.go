@@ -49,14 +49,18 @@ func (t listenerBuilder) discover(spec aga.Listener) {
 	if spec.Protocol == "" {
 		protocols = slices.DeleteFunc([]model.Base{model.TCP, model.UDP}, func(p model.Base) bool { return len(found[p]) == 0 })
 	}
+	shown := t.shown(spec.EndpointGroups[0].Endpoints[0], at)
 	for i, p := range protocols {
-		l := model.AcceleratorListener{ID: fmt.Sprintf("Listener-%d", i), Protocol: p, SourceIP: spec.ClientAffinity == aga.ClientAffinitySourceIP, Origin: t.origin(field)}
+		l := model.AcceleratorListener{ID: fmt.Sprintf("Listener-%d", i), Protocol: p, SourceIP: spec.ClientAffinity == aga.ClientAffinitySourceIP, Origin: t.origin(field), ProtocolOf: shown, PortsOf: shown}
+		if spec.Protocol != "" {
+			l.ProtocolOf = t.origin(field + ".protocol")
+		}
 		if len(spec.PortRanges) > 0 {
 			ports, ok := t.ranges(spec.PortRanges, field+".portRanges")
 			if !ok {
 				return
 			}
-			l.Ports = ports
+			l.Ports, l.PortsOf = ports, t.origin(field+".portRanges")
 		} else {
 			l.Ports = joined(found[p])
 		}

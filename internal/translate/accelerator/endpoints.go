@@ -17,6 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
 func (t *translation) namespaceOf(e aga.Endpoint) string {
@@ -42,7 +43,7 @@ func (t endpointBuilder) resolve(g *model.EndpointGroup, e aga.Endpoint, x model
 		t.leaveOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("namespace %q is not watched, and what it permits is not known", finding.Cut(namespace)), "leave --watch-namespace out, or name an object of the namespace that is watched")
 		return nil
 	}
-	if !rights(t).permits(group, string(kind), namespace, e.Name) {
+	if !rights(t).permits(attach.To{Group: group, Kind: string(kind), Namespace: namespace, Name: e.Name}) {
 		t.leaveOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant of namespace %q permits a GlobalAccelerator of namespace %q to use %s %q", finding.Cut(namespace), t.ga.Namespace, kind, finding.Cut(e.Name)),
 			fmt.Sprintf("create a ReferenceGrant in that namespace, from group %s and kind GlobalAccelerator to kind %s", aga.GroupVersion.Group, kind))
 		return nil

@@ -66,7 +66,9 @@ func (t endpointBuilder) endpoints(g *model.EndpointGroup, spec aga.EndpointGrou
 		if e.Weight != nil {
 			x.Weight = max(0, min(*e.Weight, 255))
 		}
-		for _, made := range t.resolve(g, e, x) {
+		all := t.resolve(g, e, x)
+		t.entry(e, x.Origin, all)
+		for _, made := range all {
 			if t.merge(g, made) {
 				g.Endpoints = append(g.Endpoints, made)
 			}

@@ -59,6 +59,7 @@ func (t listenerBuilder) listener(spec aga.Listener, i int) {
 	l := model.AcceleratorListener{
 		ID: fmt.Sprintf("Listener-%d", i), Protocol: protocol, Ports: ports,
 		SourceIP: spec.ClientAffinity == aga.ClientAffinitySourceIP, Origin: t.origin(field),
+		ProtocolOf: t.origin(field + ".protocol"), PortsOf: t.origin(field + ".portRanges"),
 	}
 	if other := t.conflict(l); other != nil {
 		t.hold(field+".portRanges", finding.ListenerConflict, fmt.Sprintf("%s ports %s overlap those of %s; the listener is not made", protocol, model.PortRangesText(ports), other.Origin.Field), "change the ports of one of them")

@@ -22,38 +22,50 @@ import (
 // rights are those of the object.
 type rights struct{ *translation }
 
-// permits reports whether the object may use an object of a namespace. Without the definition of ReferenceGrants nothing
-// of another namespace may be used.
-func (t rights) permits(group, kind, namespace, name string) bool {
+// permits reports whether the object may use an object of a namespace.
+func (t rights) permits(to attach.To) bool {
+	return to.Namespace == t.ga.Namespace || to.Namespace != "" && t.grant(to) != ""
+}
+
+// grant is the name of a ReferenceGrant that permits the use of an object of another namespace, "" if none does. Without the
+// definition of ReferenceGrants none does.
+func (t rights) grant(to attach.To) string {
 	if t.grants == nil {
 		t.grants = attach.NewGrants(t.view)
 	}
-	return namespace == t.ga.Namespace || t.view.Installed(cluster.KindReferenceGrant) &&
-		t.grants.Permit(attach.From{Group: aga.GroupVersion.Group, Kind: string(cluster.KindGlobalAccelerator), Namespace: t.ga.Namespace}, attach.To{Group: group, Kind: kind, Namespace: namespace, Name: name})
+	if !t.view.Installed(cluster.KindReferenceGrant) {
+		return ""
+	}
+	return t.grants.By(attach.From{Group: aga.GroupVersion.Group, Kind: string(cluster.KindGlobalAccelerator), Namespace: t.ga.Namespace}, to)
 }
 
 // owns reports whether the object may have a load balancer of the cluster as an endpoint: it serves an object of the
-// namespace, or a grant permits those that it serves.
+// namespace, or a grant permits those that it serves. Of several namespaces any that it serves may add it; each has to permit
+// it where members keep from each other.
 func (t rights) owns(lb observed.EndpointLoadBalancer) bool {
+	of := owners(lb)
+	if t.isolated(lb) {
+		return len(of) > 0 && !slices.ContainsFunc(of, func(to attach.To) bool { return !t.permits(to) })
+	}
+	return slices.ContainsFunc(of, t.permits)
+}
+
+// owners are the objects that have to permit the use of a load balancer of the cluster: its own, or any of each namespace
+// that it serves.
+func owners(lb observed.EndpointLoadBalancer) (out []attach.To) {
 	if lb.Stack == (model.StackID{}) || lb.Stack.Kind == model.GlobalAccelerator {
-		return false
+		return nil
 	}
 	kind := string(ownership.Root(lb.Stack.Kind))
 	group, _, _ := kindOf(aga.EndpointType(kind))
-	namespaces := []string{}
+	if !shared(lb.Stack) {
+		return []attach.To{{Group: group, Kind: kind, Namespace: lb.Stack.Namespace, Name: lb.Stack.Name}}
+	}
 	for _, id := range lb.Backends {
 		namespace, _, _ := strings.Cut(id, "/")
-		namespaces = append(namespaces, namespace)
+		out = append(out, attach.To{Group: group, Kind: kind, Namespace: namespace})
 	}
-	if !shared(lb.Stack) {
-		return t.permits(group, kind, lb.Stack.Namespace, lb.Stack.Name)
-	}
-	denies := func(n string) bool { return n == "" || !t.permits(group, kind, n, "") }
-	if t.isolated(lb) {
-		return len(namespaces) > 0 && !slices.ContainsFunc(namespaces, denies)
-	}
-	// A load balancer of several namespaces: any that it serves may add it.
-	return slices.ContainsFunc(namespaces, func(n string) bool { return !denies(n) })
+	return out
 }
 
 // shared reports whether a load balancer may serve several namespaces.

@@ -18,7 +18,7 @@ func Granted(v *cluster.View, from From, to To) bool { return NewGrants(v).Permi
 // Grants answers which references are permitted. The ReferenceGrants of a namespace are read once.
 type Grants struct {
 	view        *cluster.View
-	byNamespace map[string]map[grant]bool
+	byNamespace map[string]map[grant]string // names of ReferenceGrants
 }
 
 // grant permits references to one object, or to all of a kind if the name is empty.
@@ -29,24 +29,29 @@ type grant struct {
 
 // NewGrants reads through the view.
 func NewGrants(v *cluster.View) *Grants {
-	return &Grants{view: v, byNamespace: map[string]map[grant]bool{}}
+	return &Grants{view: v, byNamespace: map[string]map[grant]string{}}
 }
 
 // Permit reports whether a reference is permitted.
 func (g *Grants) Permit(from From, to To) bool {
-	if from.Namespace == to.Namespace {
-		return true
-	}
+	return from.Namespace == to.Namespace || g.By(from, to) != ""
+}
+
+// By is the name of a ReferenceGrant in the namespace of an object that permits a reference to it, "" if none does.
+func (g *Grants) By(from From, to To) string {
 	all, ok := g.byNamespace[to.Namespace]
 	if !ok {
 		all = g.read(to.Namespace)
 		g.byNamespace[to.Namespace] = all
 	}
-	return all[grant{from, to.Group, to.Kind, ""}] || to.Name != "" && all[grant{from, to.Group, to.Kind, to.Name}]
+	if name := all[grant{from, to.Group, to.Kind, ""}]; name != "" || to.Name == "" {
+		return name
+	}
+	return all[grant{from, to.Group, to.Kind, to.Name}]
 }
 
-func (g *Grants) read(namespace string) map[grant]bool {
-	out := map[grant]bool{}
+func (g *Grants) read(namespace string) map[grant]string {
+	out := map[grant]string{}
 	for _, r := range cluster.List[*gatewayv1beta1.ReferenceGrant](g.view, cluster.Query{Kind: cluster.KindReferenceGrant, Namespace: namespace}) {
 		for _, f := range r.Spec.From {
 			for _, t := range r.Spec.To {
@@ -54,7 +59,9 @@ func (g *Grants) read(namespace string) map[grant]bool {
 				if t.Name != nil {
 					entry.name = string(*t.Name)
 				}
-				out[entry] = true
+				if first := out[entry]; first == "" || r.Name < first {
+					out[entry] = r.Name
+				}
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fulcrum-lb/fulcrum/local/await"
+	"github.com/fulcrum-lb/fulcrum/local/elsewhere"
 	"github.com/fulcrum-lb/fulcrum/local/inspect"
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
 	"github.com/fulcrum-lb/fulcrum/local/scenario"
@@ -27,7 +28,7 @@ const namespace = "shop"
 const (
 	limitController = time.Minute
 	limitConverge   = 90 * time.Second
-	limitDelete     = 90 * time.Second
+	limitDelete     = 5 * time.Minute // an accelerator is disabled first, which has to spread
 )
 
 type demo struct {
@@ -42,6 +43,8 @@ type demo struct {
 	before   inspect.Inventory
 	hostname string
 	client   *http.Client
+
+	elsewhere *elsewhere.Region
 }
 
 // run goes through the acts and stops at the first thing that is not as it
@@ -65,6 +68,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 		{"Send requests through the load balancer", d.request},
 		{"Publish a TCP, a UDP and a TLS application with Services", d.applyStreams},
 		{"Publish HTTP, gRPC and TCP applications with Gateways", d.applyGateways},
+		{"Reach them over an accelerator, and fail over to another region", d.applyAccelerator},
 		{"Scale the storefront from 2 to 3 pods", d.scale},
 		{"Delete everything", d.remove},
 	} {
@@ -102,7 +106,7 @@ func (d *demo) start(ctx context.Context) error {
 	if d.before, err = d.see.Inspector.Inventory(ctx); err != nil {
 		return err
 	}
-	if err := w.StartController(d.controller, "--import-tls-secrets=gateway"); err != nil {
+	if err := w.StartController(d.controller, "--import-tls-secrets=gateway", "--feature-gates=GlobalAcceleratorController=true"); err != nil {
 		return err
 	}
 	limit, cancel := context.WithTimeout(ctx, limitController)
@@ -218,6 +222,9 @@ func (d *demo) remove(ctx context.Context) error {
 		return err
 	}
 	d.seen("all objects are gone from Kubernetes after %.1f s", time.Since(began).Seconds())
+	if err := d.elsewhere.Close(ctx); err != nil {
+		return err
+	}
 	if err := await.True(ctx, limitDelete, func(ctx context.Context) error {
 		now, err := d.see.Inspector.Inventory(ctx)
 		if err != nil {

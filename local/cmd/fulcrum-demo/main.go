@@ -1,7 +1,7 @@
 // Command fulcrum-demo shows Fulcrum at work in a local world: an IngressGroup becomes
 // a load balancer, requests reach pods, Services become Network Load Balancers for TCP,
-// UDP and TLS, Gateways become load balancers for HTTP, gRPC and TCP, a new pod comes
-// into service, and deleting everything leaves nothing in AWS. It exits with 0 only if it
+// UDP and TLS, Gateways become load balancers for HTTP, gRPC and TCP, an accelerator leads
+// to one of each kind and fails over to another region, a new pod comes into service, and deleting everything leaves nothing in AWS. It exits with 0 only if it
 // has seen each of these.
 package main
 

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+// ageText is the last word of a line of get.
+var ageText = regexp.MustCompile(`(?m) +\S+$`)
+
+// What the commands show of accelerators that the controller has made, and whose objects have changed since (edit.yaml) or are deleted (delete.txt).
+// Each line of commands.txt is a command.
+func TestCommandsShowAccelerators(t *testing.T) {
+	goldentest.Run(t, "testdata/accelerators/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+		w := livedWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
+			r.Apply(c.Text("cluster.yaml"))
+			if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
+				t.Fatal(failed)
+			}
+			time.Sleep(10 * time.Minute) // virtual
+			if edit := c.Text("edit.yaml"); edit != "" {
+				r.Apply(edit)
+			}
+			if c.Text("delete.txt") != "" {
+				if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindGlobalAccelerator, Namespace: "shop", Name: "edge"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+		file := filepath.Join(filesIn(t, map[string]string{"objects.yaml": w.objects}), "objects.yaml")
+		flags := append(flagsOf(t, w.em, w.vpc), "-f", file, acceleratorGate)
+		var out []goldentest.File
+		name := acceleratorAddresses(w)
+		for i, line := range strings.Split(strings.TrimSpace(c.Text("commands.txt")), "\n") {
+			code, stdout, stderr := run(t, append(strings.Fields(name.Replace(line)), flags...)...)
+			if stderr != "" {
+				t.Fatalf("%s: %s", line, stderr)
+			}
+			if strings.HasPrefix(line, "get") {
+				stdout = ageText.ReplaceAllString(stdout, "")
+			}
+			out = append(out, goldentest.File{Name: fmt.Sprintf("%d.txt", i+1), Text: fmt.Sprintf("$ fulcrum %s\n%sexit code %d\n", line, stdout, code)})
+		}
+		if n := w.em.Calls().Mutating(); n > 0 {
+			t.Errorf("%d calls that change something", n)
+		}
+		return out
+	})
+}
+
+// acceleratorAddresses puts the DNS name and the first address of the only accelerator in place of DNSNAME and ADDRESS.
+func acceleratorAddresses(w world) *strings.Replacer {
+	s := w.em.Store()
+	s.Lock()
+	defer s.Unlock()
+	for _, a := range s.AcceleratorState(harness.Account).Accelerators {
+		return strings.NewReplacer("DNSNAME", a.DNSName, "ADDRESS", a.IPv4[0].String())
+	}
+	return strings.NewReplacer()
+}
+
+// An accelerator whose object is gone without having been deleted in order is an orphan.
+func TestOrphansHaveAccelerators(t *testing.T) {
+	w := livedWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
+		r.Apply(edgeYAML)
+		r.Settle(30 * time.Minute)
+	})
+	_, config := serveCluster(t, classYAML)
+	code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, append([]string{"orphans", acceleratorGate}, flagsOf(t, w.em, w.vpc)...)...)
+	if code != 0 || !strings.Contains(out, "GlobalAccelerator shop/edge\n  arn:aws:globalaccelerator::"+harness.Account+":accelerator/") {
+		t.Errorf("exit %d: %s%s", code, stderr, out)
+	}
+}
+
+const edgeYAML = `apiVersion: aga.k8s.aws/v1beta1
+kind: GlobalAccelerator
+metadata: {name: edge, namespace: shop, uid: shop-edge}
+spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}]}]}
+`
+
+// With the feature gate off the commands say why they show nothing, of files and of a cluster.
+func TestCommandsSayThatAcceleratorsAreOff(t *testing.T) {
+	_, flags := aws(t)
+	const why = "feature gate GlobalAcceleratorController is off, so that GlobalAccelerators are not looked at; set --feature-gates=GlobalAcceleratorController=true on the controller"
+	for _, command := range []string{"tree", "get", "explain"} {
+		code, out, stderr := with(t, edgeYAML, nil, append([]string{command, "globalaccelerator/edge", "-n=shop", "-f=-"}, flags...)...)
+		if code != 0 || !strings.Contains(out, why) {
+			t.Errorf("%s of a file: exit %d: %s%s", command, code, stderr, out)
+		}
+		_, config := serveCluster(t, classYAML)
+		code, out, stderr = with(t, "", map[string]string{"KUBECONFIG": config}, append([]string{command, "globalaccelerator/edge", "-n=shop"}, flags...)...)
+		if code != 1 || !strings.Contains(stderr, why) {
+			t.Errorf("%s of a cluster: exit %d: %s%s", command, code, stderr, out)
+		}
+	}
+}
+
+// What tree has recorded of AWS is enough to show and explain an accelerator without AWS.
+func TestAcceleratorsAreRecorded(t *testing.T) {
+	w := livedWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
+		r.Apply(classYAML, strings.Replace(serviceYAML, "ports: [{port: 80}]", "ports: [{port: 80, nodePort: 30080}]", 1), ingressYAML, strings.Replace(edgeYAML, "toPort: 80}]}", "toPort: 80}], endpointGroups: [{endpoints: [{type: Ingress, name: web}]}]}", 1))
+		r.Settle(30 * time.Minute)
+	})
+	dir := filesIn(t, map[string]string{"objects.yaml": w.objects})
+	objects, rec := filepath.Join(dir, "objects.yaml"), filepath.Join(dir, "aws.json")
+	args := []string{"globalaccelerator/edge", "-n=shop", "-f=" + objects, acceleratorGate, "--cluster-name=" + harness.ClusterName}
+	if code, out, stderr := run(t, append(append([]string{"tree", "--record", rec}, args...), flagsOf(t, w.em, w.vpc)...)...); code != 0 || !strings.Contains(out, "listener TCP:80") {
+		t.Fatalf("exit %d: %s%s", code, stderr, out)
+	}
+	for command, want := range map[string]string{"tree": "endpoint of Ingress shop/web, weight 128", "explain": "similarity 150", "get": "DEPLOYED"} {
+		if code, out, stderr := run(t, append([]string{command, "--observed", rec}, args...)...); code != 0 || !strings.Contains(out, want) {
+			t.Errorf("%s: exit %d: %s%s", command, code, stderr, out)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package accelerator
+
+import (
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
+)
+
+// entry notes what became of an endpoint that the object lists, for people.
+func (t endpointBuilder) entry(e aga.Endpoint, at finding.Origin, made []model.Endpoint) {
+	out := model.EndpointEntry{Origin: at}
+	for _, x := range made {
+		out.Endpoints = append(out.Endpoints, x.ID)
+	}
+	if group, kind, known := kindOf(e.Type); known {
+		out.Object = finding.Ref{Kind: string(kind), Namespace: t.namespaceOf(e), Name: e.Name}
+		out.Grant = t.permittedBy(attach.To{Group: group, Kind: string(kind), Namespace: out.Object.Namespace, Name: e.Name})
+	} else {
+		out.ID = e.EndpointID
+		out.Grant = t.grantOfID(made)
+	}
+	t.acc.Entries = append(t.acc.Entries, out)
+}
+
+// permittedBy is the ReferenceGrant that permits the use of an object, zero if none does or none is needed.
+func (t endpointBuilder) permittedBy(to attach.To) finding.Ref {
+	if to.Namespace == t.ga.Namespace {
+		return finding.Ref{}
+	}
+	name := rights(t).grant(to)
+	if name == "" {
+		return finding.Ref{}
+	}
+	return finding.Ref{Kind: string(cluster.KindReferenceGrant), Namespace: to.Namespace, Name: name}
+}
+
+// grantOfID is the ReferenceGrant that permits a load balancer of the cluster which is named by its ARN.
+func (t endpointBuilder) grantOfID(made []model.Endpoint) finding.Ref {
+	if t.live == nil || len(made) != 1 || !idOf(made[0].ID).loadBalancer || idOf(made[0].ID).region != t.region() {
+		return finding.Ref{}
+	}
+	lb := t.loadBalancer(model.AskLoadBalancers{ARN: made[0].ID, Ports: t.withPorts})
+	if lb == nil || !lb.Cluster {
+		return finding.Ref{}
+	}
+	for _, to := range owners(*lb) {
+		if rights(t).permits(to) {
+			return t.permittedBy(to)
+		}
+	}
+	return finding.Ref{}
+}
+
+// shown is where an endpoint shows its protocol and ports.
+func (t listenerBuilder) shown(e aga.Endpoint, at string) finding.Origin {
+	_, kind, known := kindOf(e.Type)
+	if !known {
+		return t.origin(at + ".endpointID")
+	}
+	out := finding.Origin{Object: finding.Ref{Kind: string(kind), Namespace: t.namespaceOf(e), Name: e.Name}, Field: "status.loadBalancer.ingress"}
+	switch kind {
+	case cluster.KindService:
+		out.Field += "[0].ports"
+	case cluster.KindGateway:
+		out.Field = "spec.listeners"
+	}
+	return out
+}

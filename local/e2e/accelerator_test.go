@@ -1,0 +1,56 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/fulcrum-lb/fulcrum/local/elsewhere"
+)
+
+// cmdElsewhere makes a load balancer in another region.
+func cmdElsewhere(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, args, 2, "elsewhere REGION APP")
+	s := of(ts)
+	r, err := elsewhere.Start(s.ctx, s.World, args[0], args[1])
+	outcome(ts, neg, err)
+	ts.Setenv("ELSEWHERE", r.ARN)
+	ts.Defer(func() {
+		if err := r.Close(context.WithoutCancel(s.ctx)); err != nil {
+			ts.Logf("end region %s: %v", args[0], err)
+		}
+	})
+}
+
+// acceleratorIs compares what AWS has of a GlobalAccelerator with patterns, one for each line.
+func (s *stage) acceleratorIs(ts *testscript.TestScript, ref string, patterns []string) func(context.Context) error {
+	namespace, name := split(ts, ref)
+	var all []*regexp.Regexp
+	for _, p := range patterns {
+		re, err := regexp.Compile("^" + p + "$")
+		ts.Check(err)
+		all = append(all, re)
+	}
+	return func(ctx context.Context) error {
+		lines, err := s.AcceleratorState(ctx, namespace, name)
+		if err != nil {
+			return err
+		}
+		rest := slices.Clone(lines)
+		for _, re := range all {
+			i := slices.IndexFunc(rest, re.MatchString)
+			if i < 0 {
+				return fmt.Errorf("no line matches %q:\n%s", re, strings.Join(lines, "\n"))
+			}
+			rest = slices.Delete(rest, i, i+1)
+		}
+		if len(rest) > 0 {
+			return fmt.Errorf("these lines are left over:\n%s", strings.Join(rest, "\n"))
+		}
+		return nil
+	}
+}

@@ -1,0 +1,192 @@
+// Package elsewhere is a second region of a local world: a network with a load balancer that leads to a program, and no
+// cluster. Accelerators lead to it by the ARN of the load balancer.
+package elsewhere
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/local/await"
+	"github.com/fulcrum-lb/fulcrum/local/awsclient"
+	"github.com/fulcrum-lb/fulcrum/local/echo"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+)
+
+const (
+	// name is that of the network and of all in it.
+	name = "elsewhere"
+	// port is that of the program.
+	port = 8080
+	// activeLimit is how long a load balancer may take to be active with a healthy target.
+	activeLimit = time.Minute
+)
+
+// Region is a region with a load balancer that answers HTTP on port 80.
+type Region struct {
+	// ARN and DNSName are those of the load balancer.
+	ARN, DNSName string
+
+	cidr   netip.Prefix
+	region string
+	ec2    *ec2.Client
+	elb    *elb.Client
+	server *echo.Server
+	group  *string
+}
+
+// Start makes the load balancer in a region, in front of a program that answers as a pod of an application does. The network
+// is made once and stays, as it is the same for all who come.
+func Start(ctx context.Context, w *world.World, region, app string) (*Region, error) {
+	cfg := awsclient.Config(w.AWSEndpoint(), region)
+	r := &Region{cidr: w.Layout().Elsewhere(), region: region, ec2: ec2.NewFromConfig(cfg), elb: elb.NewFromConfig(cfg)}
+	at := r.address(63, 1)
+	r.server = echo.New(echo.Config{
+		Address: at,
+		Identity: func() echo.Identity {
+			return echo.Identity{Pod: app + "-" + region, App: app, Node: region, Address: at.String()}
+		},
+		Protocol: func(int) echo.Protocol { return echo.HTTP },
+	})
+	if err := errors.Join(r.server.Listen(port), r.make(ctx, at)); err != nil {
+		return nil, errors.Join(fmt.Errorf("set up region %s: %w", region, err), r.Close(ctx))
+	}
+	return r, nil
+}
+
+// address is one in a /24 of the network.
+func (r *Region) address(third, last byte) netip.Addr {
+	a := r.cidr.Addr().As4()
+	return netip.AddrFrom4([4]byte{a[0], a[1], a[2] + third, last})
+}
+
+func (r *Region) make(ctx context.Context, target netip.Addr) error {
+	vpc, subnets, sg, err := r.network(ctx)
+	if err != nil {
+		return err
+	}
+	lb, err := r.elb.CreateLoadBalancer(ctx, &elb.CreateLoadBalancerInput{Name: aws.String(name), Subnets: subnets, SecurityGroups: []string{sg}})
+	if err != nil {
+		return err
+	}
+	r.ARN, r.DNSName = aws.ToString(lb.LoadBalancers[0].LoadBalancerArn), aws.ToString(lb.LoadBalancers[0].DNSName)
+	group, err := r.elb.CreateTargetGroup(ctx, &elb.CreateTargetGroupInput{
+		Name: aws.String(name), Protocol: types.ProtocolEnumHttp, Port: aws.Int32(port), VpcId: aws.String(vpc), TargetType: types.TargetTypeEnumIp,
+		HealthCheckIntervalSeconds: aws.Int32(5), HealthCheckTimeoutSeconds: aws.Int32(2), HealthyThresholdCount: aws.Int32(2),
+	})
+	if err != nil {
+		return err
+	}
+	r.group = group.TargetGroups[0].TargetGroupArn
+	if _, err := r.elb.RegisterTargets(ctx, &elb.RegisterTargetsInput{TargetGroupArn: r.group, Targets: []types.TargetDescription{{Id: aws.String(target.String())}}}); err != nil {
+		return err
+	}
+	if _, err := r.elb.CreateListener(ctx, &elb.CreateListenerInput{
+		LoadBalancerArn: &r.ARN, Protocol: types.ProtocolEnumHttp, Port: aws.Int32(80),
+		DefaultActions: []types.Action{{Type: types.ActionTypeEnumForward, TargetGroupArn: r.group}},
+	}); err != nil {
+		return err
+	}
+	return await.True(ctx, activeLimit, r.serves)
+}
+
+func (r *Region) serves(ctx context.Context) error {
+	health, err := r.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: r.group})
+	if err != nil {
+		return err
+	}
+	for _, h := range health.TargetHealthDescriptions {
+		if h.TargetHealth.State != types.TargetHealthStateEnumHealthy {
+			return fmt.Errorf("the target of the load balancer in %s is %s", r.region, h.TargetHealth.State)
+		}
+	}
+	return nil
+}
+
+// network returns the VPC, its subnets and a security group that admits everybody.
+func (r *Region) network(ctx context.Context) (vpc string, subnets []string, sg string, err error) {
+	named := []ec2types.Filter{{Name: aws.String("tag:Name"), Values: []string{name}}}
+	vpcs, err := r.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: named})
+	if err != nil {
+		return "", nil, "", err
+	}
+	if len(vpcs.Vpcs) == 0 {
+		return r.newNetwork(ctx)
+	}
+	vpc = aws.ToString(vpcs.Vpcs[0].VpcId)
+	in := []ec2types.Filter{{Name: aws.String("vpc-id"), Values: []string{vpc}}}
+	found, err := r.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: in})
+	if err != nil {
+		return "", nil, "", err
+	}
+	for _, s := range found.Subnets {
+		subnets = append(subnets, aws.ToString(s.SubnetId))
+	}
+	groups, err := r.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: append(in, ec2types.Filter{Name: aws.String("group-name"), Values: []string{name}})})
+	if err != nil {
+		return "", nil, "", err
+	}
+	if len(groups.SecurityGroups) != 1 {
+		return "", nil, "", fmt.Errorf("the network has %d security groups of name %s", len(groups.SecurityGroups), name)
+	}
+	return vpc, subnets, aws.ToString(groups.SecurityGroups[0].GroupId), nil
+}
+
+func (r *Region) newNetwork(ctx context.Context) (vpc string, subnets []string, sg string, err error) {
+	fail := func(err error) (string, []string, string, error) { return "", nil, "", err }
+	tags := []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeVpc, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: aws.String(name)}}}}
+	made, err := r.ec2.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String(r.cidr.String()), TagSpecifications: tags})
+	if err != nil {
+		return fail(err)
+	}
+	vpc = aws.ToString(made.Vpc.VpcId)
+	igw, err := r.ec2.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{})
+	if err != nil {
+		return fail(err)
+	}
+	if _, err := r.ec2.AttachInternetGateway(ctx, &ec2.AttachInternetGatewayInput{InternetGatewayId: igw.InternetGateway.InternetGatewayId, VpcId: &vpc}); err != nil {
+		return fail(err)
+	}
+	for i, zone := range []string{"a", "b"} {
+		s, err := r.ec2.CreateSubnet(ctx, &ec2.CreateSubnetInput{
+			VpcId: &vpc, CidrBlock: aws.String(netip.PrefixFrom(r.address(byte(i), 0), 24).String()), AvailabilityZone: aws.String(r.region + zone),
+		})
+		if err != nil {
+			return fail(err)
+		}
+		subnets = append(subnets, aws.ToString(s.Subnet.SubnetId))
+	}
+	group, err := r.ec2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String(name), Description: aws.String(name), VpcId: &vpc})
+	if err != nil {
+		return fail(err)
+	}
+	_, err = r.ec2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{
+		GroupId: group.GroupId, IpProtocol: aws.String("tcp"), FromPort: aws.Int32(80), ToPort: aws.Int32(80), CidrIp: aws.String("0.0.0.0/0"),
+	})
+	return vpc, subnets, aws.ToString(group.GroupId), err
+}
+
+// Close removes the load balancer and ends the program.
+func (r *Region) Close(ctx context.Context) error {
+	r.server.Shutdown(ctx)
+	var errs []error
+	if r.ARN != "" {
+		_, err := r.elb.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: &r.ARN})
+		errs = append(errs, err)
+	}
+	if r.group != nil {
+		errs = append(errs, await.True(ctx, activeLimit, func(ctx context.Context) error {
+			_, err := r.elb.DeleteTargetGroup(ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: r.group})
+			return err
+		}))
+	}
+	return errors.Join(errs...)
+}

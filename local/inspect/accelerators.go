@@ -1,0 +1,70 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
+)
+
+// acceleratorRegion is the one region in which AWS answers about accelerators.
+const acceleratorRegion = "us-west-2"
+
+// acceleratorGroup is the name of the security group that AWS makes for accelerators.
+const acceleratorGroup = "GlobalAccelerator"
+
+func (in *Inspector) accelerators(ctx context.Context) (Inventory, error) {
+	var out Inventory
+	pages := ga.NewListAcceleratorsPaginator(in.ga, &ga.ListAcceleratorsInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range page.Accelerators {
+			out = append(out, "accelerator "+aws.ToString(a.Name))
+		}
+	}
+	return out, nil
+}
+
+// Accelerator has a line for each endpoint group of an accelerator and a line for each endpoint, sorted, such as
+// "TCP:80 us-west-2 dial=100" and "TCP:80 us-west-2 k8s-shop-web-1 weight=128 HEALTHY".
+func (in *Inspector) Accelerator(ctx context.Context, arn string) ([]string, error) {
+	var out []string
+	listeners, err := in.ga.ListListeners(ctx, &ga.ListListenersInput{AcceleratorArn: &arn})
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range listeners.Listeners {
+		var ports []string
+		for _, p := range l.PortRanges {
+			ports = append(ports, fmt.Sprint(aws.ToInt32(p.FromPort)))
+		}
+		groups, err := in.ga.ListEndpointGroups(ctx, &ga.ListEndpointGroupsInput{ListenerArn: l.ListenerArn})
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range groups.EndpointGroups {
+			of := fmt.Sprintf("%s:%s %s", l.Protocol, strings.Join(ports, ","), aws.ToString(g.EndpointGroupRegion))
+			out = append(out, fmt.Sprintf("%s dial=%v", of, aws.ToFloat32(g.TrafficDialPercentage)))
+			for _, e := range g.EndpointDescriptions {
+				out = append(out, fmt.Sprintf("%s %s weight=%d %s", of, shortName(aws.ToString(e.EndpointId)), aws.ToInt32(e.Weight), e.HealthState))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// shortName is the name of the load balancer in an ARN; other ids are returned as they are.
+func shortName(id string) string {
+	parts := strings.Split(id, "/")
+	if len(parts) < 2 {
+		return id
+	}
+	return parts[len(parts)-2]
+}

@@ -1,0 +1,42 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var globalAccelerators = schema.GroupVersionResource{Group: "aga.k8s.aws", Version: "v1beta1", Resource: "globalaccelerators"}
+
+// Accelerator reads a GlobalAccelerator.
+func (s *Scenario) Accelerator(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
+	return s.dynamic.Resource(globalAccelerators).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// AcceleratorHostname is the DNS name in the status of a GlobalAccelerator. It is an error that there is none.
+func (s *Scenario) AcceleratorHostname(ctx context.Context, namespace, name string) (string, error) {
+	return s.ofAccelerator(ctx, namespace, name, "dnsName")
+}
+
+// AcceleratorState has a line for each endpoint group and endpoint that AWS has of a GlobalAccelerator.
+func (s *Scenario) AcceleratorState(ctx context.Context, namespace, name string) ([]string, error) {
+	arn, err := s.ofAccelerator(ctx, namespace, name, "acceleratorARN")
+	if err != nil {
+		return nil, err
+	}
+	return s.Inspector.Accelerator(ctx, arn)
+}
+
+func (s *Scenario) ofAccelerator(ctx context.Context, namespace, name, field string) (string, error) {
+	got, err := s.Accelerator(ctx, namespace, name)
+	if err != nil {
+		return "", err
+	}
+	if v, _, _ := unstructured.NestedString(got.Object, "status", field); v != "" {
+		return v, nil
+	}
+	return "", fmt.Errorf("GlobalAccelerator %s/%s has no %s in its status", namespace, name, field)
+}
