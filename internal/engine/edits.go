@@ -28,7 +28,7 @@ func (r *run) tooOften() (out finding.List) {
 	for _, m := range r.out.Stack.Members {
 		out.Add(finding.Finding{
 			Object: m.Ref, Reason: finding.ChangedTooOften, Severity: finding.Warning,
-			Message: "the desired state changed more than twice within a minute; the last change is made within two minutes, and what is live stays until then",
+			Message: "the desired state changed several times within seconds; the last change is made within a minute, and what is live stays until then",
 			Fix:     "find out what edits the object, or what it refers to, all the time",
 		})
 	}

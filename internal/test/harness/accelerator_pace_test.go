@@ -51,8 +51,8 @@ func TestFlappingAcceleratorIsPaced(t *testing.T) {
 			}
 		}
 		t.Logf("600 edits in ten minutes: %d calls, of which %d change something", calls, changes)
-		// Two at once, then after 15, 30, 60 and 120 s each; four make the other accelerator.
-		if changes > 2+8+4 || calls > 5*changes {
+		// Two at once, then after 15, 30 and 60 s each; four make the other accelerator.
+		if changes > 2+11+4 || calls > 5*changes {
 			t.Errorf("600 edits in ten minutes: %d calls, of which %d change something", calls, changes)
 		}
 		if !slices.ContainsFunc(eventsOf(r, "edge", "front"), func(e string) bool { return strings.Contains(e, "ChangedTooOften") }) {
