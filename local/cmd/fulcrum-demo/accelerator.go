@@ -55,7 +55,8 @@ func (d *demo) applyAccelerator(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	addresses, err := d.acceleratorAddresses(ctx)
+	a := acceleration{d, name}
+	addresses, err := a.addresses(ctx)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func (d *demo) applyAccelerator(ctx context.Context) error {
 		{"Ingress", "https://shop.example.com/", from("shop")},
 		{"Gateway", "http://" + storeHost + "/cart", redirect("https://" + storeHost + ":443/cart")},
 	} {
-		if err := d.asks(ctx, name, e.what, e.url, e.check); err != nil {
+		if err := a.asks(ctx, e.what, e.url, e.check); err != nil {
 			return err
 		}
 	}
@@ -79,12 +80,18 @@ func (d *demo) applyAccelerator(ctx context.Context) error {
 		return err
 	}
 	d.seen("%-17s %s", "Service", reported)
-	return d.failOver(ctx, name)
+	return a.failOver(ctx)
+}
+
+// acceleration is the accelerator once it has a name.
+type acceleration struct {
+	*demo
+	name string
 }
 
 // asks sends a request over the accelerator until it is answered as it should be.
-func (d *demo) asks(ctx context.Context, name, what, url string, check func(scenario.Reply) error) error {
-	client := d.world.HTTPClient(name)
+func (d acceleration) asks(ctx context.Context, what, url string, check func(scenario.Reply) error) error {
+	client := d.world.HTTPClient(d.name)
 	began := time.Now()
 	return await.True(ctx, limitConverge, func(ctx context.Context) error {
 		r, err := scenario.Get(ctx, client, url, nil)
@@ -100,7 +107,7 @@ func (d *demo) asks(ctx context.Context, name, what, url string, check func(scen
 }
 
 // failOver has nothing serve behind the Gateway, so that the other region answers, and then has it serve again.
-func (d *demo) failOver(ctx context.Context, name string) error {
+func (d acceleration) failOver(ctx context.Context) error {
 	const url = "http://" + storeHost + "/cart"
 	deployments := map[string]int{"store": 2, "store-next": 1, "catalog": 1}
 	scale := func(of func(int) int) error {
@@ -114,17 +121,17 @@ func (d *demo) failOver(ctx context.Context, name string) error {
 		return err
 	}
 	d.seen("no pod is left behind the Gateway")
-	if err := d.asks(ctx, name, "other region", url, from(otherApp)); err != nil {
+	if err := d.asks(ctx, "other region", url, from(otherApp)); err != nil {
 		return err
 	}
 	if err := scale(func(n int) int { return n }); err != nil {
 		return err
 	}
-	return d.asks(ctx, name, "back", url, redirect("https://"+storeHost+":443/cart"))
+	return d.asks(ctx, "back", url, redirect("https://"+storeHost+":443/cart"))
 }
 
-// acceleratorAddresses are the static addresses in the status.
-func (d *demo) acceleratorAddresses(ctx context.Context) ([]string, error) {
+// addresses are the static addresses in the status.
+func (d acceleration) addresses(ctx context.Context) ([]string, error) {
 	o, err := d.see.Accelerator(ctx, acceleratorNamespace, acceleratorName)
 	if err != nil {
 		return nil, err
