@@ -157,9 +157,9 @@ func (x *State) End(done bool, after time.Duration, now time.Time) time.Duration
 	return max(x.last.Add(after).Sub(now), time.Second)
 }
 
-// paceOfEdits is that of a stack whose desired state changes again and again: the first two changes are carried out at once,
-// and so is every change of somebody who makes fewer than four a minute.
-var paceOfEdits = repeat.Pace{Free: 1, First: 15 * time.Second, Longest: time.Minute, Rest: 15 * time.Second}
+// paceOfEdits is that of a stack whose desired state changes again and again: the first four changes are carried out at once,
+// which is enough to shift a weight in steps, and so is every change of somebody who makes fewer than four a minute.
+var paceOfEdits = repeat.Pace{Free: 3, First: 10 * time.Second, Longest: time.Minute, Rest: 15 * time.Second}
 
 // edit notes a change of the desired state that is carried out.
 func (x *State) edit(now time.Time) {

@@ -51,8 +51,8 @@ func TestFlappingAcceleratorIsPaced(t *testing.T) {
 			}
 		}
 		t.Logf("600 edits in ten minutes: %d calls, of which %d change something", calls, changes)
-		// Two at once, then after 15, 30 and 60 s each; four make the other accelerator.
-		if changes > 2+11+4 || calls > 5*changes {
+		// Four at once, then after 10, 20, 40 and 60 s each; three make the other accelerator.
+		if changes > 4+12+3 || calls > 5*changes {
 			t.Errorf("600 edits in ten minutes: %d calls, of which %d change something", calls, changes)
 		}
 		if !slices.ContainsFunc(eventsOf(r, "edge", "front"), func(e string) bool { return strings.Contains(e, "ChangedTooOften") }) {
