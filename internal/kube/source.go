@@ -186,7 +186,9 @@ func (informed) Confirm(cluster.Object) error { return nil }
 func (informed) Find(cluster.Ref) (cluster.Object, error) { return nil, nil }
 
 // Definition implements cluster.Definer.
-func (informed) Definition(cluster.Kind) (cluster.Definition, error) { return cluster.Definition{}, nil }
+func (informed) Definition(cluster.Kind) (cluster.Definition, error) {
+	return cluster.Definition{}, nil
+}
 
 // Get implements cluster.Source.
 func (s informed) Get(ref cluster.Ref) (cluster.Object, error) {
