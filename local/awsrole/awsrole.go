@@ -24,7 +24,7 @@ import (
 type flags struct {
 	listen, resolver, state, region string
 	seed                            uint64
-	enforce                         bool
+	enforce, traffic                bool
 	accelerators                    string
 	propagation, provisioning       time.Duration
 }
@@ -50,6 +50,7 @@ func NewCommand() *cobra.Command {
 	fl.StringVar(&f.region, "region", "us-west-2", "region of the instance whose metadata is served; its partition is the emulated one")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of identifiers and orders")
 	fl.BoolVar(&f.enforce, "enforce-security-groups", true, "drop connections that security groups do not allow")
+	fl.BoolVar(&f.traffic, "traffic", true, "serve the listeners of load balancers and check targets; without it all targets are healthy")
 	fl.StringVar(&f.accelerators, "accelerators", "127.252.0.0/22", "range of this machine, a /22, in place of the static addresses of accelerators")
 	fl.DurationVar(&f.propagation, "propagation-delay", 0, "how late load balancers learn of changes that the API has accepted")
 	fl.DurationVar(&f.provisioning, "provisioning-delay", time.Second, "how long new load balancers are not active yet")
@@ -69,11 +70,13 @@ func (f flags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stop, err := f.startDataPlane(ctx, em)
-	if err != nil {
-		return err
+	if f.traffic {
+		stop, err := f.startDataPlane(ctx, em)
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
-	defer stop()
 	l, err := net.Listen("tcp", f.listen)
 	if err != nil {
 		return err

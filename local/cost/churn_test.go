@@ -35,6 +35,7 @@ type shape struct {
 	quotas   map[string]int // of AWS, where they differ from its defaults
 	services int            // each with a target group
 	pods     int
+	spare    int    // addresses for pods that are made later
 	objects  string // Services and what leads to them
 }
 
@@ -45,7 +46,7 @@ func TestChurn(t *testing.T) {
 		t.Skip("a measurement of ten minutes; FULCRUM_BENCH=1 runs it")
 	}
 	const groups, pods = 50, 1000
-	h := settled(t, shape{services: groups, pods: pods, objects: services(groups) + ingresses(groups/2, 2)})
+	h := settled(t, shape{services: groups, pods: pods, spare: 6000, objects: services(groups) + ingresses(groups/2, 2)})
 	t.Logf("BENCH %d pods, %d target groups: %.0f MiB resident", pods, groups, h.usage(t).resident/(1<<20))
 	for _, rate := range []int{1, 4} {
 		t.Run(fmt.Sprintf("%d a second", rate), func(t *testing.T) {
@@ -113,7 +114,7 @@ func newHerd(t *testing.T, w *world.World, of shape) *herd {
 	t.Helper()
 	h := &herd{World: w, pods: make([][]pod, of.services)}
 	for _, n := range w.Layout().Nodes {
-		h.free = append(h.free, h.assign(t, n.Interface))
+		h.free = append(h.free, h.assign(t, n.Interface, (of.pods+of.spare)/len(w.Layout().Nodes)+1))
 	}
 	applier, err := manifest.NewApplier(w.RESTConfig())
 	if err != nil {
@@ -195,14 +196,11 @@ spec:
 
 func service(g int) string { return fmt.Sprintf("s%d", g) }
 
-// addresses are those of pods on one node: all nodes together have enough for each pod that there will ever be.
-const addresses = 2700
-
-// assign adds addresses of pods to the ENI of a node.
-func (h *herd) assign(t *testing.T, eni string) (out []string) {
+// assign adds addresses of pods to the ENI of a node, at least n.
+func (h *herd) assign(t *testing.T, eni string, n int) (out []string) {
 	t.Helper()
 	api := ec2.NewFromConfig(h.AWSConfig())
-	for len(out) < addresses {
+	for len(out) < n {
 		got, err := api.AssignPrivateIpAddresses(t.Context(), &ec2.AssignPrivateIpAddressesInput{
 			NetworkInterfaceId: aws.String(eni), SecondaryPrivateIpAddressCount: aws.Int32(500),
 		})

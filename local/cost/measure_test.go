@@ -54,7 +54,7 @@ func (h *herd) usage(t *testing.T) usage {
 func (h *herd) awaitTargets(t *testing.T, want int) {
 	t.Helper()
 	api := elb.NewFromConfig(h.AWSConfig())
-	if err := await.True(t.Context(), 15*time.Minute, func(ctx context.Context) error {
+	if err := await.True(t.Context(), 30*time.Minute, func(ctx context.Context) error {
 		var all []elbtypes.TargetGroup
 		for pages := elb.NewDescribeTargetGroupsPaginator(api, &elb.DescribeTargetGroupsInput{}); pages.HasMorePages(); {
 			page, err := pages.NextPage(ctx)
@@ -84,7 +84,7 @@ func (h *herd) awaitTargets(t *testing.T, want int) {
 func (h *herd) rest(t *testing.T) {
 	t.Helper()
 	last, since := -1, time.Now()
-	if err := await.True(t.Context(), 5*time.Minute, func(ctx context.Context) error {
+	if err := await.True(t.Context(), 30*time.Minute, func(ctx context.Context) error {
 		var log struct{ Total int }
 		if err := h.ask(ctx, http.MethodGet, "calls?operation=none", nil, &log); err != nil {
 			return err

@@ -22,7 +22,7 @@ func TestMixedCluster(t *testing.T) {
 	h := settled(t, shape{
 		world:    world.Options{GatewayAPI: "standard", ActiveAtOnce: true},
 		quotas:   map[string]int{"application-load-balancers": 500, "network-load-balancers": 500, "security-groups": 5000},
-		services: all, pods: pods, objects: objects,
+		services: all, pods: pods, spare: 3000, objects: objects,
 	}, "--default-target-type=ip")
 	d := duration(t)
 

@@ -75,7 +75,7 @@ func Plan(n int, cluster, region string, nodes int) (Layout, error) {
 			ID: "subnet-public-" + zone, Name: "public-" + zone, Zone: zone, CIDR: prefix(n, 16*z, 20),
 		})
 		l.Private = append(l.Private, Subnet{
-			ID: "subnet-private-" + zone, Name: "private-" + zone, Zone: zone, CIDR: prefix(n, 128+16*z, 20),
+			ID: "subnet-private-" + zone, Name: "private-" + zone, Zone: zone, CIDR: prefix(n, 128+32*z, 19),
 		})
 	}
 	for i := range nodes {
@@ -84,10 +84,10 @@ func Plan(n int, cluster, region string, nodes int) (Layout, error) {
 			Name:      fmt.Sprintf("node-%d", i),
 			Zone:      l.Private[z].Zone,
 			Subnet:    z,
-			Address:   netip.AddrFrom4([4]byte{10, byte(n), byte(128 + 16*z), byte(200 + inZone)}),
+			Address:   netip.AddrFrom4([4]byte{10, byte(n), byte(128 + 32*z), byte(200 + inZone)}),
 			Instance:  fmt.Sprintf("i-local%011x", i),
 			Interface: fmt.Sprintf("eni-local%d", i),
-			Pods:      prefix(n, 132+16*z+inZone, 24),
+			Pods:      prefix(n, 132+32*z+inZone, 24),
 		})
 	}
 	return l, nil

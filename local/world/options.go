@@ -37,6 +37,9 @@ type Options struct {
 	// many and whose subject is not how long that takes. Default: they are after a second,
 	// which a controller may see many seconds later.
 	ActiveAtOnce bool
+	// WithoutTraffic leaves out the listeners of load balancers and the checks of targets: all targets are healthy.
+	// For measurements of many load balancers. Default: traffic flows.
+	WithoutTraffic bool
 	// Domains get one certificate each in ACM, valid for the domain and all
 	// its direct subdomains. Default: example.com and app.test.
 	Domains []string

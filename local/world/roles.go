@@ -143,6 +143,9 @@ func (w *World) roleCommand(role string) (args, env []string) {
 			"--propagation-delay=" + w.opts.PropagationDelay.String(),
 			"--accelerators=" + loopback.Prefix(w.layout.Accelerators()).String(),
 		}
+		if w.opts.WithoutTraffic {
+			args = append(args, "--traffic=false")
+		}
 		if w.opts.ActiveAtOnce {
 			args = append(args, "--provisioning-delay=0s")
 		}

@@ -78,7 +78,8 @@ func (p *Pool) Take(ctx context.Context, opts world.Options) (*Loan, error) {
 		Nodes                       int
 		Domains                     []string
 		ActiveAtOnce, Admin         bool
-	}{opts.Cluster, opts.Region, opts.GatewayAPI, opts.Nodes, opts.Domains, opts.ActiveAtOnce, opts.AdminController})
+		WithoutTraffic              bool
+	}{opts.Cluster, opts.Region, opts.GatewayAPI, opts.Nodes, opts.Domains, opts.ActiveAtOnce, opts.AdminController, opts.WithoutTraffic})
 	// The CRDs of Gateway API double the cost of a start, so tests rather wait for each other.
 	l, err := p.reserve(kind, opts.GatewayAPI != "")
 	if err != nil {

@@ -1,0 +1,157 @@
+package cost
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/local/await"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+// TestLargeCluster measures one controller with 1,000 load balancers, 50,000 listener rules and 20,000 pods beside a real
+// API server: what it needs at rest, how long an edit takes, and how long a restart.
+func TestLargeCluster(t *testing.T) {
+	if os.Getenv("FULCRUM_BENCH") == "" {
+		t.Skip("a measurement of half an hour; FULCRUM_BENCH=1 runs it")
+	}
+	const balancers, rules, pods, edits = 1000, 50, 20000, 20
+	flags := []string{"--default-target-type=ip", "--default-load-balancer-scheme=internet-facing"}
+	start := time.Now()
+	h := settled(t, shape{
+		world:    world.Options{ActiveAtOnce: true, WithoutTraffic: true},
+		quotas:   map[string]int{"application-load-balancers": 2 * balancers, "security-groups": 5000},
+		services: balancers, pods: pods, objects: services(balancers) + pathed(balancers, rules),
+		// Within the limits that AWS documents 50,000 rules take hours.
+	}, append(flags, "--aws-api-throttle=Elastic Load Balancing v2:.*=5000:5000,EC2:.*=5000:5000")...)
+	t.Logf("BENCH %d load balancers with %d rules each, %d pods: made in %v, %.0f MiB resident", balancers, rules, pods, time.Since(start).Round(time.Second), h.usage(t).resident/(1<<20))
+
+	restart := func(meanwhile func()) (started time.Time, ready time.Duration) {
+		if err := h.StopController(); err != nil {
+			t.Fatal(err)
+		}
+		h.admin(t, http.MethodDelete, "calls", nil)
+		meanwhile()
+		started = time.Now()
+		if err := h.StartController(worldtest.Controller(t), flags...); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.ControllerReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return started, time.Since(started)
+	}
+	// The first one forgets the rate limits under which everything was made.
+	restart(func() {})
+	h.rest(t)
+	for i := range 3 {
+		path := fmt.Sprintf("/restart-%d", i)
+		started, ready := restart(func() { h.edit(t, 7*i, path) })
+		carried := h.made(t, path).Sub(started)
+		h.rest(t)
+		u := h.usage(t)
+		t.Logf("BENCH restart: ready after %v, an edit that was made meanwhile is carried out after %v (goal: at most 5s); %d calls, %.1f s of CPU, %.0f MiB resident",
+			ready.Round(time.Millisecond), carried.Round(time.Millisecond), h.calls(t), u.cpu, u.resident/(1<<20))
+	}
+
+	var took []time.Duration
+	for i := range edits {
+		path := fmt.Sprintf("/edit-%d", i)
+		at := time.Now()
+		h.edit(t, 31*i, path)
+		took = append(took, h.made(t, path).Sub(at))
+		time.Sleep(time.Second)
+	}
+	slices.Sort(took)
+	t.Logf("BENCH %d edits, one a second, until AWS has answered: %s (goal: at most 300ms)", edits, quantiles(took))
+
+	d := duration(t)
+	h.rest(t)
+	h.admin(t, http.MethodDelete, "calls", nil)
+	before := h.usage(t)
+	time.Sleep(d)
+	after := h.usage(t)
+	t.Logf("BENCH at rest for %v: %.1f s of CPU, %.0f MiB resident (goal: at most 400), %d calls", d, after.cpu-before.cpu, after.resident/(1<<20), h.calls(t))
+}
+
+// pathed are Ingresses with a load balancer each and many paths, which lead to a Service each.
+func pathed(n, paths int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: i%d
+  namespace: %s
+  annotations: {alb.ingress.kubernetes.io/healthcheck-interval-seconds: "300"}
+spec:
+  ingressClassName: alb
+  rules:
+  - http:
+      paths:
+`, i, namespace)
+		for j := range paths {
+			fmt.Fprintf(&b, "      - {path: /%d, pathType: Exact, backend: {service: {name: %s, port: {number: 80}}}}\n", j, service(i))
+		}
+	}
+	return b.String()
+}
+
+// edit gives the last path of an Ingress another value.
+func (h *herd) edit(t *testing.T, i int, path string) {
+	t.Helper()
+	api := h.Kube().NetworkingV1().Ingresses(namespace)
+	ing, err := api.Get(t.Context(), fmt.Sprintf("i%d", i), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := ing.Spec.Rules[0].HTTP.Paths
+	exact := networkingv1.PathTypeExact
+	paths[len(paths)-1].Path, paths[len(paths)-1].PathType = path, &exact
+	if _, err := api.Update(t.Context(), ing, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// made returns when AWS had answered the call that makes a rule for a path.
+func (h *herd) made(t *testing.T, path string) (at time.Time) {
+	t.Helper()
+	if err := await.True(t.Context(), 5*time.Minute, func(ctx context.Context) error {
+		for _, operation := range []string{"ModifyRule", "CreateRule"} {
+			var log struct {
+				Calls []struct {
+					Time  time.Time
+					Code  string
+					Input struct {
+						Conditions []struct{ PathPatternConfig struct{ Values []string } }
+					}
+				}
+			}
+			if err := h.ask(ctx, http.MethodGet, "calls?operation="+operation, nil, &log); err != nil {
+				return err
+			}
+			for _, c := range log.Calls {
+				for _, x := range c.Input.Conditions {
+					if c.Code == "" && slices.Contains(x.PathPatternConfig.Values, path) {
+						at = c.Time.Add(latency)
+						return nil
+					}
+				}
+			}
+		}
+		return fmt.Errorf("no rule was made for %s", path)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
