@@ -222,6 +222,9 @@ func (r listenerReport) listenerConditions(l attach.Listener, v listenerVerdict)
 	if p := v.resolved; p.Reason != "" {
 		out[2] = condition(gwv1.ListenerConditionResolvedRefs, metav1.ConditionFalse, p.Reason, p.Message, generation)
 	}
+	if _, live := r.live(); live && len(r.Attached.OnPort(l.Spec.Port)) == 0 && !slices.Contains(r.ports, int32(l.Spec.Port)) {
+		out[3].Message = fmt.Sprintf("No route is attached; the load balancer does not listen on port %d until one is.", l.Spec.Port)
+	}
 	if p := v.programmed; p.Reason != "" {
 		out[3] = condition(gwv1.ListenerConditionProgrammed, metav1.ConditionFalse, p.Reason, p.Message, generation)
 	}
