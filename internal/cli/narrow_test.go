@@ -51,3 +51,28 @@ func TestRightsInOneNamespaceAreEnough(t *testing.T) {
 		t.Errorf("with all rights: %s%s", stderr, out)
 	}
 }
+
+// What may not be read is not called missing, nor is what the controller does not look at.
+func TestUnreadObjectsAreNotCalledMissing(t *testing.T) {
+	_, flags := aws(t)
+	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, namespaced(serviceYAML, "bank", "pay")}, "---\n"))
+	run := func(args ...string) (int, string, string) {
+		return with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(args, []string{"--flags-from=none"}, flags)...)
+	}
+	for args, want := range map[string]string{
+		"plan ingress/web -n shop --watch-namespace=bank": `was not read, as the controller watches namespace "bank" alone (--watch-namespace)`,
+		"tree -n shop --watch-namespace=bank":             `namespace "shop" was not read, as the controller watches namespace "bank" alone`,
+		"get ingress/lost -n shop":                        "Ingress shop/lost does not exist; check its name",
+	} {
+		if code, _, stderr := run(strings.Fields(args)...); code != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit %d: %s, want %q", args, code, stderr, want)
+		}
+	}
+	server.denied = map[string]bool{"ingresses": true}
+	for _, command := range []string{"plan", "tree", "get", "explain"} {
+		code, _, stderr := run(command, "ingress/web", "-n", "shop")
+		if want := `Ingress shop/web does not exist or may not be read, as you may not list objects of kind Ingress in namespace "shop"`; code != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit %d: %s, want %q", command, code, stderr, want)
+		}
+	}
+}

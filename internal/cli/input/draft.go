@@ -55,8 +55,10 @@ type Source struct {
 	secrets client.Reader
 	// Live: the objects of a cluster were read.
 	Live bool
-	// partial: some kinds of objects may not be read. inOwn: some were read in the namespace of the command alone.
-	partial, inOwn bool
+	// unreadable are kinds that may not be read, and unserved those that the cluster does not have.
+	unreadable, unserved []cluster.Kind
+	// inOwn: some kinds were read in the namespace of the command alone.
+	inOwn bool
 	// chosen is what the command is about.
 	chosen Selection
 	// draft makes the plan of a stack.

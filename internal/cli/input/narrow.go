@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,7 +20,7 @@ type lister struct {
 	// watched is the namespace that the controller is limited to, and own the one that the command is about, "" for all.
 	watched, own string
 	// narrowed are kinds that were read in the own namespace alone, and unavailable those that were not read at all.
-	narrowed, unavailable []string
+	narrowed, unavailable []cluster.Kind
 	read                  bool
 }
 
@@ -36,14 +37,14 @@ func (l *lister) list(ctx context.Context, typ cluster.Type, into client.ObjectL
 	if typ.Namespaced {
 		again := l.List(ctx, into, client.InNamespace(l.own))
 		if again == nil {
-			l.narrowed, l.read = append(l.narrowed, string(typ.Kind)), true
+			l.narrowed, l.read = append(l.narrowed, typ.Kind), true
 			return nil
 		}
 		if !apierrors.IsForbidden(again) {
 			return again
 		}
 	}
-	l.unavailable = append(l.unavailable, string(typ.Kind))
+	l.unavailable = append(l.unavailable, typ.Kind)
 	return nil
 }
 
@@ -54,10 +55,42 @@ func (l *lister) report(notes io.Writer) error {
 	}
 	if len(l.narrowed) > 0 {
 		fmt.Fprintf(notes, "# only those of namespace %q were read, as you may not list them in all namespaces: %s; what other namespaces have in a shared load balancer or in rules of security groups is missing here and may be shown as deleted, which the controller does not do; bind the rules of config/rbac with the verbs get and list for the whole answer\n",
-			l.own, strings.Join(l.narrowed, ", "))
+			l.own, kinds(l.narrowed))
 	}
 	if len(l.unavailable) > 0 {
-		fmt.Fprintf(notes, "# not read, as you may not list them: %s; classes and namespaces that objects name are assumed to be there, and anything else of these kinds counts as missing\n", strings.Join(l.unavailable, ", "))
+		fmt.Fprintf(notes, "# not read, as you may not list them: %s; classes and namespaces that objects name are assumed to be there, and anything else of these kinds counts as missing\n", kinds(l.unavailable))
+	}
+	return nil
+}
+
+func kinds(ks []cluster.Kind) string {
+	var out []string
+	for _, k := range ks {
+		out = append(out, string(k))
+	}
+	return strings.Join(out, ", ")
+}
+
+// namedExist returns an error for an object that the command line names and that was not read.
+func (d *Source) namedExist(store *cluster.Memory) error {
+	watched := d.Config.Kubernetes.WatchNamespace
+	for _, ref := range d.Named {
+		obj, err := store.Get(ref)
+		if err != nil {
+			return err
+		}
+		typ, _ := cluster.TypeOf(ref.Kind)
+		switch {
+		case obj != nil:
+		case slices.Contains(d.unserved, ref.Kind):
+			return fmt.Errorf("%s does not exist, as the cluster does not serve kind %s; install its definition", ref, ref.Kind)
+		case slices.Contains(d.unreadable, ref.Kind):
+			return fmt.Errorf("%s does not exist or may not be read, as you may not list objects of kind %s in namespace %q; bind the rules of config/rbac with the verbs get and list to whoever runs this", ref, ref.Kind, ref.Namespace)
+		case d.Live && watched != "" && typ.Namespaced && ref.Namespace != watched:
+			return fmt.Errorf("%s was not read, as the controller watches namespace %q alone (--watch-namespace); it does not act on objects of other namespaces", ref, watched)
+		default:
+			return fmt.Errorf("%s does not exist; check its name, and its namespace with -n", ref)
+		}
 	}
 	return nil
 }
@@ -96,6 +129,8 @@ func (d *Source) namespaceExists(store *cluster.Memory) error {
 	switch {
 	case !d.Live:
 		return fmt.Errorf("no object of the files is in namespace %q%s; check -n", d.Namespace, finding.DidYouMean(d.Namespace, names))
+	case d.Config.Kubernetes.WatchNamespace != "" && d.Namespace != d.Config.Kubernetes.WatchNamespace:
+		return fmt.Errorf("namespace %q was not read, as the controller watches namespace %q alone (--watch-namespace); it does not act on objects of other namespaces", d.Namespace, d.Config.Kubernetes.WatchNamespace)
 	case d.inOwn: // who has rights in a namespace has them in one that exists
 		return nil
 	case len(names) == 0:

@@ -54,7 +54,7 @@ func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) 
 			return nil, err
 		}
 	}
-	if d.partial {
+	if len(d.unreadable) > 0 {
 		facts, err := assumeObjects(store)
 		if err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) 
 			return nil, errors.New(off)
 		}
 	}
-	if err := d.exists(store); err != nil {
+	if err := d.namedExist(store); err != nil {
 		return nil, err
 	}
 	return store, d.namespaceExists(store)
@@ -203,6 +203,7 @@ func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes i
 		list := typ.NewList()
 		err := from.list(ctx, typ, list)
 		if meta.IsNoMatchError(err) && typ.Optional() {
+			d.unserved = append(d.unserved, typ.Kind)
 			continue // clusters without the Gateway API are common
 		}
 		if meta.IsNoMatchError(err) {
@@ -220,7 +221,7 @@ func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes i
 			return err
 		}
 	}
-	d.Live, d.secrets, d.partial, d.inOwn = true, c, len(from.unavailable) > 0, len(from.narrowed) > 0
+	d.Live, d.secrets, d.unreadable, d.inOwn = true, c, from.unavailable, len(from.narrowed) > 0
 	return from.report(notes)
 }
 

@@ -1,7 +1,6 @@
 package input
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -60,20 +59,6 @@ func (s *scope) Parse(args []string, in string) error {
 			ref.Namespace = in
 		}
 		s.Named = append(s.Named, ref)
-	}
-	return nil
-}
-
-// exists returns an error for an object that the command line names and that was not read.
-func (s *scope) exists(store *cluster.Memory) error {
-	for _, ref := range s.Named {
-		obj, err := store.Get(ref)
-		if err != nil {
-			return err
-		}
-		if obj == nil {
-			return fmt.Errorf("%s does not exist; check its name, and its namespace with -n", ref)
-		}
 	}
 	return nil
 }
