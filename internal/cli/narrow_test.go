@@ -53,7 +53,7 @@ func TestRightsInOneNamespaceAreEnough(t *testing.T) {
 }
 
 // What may not be read is not called missing, nor is what the controller does not look at.
-func TestUnreadObjectsAreNotCalledMissing(t *testing.T) {
+func TestWhatMayNotBeReadIsNotCalledMissing(t *testing.T) {
 	_, flags := aws(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, namespaced(serviceYAML, "bank", "pay")}, "---\n"))
 	run := func(args ...string) (int, string, string) {

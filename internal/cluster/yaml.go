@@ -85,11 +85,18 @@ func (l *Loaded) add(decode runtime.Decoder, doc []byte) error {
 		}
 		return errors.New("not a Kubernetes object; it needs apiVersion, kind and metadata")
 	}
-	if head.Kind == "" && head.APIVersion == "" {
+	if string(bytes.TrimSpace(raw)) == "null" {
 		return nil // only comments
 	}
-	if len(head.Items) > 0 {
+	if head.Kind == "" || head.APIVersion == "" {
+		return errors.New("not a Kubernetes object; it needs apiVersion, kind and metadata")
+	}
+	if of, isList := strings.CutSuffix(head.Kind, "List"); isList && head.Metadata.Name == "" {
 		for i, item := range head.Items {
+			// The API server leaves out of the objects of a list of one kind what the list says.
+			if _, has := item["kind"]; !has && of != "" && item != nil {
+				item["apiVersion"], item["kind"] = head.APIVersion, of
+			}
 			raw, err := syaml.Marshal(item)
 			if err == nil {
 				err = l.add(decode, raw)
@@ -112,6 +119,9 @@ func (l *Loaded) add(decode runtime.Decoder, doc []byte) error {
 	o, ok := obj.(Object)
 	if !ok {
 		return fmt.Errorf("%s has no metadata", head.Kind)
+	}
+	if o.GetName() == "" {
+		return fmt.Errorf("%s: metadata.name is not set; name the object, also where it has a generateName", head.Kind)
 	}
 	if typ.Namespaced && o.GetNamespace() == "" {
 		o.SetNamespace("default")

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -71,28 +72,19 @@ func kinds(ks []cluster.Kind) string {
 	return strings.Join(out, ", ")
 }
 
-// namedExist returns an error for an object that the command line names and that was not read.
-func (d *Source) namedExist(store *cluster.Memory) error {
+// missing says why an object that the command line names was not read.
+func missing(ref cluster.Ref, d *Source) error {
 	watched := d.Config.Kubernetes.WatchNamespace
-	for _, ref := range d.Named {
-		obj, err := store.Get(ref)
-		if err != nil {
-			return err
-		}
-		typ, _ := cluster.TypeOf(ref.Kind)
-		switch {
-		case obj != nil:
-		case slices.Contains(d.unserved, ref.Kind):
-			return fmt.Errorf("%s does not exist, as the cluster does not serve kind %s; install its definition", ref, ref.Kind)
-		case slices.Contains(d.unreadable, ref.Kind):
-			return fmt.Errorf("%s does not exist or may not be read, as you may not list objects of kind %s in namespace %q; bind the rules of config/rbac with the verbs get and list to whoever runs this", ref, ref.Kind, ref.Namespace)
-		case d.Live && watched != "" && typ.Namespaced && ref.Namespace != watched:
-			return fmt.Errorf("%s was not read, as the controller watches namespace %q alone (--watch-namespace); it does not act on objects of other namespaces", ref, watched)
-		default:
-			return fmt.Errorf("%s does not exist; check its name, and its namespace with -n", ref)
-		}
+	typ, _ := cluster.TypeOf(ref.Kind)
+	switch {
+	case slices.Contains(d.unserved, ref.Kind):
+		return fmt.Errorf("%s does not exist, as the cluster does not serve kind %s; install its definition", ref, ref.Kind)
+	case slices.Contains(d.unreadable, ref.Kind):
+		return fmt.Errorf("%s does not exist or may not be read, as you may not list objects of kind %s in namespace %q; bind the rules of config/rbac with the verbs get and list to whoever runs this", ref, ref.Kind, ref.Namespace)
+	case d.Live && watched != "" && typ.Namespaced && ref.Namespace != watched:
+		return fmt.Errorf("%s was not read, as the controller watches namespace %q alone (--watch-namespace); it does not act on objects of other namespaces", ref, watched)
 	}
-	return nil
+	return fmt.Errorf("%s does not exist; check its name, and its namespace with -n", ref)
 }
 
 // subject is the one namespace that a scope is about, "" if there are several.
@@ -109,9 +101,14 @@ func (s *scope) subject() string {
 	return in
 }
 
-// namespaceExists returns an error for a namespace that the command is about and of which nothing was read, not even that
-// it is there: nothing to do is no answer about a name that is mistyped.
-func (d *Source) namespaceExists(store *cluster.Memory) error {
+// exists returns an error for an object or a namespace that the command is about and of which nothing was read, not even
+// that it is there: nothing to do is no answer about a name that is mistyped.
+func (d *Source) exists(store *cluster.Memory) error {
+	for _, ref := range d.Named {
+		if obj, err := store.Get(ref); err != nil || obj == nil {
+			return cmp.Or(err, missing(ref, d))
+		}
+	}
 	if d.Namespace == "" || len(d.Named) > 0 {
 		return nil
 	}

@@ -69,10 +69,7 @@ func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) 
 			return nil, errors.New(off)
 		}
 	}
-	if err := d.namedExist(store); err != nil {
-		return nil, err
-	}
-	return store, d.namespaceExists(store)
+	return store, d.exists(store)
 }
 
 // fromFile is an object and the file that it was read from.

@@ -2,6 +2,7 @@ package cases
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -106,7 +107,8 @@ var onPurpose = map[string][]difference{
 				}
 			})
 		},
-	}},
+	}, withoutRoutes(9090)},
+	"gateway-no-routes": {withoutRoutes(80)},
 	"gateway-http-weights": {{
 		what: "the route says that all weights of a rule are 0",
 		why:  "nothing else shows why its requests are answered with 500",
@@ -177,4 +179,25 @@ func replace(r Record, name string) {
 	}
 	clear(r)
 	maps.Copy(r, own)
+}
+
+// withoutRoutes is that a listener without routes says that the load balancer does not listen on its port.
+func withoutRoutes(port int) difference {
+	return difference{
+		what: "the condition Programmed of a listener without routes says that the load balancer does not listen on the port",
+		why:  "the load balancer has a listener only from the first route on",
+		change: func(r Record) {
+			walk(map[string]any(r[objects]), func(m map[string]any) {
+				if m["attachedRoutes"] != any(float64(0)) && m["attachedRoutes"] != nil {
+					return
+				}
+				conditions, _ := m["conditions"].([]any)
+				for _, c := range conditions {
+					if c := c.(map[string]any); m["supportedKinds"] != nil && c["message"] == "Listener is programmed." {
+						c["message"] = fmt.Sprintf("No route is attached; the load balancer does not listen on port %d until one is.", port)
+					}
+				}
+			})
+		},
+	}
 }
