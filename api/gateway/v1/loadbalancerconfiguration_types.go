@@ -151,11 +151,6 @@ type ListenerConfiguration struct {
 	// +optional
 	ListenerAttributes []Attribute `json:"listenerAttributes,omitempty"`
 
-	// ServerHeaderEnabled is whether answers have the header Server. Stands for routing.http.response.server.enabled in
-	// listenerAttributes, and wins over it. Application Load Balancers. Default: left alone.
-	// +optional
-	ServerHeaderEnabled *bool `json:"serverHeaderEnabled,omitempty"`
-
 	// QUICEnabled makes a UDP listener one of protocol QUIC, and a TCP_UDP listener one of TCP_QUIC.
 	// Network Load Balancers. Default: false.
 	// +optional

@@ -1,9 +1,7 @@
 package gateway
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -80,45 +78,10 @@ func (t *translation) listener(p *port) model.Listener {
 			l.TLS.Policy = *p.entry.SSLPolicy
 		}
 	}
-	if p.entry != nil {
-		t.attributes(p, &l)
-	}
-	return l
-}
-
-// serverHeader is the attribute of listeners that serverHeaderEnabled stands for.
-const serverHeader = "routing.http.response.server.enabled"
-
-// attributes gives a listener what the configuration says of its attributes. TLS listeners have none.
-func (t *translation) attributes(p *port, l *model.Listener) {
-	if p.Base == model.HTTP || !p.TLS {
+	if p.entry != nil && (p.Base == model.HTTP || !p.TLS) && len(p.entry.ListenerAttributes) > 0 {
 		l.Attributes = gatewayconfig.Attributes(p.entry.ListenerAttributes)
+		l.AttributesOf = []finding.Origin{p.at}
 		t.Found.Add(settings.ListenerAttributeKeys.Advice(l.Attributes, p.at.Object, p.at.Field, finding.ParametersInvalid)...)
 	}
-	if on := p.entry.ServerHeaderEnabled; on != nil {
-		t.serverHeader(p, l, strconv.FormatBool(*on))
-	}
-	if len(l.Attributes) > 0 {
-		l.AttributesOf = []finding.Origin{p.at}
-	}
-}
-
-func (t *translation) serverHeader(p *port, l *model.Listener, value string) {
-	warn := func(message, fix string) {
-		t.Found.Add(finding.Finding{
-			Object: p.at.Object, Field: p.at.Field, Reason: finding.ParametersInvalid, Severity: finding.Warning, Blocks: finding.BlocksNothing,
-			Message: message, Fix: fix,
-		})
-	}
-	if p.Base != model.HTTP {
-		warn(fmt.Sprintf("serverHeaderEnabled is for HTTP and HTTPS, and port %d is %s; it has no effect", p.Number, p.Listens().Protocol()), "remove serverHeaderEnabled")
-		return
-	}
-	if other, given := l.Attributes[serverHeader]; given && other != value {
-		warn(fmt.Sprintf("serverHeaderEnabled is %s, and %s in listenerAttributes is %q, which has no effect", value, serverHeader, finding.Cut(other)), "remove one of them")
-	}
-	if l.Attributes == nil {
-		l.Attributes = map[string]string{}
-	}
-	l.Attributes[serverHeader] = value
+	return l
 }

@@ -250,7 +250,7 @@ func (c Configuration) Listener(gw finding.Ref, protocol string, port int32) (en
 	return nil, finding.Origin{}
 }
 
-// Attributes are the attributes of a listener entry as a map.
+// Attributes are attributes of a listener or a target group as a map.
 func Attributes(list []gwconfig.Attribute) map[string]string {
 	if len(list) == 0 {
 		return nil

@@ -2,7 +2,6 @@ package settings
 
 import (
 	"maps"
-	"strconv"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -114,9 +113,7 @@ type TargetGroup struct {
 	Protocol        Opt[string]
 	ProtocolVersion Opt[string]
 	Attributes      Opt[map[string]string]
-	// SlowStart is an attribute of its own name, in seconds. Over makes it part of Attributes.
-	SlowStart    Opt[int32]
-	MultiCluster Opt[bool]
+	MultiCluster    Opt[bool]
 	// ControlPorts by "service.port".
 	ControlPorts map[string]Opt[int32]
 
@@ -130,26 +127,10 @@ type TargetGroup struct {
 	SuccessCodes       Opt[string]
 }
 
-// slowStartAttribute is the key of SlowStart among Attributes.
-const slowStartAttribute = "slow_start.duration_seconds"
-
 // Over overlays: each setting, as a whole, comes from t where it is present there, and otherwise
-// from b. MultiCluster is on if either switches it on. SlowStart wins over Attributes of the same object.
+// from b. MultiCluster is on if either switches it on.
 func (t TargetGroup) Over(b TargetGroup) TargetGroup {
 	out := over(t, b)
-	if _, given := t.Attributes.Value[slowStartAttribute]; given && !t.SlowStart.Present() {
-		out.SlowStart = Opt[int32]{}
-	}
-	if o := out.SlowStart; o.Set && out.Attributes.Fault == nil {
-		all := map[string]string{}
-		maps.Copy(all, out.Attributes.Value)
-		all[slowStartAttribute] = strconv.Itoa(int(o.Value))
-		from := o.Origin
-		if out.Attributes.Set {
-			from = out.Attributes.Origin
-		}
-		out.Attributes = Of(all, from)
-	}
 	if b.MultiCluster.Or(false) {
 		out.MultiCluster = b.MultiCluster
 	}

@@ -1,8 +1,6 @@
 package settings
 
 import (
-	"errors"
-
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -54,9 +52,6 @@ func targetRows() []row[Ingress] {
 		{Row: Row{Group: group, Key: "target-group-attributes", Type: "map", Service: true, Merge: mergeOwn,
 			Doc: "Attributes of the target groups; those not named are not changed."},
 			read: field(Map, func(in *Ingress) *Opt[map[string]string] { return &in.Target.Attributes })},
-		{Row: Row{Group: group, Key: "target-group-slow-start-seconds", Type: "int", Service: true, Merge: mergeOwn,
-			Doc: "How long a target that has become healthy gets fewer requests than the others: 0, or 30 to 900. Stands for slow_start.duration_seconds in target-group-attributes of the same object, and wins over it."},
-			read: field(slowStart, func(in *Ingress) *Opt[int32] { return &in.Target.SlowStart })},
 		{Row: Row{Group: group, Key: "multi-cluster-target-group", Type: "bool", Default: "false", Service: true, Merge: mergeOwn,
 			Doc: "Keeps targets that other clusters registered; on if the Ingress or the Service sets it."},
 			read: field(Bool, func(in *Ingress) *Opt[bool] { return &in.Target.MultiCluster })},
@@ -64,14 +59,6 @@ func targetRows() []row[Ingress] {
 			Doc: "Port of the target control agent, with ip targets."},
 			read: keyed(Int, func(in *Ingress) *map[string]Opt[int32] { return &in.Target.ControlPorts })},
 	}
-}
-
-func slowStart(raw string) (int32, error) {
-	n, err := Int(raw)
-	if err != nil || n != 0 && (n < 30 || n > 900) {
-		return 0, errors.New("neither 0 nor a whole number from 30 to 900")
-	}
-	return n, nil
 }
 
 func healthRows() []row[Ingress] {

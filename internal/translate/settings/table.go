@@ -16,7 +16,7 @@ type Row struct {
 	Type    string // string, bool, int, list, map, json, or the words allowed
 	Default string
 	Service bool   // may be set on a Service behind an Ingress too, which then wins
-	Merge   string // how several members of a stack agree: one, port, key, union, own, first
+	Merge   string // how several members of a stack agree: one, port, key, union, own
 	Doc     string
 	// Ignored is set if the annotation is that of another controller.
 	Ignored bool

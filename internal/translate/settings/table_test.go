@@ -84,35 +84,6 @@ func TestTargetGroupOverTakesWholeValues(t *testing.T) {
 	}
 }
 
-func TestSlowStartIsAnAttribute(t *testing.T) {
-	const shorthand, long = "target-group-slow-start-seconds", "target-group-attributes"
-	for name, c := range map[string]struct {
-		service, ingress []string
-		want             map[string]string
-	}{
-		"of the Ingress":            {nil, []string{shorthand, "60"}, map[string]string{slowStartAttribute: "60"}},
-		"of the Service":            {[]string{shorthand, "0"}, []string{shorthand, "60"}, map[string]string{slowStartAttribute: "0"}},
-		"beside others":             {[]string{long, "a=1"}, []string{shorthand, "60"}, map[string]string{"a": "1", slowStartAttribute: "60"}},
-		"over the same":             {nil, []string{shorthand, "900", long, slowStartAttribute + "=30,a=1"}, map[string]string{"a": "1", slowStartAttribute: "900"}},
-		"attributes of the Service": {[]string{long, slowStartAttribute + "=30"}, []string{shorthand, "60"}, map[string]string{slowStartAttribute: "30"}},
-		"fault that is replaced":    {[]string{long, slowStartAttribute + "=30"}, []string{shorthand, "x"}, map[string]string{slowStartAttribute: "30"}},
-	} {
-		got := parse(c.service...).Target.Over(parse(c.ingress...).Target)
-		if diff := cmp.Diff(c.want, got.Attributes.Value); diff != "" || len(got.Faults()) > 0 {
-			t.Errorf("%s: %v\n%s", name, got.Faults(), diff)
-		}
-	}
-	for raw, ok := range map[string]bool{"0": true, "30": true, "900": true, "29": false, "901": false, "-1": false, "1m": false, "": false} {
-		if got := parse(shorthand, raw).Target.Over(TargetGroup{}).Faults(); len(got) == 0 != ok {
-			t.Errorf("%q: %v", raw, got)
-		}
-	}
-	faulty := parse(shorthand, "60", long, "x").Target.Over(TargetGroup{})
-	if len(faulty.Faults()) != 1 {
-		t.Errorf("a fault of attributes is lost: %+v", faulty)
-	}
-}
-
 func TestUnknown(t *testing.T) {
 	got := IngressAnnotations.unknown(map[string]string{Prefix + "shceme": "", Prefix + "scheme": "", Prefix + "actions.x": "", Prefix + "actions.": "", "other/x": ""})
 	if diff := cmp.Diff([]string{Prefix + "actions.", Prefix + "shceme"}, got); diff != "" {
