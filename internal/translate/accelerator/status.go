@@ -2,6 +2,7 @@ package accelerator
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -48,13 +49,32 @@ type next struct {
 	// ready is empty where the condition stays.
 	ready           metav1.ConditionStatus
 	reason, message string
-	// endpoints are the texts of endpoints that are left out, unknown that a run was cut short before that was known.
-	endpoints []string
+	// endpoints say which endpoints are left out, unknown that a run was cut short before that was known.
+	endpoints finding.List
 	unknown   bool
 	deleting  bool
 }
 
 func (n next) loaded() bool { return len(n.endpoints) == 0 && !n.unknown }
+
+// leftOut names all endpoints that are left out, and says why, of all of them if there is room for that.
+func (n next) leftOut() string {
+	var texts, fields []string
+	for _, x := range n.endpoints {
+		texts = append(texts, x.Located())
+		group, index, _ := strings.Cut(x.Field, "endpoints[")
+		if last := len(fields) - 1; last >= 0 && strings.HasPrefix(fields[last], group+"endpoints[") {
+			fields[last] = strings.TrimSuffix(fields[last], "]") + "," + index
+		} else {
+			fields = append(fields, x.Field)
+		}
+	}
+	all := strings.Join(texts, " ")
+	if len(all) <= mostMessage {
+		return all
+	}
+	return fmt.Sprintf("%d endpoints are left out: %s. %s", len(n.endpoints), strings.Join(fields, ", "), all)
+}
 
 // statusOf is what a run has brought about.
 func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) next {
@@ -77,7 +97,7 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) next {
 	for _, x := range o.Findings.Sorted() {
 		switch {
 		case ofEndpoint(x):
-			n.endpoints = append(n.endpoints, x.Located())
+			n.endpoints = append(n.endpoints, x)
 		case x.Severity != finding.Error:
 		case deployReason(x.Reason):
 			failed = append(failed, x.Located())
@@ -167,7 +187,7 @@ func (n next) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 	} else if !n.unknown {
 		status, reason, message := metav1.ConditionTrue, conditionEndpoints, "all endpoints are loaded"
 		if len(n.endpoints) > 0 {
-			status, reason, message = metav1.ConditionFalse, eventEndpoints, strings.Join(n.endpoints, " ")
+			status, reason, message = metav1.ConditionFalse, eventEndpoints, n.leftOut()
 		}
 		conditions = n.put(conditions, conditionEndpoints, status, reason, message, now)
 	}

@@ -1,0 +1,35 @@
+package accelerator
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// The condition names every endpoint that is left out, also where the reasons of all of them are longer than a message may be.
+func TestLeftOutNamesEveryEndpoint(t *testing.T) {
+	var n next
+	for g := range 2 {
+		for e := range 10 {
+			n.endpoints = append(n.endpoints, finding.Finding{
+				Field:  fmt.Sprintf("spec.listeners[0].endpointGroups[%d].endpoints[%d]", g, e),
+				Reason: finding.EndpointNotFound, Message: strings.Repeat("long ", 30),
+			})
+		}
+	}
+	got := finding.CutTo(mostMessage, n.leftOut())
+	for _, want := range []string{
+		"20 endpoints are left out: spec.listeners[0].endpointGroups[0].endpoints[0,1,2,3,4,5,6,7,8,9], spec.listeners[0].endpointGroups[1].endpoints[0,1,2,3,4,5,6,7,8,9]. ",
+		"]. spec.listeners[0].endpointGroups[0].endpoints[0]: long",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	n.endpoints = n.endpoints[:1]
+	if got, want := n.leftOut(), n.endpoints[0].Located(); got != want {
+		t.Errorf("one endpoint: %s, want %s", got, want)
+	}
+}
