@@ -423,6 +423,17 @@ func (s *refusals) taken(k stepKey, now time.Time) {
 	})
 }
 
+// freed reports whether a step that the run held for a quota may be called by now, as a later step of the run made room.
+func (s *refusals) freed(f FailedStep, now time.Time) bool {
+	if now.IsZero() {
+		return false
+	}
+	if r := s.steps[f.key]; r != nil {
+		return !now.Before(r.due)
+	}
+	return f.PutOff && !s.putOff(f.key)
+}
+
 // tenant is the namespace that all of the objects are in, "" if there are several.
 func tenant(refs []finding.Ref) string {
 	if len(refs) == 0 {

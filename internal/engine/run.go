@@ -129,9 +129,9 @@ func (d Draft) Choices() resolved.Choices {
 // How soon a run is repeated that waits for something.
 const (
 	soon           = 2 * time.Second // for what passes without a change, such as ENIs that are being released
-	polling        = 3 * time.Second // for targets to become healthy or to drain
+	polling        = 3 * time.Second // for a wait of a plan that names no time of its own (plan.Wait.Again)
 	lacking        = resync.Lacking  // for what is missing in AWS, such as a certificate
-	longestBackOff = resync.Longest  // for a value that AWS refused and only a change of input corrects
+	longestBackOff = resync.Longest  // for a change that AWS does not keep (repeats.go)
 )
 
 // errStopped ends a run whose process lost its right to write.

@@ -28,6 +28,9 @@ func (r *run) settle(lacksFacts bool) {
 	})
 	failed := append(slices.Clone(r.held), r.out.Failed...)
 	for _, f := range failed {
+		if f.Class == Quota && r.mem.refused.freed(f, r.e.now()) {
+			f.Wait = soon
+		}
 		r.retryFailed(f)
 	}
 	r.out.refused = len(r.held) > 0

@@ -80,7 +80,7 @@ func TestFreeRulesGoToTheNamespaceThatHasTheFewest(t *testing.T) {
 					r := newShop(t)
 					crowded(t, r, kind, 3, sharedRules+6)
 					r.Apply(kind.member("shop", "victim", false, victimHost, pathsOf("v", 1)...))
-					r.Settle(mostBackOffHere)
+					r.Settle(time.Minute)
 					if v, n := has(r, "shop", victimHost, "v", 1), has(r, "team", frontHost, "n", sharedRules+6); v != 1 || n != sharedRules-1 {
 						t.Errorf("the victim has %d of 1 and the neighbour %d, want %d", v, n, sharedRules-1)
 					}
