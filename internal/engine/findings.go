@@ -32,7 +32,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 		case (f.Class == InUse || f.Class == NotReady) && f.Row < worthTelling, f.Class == Throttled, failure.Turn(f.Err) > 0:
 			// It passes.
 		case f.kubernetes() || imports || !together && !f.PutOff:
-			out.Add(f.findings(1, r.out.Plan)...)
+			out.Add(r.located(f, f.findings(1, r.out.Plan))...)
 		default:
 			for _, ref := range f.Step.Blames {
 				g := group{ref, f.Class, kindOf(f.Step.Do), f.PutOff && !together}
@@ -59,6 +59,24 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 		out.Add(f.findings(len(distinct), r.out.Plan)...)
 	}
 	return out
+}
+
+// located puts the fields that parts of an accelerator come from in place of the kinds of the parts.
+func (r *run) located(f FailedStep, found finding.List) finding.List {
+	acc := r.out.Stack.Accelerator
+	if acc == nil || !plan.OfAccelerator(f.Step.Address.Kind) {
+		return found
+	}
+	from := acc.OriginOf(f.Step.Address.ID)
+	if _, creates := f.Step.Do.(plan.CreateAccelerator); creates && from.Field == "" {
+		from = acc.Origins[acceleratorSetting(strings.ToLower(failure.Because(f.Err)))]
+	}
+	for i := range found {
+		if found[i].Field == string(f.Step.Address.Kind) && from.Field != "" && found[i].Object == from.Object {
+			found[i].Field = from.Field
+		}
+	}
+	return found
 }
 
 // blamed are those whose objects have what AWS refuses of a step: all that it is for, but for a default action, which one

@@ -53,6 +53,21 @@ func attributesSetting(of plan.Address, front string) string {
 	return "load-balancer-attributes"
 }
 
+// acceleratorSetting is the setting of a new accelerator that AWS's words are about, "" if they do not say.
+func acceleratorSetting(words string) string {
+	switch {
+	case strings.Contains(words, "tag"):
+		return "tags"
+	case strings.Contains(words, "address type"), strings.Contains(words, "ipaddresstype"):
+		return "address-type"
+	case strings.Contains(words, "ip address"), strings.Contains(words, "ipaddresses"):
+		return "addresses"
+	case strings.Contains(words, "name"):
+		return "name"
+	}
+	return ""
+}
+
 func loadBalancerSetting(do plan.CreateLoadBalancer, front, words string) (setting, value string) {
 	switch {
 	case strings.Contains(words, "tag"):

@@ -36,6 +36,21 @@ type Accelerator struct {
 	Origins map[string]finding.Origin
 }
 
+// OriginOf is where the listener or endpoint group with a logical id comes from; zero for any other id.
+func (a *Accelerator) OriginOf(id string) finding.Origin {
+	for _, l := range a.Listeners {
+		if l.ID == id {
+			return l.Origin
+		}
+		for _, g := range l.Groups {
+			if g.ID == id {
+				return g.Origin
+			}
+		}
+	}
+	return finding.Origin{}
+}
+
 // PortRange is a range of ports, both ends included.
 type PortRange struct{ From, To int32 }
 

@@ -1,0 +1,44 @@
+package harness
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// What AWS refuses of an accelerator is reported with the field that it comes from.
+func TestRefusedPartOfAnAcceleratorNamesItsField(t *testing.T) {
+	t.Parallel()
+	for operation, c := range map[string]struct{ words, field string }{
+		"CreateAccelerator":          {"The IP address 192.0.2.1 is not in a range of this account", "spec.ipAddresses: "},
+		"CreateListener":             {"The port range is not valid", "spec.listeners[0]: "},
+		"CreateEndpointGroup":        {"The endpoint is not valid", "spec.listeners[0].endpointGroups[0]: "},
+		"CreateAccelerator/anything": {"It cannot be made", "accelerator: "},
+	} {
+		t.Run(operation, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := accelerated(t, Options{})
+				refused, _, _ := strings.Cut(operation, "/")
+				r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
+					if call.Service == "globalaccelerator" && call.Operation == refused {
+						return fault.Action{Error: &store.Error{Code: "InvalidArgumentException", Message: c.words, Status: 400}}
+					}
+					return fault.Action{}
+				})
+				r.Apply(edge(webListener))
+				r.Settle(5 * time.Minute)
+				if said := eventsOf(r, "shop", "edge"); !slices.ContainsFunc(said, func(s string) bool {
+					return strings.Contains(s, c.field) && strings.Contains(strings.ToLower(s), strings.ToLower(c.words))
+				}) {
+					t.Errorf("no event names %q: %s", c.field, strings.Join(said, "\n"))
+				}
+			})
+		})
+	}
+}
