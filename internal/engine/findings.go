@@ -32,7 +32,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 		case (f.Class == InUse || f.Class == NotReady) && f.Row < worthTelling, f.Class == Throttled, failure.Turn(f.Err) > 0:
 			// It passes.
 		case f.kubernetes() || imports || !together && !f.PutOff:
-			out.Add(r.located(f, f.findings(1, r.out.Plan))...)
+			out.Add(f.located(r.out.Stack.Accelerator, f.findings(1, r.out.Plan))...)
 		default:
 			for _, ref := range f.Step.Blames {
 				g := group{ref, f.Class, kindOf(f.Step.Do), f.PutOff && !together}
@@ -62,8 +62,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 }
 
 // located puts the fields that parts of an accelerator come from in place of the kinds of the parts.
-func (r *run) located(f FailedStep, found finding.List) finding.List {
-	acc := r.out.Stack.Accelerator
+func (f FailedStep) located(acc *model.Accelerator, found finding.List) finding.List {
 	if acc == nil || !plan.OfAccelerator(f.Step.Address.Kind) {
 		return found
 	}

@@ -33,10 +33,10 @@ func TestRefusedPartOfAnAcceleratorNamesItsField(t *testing.T) {
 				})
 				r.Apply(edge(webListener))
 				r.Settle(5 * time.Minute)
-				if said := eventsOf(r, "shop", "edge"); !slices.ContainsFunc(said, func(s string) bool {
+				if events := eventsOf(r, "shop", "edge"); !slices.ContainsFunc(events, func(s string) bool {
 					return strings.Contains(s, c.field) && strings.Contains(strings.ToLower(s), strings.ToLower(c.words))
 				}) {
-					t.Errorf("no event names %q: %s", c.field, strings.Join(said, "\n"))
+					t.Errorf("no event names %q: %s", c.field, strings.Join(events, "\n"))
 				}
 			})
 		})
