@@ -198,11 +198,11 @@ func (s *listeners) checkForwards(sc actionScope, actions []types.Action) error 
 	var taken, versioned []string
 	var joining []*store.TargetGroup
 	unique := map[string]bool{}
-	for _, r := range st.Rules {
-		if l := st.Listeners[r.Listener]; l != nil && l.LoadBalancer == sc.lb.ARN && r != sc.replaced {
+	st.RulesFor(sc.lb.ARN, func(r *store.Rule) {
+		if r != sc.replaced {
 			store.Forwards(r.Actions, func(arn string) { unique[arn] = true })
 		}
-	}
+	})
 	store.Forwards(actions, func(arn string) {
 		g := st.TargetGroups[arn]
 		if g.LoadBalancer != "" && g.LoadBalancer != sc.lb.ARN {

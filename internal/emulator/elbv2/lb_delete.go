@@ -38,7 +38,7 @@ func (s *loadBalancers) DeleteLoadBalancer(c *store.Call, in *elb.DeleteLoadBala
 	for _, l := range listenersOf(st, arn) {
 		dropListener(st, l)
 	}
-	st.Reattach(c.Now)
+	st.Reattach(arn, c.Now)
 	for _, z := range lb.Zones {
 		p.DeleteServiceENI(z.ENI, s.w.Config.Delays.InterfaceLinger)
 	}

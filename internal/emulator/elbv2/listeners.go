@@ -25,10 +25,8 @@ func listenersOf(st *store.ELBState, lb string) []*store.Listener {
 
 // dropListener removes a listener with its rules; Reattach must follow.
 func dropListener(st *store.ELBState, l *store.Listener) {
-	for arn, r := range st.Rules {
-		if r.Listener == l.ARN {
-			delete(st.Rules, arn)
-		}
+	for _, r := range rulesOf(st, l.ARN) {
+		st.DropRule(r)
 	}
 	delete(st.Listeners, l.ARN)
 }
@@ -86,8 +84,9 @@ func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (
 	l.Attributes = listenerSpace(lb, l).initial()
 	rule := &store.Rule{ARN: s.ruleARN(p, lb, l), Listener: l.ARN, Actions: actions, Tags: map[string]string{}}
 	l.DefaultRule = rule.ARN
-	st.Listeners[l.ARN], st.Rules[rule.ARN] = l, rule
-	st.Reattach(c.Now)
+	st.Listeners[l.ARN] = l
+	st.AddRule(rule)
+	st.Reattach(lb.ARN, c.Now)
 	return &elb.CreateListenerOutput{Listeners: []types.Listener{s.listener(st, l)}}, nil
 }
 
@@ -164,7 +163,7 @@ func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (
 	}
 	*l = next
 	rule.Actions = actions
-	st.Reattach(c.Now)
+	st.Reattach(lb.ARN, c.Now)
 	return &elb.ModifyListenerOutput{Listeners: []types.Listener{s.listener(st, l)}}, nil
 }
 
@@ -202,7 +201,7 @@ func (s *listeners) DeleteListener(c *store.Call, in *elb.DeleteListenerInput) (
 		}
 	}
 	dropListener(st, l)
-	st.Reattach(c.Now)
+	st.Reattach(l.LoadBalancer, c.Now)
 	return &elb.DeleteListenerOutput{}, nil
 }
 

@@ -23,10 +23,8 @@ func (s *listeners) ruleARN(p *store.Partition, lb *store.LoadBalancer, l *store
 // rulesOf returns the rules of a listener by priority, the default rule last.
 func rulesOf(st *store.ELBState, listener string) []*store.Rule {
 	var out []*store.Rule
-	for _, r := range st.Rules {
-		if r.Listener == listener {
-			out = append(out, r)
-		}
+	for _, r := range st.RulesOf(listener) {
+		out = append(out, r)
 	}
 	slices.SortFunc(out, func(a, b *store.Rule) int { return cmp.Compare(rank(a), rank(b)) })
 	return out
@@ -92,8 +90,8 @@ func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.Cre
 		return nil, err
 	}
 	r.ARN = s.ruleARN(p, lb, l)
-	st.Rules[r.ARN] = r
-	st.Reattach(c.Now)
+	st.AddRule(r)
+	st.Reattach(lb.ARN, c.Now)
 	return &elb.CreateRuleOutput{Rules: []types.Rule{s.rule(r)}}, nil
 }
 
@@ -101,11 +99,11 @@ func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.Cre
 // leaves out default rules.
 func (s *listeners) roomForRule(st *store.ELBState, lb *store.LoadBalancer) error {
 	n := 0
-	for _, r := range st.Rules {
-		if l := st.Listeners[r.Listener]; l != nil && l.LoadBalancer == lb.ARN && !r.IsDefault() {
+	st.RulesFor(lb.ARN, func(r *store.Rule) {
+		if !r.IsDefault() {
 			n++
 		}
-	}
+	})
 	if most := s.quota(quotaRules); n >= most {
 		return fail(store.Unproven, "TooManyRules", "The maximum number of rules per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
 	}
@@ -154,7 +152,7 @@ func (s *listeners) ModifyRule(c *store.Call, in *elb.ModifyRuleInput) (*elb.Mod
 		}
 	}
 	*r = next
-	st.Reattach(c.Now)
+	st.Reattach(st.Listeners[r.Listener].LoadBalancer, c.Now)
 	return &elb.ModifyRuleOutput{Rules: []types.Rule{s.rule(r)}}, nil
 }
 
@@ -173,8 +171,8 @@ func (s *listeners) DeleteRule(c *store.Call, in *elb.DeleteRuleInput) (*elb.Del
 	if r.IsDefault() {
 		return nil, fail(store.Unproven, codeNotPermitted, "Default rule '%s' cannot be deleted", r.ARN)
 	}
-	delete(st.Rules, r.ARN)
-	st.Reattach(c.Now)
+	st.DropRule(r)
+	st.Reattach(st.Listeners[r.Listener].LoadBalancer, c.Now)
 	return &elb.DeleteRuleOutput{}, nil
 }
 

@@ -69,11 +69,11 @@ func servedRules(p *store.Partition, arn string) []servedRule {
 	out := []servedRule{}
 	var rules []*store.Rule
 	port := map[string]int32{}
-	for _, r := range p.ELB.Rules {
-		if l := p.ELB.Listeners[r.Listener]; l != nil && l.LoadBalancer == arn && !r.IsDefault() {
-			rules, port[r.Listener] = append(rules, r), l.Port
+	p.ELB.RulesFor(arn, func(r *store.Rule) {
+		if !r.IsDefault() {
+			rules, port[r.Listener] = append(rules, r), p.ELB.Listeners[r.Listener].Port
 		}
-	}
+	})
 	slices.SortFunc(rules, func(a, b *store.Rule) int {
 		return cmp.Or(cmp.Compare(port[a.Listener], port[b.Listener]), cmp.Compare(a.Priority, b.Priority))
 	})

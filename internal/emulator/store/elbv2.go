@@ -16,6 +16,54 @@ type ELBState struct {
 	TrustStores   map[string]*TrustStore
 
 	region string
+	// ofListener are the rules by listener and ARN, nil until they are asked for.
+	ofListener map[string]map[string]*Rule
+}
+
+// RulesOf are the rules of a listener by ARN. Callers do not change the map.
+func (s *ELBState) RulesOf(listener string) map[string]*Rule {
+	if s.ofListener == nil {
+		s.ofListener = map[string]map[string]*Rule{}
+		for _, r := range s.Rules {
+			s.index(r)
+		}
+	}
+	return s.ofListener[listener]
+}
+
+func (s *ELBState) index(r *Rule) {
+	if s.ofListener[r.Listener] == nil {
+		s.ofListener[r.Listener] = map[string]*Rule{}
+	}
+	s.ofListener[r.Listener][r.ARN] = r
+}
+
+// AddRule adds a rule; Reattach must follow.
+func (s *ELBState) AddRule(r *Rule) {
+	s.Rules[r.ARN] = r
+	if s.ofListener != nil {
+		s.index(r)
+	}
+}
+
+// DropRule removes a rule; Reattach must follow.
+func (s *ELBState) DropRule(r *Rule) {
+	delete(s.Rules, r.ARN)
+	delete(s.ofListener[r.Listener], r.ARN)
+	if len(s.ofListener[r.Listener]) == 0 {
+		delete(s.ofListener, r.Listener)
+	}
+}
+
+// RulesFor calls visit for each rule of a load balancer, default rules included.
+func (s *ELBState) RulesFor(loadBalancer string, visit func(*Rule)) {
+	for arn, l := range s.Listeners {
+		if l.LoadBalancer == loadBalancer {
+			for _, r := range s.RulesOf(arn) {
+				visit(r)
+			}
+		}
+	}
 }
 
 // Region is the region of the state: an ARN of another region names nothing

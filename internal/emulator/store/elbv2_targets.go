@@ -101,12 +101,19 @@ func Forwards(actions []elbtypes.Action, visit func(arn string)) {
 	}
 }
 
-// Reattach recomputes which load balancer uses each target group. It must be
-// called after each change of listeners or rules.
-func (s *ELBState) Reattach(now time.Time) {
-	users := s.Users()
+// Reattach recomputes which target groups a load balancer uses. It must be
+// called after each change of its listeners or rules.
+func (s *ELBState) Reattach(loadBalancer string, now time.Time) {
+	used := map[string]bool{}
+	s.RulesFor(loadBalancer, func(r *Rule) { Forwards(r.Actions, func(arn string) { used[arn] = true }) })
 	for arn, g := range s.TargetGroups {
-		lb := users[arn]
+		lb := g.LoadBalancer
+		switch {
+		case used[arn]:
+			lb = loadBalancer
+		case lb == loadBalancer:
+			lb = ""
+		}
 		switch {
 		case lb == g.LoadBalancer:
 			continue
@@ -120,18 +127,4 @@ func (s *ELBState) Reattach(now time.Time) {
 		}
 		g.LoadBalancer = lb
 	}
-}
-
-// Users maps the ARN of each target group that is in use to the load
-// balancer's.
-func (s *ELBState) Users() map[string]string {
-	users := map[string]string{}
-	for _, r := range s.Rules {
-		l := s.Listeners[r.Listener]
-		if l == nil {
-			continue
-		}
-		Forwards(r.Actions, func(arn string) { users[arn] = l.LoadBalancer })
-	}
-	return users
 }
