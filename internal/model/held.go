@@ -8,7 +8,7 @@ import (
 
 // What is held stays as it is live in AWS, because what is desired of it cannot be determined or is
 // refused. This file has all the ways to say so. Frontends and the engine set them; internal/plan/listeners/held.go
-// decides what follows.
+// decides what follows for rules in the model, internal/plan/owners/members.go for the live rules of a HeldMember.
 
 // Held says why a rule, a default action or an order is held; zero where it is not. There may be
 // several reasons.

@@ -83,3 +83,9 @@ func LegacyTag(cluster, key string) bool {
 	}
 	return false
 }
+
+// Tags of subnets that say for load balancers of which scheme they are discovered, with the value "" or "1".
+const (
+	SubnetRoleInternal = "kubernetes.io/role/internal-elb"
+	SubnetRolePublic   = "kubernetes.io/role/elb"
+)

@@ -14,13 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-)
-
-// Role tags say what kind of load balancer a subnet is for.
-const (
-	roleInternal = "kubernetes.io/role/internal-elb"
-	rolePublic   = "kubernetes.io/role/elb"
 )
 
 // networkFacts reads subnets, their zones and routes.
@@ -82,9 +77,9 @@ func (n *networkFacts) matchSubnets(ctx context.Context, q model.AskSubnets, all
 	case model.SubnetsTagged:
 		pick(func(s observed.Subnet) bool { return tagged(s.Tags, choice.Tags) })
 	default:
-		role := map[string][]string{rolePublic: {"", "1"}}
+		role := map[string][]string{naming.SubnetRolePublic: {"", "1"}}
 		if q.Discover == model.Internal {
-			role = map[string][]string{roleInternal: {"", "1"}}
+			role = map[string][]string{naming.SubnetRoleInternal: {"", "1"}}
 		}
 		pick(func(s observed.Subnet) bool { return tagged(s.Tags, role) })
 		if len(out.Candidates) > 0 || !n.Config.Reachability {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -180,9 +181,9 @@ func (r SubnetRequest) remedy() string {
 // RoleTag is the key of the tag by which subnets for load balancers of a scheme are discovered.
 func RoleTag(s model.Scheme) string {
 	if s == model.InternetFacing {
-		return "kubernetes.io/role/elb"
+		return naming.SubnetRolePublic
 	}
-	return "kubernetes.io/role/internal-elb"
+	return naming.SubnetRoleInternal
 }
 
 func (r SubnetRequest) fault(reason finding.Reason, message, fix string) *finding.Finding {

@@ -64,20 +64,20 @@ func (d *differ) serve() {
 	}
 	groups := d.targets.PlanTargetGroups(lb, append(sg, backend...))
 	d.postponed = d.listeners.Plan(&d.lb, append(slices.Clone(lb), d.addOns.GuardFirst()...), d.securityGroups.Opened, groups)
-	if len(d.lb.Predecessors) > 0 {
+	if len(d.lb.Previous) > 0 {
 		d.addOns.Plan() // the new load balancer has them before it serves
 	}
 	d.refuseHostnamesOnHeld()
 	d.replacements.Switch(&d.lb, d.Plan.Steps[claims:])
 	d.planFrontend(append(slices.Clone(first), append(sg, backend...)...))
-	d.replacements.Predecessors(&d.lb, &d.frontend)
+	d.replacements.DeletePrevious(&d.lb, &d.frontend)
 	done := d.AllSteps()
 	d.removeSurplusGroups()
 	d.deletePostponed()
 	d.certificates.Remove(d.lb.Listeners, done)
 	d.securityGroups.RemoveSurplus(done)
 	d.release().each()
-	if len(d.lb.Predecessors) == 0 {
+	if len(d.lb.Previous) == 0 {
 		d.addOns.Plan()
 	}
 	d.WaitLater()
@@ -144,7 +144,7 @@ func (d *differ) show() {
 
 // showsFrontend reports whether its name is to be shown.
 func (d *differ) showsFrontend() bool {
-	return d.Want.FrontendNLB != nil && (d.frontend.Live != nil || len(d.frontend.Predecessors) > 0 || !d.FrontendStays() && !d.Want.Held.Creation)
+	return d.Want.FrontendNLB != nil && (d.frontend.Live != nil || len(d.frontend.Previous) > 0 || !d.FrontendStays() && !d.Want.Held.Creation)
 }
 
 // retains reports whether the plan leaves something live that is not desired as it is: it is held, or waits for what
@@ -156,7 +156,7 @@ func (r *Resolved) retains() bool {
 	}
 	held := r.Want.Held
 	if held.Everything || r.Want.Empty() || held.Creation || held.Replacement || held.Frontend || held.Certificates ||
-		len(held.Members) > 0 || len(r.lb.Predecessors)+len(r.frontend.Predecessors)+len(r.surplus) > 0 {
+		len(held.Members) > 0 || len(r.lb.Previous)+len(r.frontend.Previous)+len(r.surplus) > 0 {
 		return true
 	}
 	for i := range r.lb.Listeners {

@@ -32,7 +32,7 @@ func (d *differ) refuseOnAll(lb *observed.LoadBalancer, before map[string][]mode
 // that is made, such rules are among the others.
 func (d *differ) refuseHostnamesOnHeld() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
-	for _, old := range d.lb.Predecessors {
+	for _, old := range d.lb.Previous {
 		d.refuseOnAll(old, before)
 	}
 	for i := range d.lb.Listeners {

@@ -71,7 +71,7 @@ func (p *Planner) Switch(lb *resolved.LoadBalancer, made []plan.Step) {
 		return
 	}
 	var marks []plan.StepID
-	for _, o := range lb.Predecessors {
+	for _, o := range lb.Previous {
 		if o.Tags[naming.ReplacedTag] != "" {
 			continue
 		}
@@ -198,12 +198,12 @@ func (p *Planner) unready(lb *resolved.LoadBalancer, old *observed.LoadBalancer)
 	return out
 }
 
-// Predecessors deletes load balancers whose place others have taken, when clients have had time to
+// DeletePrevious deletes load balancers whose place others have taken, when clients have had time to
 // follow. One in front of another goes before that.
-func (p *Planner) Predecessors(lb, frontend *resolved.LoadBalancer) {
+func (p *Planner) DeletePrevious(lb, frontend *resolved.LoadBalancer) {
 	var inFront plan.Wait
 	for _, lb := range []*resolved.LoadBalancer{frontend, lb} {
-		for _, old := range lb.Predecessors {
+		for _, old := range lb.Previous {
 			wait := p.deletionWait(lb, old)
 			if wait.For == "" && !lb.IsFrontend() {
 				wait = inFront
@@ -227,7 +227,8 @@ func (p *Planner) Predecessors(lb, frontend *resolved.LoadBalancer) {
 	}
 }
 
-// deletionWait is what the deletion of a previous load balancer waits for.
+// deletionWait is what the deletion of a previous load balancer waits for. That it is no endpoint of an accelerator any more
+// is asked where the deletion is planned (internal/plan/loadbalancers).
 func (p *Planner) deletionWait(lb *resolved.LoadBalancer, old *observed.LoadBalancer) plan.Wait {
 	if !lb.Switched {
 		return lb.Until

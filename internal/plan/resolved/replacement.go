@@ -29,7 +29,7 @@ import (
 // replacement is what a load balancer has to do with those whose place it takes.
 type replacement struct {
 	// previous load balancers are live load balancers that serve on until clients know the new one.
-	Predecessors []*observed.LoadBalancer
+	Previous []*observed.LoadBalancer
 	// Switched reports that the status shows the load balancer itself; otherwise until is what that
 	// waits for.
 	Switched bool
@@ -52,7 +52,7 @@ func (lb *LoadBalancer) Precede(have observed.Stack, old observed.LoadBalancer) 
 			return false
 		}
 	}
-	lb.Predecessors = append(lb.Predecessors, &old)
+	lb.Previous = append(lb.Previous, &old)
 	return true
 }
 
@@ -134,16 +134,16 @@ func FirstFree(name string, taken func(string) bool) string {
 
 // Serving is the previous load balancer that the status shows; nil if there is none.
 func (lb *LoadBalancer) Serving(have observed.Stack) *observed.LoadBalancer {
-	if len(lb.Predecessors) == 0 {
+	if len(lb.Previous) == 0 {
 		return nil
 	}
 	shown := plan.Serving(have, lb.ID)
-	for _, old := range lb.Predecessors {
+	for _, old := range lb.Previous {
 		if old.ARN == shown.ARN {
 			return old
 		}
 	}
-	return lb.Predecessors[0]
+	return lb.Previous[0]
 }
 
 // Unlike names in what a live load balancer differs from the desired one that AWS cannot change.

@@ -102,7 +102,7 @@ func (gp *Planner) matchable() (live []observed.TargetGroup, kept map[string]int
 		switch {
 		case mine.Live != nil && mine.Live.ARN == lb.ARN:
 			equal.EachForward(lb.Listeners, func(arn string) { kept[arn] = 1 })
-		case gp.Opt.CreateFirst && !gp.Want.Empty() && (mine.Live != nil || len(mine.Predecessors) > 0):
+		case gp.Opt.CreateFirst && !gp.Want.Empty() && (mine.Live != nil || len(mine.Previous) > 0):
 			equal.EachForward(lb.Listeners, func(arn string) { others[arn] = true })
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// subnetWish is one member's way to find subnets.
+// subnetSetting is one member's way to find subnets.
 type subnetSetting struct {
 	ids  []string
 	tags map[string][]string

@@ -13,7 +13,7 @@ import (
 // retainedBuilder keeps the live rules of members that cannot be translated.
 type retainedBuilder struct{ *translation }
 
-// retainFormer keeps what is left of Ingresses that carry the finalizer and are not accepted.
+// retainPrevious keeps what is left of Ingresses that carry the finalizer and are not accepted.
 func (t retainedBuilder) retainPrevious() {
 	for _, m := range t.previousIngresses {
 		m.Ports = m.set.ListenPorts.Value

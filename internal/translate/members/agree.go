@@ -42,7 +42,8 @@ type asked[T any] struct {
 	o settings.Opt[T]
 }
 
-// Agree merges a setting over members in their order; those that disagree get a finding. What is live
+// Agree merges a setting over members in the order of the frontend (of Ingresses: group.order, then name), of which the
+// first wins; those that disagree get a finding. What is live
 // is read only where something is contested.
 func Agree[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() Incumbent[T]) Merged[T] {
 	return agree(t, members, t.guestsAmong(members), what, get, same, current)

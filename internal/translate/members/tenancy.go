@@ -7,7 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Older orders members by creation time, then by name.
+// Older orders members by creation time, then by name. It decides who has a port, a host or a place first, not whose setting
+// counts: see Agree.
 func Older(a, b *Member) bool {
 	if !a.Created.Equal(b.Created) {
 		return a.Created.Before(b.Created)
