@@ -54,7 +54,7 @@ var layers = map[string]layer{
 	"internal/model":           {pure: true, own: core[:1]},
 	"internal/observed":        {pure: true, own: core[:2]},
 	"internal/naming":          {pure: true, own: core[:3]},
-	"internal/plan/network":    {pure: true, own: core[:3]},
+	"internal/plan/network":    {pure: true, own: core[:4]},
 	// It sees private keys.
 	"internal/model/certificate":  {pure: true, own: core[:2]},
 	"internal/plan":               {pure: true, own: append([]string{"internal/plan/equal"}, core[:4]...)},
