@@ -62,6 +62,8 @@ func (w *World) controllerEnv() []string {
 		"AWS_EC2_METADATA_DISABLED=true",
 		"AWS_CONFIG_FILE=" + w.file("no-aws-config"),
 		"AWS_SHARED_CREDENTIALS_FILE=" + w.file("no-aws-credentials"),
+		// Tests collect garbage more rarely than a controller does.
+		"GOGC=",
 	}
 }
 
