@@ -108,7 +108,8 @@ var layers = map[string]layer{
 	"internal/translate/gateway/status": {pure: true, api: true, own: append([]string{"internal/cluster", "internal/cluster/ownership", "internal/engine",
 		"internal/translate/attach", "internal/translate/gatewayconfig", "internal/translate/report"}, core...)},
 
-	"internal/cloud/drift": {},
+	"internal/cloud/drift":     {},
+	"internal/cloud/durations": {pure: true},
 
 	"internal/cloud/services":  {pure: true},
 	"internal/cloud/ratelimit": {own: []string{"internal/cloud/services"}},
@@ -185,6 +186,11 @@ var layers = map[string]layer{
 	"internal/test/harness":    {api: true, own: []string{"config/iam", "config/rights", "internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
 }
 
+// durationTables are the packages that hold durations, with those that may use them.
+var durationTables = map[string][]string{
+	"internal/cloud/durations": {"internal/cloud", "internal/cloud/*", "internal/controller"},
+}
+
 // parts are the core with packages below internal/plan.
 func parts(below ...string) []string {
 	out := slices.Clone(core)
@@ -213,6 +219,12 @@ func TestImportRules(t *testing.T) {
 			return nil
 		}
 		used[name] = true
+		rules.own = slices.Clone(rules.own)
+		for table, users := range durationTables {
+			if matches(users, pkg) {
+				rules.own = append(rules.own, table)
+			}
+		}
 		file, err := parser.ParseFile(token.NewFileSet(), p, nil, 0)
 		if err != nil {
 			return err

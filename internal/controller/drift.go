@@ -6,6 +6,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/drift"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
@@ -37,10 +38,10 @@ func bindingChecks(r *bindings.Reconciler) []drift.Check {
 	keys := r.Verifiable()
 	out := make([]drift.Check, 0, len(keys)+1)
 	for _, k := range keys {
-		out = append(out, drift.Check{Key: "targets of " + k.String(), Every: drift.Often, Read: func(ctx context.Context) error { return r.Verify(ctx, k) }})
+		out = append(out, drift.Check{Key: "targets of " + k.String(), Every: durations.DriftOften, Read: func(ctx context.Context) error { return r.Verify(ctx, k) }})
 	}
 	if len(keys) > 0 {
-		out = append(out, drift.Check{Key: "rules of targets", Every: drift.Often, Read: r.VerifyRules})
+		out = append(out, drift.Check{Key: "rules of targets", Every: durations.DriftOften, Read: r.VerifyRules})
 	}
 	return out
 }

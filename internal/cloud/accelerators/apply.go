@@ -11,7 +11,7 @@ import (
 	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
 	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -91,7 +91,7 @@ func (w writer) failed(what, arn string, err error) error {
 	young := false
 	w.With(func() {
 		e := w.all[acceleratorOf(arn)]
-		young = e != nil && w.Younger(e.made, cache.SettleWindow)
+		young = e != nil && w.Younger(e.made, durations.Settle)
 		if sdk.MayHaveHappened(err) || class == failure.Gone || class == failure.Conflict {
 			w.listedAt = time.Time{}
 			if e != nil {
@@ -123,16 +123,14 @@ func (w writer) create(ctx context.Context, do plan.CreateAccelerator) (plan.Res
 		if w.all[made.ARN] == nil {
 			// One that the token has found again may have parts, and tags that others have changed: they are read.
 			w.all[made.ARN] = &entry{seen: made, at: now, tagsAt: now, made: now, written: now, groupsAt: map[string]time.Time{}}
-			if made.State == observed.InProgress && now.Sub(aws.ToTime(out.Accelerator.CreatedTime)) < newAccelerator {
+			// One that is younger than the first wait after a failure was made by this call.
+			if made.State == observed.InProgress && now.Sub(aws.ToTime(out.Accelerator.CreatedTime)) < durations.FirstWait {
 				w.all[made.ARN].partsAt = now
 			}
 		}
 	})
 	return plan.Result{ID: made.ARN, DNSName: made.DNSName}, nil
 }
-
-// newAccelerator is how old an accelerator may be that was made by the call which returns it.
-const newAccelerator = 5 * time.Second
 
 func (w writer) change(ctx context.Context, do plan.ChangeAccelerator) error {
 	arn, err := w.lookup(do.Accelerator)
@@ -167,7 +165,7 @@ func (w writer) delete(ctx context.Context, do plan.DeleteAccelerator) error {
 	}
 	w.With(func() {
 		now := w.Config.Now()
-		maps.DeleteFunc(w.tombstones, func(_ string, at time.Time) bool { return now.Sub(at) > cache.SettleWindow })
+		maps.DeleteFunc(w.tombstones, func(_ string, at time.Time) bool { return now.Sub(at) > durations.Settle })
 		w.tombstones[do.ARN] = now
 		delete(w.all, do.ARN)
 	})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/drift"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
 )
 
@@ -25,10 +26,10 @@ func (c *Accelerators) Checks() []drift.Check {
 			if e.partsAt.IsZero() || !cache.Settled(now, e.made, e.written) {
 				continue
 			}
-			out = append(out, drift.Check{Key: "accelerator " + arn, Every: drift.Seldom, At: e.partsAt, Read: func(ctx context.Context) error { return c.verify(ctx, arn) }})
+			out = append(out, drift.Check{Key: "accelerator " + arn, Every: durations.DriftSeldom, At: e.partsAt, Read: func(ctx context.Context) error { return c.verify(ctx, arn) }})
 		}
 		if own > 0 {
-			out = append(out, drift.Check{Key: "accelerators", Every: drift.Often, At: c.listedAt, Read: func(ctx context.Context) error {
+			out = append(out, drift.Check{Key: "accelerators", Every: durations.DriftOften, At: c.listedAt, Read: func(ctx context.Context) error {
 				return c.Essential(observe.Verifying(ctx), "accelerators", func() error { return reading{c}.readList(observe.Verifying(ctx)) })
 			}})
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -23,8 +23,8 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 		case model.AskAccelerator:
 			recorded = cmp.Or(recorded, q.Recorded)
 		case model.AskAcceleratorState:
-			if acceleratorOf(q.ARN) == q.ARN && c.Config.Now().Add(-stateFor).After(since) {
-				since = c.Config.Now().Add(-stateFor)
+			if acceleratorOf(q.ARN) == q.ARN && c.Config.Now().Add(-durations.Pending).After(since) {
+				since = c.Config.Now().Add(-durations.Pending)
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func (c *Accelerators) Distrust(id model.StackID) (young bool) {
 		c.listedAt = time.Time{}
 		for _, e := range c.all {
 			if c.belongs(id, e.seen.Tags) {
-				young = young || c.Younger(e.made, cache.SettleWindow)
+				young = young || c.Younger(e.made, durations.Settle)
 				e.partsAt, e.written = time.Time{}, time.Time{}
 			}
 		}

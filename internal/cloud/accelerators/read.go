@@ -12,18 +12,11 @@ import (
 	ga "github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-)
-
-// How long what was read is taken as so where something is waited for.
-const (
-	stateFor  = 50 * time.Second // whether changes have spread, which is looked at every minute
-	healthFor = 2 * time.Second  // whether endpoints are healthy
-	// strangeFor is for how long the tags of an accelerator that is not the cluster's are believed.
-	strangeFor = time.Hour
 )
 
 // mostInPage is how much AWS lists in a call.
@@ -86,7 +79,7 @@ func (c reading) readList(ctx context.Context) error {
 			}
 		}
 		for arn, e := range c.all {
-			if _, there := seen[arn]; !there && start.Sub(e.made) > cache.SettleWindow {
+			if _, there := seen[arn]; !there && start.Sub(e.made) > durations.Settle {
 				gone = append(gone, e.seen)
 				delete(c.all, arn)
 			}
@@ -102,7 +95,7 @@ func (c reading) readList(ctx context.Context) error {
 // deleted reports whether an accelerator was deleted from here a moment ago. The lock is held.
 func (c reading) deleted(arn string, now time.Time) bool {
 	at, ok := c.tombstones[arn]
-	return ok && now.Sub(at) <= cache.SettleWindow
+	return ok && now.Sub(at) <= durations.Settle
 }
 
 // tags reads the tags of an accelerator, unless they were read since a time.
@@ -110,7 +103,7 @@ func (c reading) tags(ctx context.Context, arn string, since time.Time) error {
 	known := func() (ok bool) {
 		c.With(func() {
 			e := c.all[arn]
-			ok = e == nil || !e.tagsAt.IsZero() && !e.tagsAt.Before(since) && (c.owns(e.seen.Tags) || c.Younger(e.tagsAt, strangeFor))
+			ok = e == nil || !e.tagsAt.IsZero() && !e.tagsAt.Before(since) && (c.owns(e.seen.Tags) || c.Younger(e.tagsAt, durations.Kept))
 		})
 		return ok
 	}
@@ -296,7 +289,7 @@ func (c reading) health(ctx context.Context, listener string) error {
 	known := func() (ok bool) {
 		c.With(func() {
 			e := c.all[acceleratorOf(listener)]
-			ok = e == nil || c.Younger(e.groupsAt[listener], healthFor)
+			ok = e == nil || c.Younger(e.groupsAt[listener], durations.Moment)
 		})
 		return ok
 	}

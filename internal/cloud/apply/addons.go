@@ -9,7 +9,7 @@ import (
 	waf "github.com/aws/aws-sdk-go-v2/service/wafregional"
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/facts"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -51,7 +51,7 @@ func (w *addOnWriter) tie(ctx context.Context, known plan.Known, a plan.Address,
 func (w *addOnWriter) tieFailure(of model.AddOn, what string, err error, made time.Time) error {
 	switch sdk.Code(err) {
 	case "WAFNonexistentItemException", "ResourceNotFoundException":
-		if w.Younger(made, cache.SettleWindow) {
+		if w.Younger(made, durations.Settle) {
 			return sdk.Wrap(engine.NotReady, what, err)
 		}
 		var reason finding.Reason

@@ -9,7 +9,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/targets"
@@ -39,7 +39,7 @@ func (w *albTargetWriter) changeALBTargets(known plan.Known, a plan.Address, wha
 		w.targets.ForgetALB(arn)
 		return w.failure(what+" "+arn, err, owned.Made, forgetTargetGroups)
 	}
-	w.targets.ChangeALB(arn, w.Younger(owned.Made, cache.SettleWindow), next)
+	w.targets.ChangeALB(arn, w.Younger(owned.Made, durations.Settle), next)
 	return nil
 }
 
@@ -70,7 +70,7 @@ func (w *albTargetWriter) registerALB(ctx context.Context, a plan.RegisterALB, k
 	}, func(have []observed.Target) []observed.Target {
 		return append(have, observed.Target{ID: lb, Port: a.Port})
 	})
-	if sdk.Code(err) == "InvalidTarget" && (a.ARN != "" || w.Younger(made, newLoadBalancer)) {
+	if sdk.Code(err) == "InvalidTarget" && (a.ARN != "" || w.Younger(made, durations.Created)) {
 		// A load balancer that is being made is not accepted yet.
 		return sdk.Wrap(engine.NotReady, what, err)
 	}

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/certificates"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/facts"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
@@ -155,7 +155,7 @@ func groupARN(r model.GroupRef, known plan.Known) (string, error) {
 // what is known of the resource cannot be trusted any more; made is when it was made from here.
 func (w *writes) failure(what string, err error, made time.Time, forget func(v *inventory.Inventory)) error {
 	class := sdk.ClassOf(err)
-	if class == engine.Gone && w.Younger(made, cache.SettleWindow) {
+	if class == engine.Gone && w.Younger(made, durations.Settle) {
 		return sdk.Wrap(engine.NotReady, what, err)
 	}
 	if forget != nil && (sdk.MayHaveHappened(err) || class == engine.Gone || class == engine.Conflict) {

@@ -13,6 +13,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
@@ -23,9 +24,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
-
-// newLoadBalancer is how old a load balancer that AWS calls created may be, clocks apart.
-const newLoadBalancer = 5 * time.Minute
 
 func groupIDs(groups []plan.GroupID, known plan.Known) ([]string, error) {
 	var out []string
@@ -113,7 +111,7 @@ func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.Sta
 		}
 	})
 	if tags == nil {
-		if w.Config.Now().Sub(created) < newLoadBalancer {
+		if w.Config.Now().Sub(created) < durations.Created {
 			return nil
 		}
 		got, err := observe.DescribeTags(ctx, w.Client, []string{arn})

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -61,7 +61,7 @@ func (w *securityGroupWriter) groupNameTaken(ctx context.Context, a plan.CreateS
 	known, fresh := false, false
 	w.inv.Read(func() {
 		if e := w.inv.SecurityGroups.Get(g.ID); e != nil {
-			known, fresh = true, w.Younger(e.Made, cache.SettleWindow) // another worker made it meanwhile
+			known, fresh = true, w.Younger(e.Made, durations.Settle) // another worker made it meanwhile
 		}
 	})
 	if (!known || fresh) && naming.Carries(g.Tags, tracking(a.Tags)) {

@@ -9,8 +9,8 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
@@ -45,7 +45,7 @@ func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.Stac
 	what := "create target group " + g.Name
 	start := w.Config.Now()
 	// The list is read again at most once a minute, however many target groups are made.
-	if err := w.reader.RefreshTargetGroups(ctx, start.Add(-cache.SettleWindow)); err != nil {
+	if err := w.reader.RefreshTargetGroups(ctx, start.Add(-durations.Settle)); err != nil {
 		return plan.Result{}, fmt.Errorf("%s: list target groups: %w", what, err)
 	}
 	out, err := w.API.ELB.CreateTargetGroup(ctx, in)

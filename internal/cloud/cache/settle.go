@@ -3,13 +3,11 @@ package cache
 import (
 	"slices"
 	"time"
-)
 
-// SettleWindow is how long AWS may take to show what was just made, or to stop showing what was just
-// deleted.
-const SettleWindow = time.Minute
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
+)
 
 // Settled reports whether AWS has shown for long what was last written from here.
 func Settled(now time.Time, writes ...time.Time) bool {
-	return !slices.ContainsFunc(writes, func(at time.Time) bool { return now.Sub(at) <= SettleWindow })
+	return !slices.ContainsFunc(writes, func(at time.Time) bool { return now.Sub(at) <= durations.Settle })
 }

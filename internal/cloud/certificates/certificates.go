@@ -12,18 +12,10 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-)
-
-// How long what ACM says is kept. The domains of an imported certificate change when it is
-// imported again; those of others never do.
-const (
-	certificatesFor    = time.Minute
-	importedDomainsFor = 5 * time.Minute
-	issuedDomainsFor   = 10 * time.Hour
-	certificateTagsFor = 10 * time.Minute
 )
 
 // Certificates reads those of ACM, requests, imports and deletes those of the cluster, and makes the DNS records
@@ -90,7 +82,7 @@ func newCertificateCache() certificateCache {
 // AskCertificates reads the issued certificates of the region with their domains.
 func (c *Certificates) AskCertificates(ctx context.Context) ([]observed.Certificate, error) {
 	cached := func() (out []observed.Certificate, ok bool) {
-		c.With(func() { out, ok = c.certs.list, c.Younger(c.certs.listAt, certificatesFor) })
+		c.With(func() { out, ok = c.certs.list, c.Younger(c.certs.listAt, durations.Listed) })
 		return out, ok
 	}
 	return sdk.Asked(ctx, c.Client, model.AskCertificates{}.Key(), cached, func() error {
@@ -171,12 +163,12 @@ func (c *Certificates) certificateDetail(ctx context.Context, arn string, kind a
 	if err != nil {
 		return d, fmt.Errorf("read certificate %s: %w", arn, err)
 	}
-	d = certificateDetail{kind: kind, until: now.Add(issuedDomainsFor)}
+	d = certificateDetail{kind: kind, until: now.Add(durations.Unchanging)}
 	if x := out.Certificate; x != nil {
 		d.domains, d.ca, d.kind, d.ends = x.SubjectAlternativeNames, aws.ToString(x.CertificateAuthorityArn), x.Type, aws.ToTime(x.NotAfter)
 	}
 	if d.kind == acmtypes.CertificateTypeImported {
-		d.until = now.Add(importedDomainsFor)
+		d.until = now.Add(durations.Editable)
 	}
 	c.With(func() { c.certs.details[arn] = d })
 	return d, nil
@@ -186,7 +178,7 @@ func (c *Certificates) certificateDetail(ctx context.Context, arn string, kind a
 func (c *Certificates) certificateTags(ctx context.Context, arn string) (map[string]string, error) {
 	var t certificateTags
 	c.With(func() { t = c.certs.tags[arn] })
-	if c.Younger(t.at, certificateTagsFor) {
+	if c.Younger(t.at, durations.Stable) {
 		return t.tags, nil
 	}
 	t = certificateTags{tags: map[string]string{}, at: c.Config.Now()}

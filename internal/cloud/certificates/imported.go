@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -56,7 +56,7 @@ func (c *Certificates) readImported(ctx context.Context, s acmtypes.CertificateS
 		if err != nil {
 			return out, fmt.Errorf("read certificate %s: %w", out.ARN, err)
 		}
-		known = importedCertificate{shown: shown, until: now.Add(issuedDomainsFor)}
+		known = importedCertificate{shown: shown, until: now.Add(durations.Unchanging)}
 		// One that cannot be read is another one than any that is desired.
 		known.is, _ = certificate.Identify(aws.ToString(res.Certificate), aws.ToString(res.CertificateChain))
 		c.With(func() { c.certs.imported[out.ARN] = known })
@@ -77,7 +77,7 @@ type writtenCertificate struct {
 func (c *Certificates) withWritten(own []ownCertificate, begun time.Time) []ownCertificate {
 	c.With(func() {
 		for arn, w := range c.certs.written {
-			if begun.Sub(w.at) > cache.SettleWindow {
+			if begun.Sub(w.at) > durations.Settle {
 				delete(c.certs.written, arn)
 				continue
 			}

@@ -13,19 +13,13 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-)
-
-// How long the answer is kept while a certificate is on its way: a moment less than the plan waits
-// for the names of its records, and for its validation.
-const (
-	unnamedFor = 4 * time.Second
-	pendingFor = 25 * time.Second
 )
 
 // ownCertificate is a certificate of the cluster.
@@ -86,9 +80,9 @@ func (c *Certificates) refreshOwnCertificates(ctx context.Context) error {
 				switch {
 				case o.Status != observed.PendingValidation:
 				case o.Unnamed:
-					age = min(age, unnamedFor)
+					age = min(age, durations.Polled)
 				default:
-					age = min(age, pendingFor)
+					age = min(age, durations.Pending)
 				}
 			}
 			ok = c.Younger(c.certs.ownAt, age)
@@ -171,7 +165,7 @@ func (c *Certificates) readOwnCertificate(ctx context.Context, s acmtypes.Certif
 			known = c.certs.own[i]
 		}
 	})
-	if known.Status == out.Status && !known.Unnamed && c.Younger(known.at, pendingFor) {
+	if known.Status == out.Status && !known.Unnamed && c.Younger(known.at, durations.Pending) {
 		return known, nil
 	}
 	out.at = c.Config.Now()

@@ -13,20 +13,13 @@ import (
 	dnstypes "github.com/aws/aws-sdk-go-v2/service/route53/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-)
-
-const (
-	zonesFor = 5 * time.Minute
-	// lockedFor is how long a denied change of records is not tried again.
-	lockedFor = 4 * time.Minute
-	// madeFor is for how long a record is not sent again. A user may have removed it meanwhile.
-	madeFor = 10 * time.Minute
 )
 
 // Zones are the hosted zones of the account, and what was done to their records.
@@ -57,9 +50,9 @@ func (c *Zones) AskHostedZones(ctx context.Context, q model.AskHostedZones) (*ob
 	cached := func() (out observed.HostedZones, ok bool) {
 		c.With(func() {
 			out = c.known
-			age := zonesFor
+			age := durations.Editable
 			if q.Recent {
-				age = sdk.NoneFor
+				age = durations.None
 			}
 			ok = c.Younger(out.At, age) && !c.stale
 			out.Locked = c.lock()
@@ -104,7 +97,7 @@ func (c *Zones) readHostedZones(ctx context.Context) (out []observed.HostedZone,
 // lock is why records cannot be changed, as AWS answered a short while ago. The lock is
 // held.
 func (c *Zones) lock() *observed.Fault {
-	if c.Younger(c.lockedAt, lockedFor) {
+	if c.Younger(c.lockedAt, durations.LongestWait) {
 		return c.locked
 	}
 	return nil
@@ -112,7 +105,8 @@ func (c *Zones) lock() *observed.Fault {
 
 // recordMade reports whether a record was made or found there a short while ago.
 func (c *Zones) recordMade(name, value string) (made bool) {
-	c.With(func() { made = c.Younger(c.made[recordKey{name, value}], madeFor) })
+	// A user may have removed it meanwhile, so it is sent again some time.
+	c.With(func() { made = c.Younger(c.made[recordKey{name, value}], durations.Stable) })
 	return made
 }
 
@@ -131,7 +125,7 @@ func (c *Zones) CreateRecord(ctx context.Context, a plan.CreateRecord) error {
 	}
 	c.With(func() {
 		for k, at := range c.made {
-			if !c.Younger(at, madeFor) {
+			if !c.Younger(at, durations.Stable) {
 				delete(c.made, k)
 			}
 		}

@@ -11,16 +11,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-)
-
-const (
-	// validationFor is how long it is kept whether a certificate is in use: for one run.
-	validationFor = 3 * time.Second
-	// publicFor is how long the list of all public certificates is kept: records are removed by it.
-	publicFor = 10 * time.Second
 )
 
 type publicList struct {
@@ -57,7 +51,7 @@ func (c *Certificates) AskValidation(ctx context.Context, q model.AskValidation)
 	cached := func() (out observed.Validation, ok bool) {
 		c.With(func() {
 			e := c.certs.validations[q.ARN]
-			out, ok = e.Validation, c.Younger(e.at, validationFor)
+			out, ok = e.Validation, c.Younger(e.at, durations.Polled)
 		})
 		return out, ok
 	}
@@ -82,7 +76,7 @@ func (c *Certificates) AskValidation(ctx context.Context, q model.AskValidation)
 // is about to.
 func (c *Certificates) AskPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
 	cached := func() (out []observed.PublicCertificate, ok bool) {
-		c.With(func() { out, ok = c.certs.public.list, c.Younger(c.certs.public.at, publicFor) })
+		c.With(func() { out, ok = c.certs.public.list, c.Younger(c.certs.public.at, durations.Recent) })
 		return out, ok
 	}
 	return sdk.Asked(ctx, c.Client, model.AskPublicCertificates{}.Key(), cached, func() error {

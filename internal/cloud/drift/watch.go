@@ -7,13 +7,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
-)
 
-// How often what is live is read again where the share of calls allows it. Both leave room below
-// what is promised: 5 and 15 minutes.
-const (
-	Often  = 4 * time.Minute
-	Seldom = 13 * time.Minute
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
 // Share is the part of the calls per second that AWS admits which is used to look for drift.
@@ -48,17 +43,11 @@ type dueCheck struct {
 	at time.Time
 }
 
-// listEvery is how often the sources are asked.
-const listEvery = 15 * time.Second
-
-// idle is how long to wait where there is nothing to check.
-const idle = listEvery
-
 // Step makes the check that is most overdue, if one is, and returns how long to wait before the next
 // step. It uses no more than the share of the calls: what a check has called is waited for after it.
 func (w *Watch) Step(ctx context.Context) time.Duration {
 	now := w.Now()
-	if w.listed.IsZero() || now.Sub(w.listed) >= listEvery {
+	if w.listed.IsZero() || now.Sub(w.listed) >= durations.DriftListed {
 		w.list(now)
 	}
 	i, wait := w.next(now)
@@ -67,7 +56,7 @@ func (w *Watch) Step(ctx context.Context) time.Duration {
 	}
 	next := w.due[i]
 	w.last[next.Key] = now
-	if again := (dueCheck{next.Check, now.Add(next.Every)}); again.at.Before(w.listed.Add(listEvery)) {
+	if again := (dueCheck{next.Check, now.Add(next.Every)}); again.at.Before(w.listed.Add(durations.DriftListed)) {
 		w.due[i] = again
 	} else {
 		w.due = slices.Delete(w.due, i, i+1)
@@ -83,7 +72,7 @@ func (w *Watch) Step(ctx context.Context) time.Duration {
 // factor where the share does not suffice. By the time alone, what has a short period would wait as long as
 // everything else. It is -1 with the time until a check is due if none is.
 func (w *Watch) next(now time.Time) (index int, wait time.Duration) {
-	index, wait = -1, idle
+	index, wait = -1, durations.DriftListed
 	most := 0.0
 	for i, c := range w.due {
 		late := now.Sub(c.at)
@@ -116,7 +105,7 @@ func (w *Watch) list(now time.Time) {
 			if c.At.After(at) {
 				at = c.At
 			}
-			if due := at.Add(c.Every); due.Before(now.Add(listEvery)) {
+			if due := at.Add(c.Every); due.Before(now.Add(durations.DriftListed)) {
 				w.due = append(w.due, dueCheck{c, due})
 			}
 		}

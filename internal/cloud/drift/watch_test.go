@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
 // However much there is to check, no more than the share of the calls is used, and everything has its turn.
@@ -18,7 +20,7 @@ func TestWatchKeepsToItsShare(t *testing.T) {
 				longest := time.Duration(0)
 				w := &Watch{Now: time.Now, Rate: func() float64 { return 40 }, Sources: []func() []Check{func() (out []Check) {
 					for i := range n {
-						out = append(out, Check{Key: fmt.Sprint(i), Every: Seldom, Read: func(ctx context.Context) error {
+						out = append(out, Check{Key: fmt.Sprint(i), Every: durations.DriftSeldom, Read: func(ctx context.Context) error {
 							if at, ok := last[i]; ok {
 								longest = max(longest, time.Since(at))
 							}
@@ -64,9 +66,9 @@ func TestWatchStretchesAllPeriodsAlike(t *testing.T) {
 			}}
 		}
 		w := &Watch{Now: time.Now, Rate: func() float64 { return 50 }, Sources: []func() []Check{func() (out []Check) {
-			out = append(out, check("tags", Often/parts, 1.0/parts))
+			out = append(out, check("tags", durations.DriftOften/parts, 1.0/parts))
 			for i := range others {
-				c := check("others", Often, 1.0/others)
+				c := check("others", durations.DriftOften, 1.0/others)
 				c.Key = fmt.Sprint(i)
 				out = append(out, c)
 			}
@@ -86,7 +88,7 @@ func TestWatchCountsReadingsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made []string
 		check := func(key string, at func() time.Time) Check {
-			return Check{Key: key, Every: Often, At: at(), Read: func(context.Context) error { made = append(made, key); return nil }}
+			return Check{Key: key, Every: durations.DriftOften, At: at(), Read: func(context.Context) error { made = append(made, key); return nil }}
 		}
 		w := &Watch{Now: time.Now, Rate: func() float64 { return 50 }, Sources: []func() []Check{func() []Check {
 			return []Check{check("fresh", time.Now), check("old", func() time.Time { return time.Time{} })}

@@ -13,16 +13,10 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
-)
-
-const (
-	// interfacesFor is how long a network interface that was found is kept.
-	interfacesFor = 10 * time.Minute
-	// againAfter spares AWS the same question about what was not there a moment ago.
-	againAfter = 2 * time.Second
 )
 
 // ENIs finds the network interfaces of nodes and pods, and changes the rules of their groups.
@@ -87,12 +81,12 @@ func (p *ENIs) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bindi
 	}
 	since := p.NotBefore(q.MaxAge)
 	for _, k := range kinds {
-		start := p.Config.Now().Add(-againAfter)
+		start := p.Config.Now().Add(-durations.Moment)
 		missing := func() (out []string) {
 			p.With(func() {
 				for _, key := range k.keys {
 					f := k.cache()[key]
-					if !p.Younger(f.at, interfacesFor) || f.at.Before(since) || k.lacks(key, f) && !f.at.After(start) {
+					if !p.Younger(f.at, durations.Stable) || f.at.Before(since) || k.lacks(key, f) && !f.at.After(start) {
 						out = append(out, key)
 					}
 				}
@@ -112,7 +106,7 @@ func (p *ENIs) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bindi
 				}
 				p.With(func() {
 					for key, f := range k.cache() {
-						if !p.Younger(f.at, interfacesFor) {
+						if !p.Younger(f.at, durations.Stable) {
 							delete(k.cache(), key)
 						}
 					}
@@ -304,7 +298,7 @@ func (p *ENIs) setGroupTags(ctx context.Context, found map[string][]network.Inte
 	var unknown []string
 	p.With(func() {
 		each(func(g *network.InterfaceGroup) {
-			if !p.Younger(p.cache.tags[g.ID].at, interfacesFor) {
+			if !p.Younger(p.cache.tags[g.ID].at, durations.Stable) {
 				unknown = append(unknown, g.ID)
 			}
 		})

@@ -10,14 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
-)
-
-// How long the ranges of a VPC are kept, and that the controller's account does not see a VPC.
-const (
-	rangesFor = 10 * time.Minute
-	unseenFor = 5 * time.Minute
 )
 
 type vpcRanges struct {
@@ -31,7 +26,7 @@ func (p *ENIs) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 	cached := func() (f vpcRanges, ok bool) {
 		p.With(func() {
 			f = p.ranges[vpc]
-			ok = p.Younger(f.at, rangesFor) && (!f.unseen || p.Younger(f.at, unseenFor))
+			ok = p.Younger(f.at, durations.Stable) && (!f.unseen || p.Younger(f.at, durations.Editable))
 		})
 		return f, ok
 	}

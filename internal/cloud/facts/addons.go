@@ -15,21 +15,13 @@ import (
 	waftypes "github.com/aws/aws-sdk-go-v2/service/wafv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-)
-
-// How long answers of other services are kept. What a load balancer is tied to is kept for the
-// refresh period.
-const (
-	webACLNameFor   = time.Hour
-	subscriptionFor = 2 * time.Hour
-	trustStoreFor   = 10 * time.Minute
-	addOnsKept      = 3 * time.Hour
 )
 
 // AddOns reads what load balancers are tied to in other services.
@@ -86,7 +78,7 @@ func (a *AddOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 	}
 	out, err := sdk.Asked(ctx, a.Client, q.Key(), cached, func() error {
 		tie, err := sdk.Brief(ctx, func(ctx context.Context) (observed.AddOn, error) { return a.readAddOn(ctx, q) })
-		if sdk.Code(err) == "WAFNonexistentItemException" && !a.Younger(a.inv.MadeAt(plan.LoadBalancer, q.ARN), cache.SettleWindow) {
+		if sdk.Code(err) == "WAFNonexistentItemException" && !a.Younger(a.inv.MadeAt(plan.LoadBalancer, q.ARN), durations.Settle) {
 			return sdk.Wrap(engine.Gone, "read "+q.Key(), err)
 		}
 		if err == nil {
@@ -106,7 +98,7 @@ func (a *AddOns) SetTie(q model.AskAddOn, tie observed.AddOn) {
 	a.With(func() {
 		ties := a.cache.ties
 		for k, e := range ties {
-			if now.Sub(e.at) > addOnsKept {
+			if now.Sub(e.at) > durations.Unchanging {
 				delete(ties, k)
 			}
 		}
@@ -151,9 +143,9 @@ func (a *AddOns) askWebACL(ctx context.Context, name string) (observed.WebACL, e
 	cached := func() (out observed.WebACL, ok bool) {
 		a.With(func() {
 			l := a.cache.acls
-			age := sdk.NoneFor
+			age := durations.None
 			if out.ARN = l.arns[name]; out.ARN != "" {
-				age = webACLNameFor
+				age = durations.Kept
 			}
 			ok = a.Younger(l.at, age)
 		})
@@ -197,7 +189,7 @@ func (a *AddOns) askSubscription(ctx context.Context) (*observed.Subscription, e
 	cached := func() (out *observed.Subscription, ok bool) {
 		a.With(func() {
 			out = a.cache.subscription
-			ok = out != nil && a.Younger(a.cache.subscribedAt, subscriptionFor)
+			ok = out != nil && a.Younger(a.cache.subscribedAt, durations.Kept)
 		})
 		return out, ok
 	}
@@ -226,7 +218,7 @@ func (a *AddOns) askTrustStores(ctx context.Context, names []string) (map[string
 		a.With(func() {
 			for _, n := range names {
 				f := a.cache.stores[n]
-				if out[n] = f.arn; !a.Younger(f.at, f.age(a.cache.stores, trustStoreFor)) {
+				if out[n] = f.arn; !a.Younger(f.at, f.age(a.cache.stores, durations.Stable)) {
 					rest = append(rest, n)
 				}
 			}

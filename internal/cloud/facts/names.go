@@ -14,6 +14,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -24,10 +25,9 @@ import (
 
 // noneAge is for how long "there is none" is kept where so many names have that answer: they are
 // looked for one by one, and all together must not cost more than a call every two seconds.
-func noneAge(names int) time.Duration { return max(sdk.NoneFor, time.Duration(names)*sdk.NoneEach) }
-
-// nameKept is for how long an answer stays in a cache at all: users choose the names.
-const nameKept = time.Hour
+func noneAge(names int) time.Duration {
+	return max(durations.None, time.Duration(names)*durations.NoneEach)
+}
 
 // put enters an answer into a cache, and drops old ones.
 func put[V any](cache map[string]V, key string, v V, old func(V) bool) {
@@ -54,7 +54,7 @@ func (f foundName) age(all map[string]foundName, found time.Duration) time.Durat
 
 // outdated reports whether an answer can leave its cache.
 func outdated(c *sdk.Client) func(foundName) bool {
-	return func(f foundName) bool { return !c.Younger(f.at, nameKept) }
+	return func(f foundName) bool { return !c.Younger(f.at, durations.Kept) }
 }
 
 // nameFacts finds security groups and target groups of any owner by what users call them.
@@ -102,7 +102,7 @@ func (n *nameFacts) askGroups(ctx context.Context, q model.AskGroups) (observed.
 			return err
 		}
 		n.With(func() {
-			put(n.groups, q.Key(), foundGroups{answer, start}, func(f foundGroups) bool { return !n.Younger(f.at, nameKept) })
+			put(n.groups, q.Key(), foundGroups{answer, start}, func(f foundGroups) bool { return !n.Younger(f.at, durations.Kept) })
 		})
 		return nil
 	})
@@ -211,7 +211,7 @@ func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, err
 		}
 		n.With(func() {
 			f := n.names[ref]
-			arn, ok = f.arn, n.Younger(f.at, f.age(n.names, sdk.NoneFor))
+			arn, ok = f.arn, n.Younger(f.at, f.age(n.names, durations.None))
 		})
 		return arn, ok
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -55,10 +56,10 @@ func (n *networkFacts) askSubnets(ctx context.Context, q model.AskSubnets, maxAg
 		if err != nil {
 			return observed.SubnetAnswer{}, err
 		}
-		if (len(out.Missing) == 0 && len(out.Candidates) > 0) || maxAge <= sdk.NoneFor {
+		if (len(out.Missing) == 0 && len(out.Candidates) > 0) || maxAge <= durations.None {
 			return out, nil
 		}
-		maxAge = sdk.NoneFor
+		maxAge = durations.None
 	}
 }
 
@@ -202,7 +203,7 @@ func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.
 	cached := func() (s *observed.Subnet, ok bool) {
 		n.With(func() {
 			f := n.foreign[id]
-			age := sdk.NoneFor
+			age := durations.None
 			if f.subnet == nil {
 				age = noneAge(cache.Count(n.foreign, func(f foundSubnet) bool { return f.subnet == nil }))
 			}
@@ -220,7 +221,7 @@ func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.
 			found.subnet = &got[0]
 		}
 		n.With(func() {
-			put(n.foreign, id, found, func(f foundSubnet) bool { return !n.Younger(f.at, nameKept) })
+			put(n.foreign, id, found, func(f foundSubnet) bool { return !n.Younger(f.at, durations.Kept) })
 		})
 		return nil
 	})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -92,14 +93,10 @@ func (v *Inventory) ForgetResource(q model.AskAttributes) {
 	})
 }
 
-// ProvisioningFor is how long the capacity and the state of a load balancer that is being made are
-// taken as read.
-const ProvisioningFor = 10 * time.Second
-
 // CapacityCurrent reports whether the capacity may be compared with what was read since a time.
 func (e *LoadBalancer) CapacityCurrent(c *sdk.Client, since time.Time) bool {
 	if e.Seen.State == observed.Provisioning {
-		return c.Younger(e.CapacityAt, ProvisioningFor)
+		return c.Younger(e.CapacityAt, durations.Recent)
 	}
 	return c.Current(e.CapacityAt, since, e.Seen.ARN)
 }

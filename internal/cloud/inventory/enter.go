@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -35,7 +36,7 @@ func (v *Inventory) EnterLoadBalancers(seen map[string]FoundLoadBalancer, asked 
 	}
 	for arn := range asked {
 		e := v.LoadBalancers.Get(arn)
-		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.Made) > cache.SettleWindow && !e.At.After(start) {
+		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.Made) > durations.Settle && !e.At.After(start) {
 			v.Foreign.gone(e.Seen.Tags, plan.LoadBalancer, arn)
 			v.DropLoadBalancer(arn)
 		}
@@ -66,7 +67,7 @@ func (v *Inventory) EnterTargetGroups(seen map[string]FoundTargetGroup, asked it
 	}
 	for arn := range asked {
 		e := v.TargetGroups.Get(arn)
-		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.Made) > cache.SettleWindow && !e.At.After(start) {
+		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.Made) > durations.Settle && !e.At.After(start) {
 			v.Foreign.gone(e.Seen.Tags, plan.TargetGroup, arn)
 			v.TargetGroups.Drop(arn)
 		}
@@ -101,7 +102,7 @@ func (v *Inventory) EnterSecurityGroups(seen map[string]observed.SecurityGroup, 
 	}
 	for id := range asked {
 		e := v.SecurityGroups.Get(id)
-		if _, ok := seen[id]; !ok && e != nil && start.Sub(e.Made) > cache.SettleWindow && !e.At.After(start) {
+		if _, ok := seen[id]; !ok && e != nil && start.Sub(e.Made) > durations.Settle && !e.At.After(start) {
 			v.Foreign.gone(e.Seen.Tags, plan.SecurityGroup, id)
 			v.SecurityGroups.Drop(id)
 		}

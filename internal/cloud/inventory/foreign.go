@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -20,8 +21,6 @@ import (
 // says whether there is something to restore.
 
 const (
-	// foreignKept is how long it is remembered that others have changed something of a stack.
-	foreignKept = time.Hour
 	// mostForeign is how many such changes are kept of a stack.
 	mostForeign = 32
 )
@@ -69,7 +68,7 @@ func (v *foreign) add(tags map[string]string, f observed.Foreign) {
 	}
 	now := v.now()
 	f.At = now
-	if now.Sub(v.dropped) > foreignKept {
+	if now.Sub(v.dropped) > durations.Kept {
 		v.dropOld(now)
 		v.dropped = now
 	}
@@ -80,7 +79,7 @@ func (v *foreign) add(tags map[string]string, f observed.Foreign) {
 		}
 		of := foreignOf{k, value}
 		list := slices.DeleteFunc(slices.Clone(v.of[of]), func(o observed.Foreign) bool {
-			return now.Sub(o.At) > foreignKept || o.Kind == f.Kind && o.ID == f.ID
+			return now.Sub(o.At) > durations.Kept || o.Kind == f.Kind && o.ID == f.ID
 		})
 		if len(list) >= mostForeign {
 			list = list[1:]
@@ -95,7 +94,7 @@ func (v *foreign) add(tags map[string]string, f observed.Foreign) {
 // To are the changes that others have made to a stack recently.
 func (v *foreign) To(id model.StackID, now time.Time) (out []observed.Foreign) {
 	for _, f := range v.of[foreignOf{id.Kind, naming.StackTagValue(id)}] {
-		if now.Sub(f.At) <= foreignKept {
+		if now.Sub(f.At) <= durations.Kept {
 			out = append(out, f)
 		}
 	}
@@ -105,7 +104,7 @@ func (v *foreign) To(id model.StackID, now time.Time) (out []observed.Foreign) {
 // dropOld forgets what is too old, of all stacks.
 func (v *foreign) dropOld(now time.Time) {
 	for of, list := range v.of {
-		if now.Sub(list[len(list)-1].At) > foreignKept {
+		if now.Sub(list[len(list)-1].At) > durations.Kept {
 			delete(v.of, of)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -116,9 +116,6 @@ func (v *Inventory) Reset() {
 	v.LoadBalancersAt, v.TargetGroupsAt, v.SecurityGroupsAt, v.TaggedAt, v.NextTags = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 }
 
-// ResumedFor is how long the pages of a list whose reading was cut short are kept.
-const ResumedFor = time.Hour
-
 // The keys of the lists of a region.
 const (
 	LoadBalancersListed  = "load balancers"
@@ -156,7 +153,7 @@ func (v *Inventory) Write(fn func()) {
 // AddTombstone notes a deletion, and forgets old ones.
 func (v *Inventory) AddTombstone(id string, now time.Time) {
 	for k, at := range v.tombstones {
-		if now.Sub(at) > ResumedFor {
+		if now.Sub(at) > durations.Kept {
 			delete(v.tombstones, k)
 		}
 	}
@@ -165,7 +162,7 @@ func (v *Inventory) AddTombstone(id string, now time.Time) {
 
 func (v *Inventory) hasTombstone(id string, now time.Time) bool {
 	at, ok := v.tombstones[id]
-	return ok && now.Sub(at) <= cache.SettleWindow
+	return ok && now.Sub(at) <= durations.Settle
 }
 
 // View puts a load balancer together with its listeners and rules, in their order, and with what was
@@ -214,8 +211,5 @@ func (v *Inventory) Knows(arn string) (known bool) {
 	return known
 }
 
-// tagLag is how long the tagging service may take to show a new resource, generously.
-const tagLag = 15 * time.Minute
-
 // Young reports whether a load balancer may be too new for the tagging service.
-func (e *LoadBalancer) Young(c *sdk.Client) bool { return c.Younger(e.created, tagLag) }
+func (e *LoadBalancer) Young(c *sdk.Client) bool { return c.Younger(e.created, durations.TagLag) }

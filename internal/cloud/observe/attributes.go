@@ -10,6 +10,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -98,7 +99,7 @@ func (r *attributeReader) askState(ctx context.Context, q model.AskState) error 
 	provisioning := func() (is bool) {
 		r.inv.Read(func() {
 			e := r.inv.LoadBalancers.Get(q.ARN)
-			is = e != nil && e.Seen.State == observed.Provisioning && !r.Younger(e.StateAt, inventory.ProvisioningFor)
+			is = e != nil && e.Seen.State == observed.Provisioning && !r.Younger(e.StateAt, durations.Recent)
 		})
 		return is
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -192,16 +192,16 @@ func (r *Reader) Distrust(id model.StackID) (young bool) {
 	r.Inv.Write(func() {
 		clear(r.Inv.Unfinished)
 		for _, e := range r.Inv.StackLoadBalancers(id) {
-			young = young || now.Sub(e.Made) < cache.SettleWindow
+			young = young || now.Sub(e.Made) < durations.Settle
 			e.Distrusted = e.Distrusted || !e.DetailAt.IsZero()
 			e.At, e.DetailAt, e.AttributesAt, e.CapacityAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 			for _, le := range e.Listeners {
-				young = young || now.Sub(le.Made) < cache.SettleWindow
+				young = young || now.Sub(le.Made) < durations.Settle
 				le.AttributesAt = time.Time{}
 			}
 		}
 		for _, e := range r.Inv.StackTargetGroups(id) {
-			young = young || now.Sub(e.Made) < cache.SettleWindow
+			young = young || now.Sub(e.Made) < durations.Settle
 			e.At, e.AttributesAt = time.Time{}, time.Time{}
 		}
 		for _, e := range r.Inv.StackSecurityGroups(id) {

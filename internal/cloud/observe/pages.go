@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
@@ -31,7 +32,7 @@ func readPages[T any](ctx context.Context, c *sdk.Client, v *inventory.Inventory
 	}
 	var r *reading
 	v.Read(func() { r, _ = v.Unfinished[key].(*reading) })
-	if r == nil || r.start.Before(since) || !c.Younger(r.start, inventory.ResumedFor) {
+	if r == nil || r.start.Before(since) || !c.Younger(r.start, durations.Kept) {
 		r = &reading{start: c.Config.Now(), seen: map[string]T{}}
 		r.next = begin(r.seen)
 		v.Write(func() { v.Unfinished[key] = r })

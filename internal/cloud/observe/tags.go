@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -69,14 +69,14 @@ func (r *tagReader) enterTags(got map[string]map[string]string, arns []string, s
 		for _, arn := range arns {
 			tags, there := got[arn]
 			if e := r.inv.LoadBalancers.Get(arn); e != nil && !e.Written.After(start) {
-				if r.inv.Foreign.Tags(plan.LoadBalancer, arn, e.Seen.Tags, tags, there, e.TagsAt, start, e.Made, e.Written); !there && start.Sub(e.Made) > cache.SettleWindow {
+				if r.inv.Foreign.Tags(plan.LoadBalancer, arn, e.Seen.Tags, tags, there, e.TagsAt, start, e.Made, e.Written); !there && start.Sub(e.Made) > durations.Settle {
 					r.inv.DropLoadBalancer(arn)
 					continue
 				}
 				r.inv.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) { e.Seen.Tags, e.TagsAt = tags, start })
 			}
 			if e := r.inv.TargetGroups.Get(arn); e != nil && !e.Written.After(start) {
-				if r.inv.Foreign.Tags(plan.TargetGroup, arn, e.Seen.Tags, tags, there, e.TagsAt, start, e.Made, e.Written); !there && start.Sub(e.Made) > cache.SettleWindow {
+				if r.inv.Foreign.Tags(plan.TargetGroup, arn, e.Seen.Tags, tags, there, e.TagsAt, start, e.Made, e.Written); !there && start.Sub(e.Made) > durations.Settle {
 					r.inv.TargetGroups.Drop(arn)
 					continue
 				}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/drift"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -56,7 +57,7 @@ func (v *Verifier) Checks() []drift.Check {
 	})
 	if resources > 0 {
 		batches := (resources + tagBatch - 1) / tagBatch
-		out = append(out, drift.Check{Key: "tags", Every: drift.Often / time.Duration(batches), Read: v.verifyTags})
+		out = append(out, drift.Check{Key: "tags", Every: durations.DriftOften / time.Duration(batches), Read: v.verifyTags})
 	}
 	return out
 }
@@ -64,13 +65,13 @@ func (v *Verifier) Checks() []drift.Check {
 // lists are the checks of what there is. The lock is held.
 func (v *Verifier) lists() []drift.Check {
 	return []drift.Check{
-		{Key: inventory.LoadBalancersListed, Every: drift.Often, At: v.Inv.LoadBalancersAt, Read: func(ctx context.Context) error {
+		{Key: inventory.LoadBalancersListed, Every: durations.DriftOften, At: v.Inv.LoadBalancersAt, Read: func(ctx context.Context) error {
 			return v.Essential(Verifying(ctx), inventory.LoadBalancersListed, func() error { return v.listLoadBalancers(Verifying(ctx), time.Time{}) })
 		}},
-		{Key: inventory.TargetGroupsListed, Every: drift.Often, At: v.Inv.TargetGroupsAt, Read: func(ctx context.Context) error {
+		{Key: inventory.TargetGroupsListed, Every: durations.DriftOften, At: v.Inv.TargetGroupsAt, Read: func(ctx context.Context) error {
 			return v.Essential(Verifying(ctx), inventory.TargetGroupsListed, func() error { return v.listTargetGroups(Verifying(ctx), time.Time{}) })
 		}},
-		{Key: inventory.SecurityGroupsListed, Every: drift.Often, At: v.Inv.SecurityGroupsAt, Read: func(ctx context.Context) error {
+		{Key: inventory.SecurityGroupsListed, Every: durations.DriftOften, At: v.Inv.SecurityGroupsAt, Read: func(ctx context.Context) error {
 			return v.Optional(Verifying(ctx), inventory.SecurityGroupsListed, func() error { return v.listSecurityGroups(Verifying(ctx), time.Time{}) })
 		}},
 	}
@@ -85,14 +86,14 @@ func Verifying(ctx context.Context) context.Context {
 func (v *Verifier) ofLoadBalancer(arn string, e *inventory.LoadBalancer) []drift.Check {
 	var out []drift.Check
 	if !e.DetailAt.IsZero() {
-		out = append(out, drift.Check{Key: "listeners of " + arn, Every: drift.Seldom, At: e.DetailAt, Read: func(ctx context.Context) error { return v.verifyDetail(ctx, arn) }})
+		out = append(out, drift.Check{Key: "listeners of " + arn, Every: durations.DriftSeldom, At: e.DetailAt, Read: func(ctx context.Context) error { return v.verifyDetail(ctx, arn) }})
 	}
 	now := v.Config.Now()
 	if !e.AttributesAt.IsZero() && cache.Settled(now, e.AttributesAt) {
 		out = append(out, v.ofAttributes(plan.LoadBalancer, arn, e.AttributesAt))
 	}
 	if c := e.Seen.Capacity; c != nil && *c > 0 && e.Seen.State != observed.Provisioning && cache.Settled(now, e.CapacityAt) {
-		out = append(out, drift.Check{Key: "capacity of " + arn, Every: drift.Seldom, At: e.CapacityAt, Read: func(ctx context.Context) error {
+		out = append(out, drift.Check{Key: "capacity of " + arn, Every: durations.DriftSeldom, At: e.CapacityAt, Read: func(ctx context.Context) error {
 			return v.attributes.readCapacity(Verifying(ctx), arn, false)
 		}})
 	}
@@ -124,7 +125,7 @@ func (v *Verifier) verifyDetail(ctx context.Context, arn string) error {
 // ofAttributes is the check of the attributes of a resource.
 func (v *Verifier) ofAttributes(kind plan.ResourceKind, arn string, at time.Time) drift.Check {
 	q := model.AskAttributes{Of: string(kind), ARN: arn}
-	return drift.Check{Key: q.Key(), Every: drift.Seldom, At: at, Read: func(ctx context.Context) error {
+	return drift.Check{Key: q.Key(), Every: durations.DriftSeldom, At: at, Read: func(ctx context.Context) error {
 		ctx = Verifying(ctx)
 		start := v.Config.Now()
 		got, err := sdk.Brief(ctx, func(ctx context.Context) (map[string]string, error) { return v.attributes.describeAttributes(ctx, q) })

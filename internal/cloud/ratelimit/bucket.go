@@ -1,6 +1,10 @@
 package ratelimit
 
-import "time"
+import (
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
+)
 
 // A bucket is a model of one of AWS's token buckets, and learns one number: its scale. AWS's rate
 // and capacity are taken for the documented ones times the scale, as AWS raises both together, and
@@ -32,16 +36,10 @@ const (
 	// newGround is how far above the scale that was throttled last the next one is not expected.
 	newGround = 1.1
 
-	// firstPause is how long no trial follows a throttled call. It doubles up to longestPause after
+	// mostPauses is how many times durations.Throttled the time without a trial is at most. It doubles after
 	// each throttled trial, unless trials have raised the scale: it is on its way then, and the pause
 	// only takes as long as ten calls.
-	firstPause, longestPause = 2 * time.Minute, 16 * time.Minute
-	// remembered is for how long the tokens that AWS gave count, so that a bucket that was empty for
-	// hours learns as fast as one that was full a moment ago.
-	remembered = 2 * time.Minute
-
-	// margin keeps calls a little behind the moment at which AWS has a token for them.
-	margin = 5 * time.Millisecond
+	mostPauses = 8
 )
 
 // bucket is guarded by the lock of its limiter.
@@ -64,7 +62,7 @@ type bucket struct {
 }
 
 func newBucket(p TokenBucket, now time.Time) *bucket {
-	return &bucket{TokenBucket: p, scale: 1, tokens: float64(p.Burst), at: now, given: float64(p.Burst), trials: 1, pause: firstPause}
+	return &bucket{TokenBucket: p, scale: 1, tokens: float64(p.Burst), at: now, given: float64(p.Burst), trials: 1, pause: durations.Throttled}
 }
 
 func (b *bucket) rate() float64 { return b.Rate * b.scale }
@@ -79,7 +77,7 @@ func (b *bucket) refill(now time.Time) {
 	}
 	b.at = now
 	b.tokens += d * b.rate()
-	b.given = min(b.given+d*b.Rate, float64(b.Burst)+remembered.Seconds()*b.Rate)
+	b.given = min(b.given+d*b.Rate, float64(b.Burst)+durations.Throttled.Seconds()*b.Rate)
 	if b.tokens >= b.burst() {
 		b.tokens, b.given = b.burst(), float64(b.Burst)
 	}
@@ -91,7 +89,7 @@ func (b *bucket) untilTokens(now time.Time, tokens float64) time.Duration {
 	if b.tokens >= tokens {
 		return 0
 	}
-	return time.Duration((tokens-b.tokens)/b.rate()*float64(time.Second)) + margin
+	return time.Duration((tokens-b.tokens)/b.rate()*float64(time.Second)) + durations.Margin
 }
 
 // until is how long it takes until a call may be sent that has so many calls ahead of it that wait
@@ -156,17 +154,17 @@ func (b *bucket) throttled(now time.Time, trial bool) {
 			b.tokens = min(b.tokens, 0)
 		}
 		if won > 0 && risen { // AWS had saved some: look soon what it gives all the time
-			b.pause = firstPause
-			b.paused = now.Add(min(time.Duration(10/b.rate()*float64(time.Second)), firstPause))
+			b.pause = durations.Throttled
+			b.paused = now.Add(min(time.Duration(10/b.rate()*float64(time.Second)), durations.Throttled))
 			return
 		}
 		b.paused = now.Add(b.pause)
-		b.pause = min(2*b.pause, longestPause)
+		b.pause = min(2*b.pause, mostPauses*durations.Throttled)
 		return
 	}
 	// AWS had less than one token, half of one in the mean.
 	measured := b.scale - (b.tokens+0.5)/max(b.given, float64(b.Burst))
 	b.scale = max(min(measured, leastFall*b.scale), mostFall*b.scale, minScale)
 	b.tokens, b.given = 0, 0
-	b.paused = now.Add(firstPause)
+	b.paused = now.Add(durations.Throttled)
 }

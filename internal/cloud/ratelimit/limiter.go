@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
 // Limiter holds calls back until AWS has a token for them, and learns from their answers what AWS admits. Each AWS
@@ -35,18 +37,11 @@ type waiter struct {
 // queueKey names the calls that share a position in the queue, which is kept while they are put off.
 type queueKey struct{ caller, operation string }
 
-// longestDelay bounds how much later a call of a tenant counts than it came.
-const longestDelay = 5 * time.Minute
-
 // reservation is when a call that was put off is expected back.
 type reservation struct {
 	waiter
 	at time.Time
 }
-
-// longestReservation is when a call that was put off is to ask again at the latest, as it may be
-// admitted earlier than it seemed.
-const longestReservation = 15 * time.Second
 
 // NewLimiter starts with the rates of a throttle table. A call that would have to wait for longer than the limit is postponed.
 func NewLimiter(table []TokenBucket, now func() time.Time, limit time.Duration) *Limiter {
@@ -95,7 +90,7 @@ func (l *Limiter) wait(ctx context.Context, service, operation string) (*permit,
 		}
 		left := end.Sub(now)
 		if wait > left && (left <= 0 || !slices.ContainsFunc(buckets, func(b *bucket) bool { return b.undecided(now) })) {
-			wait = min(wait, longestReservation)
+			wait = min(wait, durations.Recent) // it may be admitted earlier than it seemed
 			if at.caller != "" {
 				l.reserved[at] = reservation{*w, now.Add(wait)}
 			}
@@ -153,7 +148,7 @@ func (l *Limiter) until(w *waiter, now time.Time) time.Duration {
 			}
 		}
 		for _, other := range l.reserved {
-			if other.since.Before(w.since) && !now.After(other.at.Add(claimWithin)) && slices.Contains(other.buckets, b) {
+			if other.since.Before(w.since) && !now.After(other.at.Add(durations.Reserved)) && slices.Contains(other.buckets, b) {
 				away++
 			}
 		}
@@ -165,7 +160,7 @@ func (l *Limiter) until(w *waiter, now time.Time) time.Duration {
 // enqueue puts a call into the queue, at the position that it has kept if it was put off. The lock is held.
 func (l *Limiter) enqueue(buckets []*bucket, at, tenant queueKey) *waiter {
 	now := l.now()
-	maps.DeleteFunc(l.reserved, func(_ queueKey, a reservation) bool { return now.Sub(a.at) > waitingKept })
+	maps.DeleteFunc(l.reserved, func(_ queueKey, a reservation) bool { return now.Sub(a.at) > durations.Call })
 	w := &waiter{buckets, now}
 	if a, ok := l.reserved[at]; ok {
 		w.since = a.since
@@ -193,7 +188,7 @@ func (l *Limiter) eligibleAt(buckets []*bucket, tenant queueKey, now time.Time) 
 		each = max(each, time.Duration(float64(time.Second)/b.rate()))
 	}
 	next := since.Add(each)
-	if last := now.Add(longestDelay); next.After(last) {
+	if last := now.Add(durations.LongestWait); next.After(last) {
 		next = last
 	}
 	l.eligible[tenant] = next

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
@@ -109,7 +110,7 @@ func (s *limitedAWS) check(t *testing.T) {
 		t.Errorf("%d calls wait though none is made", len(l.queue))
 	}
 	for _, b := range l.buckets {
-		if b.scale < minScale || b.scale > maxScale || b.tokens > b.burst() || b.trying != 0 || b.trials < 1 || b.trials > mostTrials || b.pause > longestPause {
+		if b.scale < minScale || b.scale > maxScale || b.tokens > b.burst() || b.trying != 0 || b.trials < 1 || b.trials > mostTrials || b.pause > mostPauses*durations.Throttled {
 			t.Errorf("a bucket is beyond its bounds: %+v", b)
 		}
 	}
@@ -185,7 +186,7 @@ func TestWhatWasThrottledIsRemembered(t *testing.T) {
 			t.Errorf("%d calls were throttled", refused)
 		}
 		for i, at := range s.refused[register] {
-			if i >= 3 && at.Sub(s.refused[register][i-3]) < firstPause {
+			if i >= 3 && at.Sub(s.refused[register][i-3]) < durations.Throttled {
 				t.Errorf("four calls are throttled within %v", at.Sub(s.refused[register][i-3]))
 			}
 		}

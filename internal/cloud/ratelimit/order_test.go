@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
@@ -88,7 +89,7 @@ func (c *manyCallers) sent(call TargetCall) {
 		c.Schedule.mu.Lock()
 		w, put := c.waiting[key]
 		c.Schedule.mu.Unlock()
-		if put && !o.LowPriority && !now.After(w.at.Add(claimWithin)) && !now.Before(c.since[key].Add(100*time.Millisecond)) {
+		if put && !o.LowPriority && !now.After(w.at.Add(durations.Reserved)) && !now.Before(c.since[key].Add(100*time.Millisecond)) {
 			wait++
 		}
 	}
@@ -105,13 +106,13 @@ func (c *manyCallers) sent(call TargetCall) {
 		if over < -time.Second { // a registration that comes now is due in a second
 			c.t.Errorf("a deregistration that is not due is sent while %d registrations wait and %.1f tokens are left", wait, tokens)
 		}
-		if c.before++; over >= lateAfter {
+		if c.before++; over >= durations.Recent {
 			if c.lates++; float64(c.passed)+tokens < lateEach-1 && c.lates > 1 && !c.faulty {
 				c.t.Errorf("a deregistration that is late is sent after %d other calls while %d registrations wait and %.1f tokens are left", c.passed, wait, tokens)
 			}
 		}
 	}
-	if c.passed++; over >= lateAfter {
+	if c.passed++; over >= durations.Recent {
 		c.passed = 0
 	}
 }
@@ -145,7 +146,7 @@ func TestRegistrationsOvertakeDeregistrations(t *testing.T) {
 					t.Errorf("seed %d: %d of %d calls were sent", seed, c.calls, registrations+deregistrations)
 				}
 				// In the worst case each deregistration waits behind all others.
-				bound := time.Duration(float64(deregistrations*lateEach)/callsRate*float64(time.Second)) + lateAfter + longestRecheck
+				bound := time.Duration(float64(deregistrations*lateEach)/callsRate*float64(time.Second)) + durations.Recent + durations.FirstWait
 				if c.late > bound {
 					t.Errorf("seed %d: a deregistration was overdue for %v, more than %v", seed, c.late, bound)
 				}

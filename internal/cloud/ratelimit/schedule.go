@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
@@ -19,29 +20,14 @@ import (
 // has come up for the target group meanwhile.
 
 const (
-	// claimWithin is how long a call may be late for the time that it was given before it holds up no other.
-	claimWithin = 2 * time.Second
-	// waitingKept is how long the deadline of a call that did not come is remembered.
-	waitingKept = time.Minute
-	// trialTakes is about how long AWS takes to answer a trial.
-	trialTakes = 50 * time.Millisecond
-	// recentFor is the period from which the rate of the calls to come is estimated.
-	recentFor = 10 * time.Second
-	// longestRecheck is when a call of low priority asks again at the latest, as fewer may have come than expected.
-	longestRecheck = 5 * time.Second
-	// lateAfter is how long after its deadline a deregistration is late. Until then it is as urgent as a
-	// registration, so that few targets whose pods are gone stay for long.
-	lateAfter = 10 * time.Second
 	// lateEach is in how many calls one is for a deregistration that is late, however many
 	// registrations wait.
 	lateEach = 3
-	// activeFor is how long a tenant counts as one of those who share the bucket.
-	activeFor = 10 * time.Second
 )
 
 // spacing is how long calls for one target group wait for each other, so that they carry more, unless
 // the bucket is nearly full.
-var spacing = map[string]time.Duration{RegisterTargets: 500 * time.Millisecond, DeregisterTargets: time.Second}
+var spacing = map[string]time.Duration{RegisterTargets: durations.Moment / 2, DeregisterTargets: durations.Moment}
 
 const (
 	RegisterTargets   = "RegisterTargets"
@@ -203,7 +189,7 @@ func (s *Schedule) wait(w waitingCall, b *bucket, now time.Time) time.Duration {
 	ahead := s.ahead(w, burst, now)
 	wait := b.until(now, ahead, 0)
 	if b.undecided(now) {
-		wait = min(wait, trialTakes)
+		wait = min(wait, durations.Trial)
 	}
 	reserve := float64(ahead) // for the calls that are more urgent
 	if over := s.overFor(w.tenant, burst); over > 0 {
@@ -227,8 +213,8 @@ func (s *Schedule) slowed(wait time.Duration, now time.Time) time.Duration {
 		return 0
 	}
 	left := s.rate - s.recent.perSecond(now)
-	if left*longestRecheck.Seconds() <= s.rate*wait.Seconds() {
-		return max(wait, longestRecheck)
+	if left*durations.FirstWait.Seconds() <= s.rate*wait.Seconds() {
+		return max(wait, durations.FirstWait)
 	}
 	return time.Duration(float64(wait) * s.rate / left)
 }
@@ -240,9 +226,9 @@ type recentRate struct {
 }
 
 func (l *recentRate) perSecond(now time.Time) float64 {
-	l.calls *= math.Exp(-now.Sub(l.at).Seconds() / recentFor.Seconds())
+	l.calls *= math.Exp(-now.Sub(l.at).Seconds() / durations.Recent.Seconds())
 	l.at = now
-	return l.calls / recentFor.Seconds()
+	return l.calls / durations.Recent.Seconds()
 }
 
 // ahead is how many of the calls that wait come before one.
@@ -251,7 +237,7 @@ func (s *Schedule) ahead(w waitingCall, burst float64, now time.Time) int {
 	others, before, late := 0, 0, 0
 	for key, o := range s.waiting {
 		switch {
-		case key == w.callKey || o.sent || now.After(o.at.Add(claimWithin)):
+		case key == w.callKey || o.sent || now.After(o.at.Add(durations.Reserved)):
 		case (s.overFor(o.tenant, burst) > 0) != over:
 			if over {
 				others++ // tenants that have had less than their share
@@ -271,8 +257,11 @@ func (s *Schedule) ahead(w waitingCall, burst float64, now time.Time) int {
 	return others + before + min(late, (before+s.passed)/each)
 }
 
-// late reports whether a call of low priority is long past its deadline.
-func (w waitingCall) late(now time.Time) bool { return w.lowPriority && now.Sub(w.due) >= lateAfter }
+// late reports whether a call of low priority is long past its deadline. Until then it is as urgent as a registration, so that few targets
+// whose pods are gone stay for long.
+func (w waitingCall) late(now time.Time) bool {
+	return w.lowPriority && now.Sub(w.due) >= durations.Recent
+}
 
 // before orders calls by deadline.
 func (w waitingCall) before(o waitingCall) bool {
@@ -305,7 +294,7 @@ func (s *Schedule) overFor(tenant string, burst float64) time.Duration {
 // tidy brings what is remembered up to the present. The tenants that have calls, or had some a moment
 // ago, share the rate of the bucket alike.
 func (s *Schedule) tidy(now time.Time) {
-	maps.DeleteFunc(s.waiting, func(_ callKey, w waitingCall) bool { return now.Sub(w.at) > waitingKept })
+	maps.DeleteFunc(s.waiting, func(_ callKey, w waitingCall) bool { return now.Sub(w.at) > durations.Call })
 	maps.DeleteFunc(s.sent, func(k callKey, at time.Time) bool { return now.Sub(at) >= spacing[k.operation] })
 	share := s.rate / float64(max(len(s.used), 1))
 	for tenant, u := range s.used {
@@ -313,5 +302,5 @@ func (s *Schedule) tidy(now time.Time) {
 		s.used[tenant] = u
 	}
 	s.tidied = now
-	maps.DeleteFunc(s.used, func(_ string, u usage) bool { return u.calls < 1 && now.Sub(u.seen) > activeFor })
+	maps.DeleteFunc(s.used, func(_ string, u usage) bool { return u.calls < 1 && now.Sub(u.seen) > durations.Recent })
 }

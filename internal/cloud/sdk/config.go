@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
@@ -122,10 +123,10 @@ func (c Config) withDefaults() (Config, error) {
 		c.MaxBackoff = 20 * time.Second
 	}
 	if c.AttemptTimeout == 0 {
-		c.AttemptTimeout = attemptTimeout
+		c.AttemptTimeout = durations.Attempt
 	}
 	if c.CallTimeout == 0 {
-		c.CallTimeout = callTimeout
+		c.CallTimeout = durations.Call
 	}
 	if c.TokenBuckets == nil {
 		c.TokenBuckets = ratelimit.DefaultTokenBuckets()

@@ -17,12 +17,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 )
 
-// The defaults of Config.AttemptTimeout and Config.CallTimeout.
-const (
-	attemptTimeout = 30 * time.Second
-	callTimeout    = time.Minute
-)
-
 // mostGrowth is how many times the first deadline of an attempt the grown one is at most.
 const mostGrowth = 4
 

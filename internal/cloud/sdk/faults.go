@@ -12,6 +12,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
@@ -25,29 +26,6 @@ import (
 // depends on it and nothing else.
 //
 // A read that the own rate limiter puts off is neither: the run is repeated when it is admitted.
-
-// How long it takes until an optional read that failed is tried again: the first time, doubled with
-// each further failure, and at most.
-const (
-	firstFaultWait  = 5 * time.Second
-	firstDeniedWait = time.Minute // the policy has hardly changed before
-	longestWait     = 4 * time.Minute
-)
-
-// faultKept is how long it is remembered that a read failed before.
-const faultKept = time.Hour
-
-// NoneFor is how long an answer that says "there is none" is kept: it is what a user is about to mend.
-const NoneFor = 30 * time.Second
-
-// NoneEach is what a name that does not exist adds to the time for which that is believed.
-const NoneEach = 2 * time.Second
-
-// deniedFor is how long the denial of an essential read is believed.
-const deniedFor = 30 * time.Second
-
-// quietFor is how long a throttled read is not reported: it is admitted by then as a rule.
-const quietFor = time.Minute
 
 // faultEntry is what is kept of a read that failed, so that it is not repeated at the pace of runs.
 type faultEntry struct {
@@ -116,7 +94,7 @@ func (c *Client) Essential(ctx context.Context, key string, read func() error) e
 		c.failed.With(func() {
 			delete(c.failed.by, key)
 			if ClassOf(err) == failure.Denied {
-				c.failed.by[key] = faultEntry{err: err, until: c.Config.Now().Add(deniedFor)}
+				c.failed.by[key] = faultEntry{err: err, until: c.Config.Now().Add(durations.None)}
 			}
 		})
 		return err
@@ -159,7 +137,7 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 	f := FaultFrom(err)
 	if f.Reason == finding.RejectedByAWS {
 		// What is wrong is in the question, and the next one may be another.
-		f.Again = firstDeniedWait
+		f.Again = durations.Settle
 		return &faultError{f, err}
 	}
 	c.failed.With(func() {
@@ -167,17 +145,17 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 		if !again {
 			e.since = now
 		}
-		wait := firstFaultWait
+		wait := durations.FirstWait
 		if f.Reason == finding.AccessDenied {
-			wait = firstDeniedWait
+			wait = durations.Settle // the policy has hardly changed before
 		}
-		f.Again = min(wait<<min(e.failures, 10), longestWait)
-		if ClassOf(err) == failure.Throttled && now.Sub(e.since) < quietFor {
+		f.Again = min(wait<<min(e.failures, 10), durations.LongestWait)
+		if ClassOf(err) == failure.Throttled && now.Sub(e.since) < durations.Call {
 			f.Message = ""
 		}
 		e.fault, e.err, e.until = f, err, now.Add(f.Again)
 		e.failures++
-		maps.DeleteFunc(c.failed.by, func(_ string, o faultEntry) bool { return now.Sub(o.until) > faultKept })
+		maps.DeleteFunc(c.failed.by, func(_ string, o faultEntry) bool { return now.Sub(o.until) > durations.Kept })
 		c.failed.by[key] = e
 	})
 	return &faultError{f, err}
@@ -253,7 +231,7 @@ func actionOf(err error) string {
 // where the call was put off to keep below AWS's limits. An error is given back where it is the caller's.
 func OtherFault(err error) (*observed.Fault, error) {
 	if PutOff(err) {
-		return &observed.Fault{Again: firstFaultWait}, nil // it is admitted by then as a rule
+		return &observed.Fault{Again: durations.FirstWait}, nil // it is admitted by then as a rule
 	}
 	f := FaultOf(err)
 	if f == nil {

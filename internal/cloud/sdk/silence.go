@@ -6,13 +6,9 @@ import (
 	"time"
 
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
-
-// silentAfter is how long a call may have no answer before AWS counts as silent.
-const silentAfter = 10 * time.Second
-
-// askSilent is how often who watches looks at that.
-const askSilent = time.Second
 
 // unanswered is a call under way that a run needs: since when AWS has not answered it, zero while no attempt waits for an answer.
 type unanswered struct {
@@ -59,7 +55,7 @@ func (d *deadlines) silent() (since time.Time) {
 	now := d.now()
 	d.With(func() {
 		for u := range d.waiting {
-			late := max(silentAfter, d.of(u.service).slowest*3/2)
+			late := max(durations.Silent, d.of(u.service).slowest*3/2)
 			if !u.since.IsZero() && now.Sub(u.since) >= late && (since.IsZero() || u.since.Before(since)) {
 				since = u.since
 			}
@@ -75,7 +71,7 @@ func (c *Client) WatchSilence(ctx context.Context, report func(ctx context.Conte
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		ask := time.NewTicker(askSilent)
+		ask := time.NewTicker(durations.Moment)
 		defer ask.Stop()
 		for {
 			select {

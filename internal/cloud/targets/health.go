@@ -4,17 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
-
-// healthFor is how long the health of targets is taken as read.
-const healthFor = time.Second
 
 // readHealth reads the targets of a group. What was written from here a moment ago, or falls into the reading, is
 // laid over what AWS lists.
@@ -47,7 +44,7 @@ func (t Groups) readHealth(ctx context.Context, arn string) error {
 	slices.SortFunc(h.Targets, compareTargets)
 	t.With(func() {
 		for k, old := range t.health {
-			if !t.Younger(old.At, healthKept) {
+			if !t.Younger(old.At, durations.Stable) {
 				delete(t.health, k)
 				delete(t.writes, k)
 			}
@@ -63,7 +60,7 @@ func (t Groups) readHealth(ctx context.Context, arn string) error {
 func (t *Targets) AskHealth(ctx context.Context, arn string) (observed.Health, error) {
 	cached := func() (h observed.Health, ok bool) {
 		t.With(func() { h = t.health[arn] })
-		return h, t.Younger(h.At, healthFor)
+		return h, t.Younger(h.At, durations.Moment)
 	}
 	h, err := sdk.Asked(ctx, t.Client, "health "+arn, cached, func() error {
 		_, err := sdk.Brief(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, t.Own().readHealth(ctx, arn) })

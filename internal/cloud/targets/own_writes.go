@@ -7,7 +7,7 @@ import (
 
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -59,7 +59,7 @@ func (w ownWrites) over(listed []*observed.Target, now time.Time) []*observed.Ta
 
 // forget drops the writes that AWS shows by now.
 func (w ownWrites) forget(now time.Time) {
-	maps.DeleteFunc(w, func(_ targetID, own ownWrite) bool { return now.Sub(own.at) > cache.SettleWindow })
+	maps.DeleteFunc(w, func(_ targetID, own ownWrite) bool { return now.Sub(own.at) > durations.Settle })
 }
 
 // lay lays one write over a sorted list of targets. The list may be changed, but not the targets, which others have too.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
@@ -46,7 +47,7 @@ func (t Groups) MadeFor(ctx context.Context, arn string, read bool) ([]string, e
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		out := o.of[arn]
-		return out, t.Younger(out.at, describedFor)
+		return out, t.Younger(out.at, durations.Kept)
 	}
 	out, err := sdk.Asked(ctx, t.Client, "owner "+arn, known, func() error {
 		start := t.Config.Now()
@@ -56,7 +57,7 @@ func (t Groups) MadeFor(ctx context.Context, arn string, read bool) ([]string, e
 		}
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		maps.DeleteFunc(o.of, func(_ string, old groupOwner) bool { return !t.Younger(old.at, describedFor) })
+		maps.DeleteFunc(o.of, func(_ string, old groupOwner) bool { return !t.Younger(old.at, durations.Kept) })
 		if o.of == nil {
 			o.of = map[string]groupOwner{}
 		}

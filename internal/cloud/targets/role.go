@@ -15,14 +15,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
 const (
-	// expiryMargin is how long before their end credentials are not used any more.
-	expiryMargin = 30 * time.Second
 	// maxSessionName is the longest name of a session that STS takes.
 	maxSessionName = 64
 )
@@ -101,14 +100,14 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 		}
 		err = sdk.Wrap(class, what, withoutSecret(err, a.ExternalID))
 		if refused(err) {
-			t.roles.put(a, roleClient{err: err, until: t.Config.Now().Add(refusalKept)}, t.Config.Now())
+			t.roles.put(a, roleClient{err: err, until: t.Config.Now().Add(durations.Recent)}, t.Config.Now())
 		}
 		return err
 	}
 	if out.Credentials == nil || out.Credentials.Expiration == nil {
 		return sdk.Failed(engine.Unknown, what, "AWS gave no credentials")
 	}
-	until := out.Credentials.Expiration.Add(-expiryMargin)
+	until := out.Credentials.Expiration.Add(-durations.Attempt)
 	if !t.Config.Now().Before(until) {
 		return sdk.Failed(engine.Unknown, what, "the credentials end too soon")
 	}

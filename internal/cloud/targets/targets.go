@@ -12,6 +12,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -22,16 +23,6 @@ import (
 
 // Target groups of bindings may be anybody's: a person who writes a binding names the group, and
 // this package only fills it.
-
-// How long descriptions and ranges are kept.
-const (
-	describedFor = time.Hour // at most, as callers say how old an answer may be
-	healthKept   = 15 * time.Minute
-	// refusalKept is how long AWS is not asked again for what it refused a moment ago. Whoever
-	// names a group or a role that does not work must not cost everybody's calls. It is longer the
-	// more of them there are, see noneAge.
-	refusalKept = 10 * time.Second
-)
 
 // Targets are those of target groups, whoever made the groups, with the rights that reach them.
 type Targets struct {
@@ -135,7 +126,7 @@ func (t Groups) TargetGroup(ctx context.Context, arn, name string, maxAge time.D
 			ok = t.Younger(d.at, maxAge)
 			if d.err != nil {
 				refusals := cache.Count(t.described, func(d describedGroup) bool { return d.err != nil })
-				ok = t.Younger(d.at, max(refusalKept, time.Duration(refusals)*sdk.NoneEach))
+				ok = t.Younger(d.at, max(durations.Recent, time.Duration(refusals)*durations.NoneEach))
 			}
 		})
 		return d, ok
@@ -203,7 +194,7 @@ func (t Groups) remember(key string, d describedGroup) {
 	f := t.Targets
 	f.With(func() {
 		for k, old := range f.described {
-			if !t.Younger(old.at, describedFor) {
+			if !t.Younger(old.at, durations.Kept) {
 				delete(f.described, k)
 			}
 		}
