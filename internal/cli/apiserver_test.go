@@ -140,7 +140,7 @@ func (a *apiServer) version(w http.ResponseWriter, gv schema.GroupVersion, rest 
 		http.Error(w, "no such version", http.StatusNotFound)
 	case len(rest) > 0 && (a.denied[rest[0]] || a.only != "" && namespace != a.only):
 		w.WriteHeader(http.StatusForbidden)
-		a.answer(w, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Message: rest[0] + " is forbidden", Code: http.StatusForbidden})
+		a.answer(w, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Message: rest[0] + " is forbidden", Details: &metav1.StatusDetails{Group: gv.Group, Kind: rest[0]}, Code: http.StatusForbidden})
 	case len(rest) == 0:
 		a.answer(w, metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String(), APIResources: a.kinds[gv]})
 	case len(rest) == 1:

@@ -175,6 +175,42 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
+// A right that is missing is named once, with what to do, and what could not be checked without it refers to that.
+func TestDoctorNamesAMissingRightOnce(t *testing.T) {
+	em, flags := aws(t)
+	server, config := serveCluster(t, classYAML)
+	server.whole(t)
+	server.webhooks(t, time.Now().Add(365*24*time.Hour), true)
+	server.denied = map[string]bool{"customresourcedefinitions": true, "endpointslices": true}
+	em.Faults().Add(fault.Rule{Operation: "DescribeLoadBalancers", Action: fault.Action{Deny: true}})
+	_, out := examined(t, config, flags)
+	server.denied = nil
+	_, more := examined(t, config, flags)
+	const balancers = "as the right to call \"Elastic Load Balancing v2 DescribeLoadBalancers\" is missing, see \"permissions\"\n"
+	for _, want := range []string{
+		"customresourcedefinitions is forbidden; grant the right to read custom resource definitions\n",
+		"warning webhooks     webhook mpod.elbv2.k8s.aws: endpointslices is forbidden; grant the right to list EndpointSlices\n",
+		"warning kubernetes   objects cannot be read, so that neither classes nor orphans were looked at: not checked in full, as the right to read endpointslices.discovery.k8s.io is missing, see \"webhooks\"\n",
+		"may not call elasticloadbalancing:DescribeLoadBalancers, which is needed to find and compare load balancers; grant it to the role, see config/iam/policy.json\n",
+		"warning discovery    not checked in full, " + balancers,
+	} {
+		if strings.Count(out, want) != 1 {
+			t.Errorf("%q is there %d times", want, strings.Count(out, want))
+		}
+	}
+	if want := "warning orphans      not checked in full, " + balancers; strings.Count(more, want) != 1 {
+		t.Errorf("%q is not there once in\n%s", want, more)
+	}
+	for _, text := range []string{"AWS refuses the call", "--files-only"} {
+		if strings.Contains(out, text) {
+			t.Errorf("%q is there", text)
+		}
+	}
+	if t.Failed() {
+		t.Log(out)
+	}
+}
+
 // Where neither the API server nor AWS answers, doctor says so and ends.
 func TestDoctorWithoutAnything(t *testing.T) {
 	_, flags := aws(t)

@@ -12,7 +12,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/checks"
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	partitions "github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
@@ -41,7 +40,7 @@ func (d *doctor) accelerators(ctx context.Context, who checks.Identity) {
 		if checks.Denied(err) {
 			fix = "grant whoever runs doctor the actions that list accelerators, see config/iam/" + rights.AcceleratorsFile
 		}
-		d.say(area, warned, fix, "accelerators cannot be read: %v", sdk.Explain(err))
+		d.cannot(area, warned, err, fix, "accelerators cannot be read: ")
 		return
 	}
 	d.usage(found.Usage)

@@ -42,8 +42,8 @@ func (d *doctor) cloud(ctx context.Context) {
 	d.aws, d.Connected, d.VPC = aws, aws, aws.VPC()
 	d.say("credentials", healthy, "", "%s of account %s", who.ARN, who.Account)
 	d.say("discovery", healthy, "", "region %s, VPC %s", aws.Region(), aws.VPC())
+	d.permissions(ctx, who, rights.AWS) // first, as it says what each right is for
 	d.subnets(ctx)
-	d.permissions(ctx, who, rights.AWS)
 	d.quotas(ctx)
 	d.accelerators(ctx, who)
 	d.imports(ctx)
@@ -140,6 +140,8 @@ func (d *doctor) permissions(ctx context.Context, who checks.Identity, table []r
 			p, err := d.checker.Permission(ctx, a.Name)
 			switch {
 			case p == checks.PermissionRefused:
+				right, _ := rightOf(err)
+				d.lack(right, area)
 				d.say(area, broken, "grant it to the role, see "+policyOf(s), "%s may not call %s, which is needed to %s", who.ARN, a.Name, a.Why)
 			case p == checks.PermissionGranted:
 				granted++
@@ -198,7 +200,7 @@ func (d *doctor) quotas(ctx context.Context) {
 		if checks.Denied(err) {
 			fix = "grant whoever runs doctor the actions that describe resources, see config/iam/policy.json"
 		}
-		d.say(area, warned, fix, "quotas cannot be read: %v", sdk.Explain(err))
+		d.cannot(area, warned, err, fix, "quotas cannot be read: ")
 		return
 	}
 	d.usage(usage)

@@ -2,11 +2,16 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
@@ -52,6 +57,8 @@ type doctor struct {
 	// api reads the cluster; nil without one. store is what it has; nil where that could not be read.
 	api   client.Client
 	store *cluster.Memory
+	// lacking are the rights that were found missing, by the area that names them.
+	lacking map[string]string
 }
 
 // The results of checks.
@@ -92,11 +99,52 @@ func (d *doctor) say(area, result, fix, format string, args ...any) {
 }
 
 // fail says that a check could not be made.
-func (d *doctor) fail(area string, err error, fix string) {
+func (d *doctor) fail(area string, err error, fix string) { d.cannot(area, broken, err, fix, "") }
+
+// cannot says that a check could not be made, after some words. A right that is missing is named once.
+func (d *doctor) cannot(area, result string, err error, fix, words string) {
 	if sdk.Silent(err) {
 		fix = "wait until AWS answers: see the AWS Health Dashboard and the network; credentials and permissions cannot be checked before that"
 	}
-	d.say(area, broken, fix, "%v", sdk.Explain(err))
+	right, text := rightOf(err)
+	switch named := d.lack(right, area); named {
+	case "":
+		d.say(area, result, fix, "%s%s", words, text)
+	case area:
+	default:
+		text = fmt.Sprintf("%snot checked in full, as %s is missing, see %q", words, right, named)
+		if c := (check{area, warned, text, ""}); !slices.Contains(d.checks, c) {
+			d.say(area, warned, "", "%s", text)
+		}
+	}
+}
+
+// lack notes that a right is missing, and returns the area that has named it before, "" if none has.
+func (d *doctor) lack(right, area string) string {
+	named := d.lacking[right]
+	if right != "" && named == "" {
+		if d.lacking == nil {
+			d.lacking = map[string]string{}
+		}
+		d.lacking[right] = area
+	}
+	return named
+}
+
+// rightOf is the right that a failed call lacks, "" if it failed otherwise, and the error as a text for people.
+func rightOf(err error) (right, text string) {
+	var api *apierrors.StatusError
+	switch {
+	case apierrors.IsForbidden(err) && errors.As(err, &api):
+		text = api.ErrStatus.Message
+		if of := api.ErrStatus.Details; of != nil && of.Kind != "" {
+			return "the right to read " + schema.GroupResource{Group: of.Group, Resource: of.Kind}.String(), text
+		}
+		return text, text
+	case checks.Denied(err):
+		right = fmt.Sprintf("the right to call %q", sdk.CallOf(err))
+	}
+	return right, sdk.Explain(err).Error()
 }
 
 func (d *doctor) run(cmd *cobra.Command) error {
@@ -118,7 +166,7 @@ func (d *doctor) run(cmd *cobra.Command) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	doc := Document{Cluster: d.Config.ClusterName, Checks: d.checks}
+	doc := Document{Cluster: d.Config.ClusterName, Checks: byArea(d.checks)}
 	for _, c := range d.checks {
 		switch c.Result {
 		case broken:
@@ -136,6 +184,18 @@ func (d *doctor) run(cmd *cobra.Command) error {
 		return output.ErrReported
 	}
 	return nil
+}
+
+// byArea puts the checks of each area together, in the order in which the areas came first.
+func byArea(list []check) []check {
+	first := map[string]int{}
+	for i, c := range list {
+		if _, known := first[c.Area]; !known {
+			first[c.Area] = i
+		}
+	}
+	slices.SortStableFunc(list, func(a, b check) int { return cmp.Compare(first[a.Area], first[b.Area]) })
+	return list
 }
 
 func showChecks(w io.Writer, doc Document) {

@@ -58,7 +58,7 @@ func (d *doctor) kubernetes(ctx context.Context) {
 	d.webhook(ctx)
 	store, err := d.Objects(ctx, strings.NewReader(""), io.Discard)
 	if err != nil {
-		d.fail(area, err, "grant the right to list it")
+		d.cannot(area, broken, err, "bind the rules of config/rbac with the verbs get and list to whoever runs doctor", "objects cannot be read, so that neither classes nor orphans were looked at: ")
 		return
 	}
 	d.store = store
@@ -241,11 +241,14 @@ func (d *doctor) webhook(ctx context.Context) {
 		if h.policy == nil || *h.policy == admissionv1.Fail {
 			result = broken // the API server refuses what it cannot ask about
 		}
-		if what, fix := d.hookFault(ctx, h); what != "" {
+		switch what, fix, err := d.hookFault(ctx, h); {
+		case err != nil:
+			d.cannot(area, result, err, fix, fmt.Sprintf("webhook %s: ", h.name))
+		case what != "":
 			d.say(area, result, fix, "webhook %s: %s", h.name, what)
-			continue
+		default:
+			fine++
 		}
-		fine++
 	}
 	if fine > 0 {
 		d.say(area, healthy, "", "%d webhooks have a valid CA and ready endpoints", fine)
@@ -255,36 +258,36 @@ func (d *doctor) webhook(ctx context.Context) {
 // soon is how long before it expires a certificate is reported.
 const soon = 7 * 24 * time.Hour
 
-// hookFault says what is wrong with a webhook, "" if nothing is.
-func (d *doctor) hookFault(ctx context.Context, h hook) (what, fix string) {
+// hookFault says what is wrong with a webhook, "" if nothing is, or why that is not known.
+func (d *doctor) hookFault(ctx context.Context, h hook) (what, fix string, err error) {
 	if len(h.client.CABundle) == 0 {
-		return "it has no caBundle", "wait until the controller has written it, or look at its logs"
+		return "it has no caBundle", "wait until the controller has written it, or look at its logs", nil
 	}
 	until, err := lastExpiry(h.client.CABundle)
 	switch now := d.Env.Time(); {
 	case err != nil:
-		return fmt.Sprintf("its caBundle cannot be read: %v", err), "remove it, and the controller writes its own"
+		return fmt.Sprintf("its caBundle cannot be read: %v", err), "remove it, and the controller writes its own", nil
 	case now.After(until):
-		return "its CA expired at " + until.UTC().Format(time.RFC3339), "restart the controller, or renew the certificate"
+		return "its CA expired at " + until.UTC().Format(time.RFC3339), "restart the controller, or renew the certificate", nil
 	case now.Add(soon).After(until):
-		return "its CA expires at " + until.UTC().Format(time.RFC3339), "look at the logs of the controller, or renew the certificate"
+		return "its CA expires at " + until.UTC().Format(time.RFC3339), "look at the logs of the controller, or renew the certificate", nil
 	}
 	s := h.client.Service
 	if s == nil {
-		return "", ""
+		return "", "", nil
 	}
 	var slices discoveryv1.EndpointSliceList
 	if err := d.api.List(ctx, &slices, client.InNamespace(s.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: s.Name}); err != nil {
-		return fmt.Sprintf("the endpoints of Service %s/%s cannot be read: %v", s.Namespace, s.Name, err), "grant the right to list EndpointSlices"
+		return "", "grant the right to list EndpointSlices", fmt.Errorf("the endpoints of Service %s/%s cannot be read: %w", s.Namespace, s.Name, err)
 	}
 	for _, slice := range slices.Items {
 		for _, e := range slice.Endpoints {
 			if e.Conditions.Ready == nil || *e.Conditions.Ready {
-				return "", ""
+				return "", "", nil
 			}
 		}
 	}
-	return fmt.Sprintf("Service %s/%s has no ready endpoint", s.Namespace, s.Name), "start the controller, or remove the webhook configuration"
+	return fmt.Sprintf("Service %s/%s has no ready endpoint", s.Namespace, s.Name), "start the controller, or remove the webhook configuration", nil
 }
 
 // lastExpiry is when the last CA of a bundle expires: during a rotation there are two.

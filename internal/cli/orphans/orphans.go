@@ -75,7 +75,7 @@ func (o *orphaning) run(cmd *cobra.Command) error {
 	}
 	doc, err := Find(cmd.Context(), &o.Source, aws, store)
 	if err != nil {
-		return err
+		return sdk.Explain(err)
 	}
 	if !o.form.Text() {
 		return o.form.Document(doc)
@@ -95,7 +95,7 @@ func Find(ctx context.Context, d *input.Source, aws engine.Cloud, store *cluster
 	view := kube.New(store, kube.InMemory{Store: store}, time.Now).View
 	found, err := controller.FindOrphans(ctx, counted, view, controller.Frontends(d.Config), d.Config.Kubernetes.WatchNamespace)
 	if err != nil {
-		return doc, sdk.Explain(err)
+		return doc, err
 	}
 	doc.Stacks = counted.stacks
 	for _, f := range found {

@@ -22,7 +22,7 @@ func Explain(err error) error {
 	if missing := new(notSetError); errors.As(err, &missing) {
 		return errors.New(missing.text + " (" + innermost(operation.Err).Error() + ")")
 	}
-	call := operation.ServiceID + " " + operation.OperationName
+	call := CallOf(err)
 	var unanswered *url.Error
 	var timeout *timeoutError
 	var api smithy.APIError
@@ -39,6 +39,15 @@ func Explain(err error) error {
 		return fmt.Errorf("AWS does not answer the call %q within %s; check the network, the region, --aws-api-endpoints and AWS_ENDPOINT_URL", call, timeout.after)
 	}
 	return fmt.Errorf("call %q: %w", call, operation.Err)
+}
+
+// CallOf is the call to AWS that an error is of: its service and operation, "" if it is of none.
+func CallOf(err error) string {
+	var operation *smithy.OperationError
+	if !errors.As(err, &operation) {
+		return ""
+	}
+	return operation.ServiceID + " " + operation.OperationName
 }
 
 // Silent reports whether AWS does not answer: it cannot be reached, is late, or fails itself. What it puts off is an answer.
