@@ -76,3 +76,53 @@ func TestWhatMayNotBeReadIsNotCalledMissing(t *testing.T) {
 		}
 	}
 }
+
+// Commands do not answer for namespaces that the controller does not watch, whether objects come from the cluster or from
+// files.
+func TestCommandsNameTheNamespaceThatIsWatched(t *testing.T) {
+	_, flags := aws(t)
+	flags = append(flags, "--flags-from=none", "--watch-namespace=bank")
+	const (
+		alone  = `as the controller watches namespace "bank" alone (--watch-namespace); it does not act on objects of other namespaces`
+		reader = `# only namespace "bank" was read, as the controller watches it alone (--watch-namespace)`
+		spaces = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: bank}\n"
+	)
+	pay := namespaced(serviceYAML+"---\n"+ingressYAML, "bank", "pay")
+	_, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, pay, spaces}, "---\n"))
+	run := func(stdin string, args ...string) (int, string) {
+		code, out, stderr := with(t, stdin, map[string]string{"KUBECONFIG": config}, slices.Concat(args, flags)...)
+		return code, out + stderr
+	}
+	for _, args := range []string{"plan -n shop", "tree -n shop", "get -n shop", "orphans -n shop", "explain request http://web.example.com/ -n shop"} {
+		if code, out := run("", strings.Fields(args)...); code != 1 || !strings.Contains(out, `Error: namespace "shop" was not read, `+alone) {
+			t.Errorf("%s: exit %d: %s", args, code, out)
+		}
+	}
+	for _, args := range []string{"plan", "tree", "get -A", "orphans", "explain request http://web.example.com/"} {
+		if code, out := run("", strings.Fields(args)...); code == 1 || !strings.Contains(out, reader) {
+			t.Errorf("%s: exit %d: %s", args, code, out)
+		}
+	}
+	for _, args := range []string{"plan -f -", "tree -f -", "plan -f - --files-only"} {
+		if code, out := run(ingressYAML, strings.Fields(args)...); code != 1 || !strings.Contains(out, "Error: Ingress shop/web was not read, "+alone) {
+			t.Errorf("%s: exit %d: %s", args, code, out)
+		}
+		code, out := run(classYAML+"---\n"+pay+"---\n"+ingressYAML, strings.Fields(args)...)
+		if code == 1 || !strings.Contains(out, "# Ingress shop/web was not read, "+alone) || !strings.Contains(out, "Ingress bank/pay\n") || strings.Contains(out, "Ingress shop/web\n") {
+			t.Errorf("%s: exit %d: %s", args, code, out)
+		}
+	}
+}
+
+// Of kinds that may not be read nothing is called an orphan.
+func TestOrphansNeedTheRightToReadWhatOwns(t *testing.T) {
+	_, flags := aws(t)
+	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))
+	for _, kind := range []string{"ingresses", "services", "gateways"} {
+		server.denied = map[string]bool{kind: true}
+		code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"orphans", "-n=shop", "--flags-from=none"}, flags)...)
+		if code != 1 || !strings.Contains(stderr, `in namespace "shop", whose load balancers would seem to be orphans; bind the rules of config/rbac`) {
+			t.Errorf("%s: exit %d: %s%s", kind, code, stderr, out)
+		}
+	}
+}

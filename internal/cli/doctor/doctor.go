@@ -221,7 +221,7 @@ func (d *doctor) orphans(ctx context.Context) {
 		return
 	}
 	if len(doc.Orphans) == 0 {
-		d.say(area, healthy, "", "every AWS resource with the tags of cluster %q belongs to an object", d.Config.ClusterName)
+		d.say(area, healthy, "", "%s", doc.AllOwned())
 	}
 	output.Some(doc.Orphans, mostOrphans, func(o orphans.Orphan) {
 		d.say(area, warned, "delete the resources in AWS, or see \"fulcrum orphans\"", "no object asks for %s of %s %s", output.Few(o.Resources), o.Kind, o.ID)

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
@@ -54,6 +55,9 @@ func (l *lister) report(notes io.Writer) error {
 	if !l.read {
 		return fmt.Errorf("you may read nothing in namespace %q either; bind the rules of config/rbac with the verbs get and list to whoever runs this, or plan files alone by --files-only", l.own)
 	}
+	if l.watched != "" && l.own == "" {
+		fmt.Fprintf(notes, "# only namespace %q was read, as the controller watches it alone (--watch-namespace); it does not act on objects of other namespaces\n", l.watched)
+	}
 	if len(l.narrowed) > 0 {
 		fmt.Fprintf(notes, "# only those of namespace %q were read, as you may not list them in all namespaces: %s; what other namespaces have in a shared load balancer or in rules of security groups is missing here and may be shown as deleted, which the controller does not do; bind the rules of config/rbac with the verbs get and list for the whole answer\n",
 			l.own, kinds(l.narrowed))
@@ -74,17 +78,47 @@ func kinds(ks []cluster.Kind) string {
 
 // missing says why an object that the command line names was not read.
 func missing(ref cluster.Ref, d *Source) error {
-	watched := d.Config.Kubernetes.WatchNamespace
-	typ, _ := cluster.TypeOf(ref.Kind)
 	switch {
 	case slices.Contains(d.unserved, ref.Kind):
 		return fmt.Errorf("%s does not exist, as the cluster does not serve kind %s; install its definition", ref, ref.Kind)
 	case slices.Contains(d.unreadable, ref.Kind):
 		return fmt.Errorf("%s does not exist or may not be read, as you may not list objects of kind %s in namespace %q; bind the rules of config/rbac with the verbs get and list to whoever runs this", ref, ref.Kind, ref.Namespace)
-	case d.Live && watched != "" && typ.Namespaced && ref.Namespace != watched:
-		return fmt.Errorf("%s was not read, as the controller watches namespace %q alone (--watch-namespace); it does not act on objects of other namespaces", ref, watched)
 	}
 	return fmt.Errorf("%s does not exist; check its name, and its namespace with -n", ref)
+}
+
+// watched is the only namespace that the controller looks at, "" for all.
+type watched string
+
+// has reports whether the controller looks at the objects of a namespace; "" is that of objects without one.
+func (w watched) has(namespace string) bool {
+	return w == "" || namespace == "" || namespace == string(w)
+}
+
+// outside says that something is of another namespace.
+func (w watched) outside(what string) error {
+	return fmt.Errorf("%s was not read, as the controller watches namespace %q alone (--watch-namespace); it does not act on objects of other namespaces", what, string(w))
+}
+
+// of are the objects of files that the controller would look at.
+func (w watched) of(files []fromFile, notes io.Writer) ([]fromFile, error) {
+	var out []fromFile
+	var others []string
+	for _, f := range files {
+		if w.has(f.GetNamespace()) {
+			out = append(out, f)
+		} else {
+			others = append(others, cluster.RefOf(f.Object).String())
+		}
+	}
+	switch {
+	case len(others) == 0:
+	case len(out) == 0:
+		return nil, w.outside(output.Few(others))
+	default:
+		fmt.Fprintf(notes, "# %v\n", w.outside(output.Few(others)))
+	}
+	return out, nil
 }
 
 // subject is the one namespace that a scope is about, "" if there are several.
@@ -101,16 +135,30 @@ func (s *scope) subject() string {
 	return in
 }
 
+// UnavailableOwners are the kinds that make load balancers and that could not be read.
+func UnavailableOwners(d *Source) []cluster.Kind {
+	return slices.DeleteFunc(slices.Clone(d.unreadable), func(k cluster.Kind) bool {
+		return !slices.Contains([]cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindGlobalAccelerator}, k)
+	})
+}
+
 // exists returns an error for an object or a namespace that the command is about and of which nothing was read, not even
 // that it is there: nothing to do is no answer about a name that is mistyped.
 func (d *Source) exists(store *cluster.Memory) error {
+	only := watched(d.Config.Kubernetes.WatchNamespace)
 	for _, ref := range d.Named {
+		if !only.has(ref.Namespace) {
+			return only.outside(ref.String())
+		}
 		if obj, err := store.Get(ref); err != nil || obj == nil {
 			return cmp.Or(err, missing(ref, d))
 		}
 	}
 	if d.Namespace == "" || len(d.Named) > 0 {
 		return nil
+	}
+	if !only.has(d.Namespace) {
+		return only.outside(fmt.Sprintf("namespace %q", d.Namespace))
 	}
 	var names []string
 	for _, typ := range cluster.Types() {
@@ -126,8 +174,6 @@ func (d *Source) exists(store *cluster.Memory) error {
 	switch {
 	case !d.Live:
 		return fmt.Errorf("no object of the files is in namespace %q%s; check -n", d.Namespace, finding.DidYouMean(d.Namespace, names))
-	case d.Config.Kubernetes.WatchNamespace != "" && d.Namespace != d.Config.Kubernetes.WatchNamespace:
-		return fmt.Errorf("namespace %q was not read, as the controller watches namespace %q alone (--watch-namespace); it does not act on objects of other namespaces", d.Namespace, d.Config.Kubernetes.WatchNamespace)
 	case d.inOwn: // who has rights in a namespace has them in one that exists
 		return nil
 	case len(names) == 0:

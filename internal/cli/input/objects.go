@@ -45,6 +45,9 @@ func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) 
 	if err := d.readCluster(ctx, store, notes); err != nil {
 		return nil, err
 	}
+	if files, err = watched(d.Config.Kubernetes.WatchNamespace).of(files, notes); err != nil {
+		return nil, err
+	}
 	touched, err := apply(store, files, notes)
 	if err != nil {
 		return nil, err

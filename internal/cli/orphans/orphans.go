@@ -2,6 +2,7 @@
 package orphans
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,8 @@ type orphaning struct {
 // Document is what orphans prints for tools.
 type Document struct {
 	Cluster string `json:"cluster"`
+	// Namespace is the only one that was looked at; empty: all, and IngressGroups.
+	Namespace string `json:"namespace,omitempty"`
 	// Stacks counts the load balancers that resources in AWS belong to.
 	Stacks  int      `json:"stacks"`
 	Orphans []Orphan `json:"orphans"`
@@ -66,6 +69,9 @@ func (o *orphaning) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if kinds := input.UnavailableOwners(&o.Source); len(kinds) > 0 {
+		return fmt.Errorf("you may not list objects of kind %s in namespace %q, whose load balancers would seem to be orphans; bind the rules of config/rbac with the verbs get and list to whoever runs this", kinds[0], o.Namespace)
+	}
 	if err := o.Validate(); err != nil {
 		return err
 	}
@@ -86,7 +92,7 @@ func (o *orphaning) run(cmd *cobra.Command) error {
 
 // Find compares AWS with the objects of a cluster.
 func Find(ctx context.Context, d *input.Source, aws engine.Cloud, store *cluster.Memory) (Document, error) {
-	doc := Document{Cluster: d.Config.ClusterName, Orphans: []Orphan{}}
+	doc := Document{Cluster: d.Config.ClusterName, Namespace: cmp.Or(d.Namespace, d.Config.Kubernetes.WatchNamespace), Orphans: []Orphan{}}
 	owner, ok := aws.(controller.Owner)
 	if !ok {
 		return doc, errors.New("AWS cannot be listed")
@@ -106,6 +112,14 @@ func Find(ctx context.Context, d *input.Source, aws engine.Cloud, store *cluster
 	return doc, nil
 }
 
+// AllOwned says that there is no orphan where that was looked for.
+func (d Document) AllOwned() string {
+	if d.Namespace == "" {
+		return fmt.Sprintf("every AWS resource with the tags of cluster %q belongs to an object", d.Cluster)
+	}
+	return fmt.Sprintf("every AWS resource with the tags of cluster %q and of namespace %q belongs to an object; those of other namespaces and of IngressGroups were not looked at", d.Cluster, d.Namespace)
+}
+
 // showOrphans writes what was found.
 func showOrphans(w io.Writer, doc Document) {
 	var certificates []string
@@ -122,7 +136,7 @@ func showOrphans(w io.Writer, doc Document) {
 	case doc.Stacks == 0:
 		fmt.Fprintf(w, "no resource in AWS has the tags of cluster %q; check --cluster-name and the region if there are load balancers\n", doc.Cluster)
 	case len(doc.Orphans) == 0:
-		fmt.Fprintf(w, "every resource with the tags of cluster %q belongs to an object\n", doc.Cluster)
+		fmt.Fprintln(w, doc.AllOwned())
 	default:
 		fmt.Fprintf(w, "no object asks for these resources; they stay; %s\n", controller.OrphanFix)
 	}

@@ -13,14 +13,19 @@ func TestOrphansOfAnUnknownClusterAreNoGoodNews(t *testing.T) {
 		"Ingress shop/web\n  load balancer k8s-shop-web\nno object asks for":        {orphan},
 	} {
 		var out strings.Builder
-		showOrphans(&out, Document{"prdo", len(found), found})
+		showOrphans(&out, Document{Cluster: "prdo", Stacks: len(found), Orphans: found})
 		if !strings.HasPrefix(out.String(), want) {
 			t.Errorf("got %q, want %q", out.String(), want)
 		}
 	}
 	var out strings.Builder
-	showOrphans(&out, Document{"prod", 3, nil})
-	if want := "every resource with the tags of cluster \"prod\" belongs to an object\n"; out.String() != want {
+	showOrphans(&out, Document{Cluster: "prod", Stacks: 3})
+	if want := "every AWS resource with the tags of cluster \"prod\" belongs to an object\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+	out.Reset()
+	showOrphans(&out, Document{Cluster: "prod", Namespace: "shop", Stacks: 3})
+	if want := "every AWS resource with the tags of cluster \"prod\" and of namespace \"shop\" belongs to an object; those of other namespaces and of IngressGroups were not looked at\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }
@@ -29,7 +34,7 @@ func TestOrphansOfAnUnknownClusterAreNoGoodNews(t *testing.T) {
 func TestOrphansShowsTheCommandThatDeletesCertificates(t *testing.T) {
 	arn := "arn:aws:acm:us-west-2:123456789012:certificate/00000000-0000-0000-0000-000000000001"
 	var out strings.Builder
-	showOrphans(&out, Document{"prod", 1, []Orphan{{Kind: "Ingress", ID: "shop/web", Resources: []string{arn, "sg-1"}}}})
+	showOrphans(&out, Document{Cluster: "prod", Stacks: 1, Orphans: []Orphan{{Kind: "Ingress", ID: "shop/web", Resources: []string{arn, "sg-1"}}}})
 	if want := "to delete the certificates:\n  aws acm delete-certificate --region us-west-2 --certificate-arn " + arn + "\n"; !strings.HasSuffix(out.String(), want) {
 		t.Errorf("got %q, want %q at the end", out.String(), want)
 	}
