@@ -63,6 +63,7 @@ var layers = map[string]layer{
 	"internal/cluster": {pure: true, api: true, own: core[:1], libraries: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
 
 	// The parts of a plan, lowest first.
+	"internal/plan/durations":      {pure: true},
 	"internal/plan/equal":          {pure: true, own: core[:3]},
 	"internal/plan/overlap":        {pure: true, own: core[:2]},
 	"internal/plan/draft":          {pure: true, own: parts("equal")},
@@ -189,6 +190,7 @@ var layers = map[string]layer{
 // durationTables are the packages that hold durations, with those that may use them.
 var durationTables = map[string][]string{
 	"internal/cloud/durations": {"internal/cloud", "internal/cloud/*", "internal/controller"},
+	"internal/plan/durations":  {"internal/plan", "internal/plan/*", "internal/engine", "internal/engine/*", "internal/translate/unserved"},
 }
 
 // parts are the core with packages below internal/plan.

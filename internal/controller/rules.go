@@ -8,7 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
-	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // How long to wait before rules are tried again, at first and at most, and before they are looked at
@@ -56,7 +56,7 @@ func afterQuiet(synced func(context.Context) error) func(context.Context) error 
 		if err := synced(ctx); err != nil {
 			return err
 		}
-		timer := time.NewTimer(checkpoint.Quiet)
+		timer := time.NewTimer(durations.Settle)
 		defer timer.Stop()
 		select {
 		case <-ctx.Done():

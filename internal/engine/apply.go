@@ -15,6 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // run is one reconcile.
@@ -221,7 +222,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		}
 		if s.Waits() {
 			if !r.failed(s.After) { // else the back-off of what failed decides
-				wait(cmp.Or(s.Wait.Again, polling))
+				wait(cmp.Or(s.Wait.Again, durations.FirstPoll))
 			}
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // How refused calls are kept rare
@@ -29,25 +30,12 @@ import (
 //
 // All of this only saves calls. What is lost at a restart is refused once more.
 
-// The back-off of refused steps.
-const (
-	firstBackOff = 5 * time.Second  // after a refusal that only a change of input, rights or quota ends
-	mostBackOff  = 15 * time.Minute // however often AWS has refused
-	busyBackOff  = 2 * time.Second  // after something was in use, or not there yet
-	mostBusy     = 5 * time.Minute
-	failBackOff  = time.Second // after a failure that may pass
-	kubeBackOff  = time.Minute // at most, for the API server: it costs no call to AWS
-)
-
 // The budgets of refused calls.
 const (
-	newInClosed      = 3               // new steps called in a closed scope at once
-	newInClosedEvery = 5 * time.Minute // and one more after each such time
-	refusedAtOnce    = 20              // refused values of one namespace at once
-	refusedEvery     = 10 * time.Second
-	comesBack        = time.Minute // of a step that is due and not in the plan: as long as its budget may hold it at the least
-	repeatCost       = 6           // of calls that were refused with the same content before
-	successGain      = 5           // given back by a call that AWS takes
+	newInClosed   = 3  // new steps called in a closed scope at once
+	refusedAtOnce = 20 // refused values of one namespace at once
+	repeatCost    = 6  // of calls that were refused with the same content before
+	successGain   = 5  // given back by a call that AWS takes
 )
 
 // The bounds of what is remembered of one stack.
@@ -93,17 +81,17 @@ type waiting struct {
 
 // backOff is how long to wait after the row-th refusal in a row.
 func backOff(f FailedStep, row int) time.Duration {
-	first, most := firstBackOff, mostBackOff
+	first, most := durations.Later, durations.LongestBackOff
 	switch f.Class {
 	case InUse, NotReady:
-		first, most = busyBackOff, mostBusy
+		first, most = durations.Soon, durations.DeniedWait
 	case Unknown:
-		first, most = failBackOff, mostBusy
+		first, most = durations.Moment, durations.DeniedWait
 	case Gone, Conflict:
-		first = lacking
+		first = durations.MissingWait
 	}
 	if f.kubernetes() {
-		most = kubeBackOff
+		most = durations.MissingWait // it costs no call to AWS
 	}
 	return min(first<<min(row-1, 20), most)
 }
@@ -125,7 +113,8 @@ func (s *refusals) begin(now time.Time) {
 func (s *refusals) end(edited bool, now time.Time) {
 	used := map[scope]bool{}
 	for k, r := range s.steps {
-		if r.run < s.run && (edited || !now.Before(r.due.Add(max(backOff(r.failed, r.row), comesBack)))) {
+		// A budget may hold a step that is due for as long as the settle window.
+		if r.run < s.run && (edited || !now.Before(r.due.Add(max(backOff(r.failed, r.row), durations.Settle)))) {
 			delete(s.steps, k)
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // stepKey identifies a step over runs: what it does, to what, for whose objects, and a digest of its
@@ -140,9 +141,9 @@ func (sc scope) most() float64 {
 
 func (sc scope) every() time.Duration {
 	if sc.closes {
-		return newInClosedEvery
+		return durations.DeniedWait
 	}
-	return refusedEvery
+	return durations.Brief
 }
 
 // counts reports whether AWS counts all that the steps of the scope make, so that any of them may have the next place.

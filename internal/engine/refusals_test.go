@@ -10,6 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // caller calls steps as runs do, and remembers in refusals what AWS refuses.
@@ -97,7 +98,7 @@ func TestAStepWithAnotherContentIsCalledAtOnce(t *testing.T) {
 	c.want("first", c.run(of(deletion, "shop", "bad")), "bad")
 	c.want("in its back-off", c.run(of(deletion, "shop", "bad")))
 	c.want("corrected", c.run(of(deletion, "shop", "good")), "good")
-	c.now = c.now.Add(firstBackOff)
+	c.now = c.now.Add(durations.Later)
 	c.want("wrong again", c.run(of(deletion, "shop", "bad")), "bad")
 }
 
@@ -112,7 +113,7 @@ func TestRefusalsOfStepsThatAreNotPlannedAnyMoreAreForgotten(t *testing.T) {
 		}
 	}
 	c.run(of(deletion, "shop", "bad"))
-	c.now = c.now.Add(busyBackOff + comesBack - 1)
+	c.now = c.now.Add(durations.Soon + durations.Settle - 1)
 	c.run()
 	forgotten("the desired state is the same", false)
 	c.now = c.now.Add(1)
@@ -184,7 +185,7 @@ func TestANamespaceHasABudgetOfRefusedValues(t *testing.T) {
 		t.Errorf("%d refused calls at once", got)
 	}
 	c.want("of another namespace", c.run(append(all, of(deletion, "shop", "good"))...), "good")
-	c.now = c.now.Add(5 * refusedEvery)
+	c.now = c.now.Add(5 * durations.Brief)
 	if got := len(c.run(all...)); got > 5 {
 		t.Errorf("%d refused calls after the time of 5", got)
 	}
@@ -203,7 +204,7 @@ func TestWhatAwaitsTheBudgetOfRefusedValuesHasItsOwnReason(t *testing.T) {
 		c.refused.refused(k, FailedStep{Step: s, Class: Invalid, Err: errors.New("refused " + name), Called: true}, c.now)
 	}
 	c.refused.end(false, c.now)
-	c.now = c.now.Add(firstBackOff)
+	c.now = c.now.Add(durations.Later)
 	begin()
 	for name, step := range steps {
 		k, s := step()
@@ -224,7 +225,7 @@ func TestAFreePlaceGoesToTheFirstOfThePlan(t *testing.T) {
 	c.aws["a"], c.aws["b"] = Quota, Quota
 	c.run(of(creation, "shop", "a"))
 	for range 6 { // the back-off of a is longer than that of b would be
-		c.now = c.now.Add(mostBackOff)
+		c.now = c.now.Add(durations.LongestBackOff)
 		c.run(of(creation, "shop", "a"), of(creation, "evil", "b"))
 	}
 	delete(c.aws, "a")
@@ -259,10 +260,10 @@ func TestWhatIsRefusedIsHeldFromTheStart(t *testing.T) {
 	var m refusals
 	now := time.Unix(1000, 0)
 	m.refused(k, FailedStep{Class: Invalid, Err: errors.New("refused"), Called: true}, now)
-	if got := m.pending(stack, now.Add(time.Second)); len(got) != 1 || got[0].Called || got[0].Wait != firstBackOff-time.Second {
+	if got := m.pending(stack, now.Add(time.Second)); len(got) != 1 || got[0].Called || got[0].Wait != durations.Later-time.Second {
 		t.Errorf("%+v", got)
 	}
-	if got := m.pending(stack, now.Add(firstBackOff)); len(got) != 0 {
+	if got := m.pending(stack, now.Add(durations.Later)); len(got) != 0 {
 		t.Errorf("when it is due: %+v", got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // repeats are the changes that a stack was given with success, by their keys. Once more may be because others have undone it; again and
@@ -31,10 +32,7 @@ type change struct {
 }
 
 // paceOfChanges is that of the repetition of one change.
-var paceOfChanges = repeat.Pace{Free: 2, First: 2 * time.Minute, Longest: longestBackOff, Rest: 6 * time.Hour}
-
-// shownAfter is how long AWS may take to show what it was given.
-const shownAfter = time.Minute
+var paceOfChanges = repeat.Pace{Free: 2, First: durations.Margin, Longest: durations.LongestBackOff, Rest: durations.Rest}
 
 // changeKey identifies a change over runs. What the load balancer of the stack is belongs to it, and so do the target groups
 // that it leads to: another one of the same id is given the same as the one before. What is given to a resource that the same
@@ -138,7 +136,7 @@ func (r repeats) inRow(d Draft, stack model.Stack, read time.Time, edited bool, 
 		left := paceOfChanges.Left(c.row, now)
 		if s.Verb == plan.Create {
 			// The answer to the call or the next listing shows it otherwise. It is there all the same.
-			left = max(left, c.row.At.Add(shownAfter).Sub(now))
+			left = max(left, c.row.At.Add(durations.Settle).Sub(now))
 		}
 		there := standsThere(s.Do, c.made, d.Have)
 		rests[s.ID] = left > 0 || there
@@ -157,7 +155,7 @@ func (r repeats) inRow(d Draft, stack model.Stack, read time.Time, edited bool, 
 		}
 	}
 	for key, c := range r {
-		if !planned[key] && (edited || !read.Before(c.row.At.Add(shownAfter))) || paceOfChanges.Over(c.row, now) {
+		if !planned[key] && (edited || !read.Before(c.row.At.Add(durations.Settle))) || paceOfChanges.Over(c.row, now) {
 			delete(r, key)
 		}
 	}

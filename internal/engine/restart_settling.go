@@ -5,11 +5,8 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
-
-// settleWindow is how long the answers of AWS may lack what an earlier process made. AWS documents none; it
-// shows what it made after some seconds at most.
-const settleWindow = 15 * time.Second
 
 // claimed notes that a stack is claimed; it is this process's own if its objects carried no mark of it.
 func (m *memory) claimed(s model.Stack) {
@@ -31,7 +28,7 @@ func (m memory) listedSince(s model.Stack, now time.Time) time.Time {
 	if now.IsZero() || !s.Empty() || len(s.Leaving) == 0 || m.own {
 		return time.Time{}
 	}
-	return m.begun.Add(settleWindow)
+	return m.begun.Add(durations.Restart)
 }
 
 // releaseWait is for how long a step that lets a stack go for good has to wait.

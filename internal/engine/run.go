@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/engine/resync"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
@@ -87,7 +87,7 @@ type Engine struct {
 // New returns an engine.
 func New(c Config) *Engine {
 	if c.Resync <= 0 {
-		c.Resync = resync.Default
+		c.Resync = durations.Resync
 	}
 	if c.Drift == "" {
 		c.Drift = RepairDrift
@@ -125,14 +125,6 @@ func (d Draft) Again() plan.Plan {
 func (d Draft) Choices() resolved.Choices {
 	return planner.Choose(d.Stack, d.Have, d.options, d.memory)
 }
-
-// How soon a run is repeated that waits for something.
-const (
-	soon           = 2 * time.Second // for what passes without a change, such as ENIs that are being released
-	polling        = 3 * time.Second // for a wait of a plan that names no time of its own (plan.Wait.Again)
-	lacking        = resync.Lacking  // for what is missing in AWS, such as a certificate
-	longestBackOff = resync.Longest  // for a change that AWS does not keep (repeats.go)
-)
 
 // errStopped ends a run whose process lost its right to write.
 var errStopped = errors.New("another process may have taken over; nothing more is written")
@@ -424,7 +416,7 @@ func (e *Engine) failed(out Outcome, in Phase, err error) (Outcome, error) {
 	out.Err, out.FailedIn = err, in
 	switch e.Cloud.Class(err) {
 	case InUse, NotReady:
-		out.RetryAfter = soon
+		out.RetryAfter = durations.Soon
 	default:
 		out.RetryAfter = failure.Turn(err)
 	}

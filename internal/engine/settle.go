@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // worthTelling is after how many times in a row people hear of something that is in use: a few minutes.
@@ -29,7 +30,7 @@ func (r *run) settle(lacksFacts bool) {
 	failed := append(slices.Clone(r.held), r.out.Failed...)
 	for _, f := range failed {
 		if f.Class == Quota && r.mem.refused.freed(f, r.e.now()) {
-			f.Wait = soon
+			f.Wait = durations.Soon
 		}
 		r.retryFailed(f)
 	}

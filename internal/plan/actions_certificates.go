@@ -8,6 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // IsOwner reports whether a certificate was requested or imported for a stack.
@@ -49,18 +50,10 @@ type ImportPause struct{ For, Expiring time.Duration }
 
 // Wait is for how long a certificate is not imported, in whose place one serves until a time.
 func (p ImportPause) Wait(now, ends time.Time) time.Duration {
-	return min(p.For, max(ends.Add(-renewBefore).Sub(now), p.Expiring))
+	return min(p.For, max(ends.Add(-durations.LongestBackOff).Sub(now), p.Expiring))
 }
 
 const (
-	// ImportedWait is when to look again for a certificate that was imported a moment ago.
-	ImportedWait = 2 * time.Second
-	// LongestImport is how long a new listener waits for a certificate that is imported.
-	LongestImport = 10 * time.Second
-	// renewBefore is how long before the end of what serves a limit of imports no longer counts.
-	renewBefore = 15 * time.Minute
-	// FullWait is when to look again where the account has no room for a certificate.
-	FullWait = time.Hour
 	// MaxImports is how many certificates AWS attaches to a load balancer.
 	MaxImports = 25
 	// DefaultAccountImports is how many imported certificates an account has by default.

@@ -25,7 +25,9 @@ func TestLargeCluster(t *testing.T) {
 		t.Skip("a measurement of half an hour; FULCRUM_BENCH=1 runs it")
 	}
 	const balancers, rules, pods, edits = 1000, 50, 20000, 20
-	flags := []string{"--default-target-type=ip", "--default-load-balancer-scheme=internet-facing", "--profiling-bind-addr=" + os.Getenv("FULCRUM_BENCH_PROFILES")}
+	flags := []string{"--default-target-type=ip", "--default-load-balancer-scheme=internet-facing",
+		"--enable-leader-election=true", "--leader-election-namespace=kube-system", // or nothing is remembered over a restart
+		"--profiling-bind-addr=" + os.Getenv("FULCRUM_BENCH_PROFILES")}
 	start := time.Now()
 	h := settled(t, shape{
 		world:    world.Options{ActiveAtOnce: true, WithoutTraffic: true},

@@ -124,7 +124,7 @@ func (w writer) create(ctx context.Context, do plan.CreateAccelerator) (plan.Res
 			// One that the token has found again may have parts, and tags that others have changed: they are read.
 			w.all[made.ARN] = &entry{seen: made, at: now, tagsAt: now, made: now, written: now, groupsAt: map[string]time.Time{}}
 			// One that is younger than the first wait after a failure was made by this call.
-			if made.State == observed.InProgress && now.Sub(aws.ToTime(out.Accelerator.CreatedTime)) < durations.FirstWait {
+			if made.State == observed.InProgress && now.Sub(aws.ToTime(out.Accelerator.CreatedTime)) < durations.FirstRetry {
 				w.all[made.ARN].partsAt = now
 			}
 		}

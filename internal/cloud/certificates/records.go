@@ -97,7 +97,7 @@ func (c *Zones) readHostedZones(ctx context.Context) (out []observed.HostedZone,
 // lock is why records cannot be changed, as AWS answered a short while ago. The lock is
 // held.
 func (c *Zones) lock() *observed.Fault {
-	if c.Younger(c.lockedAt, durations.LongestWait) {
+	if c.Younger(c.lockedAt, durations.LastRetry) {
 		return c.locked
 	}
 	return nil

@@ -61,12 +61,12 @@ const (
 	Call = time.Minute
 	// Silent is how long a call may have no answer before AWS counts as silent. Usual answers take a second at most.
 	Silent = 10 * time.Second
-	// FirstWait is when a read that failed is tried again for the first time, and a call of low priority at the latest,
+	// FirstRetry is when a read that failed is tried again for the first time, and a call of low priority at the latest,
 	// as fewer of high priority may have come than expected.
-	FirstWait = 5 * time.Second
-	// LongestWait is for reads that fail again and again, and bounds what a tenant's calls are put off. It is less than the
+	FirstRetry = 5 * time.Second
+	// LastRetry is for reads that fail again and again, and bounds what a tenant's calls are put off. It is less than the
 	// five minutes after which a plan asks again for what was denied.
-	LongestWait = 4 * time.Minute
+	LastRetry = 4 * time.Minute
 )
 
 // How often what is live is read again where the share of calls allows it. Both leave room below what is promised:

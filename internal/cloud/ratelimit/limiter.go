@@ -188,7 +188,7 @@ func (l *Limiter) eligibleAt(buckets []*bucket, tenant queueKey, now time.Time) 
 		each = max(each, time.Duration(float64(time.Second)/b.rate()))
 	}
 	next := since.Add(each)
-	if last := now.Add(durations.LongestWait); next.After(last) {
+	if last := now.Add(durations.LastRetry); next.After(last) {
 		next = last
 	}
 	l.eligible[tenant] = next

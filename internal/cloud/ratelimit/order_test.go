@@ -146,7 +146,7 @@ func TestRegistrationsOvertakeDeregistrations(t *testing.T) {
 					t.Errorf("seed %d: %d of %d calls were sent", seed, c.calls, registrations+deregistrations)
 				}
 				// In the worst case each deregistration waits behind all others.
-				bound := time.Duration(float64(deregistrations*lateEach)/callsRate*float64(time.Second)) + durations.Recent + durations.FirstWait
+				bound := time.Duration(float64(deregistrations*lateEach)/callsRate*float64(time.Second)) + durations.Recent + durations.FirstRetry
 				if c.late > bound {
 					t.Errorf("seed %d: a deregistration was overdue for %v, more than %v", seed, c.late, bound)
 				}

@@ -213,8 +213,8 @@ func (s *Schedule) slowed(wait time.Duration, now time.Time) time.Duration {
 		return 0
 	}
 	left := s.rate - s.recent.perSecond(now)
-	if left*durations.FirstWait.Seconds() <= s.rate*wait.Seconds() {
-		return max(wait, durations.FirstWait)
+	if left*durations.FirstRetry.Seconds() <= s.rate*wait.Seconds() {
+		return max(wait, durations.FirstRetry)
 	}
 	return time.Duration(float64(wait) * s.rate / left)
 }

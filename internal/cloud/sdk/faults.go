@@ -145,11 +145,11 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 		if !again {
 			e.since = now
 		}
-		wait := durations.FirstWait
+		wait := durations.FirstRetry
 		if f.Reason == finding.AccessDenied {
 			wait = durations.Settle // the policy has hardly changed before
 		}
-		f.Again = min(wait<<min(e.failures, 10), durations.LongestWait)
+		f.Again = min(wait<<min(e.failures, 10), durations.LastRetry)
 		if ClassOf(err) == failure.Throttled && now.Sub(e.since) < durations.Call {
 			f.Message = ""
 		}
@@ -231,7 +231,7 @@ func actionOf(err error) string {
 // where the call was put off to keep below AWS's limits. An error is given back where it is the caller's.
 func OtherFault(err error) (*observed.Fault, error) {
 	if PutOff(err) {
-		return &observed.Fault{Again: durations.FirstWait}, nil // it is admitted by then as a rule
+		return &observed.Fault{Again: durations.FirstRetry}, nil // it is admitted by then as a rule
 	}
 	f := FaultOf(err)
 	if f == nil {

@@ -3,7 +3,7 @@ package bindings
 import (
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // overCapacity is what does not fit into the target group of a binding. A target group that is full stays so until targets
@@ -30,7 +30,7 @@ func noteSent(arn string, n int, err error, full bool) note {
 	return func(e entry, at moment) entry {
 		switch c := &e.overCapacity; {
 		case full:
-			*c = overCapacity{arn: arn, size: n, err: err, until: at.now.Add(bindingplan.LongestBackOff)}
+			*c = overCapacity{arn: arn, size: n, err: err, until: at.now.Add(durations.DeniedWait)}
 		case err == nil && c.arn == arn:
 			c.size = max(1, c.size-n)
 		}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
-	"github.com/fulcrum-lb/fulcrum/internal/engine/resync"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -95,13 +95,13 @@ type Outcome struct {
 // New returns a Reconciler.
 func New(c Config) *Reconciler {
 	if c.Requeue <= 0 {
-		c.Requeue = defaultRequeue
+		c.Requeue = durations.Requeue
 	}
 	if c.Resync <= 0 {
-		c.Resync = resync.Default
+		c.Resync = durations.Resync
 	}
 	if c.FirstLook == 0 {
-		c.FirstLook = defaultFirstLook
+		c.FirstLook = durations.Overdue
 	}
 	if c.Targets.Nodes == nil {
 		c.Targets.Nodes = &targets.NodeSets{}

@@ -6,6 +6,7 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // entry is what the process remembers of one binding. It is a value: a note that changes one of its maps stores another map,
@@ -77,7 +78,7 @@ func (e entry) planned(at moment) bindingplan.Memory {
 
 // absent reports whether the runs over a binding believe that its Service does not exist.
 func (e entry) absent(now time.Time) bool {
-	return e.released || !e.absentSince.IsZero() && now.Sub(e.absentSince) >= bindingplan.AbsenceDelay
+	return e.released || !e.absentSince.IsZero() && now.Sub(e.absentSince) >= durations.Absence
 }
 
 // lastKnown is a binding that is not there any more as it was last seen, nil if it is not known.
@@ -166,7 +167,7 @@ func noteLeaving(list []*observed.Target) note {
 
 // wantsZones reports whether AWS has asked for the zones of the binding's targets.
 func (e entry) wantsZones(now time.Time) bool {
-	return !e.zonesWanted.IsZero() && now.Sub(e.zonesWanted) < zonesFor
+	return !e.zonesWanted.IsZero() && now.Sub(e.zonesWanted) < durations.Remembered
 }
 
 // noteZonesWanted is for a call that AWS refused as it lacks zones.
@@ -177,7 +178,7 @@ func noteZonesWanted(e entry, at moment) entry {
 
 // noteWaits is for a run that may have to wait for the Services of other bindings.
 func noteWaits(e entry, at moment) entry {
-	if e.waitingSince.IsZero() || at.now.Sub(e.waitingSince) >= waitsAgain {
+	if e.waitingSince.IsZero() || at.now.Sub(e.waitingSince) >= durations.DeniedWait {
 		e.waitingSince = at.now
 	}
 	return e
@@ -185,5 +186,5 @@ func noteWaits(e entry, at moment) entry {
 
 // mayWait reports whether the runs of a binding may still wait for the Services of others.
 func (m *memory) mayWait(key Key) bool {
-	return m.now().Sub(m.note(key, noteWaits).waitingSince) < longestWait
+	return m.now().Sub(m.note(key, noteWaits).waitingSince) < durations.Usual
 }

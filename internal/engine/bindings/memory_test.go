@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -98,7 +99,7 @@ func TestNotesOfPlans(t *testing.T) {
 		}},
 		"refused targets": {[]note{refusal(engine.Invalid, 1)}, func(m *bindingplan.Memory) {
 			m.Refused = map[string]bindingplan.RefusedTarget{endpoints(1)[0].Identity(): {
-				Because: bindingplan.Failure{Err: errNo, Class: engine.Invalid}, Until: at(0).now.Add(firstRefusal),
+				Because: bindingplan.Failure{Err: errNo, Class: engine.Invalid}, Until: at(0).now.Add(durations.Requeue),
 			}}
 		}},
 	} {
@@ -170,13 +171,13 @@ func TestRefusalsOfATargetBackOff(t *testing.T) {
 		notes []note
 		want  time.Duration
 	}{
-		"once":                          {[]note{again}, firstRefusal},
-		"three times":                   {[]note{again, again, again}, 4 * firstRefusal},
-		"up to a limit":                 {slices.Repeat([]note{again}, 20), bindingplan.LongestBackOff},
-		"for want of permission":        {[]note{refusal(engine.Denied, 1)}, firstRefusal},
+		"once":                          {[]note{again}, durations.Requeue},
+		"three times":                   {[]note{again, again, again}, 4 * durations.Requeue},
+		"up to a limit":                 {slices.Repeat([]note{again}, 20), durations.DeniedWait},
+		"for want of permission":        {[]note{refusal(engine.Denied, 1)}, durations.Requeue},
 		"what may pass is not counted":  {[]note{refusal(engine.Throttled, 1)}, 0},
-		"with another, which is wanted": {[]note{refusal(engine.Invalid, 1, 2), noteOnlyRefused(endpoints(1)), again}, 2 * firstRefusal},
-		"not wanted meanwhile":          {[]note{again, noteOnlyRefused(endpoints(2)), again}, firstRefusal},
+		"with another, which is wanted": {[]note{refusal(engine.Invalid, 1, 2), noteOnlyRefused(endpoints(1)), again}, 2 * durations.Requeue},
+		"not wanted meanwhile":          {[]note{again, noteOnlyRefused(endpoints(2)), again}, durations.Requeue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := after(x.notes...).refused[id]
@@ -202,7 +203,7 @@ func TestAFullTargetGroupIsNotSentWhatItRefused(t *testing.T) {
 		"as many as do not fit besides": {[]note{full, noteSent("arn/a", 60, nil, false)}, "arn/a", 40, 0, false},
 		"none fits besides":             {[]note{full, noteSent("arn/a", 200, nil, false)}, "arn/a", 1, 0, false},
 		"once targets have left":        {[]note{full, noteDeregistered(first, nil)}, "arn/a", 100, 0, true},
-		"after a while":                 {[]note{full}, "arn/a", 100, bindingplan.LongestBackOff, true},
+		"after a while":                 {[]note{full}, "arn/a", 100, durations.DeniedWait, true},
 		"a call that failed otherwise":  {[]note{noteSent("arn/a", 100, errNo, false)}, "arn/a", 100, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -241,14 +242,14 @@ func TestWhichBindingsAreVerifiable(t *testing.T) {
 		wait  time.Duration // after the last note
 		want  bool
 	}{
-		"after a complete run":      {[]note{noteBegan, register, done}, writesShown, true},
-		"a moment after a call":     {[]note{noteBegan, done, register}, writesShown, false},
-		"after one that takes out":  {[]note{noteBegan, register, done, noteDeregistered(first, listed(1))}, writesShown, false},
+		"after a complete run":      {[]note{noteBegan, register, done}, durations.Settle, true},
+		"a moment after a call":     {[]note{noteBegan, done, register}, durations.Settle, false},
+		"after one that takes out":  {[]note{noteBegan, register, done, noteDeregistered(first, listed(1))}, durations.Settle, false},
 		"after an incomplete run":   {[]note{noteBegan, register, noteEnded(false)}, time.Hour, false},
 		"during the next run":       {[]note{noteBegan, register, done, noteBegan}, time.Hour, false},
 		"nothing was registered":    {[]note{noteBegan, done}, time.Hour, false},
 		"the target group was left": {[]note{noteBegan, register, done, noteEmptied}, time.Hour, false},
-		"an end without a begin":    {[]note{register, done, noteBegan, done}, writesShown, true},
+		"an end without a begin":    {[]note{register, done, noteBegan, done}, durations.Settle, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := after(x.notes...).verifiable(at(len(x.notes) - 1).now.Add(x.wait)); got != x.want {

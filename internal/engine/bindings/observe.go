@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/resync"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -168,12 +169,12 @@ func (p reader) describe(ctx context.Context, f *bindingplan.Facts) {
 
 // described is the binding with its ARN and target type, and with what else AWS knows if that can be read.
 func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding) (*elbv2.TargetGroupBinding, error) {
-	needed, age := bindingplan.Unusable(b), fixedAge
+	needed, age := bindingplan.Unusable(b), durations.Remembered
 	if !bindingplan.Incomplete(b) || !needed && bindingplan.Impossible(b) != nil {
 		return b, nil
 	}
 	if needed {
-		age = describedAge
+		age = durations.Overdue
 	}
 	g, err := r.Cloud.As(accountOf(b)).TargetGroup(ctx, b.Spec.TargetGroupARN, b.Spec.TargetGroupName, age)
 	switch {
@@ -188,7 +189,7 @@ func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding)
 // readGroup reads the target group that the binding is compared with. What cannot be read holds nothing up: AWS checks
 // the targets.
 func (p reader) readGroup(ctx context.Context, f *bindingplan.Facts) *bindingplan.GroupAnswer {
-	g, err := p.groups(f).TargetGroup(ctx, f.Described.Spec.TargetGroupARN, "", fixedAge)
+	g, err := p.groups(f).TargetGroup(ctx, f.Described.Spec.TargetGroupARN, "", durations.Remembered)
 	if err != nil {
 		return &bindingplan.GroupAnswer{}
 	}

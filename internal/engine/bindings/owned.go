@@ -9,6 +9,7 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -77,7 +78,7 @@ func (e notArrived) Error() string {
 }
 
 // RetryAfter is when to look again.
-func (notArrived) RetryAfter() time.Duration { return arrivesAgain }
+func (notArrived) RetryAfter() time.Duration { return durations.Moment }
 
 // JoinIdentities is the form in which a record is kept.
 func JoinIdentities(list []string) string { return strings.Join(list, ",") }

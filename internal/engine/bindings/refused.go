@@ -6,6 +6,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -24,7 +25,7 @@ func noteRefused(x bindingplan.Refusal) note {
 		all := map[string]refusedTarget{}
 		maps.Copy(all, e.refused)
 		for _, t := range x.Endpoints {
-			delay := min(max(2*all[t.Identity()].delay, firstRefusal), bindingplan.LongestBackOff)
+			delay := min(max(2*all[t.Identity()].delay, durations.Requeue), durations.DeniedWait)
 			all[t.Identity()] = refusedTarget{bindingplan.RefusedTarget{Because: x.Because, Run: x.Run, Until: at.now.Add(delay)}, delay}
 		}
 		e.refused = all

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // interleaved is the small AWS, in which other bindings have their runs while a run waits for an answer, and which looks at
@@ -124,7 +124,7 @@ func (s *safety) mayGo(group string, r model.IngressRule) {
 	for k, name := range safetyNames {
 		b := s.binding(name)
 		since, missing := s.gone[name]
-		if b == nil || b.DeletionTimestamp != nil || missing && s.now.Sub(since) >= bindingplan.AbsenceDelay {
+		if b == nil || b.DeletionTimestamp != nil || missing && s.now.Sub(since) >= durations.Absence {
 			continue
 		}
 		for _, i := range s.pods[k] {

@@ -10,18 +10,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
 // deregisterTurn is the turn of a call that takes targets out. Registrations come first, unless an address is
 // another pod's already.
 func (p *run) deregisterTurn(list []*observed.Target) Turn {
-	t := Turn{Tenant: p.key.Namespace, Within: runningWithin, LowPriority: true}
+	t := Turn{Tenant: p.key.Namespace, Within: durations.Running, LowPriority: true}
 	switch targets.DepartureOf(p.r.Cluster.View().Unsubscribed(), p.key.Namespace, list, p.r.memory.get(p.key).leavingSince) {
 	case targets.GivenAway:
-		t.Within, t.LowPriority = registerWithin, false
+		t.Within, t.LowPriority = durations.Moment, false
 	case targets.Ended:
-		t.Within = endedWithin
+		t.Within = durations.Ended
 	}
 	return t
 }
@@ -91,7 +92,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			return a, refused
 		}
 		if err = p.r.memory.get(p.key).overCapacity.refuses(arn, len(chunk), p.r.Now()); err == nil {
-			err = p.groups(f).Register(ctx, arn, Turn{Tenant: p.key.Namespace, Within: registerWithin}, list)
+			err = p.groups(f).Register(ctx, arn, Turn{Tenant: p.key.Namespace, Within: durations.Moment}, list)
 			p.r.memory.note(p.key, noteSent(arn, len(chunk), err, err != nil && p.r.Cloud.Class(err) == engine.Quota))
 		}
 		if errors.Is(err, ErrZoneNeeded) && accountOf(f.Stored) == (Account{}) && !f.Network.ZonesWanted {

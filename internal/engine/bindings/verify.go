@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -35,7 +36,7 @@ func (r *Reconciler) Verifiable() []Key {
 
 // verifiable reports whether all is registered that this process wants to be, and AWS shows it.
 func (e entry) verifiable(now time.Time) bool {
-	return e.registration.binding != nil && e.complete && e.running == 0 && now.Sub(e.registration.written) > writesShown
+	return e.registration.binding != nil && e.complete && e.running == 0 && now.Sub(e.registration.written) > durations.Settle
 }
 
 // Verify reads the targets of a binding, and compares them with those that were registered for it. Where

@@ -11,13 +11,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-)
-
-// When stacks that did not change are looked at after a start: not in the first minute, which
-// belongs to those that did, and all within three quarters of an hour, a few every minute.
-const (
-	Quiet    = time.Minute
-	SlowSpan = 44 * time.Minute
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // Book holds the marks of stacks, and those of the client secrets that AWS was given for them. It is
@@ -186,5 +180,5 @@ func slot(id model.StackID) time.Duration {
 	x ^= x >> 33 // names that differ in their last letter only would else stand side by side
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33
-	return Quiet + time.Duration(float64(SlowSpan)*(float64(x>>11)/(1<<53)))
+	return durations.Settle + time.Duration(float64(durations.StartSpan)*(float64(x>>11)/(1<<53)))
 }

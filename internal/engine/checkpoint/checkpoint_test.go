@@ -10,6 +10,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 func desired(edit func(*model.Stack)) model.Stack {
@@ -111,7 +112,7 @@ func TestUnchangedStacksComeSlowly(t *testing.T) {
 	perMinute := map[int]int{}
 	for _, id := range ids {
 		d := b.PutOff(id, "w")
-		if d <= 0 || d > Quiet+SlowSpan {
+		if d <= 0 || d > durations.Settle+durations.StartSpan {
 			t.Errorf("%s is put off by %v", id, d)
 		}
 		perMinute[int(d/time.Minute)]++
@@ -130,7 +131,7 @@ func TestUnchangedStacksComeSlowly(t *testing.T) {
 	if d := b.PutOff(ids[0], "w"); d != 0 {
 		t.Errorf("one that was looked at is put off by %v", d)
 	}
-	now = now.Add(Quiet + SlowSpan)
+	now = now.Add(durations.Settle + durations.StartSpan)
 	for _, id := range ids {
 		if d := b.PutOff(id, "w"); d > 0 {
 			t.Errorf("%s is put off by %v more", id, d)

@@ -10,6 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // Budgets bounds how often certificates are imported, as ACM counts the imports of a year for the whole account, and
@@ -42,9 +43,7 @@ type spentImports struct {
 // The budgets: so many at once, and one more after each such time.
 const (
 	importsAtOnce      = 5
-	importsEvery       = 2 * time.Hour
 	ownerImportsAtOnce = 250
-	ownerImportsEvery  = 5 * time.Minute
 	mostImportBudgets  = 10000
 )
 
@@ -52,11 +51,7 @@ const (
 // year has more than twice as many, which is ACM's default quota of 5,000.
 const (
 	yearlyImports = 2500
-	importYear    = 365 * 24 * time.Hour
 )
-
-// askedFor is for how long a namespace counts among those that share the imports of a year after it asked for one.
-const askedFor = 7 * 24 * time.Hour
 
 // importYears are the imports of a year that a namespace had as the one that uses Secrets, and as the one that has them.
 type importYears struct {
@@ -71,7 +66,7 @@ type fadingImports struct {
 }
 
 func (f fadingImports) after(now time.Time) float64 {
-	return f.count * math.Exp(-float64(now.Sub(f.at))/float64(importYear))
+	return f.count * math.Exp(-float64(now.Sub(f.at))/float64(durations.Year))
 }
 
 func (f fadingImports) plusOne(now time.Time) fadingImports {
@@ -80,9 +75,9 @@ func (f fadingImports) plusOne(now time.Time) fadingImports {
 
 func (b importBudget) limits() (atOnce float64, every time.Duration) {
 	if b.owner != (importOwner{}) {
-		return ownerImportsAtOnce, ownerImportsEvery
+		return ownerImportsAtOnce, durations.DeniedWait
 	}
-	return importsAtOnce, importsEvery
+	return importsAtOnce, durations.ImportEach
 }
 
 // after is what is spent of a budget and has not come back yet.
@@ -123,12 +118,13 @@ func (m *Budgets) shareSpent(owner importOwner, now time.Time) time.Duration {
 		return time.Hour
 	}
 	// By then it is counted one less, or the whole is.
-	return min(time.Duration(float64(importYear)/have), 24*time.Hour)
+	return min(time.Duration(float64(durations.Year)/have), 24*time.Hour)
 }
 
 // shares reports whether a namespace counts among those that share the imports of a year.
 func (y importYears) shares(now time.Time) bool {
-	return now.Sub(y.asked) < askedFor || y.user.after(now) >= 0.5
+	const week = durations.Year / 52
+	return now.Sub(y.asked) < week || y.user.after(now) >= 0.5
 }
 
 // ask notes that a namespace uses Secrets.
@@ -163,7 +159,7 @@ func (m *Budgets) Paused(stack model.Stack, now time.Time) map[string]plan.Impor
 			over := spent.after(b, now) + 1 - most
 			pause.For = max(pause.For, time.Duration(over*float64(every)))
 			if b.owner == (importOwner{}) && !spent.at.IsZero() {
-				pause.Expiring = max(pause.Expiring, ownerImportsEvery-now.Sub(spent.at))
+				pause.Expiring = max(pause.Expiring, durations.DeniedWait-now.Sub(spent.at))
 			}
 		}
 		if pause.For > 0 {

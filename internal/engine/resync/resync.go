@@ -10,10 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/repeat"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
-
-// Default is how often what has not changed is compared with AWS.
-const Default = 10 * time.Hour
 
 // After is how long after a comparison the next one begins. Together with Age it keeps what
 // others change in AWS from lasting for longer than the period; it differs by key, so that not all is
@@ -27,10 +25,6 @@ func After(period time.Duration, key string) time.Duration {
 // Age is how old what a resync compares may be: those that come at the same time share what they
 // read.
 func Age(period time.Duration) time.Duration { return period / 10 }
-
-// firstAge is how old what the first comparison of a stack uses may be: at a start, the lists of all
-// load balancers are read once for all stacks.
-const firstAge = time.Minute
 
 // State is since when what is compared of a stack must have been read. Between two
 // comparisons the inventory may answer. A comparison is due when the desired state has changed, when
@@ -85,7 +79,7 @@ func (x *State) Begin(stack model.Stack, desired string, again bool, period, aft
 	if due := x.last.IsZero() || !now.Before(x.last.Add(after)); due {
 		age := Age(period)
 		if !x.Seen() {
-			age, x.known = min(age, firstAge), now
+			age, x.known = min(age, durations.Settle), now
 		}
 		x.last, x.Bound = now, model.AskComparison{Since: now.Add(-age), TagsSince: now.Add(-age)}
 	}
@@ -124,12 +118,6 @@ func (x *State) Lacks(p plan.Plan, now time.Time) bool {
 	return true
 }
 
-// How often what is missing in AWS, such as a certificate, is looked for, at first and at last.
-const (
-	Lacking = time.Minute
-	Longest = 15 * time.Minute
-)
-
 // manyLooks is how often what is missing in AWS is looked for at the usual pace: who makes it waits for it
 // only for a while.
 const manyLooks = 10
@@ -139,13 +127,13 @@ const manyLooks = 10
 func (x *State) LookAgain(lacks bool, now time.Time) time.Duration {
 	switch {
 	case !x.Seen():
-		return Lacking
+		return durations.MissingWait
 	case !lacks:
 		x.looks = 0
-	case now.Sub(x.lookedAt) >= Lacking:
+	case now.Sub(x.lookedAt) >= durations.MissingWait:
 		x.looks, x.lookedAt = x.looks+1, now
 	}
-	return min(Lacking<<min(max(x.looks-manyLooks, 0), 10), Longest)
+	return min(durations.MissingWait<<min(max(x.looks-manyLooks, 0), 10), durations.LongestBackOff)
 }
 
 // End notes how a run ended, and returns in how long the stack is compared again.
@@ -159,7 +147,7 @@ func (x *State) End(done bool, after time.Duration, now time.Time) time.Duration
 
 // paceOfEdits is that of a stack whose desired state changes again and again: the first four changes are carried out at once,
 // which is enough to shift a weight in steps, and so is every change of somebody who makes fewer than four a minute.
-var paceOfEdits = repeat.Pace{Free: 3, First: 10 * time.Second, Longest: time.Minute, Rest: 15 * time.Second}
+var paceOfEdits = repeat.Pace{Free: 3, First: durations.Brief, Longest: durations.MissingWait, Rest: durations.Requeue}
 
 // edit notes a change of the desired state that is carried out.
 func (x *State) edit(now time.Time) {

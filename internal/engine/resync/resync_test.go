@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // What is missing in AWS is looked for every minute at first, then ever more rarely, and every minute
@@ -14,7 +15,7 @@ func TestWrongReferencesAreLookedUpMoreAndMoreRarely(t *testing.T) {
 	var c State
 	stack := model.Stack{Accelerator: &model.Accelerator{}}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	const period = Default
+	const period = durations.Resync
 	c.Begin(stack, "a", false, period, period, now)
 	looks, start := 0, now
 	for now.Sub(start) < 24*time.Hour {
@@ -22,10 +23,10 @@ func TestWrongReferencesAreLookedUpMoreAndMoreRarely(t *testing.T) {
 		if again != c.LookAgain(true, now.Add(time.Second)) {
 			t.Error("a run for another reason counts")
 		}
-		if looks++; looks <= manyLooks && again != Lacking {
+		if looks++; looks <= manyLooks && again != durations.MissingWait {
 			t.Errorf("look %d: again after %s", looks, again)
 		}
-		if again > Longest {
+		if again > durations.LongestBackOff {
 			t.Errorf("look %d: again after %s", looks, again)
 		}
 		now = now.Add(again)
@@ -34,15 +35,15 @@ func TestWrongReferencesAreLookedUpMoreAndMoreRarely(t *testing.T) {
 		t.Errorf("%d looks in a day", looks)
 	}
 	c.Begin(stack, "b", false, period, period, now)
-	if again := c.LookAgain(true, now); again != Lacking {
+	if again := c.LookAgain(true, now); again != durations.MissingWait {
 		t.Errorf("after an edit: again after %s", again)
 	}
 	for range 20 {
-		now = now.Add(Lacking)
+		now = now.Add(durations.MissingWait)
 		c.LookAgain(true, now)
 	}
 	c.LookAgain(false, now)
-	if again := c.LookAgain(true, now.Add(Lacking)); again != Lacking {
+	if again := c.LookAgain(true, now.Add(durations.MissingWait)); again != durations.MissingWait {
 		t.Errorf("after it was there: again after %s", again)
 	}
 }
@@ -50,7 +51,7 @@ func TestWrongReferencesAreLookedUpMoreAndMoreRarely(t *testing.T) {
 // Of a desired state that changes every second the first four changes are carried out at once, and then the last one of 10,
 // 20, 40 and 60 s. What rests for a while is carried out at once again; what is to be emptied never waits.
 func TestWhatChangesAllTheTimeIsPaced(t *testing.T) {
-	const period = Default
+	const period = durations.Resync
 	paced, start := model.Stack{Accelerator: &model.Accelerator{}}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		name  string

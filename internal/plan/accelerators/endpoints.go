@@ -6,6 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 func ofGroup(endpoints []model.Endpoint) []plan.EndpointOfGroup {
@@ -34,7 +35,7 @@ func (m groupPlanner) addLater(a plan.Address, list []model.Endpoint, after []pl
 		m.Ask(model.AskState{ARN: e.ID})
 		m.Add(plan.Step{
 			ID: numbered("add-later", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: ofGroup([]model.Endpoint{e})}, After: after, Blames: m.blames(),
-			Why: "the endpoint group lacks it", Wait: plan.Wait{For: e.Unready, Again: activeWait},
+			Why: "the endpoint group lacks it", Wait: plan.Wait{For: e.Unready, Again: durations.Requeue},
 		})
 	}
 }

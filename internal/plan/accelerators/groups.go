@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 const (
@@ -18,8 +18,6 @@ const (
 	inOneCall = 10
 	// sameDial is how near two dials are that are the same.
 	sameDial = 0.001
-	// activeWait is when to look again at a load balancer that AWS is creating.
-	activeWait = 15 * time.Second
 )
 
 // groupPlanner plans endpoint groups and their endpoints.
@@ -138,12 +136,12 @@ func serving(e observed.Endpoint) bool { return e.Weight > 0 && e.Health == obse
 
 // healthy waits for endpoints to be healthy, for a while.
 func (m groupPlanner) healthy(p pair, what, key, leaves string) plan.Wait {
-	wait := m.Wait(draft.WaitKey("healthy", key), what, draft.LongestWait)
+	wait := m.Wait(draft.WaitKey("healthy", key), what, durations.LongestWait)
 	m.Ask(model.AskAcceleratorState{ARN: p.live.ARN})
 	if wait.For == "" {
 		m.Found.Add(finding.Finding{
 			Object: m.origin, Field: p.want.Origin.Field, Reason: finding.WaitExpired, Severity: finding.Warning,
-			Message: fmt.Sprintf("%s goes after %s although it is not known that what takes its place is healthy", leaves, draft.LongestWait),
+			Message: fmt.Sprintf("%s goes after %s although it is not known that what takes its place is healthy", leaves, durations.LongestWait),
 			Fix:     "check the targets of the load balancers",
 		})
 	}

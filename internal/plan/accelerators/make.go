@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -17,11 +16,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
-
-// deployed is when to look again at an accelerator whose changes have not spread.
-const deployed = time.Minute
 
 // maker makes the plan of a stack.
 type maker struct {
@@ -239,14 +236,14 @@ func (m *maker) token(parts ...string) string {
 // lookAgain looks at an accelerator again whose changes have not spread, or which lacks an endpoint.
 func (m *maker) lookAgain() {
 	if m.want != nil && m.want.Pending {
-		m.Again(draft.MissingWait)
+		m.Again(durations.MissingWait)
 	}
 	if m.live != nil && m.live.State != observed.Deployed {
 		m.Ask(model.AskAcceleratorState{ARN: m.live.ARN})
-		m.Again(deployed)
+		m.Again(durations.MissingWait)
 		return
 	}
 	if slices.ContainsFunc(m.Plan.Steps, func(s plan.Step) bool { return !plan.InKubernetes(s.Do) && !s.Waits() }) {
-		m.Again(deployed)
+		m.Again(durations.MissingWait)
 	}
 }

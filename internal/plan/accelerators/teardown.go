@@ -7,6 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // tearDown disables the accelerator, empties it, deletes it once AWS has spread that, and lets the object go.
@@ -23,7 +24,7 @@ func (m *maker) tearDown() {
 		}
 		wait := plan.Wait{}
 		if len(before) > 0 || a.State != observed.Deployed {
-			wait = plan.Wait{For: "the changes to spread", Again: deployed}
+			wait = plan.Wait{For: "the changes to spread", Again: durations.MissingWait}
 			m.Ask(model.AskAcceleratorState{ARN: a.ARN})
 		}
 		changes := []plan.Change{{Path: "name", From: a.Name}}

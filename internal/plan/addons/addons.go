@@ -8,6 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // AddOns ties the load balancer of the stack to other services.
@@ -196,16 +197,16 @@ func (o *AddOns) unanswered(a plan.Address, of finding.Origin, do plan.Action, f
 		Object: o.Blameable(of.Object), Field: of.Field, Reason: fault.Reason, Message: fault.Message,
 		Fix: "check the service in the account and region, or remove the setting",
 	}
-	again := draft.OutageWait
+	again := durations.OutageWait
 	switch fault.Reason {
 	case "":
 		f.Reason = finding.ServiceUnavailable
 	case finding.AccessDenied:
-		f.Fix, f.Severity, again = draft.WayOut(fault), finding.Error, draft.DeniedWait
+		f.Fix, f.Severity, again = draft.WayOut(fault), finding.Error, durations.DeniedWait
 	case finding.WebACLNotFound:
-		f.Fix, f.Severity, again = "correct the name, or create the web ACL", finding.Error, draft.MissingWait
+		f.Fix, f.Severity, again = "correct the name, or create the web ACL", finding.Error, durations.MissingWait
 	default:
-		again = draft.DeniedWait
+		again = durations.DeniedWait
 	}
 	if fault.Again > 0 {
 		again = fault.Again

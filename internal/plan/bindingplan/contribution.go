@@ -6,6 +6,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -158,7 +159,7 @@ func (a *AskedRules) take(group string, rules []model.IngressRule) {
 // come, or is about to go, may well be missing for a moment.
 func (o RuleOptions) noteUnclear(a *AskedRules, n targets.Need, f finding.Finding, err error) {
 	to := &a.Findings
-	if errors.Is(err, errNoInterface) && o.Now.Sub(n.ChangedAt) < followsPod {
+	if errors.Is(err, errNoInterface) && o.Now.Sub(n.ChangedAt) < durations.Usual {
 		to = &a.Unseen
 	}
 	to.Add(f)

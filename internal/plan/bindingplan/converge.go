@@ -8,6 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -64,7 +65,7 @@ func (p *planner) converge() {
 		if o := p.Conflict.First; o != nil { // its going is noticed at once
 			p.Watch = append(p.Watch, cluster.Ref{Kind: cluster.KindBinding, Namespace: o.Namespace, Name: o.Name})
 		}
-		p.again(LongestBackOff, "")
+		p.again(durations.DeniedWait, "")
 		p.stop(p.Conflict.finding(p.Described))
 	case p.Found.NotFound:
 		p.withdraw()
@@ -92,7 +93,7 @@ func (p *planner) comparisonAge() time.Duration {
 	switch m := p.Memory; {
 	case m.HasDone && m.Done == p.Want && p.checkpoint() == "":
 		// Someone has taken the checkpoint of an unchanged binding away, which asks for a comparison with AWS.
-		return freshAge
+		return durations.Moment
 	case m.DueIn <= 0:
 		return p.Options.ResyncAge
 	}
@@ -130,14 +131,14 @@ func (p *planner) clearCheckpoint() {
 // withdraw takes everything out for a Service that is not there, and keeps the binding.
 func (p *planner) withdraw() {
 	p.do(BackendMissing, "")
-	if p.Memory.AbsentFor < AbsenceDelay {
+	if p.Memory.AbsentFor < durations.Absence {
 		// The Service may have been made a moment ago and not have arrived here.
 		p.do(Settled, "")
-		p.again(AbsenceDelay, "the Service may be on its way")
+		p.again(durations.Absence, "the Service may be on its way")
 		return
 	}
 	const why = "the Service or its port does not exist"
-	if p.Memory.AbsentFor < replacedWithin {
+	if p.Memory.AbsentFor < durations.LongestWait {
 		// An edit may have named another Service and deleted this one. Requests come to its pods until the others
 		// are healthy and the load balancer knows them; then the stack deletes the binding.
 		switch {
@@ -146,7 +147,7 @@ func (p *planner) withdraw() {
 			return
 		case *p.Wanted:
 			p.release(why)
-			p.again(replacedWithin-p.Memory.AbsentFor, "another Service may take over")
+			p.again(durations.LongestWait-p.Memory.AbsentFor, "another Service may take over")
 			p.end = withdrawn
 			return
 		}
@@ -159,8 +160,8 @@ func (p *planner) withdraw() {
 // stay leaves everything as it is while that which endpoints are read from is missing as a whole.
 func (p *planner) stay() {
 	p.do(BackendMissing, "")
-	if p.Memory.AbsentFor < AbsenceDelay {
-		p.again(AbsenceDelay, "what endpoints are read from may be on its way, as for a new Service")
+	if p.Memory.AbsentFor < durations.Absence {
+		p.again(durations.Absence, "what endpoints are read from may be on its way, as for a new Service")
 		return
 	}
 	p.stop()

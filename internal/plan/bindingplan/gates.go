@@ -8,6 +8,7 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -112,7 +113,7 @@ func (f gates) unserved(matched []targets.Pair) bool {
 		}
 		shown, since, _ := targets.Shown(m.Endpoint.Pod, f.gate())
 		waits = waits || shown.Status != corev1.ConditionTrue
-		long = long || shown == targets.Unserved || shown == targets.ConditionOf(m.Target, targets.Condition{}) && f.Now.Sub(since) >= unservedAfter
+		long = long || shown == targets.Unserved || shown == targets.ConditionOf(m.Target, targets.Condition{}) && f.Now.Sub(since) >= durations.Margin
 	}
 	return waits && long
 }
@@ -153,7 +154,7 @@ func (r *reporter) explainMissingEndpoints() {
 		if known[pod.Name] || !ready || pod.DeletionTimestamp != nil || shown.Status == corev1.ConditionTrue {
 			continue
 		}
-		if wait := followsPod - r.Now.Sub(since); wait > 0 {
+		if wait := durations.Usual - r.Now.Sub(since); wait > 0 {
 			r.again(wait, "pods may become endpoints")
 			continue
 		}
@@ -181,10 +182,10 @@ func (f gates) endpointMissing() finding.Finding {
 // gate last changed: targets become healthy within some seconds, or not soon.
 func (o Options) poll(since time.Duration) time.Duration {
 	switch {
-	case since < pollSoonFor:
-		return min(healthSoon, o.Requeue)
-	case since < pollFor:
-		return min(healthLater, o.Requeue)
+	case since < durations.LastPoll:
+		return min(durations.Soon, o.Requeue)
+	case since < durations.Settle:
+		return min(durations.Later, o.Requeue)
 	}
 	return o.Requeue
 }

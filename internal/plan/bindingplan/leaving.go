@@ -5,6 +5,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -92,7 +93,7 @@ func (p *planner) empty(why string, mayWait bool) bool {
 	if p.Conflict.exists() {
 		return true
 	}
-	if !p.recordAndHealth(HealthAge) {
+	if !p.recordAndHealth(durations.HealthAge) {
 		return false
 	}
 	if f := p.Record.Failure; f != nil {
@@ -128,13 +129,13 @@ func MakeEmptying(f *Facts) Plan {
 func (p *planner) gone() {
 	m := p.Memory
 	p.do(BackendMissing, "")
-	if len(p.GatedPods) > 0 && m.AbsentFor < AbsenceDelay {
-		p.again(AbsenceDelay, "the binding may be on its way")
+	if len(p.GatedPods) > 0 && m.AbsentFor < durations.Absence {
+		p.again(durations.Absence, "the binding may be on its way")
 	} else {
 		p.release("there is no such binding")
 	}
-	if m.Known && !m.Released && m.AbsentFor < comeback {
-		p.again(comeback-m.AbsentFor, "the binding may come back")
+	if m.Known && !m.Released && m.AbsentFor < durations.Settle {
+		p.again(durations.Settle-m.AbsentFor, "the binding may come back")
 		p.Remove = true
 		return
 	}
@@ -147,7 +148,7 @@ func (p *planner) gone() {
 			p.Err, p.Remove = p.InUse.Failure.Err, true
 			return
 		case p.InUse.Is: // it has to be made again first, because requests are still sent to its targets
-			p.again(comeback, "its target group is still in use")
+			p.again(durations.Settle, "its target group is still in use")
 			p.Remove = true
 			return
 		}
@@ -188,7 +189,7 @@ func (p *planner) removeGone() {
 	// In a group that is another's, or that this binding cannot fill, it is not known who registered
 	// the rest.
 	limited := p.Conflict.exists() || p.Described.Spec.TargetType != nil && Impossible(p.Described) != nil
-	if limited && known == nil || !p.recordAndHealth(HealthAge) {
+	if limited && known == nil || !p.recordAndHealth(durations.HealthAge) {
 		return
 	}
 	if f := p.Record.Failure; f != nil {

@@ -8,6 +8,7 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -78,7 +79,7 @@ func TestPlans(t *testing.T) {
 			plan: "ask Serving", unfinished: true},
 		"health that decides is not taken from memory": {edit: func(f *Facts) {
 			f.Health = registeredAs("1 initial", "2 initial", "3 healthy")
-			f.Health.MaxAge = HealthAge
+			f.Health.MaxAge = durations.HealthAge
 			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
 		},
 			plan: "ask Health of 1s", unfinished: true},
@@ -181,7 +182,7 @@ func TestPlans(t *testing.T) {
 		"a pod whose target is healthy opens its gate": {pods: []string{"!1", "2"}, edit: func(*Facts) {},
 			plan:   "known; backend seen; rules; checkpoint if rules are missing; settled",
 			report: "gate p1 True; status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
-		"health from memory opens no gate": {pods: []string{"!1", "2"}, edit: func(f *Facts) { f.Health.MaxAge = HealthAge },
+		"health from memory opens no gate": {pods: []string{"!1", "2"}, edit: func(f *Facts) { f.Health.MaxAge = durations.HealthAge },
 			plan: "ask Health of 1s", unfinished: true},
 		"a pod in its first checks is looked at again soon": {pods: []string{"!1", "2"}, edit: func(f *Facts) { f.Health.Targets[0].State = "initial" },
 			plan:   "known; backend seen; rules; checkpoint; settled",
@@ -201,9 +202,9 @@ func TestPlans(t *testing.T) {
 		"a target that no load balancer uses is looked at again": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, time.Minute) },
 			plan:   "known; backend seen; rules; checkpoint; settled",
 			report: "status True SuccessfullyReconciled observed; events; again in 15s"},
-		"after a while it is asked whether anything forwards to it": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, unservedAfter) },
+		"after a while it is asked whether anything forwards to it": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, durations.Margin) },
 			plan: "ask Forwards", unfinished: true},
-		"if nothing does its pod waits no longer": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, unservedAfter); f.Forwards = &Forwards{} },
+		"if nothing does its pod waits no longer": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, durations.Margin); f.Forwards = &Forwards{} },
 			plan:   "known; backend seen; rules; checkpoint if rules are missing; settled",
 			report: "gate p1 True Target.NotInUse; status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
 		"if a load balancer does that is not in its zone it waits": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, time.Hour); f.Forwards = &Forwards{Is: true} },

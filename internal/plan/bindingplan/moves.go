@@ -9,6 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -34,12 +35,12 @@ type mover struct{ *planner }
 // moveTargets brings the target group to the endpoints: rules first, then new targets, then the old ones out. A
 // maxAge above zero compares with what was read from AWS no longer ago, and zero with what is remembered.
 func (p mover) moveTargets(maxAge time.Duration) {
-	age := HealthAge
+	age := durations.HealthAge
 	switch {
 	case maxAge > 0:
 		age = 0
 	case p.gatesClosed():
-		age = freshAge
+		age = durations.Moment
 	}
 	d, ok := p.compare(age)
 	if !ok {
@@ -215,7 +216,7 @@ func (p mover) compare(age time.Duration) (targets.Diff, bool) {
 		return targets.Diff{}, false
 	}
 	d := p.diff()
-	if p.Health.MaxAge <= freshAge {
+	if p.Health.MaxAge <= durations.Moment {
 		return d, true
 	}
 	serving, ok := p.handingOver(d)
@@ -223,7 +224,7 @@ func (p mover) compare(age time.Duration) (targets.Diff, bool) {
 		return d, false
 	}
 	if len(serving) > 0 || p.opensGate(d) {
-		p.ask(AskHealth{freshAge})
+		p.ask(AskHealth{durations.Moment})
 		return d, false
 	}
 	return d, true

@@ -3,6 +3,7 @@ package bindingplan
 import (
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
@@ -27,7 +28,7 @@ type unclearNode struct {
 // which may be nil. The answer to the query has to be given to Find.
 func NewNodeGroups(list *targets.NodeList, old *NodeGroups, now time.Time) (*NodeGroups, InterfaceQuery) {
 	g := &NodeGroups{list: list, since: now, of: make([]string, list.Len())}
-	if old != nil && now.Sub(old.since) < nodeGroupsFor {
+	if old != nil && now.Sub(old.since) < durations.Settle {
 		g.since = old.since
 		for i, was := range list.Kept(old.list) {
 			g.of[i] = old.of[was]
@@ -68,7 +69,7 @@ func (g *NodeGroups) Find(found Interfaces, o RuleOptions) {
 
 // Current reports whether these are the groups of a list, all known and young enough.
 func (g *NodeGroups) Current(list *targets.NodeList, now time.Time) bool {
-	return g != nil && g.list == list && len(g.unclear) == 0 && now.Sub(g.since) < nodeGroupsFor
+	return g != nil && g.list == list && len(g.unclear) == 0 && now.Sub(g.since) < durations.Settle
 }
 
 // RulesOfNodes is what RulesAsked returns for a binding whose endpoints are nodes with these groups.

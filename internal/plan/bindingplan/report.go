@@ -8,6 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -221,14 +222,14 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 	}
 	r.write(r.events(r.Findings, reason))
 	r.noteReported(reason == "" && !r.Waiting)
-	r.againIf(len(rules.Unseen) > 0, unseenAgain, "AWS does not show the ENI of an endpoint yet")
+	r.againIf(len(rules.Unseen) > 0, durations.FirstPoll, "AWS does not show the ENI of an endpoint yet")
 	r.againIf(!rules.Done && !rules.Faulty || rules.Again, r.Options.Requeue, "rules are not all there")
 	r.againIf(len(m.Over) > 0, r.Options.Requeue, "the target group has no room")
-	r.againIf(rules.Faulty, LongestBackOff, "")
+	r.againIf(rules.Faulty, durations.DeniedWait, "")
 	r.againIf(waiting > noGate, r.Options.poll(waiting), "pods wait for their targets to become healthy")
 	idle := r.Forwards != nil && !r.Forwards.none()
-	r.againIf(idle, LongestBackOff, "pods wait for a load balancer that uses their targets")
-	r.againIf(len(m.retained) > 0, healthSoon, "old targets serve on until new ones are healthy")
+	r.againIf(idle, durations.DeniedWait, "pods wait for a load balancer that uses their targets")
+	r.againIf(len(m.retained) > 0, durations.Soon, "old targets serve on until new ones are healthy")
 	if r.Waiting || !rules.Done || len(m.Over) > 0 || waiting > noGate || idle || len(m.retained) > 0 || r.Found.Unknown {
 		return
 	}
@@ -252,16 +253,16 @@ func (r *reporter) stoppedAfter(f Failure, a *Attempt) {
 		r.note(f.Err, reasonFailedReconcile, "Failed reconcile due to ")
 		return
 	}
-	r.RetryAfter, r.Why = LongestBackOff, ""
+	r.RetryAfter, r.Why = durations.DeniedWait, ""
 	if a != nil && a.Untried > 0 {
 		r.again(a.Untried, "a refused target is tried again")
 	}
 	if x.Reason == finding.TargetGroupNotFound {
 		switch age := r.Now.Sub(r.Stored.CreationTimestamp.Time); {
-		case age < LongestBackOff:
+		case age < durations.DeniedWait:
 			r.RetryAfter = r.Options.Requeue // it may have been made a moment ago
-		case age < lackingFor:
-			r.RetryAfter = lacking
+		case age < durations.Remembered:
+			r.RetryAfter = durations.MissingWait
 		}
 	}
 	r.stop(reasonFailedReconcile, x)

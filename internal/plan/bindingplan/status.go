@@ -10,6 +10,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -36,7 +37,7 @@ func (r *reporter) status(reason string, observed bool) {
 	if !changed {
 		return
 	}
-	if s.OnlyText = s.Observed == nil && sameFault(b.Status.Conditions, c); s.OnlyText && r.Now.Sub(r.Memory.TextReported) < LongestBackOff {
+	if s.OnlyText = s.Observed == nil && sameFault(b.Status.Conditions, c); s.OnlyText && r.Now.Sub(r.Memory.TextReported) < durations.DeniedWait {
 		// Each write brings another run about, so that two texts which take turns would go on for ever.
 		return
 	}

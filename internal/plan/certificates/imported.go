@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
 )
 
@@ -90,7 +91,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	case !m.roomForImport(w):
 		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("of the %d certificates that an account imports, there are %d, and what is left is for namespaces that have fewer",
 			m.accountImports(), m.Have.Facts.Imports.All), "delete what is not needed, or use certificates by ARN")
-		m.awaitImport(w, a, plan.Wait{For: "room for its certificate", Again: plan.FullWait})
+		m.awaitImport(w, a, plan.Wait{For: "room for its certificate", Again: durations.Remembered})
 		return
 	default:
 		do.Tags = m.Tags(w.ID, w.Tags)
@@ -101,8 +102,8 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		Why: why, After: m.ClaimsOf(w.Import.Members()...), Blames: w.Import.Members(),
 	})
 	if do.ARN == "" {
-		m.awaitImport(w, a, plan.Wait{For: "its ARN", Again: plan.ImportedWait}, plan.NewStepID("import", a))
-		m.coming[w.ID] = len(live) == 0 && m.Wait("import "+w.ID, "its ARN", plan.LongestImport) != plan.Wait{}
+		m.awaitImport(w, a, plan.Wait{For: "its ARN", Again: durations.Soon}, plan.NewStepID("import", a))
+		m.coming[w.ID] = len(live) == 0 && m.Wait("import "+w.ID, "its ARN", durations.Brief) != plan.Wait{}
 	}
 }
 

@@ -10,17 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
-)
-
-// How often a certificate on its way is looked at, and how long one that was refused is left
-// before it is requested again.
-const (
-	NamedWait      = 5 * time.Second // until ACM has named the DNS records
-	validationWait = 30 * time.Second
-	RefusedWait    = time.Minute
-	refusedFor     = time.Hour
 )
 
 // Managed are those that the stack requests from ACM or imports into it, and deletes.
@@ -106,9 +98,9 @@ func (m *Managed) resolveOne(w model.ManagedCertificate) {
 		m.kept[other.ARN] = true
 	}
 	a := plan.Address{Kind: plan.Certificate, ID: w.ID}
-	again := NamedWait
+	again := durations.Later
 	switch {
-	case fit == nil, fit.Status != observed.PendingValidation && m.Have.Facts.Now.Sub(fit.Created) >= refusedFor:
+	case fit == nil, fit.Status != observed.PendingValidation && m.Have.Facts.Now.Sub(fit.Created) >= durations.Remembered:
 		if !m.mayRequest(w, a, other != nil) {
 			return
 		}
@@ -124,7 +116,7 @@ func (m *Managed) resolveOne(w model.ManagedCertificate) {
 		again = m.validate(w, *fit)
 	default:
 		m.kept[fit.ARN] = true
-		again = RefusedWait
+		again = durations.MissingWait
 		m.Found.Add(finding.Finding{
 			Object: w.Member, Field: w.Of.Field, Reason: finding.CertificatePending,
 			Message: fmt.Sprintf("ACM did not issue the certificate for %s (%s %s); it is requested again later", w.Domain, fit.Status, fit.Failure),

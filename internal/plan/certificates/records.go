@@ -11,16 +11,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
 const (
 	recordTTL = 60
-	// zoneFor is for how long it is believed that there is no zone.
-	zoneFor = 30 * time.Second
-	// slowAfter is when a certificate should have been issued, going by what ACM says of itself.
-	slowAfter = 30 * time.Minute
 )
 
 // mayRequest reports whether a certificate can be validated once it is requested: a private one
@@ -45,14 +41,14 @@ func (m *Managed) mayRequest(w model.ManagedCertificate, a plan.Address, serves 
 				Message: fmt.Sprintf("the certificate for %s is not requested yet: %s", w.Domain, f.Message), Fix: "check the way to Route 53",
 			})
 		}
-		m.await(w, a, "an answer of Route 53", draft.OutageWait)
+		m.await(w, a, "an answer of Route 53", durations.OutageWait)
 		return false
 	}
 	missing := slices.DeleteFunc(slices.Clone(w.Hosts), func(host string) bool {
 		_, ok := ZoneOf(zones.List, host)
 		return ok
 	})
-	if len(missing) > 0 && m.Have.Facts.Now.Sub(zones.At) > zoneFor {
+	if len(missing) > 0 && m.Have.Facts.Now.Sub(zones.At) > durations.OutageWait {
 		m.Ask(model.AskHostedZones{Recent: true})
 	}
 	for _, host := range missing {
@@ -68,7 +64,7 @@ func (m *Managed) mayRequest(w model.ManagedCertificate, a plan.Address, serves 
 		m.Found.Add(f)
 	}
 	if len(missing) > 0 {
-		m.await(w, a, "a hosted zone", draft.MissingWait)
+		m.await(w, a, "a hosted zone", durations.MissingWait)
 	}
 	return len(missing) == 0
 }
@@ -95,9 +91,9 @@ func recordDomain(domain string) string {
 // validate makes the records that ACM waits for and are not known to be there, and says when the
 // certificate is worth another look.
 func (m *Managed) validate(w model.ManagedCertificate, c observed.OwnCertificate) time.Duration {
-	again := validationWait
+	again := durations.OutageWait
 	if c.Unnamed {
-		again = NamedWait
+		again = durations.Later
 	}
 	var missing, unseen []observed.DNSRecord
 	for _, r := range c.Records {
@@ -111,7 +107,7 @@ func (m *Managed) validate(w model.ManagedCertificate, c observed.OwnCertificate
 	zones := m.Have.Facts.Zones
 	switch {
 	case len(missing) == 0:
-		if !c.Unnamed && m.Have.Facts.Now.Sub(c.Created) >= slowAfter {
+		if !c.Unnamed && m.Have.Facts.Now.Sub(c.Created) >= durations.Overdue {
 			m.pending(w, "although its DNS records were made; it was requested at "+c.Created.UTC().Format(time.RFC3339), unseen,
 				"check that the domains are delegated to the hosted zones of this account")
 		}

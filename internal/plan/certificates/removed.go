@@ -4,18 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
-
-// unusedWait is how often ACM is asked whether it has seen that nothing uses a certificate.
-const unusedWait = 5 * time.Second
 
 // Remove deletes what none of the listeners uses any more.
 func (m *Managed) Remove(listeners []resolved.Listener, after []plan.StepID) {
@@ -98,13 +94,13 @@ func (m *Managed) stays(c observed.OwnCertificate) plan.Wait {
 	}
 	if m.Have.Facts.Validations[c.ARN].InUse {
 		// Its records stay too: until it is gone it may be wanted again.
-		wait := m.Wait("unused "+c.ARN, "ACM to see that nothing uses it", draft.LongestWait)
-		wait.Again = unusedWait
+		wait := m.Wait("unused "+c.ARN, "ACM to see that nothing uses it", durations.LongestWait)
+		wait.Again = durations.Later
 		return wait
 	}
 	if f := m.Have.Facts.Zones.Fault; f != nil && f.Reason == "" {
-		wait := m.Wait("records "+c.ARN, "an answer of Route 53", draft.LongestWait)
-		wait.Again = draft.OutageWait
+		wait := m.Wait("records "+c.ARN, "an answer of Route 53", durations.LongestWait)
+		wait.Again = durations.OutageWait
 		return wait
 	}
 	return plan.Wait{}

@@ -9,31 +9,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-)
-
-// When to look again at what another service of AWS did not answer.
-const (
-	OutageWait  = 30 * time.Second
-	MissingWait = time.Minute
-	DeniedWait  = 5 * time.Minute
-)
-
-// Waits take as long as health checks need by their settings and a margin, in which pods start and
-// are registered. None takes longer than the maximum.
-const (
-	WaitMargin  = 2 * time.Minute
-	LongestWait = 5 * time.Minute
-)
-
-// How often targets are asked for their health: often at first, then ever more rarely.
-const (
-	FirstPoll = 3 * time.Second
-	LastPoll  = 20 * time.Second
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // PollAfter is when to look again at what has been waited for so long.
 func PollAfter(waited time.Duration) time.Duration {
-	return min(max(FirstPoll, waited/4), LastPoll)
+	return min(max(durations.FirstPoll, waited/4), durations.LastPoll)
 }
 
 // Wait returns the Wait of what the key identifies, or a zero one when its deadline has passed.

@@ -10,6 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
@@ -123,7 +124,7 @@ func (p *Planner) planCapacity(lb *resolved.LoadBalancer, after []plan.StepID) {
 		Why: lb.Origin("capacity"), After: after, Blames: p.Members(),
 	}
 	if live == nil || live.State == observed.Provisioning {
-		s.Wait = p.Wait("active", "the load balancer to be active", draft.LongestWait)
+		s.Wait = p.Wait("active", "the load balancer to be active", durations.LongestWait)
 		s.Wait.Again = p.Opt.Stabilization
 	}
 	p.Add(s)

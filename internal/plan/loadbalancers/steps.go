@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
@@ -144,5 +145,5 @@ func (p *Planner) untilNoEndpoint(lb observed.LoadBalancer) plan.Wait {
 	if len(p.Have.Facts.Accelerators[lb.ARN]) == 0 {
 		return plan.Wait{}
 	}
-	return p.Wait("endpoint "+lb.ARN, "accelerators to lead elsewhere", draft.LongestWait)
+	return p.Wait("endpoint "+lb.ARN, "accelerators to lead elsewhere", durations.LongestWait)
 }

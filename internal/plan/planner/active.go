@@ -3,7 +3,7 @@ package planner
 import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // awaitActive has a stack looked at again until AWS has made its load balancer, because the status of a Gateway says
@@ -12,9 +12,9 @@ func (r *Resolved) awaitActive() {
 	switch {
 	case !r.Want.ID.Kind.OfGateway() || r.Want.Held.Creation:
 	case r.lb.Live == nil:
-		r.Again(draft.FirstPoll)
+		r.Again(durations.FirstPoll)
 	case r.lb.Live.State == observed.Provisioning:
 		r.Ask(model.AskState{ARN: r.lb.Live.ARN})
-		r.Again(4 * draft.FirstPoll) // its state is read at most every ten seconds
+		r.Again(4 * durations.FirstPoll) // its state is read at most every ten seconds
 	}
 }

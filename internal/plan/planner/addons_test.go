@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
@@ -121,7 +121,7 @@ func TestAddOnsOfOthers(t *testing.T) {
 			if diff := cmp.Diff(c.steps, stepIDs(p)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if strings.Contains(name, "asked again") && (len(p.Steps) != 1 || p.Steps[0].Wait.Again != draft.OutageWait) {
+			if strings.Contains(name, "asked again") && (len(p.Steps) != 1 || p.Steps[0].Wait.Again != durations.OutageWait) {
 				t.Errorf("it does not wait:\n%s", p.Text())
 			}
 		})

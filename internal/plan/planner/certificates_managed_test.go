@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/certificates"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
@@ -141,12 +141,12 @@ func TestManagedCertificatesByState(t *testing.T) {
 		made  bool     // a load balancer
 		again time.Duration
 	}{
-		"none is requested first":              {steps: []string{request, issue}, again: certificates.NamedWait},
-		"one on its way is waited for":         {own: []observed.OwnCertificate{cert("1", "PENDING_VALIDATION", time.Hour, "a")}, steps: []string{issue}, again: certificates.NamedWait},
+		"none is requested first":              {steps: []string{request, issue}, again: durations.Later},
+		"one on its way is waited for":         {own: []observed.OwnCertificate{cert("1", "PENDING_VALIDATION", time.Hour, "a")}, steps: []string{issue}, again: durations.Later},
 		"one that is issued serves":            {own: []observed.OwnCertificate{cert("1", "ISSUED", time.Hour, "a")}, made: true},
-		"one that failed now is left":          {own: []observed.OwnCertificate{cert("1", "FAILED", time.Minute, "a")}, steps: []string{issue}, again: certificates.RefusedWait},
-		"one that failed long ago is repeated": {own: []observed.OwnCertificate{cert("1", "VALIDATION_TIMED_OUT", 73*time.Hour, "a")}, steps: []string{request, issue}, again: certificates.NamedWait},
-		"one for other hosts serves meanwhile": {own: []observed.OwnCertificate{cert("1", "ISSUED", time.Hour, "b")}, steps: []string{request, issue}, made: true, again: certificates.NamedWait},
+		"one that failed now is left":          {own: []observed.OwnCertificate{cert("1", "FAILED", time.Minute, "a")}, steps: []string{issue}, again: durations.MissingWait},
+		"one that failed long ago is repeated": {own: []observed.OwnCertificate{cert("1", "VALIDATION_TIMED_OUT", 73*time.Hour, "a")}, steps: []string{request, issue}, again: durations.Later},
+		"one for other hosts serves meanwhile": {own: []observed.OwnCertificate{cert("1", "ISSUED", time.Hour, "b")}, steps: []string{request, issue}, made: true, again: durations.Later},
 		"a failed one beside an issued one goes": {own: []observed.OwnCertificate{cert("1", "FAILED", time.Hour, "a"), cert("2", "ISSUED", time.Hour, "a")},
 			steps: []string{"delete certificate/1"}, made: true},
 		"of two one serves": {own: []observed.OwnCertificate{cert("1", "ISSUED", time.Hour, "a"), cert("2", "ISSUED", time.Hour, "a")},

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
@@ -55,7 +55,7 @@ func departed(want model.Stack, have observed.Stack, opt plan.Options) (model.St
 		return original, again
 	}
 	if len(stays) == 0 && lifts(want.LoadBalancer, have) {
-		return original, draft.LastPoll
+		return original, durations.LastPoll
 	}
 	if len(stays) == 0 {
 		want.LoadBalancer, want.TargetGroups = nil, nil
@@ -126,7 +126,7 @@ func (r moves) planArrivals() {
 			continue
 		}
 		r.Plan.Unshown = append(r.Plan.Unshown, a.Member)
-		if again := cmp.Or(wait.Again, draft.FirstPoll); !a.Partial && (r.Plan.Again == 0 || again < r.Plan.Again) {
+		if again := cmp.Or(wait.Again, durations.FirstPoll); !a.Partial && (r.Plan.Again == 0 || again < r.Plan.Again) {
 			r.Plan.Again = again
 		}
 		other := ""

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
@@ -401,7 +401,7 @@ func TestTheStatusWaitsForHealthyTargets(t *testing.T) {
 		t.Errorf("shown after %s", shown.Sub(start))
 	}
 	r.run(t, of(model.InternetFacing, desired), time.Minute)
-	if took := shown.Sub(start); shown.IsZero() || took > draft.LongestWait || !r.reported[finding.WaitExpired] {
+	if took := shown.Sub(start); shown.IsZero() || took > durations.LongestWait || !r.reported[finding.WaitExpired] {
 		t.Errorf("shown after %s, reported %v", took, r.reported)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/addons"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/certificates"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/listeners"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/loadbalancers"
@@ -84,7 +85,7 @@ func (r *Resolved) withoutReplacement(want model.Stack, have observed.Stack, why
 	}
 	replacement.ReportHeld(out.Draft, out.lb.Live, r.lb.Desired, why)
 	if equal.SameAttribute(r.lb.Desired.Attributes[plan.ProtectionAttribute], "false") {
-		out.Again(draft.FirstPoll) // this plan may lift the protection
+		out.Again(durations.FirstPoll) // this plan may lift the protection
 	}
 	return out
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/securitygroups"
 )
 
@@ -57,7 +57,7 @@ func (d *differ) deleteGroups(bindings, lbs []plan.StepID) {
 		Why: "no load balancer of the cluster needs it any more", After: slices.Clone(bindings), Blames: d.Members(),
 	}
 	if len(d.Have.Bindings) > 0 {
-		s.Wait = d.Wait("backend "+g.ID, "bindings to take their rules back", draft.LongestWait)
+		s.Wait = d.Wait("backend "+g.ID, "bindings to take their rules back", durations.LongestWait)
 	}
 	d.Add(s)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
@@ -102,7 +103,7 @@ func TestNoWaitIsForEver(t *testing.T) {
 		desired := converge(t, want, have)
 		got, took := (&clock{}).rest(t, want, have, stuck(r))
 		// Rules, then those behind them, then what they forwarded to.
-		if took > 2*draft.LongestWait+drain {
+		if took > 2*durations.LongestWait+drain {
 			t.Errorf("seed %d: it takes %s", seed, took)
 		}
 		will := outcomes(desired)
@@ -134,11 +135,11 @@ func TestADeadlineIsWhatHealthChecksNeed(t *testing.T) {
 
 func TestTargetsAreAskedForEverMoreRarely(t *testing.T) {
 	polls := 0
-	for waited := time.Duration(0); waited < draft.LongestWait; waited += draft.PollAfter(waited) {
+	for waited := time.Duration(0); waited < durations.LongestWait; waited += draft.PollAfter(waited) {
 		polls++
 	}
 	if polls > 25 {
-		t.Errorf("%d polls in %s", polls, draft.LongestWait)
+		t.Errorf("%d polls in %s", polls, durations.LongestWait)
 	}
 }
 
@@ -176,7 +177,7 @@ func TestAPassedDeadlineMovesTrafficAndIsReported(t *testing.T) {
 			have := converge(t, c.before, observed.Stack{Facts: testFacts()})
 			var k clock
 			reported := 0
-			for k.now < draft.LongestWait {
+			for k.now < durations.LongestWait {
 				p := k.plan(t, c.after, &have, sick)
 				for _, f := range k.found {
 					if f.Reason == finding.WaitExpired {
@@ -218,7 +219,7 @@ func TestNobodyKeepsARemovedRuleOfAnother(t *testing.T) {
 	}
 	var k clock
 	for served(have, "/b") == "target-group/mine" {
-		if k.now > draft.LongestWait {
+		if k.now > durations.LongestWait {
 			t.Fatalf("/b is still served after %s", k.now)
 		}
 		n := int(k.now / time.Minute)

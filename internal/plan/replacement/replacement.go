@@ -12,6 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/listeners"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/loadbalancers"
@@ -123,17 +124,17 @@ func (p *Planner) readiness(lb *resolved.LoadBalancer, old *observed.LoadBalance
 	live := lb.Live
 	if live.State == observed.Provisioning || live.State == "failed" {
 		p.Ask(model.AskState{ARN: live.ARN})
-		wait := p.Wait("active "+live.ARN, "the new load balancer to be active", draft.LongestWait)
-		return plan.Wait{For: "the new load balancer to be active", Again: max(wait.Again, 2*draft.FirstPoll)}
+		wait := p.Wait("active "+live.ARN, "the new load balancer to be active", durations.LongestWait)
+		return plan.Wait{For: "the new load balancer to be active", Again: max(wait.Again, 2*durations.FirstPoll)}
 	}
 	if lacks := lacks(lb, old, made); lacks != "" {
 		// What AWS refuses for one member must not keep the others from theirs.
-		if wait := p.Wait("complete "+live.ARN, "the new load balancer to have "+lacks, draft.LongestWait); wait.For != "" {
+		if wait := p.Wait("complete "+live.ARN, "the new load balancer to have "+lacks, durations.LongestWait); wait.For != "" {
 			return wait
 		}
 		p.Found.Add(finding.Finding{
 			Object: p.Blameable(finding.Ref{}), Reason: finding.WaitExpired, Severity: finding.Warning,
-			Message: fmt.Sprintf("load balancer %q takes the place of %q after %s although it does not have %s yet", live.Name, old.Name, draft.LongestWait, lacks),
+			Message: fmt.Sprintf("load balancer %q takes the place of %q after %s although it does not have %s yet", live.Name, old.Name, durations.LongestWait, lacks),
 			Fix:     "correct what the other findings name",
 		})
 	}

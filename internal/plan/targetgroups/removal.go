@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
 )
 
@@ -101,12 +102,12 @@ func (r *Removal) remove(g observed.TargetGroup, bindings []*observed.Binding, a
 			unbind.Wait = settle
 			s.After = append(s.After, unbind.ID)
 		}
-		s.Wait = r.Wait("unbind "+g.ARN, "binding "+h.Namespace+"/"+h.Name+" to deregister its targets", draft.LongestWait)
-		if s.Waits() && r.Memory.Waited["unbind "+g.ARN] >= reportAfter {
+		s.Wait = r.Wait("unbind "+g.ARN, "binding "+h.Namespace+"/"+h.Name+" to deregister its targets", durations.LongestWait)
+		if s.Waits() && r.Memory.Waited["unbind "+g.ARN] >= durations.Usual {
 			r.waitToDelete(g, s.Wait)
 		}
 		if !s.Waits() {
-			r.gaveUp(g, "binding "+h.Namespace+"/"+h.Name+" does not deregister its targets", draft.LongestWait)
+			r.gaveUp(g, "binding "+h.Namespace+"/"+h.Name+" does not deregister its targets", durations.LongestWait)
 		}
 	}
 	if len(bindings) == 0 && drain {
@@ -168,9 +169,6 @@ func (r *Removal) drains(g observed.TargetGroup) plan.Wait {
 	r.waitToDelete(g, reported)
 	return wait
 }
-
-// reportAfter is from when on an Ingress gets an event that a binding takes its time: usually that is seconds.
-const reportAfter = 30 * time.Second
 
 // waitToDelete says to members that leave what the end of their target group waits for.
 func (r *Removal) waitToDelete(g observed.TargetGroup, wait plan.Wait) {

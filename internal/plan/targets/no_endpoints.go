@@ -14,6 +14,7 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // NoEndpoints is why no pod serves behind a port of a Service.
@@ -28,21 +29,13 @@ type NoEndpoints struct {
 	Emptied bool
 }
 
-const (
-	// mismatchNormal is how long a Service and its pods may contradict each other: they are made together, and slices
-	// follow them.
-	mismatchNormal = time.Minute
-	// startNormal is how long no pod may be ready: those of a small workload may be replaced all at once.
-	startNormal = 5 * time.Minute
-)
-
 // WhyNoEndpoints finds out why no pod serves behind a port of a Service, from all its slices of one family of addresses; nil if
 // one does, or that is not known. pod returns the pod of an endpoint, nil if it is not known.
 func WhyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discoveryv1.EndpointSlice, pod func(name string) *corev1.Pod) *NoEndpoints {
 	if len(list) == 0 || svc.Spec.Type == corev1.ServiceTypeExternalName {
 		return nil
 	}
-	out := &NoEndpoints{Since: svc.CreationTimestamp.Time, Normal: mismatchNormal}
+	out := &NoEndpoints{Since: svc.CreationTimestamp.Time, Normal: durations.Settle}
 	later := func(at time.Time) {
 		if at.After(out.Since) {
 			out.Since = at
@@ -80,7 +73,7 @@ func WhyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discov
 	f := finding.Finding{Object: serviceRef(svc), Severity: finding.Warning, Reason: finding.ServiceWithoutEndpoints}
 	switch {
 	case len(waiting) > 0:
-		out.Emptied, out.Normal = false, startNormal
+		out.Emptied, out.Normal = false, durations.LongestWait
 		f = NoneReady(svc, endpoints)
 	case endpoints > 0 && port.TargetPort.Type == intstr.Int:
 		return nil // every pod has every number, so the slices are not as Kubernetes makes them

@@ -8,6 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
@@ -49,9 +50,9 @@ func (t *Traffic) TargetsDeadline(groups []model.GroupRef) time.Duration {
 		c := t.healthCheck(g)
 		// The defaults of AWS.
 		interval, threshold := cmp.Or(c.IntervalSeconds, 30), cmp.Or(c.HealthyThreshold, 5)
-		deadline = max(deadline, time.Duration(interval)*time.Duration(threshold)*time.Second+draft.WaitMargin)
+		deadline = max(deadline, time.Duration(interval)*time.Duration(threshold)*time.Second+durations.Margin)
 	}
-	return min(deadline, draft.LongestWait)
+	return min(deadline, durations.LongestWait)
 }
 
 // healthCheck returns the health check of a target group, as far as it is known.

@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
-	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // work starts the controller's own queues over the store. stop ends them and waits for the workers.
@@ -44,7 +44,7 @@ func (p *process) work(workers int) (stop func()) {
 	}
 	running.Go(func() { _ = controller.RepeatEvents(p.ctx, p.k8s.RepeatEvents) }) // it ends without an error
 	running.Go(func() {                                                           // as the controller does after its start
-		timer := time.NewTimer(checkpoint.Quiet)
+		timer := time.NewTimer(durations.Settle)
 		defer timer.Stop()
 		select {
 		case <-p.ctx.Done():

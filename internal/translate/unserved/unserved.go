@@ -16,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
@@ -31,8 +32,6 @@ type Options struct {
 }
 
 const (
-	// settled is how long after its creation an object is left alone: another controller may take it.
-	settled = time.Minute
 	// mostNamed is on how many objects of a class a fault of the class is reported.
 	mostNamed = 20
 
@@ -68,7 +67,7 @@ func Report(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) (found
 	if found = about(v, obj, opt); len(found) == 0 {
 		return nil, 0
 	}
-	if wait = settled - now.Sub(obj.GetCreationTimestamp().Time); wait > 0 {
+	if wait = durations.Settle - now.Sub(obj.GetCreationTimestamp().Time); wait > 0 {
 		return nil, wait
 	}
 	return found, 0
