@@ -89,3 +89,8 @@ func OwnsAccelerator(cluster, region string, tags map[string]string) bool {
 	of, ok := tags[ClusterRegionTag]
 	return Owns(cluster, tags) && tags[ResourceTag(model.GlobalAccelerator)] == model.AcceleratorID && (!ok || of == region)
 }
+
+// IsAccelerator reports whether tags mark an accelerator of any GlobalAccelerator, of whatever cluster.
+func IsAccelerator(tags map[string]string) bool {
+	return tags[ClusterTag] != "" && tags[ResourceTag(model.GlobalAccelerator)] == model.AcceleratorID
+}

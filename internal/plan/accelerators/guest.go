@@ -159,7 +159,7 @@ func (m *maker) leaveShared() {
 	if m.live == nil {
 		m.Found.Add(finding.Finding{
 			Object: m.origin, Field: naming.SharedAnnotation, Reason: finding.AcceleratorNotShared, Severity: finding.Warning,
-			Message: fmt.Sprintf("accelerator %q is gone, or does not let this object have endpoint groups any more; nothing of it is deleted", finding.Cut(m.want.Shared)),
+			Message: fmt.Sprintf("accelerator %q is gone, or does not let this object have endpoint groups any more; nothing of it is deleted", m.want.Shared),
 			Fix:     "have the owner of the accelerator delete the endpoint groups that are left",
 		})
 	} else {
