@@ -53,7 +53,7 @@ func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stac
 		out.Facts.Endpoints[q.Key()], err = c.accelerators.LoadBalancers(ctx, q)
 	case model.AskAcceleratorsOf:
 		out.Facts.Accelerators[q.ARN] = c.accelerators.Having(q.ARN)
-	case model.AskAccelerator, model.AskAcceleratorState:
+	case model.AskAccelerator, model.AskAcceleratorState, model.AskSharedAccelerator:
 		// Their answers stand in the accelerators.
 	default:
 		err = c.facts.Answer(ctx, id, out, q, since)

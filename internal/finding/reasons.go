@@ -112,6 +112,9 @@ const (
 	AcceleratorNotOwned    Reason = "AcceleratorNotOwned"
 	AcceleratorRecreated   Reason = "AcceleratorRecreated"
 	AcceleratorSettingKept Reason = "AcceleratorSettingKept"
+	AcceleratorNotShared   Reason = "AcceleratorNotShared"
+	SharedListenerNotFound Reason = "SharedListenerNotFound"
+	HeldForGuest           Reason = "HeldForGuest"
 )
 
 // Explanation documents one reason. The findings page of the documentation is made from it.
@@ -125,6 +128,7 @@ type Explanation struct {
 // Reasons lists every reason with its meaning, in alphabetical order.
 var Reasons = []Explanation{
 	{AcceleratorNotOwned, "The status of a GlobalAccelerator names an accelerator that does not carry the tags of the object. Nothing of it is changed.", "See who writes the status of the object; the field is corrected.", BlocksNothing},
+	{AcceleratorNotShared, "A GlobalAccelerator names an accelerator of another owner that does not let it have endpoint groups of the region of its cluster. What the accelerator has stays as it is.", "Have the owner name the GlobalAccelerator in fulcrum.dev/accelerator-guests, or in a tag of the accelerator.", BlocksNothing},
 	{AcceleratorRecreated, "The accelerator of a GlobalAccelerator is gone from AWS. A new one has other addresses.", "Change what names the old addresses.", BlocksNothing},
 	{AcceleratorSettingKept, "A setting of an accelerator is not changed, because that cannot be undone or is not supported.", "See the message.", BlocksNothing},
 	{AccessDenied, "AWS denies a call because a permission is missing, or a command may not read a Secret that the controller reads with its own rights. What depends on it stays as it is in AWS.", "Add the named permission to the controller's IAM policy. For a Secret that was not looked at, allow yourself to get it, or give it with -f.", BlocksNothing},
@@ -162,6 +166,7 @@ var Reasons = []Explanation{
 	{GatewayTooLarge, "The routes of one namespace ask for more rules than the operator allows on one Gateway. The live rules of the route stay, and no new ones are made.", "Use fewer matches and hostnames, or several Gateways.", BlocksMember},
 	{GroupNameInvalid, "The name of an IngressGroup has characters other than lower-case letters, digits, dots and hyphens, or is longer than 63 characters.", "Choose a valid name.", BlocksMember},
 	{GroupOrderInvalid, "group.order is not a whole number from -1000 to 1000.", "Correct the number.", BlocksMember},
+	{HeldForGuest, "An accelerator, a listener or an endpoint group of it stays as it is, because the endpoint group of a region is that of another cluster, which the message names.", "Have that cluster remove its endpoint group, or withdraw its right to it.", BlocksNothing},
 	{HeldRuleLeftOut, "A rule cannot be created as its object specifies, and a valid rule of the listener has the same conditions; the valid rule serves the requests.", "Correct the rule as its other finding describes, or remove it.", BlocksRule},
 	{HostNotOwned, "In isolated tenancy a host belongs to the namespace whose Ingress used it first, and this rule is of another namespace. It is held.", "Use another host, or another IngressGroup.", BlocksRule},
 	{HostedZoneNotFound, "A certificate is to be requested for a host for which the account has no public hosted zone, so that it could not be validated.", "Create the hosted zone, or import a certificate and name it in certificate-arn.", BlocksMember},
@@ -208,6 +213,7 @@ var Reasons = []Explanation{
 	{ServiceWithoutEndpoints, "No pod of a Service behind a load balancer has been ready for five minutes, or the Service has neither a selector nor EndpointSlices with addresses.", "Look at the pods and their readiness probes.", BlocksNothing},
 	{SettingFixed, "A setting that AWS accepts only when a load balancer is created differs from the load balancer in AWS; it has no effect.", "Restore the former value, or create a new load balancer in another IngressGroup.", BlocksNothing},
 	{SettingOfClass, "In isolated tenancy the IngressClass alone decides what the load balancer of an IngressGroup has once; the annotation has no effect.", "Remove the annotation, or ask the owner of the IngressClassParams to set it there.", BlocksNothing},
+	{SharedListenerNotFound, "A GlobalAccelerator has endpoint groups under an accelerator of another owner, and that has no listener with the protocol and ports of one of its listeners. Nothing is made for that listener, and no live endpoint group is deleted.", "Have the owner add the listener, or give the listener protocol and ports that the accelerator has.", BlocksNothing},
 	{SpecInvalid, "A field of a GlobalAccelerator has a value that AWS does not take, or lacks one. The listener or setting that it belongs to stays as it is in AWS.", "Correct the field as the message says.", BlocksNothing},
 	{SubnetsNotFound, "No subnet fits, or a subnet given by id or name does not exist.", "Tag subnets for load balancers, or name existing subnets.", BlocksStack},
 	{SubnetsUnsuitable, "The subnets that were given or found cannot carry the load balancer.", "Choose subnets in different zones with enough free addresses.", BlocksStack},

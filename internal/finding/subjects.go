@@ -40,7 +40,7 @@ var Subjects = []Subject{
 	}},
 	{"Accelerators and their endpoints", []Reason{
 		SpecInvalid, PortOverrideInvalid, EndpointNotFound, EndpointNotReady, EndpointElsewhere, EndpointDoubled, ClientIPUnsupported,
-		AcceleratorNotOwned, AcceleratorRecreated, AcceleratorSettingKept,
+		AcceleratorNotOwned, AcceleratorRecreated, AcceleratorSettingKept, AcceleratorNotShared, SharedListenerNotFound, HeldForGuest,
 	}},
 	{"Answers of AWS and other writers", []Reason{
 		AccessDenied, RejectedByAWS, QuotaReached, ServiceUnavailable, CallFailed, DriftFound, DriftRepaired, ChangeNotKept, ChangedTooOften, WriteUndone,

@@ -20,6 +20,11 @@ type Accelerator struct {
 	UID string
 	// Protected is set where the object asks that the accelerator, its last listener and its IPv6 addresses are not removed.
 	Protected bool
+	// Guests are whose endpoint groups the accelerator has besides the object's, by region: "cluster/namespace/name".
+	Guests map[string]string
+	// Shared is the ARN of an accelerator that another owns, and of which the object has the endpoint groups of its region; ""
+	// where it has an accelerator of its own.
+	Shared string
 	// Listeners in the order of the object.
 	Listeners []AcceleratorListener
 	// Held: listeners, endpoint groups and endpoints that are live stay, and none is made, because some of the object's
@@ -114,7 +119,9 @@ type EndpointGroup struct {
 	ID     string
 	Region string
 	// Dial is the percentage of the traffic for the region that stays there.
-	Dial      int32
+	Dial int32
+	// DialHeld: the live traffic dial stays.
+	DialHeld  bool
 	Overrides []PortOverride
 	// OverridesHeld: the live overrides stay, and without a live endpoint group none is made.
 	OverridesHeld bool
@@ -159,6 +166,13 @@ type AskAccelerator struct{ Recorded string }
 
 // Key implements Question.
 func (q AskAccelerator) Key() string { return "accelerator " + q.Recorded }
+
+// AskSharedAccelerator asks for an accelerator that another owns, with its parts if its tags let the stack have some of them.
+// The answer stands in what is observed.
+type AskSharedAccelerator struct{ ARN string }
+
+// Key implements Question.
+func (q AskSharedAccelerator) Key() string { return "shared accelerator " + q.ARN }
 
 // AskAcceleratorState asks whether an accelerator has come to rest, and for the health of its endpoints, if that was read
 // longer ago than is worth waiting for. The answer stands in what is observed.

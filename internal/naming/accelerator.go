@@ -51,10 +51,13 @@ func AcceleratorNameFault(name string) string {
 	return ""
 }
 
-// AcceleratorTags are all tags of the accelerator of a stack. Tracking tags win over tags of users. region may be empty.
-func AcceleratorTags(cluster, region string, id model.StackID, user map[string]string) map[string]string {
+// AcceleratorTags are all tags of the accelerator of a stack. Tracking tags and those of guests win over tags of users. region
+// may be empty.
+func AcceleratorTags(cluster, region string, id model.StackID, user, guests map[string]string) map[string]string {
 	tags := map[string]string{}
 	maps.Copy(tags, user)
+	maps.DeleteFunc(tags, func(k, _ string) bool { return strings.HasPrefix(k, guestPrefix) })
+	maps.Copy(tags, GuestTags(guests))
 	maps.Copy(tags, AcceleratorTracking(cluster, region, id))
 	return tags
 }
@@ -69,9 +72,11 @@ func AcceleratorTracking(cluster, region string, id model.StackID) map[string]st
 	return tags
 }
 
-// AcceleratorReserved reports whether a tag key is one of the tracking keys of accelerators, which only the controller may
-// set.
-func AcceleratorReserved(key string) bool { return key == ClusterRegionTag || ReservedTag(key) }
+// AcceleratorReserved reports whether a tag key is one of the tracking keys of accelerators, or names a guest. Only the
+// controller may set them.
+func AcceleratorReserved(key string) bool {
+	return key == ClusterRegionTag || ReservedTag(key) || strings.HasPrefix(key, guestPrefix)
+}
 
 // BelongsToAccelerator reports whether tags mark the accelerator of a stack.
 func BelongsToAccelerator(cluster, region string, id model.StackID, tags map[string]string) bool {
@@ -83,4 +88,9 @@ func BelongsToAccelerator(cluster, region string, id model.StackID, tags map[str
 func OwnsAccelerator(cluster, region string, tags map[string]string) bool {
 	of, ok := tags[ClusterRegionTag]
 	return Owns(cluster, tags) && tags[ResourceTag(model.GlobalAccelerator)] == model.AcceleratorID && (!ok || of == region)
+}
+
+// IsAccelerator reports whether tags mark an accelerator of any GlobalAccelerator, of whatever cluster.
+func IsAccelerator(tags map[string]string) bool {
+	return tags[ClusterTag] != "" && tags[ResourceTag(model.GlobalAccelerator)] == model.AcceleratorID
 }

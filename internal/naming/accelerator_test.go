@@ -40,7 +40,7 @@ func TestNamesOfAccelerators(t *testing.T) {
 func TestTagsOfAccelerators(t *testing.T) {
 	id := model.StackID{Kind: model.GlobalAccelerator, Namespace: "shop", Name: "web"}
 	user := map[string]string{"team": "a", "aga.k8s.aws/stack": "other/x", "elbv2.k8s.aws/cluster-region": "us-east-1"}
-	got := naming.AcceleratorTags("prod", "eu-west-1", id, user)
+	got := naming.AcceleratorTags("prod", "eu-west-1", id, user, nil)
 	want := map[string]string{
 		"elbv2.k8s.aws/cluster": "prod", "elbv2.k8s.aws/cluster-region": "eu-west-1",
 		"aga.k8s.aws/stack": "shop/web", "aga.k8s.aws/resource": "GlobalAccelerator", "team": "a",
@@ -58,7 +58,7 @@ func TestTagsOfAccelerators(t *testing.T) {
 		for _, change := range []func(map[string]string){
 			func(m map[string]string) { delete(m, key) }, func(m map[string]string) { m[key] += "x" },
 		} {
-			tags := naming.AcceleratorTags("prod", "eu-west-1", id, nil)
+			tags := naming.AcceleratorTags("prod", "eu-west-1", id, nil, nil)
 			change(tags)
 			if naming.BelongsToAccelerator("prod", "eu-west-1", id, tags) {
 				t.Errorf("taken for the stack's with %v", tags)

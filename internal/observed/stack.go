@@ -8,9 +8,12 @@ import (
 
 // Stack is all that exists for one stack, and the facts that its questions asked for.
 type Stack struct {
-	LoadBalancers  []LoadBalancer  // with our tags, of any resource id, ascending by ARN
-	Accelerators   []Accelerator   // with all tags of the stack, ascending by ARN
-	TargetGroups   []TargetGroup   // likewise
+	LoadBalancers []LoadBalancer // with our tags, of any resource id, ascending by ARN
+	Accelerators  []Accelerator  // with all tags of the stack, ascending by ARN
+	// Shared is the accelerator of another owner that AskSharedAccelerator names, nil if the account has none. It has parts only
+	// if its tags let the stack have some of them.
+	Shared         *Accelerator
+	TargetGroups   []TargetGroup   // with our tags, of any resource id, ascending by ARN
 	SecurityGroups []SecurityGroup // managed security groups of the stack, ascending by id
 	Bindings       []Binding       // TargetGroupBindings with the stack's labels
 	Facts          Facts

@@ -66,8 +66,14 @@ func (c *Accelerators) owns(tags map[string]string) bool {
 	return naming.OwnsAccelerator(c.Config.Cluster, c.Config.Region, tags)
 }
 
-// foreign notes that others have changed something of an accelerator of the cluster.
+// foreign notes that others have changed something of an accelerator of the cluster, or of one that the cluster has endpoint
+// groups of.
 func (c *Accelerators) foreign(tags map[string]string, kind plan.ResourceKind, id string) {
+	c.foreignToOwner(tags, kind, id)
+	c.foreignToGuest(tags, kind, id)
+}
+
+func (c *Accelerators) foreignToOwner(tags map[string]string, kind plan.ResourceKind, id string) {
 	if c.owns(tags) {
 		c.inv.Write(func() { c.inv.Foreign.Note(tags, kind, id) })
 	}

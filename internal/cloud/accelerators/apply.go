@@ -66,9 +66,14 @@ type writer struct {
 func (w writer) lookup(a plan.Address) (string, error) {
 	arn := w.known[a]
 	if arn == "" {
-		return "", sdk.Failed(failure.Conflict, a.String(), "its id is not known, since what makes it was not carried out")
+		return "", unknown(a)
 	}
 	return arn, w.owned(arn)
+}
+
+// unknown is the error of a step whose object was not made.
+func unknown(a plan.Address) error {
+	return sdk.Failed(failure.Conflict, a.String(), "its id is not known, since what makes it was not carried out")
 }
 
 // owned returns an error unless an ARN is one of the stack's accelerator.

@@ -16,8 +16,11 @@ import (
 )
 
 func (w writer) createGroup(ctx context.Context, do plan.CreateEndpointGroup) (plan.Result, error) {
-	listener, err := w.lookup(do.Listener)
-	if err != nil {
+	listener := w.known[do.Listener]
+	if listener == "" {
+		return plan.Result{}, unknown(do.Listener)
+	}
+	if err := w.ownsRegion(listener, do.Region); err != nil {
 		return plan.Result{}, err
 	}
 	in := &ga.CreateEndpointGroupInput{
@@ -49,7 +52,7 @@ func (w writer) createGroup(ctx context.Context, do plan.CreateEndpointGroup) (p
 }
 
 func (w writer) changeGroup(ctx context.Context, do plan.ChangeEndpointGroup) error {
-	arn, err := w.lookup(do.Group)
+	arn, err := w.lookupGroup(do.Group)
 	if err != nil {
 		return err
 	}
@@ -76,7 +79,7 @@ func (w writer) changeGroup(ctx context.Context, do plan.ChangeEndpointGroup) er
 }
 
 func (w writer) deleteGroup(ctx context.Context, do plan.DeleteEndpointGroup) error {
-	if err := w.owned(do.ARN); err != nil {
+	if err := w.ownsGroup(do.ARN); err != nil {
 		return unlessGone(err)
 	}
 	_, err := w.API.Accelerators.DeleteEndpointGroup(ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: aws.String(do.ARN)})
@@ -92,7 +95,7 @@ func (w writer) deleteGroup(ctx context.Context, do plan.DeleteEndpointGroup) er
 }
 
 func (w writer) addEndpoints(ctx context.Context, do plan.AddEndpoints) error {
-	arn, err := w.lookup(do.Group)
+	arn, err := w.lookupGroup(do.Group)
 	if err != nil {
 		return err
 	}
@@ -112,7 +115,7 @@ func (w writer) addEndpoints(ctx context.Context, do plan.AddEndpoints) error {
 
 // setEndpoints changes some endpoints. AWS takes the whole list, so that the others are sent as they are.
 func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
-	arn, err := w.lookup(do.Group)
+	arn, err := w.lookupGroup(do.Group)
 	if err != nil {
 		return err
 	}
@@ -156,7 +159,7 @@ func clientIP(e observed.Endpoint) *bool {
 }
 
 func (w writer) removeEndpoints(ctx context.Context, do plan.RemoveEndpoints) error {
-	arn, err := w.lookup(do.Group)
+	arn, err := w.lookupGroup(do.Group)
 	if err != nil {
 		return err
 	}

@@ -17,11 +17,13 @@ import (
 // it, the tags of no other have to be read.
 func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions []model.Question, out *observed.Stack) error {
 	bound := observe.BoundIn(questions)
-	recorded, since := "", observe.Since(questions)
+	recorded, since, shared := "", observe.Since(questions), ""
 	for _, q := range questions {
 		switch q := q.(type) {
 		case model.AskAccelerator:
 			recorded = cmp.Or(recorded, q.Recorded)
+		case model.AskSharedAccelerator:
+			shared = q.ARN
 		case model.AskAcceleratorState:
 			if acceleratorOf(q.ARN) == q.ARN && c.Config.Now().Add(-durations.Pending).After(since) {
 				since = c.Config.Now().Add(-durations.Pending)
@@ -40,6 +42,11 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 	}
 	for _, arn := range of {
 		if err := (reading{c}).parts(ctx, arn, bound.Since); err != nil {
+			return err
+		}
+	}
+	if shared != "" {
+		if err := (reading{c}).shared(ctx, id, shared, out); err != nil {
 			return err
 		}
 	}
@@ -121,7 +128,7 @@ func (c *Accelerators) Distrust(id model.StackID) (young bool) {
 	c.With(func() {
 		c.listedAt = time.Time{}
 		for _, e := range c.all {
-			if c.belongs(id, e.seen.Tags) {
+			if c.belongs(id, e.seen.Tags) || c.admits(id, e.seen.Tags) {
 				young = young || c.Younger(e.made, durations.Settle)
 				e.partsAt, e.written = time.Time{}, time.Time{}
 			}
@@ -158,11 +165,11 @@ func (c *Accelerators) Owned(ctx context.Context) (map[model.StackID][]string, e
 	return out, nil
 }
 
-// Having are the accelerators of the cluster that have an endpoint.
+// Having are the accelerators of the cluster, and those that it has endpoint groups of, that have an endpoint.
 func (c *Accelerators) Having(endpoint string) (out []string) {
 	c.With(func() {
 		for arn, e := range c.all {
-			if !c.owns(e.seen.Tags) {
+			if !c.owns(e.seen.Tags) && !c.hosts(e.seen.Tags) {
 				continue
 			}
 			has := slices.ContainsFunc(e.seen.Listeners, func(l observed.AcceleratorListener) bool {

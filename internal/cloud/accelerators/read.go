@@ -15,6 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -217,29 +218,37 @@ func (c reading) readParts(ctx context.Context, arn string) error {
 		}
 		list[i].Groups = groups
 	}
-	var kinds []plan.ResourceKind
+	var was []observed.AcceleratorListener
 	var tags map[string]string
+	compares := false
 	c.With(func() {
 		e := c.all[arn]
 		if e == nil || e.written.After(start) {
 			return
 		}
 		if tags = e.seen.Tags; !e.partsAt.IsZero() && cache.Settled(start, e.made, e.written) {
-			kinds = changes(e.seen.Listeners, list)
+			was, compares = e.seen.Listeners, true
 		}
 		e.seen.Listeners, e.partsAt = list, start
 		for _, l := range list {
 			e.groupsAt[l.ARN] = start
 		}
 	})
-	for _, k := range kinds {
-		c.foreign(tags, k, arn)
+	if !compares {
+		return nil
+	}
+	guests := naming.Guests(tags)
+	for _, k := range changes(was, list, func(region string) bool { return guests[region] == "" }) {
+		c.foreignToOwner(tags, k, arn)
+	}
+	for _, k := range changes(was, list, func(region string) bool { return region == c.Config.Region }) {
+		c.foreignToGuest(tags, k, arn)
 	}
 	return nil
 }
 
-// changes are the kinds of what differs. Health changes by itself.
-func changes(was, is []observed.AcceleratorListener) (out []plan.ResourceKind) {
+// changes are the kinds of what differs, of endpoint groups those of some regions. Health changes by itself.
+func changes(was, is []observed.AcceleratorListener, of func(region string) bool) (out []plan.ResourceKind) {
 	type parts struct {
 		listeners []observed.AcceleratorListener
 		groups    []observed.EndpointGroup
@@ -247,6 +256,9 @@ func changes(was, is []observed.AcceleratorListener) (out []plan.ResourceKind) {
 	split := func(list []observed.AcceleratorListener) (out parts) {
 		for _, l := range list {
 			for _, g := range l.Groups {
+				if !of(g.Region) {
+					continue
+				}
 				g.Endpoints = slices.Clone(g.Endpoints)
 				for i := range g.Endpoints {
 					g.Endpoints[i].Health = ""

@@ -212,7 +212,7 @@ func (m groupPlanner) changeGroup(p pair, w *model.EndpointGroup, live observed.
 	m.Known[a] = live.ARN
 	do := plan.ChangeEndpointGroup{Group: a}
 	var changes []plan.Change
-	if math.Abs(live.Dial-float64(w.Dial)) > sameDial {
+	if !w.DialHeld && math.Abs(live.Dial-float64(w.Dial)) > sameDial {
 		do.Dial = &w.Dial
 		changes = append(changes, plan.Change{Path: "traffic dial", From: fmt.Sprint(live.Dial), To: fmt.Sprint(w.Dial)})
 	}

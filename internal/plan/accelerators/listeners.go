@@ -98,6 +98,9 @@ func (m listenerPlanner) listeners(after []plan.StepID) {
 			m.deleteListener(l, after, "it is not desired any more")
 		}
 	}
+	for m.keepBlocked() {
+		continue
+	}
 	for _, p := range m.pairs {
 		if p.live != nil {
 			continue
@@ -161,20 +164,30 @@ func (m listenerPlanner) isFree(p pair, pending []pair) bool {
 	})
 }
 
+// remaining are the live ports of a listener that no other one wants.
+func remaining(p pair, pending []pair) []model.PortRange {
+	keep := p.live.Ports
+	for _, o := range pending {
+		if o.want != p.want && o.want.Protocol == p.live.Protocol {
+			keep = without(keep, o.want.Ports)
+		}
+	}
+	return keep
+}
+
 // giveUp lets the first listener that is in the way of another go down to the ports that no other wants. One that has no
 // such port is deleted, and made again.
 func (m listenerPlanner) giveUp(pending []pair, free []release, after []plan.StepID) ([]pair, []release) {
 	i := slices.IndexFunc(pending, func(p pair) bool {
 		return slices.ContainsFunc(pending, func(o pair) bool {
 			return o.want != p.want && clash(p.live.Protocol, p.live.Ports, o.want.Protocol, o.want.Ports)
-		})
+		}) && m.admit(*p.live, p.live.Protocol, remaining(p, pending))
 	})
-	p, keep := pending[i], pending[i].live.Ports
-	for _, o := range pending {
-		if o.want != p.want && o.want.Protocol == p.live.Protocol {
-			keep = without(keep, o.want.Ports)
-		}
+	if i < 0 {
+		m.keepAll(pending)
+		return nil, free
 	}
+	p, keep := pending[i], remaining(pending[i], pending)
 	if len(keep) == 0 {
 		id := m.deleteListener(*p.live, after, "other listeners need its ports")
 		for j := range m.pairs {

@@ -30,6 +30,10 @@ type maker struct {
 	origin  finding.Ref
 	pairs   []pair
 	surplus []observed.AcceleratorListener
+	// others are the live endpoint groups that are not the stack's, by the ARN of their listener. live has none of them.
+	others map[string][]observed.EndpointGroup
+	// stuck are live listeners that stay because of the endpoint groups of guests.
+	stuck []observed.AcceleratorListener
 }
 
 // Make computes what has to be done to reach the desired state.
@@ -42,13 +46,17 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 	case want.Held.Everything, len(want.Members)+len(want.Leaving) == 0:
 		// The object went without being deleted in order. What is there stays, as far as there is a right to it.
 		groupPlanner{m}.revoke()
+	case m.isGuest() && len(want.Members) == 0:
+		guestPlanner{m}.leaveShared()
+	case m.isGuest():
+		guestPlanner{m}.serveAsGuest()
 	case len(want.Members) == 0:
 		m.tearDown()
 	default:
 		m.serve()
 	}
 	m.Plan.Known = m.Known
-	if m.live != nil || m.want != nil {
+	if !m.isGuest() && (m.live != nil || m.want != nil) {
 		m.Plan.LoadBalancers = []plan.Address{plan.AcceleratorAddress}
 	}
 	return m.Plan, m.Found
@@ -61,7 +69,11 @@ func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan
 	if m.want == nil {
 		return out
 	}
-	m.match()
+	if m.isGuest() {
+		guestPlanner{m}.matchShared()
+	} else {
+		m.match()
+	}
 	out.Accelerator = &resolved.AcceleratorChoices{Live: m.live}
 	for _, p := range m.pairs {
 		one := resolved.AcceleratorListenerChoices{Desired: p.want, Live: p.live}
@@ -90,20 +102,18 @@ func begin(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 // choose finds the accelerator of the stack: the one that the status names, or else the first. What does not carry all tags
 // of the stack is not among them. Others stay, and are orphans.
 func (m *maker) choose() {
-	for i := range m.Have.Accelerators {
-		a := &m.Have.Accelerators[i]
-		if m.live == nil || a.ARN == m.member.Recorded {
-			m.live = a
+	if m.isGuest() {
+		guestPlanner{m}.chooseShared()
+	} else {
+		for i, a := range m.Have.Accelerators {
+			if i == 0 || a.ARN == m.member.Recorded {
+				m.take(a)
+			}
 		}
-	}
-	if m.live != nil {
-		own := *m.live // parts of it change while the plan is made
-		own.Listeners = slices.Clone(own.Listeners)
-		for i := range own.Listeners {
-			own.Listeners[i].Groups = slices.Clone(own.Listeners[i].Groups)
+		if m.live != nil {
+			m.Known[plan.AcceleratorAddress] = m.live.ARN
+			m.split(func(region string) bool { return m.want == nil || m.want.Guests[region] == "" })
 		}
-		m.live = &own
-		m.Known[plan.AcceleratorAddress] = m.live.ARN
 	}
 	if m.member.Recorded != "" && m.Have.Facts.Recorded == observed.RecordedForeign {
 		m.Found.Add(finding.Finding{
@@ -112,6 +122,15 @@ func (m *maker) choose() {
 			Fix:     "see who writes the status of the object",
 		})
 	}
+}
+
+// take chooses an accelerator. Parts of it change while the plan is made.
+func (m *maker) take(a observed.Accelerator) {
+	a.Listeners = slices.Clone(a.Listeners)
+	for i := range a.Listeners {
+		a.Listeners[i].Groups = slices.Clone(a.Listeners[i].Groups)
+	}
+	m.live = &a
 }
 
 // serve plans towards an accelerator as it is desired.
@@ -130,6 +149,7 @@ func (m *maker) serve() {
 		return
 	}
 	ready := m.accelerator(first)
+	listenerPlanner{m}.keepForGuests(ready)
 	listenerPlanner{m}.dropOverrides(ready)
 	listenerPlanner{m}.listeners(ready)
 	removed := groupPlanner{m}.groups(ready)
@@ -146,7 +166,7 @@ func (m *maker) gone() bool {
 func (m *maker) accelerator(first []plan.StepID) []plan.StepID {
 	a := plan.AcceleratorAddress
 	blames := []finding.Ref{m.origin}
-	tags := plan.Tags(naming.AcceleratorTags(m.Opt.Cluster, m.Have.Facts.Region, m.Want.ID, m.want.Tags))
+	tags := plan.Tags(naming.AcceleratorTags(m.Opt.Cluster, m.Have.Facts.Region, m.Want.ID, m.want.Tags, m.want.Guests))
 	ready := slices.Clone(first)
 	if m.live == nil {
 		token := m.want.UID
@@ -172,7 +192,9 @@ func (m *maker) accelerator(first []plan.StepID) []plan.StepID {
 	if m.live == nil {
 		return ready
 	}
-	m.Retag(a, tags, m.live.Tags, false, ready, blames)
+	if tag := m.Retag(a, tags, m.live.Tags, false, ready, blames); tag != "" && (hostPlanner{m}).withdraws() {
+		ready = append(ready, tag) // a guest must not make again what is deleted after it
+	}
 	if !m.live.Enabled {
 		m.change("enable", plan.ChangeAccelerator{Accelerator: a, Enabled: new(true)}, plan.Change{Path: "enabled", From: "false", To: "true"}, plan.NoImpact, ready)
 	}

@@ -13,10 +13,15 @@ import (
 // tearDown disables the accelerator, empties it, deletes it once AWS has spread that, and lets the object go.
 func (m *maker) tearDown() {
 	var before []plan.StepID
+	if len(m.others) > 0 {
+		hostPlanner{m}.keepWithGuests()
+		return
+	}
 	if a := m.live; a != nil {
+		before = hostPlanner{m}.untag()
 		if a.Enabled {
 			before = append(before, m.change("disable", plan.ChangeAccelerator{Accelerator: plan.AcceleratorAddress, Enabled: new(false)},
-				plan.Change{Path: "enabled", From: "true", To: "false"}, plan.DeleteImpact, nil))
+				plan.Change{Path: "enabled", From: "true", To: "false"}, plan.DeleteImpact, before))
 		}
 		first := slices.Clone(before)
 		for _, l := range a.Listeners {
@@ -39,6 +44,11 @@ func (m *maker) tearDown() {
 			Changes: changes, Why: "the object is deleted; its addresses cannot be had back", Impact: plan.DeleteImpact, Wait: wait,
 		}))
 	}
+	m.release(before)
+}
+
+// release lets the object go.
+func (m *maker) release(before []plan.StepID) {
 	for _, leaving := range m.Want.Leaving {
 		a := plan.Address{Kind: plan.Finalizer, ID: leaving.Ref.String()}
 		m.Add(plan.Step{

@@ -125,13 +125,12 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 		t.stack.Leaving = []model.Member{member}
 		if t.guard(); t.stack.DeletionGuard != nil {
 			t.build()
+		} else {
+			sharing{t}.leave()
 		}
 		return t.stack, t.found.Sorted()
 	}
 	t.stack.Members = []model.Member{member}
-	if t.excess() {
-		return t.stack, t.found.Sorted()
-	}
 	t.build()
 	return t.stack, t.found.Sorted()
 }
@@ -144,7 +143,7 @@ func (t *translation) protected() bool { return t.ga.Annotations[ProtectionAnnot
 func (t *translation) guard() {
 	g := finding.Finding{Object: t.ref, Severity: finding.Error, Blocks: finding.BlocksStack}
 	switch {
-	case t.protected():
+	case t.protected() && sharing{t}.sharedAnnotation() == "":
 		g.Field, g.Reason = ProtectionAnnotation, finding.DeletionProtected
 		g.Message = "the GlobalAccelerator is being deleted, and asks for protection of its accelerator; the accelerator stays with its addresses"
 		g.Fix = "remove the annotation to have the accelerator deleted"
@@ -168,7 +167,7 @@ func (t *translation) orphan() {
 		return
 	}
 	t.ga = &aga.GlobalAccelerator{ObjectMeta: metav1.ObjectMeta{Namespace: t.stack.ID.Namespace, Name: t.stack.ID.Name}}
-	t.acc = &model.Accelerator{Held: true}
+	t.acc = &model.Accelerator{Held: true, Guests: naming.Guests(sharing{t}.ownTags())}
 	rights{t}.revoke()
 	t.stack.Accelerator = t.acc
 }

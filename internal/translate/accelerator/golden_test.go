@@ -48,12 +48,17 @@ func stacks(_ *cluster.View, obj cluster.Object) []model.StackID {
 type aws struct {
 	LoadBalancers []observed.EndpointLoadBalancer
 	Accelerators  []observed.Accelerator
-	Recorded      observed.Recorded
+	// Shared is one of another owner.
+	Shared   *observed.Accelerator
+	Recorded observed.Recorded
 }
 
 func (a aws) answer(questions []model.Question) observed.Stack {
 	out := observed.Stack{Accelerators: a.Accelerators, Facts: observed.Facts{Region: region, Account: account, Recorded: a.Recorded, Endpoints: map[string][]observed.EndpointLoadBalancer{}}}
 	for _, q := range questions {
+		if q, ok := q.(model.AskSharedAccelerator); ok && a.Shared != nil && a.Shared.ARN == q.ARN {
+			out.Shared = a.Shared
+		}
 		q, ok := q.(model.AskLoadBalancers)
 		if !ok {
 			continue

@@ -38,7 +38,7 @@ func (t listenerBuilder) listeners() {
 
 // hasListeners reports whether the accelerator has listeners.
 func (t *translation) hasListeners() bool {
-	return t.live != nil && slices.ContainsFunc(t.live.Accelerators, func(a observed.Accelerator) bool { return len(a.Listeners) > 0 })
+	return slices.ContainsFunc(t.liveAccelerators(), func(a observed.Accelerator) bool { return len(a.Listeners) > 0 })
 }
 
 // hold reports why something of the object cannot be built, and keeps what is live.

@@ -39,7 +39,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	if next.ready == metav1.ConditionTrue && next.loaded() && !succeeded(ga) {
 		out = append(out, cluster.Event{Ref: cluster.RefOf(ga), Reason: report.EventReconciled, Message: "Successfully reconciled"})
 	}
-	if e := readdressed(next.live, ga); e != nil {
+	if e := readdressed(next.live, ga); e != nil && !next.guest {
 		out = append(out, *e)
 	}
 	return append(out, cluster.StatusEdit{Ref: cluster.RefOf(ga), Edit: func(obj cluster.Object, now metav1.Time) any {

@@ -102,15 +102,36 @@ func (t rights) isNode(instance string) bool {
 	})
 }
 
-// liveEndpoints are the ids of all endpoints that the accelerator has, in order.
-func (t *translation) liveEndpoints() []string {
-	if t.live == nil {
+// liveAccelerators are those of the object, or that of another owner of which it has endpoint groups.
+func (t *translation) liveAccelerators() []observed.Accelerator {
+	switch {
+	case t.live == nil:
 		return nil
+	case t.acc.Shared == "":
+		return t.live.Accelerators
+	case sharing{t}.admitted():
+		return []observed.Accelerator{*t.live.Shared}
 	}
+	return nil
+}
+
+// hasGroup reports whether a live endpoint group of a region is the object's.
+func (t *translation) hasGroup(region string) bool {
+	if t.acc.Shared != "" {
+		return region == t.region()
+	}
+	return t.acc.Guests[region] == ""
+}
+
+// liveEndpoints are the ids of all endpoints that the object has, in order.
+func (t *translation) liveEndpoints() []string {
 	var out []string
-	for _, a := range t.live.Accelerators {
+	for _, a := range t.liveAccelerators() {
 		for _, l := range a.Listeners {
 			for _, g := range l.Groups {
+				if !t.hasGroup(g.Region) {
+					continue
+				}
 				for _, e := range g.Endpoints {
 					out = append(out, e.ID)
 				}

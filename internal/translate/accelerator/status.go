@@ -53,6 +53,8 @@ type next struct {
 	endpoints finding.List
 	unknown   bool
 	deleting  bool
+	// guest reports that the object has endpoint groups of another owner's accelerator, which live is.
+	guest bool
 }
 
 func (n next) loaded() bool { return len(n.endpoints) == 0 && !n.unknown }
@@ -90,6 +92,9 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) next {
 			n.live, n.state = a, a.State
 		}
 	}
+	if n.guest = o.Stack.Accelerator != nil && o.Stack.Accelerator.Shared != ""; n.guest {
+		n.live = o.Have.Shared
+	}
 	if o.Changed && n.arn != "" {
 		n.state = observed.InProgress
 	}
@@ -108,6 +113,9 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) next {
 	switch {
 	case n.deleting:
 		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonDeleting, "the accelerator is being deleted"
+		if n.guest {
+			n.message = "the endpoint groups are being deleted"
+		}
 		if len(failed)+len(built) > 0 {
 			n.message = strings.Join(append(failed, built...), " ")
 		}
@@ -124,6 +132,10 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) next {
 		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonBuild, strings.Join(built, " ")
 	case slices.ContainsFunc(o.Findings, func(x finding.Finding) bool { return x.Reason == finding.ChangedTooOften }):
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "the last change waits, because the object or what it refers to changes all the time"
+	case n.guest && (o.Changed || !o.Done): // that AWS deploys changes of others is none of its business
+		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "the endpoint groups are being changed"
+	case n.guest:
+		n.ready, n.reason, n.message = metav1.ConditionTrue, reasonReady, "the accelerator of another owner has the endpoint groups"
 	case n.arn == "" || n.state != observed.Deployed:
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "AWS is deploying the accelerator"
 	case o.Stack.Accelerator != nil && o.Stack.Accelerator.Pending && o.Stack.Accelerator.Held:
@@ -171,7 +183,7 @@ func (n next) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 		for _, s := range a.Addresses {
 			sets = append(sets, aga.IPSet{IPAddressFamily: s.Family, IPAddresses: s.Addresses})
 		}
-		if len(sets) > 0 && !equality.Semantic.DeepEqual(sets, have.IPSets) {
+		if (len(sets) > 0 || n.guest && len(have.IPSets) > 0) && !equality.Semantic.DeepEqual(sets, have.IPSets) {
 			fields["ipSets"] = sets
 		}
 	}
@@ -182,7 +194,9 @@ func (n next) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 	if n.ready != "" {
 		conditions = n.put(conditions, conditionReady, n.ready, n.reason, n.message, now)
 	}
-	if n.deleting {
+	if n.deleting && n.guest {
+		// The accelerator of another owner stays.
+	} else if n.deleting {
 		conditions = n.put(conditions, conditionDisabling, metav1.ConditionTrue, reasonDisabling, "the accelerator takes no traffic any more", now)
 	} else if !n.unknown {
 		status, reason, message := metav1.ConditionTrue, conditionEndpoints, "all endpoints are loaded"

@@ -38,11 +38,19 @@ type translation struct {
 }
 
 func (t *translation) build() {
+	if arn := (sharing{t}).shared(); arn != "" {
+		sharing{t}.buildShared(arn)
+		return
+	}
+	if t.ga.DeletionTimestamp == nil && t.excess() {
+		return
+	}
 	dual := t.ga.Spec.IPAddressType == aga.IPAddressTypeDualStack
 	t.acc = &model.Accelerator{
-		Name: t.name(dual), AddressType: model.IPv4, Addresses: t.addresses(), Tags: t.tags(), UID: string(t.ga.UID), Protected: t.protected(),
+		Name: t.name(dual), AddressType: model.IPv4, Addresses: t.addresses(), UID: string(t.ga.UID), Protected: t.protected(), Guests: sharing{t}.guests(),
 		Origins: map[string]finding.Origin{},
 	}
+	t.acc.Tags = t.tags(len(t.acc.Guests))
 	for setting, field := range map[string]string{"name": "spec.name", "address-type": "spec.ipAddressType", "addresses": "spec.ipAddresses", "tags": "spec.tags"} {
 		t.acc.Origins[setting] = t.origin(field)
 	}
@@ -139,10 +147,10 @@ func (t *translation) addresses() []string {
 // trackingTags is how many tags of an accelerator the controller needs itself.
 const trackingTags = 4
 
-// tags are those of the user with the defaults, as far as AWS has room for them.
-func (t *translation) tags() map[string]string {
+// tags are those of the user with the defaults, as far as AWS has room for them beside those of guests.
+func (t *translation) tags(guests int) map[string]string {
 	user := map[string]string{}
-	room := max(0, naming.MaxTags-trackingTags-len(t.opt.DefaultTags))
+	room := max(0, naming.MaxTags-trackingTags-guests-len(t.opt.DefaultTags))
 	keys := slices.Sorted(maps.Keys(t.ga.Spec.Tags))
 	for _, k := range keys {
 		value := t.ga.Spec.Tags[k]

@@ -1,0 +1,177 @@
+package accelerators
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
+)
+
+// An accelerator of several clusters has one owner. Each guest has the endpoint groups of its region and nothing else, and
+// reads in every run, from the tags of the accelerator, that it still may have them.
+
+// guestPlanner plans the endpoint groups of a guest.
+type guestPlanner struct{ *maker }
+
+// isGuest reports whether the stack has endpoint groups of another owner's accelerator, in place of an accelerator of its own.
+func (m *maker) isGuest() bool { return m.want != nil && m.want.Shared != "" }
+
+// chooseShared finds the accelerator of another owner, if its tags let the stack have endpoint groups.
+func (m guestPlanner) chooseShared() {
+	a := m.Have.Shared
+	if a == nil || a.ARN != m.want.Shared || !naming.IsGuest(m.Opt.Cluster, m.Have.Facts.Region, m.Want.ID, a.Tags) {
+		return
+	}
+	m.take(*a)
+	m.split(func(region string) bool { return region == m.Have.Facts.Region })
+}
+
+// split takes the endpoint groups out of the live accelerator that are not the stack's, so that no step is about them.
+func (m *maker) split(own func(region string) bool) {
+	m.others = map[string][]observed.EndpointGroup{}
+	for i := range m.live.Listeners {
+		l := &m.live.Listeners[i]
+		var mine []observed.EndpointGroup
+		for _, g := range l.Groups {
+			if own(g.Region) {
+				mine = append(mine, g)
+			} else {
+				m.others[l.ARN] = append(m.others[l.ARN], g)
+			}
+		}
+		l.Groups = mine
+	}
+}
+
+// serveAsGuest plans the endpoint groups of the region under the listeners that are there. Without consent it plans nothing.
+func (m guestPlanner) serveAsGuest() {
+	finalizers := draft.NewFinalizers(m.Want.Members)
+	finalizers.Claim(m.Steps)
+	first := finalizers.Holders()
+	if m.live == nil {
+		m.Again(durations.MissingWait)
+		return
+	}
+	all := m.matchShared()
+	groupPlanner{m.maker}.revoke()
+	m.keepServing()
+	listenerPlanner{m.maker}.dropOverrides(first)
+	groupPlanner{m.maker}.groups(first)
+	if all && !m.want.Held {
+		// A listener that was not found may be one of these, with other ports.
+		for _, l := range m.surplus {
+			for _, g := range l.Groups {
+				listenerPlanner{m.maker}.deleteGroup(g, first, "no endpoint group of the listener is desired", plan.Wait{})
+			}
+		}
+	}
+	if !all {
+		m.Again(durations.MissingWait)
+	}
+	m.lookAgain()
+}
+
+// matchShared finds the live listener of each desired one: that with the same protocol and ports. It reports whether all
+// were found.
+func (m guestPlanner) matchShared() (all bool) {
+	all = true
+	found := map[string]bool{}
+	if m.live == nil {
+		return false
+	}
+	for i := range m.want.Listeners {
+		w := m.want.Listeners[i]
+		j := slices.IndexFunc(m.live.Listeners, func(l observed.AcceleratorListener) bool {
+			common, either := overlap(w.Ports, l.Ports)
+			return l.Protocol == w.Protocol && common == either
+		})
+		if j < 0 {
+			all = false
+			m.Found.Add(finding.Finding{
+				Object: m.origin, Field: w.Origin.Field, Reason: finding.SharedListenerNotFound, Severity: finding.Error,
+				Message: fmt.Sprintf("accelerator %q has no listener %s %s, and its owner alone makes listeners; nothing is made for this one, and no live endpoint group is deleted", m.live.ARN, w.Protocol, model.PortRangesText(w.Ports)),
+				Fix:     "have the owner add the listener, or correct protocol and portRanges",
+			})
+			continue
+		}
+		live := &m.live.Listeners[j]
+		found[live.ARN] = true
+		w.Ports, w.SourceIP = live.Ports, live.SourceIP
+		w.Groups = slices.Clone(w.Groups)
+		p := pair{&w, live}
+		m.Known[p.address()] = live.ARN
+		m.pairs = append(m.pairs, p)
+	}
+	for _, l := range m.live.Listeners {
+		if !found[l.ARN] {
+			m.surplus = append(m.surplus, l)
+		}
+	}
+	return all
+}
+
+// fully reports whether an endpoint group takes all the traffic for its region.
+func fully(g observed.EndpointGroup) bool { return g.Dial >= usualDial-sameDial && weighted(g) }
+
+func weighted(g observed.EndpointGroup) bool {
+	return slices.ContainsFunc(g.Endpoints, func(e observed.Endpoint) bool { return e.Weight > 0 })
+}
+
+// usualDial is the traffic dial of an endpoint group that takes all the traffic for its region.
+const usualDial = 100
+
+// keepServing keeps a guest from turning traffic away that no other endpoint group of the listener takes.
+func (m guestPlanner) keepServing() {
+	for _, p := range m.pairs {
+		others := m.others[p.live.ARN]
+		for i := range p.want.Groups {
+			w := &p.want.Groups[i]
+			live, there := observed.EndpointGroup{Dial: usualDial}, false
+			if j := slices.IndexFunc(p.live.Groups, func(g observed.EndpointGroup) bool { return g.Region == w.Region }); j >= 0 {
+				live, there = p.live.Groups[j], true
+			}
+			if float64(w.Dial) < live.Dial-sameDial && !slices.ContainsFunc(others, fully) {
+				m.kept(w.Origin.Field+".trafficDialPercentage", fmt.Sprintf("the traffic dial stays at %v and does not become %d, because no other endpoint group of the listener takes all traffic for its region", live.Dial, w.Dial),
+					"have another endpoint group take the traffic first, or set 100")
+				w.DialHeld = there
+				w.Dial = int32(live.Dial)
+			}
+			stops := len(w.Endpoints) > 0 && !slices.ContainsFunc(w.Endpoints, func(e model.Endpoint) bool { return e.Weight > 0 })
+			if !stops || slices.ContainsFunc(others, weighted) {
+				continue
+			}
+			m.kept(w.Origin.Field+".endpoints", "all endpoints have weight 0, and no other endpoint group of the listener has an endpoint that gets traffic; endpoints that get traffic keep their weights", "give an endpoint a weight, or have another endpoint group take the traffic first")
+			w.Endpoints = slices.Clone(w.Endpoints)
+			for k := range w.Endpoints {
+				if e := live.Endpoint(w.Endpoints[k].ID); e != nil {
+					w.Endpoints[k].Weight = e.Weight
+				}
+			}
+		}
+	}
+}
+
+// leaveShared deletes the endpoint groups of the region, and lets the object go. Without consent nothing is deleted.
+func (m guestPlanner) leaveShared() {
+	var before []plan.StepID
+	if m.live == nil {
+		m.Found.Add(finding.Finding{
+			Object: m.origin, Field: naming.SharedAnnotation, Reason: finding.AcceleratorNotShared, Severity: finding.Warning,
+			Message: fmt.Sprintf("accelerator %q is gone, or does not let this object have endpoint groups any more; nothing of it is deleted", m.want.Shared),
+			Fix:     "have the owner of the accelerator delete the endpoint groups that are left",
+		})
+	} else {
+		for _, l := range m.live.Listeners {
+			for _, g := range l.Groups {
+				before = append(before, listenerPlanner{m.maker}.deleteGroup(g, nil, "the object is deleted", plan.Wait{}))
+			}
+		}
+	}
+	m.release(before)
+}

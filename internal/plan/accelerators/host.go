@@ -1,0 +1,196 @@
+package accelerators
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
+)
+
+// The owner of an accelerator leaves the endpoint groups of its guests alone, and keeps what they are part of.
+
+// hostPlanner plans what the owner of an accelerator does about its guests.
+type hostPlanner struct{ *maker }
+
+// guestsOf names whose the other endpoint groups of listeners are.
+func (m *maker) guestsOf(listeners ...string) string {
+	var out []string
+	for _, arn := range listeners {
+		for _, g := range m.others[arn] {
+			out = append(out, fmt.Sprintf("%s (%s)", finding.Cut(m.want.Guests[g.Region]), g.Region))
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), ", ")
+}
+
+// heldForGuest reports something that stays as long as guests have endpoint groups, and has it looked at again.
+func (m *maker) heldForGuest(field string, severity finding.Severity, what string, listeners ...string) {
+	m.Found.Add(finding.Finding{
+		Object: m.origin, Field: field, Reason: finding.HeldForGuest, Severity: severity,
+		Message: fmt.Sprintf("%s, because of the endpoint groups of %s", what, m.guestsOf(listeners...)),
+		Fix:     "have the guest remove its endpoint group, or remove it from the annotation",
+	})
+	for _, arn := range listeners {
+		m.Ask(model.AskAcceleratorState{ARN: arn})
+	}
+	m.Again(durations.MissingWait)
+}
+
+// withdraws reports whether a tag is removed that lets a guest have endpoint groups.
+func (m hostPlanner) withdraws() bool {
+	for region := range naming.Guests(m.live.Tags) {
+		if m.want == nil || m.want.Guests[region] == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// keepForGuests keeps listeners that are not desired, or desired otherwise, where guests have endpoint groups that do not admit
+// that: AWS deletes no listener that has endpoint groups, and lets no port override be for a port that its listener does not
+// have, or to a port that a listener has.
+func (m listenerPlanner) keepForGuests(after []plan.StepID) {
+	var rest []observed.AcceleratorListener
+	for _, l := range m.surplus {
+		needed := slices.ContainsFunc(m.pairs, func(p pair) bool { return clash(l.Protocol, l.Ports, p.want.Protocol, p.want.Ports) })
+		if len(m.others[l.ARN]) == 0 || m.want.Held && !needed {
+			rest = append(rest, l)
+			continue
+		}
+		for _, g := range l.Groups {
+			m.deleteGroup(g, after, "the listener is not desired any more", plan.Wait{})
+		}
+		m.stuck = append(m.stuck, l)
+		m.heldForGuest("spec.listeners", finding.Warning, fmt.Sprintf("listener %s %s is not desired any more and stays", l.Protocol, model.PortRangesText(l.Ports)), l.ARN)
+	}
+	m.surplus = rest
+	for m.keepBlocked() {
+		continue
+	}
+}
+
+// keepBlocked keeps the first listener that cannot become what is desired, and reports whether there was one.
+func (m listenerPlanner) keepBlocked() bool {
+	for i, p := range m.pairs {
+		if !m.blocked(p) {
+			continue
+		}
+		m.keepPair(i)
+		return true
+	}
+	return false
+}
+
+// blocked reports whether guests keep a listener from being made or changed.
+func (m listenerPlanner) blocked(p pair) bool {
+	if p.live != nil && p.live.Protocol == p.want.Protocol && slices.Equal(p.live.Ports, p.want.Ports) {
+		return false
+	}
+	for _, s := range m.stuck {
+		if (p.live == nil || s.ARN != p.live.ARN) && clash(s.Protocol, s.Ports, p.want.Protocol, p.want.Ports) {
+			return true
+		}
+	}
+	for _, groups := range m.others {
+		for _, g := range groups {
+			if slices.ContainsFunc(g.Overrides, func(o model.PortOverride) bool { return p.want.Has(o.Endpoint) }) {
+				return true
+			}
+		}
+	}
+	return p.live != nil && !m.admit(*p.live, p.want.Protocol, p.want.Ports)
+}
+
+// admit reports whether the endpoint groups of guests admit that their listener gets a protocol and ports.
+func (m listenerPlanner) admit(l observed.AcceleratorListener, protocol model.Base, ports []model.PortRange) bool {
+	for _, g := range m.others[l.ARN] {
+		if len(ports) == 0 || slices.ContainsFunc(g.Overrides, func(o model.PortOverride) bool { return protocol != l.Protocol || !model.HasPort(ports, o.Listener) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// keepPair keeps the listener of a pair as it is live, or does not make it.
+func (m listenerPlanner) keepPair(i int) {
+	p := m.pairs[i]
+	var all []string
+	for arn := range m.others {
+		all = append(all, arn)
+	}
+	slices.Sort(all)
+	if p.live == nil {
+		m.pairs = slices.Delete(slices.Clone(m.pairs), i, i+1)
+		m.heldForGuest(p.want.Origin.Field, finding.Warning, fmt.Sprintf("listener %s %s is not made", p.want.Protocol, model.PortRangesText(p.want.Ports)), all...)
+		return
+	}
+	m.heldForGuest(p.want.Origin.Field, finding.Warning, fmt.Sprintf("the listener keeps %s %s", p.live.Protocol, model.PortRangesText(p.live.Ports)), all...)
+	m.stuck = append(m.stuck, *p.live)
+	as := *p.want
+	as.Protocol, as.Ports, as.SourceIP = p.live.Protocol, p.live.Ports, p.live.SourceIP
+	as.Groups = slices.Clone(as.Groups)
+	for j := range as.Groups {
+		as.Groups[j].OverridesHeld = true
+	}
+	m.pairs[i].want = &as
+}
+
+// keepAll keeps listeners that wait for the ports of each other, where guests let none of them give ports up.
+func (m listenerPlanner) keepAll(pending []pair) {
+	for _, p := range pending {
+		i := slices.IndexFunc(m.pairs, func(o pair) bool { return o.want == p.want })
+		m.pairs[i].live = p.live
+		m.keepPair(i)
+	}
+}
+
+// untag has the tags of guests go that an accelerator does not name any more, or none of whom has an endpoint group.
+func (m hostPlanner) untag() []plan.StepID {
+	var remove []string
+	for region := range naming.Guests(m.live.Tags) {
+		has := false
+		for _, groups := range m.others {
+			has = has || slices.ContainsFunc(groups, func(g observed.EndpointGroup) bool { return g.Region == region })
+		}
+		if !has {
+			remove = append(remove, naming.GuestTag(region))
+		}
+	}
+	if len(remove) == 0 {
+		return nil
+	}
+	slices.Sort(remove)
+	a := plan.AcceleratorAddress
+	var changes []plan.Change
+	for _, k := range remove {
+		changes = append(changes, plan.Change{Path: "tags." + k, From: m.live.Tags[k]})
+	}
+	return []plan.StepID{m.Add(plan.Step{
+		ID: plan.NewStepID("tag", a), Address: a, Verb: plan.Update, Changes: changes, Do: plan.SetTags{Of: a, Remove: remove},
+		Why: "the accelerator is deleted, so no guest gets endpoint groups any more", Blames: m.blames(),
+	})}
+}
+
+// keepWithGuests deletes what an accelerator that is to be deleted has besides the endpoint groups of guests.
+func (m hostPlanner) keepWithGuests() {
+	after := m.untag()
+	var with []string
+	for _, l := range m.live.Listeners {
+		if len(m.others[l.ARN]) == 0 {
+			listenerPlanner{m.maker}.deleteListener(l, after, "the accelerator is deleted")
+			continue
+		}
+		with = append(with, l.ARN)
+		for _, g := range l.Groups {
+			listenerPlanner{m.maker}.deleteGroup(g, after, "the accelerator is deleted", plan.Wait{})
+		}
+	}
+	m.heldForGuest("", finding.Error, "the GlobalAccelerator is being deleted, and its accelerator stays with its addresses", with...)
+}

@@ -1,0 +1,232 @@
+package accelerator
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// Several clusters share an accelerator: its owner names the GlobalAccelerator of each other cluster, one for a region, and
+// that names the accelerator.
+
+// sharing is what owners and guests of accelerators ask for.
+type sharing struct{ *translation }
+
+const (
+	// mostGuests bounds the guests of an accelerator: each needs a tag.
+	mostGuests = 20
+	// mostAnnotation is how much of an annotation is read.
+	mostAnnotation = 8192
+	// mostARN is how long the ARN of an accelerator may be.
+	mostARN = 128
+)
+
+// ofRegion reports whether the object lists an endpoint group of a region.
+func (t sharing) ofRegion(region string) bool {
+	for _, l := range t.ga.Spec.Listeners {
+		for _, g := range l.EndpointGroups {
+			if cmp.Or(g.Region, t.region()) == region {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// guests are whom the annotation names, by region. Where some of it is wrong, the guests that the accelerator has stay.
+func (t sharing) guests() map[string]string {
+	text := t.ga.Annotations[naming.GuestsAnnotation]
+	if text == "" {
+		return nil
+	}
+	out, wrong := map[string]string{}, false
+	fault := func(format string, args ...any) {
+		if !wrong {
+			t.fault(naming.GuestsAnnotation, finding.SpecInvalid, finding.Error,
+				fmt.Sprintf(format, args...)+"; it is left out, and guests that the accelerator has stay", "write REGION=CLUSTER/NAMESPACE/NAME, separated by commas")
+		}
+		wrong = true
+	}
+	if len(text) > mostAnnotation {
+		fault("the annotation is longer than %d characters, and what is beyond is not read", mostAnnotation)
+		text = text[:mostAnnotation]
+		text = text[:max(0, strings.LastIndexByte(text, ','))]
+	}
+	for _, part := range strings.Split(text, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		region, guest, _ := strings.Cut(part, "=")
+		region, guest = strings.TrimSpace(region), strings.TrimSpace(guest)
+		why := guestFault(region, guest)
+		switch {
+		case why != "":
+			fault("%q names no guest: %s", finding.Cut(part), why)
+		case out[region] != "":
+			fault("region %q has two guests, and %q is the second", region, finding.Cut(guest))
+		case len(out) == mostGuests:
+			fault("there are more than %d guests, and %q is beyond", mostGuests, finding.Cut(part))
+		case t.ofRegion(region):
+			t.fault(naming.GuestsAnnotation, finding.SpecInvalid, finding.Error,
+				fmt.Sprintf("region %q has an endpoint group of this object, and a listener has one for each region; %q gets none", region, finding.Cut(guest)), "remove the endpoint groups of the region, or the guest")
+		default:
+			out[region] = guest
+		}
+	}
+	if wrong {
+		for region, guest := range naming.Guests(t.ownTags()) {
+			if out[region] == "" && !t.ofRegion(region) {
+				out[region] = guest
+			}
+		}
+	}
+	return out
+}
+
+// ownTags are those that the accelerator of the object has.
+func (t sharing) ownTags() map[string]string {
+	if t.live == nil || len(t.live.Accelerators) == 0 {
+		return nil
+	}
+	i := slices.IndexFunc(t.live.Accelerators, func(a observed.Accelerator) bool { return a.ARN == t.ga.Status.AcceleratorARN })
+	return t.live.Accelerators[max(i, 0)].Tags
+}
+
+// ofCluster are the characters that the name of a cluster may have in a tag, besides those that separate guests.
+var ofCluster = regexp.MustCompile(`^[A-Za-z0-9+=._:/@-]+$`)
+
+// guestFault is what is wrong with a guest, "" if nothing.
+func guestFault(region, guest string) string {
+	parts := strings.Split(guest, "/")
+	n := len(parts)
+	switch {
+	case !naming.IsRegion(region):
+		return "a region has lower-case letters, digits and hyphens"
+	case n < 3:
+		return "a guest is CLUSTER/NAMESPACE/NAME"
+	case len(guest) > naming.MaxTagValue:
+		return fmt.Sprintf("AWS takes %d characters in a tag", naming.MaxTagValue)
+	case len(validation.IsDNS1123Label(parts[n-2])) > 0:
+		return fmt.Sprintf("%q is not the name of a namespace", finding.Cut(parts[n-2]))
+	case len(validation.IsDNS1123Subdomain(parts[n-1])) > 0:
+		return fmt.Sprintf("%q is not the name of an object", finding.Cut(parts[n-1]))
+	case !ofCluster.MatchString(strings.Join(parts[:n-2], "/")):
+		return fmt.Sprintf("%q is not the name of a cluster", finding.Cut(strings.Join(parts[:n-2], "/")))
+	}
+	return ""
+}
+
+// ofAccelerator is the form of the ARN of an accelerator.
+var ofAccelerator = regexp.MustCompile(`^arn:aws[a-z-]*:globalaccelerator::\d{12}:accelerator/[A-Za-z0-9-]{1,64}$`)
+
+// sharedAnnotation is the ARN that the object gives, whether it is one or not, "" if it gives none.
+func (t sharing) sharedAnnotation() string {
+	return finding.CutTo(mostARN, strings.TrimSpace(t.ga.Annotations[naming.SharedAnnotation]))
+}
+
+// shared asks for the accelerator of another owner that the object names, and returns its ARN; "" if it has one of its own.
+func (t sharing) shared() string {
+	arn := t.sharedAnnotation()
+	if arn == "" {
+		return ""
+	}
+	t.stack.Contested = true
+	if t.live != nil && len(t.live.Accelerators) > 0 {
+		t.fault(naming.SharedAnnotation, finding.SpecInvalid, finding.Error, fmt.Sprintf("the object has an accelerator of its own, %q, so that the annotation has no effect", t.live.Accelerators[0].ARN),
+			"remove the annotation; or delete the GlobalAccelerator, with its accelerator, and make another one")
+		return ""
+	}
+	if ofAccelerator.MatchString(arn) {
+		t.ask(model.AskSharedAccelerator{ARN: arn})
+	}
+	return arn
+}
+
+// admitted reports whether the accelerator that the object names lets it have the endpoint groups of the region.
+func (t sharing) admitted() bool {
+	a := t.live.Shared
+	return a != nil && a.ARN == t.acc.Shared && naming.IsGuest(t.opt.Cluster, t.region(), t.stack.ID, a.Tags)
+}
+
+// consent reports that there is none. Nothing else is said of what another owns.
+func (t sharing) consent() {
+	if t.live == nil || t.admitted() {
+		return
+	}
+	tag, guest := naming.GuestTag(t.region()), naming.Guest(t.opt.Cluster, t.stack.ID)
+	fault := func(message, fix string) {
+		t.fault(naming.SharedAnnotation, finding.AcceleratorNotShared, finding.Error, message+"; nothing of it is changed", fix)
+	}
+	switch a := t.live.Shared; {
+	case !ofAccelerator.MatchString(t.acc.Shared):
+		fault(fmt.Sprintf("%q is not the ARN of an accelerator", t.acc.Shared), "correct the annotation")
+	case a != nil && naming.IsAccelerator(a.Tags) && len(naming.Guests(a.Tags)) == 0:
+		fault(fmt.Sprintf("accelerator %q is that of a GlobalAccelerator that names no guests. If aws-load-balancer-controller serves it, that deletes each endpoint group that the GlobalAccelerator does not list", t.acc.Shared),
+			fmt.Sprintf("have Fulcrum serve it, and its owner add %s=%s to the annotation %s", t.region(), guest, naming.GuestsAnnotation))
+	default:
+		fault(fmt.Sprintf("the account has no accelerator %q with the tag %s = %q", t.acc.Shared, tag, guest),
+			fmt.Sprintf("have the owner add %s=%s to the annotation %s of its GlobalAccelerator, or set the tag", t.region(), guest, naming.GuestsAnnotation))
+	}
+}
+
+// buildShared builds the endpoint groups of the region that the object has of another owner's accelerator.
+func (t sharing) buildShared(arn string) {
+	t.acc = &model.Accelerator{Shared: arn, UID: string(t.ga.UID), AddressType: model.IPv4}
+	t.stack.Accelerator = t.acc
+	t.consent()
+	if t.live != nil && t.admitted() {
+		t.acc.AddressType = t.live.Shared.AddressType
+	}
+	for _, x := range []struct {
+		field string
+		given bool
+	}{
+		{"spec.name", t.ga.Spec.Name != ""}, {"spec.tags", len(t.ga.Spec.Tags) > 0}, {"spec.ipAddresses", len(t.ga.Spec.IPAddresses) > 0},
+		{naming.GuestsAnnotation, t.ga.Annotations[naming.GuestsAnnotation] != ""},
+	} {
+		if x.given {
+			t.fault(x.field, finding.AcceleratorSettingKept, finding.Warning, "the accelerator is that of another owner, so that this has no effect", "remove it")
+		}
+	}
+	listenerBuilder{t.translation}.listeners()
+	t.ownRegion()
+	rights{t.translation}.revoke()
+}
+
+// ownRegion leaves out the endpoint groups of other regions, which other clusters have.
+func (t sharing) ownRegion() {
+	if t.live == nil {
+		return
+	}
+	for i := range t.acc.Listeners {
+		l := &t.acc.Listeners[i]
+		l.Groups = slices.DeleteFunc(l.Groups, func(g model.EndpointGroup) bool {
+			if g.Region == t.region() {
+				return false
+			}
+			t.fault(g.Origin.Field+".region", finding.SpecInvalid, finding.Error,
+				fmt.Sprintf("the cluster is in region %q, and may have the endpoint groups of that region alone of another owner's accelerator; this one, of %q, is not made", t.region(), finding.Cut(g.Region)), "remove the endpoint group, or its region")
+			return true
+		})
+	}
+}
+
+// leave is what is to be known of an object that is being deleted.
+func (t sharing) leave() {
+	acc := &model.Accelerator{UID: string(t.ga.UID), Shared: t.shared()}
+	if acc.Shared == "" {
+		acc.Guests = t.guests()
+	}
+	if acc.Shared != "" || len(acc.Guests) > 0 {
+		t.stack.Accelerator, t.stack.Contested = acc, true
+	}
+}
