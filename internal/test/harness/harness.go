@@ -39,6 +39,9 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
+// Elsewhere is the region of a second cluster.
+const Elsewhere = "eu-west-1"
+
 // ClusterName and Region of every harness.
 const (
 	ClusterName = "rig"
@@ -101,6 +104,9 @@ type Options struct {
 	Addresses []string
 	// Emulator options.
 	Emulator emulator.Options
+	// Beside is another cluster of the account, whose AWS this one has too, in Elsewhere in place of the usual region. Whoever
+	// settles one of them settles the other too.
+	Beside *Harness
 }
 
 // Harness is one world with one controller at a time.
@@ -127,11 +133,19 @@ func New(t testing.TB, opt Options) *Harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	models := awsmodel.Watch(t, &opt.Emulator)
-	r := &Harness{T: t, Models: models, Emulator: emulator.New(opt.Emulator), Store: objects, opt: opt}
-	if r.World, err = seedOnce(t.Context(), r.Emulator, opt.Emulator, opt.Addresses); err != nil {
+	r := &Harness{T: t, Store: objects}
+	if opt.Beside != nil {
+		r.Models, r.Emulator = opt.Beside.Models, opt.Beside.Emulator
+		r.World, err = seedElsewhere(t.Context(), r.Emulator)
+	} else {
+		r.Models = awsmodel.Watch(t, &opt.Emulator)
+		r.Emulator = emulator.New(opt.Emulator)
+		r.World, err = seedOnce(t.Context(), r.Emulator, opt.Emulator, opt.Addresses)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
+	r.opt = opt
 	if err := SeedNodes(objects, r.World); err != nil {
 		t.Fatal(err)
 	}
@@ -164,6 +178,14 @@ func New(t testing.TB, opt Options) *Harness {
 	r.Start()
 	t.Cleanup(func() { r.stop() })
 	return r
+}
+
+// region is the one that the cluster is in.
+func (r *Harness) region() string {
+	if r.opt.Beside != nil {
+		return Elsewhere
+	}
+	return RegionOf(r.Emulator)
 }
 
 // Allow limits the controller to policies from now on.
@@ -239,7 +261,7 @@ func (r *Harness) Start() {
 		wire = r.opt.Transport(wire)
 	}
 	cfg := cloud.Config{
-		Cluster: ClusterName, Region: RegionOf(r.Emulator), VPC: r.World.VPC, RuleTags: true, Reachability: true, TaggingAPI: r.opt.TaggingLag > 0,
+		Cluster: ClusterName, Region: r.region(), VPC: r.World.VPC, RuleTags: true, Reachability: true, TaggingAPI: r.opt.TaggingLag > 0,
 		Credentials: credentials.NewStaticCredentialsProvider(ControllerKey, "secret", ""),
 		HTTP:        &http.Client{Transport: wire}, Now: time.Now, Fence: r.opt.Fence,
 	}

@@ -1,0 +1,308 @@
+package harness
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// twoClusters are clusters of one account in two regions, each with Ingress shop/web. They have one name, so that nothing
+// but the region distinguishes them.
+type twoClusters struct{ owner, guest *Harness }
+
+func newTwoClusters(t *testing.T) twoClusters {
+	t.Helper()
+	c := twoClusters{owner: accelerated(t, Options{})}
+	c.guest = New(t, Options{Accelerators: true, Beside: c.owner})
+	cfg := AWSConfig(c.owner.Emulator)
+	cfg.Region = Elsewhere
+	for i, a := range podAddresses[:3] {
+		if err := Assign(t.Context(), cfg, c.guest.World.Instances[i], a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.guest.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+	c.settle(10 * time.Minute)
+	return c
+}
+
+// settle lets both controllers work for some time, by turns.
+func (c twoClusters) settle(d time.Duration) {
+	const each = 30 * time.Second
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		next := time.Now().Add(each)
+		c.owner.Settle(each)
+		c.guest.Settle(each)
+		time.Sleep(time.Until(next)) // nothing may have been due
+	}
+}
+
+// sharedEdge is GlobalAccelerator shop/edge with an annotation.
+func sharedEdge(annotation, listeners string) string {
+	return strings.Replace(edge(listeners), "uid: shop-edge", "uid: shop-edge, annotations: {"+annotation+"}", 1)
+}
+
+func guestsOf(names string) string { return fmt.Sprintf("fulcrum.dev/accelerator-guests: %q", names) }
+
+func sharedBy(arn string) string { return fmt.Sprintf("fulcrum.dev/shared-accelerator: %q", arn) }
+
+// share makes the accelerator of the owner, and has the guest get its endpoint group.
+func (c twoClusters) share(t *testing.T) (arn string) {
+	t.Helper()
+	c.owner.Apply(sharedEdge(guestsOf(Elsewhere+"=rig/shop/edge"), webListener))
+	c.settle(10 * time.Minute)
+	arn = live(c.owner)[0].ARN
+	c.guest.Apply(sharedEdge(sharedBy(arn), webListener))
+	c.settle(10 * time.Minute)
+	return arn
+}
+
+// groups are "ports region weight dial" of all endpoint groups.
+func (c twoClusters) groups() (out []string) {
+	for _, a := range live(c.owner) {
+		for _, l := range a.Listeners {
+			for _, g := range l.Groups {
+				text := fmt.Sprintf("%d %s dial=%v", l.Ranges[0].From, g.Region, g.Dial)
+				for _, e := range g.Endpoints {
+					region := strings.Split(e.ID, ":")[3]
+					text += fmt.Sprintf(" %s=%d", region, e.Weight)
+				}
+				out = append(out, text)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (c twoClusters) want(t *testing.T, when string, want ...string) {
+	t.Helper()
+	if got := c.groups(); !slices.Equal(got, want) {
+		t.Errorf("%s: endpoint groups %q, want %q\nowner: %s\nguest: %s", when, got, want,
+			strings.Join(eventsOf(c.owner, "shop", "edge"), "\n"), strings.Join(eventsOf(c.guest, "shop", "edge"), "\n"))
+	}
+}
+
+const (
+	ownGroup   = "80 us-west-2 dial=100 us-west-2=128"
+	guestGroup = "80 eu-west-1 dial=100 eu-west-1=128"
+)
+
+func deleteEdge(t *testing.T, r *Harness) {
+	t.Helper()
+	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindGlobalAccelerator, Namespace: "shop", Name: "edge"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Each of two clusters has the endpoint group of its region under the listeners of one accelerator, and neither changes what is
+// the other's, whatever is edited.
+func TestTwoClustersShareAnAccelerator(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newTwoClusters(t)
+		arn := c.share(t)
+		c.want(t, "shared", guestGroup, ownGroup)
+		ga := acceleratorObject(c.guest, "shop", "edge")
+		if got := readiness(ga); got != "True AcceleratorReady" || ga.Status.AcceleratorARN != "" {
+			t.Errorf("the guest shows %s and ARN %q", got, ga.Status.AcceleratorARN)
+		}
+		if a := live(c.owner)[0]; a.Tags["fulcrum.dev/guest/"+Elsewhere] != "rig/shop/edge" || a.Tags["elbv2.k8s.aws/cluster-region"] != Region {
+			t.Errorf("tags %v", a.Tags)
+		}
+		c.owner.Emulator.Calls().Reset()
+		c.settle(2 * time.Hour)
+		if got := mutations(c.owner); len(got) > 0 {
+			t.Errorf("without an edit: %v", got)
+		}
+
+		c.guest.Apply(sharedEdge(sharedBy(arn), strings.Replace(webListener, "name: web}", "name: web, weight: 7}", 1)))
+		c.settle(10 * time.Minute)
+		c.want(t, "the guest sets a weight", "80 eu-west-1 dial=100 eu-west-1=7", ownGroup)
+		c.owner.Apply(sharedEdge(guestsOf(Elsewhere+"=rig/shop/edge"), webListener+", "+strings.ReplaceAll(webListener, "80", "8443")))
+		c.settle(10 * time.Minute)
+		c.want(t, "the owner adds a listener", "80 eu-west-1 dial=100 eu-west-1=7", ownGroup, "8443 us-west-2 dial=100 us-west-2=128")
+		c.owner.Apply(sharedEdge(guestsOf(Elsewhere+"=rig/shop/edge"), strings.ReplaceAll(webListener, "80", "8443")))
+		c.settle(10 * time.Minute)
+		c.want(t, "the owner removes the listener of the guest", "80 eu-west-1 dial=100 eu-west-1=7", "8443 us-west-2 dial=100 us-west-2=128")
+		if texts := strings.Join(eventsOf(c.owner, "shop", "edge"), "\n"); !strings.Contains(texts, "HeldForGuest") || !strings.Contains(texts, "rig/shop/edge (eu-west-1)") {
+			t.Errorf("the owner's events do not name the guest: %s", texts)
+		}
+	})
+}
+
+// The guest's deletion removes its endpoint group alone. The owner's waits for it.
+func TestDeletionOfASharedAccelerator(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]string{"guest first": "guest", "owner first": "owner"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := newTwoClusters(t)
+				c.share(t)
+				if first == "guest" {
+					deleteEdge(t, c.guest)
+					c.settle(10 * time.Minute)
+					c.want(t, "the guest is deleted", ownGroup)
+					if acceleratorObject(c.guest, "shop", "edge") != nil {
+						t.Error("the guest's object stays")
+					}
+					deleteEdge(t, c.owner)
+				} else {
+					deleteEdge(t, c.owner)
+					c.settle(10 * time.Minute)
+					c.want(t, "the owner is deleted", guestGroup)
+					if texts := strings.Join(eventsOf(c.owner, "shop", "edge"), "\n"); !strings.Contains(texts, "HeldForGuest") {
+						t.Errorf("the owner's events: %s", texts)
+					}
+					deleteEdge(t, c.guest)
+				}
+				c.settle(20 * time.Minute)
+				if got := live(c.owner); len(got) > 0 {
+					t.Errorf("the accelerator stays: %v", c.groups())
+				}
+				for _, r := range []*Harness{c.owner, c.guest} {
+					if acceleratorObject(r, "shop", "edge") != nil {
+						t.Error("an object stays")
+					}
+				}
+			})
+		})
+	}
+}
+
+// When the owner does not name the guest any more, its endpoint group goes, by the owner's hand, and the guest says so.
+func TestWithdrawnGuest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newTwoClusters(t)
+		c.share(t)
+		c.owner.Apply(edge(webListener))
+		c.settle(10 * time.Minute)
+		c.want(t, "withdrawn", ownGroup)
+		if tags := live(c.owner)[0].Tags; tags["fulcrum.dev/guest/"+Elsewhere] != "" {
+			t.Errorf("tags %v", tags)
+		}
+		if texts := strings.Join(eventsOf(c.guest, "shop", "edge"), "\n"); !strings.Contains(texts, "AcceleratorNotShared") {
+			t.Errorf("the guest's events: %s", texts)
+		}
+		deleteEdge(t, c.guest)
+		c.settle(5 * time.Minute)
+		c.want(t, "the guest is deleted", ownGroup)
+		if acceleratorObject(c.guest, "shop", "edge") != nil {
+			t.Error("the guest's object stays")
+		}
+	})
+}
+
+// Without the owner's consent to this very object nothing is changed, whatever the author of the object writes.
+func TestNoConsentToAGuest(t *testing.T) {
+	t.Parallel()
+	for name, consent := range map[string]string{
+		"none": "", "for another cluster": Elsewhere + "=other/shop/edge", "for another namespace": Elsewhere + "=rig/bank/edge",
+		"for another name": Elsewhere + "=rig/shop/edge2", "for another region": "eu-central-1=rig/shop/edge", "for the region of the owner": Region + "=rig/shop/edge",
+		"not a guest": Elsewhere + "=rig", "by a tag of the user": "tag",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := newTwoClusters(t)
+				switch consent {
+				case "":
+					c.owner.Apply(edge(webListener))
+				case "tag":
+					c.owner.Apply(accelerator("shop", "edge", "tags: {fulcrum.dev/guest/"+Elsewhere+": rig/shop/edge}, listeners: ["+webListener+"]"))
+				default:
+					c.owner.Apply(sharedEdge(guestsOf(consent), webListener))
+				}
+				c.settle(10 * time.Minute)
+				before := acceleratorState(c.owner)
+				for _, arn := range []string{live(c.owner)[0].ARN, "arn:aws:globalaccelerator::123456789012:accelerator/no-such", "x", strings.Repeat("a", 5000), live(c.owner)[0].ARN + "/listener/1"} {
+					c.guest.Apply(sharedEdge(sharedBy(arn), webListener))
+					c.settle(5 * time.Minute)
+					if got := acceleratorState(c.owner); !slices.Equal(got, before) {
+						t.Fatalf("changed by %q: %q", arn, got)
+					}
+					if got := readiness(acceleratorObject(c.guest, "shop", "edge")); !strings.HasPrefix(got, "False ") {
+						t.Errorf("with %q the guest is %s", arn, got)
+					}
+				}
+				deleteEdge(t, c.guest)
+				c.settle(5 * time.Minute)
+				if got := acceleratorState(c.owner); !slices.Equal(got, before) || acceleratorObject(c.guest, "shop", "edge") != nil {
+					t.Errorf("after the deletion: %q", got)
+				}
+			})
+		})
+	}
+}
+
+// A guest turns no traffic away that no other endpoint group takes.
+func TestGuestKeepsTheLastTraffic(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newTwoClusters(t)
+		arn := c.share(t)
+		dialed := func(dial int) string {
+			return strings.Replace(webListener, "endpointGroups: [{", fmt.Sprintf("endpointGroups: [{trafficDialPercentage: %d, ", dial), 1)
+		}
+		c.guest.Apply(sharedEdge(sharedBy(arn), dialed(0)))
+		c.settle(10 * time.Minute)
+		c.want(t, "the owner takes it all", "80 eu-west-1 dial=0 eu-west-1=128", ownGroup)
+		c.guest.Apply(sharedEdge(sharedBy(arn), webListener))
+		c.settle(10 * time.Minute)
+		c.owner.Apply(sharedEdge(guestsOf(Elsewhere+"=rig/shop/edge"), dialed(20)))
+		c.settle(10 * time.Minute)
+		c.guest.Apply(sharedEdge(sharedBy(arn), dialed(50)))
+		c.settle(10 * time.Minute)
+		c.want(t, "the owner takes a part", guestGroup, "80 us-west-2 dial=20 us-west-2=128")
+		if texts := strings.Join(eventsOf(c.guest, "shop", "edge"), "\n"); !strings.Contains(texts, "the traffic dial stays at 100") {
+			t.Errorf("the guest's events: %s", texts)
+		}
+	})
+}
+
+// A person made the accelerator, its listener and the tag. The guest's cluster has its endpoint group, and writes no tag.
+func TestGuestOfAnAcceleratorThatAPersonMade(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newTwoClusters(t)
+		arn := c.share(t)
+		deleteEdge(t, c.guest)
+		c.settle(10 * time.Minute)
+		c.owner.stop() // from here on nobody serves the accelerator
+		tags := map[string]string{"fulcrum.dev/guest/" + Elsewhere: "rig/shop/edge", "team": "edge"}
+		c.retag(arn, tags)
+		c.guest.Settle(20 * time.Minute)
+		c.guest.Apply(sharedEdge(sharedBy(arn), webListener))
+		c.guest.Settle(10 * time.Minute)
+		c.want(t, "tagged by a person", guestGroup, ownGroup)
+		if got := live(c.owner)[0].Tags; !maps.Equal(got, tags) {
+			t.Errorf("tags %v", got)
+		}
+		deleteEdge(t, c.guest)
+		c.guest.Settle(10 * time.Minute)
+		c.want(t, "the guest is deleted", ownGroup)
+	})
+}
+
+// retag has a person set the tags of an accelerator.
+func (c twoClusters) retag(arn string, tags map[string]string) {
+	w := c.owner.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	var a *store.Accelerator
+	for _, x := range w.AcceleratorState(Account).Accelerators {
+		if x.ARN == arn {
+			a = x
+		}
+	}
+	a.Tags = maps.Clone(tags)
+}
