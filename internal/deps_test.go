@@ -135,7 +135,8 @@ var layers = map[string]layer{
 		"internal/cloud/sdk", "internal/cloud/targets", "internal/engine", "internal/engine/bindings", "internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/cloud": {own: append([]string{"internal/cloud/accelerators", "internal/cloud/apply", "internal/cloud/certificates", "internal/cloud/drift", "internal/cloud/enis", "internal/cloud/facts", "internal/cloud/inventory", "internal/cloud/observe",
 		"internal/cloud/ratelimit", "internal/cloud/sdk", "internal/cloud/services", "internal/cloud/targets", "internal/engine", "internal/engine/bindings"}, core...)},
-	"internal/cloud/checks": {own: append([]string{"internal/cloud", "internal/cloud/sdk", "internal/cloud/services", "internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},
+	"internal/cloud/checks":   {own: append([]string{"internal/cloud", "internal/cloud/sdk", "internal/cloud/services", "internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},
+	"internal/kube/durations": {pure: true},
 	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings", "internal/engine/repeat"}, core...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/"}},
 	"internal/controller/config": {own: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},
@@ -191,6 +192,7 @@ var layers = map[string]layer{
 var durationTables = map[string][]string{
 	"internal/cloud/durations": {"internal/cloud", "internal/cloud/*", "internal/controller"},
 	"internal/plan/durations":  {"internal/plan", "internal/plan/*", "internal/engine", "internal/engine/*", "internal/translate/unserved"},
+	"internal/kube/durations":  {"internal/kube", "internal/controller", "internal/controller/*", "internal/webhook", "internal/webhook/*", "internal/cli", "internal/cli/*"},
 }
 
 // parts are the core with packages below internal/plan.

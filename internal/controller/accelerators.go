@@ -1,12 +1,11 @@
 package controller
 
 import (
-	"time"
-
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -16,15 +15,11 @@ func servesAccelerators(c config.Config) bool {
 	return c.Gates.On(config.GlobalAcceleratorController) && services.HasAccelerators(services.Partition(c.AWS.Region))
 }
 
-// firstAcceleratorDelay is the wait after the first failure of an accelerator. What AWS refuses for it is seldom over
-// sooner, and all of them share the few calls of one service.
-const firstAcceleratorDelay = 5 * time.Second
-
 // slowAccelerators are the waits of accelerators after failures.
 func slowAccelerators(c config.Config) *queue.Slow[model.StackID] {
 	return &queue.Slow[model.StackID]{
 		Has:   func(id model.StackID) bool { return id.Kind == model.GlobalAccelerator },
-		First: firstAcceleratorDelay, Longest: c.Workers.AcceleratorMaxBackoff,
+		First: durations.Answer, Longest: c.Workers.AcceleratorMaxBackoff,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // CheckpointStore keeps a text from one process to the next.
@@ -27,12 +28,6 @@ type Checkpoints struct {
 
 	failed bool
 }
-
-// How often the book is written at most, and how long the last writing may take.
-const (
-	CheckpointEvery = 30 * time.Second
-	checkpointLast  = 3 * time.Second
-)
 
 // Load reads the book. It is to be called once this process leads and before the first item is
 // worked on: the one that led before has written until then.
@@ -65,14 +60,14 @@ func (c *Checkpoints) Start(ctx context.Context) error { return saveUntil(ctx, c
 
 // saveUntil saves from time to time until ctx ends, and then for the last time.
 func saveUntil(ctx context.Context, save func(context.Context)) error {
-	tick := time.NewTicker(CheckpointEvery)
+	tick := time.NewTicker(durations.Request)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
 			save(ctx)
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkpointLast)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), durations.Glance)
 			defer cancel()
 			save(last)
 			return nil

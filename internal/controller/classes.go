@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"maps"
 	"slices"
 	"sync"
@@ -40,16 +41,12 @@ type classes struct {
 	cleared map[cluster.Ref]time.Time
 }
 
-// clearedOnce is how often the status of a ListenerSet is taken off at most. It has no name of a controller, so that
-// another one may mean what it says in the same words, and write it again at once.
-const clearedOnce = 10 * time.Minute
-
 // ClassLine is the controller of GatewayClasses and of the configurations of Gateways. now is the clock of what is
 // noted on classes, and versions returns the versions of the Gateway API by CRD, nil if they are not known.
 func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence func() error, now func() time.Time, versions func() map[string]string) queue.Line[cluster.Ref] {
 	s := newClasses(c, cl, m, fence, now, versions)
 	return queue.Line[cluster.Ref]{
-		Name: classController, MaxDelay: maxDelay, Triggers: s.triggers, Run: s.run,
+		Name: classController, MaxDelay: durations.MaxDelay, Triggers: s.triggers, Run: s.run,
 		Label: func(r cluster.Ref) []any {
 			return []any{"kind", string(r.Kind), "namespace", r.Namespace, "name", r.Name}
 		},
@@ -126,7 +123,7 @@ func (s *classes) run(ctx context.Context, ref cluster.Ref) (queue.Next, error) 
 		s.forgetCleared(ref)
 	}
 	if err != nil && s.fence != nil && s.fence() != nil {
-		return queue.Next{After: fencedDelay}, nil
+		return queue.Next{After: durations.RetryPeriod}, nil
 	}
 	if err != nil {
 		s.metrics.errors.WithLabelValues(classController, "update_status_error").Inc()
@@ -147,7 +144,7 @@ func (s *classes) clears(ref cluster.Ref, patches []cluster.Patch) ([]cluster.Pa
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	maps.DeleteFunc(s.cleared, func(_ cluster.Ref, at time.Time) bool { return now.Sub(at) >= clearedOnce })
+	maps.DeleteFunc(s.cleared, func(_ cluster.Ref, at time.Time) bool { return now.Sub(at) >= durations.Period })
 	i := slices.IndexFunc(patches, func(p cluster.Patch) bool {
 		e, ok := p.(cluster.StatusEdit)
 		return ok && e.Ref == ref
@@ -156,7 +153,7 @@ func (s *classes) clears(ref cluster.Ref, patches []cluster.Patch) ([]cluster.Pa
 		return patches, 0
 	}
 	if at, recently := s.cleared[ref]; recently {
-		return slices.Delete(slices.Clone(patches), i, i+1), clearedOnce - now.Sub(at)
+		return slices.Delete(slices.Clone(patches), i, i+1), durations.Period - now.Sub(at)
 	}
 	s.cleared[ref] = now
 	return patches, 0

@@ -17,6 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // addOptionalKinds takes up what is installed of the Gateway API, and GlobalAccelerators, now and later.
@@ -185,12 +186,6 @@ func usableGatewayKinds(g config.Gates, found kube.Installation) ([]cluster.Kind
 // finder finds out which kinds are installed.
 type finder func(ctx context.Context, kinds []cluster.Kind) (kube.Installation, error)
 
-// How often a process looks for kinds that are not installed yet, and, once all are, for those that are removed.
-const (
-	takeUpEvery = 15 * time.Second
-	giveUpEvery = 5 * time.Minute
-)
-
 // takesUp is what reads kinds.
 type takesUp interface {
 	Installed(kind cluster.Kind) bool
@@ -271,7 +266,7 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
 	}
-	tick := time.NewTicker(takeUpEvery)
+	tick := time.NewTicker(durations.Interval)
 	defer tick.Stop()
 	for {
 		done, err := w.look(ctx)
@@ -279,9 +274,9 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 			return nil
 		}
 		if done {
-			tick.Reset(giveUpEvery)
+			tick.Reset(durations.Sweep)
 		} else {
-			tick.Reset(takeUpEvery)
+			tick.Reset(durations.Interval)
 		}
 		if err != nil {
 			w.say("error "+err.Error(), func() { w.log.Error(err, "failed to look for optional kinds") })

@@ -8,6 +8,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // Memberships keep what Ingresses are and were part of beyond the life of a process. What an Ingress was
@@ -27,9 +28,6 @@ type Memberships struct {
 	next time.Time
 }
 
-// keepFor is how long a run waits at most until something is stored.
-const keepFor = 5 * time.Second
-
 // Load takes up what the process before has stored, and compares it with the Ingresses that there are.
 // It returns those that have left a stack and are gone. watched reports whether an object would be
 // seen at all.
@@ -44,17 +42,15 @@ func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watc
 }
 
 // Each write replaces everything. Of many Ingresses that come at once, many share a write: a write costs
-// keepEvery, and at least what its text takes at keepRate, in bytes per second. Up to keepBurst is saved
+// durations.KeepEach, and at least what its text takes at keepRate, in bytes per second. Up to durations.Glance is saved
 // for the next writes, so that Keep waits only in a flood.
 const (
-	keepEvery = 100 * time.Millisecond
-	keepRate  = 256 << 10
-	keepBurst = 2 * time.Second
+	keepRate = 256 << 10
 )
 
 // Keep stores what is known nowhere else before the run goes on. After a failure it leaves that to Start.
 func (m *Memberships) Keep(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, keepFor)
+	ctx, cancel := context.WithTimeout(ctx, durations.Answer)
 	defer cancel()
 	for {
 		wait := m.keep(ctx)
@@ -101,8 +97,8 @@ func (m *Memberships) save(ctx context.Context) {
 		m.Log.Error(err, "failed to write memberships", "effect", "Ingresses that leave a load balancer while no controller runs are not noticed")
 	}
 	m.failed = err != nil
-	cost := max(keepEvery, time.Duration(len(text))*time.Second/keepRate)
-	if saved := time.Now().Add(-keepBurst); m.next.Before(saved) {
+	cost := max(durations.KeepEach, time.Duration(len(text))*time.Second/keepRate)
+	if saved := time.Now().Add(-durations.Glance); m.next.Before(saved) {
 		m.next = saved
 	}
 	m.next = m.next.Add(cost)

@@ -11,6 +11,7 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -120,7 +121,7 @@ func TestTopConsumersOfTheLastWindow(t *testing.T) {
 	if got := scrape(t, r); len(got) != 0 {
 		t.Errorf("shown before the window is over: %v", got)
 	}
-	at = at.Add(talkWindow)
+	at = at.Add(durations.Sweep)
 	want := map[string]float64{}
 	for name, n := range map[string]float64{"a": 4, "b": 3, "c": 2} {
 		want["awslbc_controller_top_talkers{controller=ingress,name="+name+",namespace=n}"] = n
@@ -128,7 +129,7 @@ func TestTopConsumersOfTheLastWindow(t *testing.T) {
 	if d := cmp.Diff(want, scrape(t, r)); d != "" {
 		t.Error(d)
 	}
-	at = at.Add(talkWindow)
+	at = at.Add(durations.Sweep)
 	if got := scrape(t, r); len(got) != 0 {
 		t.Errorf("series stay after their window: %v", got)
 	}

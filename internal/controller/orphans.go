@@ -10,6 +10,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -73,20 +74,13 @@ func surplus(v *cluster.View, f engine.Frontend, id model.StackID, resources []s
 	return nil
 }
 
-// When orphans are looked for after a start, when the listings of AWS have been read for other reasons,
-// and how often from then on.
-const (
-	firstOrphans = 5 * time.Minute
-	nextOrphans  = 6 * time.Hour
-)
-
 // watchOrphans logs each orphan once, and counts them, until ctx ends.
 func watchOrphans(ctx context.Context, synced func(context.Context) error, find func(context.Context) ([]Orphan, error), m *Metrics, log logr.Logger) error {
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
 	}
 	known := map[string]bool{}
-	for wait := firstOrphans; ; wait = nextOrphans {
+	for wait := durations.Sweep; ; wait = durations.Orphans {
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():

@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -33,7 +34,7 @@ func TestOrphansAreLoggedOnceAndCounted(t *testing.T) {
 		go func() {
 			done <- watchOrphans(ctx, func(context.Context) error { return nil }, find, m, log)
 		}()
-		time.Sleep(firstOrphans + 2*nextOrphans + time.Minute)
+		time.Sleep(durations.Sweep + 2*durations.Orphans + time.Minute)
 		synctest.Wait()
 		if n := testutil.ToFloat64(m.orphans); n != 2 || looks.Load() != 3 {
 			t.Errorf("%v orphans after %d looks", n, looks.Load())
@@ -41,7 +42,7 @@ func TestOrphansAreLoggedOnceAndCounted(t *testing.T) {
 		if len(lines) != 1 || !strings.Contains(lines[0], `"stack"="one"`) || !strings.Contains(lines[0], "create an object") {
 			t.Errorf("lines: %q", lines)
 		}
-		time.Sleep(nextOrphans)
+		time.Sleep(durations.Orphans)
 		synctest.Wait()
 		if n := testutil.ToFloat64(m.orphans); n != 0 {
 			t.Errorf("%v orphans although they are gone", n)

@@ -3,14 +3,13 @@ package controller
 import (
 	"context"
 	"time"
-)
 
-// repeatEvery is how often it is looked which events of warnings are about to be dropped.
-const repeatEvery = time.Minute
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
+)
 
 // RepeatEvents calls repeat again and again until ctx ends.
 func RepeatEvents(ctx context.Context, repeat func(context.Context)) error {
-	tick := time.NewTicker(repeatEvery)
+	tick := time.NewTicker(durations.Often)
 	defer tick.Stop()
 	for {
 		select {

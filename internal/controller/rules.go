@@ -8,15 +8,8 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
-)
-
-// How long to wait before rules are tried again, at first and at most, and before they are looked at
-// again when all is well.
-const (
-	firstTidy = 5 * time.Second
-	lastTidy  = 5 * time.Minute
-	nextTidy  = time.Hour
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
+	plandurations "github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // tidyRules brings the rules of nodes and pods up to date after the start, so that rules go whose
@@ -28,16 +21,16 @@ func tidyRules(ctx context.Context, synced, sync func(context.Context) error, lo
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
 	}
-	for wait := firstTidy; ; {
-		err, pause := sync(ctx), nextTidy
+	for wait := durations.Answer; ; {
+		err, pause := sync(ctx), durations.EventKept
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err == nil:
-			wait = firstTidy
+			wait = durations.Answer
 		default:
 			log.V(1).Info("failed to update rules of targets", "err", err.Error(), "retryAfter", wait.String())
-			pause, wait = wait, min(2*wait, lastTidy)
+			pause, wait = wait, min(2*wait, durations.Sweep)
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -56,7 +49,7 @@ func afterQuiet(synced func(context.Context) error) func(context.Context) error 
 		if err := synced(ctx); err != nil {
 			return err
 		}
-		timer := time.NewTimer(durations.Settle)
+		timer := time.NewTimer(plandurations.Settle)
 		defer timer.Stop()
 		select {
 		case <-ctx.Done():

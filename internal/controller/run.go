@@ -22,6 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -60,9 +61,6 @@ var kinds = []cluster.Kind{
 	cluster.KindIngress, cluster.KindIngressClass, cluster.KindIngressClassParams, cluster.KindService,
 	cluster.KindNamespace, cluster.KindNode, cluster.KindPod, cluster.KindEndpointSlice, cluster.KindBinding,
 }
-
-// pruneEvery is how often watches of Secrets that are not used any more are ended.
-const pruneEvery = 5 * time.Minute
 
 // Run is the controller. It returns when ctx ends and everything has stopped, or with the error
 // that made it stop. The process must end after that.
@@ -207,9 +205,6 @@ func Run(ctx context.Context, s Setup) error {
 	return mgr.Start(ctx)
 }
 
-// maxDelay is the longest wait of a load balancer after failures.
-const maxDelay = 1000 * time.Second
-
 // prepare reaches AWS and the API server and makes what reads them, for a controller and for a shadow.
 func prepare(ctx context.Context, s Setup, fence func() error, lease *kube.Lease, probes *Probes, metrics *Metrics) (AWS, manager.Manager, *kube.Source, *kube.Secrets, error) {
 	fail := func(err error) (AWS, manager.Manager, *kube.Source, *kube.Secrets, error) {
@@ -248,7 +243,7 @@ func newManager(s Setup, lease *kube.Lease) (manager.Manager, error) {
 		return nil, err
 	}
 	c, k := s.Config, s.Config.Kubernetes
-	leaseDuration, renew, retry := kube.LeaseDuration, kube.RenewDeadline, kube.RetryPeriod
+	leaseDuration, renew, retry := durations.LeaseDuration, durations.RenewDeadline, durations.RetryPeriod
 	opts := manager.Options{
 		Scheme: scheme, Logger: s.Log,
 		Cache:                  kube.CacheOptions(scheme, k.WatchNamespace, k.SyncPeriod, c.Targets.QUICVariable),
@@ -301,7 +296,7 @@ func tend(ctx context.Context, source *kube.Source, secrets *kube.Secrets, asked
 	if err := source.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
 	}
-	tick := time.NewTicker(pruneEvery)
+	tick := time.NewTicker(durations.Sweep)
 	defer tick.Stop()
 	for {
 		select {

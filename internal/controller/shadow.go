@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,9 +26,6 @@ var ErrShadow = errors.New("shadow mode writes nothing")
 
 // ShadowFence is the fence of a shadow, the second wall behind not writing at all.
 func ShadowFence() error { return ErrShadow }
-
-// ShadowPeriod is how often a shadow looks at what has not changed in Kubernetes: AWS may have.
-const ShadowPeriod = 10 * time.Minute
 
 // Shadow makes the plans that the controller would carry out, and remembers what they would do.
 type Shadow struct {
@@ -68,11 +66,11 @@ func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, queue
 	s.bindings = bindings.New(bc)
 	return s,
 		queue.Line[model.StackID]{
-			Name: ingressController, MaxDelay: maxDelay, Triggers: triggers, Tenant: tenantOf,
+			Name: ingressController, MaxDelay: durations.MaxDelay, Triggers: triggers, Tenant: tenantOf,
 			Label: (&stacks{}).label, Controller: loggedAs, Run: func(ctx context.Context, id model.StackID) (queue.Next, error) { return s.stack(ctx, id, triggers) },
 		},
 		queue.Line[bindings.Key]{
-			Name: bindingController, MaxDelay: maxDelay, Triggers: bound, Tenant: func(k bindings.Key) string { return k.Namespace },
+			Name: bindingController, MaxDelay: durations.MaxDelay, Triggers: bound, Tenant: func(k bindings.Key) string { return k.Namespace },
 			Label: (&registrations{}).label, Run: func(ctx context.Context, k bindings.Key) (queue.Next, error) { return s.binding(ctx, k, bound) },
 		}
 }
@@ -95,7 +93,7 @@ func (s *Shadow) stack(ctx context.Context, id model.StackID, triggers *queue.Tr
 		return queue.Next{}, nil
 	}
 	s.set(ctx, key, item)
-	return queue.Next{After: ShadowPeriod, Idle: true}, nil
+	return queue.Next{After: durations.Period, Idle: true}, nil
 }
 
 func shadowStep(step plan.Step) ShadowStep {
@@ -124,7 +122,7 @@ func (s *Shadow) binding(ctx context.Context, k bindings.Key, triggers *queue.Tr
 		item.add(shadowItem(i))
 	}
 	s.set(ctx, key, item)
-	return queue.Next{After: ShadowPeriod, Idle: true}, nil
+	return queue.Next{After: durations.Period, Idle: true}, nil
 }
 
 // Rules makes the plan of the rules of nodes and pods, which all bindings share.

@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
@@ -153,18 +154,14 @@ func (s *Shadow) Report(now time.Time) ShadowReport {
 	return out
 }
 
-// shadowReportEvery is how often a report is written that has changed. One that has not is written every
-// ShadowPeriod, so that its time says that the shadow is alive.
-const shadowReportEvery = 10 * time.Second
-
 // KeepReport writes the report to a file whenever it has changed, until ctx ends.
 func (s *Shadow) KeepReport(ctx context.Context, file, cluster string, now func() time.Time, log logr.Logger) error {
 	var written time.Time
-	tick := time.NewTicker(shadowReportEvery)
+	tick := time.NewTicker(durations.Interval)
 	defer tick.Stop()
 	for {
 		s.mu.Lock()
-		due := s.news || now().Sub(written) >= ShadowPeriod
+		due := s.news || now().Sub(written) >= durations.Period
 		s.news = false
 		s.mu.Unlock()
 		if due {

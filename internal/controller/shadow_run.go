@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // runShadow is Run for a shadow, which reads and plans beside the controller that serves the cluster. It asks for no
@@ -61,7 +62,7 @@ func (s *Shadow) KeepRules(ctx context.Context, synced func(context.Context) err
 	if synced(ctx) != nil {
 		return nil // the process is stopping
 	}
-	tick := time.NewTicker(ShadowPeriod)
+	tick := time.NewTicker(durations.Period)
 	defer tick.Stop()
 	for {
 		_ = s.Rules(ctx) // a failure is in the report

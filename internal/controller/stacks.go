@@ -3,7 +3,6 @@ package controller
 import (
 	"cmp"
 	"context"
-	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"maps"
 	"slices"
 	"time"
@@ -11,13 +10,16 @@ import (
 	"github.com/go-logr/logr"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	awsdurations "github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
@@ -134,13 +136,9 @@ func PlanOptions(c config.Config, vpc string) plan.Options {
 		SkipManagedCertificates: c.Gates.On(config.EnableCertificateManagement),
 		CreateFirst:             c.Replacement.Order == config.CreateFirst, DeletionDelay: c.Replacement.DeletionDelay,
 		Accelerators: servesAccelerators(c),
-		Propagation:  propagation, Stabilization: max(c.AWS.Stabilization, 0),
+		Propagation:  awsdurations.Propagation, Stabilization: max(c.AWS.Stabilization, 0),
 	}
 }
-
-// propagation is a generous guess: AWS promises no time, and a change of rules is seen by all
-// nodes after some seconds.
-const propagation = 10 * time.Second
 
 // stacks is the line of load balancers.
 type stacks struct {
@@ -157,7 +155,7 @@ type stacks struct {
 func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) queue.Line[model.StackID] {
 	s := newStacks(cfg, cl, m, log)
 	return queue.Line[model.StackID]{
-		Name: ingressController, MaxDelay: maxDelay, Triggers: s.triggers, Run: s.run, Label: s.label, Controller: loggedAs, Tenant: tenantOf, Enqueuer: s.enqueuer, Waited: m.waited(ingressController),
+		Name: ingressController, MaxDelay: durations.MaxDelay, Triggers: s.triggers, Run: s.run, Label: s.label, Controller: loggedAs, Tenant: tenantOf, Enqueuer: s.enqueuer, Waited: m.waited(ingressController),
 	}
 }
 
@@ -253,7 +251,7 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (queue.Next, error) 
 		return queue.Next{After: out.RetryAfter}, nil // waiting, not failing
 	}
 	if err != nil && s.fenced() {
-		return queue.Next{After: fencedDelay}, nil
+		return queue.Next{After: durations.RetryPeriod}, nil
 	}
 	for _, c := range categories(id.Kind, out) {
 		s.metrics.errors.WithLabelValues(controllerOf(id.Kind), c).Inc()
@@ -322,9 +320,6 @@ func passes(f engine.FailedStep) bool {
 // fenced reports whether this process may not write now. Then a run that failed did so for that reason,
 // or will be made by the process that may.
 func (s *stacks) fenced() bool { return s.fence != nil && s.fence() != nil }
-
-// fencedDelay is when to look whether the lease has been renewed after all.
-const fencedDelay = kube.RetryPeriod
 
 // tenantOf says whose a stack is: that of its namespace, or a group that members share.
 func tenantOf(id model.StackID) string { return cmp.Or(id.Namespace, "group "+id.Name) }

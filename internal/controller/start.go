@@ -11,18 +11,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-)
 
-// How long to wait before something is tried again that does not answer at the start, at first and at
-// most.
-const (
-	firstTry = time.Second
-	lastTry  = 30 * time.Second
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // untilReached tries until it works, ends in an error that does not pass, or ctx ends.
 func untilReached[T any](ctx context.Context, log logr.Logger, what string, try func(context.Context) (T, error), passes func(error) bool) (T, error) {
-	for wait := firstTry; ; wait = min(2*wait, lastTry) {
+	for wait := durations.Glance / 2; ; wait = min(2*wait, durations.Request) {
 		out, err := try(ctx)
 		if err == nil || ctx.Err() != nil || !passes(err) {
 			return out, err
@@ -52,13 +47,10 @@ func reach(ctx context.Context, s Setup, fence func() error, m *Metrics) (AWS, e
 	return aws, nil
 }
 
-// tryTimeout is how long the API server has for its first answer.
-const tryTimeout = 10 * time.Second
-
 // awaitAPI waits until the API server answers.
 func awaitAPI(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
 	cfg = rest.CopyConfig(cfg)
-	cfg.Timeout = tryTimeout
+	cfg.Timeout = durations.Interval
 	d, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
 		return fmt.Errorf("client of the API server: %w", err)

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"slices"
 	"strings"
 	"time"
@@ -110,7 +111,7 @@ func (r *registrations) run(ctx context.Context, k bindings.Key) (queue.Next, er
 		r.metrics.findings.set(k, out.Findings)
 	}
 	if err != nil && r.fence != nil && r.fence() != nil {
-		return queue.Next{After: fencedDelay}, nil
+		return queue.Next{After: durations.RetryPeriod}, nil
 	}
 	if failure.Turn(err) > 0 {
 		return queue.Next{}, err // waiting, not failing

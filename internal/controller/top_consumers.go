@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -30,8 +31,7 @@ type talk struct {
 }
 
 const (
-	talkWindow = 3 * time.Minute
-	talkTop    = 3 // of each controller
+	talkTop = 3 // of each controller
 )
 
 var topConsumersDesc = prometheus.NewDesc("awslbc_controller_top_talkers",
@@ -66,11 +66,11 @@ func (t *topConsumers) ran(controller, namespace, name string) {
 // turn begins a new window if the present one is over. The lock is held.
 func (t *topConsumers) turn() {
 	age := t.now().Sub(t.since)
-	if age < talkWindow {
+	if age < durations.Sweep {
 		return
 	}
 	t.shown = nil
-	if age < 2*talkWindow { // otherwise nothing happened in the last window
+	if age < 2*durations.Sweep { // otherwise nothing happened in the last window
 		t.shown = top(t.counts)
 	}
 	t.counts, t.since = map[consumer]int{}, t.now()

@@ -13,10 +13,8 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
-
-// versionsEvery is how often the versions of CRDs are read: each time it is a call for each of a few CRDs.
-const versionsEvery = 5 * time.Minute
 
 // standardKinds are the kinds of the Gateway API itself that the gates ask for.
 func standardKinds(g config.Gates) []cluster.Kind {
@@ -79,7 +77,7 @@ func (w *versionsWatch) look(ctx context.Context) error {
 
 // run looks from time to time until the process ends.
 func (w *versionsWatch) run(ctx context.Context) error {
-	tick := time.NewTicker(versionsEvery)
+	tick := time.NewTicker(durations.Sweep)
 	defer tick.Stop()
 	for {
 		select {

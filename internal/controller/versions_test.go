@@ -12,6 +12,8 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // GatewayClasses are looked at again when the versions of CRDs change, become known or may not be read any more, and at no
@@ -52,7 +54,7 @@ func TestVersionsAreFollowed(t *testing.T) {
 			mu.Lock()
 			live, fault = c.live, c.fault
 			mu.Unlock()
-			time.Sleep(versionsEvery)
+			time.Sleep(durations.Sweep)
 			synctest.Wait()
 			if got := w.to.Get(); (got == nil) != (c.want == nil) || !maps.Equal(got, c.want) || times != c.times {
 				t.Errorf("%v, %v: %v after %d times, want %v after %d", c.live, c.fault, got, times, c.want, c.times)

@@ -28,7 +28,7 @@ func (m memory) listedSince(s model.Stack, now time.Time) time.Time {
 	if now.IsZero() || !s.Empty() || len(s.Leaving) == 0 || m.own {
 		return time.Time{}
 	}
-	return m.begun.Add(durations.Restart)
+	return m.begun.Add(durations.Requeue)
 }
 
 // releaseWait is for how long a step that lets a stack go for good has to wait.

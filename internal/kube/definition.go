@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // Definition implements cluster.Definer.
@@ -40,7 +41,7 @@ func (l *Lookups) definition(ctx context.Context, kind cluster.Kind) (cluster.De
 	now := l.now()
 	a, known := l.defined[kind]
 	l.mu.Unlock()
-	if known && now.Sub(a.at) < answerFor {
+	if known && now.Sub(a.at) < durations.Glance {
 		return a.Definition, nil
 	}
 	crd := &unstructured.Unstructured{}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // definitionServer answers requests for one CRD.
@@ -96,7 +97,7 @@ func TestDefinition(t *testing.T) {
 			if n := s.calls.Load(); c.err == "" && n != 1 {
 				t.Errorf("%d calls for three answers", n)
 			}
-			now = now.Add(answerFor)
+			now = now.Add(durations.Glance)
 			s.code, s.body = 200, crd("")+"}"
 			if got, err := l.definition(t.Context(), cluster.KindGlobalAccelerator); got.Ending || got.Drops("listeners") || err != nil {
 				t.Errorf("later %+v, %v", got, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // events decides which events are written. A warning is written once per object, and raised while it
@@ -53,15 +54,13 @@ var requestID = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
 const (
 	// The memory of events is bounded. Losing it costs repeated events and nothing else.
 	maxRemembered = 20000
-	// maxPerObject is how many warnings are written about one object within repeatAfter. One
+	// maxPerObject is how many warnings are written about one object within an hour. One
 	// annotation can hold thousands of faults, and each would be an event.
 	maxPerObject = 32
-	repeatAfter  = time.Hour
-	// emitAfter is when the event of a warning that lasts is raised. API servers keep an event for an
-	// hour after its last write, unless configured otherwise.
-	emitAfter = 40 * time.Minute
-	retryEmit = 5 * time.Minute // after the API server has rejected a write
 )
+
+// emitAfter is when the event of a warning that lasts is emitted again, before it is gone.
+func emitAfter() time.Duration { return durations.EventKept * 2 / 3 }
 
 // fresh returns the event to write and its record, and records it; false if there is none.
 func (e *events) fresh(uid types.UID, ev cluster.Event, at time.Time) (cluster.Event, record, bool) {
@@ -100,7 +99,7 @@ func (e *events) fresh(uid types.UID, ev cluster.Event, at time.Time) (cluster.E
 
 // hour starts a new hour when the present one is over.
 func (h *history) hour(at time.Time) {
-	if at.Sub(h.since) >= repeatAfter {
+	if at.Sub(h.since) >= durations.EventKept {
 		h.since, h.writes = at, 0
 	}
 }
@@ -108,7 +107,7 @@ func (h *history) hour(at time.Time) {
 // prune removes what was not written for so long that the API server has deleted it.
 func (h *history) prune(at time.Time) {
 	for k, r := range h.reported {
-		if at.Sub(r.last) >= repeatAfter {
+		if at.Sub(r.last) >= durations.EventKept {
 			delete(h.reported, k)
 		}
 	}
@@ -236,7 +235,7 @@ func (e *events) emitAgain(l lasting, at time.Time) *record {
 		return nil
 	}
 	r := h.reported[l.key]
-	if r != nil && at.Sub(r.last) < emitAfter {
+	if r != nil && at.Sub(r.last) < emitAfter() {
 		return nil
 	}
 	h.hour(at)
@@ -261,6 +260,6 @@ func (e *events) unraise(r raised) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if now := e.record(r.uid, r.key); now != nil {
-		now.count, now.last = now.count-1, r.last.Add(retryEmit-emitAfter)
+		now.count, now.last = now.count-1, r.last.Add(durations.Sweep-emitAfter())
 	}
 }

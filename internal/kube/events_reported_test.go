@@ -72,7 +72,7 @@ func TestEventsOfLastingWarningsAreRaised(t *testing.T) {
 		t.Errorf("%d events by %d writes in five hours", len(events), api.writes)
 	}
 	for _, o := range events {
-		if e := o.(*corev1.Event); e.Count != 8 || now.Sub(e.LastTimestamp.Time) > emitAfter || !e.FirstTimestamp.Time.Before(e.LastTimestamp.Time) {
+		if e := o.(*corev1.Event); e.Count != 8 || now.Sub(e.LastTimestamp.Time) > emitAfter() || !e.FirstTimestamp.Time.Before(e.LastTimestamp.Time) {
 			t.Errorf("count %d from %s to %s", e.Count, e.FirstTimestamp, e.LastTimestamp)
 		}
 	}
@@ -115,7 +115,7 @@ func TestRaisedEventsAreBounded(t *testing.T) {
 
 func TestAnEventThatMayNotBeChangedIsWrittenAgain(t *testing.T) {
 	c, m, _, now := warned(t, 1, 1, true)
-	*now = now.Add(emitAfter)
+	*now = now.Add(emitAfter())
 	c.RepeatEvents(t.Context())
 	if n := len(m.All("Event")); n != 2 {
 		t.Errorf("%d events", n)
@@ -128,7 +128,7 @@ func TestTenThousandWarningsAreRaisedInParts(t *testing.T) {
 		t.Skip("takes long with the race detector, and there is one goroutine")
 	}
 	c, _, api, now := warned(t, 10_000, 1, false)
-	*now = now.Add(emitAfter)
+	*now = now.Add(emitAfter())
 	for range 19 {
 		before := api.writes
 		c.RepeatEvents(t.Context())

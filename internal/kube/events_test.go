@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 func TestLongMessagesAreCutBetweenLetters(t *testing.T) {
@@ -95,7 +96,7 @@ func TestOneObjectGetsFewEventsHoweverMuchIsWrongWithIt(t *testing.T) {
 	if size > maxPerObject*maxEventMessage {
 		t.Errorf("%d bytes are remembered", size)
 	}
-	now = now.Add(repeatAfter)
+	now = now.Add(durations.EventKept)
 	if n := write("c", 500); n != maxPerObject {
 		t.Errorf("%d events of other faults after a while", n)
 	}

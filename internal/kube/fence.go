@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
-)
 
-// requestTimeout is how long one write or read of one object may take.
-const requestTimeout = 30 * time.Second
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
+)
 
 // errFenced is the error of a write when this process must not write any more.
 var errFenced = errors.New("this process must not write to Kubernetes any more")
@@ -24,7 +22,7 @@ func FencedClient(c *http.Client, fence func() error) *http.Client {
 	}
 	own.Transport = fencedTransport{next: own.Transport, fence: fence}
 	if own.Timeout == 0 {
-		own.Timeout = requestTimeout
+		own.Timeout = durations.Request
 	}
 	return &own
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -139,7 +140,7 @@ func TestWritesHaveADeadline(t *testing.T) {
 		}, func() error { return nil })
 		start := time.Now()
 		err := apply(t, c, plan.ClaimFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer}, nil)
-		if took := time.Since(start); err == nil || took != requestTimeout {
+		if took := time.Since(start); err == nil || took != durations.Request {
 			t.Errorf("got %v after %v", err, took)
 		}
 	})

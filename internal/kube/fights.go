@@ -19,6 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/repeat"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // fights remembers what was written last to each object. The same content for the same field once more means that
@@ -52,14 +53,11 @@ type version [sha256.Size]byte
 const writesPerMinute = 10
 
 // paceOfFights is that of repeated writes of one object.
-var paceOfFights = repeat.Pace{Free: 3, First: 3 * time.Second, Longest: 15 * time.Minute, Rest: time.Minute}
-
-// toldRest is how long after its next turn a fight that was reported is over. Who comes back sooner is not reported again.
-const toldRest = 15 * time.Minute
+var paceOfFights = repeat.Pace{Free: 3, First: durations.Answer, Longest: durations.Fight, Rest: durations.Often}
 
 func (f *fight) over(now time.Time) bool {
 	if f.reported {
-		now = now.Add(-toldRest)
+		now = now.Add(-durations.Fight)
 	}
 	return paceOfFights.Over(f.row, now)
 }

@@ -16,16 +16,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
-)
 
-// Timings of the lease. A successor waits for LeaseDuration after the last renewal that it saw, so
-// a holder that stops writing ownTime after the beginning of its last successful renewal can never
-// write at the same time.
-const (
-	LeaseDuration = 15 * time.Second
-	RenewDeadline = 10 * time.Second
-	RetryPeriod   = 2 * time.Second
-	ownTime       = 12 * time.Second
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // Lease is a Lease object used as a lock that also records how long this process may still write.
@@ -69,7 +61,7 @@ func NewLease(ctx context.Context, cfg *rest.Config, namespace, name string, now
 	}
 	cfg = rest.AddUserAgent(rest.CopyConfig(cfg), "leader-election")
 	// One hanging request must not use up the time in which the lease can be renewed.
-	cfg.Timeout = RenewDeadline / 2
+	cfg.Timeout = durations.RenewDeadline / 2
 	core, err := corev1client.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("client for leader election: %w", err)
@@ -101,7 +93,7 @@ var errNotLeader = errors.New("the lease is not held by this process")
 func (l *Lease) Fence() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.renewed.IsZero() || l.now().Sub(l.renewed) >= ownTime {
+	if l.renewed.IsZero() || l.now().Sub(l.renewed) >= (durations.RenewDeadline+durations.RetryPeriod) {
 		return errNotLeader
 	}
 	return nil
@@ -142,7 +134,7 @@ func (l *Lease) RecordEvent(what string) {
 	if l.events == nil {
 		return
 	}
-	ctx, done := context.WithTimeout(l.ctx, RetryPeriod)
+	ctx, done := context.WithTimeout(l.ctx, durations.RetryPeriod)
 	defer done()
 	at := metav1.NewTime(l.now())
 	_, _ = l.events.Events(l.namespace).Create(ctx, &corev1.Event{

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // lock answers as an API server that is there or not.
@@ -34,7 +36,7 @@ func TestFenceClosesBeforeAnybodyElseMayWrite(t *testing.T) {
 	if err := l.Create(context.Background(), mine); err != nil || !open() {
 		t.Errorf("closed although the lease is held: %v", err)
 	}
-	at = at.Add(ownTime - time.Second)
+	at = at.Add((durations.RenewDeadline + durations.RetryPeriod) - time.Second)
 	if !open() {
 		t.Error("closed too early")
 	}

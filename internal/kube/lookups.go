@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // Lookups ask the API server about a Service, an Ingress or a Gateway that the informer does not hold, and whether the
@@ -58,9 +59,6 @@ type failed struct {
 }
 
 const (
-	// answerFor is for how long an answer counts: the paths of an Ingress, and the runs of several bindings and stacks, ask
-	// for the same Service.
-	answerFor = 2 * time.Second
 	// maxAnswers bounds the names that are remembered: they are what users choose.
 	maxAnswers = 10_000
 	// callsRate is the calls a second of all namespaces, callsBurst those at once. Beyond them, what the informer holds
@@ -74,9 +72,6 @@ const (
 	// stalesRate and stalesBurst are how often the objects of one namespace may be found changed. Beyond them, what the
 	// informer holds counts, so that a tenant who edits an object all the time does not hold up a stack that others share.
 	stalesRate, stalesBurst = 1.0 / 6, 50
-	// failedFor is for how long a call that was not answered stands for the others of its namespace, so that an API server
-	// that hangs holds up one call and not one for each name.
-	failedFor = 10 * time.Second
 	// maxShares bounds the namespaces that are remembered. One more resets all shares.
 	maxShares = 1000
 )
@@ -159,7 +154,7 @@ func (l *Lookups) read(ctx context.Context, ref cluster.Ref, into cluster.Object
 	defer l.mu.Unlock()
 	now := l.now()
 	if err != nil && !absent(err) && ctx.Err() == nil {
-		l.failures[ref.Namespace] = failed{err, now.Add(failedFor)}
+		l.failures[ref.Namespace] = failed{err, now.Add(durations.Interval)}
 	} else if own := l.shares[ref.Namespace]; own != nil {
 		own.waits.ReserveN(now, int(min(now.Sub(start).Milliseconds(), waitsBurst)))
 	}
@@ -196,7 +191,7 @@ func (l *Lookups) known(ref cluster.Ref) (object cluster.Object, deleted int, as
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	if a, ok := l.answers[ref]; ok && now.Sub(a.at) < answerFor {
+	if a, ok := l.answers[ref]; ok && now.Sub(a.at) < durations.Glance {
 		return a.object, l.deleted, false, nil
 	}
 	ask, err = l.mayAsk(ref, now)
@@ -236,8 +231,8 @@ func (l *Lookups) mayAsk(ref cluster.Ref, now time.Time) (bool, error) {
 
 // keep remembers an answer.
 func (l *Lookups) keep(ref cluster.Ref, a lookedUp) {
-	if a.at.Sub(l.swept) >= answerFor {
-		maps.DeleteFunc(l.answers, func(_ cluster.Ref, old lookedUp) bool { return a.at.Sub(old.at) >= answerFor })
+	if a.at.Sub(l.swept) >= durations.Glance {
+		maps.DeleteFunc(l.answers, func(_ cluster.Ref, old lookedUp) bool { return a.at.Sub(old.at) >= durations.Glance })
 		l.swept = a.at
 	}
 	if len(l.answers) < maxAnswers {

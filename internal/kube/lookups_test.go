@@ -24,6 +24,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // serviceServer is as much of an API server as reading a Service needs.
@@ -168,7 +169,7 @@ func TestAbsentServiceIsAskedForOnceInAWhile(t *testing.T) {
 	if got := s.requests(); got != "n/web" {
 		t.Errorf("asked for %s; want one request", got)
 	}
-	pass(answerFor)
+	pass(durations.Glance)
 	s.change(func() { s.present["web"] = true })
 	if !look("web") {
 		t.Error("the Service was not found once its absence had to be looked at again")
@@ -261,7 +262,7 @@ func TestServiceIsThereForAllPaths(t *testing.T) {
 	if got := found(); got != paths || s.requests() != "n/made" {
 		t.Errorf("found for %d of %d paths; asked for %s", got, paths, s.requests())
 	}
-	pass(answerFor)
+	pass(durations.Glance)
 	for more := true; more; { // until no call is left
 		more, _ = lookups.ask(serviceRef("made"))
 	}
@@ -416,7 +417,7 @@ func TestNamesOfServicesAreForgotten(t *testing.T) {
 	for i := range maxAnswers {
 		lookups.keep(serviceRef(fmt.Sprintf("s%d", i)), lookedUp{at: lookups.now()})
 	}
-	pass(answerFor)
+	pass(durations.Glance)
 	lookups.keep(serviceRef("new"), lookedUp{at: lookups.now()})
 	if got := len(lookups.answers); got != 1 {
 		t.Errorf("%d names are remembered; want the new one", got)
@@ -449,7 +450,7 @@ func TestServiceThatCannotBeRead(t *testing.T) {
 				if got := strings.Count(c.server.requests(), "n/"); c.fails && got != 1 {
 					t.Errorf("%d calls, want 1", got)
 				}
-				pass(failedFor)
+				pass(durations.Interval)
 				c.server.change(func() { c.server.hangs, c.server.failing = false, 0 })
 				if obj, err := lookups.object(t.Context(), serviceRef("other")); obj != nil || err != nil {
 					t.Errorf("afterwards: got %v, %v", obj, err)

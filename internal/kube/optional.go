@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // Optional adds kinds that need not be installed. They have no objects until TakeUp is called for them.
@@ -206,12 +206,9 @@ func (s *Source) end(ctx context.Context, k cluster.Kind, typ cluster.Type) erro
 	return fmt.Errorf("stop to watch %s: %w", k, err)
 }
 
-// listedWithin is how long the first listings of kinds may take. A kind that is removed meanwhile has none.
-const listedWithin = 2 * time.Minute
-
 // listed waits for the first listings of kinds.
 func (s *Source) listed(ctx context.Context, types map[cluster.Kind]cluster.Type) error {
-	ctx, stop := context.WithTimeout(ctx, listedWithin)
+	ctx, stop := context.WithTimeout(ctx, durations.Listing)
 	defer stop()
 	informers := map[cluster.Kind]cache.Informer{}
 	for k, typ := range types {

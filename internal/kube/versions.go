@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/gateway-api/pkg/consts"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -19,7 +20,7 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 // Versions returns the version of the Gateway API that the CRD of each kind is of, by the name of the CRD; empty where
 // it names none. CRDs that are not installed are left out.
 func Versions(ctx context.Context, c metadata.Interface, kinds []cluster.Kind) (map[string]string, error) {
-	ctx, done := context.WithTimeout(ctx, requestTimeout)
+	ctx, done := context.WithTimeout(ctx, durations.Request)
 	defer done()
 	out := map[string]string{}
 	for _, k := range kinds {

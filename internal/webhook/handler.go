@@ -9,18 +9,17 @@ import (
 	"mime"
 	"net/http"
 	"runtime/debug"
-	"time"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 const (
 	// MaxReview is room for two objects of the largest size that the API server accepts.
 	MaxReview = 7 << 20
-	// answerTimeout is how long an answer may take. The API server waits ten seconds.
-	answerTimeout = 9 * time.Second
 )
 
 // handler serves one path.
@@ -59,7 +58,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	q := in.Request
-	ctx, cancel := context.WithTimeout(req.Context(), answerTimeout)
+	ctx, cancel := context.WithTimeout(req.Context(), durations.Admission)
 	defer cancel()
 	log := h.log.WithValues("namespace", q.Namespace, "name", q.Name, "resource", q.Resource.Resource, "operation", q.Operation)
 	a, err := h.review(ctx, log, Request{Operation: q.Operation, Namespace: q.Namespace, Object: q.Object.Raw, Old: q.OldObject.Raw})

@@ -16,10 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
-
-// slowAfter is how long the change of an accelerator may take; usually it is minutes.
-const slowAfter = 20 * time.Minute
 
 // accelerators checks what GlobalAccelerators need, where the feature gate is on.
 func (d *doctor) accelerators(ctx context.Context, who checks.Identity) {
@@ -34,7 +32,7 @@ func (d *doctor) accelerators(ctx context.Context, who checks.Identity) {
 	}
 	d.permissions(ctx, who, rights.Accelerators)
 	d.endpointIDs()
-	found, err := d.checker.Accelerators(ctx, time.Now().Add(-slowAfter))
+	found, err := d.checker.Accelerators(ctx, time.Now().Add(-durations.SlowChange))
 	if err != nil {
 		fix := "run doctor again later"
 		if checks.Denied(err) {
@@ -48,7 +46,7 @@ func (d *doctor) accelerators(ctx context.Context, who checks.Identity) {
 		d.say(area, warned, "see the AWS Health Dashboard; what was asked for takes effect when AWS has spread it", "accelerator %q has been in progress since %s: %s", a.Name, a.Since.UTC().Format(time.RFC3339), a.ARN)
 	}
 	if len(found.Slow) == 0 {
-		d.say(area, healthy, "", "no accelerator of the cluster has been in progress for longer than %d minutes", int(slowAfter.Minutes()))
+		d.say(area, healthy, "", "no accelerator of the cluster has been in progress for longer than %d minutes", int(durations.SlowChange.Minutes()))
 	}
 	if found.Unseen > 0 {
 		d.say(area, healthy, "", "%d accelerators were not looked at, so that the calls stay few", found.Unseen)

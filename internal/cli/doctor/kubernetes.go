@@ -29,6 +29,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // kubernetes checks the cluster.
@@ -255,9 +256,6 @@ func (d *doctor) webhook(ctx context.Context) {
 	}
 }
 
-// soon is how long before it expires a certificate is reported.
-const soon = 7 * 24 * time.Hour
-
 // hookFault says what is wrong with a webhook, "" if nothing is, or why that is not known.
 func (d *doctor) hookFault(ctx context.Context, h hook) (what, fix string, err error) {
 	if len(h.client.CABundle) == 0 {
@@ -269,7 +267,7 @@ func (d *doctor) hookFault(ctx context.Context, h hook) (what, fix string, err e
 		return fmt.Sprintf("its caBundle cannot be read: %v", err), "remove it, and the controller writes its own", nil
 	case now.After(until):
 		return "its CA expired at " + until.UTC().Format(time.RFC3339), "restart the controller, or renew the certificate", nil
-	case now.Add(soon).After(until):
+	case now.Add(durations.Lifetime / 52).After(until): // a week
 		return "its CA expires at " + until.UTC().Format(time.RFC3339), "look at the logs of the controller, or renew the certificate", nil
 	}
 	s := h.client.Service

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
@@ -13,10 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
-
-// completeWithin is for how long a shell waits for names.
-const completeWithin = 2 * time.Second
 
 // mostCompletions are offered at once.
 const mostCompletions = 500
@@ -72,7 +69,7 @@ func (d *Source) names(kind cluster.Kind) []string {
 	if !ok || err != nil {
 		return nil
 	}
-	rc.Timeout = completeWithin
+	rc.Timeout = durations.Glance
 	scheme, err := cluster.NewScheme()
 	if err != nil {
 		return nil
@@ -81,7 +78,7 @@ func (d *Source) names(kind cluster.Kind) []string {
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), completeWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), durations.Glance)
 	defer cancel()
 	list := typ.NewList()
 	var in client.InNamespace

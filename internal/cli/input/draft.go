@@ -24,6 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -200,17 +201,14 @@ func (d *Source) Connect(ctx context.Context) (engine.Cloud, string, error) {
 func (d *Source) CloudConfig() (cloud.Config, error) {
 	cc, err := CloudConfig(d.Config, d.Env)
 	cc.Fence = func() error { return errReadOnly }
-	within := cmp.Or(d.Env.AnswerWithin, answerWithin)
+	within := cmp.Or(d.Env.AnswerWithin, durations.Answer)
 	cc.AttemptTimeout, cc.CallTimeout = within, 2*within
-	cc.MaxWait, cc.Now = longestTurn, d.Env.Time
+	cc.MaxWait, cc.Now = durations.Often, d.Env.Time
 	if d.Config.AWS.MaxRetries == config.Default().AWS.MaxRetries {
 		cc.MaxAttempts = 3
 	}
 	return cc, err
 }
-
-// longestTurn is how long a call may wait for its turn by the limits that the controller keeps too.
-const longestTurn = time.Minute
 
 func (d *Source) load() (engine.Cloud, string, error) {
 	data, err := os.ReadFile(d.Observed)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // A person who waits for a plan does not wait for minutes; the controller does.
@@ -11,7 +12,7 @@ func TestACommandWaitsForSeconds(t *testing.T) {
 	d := &Source{Env: output.Environment{Getenv: func(string) string { return "" }}}
 	d.Config.AWS.MaxRetries = 10
 	cc, err := d.CloudConfig()
-	if err != nil || cc.MaxAttempts != 3 || cc.CallTimeout != 2*answerWithin || cc.AttemptTimeout != answerWithin {
+	if err != nil || cc.MaxAttempts != 3 || cc.CallTimeout != 2*durations.Answer || cc.AttemptTimeout != durations.Answer {
 		t.Errorf("%+v, %v", cc, err)
 	}
 	d.Config.AWS.MaxRetries = 7

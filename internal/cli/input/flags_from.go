@@ -23,6 +23,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 const (
@@ -49,7 +50,7 @@ func (d *Source) TakeFlags(ctx context.Context, rc *rest.Config, notes io.Writer
 		return nil
 	}
 	d.taken = true
-	ctx, done := context.WithTimeout(ctx, answerWithin)
+	ctx, done := context.WithTimeout(ctx, durations.Answer)
 	defer done()
 	found, err := d.findController(ctx, rc)
 	notes = output.Printable(notes)

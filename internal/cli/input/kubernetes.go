@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // errNoCluster says that nothing names a cluster.
@@ -98,14 +98,10 @@ func configOf(source, context string, rules *clientcmd.ClientConfigLoadingRules)
 	return c, nil
 }
 
-// answerWithin is for how long a command for people waits until a server answers at all. The
-// controller waits for longer, since what it needs may be starting.
-const answerWithin = 5 * time.Second
-
 // Reachable returns an error if the API server gives no answer.
 func Reachable(ctx context.Context, c *rest.Config) error {
 	short := rest.CopyConfig(c)
-	short.Timeout = answerWithin
+	short.Timeout = durations.Answer
 	d, err := discovery.NewDiscoveryClientForConfig(short)
 	if err != nil {
 		return err

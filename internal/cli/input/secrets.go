@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // namedSecrets are the objects of a command. Of the cluster's Secrets it reads exactly those that translators ask for,
@@ -50,7 +51,7 @@ func (s *namedSecrets) look(ref cluster.Ref) {
 		s.unavailable[ref] = "it is not in the files, and no cluster is read"
 		return
 	}
-	ctx, done := context.WithTimeout(s.ctx, answerWithin)
+	ctx, done := context.WithTimeout(s.ctx, durations.Answer)
 	defer done()
 	secret := &corev1.Secret{}
 	switch err := s.cluster.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, secret); {

@@ -13,24 +13,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
-
-// shortestInterval keeps a watch from eating up the calls that AWS admits for the account.
-const shortestInterval = 2 * time.Second
-
-// structureAge is how old load balancers, listeners and rules may be that a watch shows. The health of targets is
-// always that of the moment.
-const structureAge = time.Minute
 
 // follow shows the tree whenever it has changed, until the context ends.
 func (t *treeing) follow(cmd *cobra.Command) error {
-	if t.every < shortestInterval {
-		return output.WrongUse(fmt.Errorf("--interval %s is shorter than %s; %s", t.every, shortestInterval, output.SeeHelp(cmd)))
+	if t.every < durations.Glance {
+		return output.WrongUse(fmt.Errorf("--interval %s is shorter than %s; %s", t.every, durations.Glance, output.SeeHelp(cmd)))
 	}
 	if slices.Contains(t.Files, "-") {
 		return output.WrongUse(errors.New("--watch reads objects again and again, and standard input can be read once; give files or a cluster"))
 	}
-	t.Younger = structureAge
+	t.Younger = durations.Often
 	ctx := cmd.Context()
 	var last string
 	for first := true; ; first = false {
@@ -39,7 +33,7 @@ func (t *treeing) follow(cmd *cobra.Command) error {
 			// Objects are read at each look, and load balancers may be older: what looks as if it were missing may have been made.
 			t.Younger = time.Nanosecond
 			text, err = t.picture(ctx, cmd.InOrStdin())
-			t.Younger = structureAge
+			t.Younger = durations.Often
 		}
 		switch {
 		case ctx.Err() != nil:

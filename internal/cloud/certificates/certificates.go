@@ -82,7 +82,7 @@ func newCertificateCache() certificateCache {
 // AskCertificates reads the issued certificates of the region with their domains.
 func (c *Certificates) AskCertificates(ctx context.Context) ([]observed.Certificate, error) {
 	cached := func() (out []observed.Certificate, ok bool) {
-		c.With(func() { out, ok = c.certs.list, c.Younger(c.certs.listAt, durations.Listed) })
+		c.With(func() { out, ok = c.certs.list, c.Younger(c.certs.listAt, durations.Settle) })
 		return out, ok
 	}
 	return sdk.Asked(ctx, c.Client, model.AskCertificates{}.Key(), cached, func() error {

@@ -47,7 +47,7 @@ type dueCheck struct {
 // step. It uses no more than the share of the calls: what a check has called is waited for after it.
 func (w *Watch) Step(ctx context.Context) time.Duration {
 	now := w.Now()
-	if w.listed.IsZero() || now.Sub(w.listed) >= durations.DriftListed {
+	if w.listed.IsZero() || now.Sub(w.listed) >= durations.Recent {
 		w.list(now)
 	}
 	i, wait := w.next(now)
@@ -56,7 +56,7 @@ func (w *Watch) Step(ctx context.Context) time.Duration {
 	}
 	next := w.due[i]
 	w.last[next.Key] = now
-	if again := (dueCheck{next.Check, now.Add(next.Every)}); again.at.Before(w.listed.Add(durations.DriftListed)) {
+	if again := (dueCheck{next.Check, now.Add(next.Every)}); again.at.Before(w.listed.Add(durations.Recent)) {
 		w.due[i] = again
 	} else {
 		w.due = slices.Delete(w.due, i, i+1)
@@ -72,7 +72,7 @@ func (w *Watch) Step(ctx context.Context) time.Duration {
 // factor where the share does not suffice. By the time alone, what has a short period would wait as long as
 // everything else. It is -1 with the time until a check is due if none is.
 func (w *Watch) next(now time.Time) (index int, wait time.Duration) {
-	index, wait = -1, durations.DriftListed
+	index, wait = -1, durations.Recent
 	most := 0.0
 	for i, c := range w.due {
 		late := now.Sub(c.at)
@@ -105,7 +105,7 @@ func (w *Watch) list(now time.Time) {
 			if c.At.After(at) {
 				at = c.At
 			}
-			if due := at.Add(c.Every); due.Before(now.Add(durations.DriftListed)) {
+			if due := at.Add(c.Every); due.Before(now.Add(durations.Recent)) {
 				w.due = append(w.due, dueCheck{c, due})
 			}
 		}

@@ -14,7 +14,8 @@ const (
 	Polled = 4 * time.Second
 	// Recent is for what is changing: load balancers that are being made, lists that deletions follow from, and
 	// refusals, so that a wrong name does not cost everybody's calls. The rate limiter estimates rates and counts
-	// active tenants over the same time.
+	// active tenants over the same time, the search for drift lists as often what there is, and AWS counts as silent
+	// when a call has no answer for so long: usual ones take a second at most.
 	Recent = 10 * time.Second
 	// Pending is for what AWS is at work on and a plan looks at every half minute or more seldom, such as the
 	// validation of a certificate or an accelerator in progress.
@@ -23,8 +24,6 @@ const (
 	None = 30 * time.Second
 	// NoneEach is what each name that does not exist adds to that time, as it costs a call of its own.
 	NoneEach = 2 * time.Second
-	// Listed is for the list of all certificates: a new one is expected to be found soon.
-	Listed = time.Minute
 	// Editable is for what others change now and then and is waited for then, such as hosted zones, imported
 	// certificates and a VPC that is shared.
 	Editable = 5 * time.Minute
@@ -41,6 +40,7 @@ const (
 // What AWS shows late. It documents no times.
 const (
 	// Settle is how long AWS may take to show what was just made or granted, or to stop showing what was just deleted.
+	// The list of all certificates may be that old: a new one is shown late anyway.
 	Settle = time.Minute
 	// Propagation is how long a change of listener rules may take to reach all nodes of a load balancer, generously:
 	// it takes some seconds.
@@ -59,8 +59,6 @@ const (
 	// Call is how long a call may take with all its attempts: two. A read that was throttled is admitted by then as a
 	// rule, so it is not reported before.
 	Call = time.Minute
-	// Silent is how long a call may have no answer before AWS counts as silent. Usual answers take a second at most.
-	Silent = 10 * time.Second
 	// FirstRetry is when a read that failed is tried again for the first time, and a call of low priority at the latest,
 	// as fewer of high priority may have come than expected.
 	FirstRetry = 5 * time.Second
@@ -72,10 +70,10 @@ const (
 // How often what is live is read again where the share of calls allows it. Both leave room below what is promised:
 // 5 and 15 minutes.
 const (
-	DriftOften  = 4 * time.Minute
+	// DriftOften is for lists, tags, and targets.
+	DriftOften = 4 * time.Minute
+	// DriftSeldom is for what takes a call or more for each load balancer.
 	DriftSeldom = 13 * time.Minute
-	// DriftListed is how often it is listed what there is to read again. It costs no call.
-	DriftListed = 15 * time.Second
 )
 
 // The token buckets of AWS.
@@ -87,6 +85,6 @@ const (
 	Reserved = 2 * time.Second
 	// Trial is about how long AWS takes to answer a call that is made to learn whether it has a token.
 	Trial = 50 * time.Millisecond
-	// Margin keeps calls a little behind the moment at which AWS has a token for them.
-	Margin = 5 * time.Millisecond
+	// Behind keeps calls a little behind the moment at which AWS has a token for them.
+	Behind = 5 * time.Millisecond
 )

@@ -89,7 +89,7 @@ func (b *bucket) untilTokens(now time.Time, tokens float64) time.Duration {
 	if b.tokens >= tokens {
 		return 0
 	}
-	return time.Duration((tokens-b.tokens)/b.rate()*float64(time.Second)) + durations.Margin
+	return time.Duration((tokens-b.tokens)/b.rate()*float64(time.Second)) + durations.Behind
 }
 
 // until is how long it takes until a call may be sent that has so many calls ahead of it that wait

@@ -55,7 +55,7 @@ func (d *deadlines) silent() (since time.Time) {
 	now := d.now()
 	d.With(func() {
 		for u := range d.waiting {
-			late := max(durations.Silent, d.of(u.service).slowest*3/2)
+			late := max(durations.Recent, d.of(u.service).slowest*3/2)
 			if !u.since.IsZero() && now.Sub(u.since) >= late && (since.IsZero() || u.since.Before(since)) {
 				since = u.since
 			}

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // Slow are waits after failures that some items have in place of the usual ones.
@@ -16,7 +18,7 @@ type Slow[K comparable] struct {
 
 // backOff is how long items wait after failures.
 func (l Line[K]) backOff() workqueue.TypedRateLimiter[K] {
-	usual := exponential[K](firstDelay, l.MaxDelay)
+	usual := exponential[K](durations.FirstDelay, l.MaxDelay)
 	if l.Slow == nil {
 		return usual
 	}

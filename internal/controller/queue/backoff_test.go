@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // Each item waits longer after each failure, by the waits of its own kind.
@@ -24,7 +26,7 @@ func TestSlowItemsHaveWaitsOfTheirOwn(t *testing.T) {
 			t.Errorf("%s: %s after a success", k, got)
 		}
 	}
-	if got := (Line[string]{MaxDelay: time.Millisecond}).backOff().When("slow"); got != firstDelay {
+	if got := (Line[string]{MaxDelay: time.Millisecond}).backOff().When("slow"); got != durations.FirstDelay {
 		t.Errorf("without waits of its own: %s", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // requestID is what differs in the answers of AWS to the same call.
@@ -63,13 +64,10 @@ func (n noting) WithValues(keys ...any) logr.LogSink {
 	return n
 }
 
-// longTurn is how long a call waits for its turn before the log says so at its usual level: users wonder then.
-const longTurn = 30 * time.Second
-
 // LogTurn logs that a run waits for the turn of a call, or for a change that has not arrived.
 func LogTurn(log logr.Logger, turn time.Duration, err error) {
 	level, message := 1, "waiting for rate limiter"
-	if turn >= longTurn {
+	if turn >= durations.Request {
 		level = 0
 	}
 	if errors.As(err, new(cluster.Stale)) {

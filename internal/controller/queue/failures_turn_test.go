@@ -12,15 +12,16 @@ import (
 	"github.com/go-logr/logr/funcr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // A run that waits for long says so in the log at its usual level, and a short wait is no news.
 func TestLongWaitsForTheRateLimiterAreLogged(t *testing.T) {
-	for _, turn := range []time.Duration{time.Second, longTurn, 3 * time.Minute} {
+	for _, turn := range []time.Duration{time.Second, durations.Request, 3 * time.Minute} {
 		var lines []string
 		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 		LogTurn(log, turn, errors.New("CreateLoadBalancer"))
-		if reported := len(lines) == 1 && strings.Contains(lines[0], "waiting for rate limiter") && strings.Contains(lines[0], "CreateLoadBalancer"); reported != (turn >= longTurn) {
+		if reported := len(lines) == 1 && strings.Contains(lines[0], "waiting for rate limiter") && strings.Contains(lines[0], "CreateLoadBalancer"); reported != (turn >= durations.Request) {
 			t.Errorf("%v: %q", turn, lines)
 		}
 	}

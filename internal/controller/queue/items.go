@@ -75,8 +75,6 @@ func (s *items[K]) putOff(k K, since time.Time) {
 const (
 	// maxShare is how far an item is put back within its priority at most. Priorities are further apart.
 	maxShare = 9
-	// soonOpen is how long an item may wait and be open all the same.
-	soonOpen = time.Minute
 )
 
 // priority notes that an item is open, and returns where it is queued. Open items are those that have changed, or wait

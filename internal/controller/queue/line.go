@@ -16,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // Line is one controller: a queue of items and what to do with each.
@@ -70,13 +71,6 @@ type Source interface {
 	// It returns at once; the calls end with the context.
 	Watch(ctx context.Context, kinds []cluster.Kind, notify func(kube.Event)) error
 }
-
-// firstDelay is the wait after the first failure of an item; it doubles with each further one.
-const firstDelay = 5 * time.Millisecond
-
-// stopGrace is how long a run may go on after the process was asked to stop. Pods are killed 10 s
-// after that by the chart's default.
-const stopGrace = 7 * time.Second
 
 // Add registers the line with the manager. Workers run while this process leads.
 func (l Line[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log logr.Logger) error {
@@ -150,7 +144,7 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
-		t := time.AfterFunc(stopGrace, cancel)
+		t := time.AfterFunc(durations.StopGrace, cancel)
 		context.AfterFunc(run, func() { t.Stop() })
 	})()
 	l.Triggers.Begin(k)
@@ -176,7 +170,7 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 		l.items.settled(k)
 	case next.Turn:
 		priority = l.items.priority(k, priorityTargets)
-	case next.After > 0 && next.After <= soonOpen:
+	case next.After > 0 && next.After <= durations.Often:
 		priority = l.items.priority(k, priorityEdits)
 	default:
 		l.items.settled(k)

@@ -78,7 +78,7 @@ func (e entry) planned(at moment) bindingplan.Memory {
 
 // absent reports whether the runs over a binding believe that its Service does not exist.
 func (e entry) absent(now time.Time) bool {
-	return e.released || !e.absentSince.IsZero() && now.Sub(e.absentSince) >= durations.Absence
+	return e.released || !e.absentSince.IsZero() && now.Sub(e.absentSince) >= durations.Later
 }
 
 // lastKnown is a binding that is not there any more as it was last seen, nil if it is not known.

@@ -131,10 +131,10 @@ func (p *planner) clearCheckpoint() {
 // withdraw takes everything out for a Service that is not there, and keeps the binding.
 func (p *planner) withdraw() {
 	p.do(BackendMissing, "")
-	if p.Memory.AbsentFor < durations.Absence {
+	if p.Memory.AbsentFor < durations.Later {
 		// The Service may have been made a moment ago and not have arrived here.
 		p.do(Settled, "")
-		p.again(durations.Absence, "the Service may be on its way")
+		p.again(durations.Later, "the Service may be on its way")
 		return
 	}
 	const why = "the Service or its port does not exist"
@@ -160,8 +160,8 @@ func (p *planner) withdraw() {
 // stay leaves everything as it is while that which endpoints are read from is missing as a whole.
 func (p *planner) stay() {
 	p.do(BackendMissing, "")
-	if p.Memory.AbsentFor < durations.Absence {
-		p.again(durations.Absence, "what endpoints are read from may be on its way, as for a new Service")
+	if p.Memory.AbsentFor < durations.Later {
+		p.again(durations.Later, "what endpoints are read from may be on its way, as for a new Service")
 		return
 	}
 	p.stop()

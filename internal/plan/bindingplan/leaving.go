@@ -129,8 +129,8 @@ func MakeEmptying(f *Facts) Plan {
 func (p *planner) gone() {
 	m := p.Memory
 	p.do(BackendMissing, "")
-	if len(p.GatedPods) > 0 && m.AbsentFor < durations.Absence {
-		p.again(durations.Absence, "the binding may be on its way")
+	if len(p.GatedPods) > 0 && m.AbsentFor < durations.Later {
+		p.again(durations.Later, "the binding may be on its way")
 	} else {
 		p.release("there is no such binding")
 	}

@@ -18,10 +18,12 @@ const (
 	// LastPoll keeps the calls of a long wait few. Targets become healthy in this time, or not soon.
 	LastPoll = 20 * time.Second
 	// Later is for what takes longer than that, or was refused: it is the first back-off of what only a change of input,
-	// rights or quota corrects.
+	// rights or quota corrects. An object that is missing for so long is believed to be, as informers may show one kind
+	// later than another.
 	Later = 5 * time.Second
 	// Requeue is the default of how soon a binding that waits is looked at again. A target that was refused, or a load
-	// balancer that AWS is creating, takes as long.
+	// balancer that AWS is creating, takes as long. The answers of AWS may lack for that time what an earlier process made;
+	// it is shown after some seconds.
 	Requeue = 15 * time.Second
 	// OutageWait is for what another service of AWS did not answer or is at work on, such as a validation.
 	OutageWait = 30 * time.Second
@@ -39,13 +41,9 @@ const (
 
 // How long something may take before a conclusion is drawn from it.
 const (
-	// Absence is how long an object is missing before that is believed: informers may show one kind later than another.
-	Absence = 5 * time.Second
 	// Brief is how long a new listener waits for an import, and the time between repeated edits or refusals, which are
 	// then no burst.
 	Brief = 10 * time.Second
-	// Restart is how long the answers of AWS may lack what an earlier process made. It shows that after some seconds.
-	Restart = 15 * time.Second
 	// Ended is how long targets whose pods have ended may wait for their turn to be taken out: less than the half minute
 	// after which a VPC gives an address to another pod.
 	Ended = 25 * time.Second

@@ -13,7 +13,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 const shop = `
@@ -179,7 +179,7 @@ func recovery(t *testing.T, when string, took []time.Duration) {
 		t.Fatal("no process has died")
 	}
 	t.Logf("BENCH leader killed %s, %d times: nothing is lost, the next one makes its last change %s after its start (p50), %s at most. After a kill it starts when the lease is over, %s at most",
-		when, len(took), took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond), kube.LeaseDuration)
+		when, len(took), took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond), durations.LeaseDuration)
 }
 
 // clean is the lifecycle without any fault, with its AWS calls.

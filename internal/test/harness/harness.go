@@ -28,6 +28,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
@@ -407,7 +408,7 @@ func (r *Harness) Settle(horizon time.Duration) map[string]error {
 			time.Sleep(wait)
 		}
 		p.queue.take(k)
-		if time.Since(p.saved) >= controller.CheckpointEvery {
+		if time.Since(p.saved) >= durations.Request {
 			p.save()
 		}
 		after, err := p.run(k)

@@ -18,6 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // counting is an API server that counts writes.
@@ -143,7 +144,7 @@ func TestAShadowWritesNothing(t *testing.T) {
 		if report = s.read(t); len(report.Changes) != 0 || s.steps(t) != 0 || len(report.Items) == 0 {
 			t.Errorf("something is left to do: %+v", report)
 		}
-		if time.Since(report.Written) > controller.ShadowPeriod+time.Minute {
+		if time.Since(report.Written) > durations.Period+time.Minute {
 			t.Errorf("the report is of %s", report.Written)
 		}
 

@@ -3,6 +3,8 @@ package serving
 import (
 	"testing"
 	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // No process ran until the certificate of the webhooks had expired. The first look replaces it, and every
@@ -12,7 +14,7 @@ func TestAnExpiredCertificateIsReplacedAtTheFirstLook(t *testing.T) {
 	a.configure(nil)
 	at, now := clock()
 	a.mustSync(a.keeper(now))
-	*at = start.Add(2 * lifetime)
+	*at = start.Add(2 * durations.Lifetime)
 	one, two := a.keeper(now), a.keeper(now)
 	a.mustSync(one)
 	a.mustSync(two)
@@ -23,8 +25,8 @@ func TestAnExpiredCertificateIsReplacedAtTheFirstLook(t *testing.T) {
 			}
 		}
 	}
-	if left := one.Certificate().Leaf.NotAfter.Sub(*at); left < lifetime-time.Hour {
+	if left := one.Certificate().Leaf.NotAfter.Sub(*at); left < durations.Lifetime-time.Hour {
 		t.Errorf("it lives for %s", left)
 	}
-	t.Logf("BENCH webhook certificate expired: replaced and trusted at the first look, which is at the start, and every %s while the process runs", syncInterval)
+	t.Logf("BENCH webhook certificate expired: replaced and trusted at the first look, which is at the start, and every %s while the process runs", durations.Period)
 }

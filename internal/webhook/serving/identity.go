@@ -12,16 +12,11 @@ import (
 	"fmt"
 	"math/big"
 	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 const (
-	// lifetime of the CA and the certificate. The key of a CA is discarded once it has
-	// signed one certificate, so a CA lives as long as its certificate.
-	lifetime = 365 * 24 * time.Hour
-	// renewal is how long before its expiry a certificate is replaced.
-	renewal = lifetime / 3
-	// skew is how far the clocks of others may be behind.
-	skew = time.Hour
 	// maxAuthorities keeps the bundle from growing without limit if replacements fail halfway.
 	maxAuthorities = 4
 )
@@ -46,7 +41,7 @@ func newIdentity(names []string, previous []byte, now time.Time) (identity, erro
 		if err != nil {
 			return identity{}, fmt.Errorf("serial number: %w", err)
 		}
-		c.SerialNumber, c.NotBefore, c.NotAfter = serial, now.Add(-skew), now.Add(lifetime)
+		c.SerialNumber, c.NotBefore, c.NotAfter = serial, now.Add(-durations.EventKept), now.Add(durations.Lifetime)
 	}
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -115,7 +110,8 @@ func (i identity) load() (*tls.Certificate, error) {
 // fit reports whether a certificate covers the names, does not expire soon, and is signed by a
 // CA of the bundle.
 func (i identity) fit(c *tls.Certificate, names []string, now time.Time) bool {
-	if c.Leaf.NotAfter.Sub(now) < renewal || now.Before(c.Leaf.NotBefore) {
+	// It is replaced a third of its lifetime before it expires.
+	if c.Leaf.NotAfter.Sub(now) < durations.Lifetime/3 || now.Before(c.Leaf.NotBefore) {
 		return false
 	}
 	roots := x509.NewCertPool()

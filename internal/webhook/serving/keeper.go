@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 const (
@@ -144,7 +146,7 @@ func (k *Keeper) agree(ctx context.Context) (identity, error) {
 		}
 		switch {
 		case err == nil:
-			k.Log.Info("created webhook certificate", "secret", k.Secret, "until", k.Now().Add(lifetime))
+			k.Log.Info("created webhook certificate", "secret", k.Secret, "until", k.Now().Add(durations.Lifetime))
 			return id, nil
 		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
 			return identity{}, fmt.Errorf("write secret %s: %w", k.Secret, err)
@@ -156,7 +158,7 @@ func (k *Keeper) agree(ctx context.Context) (identity, error) {
 
 // alone serves a certificate that is not shared.
 func (k *Keeper) alone() error {
-	if c := k.Certificate(); c != nil && c.Leaf.NotAfter.Sub(k.Now()) > renewal {
+	if c := k.Certificate(); c != nil && c.Leaf.NotAfter.Sub(k.Now()) > durations.Lifetime/3 {
 		return nil
 	}
 	id, err := newIdentity(k.names(), nil, k.Now())

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 const dnsName = "svc.ns.svc"
@@ -183,7 +185,7 @@ func TestWithoutRightsThereIsACertificateAllTheSame(t *testing.T) {
 			t.Errorf("%s: there is no certificate, or something was written", name)
 		}
 		was := k.Certificate()
-		*at = at.Add(lifetime - renewal + time.Hour)
+		*at = at.Add(durations.Lifetime*2/3 + time.Hour)
 		a.mustSync(k)
 		if k.Certificate() == was {
 			t.Errorf("%s: it is never replaced", name)

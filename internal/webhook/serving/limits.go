@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
@@ -20,13 +21,9 @@ type limits struct {
 }
 
 // usualLimits are far above what API servers need: each has one connection, sends at once, and waits for ten seconds.
-var usualLimits = limits{connections: 512, bytes: 32 << 20, read: 5 * time.Second}
+var usualLimits = limits{connections: 512, bytes: 32 << 20, read: durations.Answer}
 
 const (
-	// writeTimeout is from the end of the header to the end of the answer, which takes nine seconds at most.
-	writeTimeout = 20 * time.Second
-	// idleTimeout is that of connections of clients in Go, such as the API server.
-	idleTimeout = 90 * time.Second
 	// maxHeader is more than an API server sends.
 	maxHeader = 64 << 10
 	// window is how much of a connection is received before it is read.

@@ -22,14 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
-)
 
-const (
-	// fileInterval is how often the server checks for certificate files while there are none.
-	fileInterval = 10 * time.Second
-	// syncInterval is how often the self-made certificate is checked; after a failure it is
-	// fileInterval.
-	syncInterval = 10 * time.Minute
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
 // Options of a server.
@@ -127,7 +121,7 @@ func (s *Server) serve(ctx context.Context) error {
 	server := &http.Server{
 		Handler:     &bodies{mux: s.WebhookMux(), shares: &s.bytes, read: s.limits.read},
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ReadTimeout: s.limits.read, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ReadTimeout: s.limits.read, WriteTimeout: durations.Request, IdleTimeout: durations.Listing, MaxHeaderBytes: maxHeader,
 		HTTP2:    &http.HTTP2Config{MaxReceiveBufferPerConnection: window, MaxReceiveBufferPerStream: window},
 		ErrorLog: log.New(debugLog{s.log}, "", 0),
 	}
@@ -196,7 +190,7 @@ func (c *certificates) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 // keep renews the certificate until the context ends.
 func (c *certificates) keep(ctx context.Context) {
 	var due time.Time
-	tick := time.NewTicker(fileInterval)
+	tick := time.NewTicker(durations.Interval)
 	defer tick.Stop()
 	for {
 		w, err := c.readFiles()
@@ -212,7 +206,7 @@ func (c *certificates) keep(ctx context.Context) {
 				c.log.Error(err, "creating webhook certificate failed")
 			}
 		case !now.Before(due):
-			due = now.Add(syncInterval)
+			due = now.Add(durations.Period)
 			if err := c.own.Sync(ctx); err != nil && ctx.Err() == nil {
 				c.log.Error(err, "checking webhook certificate failed")
 				due = now
@@ -236,7 +230,7 @@ func (c *certificates) watch(ctx context.Context, w *certwatcher.CertWatcher) {
 			c.log.Error(err, "watching webhook certificate files failed")
 		}
 	}()
-	tick := time.NewTicker(syncInterval)
+	tick := time.NewTicker(durations.Period)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		if err := c.own.Exempt(ctx); err != nil && ctx.Err() == nil {
