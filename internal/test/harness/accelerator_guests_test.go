@@ -20,7 +20,7 @@ type twoClusters struct{ owner, guest *Harness }
 func newTwoClusters(t *testing.T) twoClusters {
 	t.Helper()
 	c := twoClusters{owner: accelerated(t, Options{})}
-	c.guest = New(t, Options{Accelerators: true, Beside: c.owner})
+	c.guest = New(t, Options{Accelerators: true, Beside: c.owner, Drift: true})
 	cfg := AWSConfig(c.owner.Emulator)
 	cfg.Region = Elsewhere
 	for i, a := range podAddresses[:3] {
@@ -185,7 +185,7 @@ func TestWithdrawnGuest(t *testing.T) {
 		c := newTwoClusters(t)
 		c.share(t)
 		c.owner.Apply(edge(webListener))
-		c.settle(10 * time.Minute)
+		c.settle(30 * time.Minute) // the search for drift finds the tag gone
 		c.want(t, "withdrawn", ownGroup)
 		if tags := live(c.owner)[0].Tags; tags["fulcrum.dev/guest/"+Elsewhere] != "" {
 			t.Errorf("tags %v", tags)
@@ -280,6 +280,7 @@ func TestGuestOfAnAcceleratorThatAPersonMade(t *testing.T) {
 		c.owner.stop() // from here on nobody serves the accelerator
 		tags := map[string]string{"fulcrum.dev/guest/" + Elsewhere: "rig/shop/edge", "team": "edge"}
 		c.retag(arn, tags)
+		c.guest.Allow(slices.Concat(c.guest.shipped(), [][]byte{policyFor(arn)})...)
 		c.guest.Settle(20 * time.Minute)
 		c.guest.Apply(sharedEdge(sharedBy(arn), webListener))
 		c.guest.Settle(10 * time.Minute)
@@ -291,6 +292,15 @@ func TestGuestOfAnAcceleratorThatAPersonMade(t *testing.T) {
 		c.guest.Settle(10 * time.Minute)
 		c.want(t, "the guest is deleted", ownGroup)
 	})
+}
+
+// policyFor is the policy of docs/accelerators.md for an accelerator that a person made.
+func policyFor(arn string) []byte {
+	return fmt.Appendf(nil, `{"Version": "2012-10-17", "Statement": [{
+		"Effect": "Allow",
+		"Action": ["globalaccelerator:CreateEndpointGroup", "globalaccelerator:UpdateEndpointGroup", "globalaccelerator:AddEndpoints", "globalaccelerator:RemoveEndpoints", "globalaccelerator:DeleteEndpointGroup"],
+		"Resource": [%[1]q, "%[1]s/*"]
+	}]}`, arn)
 }
 
 // retag has a person set the tags of an accelerator.

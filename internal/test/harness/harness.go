@@ -156,11 +156,7 @@ func New(t testing.TB, opt Options) *Harness {
 				t.Errorf("the policies that are shipped lack a permission: %s", denied)
 			}
 		})
-		shipped, err := iam.PolicyOf(r.Emulator.Store().AWS().Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		opt.Policies = [][]byte{shipped, iam.Optional, iam.Accelerators}
+		opt.Policies = r.shipped()
 	}
 	r.Allow(opt.Policies...)
 	r.bound = roleBound{roles: opt.Roles, denied: map[string]bool{}}
@@ -187,6 +183,16 @@ func (r *Harness) region() string {
 		return Elsewhere
 	}
 	return RegionOf(r.Emulator)
+}
+
+// shipped are all policies that are shipped.
+func (r *Harness) shipped() [][]byte {
+	r.T.Helper()
+	policy, err := iam.PolicyOf(r.Emulator.Store().AWS().Name)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return [][]byte{policy, iam.Optional, iam.Accelerators}
 }
 
 // Allow limits the controller to policies from now on.

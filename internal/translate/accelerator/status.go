@@ -173,7 +173,7 @@ func (n next) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 	if n.known {
 		set("acceleratorARN", have.AcceleratorARN, n.arn)
 	}
-	if n.known && n.arn == "" {
+	if n.known && n.arn == "" && n.live == nil {
 		set("dnsName", have.DNSName, "")
 	}
 	if a := n.live; a != nil {
