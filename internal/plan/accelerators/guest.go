@@ -59,15 +59,15 @@ func (m guestPlanner) serveAsGuest() {
 		return
 	}
 	all := m.matchShared()
-	groupPlanner{m.maker}.revoke()
+	groupPlanner(m).revoke()
 	m.keepServing()
-	listenerPlanner{m.maker}.dropOverrides(first)
-	groupPlanner{m.maker}.groups(first)
+	listenerPlanner(m).dropOverrides(first)
+	groupPlanner(m).groups(first)
 	if all && !m.want.Held {
 		// A listener that was not found may be one of these, with other ports.
 		for _, l := range m.surplus {
 			for _, g := range l.Groups {
-				listenerPlanner{m.maker}.deleteGroup(g, first, "no endpoint group of the listener is desired", plan.Wait{})
+				listenerPlanner(m).deleteGroup(g, first, "no endpoint group of the listener is desired", plan.Wait{})
 			}
 		}
 	}
@@ -169,7 +169,7 @@ func (m guestPlanner) leaveShared() {
 	} else {
 		for _, l := range m.live.Listeners {
 			for _, g := range l.Groups {
-				before = append(before, listenerPlanner{m.maker}.deleteGroup(g, nil, "the object is deleted", plan.Wait{}))
+				before = append(before, listenerPlanner(m).deleteGroup(g, nil, "the object is deleted", plan.Wait{}))
 			}
 		}
 	}

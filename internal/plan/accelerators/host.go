@@ -184,12 +184,12 @@ func (m hostPlanner) keepWithGuests() {
 	var with []string
 	for _, l := range m.live.Listeners {
 		if len(m.others[l.ARN]) == 0 {
-			listenerPlanner{m.maker}.deleteListener(l, after, "the accelerator is deleted")
+			listenerPlanner(m).deleteListener(l, after, "the accelerator is deleted")
 			continue
 		}
 		with = append(with, l.ARN)
 		for _, g := range l.Groups {
-			listenerPlanner{m.maker}.deleteGroup(g, after, "the accelerator is deleted", plan.Wait{})
+			listenerPlanner(m).deleteGroup(g, after, "the accelerator is deleted", plan.Wait{})
 		}
 	}
 	m.heldForGuest("", finding.Error, "the GlobalAccelerator is being deleted, and its accelerator stays with its addresses", with...)

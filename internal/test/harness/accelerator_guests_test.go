@@ -280,7 +280,7 @@ func TestGuestOfAnAcceleratorThatAPersonMade(t *testing.T) {
 		c.owner.stop() // from here on nobody serves the accelerator
 		tags := map[string]string{"fulcrum.dev/guest/" + Elsewhere: "rig/shop/edge", "team": "edge"}
 		c.retag(arn, tags)
-		c.guest.Allow(slices.Concat(c.guest.shipped(), [][]byte{policyFor(arn)})...)
+		c.guest.Allow(slices.Concat(shippedPolicies(c.guest.T, c.guest.Emulator), [][]byte{policyFor(arn)})...)
 		c.guest.Settle(20 * time.Minute)
 		c.guest.Apply(sharedEdge(sharedBy(arn), webListener))
 		c.guest.Settle(10 * time.Minute)

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/go-logr/logr"
 
-	"github.com/fulcrum-lb/fulcrum/config/iam"
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/drift"
@@ -39,9 +38,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
-
-// Elsewhere is the region of a second cluster.
-const Elsewhere = "eu-west-1"
 
 // ClusterName and Region of every harness.
 const (
@@ -156,7 +152,7 @@ func New(t testing.TB, opt Options) *Harness {
 				t.Errorf("the policies that are shipped lack a permission: %s", denied)
 			}
 		})
-		opt.Policies = r.shipped()
+		opt.Policies = shippedPolicies(t, r.Emulator)
 	}
 	r.Allow(opt.Policies...)
 	r.bound = roleBound{roles: opt.Roles, denied: map[string]bool{}}
@@ -175,24 +171,6 @@ func New(t testing.TB, opt Options) *Harness {
 	r.Start()
 	t.Cleanup(func() { r.stop() })
 	return r
-}
-
-// region is the one that the cluster is in.
-func (r *Harness) region() string {
-	if r.opt.Beside != nil {
-		return Elsewhere
-	}
-	return RegionOf(r.Emulator)
-}
-
-// shipped are all policies that are shipped.
-func (r *Harness) shipped() [][]byte {
-	r.T.Helper()
-	policy, err := iam.PolicyOf(r.Emulator.Store().AWS().Name)
-	if err != nil {
-		r.T.Fatal(err)
-	}
-	return [][]byte{policy, iam.Optional, iam.Accelerators}
 }
 
 // Allow limits the controller to policies from now on.
@@ -268,7 +246,7 @@ func (r *Harness) Start() {
 		wire = r.opt.Transport(wire)
 	}
 	cfg := cloud.Config{
-		Cluster: ClusterName, Region: r.region(), VPC: r.World.VPC, RuleTags: true, Reachability: true, TaggingAPI: r.opt.TaggingLag > 0,
+		Cluster: ClusterName, Region: regionOf(r), VPC: r.World.VPC, RuleTags: true, Reachability: true, TaggingAPI: r.opt.TaggingLag > 0,
 		Credentials: credentials.NewStaticCredentialsProvider(ControllerKey, "secret", ""),
 		HTTP:        &http.Client{Transport: wire}, Now: time.Now, Fence: r.opt.Fence,
 	}

@@ -88,17 +88,6 @@ func Seed(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
 	return s.out, err
 }
 
-// seedElsewhere makes the network and the nodes of a second cluster, in another region.
-func seedElsewhere(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
-	cfg := AWSConfig(em)
-	cfg.Region = Elsewhere
-	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), out: Seeded{Certs: map[string]string{}, TargetGroups: map[string]string{}}}
-	err := run(ctx, []seeding{
-		{"VPC", s.vpc}, {"subnets", s.subnets}, {"internet gateway", s.gateway}, {"security group of nodes", s.nodeGroup}, {"instances", s.instances},
-	})
-	return s.out, err
-}
-
 // SeedBeside adds to a network with nodes and certificates what the objects of tests refer to besides these.
 func SeedBeside(ctx context.Context, cfg aws.Config, network Seeded) (Seeded, error) {
 	network.TargetGroups = map[string]string{}

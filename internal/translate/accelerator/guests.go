@@ -197,9 +197,9 @@ func (t sharing) buildShared(arn string) {
 			t.fault(x.field, finding.AcceleratorSettingKept, finding.Warning, "the accelerator is that of another owner, so that this has no effect", "remove it")
 		}
 	}
-	listenerBuilder{t.translation}.listeners()
+	listenerBuilder(t).listeners()
 	t.ownRegion()
-	rights{t.translation}.revoke()
+	rights(t).revoke()
 }
 
 // ownRegion leaves out the endpoint groups of other regions, which other clusters have.

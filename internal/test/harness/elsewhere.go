@@ -1,0 +1,43 @@
+package harness
+
+import (
+	"context"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/fulcrum-lb/fulcrum/config/iam"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+)
+
+// Elsewhere is the region of a second cluster.
+const Elsewhere = "eu-west-1"
+
+// regionOf is the region that a cluster is in.
+func regionOf(r *Harness) string {
+	if r.opt.Beside != nil {
+		return Elsewhere
+	}
+	return RegionOf(r.Emulator)
+}
+
+// seedElsewhere makes the network and the nodes of a second cluster, in another region.
+func seedElsewhere(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
+	cfg := AWSConfig(em)
+	cfg.Region = Elsewhere
+	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), out: Seeded{Certs: map[string]string{}, TargetGroups: map[string]string{}}}
+	err := run(ctx, []seeding{
+		{"VPC", s.vpc}, {"subnets", s.subnets}, {"internet gateway", s.gateway}, {"security group of nodes", s.nodeGroup}, {"instances", s.instances},
+	})
+	return s.out, err
+}
+
+// shippedPolicies are all policies that are shipped.
+func shippedPolicies(t testing.TB, em *emulator.Emulator) [][]byte {
+	t.Helper()
+	policy, err := iam.PolicyOf(em.Store().AWS().Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return [][]byte{policy, iam.Optional, iam.Accelerators}
+}
