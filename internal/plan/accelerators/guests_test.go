@@ -1,0 +1,161 @@
+package accelerators_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
+)
+
+const ownRegion, guestRegion = "us-west-2", "eu-west-1"
+
+// groupsOf are the endpoint groups of a region, by ARN.
+func groupsOf(a observed.Accelerator, region string) map[string]observed.EndpointGroup {
+	out := map[string]observed.EndpointGroup{}
+	for _, l := range a.Listeners {
+		for _, g := range l.Groups {
+			if g.Region == region {
+				out[g.ARN] = g
+			}
+		}
+	}
+	return out
+}
+
+// shared is a random accelerator in AWS that lets a guest have the endpoint groups of a region, as its owner has made it.
+func (r random) shared(t *testing.T) observed.Accelerator {
+	t.Helper()
+	have := converge(t, r.accelerator(), observed.Stack{Facts: observed.Facts{Region: ownRegion}}, nil)
+	a := plantest.Clone(have).Accelerators[0]
+	if a.Tags == nil {
+		a.Tags = map[string]string{}
+	}
+	a.Tags[naming.GuestTag(guestRegion)] = naming.Guest(options.Cluster, edge)
+	return a
+}
+
+// The owner of an accelerator becomes another one or is deleted. No step changes an endpoint group of the guest, and each has its
+// listener to the end.
+func TestOwnersLeaveGuestsAlone(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(2000) {
+		r := random{rand.New(rand.NewPCG(seed, 3))}
+		live := r.shared(t)
+		have := healthy(observed.Stack{Accelerators: []observed.Accelerator{live}, Facts: observed.Facts{Region: ownRegion, Recorded: observed.RecordedOwn}})
+		guests := groupsOf(have.Accelerators[0], guestRegion)
+		want := r.accelerator()
+		want.Guests = map[string]string{guestRegion: naming.Guest(options.Cluster, edge)}
+		for i := range want.Listeners {
+			l := &want.Listeners[i]
+			var own []model.EndpointGroup
+			for _, g := range l.Groups {
+				if g.Region == ownRegion {
+					for k := range g.Overrides {
+						g.Overrides[k].Endpoint += 100 // none of the guest's, which AWS refuses
+					}
+					own = append(own, g)
+				}
+			}
+			l.Groups = own
+		}
+		stack := desired(want, live.ARN)
+		if r.one(4) {
+			stack.Members, stack.Leaving = nil, []model.Member{{Ref: member, Finalizer: "f", Claimed: true, Deleting: true, Recorded: live.ARN}}
+		}
+		for range 8 {
+			p, _ := planner.Make(stack, have, options, plan.Memory{})
+			known, done := p.Known, p.Begin()
+			for _, s := range p.Steps {
+				if s.Waits() || !done.Ready(s) {
+					continue
+				}
+				if _, released := s.Do.(plan.ReleaseFinalizer); released {
+					if len(guests) > 0 {
+						t.Fatalf("seed %d: the owner is released while a guest has endpoint groups", seed)
+					}
+					continue
+				}
+				have = plantest.Simulate(have, known, []plan.Step{s})
+				if s.Verb == plan.Create {
+					known[s.Address] = created(have, s.Address)
+				}
+				done.Done(s.ID)
+				now := map[string]observed.EndpointGroup{}
+				if len(have.Accelerators) > 0 {
+					now = groupsOf(have.Accelerators[0], guestRegion)
+				}
+				if !reflect.DeepEqual(now, guests) {
+					t.Fatalf("seed %d: %s changes the guest's endpoint groups:\n%+v\nwant %+v", seed, s.ID, now, guests)
+				}
+			}
+			have = healthy(have)
+		}
+	}
+}
+
+// A guest becomes another one or is deleted. Each of its steps is about an endpoint group of its own region, and without the tag
+// there is none.
+func TestGuestsChangeTheirEndpointGroupsAlone(t *testing.T) {
+	t.Parallel()
+	steps := 0
+	for seed := range uint64(2000) {
+		r := random{rand.New(rand.NewPCG(seed, 4))}
+		live := r.shared(t)
+		consent := !r.one(4)
+		if !consent {
+			live.Tags = maps.Clone(live.Tags)
+			delete(live.Tags, naming.GuestTag(guestRegion))
+		}
+		own := groupsOf(live, guestRegion)
+		want := r.accelerator()
+		want.Shared = live.ARN
+		for i := range want.Listeners {
+			l := &want.Listeners[i]
+			if r.one(2) && i < len(live.Listeners) {
+				l.Protocol, l.Ports = live.Listeners[i].Protocol, live.Listeners[i].Ports
+			}
+			l.Groups = nil
+			g := model.EndpointGroup{ID: fmt.Sprintf("EndpointGroup-%d-0", i), Region: guestRegion, Dial: 100}
+			g.Endpoints = []model.Endpoint{{ID: fmt.Sprint("arn:new:", r.IntN(3)), Weight: 128, ClientIP: new(bool)}}
+			l.Groups = append(l.Groups, g)
+		}
+		stack := desired(want, "")
+		if r.one(4) {
+			stack.Members, stack.Leaving = nil, []model.Member{{Ref: member, Finalizer: "f", Claimed: true, Deleting: true}}
+		}
+		p, _ := planner.Make(stack, observed.Stack{Shared: &live, Facts: observed.Facts{Region: guestRegion}}, options, plan.Memory{})
+		for _, s := range p.Steps {
+			if _, release := s.Do.(plan.ReleaseFinalizer); release {
+				continue
+			}
+			if s.Address.Kind != plan.EndpointGroup {
+				if plan.OfAccelerator(s.Address.Kind) || s.Verb == plan.Delete {
+					t.Fatalf("seed %d: the guest plans %s", seed, s.ID)
+				}
+				continue
+			}
+			steps++
+			if create, ok := s.Do.(plan.CreateEndpointGroup); ok {
+				if create.Region != guestRegion || !consent {
+					t.Fatalf("seed %d: the guest plans %s in %s", seed, s.ID, create.Region)
+				}
+				continue
+			}
+			if _, its := own[cmp.Or(p.Known[s.Address], s.Address.ID)]; !its || !consent {
+				t.Fatalf("seed %d: the guest plans %s, of which it owns nothing", seed, s.ID)
+			}
+		}
+	}
+	if steps < 500 {
+		t.Errorf("only %d steps were seen", steps)
+	}
+}
