@@ -51,7 +51,7 @@ func (t listenerBuilder) discover(spec aga.Listener) {
 	}
 	shown := t.shown(spec.EndpointGroups[0].Endpoints[0], at)
 	for i, p := range protocols {
-		l := model.AcceleratorListener{ID: fmt.Sprintf("Listener-%d", i), Protocol: p, SourceIP: spec.ClientAffinity == aga.ClientAffinitySourceIP, Origin: t.origin(field), ProtocolOf: shown, PortsOf: shown}
+		l := model.AcceleratorListener{ID: fmt.Sprintf("Listener-%d", i), Protocol: p, SourceIP: t.sourceIP(spec, field), Origin: t.origin(field), ProtocolOf: shown, PortsOf: shown}
 		if spec.Protocol != "" {
 			l.ProtocolOf = t.origin(field + ".protocol")
 		}

@@ -35,7 +35,11 @@ func (t endpointBuilder) resolve(g *model.EndpointGroup, e aga.Endpoint, x model
 	}
 	group, kind, known := kindOf(e.Type)
 	if !known {
-		t.leaveOut(x, finding.SpecInvalid, fmt.Sprintf("type %q is not known", finding.Cut(string(e.Type))), "change the type")
+		t.leaveOut(x, finding.SpecInvalid, fmt.Sprintf("type %q is none of %s, %s, %s and %s", finding.Cut(string(e.Type)), aga.EndpointTypeService, aga.EndpointTypeIngress, aga.EndpointTypeGateway, aga.EndpointTypeEndpointID), "change the type")
+		return nil
+	}
+	if e.Name == "" {
+		t.leaveOut(x, finding.SpecInvalid, fmt.Sprintf("the endpoint of type %s has no name", kind), "give the name of the "+string(kind))
 		return nil
 	}
 	namespace := t.namespaceOf(e)

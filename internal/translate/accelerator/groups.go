@@ -11,10 +11,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 )
 
-// usualDial and usualWeight are what AWS takes for a value that is not given.
+// usualDial, which is the most as well, and usualWeight are what AWS takes for a value that is not given.
 const (
 	usualDial   = 100
 	usualWeight = 128
+	mostWeight  = 255
 )
 
 // endpointBuilder builds endpoint groups and their endpoints.
@@ -38,7 +39,7 @@ func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int, 
 			continue
 		}
 		if g.TrafficDialPercentage != nil {
-			x.Dial = max(0, min(*g.TrafficDialPercentage, usualDial))
+			x.Dial = t.within(field+".trafficDialPercentage", "traffic dial", *g.TrafficDialPercentage, usualDial)
 		}
 		for _, o := range g.PortOverrides {
 			x.Overrides = append(x.Overrides, model.PortOverride{Listener: o.ListenerPort, Endpoint: o.EndpointPort})
@@ -50,6 +51,15 @@ func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int, 
 		out = append(out, x)
 	}
 	return out
+}
+
+// within is a number of the object from 0 to most, or what is nearest to it.
+func (t *translation) within(field, name string, n, most int32) int32 {
+	used := max(0, min(n, most))
+	if used != n {
+		t.fault(field, finding.SpecInvalid, finding.Error, fmt.Sprintf("%s %d is not from 0 to %d; %d is used", name, n, most, used), "correct the value")
+	}
+	return used
 }
 
 // endpoints builds the endpoints of a group. Entries with one id are one endpoint: the first one counts.
@@ -64,7 +74,7 @@ func (t endpointBuilder) endpoints(g *model.EndpointGroup, spec aga.EndpointGrou
 		field := fmt.Sprintf("%s.endpoints[%d]", g.Origin.Field, k)
 		x := model.Endpoint{Weight: usualWeight, ClientIP: e.ClientIPPreservationEnabled, Origin: t.origin(field)}
 		if e.Weight != nil {
-			x.Weight = max(0, min(*e.Weight, 255))
+			x.Weight = t.within(field+".weight", "weight", *e.Weight, mostWeight)
 		}
 		all := t.resolve(g, e, x)
 		t.entry(e, x.Origin, all)

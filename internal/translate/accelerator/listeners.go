@@ -58,7 +58,7 @@ func (t listenerBuilder) listener(spec aga.Listener, i int) {
 	}
 	l := model.AcceleratorListener{
 		ID: fmt.Sprintf("Listener-%d", i), Protocol: protocol, Ports: ports,
-		SourceIP: spec.ClientAffinity == aga.ClientAffinitySourceIP, Origin: t.origin(field),
+		SourceIP: t.sourceIP(spec, field), Origin: t.origin(field),
 		ProtocolOf: t.origin(field + ".protocol"), PortsOf: t.origin(field + ".portRanges"),
 	}
 	if other := t.conflict(l); other != nil {
@@ -67,6 +67,14 @@ func (t listenerBuilder) listener(spec aga.Listener, i int) {
 	}
 	l.Groups = endpointBuilder(t).endpointGroups(spec.EndpointGroups, i, l.ID)
 	t.acc.Listeners = append(t.acc.Listeners, l)
+}
+
+// sourceIP reads the client affinity.
+func (t listenerBuilder) sourceIP(spec aga.Listener, field string) bool {
+	if a := spec.ClientAffinity; a != "" && a != aga.ClientAffinityNone && a != aga.ClientAffinitySourceIP {
+		t.fault(field+".clientAffinity", finding.SpecInvalid, finding.Error, fmt.Sprintf("client affinity %q is neither %s nor %s; %[2]s is used", finding.Cut(string(a)), aga.ClientAffinityNone, aga.ClientAffinitySourceIP), "change the client affinity")
+	}
+	return spec.ClientAffinity == aga.ClientAffinitySourceIP
 }
 
 // written reads protocol and ports.

@@ -45,7 +45,7 @@ func (t *translation) build() {
 	if t.ga.DeletionTimestamp == nil && t.excess() {
 		return
 	}
-	dual := t.ga.Spec.IPAddressType == aga.IPAddressTypeDualStack
+	dual := t.dualStack()
 	t.acc = &model.Accelerator{
 		Name: t.name(dual), AddressType: model.IPv4, Addresses: t.addresses(), UID: string(t.ga.UID), Protected: t.protected(), Guests: sharing{t}.guests(),
 		Origins: map[string]finding.Origin{},
@@ -105,6 +105,14 @@ func (t *translation) ask(q model.Question) {
 		t.asked[key] = true
 		t.stack.Compare = append(t.stack.Compare, q)
 	}
+}
+
+func (t *translation) dualStack() bool {
+	of := t.ga.Spec.IPAddressType
+	if of != "" && of != aga.IPAddressTypeIPv4 && of != aga.IPAddressTypeDualStack {
+		t.fault("spec.ipAddressType", finding.SpecInvalid, finding.Error, fmt.Sprintf("address type %q is neither %s nor %s; %[2]s is used", finding.Cut(string(of)), aga.IPAddressTypeIPv4, aga.IPAddressTypeDualStack), "change the address type")
+	}
+	return of == aga.IPAddressTypeDualStack
 }
 
 func (t *translation) name(dual bool) string {
