@@ -36,6 +36,8 @@ const (
 	mostControllers = 20
 	// longestFault bounds what is said of why none was found.
 	longestFault = 1000
+	// otherFlags is what to do where those of a Deployment that is named cannot be read.
+	otherFlags = "give --flags-from=none, and here the flags that the controller has"
 )
 
 // controllerFlags are the flags of a controller, and which one that is.
@@ -155,14 +157,14 @@ func deploymentNamed(ctx context.Context, api appsv1client.AppsV1Interface, text
 	case err == nil:
 		return flagsOfDeployment(*one)
 	case namespace != "" || !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
-		return controllerFlags{}, plainly(err, "Deployment "+cmp.Or(namespace, "kube-system")+"/"+name)
+		return controllerFlags{}, fmt.Errorf("%w; %s", plainly(err, "Deployment "+cmp.Or(namespace, "kube-system")+"/"+name), otherFlags)
 	}
 	list, err := api.Deployments("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(), Limit: mostControllers})
 	if err != nil {
-		return controllerFlags{}, plainly(err, "Deployments")
+		return controllerFlags{}, fmt.Errorf("%w of all namespaces; name that of the Deployment, as in NAMESPACE/deployment/%s, or %s", plainly(err, "Deployments"), name, otherFlags)
 	}
 	return onlyOne(slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Name != name }),
-		fmt.Errorf("no Deployment %q exists in any namespace; correct the name, or give --flags-from=none", name))
+		fmt.Errorf("no Deployment %q exists in any namespace; correct the name, or %s", name, otherFlags))
 }
 
 func onlyOne(found []appsv1.Deployment, why error) (controllerFlags, error) {
