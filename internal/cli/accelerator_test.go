@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
@@ -58,13 +60,21 @@ func TestCommandsShowAccelerators(t *testing.T) {
 
 // acceleratorAddresses puts the DNS name and the first address of the only accelerator in place of DNSNAME and ADDRESS.
 func acceleratorAddresses(w world) *strings.Replacer {
-	s := w.em.Store()
-	s.Lock()
-	defer s.Unlock()
-	for _, a := range s.AcceleratorState(harness.Account).Accelerators {
+	if a := onlyAccelerator(w.em); a != nil {
 		return strings.NewReplacer("DNSNAME", a.DNSName, "ADDRESS", a.IPv4[0].String())
 	}
 	return strings.NewReplacer()
+}
+
+// onlyAccelerator is the accelerator that AWS has, nil if it has none.
+func onlyAccelerator(em *emulator.Emulator) *store.Accelerator {
+	s := em.Store()
+	s.Lock()
+	defer s.Unlock()
+	for _, a := range s.AcceleratorState(harness.Account).Accelerators {
+		return a
+	}
+	return nil
 }
 
 // An accelerator whose object is gone without having been deleted in order is an orphan.

@@ -125,6 +125,7 @@ func showSteps(w io.Writer, d engine.Draft, own plan.Plan, shared []plan.StepID,
 	fmt.Fprintf(w, "# %s %s\n", output.KindText(string(d.Stack.ID.Kind)), d.Stack.ID)
 	output.ShowFindings(w, d.Findings)
 	tree.ShowLeaving(w, left)
+	tree.ShowOthers(w, "# ", tree.OthersOf(d))
 	for _, id := range shared {
 		fmt.Fprintf(w, "# %s is shown above; load balancers share it\n", id)
 	}

@@ -45,6 +45,8 @@ type planStack struct {
 	Summary plan.Summary                  `json:"summary"`
 	// Leaving are members that go to another load balancer and are still served by this one.
 	Leaving []tree.Leaving `json:"leaving,omitempty"`
+	// Others are the endpoint groups of an accelerator that are not the object's; no step is about them.
+	Others []tree.Other `json:"others,omitempty"`
 	// Result is what the load balancer becomes, in the form of the annotation that feature gate
 	// IngressPlanAnnotation switches on; null where that cannot be determined, as findings say.
 	Result *document.Document `json:"result"`
@@ -56,7 +58,7 @@ func (all *planDocument) add(d engine.Draft, left []tree.Leaving) (own plan.Plan
 	names := plan.NamesOf(d.Have)
 	s := planStack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Findings: output.Findings(d.Findings), Steps: []output.Step{},
-		Joins: d.Plan.Joins, Summary: d.Plan.Summary(d.Have), Leaving: left, Result: d.Describe(),
+		Joins: d.Plan.Joins, Summary: d.Plan.Summary(d.Have), Leaving: left, Others: tree.OthersOf(d), Result: d.Describe(),
 	}
 	for _, step := range d.Plan.Steps {
 		doc := output.Step{

@@ -69,6 +69,16 @@ func IsGuest(cluster, region string, id model.StackID, tags map[string]string) b
 	return ok && of == id
 }
 
+// AcceleratorOwner is the GlobalAccelerator that tags say an accelerator is that of, as CLUSTER/NAMESPACE/NAME; "" if they say
+// none.
+func AcceleratorOwner(tags map[string]string) string {
+	stack := tags[StackTag(model.GlobalAccelerator)]
+	if !IsAccelerator(tags) || stack == "" {
+		return ""
+	}
+	return tags[ClusterTag] + "/" + stack
+}
+
 // GuestStack is the stack of a cluster in a region that tags let have endpoint groups there.
 func GuestStack(cluster, region string, tags map[string]string) (model.StackID, bool) {
 	rest, ok := strings.CutPrefix(tags[GuestTag(region)], cluster+"/")

@@ -20,10 +20,14 @@ type explainedAccelerator struct {
 	Status    string   `json:"status,omitempty"` // AWS's word: IN_PROGRESS or DEPLOYED
 	DNSName   string   `json:"dnsName,omitempty"`
 	Addresses []string `json:"addresses"`
+	// Owner is whose it is, as CLUSTER/NAMESPACE/NAME where its tags say that; it is missing of the object's own.
+	Owner string `json:"owner,omitempty"`
 
 	Listeners []explainedAcceleratorListener `json:"listeners"`
 	// Endpoints are those that the object lists, in its order.
 	Endpoints []explainedEndpoint `json:"endpoints"`
+	// Others are the endpoint groups under its listeners that are not the object's.
+	Others []tree.Other `json:"others,omitempty"`
 }
 
 type explainedAcceleratorListener struct {
@@ -67,7 +71,9 @@ func explainAccelerator(d engine.Draft) *explainedAccelerator {
 		return nil
 	}
 	out := &explainedAccelerator{Name: a.Name, Addresses: []string{}, Listeners: []explainedAcceleratorListener{}, Endpoints: []explainedEndpoint{}}
+	out.Others = tree.OthersOf(d)
 	if x := choices.Accelerator; x != nil {
+		out.Owner = x.Owner
 		out.addLive(x.Live)
 		for _, l := range x.Listeners {
 			one := explainedAcceleratorListener{
@@ -119,7 +125,14 @@ func showExplainedAccelerator(w io.Writer, a *explainedAccelerator) {
 	if a.ARN != "" {
 		state = strings.Join(append([]string{a.Status, a.DNSName}, a.Addresses...), ", ")
 	}
-	fmt.Fprintf(w, "  accelerator %s, %s\n", orText(a.Name, "-"), state)
+	switch {
+	case a.Owner == "":
+		fmt.Fprintf(w, "  accelerator %s, %s\n", orText(a.Name, "-"), state)
+	case a.ARN == "":
+		fmt.Fprintf(w, "  accelerator %s, which is not shared with this object\n", tree.OfOther(a.Owner))
+	default:
+		fmt.Fprintf(w, "  accelerator %s, %s, %s\n", orText(a.Name, "-"), state, tree.OfOther(a.Owner))
+	}
 	output.Some(a.Listeners, tree.MostListeners, func(l explainedAcceleratorListener) {
 		live := "not in AWS yet"
 		if l.Live != "" {
@@ -129,6 +142,7 @@ func showExplainedAccelerator(w io.Writer, a *explainedAccelerator) {
 	}, func(n int) { fmt.Fprintf(w, "    … and %d more listeners\n", n) })
 	output.Some(a.Endpoints, mostEntries, func(e explainedEndpoint) { showExplainedEndpoint(w, e) },
 		func(n int) { fmt.Fprintf(w, "    … and %d more endpoints\n", n) })
+	tree.ShowOthers(w, "    ", a.Others)
 }
 
 // mostEntries of a GlobalAccelerator are shown.

@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
 type requestAccelerator struct {
@@ -21,13 +22,17 @@ type requestAccelerator struct {
 	Name   string        `json:"name"`
 	Status string        `json:"status"` // AWS's word: IN_PROGRESS or DEPLOYED
 	// Listener is protocol and ports of the one that accepts the request, such as TCP:80; it is missing if none does.
-	Listener       string                 `json:"listener,omitempty"`
+	Listener string `json:"listener,omitempty"`
+	// Owner is whose the accelerator is, as CLUSTER/NAMESPACE/NAME where its tags say that; it is missing of the object's own.
+	Owner          string                 `json:"owner,omitempty"`
 	ClientAffinity string                 `json:"clientAffinity,omitempty"`
 	EndpointGroups []requestEndpointGroup `json:"endpointGroups"`
 }
 
 type requestEndpointGroup struct {
 	Region string `json:"region"`
+	// Owner is whose it is, if it is not the object's. Commands do not know what its load balancers answer.
+	Owner string `json:"owner,omitempty"`
 	// Dial is the percentage of the clients of the region that stay there.
 	Dial int32 `json:"dial"`
 	// Port is that of the endpoints.
@@ -73,7 +78,7 @@ func (a *answering) documentOf(ctx context.Context) (RequestDocument, error) {
 // leads to. It looks at what AWS has: what is not there has no address yet. It reports whether there is one.
 func (a *answering) through(ctx context.Context, drafts []engine.Draft) (*RequestDocument, error) {
 	for _, d := range drafts {
-		for _, live := range d.Have.Accelerators {
+		for _, live := range acceleratorsOf(d) {
 			if !a.isAddressOf(live) {
 				continue
 			}
@@ -85,6 +90,14 @@ func (a *answering) through(ctx context.Context, drafts []engine.Draft) (*Reques
 		}
 	}
 	return nil, nil
+}
+
+// acceleratorsOf are those in AWS that a stack has, or has endpoint groups of.
+func acceleratorsOf(d engine.Draft) []observed.Accelerator {
+	if x := d.Have.Shared; x != nil && x.DNSName != "" {
+		return append(slices.Clone(d.Have.Accelerators), *x)
+	}
+	return d.Have.Accelerators
 }
 
 func (a *answering) isAddressOf(x observed.Accelerator) bool {
@@ -102,6 +115,11 @@ func (a *answering) accelerator(d engine.Draft, live observed.Accelerator) *requ
 		EndpointGroups: []requestEndpointGroup{},
 	}
 	c := tree.AcceleratorComparer{Comparer: tree.NewComparer(d, d.Have.Facts, tree.Behind{})}
+	chosen := resolved.AcceleratorChoices{}
+	if x := d.Choices().Accelerator; x != nil && x.Live != nil && x.Live.ARN == live.ARN {
+		chosen = *x
+	}
+	out.Owner = chosen.Owner
 	for _, l := range live.Listeners {
 		if l.Protocol != model.TCP || !model.HasPort(l.Ports, a.port) || !live.Enabled {
 			continue
@@ -111,7 +129,9 @@ func (a *answering) accelerator(d engine.Draft, live observed.Accelerator) *requ
 			out.ClientAffinity = "SOURCE_IP"
 		}
 		for _, g := range l.Groups {
-			out.EndpointGroups = append(out.EndpointGroups, a.endpointGroup(c, g))
+			one := a.endpointGroup(c, g)
+			one.Owner = chosen.Others[g.ARN]
+			out.EndpointGroups = append(out.EndpointGroups, one)
 		}
 	}
 	return out
@@ -162,6 +182,9 @@ func (doc *RequestDocument) note(a *answering, d engine.Draft, live observed.Acc
 	if via.ClientAffinity != "" {
 		note("all connections of a client go to one endpoint, as long as it serves")
 	}
+	if slices.ContainsFunc(via.EndpointGroups, func(g requestEndpointGroup) bool { return g.Owner != "" }) {
+		note("what the load balancers behind the endpoint groups of others answer is not known here; ask in their clusters")
+	}
 	if len(d.Plan.Steps) > 0 {
 		note("the plan changes this accelerator; \"fulcrum plan globalaccelerator/%s -n %s\" shows how", via.Object.Name, via.Object.Namespace)
 	}
@@ -210,7 +233,7 @@ func (a *answering) answerBehind(ctx context.Context, doc *RequestDocument, draf
 func (a *answering) draftsBehind(ctx context.Context, drafts []engine.Draft) ([]engine.Draft, error) {
 	led := map[string]bool{}
 	for _, d := range drafts {
-		for _, live := range d.Have.Accelerators {
+		for _, live := range acceleratorsOf(d) {
 			if !a.isAddressOf(live) {
 				continue
 			}
@@ -235,12 +258,19 @@ func showAccelerator(w io.Writer, via *requestAccelerator) {
 		return
 	}
 	fmt.Fprintf(w, "\n%s: accelerator %s, %s", finding.Ref(via.Object), via.Name, via.Status)
+	if via.Owner != "" {
+		fmt.Fprint(w, ", ", tree.OfOther(via.Owner))
+	}
 	if via.Listener != "" {
 		fmt.Fprintf(w, ", listener %s", via.Listener)
 	}
 	fmt.Fprintln(w)
 	for _, g := range via.EndpointGroups {
-		fmt.Fprintf(w, "  endpoint group %s, traffic dial %d%%, port %d of its endpoints\n", g.Region, g.Dial, g.Port)
+		fmt.Fprintf(w, "  endpoint group %s, traffic dial %d%%, port %d of its endpoints", g.Region, g.Dial, g.Port)
+		if g.Owner != "" {
+			fmt.Fprint(w, ", ", tree.OfOther(g.Owner))
+		}
+		fmt.Fprintln(w)
 		output.Some(g.Endpoints, mostAnswers, func(e requestEndpoint) {
 			text := fmt.Sprintf("    %d%% to endpoint %s", e.Share, e.Text())
 			if e.LoadBalancer != nil {

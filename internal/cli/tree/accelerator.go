@@ -1,10 +1,13 @@
 package tree
 
 import (
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -24,7 +27,10 @@ type (
 		DNSName          string `json:"dnsName,omitempty"`
 		DualStackDNSName string `json:"dualStackDNSName,omitempty"`
 		// Addresses are the static ones.
-		Addresses []string              `json:"addresses"`
+		Addresses []string `json:"addresses"`
+		// Owner is whose it is, as CLUSTER/NAMESPACE/NAME where its tags say that; it is missing of the object's own. Only the
+		// endpoint groups without an owner are then the object's.
+		Owner     string                `json:"owner,omitempty"`
 		Listeners []AcceleratorListener `json:"listeners"`
 	}
 	AcceleratorListener struct {
@@ -39,6 +45,8 @@ type (
 	EndpointGroup struct {
 		compared
 		Region string `json:"region"`
+		// Owner is whose it is, if it is not the object's; it is left alone.
+		Owner string `json:"owner,omitempty"`
 		// Dial is the percentage of the traffic for the region that stays there.
 		Dial int32 `json:"dial"`
 		// PortOverrides are pairs of a listener's port and the endpoints' port.
@@ -85,8 +93,12 @@ func (c AcceleratorComparer) accelerators() (out []Accelerator) {
 	if x := c.Choices().Accelerator; x != nil {
 		chosen = *x
 	}
-	for i := range c.Have.Accelerators {
-		a := &c.Have.Accelerators[i]
+	all := c.Have.Accelerators
+	if c.Have.Shared != nil && chosen.Owner != "" && chosen.Live != nil {
+		all = append(slices.Clone(all), *c.Have.Shared)
+	}
+	for i := range all {
+		a := &all[i]
 		one := Accelerator{
 			compared: c.compared(a.ARN), Name: a.Name, AddressType: a.AddressType, Enabled: a.Enabled, Status: a.State, DNSName: a.DNSName,
 			DualStackDNSName: a.DualStackDNSName, Addresses: []string{}, Listeners: []AcceleratorListener{},
@@ -95,13 +107,16 @@ func (c AcceleratorComparer) accelerators() (out []Accelerator) {
 			one.Addresses = append(one.Addresses, s.Addresses...)
 		}
 		of := chosen.Listeners
-		if chosen.Live != nil && chosen.Live.ARN != a.ARN {
+		switch {
+		case chosen.Live != nil && chosen.Live.ARN == a.ARN:
+			one.Owner = chosen.Owner
+		case chosen.Live != nil:
 			of, one.Note = nil, "another accelerator of the object; it stays, and \"fulcrum orphans\" lists it"
 		}
 		one.Listeners = c.acceleratorListeners(of, a, one.compared)
 		out = append(out, one)
 	}
-	if w := c.desired.Accelerator; w != nil && chosen.Live == nil {
+	if w := c.desired.Accelerator; w != nil && w.Shared == "" && chosen.Live == nil {
 		out = append(out, Accelerator{
 			compared: c.made(plan.AcceleratorAddress), Name: w.Name, AddressType: w.AddressType, Enabled: true, Addresses: append([]string{}, w.Addresses...),
 			Listeners: c.acceleratorListeners(chosen.Listeners, nil, compared{}),
@@ -161,8 +176,12 @@ func (c AcceleratorComparer) acceleratorListeners(chosen []resolved.AcceleratorL
 
 func (c AcceleratorComparer) endpointGroups(desired []model.EndpointGroup, live []observed.EndpointGroup, of compared) []EndpointGroup {
 	out := []EndpointGroup{}
+	others := map[string]string{}
+	if x := c.Choices().Accelerator; x != nil {
+		others = x.Others
+	}
 	for _, g := range live {
-		one := EndpointGroup{compared: below(of, c.compared(g.ARN)), Region: g.Region, Dial: int32(g.Dial), PortOverrides: plan.OverridesText(g.Overrides)}
+		one := EndpointGroup{compared: below(of, c.compared(g.ARN)), Region: g.Region, Owner: others[g.ARN], Dial: int32(g.Dial), PortOverrides: plan.OverridesText(g.Overrides)}
 		var w model.EndpointGroup
 		if i := slices.IndexFunc(desired, func(w model.EndpointGroup) bool { return w.Region == g.Region }); i >= 0 {
 			w = desired[i]
@@ -278,6 +297,61 @@ func (c AcceleratorComparer) EndpointOf(id string) *EndpointLoadBalancer {
 		}
 	}
 	return nil
+}
+
+// Other is an endpoint group under the listeners of an object that is not the object's.
+type Other struct {
+	// Listener is protocol and ports, such as TCP:80.
+	Listener string `json:"listener"`
+	Region   string `json:"region"`
+	// Owner is whose it is, as CLUSTER/NAMESPACE/NAME where tags of the accelerator say that.
+	Owner string `json:"owner"`
+	// Dial is the percentage of the traffic for the region that stays there.
+	Dial      int32 `json:"dial"`
+	Endpoints int   `json:"endpoints"`
+	// Serving are the endpoints that are healthy and have a weight.
+	Serving int `json:"serving"`
+}
+
+// Text is the endpoint group in words.
+func (o Other) Text() string {
+	return fmt.Sprintf("endpoint group %s of listener %s, traffic dial %d%%, %d of %d endpoints serving, %s, left alone", o.Region, o.Listener, o.Dial, o.Serving, o.Endpoints, OfOther(o.Owner))
+}
+
+// OthersOf are the endpoint groups of the accelerator of a draft that are not its object's.
+func OthersOf(d engine.Draft) (out []Other) {
+	if d.Stack.ID.Kind != model.GlobalAccelerator {
+		return nil
+	}
+	c := AcceleratorComparer{NewComparer(d, d.Have.Facts, Behind{})}
+	for _, a := range c.accelerators() {
+		for _, l := range a.Listeners {
+			for _, g := range l.EndpointGroups {
+				if g.Owner == "" {
+					continue
+				}
+				one := Other{Listener: l.Protocol + ":" + l.Ports, Region: g.Region, Owner: g.Owner, Dial: g.Dial, Endpoints: len(g.Endpoints)}
+				for _, e := range g.Endpoints {
+					if e.serving() {
+						one.Serving++
+					}
+				}
+				out = append(out, one)
+			}
+		}
+	}
+	return out
+}
+
+func (e Endpoint) serving() bool { return e.Health == observed.EndpointHealthy && e.Weight > 0 }
+
+// mostOthers is how many endpoint groups of others are shown.
+const mostOthers = 50
+
+// ShowOthers prints the endpoint groups of others, each on a line that begins with a text.
+func ShowOthers(w io.Writer, before string, others []Other) {
+	output.Some(others, mostOthers, func(o Other) { fmt.Fprintf(w, "%s%s\n", before, o.Text()) },
+		func(n int) { fmt.Fprintf(w, "%s… and %d more endpoint groups of others\n", before, n) })
 }
 
 // endpoints are those of all endpoint groups of the stack's accelerators.

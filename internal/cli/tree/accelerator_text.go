@@ -25,10 +25,16 @@ func (t Text) Accelerator(a Accelerator) {
 		}
 	}
 	t.compared(a.compared, 0, strings.Join(append([]string{text}, more...), ", "))
+	if a.Owner != "" {
+		t.line(live, 1, OfOther(a.Owner)+"; only endpoint groups without an owner are those of this object")
+	}
 	for _, l := range a.Listeners {
 		t.acceleratorListener(l)
 	}
 }
+
+// OfOther says whose something is. Tags say it, which others write.
+func OfOther(owner string) string { return "of " + finding.Printable(finding.Cut(owner)) }
 
 // orDash stands for a name that is made once the region is known.
 func orDash(name string) string {
@@ -48,6 +54,9 @@ func (t Text) acceleratorListener(l AcceleratorListener) {
 		text := fmt.Sprintf("endpoint group %s, traffic dial %d%%", g.Region, g.Dial)
 		if g.PortOverrides != "" {
 			text += ", port overrides " + g.PortOverrides
+		}
+		if g.Owner != "" {
+			text += ", " + OfOther(g.Owner) + ", left alone"
 		}
 		t.compared(g.compared, 2, withFrom(text, g.From))
 		output.Some(g.Endpoints, mostEndpoints, t.endpoint, func(n int) { t.line(live, 3, fmt.Sprintf("… and %d more endpoints", n)) })
@@ -114,7 +123,11 @@ func (g *graph) accelerator(s Stack, a Accelerator) {
 		listener := g.node("", fmt.Sprintf("listener %s:%s", l.Protocol, l.Ports), part, l.State)
 		g.edge(at, listener)
 		for _, eg := range l.EndpointGroups {
-			group := g.node("", fmt.Sprintf("endpoint group\n%s %d%%", eg.Region, eg.Dial), part, eg.State)
+			text := fmt.Sprintf("endpoint group\n%s %d%%", eg.Region, eg.Dial)
+			if eg.Owner != "" {
+				text += "\n" + OfOther(eg.Owner)
+			}
+			group := g.node("", text, part, eg.State)
 			g.edge(listener, group)
 			output.Some(eg.Endpoints, mostEndpoints, func(e Endpoint) { g.endpoint(group, e) }, func(n int) { g.edge(group, g.more(n, "endpoints")) })
 		}

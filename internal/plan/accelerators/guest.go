@@ -1,6 +1,7 @@
 package accelerators
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -47,6 +48,31 @@ func (m *maker) split(own func(region string) bool) {
 		}
 		l.Groups = mine
 	}
+}
+
+// UnknownOwner is whose something is where no tag says that.
+const UnknownOwner = "another owner"
+
+// owner is whose the accelerator is, "" if it is the stack's.
+func (m *maker) owner() string {
+	if !m.isGuest() {
+		return ""
+	}
+	if m.live == nil {
+		return UnknownOwner
+	}
+	return cmp.Or(naming.AcceleratorOwner(m.live.Tags), UnknownOwner)
+}
+
+// ownersOfOthers are whose the endpoint groups are that are not the stack's, by ARN.
+func (m *maker) ownersOfOthers() map[string]string {
+	out := map[string]string{}
+	for _, groups := range m.others {
+		for _, g := range groups {
+			out[g.ARN] = cmp.Or(m.want.Guests[g.Region], naming.Guests(m.live.Tags)[g.Region], m.owner(), UnknownOwner)
+		}
+	}
+	return out
 }
 
 // serveAsGuest plans the endpoint groups of the region under the listeners that are there. Without consent it plans nothing.

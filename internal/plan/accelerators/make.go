@@ -74,7 +74,7 @@ func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan
 	} else {
 		m.match()
 	}
-	out.Accelerator = &resolved.AcceleratorChoices{Live: m.live}
+	out.Accelerator = &resolved.AcceleratorChoices{Live: m.live, Owner: m.owner(), Others: m.ownersOfOthers()}
 	for _, p := range m.pairs {
 		one := resolved.AcceleratorListenerChoices{Desired: p.want, Live: p.live}
 		if p.live != nil {

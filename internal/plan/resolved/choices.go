@@ -23,6 +23,10 @@ type Choices struct {
 type AcceleratorChoices struct {
 	// Live is the one that is kept; nil if one has to be made.
 	Live *observed.Accelerator
+	// Owner is whose the accelerator is, as CLUSTER/NAMESPACE/NAME where its tags say that; "" if it is the stack's.
+	Owner string
+	// Others are, by ARN, whose the endpoint groups are that are not the stack's.
+	Others map[string]string
 	// Listeners in the order of the object.
 	Listeners []AcceleratorListenerChoices
 }

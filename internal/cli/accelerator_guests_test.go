@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+// What the commands show of an accelerator that two clusters share, in each of them: the endpoint groups of the other are
+// shown, and no step is about them. Each line of commands.txt is a cluster and a command.
+func TestCommandsShowSharedAccelerators(t *testing.T) {
+	goldentest.Run(t, "testdata/shared_accelerators/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+		objects, vpcs := map[string]string{}, map[string]string{}
+		w := livedWith(t, harness.Options{Accelerators: true}, func(t *testing.T, owner *harness.Harness) {
+			guest := harness.New(t, harness.Options{Accelerators: true, Beside: owner, Drift: true})
+			settle := func() {
+				for range 20 {
+					owner.Settle(30 * time.Second)
+					guest.Settle(30 * time.Second)
+					time.Sleep(30 * time.Second) // virtual
+				}
+			}
+			owner.Apply(c.Text("cluster.yaml"), c.Text("owner.yaml"))
+			guest.Apply(c.Text("cluster.yaml"))
+			settle()
+			shared := strings.NewReplacer("SHARED", onlyAccelerator(owner.Emulator).ARN)
+			guest.Apply(shared.Replace(c.Text("guest.yaml")))
+			settle()
+			if edit := c.Text("guest-edit.yaml"); edit != "" {
+				guest.Apply(shared.Replace(edit))
+			}
+			objects["guest"], vpcs["guest"] = objectsText(t, guest.Store), guest.World.VPC
+		})
+		objects["owner"], vpcs["owner"] = w.objects, w.vpc
+		endpoints := flagsOf(t, w.em, w.vpc)[3:]
+		regions := map[string]string{"owner": harness.Region, "guest": harness.Elsewhere}
+		name := acceleratorAddresses(w)
+		var out []goldentest.File
+		for i, line := range strings.Split(strings.TrimSpace(c.Text("commands.txt")), "\n") {
+			in, command, _ := strings.Cut(line, ": ")
+			file := filepath.Join(filesIn(t, map[string]string{"objects.yaml": objects[in]}), "objects.yaml")
+			args := append(strings.Fields(name.Replace(command)), endpoints...)
+			args = append(args, "-f", file, acceleratorGate, "--cluster-name="+harness.ClusterName, "--aws-region="+regions[in], "--aws-vpc-id="+vpcs[in])
+			code, stdout, stderr := run(t, args...)
+			if stderr != "" {
+				t.Fatalf("%s: %s", line, stderr)
+			}
+			if strings.HasPrefix(command, "get") {
+				stdout = ageText.ReplaceAllString(stdout, "")
+			}
+			out = append(out, goldentest.File{Name: fmt.Sprintf("%d.txt", i+1), Text: fmt.Sprintf("$ fulcrum %s   (in the cluster of the %s)\n%sexit code %d\n", command, in, stdout, code)})
+		}
+		if n := w.em.Calls().Mutating(); n > 0 {
+			t.Errorf("%d calls that change something", n)
+		}
+		return out
+	})
+}
