@@ -182,7 +182,7 @@ func (m groupPlanner) freed(w *model.EndpointGroup) (out []plan.StepID) {
 		return nil
 	}
 	for _, s := range m.Plan.Steps {
-		if s.Address.Kind == plan.AcceleratorListener || s.Address.Kind == plan.EndpointGroup && s.Verb != plan.Create && s.ID == plan.NewStepID("drop-overrides", s.Address) {
+		if s.Address.Kind == plan.AcceleratorListener || s.Address.Kind == plan.EndpointGroup && (s.Verb == plan.Delete || s.ID == plan.NewStepID("drop-overrides", s.Address)) {
 			out = append(out, s.ID)
 		}
 	}

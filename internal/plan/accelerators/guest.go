@@ -84,32 +84,30 @@ func (m guestPlanner) serveAsGuest() {
 		m.Again(durations.MissingWait)
 		return
 	}
-	all := m.matchShared()
+	m.matchShared()
 	groupPlanner(m).revoke()
 	m.keepServing()
+	m.holdOverrides()
 	listenerPlanner(m).dropOverrides(first)
-	groupPlanner(m).groups(first)
-	if all && !m.want.Held {
-		// A listener that was not found may be one of these, with other ports.
+	if !m.surplusStays() {
 		for _, l := range m.surplus {
 			for _, g := range l.Groups {
 				listenerPlanner(m).deleteGroup(g, first, "no endpoint group of the listener is desired", plan.Wait{})
 			}
 		}
 	}
-	if !all {
+	groupPlanner(m).groups(first)
+	if len(m.pairs) < len(m.want.Listeners) {
 		m.Again(durations.MissingWait)
 	}
 	m.lookAgain()
 }
 
-// matchShared finds the live listener of each desired one: that with the same protocol and ports. It reports whether all
-// were found.
-func (m guestPlanner) matchShared() (all bool) {
-	all = true
+// matchShared finds the live listener of each desired one: that with the same protocol and ports.
+func (m guestPlanner) matchShared() {
 	found := map[string]bool{}
 	if m.live == nil {
-		return false
+		return
 	}
 	for i := range m.want.Listeners {
 		w := m.want.Listeners[i]
@@ -118,7 +116,6 @@ func (m guestPlanner) matchShared() (all bool) {
 			return l.Protocol == w.Protocol && common == either
 		})
 		if j < 0 {
-			all = false
 			m.Found.Add(finding.Finding{
 				Object: m.origin, Field: w.Origin.Field, Reason: finding.SharedListenerNotFound, Severity: finding.Error,
 				Message: fmt.Sprintf("accelerator %q has no listener %s %s, and its owner alone makes listeners; nothing is made for this one, and no live endpoint group is deleted", m.live.ARN, w.Protocol, model.PortRangesText(w.Ports)),
@@ -139,7 +136,6 @@ func (m guestPlanner) matchShared() (all bool) {
 			m.surplus = append(m.surplus, l)
 		}
 	}
-	return all
 }
 
 // fully reports whether an endpoint group takes all the traffic for its region.

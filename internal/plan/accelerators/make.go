@@ -150,8 +150,10 @@ func (m *maker) serve() {
 	}
 	ready := m.accelerator(first)
 	listenerPlanner{m}.keepForGuests(ready)
+	m.holdOverrides()
 	listenerPlanner{m}.dropOverrides(ready)
 	listenerPlanner{m}.listeners(ready)
+	m.holdOverrides() // more listeners may stay
 	removed := groupPlanner{m}.groups(ready)
 	m.toDualStack(append(slices.Clone(ready), removed...))
 	m.lookAgain()

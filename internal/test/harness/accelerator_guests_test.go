@@ -70,6 +70,9 @@ func (c twoClusters) groups() (out []string) {
 		for _, l := range a.Listeners {
 			for _, g := range l.Groups {
 				text := fmt.Sprintf("%d %s dial=%v", l.Ranges[0].From, g.Region, g.Dial)
+				for _, o := range g.Overrides {
+					text += fmt.Sprintf(" %d->%d", o.Listener, o.Endpoint)
+				}
 				for _, e := range g.Endpoints {
 					region := strings.Split(e.ID, ":")[3]
 					text += fmt.Sprintf(" %s=%d", region, e.Weight)
@@ -265,6 +268,50 @@ func TestGuestKeepsTheLastTraffic(t *testing.T) {
 		c.want(t, "the owner takes a part", guestGroup, "80 us-west-2 dial=20 us-west-2=128")
 		if texts := strings.Join(eventsOf(c.guest, "shop", "edge"), "\n"); !strings.Contains(texts, "the traffic dial stays at 100") {
 			t.Errorf("the guest's events: %s", texts)
+		}
+	})
+}
+
+// AWS lets no endpoint port be used under two listeners. Who comes second names the other, asks AWS for nothing that it refuses,
+// and has its endpoint group as soon as the port is free.
+func TestPortOverridesOfOwnerAndGuestContradict(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newTwoClusters(t)
+		at := func(port int) string { return strings.ReplaceAll(webListener, "80", fmt.Sprint(port)) }
+		to := func(port, endpoint int) string {
+			return strings.Replace(at(port), "endpointGroups: [{", fmt.Sprintf("endpointGroups: [{portOverrides: [{listenerPort: %d, endpointPort: %d}], ", port, endpoint), 1)
+		}
+		const owner, guest443 = "us-west-2 dial=100", "443 eu-west-1 dial=100 443->9000 eu-west-1=128"
+		lists := func(r *Harness, annotation string, listeners ...string) {
+			r.Apply(sharedEdge(annotation, strings.Join(listeners, ", ")))
+			c.settle(10 * time.Minute)
+		}
+		says := func(r *Harness, text string) {
+			t.Helper()
+			if texts := strings.Join(eventsOf(r, "shop", "edge"), "\n"); !strings.Contains(texts, text) {
+				t.Errorf("no event has %q: %s", text, texts)
+			}
+		}
+		ours := guestsOf(Elsewhere + "=rig/shop/edge")
+		lists(c.owner, ours, to(80, 9000), at(443))
+		shared := sharedBy(live(c.owner)[0].ARN)
+		c.owner.Emulator.Calls().Reset()
+		lists(c.guest, shared, at(80), to(443, 9000))
+		c.want(t, "the owner has the port", "443 "+owner+" us-west-2=128", guestGroup, "80 "+owner+" 80->9000 us-west-2=128")
+		says(c.guest, "spec.listeners[1].endpointGroups[0].portOverrides[0]: endpoint port 9000 is used under another listener by the endpoint group of rig/shop/edge (us-west-2)")
+		lists(c.guest, shared, to(80, 443))
+		says(c.guest, "endpoint port 443 is a port of listener TCP 443 of the accelerator")
+		lists(c.guest, shared, at(80), to(443, 9000))
+		lists(c.owner, ours, at(80), at(443))
+		c.want(t, "the owner gives it up", guest443, "443 "+owner+" us-west-2=128", guestGroup, ownGroup)
+		lists(c.owner, ours, to(80, 9000), at(443))
+		c.want(t, "the guest has the port", guest443, "443 "+owner+" us-west-2=128", guestGroup, ownGroup)
+		says(c.owner, "endpoint port 9000 is used under another listener by the endpoint group of rig/shop/edge (eu-west-1)")
+		for _, e := range c.owner.Emulator.Calls().Entries() {
+			if e.Service == "globalaccelerator" && e.Code != "" {
+				t.Errorf("AWS refuses %s: %s", e.Operation, e.Code)
+			}
 		}
 	})
 }
