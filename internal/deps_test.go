@@ -137,7 +137,7 @@ var layers = map[string]layer{
 		"internal/cloud/ratelimit", "internal/cloud/sdk", "internal/cloud/services", "internal/cloud/targets", "internal/engine", "internal/engine/bindings"}, core...)},
 	"internal/cloud/checks":   {own: append([]string{"internal/cloud", "internal/cloud/sdk", "internal/cloud/services", "internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/kube/durations": {pure: true},
-	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings", "internal/engine/repeat"}, core...),
+	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/cluster/ownership", "internal/engine", "internal/engine/bindings", "internal/engine/repeat"}, core...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/"}},
 	"internal/controller/config": {own: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},
 	"internal/controller/queue": {own: []string{"internal/cluster", "internal/finding/failure", "internal/kube"},

@@ -162,6 +162,11 @@ func TargetGroupName(o *elbv2.TargetGroupBinding) string {
 	return path.Base(path.Dir(o.Spec.TargetGroupARN))
 }
 
+// SlicesOf selects the EndpointSlices of a Service.
+func SlicesOf(namespace, service string) Query {
+	return Query{Kind: KindEndpointSlice, Namespace: namespace, Index: SliceByService, Value: namespace + "/" + service}
+}
+
 // StackValue is the value of the BindingByStack index for a stack: prefix is that of the dialect's
 // labels, namespace is empty for an explicit Ingress group.
 func StackValue(prefix, namespace, name string) string {

@@ -55,6 +55,7 @@ func acceleratorOptions(c config.Config, frontends map[model.Kind]engine.Fronten
 		ExternalTags:     c.Defaults.ExternalManagedTags, Stacks: StacksOf(frontends),
 		EndpointIDs: c.Accelerators.EndpointIDs, AddressNamespaces: c.Accelerators.AddressNamespaces, MaxPerNamespace: c.Accelerators.MaxPerNamespace,
 		Isolated: c.Ingress.Tenancy == string(ingress.Isolated), Watched: c.Kubernetes.WatchNamespace,
+		Endpoints: !c.Targets.EndpointSlices,
 	}
 }
 

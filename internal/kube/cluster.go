@@ -12,10 +12,10 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -48,7 +48,7 @@ func (c *Cluster) Class(err error) engine.Class { return Classify(err) }
 
 // Bindings implements engine.Cluster.
 func (c *Cluster) Bindings(v *cluster.View, id model.StackID) []observed.Binding {
-	found := cluster.List[*elbv2.TargetGroupBinding](v, bindingsOf(id))
+	found := cluster.List[*elbv2.TargetGroupBinding](v, ownership.BindingsOf(id))
 	out := make([]observed.Binding, 0, len(found))
 	for _, b := range found {
 		out = append(out, observedBinding(b))
@@ -57,15 +57,8 @@ func (c *Cluster) Bindings(v *cluster.View, id model.StackID) []observed.Binding
 }
 
 // Subscribe implements engine.Cluster.
-func (c *Cluster) Subscribe(v *cluster.View, id model.StackID) { v.SubscribeList(bindingsOf(id)) }
-
-// bindingsOf selects the bindings of a stack.
-func bindingsOf(id model.StackID) cluster.Query {
-	label := naming.LabelStack(id)
-	return cluster.Query{
-		Kind: cluster.KindBinding, Index: cluster.BindingByStack,
-		Value: cluster.StackValue(id.Kind.TagPrefix(), label.Namespace, label.Name),
-	}
+func (c *Cluster) Subscribe(v *cluster.View, id model.StackID) {
+	v.SubscribeList(ownership.BindingsOf(id))
 }
 
 // Apply implements engine.Cluster. Every step may be repeated: one that is carried out already

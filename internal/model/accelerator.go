@@ -121,7 +121,9 @@ type EndpointGroup struct {
 	// Dial is the percentage of the traffic for the region that stays there.
 	Dial int32
 	// DialHeld: the live traffic dial stays.
-	DialHeld  bool
+	DialHeld bool
+	// Follows is where the traffic dial goes, step by step and never beyond Dial; nil: it is Dial.
+	Follows   *DialRule
 	Overrides []PortOverride
 	// OverridesHeld: the live overrides stay, and without a live endpoint group none is made.
 	OverridesHeld bool
@@ -131,6 +133,9 @@ type EndpointGroup struct {
 	Kept   []string
 	Origin finding.Origin
 }
+
+// DialRule moves a traffic dial to another one, by Step at a time. Both are percentages.
+type DialRule struct{ Dial, Step int32 }
 
 // Endpoint is something that gets traffic of an endpoint group.
 type Endpoint struct {
@@ -176,10 +181,20 @@ func (q AskSharedAccelerator) Key() string { return "shared accelerator " + q.AR
 
 // AskAcceleratorState asks whether an accelerator has come to rest, and for the health of its endpoints, if that was read
 // longer ago than is worth waiting for. The answer stands in what is observed.
-type AskAcceleratorState struct{ ARN string }
+// Of the endpoint groups of a listener, Now asks for what they are at this moment: what is decided must not cross what others
+// have just decided.
+type AskAcceleratorState struct {
+	ARN string
+	Now bool
+}
 
 // Key implements Question.
-func (q AskAcceleratorState) Key() string { return "accelerator state " + q.ARN }
+func (q AskAcceleratorState) Key() string {
+	if q.Now {
+		return "accelerator state now " + q.ARN
+	}
+	return "accelerator state " + q.ARN
+}
 
 // AskLoadBalancers asks for load balancers that may be endpoints: those of a stack, or else the one with a DNS name or an
 // ARN. In place of an ARN it may have the allocation id of an Elastic IP address, for the load balancer of the cluster that

@@ -12,6 +12,10 @@ const (
 	GuestsAnnotation = "fulcrum.dev/accelerator-guests"
 	// SharedAnnotation has the ARN of an accelerator of another owner, whose endpoint groups of the region are the object's.
 	SharedAnnotation = "fulcrum.dev/shared-accelerator"
+	// DialAnnotation has the traffic dials of endpoint groups follow something: DialOfReadyTargets, and with commas in between
+	// floor=PERCENT and step=PERCENT.
+	DialAnnotation     = "fulcrum.dev/traffic-dial"
+	DialOfReadyTargets = "ready-targets"
 )
 
 // guestPrefix begins the keys of the tags by which the owner of an accelerator lets another cluster have the endpoint groups of

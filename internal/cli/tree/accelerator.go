@@ -49,6 +49,9 @@ type (
 		Owner string `json:"owner,omitempty"`
 		// Dial is the percentage of the traffic for the region that stays there.
 		Dial int32 `json:"dial"`
+		// DialOfReadyTargets is what the dial goes to, step by step, as the ready targets ask for; it is missing where it follows
+		// none.
+		DialOfReadyTargets int32 `json:"dialOfReadyTargets,omitempty"`
 		// PortOverrides are pairs of a listener's port and the endpoints' port.
 		PortOverrides string     `json:"portOverrides,omitempty"`
 		From          string     `json:"from,omitempty"`
@@ -186,6 +189,9 @@ func (c AcceleratorComparer) endpointGroups(desired []model.EndpointGroup, live 
 		if i := slices.IndexFunc(desired, func(w model.EndpointGroup) bool { return w.Region == g.Region }); i >= 0 {
 			w = desired[i]
 			one.From = OriginText(w.Origin)
+			if w.Follows != nil {
+				one.DialOfReadyTargets = w.Follows.Dial
+			}
 		}
 		one.Endpoints = c.endpoints(w.Endpoints, g, one.compared)
 		out = append(out, one)

@@ -52,6 +52,9 @@ func (t Text) acceleratorListener(l AcceleratorListener) {
 	t.compared(l.compared, 1, withFrom(text, l.From))
 	for _, g := range l.EndpointGroups {
 		text := fmt.Sprintf("endpoint group %s, traffic dial %d%%", g.Region, g.Dial)
+		if g.DialOfReadyTargets > 0 {
+			text += fmt.Sprintf(" (%d%% by ready targets)", g.DialOfReadyTargets)
+		}
 		if g.PortOverrides != "" {
 			text += ", port overrides " + g.PortOverrides
 		}

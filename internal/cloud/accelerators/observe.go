@@ -45,16 +45,16 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 			return err
 		}
 	}
+	for _, q := range questions {
+		if q, ok := q.(model.AskAcceleratorState); ok && acceleratorOf(q.ARN) != q.ARN {
+			if err := (reading{c}).health(ctx, q); err != nil {
+				return err
+			}
+		}
+	}
 	if shared != "" {
 		if err := (reading{c}).shared(ctx, id, shared, out); err != nil {
 			return err
-		}
-	}
-	for _, q := range questions {
-		if q, ok := q.(model.AskAcceleratorState); ok && acceleratorOf(q.ARN) != q.ARN {
-			if err := (reading{c}).health(ctx, q.ARN); err != nil {
-				return err
-			}
 		}
 	}
 	c.With(func() {

@@ -15,6 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -296,12 +297,16 @@ func (c reading) describeGroups(ctx context.Context, listener string) ([]observe
 	return out, nil
 }
 
-// health reads the endpoint groups of a listener again, for the health of their endpoints.
-func (c reading) health(ctx context.Context, listener string) error {
+// health reads the endpoint groups of a listener again, for the health of their endpoints and for what others have changed.
+func (c reading) health(ctx context.Context, q model.AskAcceleratorState) error {
+	listener, age := q.ARN, durations.Recent
+	if q.Now {
+		age = durations.Moment
+	}
 	known := func() (ok bool) {
 		c.With(func() {
 			e := c.all[acceleratorOf(listener)]
-			ok = e == nil || c.Younger(e.groupsAt[listener], durations.Moment)
+			ok = e == nil || c.Younger(e.groupsAt[listener], age)
 		})
 		return ok
 	}

@@ -18,6 +18,15 @@ func Root(kind model.Kind) cluster.Kind {
 	return cluster.Kind(kind)
 }
 
+// BindingsOf selects the TargetGroupBindings with the labels of a stack. Whoever may write TargetGroupBindings may set these.
+func BindingsOf(id model.StackID) cluster.Query {
+	label := naming.LabelStack(id)
+	return cluster.Query{
+		Kind: cluster.KindBinding, Index: cluster.BindingByStack,
+		Value: cluster.StackValue(id.Kind.TagPrefix(), label.Namespace, label.Name),
+	}
+}
+
 // Claims lists the stacks whose finalizers an object carries, or carried until a user replaced it by a
 // manifest without them.
 func Claims(v *cluster.View, obj cluster.Object) []model.StackID {

@@ -86,8 +86,9 @@ func (m guestPlanner) serveAsGuest() {
 	}
 	m.matchShared()
 	groupPlanner(m).revoke()
+	groupPlanner(m).followDials()
 	m.keepServing()
-	m.holdOverrides()
+	groupPlanner(m).holdOverrides()
 	listenerPlanner(m).dropOverrides(first)
 	if !m.surplusStays() {
 		for _, l := range m.surplus {

@@ -150,10 +150,11 @@ func (m *maker) serve() {
 	}
 	ready := m.accelerator(first)
 	listenerPlanner{m}.keepForGuests(ready)
-	m.holdOverrides()
+	groupPlanner{m}.holdOverrides()
 	listenerPlanner{m}.dropOverrides(ready)
 	listenerPlanner{m}.listeners(ready)
-	m.holdOverrides() // more listeners may stay
+	groupPlanner{m}.holdOverrides() // more listeners may stay
+	groupPlanner{m}.followDials()
 	removed := groupPlanner{m}.groups(ready)
 	m.toDualStack(append(slices.Clone(ready), removed...))
 	m.lookAgain()

@@ -13,7 +13,7 @@ import (
 
 // holdOverrides has the port overrides of endpoint groups stay as they are live that AWS would refuse because of what others
 // have of the accelerator: AWS lets no endpoint port be a port of any of its listeners, or be used under two of them.
-func (m *maker) holdOverrides() {
+func (m groupPlanner) holdOverrides() {
 	for i, p := range m.pairs {
 		for j, g := range p.want.Groups {
 			k, why := m.refused(p, g)
@@ -35,7 +35,7 @@ func (m *maker) holdOverrides() {
 }
 
 // refused is the first port override of an endpoint group that contradicts what others have, -1 if none does, and why.
-func (m *maker) refused(p pair, g model.EndpointGroup) (int, string) {
+func (m groupPlanner) refused(p pair, g model.EndpointGroup) (int, string) {
 	if g.OverridesHeld {
 		return -1, ""
 	}
@@ -56,7 +56,7 @@ func (m *maker) refused(p pair, g model.EndpointGroup) (int, string) {
 
 // overridden is a live endpoint group under another listener than that of a pair which has an endpoint port and stays, nil if
 // there is none.
-func (m *maker) overridden(p pair, port int32) *observed.EndpointGroup {
+func (m groupPlanner) overridden(p pair, port int32) *observed.EndpointGroup {
 	if m.live == nil {
 		return nil
 	}

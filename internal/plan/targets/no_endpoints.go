@@ -99,7 +99,7 @@ func WhyNoEndpointsOf(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.
 	if !ok {
 		return nil
 	}
-	return WhyNoEndpoints(svc, port, cluster.List[*discoveryv1.EndpointSlice](v, slicesOf(svc)), podIn(v, svc.Namespace))
+	return WhyNoEndpoints(svc, port, cluster.List[*discoveryv1.EndpointSlice](v, cluster.SlicesOf(svc.Namespace, svc.Name)), podIn(v, svc.Namespace))
 }
 
 func serviceRef(svc *corev1.Service) finding.Ref {

@@ -63,7 +63,7 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 		// Nodes are targets whatever pods there are, so that no run is due when these change, unless one is to say that
 		// the fault is over.
 		silent := v.Unsubscribed()
-		q := slicesOf(svc)
+		q := cluster.SlicesOf(svc.Namespace, svc.Name)
 		if r.NoEndpoints = WhyNoEndpoints(svc, port, cluster.List[*discoveryv1.EndpointSlice](silent, q), podIn(silent, b.Namespace)); r.NoEndpoints != nil {
 			v.SubscribeList(q)
 		}

@@ -66,7 +66,7 @@ func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Se
 	if t := b.Spec.IPAddressType; t != nil && *t == elbv2.TargetGroupIPAddressTypeIPv6 {
 		family = discoveryv1.AddressTypeIPv6
 	}
-	all := cluster.List[*discoveryv1.EndpointSlice](v, slicesOf(svc))
+	all := cluster.List[*discoveryv1.EndpointSlice](v, cluster.SlicesOf(svc.Namespace, svc.Name))
 	if len(all) == 0 && len(svc.Spec.Selector) > 0 {
 		message := fmt.Sprintf("Service %s/%s has no EndpointSlice, not even an empty one", svc.Namespace, svc.Name)
 		fix := "check the EndpointSlice controller of Kubernetes and who deletes EndpointSlices"
@@ -77,11 +77,6 @@ func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Se
 		r.blind(b, message+"; registered addresses stay registered while their pods exist", fix)
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(s *discoveryv1.EndpointSlice) bool { return s.AddressType != family })
-}
-
-// slicesOf asks for the slices of a Service.
-func slicesOf(svc *corev1.Service) cluster.Query {
-	return cluster.Query{Kind: cluster.KindEndpointSlice, Namespace: svc.Namespace, Index: cluster.SliceByService, Value: svc.Namespace + "/" + svc.Name}
 }
 
 // portNumbers are the ports of a slice that belong to the Service's port. They are resolved: a

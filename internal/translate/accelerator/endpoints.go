@@ -117,6 +117,9 @@ func (t endpointBuilder) served(g *model.EndpointGroup, obj cluster.Object, stac
 	shown := shownName(obj)
 	if t.live == nil {
 		// What decides later is part of the desired state already.
+		if x.Weight > 0 {
+			dialBuilder(t).count(g.ID, obj, stacks)
+		}
 		x.ID = fmt.Sprintf("%v %s", stacks, strings.ToLower(shown))
 		for _, id := range stacks {
 			t.ask(model.AskLoadBalancers{Of: id})
@@ -155,8 +158,11 @@ func (t endpointBuilder) served(g *model.EndpointGroup, obj cluster.Object, stac
 		}
 		out = t.add(out, t.endpoint(made, lb))
 	}
-	if len(all) == 0 {
+	switch {
+	case len(all) == 0:
 		t.pending(g, obj, x)
+	case x.Weight > 0:
+		dialBuilder(t).count(g.ID, obj, stacks)
 	}
 	return out
 }

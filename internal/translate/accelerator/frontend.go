@@ -38,6 +38,8 @@ type Options struct {
 	Watched string
 	// Isolated asks every namespace that an IngressGroup serves for consent.
 	Isolated bool
+	// Endpoints has pods found by Endpoints objects, not by EndpointSlices.
+	Endpoints bool
 	// MaxListeners and MaxEndpoints bound an accelerator and an endpoint group, where AWS has raised its quotas.
 	MaxListeners, MaxEndpoints int
 }

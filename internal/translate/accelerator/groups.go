@@ -48,6 +48,7 @@ func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int, 
 			return cmp.Or(int(a.Listener-b.Listener), int(a.Endpoint-b.Endpoint))
 		})
 		t.endpoints(&x, g)
+		dialBuilder(t).follow(&x)
 		out = append(out, x)
 	}
 	return out

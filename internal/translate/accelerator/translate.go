@@ -33,11 +33,15 @@ type translation struct {
 	groups int
 	// grants are read once.
 	grants *attach.Grants
+	// dial is how the traffic dials of endpoint groups follow, nil if they do not; targets are those of each group, by its id.
+	dial    *dialRule
+	targets map[string]targetsOf
 	// withPorts asks for the ports of load balancers that are named by their ARNs.
 	withPorts bool
 }
 
 func (t *translation) build() {
+	t.dial = dialBuilder{t}.rule()
 	if arn := (sharing{t}).shared(); arn != "" {
 		sharing{t}.buildShared(arn)
 		return

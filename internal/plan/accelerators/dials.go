@@ -1,0 +1,59 @@
+package accelerators
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
+)
+
+// followDials moves the traffic dials of endpoint groups by one step to where they go. A dial goes below what the object gives
+// only while another endpoint group of the listener takes all the traffic for its region, and back to it at once where none
+// does. No dial moves while a change of the accelerator spreads, so that whoever changes it next knows of the one before.
+func (m groupPlanner) followDials() {
+	for i, p := range m.pairs {
+		for j := range p.want.Groups {
+			w := &p.want.Groups[j]
+			if w.Follows == nil || p.live == nil {
+				continue
+			}
+			k := slices.IndexFunc(p.live.Groups, func(g observed.EndpointGroup) bool { return g.Region == w.Region })
+			if k < 0 {
+				continue
+			}
+			as := *m.pairs[i].want
+			as.Groups = slices.Clone(as.Groups)
+			m.followDial(p, &as.Groups[j], p.live.Groups[k])
+			m.pairs[i].want = &as
+		}
+	}
+}
+
+// followDial sets the dial that a live endpoint group gets next.
+func (m groupPlanner) followDial(p pair, w *model.EndpointGroup, live observed.EndpointGroup) {
+	to, is := float64(min(w.Dial, w.Follows.Dial)), live.Dial
+	others := slices.Clone(m.others[p.live.ARN])
+	for _, g := range p.live.Groups {
+		if g.Region != w.Region {
+			others = append(others, g)
+		}
+	}
+	if to < is {
+		m.Ask(model.AskAcceleratorState{ARN: p.live.ARN}) // the others may be those of other clusters
+		m.Again(durations.DeniedWait)
+	}
+	switch step := float64(w.Follows.Step); {
+	case !slices.ContainsFunc(others, fully) || is > float64(w.Dial):
+		return // it gets what the object gives
+	case m.live.State != observed.Deployed:
+		w.DialHeld = true
+		m.Again(durations.MissingWait)
+	case to < is:
+		m.Ask(model.AskAcceleratorState{ARN: p.live.ARN, Now: true})
+		w.Dial = int32(max(to, is-step))
+		w.DialHeld = !slices.ContainsFunc(others, func(g observed.EndpointGroup) bool { return fully(g) && slices.ContainsFunc(g.Endpoints, serving) })
+	default:
+		w.Dial = int32(min(to, is+step))
+	}
+}

@@ -1,0 +1,151 @@
+package accelerators_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
+)
+
+// dialed is an accelerator with the endpoint groups of an owner and a guest whose dials follow ready targets.
+type dialed struct {
+	have observed.Stack
+	step int32
+}
+
+func newDialed(t *testing.T, step int32) *dialed {
+	t.Helper()
+	want := &model.Accelerator{Name: "edge", AddressType: model.IPv4, UID: "u", Listeners: []model.AcceleratorListener{{ID: "Listener-0", Protocol: model.TCP, Ports: []model.PortRange{{From: 443, To: 443}}}}}
+	for _, region := range []string{ownRegion, guestRegion} {
+		want.Listeners[0].Groups = append(want.Listeners[0].Groups, groupOf(region, nil))
+	}
+	have := healthy(converge(t, want, observed.Stack{Facts: observed.Facts{Region: ownRegion}}, nil))
+	a := &have.Accelerators[0]
+	a.State, a.Tags[naming.GuestTag(guestRegion)] = observed.Deployed, naming.Guest(options.Cluster, edge)
+	return &dialed{have: have, step: step}
+}
+
+func groupOf(region string, follows *model.DialRule) model.EndpointGroup {
+	return model.EndpointGroup{ID: "EndpointGroup-0-" + region, Region: region, Dial: 100, Follows: follows, Endpoints: []model.Endpoint{{ID: "arn:" + region, Weight: 128, ClientIP: new(bool)}}}
+}
+
+// turn has the cluster of a region follow to a dial, and returns its plan, which is carried out.
+func (d *dialed) turn(region string, to int32) plan.Plan {
+	acc := &model.Accelerator{Name: "edge", AddressType: model.IPv4, UID: "u", Listeners: []model.AcceleratorListener{{
+		ID: "Listener-0", Protocol: model.TCP, Ports: []model.PortRange{{From: 443, To: 443}},
+		Groups: []model.EndpointGroup{groupOf(region, &model.DialRule{Dial: to, Step: d.step})},
+	}}}
+	live := plantest.Clone(d.have)
+	stack, have := desired(acc, live.Accelerators[0].ARN), live
+	if region == guestRegion {
+		acc.Shared = live.Accelerators[0].ARN
+		stack, have = desired(acc, ""), observed.Stack{Shared: &live.Accelerators[0]}
+	} else {
+		acc.Guests = map[string]string{guestRegion: naming.Guest(options.Cluster, edge)}
+	}
+	have.Facts = observed.Facts{Region: region, Recorded: observed.RecordedOwn}
+	p, _ := planner.Make(stack, have, options, plan.Memory{})
+	for _, s := range p.Steps {
+		if _, ok := s.Do.(plan.ChangeEndpointGroup); ok {
+			d.have = plantest.Simulate(d.have, p.Known, []plan.Step{s})
+			d.have.Accelerators[0].State = "IN_PROGRESS"
+		}
+	}
+	return p
+}
+
+func (d *dialed) dial(region string) float64 {
+	for _, g := range groupsOf(d.have.Accelerators[0], region) {
+		return g.Dial
+	}
+	return math.NaN()
+}
+
+func (d *dialed) spread() { d.have.Accelerators[0].State = observed.Deployed }
+
+// Two clusters whose ready targets come and go: a dial moves by one step at most, never while a change spreads, and one of them
+// is always at 100.
+func TestDialsFollowReadyTargets(t *testing.T) {
+	t.Parallel()
+	lowered := 0
+	for seed := range uint64(300) {
+		r := random{rand.New(rand.NewPCG(seed, 7))}
+		d := newDialed(t, []int32{5, 20, 30, 100}[r.IntN(4)])
+		to := map[string]int32{ownRegion: 100, guestRegion: 100}
+		for range 60 {
+			region := []string{ownRegion, guestRegion}[r.IntN(2)]
+			if r.one(4) {
+				to[region] = 10 * (1 + r.Int32N(10))
+			}
+			was, moved := d.dial(region), d.have.Accelerators[0].State != observed.Deployed
+			d.turn(region, to[region])
+			is := d.dial(region)
+			switch {
+			case math.Abs(is-was) > float64(d.step), moved && is < was:
+				t.Fatalf("seed %d: the dial of %s goes from %v to %v, with steps of %d (spreading: %v)", seed, region, was, is, d.step, moved)
+			case d.dial(ownRegion) < 100 && d.dial(guestRegion) < 100:
+				t.Fatalf("seed %d: no region is at 100", seed)
+			case is < was:
+				lowered++
+			}
+			if r.one(2) {
+				d.spread()
+			}
+		}
+		// What is ready decides in the end, as far as the other one is at 100.
+		to = map[string]int32{ownRegion: 100, guestRegion: 40}
+		for range 50 {
+			d.turn(ownRegion, to[ownRegion])
+			d.spread()
+			d.turn(guestRegion, to[guestRegion])
+			d.spread()
+		}
+		if d.dial(ownRegion) != 100 || d.dial(guestRegion) != 40 {
+			t.Fatalf("seed %d: the dials end at %v and %v", seed, d.dial(ownRegion), d.dial(guestRegion))
+		}
+	}
+	if lowered < 300 {
+		t.Errorf("dials were lowered only %d times", lowered)
+	}
+}
+
+// Where the other region serves nothing, a dial is not lowered; where none is at 100, it goes back at once.
+func TestDialsNeedAnotherRegion(t *testing.T) {
+	t.Parallel()
+	d := newDialed(t, 20)
+	setHealth := func(region, health string) {
+		for i := range d.have.Accelerators[0].Listeners[0].Groups {
+			if g := &d.have.Accelerators[0].Listeners[0].Groups[i]; g.Region == region {
+				g.Endpoints[0].Health = health
+			}
+		}
+	}
+	setHealth(ownRegion, "UNHEALTHY")
+	d.turn(guestRegion, 40)
+	if d.dial(guestRegion) != 100 {
+		t.Errorf("beside an unhealthy region the dial becomes %v", d.dial(guestRegion))
+	}
+	setHealth(ownRegion, observed.EndpointHealthy)
+	for range 5 {
+		d.turn(guestRegion, 40)
+		d.spread()
+	}
+	if d.dial(guestRegion) != 40 {
+		t.Errorf("beside a healthy region the dial becomes %v", d.dial(guestRegion))
+	}
+	for i := range d.have.Accelerators[0].Listeners[0].Groups {
+		if g := &d.have.Accelerators[0].Listeners[0].Groups[i]; g.Region == ownRegion {
+			g.Dial = 50 // by hand
+		}
+	}
+	d.turn(guestRegion, 40)
+	if d.dial(guestRegion) != 100 {
+		t.Errorf("where no region is at 100 the dial becomes %v", d.dial(guestRegion))
+	}
+}

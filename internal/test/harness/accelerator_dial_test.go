@@ -1,0 +1,139 @@
+package harness
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// ready is Service web with as many ready pods of three.
+func ready(n int) string {
+	text := pods("web", podAddresses[:3]...)
+	at := strings.Index(text, "kind: EndpointSlice")
+	return text[:at] + strings.Replace(strings.ReplaceAll(text[at:], "ready: true", "ready: false"), "ready: false", "ready: true", n)
+}
+
+// The dials of two clusters follow their ready pods: by steps, one call for each, and never both below 100.
+func TestTrafficDialFollowsReadyPods(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newTwoClusters(t)
+		const follows = ", fulcrum.dev/traffic-dial: ready-targets"
+		c.owner.Apply(sharedEdge(guestsOf(Elsewhere+"=rig/shop/edge")+follows, webListener))
+		c.settle(10 * time.Minute)
+		arn := live(c.owner)[0].ARN
+		c.guest.Apply(sharedEdge(sharedBy(arn)+follows, webListener))
+		c.settle(10 * time.Minute)
+		c.want(t, "all pods are ready", guestGroup, ownGroup)
+		updates := func() (n int) { return c.owner.Emulator.Calls().Count("UpdateEndpointGroup") }
+
+		c.owner.Emulator.Calls().Reset()
+		c.guest.Apply(ready(1))
+		c.settle(15 * time.Minute)
+		c.want(t, "one of three pods of the guest is ready", "80 eu-west-1 dial=40 eu-west-1=128", ownGroup)
+		if n := updates(); n != 3 {
+			t.Errorf("%d changes from 100 to 40 in steps of 20", n)
+		}
+		c.owner.Apply(ready(2))
+		c.settle(15 * time.Minute)
+		c.want(t, "the owner lacks a pod as well", "80 eu-west-1 dial=40 eu-west-1=128", ownGroup)
+		c.guest.Apply(ready(3))
+		c.settle(15 * time.Minute)
+		c.want(t, "the guest is ready again, and the owner lacks a pod", guestGroup, "80 us-west-2 dial=70 us-west-2=128")
+		if n := updates(); n != 8 {
+			t.Errorf("%d changes, of which 3 are those of the guest back to 100, and 2 those of the owner", n)
+		}
+		c.owner.Emulator.Calls().Reset()
+		c.settle(time.Hour)
+		if got := mutations(c.owner); len(got) > 0 {
+			t.Errorf("without a change of pods: %v", got)
+		}
+
+		// By hand, and against all rules.
+		c.setDial(Elsewhere, 50)
+		c.settle(time.Hour)
+		c.want(t, "both were below 100", guestGroup, "80 us-west-2 dial=70 us-west-2=128")
+	})
+}
+
+// setDial is what a person does.
+func (c twoClusters) setDial(region string, dial float32) {
+	s := c.owner.Emulator.Store()
+	s.Lock()
+	defer s.Unlock()
+	for _, a := range s.AcceleratorState(Account).Accelerators {
+		for _, l := range a.Listeners {
+			for _, g := range l.Groups {
+				if g.Region == region {
+					g.Dial = dial
+				}
+			}
+		}
+	}
+}
+
+// Both clusters lose pods at the same moment, and get them back, again and again. One of the dials is at 100 all the time.
+func TestDialsOfTwoClustersThatLosePodsTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newTwoClusters(t)
+		const follows = ", fulcrum.dev/traffic-dial: 'ready-targets,step=30'"
+		c.owner.Apply(sharedEdge(guestsOf(Elsewhere+"=rig/shop/edge")+follows, webListener))
+		c.settle(10 * time.Minute)
+		c.guest.Apply(sharedEdge(sharedBy(live(c.owner)[0].ARN)+follows, webListener))
+		c.settle(10 * time.Minute)
+		lowered := map[string]bool{}
+		for round := range 12 {
+			both := []*Harness{c.owner, c.guest}
+			for i := range both {
+				both[(i+round)%2].Apply(ready(1 + 2*(round%2)))
+			}
+			for second := range 600 {
+				both[(second+round)%2].Settle(0)
+				both[(second+round+1)%2].Settle(0)
+				time.Sleep(time.Second)
+				low := 0
+				for _, g := range c.groups() {
+					if !strings.Contains(g, "dial=100 ") {
+						low++
+						lowered[g] = true
+					}
+				}
+				if low > 1 {
+					t.Fatalf("round %d, second %d: %q", round, second, c.groups())
+				}
+			}
+		}
+		if len(lowered) == 0 {
+			t.Error("no dial was ever lowered")
+		}
+	})
+}
+
+// Pods that come and go all the time move a dial seldom.
+func TestFlappingPodsMoveDialsSeldom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newTwoClusters(t)
+		arn := c.share(t)
+		c.guest.Apply(sharedEdge(sharedBy(arn)+", fulcrum.dev/traffic-dial: ready-targets", webListener))
+		c.settle(10 * time.Minute)
+		c.owner.Emulator.Calls().Reset()
+		for i := range 600 {
+			c.guest.Apply(ready(1 + 2*(i%2)))
+			time.Sleep(time.Second)
+			c.guest.Settle(0)
+		}
+		calls, changes := 0, c.owner.Emulator.Calls().Count("UpdateEndpointGroup")
+		for _, e := range c.owner.Emulator.Calls().Entries() {
+			if e.Service == "globalaccelerator" {
+				calls++
+			}
+		}
+		// A guest reads its consent, the listeners and the endpoint groups in each run, but not twice in ten seconds.
+		if changes > 20 || calls > 3*60+6*changes {
+			t.Errorf("600 changes of pods in ten minutes: %d changes of the dial, calls %v", changes, c.owner.Emulator.Calls().Counts())
+		}
+	})
+}
