@@ -57,6 +57,10 @@ const brief = 2 * time.Second
 //	                                  failure; -keep: by one connection, whose end counts too, or from one
 //	                                  socket; -ttl: look at the name in the status again after D
 //	load stop                         end all loads; print how many requests were sent and how many failed, of all and of each load
+//	cluster start NAME REGION [ARGUMENT]…
+//	                                  start a cluster beside the first one, in a region of the same AWS; ARGUMENTs are of its controller
+//	cluster use NAME|first            what follows is about this cluster
+//	accelerator NS/NAME               put ARN and name of a GlobalAccelerator into ACCELERATOR and ACCELERATOR_NAME
 //	tls-secret NS/NAME HOST...        make a TLS Secret with a certificate for the hosts, or renew it
 //	elsewhere REGION APP              make a load balancer in another region, which leads to an application; its ARN is in ELSEWHERE
 //	calls reset                       forget the AWS calls so far
@@ -92,7 +96,12 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 			arguments(ts, args, 1, "start ROLE")
 			outcome(ts, neg, of(ts).startRole(args[0]))
 		},
-		"load":       cmdLoad,
+		"load":    cmdLoad,
+		"cluster": cmdCluster,
+		"accelerator": func(ts *testscript.TestScript, neg bool, args []string) {
+			arguments(ts, args, 1, "accelerator NS/NAME")
+			outcome(ts, neg, of(ts).exportAccelerator(ts, args[0]))
+		},
 		"elsewhere":  cmdElsewhere,
 		"tls-secret": cmdTLSSecret,
 		"rollout": func(ts *testscript.TestScript, neg bool, args []string) {

@@ -53,6 +53,7 @@ func runScripts(t *testing.T, dir string) {
 type stage struct {
 	*scenario.Scenario
 	ctx        context.Context
+	binary     string // fulcrum-local
 	controller string
 	arguments  []string // of the controller
 	applier    *manifest.Applier
@@ -79,7 +80,7 @@ func setup(env *testscript.Env, binary, controller string) error {
 		cancel()
 		return err
 	}
-	s := &stage{ctx: ctx, controller: controller, arguments: arguments, propagation: opts.PropagationDelay}
+	s := &stage{ctx: ctx, binary: binary, controller: controller, arguments: arguments, propagation: opts.PropagationDelay}
 	env.Defer(func() {
 		s.endLoads()
 		cancel()
@@ -96,27 +97,10 @@ func setup(env *testscript.Env, binary, controller string) error {
 			env.T().Fatal(err)
 		}
 	})
-	if s.Scenario, err = scenario.New(w.World); err != nil {
+	if err := s.enter(w.World); err != nil {
 		return err
 	}
-	if s.applier, err = manifest.NewApplier(w.RESTConfig()); err != nil {
-		return err
-	}
-	if s.before, err = s.Inspector.Inventory(ctx); err != nil {
-		return err
-	}
-	if err := s.apply([]byte(shared)); err != nil {
-		return err
-	}
-	if err := w.StartController(controller, arguments...); err != nil {
-		return err
-	}
-	limit, stop := context.WithTimeout(ctx, time.Minute)
-	defer stop()
-	if err := w.ControllerReady(limit); err != nil {
-		return err
-	}
-	env.Values[stageKey{}] = s
+	env.Values[stageKey{}] = &stages{current: s, first: s, named: map[string]*stage{}}
 	l := w.Layout()
 	env.Setenv("VPC", l.VPC)
 	for i := range l.Public {
@@ -174,9 +158,5 @@ func (s *stage) apply(b []byte) error {
 }
 
 func of(ts *testscript.TestScript) *stage {
-	s, ok := ts.Value(stageKey{}).(*stage)
-	if !ok {
-		ts.Fatalf("the script has no world")
-	}
-	return s
+	return stagesOf(ts).current
 }

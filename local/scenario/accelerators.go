@@ -21,9 +21,14 @@ func (s *Scenario) AcceleratorHostname(ctx context.Context, namespace, name stri
 	return s.ofAccelerator(ctx, namespace, name, "dnsName")
 }
 
+// AcceleratorARN is the ARN in the status of a GlobalAccelerator. It is an error that there is none.
+func (s *Scenario) AcceleratorARN(ctx context.Context, namespace, name string) (string, error) {
+	return s.ofAccelerator(ctx, namespace, name, "acceleratorARN")
+}
+
 // AcceleratorState has a line for each endpoint group and endpoint that AWS has of a GlobalAccelerator.
 func (s *Scenario) AcceleratorState(ctx context.Context, namespace, name string) ([]string, error) {
-	arn, err := s.ofAccelerator(ctx, namespace, name, "acceleratorARN")
+	arn, err := s.AcceleratorARN(ctx, namespace, name)
 	if err != nil {
 		return nil, err
 	}

@@ -34,17 +34,19 @@ func (w *World) AWSEndpoint() string {
 	if w.opts.WithoutAWS {
 		return ""
 	}
-	return "http://" + w.at(portAWS)
+	return "http://" + w.atAWS(portAWS)
 }
 
 // Resolver is the host:port of a DNS server, UDP and TCP, that resolves the names of
 // the local world's load balancers.
-func (w *World) Resolver() string { return w.at(portResolver) }
+func (w *World) Resolver() string { return w.atAWS(portResolver) }
 
 func (w *World) startAWS(ctx context.Context) error {
 	var certs []vpc.Certificate
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return w.StartRole(gctx, RoleAWS) })
+	if w.opts.Beside == 0 {
+		g.Go(func() error { return w.StartRole(gctx, RoleAWS) })
+	}
 	g.Go(func() (err error) {
 		certs, err = w.acmCertificates()
 		return err
@@ -53,8 +55,11 @@ func (w *World) startAWS(ctx context.Context) error {
 		return err
 	}
 	w.layout.AWS = w.AWSEndpoint()
-	if err := w.limitController(ctx); err != nil {
-		return err
+	// The world that runs AWS has limited the controllers of all.
+	if w.opts.Beside == 0 {
+		if err := w.limitController(ctx); err != nil {
+			return err
+		}
 	}
 	if err := vpc.Setup(ctx, awsclient.Config(w.layout.AWS, w.layout.Region), &w.layout, certs); err != nil {
 		return err

@@ -127,15 +127,20 @@ func (w *World) KillController() error { return w.Kill(RoleController) }
 
 // Environment is what the AWS command line, the AWS SDKs and the commands of Fulcrum
 // need in their environment to find this local world, as NAME=value. Region and VPC are
-// in the instance metadata too, as on a node.
+// in the instance metadata too, as on a node, but not in a world that uses the AWS of another.
 func (w *World) Environment() []string {
 	out := []string{"KUBECONFIG=" + w.kubeconfig, "FULCRUM_CLUSTER_NAME=" + w.layout.Cluster}
 	if w.opts.WithoutAWS {
 		return out
 	}
+	// The metadata are those of an instance of the cluster that AWS was started for.
+	metadata := "AWS_EC2_METADATA_SERVICE_ENDPOINT=" + w.AWSEndpoint()
+	if w.opts.Beside != 0 {
+		metadata = "AWS_EC2_METADATA_DISABLED=true"
+	}
 	return append(out,
 		"AWS_ENDPOINT_URL="+w.AWSEndpoint(),
-		"AWS_EC2_METADATA_SERVICE_ENDPOINT="+w.AWSEndpoint(),
+		metadata,
 		// The AWS command line reads the first, the SDKs read the second.
 		"AWS_DEFAULT_REGION="+w.layout.Region,
 		"AWS_REGION="+w.layout.Region,

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 
 	"github.com/fulcrum-lb/fulcrum/local/awsclient"
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
@@ -54,7 +55,7 @@ func (w *World) AWSConfig() aws.Config {
 	return awsclient.Config(w.AWSEndpoint(), w.layout.Region)
 }
 
-// LoadBalancers lists the load balancers by name, with what really listens.
+// LoadBalancers lists the load balancers of the world's region by name, with what really listens.
 func (w *World) LoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
 	served, err := w.served(ctx)
 	if err != nil {
@@ -62,6 +63,9 @@ func (w *World) LoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
 	}
 	var out []LoadBalancer
 	for _, s := range served {
+		if at, err := arn.Parse(s.ARN); err != nil || at.Region != w.layout.Region {
+			continue
+		}
 		lb := LoadBalancer{ARN: s.ARN, Name: s.Name, DNSName: s.DNSName, Scheme: s.Scheme, State: s.State, Rules: s.Rules}
 		byPort := map[int]*Listener{}
 		for _, e := range s.Endpoints {

@@ -26,6 +26,10 @@ type Options struct {
 	// WithoutAWS leaves the emulator out: a cluster with nodes and pods whose
 	// instances exist nowhere. No controller can run in it.
 	WithoutAWS bool
+	// Beside is the number of a running world with the same Base whose AWS this one uses too, as a cluster of its
+	// own in another VPC, and if Region says so in another region of the same partition. The other options
+	// about AWS are those of that world. Default: an AWS of its own.
+	Beside int
 	// AdminController lets the controller be a cluster admin who may do everything in AWS: another
 	// one than Fulcrum may need other rights. Default: it has those of config/rbac and config/iam.
 	AdminController bool
@@ -81,6 +85,9 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("world: the fulcrum-local binary: %w", err)
 	}
 	o.Binary = path
+	if o.Beside != 0 && o.WithoutAWS {
+		return o, errors.New("world: Options.Beside shares an AWS, and Options.WithoutAWS is for a cluster without one; set one of them")
+	}
 	if o.Cluster == "" {
 		o.Cluster = "local"
 	}
@@ -101,6 +108,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Progress == nil {
 		o.Progress = func(Step) {}
+	}
+	if o.Beside != 0 {
+		return o, o.checkNeighbor()
 	}
 	return o, nil
 }

@@ -129,7 +129,7 @@ func (w *World) roleCommand(role string) (args, env []string) {
 	case RoleAgent:
 		args = []string{
 			"--kubeconfig=" + w.kubeconfig,
-			"--layout=" + w.file("layout.json"),
+			"--layout=" + w.file(layoutFile),
 			"--certificate=" + w.creds.path("echo.crt"),
 			"--key=" + w.creds.path("echo.key"),
 		}

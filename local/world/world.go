@@ -90,7 +90,7 @@ func (w *World) start(ctx context.Context) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if err := w.layout.Write(w.file("layout.json")); err != nil {
+	if err := w.layout.Write(w.file(layoutFile)); err != nil {
 		return err
 	}
 	if err := w.StartRole(ctx, RoleAgent); err != nil {

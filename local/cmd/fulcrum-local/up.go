@@ -56,6 +56,7 @@ func newUpCommand() *cobra.Command {
 	fl.BoolVar(&f.restart, "restart", false, "start the controller again when it ends, each time later, up to half a minute")
 	fl.StringVar(&f.opts.Cluster, "cluster-name", "local", "name of the cluster in tags")
 	fl.StringVar(&f.opts.Region, "region", "us-west-2", "region of the emulated AWS")
+	fl.IntVar(&f.opts.Beside, "beside", 0, "number N of a running world, whose VPC is 10.N.0.0/16; its AWS is used, for a second cluster")
 	fl.IntVar(&f.opts.Nodes, "nodes", 3, "count of nodes, over three zones")
 	fl.StringArrayVar(&f.opts.Domains, "domain", nil, "domain with a certificate in ACM, for itself and its subdomains; may be repeated (default: example.com, app.test)")
 	fl.StringVar(&f.opts.GatewayAPI, "gateway-api", "standard", "channel of the CRDs of Gateway API, standard or experimental; empty: no such CRDs")
@@ -113,7 +114,7 @@ func (f *upFlags) up(ctx context.Context, out io.Writer) error {
 		progress(world.Step{Name: "the API server asks the webhooks", Took: time.Since(began)})
 	}
 	watch := newWatcher(out, w, controller{path: path, args: f.controllerArgs, restart: f.restart})
-	printAccess(out, w, besideOf(binary))
+	printAccess(out, w, besideOf(binary), binary)
 	if f.controller == noController {
 		fmt.Fprintf(out, "\nno controller runs; start one with:\n%s\n", w.ControllerCommand(besideOf(binary), f.controllerArgs...))
 	}

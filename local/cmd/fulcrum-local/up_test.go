@@ -49,7 +49,13 @@ const ended = "Ctrl-C ends this world\n"
 // up starts a world and waits until it has been shown how to reach it.
 func up(t *testing.T, args ...string) *running {
 	t.Helper()
-	r := &running{t: t, base: t.TempDir()}
+	return upIn(t, t.TempDir(), args...)
+}
+
+// upIn is the same in a base directory that other worlds may use.
+func upIn(t *testing.T, base string, args ...string) *running {
+	t.Helper()
+	r := &running{t: t, base: base}
 	cmd := exec.Command(worldtest.Binary(t), append([]string{"up", "--nodes=1", "--base=" + r.base}, args...)...)
 	cmd.Stdout, cmd.Stderr = r, r
 	if err := cmd.Start(); err != nil {

@@ -1,0 +1,94 @@
+package e2e
+
+import (
+	"errors"
+	"github.com/rogpeppe/go-internal/testscript"
+	"os"
+
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
+	"github.com/fulcrum-lb/fulcrum/local/scenario"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+// stages are the clusters of a script.
+type stages struct {
+	current, first *stage
+	named          map[string]*stage
+}
+
+func stagesOf(ts *testscript.TestScript) *stages {
+	s, ok := ts.Value(stageKey{}).(*stages)
+	if !ok {
+		ts.Fatalf("the script has no world")
+	}
+	return s
+}
+
+const clusterUsage = "usage: cluster start NAME REGION [ARGUMENT]… or cluster use NAME|first"
+
+// cmdCluster starts a cluster that uses the AWS of the first one, or chooses which cluster the next commands are about.
+func cmdCluster(ts *testscript.TestScript, neg bool, args []string) {
+	s := stagesOf(ts)
+	switch {
+	case neg:
+		ts.Fatalf(clusterUsage)
+	case len(args) == 2 && args[0] == "use" && args[1] == "first":
+		s.current = s.first
+	case len(args) == 2 && args[0] == "use" && s.named[args[1]] != nil:
+		s.current = s.named[args[1]]
+	case len(args) >= 3 && args[0] == "start" && s.named[args[1]] == nil:
+		made, err := s.first.beside(ts, args[1], args[2], args[3:])
+		ts.Check(err)
+		s.named[args[1]], s.current = made, made
+	default:
+		ts.Fatalf(clusterUsage)
+	}
+}
+
+// beside starts a world whose AWS is that of the stage.
+func (s *stage) beside(ts *testscript.TestScript, cluster, region string, arguments []string) (*stage, error) {
+	w, err := world.Start(s.ctx, world.Options{
+		Binary: s.binary, Cluster: cluster, Region: region, Beside: s.World.Number(),
+		AdminController: worldtest.Foreign(), Keep: os.Getenv("FULCRUM_KEEP") != "",
+	})
+	if err != nil {
+		return nil, err
+	}
+	made := &stage{ctx: s.ctx, binary: s.binary, controller: s.controller, arguments: arguments, propagation: s.propagation}
+	ts.Defer(func() {
+		made.endLoads()
+		ts.Logf("the end of the log of the controller of cluster %s:\n%s", cluster, w.LogTail(world.RoleController, 20))
+		if err := w.Close(); err != nil {
+			ts.Logf("close the world of cluster %s: %v", cluster, err)
+		}
+	})
+	return made, made.enter(w)
+}
+
+// enter prepares a world for a script and starts the controller.
+func (s *stage) enter(w *world.World) (err error) {
+	if s.Scenario, err = scenario.New(w); err != nil {
+		return err
+	}
+	if s.applier, err = manifest.NewApplier(w.RESTConfig()); err != nil {
+		return err
+	}
+	if s.before, err = s.Inspector.Inventory(s.ctx); err != nil {
+		return err
+	}
+	if err := s.apply([]byte(shared)); err != nil {
+		return err
+	}
+	return s.startRole(world.RoleController)
+}
+
+// exportAccelerator names an accelerator of AWS in the environment of the script.
+func (s *stage) exportAccelerator(ts *testscript.TestScript, ref string) error {
+	namespace, name := split(ts, ref)
+	arn, errARN := s.AcceleratorARN(s.ctx, namespace, name)
+	dns, errName := s.AcceleratorHostname(s.ctx, namespace, name)
+	ts.Setenv("ACCELERATOR", arn)
+	ts.Setenv("ACCELERATOR_NAME", dns)
+	return errors.Join(errARN, errName)
+}
