@@ -3,6 +3,7 @@ package accelerators_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -13,10 +14,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 )
 
+// usual is the dial of an endpoint group whose object gives none.
+const usual = 100
+
 // dialed is an accelerator with the endpoint groups of an owner and a guest whose dials follow ready targets.
 type dialed struct {
-	have observed.Stack
-	step int32
+	have  observed.Stack
+	step  int32
+	gives int32 // what the object gives to each endpoint group
 }
 
 func newDialed(t *testing.T, step int32) *dialed {
@@ -28,7 +33,7 @@ func newDialed(t *testing.T, step int32) *dialed {
 	have := healthy(converge(t, want, observed.Stack{Facts: observed.Facts{Region: ownRegion}}, nil))
 	a := &have.Accelerators[0]
 	a.State, a.Tags[naming.GuestTag(guestRegion)] = observed.Deployed, naming.Guest(options.Cluster, edge)
-	return &dialed{have: have, step: step}
+	return &dialed{have: have, step: step, gives: usual}
 }
 
 func groupOf(region string, follows *model.DialRule) model.EndpointGroup {
@@ -41,6 +46,7 @@ func (d *dialed) turn(region string, to int32) plan.Plan {
 		ID: "Listener-0", Protocol: model.TCP, Ports: []model.PortRange{{From: 443, To: 443}},
 		Groups: []model.EndpointGroup{groupOf(region, &model.DialRule{Dial: to, Step: d.step})},
 	}}}
+	acc.Listeners[0].Groups[0].Dial = d.gives
 	live := plantest.Clone(d.have)
 	stack, have := desired(acc, live.Accelerators[0].ARN), live
 	if region == guestRegion {
@@ -147,5 +153,43 @@ func TestDialsNeedAnotherRegion(t *testing.T) {
 	d.turn(guestRegion, 40)
 	if d.dial(guestRegion) != 100 {
 		t.Errorf("where no region is at 100 the dial becomes %v", d.dial(guestRegion))
+	}
+}
+
+// A dial that follows is never above what the object gives, and goes there at once, as one that follows nothing does.
+func TestDialsStayBelowWhatTheObjectGives(t *testing.T) {
+	t.Parallel()
+	d := newDialed(t, 20)
+	d.gives = 50
+	for _, to := range []int32{100, 50, 100} {
+		d.turn(guestRegion, to)
+		d.spread()
+		if d.dial(guestRegion) != 50 {
+			t.Fatalf("with %d%% of the targets ready the dial becomes %v", to, d.dial(guestRegion))
+		}
+	}
+	d.turn(guestRegion, 40)
+	if d.dial(guestRegion) != 40 {
+		t.Errorf("below what the object gives the dial becomes %v", d.dial(guestRegion))
+	}
+}
+
+// Before a dial is lowered AWS is asked what the others have, as another cluster may have lowered its own just now. A dial
+// that is raised needs no such question.
+func TestADialIsLoweredByAFreshLook(t *testing.T) {
+	t.Parallel()
+	d := newDialed(t, 20)
+	asks := func(p plan.Plan) bool {
+		return slices.ContainsFunc(p.Asks, func(q model.Question) bool {
+			x, ok := q.(model.AskAcceleratorState)
+			return ok && x.Now
+		})
+	}
+	if !asks(d.turn(guestRegion, 40)) {
+		t.Error("a dial is lowered without a look at what others have now")
+	}
+	d.spread()
+	if asks(d.turn(guestRegion, 100)) {
+		t.Error("a dial is raised after a look that nothing needs")
 	}
 }

@@ -1,0 +1,50 @@
+package accelerators_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+)
+
+// overriding is an accelerator with a listener for each port, whose endpoint group has a port override to an endpoint port, or
+// none where that is 0.
+func overriding(endpointPorts ...int32) *model.Accelerator {
+	a := &model.Accelerator{Name: "edge", AddressType: model.IPv4, UID: "u"}
+	for i, to := range endpointPorts {
+		port := 80 + int32(i)
+		l := model.AcceleratorListener{ID: []string{"Listener-0", "Listener-1"}[i], Protocol: model.TCP, Ports: []model.PortRange{{From: port, To: port}}}
+		g := groupOf(ownRegion, nil)
+		g.ID += l.ID
+		if to != 0 {
+			g.Overrides = []model.PortOverride{{Listener: port, Endpoint: to}}
+		}
+		l.Groups = []model.EndpointGroup{g}
+		a.Listeners = append(a.Listeners, l)
+	}
+	return a
+}
+
+// AWS lets no endpoint port be used under two listeners. A listener that the object has no more frees its ports, but not while
+// it is held because the object could not be read as a whole.
+func TestPortsOfAHeldListenerAreNotFree(t *testing.T) {
+	t.Parallel()
+	for _, held := range []bool{false, true} {
+		have := healthy(converge(t, overriding(0, 9000), observed.Stack{Facts: observed.Facts{Region: ownRegion}}, nil))
+		want := overriding(9000)
+		want.Held = held
+		p, found := planner.Make(desired(want, have.Accelerators[0].ARN), have, options, plan.Memory{})
+		refused := slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Reason == finding.PortOverrideInvalid })
+		overrides := slices.ContainsFunc(p.Steps, func(s plan.Step) bool {
+			c, ok := s.Do.(plan.ChangeEndpointGroup)
+			return ok && c.Overrides != nil
+		})
+		if refused != held || overrides == held {
+			t.Errorf("with a listener that is held: %v, the override is refused: %v, and made: %v; findings: %v", held, refused, overrides, found)
+		}
+	}
+}
