@@ -34,12 +34,12 @@ func (w *World) AWSEndpoint() string {
 	if w.opts.WithoutAWS {
 		return ""
 	}
-	return "http://" + w.atAWS(portAWS)
+	return "http://" + atAWS(w, portAWS)
 }
 
 // Resolver is the host:port of a DNS server, UDP and TCP, that resolves the names of
 // the local world's load balancers.
-func (w *World) Resolver() string { return w.atAWS(portResolver) }
+func (w *World) Resolver() string { return atAWS(w, portResolver) }
 
 func (w *World) startAWS(ctx context.Context) error {
 	var certs []vpc.Certificate

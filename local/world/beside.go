@@ -40,10 +40,5 @@ func hostPort(number, port int) string {
 	return loopback.HostPort((&slot{n: number}).Addr(255, 1), port)
 }
 
-// AWSNumber is the number of the world whose AWS this one uses: its own, or that of Options.Beside.
-func (w *World) AWSNumber() int { return cmp.Or(w.opts.Beside, w.slot.n) }
-
-// atAWS is a port of the process that is the AWS of this world, which may be that of another one.
-func (w *World) atAWS(port int) string {
-	return hostPort(w.AWSNumber(), port)
-}
+// atAWS is a port of the process that is the AWS of a world, which may be that of another one.
+func atAWS(w *World, port int) string { return hostPort(cmp.Or(w.opts.Beside, w.slot.n), port) }

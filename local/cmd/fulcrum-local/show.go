@@ -15,8 +15,8 @@ import (
 )
 
 // printAccess prints how to reach a world, as commands for a shell. fulcrum is
-// the path of the program, self that of this one.
-func printAccess(out io.Writer, w *world.World, fulcrum, self string) {
+// the path of the program, self that of this one. number is that of the world whose AWS it is.
+func printAccess(out io.Writer, w *world.World, number int, fulcrum, self string) {
 	fmt.Fprintf(out, "\n%s", w.Exports())
 	fmt.Fprint(out, "\nwith these in the environment, for example:\n  kubectl get ingress -A\n")
 	if w.AWSEndpoint() != "" {
@@ -27,7 +27,7 @@ func printAccess(out io.Writer, w *world.World, fulcrum, self string) {
 			fmt.Fprintf(out, "  dig -p %s @%s NAME   # the name of a load balancer\n", port, host)
 		}
 		fmt.Fprintf(out, "certificates are signed by %s\n", w.CA())
-		fmt.Fprintf(out, "another cluster of this AWS: %s up --beside %d --region eu-west-1 --cluster-name green\n", self, w.AWSNumber())
+		fmt.Fprintf(out, "another cluster of this AWS: %s up --beside %d --region eu-west-1 --cluster-name green\n", self, number)
 	}
 	fmt.Fprintf(out, "logs are in %s/logs; Ctrl-C ends this world\n", w.Dir())
 }

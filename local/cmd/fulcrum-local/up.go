@@ -114,7 +114,7 @@ func (f *upFlags) up(ctx context.Context, out io.Writer) error {
 		progress(world.Step{Name: "the API server asks the webhooks", Took: time.Since(began)})
 	}
 	watch := newWatcher(out, w, controller{path: path, args: f.controllerArgs, restart: f.restart})
-	printAccess(out, w, besideOf(binary), binary)
+	printAccess(out, w, cmp.Or(f.opts.Beside, w.Number()), besideOf(binary), binary)
 	if f.controller == noController {
 		fmt.Fprintf(out, "\nno controller runs; start one with:\n%s\n", w.ControllerCommand(besideOf(binary), f.controllerArgs...))
 	}
