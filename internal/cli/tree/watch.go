@@ -24,17 +24,11 @@ func (t *treeing) follow(cmd *cobra.Command) error {
 	if slices.Contains(t.Files, "-") {
 		return output.WrongUse(errors.New("--watch reads objects again and again, and standard input can be read once; give files or a cluster"))
 	}
-	t.Younger = durations.Often
 	ctx := cmd.Context()
 	var last string
 	for first := true; ; first = false {
-		text, err := t.picture(ctx, cmd.InOrStdin())
-		if err == nil && !first && text != last {
-			// Objects are read at each look, and load balancers may be older: what looks as if it were missing may have been made.
-			t.Younger = time.Nanosecond
-			text, err = t.picture(ctx, cmd.InOrStdin())
-			t.Younger = durations.Often
-		}
+		picture, err := t.sight(ctx, cmd.InOrStdin(), last)
+		text := picture.Text
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -60,20 +54,39 @@ func (t *treeing) follow(cmd *cobra.Command) error {
 	}
 }
 
-// picture is what tree shows now, without colours and not wrapped, to be compared.
-func (t *treeing) picture(ctx context.Context, stdin io.Reader) (string, error) {
-	var out bytes.Buffer
-	w := output.Printable(&out)
-	var notes io.Writer = w
-	if !t.form.Text() {
-		notes = io.Discard
+// Picture is what tree shows at one time.
+type Picture struct {
+	Document Document
+	// Text is what is printed in the form of the command, without colours and not wrapped, to be compared.
+	Text string
+	// Notes is what was left out or cannot be known, in lines that begin with #; in the form text they are in Text too.
+	Notes string
+}
+
+// sight is the picture now. What differs from the last one, which is empty the first time, is looked at twice: objects are
+// read at each look, and load balancers may be older, so that what looks as if it were missing may have been made.
+func (t *treeing) sight(ctx context.Context, stdin io.Reader, last string) (Picture, error) {
+	t.Younger = durations.Often
+	p, err := t.picture(ctx, stdin)
+	if err != nil || last == "" || p.Text == last {
+		return p, err
 	}
-	all, err := t.look(ctx, stdin, notes)
+	t.Younger = time.Nanosecond
+	return t.picture(ctx, stdin)
+}
+
+func (t *treeing) picture(ctx context.Context, stdin io.Reader) (Picture, error) {
+	var text, notes bytes.Buffer
+	w, aside := output.Printable(&text), output.Printable(&notes)
+	if t.form.Text() {
+		aside = io.MultiWriter(aside, w)
+	}
+	all, err := t.look(ctx, stdin, aside)
 	if err != nil {
-		return "", err
+		return Picture{}, err
 	}
 	err = t.show(w, all)
-	return out.String(), err
+	return Picture{all, text.String(), notes.String()}, err
 }
 
 // news is what is shown of a picture: as a text all of the first one, and of each later one what has changed, with the
@@ -85,13 +98,13 @@ func (t *treeing) news(first bool, last, text string) string {
 	case t.form.Kind == "yaml":
 		return "---\n" + text
 	case t.form.Text():
-		return fmt.Sprintf("# %s\n%s\n", t.Env.Time().UTC().Format(time.RFC3339), changed(last, text))
+		return fmt.Sprintf("# %s\n%s\n", t.Env.Time().UTC().Format(time.RFC3339), Changed(last, text))
 	}
 	return text
 }
 
-// changed has, for each load balancer of two pictures, the lines that are in one of them alone.
-func changed(last, text string) string {
+// Changed has, for each load balancer of two pictures, the lines that are in one of them alone.
+func Changed(last, text string) string {
 	before, after := sectionsOf(last), sectionsOf(text)
 	var out strings.Builder
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.names, after.names)))) {

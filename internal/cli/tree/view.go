@@ -1,0 +1,41 @@
+package tree
+
+import (
+	"bytes"
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+)
+
+// View is what "tree --watch" looks at, for a command that shows it otherwise. One goroutine uses it.
+type View struct {
+	treeing
+	last Picture
+	// aside is what the environment gets to print.
+	aside bytes.Buffer
+}
+
+// NewView binds the flags of a view to a command. Nothing is printed.
+func NewView(cmd *cobra.Command, env output.Environment) *View {
+	v := &View{}
+	env.Stderr = &v.aside
+	v.treeing = treeing{Source: input.Source{Env: env}, form: output.Form{Kind: "text"}}
+	v.Bind(cmd)
+	return v
+}
+
+// Look reads the cluster and AWS, and returns the picture of before too, which is empty the first time.
+func (v *View) Look(ctx context.Context) (last, now Picture, err error) {
+	last = v.last
+	v.aside.Reset()
+	now, err = v.sight(ctx, strings.NewReader(""), last.Text)
+	if err == nil {
+		now.Notes += v.aside.String()
+		v.last = now
+	}
+	return last, now, err
+}
