@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cli/console"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/doctor"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/explain"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/orphans"
@@ -81,6 +82,6 @@ func newRoot(env output.Environment) *cobra.Command {
 	root.SetVersionTemplate(thisBuild().text())
 	root.SetFlagErrorFunc(output.WrongFlag)
 	root.SetHelpCommand(output.NewHelp(root))
-	root.AddCommand(newVersion(env), newPlan(env), tree.New(env), tree.NewGet(env), orphans.New(env), explain.New(env), doctor.New(env))
+	root.AddCommand(console.New(env, Run), newVersion(env), newPlan(env), tree.New(env), tree.NewGet(env), orphans.New(env), explain.New(env), doctor.New(env))
 	return root
 }

@@ -29,6 +29,7 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"README.md", "fulcrum orphans", "TestExamplesOfThePagesAreOutput in internal/cli"},
 	{"README.md", "fulcrum doctor", "TestExamplesOfThePagesAreOutput in internal/cli"},
 	{"docs/accelerators.md", "kubectl -n shop get globalaccelerator", "TestAcceleratorComesAndGoes in internal/test/harness reads the same fields"},
+	{"docs/console.md", "fulcrum console", "TestTheConsoleShowsWhatCommandsPrint in internal/cli"},
 	{"docs/accelerators.md", "fulcrum tree", "TestExamplesOfThePagesAreOutput in internal/cli"},
 	{"docs/commands.md", "fulcrum plan ingress/web", "TestExamplesOfThePagesAreOutput in internal/cli"},
 	{"docs/commands.md", "fulcrum plan -f manifests/ --offline", "TestAPlanOffline in internal/cli"},

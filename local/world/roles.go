@@ -34,6 +34,7 @@ const (
 	portScheduler         = 10259
 	portAWS               = 4566
 	portResolver          = 5353
+	portConsole           = 7442
 	portMetrics           = 8080
 	portHealth            = 8081
 	portWebhook           = 9443

@@ -204,6 +204,9 @@ func (d *Source) CloudConfig() (cloud.Config, error) {
 	within := cmp.Or(d.Env.AnswerWithin, durations.Answer)
 	cc.AttemptTimeout, cc.CallTimeout = within, 2*within
 	cc.MaxWait, cc.Now = durations.Often, d.Env.Time
+	if d.Env.Called != nil {
+		cc.OnRequest = func(cloud.Call) { d.Env.Called() }
+	}
 	if d.Config.AWS.MaxRetries == config.Default().AWS.MaxRetries {
 		cc.MaxAttempts = 3
 	}

@@ -26,6 +26,8 @@ type Environment struct {
 	Wait func(ctx context.Context, d time.Duration) error
 	// Now is the clock by which answers of AWS grow old; time.Now if nil.
 	Now func() time.Time
+	// Called is called for each request to AWS of a command that changes nothing; nil: they are not counted.
+	Called func()
 	// AnswerWithin is for how long a command for people waits for an attempt of a call to AWS; five seconds if zero.
 	AnswerWithin time.Duration
 }

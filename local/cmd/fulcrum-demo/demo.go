@@ -115,6 +115,11 @@ func (d *demo) start(ctx context.Context) error {
 		return err
 	}
 	d.seen("Fulcrum is ready")
+	page, err := world.StartConsole(w, d.controller)
+	if err != nil {
+		return err
+	}
+	d.seen("%s shows all of it on a page while this runs", page)
 	return nil
 }
 

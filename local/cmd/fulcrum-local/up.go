@@ -28,6 +28,7 @@ type upFlags struct {
 	controllerArgs []string
 	restart        bool
 	webhooks       bool
+	console        bool
 }
 
 // newUpCommand starts a world and keeps it until it is interrupted.
@@ -53,6 +54,7 @@ func newUpCommand() *cobra.Command {
 	fl.StringVar(&f.controller, "controller", "", `path of the controller, or "none" (default: fulcrum beside this program)`)
 	fl.StringArrayVar(&f.controllerArgs, "controller-args", nil, "argument for the controller; may be repeated")
 	fl.BoolVar(&f.webhooks, "webhooks", true, "have the API server ask the webhooks of Fulcrum; not those of another controller")
+	fl.BoolVar(&f.console, "console", false, "serve the page of fulcrum console, which shows what is in AWS and why")
 	fl.BoolVar(&f.restart, "restart", false, "start the controller again when it ends, each time later, up to half a minute")
 	fl.StringVar(&f.opts.Cluster, "cluster-name", "local", "name of the cluster in tags")
 	fl.StringVar(&f.opts.Region, "region", "us-west-2", "region of the emulated AWS")
@@ -117,6 +119,13 @@ func (f *upFlags) up(ctx context.Context, out io.Writer) error {
 	printAccess(out, w, cmp.Or(f.opts.Beside, w.Number()), besideOf(binary), binary)
 	if f.controller == noController {
 		fmt.Fprintf(out, "\nno controller runs; start one with:\n%s\n", w.ControllerCommand(besideOf(binary), f.controllerArgs...))
+	}
+	if f.console {
+		page, err := world.StartConsole(w, besideOf(binary))
+		if err != nil {
+			return fmt.Errorf("start the console: %w", err)
+		}
+		fmt.Fprintf(out, "\nconsole: %s\n", page)
 	}
 	watch.run(ctx)
 	fmt.Fprintln(out, "\nstopping")

@@ -1,0 +1,279 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
+)
+
+const (
+	// mostChanges are kept for pages that come back after a while.
+	mostChanges = 1000
+	// mostViewers are pages that are open at the same time.
+	mostViewers = 32
+)
+
+// change is what a look found to be otherwise than the one before.
+type change struct {
+	At time.Time `json:"at"`
+	// Of is the load balancer, as tree names it. Was and Now are the lines that are no more, and those that are new.
+	Of  string   `json:"of"`
+	Was []string `json:"was,omitempty"`
+	Now []string `json:"now,omitempty"`
+	// Event is one of the cluster, in place of lines. Of is its object then.
+	Event *event `json:"event,omitempty"`
+
+	generation int
+}
+
+// event is one of the cluster.
+type event struct {
+	Warning bool   `json:"warning"`
+	By      string `json:"by"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// part is a stack of the document, as JSON, and the look that found it so first.
+type part struct {
+	key        string
+	json       json.RawMessage
+	generation int
+}
+
+// snapshot is what pages see. It is not changed once it is made.
+type snapshot struct {
+	generation int
+	at         time.Time
+	next       time.Duration // until the next look
+	cluster    string
+	parts      []part
+	changes    []change
+	text       string // what tree prints where there is no load balancer
+	notes      string
+	failed     string // why the last look failed
+	since      time.Time
+	cost       int // calls to AWS of the last look
+	// counts are how many calls there had been at each look of the last minute, and at the one before.
+	counts []count
+}
+
+// count is how many calls to AWS there have been at a time.
+type count struct {
+	at    time.Time
+	total int64
+}
+
+// lastMinute is how many calls to AWS there were in the last minute, as far as looks have counted them.
+func (s *snapshot) lastMinute() int64 {
+	if len(s.counts) == 0 {
+		return 0
+	}
+	return s.counts[len(s.counts)-1].total - s.counts[0].total
+}
+
+// counted has the count at a look in place of those that are older than a minute, but for the last of them.
+func (s *snapshot) counted(c count) {
+	if len(s.counts) == 0 {
+		s.counts = []count{{c.at, 0}}
+	}
+	s.counts = append(slices.Clone(s.counts), c)
+	for len(s.counts) > 2 && c.at.Sub(s.counts[1].at) > durations.Often {
+		s.counts = s.counts[1:]
+	}
+}
+
+// hub looks as long as somebody watches, and has each page know. Its goroutine owns all that changes.
+type hub struct {
+	look   func(context.Context) (tree.Picture, []change, error)
+	asked  *atomic.Int64
+	budget int
+	now    func() time.Time
+	// instance tells one run of the program from another, whose generations mean something else.
+	instance string
+
+	join, leave chan *viewer
+	happened    chan change
+	room        chan struct{} // for mostViewers
+	ended       chan struct{}
+}
+
+// take passes an event on.
+func (h *hub) take(e input.Event) {
+	c := change{At: e.At, Of: finding.Ref{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}.String(), Event: &event{e.Warning, e.By, e.Reason, e.Message}}
+	select {
+	case h.happened <- c:
+	case <-h.ended:
+	}
+}
+
+// tell has the hub know of a page, and reports whether it did.
+func (h *hub) tell(by chan *viewer, v *viewer) bool {
+	select {
+	case by <- v:
+		return true
+	case <-h.ended:
+		return false
+	}
+}
+
+// viewer is a page that is open.
+type viewer struct {
+	background bool
+	// news has the latest snapshot, in place of one that was not taken.
+	news chan *snapshot
+}
+
+func newHub(look func(context.Context) (tree.Picture, []change, error), asked *atomic.Int64, budget int, now func() time.Time) *hub {
+	return &hub{look: look, asked: asked, budget: budget, now: now, instance: rand.Text(), join: make(chan *viewer), leave: make(chan *viewer), happened: make(chan change), room: make(chan struct{}, mostViewers), ended: make(chan struct{})}
+}
+
+// sight is the outcome of a look.
+type sight struct {
+	picture tree.Picture
+	changes []change
+	err     error
+	cost    int
+	at      time.Time
+}
+
+// run looks until the context ends.
+func (h *hub) run(ctx context.Context) {
+	defer close(h.ended)
+	viewers := map[*viewer]bool{}
+	var last *snapshot
+	sights := make(chan sight, 1)
+	var events []change // since the last look
+	looking := false
+	timer := time.NewTimer(0)
+	timer.Stop()
+	// due is how long the next look is off; it is not needed where nobody watches.
+	due := func() time.Duration {
+		every := durations.Often
+		for v := range viewers {
+			if !v.background {
+				every = durations.Glance
+			}
+		}
+		if last == nil {
+			return 0
+		}
+		return max(0, max(every, h.pauseFor(last.cost))-h.now().Sub(last.at))
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			if looking {
+				<-sights
+			}
+			return
+		case v := <-h.join:
+			viewers[v] = true
+			if last != nil {
+				v.news <- last
+			}
+			timer.Reset(due())
+		case c := <-h.happened:
+			events = append(events[max(0, len(events)+1-mostChanges):], c)
+		case v := <-h.leave:
+			delete(viewers, v)
+			if len(viewers) == 0 {
+				timer.Stop()
+			}
+		case <-timer.C:
+			if looking || len(viewers) == 0 {
+				continue
+			}
+			looking = true
+			go func() { sights <- h.once(ctx) }()
+		case s := <-sights:
+			looking = false
+			s.changes, events = append(events, s.changes...), nil
+			last = last.after(s)
+			last.counted(count{s.at, h.asked.Load()})
+			last.next = due()
+			for v := range viewers {
+				v.show(last)
+			}
+			if len(viewers) > 0 {
+				timer.Reset(last.next)
+			}
+		}
+	}
+}
+
+// pauseFor is how long a look takes its share of the budget.
+func (h *hub) pauseFor(cost int) time.Duration {
+	return time.Duration(cost) * durations.Often / time.Duration(h.budget)
+}
+
+func (h *hub) once(ctx context.Context) sight {
+	before := h.asked.Load()
+	picture, changes, err := h.look(ctx)
+	return sight{picture, changes, err, int(h.asked.Load() - before), h.now()}
+}
+
+func (v *viewer) show(s *snapshot) {
+	select {
+	case <-v.news:
+	default:
+	}
+	v.news <- s
+}
+
+// after is the snapshot that a look makes of the one before; what a failed look has not seen stays.
+func (s *snapshot) after(got sight) *snapshot {
+	next := &snapshot{generation: 1, since: got.at}
+	if s != nil {
+		*next = *s
+		next.generation++
+	}
+	next.at, next.cost = got.at, got.cost
+	next.changes = slices.Clone(next.changes)
+	for _, c := range got.changes {
+		c.generation = next.generation
+		next.changes = append(next.changes, c)
+	}
+	next.changes = next.changes[max(0, len(next.changes)-mostChanges):]
+	if got.err != nil {
+		if next.failed == "" {
+			next.since = got.at
+		}
+		next.failed = got.err.Error()
+		return next
+	}
+	was := map[string]part{}
+	for _, p := range next.parts {
+		was[p.key] = p
+	}
+	next.failed, next.cluster, next.parts = "", got.picture.Document.Cluster, nil
+	next.text = ""
+	if got.picture.Notes != "" { // the flags of the controller are taken over once
+		next.notes = got.picture.Notes
+	}
+	if len(got.picture.Document.Stacks) == 0 {
+		next.text = got.picture.Text
+	}
+	for _, stack := range got.picture.Document.Stacks {
+		p := part{key: stack.Kind + " " + stack.ID, generation: next.generation}
+		var err error
+		if p.json, err = json.Marshal(stack); err != nil {
+			next.failed = err.Error()
+			continue
+		}
+		if before, ok := was[p.key]; ok && bytes.Equal(before.json, p.json) {
+			p = before
+		}
+		next.parts = append(next.parts, p)
+	}
+	return next
+}

@@ -1,0 +1,188 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
+)
+
+// looker is a cluster for a hub, in virtual time.
+type looker struct {
+	hub   *hub
+	asked atomic.Int64
+	began time.Time
+
+	mu      sync.Mutex
+	cost    int64
+	ids     []string
+	fails   error
+	changes []change
+	at      []time.Duration // when it was looked at
+}
+
+func newLooker(t *testing.T, budget int) *looker {
+	l := &looker{began: time.Now(), cost: 2, ids: []string{"shop/web"}}
+	l.hub = newHub(func(context.Context) (tree.Picture, []change, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.asked.Add(l.cost)
+		l.at = append(l.at, time.Since(l.began).Round(time.Second))
+		p := tree.Picture{Document: tree.Document{Cluster: "c"}}
+		for _, id := range l.ids {
+			p.Document.Stacks = append(p.Document.Stacks, tree.Stack{Kind: "Ingress", ID: id})
+		}
+		return p, l.changes, l.fails
+	}, &l.asked, budget, time.Now)
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(stop)
+	go l.hub.run(ctx)
+	return l
+}
+
+// now has other things happen.
+func (l *looker) now(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+}
+
+// looks are the times at which it was looked.
+func (l *looker) looks() []time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.at)
+}
+
+func (l *looker) opens(background bool) *viewer {
+	v := &viewer{background: background, news: make(chan *snapshot, 1)}
+	l.hub.tell(l.hub.join, v)
+	return v
+}
+
+func latest(t *testing.T, v *viewer) *snapshot {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case s := <-v.news:
+		return s
+	default:
+		t.Fatal("there is no news")
+		return nil
+	}
+}
+
+// Nobody who watches costs nothing, a page in front two seconds a look, one in the background a minute.
+func TestLooksAsOftenAsSomebodyWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLooker(t, 100)
+		time.Sleep(time.Hour)
+		if len(l.looks()) > 0 {
+			t.Errorf("it looks at %v while no page is open", l.looks())
+		}
+		front := l.opens(false)
+		time.Sleep(5 * time.Second)
+		l.hub.tell(l.hub.leave, front)
+		l.opens(true)
+		time.Sleep(125 * time.Second)
+		want := []time.Duration{0, 2, 4, 64, 124}
+		for i := range want {
+			want[i] = time.Hour + want[i]*time.Second
+		}
+		if !slices.Equal(l.looks(), want) {
+			t.Errorf("it looks at %v, want %v", l.looks(), want)
+		}
+	})
+}
+
+// A look that costs half of what a minute may cost is followed by a pause of half a minute.
+func TestLooksWithinTheBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLooker(t, 100)
+		l.now(func() { l.cost = 50 })
+		v := l.opens(false)
+		time.Sleep(61 * time.Second)
+		if want := []time.Duration{0, 30 * time.Second, time.Minute}; !slices.Equal(l.looks(), want) {
+			t.Errorf("it looks at %v, want %v", l.looks(), want)
+		}
+		s := latest(t, v)
+		if n := s.lastMinute(); n != 150 || s.next != 30*time.Second || s.cost != 50 {
+			t.Errorf("%d calls in the last minute, %d by the last look, the next one in %s", n, s.cost, s.next)
+		}
+	})
+}
+
+// A page gets what has changed since the state that it has, and all of it from another run of the program.
+func TestPagesGetWhatHasChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLooker(t, 100)
+		v := l.opens(false)
+		first := l.hub.newsFor(latest(t, v), 0)
+		if len(first.Keys) != 1 || len(first.Stacks) != 1 || len(first.Changes) != 0 {
+			t.Errorf("at first: %+v", first)
+		}
+		l.now(func() {
+			l.ids = []string{"bank/pay", "shop/web"}
+			l.changes = []change{{Of: "Ingress bank/pay", Now: []string{"listener HTTP:80"}}}
+		})
+		l.hub.take(input.Event{Kind: "Ingress", Namespace: "bank", Name: "pay", Reason: "SuccessfullyReconciled"})
+		time.Sleep(2 * time.Second)
+		second := l.hub.newsFor(latest(t, v), 1)
+		if len(second.Keys) != 2 || len(second.Stacks) != 1 || len(second.Changes) != 2 || second.Changes[0].Of != "Ingress bank/pay" || second.Changes[0].Event == nil {
+			t.Errorf("later: %+v", second)
+		}
+		l.now(func() { l.changes = nil })
+		time.Sleep(2 * time.Second)
+		third := latest(t, v)
+		if n := l.hub.newsFor(third, 2); len(n.Stacks)+len(n.Changes) != 0 || len(n.Keys) != 2 {
+			t.Errorf("without a change: %+v", n)
+		}
+		if n := l.hub.newsFor(third, 0); len(n.Stacks) != 2 || len(n.Changes) != 0 {
+			t.Errorf("to a page that is opened later: %+v", n)
+		}
+	})
+}
+
+// What a failed look has not seen stays, and the page says since when it is old.
+func TestAFailedLookLosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLooker(t, 100)
+		v := l.opens(false)
+		latest(t, v)
+		l.now(func() { l.fails = errors.New("AWS does not answer") })
+		time.Sleep(10 * time.Second)
+		s := latest(t, v)
+		n := l.hub.newsFor(s, 0)
+		if n.Failed != "AWS does not answer" || len(n.Stacks) != 1 || n.Since == nil || n.Since.Sub(l.began).Round(time.Second) != 2*time.Second {
+			t.Errorf("%+v", n)
+		}
+		l.now(func() { l.fails = nil })
+		time.Sleep(2 * time.Second)
+		if n := l.hub.newsFor(latest(t, v), 0); n.Failed != "" || n.Since != nil {
+			t.Errorf("after it: %+v", n)
+		}
+	})
+}
+
+// Who floods a namespace with events takes room from other changes, and memory of a bounded size.
+func TestChangesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLooker(t, 100)
+		v := l.opens(false)
+		latest(t, v)
+		for range 5 * mostChanges {
+			l.hub.take(input.Event{Kind: "Ingress", Name: "x"})
+		}
+		time.Sleep(2 * time.Second)
+		if n := len(latest(t, v).changes); n != mostChanges {
+			t.Errorf("%d changes are kept", n)
+		}
+	})
+}

@@ -1,0 +1,154 @@
+import { setToken, takeToken, watch } from "./api.js";
+import { el, fill } from "./dom.js";
+import { Ask } from "./ask.js";
+import { Changes } from "./history.js";
+import { Detail } from "./detail.js";
+import { Topology } from "./topology.js";
+import { Trouble } from "./trouble.js";
+
+takeToken();
+const $ = (id) => document.getElementById(id);
+
+// Links say all of a view, so that they can be sent to somebody else.
+const link = (page, params) => {
+  const q = new URLSearchParams(Object.entries(params).filter(([, v]) => v));
+  return "#/" + page + (q.size ? "?" + q : "");
+};
+const go = {
+  row: (key) => link("topology", { row: key }),
+  search: (query) => link("topology", { query }),
+  ask: (params) => link("ask", params),
+};
+
+const detail = new Detail($("detail"), go);
+const topology = new Topology($("list"), $("rows"), (row, key) => {
+  detail.show(row, key);
+  stay({ row: key });
+});
+const trouble = new Trouble($("trouble"), topology, go);
+const changes = new Changes($("history"), go);
+const ask = new Ask($("ask"), $("answer"), go);
+detail.show();
+trouble.changed = counts;
+
+const filters = { query: $("query"), namespace: $("namespace"), kind: $("kind"), state: $("state") };
+
+// stay has the address say what is shown, without a new entry in the browser's history.
+function stay(params) {
+  if (where().page !== "topology") return;
+  const q = where().params;
+  for (const [k, v] of Object.entries(params)) v ? q.set(k, v) : q.delete(k);
+  history.replaceState(null, "", "#/topology" + (q.size ? "?" + q : ""));
+}
+
+function where() {
+  const [page, query] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
+  return { page: ["topology", "trouble", "ask", "history"].includes(page) ? page : "topology", params: new URLSearchParams(query || "") };
+}
+
+function route() {
+  takeToken();
+  const { page, params } = where();
+  for (const e of document.querySelectorAll("main > section")) e.hidden = e.dataset.page !== page;
+  for (const a of document.querySelectorAll("nav a")) {
+    if (a.dataset.page === page) a.setAttribute("aria-current", "page");
+    else a.removeAttribute("aria-current");
+  }
+  document.title = { topology: "Load balancers", trouble: "Trouble", ask: "Ask", history: "History" }[page] + " – Fulcrum console";
+  if (page === "trouble") trouble.visit();
+  if (page === "ask") ask.visit(params);
+  if (page !== "topology") return;
+  for (const [k, f] of Object.entries(filters)) {
+    const v = params.get(k) || "";
+    if (f.tagName === "SELECT" && v && ![...f.options].some((o) => o.value === v)) f.append(el("option", { value: v }, v));
+    f.value = v;
+  }
+  topology.setFilter(Object.fromEntries(Object.entries(filters).map(([k, f]) => [k, f.value])));
+  if (params.get("row")) topology.select(params.get("row"));
+  found();
+}
+
+for (const [k, f] of Object.entries(filters)) {
+  f.addEventListener("input", () => {
+    topology.setFilter({ [k]: f.value });
+    stay({ [k]: f.value });
+    found();
+  });
+}
+$("filters").addEventListener("submit", (e) => e.preventDefault());
+addEventListener("hashchange", route);
+addEventListener("keydown", (e) => {
+  if (e.key === "/" && !/^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement.tagName)) {
+    e.preventDefault();
+    location.hash = "#/topology";
+    filters.query.focus();
+  }
+});
+
+let last; // of what looks have told
+function found() {
+  const none = topology.shown.length === 0;
+  $("empty").hidden = !none;
+  $("list").hidden = none;
+  fill($("empty"), !last ? "The program is looking at the cluster and AWS …" : last.text ? el("pre", { class: "notes" }, last.text) : "Nothing matches. Change the search or the filters.");
+}
+
+function counts() {
+  $("count-stacks").textContent = topology.keys.length || "";
+  $("count-trouble").textContent = trouble.count() || "";
+  $("count-history").textContent = changes.all.length || "";
+}
+
+function choices(select, values) {
+  const have = [...select.options].slice(1).map((o) => o.value);
+  const all = [...new Set([...values, select.value].filter(Boolean))].sort();
+  if (have.join("\n") === all.join("\n")) return;
+  const value = select.value;
+  while (select.options.length > 1) select.lastElementChild.remove();
+  for (const v of all) select.append(el("option", { value: v }, v));
+  select.value = value;
+}
+
+function status() {
+  if (!last) return;
+  const at = new Date(last.at).toLocaleTimeString();
+  $("status").textContent = `looked at ${at}, again in ${Math.max(1, Math.round(last.next))} s · ${last.aws.minute} calls to AWS in the last minute, ${last.aws.look} by this look, budget ${last.aws.budget}`;
+}
+
+function banner(...children) {
+  $("banner").hidden = children.length === 0;
+  fill($("banner"), children);
+}
+
+function askForToken(message) {
+  const input = el("input", { type: "password", "aria-label": "Token", autocomplete: "off" });
+  banner(message, " ", el("form", { onsubmit: (e) => {
+    e.preventDefault();
+    setToken(input.value);
+    location.reload();
+  } }, el("label", {}, "Token ", input), " ", el("button", { type: "submit" }, "Use")));
+  input.focus();
+}
+
+route();
+watch((news) => {
+  const first = !last;
+  last = news;
+  $("cluster").textContent = news.cluster;
+  topology.take(news.keys, news.stacks);
+  changes.take(news.changes);
+  choices(filters.namespace, topology.stacks().flatMap((s) => s.members.map((m) => m.namespace)));
+  choices(filters.kind, topology.stacks().map((s) => s.kind));
+  trouble.note(news.notes);
+  if (where().page === "trouble") trouble.update();
+  if (topology.selected) detail.show(topology.find(topology.selected), topology.selected);
+  if (first) route();
+  found();
+  counts();
+  status();
+  if (news.failed) banner(`The last look failed: ${news.failed} What is shown is as of before ${new Date(news.since).toLocaleTimeString()}.`);
+  else banner();
+}, (error) => {
+  if (error.status === 401) askForToken(error.message);
+  else banner(`Not connected: ${error.message}. Is "fulcrum console" running? The page tries again; what is shown is old.`);
+});

@@ -1,0 +1,82 @@
+import { command } from "./api.js";
+import { badge, copyable, el, fill, shown } from "./dom.js";
+import { refText } from "./rows.js";
+
+const meaning = {
+  live: "in AWS as it is desired", held: "kept as it is in AWS, because its desired state cannot be determined", missing: "desired and not in AWS",
+  differs: "in AWS, and the plan changes it", surplus: "in AWS, and the plan deletes it",
+};
+
+/** Detail shows a row, and what plan and explain say of its object. */
+export class Detail {
+  constructor(element, go) {
+    this.element = element;
+    this.go = go;
+  }
+
+  show(row, key) {
+    if (row && this.row?.key === row.key && this.row.stack === row.stack) return;
+    const same = row && this.row?.key === row.key;
+    this.row = row;
+    if (!row) {
+      fill(this.element, key ? el("p", {}, "This is not there any more, or not yet.") : el("p", { class: "hint" }, "Choose a row to see where it comes from and what the plan changes."));
+      return;
+    }
+    const line = (name, ...value) => value.some(Boolean) ? [el("dt", {}, name), el("dd", {}, value)] : [];
+    this.answer = same ? this.answer : el("div", { class: "answer" });
+    fill(this.element,
+      el("h3", {}, row.what, " ", el("span", { class: "name" }, row.name)),
+      el("dl", {},
+        line("state", badge(row.state), " ", meaning[row.state]),
+        line("health", row.health),
+        line("", row.label),
+        line("note", row.note),
+        line("from", row.from),
+        line("dns name", row.dnsName && copyable(row.dnsName)),
+        line("arn", row.arn && copyable(row.arn)),
+        line("leads to", row.leads && el("a", { href: this.go.row("/" + row.leads) }, row.leads)),
+        line("accelerators", ...(row.what === "load balancer" && row.source.accelerators || []).map((a) => [el("a", { href: this.go.row(`/${a.kind} ${a.namespace}/${a.name}`) }, refText(a)), " "])),
+      ),
+      row.changes?.length ? el("div", {}, el("h4", {}, "The plan changes"), el("ul", {}, row.changes.map((c) =>
+        el("li", {}, el("b", {}, c.field), ": ", el("del", {}, c.from || "nothing"), " → ", el("ins", {}, c.to || "nothing"))))) : null,
+      row.findings?.length ? el("div", {}, el("h4", {}, "Findings"), row.findings.map((f) => findingOf(f, this.go))) : null,
+      el("h4", {}, "Objects"),
+      el("ul", { class: "plain" }, row.stack.members.map((m) => el("li", {}, refText(m), " ",
+        this.button("explain", "explain", m), this.button("plan", "plan", m)))),
+      this.answer,
+    );
+  }
+
+  button(text, name, object) {
+    return el("button", { type: "button", class: "quiet", "aria-label": `${text} ${refText(object)}`, onclick: () => this.ask(name, object) }, text);
+  }
+
+  async ask(name, object) {
+    const answer = this.answer;
+    fill(answer, el("p", { role: "status" }, `fulcrum ${name} is running …`));
+    try {
+      fill(answer, said(await command(name, { kind: object.kind, name: object.name, namespace: object.namespace })));
+    } catch (e) {
+      fill(answer, el("p", { class: "failed" }, e.message));
+    }
+  }
+}
+
+/** findingOf is a finding with a link to its object. */
+export function findingOf(f, go) {
+  return el("article", { class: "finding " + f.severity },
+    badge(f.severity), " ", el("b", {}, f.reason), " ", go ? el("a", { href: go.search(f.object.name) }, refText(f.object)) : refText(f.object),
+    f.field ? el("code", {}, " " + f.field) : null, el("p", {}, f.message),
+    f.blocks && f.blocks !== "nothing" ? el("p", { class: "hint" }, "holds: " + f.blocks) : null,
+  );
+}
+
+/** said is what a command has answered, with the line that gives the same in a terminal. */
+export function said(a) {
+  return el("div", {},
+    el("p", {}, copyable(a.command)),
+    a.notes ? el("pre", { class: "notes" }, a.notes) : null,
+    a.document ? shown(a.document) : null,
+    el("p", { class: "hint" }, `exit code ${a.exit}, ${a.calls} calls to AWS`),
+  );
+}

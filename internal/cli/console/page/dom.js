@@ -1,0 +1,92 @@
+// Elements are made from text alone: names of objects are never markup.
+
+/** el makes an element with properties and children; text and null are children too. */
+export function el(tag, props = {}, ...children) {
+  const e = document.createElement(tag);
+  for (const [k, v] of Object.entries(props)) {
+    if (v === undefined || v === null || v === false) continue;
+    if (k === "class") e.className = v;
+    else if (k.startsWith("on")) e.addEventListener(k.slice(2), v);
+    else e.setAttribute(k, v === true ? "" : v);
+  }
+  append(e, children);
+  return e;
+}
+
+function append(e, children) {
+  for (const c of children) {
+    if (c === null || c === undefined || c === false) continue;
+    if (Array.isArray(c)) append(e, c);
+    else e.append(c instanceof Node ? c : document.createTextNode(String(c)));
+  }
+}
+
+/** fill has children in place of those of an element. */
+export function fill(e, ...children) {
+  e.replaceChildren();
+  append(e, children);
+}
+
+/** badge is a word for a state, with a sign, so that colour is not all that tells. */
+export function badge(state) {
+  const [sign, word] = signs[state] || ["", state];
+  return el("span", { class: "badge " + state }, sign ? sign + " " : "", word);
+}
+
+// The signs of fulcrum tree.
+const signs = {
+  missing: ["+", "missing"], differs: ["~", "differs"], surplus: ["−", "surplus"], held: ["=", "held"], live: ["", "live"],
+  error: ["✕", "error"], warning: ["!", "warning"], ok: ["✓", "ok"],
+  healthy: ["✓", "healthy"], unhealthy: ["✕", "not healthy"], note: ["…", "note"],
+};
+
+/** copyable is text with a button that copies it. */
+export function copyable(text) {
+  const button = el("button", { type: "button", class: "quiet", "aria-label": "Copy " + text, onclick: async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "copied";
+    } catch {
+      button.textContent = "select and copy";
+    }
+    setTimeout(() => { button.textContent = "copy"; }, 1500);
+  } }, "copy");
+  return el("span", { class: "copyable" }, el("code", {}, text), " ", button);
+}
+
+const mostShown = 200;
+
+/** shown is a document of a command, as nested lists. */
+export function shown(value, name = "") {
+  if (value === null || value === undefined) return el("span", { class: "none" }, "—");
+  if (Array.isArray(value)) {
+    if (value.length === 0) return el("span", { class: "none" }, "none");
+    const list = el("ul", { class: "plain" });
+    let from = 0;
+    const more = el("button", { type: "button", class: "quiet" });
+    const next = () => {
+      for (const v of value.slice(from, from + mostShown)) list.append(el("li", {}, shown(v, name)));
+      from += mostShown;
+      more.hidden = from >= value.length;
+      more.textContent = `${value.length - from} more`;
+    };
+    more.addEventListener("click", next);
+    next();
+    return el("div", {}, list, more);
+  }
+  if (typeof value === "object") {
+    const dl = el("dl", {});
+    for (const [k, v] of Object.entries(value)) {
+      if (v === null || v === "" || Array.isArray(v) && v.length === 0) continue;
+      dl.append(el("dt", {}, words(k)), el("dd", {}, shown(v, k)));
+    }
+    return dl;
+  }
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  return String(value);
+}
+
+/** words has a field's name as words: "dnsName" is "dns name". */
+export function words(field) {
+  return field.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+}

@@ -1,0 +1,108 @@
+import { command } from "./api.js";
+import { badge, copyable, el, fill } from "./dom.js";
+import { findingOf } from "./detail.js";
+
+const bySeverity = { error: 0, warning: 1 };
+const mostListed = 100;
+
+/** Trouble lists what is wrong, the worst first. Doctor and orphans are asked when the page is first looked at. */
+export class Trouble {
+  constructor(element, topology, go) {
+    this.topology = topology;
+    this.go = go;
+    this.findings = el("div", {});
+    this.drift = el("div", {});
+    this.checks = el("div", {});
+    this.orphans = el("div", {});
+    this.notes = el("div", {});
+    this.note("");
+    const again = (text, what) => el("button", { type: "button", onclick: what }, text);
+    fill(element,
+      el("h3", {}, "Findings"), this.findings,
+      el("h3", {}, "What AWS has otherwise than desired"), this.drift,
+      el("h3", {}, "Checks: rights, quotas, definitions ", again("check again", () => this.check())), this.checks,
+      el("h3", {}, "Orphans ", again("look again", () => this.lookForOrphans())), this.orphans,
+      el("h3", {}, "Notes"), this.notes,
+    );
+  }
+
+  /** count is how much trouble there is. */
+  count() {
+    let n = 0;
+    for (const s of this.topology.stacks()) n += s.findings.length;
+    for (const rows of this.topology.rows.values()) n += rows.some((r) => differs(r)) ? 1 : 0;
+    return n + (this.failed || 0);
+  }
+
+  update() {
+    const findings = this.topology.stacks().flatMap((s) => s.findings);
+    const seen = new Set();
+    const once = findings.filter((f) => {
+      const key = JSON.stringify(f);
+      return !seen.has(key) && seen.add(key);
+    });
+    once.sort((a, b) => bySeverity[a.severity] - bySeverity[b.severity]);
+    fill(this.findings, once.length === 0 ? el("p", { class: "none" }, "none") : once.slice(0, mostListed).map((f) => findingOf(f, this.go)),
+      once.length > mostListed ? el("p", {}, `and ${once.length - mostListed} more; search for an object to see its own`) : null);
+    const rows = [...this.topology.rows.values()].flatMap((rows) => rows.filter((r) => differs(r) || r.trouble && r.unhealthy));
+    fill(this.drift, rows.length === 0 ? el("p", { class: "none" }, "nothing") : el("ul", { class: "plain" }, rows.slice(0, mostListed).map((r) =>
+      el("li", {}, r.unhealthy && !differs(r) ? badge("unhealthy") : badge(r.state), " ", el("a", { href: this.go.row(r.key) }, r.what, " ", r.name), " ",
+        r.health || "", " ", el("span", { class: "from" }, r.stack.kind + " " + r.stack.id), r.note ? el("span", { class: "hint" }, " " + r.note) : null))),
+      rows.length > mostListed ? el("p", {}, `and ${rows.length - mostListed} more`) : null);
+  }
+
+  /** note shows what a look could not know, and which flags it took over. */
+  note(text) { fill(this.notes, text ? el("pre", {}, text) : el("p", { class: "none" }, "none")); }
+
+  /** visit asks for what costs calls to AWS, the first time. */
+  visit() {
+    this.update();
+    if (this.visited) return;
+    this.visited = true;
+    this.check();
+    this.lookForOrphans();
+  }
+
+  async check() {
+    await running(this.checks, "fulcrum doctor", async () => {
+      const a = await command("doctor");
+      const checks = a.document?.checks || [];
+      const wrong = checks.filter((c) => c.result !== "ok").sort((a, b) => (bySeverity[a.result] ?? 2) - (bySeverity[b.result] ?? 2));
+      const fine = checks.filter((c) => c.result === "ok");
+      this.failed = wrong.length;
+      this.changed?.();
+      return [
+        wrong.map((c) => el("article", { class: "finding " + c.result }, badge(c.result), " ", el("b", {}, c.area), el("p", {}, c.message), c.fix ? el("p", { class: "hint" }, c.fix) : null)),
+        el("details", {}, el("summary", {}, `${fine.length} checks are ok`), el("ul", { class: "plain" }, fine.map((c) => el("li", {}, badge("ok"), " ", el("b", {}, c.area), " ", c.message)))),
+        a.document ? null : el("pre", { class: "notes" }, a.notes),
+        el("p", { class: "hint" }, copyable(a.command), ` ${a.calls} calls to AWS`),
+      ];
+    });
+  }
+
+  async lookForOrphans() {
+    await running(this.orphans, "fulcrum orphans", async () => {
+      const a = await command("orphans");
+      const orphans = a.document?.orphans || [];
+      return [
+        a.document ? null : el("pre", { class: "notes" }, a.notes),
+        a.document && orphans.length === 0 ? el("p", { class: "none" }, "none: every AWS resource with the tags of the cluster belongs to an object") : null,
+        orphans.map((o) => el("article", { class: "finding warning" }, badge("warning"), " ", el("b", {}, `${o.kind} ${o.id}`), " has resources that no object asks for",
+          el("ul", { class: "plain" }, o.resources.map((r) => el("li", {}, copyable(r)))))),
+        el("p", { class: "hint" }, copyable(a.command), ` ${a.calls} calls to AWS`),
+      ];
+    });
+  }
+}
+
+function differs(r) { return r.state !== "live" && r.state !== "held"; }
+
+/** running shows that a command runs, and then what it gives or why it fails. */
+export async function running(element, name, run) {
+  fill(element, el("p", { role: "status" }, `${name} is running …`));
+  try {
+    fill(element, await run());
+  } catch (e) {
+    fill(element, el("p", { class: "failed" }, e.message));
+  }
+}

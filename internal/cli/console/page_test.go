@@ -1,0 +1,120 @@
+package console
+
+import (
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
+)
+
+// Everything that the page is made of is served, and nothing of it makes markup of text, runs text, or asks another host.
+func TestThePageMakesNoMarkupOfText(t *testing.T) {
+	entries, err := fs.ReadDir(files, "page")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var served []string
+	for _, a := range assets {
+		served = append(served, a.name)
+	}
+	dangerous := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|\beval\(|new Function|setTimeout\(["'\x60]|javascript:|<script>|<style|\bstyle=|\bon[a-z]+="|importScripts|DOMParser|createContextualFragment`)
+	elsewhere := regexp.MustCompile(`https?://[^\s"'<)]+`)
+	for _, e := range entries {
+		if !slices.Contains(served, e.Name()) {
+			t.Errorf("%s is not served", e.Name())
+		}
+		data, err := fs.ReadFile(files, path.Join("page", e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := dangerous.Find(data); found != nil {
+			t.Errorf("%s has %q", e.Name(), found)
+		}
+		for _, url := range elsewhere.FindAllString(string(data), -1) {
+			if url != "http://www.w3.org/2000/svg" && !strings.Contains(url, ".example.com") {
+				t.Errorf("%s names %s", e.Name(), url)
+			}
+		}
+	}
+	if len(entries) != len(assets) {
+		t.Errorf("%d files are served, of %d", len(assets), len(entries))
+	}
+}
+
+// sample is a value that a flag takes, and not its default; "" for none that is known.
+func sample(f *pflag.Flag) []string {
+	switch f.Value.Type() {
+	case "bool":
+		if f.DefValue == "true" {
+			return []string{"false"}
+		}
+		return []string{"true"}
+	case "int", "int32", "int64", "uint":
+		return []string{"7"}
+	case "float32", "float64":
+		return []string{"0.5"}
+	case "duration":
+		return []string{"7m0s"}
+	case "stringSlice", "stringArray":
+		return []string{"one", "two"}
+	case "stringToString":
+		return []string{"one=1,two=2"}
+	case "string":
+		return []string{"some, text='x'"}
+	}
+	return nil
+}
+
+// Commands that the page asks for have the flags of the console: each flag that is given is given to them, and has the same
+// effect.
+func TestCommandsHaveTheFlagsOfTheConsole(t *testing.T) {
+	command := func() *cobra.Command {
+		return New(output.Environment{Getenv: func(string) string { return "" }}, nil)
+	}
+	special := map[string][]string{
+		"feature-gates": {"ListenerRulesTagging=false,WeightedTargetGroups=true"}, "aws-api-endpoints": {"EC2=http://127.0.0.1:1,STS=http://127.0.0.1:2"},
+	}
+	tried := 0
+	command().Flags().VisitAll(func(f *pflag.Flag) {
+		if slices.Contains(own, f.Name) {
+			return
+		}
+		from := command()
+		values := special[f.Name]
+		if values == nil {
+			values = sample(f)
+		}
+		given := 0
+		for _, v := range values {
+			if err := from.Flags().Set(f.Name, v); err == nil {
+				given++
+			}
+		}
+		if given == 0 {
+			t.Errorf("no value of --%s is known, of type %s", f.Name, f.Value.Type())
+			return
+		}
+		c := newCommands(from, output.Environment{}, nil, nil)
+		to := &cobra.Command{Use: "tree"}
+		tree.NewView(to, output.Environment{Getenv: func(string) string { return "" }})
+		if err := to.ParseFlags(append(slices.Clone(c.flags), c.scope...)); err != nil {
+			t.Errorf("--%s: %v", f.Name, err)
+			return
+		}
+		if was, is := from.Flags().Lookup(f.Name).Value.String(), to.Flags().Lookup(f.Name).Value.String(); was != is || !to.Flags().Changed(f.Name) {
+			t.Errorf("--%s is %q, and %q for the commands: %q", f.Name, was, is, c.flags)
+		}
+		tried++
+	})
+	if tried < 50 {
+		t.Errorf("only %d flags were tried", tried)
+	}
+}
