@@ -32,7 +32,7 @@ demo: build
 # The end-to-end scripts mostly wait, so the others run beside them, with less right to the processors:
 # what the scripts wait for has deadlines.
 .PHONY: test
-test: build clients
+test: build clients browser
 	@$(MAKE) --no-print-directory --output-sync=line -j2 test-go test-cluster
 
 .PHONY: test-go
@@ -61,8 +61,10 @@ test-charts:
 	cd charts && go test -vet=off -count=1 -timeout 20m ./...
 
 # What runs against a real API server, three packages at a time because they mostly wait, and the longest ones first.
-.PHONY: test-local test-cluster
-test-local: build clients
+.PHONY: test-local test-cluster browser
+browser:
+	@tools/chromium.sh
+test-local: build clients browser
 	@$(MAKE) --no-print-directory test-cluster
 test-cluster:
 	cd local && FULCRUM_BIN=$(CURDIR)/bin go test -vet=off -count=1 -timeout 40m -p 3 ./e2e ./conformance $$(go list ./... | grep -v -e /e2e$$ -e /conformance$$)

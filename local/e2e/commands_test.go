@@ -212,11 +212,15 @@ func (s *stage) annotate(ts *testscript.TestScript, pod, pair string) error {
 		name = list.Items[0].Name
 	}
 	key, value, _ := strings.Cut(pair, "=")
+	return annotatePod(s.ctx, s.Scenario, ns, name, key, value)
+}
+
+func annotatePod(ctx context.Context, s *scenario.Scenario, namespace, name, key, value string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
 	if err != nil {
 		return err
 	}
-	_, err = pods.Patch(s.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = s.World.Kube().CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 

@@ -44,6 +44,9 @@ var assets = map[string]asset{
 // policy has the browser run and show what the program contains, and connect to it alone. Text is never made markup.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
+// Page serves the files of the page alone, for measurements of it with documents of any size.
+func Page() http.Handler { return http.HandlerFunc(serveAsset) }
+
 // handler serves the page and what it asks for.
 func (c *console) handler(h *hub, asks *commands) http.Handler {
 	mux := http.NewServeMux()

@@ -64,7 +64,7 @@ function route() {
     f.value = v;
   }
   topology.setFilter(Object.fromEntries(Object.entries(filters).map(([k, f]) => [k, f.value])));
-  if (params.get("row")) topology.select(params.get("row"));
+  topology.select(params.get("row") || "");
   found();
 }
 
@@ -142,7 +142,10 @@ watch((news) => {
   trouble.note(news.notes);
   if (where().page === "trouble") trouble.update();
   if (topology.selected) detail.show(topology.find(topology.selected), topology.selected);
-  if (first) route();
+  if (first) {
+    route();
+    performance.mark("first rows");
+  }
   found();
   counts();
   status();

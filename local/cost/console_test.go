@@ -1,0 +1,98 @@
+package cost
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/console"
+	"github.com/fulcrum-lb/fulcrum/local/browser"
+)
+
+// object is a part of a document.
+type object map[string]any
+
+// largeTree has 300 load balancers with 10,000 rules and 20,000 targets, as documents of fulcrum tree.
+func largeTree() object {
+	const balancers, rules, groups, targets = 300, 34, 10, 7
+	var keys []string
+	var stacks []object
+	for i := range balancers {
+		namespace := fmt.Sprintf("team-%d", i%40)
+		id := fmt.Sprintf("%s/web-%d", namespace, i)
+		var r, g []object
+		for k := range groups {
+			var t []object
+			for n := range targets {
+				t = append(t, object{"id": fmt.Sprintf("10.%d.%d.%d", i%250, k, n), "port": 8080, "state": "healthy"})
+			}
+			g = append(g, object{"state": "live", "id": fmt.Sprintf("%s-%d:80", id, k), "name": fmt.Sprintf("k8s-web-%d-%d", i, k), "type": "ip", "protocol": "HTTP", "port": 80,
+				"arn": fmt.Sprintf("arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/k8s-web-%d-%d/0123456789abcdef", i, k), "targets": t})
+		}
+		for k := range rules {
+			r = append(r, object{"state": "live", "priority": k + 1, "conditions": fmt.Sprintf("host h%d.example.com, path /p%d/*", i, k), "actions": "forward to " + id,
+				"from": fmt.Sprintf("spec.rules[0].http.paths[%d] of Ingress %s", k, id), "targetGroups": []string{fmt.Sprintf("%s-%d:80", id, k%groups)}})
+		}
+		keys = append(keys, "Ingress "+id)
+		stacks = append(stacks, object{
+			"kind": "Ingress", "id": id, "held": false, "members": []object{{"kind": "Ingress", "namespace": namespace, "name": fmt.Sprintf("web-%d", i)}}, "findings": []object{},
+			"loadBalancers": []object{{"state": "live", "name": fmt.Sprintf("k8s-web-%d", i), "type": "application", "scheme": "internal", "status": "active", "dnsName": fmt.Sprintf("k8s-web-%d.elb.amazonaws.com", i),
+				"listeners": []object{{"state": "live", "protocol": "HTTP", "port": 80, "default": "answer 404", "rules": r}}}},
+			"targetGroups": g, "securityGroups": []object{},
+		})
+	}
+	return object{"have": "x.1", "cluster": "large", "keys": keys, "stacks": stacks, "changes": []object{}, "at": "2026-01-01T00:00:00Z", "next": 2, "aws": object{"look": 0, "minute": 0, "budget": 100}}
+}
+
+// TestConsoleOfALargeCluster measures the page with 300 load balancers, 10,000 rules and 20,000 targets: the time to its first
+// rows, and that of a filter, a search and a jump through the list.
+func TestConsoleOfALargeCluster(t *testing.T) {
+	if os.Getenv("FULCRUM_BENCH") == "" {
+		t.Skip("a benchmark; FULCRUM_BENCH is not set")
+	}
+	data, err := json.Marshal(largeTree())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", console.Page())
+	mux.HandleFunc("/api/looks", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "data: %s\n\n", data)
+		http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	defer srv.CloseClientConnections() // the page listens as long as it may
+	tab := browser.Open(t)
+	tab.Do(chromedp.Navigate(srv.URL))
+	tab.Until(`document.querySelectorAll("#rows .row").length > 10`)
+	// The page notes when it has drawn its first rows, from the beginning of the navigation.
+	first := browser.Ask[float64](tab, `performance.getEntriesByName("first rows")[0].startTime`)
+	paint := browser.Ask[float64](tab, `performance.getEntriesByName("first-contentful-paint")[0].startTime`)
+	t.Logf("BENCH console with 300 load balancers, 10,200 rules and 21,000 targets (%.1f MB): first paint %.0f ms (goal 1000), first rows %.0f ms", float64(len(data))/1e6, paint, first)
+	for name, change := range map[string]string{
+		"search for a target":       `((q) => { q.value = "10.7.3.2"; q.dispatchEvent(new Event("input")); })(document.querySelector("#query"))`,
+		"search for a host":         `((q) => { q.value = "h17.example"; q.dispatchEvent(new Event("input")); })(document.querySelector("#query"))`,
+		"search for everything":     `((q) => { q.value = "1"; q.dispatchEvent(new Event("input")); })(document.querySelector("#query"))`,
+		"filter by a namespace":     `((q) => { q.value = "team-3"; q.dispatchEvent(new Event("input")); })(document.querySelector("#namespace"))`,
+		"targets that fail":         `((q) => { q.value = "unhealthy"; q.dispatchEvent(new Event("input")); })(document.querySelector("#state"))`,
+		"a jump through everything": `((l) => { l.scrollTop = l.scrollHeight / 2; l.dispatchEvent(new Event("scroll")); })(document.querySelector("#list"))`,
+	} {
+		worst := 0.0
+		for range 5 {
+			tab.Do(chromedp.Evaluate[chromedp.Void](`location.hash = "#/topology?x=" + Math.random()`))
+			tab.Until(`document.querySelector("#query").value === ""`)
+			worst = max(worst, browser.Ask[float64](tab, `(() => { const began = performance.now(); `+change+`; document.body.offsetHeight; return performance.now() - began; })()`))
+		}
+		t.Logf("BENCH console with 300 load balancers: %s %.0f ms at most of 5 (goal 100)", name, worst)
+	}
+	if faults := tab.Faults(); len(faults) > 0 {
+		t.Errorf("in the page: %q", faults)
+	}
+}

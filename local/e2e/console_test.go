@@ -1,0 +1,261 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/fulcrum-lb/fulcrum/local/browser"
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
+	"github.com/fulcrum-lb/fulcrum/local/scenario"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+// watched is what the console looks at: an application, and what a hostile tenant may write.
+const watched = shared + `---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - {name: web, image: echo, ports: [{name: http, containerPort: 8080}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: default}
+spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: http}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: web
+  namespace: default
+  annotations:
+    alb.ingress.kubernetes.io/target-type: ip
+    alb.ingress.kubernetes.io/healthcheck-interval-seconds: "5"
+    alb.ingress.kubernetes.io/healthcheck-timeout-seconds: "2"
+spec:
+  ingressClassName: alb
+  rules:
+  - host: web.example.com
+    http:
+      paths:
+      - {path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: hostile
+  namespace: default
+  annotations:
+    alb.ingress.kubernetes.io/target-type: ip
+    alb.ingress.kubernetes.io/scheme: <img src=x onerror=alert(1)>
+    alb.ingress.kubernetes.io/group.name: evil
+spec:
+  ingressClassName: alb
+  rules:
+  - host: evil.example.com
+    http:
+      paths:
+      - {path: "/<img src=x onerror=alert(1)>", pathType: Exact, backend: {service: {name: web, port: {name: http}}}}
+      - {path: "/'\"><script>alert(2)</script>", pathType: Exact, backend: {service: {name: nowhere, port: {number: 80}}}}
+`
+
+// startConsole serves the console for a world until the test ends, and returns its address.
+func startConsole(t *testing.T, w *world.World, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(worldtest.Controller(t), append([]string{"console", "--listen=127.0.0.1:0"}, args...)...)
+	cmd.Env = append(os.Environ(), w.Environment()...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Signal(os.Interrupt)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the console ended with %v: %s", err, errs.String())
+		}
+	})
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
+	if err != nil {
+		t.Fatalf("the console prints no address: %v", err)
+	}
+	go io.Copy(io.Discard, lines)
+	return strings.TrimSpace(strings.TrimPrefix(line, "console: "))
+}
+
+const (
+	rowsText = `[...document.querySelectorAll("#rows .row")].map((r) => r.innerText).join("\n")`
+	answered = `document.querySelector("#answer").innerText`
+)
+
+// TestConsole opens the page in a browser: pages open, search, ask, links, keys; a target that fails is shown; and what a tenant
+// writes is text.
+func TestConsole(t *testing.T) {
+	if worldtest.Foreign() {
+		t.Skip("the console is Fulcrum's")
+	}
+	t.Parallel()
+	tab := browser.Open(t)
+	w := worlds.Lend(t, world.Options{})
+	s, err := scenario.New(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := manifest.Parse([]byte(watched))
+	if err != nil {
+		t.Fatal(err)
+	}
+	applier, err := manifest.NewApplier(w.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := applier.Apply(t.Context(), objects); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		if err := applier.Delete(ctx, objects); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := w.StartController(worldtest.Controller(t)); err != nil {
+		t.Fatal(err)
+	}
+	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error { return s.HealthyTargets(ctx, "default", "web", 2) })
+
+	page := startConsole(t, w)
+	show := func(hash string) { browser.Ask[string](tab, fmt.Sprintf("location.hash = %q", hash)) }
+	tab.Do(chromedp.Navigate(page))
+	tab.Until(rowsText + `.includes("load balancer k8s-default-web-")`)
+	tab.Screenshot("topology")
+
+	// Search by a host leads to the rule and what it is in.
+	tab.Do(chromedp.SendKeys(chromedp.CSS("#query"), "web.example.com"))
+	tab.Until(rowsText + `.includes("host web.example.com") && !` + rowsText + `.includes("evil")`)
+	if hash := browser.Ask[string](tab, "location.hash"); hash != "#/topology?query=web.example.com" {
+		t.Errorf("the link to the search is %q", hash)
+	}
+	// By keys: into the tree, down to the rule, and the details are shown.
+	tab.Do(chromedp.Focus(chromedp.CSS("#list")), chromedp.KeyEvent(kb.End))
+	tab.Until(`document.querySelector("#detail h3").innerText.startsWith("rule ")`)
+	tab.Until(`document.querySelector("#detail").innerText.includes("spec.rules[0].http.paths[0] of Ingress default/web")`)
+	tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="plan Ingress default/web"]`)))
+	tab.Until(`document.querySelector("#detail .answer").innerText.includes("fulcrum plan --namespace=default ingress/web")`)
+
+	// A link opens the same view.
+	link := browser.Ask[string](tab, "location.href")
+	tab.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(link))
+	tab.Until(`document.querySelector("#detail h3")?.innerText.startsWith("rule ")`)
+
+	// Who answers?
+	show("#/ask")
+	tab.Do(chromedp.SetValue(chromedp.CSS("#ask-url"), "http://web.example.com/cart"), chromedp.Click(chromedp.CSS("#ask button")))
+	tab.Until(answered + `.includes("spec.rules[0].http.paths[0] of Ingress default/web") && ` + answered + `.includes("2 healthy")`)
+	tab.Screenshot("ask")
+
+	// Trouble has findings, and the checks of the doctor.
+	show("#/trouble")
+	tab.Until(`document.querySelector("#trouble").innerText.includes("<img src=x onerror=alert(1)>")`)
+	tab.Until(`document.querySelector("#trouble").innerText.includes("checks are ok")`)
+	tab.Screenshot("trouble")
+
+	// What a tenant writes is shown as it was written, and nothing of it is run.
+	show("#/topology?query=hostile&row=/Ingress%20evil")
+	tab.Until(`document.querySelector("#detail").innerText.includes("<img src=x onerror=alert(1)>")`)
+	if n := browser.Ask[int](tab, `document.querySelectorAll("main img, main script, main iframe, main object").length`); n != 0 {
+		t.Errorf("%d elements were made of what a tenant wrote", n)
+	}
+	if faults := tab.Faults(); len(faults) > 0 {
+		t.Errorf("in the page: %q", faults)
+	}
+
+	// A target fails.
+	show("#/topology?query=target&kind=Ingress")
+	tab.Until(rowsText + `.includes("2 of 2 healthy")`)
+	pods, err := s.ReadyPods(t.Context(), "default", "app=web", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := annotatePod(t.Context(), s, "default", pods[0], "local.fulcrum/status", "503"); err != nil {
+		t.Fatal(err)
+	}
+	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {
+		if s.HealthyTargets(ctx, "default", "web", 2) == nil {
+			return fmt.Errorf("both targets are healthy")
+		}
+		return nil
+	})
+	took := tab.Until(rowsText + `.includes("1 of 2 healthy") && ` + rowsText + `.includes("unhealthy")`)
+	t.Logf("BENCH the page shows a target that fails %.1f s after AWS does", took.Seconds())
+	tab.Screenshot("target")
+	show("#/history")
+	tab.Until(`document.querySelector("#history").innerText.includes("unhealthy")`)
+
+	// On a phone nothing is wider than the screen.
+	for _, width := range []int64{320, 768} {
+		tab.Do(chromedp.EmulateViewport(width, 640))
+		for _, name := range []string{"topology", "trouble", "ask", "history"} {
+			show("#/" + name)
+			tab.Screenshot(fmt.Sprintf("%s-%d", name, width))
+			if wide := browser.Ask[int64](tab, "document.documentElement.scrollWidth"); wide > width {
+				t.Errorf("page %s is %d wide on a screen of %d", name, wide, width)
+			}
+		}
+	}
+	if faults := tab.Faults(); len(faults) > 0 {
+		t.Errorf("in the page: %q", faults)
+	}
+}
+
+// TestConsoleKeepsOutOtherSites: a page of another site in the same browser reads nothing of the console.
+func TestConsoleKeepsOutOtherSites(t *testing.T) {
+	if worldtest.Foreign() {
+		t.Skip("the console is Fulcrum's")
+	}
+	t.Parallel()
+	tab := browser.Open(t)
+	w := worlds.Lend(t, world.Options{})
+	page := strings.TrimSuffix(startConsole(t, w), "/")
+	tab.Do(chromedp.Navigate("data:text/html,<h1>hostile</h1>"))
+	for name, try := range map[string]string{
+		"a simple request":  `fetch("%s/api/command/orphans")`,
+		"with its header":   `fetch("%s/api/command/orphans", {headers: {"X-Fulcrum-Console": "1"}})`,
+		"without CORS":      `fetch("%s/", {mode: "no-cors"})`,
+		"looks":             `fetch("%s/api/looks", {headers: {"X-Fulcrum-Console": "1"}})`,
+		"a write":           `fetch("%s/api/command/plan", {method: "POST", body: "x"})`,
+		"a script":          `new Promise((yes, no) => { const s = document.createElement("script"); s.src = "%s/app.js"; s.onload = yes; s.onerror = no; document.body.append(s); })`,
+		"a picture":         `new Promise((yes, no) => { const s = new Image(); s.src = "%s/icon.svg"; s.onload = yes; s.onerror = no; })`,
+		"a name of its own": `fetch("http://evil.localhost:" + new URL("%s").port + "/")`,
+	} {
+		got := browser.Ask[string](tab, fmt.Sprintf(`(`+try+`).then(() => "answered", () => "refused")`, page))
+		if got != "refused" {
+			t.Errorf("%s is %s", name, got)
+		}
+	}
+	frames := browser.Ask[string](tab, fmt.Sprintf(`new Promise((done) => { const f = document.createElement("iframe"); f.src = %q; f.onload = () => { try { done(f.contentDocument ? "read" : "closed"); } catch { done("closed"); } }; document.body.append(f); })`, page))
+	if frames != "closed" {
+		t.Errorf("a frame of the page is %s", frames)
+	}
+}
