@@ -114,9 +114,10 @@ type TargetGroupBindingNetworking struct {
 	Ingress []NetworkingIngressRule `json:"ingress,omitempty"`
 }
 
-// TargetGroupBindingSpec is the desired state. The order of its fields enters the checkpoint that
-// is stored on each object, so it must not change.
+// TargetGroupBindingSpec is which target group has the endpoints of which Service as targets.
 type TargetGroupBindingSpec struct {
+	// The order of the fields enters the checkpoint that is stored on each object, so it must not change.
+
 	// TargetGroupARN is the ARN of the target group; it wins over the name.
 	// +optional
 	TargetGroupARN string `json:"targetGroupARN,omitempty"`
@@ -181,11 +182,13 @@ type TargetGroupBindingStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion
+// +kubebuilder:resource:shortName=tgb
 // +kubebuilder:printcolumn:name="SERVICE-NAME",type="string",JSONPath=".spec.serviceRef.name",description="The Kubernetes Service's name"
 // +kubebuilder:printcolumn:name="SERVICE-PORT",type="string",JSONPath=".spec.serviceRef.port",description="The Kubernetes Service's port"
 // +kubebuilder:printcolumn:name="TARGET-TYPE",type="string",JSONPath=".spec.targetType",description="The target group's target type"
 // +kubebuilder:printcolumn:name="ARN",type="string",JSONPath=".spec.targetGroupARN",description="The target group's ARN",priority=1
 // +kubebuilder:printcolumn:name="NAME",type="string",JSONPath=".spec.targetGroupName",description="The target group's name",priority=2
+// +kubebuilder:printcolumn:name="READY",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",description="Whether the targets are registered"
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
 type TargetGroupBinding struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -312,6 +312,8 @@ type ListenerRuleConfigurationStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion
 // +kubebuilder:resource:scope=Namespaced
+// +kubebuilder:printcolumn:name="CONDITIONS",type="string",JSONPath=".spec.conditions[*].field",description="What a request must be like"
+// +kubebuilder:printcolumn:name="ACTIONS",type="string",JSONPath=".spec.actions[*].type",description="What is done with it"
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
 type ListenerRuleConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`

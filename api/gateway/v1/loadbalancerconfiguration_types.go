@@ -296,6 +296,9 @@ type ConfigurationStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion
 // +kubebuilder:resource:scope=Namespaced
+// +kubebuilder:printcolumn:name="NAME-IN-AWS",type="string",JSONPath=".spec.loadBalancerName",description="The load balancer's name, if it is set"
+// +kubebuilder:printcolumn:name="SCHEME",type="string",JSONPath=".spec.scheme",description="The load balancer's scheme"
+// +kubebuilder:printcolumn:name="IP-ADDRESS-TYPE",type="string",JSONPath=".spec.ipAddressType",description="The load balancer's IP address type"
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
 type LoadBalancerConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
