@@ -56,6 +56,12 @@ spec:
     http:
       paths:
       - {path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}
+      - {path: /dead, pathType: Exact, backend: {service: {name: dead, port: {number: 80}}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: dead, namespace: default}
+spec: {selector: {app: dead}, ports: [{port: 80, targetPort: 8080}]}
 ---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -160,7 +166,7 @@ func TestConsole(t *testing.T) {
 	// By keys: into the tree, down to the rule, and the details are shown.
 	tab.Do(chromedp.Focus(chromedp.CSS("#list")), chromedp.KeyEvent(kb.End))
 	tab.Until(`document.querySelector("#detail h3").innerText.startsWith("rule ")`)
-	tab.Until(`document.querySelector("#detail").innerText.includes("spec.rules[0].http.paths[0] of Ingress default/web")`)
+	tab.Until(`document.querySelector("#detail").innerText.includes("of Ingress default/web")`)
 	tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="plan Ingress default/web"]`)))
 	tab.Until(`document.querySelector("#detail .answer").innerText.includes("fulcrum plan --namespace=default ingress/web")`)
 
@@ -179,6 +185,7 @@ func TestConsole(t *testing.T) {
 	show("#/trouble")
 	tab.Until(`document.querySelector("#trouble").innerText.includes("<img src=x onerror=alert(1)>")`)
 	tab.Until(`document.querySelector("#trouble").innerText.includes("checks are ok")`)
+	tab.Until(`document.querySelector("#trouble").innerText.includes("no targets")`)
 	tab.Screenshot("trouble")
 
 	// What a tenant writes is shown as it was written, and nothing of it is run.

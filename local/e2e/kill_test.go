@@ -157,6 +157,7 @@ spec: {controller: ingress.k8s.aws/alb}
 				k.startController()
 				k.served()
 				k.holds(edited)
+				k.ruled("/new")
 				k.dieAfter(p.undoing, func() { k.replace(killedIngress) })
 				k.replace(killedEdit)
 				k.replace(killedIngress)
@@ -321,6 +322,23 @@ func (k *killing) served() {
 			err = fmt.Errorf("got %s", r)
 		}
 		return err
+	})
+}
+
+// ruled waits until a load balancer has a rule for a path, which comes after all that an inventory has.
+func (k *killing) ruled(path string) {
+	k.t.Helper()
+	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
+		lbs, err := k.w.LoadBalancers(ctx)
+		if err != nil {
+			return err
+		}
+		for _, lb := range lbs {
+			if slices.ContainsFunc(lb.Rules, func(r world.Rule) bool { return slices.Contains(r.Paths, path) }) {
+				return nil
+			}
+		}
+		return fmt.Errorf("no load balancer has a rule for %s", path)
 	})
 }
 

@@ -114,6 +114,7 @@ function countsOf(stack) {
 
 function healthOf(targets) {
   if (!targets) return { health: "health not known" };
+  if (targets.length === 0) return { health: "no targets", unhealthy: true, trouble: true };
   const healthy = targets.filter((t) => t.state === "healthy").length;
-  return { health: `${healthy} of ${targets.length} healthy`, unhealthy: healthy < targets.length, trouble: targets.length > 0 && healthy === 0 };
+  return { health: `${healthy} of ${targets.length} healthy`, unhealthy: healthy < targets.length, trouble: healthy === 0 };
 }
