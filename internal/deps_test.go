@@ -54,6 +54,7 @@ var layers = map[string]layer{
 	"internal/model":           {pure: true, own: core[:1]},
 	"internal/observed":        {pure: true, own: core[:2]},
 	"internal/naming":          {pure: true, own: core[:3]},
+	"internal/version":         {pure: true},
 	"internal/plan/network":    {pure: true, own: core[:4]},
 	// It sees private keys.
 	"internal/model/certificate":  {pure: true, own: core[:2]},
@@ -158,7 +159,7 @@ var layers = map[string]layer{
 	"internal/cli/doctor": {api: true, own: append([]string{"config/crd", "config/rights", "internal/cli/input", "internal/cli/orphans", "internal/cli/output", "internal/cloud", "internal/cloud/checks", "internal/cloud/sdk", "internal/cloud/services", "internal/cluster",
 		"internal/controller/config", "internal/translate/gatewayconfig"}, core...), libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/spf13/"}},
 	"internal/cli/console": {own: []string{"internal/cli/input", "internal/cli/output", "internal/cli/tree", "internal/finding"}, libraries: []string{"github.com/spf13/"}},
-	"internal/cli": {own: append([]string{"internal/cli/*", "internal/cloud/sdk", "internal/controller", "internal/controller/config", "internal/engine", "internal/plan/bindingplan", "internal/plan/document"}, core...),
+	"internal/cli": {own: append([]string{"internal/cli/*", "internal/cloud/sdk", "internal/controller", "internal/controller/config", "internal/engine", "internal/plan/bindingplan", "internal/plan/document", "internal/version"}, core...),
 		libraries: []string{"sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "k8s.io/klog/", "go.uber.org/zap", "github.com/spf13/"}},
 
 	// Admission makes no call to AWS and reads no secret; its serving part has clients.

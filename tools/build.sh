@@ -12,8 +12,9 @@ cd "$(dirname "$0")/../$module"
 what="Fulcrum" first="about 3 minutes"
 ldflags=()
 if [ "$module" = . ] && git rev-parse HEAD >/dev/null 2>&1; then
-	# What "fulcrum version" prints. Sources without git, such as an archive, are a development version.
-	at=github.com/fulcrum-lb/fulcrum/internal/cli
+	# What --version prints. Sources without git, such as an archive, are a development version. The programs of the local
+	# world are linked for half a minute, so that they are the same for all commits that leave them alone.
+	at=github.com/fulcrum-lb/fulcrum/internal/version
 	ldflags=(-ldflags="-X $at.gitVersion=$(git describe --tags --always --dirty) -X $at.gitCommit=$(git rev-parse HEAD) -X $at.buildDate=$(git log -1 --format=%cI)")
 fi
 if [ "$module" = charts ]; then

@@ -19,6 +19,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/version"
 )
 
 func main() {
@@ -38,11 +39,16 @@ func run(ctx context.Context, args []string) error {
 	state := flags.String("state", "", "file with an exported state to begin with")
 	clock := flags.String("clock", "real", "real, manual (moved by POST /_fulcrum/clock alone), or a factor such as 60 (a minute per second)")
 	partition := flags.String("partition", "aws", "AWS partition: "+partitions())
+	printed := flags.Bool("version", false, "print the version and end")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return nil
 		}
 		return err
+	}
+	if *printed {
+		fmt.Print(version.This().Text("fulcrum-aws"))
+		return nil
 	}
 	if _, ok := store.AWSPartitionNamed(*partition); !ok {
 		return fmt.Errorf("--partition must be %s, not %q", partitions(), *partition)

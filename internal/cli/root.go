@@ -16,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+	"github.com/fulcrum-lb/fulcrum/internal/version"
 )
 
 // plugin is the name by which kubectl starts a binary as its command "fulcrum".
@@ -28,7 +29,7 @@ func isPlugin(program string) bool {
 
 // Run carries a command line out and returns the exit code.
 func Run(ctx context.Context, env output.Environment) int {
-	env.Version = thisBuild().version
+	env.Version = version.This().Version
 	root := newRoot(env)
 	root.SetArgs(append([]string{}, env.Args...)) // cobra takes nil for the arguments of the process
 	root.SetIn(env.Stdin)
@@ -78,8 +79,8 @@ func newRoot(env output.Environment) *cobra.Command {
 	} else {
 		cfg.Bind(root.Flags())
 	}
-	root.Version = thisBuild().version
-	root.SetVersionTemplate(thisBuild().text())
+	root.Version = version.This().Version
+	root.SetVersionTemplate(version.This().Text("fulcrum"))
 	root.SetFlagErrorFunc(output.WrongFlag)
 	root.SetHelpCommand(output.NewHelp(root))
 	root.AddCommand(console.New(env, Run), newVersion(env), newPlan(env), tree.New(env), tree.NewGet(env), orphans.New(env), explain.New(env), doctor.New(env))

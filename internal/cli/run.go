@@ -8,6 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+	"github.com/fulcrum-lb/fulcrum/internal/version"
 )
 
 // runController is the controller. Failures are logged.
@@ -15,8 +16,8 @@ func runController(ctx context.Context, env output.Environment, cfg config.Confi
 	log, level := newLogger(env.Stderr, cfg.LogLevel, cfg.LogFormat)
 	shareLogger(log)
 	setup := log.WithName("setup")
-	b := thisBuild()
-	setup.Info("version", "GitVersion", b.version, "GitCommit", b.commit, "BuildDate", b.date)
+	b := version.This()
+	setup.Info("version", "GitVersion", b.Version, "GitCommit", b.Commit, "BuildDate", b.Date)
 	fail := func(what string, err error) error {
 		setup.Error(err, what)
 		return output.ErrReported

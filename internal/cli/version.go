@@ -1,52 +1,13 @@
 package cli
 
 import (
-	"cmp"
-	"fmt"
 	"io"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/version"
 )
-
-// Build information. Releases set these by the linker; other builds know their commit from the
-// toolchain.
-var (
-	gitVersion = ""
-	gitCommit  = ""
-	buildDate  = ""
-)
-
-// build is what is known of this binary.
-type build struct{ version, commit, date string }
-
-func thisBuild() build {
-	b := build{gitVersion, gitCommit, buildDate}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		info = &debug.BuildInfo{}
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			if b.commit == "" {
-				b.commit = s.Value
-			}
-		case "vcs.time":
-			if b.date == "" {
-				b.date = s.Value
-			}
-		}
-	}
-	return build{cmp.Or(b.version, "development"), cmp.Or(b.commit, "unknown"), cmp.Or(b.date, "unknown")}
-}
-
-// text is what version and --version print.
-func (b build) text() string {
-	return fmt.Sprintf("fulcrum %s\ncommit %s\nbuilt %s\n", b.version, b.commit, b.date)
-}
 
 // versionDocument is what version prints for tools.
 type versionDocument struct {
@@ -64,11 +25,11 @@ func newVersion(env output.Environment) *cobra.Command {
 		if err := form.Check(); err != nil {
 			return err
 		}
-		b := thisBuild()
+		b := version.This()
 		if !form.Text() {
-			return form.Document(versionDocument{b.version, b.commit, b.date})
+			return form.Document(versionDocument{b.Version, b.Commit, b.Date})
 		}
-		_, err := io.WriteString(form.Out(), b.text())
+		_, err := io.WriteString(form.Out(), b.Text("fulcrum"))
 		return err
 	}
 	return cmd

@@ -25,7 +25,7 @@ type program struct {
 }
 
 // versionPackage has the variables of the version that the linker sets.
-const versionPackage = "github.com/fulcrum-lb/fulcrum/internal/cli"
+const versionPackage = "github.com/fulcrum-lb/fulcrum/internal/version"
 
 // build compiles the program for a platform. Neither the folder of the source nor the state of its
 // repository gets into the file: the flags say all that it knows.

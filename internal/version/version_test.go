@@ -1,0 +1,24 @@
+package version
+
+import (
+	"runtime/debug"
+	"testing"
+)
+
+// What the linker was given counts; else what the toolchain knows of the repository; else it is said that nothing is known.
+func TestBuild(t *testing.T) {
+	info := &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "c0ffee"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"}}}
+	b := Build{}
+	b.fill(info)
+	if want := (Build{"", "c0ffee", "2026-01-02T03:04:05Z"}); b != want {
+		t.Errorf("of the toolchain: %+v", b)
+	}
+	b = Build{"v1.2.3", "beef", "2026-02-03T04:05:06Z"}
+	b.fill(info)
+	if want := "fulcrum v1.2.3\ncommit beef\nbuilt 2026-02-03T04:05:06Z\n"; b.Text("fulcrum") != want {
+		t.Errorf("of a release: %s", b.Text("fulcrum"))
+	}
+	if b := This(); b.Version != "development" || b.Commit == "" || b.Date == "" {
+		t.Errorf("of a test: %+v", b)
+	}
+}
