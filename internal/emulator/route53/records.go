@@ -38,6 +38,10 @@ func (s *Service) ChangeResourceRecordSets(c *store.Call, in *route53.ChangeReso
 		if err != nil {
 			return nil, err
 		}
+		if fault := outside(z, r); fault != "" && ch.Action != types.ChangeActionDelete {
+			faults = append(faults, fault)
+			continue
+		}
 		if fault := apply(&next, ch.Action, r); fault != "" {
 			faults = append(faults, fault)
 		}
@@ -65,6 +69,15 @@ func recordsOf(ch types.Change) (store.RecordSet, error) {
 	if !slices.Contains(set.Type.Values(), set.Type) {
 		return out, invalid(store.Unproven, "1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.resourceRecordSet.type' failed to satisfy constraint: Member must satisfy enum value set", set.Type)
 	}
+	if a := set.AliasTarget; a != nil {
+		if set.TTL != nil || len(set.ResourceRecords) > 0 {
+			return out, invalid(store.Unproven, "Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], "+
+				"but found more than one in Change with [Action=%s, Name=%s, Type=%s, SetIdentifier=null]", ch.Action, val(set.Name), set.Type)
+		}
+		return store.RecordSet{Name: store.DNSName(val(set.Name)), Type: string(set.Type), Alias: &store.RecordAlias{
+			Name: store.DNSName(val(a.DNSName)), Zone: strings.TrimPrefix(val(a.HostedZoneId), "/hostedzone/"), Health: a.EvaluateTargetHealth,
+		}}, nil
+	}
 	if set.TTL == nil || len(set.ResourceRecords) == 0 {
 		return out, invalid(store.Unproven, "Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], "+
 			"but found none in Change with [Action=%s, Name=%s, Type=%s, SetIdentifier=null]", ch.Action, val(set.Name), set.Type)
@@ -77,6 +90,25 @@ func recordsOf(ch types.Change) (store.RecordSet, error) {
 		out.Values = append(out.Values, val(r.Value))
 	}
 	return out, nil
+}
+
+// ownZones are the ends of names in hosted zones of AWS itself, which aliases may lead to.
+var ownZones = []string{".amazonaws.com.", ".amazonaws.com.cn.", ".amazonaws.eu.", ".awsglobalaccelerator.com.", ".cloudfront.net."}
+
+// outside returns why an alias leads to nothing: the name is not of the hosted zone that it gives. Of AWS's own zones the
+// emulator knows the names alone.
+func outside(z *store.HostedZone, r store.RecordSet) string {
+	if r.Alias == nil {
+		return ""
+	}
+	within := slices.ContainsFunc(ownZones, func(end string) bool { return strings.HasSuffix(r.Alias.Name, end) })
+	if r.Alias.Zone == z.ID {
+		within = r.Alias.Name == z.Name || strings.HasSuffix(r.Alias.Name, "."+z.Name)
+	}
+	if within {
+		return ""
+	}
+	return fmt.Sprintf("Tried to create an alias that targets %s, type %s in zone %s, but the alias target name does not lie within the target zone", r.Alias.Name, r.Type, r.Alias.Zone)
 }
 
 // apply makes one change, or returns what prevents it.
@@ -133,7 +165,7 @@ func misfit(z *store.HostedZone, r store.RecordSet) string {
 // equal compares records as a deletion must name them; the order of values
 // does not matter.
 func equal(a, b store.RecordSet) bool {
-	if a.TTL != b.TTL || len(a.Values) != len(b.Values) {
+	if a.TTL != b.TTL || len(a.Values) != len(b.Values) || (a.Alias == nil) != (b.Alias == nil) || a.Alias != nil && *a.Alias != *b.Alias {
 		return false
 	}
 	return slices.Equal(slices.Sorted(slices.Values(a.Values)), slices.Sorted(slices.Values(b.Values)))
@@ -170,7 +202,12 @@ func (s *Service) ListResourceRecordSets(c *store.Call, in *route53.ListResource
 			out.IsTruncated, out.NextRecordName, out.NextRecordType = true, ptr(r.Name), types.RRType(r.Type)
 			break
 		}
-		set := types.ResourceRecordSet{Name: ptr(r.Name), Type: types.RRType(r.Type), TTL: ptr(r.TTL)}
+		set := types.ResourceRecordSet{Name: ptr(r.Name), Type: types.RRType(r.Type)}
+		if a := r.Alias; a != nil {
+			set.AliasTarget = &types.AliasTarget{DNSName: ptr(a.Name), HostedZoneId: ptr(a.Zone), EvaluateTargetHealth: a.Health}
+		} else {
+			set.TTL = ptr(r.TTL)
+		}
 		for _, v := range r.Values {
 			set.ResourceRecords = append(set.ResourceRecords, types.ResourceRecord{Value: ptr(v)})
 		}

@@ -270,3 +270,72 @@ func TestFiveCallsASecond(t *testing.T) {
 		t.Errorf("%d calls at once", n)
 	}
 }
+
+func alias(action types.ChangeAction, name, kind, to, zone string) types.Change {
+	return types.Change{Action: action, ResourceRecordSet: &types.ResourceRecordSet{Name: &name, Type: types.RRType(kind), AliasTarget: &types.AliasTarget{
+		DNSName: &to, HostedZoneId: &zone, EvaluateTargetHealth: true,
+	}}}
+}
+
+// An alias is there in place of values, leads to a name of AWS or of its own zone, and is deleted as it was made.
+func TestAliases(t *testing.T) {
+	r := newHarness(t)
+	zone := r.zone("example.com")
+	const lb, elb = "dualstack.k8s-web-1.us-west-2.elb.amazonaws.com", "Z1H1FL5HABSF5"
+	r.must(r.change(zone, alias("UPSERT", "web.example.com", "A", lb, elb), change("CREATE", "own.example.com", "A", 60, "192.0.2.1"),
+		alias("CREATE", "example.com", "A", "own.example.com", strings.TrimPrefix(zone, "/hostedzone/"))))
+	aliases := func() (out []string) {
+		page, err := r.client.ListResourceRecordSets(t.Context(), &route53.ListResourceRecordSetsInput{HostedZoneId: &zone})
+		r.must(err)
+		for _, s := range page.ResourceRecordSets {
+			if a := s.AliasTarget; a != nil {
+				if s.TTL != nil || len(s.ResourceRecords) > 0 {
+					t.Errorf("alias %s has a TTL or values", *s.Name)
+				}
+				out = append(out, fmt.Sprint(*s.Name, " ", *a.DNSName, " ", *a.HostedZoneId == elb, " ", a.EvaluateTargetHealth))
+			}
+		}
+		return out
+	}
+	if diff := cmp.Diff([]string{"example.com. own.example.com. false true", "web.example.com. " + lb + ". true true"}, aliases()); diff != "" {
+		t.Error(diff)
+	}
+	wantError(t, r.change(zone, alias("UPSERT", "x.example.com", "A", "lb.elsewhere.net", elb)), "InvalidChangeBatch", "does not lie within the target zone")
+	both := alias("UPSERT", "x.example.com", "A", lb, elb)
+	both.ResourceRecordSet.TTL = aws.Int64(60)
+	wantError(t, r.change(zone, both), "InvalidInput", "more than one")
+	wantError(t, r.change(zone, alias("DELETE", "web.example.com", "A", "other.us-west-2.elb.amazonaws.com", elb)), "InvalidChangeBatch", "do not match the current values")
+	r.must(r.change(zone, alias("DELETE", "web.example.com", "A", lb, elb)))
+	if got := aliases(); len(got) != 1 {
+		t.Errorf("after the deletion: %q", got)
+	}
+}
+
+// Zones are listed by the labels of their names, from a name and an id on.
+func TestZonesByName(t *testing.T) {
+	r := newHarness(t)
+	for _, name := range []string{"example.org", "b.example.com", "example.com", "a.example.com"} {
+		r.zone(name)
+	}
+	var got []string
+	in := &route53.ListHostedZonesByNameInput{MaxItems: aws.Int32(2)}
+	for {
+		out, err := r.client.ListHostedZonesByName(t.Context(), in)
+		r.must(err)
+		for _, z := range out.HostedZones {
+			got = append(got, *z.Name)
+		}
+		if !out.IsTruncated {
+			break
+		}
+		in.DNSName, in.HostedZoneId = out.NextDNSName, out.NextHostedZoneId
+	}
+	if diff := cmp.Diff([]string{"example.com.", "a.example.com.", "b.example.com.", "example.org."}, got); diff != "" {
+		t.Error(diff)
+	}
+	out, err := r.client.ListHostedZonesByName(t.Context(), &route53.ListHostedZonesByNameInput{DNSName: aws.String("b.example.com"), MaxItems: aws.Int32(1)})
+	r.must(err)
+	if len(out.HostedZones) != 1 || *out.HostedZones[0].Name != "b.example.com." {
+		t.Errorf("from a name on: %+v", out.HostedZones)
+	}
+}

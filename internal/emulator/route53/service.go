@@ -30,9 +30,10 @@ func (s *Service) Operations() []wire.Operation {
 		wire.Op("CreateHostedZone", s.CreateHostedZone, h("CallerReference", "HostedZoneConfig", "Name", "VPC")),
 		wire.Op("DeleteHostedZone", s.DeleteHostedZone, h("Id")),
 		wire.Op("ListHostedZones", s.ListHostedZones, h("Marker", "MaxItems")),
+		wire.Op("ListHostedZonesByName", s.ListHostedZonesByName, h("DNSName", "HostedZoneId", "MaxItems")),
 		wire.Op("ChangeResourceRecordSets", s.ChangeResourceRecordSets, h("HostedZoneId", "ChangeBatch.Comment", "ChangeBatch.Changes.Action",
 			"ChangeBatch.Changes.ResourceRecordSet.Name", "ChangeBatch.Changes.ResourceRecordSet.Type",
-			"ChangeBatch.Changes.ResourceRecordSet.TTL", "ChangeBatch.Changes.ResourceRecordSet.ResourceRecords")),
+			"ChangeBatch.Changes.ResourceRecordSet.TTL", "ChangeBatch.Changes.ResourceRecordSet.ResourceRecords", "ChangeBatch.Changes.ResourceRecordSet.AliasTarget")),
 		wire.Op("ListResourceRecordSets", s.ListResourceRecordSets, h("HostedZoneId", "MaxItems", "StartRecordName", "StartRecordType")),
 		wire.Op("GetChange", s.GetChange, h("Id")),
 	}
@@ -47,6 +48,9 @@ func Routes() []wire.Route {
 		{Operation: "DeleteHostedZone", Method: "DELETE", Path: base + "hostedzone/{Id}"},
 		{Operation: "ListHostedZones", Method: "GET", Path: base + "hostedzone", Query: map[string]string{
 			"delegationsetid": "DelegationSetId", "hostedzonetype": "HostedZoneType", "marker": "Marker", "maxitems": "MaxItems",
+		}},
+		{Operation: "ListHostedZonesByName", Method: "GET", Path: base + "hostedzonesbyname", Query: map[string]string{
+			"dnsname": "DNSName", "hostedzoneid": "HostedZoneId", "maxitems": "MaxItems",
 		}},
 		{Operation: "ChangeResourceRecordSets", Method: "POST", Path: base + "hostedzone/{HostedZoneId}/rrset"},
 		{Operation: "ListResourceRecordSets", Method: "GET", Path: base + "hostedzone/{HostedZoneId}/rrset", Query: map[string]string{

@@ -1,7 +1,9 @@
 package route53
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -115,6 +117,34 @@ func (s *Service) ListHostedZones(c *store.Call, in *route53.ListHostedZonesInpu
 		out.HostedZones = append(out.HostedZones, describe(zones[id]))
 	}
 	store.Shuffle(s.w, out.HostedZones)
+	return out, nil
+}
+
+// ListHostedZonesByName lists zones page by page, by the labels of their names from the last to the first, and then by id.
+func (s *Service) ListHostedZonesByName(c *store.Call, in *route53.ListHostedZonesByNameInput) (*route53.ListHostedZonesByNameOutput, error) {
+	if in.HostedZoneId != nil && in.DNSName == nil {
+		return nil, invalid(store.Unproven, "HostedZoneId is given without DNSName")
+	}
+	order := func(a, b *store.HostedZone) int {
+		return cmp.Or(slices.Compare(labels(a.Name), labels(b.Name)), cmp.Compare(a.ID, b.ID))
+	}
+	zones := slices.SortedFunc(maps.Values(s.state(c).Zones), order)
+	from := store.HostedZone{ID: strings.TrimPrefix(val(in.HostedZoneId), "/hostedzone/")}
+	if in.DNSName != nil {
+		from.Name = store.DNSName(*in.DNSName)
+	}
+	limit := s.w.PageLimit(int(val(in.MaxItems)), pageMost)
+	out := &route53.ListHostedZonesByNameOutput{DNSName: in.DNSName, HostedZoneId: in.HostedZoneId, MaxItems: ptr(int32(limit)), HostedZones: []types.HostedZone{}}
+	for _, z := range zones {
+		if in.DNSName != nil && order(z, &from) < 0 {
+			continue
+		}
+		if len(out.HostedZones) == limit {
+			out.IsTruncated, out.NextDNSName, out.NextHostedZoneId = true, ptr(z.Name), ptr(z.ID)
+			break
+		}
+		out.HostedZones = append(out.HostedZones, describe(z))
+	}
 	return out, nil
 }
 

@@ -37,8 +37,17 @@ type HostedZone struct {
 type RecordSet struct {
 	Name   string // see DNSName
 	Type   string
-	TTL    int64 // seconds
+	TTL    int64 // seconds; 0 of an alias
 	Values []string
+	// Alias is what the records stand for, in place of values.
+	Alias *RecordAlias `json:",omitempty"`
+}
+
+// RecordAlias is another name, whose records an alias has.
+type RecordAlias struct {
+	Name   string // see DNSName
+	Zone   string // id of its hosted zone, which may be one of AWS's own
+	Health bool   // the health of what has the name is evaluated
 }
 
 // DNSChange is a batch of changes that was accepted.
