@@ -162,8 +162,15 @@ clients:
 .PHONY: image
 image:
 	rm -rf bin/image
-	cd tools && go run ./image --source .. --out ../bin/image --version "$$(git describe --tags --always)" \
+	cd tools && go run ./release image --source .. --out ../bin/image --version "$$(git describe --tags --always)" \
 		--commit "$$(git rev-parse HEAD)" --date "$$(git log -1 --format=%cI)"
+
+## release: all files of a release into bin/release: programs, image, chart, manifests, SBOMs, checksums; VERSION=v0.9.0
+.PHONY: release
+release:
+	@[ -n "$(VERSION)" ] || { echo "name the version: make release VERSION=v0.9.0"; exit 1; }
+	rm -rf bin/release
+	cd tools && go run ./release --root .. --out ../bin/release --version "$(VERSION)" --commit "$$(git rev-parse HEAD)" --date "$$(git log -1 --format=%cI)"
 
 ## clean: remove what was built
 .PHONY: clean

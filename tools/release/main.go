@@ -1,7 +1,7 @@
-// Command image builds the container image of the controller for several platforms, without a container
-// engine and without a registry. It writes an OCI image layout, which any registry client can push, and a
-// list of what the programs are made of (SBOM) for each platform. The same source gives the same digest on
-// every machine with the same Go: no clock, no path and no account of the builder gets into the image.
+// Command release makes what a release consists of, without a container engine, a registry or a network: programs for
+// all platforms, the container image as an OCI image layout, the chart, manifests, completions, lists of what the programs
+// are made of (SBOM), checksums, provenance and a list of changes. "release image" makes the image alone. The same source
+// gives the same files on every machine with the same Go: no clock, no path and no account of the builder gets into them.
 package main
 
 import (
@@ -46,27 +46,21 @@ type release struct {
 }
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
+	if len(args) > 0 && args[0] == "image" {
+		return makeImage(ctx, args[1:], stdout)
+	}
+	return makeRelease(ctx, args, stdout)
+}
+
+// makeImage is the command image.
+func makeImage(ctx context.Context, args []string, stdout io.Writer) error {
 	s, err := parse(args)
 	if err != nil {
 		return err
 	}
-	work, err := os.MkdirTemp("", "fulcrum-image-")
+	programs, err := buildAll(ctx, s)
 	if err != nil {
 		return err
-	}
-	defer os.RemoveAll(work)
-
-	var programs []program
-	for _, p := range s.platforms {
-		file := filepath.Join(work, p.OS+"-"+p.Architecture)
-		if err := build(ctx, s, p, file); err != nil {
-			return err
-		}
-		b, err := describe(p, file, s.release)
-		if err != nil {
-			return err
-		}
-		programs = append(programs, b)
 	}
 	digest, err := write(s.out, s.release, programs)
 	if err != nil {
@@ -74,6 +68,28 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "%s\n", digest)
 	return nil
+}
+
+// buildAll compiles the program for each platform.
+func buildAll(ctx context.Context, s settings) ([]program, error) {
+	work, err := os.MkdirTemp("", "fulcrum-release-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	var programs []program
+	for _, p := range s.platforms {
+		file := filepath.Join(work, p.OS+"-"+p.Architecture)
+		if err := build(ctx, s, p, file); err != nil {
+			return nil, err
+		}
+		b, err := describe(p, file, s.release)
+		if err != nil {
+			return nil, err
+		}
+		programs = append(programs, b)
+	}
+	return programs, nil
 }
 
 // word is what the linker takes as one value.

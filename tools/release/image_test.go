@@ -33,7 +33,7 @@ func built(t *testing.T) (out, digest string) {
 	}
 	out = filepath.Join(t.TempDir(), "out")
 	var printed strings.Builder
-	err := run(t.Context(), []string{"--source", source, "--program", ".", "--out", out, "--version", "v1.2.3", "--commit", "c0ffee", "--date", commitDate}, &printed)
+	err := run(t.Context(), []string{"image", "--source", source, "--program", ".", "--out", out, "--version", "v1.2.3", "--commit", "c0ffee", "--date", commitDate}, &printed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestFlagsAreChecked(t *testing.T) {
 		{"--platforms has \"arm64\"", "--out x --platforms linux/amd64,arm64"},
 		{"--version \"1;rm\"", "--out x --version 1;rm"},
 	} {
-		err := run(t.Context(), strings.Fields(c.args), io.Discard)
+		err := run(t.Context(), append([]string{"image"}, strings.Fields(c.args)...), io.Discard)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.args, err, c.want)
 		}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// platforms are those that programs are made for; of the image they are those of Linux.
+const platforms = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
+
+// places are the values of release.yaml.
+type places struct {
+	Image     string `json:"image"`
+	Charts    string `json:"charts"`
+	Downloads string `json:"downloads"`
+	Source    string `json:"source"`
+}
+
+// semver is the form of a version, as a tag has it.
+var semver = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$`)
+
+// all are the settings of a release.
+type all struct {
+	settings
+	root   string // folder of the repository, with the chart and the manifests
+	places places
+	files  map[string][]byte // what is made, by name
+}
+
+// makeRelease makes all files of a release in a folder.
+func makeRelease(ctx context.Context, args []string, stdout io.Writer) error {
+	a, err := parseRelease(args)
+	if err != nil {
+		return err
+	}
+	programs, err := buildAll(ctx, a.settings)
+	if err != nil {
+		return err
+	}
+	if err := a.archives(programs); err != nil {
+		return err
+	}
+	digest, err := write(a.out, a.release, slices.DeleteFunc(slices.Clone(programs), func(p program) bool { return p.platform.OS != "linux" }))
+	if err != nil {
+		return err
+	}
+	for _, step := range []func() error{
+		func() error { return a.chart(digest) },
+		a.manifests,
+		func() error { return a.completions(ctx, programs) },
+		a.krew,
+		func() error { return a.changelog(ctx) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	if err := a.provenance(digest); err != nil {
+		return err
+	}
+	a.checksums()
+	for name, data := range a.files {
+		at := filepath.Join(a.out, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, data, 0o644)); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(stdout, "%s is in %s, with the image %s\n", a.release.version, a.out, digest)
+	return nil
+}
+
+func parseRelease(args []string) (*all, error) {
+	a := &all{files: map[string][]byte{}}
+	var rest []string
+	f := flag.NewFlagSet("release", flag.ContinueOnError)
+	f.StringVar(&a.root, "root", ".", "folder of the repository")
+	names := f.String("places", "", "file with where the parts are published; tools/release/release.yaml of the repository if empty")
+	for _, name := range []string{"source", "program", "out", "version", "commit", "date", "platforms"} {
+		f.Func(name, "see release image --help", func(v string) error {
+			rest = append(rest, "--"+name+"="+v)
+			return nil
+		})
+	}
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if f.NArg() > 0 {
+		return nil, fmt.Errorf("%q is no command; there is image, and without a command the whole release is made", f.Arg(0))
+	}
+	var err error
+	if a.settings, err = parse(append([]string{"--source=" + a.root, "--platforms=" + platforms}, rest...)); err != nil {
+		return nil, err
+	}
+	if !semver.MatchString(a.release.version) {
+		return nil, fmt.Errorf("--version %q is no version of a release; write it as v0.9.0", a.release.version)
+	}
+	if *names == "" {
+		*names = filepath.Join(a.root, "tools", "release", "release.yaml")
+	}
+	text, err := os.ReadFile(*names)
+	if err != nil {
+		return nil, err
+	}
+	if err := yaml.UnmarshalStrict(text, &a.places); err != nil {
+		return nil, fmt.Errorf("%s: %w", *names, err)
+	}
+	for name, value := range map[string]string{"image": a.places.Image, "charts": a.places.Charts, "downloads": a.places.Downloads, "source": a.places.Source} {
+		if value == "" {
+			return nil, fmt.Errorf("%s: %s is empty", *names, name)
+		}
+	}
+	if !slices.ContainsFunc(a.platforms, func(p v1.Platform) bool { return p.OS == "linux" }) {
+		return nil, errors.New("--platforms has none of Linux, for which the image is")
+	}
+	return a, nil
+}
+
+// plain is the version without its v, as charts have it.
+func (a *all) plain() string { return strings.TrimPrefix(a.release.version, "v") }
+
+// read returns a file of the repository.
+func (a *all) read(name ...string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(append([]string{a.root}, name...)...))
+}
+
+// archives are the programs with the licence, for each platform, and their SBOMs.
+func (a *all) archives(programs []program) error {
+	licence, err := a.read("LICENSE")
+	if err != nil {
+		return err
+	}
+	for _, p := range programs {
+		name := "fulcrum"
+		pack := tarred
+		ending := ".tar.gz"
+		if p.platform.OS == "windows" {
+			name, pack, ending = "fulcrum.exe", zipped, ".zip"
+		}
+		data, err := pack([]file{{name: name, mode: 0o755, content: p.binary}, {name: "LICENSE", mode: 0o644, content: licence}}, a.release.date)
+		if err != nil {
+			return err
+		}
+		a.files[archiveName(p.platform)+ending] = data
+		a.files[fmt.Sprintf("sbom-%s-%s.cdx.json", p.platform.OS, p.platform.Architecture)] = p.sbom
+	}
+	return nil
+}
+
+func archiveName(p v1.Platform) string { return fmt.Sprintf("fulcrum_%s_%s", p.OS, p.Architecture) }
+
+// manifests are the definitions, rights and webhooks in one file each, and the policies of IAM.
+func (a *all) manifests() error {
+	for name, dir := range map[string]string{"crds.yaml": "config/crd", "rbac.yaml": "config/rbac", "webhooks.yaml": "config/webhook"} {
+		parts, err := filepath.Glob(filepath.Join(a.root, dir, "*.yaml"))
+		if err != nil {
+			return err
+		}
+		var out bytes.Buffer
+		for _, p := range parts { // sorted by name
+			text, err := os.ReadFile(p)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&out, "---\n# %s\n%s\n", filepath.ToSlash(filepath.Join(dir, filepath.Base(p))), bytes.TrimPrefix(bytes.TrimSpace(text), []byte("---\n")))
+		}
+		if len(parts) == 0 {
+			return fmt.Errorf("%s has no manifests", dir)
+		}
+		a.files[name] = out.Bytes()
+	}
+	policies, err := filepath.Glob(filepath.Join(a.root, "config", "iam", "*.json"))
+	if err != nil {
+		return err
+	}
+	var entries []file
+	for _, p := range policies {
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, file{name: filepath.Base(p), mode: 0o644, content: text})
+	}
+	if len(entries) == 0 {
+		return errors.New("config/iam has no policies")
+	}
+	a.files["iam-policies.tar.gz"], err = tarred(entries, a.release.date)
+	return err
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// shells are those that the program completes its command line for.
+var shells = []string{"bash", "fish", "powershell", "zsh"}
+
+// completions has the program of this machine print its scripts for shells.
+func (a *all) completions(ctx context.Context, programs []program) error {
+	i := slices.IndexFunc(programs, func(p program) bool {
+		return p.platform.OS == runtime.GOOS && p.platform.Architecture == runtime.GOARCH
+	})
+	if i < 0 {
+		return fmt.Errorf("completions are printed by the program, and none of the platforms is %s/%s, of this machine", runtime.GOOS, runtime.GOARCH)
+	}
+	work, err := os.MkdirTemp("", "fulcrum-release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	path := filepath.Join(work, "fulcrum")
+	if err := os.WriteFile(path, programs[i].binary, 0o755); err != nil {
+		return err
+	}
+	var entries []file
+	for _, shell := range shells {
+		text, err := exec.CommandContext(ctx, path, "completion", shell).Output()
+		if err != nil {
+			return fmt.Errorf("completion for %s: %w", shell, err)
+		}
+		entries = append(entries, file{name: "fulcrum." + shell, mode: 0o644, content: text})
+	}
+	a.files["completions.tar.gz"], err = tarred(entries, a.release.date)
+	return err
+}
+
+// krew is the manifest by which kubectl's plugin manager installs the program as "kubectl fulcrum".
+func (a *all) krew() error {
+	type object map[string]any
+	var platforms []object
+	for _, p := range a.platforms {
+		name, program := archiveName(p)+".tar.gz", "fulcrum"
+		if p.OS == "windows" {
+			name, program = archiveName(p)+".zip", "fulcrum.exe"
+		}
+		platforms = append(platforms, object{
+			"selector": object{"matchLabels": object{"os": p.OS, "arch": p.Architecture}},
+			"uri":      a.places.Downloads + "/" + a.release.version + "/" + name,
+			"sha256":   fmt.Sprintf("%x", sha256.Sum256(a.files[name])),
+			"bin":      program,
+		})
+	}
+	text, err := yaml.Marshal(object{
+		"apiVersion": "krew.googlecontainertools.github.com/v1alpha2", "kind": "Plugin", "metadata": object{"name": "fulcrum"},
+		"spec": object{
+			"version": a.release.version, "homepage": a.places.Source, "platforms": platforms,
+			"shortDescription": "Show what Fulcrum does in AWS for Ingresses, Services and Gateways",
+			"description": "Shows what the controller Fulcrum, or aws-load-balancer-controller before it, has in AWS and would do: a plan that can be\n" +
+				"read before it is carried out, the tree of load balancers, which rule answers a request, and whether all is in order.\nIt changes nothing.\n",
+		},
+	})
+	a.files["fulcrum.yaml"] = text
+	return err
+}
+
+// changelog has the subjects of the commits since the last version, by what they are about, and where to read what differs
+// from aws-load-balancer-controller. Without a repository of git it has no commits, and says so.
+func (a *all) changelog(ctx context.Context) error {
+	git := func(args ...string) (string, error) {
+		cmd := exec.CommandContext(ctx, "git", args...)
+		cmd.Dir = a.root
+		out, err := cmd.Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "# %s\n\n%s, commit %s\n\n", a.release.version, a.release.date.Format(time.DateOnly), a.release.commit)
+	fmt.Fprintf(&out, "[differences.md](differences.md) lists what differs from aws-load-balancer-controller v3.5.0.\n\n")
+	to := "HEAD"
+	if _, err := git("rev-parse", "--verify", "--quiet", a.release.commit+"^{commit}"); err == nil {
+		to = a.release.commit
+	}
+	since, span := "the beginning", to
+	if last, err := git("describe", "--tags", "--abbrev=0", "--match=v*", to+"^"); err == nil && last != "" {
+		since, span = last, last+".."+to
+	}
+	subjects, err := git("log", "--no-merges", "--format=%s", span)
+	if err != nil {
+		fmt.Fprintln(&out, "The commits are not known: this release was not made from a repository of git.")
+	} else {
+		about := map[string][]string{}
+		for line := range strings.SplitSeq(subjects, "\n") {
+			what, rest, ok := strings.Cut(line, ": ")
+			if !ok || strings.Contains(what, " ") {
+				what, rest = "other", line
+			}
+			about[what] = append(about[what], rest)
+		}
+		fmt.Fprintf(&out, "## Changes since %s\n", since)
+		for _, what := range slices.Sorted(maps.Keys(about)) {
+			fmt.Fprintf(&out, "\n**%s**\n\n", what)
+			for _, line := range about[what] {
+				fmt.Fprintf(&out, "- %s\n", line)
+			}
+		}
+	}
+	differences, err := a.read("docs", "differences.md")
+	if err != nil {
+		return err
+	}
+	a.files["CHANGELOG.md"], a.files["differences.md"] = out.Bytes(), differences
+	return nil
+}
+
+// subject is an artefact in a statement of provenance.
+type subject struct {
+	Name   string            `json:"name"`
+	Digest map[string]string `json:"digest"`
+}
+
+// provenance is a statement of in-toto with SLSA's predicate: which source and which Go the files were made from, and how. It
+// is not signed; whoever publishes signs it.
+func (a *all) provenance(image v1.Hash) error {
+	subjects := []subject{{a.places.Image, map[string]string{image.Algorithm: image.Hex}}}
+	for _, name := range a.flat() {
+		subjects = append(subjects, subject{name, map[string]string{"sha256": fmt.Sprintf("%x", sha256.Sum256(a.files[name]))}})
+	}
+	type object map[string]any
+	text, err := json.MarshalIndent(object{
+		"_type": "https://in-toto.io/Statement/v1", "subject": subjects, "predicateType": "https://slsa.dev/provenance/v1",
+		"predicate": object{
+			"buildDefinition": object{
+				"buildType":            a.places.Source + "/tools/release@v1",
+				"externalParameters":   object{"version": a.release.version, "platforms": a.platforms},
+				"internalParameters":   object{"go": runtime.Version()},
+				"resolvedDependencies": []object{{"uri": "git+" + a.places.Source, "digest": object{"gitCommit": a.release.commit}}},
+			},
+			"runDetails": object{"builder": object{"id": a.places.Source + "/tools/release"}},
+		},
+	}, "", "  ")
+	a.files["provenance.intoto.json"] = append(text, '\n')
+	return err
+}
+
+// flat are the names of the files that are downloaded, without those of layouts.
+func (a *all) flat() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(a.files)), func(name string) bool { return strings.Contains(name, "/") })
+}
+
+// checksums are the digests of all files that are downloaded, in the form of sha256sum.
+func (a *all) checksums() {
+	var out bytes.Buffer
+	for _, name := range a.flat() {
+		fmt.Fprintf(&out, "%x  %s\n", sha256.Sum256(a.files[name]), name)
+	}
+	a.files["SHA256SUMS"] = out.Bytes()
+}
