@@ -212,6 +212,20 @@ func TestTheConsoleAnswersItsOwnPageAlone(t *testing.T) {
 	}
 }
 
+// Without the name of the cluster, which the flags of a controller may give, the page says what is missing.
+func TestTheConsoleSaysWhyALookFails(t *testing.T) {
+	objects := filesIn(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
+	p := consoleOf(t, "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--files-only", "-f", objects)
+	_, _, event := p.ask("/api/looks", nil)
+	var news struct{ Failed, Since string }
+	if err := json.Unmarshal([]byte(event), &news); err != nil {
+		t.Fatalf("%v: %s", err, event)
+	}
+	if !strings.Contains(news.Failed, "--cluster-name must be given") || news.Since == "" {
+		t.Errorf("the page is told %+v", news)
+	}
+}
+
 // What a page has of objects is never a flag of a command, nor a word for a shell.
 func TestNamesAreNoFlagsOfCommands(t *testing.T) {
 	objects := filesIn(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
@@ -249,7 +263,6 @@ func TestConsoleRefusesToServeOthersWithoutAToken(t *testing.T) {
 		"--listen=0.0.0.0:0 --token=short":               "at least 16 are needed",
 		"--aws-calls-per-minute=0":                       "less than 1",
 		"-f -":                                           "standard input can be read once",
-		"--listen=127.0.0.1:0 --cluster-name= ":          "--cluster-name must be given",
 		"--listen=192.0.2.1:1 --token=0123456789abcdefg": "give another address with --listen",
 	} {
 		code, _, errs := run(t, append([]string{"console", "--cluster-name=c"}, strings.Fields(args)...)...)

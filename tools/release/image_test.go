@@ -48,9 +48,10 @@ func TestTwoBuildsHaveOneDigest(t *testing.T) {
 	}
 }
 
-func TestImage(t *testing.T) {
-	out, digest := built(t)
-	path, err := layout.FromPath(filepath.Join(out, "image"))
+// layoutIn is an OCI layout in a folder, whose parts are whole.
+func layoutIn(t *testing.T, dir ...string) (v1.ImageIndex, *v1.IndexManifest) {
+	t.Helper()
+	path, err := layout.FromPath(filepath.Join(dir...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +66,12 @@ func TestImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return top, manifest
+}
+
+func TestImage(t *testing.T) {
+	out, digest := built(t)
+	top, manifest := layoutIn(t, out, "image")
 	if len(manifest.Manifests) != 1 || manifest.Manifests[0].Digest.String() != digest {
 		t.Fatalf("the layout has %v, want only %s, so that a client pushes it without being asked which", manifest.Manifests, digest)
 	}

@@ -17,8 +17,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/v1/layout"
-	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"sigs.k8s.io/yaml"
 )
 
@@ -146,21 +144,7 @@ func TestRelease(t *testing.T) {
 	}
 
 	// The image is whole, and the chart has its digest, the version, and no value that a release leaves empty.
-	path, err := layout.FromPath(filepath.Join(out, "image"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	top, err := path.ImageIndex()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := validate.Index(top); err != nil {
-		t.Error(err)
-	}
-	index, err := top.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, index := layoutIn(t, out, "image")
 	chart := unpacked(t, readFile(t, out, "fulcrum-0.9.0.tgz"))
 	var values struct {
 		Image struct{ Repository, Digest string }
@@ -187,18 +171,7 @@ func TestRelease(t *testing.T) {
 			t.Errorf("the chart lacks %s", name)
 		}
 	}
-	artefact, err := layout.FromPath(filepath.Join(out, "chart"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	charts, err := artefact.ImageIndex()
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := charts.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	charts, list := layoutIn(t, out, "chart")
 	img, err := charts.Image(list.Manifests[0].Digest)
 	if err != nil {
 		t.Fatal(err)
