@@ -154,10 +154,13 @@ func TestWhoHasLeftAStack(t *testing.T) {
 
 func TestMembershipsSurviveAsText(t *testing.T) {
 	const stored = "shop/web " + groupA + "\nshop/other ingress.k8s.aws/resources\nshop/gone ingress.k8s.aws/resources left\n" +
-		"far/gone ingress.k8s.aws/resources left\nno line\n\n"
+		"far/gone ingress.k8s.aws/resources left\nshop/web a finalizer kept\nLater:shop/web " + groupA + "\n"
 	m := cluster.NewMemberships()
 	watched := func(ref cluster.Ref) bool { return ref.Namespace == "shop" }
-	gone := m.Begin(stored, watched, []cluster.Object{with()})
+	gone, unread := m.Begin(stored, watched, []cluster.Object{with()})
+	if unread != 2 {
+		t.Errorf("%d lines were not read, want the last two", unread)
+	}
 	if diff := cmp.Diff([]cluster.Ref{{Kind: cluster.KindIngress, Namespace: "shop", Name: "gone"}}, gone); diff != "" {
 		t.Errorf("gone (-want +got):\n%s", diff)
 	}
@@ -205,7 +208,8 @@ func TestMembershipsOfOtherKindsOutliveAProcess(t *testing.T) {
 	text, _ := m.Text()
 	next := cluster.NewMemberships()
 	ref := cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"}
-	if d := cmp.Diff([]cluster.Ref{ref}, next.Begin(text, func(cluster.Ref) bool { return true }, []cluster.Object{with(groupA)})); d != "" {
+	left, _ := next.Begin(text, func(cluster.Ref) bool { return true }, []cluster.Object{with(groupA)})
+	if d := cmp.Diff([]cluster.Ref{ref}, left); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff([]cluster.Ref{ref}, next.Left("service.k8s.aws/resources")); d != "" {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,7 +31,8 @@ type Checkpoints struct {
 	Name string
 }
 
-// Read returns the text, empty if there is no Secret.
+// Read returns the text, empty if there is no Secret. A Secret that has the text under the key of another format only is
+// an error.
 func (c Checkpoints) Read(ctx context.Context) (string, error) {
 	m := c.named()
 	err := c.API.Read(ctx, m)
@@ -39,7 +42,11 @@ func (c Checkpoints) Read(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read Secret %s/%s: %w", c.Namespace, c.named().Name, err)
 	}
-	return string(m.Data[checkpointsKey]), nil
+	text, ok := m.Data[checkpointsKey]
+	if !ok && len(m.Data) > 0 {
+		return "", fmt.Errorf("Secret %s/%s has no key %s, but %s: another version of the controller has written it", c.Namespace, m.Name, checkpointsKey, strings.Join(slices.Sorted(maps.Keys(m.Data)), ", "))
+	}
+	return string(text), nil
 }
 
 // Write replaces the text. Other keys of the Secret stay.

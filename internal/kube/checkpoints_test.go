@@ -1,6 +1,7 @@
 package kube_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,9 @@ func TestCheckpointsStayInTheirSecret(t *testing.T) {
 	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: kube.CheckpointsName}, Data: map[string][]byte{"note": []byte("of a person")}}
 	if _, err := store.Update(other, cluster.Main); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := c.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "no key v1, but note: another version") {
+		t.Errorf("what another version has written is read with %v", err)
 	}
 	if err := c.Write(t.Context(), "three"); err != nil {
 		t.Fatal(err)

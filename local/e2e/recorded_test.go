@@ -70,6 +70,27 @@ type previous struct {
 // them. It returns how many stacks and bindings there are.
 func leaveRecorded(t *testing.T, w *world.World) int {
 	t.Helper()
+	p := newPrevious(t, w)
+	seeded := p.seed()
+	p.applyAll(seeded)
+	before := p.read()
+	takeover.Leave(t, takeover.Site{AWS: w.AWSConfig(), World: seeded, Objects: p.objects}, recorded...)
+	p.write(before)
+	return recordedRuns(t)
+}
+
+// recordedRuns is how many stacks and bindings the recorded cases are.
+func recordedRuns(t *testing.T) int {
+	t.Helper()
+	n := 0
+	for _, name := range recorded {
+		n += len(cases.Recorded(t, name)["LoadBalancers"]) + len(cases.Recorded(t, name)["Bindings"])
+	}
+	return n
+}
+
+func newPrevious(t *testing.T, w *world.World) *previous {
+	t.Helper()
 	p := &previous{t: t, world: w, pods: map[string]int{}}
 	var err error
 	p.objects, err = cluster.NewMemory(time.Now)
@@ -80,22 +101,19 @@ func leaveRecorded(t *testing.T, w *world.World) int {
 	quiet.WarningHandler = rest.NoWarnings{}
 	p.client, err = crclient.New(quiet, crclient.Options{Scheme: p.objects.Scheme()})
 	p.check(err)
-	seeded := p.seed()
+	return p
+}
+
+// applyAll applies the objects of the recorded cases, and waits until their pods are endpoints.
+func (p *previous) applyAll(seeded harness.Seeded) {
+	p.t.Helper()
 	for _, name := range recorded {
-		p.apply(name, cases.Text(t, name, seeded))
+		p.apply(name, cases.Text(p.t, name, seeded))
 	}
 	role, err := manifest.Parse([]byte(mayReadClientSecret))
 	p.check(err)
-	p.check(p.applier.Apply(t.Context(), role))
-	worldtest.Eventually(t, 2*time.Minute, p.ready)
-	before := p.read()
-	takeover.Leave(t, takeover.Site{AWS: w.AWSConfig(), World: seeded, Objects: p.objects}, recorded...)
-	p.write(before)
-	n := 0
-	for _, name := range recorded {
-		n += len(cases.Recorded(t, name)["LoadBalancers"]) + len(cases.Recorded(t, name)["Bindings"])
-	}
-	return n
+	p.check(p.applier.Apply(p.t.Context(), role))
+	worldtest.Eventually(p.t, 2*time.Minute, p.ready)
 }
 
 func (p *previous) check(err error) {

@@ -147,13 +147,19 @@ func takeOver(t *testing.T, s *stage, sh *shell, runs int) {
 // startAsDeployed starts a controller with the arguments that the pods of the Deployment have.
 func startAsDeployed(t *testing.T, s *stage) {
 	t.Helper()
+	startProgram(t, s, worldtest.Controller(t))
+}
+
+// startProgram does so with a program of its own.
+func startProgram(t *testing.T, s *stage, program string) {
+	t.Helper()
 	d, err := s.World.Kube().AppsV1().Deployments("kube-system").Get(t.Context(), releaseName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// In a pod the namespace of the Lease is known, and the election is on unless a flag says otherwise.
 	args := append(d.Spec.Template.Spec.Containers[0].Args, "--enable-leader-election=true", "--leader-election-namespace=kube-system", fastAWS)
-	if err := s.World.StartController(worldtest.Controller(t), args...); err != nil {
+	if err := s.World.StartController(program, args...); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.World.ControllerReady(t.Context()); err != nil {

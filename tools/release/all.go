@@ -26,6 +26,8 @@ type places struct {
 	Charts    string `json:"charts"`
 	Downloads string `json:"downloads"`
 	Source    string `json:"source"`
+	// UpgradesFrom are the versions from which the upgrade and the way back are tested.
+	UpgradesFrom []string `json:"upgradesFrom"`
 }
 
 // semver is the form of a version, as a tag has it.

@@ -1,0 +1,183 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+	"github.com/fulcrum-lb/fulcrum/local/scenario"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+// TestUpgradesFromEarlierVersions holds what docs/upgrades.md promises, from each version that the releases' file names:
+// its own controller makes the recorded cases, with the arguments of its own chart. The upgrade of chart and controller
+// makes no call that changes AWS, nor does the way back, also after an edit that only this version has seen.
+func TestUpgradesFromEarlierVersions(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a world")
+	}
+	if worldtest.Foreign() {
+		t.Skip("another controller has versions of its own")
+	}
+	root := worldtest.Root(t)
+	if out, err := exec.Command("git", "-C", root, "rev-parse", "--is-shallow-repository").Output(); err != nil || strings.TrimSpace(string(out)) != "false" {
+		t.Skip("needs the sources of earlier versions; this is no whole clone")
+	}
+	for _, version := range upgradedFrom(t, root) {
+		t.Run(version, func(t *testing.T) { upgrade(t, earlier(t, root, version)) })
+	}
+}
+
+// upgradedFrom are the tags or commits from which an upgrade is promised.
+func upgradedFrom(t *testing.T, root string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "tools/release/release.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		UpgradesFrom []string `json:"upgradesFrom"`
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil || len(file.UpgradesFrom) == 0 {
+		t.Fatalf("upgradesFrom in tools/release/release.yaml: %v, %v", file.UpgradesFrom, err)
+	}
+	return file.UpgradesFrom
+}
+
+// earlierVersion is a version's chart and program.
+type earlierVersion struct{ chart, definitions, program string }
+
+// earlier builds a version from its sources. Go keeps what it has compiled, so that the second time takes seconds.
+func earlier(t *testing.T, root, version string) earlierVersion {
+	t.Helper()
+	dir := t.TempDir()
+	out, err := exec.Command("bash", "-euo", "pipefail", "-c", `
+git -C "$1" archive "$2" | tar -x -C "$3"
+cd "$3" && go build -trimpath -o fulcrum.built ./cmd/fulcrum`, "-", root, version, dir).CombinedOutput()
+	if err != nil {
+		t.Fatalf("build version %s: %v\n%s", version, err, out)
+	}
+	return earlierVersion{chart: filepath.Join(dir, "charts/fulcrum"), definitions: filepath.Join(dir, "config/crd"), program: filepath.Join(dir, "fulcrum.built")}
+}
+
+// upgradeValues are those of the release: the class of the recorded cases is there already.
+const upgradeValues = "clusterName: " + harness.ClusterName + "\ncreateIngressClassResource: false\nimage: {repository: registry.example.com/fulcrum, tag: v0}\n"
+
+func upgrade(t *testing.T, from earlierVersion) {
+	w := worldtest.Start(t, world.Options{Cluster: harness.ClusterName, Region: harness.Region, Nodes: 3, ActiveAtOnce: true, GatewayAPI: "standard"})
+	t.Cleanup(func() {
+		if t.Failed() && w.Started(world.RoleController) {
+			t.Log("the end of the controller's log:\n" + w.LogTail(world.RoleController, 40))
+		}
+	})
+	s := &stage{ctx: t.Context()}
+	var err error
+	if s.Scenario, err = scenario.New(w); err != nil {
+		t.Fatal(err)
+	}
+	sh := newShell(t, w, fastAWS)
+	sh.check(os.WriteFile(filepath.Join(sh.dir, "values.yaml"), []byte(upgradeValues), 0o600))
+	runs := applyRecorded(t, w)
+
+	sh.run("kubectl apply --server-side --force-conflicts -f " + from.definitions)
+	sh.run("helm install " + releaseName + " " + from.chart + " -n kube-system -f values.yaml")
+	startProgram(t, s, from.program)
+	worldtest.Eventually(t, 5*time.Minute, func(ctx context.Context) error { return carriedOut(ctx, sh, from.program) })
+	aws, kubernetes := found(t, s)
+	sh.check(w.StopController())
+
+	same := func(when string) {
+		t.Helper()
+		nowAWS, nowKubernetes := found(t, s)
+		if d := cmp.Diff(aws, nowAWS); d != "" {
+			t.Errorf("%s: AWS changed:\n%s", when, d)
+		}
+		if d := cmp.Diff(kubernetes, nowKubernetes); d != "" {
+			t.Errorf("%s: objects changed:\n%s", when, d)
+		}
+	}
+	swap := func(when, program, command string) {
+		t.Helper()
+		sh.run(command)
+		_, err := s.calls([]string{"reset"})
+		sh.check(err)
+		startProgram(t, s, program)
+		untouched(t, s, runs)
+		same(when)
+		text, err := s.calls(nil)
+		sh.check(err)
+		t.Logf("%s, in the first seconds: %s", when, strings.TrimSpace(text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:]))
+	}
+	now := worldtest.Controller(t)
+	upgraded := "helm upgrade " + releaseName + " charts/fulcrum -n kube-system -f values.yaml"
+	// As docs/upgrades.md has it: the definitions, the plan, and then the controller.
+	sh.run("kubectl apply --server-side --force-conflicts -f config/crd")
+	if out := sh.run("fulcrum plan --cluster-name=" + harness.ClusterName + " --all"); !strings.Contains(out, nothingToDo) {
+		t.Errorf("the plan of the upgrade is\n%s", out)
+	}
+	swap("after the upgrade", now, upgraded)
+
+	// What this version makes is an earlier one's, too.
+	edit(t, s, sh)
+	aws, kubernetes = found(t, s)
+	sh.check(w.StopController())
+	swap("after the way back", from.program, "helm rollback "+releaseName+" 1 -n kube-system")
+	sh.check(w.StopController())
+	swap("after the second upgrade", now, upgraded)
+	sh.check(w.StopController())
+}
+
+// applyRecorded puts the recorded cases into a local world, with pods and with what they refer to. It returns how many
+// stacks and bindings a controller makes of them.
+func applyRecorded(t *testing.T, w *world.World) int {
+	t.Helper()
+	p := newPrevious(t, w)
+	p.applyAll(p.seed())
+	return recordedRuns(t)
+}
+
+// carriedOut is an error until a version has nothing left to do.
+func carriedOut(ctx context.Context, sh *shell, program string) error {
+	out, code := sh.try(fmt.Sprintf("%s plan --cluster-name=%s --all %q", program, harness.ClusterName, fastAWS))
+	if code != 0 {
+		return fmt.Errorf("the plan ends with code %d:\n%s", code, out)
+	}
+	return ctx.Err()
+}
+
+// edit gives an Ingress a path more, and waits until this version has carried that out. The webhooks of the chart are
+// taken away for it: the pods that would serve them do not run here. Helm makes them again.
+func edit(t *testing.T, s *stage, sh *shell) {
+	t.Helper()
+	sh.run("kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations --all")
+	const namespace = "ingress-minimal"
+	ingresses := s.World.Kube().NetworkingV1().Ingresses(namespace)
+	list, err := ingresses.List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) == 0 {
+		t.Fatalf("%d Ingresses in %s, %v", len(list.Items), namespace, err)
+	}
+	more := list.Items[0].Spec.Rules[0].HTTP.Paths[0].DeepCopy()
+	more.Path = "/upgraded"
+	patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/spec/rules/0/http/paths/-", "value": more}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ingresses.Patch(t.Context(), list.Items[0].Name, types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	worldtest.Eventually(t, 2*time.Minute, func(ctx context.Context) error { return carriedOut(ctx, sh, worldtest.Controller(t)) })
+}
