@@ -166,10 +166,10 @@ func (m *Memberships) LeftBy(ref Ref) []string {
 // returns the objects that have left a stack and are gone: no event will come of them. What the earlier
 // process saw carried and is gone without a trace is forgotten, as a user may have taken the finalizer
 // off to keep the load balancer. watched reports whether an object would be seen at all; what is
-// stored of others is lost, and so are the lines that cannot be read, of which unread counts how many there are.
-func (m *Memberships) Begin(text string, watched func(Ref) bool, now []Object) (gone []Ref, unread int) {
+// stored of others is lost, and so are the lines that cannot be read, of which leftOut counts how many there are.
+func (m *Memberships) Begin(text string, watched func(Ref) bool, now []Object) (gone []Ref, leftOut int) {
 	m.mu.Lock()
-	stored, unread := parseMemberships(text)
+	stored, leftOut := parseMemberships(text)
 	is := map[Ref]bool{}
 	for _, obj := range now {
 		is[RefOf(obj)] = true
@@ -189,7 +189,7 @@ func (m *Memberships) Begin(text string, watched func(Ref) bool, now []Object) (
 		m.Saw(nil, obj)
 	}
 	slices.SortFunc(gone, compareRefs)
-	return gone, unread
+	return gone, leftOut
 }
 
 // Text is what is to be stored, and whether it differs from what was stored last. What does not fit into
@@ -236,17 +236,17 @@ func (m *Memberships) Stored(text string) {
 	m.urgent = m.urgent && m.news
 }
 
-func parseMemberships(text string) (out map[Ref]map[string]membership, unread int) {
+func parseMemberships(text string) (out map[Ref]map[string]membership, leftOut int) {
 	out = map[Ref]map[string]membership{}
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
 		if len(f) != 2 && !(len(f) == 3 && f[2] == "left") {
-			unread++
+			leftOut++
 			continue
 		}
 		ref, ok := memberOf(f[0])
 		if !ok {
-			unread++
+			leftOut++
 			continue
 		}
 		if out[ref] == nil {
@@ -257,7 +257,7 @@ func parseMemberships(text string) (out map[Ref]map[string]membership, unread in
 			out[ref][f[1]] = left
 		}
 	}
-	return out, unread
+	return out, leftOut
 }
 
 // memberText names an object in what is stored: "namespace/name" for an Ingress, and with the kind and a colon

@@ -157,9 +157,9 @@ func TestMembershipsSurviveAsText(t *testing.T) {
 		"far/gone ingress.k8s.aws/resources left\nshop/web a finalizer kept\nLater:shop/web " + groupA + "\n"
 	m := cluster.NewMemberships()
 	watched := func(ref cluster.Ref) bool { return ref.Namespace == "shop" }
-	gone, unread := m.Begin(stored, watched, []cluster.Object{with()})
-	if unread != 2 {
-		t.Errorf("%d lines were not read, want the last two", unread)
+	gone, leftOut := m.Begin(stored, watched, []cluster.Object{with()})
+	if leftOut != 2 {
+		t.Errorf("%d lines were not read, want the last two", leftOut)
 	}
 	if diff := cmp.Diff([]cluster.Ref{{Kind: cluster.KindIngress, Namespace: "shop", Name: "gone"}}, gone); diff != "" {
 		t.Errorf("gone (-want +got):\n%s", diff)

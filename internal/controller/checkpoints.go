@@ -36,10 +36,10 @@ func (c *Checkpoints) Load(ctx context.Context) {
 	if err != nil {
 		c.Log.Info("failed to read checkpoints", "err", err.Error(), "effect", "everything is compared with AWS at once")
 	}
-	stacks, unread := c.Book.Begin(text)
+	stacks, leftOut := c.Book.Begin(text)
 	c.Log.Info("read checkpoints", "loadBalancers", stacks)
-	if unread > 0 {
-		c.Log.Info("left out checkpoints of another version", "lines", unread, "effect", "their load balancers are compared with AWS at once")
+	if leftOut > 0 {
+		c.Log.Info("left out checkpoints of another version", "lines", leftOut, "effect", "their load balancers are compared with AWS at once")
 	}
 }
 

@@ -36,9 +36,9 @@ func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watc
 	if err != nil {
 		m.Log.Error(err, "failed to read memberships", "effect", "Ingresses that left a load balancer while no controller ran are not noticed")
 	}
-	gone, unread := m.Memory.Begin(text, watched, ingresses)
-	if unread > 0 {
-		m.Log.Info("left out memberships of another version", "lines", unread, "effect", "that the objects they name left a load balancer while no controller ran is not noticed")
+	gone, leftOut := m.Memory.Begin(text, watched, ingresses)
+	if leftOut > 0 {
+		m.Log.Info("left out memberships of another version", "lines", leftOut, "effect", "that the objects they name left a load balancer while no controller ran is not noticed")
 	}
 	m.Keep(ctx)
 	return gone

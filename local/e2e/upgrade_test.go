@@ -94,7 +94,13 @@ func upgrade(t *testing.T, from earlierVersion) {
 	runs := applyRecorded(t, w)
 
 	sh.run("kubectl apply --server-side --force-conflicts -f " + from.definitions)
-	sh.run("helm install " + releaseName + " " + from.chart + " -n kube-system -f values.yaml")
+	chart := func(command string) {
+		t.Helper()
+		sh.run(command)
+		// The pods that would serve the chart's webhooks do not run here. Helm makes them again, each time.
+		sh.run("kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations --all")
+	}
+	chart("helm install " + releaseName + " " + from.chart + " -n kube-system -f values.yaml")
 	startProgram(t, s, from.program)
 	worldtest.Eventually(t, 5*time.Minute, func(ctx context.Context) error { return carriedOut(ctx, sh, from.program) })
 	aws, kubernetes := found(t, s)
@@ -112,7 +118,7 @@ func upgrade(t *testing.T, from earlierVersion) {
 	}
 	swap := func(when, program, command string) {
 		t.Helper()
-		sh.run(command)
+		chart(command)
 		_, err := s.calls([]string{"reset"})
 		sh.check(err)
 		startProgram(t, s, program)
@@ -159,11 +165,9 @@ func carriedOut(ctx context.Context, sh *shell, program string) error {
 	return ctx.Err()
 }
 
-// edit gives an Ingress a path more, and waits until this version has carried that out. The webhooks of the chart are
-// taken away for it: the pods that would serve them do not run here. Helm makes them again.
+// edit gives an Ingress a path more, and waits until this version has carried that out.
 func edit(t *testing.T, s *stage, sh *shell) {
 	t.Helper()
-	sh.run("kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations --all")
 	const namespace = "ingress-minimal"
 	ingresses := s.World.Kube().NetworkingV1().Ingresses(namespace)
 	list, err := ingresses.List(t.Context(), metav1.ListOptions{})

@@ -38,13 +38,13 @@ func New(now func() time.Time) *Book {
 
 // Begin starts the time of a process that leads, with what the one before has stored. It returns how many stacks
 // that names, and how many of its lines cannot be read: those are left out.
-func (b *Book) Begin(stored string) (stacks, unread int) {
+func (b *Book) Begin(stored string) (stacks, leftOut int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.begun, b.news = b.now(), false
-	b.marks, b.given, unread = parse(stored)
+	b.marks, b.given, leftOut = parse(stored)
 	b.looked = map[model.StackID]bool{}
-	return len(b.marks), unread
+	return len(b.marks), leftOut
 }
 
 // PutOff says for how long a stack may still be left alone; zero: it is to be looked at now. A
@@ -149,12 +149,12 @@ func (b *Book) Stored(text string) {
 // maxText keeps below what Kubernetes takes for one object, 1 MiB.
 const maxText = 900 << 10
 
-func parse(text string) (marks map[model.StackID]string, given map[model.StackID]map[string]string, unread int) {
+func parse(text string) (marks map[model.StackID]string, given map[model.StackID]map[string]string, leftOut int) {
 	marks, given = map[model.StackID]string{}, map[model.StackID]map[string]string{}
 	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
 		f := strings.Fields(lines.Text())
 		if len(f) != 3 && len(f) != 4 {
-			unread++
+			leftOut++
 			continue
 		}
 		id := model.StackID{Kind: model.Kind(f[0]), Name: f[1]}
@@ -170,7 +170,7 @@ func parse(text string) (marks map[model.StackID]string, given map[model.StackID
 		}
 		given[id][f[2]] = f[3]
 	}
-	return marks, given, unread
+	return marks, given, leftOut
 }
 
 // slot is a stack's place among those that are looked at late. It depends on the stack alone, so that a process that

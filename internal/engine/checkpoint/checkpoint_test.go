@@ -153,8 +153,8 @@ func TestMarksSurviveAsText(t *testing.T) {
 		t.Fatal(diff)
 	}
 	again := New(time.Now)
-	if stacks, unread := again.Begin(text + "Service half"); stacks != 3 || unread != 1 {
-		t.Errorf("%d stacks are read and %d lines are not, want 3 and 1", stacks, unread)
+	if stacks, leftOut := again.Begin(text + "Service half"); stacks != 3 || leftOut != 1 {
+		t.Errorf("%d stacks are read and %d lines are not, want 3 and 1", stacks, leftOut)
 	}
 	if got, news := again.Text(); got != want || news {
 		t.Errorf("read as %q, news %v", got, news)
