@@ -1,6 +1,9 @@
 // Command fulcrum-aws is the AWS emulator alone: the APIs, the instance
 // metadata and the admin paths under /_fulcrum/ on one address. It begins
 // with what a new account has, a default VPC.
+//
+// fulcrum-aws compare RECORDING plays the calls that "make acceptance" has recorded of AWS to an emulator of its own,
+// and lists where that answers otherwise.
 package main
 
 import (
@@ -25,6 +28,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if len(os.Args) > 1 && os.Args[1] == "compare" {
+		os.Exit(compared(ctx, os.Args[2:], os.Stdout, os.Stderr))
+	}
 	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "fulcrum-aws:", err)
 		os.Exit(1)

@@ -1,5 +1,6 @@
 // Package awsmodel holds requests and answers against what AWS's own API models say: members, required ones, types,
-// enumerations, lengths, patterns, ranges, and the errors that an operation lists. Only tests use it.
+// enumerations, lengths, patterns, ranges, and the errors that an operation lists. Tests use it, and recordings of AWS,
+// which keep the words of its enumerations.
 //
 // It reads the bytes on the wire and shares no code with the codecs of the emulator, so that a mistake of theirs is
 // seen. The facts are in models/, one file a service, taken from the API models that AWS publishes

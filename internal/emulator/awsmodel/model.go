@@ -191,3 +191,33 @@ func compile(pattern string) *regexp.Regexp {
 	pattern = lookahead.Replace(unicodeEscape.ReplaceAllString(pattern, `\x{$1}`))
 	return regexp.MustCompile(`\A(?:` + pattern + `)\z`)
 }
+
+// Constant reports whether an enumeration of any service has a value: it is AWS's word, not a name that a user gave.
+func Constant(value string) bool { return constants()[value] }
+
+var constants = sync.OnceValue(func() map[string]bool {
+	out := map[string]bool{}
+	for _, s := range models() {
+		for _, op := range s.operations {
+			for _, root := range []*shape{op.input, op.output} {
+				root.constants(out, map[*shape]bool{})
+			}
+		}
+	}
+	return out
+})
+
+func (s *shape) constants(out map[string]bool, seen map[*shape]bool) {
+	if s == nil || seen[s] {
+		return
+	}
+	seen[s] = true
+	for v := range s.enum {
+		out[v] = true
+	}
+	s.item.constants(out, seen)
+	s.key.constants(out, seen)
+	for _, m := range s.members {
+		m.shape.constants(out, seen)
+	}
+}

@@ -1,0 +1,314 @@
+package compare
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
+)
+
+// identifiers are what AWS chooses: ARNs, names of load balancers in DNS, ids of EC2, random ids.
+var identifiers = regexp.MustCompile(`arn:aws[a-z-]*:[a-z0-9-]*:[a-z0-9-]*:\d*:[^\s"',)]+` +
+	`|\b[a-z0-9.-]+\.elb\.[a-z0-9-]*\.?amazonaws\.com(?:\.cn)?\b|\b[a-z0-9.-]+\.elb\.amazonaws\.com(?:\.cn)?\b` +
+	`|\b[a-z]{1,10}-(?:[0-9a-f]{17}|[0-9a-f]{8})\b` +
+	`|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+
+// volatile are members that are others in each answer.
+var volatile = []string{"RequestId", "requestId", "RequestID", "NextToken", "nextToken", "NextMarker", "Marker", "CanonicalHostedZoneId", "Serial", "ownerId", "OwnerId"}
+
+// states are members that change without a call.
+var states = []string{"State", "TargetHealth", "Status", "status", "state"}
+
+// comparison is one of two answers.
+type comparison struct {
+	*player
+	index int
+	call  recording.Call
+}
+
+func (x *comparison) differ(path []string, aws, emulator string) {
+	member := strings.Join(path, ".")
+	timing := slices.ContainsFunc(path, func(p string) bool { return slices.Contains(states, p) })
+	x.result.Differences = append(x.result.Differences, Difference{
+		Call: x.index, Service: x.call.Service, Operation: x.call.Operation, Member: member, AWS: aws, Emulator: emulator, Timing: timing,
+	})
+}
+
+func (x *comparison) answers(emulated *recording.Node, status int) {
+	aws, em := codeOf(x.call.Answer), codeOf(emulated)
+	if x.call.Status >= 300 || status >= 300 {
+		if was, is := fmt.Sprintf("%d %s", x.call.Status, aws), fmt.Sprintf("%d %s", status, em); strings.TrimSpace(was) != strings.TrimSpace(is) {
+			x.differ(nil, strings.TrimSpace(was), strings.TrimSpace(is))
+			return
+		}
+	}
+	x.nodes(nil, x.call.Answer, emulated)
+}
+
+// nodes compares two elements with the same name.
+func (x *comparison) nodes(path []string, aws, emulated *recording.Node) {
+	if aws == nil || emulated == nil {
+		if was, is := content(aws), content(emulated); was != is {
+			x.differ(path, was, is)
+		}
+		return
+	}
+	if len(aws.Kids) == 0 && len(emulated.Kids) == 0 {
+		x.leaf(path, aws.Text, emulated.Text)
+		return
+	}
+	// What AWS chose is learned from single values first, so that lists below know it.
+	var lists []string
+	for _, name := range members(aws, emulated) {
+		if listed(aws, name) || listed(emulated, name) {
+			lists = append(lists, name)
+			continue
+		}
+		if !slices.Contains(volatile, name) {
+			x.nodes(append(slices.Clip(path), name), aws.Kid(name), emulated.Kid(name))
+		}
+	}
+	for _, name := range lists {
+		x.items(append(slices.Clip(path), name), all(aws, name), all(emulated, name))
+	}
+}
+
+// content is what an element has, if another one has nothing in its place. An empty one is as none.
+func content(n *recording.Node) string {
+	out := Missing
+	n.Leaves(func(path []string, leaf *recording.Node) {
+		if leaf.Text != "" && out == Missing && !slices.Contains(volatile, path[len(path)-1]) {
+			out = leaf.Text
+		}
+	})
+	return out
+}
+
+// members are the names of elements of either, each once.
+func members(a, b *recording.Node) []string {
+	var out []string
+	for _, k := range append(slices.Clone(a.Kids), b.Kids...) {
+		if !slices.Contains(out, k.Name) {
+			out = append(out, k.Name)
+		}
+	}
+	return out
+}
+
+// listed reports whether the elements with a name are items of a list.
+func listed(n *recording.Node, name string) bool {
+	return name == "member" || name == "item" || len(all(n, name)) > 1
+}
+
+func all(n *recording.Node, name string) []*recording.Node {
+	var out []*recording.Node
+	for _, k := range n.Kids {
+		if k.Name == name {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// leaf compares two values. Where both are of AWS's choice the one stands for the other from now on.
+func (x *comparison) leaf(path []string, aws, emulated string) {
+	if aws == emulated || x.known(aws) == emulated || volatileValue(path, aws, emulated) {
+		return
+	}
+	if kind := kindOf(aws); kind != "" && kind == kindOf(emulated) && x.ids[aws] == "" {
+		x.ids[aws] = emulated
+		return
+	}
+	if was, is := strings.Split(aws, " "), strings.Split(emulated, " "); len(was) == len(is) && len(was) > 1 {
+		for i := range was {
+			if x.known(was[i]) != is[i] && kindOf(strings.Trim(was[i], "'\".,")) == "" {
+				break
+			}
+			if i == len(was)-1 {
+				return // sentences that differ in an id
+			}
+		}
+	}
+	x.differ(path, or(aws), or(emulated))
+}
+
+func or(text string) string {
+	if text == "" {
+		return Missing
+	}
+	return text
+}
+
+// volatileValue reports whether a value is a time, which differs each time, or the number of one.
+func volatileValue(path []string, aws, emulated string) bool {
+	if _, err := time.Parse(time.RFC3339Nano, aws); err == nil {
+		_, err := time.Parse(time.RFC3339Nano, emulated)
+		return err == nil
+	}
+	if last := path[len(path)-1]; strings.HasSuffix(last, "At") || strings.HasSuffix(last, "Time") || strings.HasPrefix(last, "Not") {
+		_, a := strconv.ParseFloat(aws, 64)
+		_, b := strconv.ParseFloat(emulated, 64)
+		return a == nil && b == nil
+	}
+	return false
+}
+
+// kindOf is the kind of an id that AWS chose, empty for other values.
+func kindOf(value string) string {
+	if identifiers.FindString(value) != value {
+		return ""
+	}
+	switch {
+	case strings.HasPrefix(value, "arn:"):
+		p := strings.SplitN(value, ":", 6)
+		kind, _, _ := strings.Cut(p[5], "/")
+		return p[2] + ":" + kind
+	case strings.Contains(value, ".elb."):
+		return "dns"
+	case strings.Count(value, "-") == 4:
+		return "uuid"
+	}
+	kind, _, _ := strings.Cut(value, "-")
+	return kind
+}
+
+// items compares two lists, whose order may differ.
+func (x *comparison) items(path []string, aws, emulated []*recording.Node) {
+	left := slices.Clone(emulated)
+	var unmatched []*recording.Node
+	take := func(a *recording.Node, i int) {
+		e := left[i]
+		left = slices.Delete(left, i, i+1)
+		x.nodes(path, a, e)
+	}
+	// What has the same key or id is the same.
+	for _, a := range aws {
+		if i := x.sameItem(a, left); i >= 0 {
+			take(a, i)
+		} else {
+			unmatched = append(unmatched, a)
+		}
+	}
+	for _, a := range unmatched {
+		if x.foreign(a) {
+			continue
+		}
+		if i := x.mostAlike(a, left); i >= 0 {
+			take(a, i)
+			continue
+		}
+		x.differ(path, content(a), Missing)
+	}
+	for _, e := range left {
+		if x.expected(e) {
+			x.differ(path, Missing, content(e))
+		}
+	}
+}
+
+// sameItem is the index of the item that has the id or the key of a.
+func (x *comparison) sameItem(a *recording.Node, in []*recording.Node) int {
+	want := x.known(identity(a))
+	if want == "" {
+		return -1
+	}
+	return slices.IndexFunc(in, func(e *recording.Node) bool { return identity(e) == want })
+}
+
+// identity is what distinguishes an item: its key, its first id, or the value of one without elements.
+func identity(n *recording.Node) string {
+	if len(n.Kids) == 0 {
+		return n.Text
+	}
+	for _, name := range []string{"Key", "key", "ResourceRecord"} {
+		if k := n.Kid(name); k != nil && len(k.Kids) == 0 {
+			return k.Text
+		}
+	}
+	for _, k := range n.Kids {
+		if len(k.Kids) == 0 && kindOf(k.Text) != "" {
+			return k.Text
+		}
+	}
+	return ""
+}
+
+// mostAlike is the index of the item with most equal values, of those whose id is not known to be of another; -1 for none.
+func (x *comparison) mostAlike(a *recording.Node, in []*recording.Node) int {
+	best, at := 0, -1
+	mine := x.values(a, true)
+	for i, e := range in {
+		if kindOf(identity(e)) != kindOf(identity(a)) || x.paired(identity(e)) {
+			continue
+		}
+		n := 1
+		for v := range x.values(e, false) {
+			if mine[v] {
+				n++
+			}
+		}
+		if n > best {
+			best, at = n, i
+		}
+	}
+	return at
+}
+
+// paired reports whether an id of the emulator stands for one of the recording.
+func (x *comparison) paired(id string) bool {
+	for _, e := range x.ids {
+		if e == id {
+			return true
+		}
+	}
+	return false
+}
+
+// values are the values of an item with the names of their elements.
+func (x *comparison) values(n *recording.Node, translate bool) map[string]bool {
+	out := map[string]bool{}
+	n.Leaves(func(path []string, leaf *recording.Node) {
+		text := leaf.Text
+		if translate {
+			text = x.known(text)
+		}
+		out[strings.Join(path, ".")+"="+text] = true
+	})
+	return out
+}
+
+// foreign reports whether an item of the recording is nothing of the run: it was in the account before. Only lists of
+// what there is have such items.
+func (x *comparison) foreign(a *recording.Node) bool {
+	if x.call.Mutating() || len(a.Kids) == 0 {
+		return false
+	}
+	ours, has := false, false
+	a.Leaves(func(_ []string, leaf *recording.Node) {
+		if kindOf(leaf.Text) != "" {
+			has = true
+		}
+		ours = ours || slices.ContainsFunc(x.names, func(n string) bool { return strings.Contains(leaf.Text, n) })
+	})
+	return has && !ours
+}
+
+// expected reports whether an item of the emulator should have been in AWS's answer: it is of the run, or it is no
+// resource but a setting.
+func (x *comparison) expected(e *recording.Node) bool {
+	if x.call.Mutating() || len(e.Kids) == 0 {
+		return true
+	}
+	ours, has := false, false
+	e.Leaves(func(_ []string, leaf *recording.Node) {
+		if kindOf(leaf.Text) != "" {
+			has = true
+		}
+		ours = ours || slices.ContainsFunc(x.names, func(n string) bool { return strings.Contains(leaf.Text, n) })
+	})
+	return ours || !has
+}

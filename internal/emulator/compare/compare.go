@@ -1,0 +1,269 @@
+// Package compare plays the calls of a recording of AWS to the emulator and lists where the emulator answers otherwise.
+//
+// Ids, ARNs and names that AWS chose are others in the emulator. Which one takes the place of which is learned from the
+// answers, and requests are changed accordingly. What was in the account besides the run is not compared.
+package compare
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// Difference is one between an answer of AWS and that of the emulator.
+type Difference struct {
+	// Call is the index of the call in the recording.
+	Call      int    `json:"call"`
+	Service   string `json:"service"`
+	Operation string `json:"operation"`
+	// Member is what differs, such as LoadBalancers.member.Scheme; empty: the answer as a whole.
+	Member string `json:"member,omitempty"`
+	// AWS and Emulator are the values; Missing for none.
+	AWS      string `json:"aws"`
+	Emulator string `json:"emulator"`
+	// Timing is set for states, which the emulator reaches after another time.
+	Timing bool `json:"timing,omitempty"`
+}
+
+// Missing takes the place of a value that is not there.
+const Missing = "(missing)"
+
+// Result is what a comparison has found.
+type Result struct {
+	Calls       int // compared
+	Skipped     map[string]int
+	Differences []Difference
+}
+
+// Run plays a recording to an emulator of its own.
+func Run(ctx context.Context, r *recording.Recording) (*Result, error) {
+	clock := store.NewManualClock(r.At)
+	p := &player{
+		em:     emulator.New(emulator.Options{Clock: clock, Account: r.Account, Seed: 1}),
+		names:  names(r),
+		ids:    map[string]string{},
+		result: &Result{Skipped: map[string]int{}},
+	}
+	if err := p.site(ctx, r); err != nil {
+		return nil, fmt.Errorf("make the network of the recording: %w", err)
+	}
+	calls := slices.Clone(r.Calls)
+	for i := range calls {
+		calls[i].At += calls[i].Took // AWS has done what it answered
+	}
+	order := make([]int, len(calls))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return int(calls[a].At - calls[b].At) })
+	var now int64
+	for _, i := range order {
+		if at := calls[i].At; at > now {
+			clock.Advance(time.Duration(at-now) * time.Millisecond)
+			now = at
+		}
+		if err := p.play(ctx, i, calls[i]); err != nil {
+			return nil, fmt.Errorf("call %d, %s: %w", i, calls[i].Operation, err)
+		}
+	}
+	return p.result, nil
+}
+
+// names are those that the run has given to what it made.
+func names(r *recording.Recording) []string {
+	var out []string
+	for _, c := range r.Calls {
+		if !strings.HasPrefix(c.Operation, "Create") {
+			continue
+		}
+		// A body that cannot be read fails when it is played.
+		_, _ = recording.EachText(c.Body, func(name, value string) string {
+			if (strings.HasSuffix(name, "Name") || strings.HasSuffix(name, "GroupName")) && len(value) > 5 {
+				out = append(out, value)
+			}
+			return value
+		})
+	}
+	return out
+}
+
+// player is a comparison under way.
+type player struct {
+	em     *emulator.Emulator
+	names  []string
+	ids    map[string]string // of the emulator, by that of the recording
+	result *Result
+}
+
+// skipped is why a call cannot be compared, empty if it can.
+func skipped(c recording.Call) string {
+	switch {
+	case c.Status == 0:
+		return "no answer came"
+	case c.Status >= 500:
+		return "AWS failed"
+	}
+	if code := codeOf(c.Answer); strings.Contains(code, "Throttl") || code == "RequestLimitExceeded" || code == "TooManyRequestsException" {
+		return "AWS had too many requests"
+	} else if strings.Contains(code, "AccessDenied") || code == "UnauthorizedOperation" {
+		return "AWS did not permit it"
+	}
+	return ""
+}
+
+// play sends a call to the emulator and compares the answers.
+func (p *player) play(ctx context.Context, index int, c recording.Call) error {
+	if why := skipped(c); why != "" {
+		p.result.Skipped[why]++
+		return nil
+	}
+	body, err := p.body(c)
+	if err != nil {
+		return err
+	}
+	host := "http://" + c.Service + "." + c.Region + ".amazonaws.com"
+	req, err := http.NewRequestWithContext(ctx, c.Method, host+p.known(c.Path), strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.URL.RawQuery = p.known(c.Query)
+	req.Header.Set("Authorization", fmt.Sprintf("AWS4-HMAC-SHA256 Credential=COMPARE/20260101/%s/%s/aws4_request, SignedHeaders=host, Signature=0", c.Region, c.Service))
+	for name, value := range map[string]string{"X-Amz-Target": c.Target, "Content-Type": c.Type} {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	res, err := p.em.RoundTripper().RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	var text bytes.Buffer
+	if _, err := text.ReadFrom(res.Body); err != nil {
+		return err
+	}
+	answer, err := recording.ParseAnswer(text.Bytes())
+	if err != nil {
+		return fmt.Errorf("read the emulator's answer: %w", err)
+	}
+	p.result.Calls++
+	x := comparison{player: p, index: index, call: c}
+	x.answers(answer, res.StatusCode)
+	return nil
+}
+
+// body is the request with the emulator's ids.
+func (p *player) body(c recording.Call) (string, error) {
+	if c.Operation == "ImportCertificate" {
+		return importable(c.Body, p.known)
+	}
+	return recording.EachText(c.Body, func(_, value string) string { return p.known(value) })
+}
+
+// known replaces ids of the recording by those of the emulator.
+func (p *player) known(text string) string {
+	if text == "" || len(p.ids) == 0 {
+		return text
+	}
+	return identifiers.ReplaceAllStringFunc(text, func(id string) string {
+		if of, ok := p.ids[id]; ok {
+			return of
+		}
+		return id
+	})
+}
+
+// codeOf is the code of an error, in any protocol.
+func codeOf(answer *recording.Node) string {
+	if answer == nil {
+		return ""
+	}
+	for _, at := range []*recording.Node{answer.Kid("Error"), answer.Kid("Errors").Kid("Error"), answer} {
+		for _, name := range []string{"Code", "__type", "code"} {
+			if k := at.Kid(name); k != nil {
+				return k.Text[strings.LastIndexByte(k.Text, '#')+1:]
+			}
+		}
+	}
+	return ""
+}
+
+// Text lists the differences, equal ones once, for people.
+func (r *Result) Text() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%d calls compared", r.Calls)
+	for _, why := range store.SortedKeys(r.Skipped) {
+		fmt.Fprintf(&out, ", %d not compared because %s", r.Skipped[why], why)
+	}
+	out.WriteByte('\n')
+	type key struct{ what, aws, emulator string }
+	var order []key
+	first, count := map[key]Difference{}, map[key]int{}
+	for _, d := range r.Differences {
+		what := d.Service + " " + d.Operation
+		if d.Member != "" {
+			what += " " + d.Member
+		}
+		k := key{what, d.AWS, d.Emulator}
+		if count[k] == 0 {
+			order, first[k] = append(order, k), d
+		}
+		count[k]++
+	}
+	for _, timing := range []bool{false, true} {
+		for _, k := range order {
+			d := first[k]
+			if d.Timing != timing {
+				continue
+			}
+			fmt.Fprintf(&out, "%s: AWS %s, emulator %s (call %d", k.what, quoted(k.aws), quoted(k.emulator), d.Call)
+			if n := count[k]; n > 1 {
+				fmt.Fprintf(&out, " and %d more", n-1)
+			}
+			out.WriteString(")")
+			if timing {
+				out.WriteString(", a state that may come earlier or later")
+			}
+			out.WriteByte('\n')
+		}
+	}
+	switch differ, timing := r.Count(); {
+	case differ+timing == 0:
+		out.WriteString("no differences\n")
+	default:
+		fmt.Fprintf(&out, "%d differences, and %d in states that may come earlier or later\n", differ, timing)
+	}
+	return out.String()
+}
+
+// Count counts the differences, and apart from them those in states that may come earlier or later.
+func (r *Result) Count() (differences, timing int) {
+	for _, d := range r.Differences {
+		if d.Timing {
+			timing++
+		} else {
+			differences++
+		}
+	}
+	return differences, timing
+}
+
+func quoted(value string) string {
+	if value == Missing {
+		return "has none"
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return value
+	}
+	return string(text)
+}

@@ -1,0 +1,230 @@
+package compare_test
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/compare"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
+)
+
+// recorded makes a load balancer in an AWS with more than that, and returns the recording of it.
+func recorded(t *testing.T) *recording.Recording {
+	t.Helper()
+	r := &recording.Recording{Version: recording.Version, Run: "abc123", At: time.Now(), Region: "eu-west-1", Account: "999988887777"}
+	var mu sync.Mutex
+	calling := false
+	em := emulator.New(emulator.Options{Seed: 7, Account: r.Account, Observe: func(x emulator.Exchange) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !calling {
+			return
+		}
+		header := http.Header{"Authorization": {"Credential=KEY/1/" + x.Region + "/" + x.Service + "/aws4_request, "}, "Content-Type": {"application/x-www-form-urlencoded"}}
+		in, err := http.NewRequest(x.Request.Method, "http://aws"+x.Request.Path, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		in.Header = header
+		c, err := recording.Request(in, x.Request.Body)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		c.By, c.At, c.Status = "controller", int64(len(r.Calls)), x.Answer.Status
+		if c.Answer, err = recording.ParseAnswer(x.Answer.Body); err != nil {
+			t.Error(err)
+		}
+		r.Calls = append(r.Calls, c)
+	}})
+	cfg := aws.Config{Region: r.Region, HTTPClient: em.Client(), Credentials: credentials.NewStaticCredentialsProvider("AKIA", "-", "")}
+	net, api := ec2.NewFromConfig(cfg), elb.NewFromConfig(cfg)
+	ctx := t.Context()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	vpc, err := net.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.7.0.0/16")})
+	check(err)
+	r.Site.VPC, r.Site.CIDRs = *vpc.Vpc.VpcId, []string{"10.7.0.0/16"}
+	var subnets []string
+	for i, zone := range []string{"eu-west-1a", "eu-west-1b"} {
+		cidr := []string{"10.7.0.0/20", "10.7.16.0/20"}[i]
+		s, err := net.CreateSubnet(ctx, &ec2.CreateSubnetInput{VpcId: vpc.Vpc.VpcId, CidrBlock: &cidr, AvailabilityZone: &zone, TagSpecifications: []ec2types.TagSpecification{
+			{ResourceType: ec2types.ResourceTypeSubnet, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: aws.String("payments-prod")}}},
+		}})
+		check(err)
+		subnets = append(subnets, *s.Subnet.SubnetId)
+		r.Site.Subnets = append(r.Site.Subnets, recording.Subnet{ID: *s.Subnet.SubnetId, CIDR: cidr, Zone: zone})
+	}
+	make := func(name string) *types.LoadBalancer {
+		out, err := api.CreateLoadBalancer(ctx, &elb.CreateLoadBalancerInput{Name: &name, Scheme: types.LoadBalancerSchemeEnumInternal, Subnets: subnets})
+		check(err)
+		return &out.LoadBalancers[0]
+	}
+	make("payments-prod")
+
+	mu.Lock()
+	calling = true
+	mu.Unlock()
+	_, err = net.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{})
+	check(err)
+	lb := make("k8s-run-web")
+	group, err := api.CreateTargetGroup(ctx, &elb.CreateTargetGroupInput{Name: aws.String("k8s-run-pods"), Port: aws.Int32(80), Protocol: types.ProtocolEnumHttp, VpcId: vpc.Vpc.VpcId, TargetType: types.TargetTypeEnumIp})
+	check(err)
+	listener, err := api.CreateListener(ctx, &elb.CreateListenerInput{
+		LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(80), Protocol: types.ProtocolEnumHttp,
+		DefaultActions: []types.Action{{Type: types.ActionTypeEnumForward, TargetGroupArn: group.TargetGroups[0].TargetGroupArn}},
+	})
+	check(err)
+	_, err = api.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{})
+	check(err)
+	_, err = api.DescribeRules(ctx, &elb.DescribeRulesInput{ListenerArn: listener.Listeners[0].ListenerArn})
+	check(err)
+	_, err = api.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: lb.LoadBalancerArn})
+	check(err)
+	if _, err = api.DeleteTargetGroup(ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: group.TargetGroups[0].TargetGroupArn}); err == nil {
+		t.Fatal("a target group in use was deleted")
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	check(r.Redact(r.Account, "payments-prod", r.Site.VPC, "AKIA"))
+	return r
+}
+
+// written is a recording after it was written and read.
+func written(t *testing.T, r *recording.Recording) *recording.Recording {
+	t.Helper()
+	var file bytes.Buffer
+	if err := r.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	out, err := recording.Read(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestTheEmulatorAnswersAsItsRecording: what the emulator itself answered is no difference, although ids are others, the
+// account had a load balancer and subnets of others, and all names of those are replaced.
+func TestTheEmulatorAnswersAsItsRecording(t *testing.T) {
+	t.Parallel()
+	r := written(t, recorded(t))
+	out, err := compare.Run(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Calls != 8 {
+		t.Errorf("%d calls were compared, want 8", out.Calls)
+	}
+	if text := out.Text(); !strings.Contains(text, "no differences") {
+		t.Error(text)
+	}
+}
+
+// TestOtherAnswersAreListed: each way in which an answer can differ is seen.
+func TestOtherAnswersAreListed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		operation string
+		change    func(*recording.Call)
+		want      []compare.Difference
+	}{
+		"another value": {"CreateLoadBalancer", func(c *recording.Call) { at(c, "IpAddressType").Text = "dualstack" }, []compare.Difference{
+			{Member: "CreateLoadBalancerResult.LoadBalancers.member.IpAddressType", AWS: "dualstack", Emulator: "ipv4"},
+		}},
+		"a member more in AWS": {"CreateLoadBalancer", func(c *recording.Call) {
+			n := at(c, "IpAddressType")
+			*n = recording.Node{Name: "EnablePrefixForIpv6SourceNat", Text: "off"}
+		}, []compare.Difference{
+			{Member: "CreateLoadBalancerResult.LoadBalancers.member.EnablePrefixForIpv6SourceNat", AWS: "off", Emulator: compare.Missing},
+			{Member: "CreateLoadBalancerResult.LoadBalancers.member.IpAddressType", AWS: compare.Missing, Emulator: "ipv4"},
+		}},
+		"another state": {"CreateLoadBalancer", func(c *recording.Call) { at(c, "Code").Text = "active_impaired" }, []compare.Difference{
+			{Member: "CreateLoadBalancerResult.LoadBalancers.member.State.Code", AWS: "active_impaired", Emulator: "provisioning", Timing: true},
+		}},
+		"an error less": {"DeleteTargetGroup", func(c *recording.Call) { c.Status, c.Answer = 200, nil }, []compare.Difference{
+			{AWS: "200", Emulator: "400 ResourceInUse"},
+		}},
+		"a setting less": {"DescribeLoadBalancerAttributes", func(c *recording.Call) {
+			list := at(c, "Attributes")
+			i := slices.IndexFunc(list.Kids, func(n *recording.Node) bool { return n.Kid("Key").Text == "idle_timeout.timeout_seconds" })
+			list.Kids = slices.Delete(list.Kids, i, i+1)
+		}, []compare.Difference{
+			{Member: "DescribeLoadBalancerAttributesResult.Attributes.member", AWS: compare.Missing, Emulator: "idle_timeout.timeout_seconds"},
+		}},
+		"a rule less": {"DescribeRules", func(c *recording.Call) { at(c, "Rules").Kids = nil }, []compare.Difference{
+			{Member: "DescribeRulesResult.Rules.member", AWS: compare.Missing},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := recorded(t)
+			i := slices.IndexFunc(r.Calls, func(x recording.Call) bool { return x.Operation == c.operation })
+			c.change(&r.Calls[i])
+			out, err := compare.Run(t.Context(), written(t, r))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j := range c.want {
+				c.want[j].Call, c.want[j].Service, c.want[j].Operation = i, "elasticloadbalancing", c.operation
+				if c.want[j].Emulator == "" && j < len(out.Differences) {
+					c.want[j].Emulator = out.Differences[j].Emulator // an ARN
+				}
+			}
+			if d := cmp.Diff(c.want, out.Differences); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// at is the first element of an answer with a name.
+func at(c *recording.Call, name string) *recording.Node {
+	var find func(n *recording.Node) *recording.Node
+	find = func(n *recording.Node) *recording.Node {
+		if n.Name == name {
+			return n
+		}
+		for _, k := range n.Kids {
+			if out := find(k); out != nil {
+				return out
+			}
+		}
+		return nil
+	}
+	return find(c.Answer)
+}
+
+// TestCallsThatNobodyCanRepeatAreSkipped: no answer, throttling and denials say nothing of how AWS answers.
+func TestCallsThatNobodyCanRepeatAreSkipped(t *testing.T) {
+	t.Parallel()
+	r := recorded(t)
+	r.Calls[0].Status = 0
+	r.Calls[len(r.Calls)-1].Answer = &recording.Node{Name: "ErrorResponse", Kids: []*recording.Node{{Name: "Error", Kids: []*recording.Node{{Name: "Code", Text: "Throttling"}}}}}
+	out, err := compare.Run(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(map[string]int{"no answer came": 1, "AWS had too many requests": 1}, out.Skipped); d != "" || len(out.Differences) > 0 {
+		t.Errorf("%s%v", d, out.Differences)
+	}
+}

@@ -1,0 +1,332 @@
+// Package recording has what a run against AWS has recorded: calls as they were on the wire, without anything that shows
+// whose account and cluster it was. Package compare plays them to the emulator.
+package recording
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Version of the format. A file of another version is refused.
+const Version = 1
+
+// Recording is one run.
+type Recording struct {
+	Version int `json:"version"`
+	// Run is the part of names and tags by which the resources of the run are known.
+	Run string    `json:"run"`
+	At  time.Time `json:"at"`
+	// Programs are the versions of what took part, by name.
+	Programs map[string]string `json:"programs,omitempty"`
+	Region   string            `json:"region"`
+	Account  string            `json:"account"`
+	Site     Site              `json:"site"`
+	Calls    []Call            `json:"calls"`
+}
+
+// Site is what was there before: the network that the run was made in.
+type Site struct {
+	VPC       string     `json:"vpc"`
+	CIDRs     []string   `json:"cidrs"`
+	Subnets   []Subnet   `json:"subnets"`
+	Instances []Instance `json:"instances"`
+}
+
+// Subnet of the VPC. It is public if its route table leads to an internet gateway.
+type Subnet struct {
+	ID     string `json:"id"`
+	CIDR   string `json:"cidr"`
+	Zone   string `json:"zone"`
+	Public bool   `json:"public"`
+}
+
+// Instance is a node of the cluster.
+type Instance struct {
+	ID             string   `json:"id"`
+	Subnet         string   `json:"subnet"`
+	Address        string   `json:"address"`
+	SecurityGroups []string `json:"securityGroups"`
+}
+
+// Call is one request with its answer.
+type Call struct {
+	// Part of the run that it was made in, and By whom: the controller, or the run itself.
+	Part string `json:"part,omitempty"`
+	By   string `json:"by"`
+	// At is the time of the request since the start of the run, Took the time until the answer, both in milliseconds.
+	At   int64 `json:"at"`
+	Took int64 `json:"took"`
+	// Service is the name in the signature's scope.
+	Service   string `json:"service"`
+	Region    string `json:"region"`
+	Operation string `json:"operation"`
+	Method    string `json:"method"`
+	Path      string `json:"path"`
+	Query     string `json:"query,omitempty"`
+	Target    string `json:"target,omitempty"`
+	Type      string `json:"type,omitempty"`
+	Body      string `json:"body,omitempty"`
+	// Status of HTTP; 0: no answer came.
+	Status int   `json:"status"`
+	Answer *Node `json:"answer,omitempty"`
+}
+
+// Mutating reports whether the operation changes something, by its name.
+func (c Call) Mutating() bool { return Mutating(c.Operation) }
+
+// Mutating reports whether an operation changes something, by its name.
+func Mutating(operation string) bool {
+	for _, reading := range []string{"Describe", "List", "Get", http.MethodGet + " "} {
+		if strings.HasPrefix(operation, reading) {
+			return false
+		}
+	}
+	return true
+}
+
+// Request makes a call of a request to AWS, as yet without an answer. The service and the region are those that it is
+// signed for. An operation in the REST protocol has method and path for its name. No header is kept but those that say
+// which operation it is, and no private key.
+func Request(r *http.Request, body []byte) (Call, error) {
+	c := Call{
+		Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Target: r.Header.Get("X-Amz-Target"), Type: r.Header.Get("Content-Type"),
+	}
+	_, scope, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
+	scope, _, _ = strings.Cut(scope, ",")
+	if parts := strings.Split(strings.TrimSpace(scope), "/"); len(parts) == 5 {
+		c.Region, c.Service = parts[2], parts[3]
+	} else {
+		return c, errors.New("the request is not signed for a service of AWS")
+	}
+	var err error
+	c.Body, err = EachText(string(body), func(name, value string) string {
+		if name == "Action" {
+			c.Operation = value
+		}
+		if secret(name) {
+			return Removed
+		}
+		return value
+	})
+	if err != nil {
+		return c, err
+	}
+	if _, operation, ok := strings.Cut(c.Target, "."); ok {
+		c.Operation = operation
+	}
+	if c.Operation == "" {
+		c.Operation = c.Method + " " + c.Path
+	}
+	return c, nil
+}
+
+// Node is an element of an answer. It has text or elements.
+type Node struct {
+	Name string  `json:"n,omitempty"`
+	Text string  `json:"t,omitempty"`
+	Kids []*Node `json:"k,omitempty"`
+}
+
+// Kid returns the first element of a name, nil if there is none.
+func (n *Node) Kid(name string) *Node {
+	if n == nil {
+		return nil
+	}
+	for _, k := range n.Kids {
+		if k.Name == name {
+			return k
+		}
+	}
+	return nil
+}
+
+// Leaves calls f with each text, and with the names of the elements around it.
+func (n *Node) Leaves(f func(path []string, leaf *Node)) {
+	if n != nil {
+		n.leaves(nil, f)
+	}
+}
+
+func (n *Node) leaves(path []string, f func([]string, *Node)) {
+	path = append(slices.Clip(path), n.Name)
+	if len(n.Kids) == 0 {
+		f(path, n)
+		return
+	}
+	for _, k := range n.Kids {
+		k.leaves(path, f)
+	}
+}
+
+// ParseAnswer reads the body of an answer, JSON or XML.
+func ParseAnswer(body []byte) (*Node, error) {
+	body = bytes.TrimSpace(body)
+	switch {
+	case len(body) == 0:
+		return nil, nil
+	case body[0] == '{':
+		dec := json.NewDecoder(bytes.NewReader(body))
+		dec.UseNumber()
+		var v any
+		if err := dec.Decode(&v); err != nil {
+			return nil, err
+		}
+		return fromJSON("", v), nil
+	case body[0] == '<':
+		return fromXML(body)
+	}
+	return &Node{Text: string(body)}, nil
+}
+
+func fromJSON(name string, v any) *Node {
+	n := &Node{Name: name}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			n.Kids = append(n.Kids, fromJSON(key, v[key]))
+		}
+	case []any:
+		for _, item := range v {
+			n.Kids = append(n.Kids, fromJSON("member", item))
+		}
+	case nil:
+	default:
+		n.Text = fmt.Sprint(v)
+	}
+	return n
+}
+
+func fromXML(body []byte) (*Node, error) {
+	dec := xml.NewDecoder(bytes.NewReader(body))
+	var open []*Node
+	var root *Node
+	for {
+		token, err := dec.Token()
+		if errors.Is(err, io.EOF) && root != nil && len(open) == 0 {
+			return root, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			n := &Node{Name: token.Name.Local}
+			if len(open) > 0 {
+				at := open[len(open)-1]
+				at.Kids = append(at.Kids, n)
+			} else if root == nil {
+				root = n
+			}
+			open = append(open, n)
+		case xml.CharData:
+			if len(open) > 0 {
+				open[len(open)-1].Text += string(token)
+			}
+		case xml.EndElement:
+			n := open[len(open)-1]
+			if len(n.Kids) > 0 {
+				n.Text = ""
+			}
+			n.Text = strings.TrimSpace(n.Text)
+			open = open[:len(open)-1]
+		}
+	}
+}
+
+// EachText replaces each value of a request's body, a form or JSON, by what f makes of it. The name is that of the
+// member, such as "SecurityGroups.member.1". Other bodies are one value without a name.
+func EachText(body string, f func(name, value string) string) (string, error) {
+	trimmed := strings.TrimSpace(body)
+	switch {
+	case trimmed == "":
+		return body, nil
+	case trimmed[0] == '{':
+		dec := json.NewDecoder(strings.NewReader(trimmed))
+		dec.UseNumber()
+		var v any
+		if err := dec.Decode(&v); err != nil {
+			return "", err
+		}
+		out, err := json.Marshal(eachJSON("", v, f))
+		return string(out), err
+	case trimmed[0] == '<':
+		return f("", body), nil
+	}
+	form, err := url.ParseQuery(body)
+	if err != nil {
+		return "", err
+	}
+	for name, values := range form {
+		for i := range values {
+			values[i] = f(name, values[i])
+		}
+	}
+	return form.Encode(), nil
+}
+
+func eachJSON(name string, v any, f func(name, value string) string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key := range v {
+			v[key] = eachJSON(key, v[key], f)
+		}
+	case []any:
+		for i := range v {
+			v[i] = eachJSON(name+"."+strconv.Itoa(i+1), v[i], f)
+		}
+	case string:
+		return f(name, v)
+	}
+	return v
+}
+
+// Read reads a recording.
+func Read(from io.Reader) (*Recording, error) {
+	var r Recording
+	if err := json.NewDecoder(from).Decode(&r); err != nil {
+		return nil, fmt.Errorf("this is no recording of \"make acceptance\": %w", err)
+	}
+	if r.Version != Version {
+		return nil, fmt.Errorf("the recording has version %d of the format; this program reads version %d", r.Version, Version)
+	}
+	return &r, nil
+}
+
+// Write writes a recording, one call a line, so that people can read and compare it.
+func (r *Recording) Write(to io.Writer) error {
+	calls := r.Calls
+	head := *r
+	head.Calls = nil
+	text, err := json.MarshalIndent(head, "", "  ")
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	out.WriteString(strings.TrimSuffix(string(text), "\"calls\": null\n}"))
+	out.WriteString("\"calls\": [")
+	for i, c := range calls {
+		line, err := json.Marshal(c)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.WriteString("\n    ")
+		out.Write(line)
+	}
+	out.WriteString("\n  ]\n}\n")
+	_, err = to.Write(out.Bytes())
+	return err
+}
