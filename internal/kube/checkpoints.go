@@ -44,7 +44,7 @@ func (c Checkpoints) Read(ctx context.Context) (string, error) {
 	}
 	text, ok := m.Data[checkpointsKey]
 	if !ok && len(m.Data) > 0 {
-		return "", fmt.Errorf("Secret %s/%s has no key %s, but %s: another version of the controller has written it", c.Namespace, m.Name, checkpointsKey, strings.Join(slices.Sorted(maps.Keys(m.Data)), ", "))
+		return "", fmt.Errorf("read Secret %s/%s: it has no key %s, but %s: another version of the controller has written it", c.Namespace, m.Name, checkpointsKey, strings.Join(slices.Sorted(maps.Keys(m.Data)), ", "))
 	}
 	return string(text), nil
 }
