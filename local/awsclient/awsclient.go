@@ -3,6 +3,8 @@
 package awsclient
 
 import (
+	"strings"
+
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -25,4 +27,15 @@ func Config(endpoint, region string) aws.Config {
 		Credentials:  credentials.NewStaticCredentialsProvider(AccessKey, SecretKey, ""),
 		HTTPClient:   &http.Client{},
 	}
+}
+
+// services are the ids of the services that the controller calls, in the flag --aws-api-endpoints.
+var services = []string{
+	"EC2", "Elastic Load Balancing v2", "ACM", "WAFV2", "WAF Regional", "Shield", "IAM",
+	"Resource Groups Tagging API", "STS", "Route 53", "Global Accelerator",
+}
+
+// Endpoints is the flag of the controller by which it calls all services at a URL.
+func Endpoints(url string) string {
+	return "--aws-api-endpoints=" + strings.Join(services, "="+url+",") + "=" + url
 }

@@ -30,3 +30,12 @@ func TargetGroupsOf(ctx context.Context, client dynamic.Interface, namespace, se
 	slices.Sort(out)
 	return out, nil
 }
+
+// CountBindings counts the TargetGroupBindings of a namespace.
+func CountBindings(ctx context.Context, client dynamic.Interface, namespace string) (int, error) {
+	list, err := client.Resource(bindings).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, err
+	}
+	return len(list.Items), nil
+}

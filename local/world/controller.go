@@ -13,19 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/awsclient"
 )
 
-// awsServices are the ids of the emulator's services in the flag --aws-api-endpoints.
-var awsServices = []string{
-	"EC2", "Elastic Load Balancing v2", "ACM", "WAFV2", "WAF Regional", "Shield", "IAM",
-	"Resource Groups Tagging API", "STS", "Route 53", "Global Accelerator",
-}
-
 // ControllerArgs are the arguments of a controller in this local world: cluster,
 // account, endpoints, ports of its own.
 func (w *World) ControllerArgs() []string {
-	var endpoints []string
-	for _, s := range awsServices {
-		endpoints = append(endpoints, s+"="+w.AWSEndpoint())
-	}
 	kubeconfig := w.file("controller.kubeconfig")
 	if w.opts.AdminController {
 		kubeconfig = w.kubeconfig
@@ -35,7 +25,7 @@ func (w *World) ControllerArgs() []string {
 		"--cluster-name=" + w.layout.Cluster,
 		"--aws-region=" + w.layout.Region,
 		"--aws-vpc-id=" + w.layout.VPC,
-		"--aws-api-endpoints=" + strings.Join(endpoints, ","),
+		awsclient.Endpoints(w.AWSEndpoint()),
 		"--metrics-bind-addr=" + w.at(portMetrics),
 		"--health-probe-bind-addr=" + w.at(portHealth),
 		"--webhook-bind-port=" + strconv.Itoa(w.WebhookPort()),
@@ -115,10 +105,10 @@ func (w *World) ControllerReady(ctx context.Context) error {
 // most.
 func (w *World) StopController() error {
 	p := w.process(RoleController)
-	if p == nil || !p.alive() {
+	if p == nil || !p.Alive() {
 		return errors.New("world: no controller is running")
 	}
-	p.stop(30 * time.Second)
+	p.Stop(30 * time.Second)
 	return nil
 }
 

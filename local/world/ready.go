@@ -34,8 +34,8 @@ func (w *World) await(ctx context.Context, what string, ready condition, roles .
 			return fmt.Errorf("%s: %w", what, last)
 		}
 		for _, role := range roles {
-			if p := w.process(role); p != nil && !p.alive() {
-				return p.died()
+			if p := w.process(role); p != nil && !p.Alive() {
+				return p.Died()
 			}
 		}
 		select {

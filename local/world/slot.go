@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/fulcrum-lb/fulcrum/local/child"
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
@@ -136,7 +137,7 @@ func sweep(base string) (removed []string) {
 			continue
 		}
 		dir := statePath(base, n)
-		killRecorded(filepath.Join(dir, pidDir))
+		child.KillRecorded(filepath.Join(dir, child.PIDs))
 		if os.RemoveAll(dir) == nil {
 			removed = append(removed, dir)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/config/crd"
 	"github.com/fulcrum-lb/fulcrum/config/rbac"
+	"github.com/fulcrum-lb/fulcrum/local/child"
 	"github.com/fulcrum-lb/fulcrum/local/layout"
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
@@ -37,11 +38,11 @@ type World struct {
 	rest       *rest.Config
 	kube       kubernetes.Interface
 	layout     layout.Layout
-	launch     *launcher
+	launch     *child.Launcher
 	manifests  []*unstructured.Unstructured // what Start applies
 
 	mu        sync.Mutex
-	processes map[string]*process
+	processes map[string]*child.Process
 	closed    bool
 }
 
@@ -58,7 +59,7 @@ func Start(ctx context.Context, opts Options) (*World, error) {
 	ctx, cancel := context.WithTimeout(ctx, opts.Timeout)
 	defer cancel()
 
-	w := &World{opts: opts, began: time.Now(), processes: map[string]*process{}}
+	w := &World{opts: opts, began: time.Now(), processes: map[string]*child.Process{}}
 	if err := w.loadManifests(); err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func Start(ctx context.Context, opts Options) (*World, error) {
 	if w.slot, err = takeSlot(opts.Base); err != nil {
 		return nil, err
 	}
-	w.launch = newLauncher()
+	w.launch = child.NewLauncher()
 	w.control = loopback.Addr(w.slot.Addr(255, 1))
 	if err := w.start(ctx); err != nil {
 		// The error of the wait is more useful than that of the deadline.
@@ -113,7 +114,7 @@ func (w *World) start(ctx context.Context) error {
 
 // prepare makes everything that needs no running process.
 func (w *World) prepare() error {
-	for _, d := range []string{"logs", pidDir, "kwok"} {
+	for _, d := range []string{"logs", child.PIDs, "kwok"} {
 		if err := os.Mkdir(w.file(d), 0o700); err != nil {
 			return err
 		}
@@ -243,10 +244,10 @@ func (w *World) run(role, path string, args, env []string) error {
 	if w.closed {
 		return errors.New("world: closed")
 	}
-	if p := w.processes[role]; p != nil && p.alive() {
+	if p := w.processes[role]; p != nil && p.Alive() {
 		return fmt.Errorf("world: %s is already running", role)
 	}
-	p, err := w.launch.start(role, w.slot.dir, path, args, env)
+	p, err := w.launch.Start(role, w.slot.dir, path, args, env)
 	if err != nil {
 		return err
 	}
@@ -254,7 +255,7 @@ func (w *World) run(role, path string, args, env []string) error {
 	return nil
 }
 
-func (w *World) process(role string) *process {
+func (w *World) process(role string) *child.Process {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.processes[role]
@@ -266,21 +267,21 @@ func (w *World) process(role string) *process {
 // what an outage of AWS is like.
 func (w *World) Kill(role string) error {
 	p := w.process(role)
-	if p == nil || !p.alive() {
+	if p == nil || !p.Alive() {
 		return fmt.Errorf("world: %s is not running", role)
 	}
 	if role == RoleAWS {
-		p.stop(10 * time.Second)
+		p.Stop(10 * time.Second)
 		return nil
 	}
-	p.kill()
+	p.Kill()
 	return nil
 }
 
 // Alive reports whether a role's process runs.
 func (w *World) Alive(role string) bool {
 	p := w.process(role)
-	return p != nil && p.alive()
+	return p != nil && p.Alive()
 }
 
 // Started reports whether a role was ever started, running now or not.
@@ -290,17 +291,17 @@ func (w *World) Started(role string) bool { return w.process(role) != nil }
 // "exit status 1". It is empty for one that runs or was never started.
 func (w *World) Ended(role string) string {
 	p := w.process(role)
-	if p == nil || p.alive() {
+	if p == nil || p.Alive() {
 		return ""
 	}
-	return p.cmd.ProcessState.String()
+	return p.Ended()
 }
 
 // Log is the path of a role's log.
 func (w *World) Log(role string) string { return w.file("logs", role+".log") }
 
 // LogTail is the end of a role's log, as text to show.
-func (w *World) LogTail(role string, lines int) string { return tail(w.Log(role), lines) }
+func (w *World) LogTail(role string, lines int) string { return child.Tail(w.Log(role), lines) }
 
 // Close ends all processes and removes the state. It may be called twice.
 func (w *World) Close() error {
@@ -310,7 +311,7 @@ func (w *World) Close() error {
 		return nil
 	}
 	w.closed = true
-	processes := make([]*process, 0, len(w.processes))
+	processes := make([]*child.Process, 0, len(w.processes))
 	for _, p := range w.processes {
 		processes = append(processes, p)
 	}
@@ -318,10 +319,10 @@ func (w *World) Close() error {
 	// State is discarded, so no process needs time to save any.
 	var wg sync.WaitGroup
 	for _, p := range processes {
-		wg.Go(p.kill)
+		wg.Go(p.Kill)
 	}
 	wg.Wait()
-	w.launch.close()
+	w.launch.Close()
 	var err error
 	if !w.opts.Keep {
 		err = os.RemoveAll(w.slot.dir)

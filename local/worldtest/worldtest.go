@@ -52,6 +52,12 @@ func Client(t testing.TB, name string) string {
 	return build(t, "charts", name)
 }
 
+// Program returns the path of another program, built in the same way in the module of its directory, "." or "local".
+func Program(t testing.TB, module, name string) string {
+	t.Helper()
+	return build(t, module, name)
+}
+
 // Root is the directory of the source tree.
 func Root(t testing.TB) string {
 	t.Helper()

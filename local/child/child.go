@@ -1,4 +1,5 @@
-package world
+// Package child starts programs that die with the one that started them, also when that is killed.
+package child
 
 import (
 	"bytes"
@@ -14,11 +15,11 @@ import (
 	"time"
 )
 
-// pidDir is where, in the state directory, each living process has a file.
-const pidDir = "pids"
+// PIDs is where, in the state directory, each living process has a file.
+const PIDs = "pids"
 
-// process is one child. It is started once; to start it again, make another.
-type process struct {
+// Process is one child. It is started once; to start it again, make another.
+type Process struct {
 	name    string
 	cmd     *exec.Cmd
 	logPath string
@@ -27,16 +28,17 @@ type process struct {
 	err     error // valid once exited is closed
 }
 
-// launcher starts children from one thread that lives as long as the world:
-// the kernel's "die with your parent" is tied to the thread that forked, and
-// the runtime may end any other one.
-type launcher struct {
+// Launcher starts children from one thread that lives until Close: the kernel's "die
+// with your parent" is tied to the thread that forked, and the runtime may end any
+// other one.
+type Launcher struct {
 	jobs chan func()
 	once sync.Once
 }
 
-func newLauncher() *launcher {
-	l := &launcher{jobs: make(chan func())}
+// NewLauncher makes one.
+func NewLauncher() *Launcher {
+	l := &Launcher{jobs: make(chan func())}
 	go func() {
 		lockThread()
 		for job := range l.jobs {
@@ -46,14 +48,16 @@ func newLauncher() *launcher {
 	return l
 }
 
-func (l *launcher) close() { l.once.Do(func() { close(l.jobs) }) }
+// Close ends the thread, and on Linux the children that still run.
+func (l *Launcher) Close() { l.once.Do(func() { close(l.jobs) }) }
 
-// start runs a program in its own process group, its output in logPath.
-func (l *launcher) start(name, stateDir, path string, args, env []string) (*process, error) {
-	p := &process{
+// Start runs a program in its own process group, its output in logs/NAME.log of a state
+// directory that has logs and PIDs.
+func (l *Launcher) Start(name, stateDir, path string, args, env []string) (*Process, error) {
+	p := &Process{
 		name:    name,
 		logPath: filepath.Join(stateDir, "logs", name+".log"),
-		pidPath: filepath.Join(stateDir, pidDir, name),
+		pidPath: filepath.Join(stateDir, PIDs, name),
 		exited:  make(chan struct{}),
 	}
 	log, err := os.OpenFile(p.logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -85,7 +89,8 @@ func (l *launcher) start(name, stateDir, path string, args, env []string) (*proc
 	return p, nil
 }
 
-func (p *process) alive() bool {
+// Alive reports whether the process runs.
+func (p *Process) Alive() bool {
 	select {
 	case <-p.exited:
 		return false
@@ -95,37 +100,40 @@ func (p *process) alive() bool {
 }
 
 // signal reaches the whole process group.
-func (p *process) signal(s syscall.Signal) {
-	if p.alive() {
+func (p *Process) signal(s syscall.Signal) {
+	if p.Alive() {
 		syscall.Kill(-p.cmd.Process.Pid, s)
 	}
 }
 
-// kill ends the process at once, as a crash would, and waits for its end.
-func (p *process) kill() {
+// Kill ends the process at once, as a crash would, and waits for its end.
+func (p *Process) Kill() {
 	p.signal(syscall.SIGKILL)
 	<-p.exited
 }
 
-// stop asks the process to end, waits, and kills it when the timeout is over.
-func (p *process) stop(timeout time.Duration) {
+// Stop asks the process to end, waits, and kills it when the timeout is over.
+func (p *Process) Stop(timeout time.Duration) {
 	p.signal(syscall.SIGTERM)
 	t := time.NewTimer(timeout)
 	defer t.Stop()
 	select {
 	case <-p.exited:
 	case <-t.C:
-		p.kill()
+		p.Kill()
 	}
 }
 
-// died describes an unexpected exit, with the end of the log.
-func (p *process) died() error {
-	return fmt.Errorf("%s ended unexpectedly (%v); the end of its log:\n%s", p.name, p.err, tail(p.logPath, 15))
+// Ended describes how a process that does not run any more has ended, such as "signal: killed".
+func (p *Process) Ended() string { return p.cmd.ProcessState.String() }
+
+// Died describes an unexpected exit, with the end of the log.
+func (p *Process) Died() error {
+	return fmt.Errorf("%s ended unexpectedly (%v); the end of its log:\n%s", p.name, p.err, Tail(p.logPath, 15))
 }
 
-// tail returns the last lines of a file, indented.
-func tail(path string, lines int) string {
+// Tail returns the last lines of a file, indented.
+func Tail(path string, lines int) string {
 	f, err := os.Open(path)
 	if err != nil {
 		return "    (" + err.Error() + ")"
@@ -156,9 +164,9 @@ func recordPID(path string, pid int) error {
 	return nil
 }
 
-// killRecorded ends the processes noted in dir that still are what they were
+// KillRecorded ends the processes noted in dir that still are what they were
 // when they were noted.
-func killRecorded(dir string) {
+func KillRecorded(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package world
+package child
 
 import (
 	"errors"

@@ -1,0 +1,136 @@
+package acceptance
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"fmt"
+	"strings"
+	"text/template"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fulcrum-lb/fulcrum/config/crd"
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+)
+
+//go:embed objects/*.yaml
+var files embed.FS
+
+// values are what the objects' templates use.
+type values struct {
+	Run, Class, Image, Scheme, Subnets string
+	SubnetList                         []string
+}
+
+func (r *run) values(scheme string) values {
+	return values{Run: r.state.Run, Class: r.loadBalancerClass(), Image: r.Image, Scheme: scheme, Subnets: strings.Join(r.site.public, ","), SubnetList: r.site.public}
+}
+
+// objects are those of a file, with the run's label.
+func (r *run) objects(file string, v values) ([]*unstructured.Unstructured, error) {
+	t, err := template.ParseFS(files, "objects/"+file+".yaml")
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	if err := t.Execute(&text, v); err != nil {
+		return nil, err
+	}
+	out, err := manifest.Parse(text.Bytes())
+	for _, u := range out {
+		u.SetLabels(map[string]string{runTag: r.state.Run})
+	}
+	return out, err
+}
+
+// apply writes the objects of a file, with a scheme where they have one.
+func (r *run) apply(ctx context.Context, file, scheme string) error {
+	list, err := r.objects(file, r.values(scheme))
+	if err != nil {
+		return err
+	}
+	return r.applier.Apply(ctx, list)
+}
+
+// install makes the definitions that the cluster lacks, and notes them before.
+func (r *run) install(ctx context.Context) error {
+	list, err := definitions()
+	if err != nil {
+		return err
+	}
+	var missing []*unstructured.Unstructured
+	for _, u := range list {
+		_, err := r.applier.Get(ctx, u)
+		switch {
+		case apierrors.IsNotFound(err):
+			missing = append(missing, u)
+			r.state.Definitions = append(r.state.Definitions, u.GetName())
+		case err != nil:
+			return fmt.Errorf("look for %s: %w", manifest.Name(u), err)
+		}
+	}
+	if err := r.save(); err != nil {
+		return err
+	}
+	for _, u := range missing {
+		u.SetLabels(map[string]string{runTag: r.state.Run})
+	}
+	return r.applier.Apply(ctx, missing)
+}
+
+// definitions are the CRDs of Fulcrum and of Gateway API's standard channel.
+func definitions() ([]*unstructured.Unstructured, error) {
+	out, err := world.GatewayAPI("standard")
+	if err != nil {
+		return nil, err
+	}
+	documents, err := crd.Documents()
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range documents {
+		list, err := manifest.Parse(d)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	return out, nil
+}
+
+// prepare makes what all parts use, and starts the controller.
+func (r *run) prepare(ctx context.Context) error {
+	r.proxy.begin("prepare")
+	r.say("\nprepare: definitions, namespace, pods, the controller")
+	r.state.Tagged = r.site.chosen
+	if err := r.install(ctx); err != nil {
+		return err
+	}
+	if err := r.tagGroups(ctx); err != nil {
+		return err
+	}
+	namespace := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace",
+		"metadata": map[string]any{"name": r.state.Run, "labels": map[string]any{runTag: r.state.Run}},
+	}}
+	if err := r.applier.Apply(ctx, []*unstructured.Unstructured{namespace}); err != nil {
+		return err
+	}
+	if err := r.apply(ctx, "app", ""); err != nil {
+		return err
+	}
+	if err := r.startController(ctx); err != nil {
+		return err
+	}
+	return r.until(ctx, "two pods are ready", func(ctx context.Context) error {
+		d, err := r.kube.AppsV1().Deployments(r.state.Run).Get(ctx, "echo", metav1.GetOptions{})
+		if err == nil && (d.Status.ReadyReplicas != 2 || d.Status.UpdatedReplicas != 2) {
+			err = fmt.Errorf("%d of 2 pods of %s are ready", d.Status.ReadyReplicas, r.Image)
+		}
+		return err
+	})
+}

@@ -1,0 +1,276 @@
+package acceptance
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
+)
+
+// Access keys at the proxy, which tell whose call it is. AWS never sees them: the proxy signs with the credentials of
+// whoever has started the run.
+const (
+	controllerKey = "CONTROLLER"
+	runKey        = "ACCEPTANCE"
+	anySecret     = "none"
+)
+
+const (
+	largestMessage = 16 << 20
+	// outage is how long AWS may be out of reach before a run is cut off.
+	outage = 45 * time.Second
+)
+
+// proxy passes calls on to AWS and records them.
+type proxy struct {
+	server   *http.Server
+	address  string
+	client   *http.Client
+	signer   *v4.Signer
+	aws      aws.Config // with the user's credentials
+	began    time.Time  // of the run
+	endpoint func(ctx context.Context, service, region string) (*url.URL, error)
+
+	mu     sync.Mutex
+	part   string
+	file   *os.File
+	calls  []recording.Call
+	failed time.Time // since when each call has failed to reach AWS
+	last   error
+}
+
+// startProxy starts one on a loopback port, with the calls that the run has recorded before it was cut off.
+func startProxy(ctx context.Context, r *run) (*proxy, error) {
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithRegion(r.Region))
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration of AWS: %w", err)
+	}
+	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+		return nil, fmt.Errorf("there are no credentials for AWS; set AWS_PROFILE, or log in: %w", err)
+	}
+	p := &proxy{client: &http.Client{Timeout: time.Minute}, signer: v4.NewSigner(), aws: cfg, began: r.state.At, endpoint: endpoint}
+	// The transport follows no proxy to a loopback address, and no redirect leads a signed request elsewhere.
+	p.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	if cfg.BaseEndpoint != nil {
+		at, err := url.Parse(*cfg.BaseEndpoint)
+		if err != nil {
+			return nil, fmt.Errorf("AWS_ENDPOINT_URL: %w", err)
+		}
+		p.endpoint = func(context.Context, string, string) (*url.URL, error) { return at, nil }
+	}
+	if p.calls, err = readCalls(r.file("calls.jsonl")); err != nil {
+		return nil, err
+	}
+	if p.file, err = os.OpenFile(r.file("calls.jsonl"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		p.file.Close()
+		return nil, err
+	}
+	p.address = "http://" + l.Addr().String()
+	p.server = &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second}
+	go p.server.Serve(l)
+	return p, nil
+}
+
+// Close ends the proxy.
+func (p *proxy) Close() {
+	p.server.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.file.Close()
+}
+
+// config is that of SDK clients of the run itself.
+func (p *proxy) config() aws.Config {
+	return aws.Config{
+		Region: p.aws.Region, BaseEndpoint: &p.address, HTTPClient: &http.Client{Timeout: 2 * time.Minute},
+		Credentials: credentials.NewStaticCredentialsProvider(runKey, anySecret, ""),
+	}
+}
+
+// readCalls reads what was recorded. The last line may be half a one.
+func readCalls(name string) ([]recording.Call, error) {
+	text, err := os.ReadFile(name)
+	if absent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []recording.Call
+	for line := range bytes.Lines(text) {
+		var c recording.Call
+		if json.Unmarshal(line, &c) == nil {
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+// ServeHTTP passes a call on. Where no answer comes the connection is closed, as it is between a client and AWS.
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	key := r.Header.Get("Authorization")
+	by := "controller"
+	switch {
+	case strings.Contains(key, "Credential="+runKey+"/"):
+		by = "run"
+	case !strings.Contains(key, "Credential="+controllerKey+"/"):
+		http.Error(w, "only the run and its controller call AWS here", http.StatusForbidden)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, largestMessage))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	c, err := recording.Request(r, body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	began := time.Now()
+	c.By, c.At = by, began.Sub(p.began).Milliseconds()
+	res, answer, err := p.pass(r, c, body)
+	c.Took = time.Since(began).Milliseconds()
+	if err == nil {
+		c.Status = res.StatusCode
+		if c.Answer, err = recording.ParseAnswer(answer); err != nil {
+			c.Answer, err = &recording.Node{Text: "cannot be read"}, nil
+		}
+	}
+	p.record(c, err)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	for _, name := range []string{"Content-Type", "X-Amzn-Requestid", "X-Amzn-Errortype", "Retry-After"} {
+		if v := res.Header.Get(name); v != "" {
+			w.Header().Set(name, v)
+		}
+	}
+	w.WriteHeader(res.StatusCode)
+	w.Write(answer)
+}
+
+// pass signs a request as the user and sends it to AWS.
+func (p *proxy) pass(r *http.Request, c recording.Call, body []byte) (*http.Response, []byte, error) {
+	ctx := r.Context()
+	at, err := p.endpoint(ctx, c.Service, c.Region)
+	if err != nil {
+		return nil, nil, err
+	}
+	to := *r.URL
+	to.Scheme, to.Host = at.Scheme, at.Host
+	out, err := http.NewRequestWithContext(ctx, r.Method, to.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range []string{"Content-Type", "X-Amz-Target", "User-Agent", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request", "X-Amzn-Query-Mode"} {
+		if v := r.Header.Get(name); v != "" {
+			out.Header.Set(name, v)
+		}
+	}
+	who, err := p.aws.Credentials.Retrieve(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("credentials for AWS: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	if err := p.signer.SignHTTP(ctx, who, out, hex.EncodeToString(sum[:]), c.Service, c.Region, time.Now()); err != nil {
+		return nil, nil, err
+	}
+	res, err := p.client.Do(out)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(res.Body, largestMessage))
+	return res, answer, err
+}
+
+// record keeps a call, in the file first.
+func (p *proxy) record(c recording.Call, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case err == nil:
+		p.failed = time.Time{}
+	case !errors.Is(err, context.Canceled):
+		p.last = err
+		if p.failed.IsZero() {
+			p.failed = time.Now()
+		}
+	}
+	c.Part = p.part
+	p.calls = append(p.calls, c)
+	// A call that cannot be written is in the recording all the same unless the run is cut off.
+	if line, err := json.Marshal(c); err == nil {
+		p.file.Write(append(line, '\n'))
+	}
+}
+
+// begin names the part that calls belong to from now on.
+func (p *proxy) begin(part string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.part = part
+}
+
+// count counts the calls so far, and those of the controller that change something.
+func (p *proxy) count() (all, mutating int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.calls {
+		if c.By == "controller" && c.Mutating() {
+			mutating++
+		}
+	}
+	return len(p.calls), mutating
+}
+
+// recorded are the calls so far.
+func (p *proxy) recorded() []recording.Call {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]recording.Call(nil), p.calls...)
+}
+
+// failing reports whether the last call has not reached AWS.
+func (p *proxy) failing() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.failed.IsZero()
+}
+
+// reachable is an error if AWS has been out of reach for long.
+func (p *proxy) reachable() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failed.IsZero() || time.Since(p.failed) < outage {
+		return nil
+	}
+	return fmt.Errorf("%w for %s: %w", errCut, outage, cmp.Or(p.last, errors.New("no answer")))
+}
+
+// errCut ends a run that is to go on later.
+var errCut = errors.New("AWS cannot be reached")

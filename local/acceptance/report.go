@@ -1,0 +1,156 @@
+package acceptance
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
+)
+
+// report writes report.md and recording.json and prints the first. It returns ErrFailed unless all is well.
+func (r *run) report() error {
+	versions := r.versions()
+	calls := r.proxy.recorded()
+	rec := &recording.Recording{
+		Version: recording.Version, Run: r.state.Run, At: r.state.At, Programs: versions, Region: r.Region, Account: r.site.account, Site: r.site.Site, Calls: calls,
+	}
+	secrets := []string{r.site.account, r.site.VPC}
+	for _, i := range r.site.Instances {
+		secrets = append(secrets, i.ID)
+	}
+	if err := rec.Redact(secrets...); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(r.file("recording.json"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := cmp.Or(rec.Write(f), f.Close()); err != nil {
+		return err
+	}
+	text, passed := r.text(versions, calls)
+	if err := os.WriteFile(r.file("report.md"), []byte(text), 0o600); err != nil {
+		return err
+	}
+	// These are not redacted, and have served.
+	os.Remove(r.file("calls.jsonl"))
+	os.Remove(r.file("kubeconfig"))
+	r.say("\n%s", text)
+	r.say("Report: %s\nRecording: %s", r.file("report.md"), r.file("recording.json"))
+	r.say("\"fulcrum-aws compare %s\" shows where the emulator answers otherwise than AWS.", r.file("recording.json"))
+	if !passed {
+		return ErrFailed
+	}
+	return nil
+}
+
+func (r *run) versions() map[string]string {
+	out := map[string]string{"Kubernetes": r.site.kubernetes}
+	// A program that cannot say it has no version in the report.
+	if text, err := exec.Command(r.Controller, "--version").Output(); err == nil {
+		first, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+		out["Fulcrum"] = first
+	}
+	return out
+}
+
+// text is the report. It names no account.
+func (r *run) text(versions map[string]string, calls []recording.Call) (text string, passed bool) {
+	passed = true
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Acceptance run %s\n\n", r.state.Run)
+	fmt.Fprintf(&b, "%s, region %s.\n\n", r.state.At.Format("2006-01-02 15:04 UTC"), r.Region)
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		fmt.Fprintf(&b, "- %s: %s\n", name, versions[name])
+	}
+	fmt.Fprintf(&b, "- nodes: %d, subnets: %d, of which %d were used\n\n", len(r.site.Instances), len(r.site.Subnets), len(r.site.public))
+	count := map[string]int{}
+	changing := map[string]int{}
+	for _, c := range calls {
+		if c.By != "controller" {
+			continue
+		}
+		count[c.Part]++
+		if c.Mutating() {
+			changing[c.Part]++
+		}
+	}
+	b.WriteString("| Part | Result | Time | Calls | Of them changing |\n|---|---|---|---|---|\n")
+	for _, name := range Names() {
+		res := r.state.Results[name]
+		if res == nil {
+			continue
+		}
+		what := "passed"
+		if res.Error != "" {
+			what, passed = "**failed**", false
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %d | %d |\n", name, what, res.Took.Round(time.Second), count[name], changing[name])
+	}
+	fmt.Fprintf(&b, "| removal | | | %d | %d |\n\n", count["remove"], changing["remove"])
+	for _, name := range Names() {
+		if res := r.state.Results[name]; res != nil {
+			for _, n := range res.Notes {
+				fmt.Fprintf(&b, "- %s: %s\n", name, n)
+			}
+			if res.Error != "" {
+				fmt.Fprintf(&b, "- %s failed: %s\n", name, strings.ReplaceAll(res.Error, r.site.account, recording.Account))
+			}
+		}
+	}
+	switch len(r.state.Left) {
+	case 0:
+		b.WriteString("\nAfter the removal AWS had nothing with the tag of the run.\n")
+	default:
+		passed = false
+		fmt.Fprintf(&b, "\nThe controller left %d resources in AWS, which the run has removed:\n", len(r.state.Left))
+		for _, l := range r.state.Left {
+			fmt.Fprintf(&b, "- %s\n", strings.ReplaceAll(l, r.site.account, recording.Account))
+		}
+	}
+	b.WriteString("\n" + callTable(calls))
+	return b.String(), passed
+}
+
+// callTable has the calls by operation, with what AWS took for them.
+func callTable(calls []recording.Call) string {
+	type row struct {
+		took         []int64
+		refused, cut int
+	}
+	rows := map[string]*row{}
+	for _, c := range calls {
+		at := rows[c.Operation]
+		if at == nil {
+			at = &row{}
+			rows[c.Operation] = at
+		}
+		switch {
+		case c.Status == 0:
+			at.cut++
+		default:
+			at.took = append(at.took, c.Took)
+			if c.Status >= 300 {
+				at.refused++
+			}
+		}
+	}
+	var b strings.Builder
+	b.WriteString("| Operation | Answers | Of them refusals | Without answer | Median | Longest |\n|---|---|---|---|---|---|\n")
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		at := rows[name]
+		slices.Sort(at.took)
+		median, longest := "", ""
+		if n := len(at.took); n > 0 {
+			median, longest = fmt.Sprintf("%d ms", at.took[n/2]), fmt.Sprintf("%d ms", at.took[n-1])
+		}
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %s | %s |\n", name, len(at.took), at.refused, at.cut, median, longest)
+	}
+	return b.String()
+}

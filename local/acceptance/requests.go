@@ -1,0 +1,179 @@
+package acceptance
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/local/loopback"
+)
+
+// reply is what a request got.
+type reply struct {
+	status      int
+	location    string
+	body        string
+	pod         string // that answered
+	certificate string // serial number of the server's certificate
+}
+
+func (r reply) String() string {
+	text := fmt.Sprint(r.status)
+	if r.location != "" {
+		text += " to " + r.location
+	}
+	if r.pod != "" {
+		text += " from pod " + r.pod
+	}
+	return text
+}
+
+// request asks a load balancer by its name, as if the URL's host led there. roots is for HTTPS.
+func (r *run) request(ctx context.Context, balancer, url string, roots *x509.CertPool) (reply, error) {
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{RootCAs: roots},
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			_, port, err := net.SplitHostPort(address)
+			if err != nil {
+				return nil, err
+			}
+			return r.dial(ctx, network, balancer, port)
+		},
+	}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: 15 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return reply{}, err
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return reply{}, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<16))
+	if err != nil {
+		return reply{}, err
+	}
+	out := reply{status: res.StatusCode, location: res.Header.Get("Location"), body: string(body)}
+	if res.TLS != nil && len(res.TLS.PeerCertificates) > 0 {
+		out.certificate = res.TLS.PeerCertificates[0].SerialNumber.String()
+	}
+	var echo struct{ Pod string }
+	if json.Unmarshal(body, &echo) == nil {
+		out.pod = echo.Pod
+	}
+	return out, nil
+}
+
+// dial connects to a load balancer by its name. The names of a local world lead to addresses of its VPC, which are
+// loopback addresses here.
+func (r *run) dial(ctx context.Context, network, balancer, port string) (net.Conn, error) {
+	resolver := net.DefaultResolver
+	if r.Resolver != "" {
+		resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, r.Resolver)
+		}}
+	}
+	addresses, err := resolver.LookupNetIP(ctx, "ip4", strings.TrimSuffix(balancer, ".")+".")
+	if err != nil {
+		return nil, err
+	}
+	last := errors.New("it has no address")
+	for _, a := range addresses {
+		to := net.JoinHostPort(a.Unmap().String(), port)
+		if at, err := netip.ParseAddrPort(r.Resolver); err == nil && at.Addr().IsLoopback() {
+			to = loopback.Target(netip.MustParseAddrPort(to)).String()
+		}
+		c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, to)
+		if err == nil {
+			return c, nil
+		}
+		last = err
+	}
+	return nil, last
+}
+
+// answers waits until a request is answered as check has it, and then five times in a row.
+func (r *run) answers(ctx context.Context, balancer, url string, roots *x509.CertPool, check func(reply) error) error {
+	return r.until(ctx, url+" by "+balancer, func(ctx context.Context) error {
+		for range 5 {
+			got, err := r.request(ctx, balancer, url, roots)
+			if err != nil {
+				return err
+			}
+			if err := check(got); err != nil {
+				return fmt.Errorf("the answer is %s: %w", got, err)
+			}
+		}
+		return nil
+	})
+}
+
+// byPod checks that a pod answers.
+func byPod(r reply) error {
+	if r.status != http.StatusOK || r.pod == "" {
+		return errors.New("want 200 from a pod")
+	}
+	return nil
+}
+
+// traffic asks four times a second, and counts what is not answered by a pod.
+type traffic struct {
+	stop func()
+	done sync.WaitGroup
+
+	asked, failed int
+	first         string // what failed first
+}
+
+func (r *run) traffic(ctx context.Context, balancer, url string, roots *x509.CertPool) *traffic {
+	t := &traffic{}
+	ctx, t.stop = context.WithCancel(ctx)
+	t.done.Go(func() {
+		tick := time.NewTicker(250 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			got, err := r.request(ctx, balancer, url, roots)
+			if err == nil {
+				err = byPod(got)
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			t.asked++
+			if err != nil {
+				t.failed++
+				t.first = cmp.Or(t.first, fmt.Sprintf("%v (%s)", err, got))
+			}
+		}
+	})
+	return t
+}
+
+// end stops asking. It is an error if nothing was asked or something failed.
+func (t *traffic) end() (note string, err error) {
+	t.stop()
+	t.done.Wait()
+	if t.failed > 0 || t.asked == 0 {
+		return "", fmt.Errorf("%d of %d requests failed, the first one: %s", t.failed, t.asked, t.first)
+	}
+	return fmt.Sprintf("%d requests meanwhile, none failed", t.asked), nil
+}

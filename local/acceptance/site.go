@@ -1,0 +1,217 @@
+package acceptance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
+)
+
+// site is where a run takes place: the network of the cluster's nodes.
+type site struct {
+	recording.Site
+	account    string
+	kubernetes string // version
+	// public are subnets with a route to the internet, one in each zone, at most three.
+	public []string
+	// chosen are the security groups to tag where instances have several: of those that have a cluster's tag one for each.
+	chosen []string
+}
+
+// look finds out where the run takes place, and refuses what would not end well.
+func (r *run) look(ctx context.Context) error {
+	r.proxy.begin("look")
+	version, err := r.kube.Discovery().ServerVersion()
+	if err != nil {
+		return fmt.Errorf("ask the cluster of context %q for its version: %w", r.Context, err)
+	}
+	r.site.kubernetes = version.GitVersion
+	if err := r.alone(ctx); err != nil {
+		return err
+	}
+	who, err := sts.NewFromConfig(r.proxy.config()).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return fmt.Errorf("ask AWS whose credentials these are: %w", err)
+	}
+	r.site.account = aws.ToString(who.Account)
+	if r.state.Account != "" && r.state.Account != r.site.account {
+		return fmt.Errorf("the run %s was begun in account %s, and these are credentials of account %s; use those of the first, so that it can be removed", r.state.Run, r.state.Account, r.site.account)
+	}
+	r.state.Account = r.site.account
+	if err := r.network(ctx); err != nil {
+		return err
+	}
+	return r.save()
+}
+
+// lease is the Lease that Fulcrum and aws-load-balancer-controller hold.
+const lease = "aws-load-balancer-controller-leader"
+
+// alone is an error if another controller serves the cluster: both would write the same TargetGroupBindings and classes.
+func (r *run) alone(ctx context.Context) error {
+	list, err := r.kube.CoordinationV1().Leases("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + lease})
+	if err != nil {
+		return fmt.Errorf("list Leases, to see whether a controller for AWS load balancers runs already: %w", err)
+	}
+	for _, l := range list.Items {
+		at := l.Spec.RenewTime
+		if l.Namespace != r.state.Run && l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity != "" && at != nil && time.Since(at.Time) < 2*time.Minute {
+			return fmt.Errorf("a controller for AWS load balancers runs in this cluster (Lease %s/%s), and two would write the same objects; use a cluster without one, or scale it to 0 replicas meanwhile: its load balancers serve on, but follow no change of pods", l.Namespace, l.Name)
+		}
+	}
+	return nil
+}
+
+// network finds the VPC by the instances of the nodes.
+func (r *run) network(ctx context.Context) error {
+	nodes, err := r.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	var ids []string
+	for _, n := range nodes.Items {
+		if id := n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]; strings.HasPrefix(id, "i-") {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return fmt.Errorf("none of the %d nodes of context %q is an EC2 instance by its spec.providerID", len(nodes.Items), r.Context)
+	}
+	slices.Sort(ids)
+	ids = ids[:min(len(ids), 100)]
+	api := ec2.NewFromConfig(r.proxy.config())
+	out, err := api.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids})
+	if err != nil {
+		return fmt.Errorf("describe the instances of the nodes in %s: %w", r.Region, err)
+	}
+	var vpc string
+	for _, reservation := range out.Reservations {
+		for _, i := range reservation.Instances {
+			at := recording.Instance{ID: aws.ToString(i.InstanceId), Subnet: aws.ToString(i.SubnetId), Address: aws.ToString(i.PrivateIpAddress)}
+			for _, g := range i.SecurityGroups {
+				at.SecurityGroups = append(at.SecurityGroups, aws.ToString(g.GroupId))
+			}
+			r.site.Instances = append(r.site.Instances, at)
+			if vpc != "" && vpc != aws.ToString(i.VpcId) {
+				return errors.New("the nodes are in several VPCs, and a load balancer has targets in one")
+			}
+			vpc = aws.ToString(i.VpcId)
+		}
+	}
+	r.site.VPC = vpc
+	if err := r.addresses(ctx, api); err != nil {
+		return err
+	}
+	return r.groups(ctx, api)
+}
+
+// addresses reads the VPC and its subnets, and chooses public ones.
+func (r *run) addresses(ctx context.Context, api *ec2.Client) error {
+	in := []types.Filter{{Name: aws.String("vpc-id"), Values: []string{r.site.VPC}}}
+	vpcs, err := api.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{r.site.VPC}})
+	if err != nil {
+		return fmt.Errorf("describe VPC %s: %w", r.site.VPC, err)
+	}
+	for _, v := range vpcs.Vpcs {
+		for _, b := range v.CidrBlockAssociationSet {
+			r.site.CIDRs = append(r.site.CIDRs, aws.ToString(b.CidrBlock))
+		}
+	}
+	tables, err := api.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: in})
+	if err != nil {
+		return fmt.Errorf("describe the route tables of %s: %w", r.site.VPC, err)
+	}
+	subnets, err := api.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: in})
+	if err != nil {
+		return fmt.Errorf("describe the subnets of %s: %w", r.site.VPC, err)
+	}
+	slices.SortFunc(subnets.Subnets, func(a, b types.Subnet) int {
+		return strings.Compare(aws.ToString(a.SubnetId), aws.ToString(b.SubnetId))
+	})
+	zones := map[string]bool{}
+	for _, s := range subnets.Subnets {
+		id, zone := aws.ToString(s.SubnetId), aws.ToString(s.AvailabilityZone)
+		public := toInternet(tables.RouteTables, id)
+		r.site.Subnets = append(r.site.Subnets, recording.Subnet{ID: id, CIDR: aws.ToString(s.CidrBlock), Zone: zone, Public: public})
+		if public && !zones[zone] && len(zones) < 3 && aws.ToInt32(s.AvailableIpAddressCount) >= 8 {
+			zones[zone] = true
+			r.site.public = append(r.site.public, id)
+		}
+	}
+	if len(r.site.public) < 2 {
+		return fmt.Errorf("VPC %s has public subnets with 8 free addresses in %d zones; an Application Load Balancer that can be asked from here needs two", r.site.VPC, len(r.site.public))
+	}
+	return nil
+}
+
+// toInternet reports whether a subnet's routes, or those of the main table, lead to an internet gateway.
+func toInternet(tables []types.RouteTable, subnet string) bool {
+	var own, main *types.RouteTable
+	for i, t := range tables {
+		for _, a := range t.Associations {
+			if aws.ToString(a.SubnetId) == subnet {
+				own = &tables[i]
+			}
+			if aws.ToBool(a.Main) {
+				main = &tables[i]
+			}
+		}
+	}
+	if own == nil {
+		own = main
+	}
+	return own != nil && slices.ContainsFunc(own.Routes, func(t types.Route) bool {
+		return strings.HasPrefix(aws.ToString(t.GatewayId), "igw-") && aws.ToString(t.DestinationCidrBlock) == "0.0.0.0/0"
+	})
+}
+
+// clusterTag marks the security group of a node that a cluster's controller adds rules to.
+const clusterTag = "kubernetes.io/cluster/"
+
+// groups chooses the security groups that need the tag of the run's cluster: where an instance has several, the
+// controller needs one with it.
+func (r *run) groups(ctx context.Context, api *ec2.Client) error {
+	several := map[string]bool{}
+	for _, i := range r.site.Instances {
+		if len(i.SecurityGroups) > 1 {
+			for _, g := range i.SecurityGroups {
+				several[g] = true
+			}
+		}
+	}
+	if len(several) == 0 {
+		return nil
+	}
+	out, err := api.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: slices.Sorted(maps.Keys(several))})
+	if err != nil {
+		return fmt.Errorf("describe the security groups of the nodes: %w", err)
+	}
+	tagged := map[string]bool{}
+	for _, g := range out.SecurityGroups {
+		tagged[aws.ToString(g.GroupId)] = slices.ContainsFunc(g.Tags, func(t types.Tag) bool { return strings.HasPrefix(aws.ToString(t.Key), clusterTag) })
+	}
+	for _, i := range r.site.Instances {
+		if len(i.SecurityGroups) < 2 {
+			continue
+		}
+		of := slices.DeleteFunc(slices.Clone(i.SecurityGroups), func(g string) bool { return !tagged[g] })
+		if len(of) != 1 {
+			return fmt.Errorf("instance %s has %d security groups, of which %d have a tag %sNAME; the one that admits load balancers must have it, and no other", i.ID, len(i.SecurityGroups), len(of), clusterTag)
+		}
+		if !slices.Contains(r.site.chosen, of[0]) {
+			r.site.chosen = append(r.site.chosen, of[0])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/local/inspect"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+// TestAcceptance runs "make acceptance" with an emulator as the AWS, in a cluster that has another VPC than the
+// emulator began with, and subnets without tags. The connection is cut when the first listener is made. The same command
+// goes on then, passes, and leaves nothing; the recording has no account, and the emulator answers as recorded.
+func TestAcceptance(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts two worlds")
+	}
+	if worldtest.Foreign() {
+		t.Skip("the acceptance run has flags of Fulcrum")
+	}
+	first := worldtest.Start(t, world.Options{})
+	w := worldtest.Start(t, world.Options{Cluster: "elsewhere", Beside: first.Number()})
+	untag(t, w)
+	before := inventory(t, w)
+	line := newCuttableLine(t, w.AWSEndpoint())
+	line.cutAt = "Action=CreateListener&"
+	run := acceptanceOf(t, w, line.url)
+
+	began := time.Now()
+	out, code := run()
+	if code != 4 || !strings.Contains(out, "AWS cannot be reached") || !strings.Contains(out, "goes on with it") {
+		t.Fatalf("with the connection cut the run ends with code %d:\n%s", code, out)
+	}
+	t.Logf("cut after %s", time.Since(began).Round(time.Second))
+	line.mend()
+	out, code = run()
+	t.Logf("goes on, %s:\n%s", time.Since(began).Round(time.Second), out)
+	if code != 0 {
+		t.Fatalf("the run that goes on ends with code %d", code)
+	}
+	for _, want := range []string{"was cut off; this goes on with it", "none failed", "nothing is left", "no call changed AWS"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q", want)
+		}
+	}
+	if left := inventory(t, w).Minus(before); len(left) > 0 {
+		t.Errorf("left in AWS: %s", strings.Join(left, "; "))
+	}
+	list, err := w.Kube().CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{LabelSelector: "fulcrum.dev/acceptance"})
+	if err != nil || len(list.Items) > 0 {
+		t.Errorf("%d namespaces are left, %v", len(list.Items), err)
+	}
+	recordingOf(t, w, out)
+}
+
+// acceptanceOf returns a function that runs the program as a user does, with an answer to its question.
+func acceptanceOf(t *testing.T, w *world.World, endpoint string) func() (string, int) {
+	program, dir := worldtest.Program(t, "local", "fulcrum-acceptance"), t.TempDir()
+	return func() (string, int) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, program, "--context=fulcrum-local", "--region="+w.Layout().Region,
+			"--controller="+worldtest.Controller(t), "--resolver="+w.Resolver(), "--dir="+dir,
+			"--parts=ingress,service,gateway,tls-secret,replacement,take-over")
+		cmd.Env = append(os.Environ(), append(w.Environment(), "AWS_ENDPOINT_URL="+endpoint)...)
+		cmd.Stdin = strings.NewReader("yes\n")
+		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+		cmd.WaitDelay = 30 * time.Second
+		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+}
+
+// recordingOf compares the recording with the emulator, and looks for what must not be in it.
+func recordingOf(t *testing.T, w *world.World, out string) {
+	t.Helper()
+	_, at, _ := strings.Cut(out, "Recording: ")
+	file, _, _ := strings.Cut(at, "\n")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{w.Layout().VPC, w.Layout().NodeSG, "PRIVATE KEY"} {
+		if strings.Contains(string(text), secret) {
+			t.Errorf("the recording has %q", secret)
+		}
+	}
+	for _, want := range []string{`"operation":"CreateListener"`, `"operation":"ImportCertificate"`, `"status":0`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the recording has no %s", want)
+		}
+	}
+	if text, err := exec.CommandContext(t.Context(), worldtest.Program(t, ".", "fulcrum-aws"), "compare", file).CombinedOutput(); err != nil {
+		t.Errorf("compare: %v\n%s", err, text)
+	} else {
+		t.Logf("%s", text)
+	}
+}
+
+// untag takes the tags of roles and clusters from the subnets.
+func untag(t *testing.T, w *world.World) {
+	t.Helper()
+	l := w.Layout()
+	var ids []string
+	for _, s := range slices.Concat(l.Public, l.Private) {
+		ids = append(ids, s.ID)
+	}
+	var tags []types.Tag
+	for _, key := range []string{"kubernetes.io/role/elb", "kubernetes.io/role/internal-elb", "kubernetes.io/cluster/" + l.Cluster} {
+		tags = append(tags, types.Tag{Key: aws.String(key)})
+	}
+	if _, err := ec2.NewFromConfig(w.AWSConfig()).DeleteTags(t.Context(), &ec2.DeleteTagsInput{Resources: ids, Tags: tags}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func inventory(t *testing.T, w *world.World) inspect.Inventory {
+	t.Helper()
+	out, err := inspect.New(w.AWSConfig(), w.Layout().VPC).Inventory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// cuttableLine is the way to AWS. It is cut by the first request with a text, before AWS gets that.
+type cuttableLine struct {
+	url   string
+	cutAt string
+	cut   atomic.Bool
+	off   atomic.Bool // it is not cut any more
+}
+
+func newCuttableLine(t *testing.T, to string) *cuttableLine {
+	t.Helper()
+	target, err := url.Parse(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := &cuttableLine{}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		if bytes.Contains(body, []byte(line.cutAt)) && !line.off.Load() {
+			line.cut.Store(true)
+		}
+		if line.cut.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		proxy.ServeHTTP(w, r)
+	})}
+	go server.Serve(l)
+	t.Cleanup(func() { server.Close() })
+	line.url = "http://" + l.Addr().String()
+	return line
+}
+
+func (c *cuttableLine) mend() {
+	c.off.Store(true)
+	c.cut.Store(false)
+}
