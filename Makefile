@@ -103,6 +103,12 @@ conformance: build
 	cd local && FULCRUM_BIN=$(CURDIR)/bin FULCRUM_CONFORMANCE_CONTROLLER=$(CLASS) FULCRUM_CONFORMANCE_REPORT=$(CURDIR)/bin/conformance-report.yaml \
 		go test -timeout 25m -count=1 -v ./conformance $(if $(TEST),-run-test $(TEST))
 
+## acceptance: try Fulcrum in an account of yours and a cluster: CONTEXT=NAME REGION=NAME, and PARTS=a,b for some; it asks first
+.PHONY: acceptance
+acceptance: build
+	@[ -n "$(CONTEXT)" ] && [ -n "$(REGION)" ] || { echo "name the cluster and its region: make acceptance CONTEXT=my-cluster REGION=eu-west-1"; exit 2; }
+	@bin/fulcrum-acceptance --context "$(CONTEXT)" --region "$(REGION)" --parts "$(PARTS)"
+
 ## soak: every test 50 times in random order, the long forms, 100 times the seeds, 20,000 histories; a night
 .PHONY: soak
 soak: soak-order soak-long soak-seeds

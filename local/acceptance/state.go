@@ -53,6 +53,9 @@ func (r *run) open() (resumed bool, err error) {
 		}
 		if s.Context == r.Context && s.Region == r.Region && !s.Done {
 			r.state, r.dir = s, filepath.Dir(f)
+			if r.state.Results == nil {
+				r.state.Results = map[string]*result{}
+			}
 			return true, nil
 		}
 	}

@@ -31,6 +31,8 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"docs/accelerators.md", "kubectl -n shop get globalaccelerator", "TestAcceleratorComesAndGoes in internal/test/harness reads the same fields"},
 	{"docs/console.md", "fulcrum console", "TestTheConsoleShowsWhatCommandsPrint in internal/cli"},
 	{"docs/accelerators.md", "fulcrum tree", "TestExamplesOfThePagesAreOutput in internal/cli"},
+	{"docs/acceptance.md", "make acceptance", "TestAcceptance runs the same program"},
+	{"docs/acceptance.md", "bin/fulcrum-aws compare", "TestAcceptance compares its recording"},
 	{"docs/commands.md", "fulcrum plan ingress/web", "TestExamplesOfThePagesAreOutput in internal/cli"},
 	{"docs/commands.md", "fulcrum plan -f manifests/ --offline", "TestAPlanOffline in internal/cli"},
 	{"docs/commands.md", "fulcrum tree", "TestExamplesOfThePagesAreOutput in internal/cli"},
