@@ -19,6 +19,7 @@ import (
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	client "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fulcrum-lb/fulcrum/local/child"
@@ -151,6 +152,7 @@ func (r *run) connect() error {
 		return fmt.Errorf("read the kubeconfig with context %q: %w", r.Context, err)
 	}
 	rest.Timeout = time.Minute
+	rest.WarningHandler = client.NoWarnings{}
 	if r.kube, err = kubernetes.NewForConfig(rest); err != nil {
 		return err
 	}

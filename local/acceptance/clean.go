@@ -14,7 +14,6 @@ import (
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/smithy-go"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -57,16 +56,22 @@ func (r *run) clean(ctx context.Context) error {
 	return r.save()
 }
 
-// served are the kinds for which the controller has made something.
-var served = []schema.GroupVersionKind{
-	{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"},
-	{Version: "v1", Kind: "Service"},
-	{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "HTTPRoute"},
-	{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "Gateway"},
-	{Group: "gateway.k8s.aws", Version: "v1beta1", Kind: "LoadBalancerConfiguration"},
-	{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "GatewayClass"},
-	{Group: "elbv2.k8s.aws", Version: "v1beta1", Kind: "TargetGroupBinding"},
+// served are the kinds for which the controller has made something, in the order in which their objects are deleted.
+var served = []schema.GroupVersionResource{
+	{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
+	{Version: "v1", Resource: "services"},
+	{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"},
+	gateways,
+	{Group: "gateway.k8s.aws", Version: "v1", Resource: "loadbalancerconfigurations"},
+	gatewayClasses,
 }
+
+var (
+	gateways       = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gateways"}
+	gatewayClasses = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gatewayclasses"}
+	// bindings are deleted by the controller alone.
+	bindings = schema.GroupVersionResource{Group: "elbv2.k8s.aws", Version: "v1beta1", Resource: "targetgroupbindings"}
+)
 
 // removeServed deletes objects while the controller runs, and waits until it has let go of them.
 func (r *run) removeServed(ctx context.Context) error {
@@ -74,9 +79,6 @@ func (r *run) removeServed(ctx context.Context) error {
 		return err
 	}
 	for _, kind := range served {
-		if kind.Kind == "TargetGroupBinding" { // the controller deletes those
-			continue
-		}
 		list, err := r.list(ctx, kind)
 		if err != nil {
 			return err
@@ -85,13 +87,13 @@ func (r *run) removeServed(ctx context.Context) error {
 			return err
 		}
 		// A configuration or class stays as long as a Gateway uses it.
-		if kind.Kind == "Gateway" {
+		if kind == gateways {
 			if err := r.gone(ctx, kind); err != nil {
 				return err
 			}
 		}
 	}
-	for _, kind := range served {
+	for _, kind := range append(slices.Clone(served), bindings) {
 		if err := r.gone(ctx, kind); err != nil {
 			return err
 		}
@@ -99,8 +101,8 @@ func (r *run) removeServed(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) gone(ctx context.Context, kind schema.GroupVersionKind) error {
-	return r.until(ctx, "every "+kind.Kind+" is gone", func(ctx context.Context) error {
+func (r *run) gone(ctx context.Context, kind schema.GroupVersionResource) error {
+	return r.until(ctx, "all "+kind.Resource+" are gone", func(ctx context.Context) error {
 		list, err := r.list(ctx, kind)
 		if err == nil && len(list) > 0 {
 			err = fmt.Errorf("%s is still there", manifest.Name(list[0]))
@@ -109,20 +111,19 @@ func (r *run) gone(ctx context.Context, kind schema.GroupVersionKind) error {
 	})
 }
 
-// list lists the objects of the run of a kind; none if the cluster does not have the kind.
-func (r *run) list(ctx context.Context, kind schema.GroupVersionKind) ([]*unstructured.Unstructured, error) {
+// list lists the objects of the run of a kind. Definitions that are missing were never made, or are removed already.
+func (r *run) list(ctx context.Context, kind schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
 	opts := metav1.ListOptions{}
 	namespace := r.state.Run
-	if kind.Kind == "GatewayClass" {
+	if kind == gatewayClasses {
 		opts.LabelSelector, namespace = runTag+"="+r.state.Run, ""
 	}
-	resource, _ := meta.UnsafeGuessKindToResource(kind)
-	list, err := r.dynamic.Resource(resource).Namespace(namespace).List(ctx, opts)
+	list, err := r.dynamic.Resource(kind).Namespace(namespace).List(ctx, opts)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", resource.Resource, err)
+		return nil, fmt.Errorf("list %s: %w", kind.Resource, err)
 	}
 	var out []*unstructured.Unstructured
 	for i := range list.Items {

@@ -407,7 +407,13 @@ func (r *run) replacement(ctx context.Context, note func(string, ...any)) error 
 var memories = []string{"fulcrum-checkpoints", "fulcrum-memberships"}
 
 func (r *run) takeOver(ctx context.Context, note func(string, ...any)) error {
-	if _, err := r.web(ctx); err != nil {
+	// The Ingress stays as it is if there is one: another scheme would replace its load balancer.
+	if name, err := r.ofIngress("web")(ctx); err != nil || name == "" {
+		if _, err := r.web(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.settled(ctx); err != nil {
 		return err
 	}
 	r.stopController()
@@ -444,6 +450,24 @@ func (r *run) takeOver(ctx context.Context, note func(string, ...any)) error {
 	}
 	note("no call changed AWS")
 	return nil
+}
+
+// quiet is how long nothing is changed by a controller that has nothing left to do.
+const quiet = 15 * time.Second
+
+// settled waits until the controller has changed nothing in AWS for a while.
+func (r *run) settled(ctx context.Context) error {
+	_, last := r.proxy.count()
+	since := time.Now()
+	return r.until(ctx, "the controller has nothing left to do", func(context.Context) error {
+		if _, now := r.proxy.count(); now != last {
+			last, since = now, time.Now()
+		}
+		if time.Since(since) < quiet {
+			return errors.New("it changes AWS")
+		}
+		return nil
+	})
 }
 
 // runLine is a line of the controller's metrics.

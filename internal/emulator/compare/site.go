@@ -79,7 +79,7 @@ func (p *player) instances(ctx context.Context, api *ec2.Client, vpc *string, li
 		var groups []string
 		for _, g := range i.SecurityGroups {
 			if p.ids[g] == "" {
-				made, err := api.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String(g + " of the recording"), Description: aws.String("nodes"), VpcId: vpc})
+				made, err := api.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("recorded " + g), Description: aws.String("nodes"), VpcId: vpc})
 				if err != nil {
 					return err
 				}
