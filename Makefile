@@ -159,7 +159,7 @@ build:
 	tools/build.sh . bin/
 	tools/build.sh local bin/
 
-# helm and kubectl, for tests that run the commands of the documentation.
+# helm, kubectl and krew, for tests that run the commands of the documentation.
 .PHONY: clients
 clients:
 	tools/build.sh charts bin/

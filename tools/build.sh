@@ -18,7 +18,7 @@ if [ "$module" = . ] && git rev-parse HEAD >/dev/null 2>&1; then
 	ldflags=(-ldflags="-X $at.gitVersion=$(git describe --tags --always --dirty) -X $at.gitCommit=$(git rev-parse HEAD) -X $at.buildDate=$(git log -1 --format=%cI)")
 fi
 if [ "$module" = charts ]; then
-	what="helm and kubectl" first="about 1 minute"
+	what="helm, kubectl and krew" first="about 1 minute"
 	ldflags=(-ldflags="-s -w")
 fi
 if [ "$module" = local ]; then

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,7 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"docs/image.md", "make image", "tools/release builds an image twice"},
 	{"docs/releases.md", "make release VERSION=v0.9.0", "tools/release makes a release twice"},
 	{"docs/releases.md", "crane push", "needs a registry"},
+	{"docs/releases.md", "sha256sum", "TestTakeOverRehearsal runs it for docs/install.md"},
 	{"docs/image.md", "crane push", "needs a registry"},
 	{"docs/install.md", "kubectl -n kube-system logs", "pods of a local world have no kubelet that serves logs"},
 	{"docs/metrics.md", "bin/fulcrum-local up -f examples/shop", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
@@ -63,7 +65,7 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 }
 
 // programs are what a command begins with.
-var programs = []string{"aws", "bin/", "cp", "crane", "curl", "fulcrum", "go", "helm", "kubectl", "make"}
+var programs = []string{"aws", "bin/", "cp", "crane", "curl", "fulcrum", "go", "helm", "kubectl", "make", "sha256sum"}
 
 var fence = regexp.MustCompile("^ *```(.*)$")
 
@@ -236,6 +238,7 @@ func triedOf(page string) (out []string) {
 func (s *shell) here(command string) string {
 	command = regexp.MustCompile(`(cluster-?[nN]ame=)(shop|prod|NAME)`).ReplaceAllString(command, "${1}"+harness.ClusterName)
 	command = strings.ReplaceAll(command, "-n shop", "-n ingress-minimal")
+	command = strings.ReplaceAll(command, "_linux_amd64.", "_"+runtime.GOOS+"_"+runtime.GOARCH+".")
 	command = strings.ReplaceAll(command, "bin/fulcrum ", filepath.Join(s.bin, "fulcrum")+" ")
 	command = strings.ReplaceAll(command, "/usr/local/bin/", s.bin+"/")
 	// Watching never ends.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/local/world"
@@ -39,8 +40,28 @@ func newShell(t *testing.T, w *world.World, planning ...string) *shell {
 	}
 	home := t.TempDir() // helm and kubectl keep what they have discovered
 	s.env = append(os.Environ(), w.Environment()...)
-	s.env = append(s.env, "PATH="+s.bin+":"+os.Getenv("PATH"), "HOME="+home, "XDG_CACHE_HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home)
+	plugins := s.t.TempDir() // of kubectl
+	s.env = append(s.env, "KREW_ROOT="+plugins, "KREW_NO_UPGRADE_CHECK=1", "PATH="+s.bin+":"+filepath.Join(plugins, "bin")+":"+os.Getenv("PATH"), "HOME="+home, "XDG_CACHE_HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home)
 	return s
+}
+
+// release makes the files of a release in the working directory: all but the program are real, which stands for one that
+// takes minutes to compile for a release.
+func (s *shell) release() {
+	s.t.Helper()
+	out := filepath.Join(s.t.TempDir(), "release")
+	cmd := exec.CommandContext(s.t.Context(), "go", "run", "./release", "--root=..", "--source=release/testdata/program", "--program=.", "--out="+out,
+		"--version=v0.9.0", "--commit=c0ffee", "--date=2026-01-02T03:04:05Z", "--platforms="+runtime.GOOS+"/"+runtime.GOARCH)
+	cmd.Dir = filepath.Join(worldtest.Root(s.t), "tools")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		s.t.Fatalf("make a release: %v\n%s", err, text)
+	}
+	files, err := os.ReadDir(out)
+	s.check(err)
+	for _, f := range files {
+		s.check(os.Symlink(filepath.Join(out, f.Name()), filepath.Join(s.dir, f.Name())))
+	}
+	s.check(os.Symlink(worldtest.Client(s.t, "krew"), filepath.Join(s.bin, "kubectl-krew")))
 }
 
 func (s *shell) check(err error) {

@@ -55,6 +55,7 @@ func TestTakeOverRehearsal(t *testing.T) {
 		t.Fatal(err)
 	}
 	sh := newShell(t, w, fastAWS)
+	sh.release()
 	install(t, s, sh)
 	takeOver(t, s, sh, leaveRecorded(t, w))
 	sh.run("helm uninstall -n kube-system aws-load-balancer-controller")
@@ -69,7 +70,18 @@ const releaseName = "aws-load-balancer-controller"
 func install(t *testing.T, s *stage, sh *shell) {
 	t.Helper()
 	sh.follow("docs/install.md", map[string]func(command, output string){
-		"kubectl -n kube-system rollout status": func(string, string) { startAsDeployed(t, s) },
+		"kubectl -n kube-system rollout status": func(string, string) {
+			image := sh.run("kubectl -n kube-system get deployment " + releaseName + " -o jsonpath={.spec.template.spec.containers[0].image}")
+			if index := sh.run("cat image/index.json"); !strings.Contains(index, "\""+image[strings.Index(image, "@")+1:]+"\"") {
+				t.Errorf("the Deployment has the image %s, the release\n%s", image, index)
+			}
+			startAsDeployed(t, s)
+		},
+		"kubectl fulcrum version": func(_, output string) {
+			if output != "started\n" {
+				t.Errorf("the plugin prints %q", output)
+			}
+		},
 		"fulcrum plan": func(_, output string) {
 			if !strings.HasSuffix(output, "\nno object belongs to a load balancer of this controller\n") || !strings.HasPrefix(output, "# with the flags of the controller that holds Lease ") {
 				t.Errorf("the plan of an empty cluster is\n%s", output)

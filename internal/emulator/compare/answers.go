@@ -116,7 +116,7 @@ func all(n *recording.Node, name string) []*recording.Node {
 
 // leaf compares two values. Where both are of AWS's choice the one stands for the other from now on.
 func (x *comparison) leaf(path []string, aws, emulated string) {
-	if aws == emulated || x.known(aws) == emulated || volatileValue(path, aws, emulated) {
+	if aws == emulated || x.known(aws) == emulated || recording.Replaced(aws) || volatileValue(path, aws, emulated) {
 		return
 	}
 	if kind := kindOf(aws); kind != "" && kind == kindOf(emulated) && x.ids[aws] == "" {
@@ -210,13 +210,34 @@ func (x *comparison) items(path []string, aws, emulated []*recording.Node) {
 	}
 }
 
-// sameItem is the index of the item that has the id or the key of a.
+// sameItem is the index of the item that has the id or the key of a; of several the most alike.
 func (x *comparison) sameItem(a *recording.Node, in []*recording.Node) int {
 	want := x.known(identity(a))
 	if want == "" {
 		return -1
 	}
-	return slices.IndexFunc(in, func(e *recording.Node) bool { return identity(e) == want })
+	best, at := -1, -1
+	mine := x.values(a, true)
+	for i, e := range in {
+		if identity(e) != want {
+			continue
+		}
+		if n := alike(mine, x.values(e, false)); n > best {
+			best, at = n, i
+		}
+	}
+	return at
+}
+
+// alike counts the values that both have.
+func alike(a, b map[string]bool) int {
+	n := 0
+	for v := range b {
+		if a[v] {
+			n++
+		}
+	}
+	return n
 }
 
 // identity is what distinguishes an item: its key, its first id, or the value of one without elements.
@@ -245,13 +266,7 @@ func (x *comparison) mostAlike(a *recording.Node, in []*recording.Node) int {
 		if kindOf(identity(e)) != kindOf(identity(a)) || x.paired(identity(e)) {
 			continue
 		}
-		n := 1
-		for v := range x.values(e, false) {
-			if mine[v] {
-				n++
-			}
-		}
-		if n > best {
+		if n := 1 + alike(mine, x.values(e, false)); n > best {
 			best, at = n, i
 		}
 	}
@@ -286,6 +301,9 @@ func (x *comparison) values(n *recording.Node, translate bool) map[string]bool {
 func (x *comparison) foreign(a *recording.Node) bool {
 	if x.call.Mutating() || len(a.Kids) == 0 {
 		return false
+	}
+	if recording.Replaced(identity(a)) {
+		return true
 	}
 	ours, has := false, false
 	a.Leaves(func(_ []string, leaf *recording.Node) {

@@ -28,7 +28,7 @@ var (
 )
 
 // plain are values without a name of anybody that no enumeration has.
-var plain = []string{"true", "false", "tcp", "udp", "icmp", "icmpv6", "-1", "default", "/", "amazon", "Sender", "Receiver"}
+var plain = []string{"true", "false", "tcp", "udp", "icmp", "icmpv6", "-1", "default", "/", "amazon", "Sender", "Receiver", "#{protocol}", "#{host}", "#{port}", "/#{path}", "#{query}"}
 
 // redactor replaces what shows whose account it is. Equal values get equal replacements.
 type redactor struct {
@@ -147,7 +147,7 @@ func (x *redactor) answer(path []string, text string, own bool) string {
 		return Removed
 	case text == "", slices.Contains(plain, text), awsmodel.Constant(text), zone.MatchString(text), last == "CanonicalHostedZoneId":
 		return text
-	case last == "Message" || last == "message", last == "Code", last == "__type", slices.ContainsFunc(path, func(p string) bool { return strings.Contains(p, "Attributes") }), own, x.sent[text], x.own(text):
+	case last == "Message" || last == "message", last == "Code", last == "Description" && slices.Contains(path, "TargetHealth"), last == "__type", slices.ContainsFunc(path, func(p string) bool { return strings.Contains(p, "Attributes") }), own, x.sent[text], x.own(text):
 		return x.text(text)
 	case accountNumber.FindString(text) == text:
 		return Account
@@ -166,8 +166,16 @@ func (x *redactor) answer(path []string, text string, own bool) string {
 	if _, err := netip.ParsePrefix(text); err == nil {
 		return x.text(text)
 	}
-	return x.instead("text-", text)
+	return x.instead(replaced, text)
 }
+
+// replaced is the beginning of what takes the place of a text.
+const replaced = "text-"
+
+var replacement = regexp.MustCompile(`^` + replaced + `\d+$`)
+
+// Replaced reports whether a text has taken the place of another one, so that it says nothing of it.
+func Replaced(text string) bool { return replacement.MatchString(text) }
 
 func whole(of *regexp.Regexp, text string) bool { return of.FindString(text) == text }
 
