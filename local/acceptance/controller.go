@@ -56,7 +56,7 @@ func (r *run) startController(ctx context.Context) error {
 		"--metrics-bind-addr=" + r.metrics,
 	}
 	env := []string{
-		"AWS_ACCESS_KEY_ID=" + controllerKey, "AWS_SECRET_ACCESS_KEY=" + anySecret, "AWS_SESSION_TOKEN=", "AWS_PROFILE=",
+		"AWS_ACCESS_KEY_ID=" + r.proxy.controllerKey, "AWS_SECRET_ACCESS_KEY=" + anySecret, "AWS_SESSION_TOKEN=", "AWS_PROFILE=",
 		"AWS_ENDPOINT_URL=", "AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=" + r.file("no-config"), "AWS_SHARED_CREDENTIALS_FILE=" + r.file("no-credentials"),
 	}
 	if r.process, err = r.children.Start("controller", r.dir, program, args, env); err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"regexp"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -19,13 +21,19 @@ import (
 	smithy "github.com/aws/smithy-go/endpoints"
 )
 
+var regionName = regexp.MustCompile(`^[a-z]{2,5}(-[a-z]+)+-\d{1,2}$`)
+
 // endpoint is where AWS has a service, by the names in a signature's scope.
 func endpoint(ctx context.Context, service, region string) (*url.URL, error) {
+	// The region comes from a signature, and is part of a host name.
+	if !regionName.MatchString(region) {
+		return nil, fmt.Errorf("%q is no region", region)
+	}
 	var at smithy.Endpoint
 	var err error
 	switch service {
 	case "acm":
-		at, err = acm.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, acm.EndpointParameters{Region: &region})
+		at, err = acm.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, acm.EndpointParameters{Region: &region, ServiceType: aws.String("ACM")})
 	case "ec2":
 		at, err = ec2.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, ec2.EndpointParameters{Region: &region})
 	case "elasticloadbalancing":

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -26,13 +27,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// Access keys at the proxy, which tell whose call it is. AWS never sees them: the proxy signs with the credentials of
-// whoever has started the run.
-const (
-	controllerKey = "CONTROLLER"
-	runKey        = "ACCEPTANCE"
-	anySecret     = "none"
-)
+// anySecret is the secret key of the access keys at the proxy, which checks no signature.
+const anySecret = "none"
 
 const (
 	largestMessage = 16 << 20
@@ -42,8 +38,12 @@ const (
 
 // proxy passes calls on to AWS and records them.
 type proxy struct {
-	server   *http.Server
-	address  string
+	server  *http.Server
+	address string
+	// Access keys at the proxy, which tell whose call it is. They are random, for whoever knows one can use the
+	// credentials of who has started the run. AWS never sees them.
+	controllerKey, runKey string
+
 	client   *http.Client
 	signer   *v4.Signer
 	aws      aws.Config // with the user's credentials
@@ -67,7 +67,7 @@ func startProxy(ctx context.Context, r *run) (*proxy, error) {
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
 		return nil, fmt.Errorf("there are no credentials for AWS; set AWS_PROFILE, or log in: %w", err)
 	}
-	p := &proxy{client: &http.Client{Timeout: time.Minute}, signer: v4.NewSigner(), aws: cfg, began: r.state.At, endpoint: endpoint}
+	p := &proxy{controllerKey: rand.Text(), runKey: rand.Text(), client: &http.Client{Timeout: time.Minute}, signer: v4.NewSigner(), aws: cfg, began: r.state.At, endpoint: endpoint}
 	// The transport follows no proxy to a loopback address, and no redirect leads a signed request elsewhere.
 	p.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if cfg.BaseEndpoint != nil {
@@ -106,7 +106,7 @@ func (p *proxy) Close() {
 func (p *proxy) config() aws.Config {
 	return aws.Config{
 		Region: p.aws.Region, BaseEndpoint: &p.address, HTTPClient: &http.Client{Timeout: 2 * time.Minute},
-		Credentials: credentials.NewStaticCredentialsProvider(runKey, anySecret, ""),
+		Credentials: credentials.NewStaticCredentialsProvider(p.runKey, anySecret, ""),
 	}
 }
 
@@ -134,9 +134,9 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	key := r.Header.Get("Authorization")
 	by := "controller"
 	switch {
-	case strings.Contains(key, "Credential="+runKey+"/"):
+	case strings.Contains(key, "Credential="+p.runKey+"/"):
 		by = "run"
-	case !strings.Contains(key, "Credential="+controllerKey+"/"):
+	case !strings.Contains(key, "Credential="+p.controllerKey+"/"):
 		http.Error(w, "only the run and its controller call AWS here", http.StatusForbidden)
 		return
 	}

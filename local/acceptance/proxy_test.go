@@ -1,0 +1,163 @@
+package acceptance
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+)
+
+// proxied starts a proxy to an AWS.
+func proxied(t *testing.T, to http.Handler) (*proxy, *run) {
+	t.Helper()
+	for name, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID": "USERKEY", "AWS_SECRET_ACCESS_KEY": "usersecret", "AWS_SESSION_TOKEN": "usertoken", "AWS_PROFILE": "",
+		"AWS_CONFIG_FILE": filepath.Join(t.TempDir(), "none"), "AWS_SHARED_CREDENTIALS_FILE": filepath.Join(t.TempDir(), "none"),
+	} {
+		t.Setenv(name, value)
+	}
+	server := httptest.NewServer(to)
+	t.Cleanup(server.Close)
+	t.Setenv("AWS_ENDPOINT_URL", server.URL)
+	r := &run{Options: Options{Region: "eu-west-1"}, dir: t.TempDir(), state: state{At: time.Now()}}
+	p, err := startProxy(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p, r
+}
+
+// TestTheProxySignsAndRecords: AWS sees the user's credentials, the file neither these nor a private key.
+func TestTheProxySignsAndRecords(t *testing.T) {
+	em := emulator.New(emulator.Options{})
+	var seen []string
+	p, r := proxied(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		seen = append(seen, req.Header.Get("Authorization"))
+		if req.Header.Get("X-Amz-Security-Token") != "usertoken" {
+			t.Errorf("the session token is %q", req.Header.Get("X-Amz-Security-Token"))
+		}
+		em.Handler().ServeHTTP(w, req)
+	}))
+	p.begin("ingress")
+	if _, err := ec2.NewFromConfig(p.config()).DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{}); err != nil {
+		t.Fatal(err)
+	}
+	// What AWS says of it is the same for all.
+	_, refused := acm.NewFromConfig(p.config()).ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: []byte("one"), PrivateKey: []byte("the private key")})
+	if refused == nil || !strings.Contains(refused.Error(), "ValidationException") {
+		t.Errorf("the refusal is %v", refused)
+	}
+	for _, s := range seen {
+		if !strings.Contains(s, "Credential=USERKEY/") || !strings.Contains(s, "/eu-west-1/") {
+			t.Errorf("AWS has got the signature %s", s)
+		}
+	}
+	calls, err := readCalls(r.file("calls.jsonl"))
+	if err != nil || len(calls) != 2 {
+		t.Fatalf("%d calls are recorded, %v", len(calls), err)
+	}
+	if c := calls[0]; c.Operation != "DescribeVpcs" || c.Part != "ingress" || c.By != "run" || c.Status != 200 || c.Answer.Kid("vpcSet") == nil {
+		t.Errorf("recorded: %+v", c)
+	}
+	text, err := os.ReadFile(r.file("calls.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"USERKEY", "usersecret", "usertoken", p.runKey, p.controllerKey, "dGhlIHByaXZhdGUga2V5"} {
+		if strings.Contains(string(text), secret) {
+			t.Errorf("the file has %q", secret)
+		}
+	}
+}
+
+// TestTheProxyServesTheRunAlone: another program on this machine does not get the user's rights by it, whatever it signs.
+func TestTheProxyServesTheRunAlone(t *testing.T) {
+	p, _ := proxied(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("AWS was called") }))
+	scope := "/20260101/eu-west-1/ec2/aws4_request, SignedHeaders=host, Signature=0"
+	for name, authorization := range map[string]string{
+		"none":                       "",
+		"another key":                "AWS4-HMAC-SHA256 Credential=CONTROLLER" + scope,
+		"a key that begins alike":    "AWS4-HMAC-SHA256 Credential=" + p.runKey + "X" + scope,
+		"the user's":                 "AWS4-HMAC-SHA256 Credential=USERKEY" + scope,
+		"a scope that is not one":    "AWS4-HMAC-SHA256 Credential=" + p.runKey + "/ec2",
+		"a key in another parameter": "AWS4-HMAC-SHA256 Signature=0, Key=" + p.runKey + "/",
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.address, strings.NewReader("Action=DescribeVpcs&Version=2016-11-15"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", authorization)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+		if res.StatusCode != http.StatusForbidden && res.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: %s", name, res.Status)
+		}
+	}
+}
+
+// TestALostAnswerIsNoAnswer: where AWS does not answer, the controller sees a broken connection and no error of the proxy's
+// own, and the run notices after a while.
+func TestALostAnswerIsNoAnswer(t *testing.T) {
+	p, _ := proxied(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	cfg := p.config()
+	cfg.RetryMaxAttempts = 1
+	_, err := ec2.NewFromConfig(cfg).DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
+	if err == nil || !strings.Contains(err.Error(), "EOF") {
+		t.Errorf("the controller gets %v", err)
+	}
+	if !p.failing() || p.reachable() != nil {
+		t.Errorf("right after the first call failing is %v, reachable %v", p.failing(), p.reachable())
+	}
+	p.mu.Lock()
+	p.failed = time.Now().Add(-outage)
+	p.mu.Unlock()
+	if err := p.reachable(); err == nil || !strings.Contains(err.Error(), "AWS cannot be reached") {
+		t.Errorf("after a while: %v", err)
+	}
+	if calls := p.recorded(); len(calls) != 1 || calls[0].Status != 0 {
+		t.Errorf("recorded: %+v", calls)
+	}
+}
+
+// TestEndpoints: each service that the controller calls is where AWS documents it, in each partition.
+func TestEndpoints(t *testing.T) {
+	for at, want := range map[[2]string]string{
+		{"ec2", "eu-west-1"}:                     "https://ec2.eu-west-1.amazonaws.com",
+		{"elasticloadbalancing", "eu-west-1"}:    "https://elasticloadbalancing.eu-west-1.amazonaws.com",
+		{"elasticloadbalancing", "cn-north-1"}:   "https://elasticloadbalancing.cn-north-1.amazonaws.com.cn",
+		{"acm", "us-gov-west-1"}:                 "https://acm.us-gov-west-1.amazonaws.com",
+		{"iam", "us-east-1"}:                     "https://iam.amazonaws.com",
+		{"route53", "us-east-1"}:                 "https://route53.amazonaws.com",
+		{"shield", "us-east-1"}:                  "https://shield.us-east-1.amazonaws.com",
+		{"sts", "eu-west-1"}:                     "https://sts.eu-west-1.amazonaws.com",
+		{"tagging", "eu-west-1"}:                 "https://tagging.eu-west-1.amazonaws.com",
+		{"waf-regional", "eu-west-1"}:            "https://waf-regional.eu-west-1.amazonaws.com",
+		{"wafv2", "eu-west-1"}:                   "https://wafv2.eu-west-1.amazonaws.com",
+		{"globalaccelerator", "us-west-2"}:       "https://globalaccelerator.us-west-2.amazonaws.com",
+		{"lambda", "eu-west-1"}:                  "",
+		{"elasticloadbalancing", "evil.test/x#"}: "",
+	} {
+		got, err := endpoint(context.Background(), at[0], at[1])
+		switch {
+		case want == "" && err == nil:
+			t.Errorf("%v leads to %s", at, got)
+		case want != "" && (err != nil || got.String() != want):
+			t.Errorf("%v leads to %v, %v; want %s", at, got, err, want)
+		}
+	}
+}
