@@ -17,6 +17,9 @@ const StartTimeout = 5 * time.Minute
 type Options struct {
 	// Binary is the path of fulcrum-local, whose subcommands are the roles.
 	Binary string
+	// Assets is a directory with the programs etcd and kube-apiserver to run in place of those of Binary, as tests with
+	// controller-runtime know it. Default: the environment variable KUBEBUILDER_ASSETS, and without it those of Binary.
+	Assets string
 	// Cluster is the cluster's name in tags. Default: local.
 	Cluster string
 	// Region is the region of the emulated AWS, which is of its partition. Default: us-west-2.
@@ -73,6 +76,14 @@ type Step struct {
 	Took time.Duration
 }
 
+// prebuilt is the path of a role's program in Assets, empty if it is part of Binary.
+func (o Options) prebuilt(role string) string {
+	if o.Assets == "" || role != RoleEtcd && role != RoleAPIServer {
+		return ""
+	}
+	return filepath.Join(o.Assets, role)
+}
+
 func (o Options) withDefaults() (Options, error) {
 	if o.Binary == "" {
 		return o, errors.New("world: Options.Binary, the path of fulcrum-local, is not set")
@@ -85,6 +96,16 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("world: the fulcrum-local binary: %w", err)
 	}
 	o.Binary = path
+	if o.Assets == "" {
+		o.Assets = os.Getenv("KUBEBUILDER_ASSETS")
+	}
+	for _, role := range []string{RoleEtcd, RoleAPIServer} {
+		if p := o.prebuilt(role); p != "" {
+			if _, err := os.Stat(p); err != nil {
+				return o, fmt.Errorf("world: KUBEBUILDER_ASSETS, or Options.Assets, is a directory without %s: %w", role, err)
+			}
+		}
+	}
 	if o.Beside != 0 && o.WithoutAWS {
 		return o, errors.New("world: Options.Beside shares an AWS, and Options.WithoutAWS is for a cluster without one; set one of them")
 	}

@@ -228,7 +228,11 @@ func (w *World) StartRole(ctx context.Context, role string) error {
 	if len(args) == 1 {
 		return fmt.Errorf("world: no role %q", role)
 	}
-	if err := w.run(role, w.opts.Binary, args, env); err != nil {
+	program := w.opts.Binary
+	if prebuilt := w.opts.prebuilt(role); prebuilt != "" {
+		program, args = prebuilt, args[1:]
+	}
+	if err := w.run(role, program, args, env); err != nil {
 		return err
 	}
 	ready, ok := w.readiness(role)
