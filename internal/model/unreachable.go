@@ -21,11 +21,12 @@ type pathsSeen struct {
 }
 
 // Covered is a rule that gets no requests, by its place, because rules before it answer them all. By is
-// the place of one of these that is another member's.
+// the place of one of these, of another member if there is one.
 type Covered struct{ Rule, By int }
 
-// Unreachable finds the rules of a listener, in order of precedence, that get no requests because rules of
-// other members stand before them. Held rules cover nothing.
+// Unreachable finds the rules of a listener, in order of precedence, that get no requests because other rules
+// stand before them. Held rules cover nothing. A member that redirects what its own later rules match has asked
+// for that: it is how an Ingress redirects all of HTTP, and serves the same rules by HTTPS.
 func Unreachable(rules []Rule) []Covered {
 	var out []Covered
 	c := covering{rules: rules, hosts: map[string]*pathsSeen{}, ends: map[string]*pathsSeen{}}
@@ -38,22 +39,36 @@ func Unreachable(rules []Rule) []Covered {
 	return out
 }
 
-// find returns the place of a rule of another member that answers requests of a rule, if all of its
-// requests are answered before it.
+// find returns the place of a rule that answers requests of a rule, if all of its requests are answered before
+// it: the first one of another member, else the first one of its own.
 func (c *covering) find(r Rule) (by int, found bool) {
 	hosts, paths := patternsOf(r)
+	own, redirected := -1, false
 	for _, h := range hosts {
 		for _, p := range paths {
 			i, ok := c.coverOf(h, p)
-			if !ok {
+			switch {
+			case !ok:
 				return 0, false
-			}
-			if c.rules[i].Member != r.Member && !found {
+			case c.rules[i].Member != r.Member && !found:
 				by, found = i, true
+			case c.rules[i].Member == r.Member:
+				redirected = redirected || c.rules[i].redirects()
+				if own < 0 && c.rules[i].Origin != r.Origin {
+					own = i
+				}
 			}
 		}
 	}
+	if !found && own >= 0 && !redirected {
+		return own, true
+	}
 	return by, found
+}
+
+// redirects reports whether a rule's outcome is a redirect.
+func (r Rule) redirects() bool {
+	return slices.ContainsFunc(r.Actions, func(a Action) bool { _, ok := a.(Redirect); return ok })
 }
 
 // note adds a rule to those that come before the next ones.

@@ -58,6 +58,8 @@ func TestUnreachableRulesAreFound(t *testing.T) {
 		}
 		return r
 	}
+	of := func(r Rule, field string) Rule { r.Origin.Field = field; return r }
+	redirect := func(r Rule) Rule { r.Actions = []Action{Redirect{Protocol: "HTTPS"}}; return r }
 	for name, c := range map[string]struct {
 		front, behind Rule
 		want          bool
@@ -69,7 +71,10 @@ func TestUnreachableRulesAreFound(t *testing.T) {
 		"a longer path":           {rule("a", "h.test", "/x/*"), rule("b", "h.test", "/x"), false},
 		"another host":            {rule("a", "h.test", "/*"), rule("b", "g.test", "/*"), false},
 		"a wider host":            {rule("a", "h.test", "/*"), rule("b", "*.test", "/*"), false},
-		"its own rule":            {rule("a", "h.test", "/*"), rule("a", "h.test", "/x"), false},
+		"its own rule":            {rule("a", "h.test", "/*"), of(rule("a", "h.test", "/x"), "two"), true},
+		"the same field":          {rule("a", "h.test", "/*"), rule("a", "h.test", "/x"), false},
+		"its own redirect":        {redirect(rule("a", "h.test", "/*")), of(rule("a", "h.test", "/x"), "two"), false},
+		"a redirect of another":   {redirect(rule("a", "h.test", "/*")), rule("b", "h.test", "/x"), true},
 	} {
 		found := Unreachable([]Rule{c.front, c.behind})
 		if got := len(found) == 1 && found[0] == (Covered{Rule: 1, By: 0}); got != c.want {

@@ -31,7 +31,8 @@ func TestTheSameConditionsTwiceAreReported(t *testing.T) {
 		"with more conditions":      {at(ruleTo("/a", "g1"), other, "one", get), at(ruleTo("/a", "g2"), testMember, "two", get), "one of " + other.String() + " comes first"},
 		"with fewer conditions":     {at(ruleTo("/a", "g1"), testMember, "one", get), at(ruleTo("/a", "g2"), testMember, "two"), ""},
 		"another path":              {at(ruleTo("/a", "g1"), testMember, "one"), at(ruleTo("/b", "g2"), testMember, "two"), ""},
-		"a path below of one's own": {at(ruleTo("/a/*", "g1"), testMember, "one"), at(ruleTo("/a/b", "g2"), testMember, "two"), ""},
+		"a path below of one's own": {at(ruleTo("/a/*", "g1"), testMember, "one"), at(ruleTo("/a/b", "g2"), testMember, "two"), "one of the same object comes first and answers them"},
+		"a header behind all":       {at(ruleTo("/*", "g1"), testMember, "one"), at(ruleTo("/*", "g2"), testMember, "two", get), "one of the same object comes first and answers them"},
 		"the first is held":         {held(at(ruleTo("/a", "g1"), testMember, "one")), at(ruleTo("/a", "g2"), testMember, "two"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
 // UnreachableRule is the finding about a rule that gets no requests, because another one comes first.
@@ -16,10 +17,14 @@ func UnreachableRule(r, by model.Rule) finding.Finding {
 		what = fmt.Sprintf("the rule for host %q and path %q", strings.Join(hosts, ", "), strings.Join(r.Paths(), ", "))
 	}
 	if r.Member == by.Member {
+		why, fix := "comes first and answers them", "put the one with more conditions first, remove one of them, or change its host or path"
+		if equal.ConditionsKey(r.Conditions) == equal.ConditionsKey(by.Conditions) {
+			why, fix = "has the same conditions and comes first", "remove one of them, or change its host or path"
+		}
 		return finding.Finding{
 			Object: r.Member, Field: r.Origin.Field, Reason: finding.RuleUnreachable, Severity: finding.Warning,
-			Message: fmt.Sprintf("%s gets no requests; %s of the same object has the same conditions and comes first", what, by.Origin.Field),
-			Fix:     "remove one of them, or change its host or path",
+			Message: fmt.Sprintf("%s gets no requests; %s of the same object %s", what, by.Origin.Field, why),
+			Fix:     fix,
 		}
 	}
 	why, fix := "comes first", "change the host or path of one of them"

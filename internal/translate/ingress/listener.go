@@ -57,7 +57,7 @@ func (t *translation) listener(p *members.Port) model.Listener {
 	return l
 }
 
-// reportDropped reports rules that are not made because redirects of other members answer their requests. Of
+// reportDropped reports rules that are not made because redirects answer their requests. Of
 // rules that are made, the plan reports which get no requests.
 func (t *translation) reportDropped(all, made []model.Rule) {
 	if len(all) == len(made) {
