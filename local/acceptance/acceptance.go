@@ -70,13 +70,12 @@ type run struct {
 	dynamic dynamic.Interface
 	applier *manifest.Applier
 	config  clientcmd.ClientConfig
+	asker   asker
 
-	proxy    *proxy
-	site     site
-	children *child.Launcher
-	health   string // address of the controller's probes
-	metrics  string
-	process  *child.Process
+	proxy      *proxy
+	site       site
+	children   *child.Launcher
+	controller controller
 }
 
 // Run runs the parts, removes what it has made and writes the report. Errors are ErrFailed, ErrDeclined, ErrCut, or that
@@ -96,7 +95,7 @@ func Run(ctx context.Context, o Options) error {
 	if _, err := exec.LookPath(o.Controller); err != nil {
 		return fmt.Errorf("the controller: %w; \"make build\" makes it", err)
 	}
-	r := &run{Options: o}
+	r := &run{Options: o, asker: asker{o.Resolver}}
 	if err := r.connect(); err != nil {
 		return err
 	}
@@ -108,17 +107,19 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer r.proxy.Close()
-	if err := r.look(ctx); err != nil {
-		r.forgetUnused(resumed)
-		return err
+	err = r.look(ctx)
+	if err == nil {
+		err = r.ask(resumed)
 	}
-	if err := r.ask(resumed); err != nil {
-		r.forgetUnused(resumed)
+	if err != nil {
+		if !resumed { // it has made nothing
+			os.RemoveAll(r.dir)
+		}
 		return err
 	}
 	r.children = child.NewLauncher()
 	defer r.children.Close()
-	defer r.stopController()
+	defer r.controller.stop()
 	if err := r.carryOut(ctx); err != nil {
 		return fmt.Errorf("%w\n%w. State: %s", err, ErrCut, r.dir)
 	}
@@ -176,13 +177,6 @@ func newRun() string {
 
 func (r *run) say(format string, args ...any) {
 	fmt.Fprintf(r.Out, format+"\n", args...)
-}
-
-// forgetUnused removes the directory of a run that has made nothing.
-func (r *run) forgetUnused(resumed bool) {
-	if !resumed {
-		os.RemoveAll(r.dir)
-	}
 }
 
 func (r *run) file(name ...string) string {

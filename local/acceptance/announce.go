@@ -31,7 +31,7 @@ var ownPermissions = []string{
 
 // ask shows what the run will make, what that costs and which rights it needs, and asks.
 func (r *run) ask(resumed bool) error {
-	chosen := r.chosen()
+	chosen := chosen(r.Parts)
 	most := 0
 	r.say("")
 	if resumed {

@@ -4,32 +4,43 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/fulcrum-lb/fulcrum/local/awsclient"
+	"github.com/fulcrum-lb/fulcrum/local/child"
 )
 
 // runTag has the run's name, on all that the controller makes in AWS.
 const runTag = "fulcrum.dev/acceptance"
 
+// controller is the process, with the addresses of its probes and metrics.
+type controller struct {
+	process         *child.Process
+	health, metrics string
+}
+
 // startController starts Fulcrum for the run's namespace and waits until it is ready. It has the user's rights in the
 // cluster, and calls AWS through the proxy.
 func (r *run) startController(ctx context.Context) error {
-	kubeconfig, err := r.writeKubeconfig()
+	kubeconfig, c := r.file("kubeconfig"), &r.controller
+	err := writeKubeconfig(r.config, r.Context, kubeconfig)
 	if err != nil {
 		return err
 	}
-	if r.health, err = freePort(); err != nil {
+	if c.health, err = freePort(); err != nil {
 		return err
 	}
-	if r.metrics, err = freePort(); err != nil {
+	if c.metrics, err = freePort(); err != nil {
 		return err
 	}
 	program, err := filepath.Abs(r.Controller)
@@ -41,7 +52,7 @@ func (r *run) startController(ctx context.Context) error {
 		"--cluster-name=" + r.state.Run,
 		"--watch-namespace=" + r.state.Run,
 		"--ingress-class=" + r.state.Run,
-		"--load-balancer-class=" + r.loadBalancerClass(),
+		"--load-balancer-class=" + loadBalancerClass(r.state.Run),
 		"--leader-election-namespace=" + r.state.Run,
 		"--aws-region=" + r.Region,
 		"--aws-vpc-id=" + r.site.VPC,
@@ -52,62 +63,96 @@ func (r *run) startController(ctx context.Context) error {
 		"--replacement-deletion-delay=1m",
 		"--enable-pod-readiness-gate-inject=false",
 		"--webhooks=off",
-		"--health-probe-bind-addr=" + r.health,
-		"--metrics-bind-addr=" + r.metrics,
+		"--health-probe-bind-addr=" + c.health,
+		"--metrics-bind-addr=" + c.metrics,
 	}
 	env := []string{
 		"AWS_ACCESS_KEY_ID=" + r.proxy.controllerKey, "AWS_SECRET_ACCESS_KEY=" + anySecret, "AWS_SESSION_TOKEN=", "AWS_PROFILE=",
 		"AWS_ENDPOINT_URL=", "AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=" + r.file("no-config"), "AWS_SHARED_CREDENTIALS_FILE=" + r.file("no-credentials"),
 	}
-	if r.process, err = r.children.Start("controller", r.dir, program, args, env); err != nil {
+	if c.process, err = r.children.Start("controller", r.dir, program, args, env); err != nil {
 		return err
 	}
-	return r.until(ctx, "the controller is ready", func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.health+"/readyz", nil)
-		if err != nil {
-			return err
-		}
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err
-		}
-		res.Body.Close()
-		if res.StatusCode != http.StatusOK {
-			return errors.New("its readiness answers " + res.Status)
-		}
-		return nil
-	})
+	return r.until(ctx, "the controller is ready", r.controller.ready)
 }
 
-func (r *run) loadBalancerClass() string { return "fulcrum.dev/" + r.state.Run }
+// runLine is a line of the controller's metrics.
+var runLine = regexp.MustCompile(`(?m)^controller_runtime_reconcile_total{[^}]*} (\d+)$`)
 
-// stopController ends the controller, if it runs.
-func (r *run) stopController() {
-	if r.process != nil && r.process.Alive() {
-		r.process.Stop(30 * time.Second)
+// runs counts those that the controller has made.
+func (c *controller) runs(ctx context.Context) (int, error) {
+	res, err := get(ctx, "http://"+c.metrics+"/metrics")
+	if err != nil {
+		return 0, err
 	}
-	r.process = nil
+	defer res.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, m := range runLine.FindAllSubmatch(text, -1) {
+		count, err := strconv.Atoi(string(m[1]))
+		if err != nil {
+			return 0, err
+		}
+		n += count
+	}
+	return n, nil
 }
+
+// ready is an error until the controller says that it is.
+func (c *controller) ready(ctx context.Context) error {
+	res, err := get(ctx, "http://"+c.health+"/readyz")
+	if err != nil {
+		return err
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return errors.New("its readiness answers " + res.Status)
+	}
+	return nil
+}
+
+func get(ctx context.Context, url string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	return http.DefaultClient.Do(req)
+}
+
+// alive reports whether the controller runs.
+func (c *controller) alive() bool { return c.process != nil && c.process.Alive() }
+
+// stop ends the controller, if it runs.
+func (c *controller) stop() {
+	if c.alive() {
+		c.process.Stop(30 * time.Second)
+	}
+	c.process = nil
+}
+
+func loadBalancerClass(run string) string { return "fulcrum.dev/" + run }
 
 // writeKubeconfig writes one that has the context of the run alone, for the controller has no flag for it.
-func (r *run) writeKubeconfig() (string, error) {
-	raw, err := r.config.RawConfig()
+func writeKubeconfig(from clientcmd.ClientConfig, context, name string) error {
+	raw, err := from.RawConfig()
 	if err != nil {
-		return "", err
+		return err
 	}
-	raw.CurrentContext = r.Context
+	raw.CurrentContext = context
 	if err := clientapi.MinifyConfig(&raw); err != nil {
-		return "", fmt.Errorf("context %q of the kubeconfig: %w", r.Context, err)
+		return fmt.Errorf("context %q of the kubeconfig: %w", context, err)
 	}
 	if err := clientapi.FlattenConfig(&raw); err != nil {
-		return "", err
+		return err
 	}
 	text, err := clientcmd.Write(raw)
 	if err != nil {
-		return "", err
+		return err
 	}
-	name := r.file("kubeconfig")
-	return name, os.WriteFile(name, text, 0o600)
+	return os.WriteFile(name, text, 0o600)
 }
 
 // freePort is an address on loopback that was free a moment ago.
@@ -142,8 +187,8 @@ func (r *run) until(ctx context.Context, what string, check func(context.Context
 		if err := r.proxy.reachable(); err != nil {
 			return err
 		}
-		if r.process != nil && !r.process.Alive() {
-			return r.process.Died()
+		if p := r.controller.process; p != nil && !p.Alive() {
+			return p.Died()
 		}
 		select {
 		case <-ctx.Done():

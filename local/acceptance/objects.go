@@ -26,12 +26,9 @@ type values struct {
 	SubnetList                         []string
 }
 
-func (r *run) values(scheme string) values {
-	return values{Run: r.state.Run, Class: r.loadBalancerClass(), Image: r.Image, Scheme: scheme, Subnets: strings.Join(r.site.public, ","), SubnetList: r.site.public}
-}
-
-// objects are those of a file, with the run's label.
-func (r *run) objects(file string, v values) ([]*unstructured.Unstructured, error) {
+// objects are those of a file, with a scheme where they have one, and the run's label.
+func (r *run) objects(file, scheme string) ([]*unstructured.Unstructured, error) {
+	v := values{Run: r.state.Run, Class: loadBalancerClass(r.state.Run), Image: r.Image, Scheme: scheme, Subnets: strings.Join(r.site.public, ","), SubnetList: r.site.public}
 	t, err := template.ParseFS(files, "objects/"+file+".yaml")
 	if err != nil {
 		return nil, err
@@ -49,7 +46,7 @@ func (r *run) objects(file string, v values) ([]*unstructured.Unstructured, erro
 
 // apply writes the objects of a file, with a scheme where they have one.
 func (r *run) apply(ctx context.Context, file, scheme string) error {
-	list, err := r.objects(file, r.values(scheme))
+	list, err := r.objects(file, scheme)
 	if err != nil {
 		return err
 	}
@@ -110,7 +107,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.install(ctx); err != nil {
 		return err
 	}
-	if err := r.tagGroups(ctx); err != nil {
+	if err := taggedBy(r).mark(ctx, r.state.Tagged); err != nil {
 		return err
 	}
 	namespace := &unstructured.Unstructured{Object: map[string]any{

@@ -15,7 +15,7 @@ import (
 
 // report writes report.md and recording.json and prints the first. It returns ErrFailed unless all is well.
 func (r *run) report() error {
-	versions := r.versions()
+	versions := map[string]string{"Kubernetes": r.site.kubernetes, "Fulcrum": versionOf(r.Controller)}
 	calls := r.proxy.recorded()
 	rec := &recording.Recording{
 		Version: recording.Version, Run: r.state.Run, At: r.state.At, Programs: versions, Region: r.Region, Account: r.site.account, Site: r.site.Site, Calls: calls,
@@ -50,14 +50,14 @@ func (r *run) report() error {
 	return nil
 }
 
-func (r *run) versions() map[string]string {
-	out := map[string]string{"Kubernetes": r.site.kubernetes}
-	// A program that cannot say it has no version in the report.
-	if text, err := exec.Command(r.Controller, "--version").Output(); err == nil {
-		first, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
-		out["Fulcrum"] = first
+// versionOf is what a program says of itself.
+func versionOf(program string) string {
+	text, err := exec.Command(program, "--version").Output()
+	if err != nil {
+		return "not known: " + err.Error()
 	}
-	return out
+	first, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	return first
 }
 
 // text is the report. It names no account.

@@ -39,8 +39,11 @@ func (r reply) String() string {
 	return text
 }
 
+// asker sends requests to load balancers. Its resolver is that of Options.
+type asker struct{ resolver string }
+
 // request asks a load balancer by its name, as if the URL's host led there. roots is for HTTPS.
-func (r *run) request(ctx context.Context, balancer, url string, roots *x509.CertPool) (reply, error) {
+func (a asker) request(ctx context.Context, balancer, url string, roots *x509.CertPool) (reply, error) {
 	transport := &http.Transport{
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{RootCAs: roots},
@@ -49,7 +52,7 @@ func (r *run) request(ctx context.Context, balancer, url string, roots *x509.Cer
 			if err != nil {
 				return nil, err
 			}
-			return r.dial(ctx, network, balancer, port)
+			return a.dial(ctx, network, balancer, port)
 		},
 	}
 	defer transport.CloseIdleConnections()
@@ -80,11 +83,11 @@ func (r *run) request(ctx context.Context, balancer, url string, roots *x509.Cer
 
 // dial connects to a load balancer by its name. The names of a local world lead to addresses of its VPC, which are
 // loopback addresses here.
-func (r *run) dial(ctx context.Context, network, balancer, port string) (net.Conn, error) {
+func (a asker) dial(ctx context.Context, network, balancer, port string) (net.Conn, error) {
 	resolver := net.DefaultResolver
-	if r.Resolver != "" {
+	if a.resolver != "" {
 		resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, r.Resolver)
+			return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, a.resolver)
 		}}
 	}
 	addresses, err := resolver.LookupNetIP(ctx, "ip4", strings.TrimSuffix(balancer, ".")+".")
@@ -92,9 +95,9 @@ func (r *run) dial(ctx context.Context, network, balancer, port string) (net.Con
 		return nil, err
 	}
 	last := errors.New("it has no address")
-	for _, a := range addresses {
-		to := net.JoinHostPort(a.Unmap().String(), port)
-		if at, err := netip.ParseAddrPort(r.Resolver); err == nil && at.Addr().IsLoopback() {
+	for _, ip := range addresses {
+		to := net.JoinHostPort(ip.Unmap().String(), port)
+		if at, err := netip.ParseAddrPort(a.resolver); err == nil && at.Addr().IsLoopback() {
 			to = loopback.Target(netip.MustParseAddrPort(to)).String()
 		}
 		c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, to)
@@ -107,10 +110,10 @@ func (r *run) dial(ctx context.Context, network, balancer, port string) (net.Con
 }
 
 // answers waits until a request is answered as check has it, and then five times in a row.
-func (r *run) answers(ctx context.Context, balancer, url string, roots *x509.CertPool, check func(reply) error) error {
+func (r *trial) answers(ctx context.Context, balancer, url string, roots *x509.CertPool, check func(reply) error) error {
 	return r.until(ctx, url+" by "+balancer, func(ctx context.Context) error {
 		for range 5 {
-			got, err := r.request(ctx, balancer, url, roots)
+			got, err := r.asker.request(ctx, balancer, url, roots)
 			if err != nil {
 				return err
 			}
@@ -139,7 +142,7 @@ type traffic struct {
 	first         string // what failed first
 }
 
-func (r *run) traffic(ctx context.Context, balancer, url string, roots *x509.CertPool) *traffic {
+func (a asker) traffic(ctx context.Context, balancer, url string, roots *x509.CertPool) *traffic {
 	t := &traffic{}
 	ctx, t.stop = context.WithCancel(ctx)
 	t.done.Go(func() {
@@ -151,7 +154,7 @@ func (r *run) traffic(ctx context.Context, balancer, url string, roots *x509.Cer
 				return
 			case <-tick.C:
 			}
-			got, err := r.request(ctx, balancer, url, roots)
+			got, err := a.request(ctx, balancer, url, roots)
 			if err == nil {
 				err = byPod(got)
 			}

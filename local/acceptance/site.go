@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
@@ -49,7 +50,11 @@ func (r *run) look(ctx context.Context) error {
 		return fmt.Errorf("the run %s was begun in account %s, and these are credentials of account %s; use those of the first, so that it can be removed", r.state.Run, r.state.Account, r.site.account)
 	}
 	r.state.Account = r.site.account
-	if err := r.network(ctx); err != nil {
+	nodes, err := r.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	if err := r.site.read(ctx, ec2.NewFromConfig(r.proxy.config()), nodes.Items); err != nil {
 		return err
 	}
 	return r.save()
@@ -73,27 +78,22 @@ func (r *run) alone(ctx context.Context) error {
 	return nil
 }
 
-// network finds the VPC by the instances of the nodes.
-func (r *run) network(ctx context.Context) error {
-	nodes, err := r.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("list nodes: %w", err)
-	}
+// read finds the VPC by the instances of the nodes.
+func (s *site) read(ctx context.Context, api *ec2.Client, nodes []corev1.Node) error {
 	var ids []string
-	for _, n := range nodes.Items {
+	for _, n := range nodes {
 		if id := n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]; strings.HasPrefix(id, "i-") {
 			ids = append(ids, id)
 		}
 	}
 	if len(ids) == 0 {
-		return fmt.Errorf("none of the %d nodes of context %q is an EC2 instance by its spec.providerID", len(nodes.Items), r.Context)
+		return fmt.Errorf("none of the %d nodes of the cluster is an EC2 instance by its spec.providerID", len(nodes))
 	}
 	slices.Sort(ids)
 	ids = ids[:min(len(ids), 100)]
-	api := ec2.NewFromConfig(r.proxy.config())
 	out, err := api.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids})
 	if err != nil {
-		return fmt.Errorf("describe the instances of the nodes in %s: %w", r.Region, err)
+		return fmt.Errorf("describe the instances of the nodes; is this their region? %w", err)
 	}
 	var vpc string
 	for _, reservation := range out.Reservations {
@@ -102,55 +102,55 @@ func (r *run) network(ctx context.Context) error {
 			for _, g := range i.SecurityGroups {
 				at.SecurityGroups = append(at.SecurityGroups, aws.ToString(g.GroupId))
 			}
-			r.site.Instances = append(r.site.Instances, at)
+			s.Instances = append(s.Instances, at)
 			if vpc != "" && vpc != aws.ToString(i.VpcId) {
 				return errors.New("the nodes are in several VPCs, and a load balancer has targets in one")
 			}
 			vpc = aws.ToString(i.VpcId)
 		}
 	}
-	r.site.VPC = vpc
-	if err := r.addresses(ctx, api); err != nil {
+	s.VPC = vpc
+	if err := s.addresses(ctx, api); err != nil {
 		return err
 	}
-	return r.groups(ctx, api)
+	return s.groups(ctx, api)
 }
 
 // addresses reads the VPC and its subnets, and chooses public ones.
-func (r *run) addresses(ctx context.Context, api *ec2.Client) error {
-	in := []types.Filter{{Name: aws.String("vpc-id"), Values: []string{r.site.VPC}}}
-	vpcs, err := api.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{r.site.VPC}})
+func (s *site) addresses(ctx context.Context, api *ec2.Client) error {
+	in := []types.Filter{{Name: aws.String("vpc-id"), Values: []string{s.VPC}}}
+	vpcs, err := api.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{s.VPC}})
 	if err != nil {
-		return fmt.Errorf("describe VPC %s: %w", r.site.VPC, err)
+		return fmt.Errorf("describe VPC %s: %w", s.VPC, err)
 	}
 	for _, v := range vpcs.Vpcs {
 		for _, b := range v.CidrBlockAssociationSet {
-			r.site.CIDRs = append(r.site.CIDRs, aws.ToString(b.CidrBlock))
+			s.CIDRs = append(s.CIDRs, aws.ToString(b.CidrBlock))
 		}
 	}
 	tables, err := api.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: in})
 	if err != nil {
-		return fmt.Errorf("describe the route tables of %s: %w", r.site.VPC, err)
+		return fmt.Errorf("describe the route tables of %s: %w", s.VPC, err)
 	}
 	subnets, err := api.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: in})
 	if err != nil {
-		return fmt.Errorf("describe the subnets of %s: %w", r.site.VPC, err)
+		return fmt.Errorf("describe the subnets of %s: %w", s.VPC, err)
 	}
 	slices.SortFunc(subnets.Subnets, func(a, b types.Subnet) int {
 		return strings.Compare(aws.ToString(a.SubnetId), aws.ToString(b.SubnetId))
 	})
 	zones := map[string]bool{}
-	for _, s := range subnets.Subnets {
-		id, zone := aws.ToString(s.SubnetId), aws.ToString(s.AvailabilityZone)
+	for _, n := range subnets.Subnets {
+		id, zone := aws.ToString(n.SubnetId), aws.ToString(n.AvailabilityZone)
 		public := toInternet(tables.RouteTables, id)
-		r.site.Subnets = append(r.site.Subnets, recording.Subnet{ID: id, CIDR: aws.ToString(s.CidrBlock), Zone: zone, Public: public})
-		if public && !zones[zone] && len(zones) < 3 && aws.ToInt32(s.AvailableIpAddressCount) >= 8 {
+		s.Subnets = append(s.Subnets, recording.Subnet{ID: id, CIDR: aws.ToString(n.CidrBlock), Zone: zone, Public: public})
+		if public && !zones[zone] && len(zones) < 3 && aws.ToInt32(n.AvailableIpAddressCount) >= 8 {
 			zones[zone] = true
-			r.site.public = append(r.site.public, id)
+			s.public = append(s.public, id)
 		}
 	}
-	if len(r.site.public) < 2 {
-		return fmt.Errorf("VPC %s has public subnets with 8 free addresses in %d zones; an Application Load Balancer that can be asked from here needs two", r.site.VPC, len(r.site.public))
+	if len(s.public) < 2 {
+		return fmt.Errorf("VPC %s has public subnets with 8 free addresses in %d zones; an Application Load Balancer that can be asked from here needs two", s.VPC, len(s.public))
 	}
 	return nil
 }
@@ -181,9 +181,9 @@ const clusterTag = "kubernetes.io/cluster/"
 
 // groups chooses the security groups that need the tag of the run's cluster: where an instance has several, the
 // controller needs one with it.
-func (r *run) groups(ctx context.Context, api *ec2.Client) error {
+func (s *site) groups(ctx context.Context, api *ec2.Client) error {
 	several := map[string]bool{}
-	for _, i := range r.site.Instances {
+	for _, i := range s.Instances {
 		if len(i.SecurityGroups) > 1 {
 			for _, g := range i.SecurityGroups {
 				several[g] = true
@@ -201,7 +201,7 @@ func (r *run) groups(ctx context.Context, api *ec2.Client) error {
 	for _, g := range out.SecurityGroups {
 		tagged[aws.ToString(g.GroupId)] = slices.ContainsFunc(g.Tags, func(t types.Tag) bool { return strings.HasPrefix(aws.ToString(t.Key), clusterTag) })
 	}
-	for _, i := range r.site.Instances {
+	for _, i := range s.Instances {
 		if len(i.SecurityGroups) < 2 {
 			continue
 		}
@@ -209,8 +209,8 @@ func (r *run) groups(ctx context.Context, api *ec2.Client) error {
 		if len(of) != 1 {
 			return fmt.Errorf("instance %s has %d security groups, of which %d have a tag %sNAME; the one that admits load balancers must have it, and no other", i.ID, len(i.SecurityGroups), len(of), clusterTag)
 		}
-		if !slices.Contains(r.site.chosen, of[0]) {
-			r.site.chosen = append(r.site.chosen, of[0])
+		if !slices.Contains(s.chosen, of[0]) {
+			s.chosen = append(s.chosen, of[0])
 		}
 	}
 	return nil

@@ -1,0 +1,169 @@
+package acceptance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/smithy-go"
+)
+
+// tagged is what a run has in AWS.
+type tagged struct {
+	config aws.Config
+	run    string
+}
+
+// leftover is a resource in AWS with the run's tag.
+type leftover struct {
+	name   string
+	delete func(context.Context) error
+}
+
+// left asks AWS itself, not the controller, for what has the run's tag; load balancers first.
+func (t tagged) left(ctx context.Context) ([]leftover, error) {
+	lb, group := elbv2.NewFromConfig(t.config), ec2.NewFromConfig(t.config)
+	var out []leftover
+	ours := func(arns []string, delete func(ctx context.Context, arn string) error) error {
+		for chunk := range slices.Chunk(arns, 20) {
+			tags, err := lb.DescribeTags(ctx, &elbv2.DescribeTagsInput{ResourceArns: chunk})
+			if err != nil {
+				return err
+			}
+			for _, d := range tags.TagDescriptions {
+				for _, tag := range d.Tags {
+					if arn := aws.ToString(d.ResourceArn); aws.ToString(tag.Key) == runTag && aws.ToString(tag.Value) == t.run {
+						out = append(out, leftover{arn, func(ctx context.Context) error { return delete(ctx, arn) }})
+					}
+				}
+			}
+		}
+		return nil
+	}
+	var arns []string
+	balancers := elbv2.NewDescribeLoadBalancersPaginator(lb, &elbv2.DescribeLoadBalancersInput{})
+	for balancers.HasMorePages() {
+		page, err := balancers.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range page.LoadBalancers {
+			arns = append(arns, aws.ToString(b.LoadBalancerArn))
+		}
+	}
+	err := ours(arns, func(ctx context.Context, arn string) error {
+		_, err := lb.DeleteLoadBalancer(ctx, &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &arn})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	arns = nil
+	groups := elbv2.NewDescribeTargetGroupsPaginator(lb, &elbv2.DescribeTargetGroupsInput{})
+	for groups.HasMorePages() {
+		page, err := groups.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range page.TargetGroups {
+			arns = append(arns, aws.ToString(g.TargetGroupArn))
+		}
+	}
+	err = ours(arns, func(ctx context.Context, arn string) error {
+		_, err := lb.DeleteTargetGroup(ctx, &elbv2.DeleteTargetGroupInput{TargetGroupArn: &arn})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	security, err := group.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{{Name: aws.String("tag:" + runTag), Values: []string{t.run}}}})
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range security.SecurityGroups {
+		out = append(out, leftover{"security group " + aws.ToString(g.GroupId), func(ctx context.Context) error {
+			_, err := group.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: g.GroupId})
+			return err
+		}})
+	}
+	more, err := t.certificates(ctx)
+	return append(out, more...), err
+}
+
+// certificates are those of ACM.
+func (t tagged) certificates(ctx context.Context) ([]leftover, error) {
+	api := acm.NewFromConfig(t.config)
+	var out []leftover
+	pages := acm.NewListCertificatesPaginator(api, &acm.ListCertificatesInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range page.CertificateSummaryList {
+			if !strings.HasSuffix(aws.ToString(c.DomainName), ".acceptance.test") {
+				continue
+			}
+			tags, err := api.ListTagsForCertificate(ctx, &acm.ListTagsForCertificateInput{CertificateArn: c.CertificateArn})
+			if err != nil {
+				return nil, err
+			}
+			for _, tag := range tags.Tags {
+				if aws.ToString(tag.Key) == runTag && aws.ToString(tag.Value) == t.run {
+					out = append(out, leftover{aws.ToString(c.CertificateArn), func(ctx context.Context) error {
+						_, err := api.DeleteCertificate(ctx, &acm.DeleteCertificateInput{CertificateArn: c.CertificateArn})
+						return err
+					}})
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// remove deletes what AWS lets it delete, and is an error until nothing is left.
+func (t tagged) remove(ctx context.Context) error {
+	left, err := t.left(ctx)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	var all []error
+	for _, x := range left {
+		if err := x.delete(ctx); err != nil {
+			all = append(all, fmt.Errorf("%s: %w", x.name, err))
+		}
+	}
+	return errors.Join(append(all, fmt.Errorf("%d resources are left", len(left)))...)
+}
+
+// mark gives security groups of nodes the tag of the run's cluster.
+func (t tagged) mark(ctx context.Context, groups []string) error {
+	if len(groups) == 0 {
+		return nil
+	}
+	_, err := ec2.NewFromConfig(t.config).CreateTags(ctx, &ec2.CreateTagsInput{
+		Resources: groups, Tags: []types.Tag{{Key: aws.String(clusterTag + t.run), Value: aws.String("shared")}},
+	})
+	return err
+}
+
+func (t tagged) unmark(ctx context.Context, groups []string) error {
+	if len(groups) == 0 {
+		return nil
+	}
+	_, err := ec2.NewFromConfig(t.config).DeleteTags(ctx, &ec2.DeleteTagsInput{
+		Resources: groups, Tags: []types.Tag{{Key: aws.String(clusterTag + t.run)}},
+	})
+	var answer smithy.APIError
+	if errors.As(err, &answer) && answer.ErrorCode() == "InvalidGroup.NotFound" {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,371 @@
+package acceptance
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fulcrum-lb/fulcrum/local/inspect"
+)
+
+// hostname waits for the name of a load balancer in a status, other than one of before.
+func (r *trial) hostname(ctx context.Context, what string, before string, read func(context.Context) (string, error)) (string, error) {
+	var name string
+	err := r.until(ctx, "the status of "+what+" shows a load balancer", func(ctx context.Context) (err error) {
+		if name, err = read(ctx); err == nil && (name == "" || name == before) {
+			err = fmt.Errorf("it shows %q", name)
+		}
+		return err
+	})
+	return name, err
+}
+
+func (r *trial) ofIngress(name string) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		i, err := r.kube.NetworkingV1().Ingresses(r.state.Run).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return "", err
+		}
+		for _, lb := range i.Status.LoadBalancer.Ingress {
+			return lb.Hostname, nil
+		}
+		return "", nil
+	}
+}
+
+const webURL = "http://web.acceptance.test/"
+
+// web makes the Ingress "web" and waits until pods answer.
+func (r *trial) web(ctx context.Context) (string, error) {
+	if err := r.apply(ctx, "ingress", "internet-facing"); err != nil {
+		return "", err
+	}
+	name, err := r.hostname(ctx, "Ingress web", "", r.ofIngress("web"))
+	if err != nil {
+		return "", err
+	}
+	return name, r.answers(ctx, name, webURL+"some/path", nil, byPod)
+}
+
+func (r *trial) ingress(ctx context.Context) error {
+	name, err := r.web(ctx)
+	if err != nil {
+		return err
+	}
+	r.note("answered by pods")
+	err = r.answers(ctx, name, webURL+"teapot", nil, func(a reply) error {
+		if a.status != http.StatusTeapot || a.body != "teapot" {
+			return errors.New("want 418 with its text")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	r.note("answered by a fixed response")
+	return r.answers(ctx, name, "http://other.acceptance.test/", nil, func(a reply) error {
+		if a.status != http.StatusNotFound {
+			return errors.New("want 404 for a host that no rule has")
+		}
+		return nil
+	})
+}
+
+func (r *trial) service(ctx context.Context) error {
+	if err := r.apply(ctx, "service", ""); err != nil {
+		return err
+	}
+	name, err := r.hostname(ctx, "Service streams", "", func(ctx context.Context) (string, error) {
+		s, err := r.kube.CoreV1().Services(r.state.Run).Get(ctx, "streams", metav1.GetOptions{})
+		if err != nil {
+			return "", err
+		}
+		for _, lb := range s.Status.LoadBalancer.Ingress {
+			return lb.Hostname, nil
+		}
+		return "", nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.answers(ctx, name, "http://streams.acceptance.test/", nil, byPod); err != nil {
+		return err
+	}
+	r.note("answered by pods, through nodes")
+	return nil
+}
+
+func (r *trial) gateway(ctx context.Context) error {
+	if err := r.apply(ctx, "gateway", ""); err != nil {
+		return err
+	}
+	gateway := &unstructured.Unstructured{}
+	gateway.SetAPIVersion("gateway.networking.k8s.io/v1")
+	gateway.SetKind("Gateway")
+	gateway.SetName("edge")
+	gateway.SetNamespace(r.state.Run)
+	name, err := r.hostname(ctx, "Gateway edge", "", func(ctx context.Context) (string, error) {
+		u, err := r.applier.Get(ctx, gateway)
+		if err != nil {
+			return "", err
+		}
+		list, _, _ := unstructured.NestedSlice(u.Object, "status", "addresses")
+		for _, a := range list {
+			if m, ok := a.(map[string]any); ok {
+				return fmt.Sprint(m["value"]), nil
+			}
+		}
+		return "", nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.answers(ctx, name, "http://edge.acceptance.test/new", nil, byPod); err != nil {
+		return err
+	}
+	r.note("answered by pods")
+	return r.answers(ctx, name, "http://edge.acceptance.test/old", nil, func(a reply) error {
+		if a.status != http.StatusMovedPermanently {
+			return errors.New("want 301")
+		}
+		return nil
+	})
+}
+
+func (r *trial) tlsSecret(ctx context.Context) error {
+	roots := x509.NewCertPool()
+	var both [2]certificate
+	for i := range both {
+		var err error
+		if both[i], err = newCertificate(); err != nil {
+			return err
+		}
+		roots.AppendCertsFromPEM(both[i].cert)
+	}
+	if err := r.issue(ctx, both[0]); err != nil {
+		return err
+	}
+	if err := r.apply(ctx, "tls", ""); err != nil {
+		return err
+	}
+	name, err := r.hostname(ctx, "Ingress secure", "", r.ofIngress("secure"))
+	if err != nil {
+		return err
+	}
+	shows := func(want certificate) func(reply) error {
+		return func(a reply) error {
+			if a.certificate != want.serial {
+				return errors.New("another certificate")
+			}
+			return byPod(a)
+		}
+	}
+	const url = "https://" + secureHost + "/"
+	if err := r.answers(ctx, name, url, roots, shows(both[0])); err != nil {
+		return err
+	}
+	r.note("the certificate of the Secret is shown")
+	load := r.asker.traffic(ctx, name, url, roots)
+	err = r.issue(ctx, both[1])
+	if err == nil {
+		err = r.answers(ctx, name, url, roots, shows(both[1]))
+	}
+	text, failed := load.end()
+	if err := errors.Join(err, failed); err != nil {
+		return err
+	}
+	r.note("renewed: %s", text)
+	return nil
+}
+
+func (r *trial) drift(ctx context.Context) error {
+	name, err := r.web(ctx)
+	if err != nil {
+		return err
+	}
+	api := elbv2.NewFromConfig(r.proxy.config())
+	rule, err := r.ruleOf(ctx, api, name)
+	if err != nil {
+		return err
+	}
+	if _, err := api.DeleteRule(ctx, &elbv2.DeleteRuleInput{RuleArn: &rule}); err != nil {
+		return err
+	}
+	began := time.Now()
+	gone := r.until(ctx, "the rule is gone", func(ctx context.Context) error {
+		a, err := r.asker.request(ctx, name, webURL+"teapot", nil)
+		if err == nil && a.status == http.StatusTeapot {
+			err = errors.New("it still answers")
+		}
+		return err
+	})
+	if gone != nil {
+		return gone
+	}
+	err = r.answers(ctx, name, webURL+"teapot", nil, func(a reply) error {
+		if a.status != http.StatusTeapot {
+			return errors.New("want 418")
+		}
+		return nil
+	})
+	if err == nil {
+		r.note("a deleted rule answers again after %s", time.Since(began).Round(time.Second))
+	}
+	return err
+}
+
+// ruleOf is the rule with the fixed response of a load balancer.
+func (r *trial) ruleOf(ctx context.Context, api *elbv2.Client, dns string) (string, error) {
+	lb, err := r.balancer(ctx, api, dns)
+	if err != nil {
+		return "", err
+	}
+	listeners, err := api.DescribeListeners(ctx, &elbv2.DescribeListenersInput{LoadBalancerArn: &lb})
+	if err != nil {
+		return "", err
+	}
+	for _, l := range listeners.Listeners {
+		rules, err := api.DescribeRules(ctx, &elbv2.DescribeRulesInput{ListenerArn: l.ListenerArn})
+		if err != nil {
+			return "", err
+		}
+		for _, rule := range rules.Rules {
+			if !aws.ToBool(rule.IsDefault) && len(rule.Actions) > 0 && rule.Actions[0].FixedResponseConfig != nil {
+				return aws.ToString(rule.RuleArn), nil
+			}
+		}
+	}
+	return "", errors.New("AWS has no rule with a fixed response")
+}
+
+var errNoBalancer = errors.New("AWS has no load balancer")
+
+// balancer is the ARN of the load balancer with a name in DNS.
+func (r *trial) balancer(ctx context.Context, api *elbv2.Client, dns string) (string, error) {
+	pages := elbv2.NewDescribeLoadBalancersPaginator(api, &elbv2.DescribeLoadBalancersInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, lb := range page.LoadBalancers {
+			if aws.ToString(lb.DNSName) == dns {
+				return aws.ToString(lb.LoadBalancerArn), nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%w %s", errNoBalancer, dns)
+}
+
+func (r *trial) replacement(ctx context.Context) error {
+	before, err := r.web(ctx)
+	if err != nil {
+		return err
+	}
+	load := r.asker.traffic(ctx, before, webURL, nil)
+	if err := r.apply(ctx, "ingress", "internal"); err != nil {
+		_, _ = load.end()
+		return err
+	}
+	name, err := r.hostname(ctx, "Ingress web", before, r.ofIngress("web"))
+	text, failed := load.end()
+	if err := errors.Join(err, failed); err != nil {
+		return err
+	}
+	r.note("until the status showed the new one: %s", text)
+	api := elbv2.NewFromConfig(r.proxy.config())
+	if _, err := r.balancer(ctx, api, name); err != nil {
+		return err
+	}
+	began := time.Now()
+	err = r.until(ctx, "the old load balancer is gone", func(ctx context.Context) error {
+		_, err := r.balancer(ctx, api, before)
+		switch {
+		case errors.Is(err, errNoBalancer):
+			return nil
+		case err == nil:
+			err = errors.New("it is still there")
+		}
+		return err
+	})
+	if err == nil {
+		r.note("the old one was deleted %s later", time.Since(began).Round(time.Second))
+	}
+	return err
+}
+
+// memories are what a controller leaves for the next one.
+var memories = []string{"fulcrum-checkpoints", "fulcrum-memberships"}
+
+func (r *trial) takeOver(ctx context.Context) error {
+	// The Ingress stays as it is if there is one: another scheme would replace its load balancer.
+	if name, err := r.ofIngress("web")(ctx); err != nil || name == "" {
+		if _, err := r.web(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.settled(ctx); err != nil {
+		return err
+	}
+	r.controller.stop()
+	for _, name := range memories {
+		if err := r.kube.CoreV1().Secrets(r.state.Run).Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	want, err := inspect.CountBindings(ctx, r.dynamic, r.state.Run)
+	if err != nil {
+		return err
+	}
+	_, before := r.proxy.count()
+	if err := r.startController(ctx); err != nil {
+		return err
+	}
+	err = r.until(ctx, "the controller has looked at everything", func(ctx context.Context) error {
+		n, err := r.controller.runs(ctx)
+		if err == nil && n <= want {
+			err = fmt.Errorf("it has made %d runs", n)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(10 * time.Second):
+	}
+	if _, after := r.proxy.count(); after != before {
+		return fmt.Errorf("%d calls changed AWS; calls.jsonl has them", after-before)
+	}
+	r.note("no call changed AWS")
+	return nil
+}
+
+// quiet is how long nothing is changed by a controller that has nothing left to do.
+const quiet = 15 * time.Second
+
+// settled waits until the controller has changed nothing in AWS for a while.
+func (r *trial) settled(ctx context.Context) error {
+	_, last := r.proxy.count()
+	since := time.Now()
+	return r.until(ctx, "the controller has nothing left to do", func(context.Context) error {
+		if _, now := r.proxy.count(); now != last {
+			last, since = now, time.Now()
+		}
+		if time.Since(since) < quiet {
+			return errors.New("it changes AWS")
+		}
+		return nil
+	})
+}
