@@ -85,6 +85,7 @@ addEventListener("keydown", (e) => {
   }
 });
 
+const mostOverdue = 10; // seconds that a look may take without a word
 let last; // of what looks have told
 function found() {
   const none = topology.shown.length === 0;
@@ -109,10 +110,16 @@ function choices(select, values) {
   select.value = value;
 }
 
+let arrived; // when the last look was shown, by the page's own clock
+
+/** status says when the last look was. Where the next one is overdue, AWS or the cluster is slow, and what is shown grows old. */
 function status() {
   if (!last) return;
   const at = new Date(last.at).toLocaleTimeString();
-  $("status").textContent = `looked at ${at}, again in ${Math.max(1, Math.round(last.next))} s · ${last.aws.minute} calls to AWS in the last minute, ${last.aws.look} by this look, budget ${last.aws.budget}`;
+  const overdue = Math.floor((performance.now() - arrived) / 1000 - last.next);
+  const next = overdue < mostOverdue ? `again in ${Math.max(1, Math.round(last.next))} s` : `the next look has not ended for ${overdue - overdue % mostOverdue} s`;
+  const text = `looked at ${at}, ${next} · ${last.aws.minute} calls to AWS in the last minute, ${last.aws.look} by this look, budget ${last.aws.budget}`;
+  if ($("status").textContent !== text) $("status").textContent = text;
 }
 
 function banner(...children) {
@@ -131,9 +138,11 @@ function askForToken(message) {
 }
 
 route();
+setInterval(status, 1000);
 watch((news) => {
   const first = !last;
   last = news;
+  arrived = performance.now();
   $("cluster").textContent = news.cluster;
   topology.take(news.keys, news.stacks);
   changes.take(news.changes);

@@ -1,0 +1,275 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/chromedp/chromedp"
+
+	"github.com/fulcrum-lb/fulcrum/local/browser"
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
+	"github.com/fulcrum-lb/fulcrum/local/scenario"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+// faulty are applications with faults.
+const faulty = shared + `---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - {name: web, image: echo, ports: [{name: http, containerPort: 8080}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: default}
+spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: http}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: shop
+  namespace: default
+  annotations:
+    alb.ingress.kubernetes.io/target-type: ip
+    alb.ingress.kubernetes.io/healthcheck-interval-seconds: "5"
+    alb.ingress.kubernetes.io/healthcheck-timeout-seconds: "2"
+    alb.ingress.kubernetes.io/conditions.beta: '[{"field":"http-header","httpHeaderConfig":{"httpHeaderName":"beta","values":["1"]}}]'
+    alb.ingress.kubernetes.io/actions.beta: '{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200","messageBody":"beta"}}'
+spec:
+  ingressClassName: alb
+  rules:
+  - host: shop.example.com
+    http:
+      paths:
+      - {path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}
+      - {path: /*, pathType: ImplementationSpecific, backend: {service: {name: beta, port: {name: use-annotation}}}}
+      - {path: /orders, pathType: Exact, backend: {service: {name: orders, port: {number: 80}}}}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: secure
+  namespace: default
+  annotations:
+    alb.ingress.kubernetes.io/target-type: ip
+    alb.ingress.kubernetes.io/listen-ports: '[{"HTTPS":443}]'
+    alb.ingress.kubernetes.io/certificate-arn: arn:aws:acm:us-west-2:123456789012:certificate/00000000-1111-2222-3333-444444444444
+spec:
+  ingressClassName: alb
+  rules:
+  - host: secure.example.com
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: mistyped, namespace: default}
+spec:
+  ingressClassName: albb
+  rules:
+  - host: mistyped.example.com
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: moved
+  namespace: default
+  annotations: {alb.ingress.kubernetes.io/target-type: ip, alb.ingress.kubernetes.io/scheme: SCHEME}
+spec:
+  ingressClassName: alb
+  rules:
+  - host: moved.example.com
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}]}
+`
+
+// TestTenFaultsAreOnThePage: each of ten faults is on the page Trouble, or on its first page, with what it is about and the
+// way out, within a minute after the page is opened and without a click.
+func TestTenFaultsAreOnThePage(t *testing.T) {
+	if worldtest.Foreign() {
+		t.Skip("the console is Fulcrum's")
+	}
+	t.Parallel()
+	tab := browser.Open(t)
+	w := worldtest.Start(t, world.Options{ActiveAtOnce: true})
+	s, err := scenario.New(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	applier, err := manifest.NewApplier(w.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply := func(scheme string) {
+		t.Helper()
+		objects, err := manifest.Parse([]byte(strings.ReplaceAll(faulty, "SCHEME", scheme)))
+		if err == nil {
+			err = applier.Apply(t.Context(), objects)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply("internal")
+	if err := w.StartController(worldtest.Controller(t), "--drift=report"); err != nil {
+		t.Fatal(err)
+	}
+	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {
+		_, err := s.Hostname(ctx, "default", "moved")
+		return errors.Join(err, s.HealthyTargets(ctx, "default", "web", 4))
+	})
+	breakIt(t, s)
+	apply("internet-facing")
+	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error {
+		lbs, err := w.LoadBalancers(ctx)
+		moved := slices.DeleteFunc(lbs, func(lb world.LoadBalancer) bool { return !strings.HasPrefix(lb.Name, "k8s-default-moved-") })
+		if err == nil && len(moved) != 2 {
+			err = fmt.Errorf("the Ingress moved has %d load balancers", len(moved))
+		}
+		return err
+	})
+
+	page := startConsole(t, w)
+	shows := func(on string, texts ...string) string {
+		var all []string
+		for _, text := range texts {
+			all = append(all, fmt.Sprintf(`document.querySelector("#%s").innerText.includes(%q)`, on, text))
+		}
+		return strings.Join(all, " && ")
+	}
+	began := time.Now()
+	tab.Do(chromedp.Navigate(page + "#/trouble"))
+	for _, fault := range []struct {
+		name  string
+		shown []string // with the way out
+	}{
+		{"missing Service", []string{"Service default/orders does not exist", "create the Service or correct its name"}},
+		{"refused certificate", []string{"Ingress default/secure", "00000000-1111-2222-3333-444444444444"}},
+		{"drift", []string{"rule 1 Ingress default/shop"}},
+		{"quota", []string{"application-load-balancers: 3 of 3 in use", "ask AWS for more in Service Quotas"}},
+		{"shadowed rule", []string{"gets no requests; spec.rules[0].http.paths[0] of the same object comes first", "put the one with more conditions first"}},
+		{"missing permission", []string{"may not call wafv2:GetWebACLForResource", "grant it to the role"}},
+		{"wrong class", []string{"Ingress default/mistyped (albb)", "create the class, or correct spec.ingressClassName"}},
+		{"orphan", []string{"Ingress default/gone has resources that no object asks for", "k8s-default-gone-0123456789"}},
+		{"replaced load balancer", []string{"a new load balancer replaces it", "restore the former value"}},
+		{"dead pods", []string{"0 of 2 healthy", "Health checks failed with these codes: [503]"}},
+	} {
+		tab.Until(shows("trouble", fault.shown...))
+		took := time.Since(began)
+		t.Logf("BENCH %s: on the page after %.1f s", fault.name, took.Seconds())
+	}
+	tab.Screenshot("faults")
+	tab.Faults()
+	whileAWSHangs(t, tab, w, shows)
+}
+
+// whileAWSHangs: the page says that the look is overdue and then that it failed, keeps what it has seen, is searched as
+// before, and goes on once AWS answers.
+func whileAWSHangs(t *testing.T, tab *browser.Tab, w *world.World, shows func(string, ...string) string) {
+	t.Helper()
+	ask(t, w, http.MethodPost, "faults", `{"Operation": "*", "Action": {"Hang": true}}`)
+	tab.Until(shows("status", "the next look has not ended for"))
+	browser.Ask[string](tab, `location.hash = "#/topology?query=shop.example.com"`)
+	tab.Until(rowsText + `.includes("host shop.example.com")`)
+	if took := browser.Ask[float64](tab, `new Promise((done) => { const from = performance.now(); location.hash = "#/topology?query=moved"; const see = () => `+rowsText+`.includes("moved") ? done(performance.now() - from) : requestAnimationFrame(see); see(); })`); took > float64(time.Minute.Milliseconds()) {
+		t.Errorf("a search takes %.0f ms", took)
+	}
+	tab.Until(shows("banner", "The last look failed", "What is shown is as of before"))
+	if !browser.Ask[bool](tab, `Boolean(`+rowsText+`.includes("moved"))`) {
+		t.Error("what was seen is not shown any more")
+	}
+	ask(t, w, http.MethodDelete, "faults", "")
+	tab.Until(`document.querySelector("#banner").hidden`)
+	if faults := tab.Faults(); len(faults) > 0 {
+		t.Errorf("in the page: %q", faults)
+	}
+}
+
+// breakIt makes the faults that are not in manifests.
+func breakIt(t *testing.T, s *scenario.Scenario) {
+	t.Helper()
+	ctx, api := t.Context(), elbv2.NewFromConfig(s.World.AWSConfig())
+	pods, err := s.ReadyPods(ctx, "default", "app=web", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pods {
+		if err := annotatePod(ctx, s, "default", p, "local.fulcrum/status", "503"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Drift: a rule is gone.
+	deleteRule(t, s, api)
+	// An orphan: nothing asks for this target group.
+	tag := func(key, value string) types.Tag { return types.Tag{Key: aws.String(key), Value: aws.String(value)} }
+	if _, err := api.CreateTargetGroup(ctx, &elbv2.CreateTargetGroupInput{
+		Name: aws.String("k8s-default-gone-0123456789"), Port: aws.Int32(80), Protocol: types.ProtocolEnumHttp, VpcId: aws.String(s.World.Layout().VPC),
+		Tags: []types.Tag{tag("elbv2.k8s.aws/cluster", s.World.Layout().Cluster), tag("ingress.k8s.aws/stack", "default/gone"), tag("ingress.k8s.aws/resource", "default/gone-web:80")},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ask(t, s.World, http.MethodPatch, "config", `{"Quotas": {"application-load-balancers": 3}}`)
+	ask(t, s.World, http.MethodPost, "faults", `{"Service": "wafv2", "Operation": "GetWebACLForResource", "Action": {"Deny": true}}`)
+}
+
+// deleteRule deletes the last rule of the Ingress shop.
+func deleteRule(t *testing.T, s *scenario.Scenario, api *elbv2.Client) {
+	t.Helper()
+	lbs, err := s.World.LoadBalancers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lb := range lbs {
+		if !strings.HasPrefix(lb.Name, "k8s-default-shop-") {
+			continue
+		}
+		listeners, err := api.DescribeListeners(t.Context(), &elbv2.DescribeListenersInput{LoadBalancerArn: aws.String(lb.ARN)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules, err := api.DescribeRules(t.Context(), &elbv2.DescribeRulesInput{ListenerArn: listeners.Listeners[0].ListenerArn})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := api.DeleteRule(t.Context(), &elbv2.DeleteRuleInput{RuleArn: rules.Rules[0].RuleArn}); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Fatal("the Ingress shop has no load balancer")
+}
+
+// ask calls the emulator's admin API.
+func ask(t *testing.T, w *world.World, method, path, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, w.AWSEndpoint()+"/_fulcrum/"+path, bytes.NewReader([]byte(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: %s", method, path, res.Status)
+	}
+}
