@@ -103,6 +103,12 @@ conformance: build
 	cd local && FULCRUM_BIN=$(CURDIR)/bin FULCRUM_CONFORMANCE_CONTROLLER=$(CLASS) FULCRUM_CONFORMANCE_REPORT=$(CURDIR)/bin/conformance-report.yaml \
 		go test -timeout 25m -count=1 -v ./conformance $(if $(TEST),-run-test $(TEST))
 
+## ecosystem: scripts with the programs that run beside this controller in real clusters, built from their own modules (10 minutes the first time)
+.PHONY: ecosystem
+ecosystem: build
+	@for m in ecosystem/*/; do echo "Building $$m"; (cd $$m && GOBIN=$(CURDIR)/bin/ecosystem go install tool) || exit 1; done
+	cd local && FULCRUM_BIN=$(CURDIR)/bin FULCRUM_ECOSYSTEM=$(CURDIR)/bin/ecosystem go test -vet=off -count=1 -v -timeout 40m -run 'TestEcosystem$$' ./e2e
+
 ## acceptance: try Fulcrum in an account of yours and a cluster: CONTEXT=NAME REGION=NAME, and PARTS=a,b for some; it asks first
 .PHONY: acceptance
 acceptance: build

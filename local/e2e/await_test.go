@@ -31,6 +31,7 @@ import (
 //	await aws empty                     AWS holds what the world began with
 //	await lbs N                         N load balancers exist
 //	await groups N                      N target groups exist
+//	await record NAME NS/INGRESS        its alias record leads to the load balancer in the status; or service:…, gateway:…, - for none
 //	await call OPERATION                AWS has been called so since the last reset of calls
 func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.Context) error, error) {
 	usage := errors.New("usage: await [-for D] hostname|condition|targets|pods|event|rollout|gone|accelerator|aws|lbs|groups|call …, see awaits")
@@ -95,6 +96,8 @@ func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.C
 	case what == "groups" && len(args) == 1:
 		n := number(ts, args[0])
 		return func(ctx context.Context) error { return s.targetGroups(ctx, n) }, nil
+	case what == "record" && len(args) == 2:
+		return func(ctx context.Context) error { return s.recordIs(ctx, args[0], args[1]) }, nil
 	case what == "call" && len(args) == 1:
 		return func(context.Context) error {
 			lines, err := s.calls(nil)

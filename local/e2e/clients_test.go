@@ -22,6 +22,9 @@ func (s *stage) hostname(ctx context.Context, ref string) (string, error) {
 	if !ok {
 		kind, object = "", ref
 	}
+	if kind == "record" {
+		return s.record(ctx, object)
+	}
 	ns, name, ok := strings.Cut(object, "/")
 	if !ok {
 		return "", fmt.Errorf("%q is not NAMESPACE/NAME", object)

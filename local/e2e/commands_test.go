@@ -44,6 +44,12 @@ const brief = 2 * time.Second
 //	                                  udp://HOST:PORT sends a datagram; service:NS/NAME, gateway:NS/NAME or accelerator:NS/NAME may be in place of NS/INGRESS
 //	grpc [-until RE] NS/INGRESS|gateway:NS/NAME HOST METHOD
 //	                                  call /PACKAGE.SERVICE/METHOD over TLS; prints "CODE pod=… app=… path=…"
+//	program NAME [ARGUMENT]…          start a program of ecosystem/
+//	definitions PROGRAM MODULE FOLDER apply the definitions that a module of ecosystem/PROGRAM has
+//	zone DOMAIN                       make a public hosted zone; record:NAME in place of NS/INGRESS is where a record leads
+//	argo promote|abort|stable NS/ROLLOUT
+//	                                  end a pause of a canary; go back; STABLE is the hash of the pods once it is healthy
+//	shares NS/INGRESS URL RE PERCENT  so much of the requests is answered by pods whose names match
 //	scale NS/DEPLOYMENT N
 //	annotate NS/POD KEY=VALUE         merge an annotation into a pod; -selector chooses the first of many
 //	crash ROLE                        SIGKILL
@@ -102,8 +108,13 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 			arguments(ts, args, 1, "accelerator NS/NAME")
 			outcome(ts, neg, of(ts).exportAccelerator(ts, args[0]))
 		},
-		"elsewhere":  cmdElsewhere,
-		"tls-secret": cmdTLSSecret,
+		"elsewhere":   cmdElsewhere,
+		"program":     cmdProgram,
+		"definitions": cmdDefinitions,
+		"zone":        cmdZone,
+		"shares":      cmdShares,
+		"argo":        cmdRollouts,
+		"tls-secret":  cmdTLSSecret,
 		"rollout": func(ts *testscript.TestScript, neg bool, args []string) {
 			arguments(ts, args, 1, "rollout NS/DEPLOYMENT")
 			ns, name := split(ts, args[0])

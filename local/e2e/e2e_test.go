@@ -103,6 +103,7 @@ func setup(env *testscript.Env, binary, controller string) error {
 	env.Values[stageKey{}] = &stages{current: s, first: s, named: map[string]*stage{}}
 	l := w.Layout()
 	env.Setenv("VPC", l.VPC)
+	env.Setenv("KUBECONFIG", w.Kubeconfig())
 	for i := range l.Public {
 		env.Setenv(fmt.Sprintf("PUBLIC%d", i), l.Public[i].ID)
 		env.Setenv(fmt.Sprintf("PRIVATE%d", i), l.Private[i].ID)

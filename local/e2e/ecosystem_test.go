@@ -1,0 +1,228 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+	"github.com/rogpeppe/go-internal/testscript"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/fulcrum-lb/fulcrum/local/await"
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
+	"github.com/fulcrum-lb/fulcrum/local/scenario"
+)
+
+// ecosystemVariable names an environment variable with a directory of the programs that run beside Fulcrum in real
+// clusters, as `make ecosystem` builds them.
+const ecosystemVariable = "FULCRUM_ECOSYSTEM"
+
+// TestEcosystem runs testdata/ecosystem/*.txtar: scripts with programs of others, in `make ecosystem`.
+func TestEcosystem(t *testing.T) {
+	if os.Getenv(ecosystemVariable) == "" {
+		t.Skip("takes minutes to build; " + ecosystemVariable + " is not set")
+	}
+	t.Parallel()
+	runScripts(t, filepath.Join("testdata", "ecosystem"))
+}
+
+// cmdProgram starts a program of others in the background, with the local world in its environment. It ends with the
+// script.
+func cmdProgram(ts *testscript.TestScript, neg bool, args []string) {
+	s := of(ts)
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: program NAME [ARGUMENT]…")
+	}
+	path := filepath.Join(os.Getenv(ecosystemVariable), args[0])
+	log, err := os.Create(filepath.Join(ts.Getenv("WORK"), args[0]+".log"))
+	ts.Check(err)
+	cmd := exec.Command(path, args[1:]...)
+	cmd.Env = append(os.Environ(), s.World.Environment()...)
+	cmd.Dir = ts.Getenv("WORK")
+	cmd.Stdout, cmd.Stderr = log, log
+	ts.Check(cmd.Start())
+	ts.Defer(func() {
+		// The world goes away with it; it has nothing to finish.
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		log.Close()
+		if text, err := os.ReadFile(log.Name()); err == nil {
+			lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+			ts.Logf("the end of the log of %s:\n%s", args[0], strings.Join(lines[max(0, len(lines)-15):], "\n"))
+		}
+	})
+}
+
+// cmdDefinitions applies the definitions that a module of ecosystem/ has in a folder.
+func cmdDefinitions(ts *testscript.TestScript, neg bool, args []string) {
+	s := of(ts)
+	arguments(ts, args, 3, "definitions PROGRAM MODULE FOLDER")
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/fulcrum-lb/fulcrum").Output()
+	ts.Check(err)
+	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", args[1])
+	list.Dir = filepath.Join(strings.TrimSpace(string(root)), "ecosystem", args[0])
+	dir, err := list.Output()
+	ts.Check(err)
+	objects, err := manifest.Load(filepath.Join(strings.TrimSpace(string(dir)), args[2]))
+	ts.Check(err)
+	objects = slices.DeleteFunc(objects, func(u *unstructured.Unstructured) bool { return u.GetKind() != "CustomResourceDefinition" })
+	outcome(ts, neg, s.applier.Apply(s.ctx, objects))
+	ts.Defer(func() { // worlds are lent again
+		if err := s.applier.Delete(context.WithoutCancel(s.ctx), objects); err != nil {
+			ts.Logf("delete definitions: %v", err)
+		}
+	})
+}
+
+// cmdZone makes a public hosted zone that ends with the script.
+func cmdZone(ts *testscript.TestScript, neg bool, args []string) {
+	s := of(ts)
+	arguments(ts, args, 1, "zone DOMAIN")
+	api := route53.NewFromConfig(s.World.AWSConfig())
+	made, err := api.CreateHostedZone(s.ctx, &route53.CreateHostedZoneInput{Name: &args[0], CallerReference: aws.String(time.Now().String())})
+	outcome(ts, neg, err)
+	ts.Defer(func() {
+		_, err := api.DeleteHostedZone(context.WithoutCancel(s.ctx), &route53.DeleteHostedZoneInput{Id: made.HostedZone.Id})
+		if err != nil {
+			ts.Logf("delete zone %s: %v", args[0], err)
+		}
+	})
+}
+
+// record is the load balancer that the record of a name leads to.
+func (s *stage) record(ctx context.Context, name string) (string, error) {
+	api := route53.NewFromConfig(s.World.AWSConfig())
+	zones, err := api.ListHostedZones(ctx, &route53.ListHostedZonesInput{})
+	if err != nil {
+		return "", err
+	}
+	for _, z := range zones.HostedZones {
+		records, err := api.ListResourceRecordSets(ctx, &route53.ListResourceRecordSetsInput{HostedZoneId: z.Id})
+		if err != nil {
+			return "", err
+		}
+		for _, r := range records.ResourceRecordSets {
+			if strings.TrimSuffix(aws.ToString(r.Name), ".") == name && r.AliasTarget != nil {
+				return strings.TrimSuffix(strings.TrimPrefix(aws.ToString(r.AliasTarget.DNSName), "dualstack."), "."), nil
+			}
+		}
+	}
+	return "", fmt.Errorf("there is no alias record %s", name)
+}
+
+// recordIs is an error unless the record of a name leads to the load balancer in a status; "-" for no record.
+func (s *stage) recordIs(ctx context.Context, name, ref string) error {
+	at, err := s.record(ctx, name)
+	if ref == "-" {
+		if err == nil {
+			return fmt.Errorf("the record %s leads to %s", name, at)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	want, err := s.hostname(ctx, ref)
+	if err == nil && !strings.EqualFold(at, want) {
+		err = fmt.Errorf("the record %s leads to %s, the status shows %s", name, at, want)
+	}
+	return err
+}
+
+// cmdShares sends requests until the shares of pods, by the beginning of their names, are as given: a percentage that may
+// be off by 12, as a random choice of 200 is in one of 10,000 cases.
+func cmdShares(ts *testscript.TestScript, neg bool, args []string) {
+	s := of(ts)
+	arguments(ts, args, 4, "shares NS/INGRESS URL POD-PATTERN PERCENT")
+	pattern := regexp.MustCompile(args[2])
+	want, err := strconv.Atoi(args[3])
+	ts.Check(err)
+	outcome(ts, neg, await.True(s.ctx, defaultLimit, func(ctx context.Context) error {
+		to, err := s.hostname(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		const requests = 200
+		pods := map[string]int{}
+		matching := 0
+		for range requests {
+			r, err := scenario.Get(ctx, s.World.HTTPClient(to), args[1], nil)
+			switch {
+			case err != nil:
+				return err
+			case r.Status != http.StatusOK || r.Pod == nil:
+				return errors.New("the answer is " + r.String())
+			}
+			pods[r.Pod.Pod]++
+			if pattern.MatchString(r.Pod.Pod) {
+				matching++
+			}
+		}
+		if got := 100 * matching / requests; got < want-12 || got > want+12 || want%100 == 0 && got != want {
+			return fmt.Errorf("%d %% of the requests are answered by %s; pods: %v", got, args[2], slices.Sorted(maps.Keys(pods)))
+		}
+		return nil
+	}))
+}
+
+// rollouts are those of Argo.
+var rollouts = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
+
+// cmdRollouts does what the plugin of kubectl does: promote ends the pause that a canary comes to, abort goes back, and stable has the hash of the
+// pods that serve, in STABLE.
+func cmdRollouts(ts *testscript.TestScript, neg bool, args []string) {
+	s := of(ts)
+	arguments(ts, args, 2, "argo promote|abort|stable NS/ROLLOUT")
+	ns, name := split(ts, args[1])
+	client, err := dynamic.NewForConfig(s.World.RESTConfig())
+	ts.Check(err)
+	api := client.Resource(rollouts).Namespace(ns)
+	patch := map[string]string{"promote": `{"status":{"pauseConditions":null}}`, "abort": `{"status":{"abort":true}}`}[args[0]]
+	if args[0] == "promote" {
+		ts.Check(await.True(s.ctx, defaultLimit, func(ctx context.Context) error {
+			u, err := api.Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if pauses, _, _ := unstructured.NestedSlice(u.Object, "status", "pauseConditions"); len(pauses) == 0 {
+				return fmt.Errorf("rollout %s does not pause", args[1])
+			}
+			return nil
+		}))
+	}
+	if patch != "" {
+		_, err := api.Patch(s.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+		outcome(ts, neg, err)
+		return
+	}
+	outcome(ts, neg, await.True(s.ctx, defaultLimit, func(ctx context.Context) error {
+		u, err := api.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
+		hash, _, _ := unstructured.NestedString(u.Object, "status", "stableRS")
+		if phase != "Healthy" || hash == "" {
+			return fmt.Errorf("rollout %s is %q, its stable pods have the hash %q", args[1], phase, hash)
+		}
+		ts.Setenv("STABLE", hash)
+		return nil
+	}))
+}
