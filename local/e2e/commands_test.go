@@ -49,6 +49,8 @@ const brief = 2 * time.Second
 //	zone DOMAIN                       make a public hosted zone; record:NAME in place of NS/INGRESS is where a record leads
 //	argo promote|abort|stable NS/ROLLOUT
 //	                                  end a pause of a canary; go back; STABLE is the hash of the pods once it is healthy
+//	ca-secret NS/NAME                 a Secret with the world's CA, for an Issuer of cert-manager
+//	renew NS/CERTIFICATE              have cert-manager renew a certificate now, and wait until it has
 //	shares NS/INGRESS URL RE PERCENT  so much of the requests is answered by pods whose names match
 //	scale NS/DEPLOYMENT N
 //	annotate NS/POD KEY=VALUE         merge an annotation into a pod; -selector chooses the first of many
@@ -114,6 +116,8 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		"zone":        cmdZone,
 		"shares":      cmdShares,
 		"argo":        cmdRollouts,
+		"ca-secret":   cmdCASecret,
+		"renew":       cmdRenew,
 		"tls-secret":  cmdTLSSecret,
 		"rollout": func(ts *testscript.TestScript, neg bool, args []string) {
 			arguments(ts, args, 1, "rollout NS/DEPLOYMENT")

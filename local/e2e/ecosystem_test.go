@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/rogpeppe/go-internal/testscript"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -223,6 +224,61 @@ func cmdRollouts(ts *testscript.TestScript, neg bool, args []string) {
 			return fmt.Errorf("rollout %s is %q, its stable pods have the hash %q", args[1], phase, hash)
 		}
 		ts.Setenv("STABLE", hash)
+		return nil
+	}))
+}
+
+// cmdCASecret writes a Secret with the world's CA and its key.
+func cmdCASecret(ts *testscript.TestScript, neg bool, args []string) {
+	s := of(ts)
+	arguments(ts, args, 1, "ca-secret NS/NAME")
+	ns, name := split(ts, args[0])
+	ca, err := os.ReadFile(s.World.CA())
+	ts.Check(err)
+	key, err := s.World.CAKey()
+	ts.Check(err)
+	_, err = s.World.Kube().CoreV1().Secrets(ns).Create(s.ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Type: corev1.SecretTypeTLS,
+		Data: map[string][]byte{corev1.TLSCertKey: ca, corev1.TLSPrivateKeyKey: key},
+	}, metav1.CreateOptions{})
+	outcome(ts, neg, err)
+	ts.Defer(func() {
+		if err := s.World.Kube().CoreV1().Secrets(ns).Delete(context.WithoutCancel(s.ctx), name, metav1.DeleteOptions{}); err != nil {
+			ts.Logf("delete Secret %s: %v", args[0], err)
+		}
+	})
+}
+
+// certificates are those of cert-manager.
+var certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}
+
+// cmdRenew does what "cmctl renew" does, and waits for the next revision.
+func cmdRenew(ts *testscript.TestScript, neg bool, args []string) {
+	s := of(ts)
+	arguments(ts, args, 1, "renew NS/CERTIFICATE")
+	ns, name := split(ts, args[0])
+	client, err := dynamic.NewForConfig(s.World.RESTConfig())
+	ts.Check(err)
+	api := client.Resource(certificates).Namespace(ns)
+	u, err := api.Get(s.ctx, name, metav1.GetOptions{})
+	ts.Check(err)
+	before, _, _ := unstructured.NestedInt64(u.Object, "status", "revision")
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	conditions = append(conditions, map[string]any{
+		"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "renewed by a script",
+		"lastTransitionTime": time.Now().UTC().Format(time.RFC3339), "observedGeneration": u.GetGeneration(),
+	})
+	ts.Check(unstructured.SetNestedSlice(u.Object, conditions, "status", "conditions"))
+	_, err = api.UpdateStatus(s.ctx, u, metav1.UpdateOptions{})
+	ts.Check(err)
+	outcome(ts, neg, await.True(s.ctx, defaultLimit, func(ctx context.Context) error {
+		u, err := api.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if now, _, _ := unstructured.NestedInt64(u.Object, "status", "revision"); now <= before {
+			return fmt.Errorf("certificate %s has still revision %d", args[0], now)
+		}
 		return nil
 	}))
 }

@@ -154,6 +154,10 @@ func (w *World) IssueCertificate(names ...string) (certificate, key []byte, err 
 	return append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), w.creds.caPEM...), key, err
 }
 
+// CAKey is the key of the certificate in CA, as PEM, for programs that issue certificates which clients of this world
+// trust.
+func (w *World) CAKey() ([]byte, error) { return encodeKey(w.creds.caKey) }
+
 func (c *credentials) writeKey(name string, key crypto.Signer) error {
 	b, err := encodeKey(key)
 	if err != nil {
