@@ -97,7 +97,7 @@ func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.C
 		n := number(ts, args[0])
 		return func(ctx context.Context) error { return s.targetGroups(ctx, n) }, nil
 	case what == "record" && len(args) == 2:
-		return func(ctx context.Context) error { return s.recordIs(ctx, args[0], args[1]) }, nil
+		return func(ctx context.Context) error { return recordIs(ctx, s, args[0], args[1]) }, nil
 	case what == "call" && len(args) == 1:
 		return func(context.Context) error {
 			lines, err := s.calls(nil)

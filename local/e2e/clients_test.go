@@ -23,7 +23,7 @@ func (s *stage) hostname(ctx context.Context, ref string) (string, error) {
 		kind, object = "", ref
 	}
 	if kind == "record" {
-		return s.record(ctx, object)
+		return recordOf(ctx, s.World, object)
 	}
 	ns, name, ok := strings.Cut(object, "/")
 	if !ok {

@@ -29,6 +29,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/await"
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
 	"github.com/fulcrum-lb/fulcrum/local/scenario"
+	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
 // ecosystemVariable names an environment variable with a directory of the programs that run beside Fulcrum in real
@@ -107,9 +108,9 @@ func cmdZone(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// record is the load balancer that the record of a name leads to.
-func (s *stage) record(ctx context.Context, name string) (string, error) {
-	api := route53.NewFromConfig(s.World.AWSConfig())
+// recordOf is the load balancer that the record of a name leads to.
+func recordOf(ctx context.Context, w *world.World, name string) (string, error) {
+	api := route53.NewFromConfig(w.AWSConfig())
 	zones, err := api.ListHostedZones(ctx, &route53.ListHostedZonesInput{})
 	if err != nil {
 		return "", err
@@ -129,8 +130,8 @@ func (s *stage) record(ctx context.Context, name string) (string, error) {
 }
 
 // recordIs is an error unless the record of a name leads to the load balancer in a status; "-" for no record.
-func (s *stage) recordIs(ctx context.Context, name, ref string) error {
-	at, err := s.record(ctx, name)
+func recordIs(ctx context.Context, s *stage, name, ref string) error {
+	at, err := recordOf(ctx, s.World, name)
 	if ref == "-" {
 		if err == nil {
 			return fmt.Errorf("the record %s leads to %s", name, at)
@@ -235,7 +236,7 @@ func cmdCASecret(ts *testscript.TestScript, neg bool, args []string) {
 	ns, name := split(ts, args[0])
 	ca, err := os.ReadFile(s.World.CA())
 	ts.Check(err)
-	key, err := s.World.CAKey()
+	key, err := os.ReadFile(filepath.Join(filepath.Dir(s.World.CA()), "ca.key"))
 	ts.Check(err)
 	_, err = s.World.Kube().CoreV1().Secrets(ns).Create(s.ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Type: corev1.SecretTypeTLS,

@@ -91,6 +91,9 @@ func (c *credentials) makeCA() error {
 	}
 	c.caKey = key
 	c.caPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	if err := c.writeKey("ca.key", key); err != nil {
+		return err
+	}
 	return os.WriteFile(c.path("ca.crt"), c.caPEM, 0o600)
 }
 
@@ -153,10 +156,6 @@ func (w *World) IssueCertificate(names ...string) (certificate, key []byte, err 
 	key, err = encodeKey(private)
 	return append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), w.creds.caPEM...), key, err
 }
-
-// CAKey is the key of the certificate in CA, as PEM, for programs that issue certificates which clients of this world
-// trust.
-func (w *World) CAKey() ([]byte, error) { return encodeKey(w.creds.caKey) }
 
 func (c *credentials) writeKey(name string, key crypto.Signer) error {
 	b, err := encodeKey(key)

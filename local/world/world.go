@@ -354,5 +354,5 @@ func (w *World) Number() int { return w.slot.n }
 func (w *World) Dir() string { return w.slot.dir }
 
 // CA is the path of the certificate that signed everything in the world,
-// also the certificates in ACM.
+// also the certificates in ACM. Its key is beside it, in ca.key.
 func (w *World) CA() string { return w.creds.path("ca.crt") }
