@@ -28,10 +28,12 @@ if [ "$module" = local ]; then
 	ldflags=(-ldflags="-s -w -X k8s.io/component-base/version.gitVersion=$version")
 fi
 
-# progress counts the packages that are compiled instead of naming each of them. Everything else, such as
-# errors and downloads, goes through.
+# progress counts the packages that are compiled instead of naming each of them, against those that Go has to compile.
+# Everything else, such as errors and downloads, goes through.
 progress() {
-	local count=0 all=0 next=20 line got last=
+	local count=0 all= next=20 line got last= left
+	# Go is asked while the build begins: only a build of more than 20 seconds wants to know.
+	exec 3< <(go list -trimpath -deps -f '{{if .Stale}}{{.ImportPath}}{{end}}' "$@" 2>/dev/null | wc -l)
 	while true; do
 		got=0
 		IFS= read -r -t 5 line || got=$?
@@ -44,11 +46,14 @@ progress() {
 		fi
 		if [ $SECONDS -ge $next ]; then
 			next=$((SECONDS + 20))
-			[ $all -gt 0 ] || all=$(go list -deps "$@" | wc -l)
+			[ -n "$all" ] || read -r all <&3 || all=0
 			if [[ $last == */cmd/* ]]; then
 				echo "  $SECONDS s: linking"
+			elif [ $count -gt 0 ] && [ "$all" -gt $count ]; then
+				left=$((SECONDS * (all - count) / count))
+				echo "  $SECONDS s: $((100 * count / all)) % of $all packages compiled, about $left s left"
 			else
-				echo "  $SECONDS s: compiled $count of at most $all packages"
+				echo "  $SECONDS s: $count packages compiled"
 			fi
 		fi
 	done

@@ -56,7 +56,7 @@ func (r *run) startController(ctx context.Context) error {
 		"--leader-election-namespace=" + r.state.Run,
 		"--aws-region=" + r.Region,
 		"--aws-vpc-id=" + r.site.VPC,
-		awsclient.Endpoints(r.proxy.address),
+		awsclient.Endpoints(r.proxy.address + r.proxy.ofController),
 		"--default-tags=" + runTag + "=" + r.state.Run,
 		"--default-target-type=ip",
 		"--import-tls-secrets=ingress",
@@ -66,11 +66,8 @@ func (r *run) startController(ctx context.Context) error {
 		"--health-probe-bind-addr=" + c.health,
 		"--metrics-bind-addr=" + c.metrics,
 	}
-	env := []string{
-		"AWS_ACCESS_KEY_ID=" + r.proxy.controllerKey, "AWS_SECRET_ACCESS_KEY=" + anySecret, "AWS_SESSION_TOKEN=", "AWS_PROFILE=",
-		"AWS_ENDPOINT_URL=", "AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=" + r.file("no-config"), "AWS_SHARED_CREDENTIALS_FILE=" + r.file("no-credentials"),
-	}
-	if c.process, err = r.children.Start("controller", r.dir, program, args, env); err != nil {
+	// It has the user's environment: programs that the kubeconfig names log in to the cluster with AWS's credentials.
+	if c.process, err = r.children.Start("controller", r.dir, program, args, nil); err != nil {
 		return err
 	}
 	return r.until(ctx, "the controller is ready", r.controller.ready)

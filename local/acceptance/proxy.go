@@ -27,9 +27,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// anySecret is the secret key of the access keys at the proxy, which checks no signature.
-const anySecret = "none"
-
 const (
 	largestMessage = 16 << 20
 	// outage is how long AWS may be out of reach before a run is cut off.
@@ -40,9 +37,9 @@ const (
 type proxy struct {
 	server  *http.Server
 	address string
-	// Access keys at the proxy, which tell whose call it is. They are random, for whoever knows one can use the
+	// The paths of the proxy, which tell whose call it is. They are random, for whoever knows one can use the
 	// credentials of who has started the run. AWS never sees them.
-	controllerKey, runKey string
+	ofController, ofRun string
 
 	client   *http.Client
 	signer   *v4.Signer
@@ -67,7 +64,7 @@ func startProxy(ctx context.Context, r *run) (*proxy, error) {
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
 		return nil, fmt.Errorf("there are no credentials for AWS; set AWS_PROFILE, or log in: %w", err)
 	}
-	p := &proxy{controllerKey: rand.Text(), runKey: rand.Text(), client: &http.Client{Timeout: time.Minute}, signer: v4.NewSigner(), aws: cfg, began: r.state.At, endpoint: endpoint}
+	p := &proxy{ofController: "/" + rand.Text(), ofRun: "/" + rand.Text(), client: &http.Client{Timeout: time.Minute}, signer: v4.NewSigner(), aws: cfg, began: r.state.At, endpoint: endpoint}
 	// The transport follows no proxy to a loopback address, and no redirect leads a signed request elsewhere.
 	p.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if cfg.BaseEndpoint != nil {
@@ -102,11 +99,11 @@ func (p *proxy) Close() {
 	p.file.Close()
 }
 
-// config is that of SDK clients of the run itself.
+// config is that of SDK clients of the run itself. What they sign with does not matter.
 func (p *proxy) config() aws.Config {
 	return aws.Config{
-		Region: p.aws.Region, BaseEndpoint: &p.address, HTTPClient: &http.Client{Timeout: 2 * time.Minute},
-		Credentials: credentials.NewStaticCredentialsProvider(p.runKey, anySecret, ""),
+		Region: p.aws.Region, BaseEndpoint: aws.String(p.address + p.ofRun), HTTPClient: &http.Client{Timeout: 2 * time.Minute},
+		Credentials: credentials.NewStaticCredentialsProvider("RUN", "none", ""),
 	}
 }
 
@@ -131,12 +128,13 @@ func readCalls(name string) ([]recording.Call, error) {
 
 // ServeHTTP passes a call on. Where no answer comes the connection is closed, as it is between a client and AWS.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	key := r.Header.Get("Authorization")
-	by := "controller"
-	switch {
-	case strings.Contains(key, "Credential="+p.runKey+"/"):
-		by = "run"
-	case !strings.Contains(key, "Credential="+p.controllerKey+"/"):
+	by := ""
+	for whose, prefix := range map[string]string{"controller": p.ofController, "run": p.ofRun} {
+		if rest, ok := strings.CutPrefix(r.URL.Path, prefix); ok && (rest == "" || rest[0] == '/') {
+			by, r.URL.Path, r.URL.RawPath = whose, "/"+strings.TrimPrefix(rest, "/"), ""
+		}
+	}
+	if by == "" {
 		http.Error(w, "only the run and its controller call AWS here", http.StatusForbidden)
 		return
 	}

@@ -74,7 +74,7 @@ func TestTheProxySignsAndRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{"USERKEY", "usersecret", "usertoken", p.runKey, p.controllerKey, "dGhlIHByaXZhdGUga2V5"} {
+	for _, secret := range []string{"USERKEY", "usersecret", "usertoken", p.ofRun, p.ofController, "dGhlIHByaXZhdGUga2V5"} {
 		if strings.Contains(string(text), secret) {
 			t.Errorf("the file has %q", secret)
 		}
@@ -84,20 +84,20 @@ func TestTheProxySignsAndRecords(t *testing.T) {
 // TestTheProxyServesTheRunAlone: another program on this machine does not get the user's rights by it, whatever it signs.
 func TestTheProxyServesTheRunAlone(t *testing.T) {
 	p, _ := proxied(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("AWS was called") }))
-	scope := "/20260101/eu-west-1/ec2/aws4_request, SignedHeaders=host, Signature=0"
-	for name, authorization := range map[string]string{
-		"none":                       "",
-		"another key":                "AWS4-HMAC-SHA256 Credential=CONTROLLER" + scope,
-		"a key that begins alike":    "AWS4-HMAC-SHA256 Credential=" + p.runKey + "X" + scope,
-		"the user's":                 "AWS4-HMAC-SHA256 Credential=USERKEY" + scope,
-		"a scope that is not one":    "AWS4-HMAC-SHA256 Credential=" + p.runKey + "/ec2",
-		"a key in another parameter": "AWS4-HMAC-SHA256 Signature=0, Key=" + p.runKey + "/",
+	signed := "AWS4-HMAC-SHA256 Credential=USERKEY/20260101/eu-west-1/ec2/aws4_request, SignedHeaders=host, Signature=0"
+	for name, x := range map[string]struct{ path, authorization string }{
+		"no path":                  {"/", signed},
+		"another path":             {"/controller/", signed},
+		"a path that begins alike": {p.ofRun + "X/", signed},
+		"below another":            {"/x" + p.ofRun + "/", signed},
+		"not signed":               {p.ofRun + "/", ""},
+		"a scope that is not one":  {p.ofRun + "/", "AWS4-HMAC-SHA256 Credential=USERKEY/ec2"},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.address, strings.NewReader("Action=DescribeVpcs&Version=2016-11-15"))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.address+x.path, strings.NewReader("Action=DescribeVpcs&Version=2016-11-15"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header.Set("Authorization", authorization)
+		req.Header.Set("Authorization", x.authorization)
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)

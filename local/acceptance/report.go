@@ -1,7 +1,7 @@
 package acceptance
 
 import (
-	"cmp"
+	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -17,6 +17,24 @@ import (
 func (r *run) report() error {
 	versions := map[string]string{"Kubernetes": r.site.kubernetes, "Fulcrum": versionOf(r.Controller)}
 	calls := r.proxy.recorded()
+	text, passed := r.text(versions, calls)
+	if err := os.WriteFile(r.file("report.md"), []byte(text), 0o600); err != nil {
+		return err
+	}
+	r.say("\n%s\nReport: %s", text, r.file("report.md"))
+	if err := writeRecording(r, versions, calls); err != nil {
+		return fmt.Errorf("there is a report but no recording: %w", err)
+	}
+	r.say("Recording: %s", r.file("recording.json"))
+	r.say("\"fulcrum-aws compare %s\" shows where the emulator answers otherwise than AWS.", r.file("recording.json"))
+	if !passed {
+		return ErrFailed
+	}
+	return nil
+}
+
+// writeRecording writes what AWS has answered, without what shows whose account it was, and removes the calls as they were.
+func writeRecording(r *run, versions map[string]string, calls []recording.Call) error {
 	rec := &recording.Recording{
 		Version: recording.Version, Run: r.state.Run, At: r.state.At, Programs: versions, Region: r.Region, Account: r.site.account, Site: r.site.Site, Calls: calls,
 	}
@@ -24,30 +42,17 @@ func (r *run) report() error {
 	for _, i := range r.site.Instances {
 		secrets = append(secrets, i.ID)
 	}
-	if err := rec.Redact(secrets...); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(r.file("recording.json"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	err := rec.Redact(secrets...)
+	os.Remove(r.file("calls.jsonl"))
+	os.Remove(r.file("kubeconfig"))
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(rec.Write(f), f.Close()); err != nil {
+	var text bytes.Buffer
+	if err := rec.Write(&text); err != nil {
 		return err
 	}
-	text, passed := r.text(versions, calls)
-	if err := os.WriteFile(r.file("report.md"), []byte(text), 0o600); err != nil {
-		return err
-	}
-	// These are not redacted, and have served.
-	os.Remove(r.file("calls.jsonl"))
-	os.Remove(r.file("kubeconfig"))
-	r.say("\n%s", text)
-	r.say("Report: %s\nRecording: %s", r.file("report.md"), r.file("recording.json"))
-	r.say("\"fulcrum-aws compare %s\" shows where the emulator answers otherwise than AWS.", r.file("recording.json"))
-	if !passed {
-		return ErrFailed
-	}
-	return nil
+	return os.WriteFile(r.file("recording.json"), text.Bytes(), 0o600)
 }
 
 // versionOf is what a program says of itself.

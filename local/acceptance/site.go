@@ -72,7 +72,7 @@ func (r *run) alone(ctx context.Context) error {
 	for _, l := range list.Items {
 		at := l.Spec.RenewTime
 		if l.Namespace != r.state.Run && l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity != "" && at != nil && time.Since(at.Time) < 2*time.Minute {
-			return fmt.Errorf("a controller for AWS load balancers runs in this cluster (Lease %s/%s), and two would write the same objects; use a cluster without one, or scale it to 0 replicas meanwhile: its load balancers serve on, but follow no change of pods", l.Namespace, l.Name)
+			return fmt.Errorf("a controller for AWS load balancers runs in this cluster (Lease %s/%s), and two would write the same objects; use a cluster without one", l.Namespace, l.Name)
 		}
 	}
 	return nil
