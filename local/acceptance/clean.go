@@ -36,6 +36,9 @@ func (r *run) clean(ctx context.Context) error {
 		r.state.Left = append(r.state.Left, x.name)
 		r.say("  left by the controller, and removed now: %s", x.name)
 	}
+	if err := r.save(); err != nil {
+		return err
+	}
 	if err := r.until(ctx, "all tagged resources are gone from AWS", taggedBy(r).remove); err != nil {
 		return err
 	}
@@ -71,6 +74,10 @@ func taggedBy(r *run) tagged { return tagged{r.proxy.config(), r.state.Run} }
 
 // removeServed deletes objects while the controller runs, and waits until it has let go of them.
 func (r *run) removeServed(ctx context.Context) error {
+	// The namespace is deleted after them, and the controller's Lease is in it.
+	if _, err := r.kube.CoreV1().Namespaces().Get(ctx, r.state.Run, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		return nil
+	}
 	if err := r.revive(ctx); err != nil {
 		return err
 	}
@@ -94,7 +101,8 @@ func (r *run) removeServed(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	// What all load balancers share goes after them.
+	return settled(ctx, r)
 }
 
 func (r *run) gone(ctx context.Context, kind schema.GroupVersionResource) error {

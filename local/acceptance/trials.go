@@ -313,7 +313,7 @@ func (r *trial) takeOver(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.settled(ctx); err != nil {
+	if err := settled(ctx, r.run); err != nil {
 		return err
 	}
 	r.controller.stop()
@@ -356,7 +356,7 @@ func (r *trial) takeOver(ctx context.Context) error {
 const quiet = 15 * time.Second
 
 // settled waits until the controller has changed nothing in AWS for a while.
-func (r *trial) settled(ctx context.Context) error {
+func settled(ctx context.Context, r *run) error {
 	_, last := r.proxy.count()
 	since := time.Now()
 	return r.until(ctx, "the controller has nothing left to do", func(context.Context) error {
