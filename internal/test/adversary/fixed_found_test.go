@@ -216,7 +216,7 @@ spec: {group: {name: %s}, %s: %s}
 		w.deny("SetRulePriorities")
 		w.evil(served, attacker{class: "alb", path: "/evil", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
 		w.drive(short)
-		w.perform(later(w.acts()[0], long)) // a new rule before others gets no priority either
+		w.perform(later(w.acts()[0], 6*long)) // a new rule before others gets no priority either, as long as this lasts
 		w.perform(w.acts()[1])
 		w.drive(long)
 	})

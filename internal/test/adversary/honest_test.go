@@ -24,10 +24,11 @@ type act struct {
 	do     func(w *testCluster)
 }
 
+// change puts a route before those that an Ingress has, so that it gets requests.
 func change(name string, r route) act {
 	return act{"change of " + name, changeWithin, func(w *testCluster) {
 		h := ingresses()[name]
-		h.routes = append(h.routes, r)
+		h.routes = append([]route{r}, h.routes...)
 		h.pairs = tagged(h.pairs, "Release=2")
 		w.apply(h.docs())
 	}}
