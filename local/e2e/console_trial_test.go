@@ -192,7 +192,8 @@ func whileAWSHangs(t *testing.T, tab *browser.Tab, w *world.World, shows func(st
 	if took := browser.Ask[float64](tab, `new Promise((done) => { const from = performance.now(); location.hash = "#/topology?query=moved"; const see = () => `+rowsText+`.includes("moved") ? done(performance.now() - from) : requestAnimationFrame(see); see(); })`); took > float64(time.Minute.Milliseconds()) {
 		t.Errorf("a search takes %.0f ms", took)
 	}
-	tab.Until(shows("banner", "The last look failed", "What is shown is as of before"))
+	took := tab.Until(shows("banner", "The last look failed", "What is shown is as of before"))
+	t.Logf("BENCH the page says that a look has failed %.1f s after it was overdue", took.Seconds())
 	if !browser.Ask[bool](tab, `Boolean(`+rowsText+`.includes("moved"))`) {
 		t.Error("what was seen is not shown any more")
 	}
