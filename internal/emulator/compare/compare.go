@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
@@ -231,7 +232,7 @@ func (r *Result) Text() string {
 		if d.Member != "" {
 			what += " " + d.Member
 		}
-		k := key{what, d.AWS, d.Emulator}
+		k := key{printable(what), d.AWS, d.Emulator}
 		if count[k] == 0 {
 			order, first[k] = append(order, k), d
 		}
@@ -261,6 +262,16 @@ func (r *Result) Text() string {
 		fmt.Fprintf(&out, "%d differences, and %d in states that may come earlier or later\n", differ, timing)
 	}
 	return out.String()
+}
+
+// printable is a name of a recording, which anybody may have written, without what controls a terminal.
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, name)
 }
 
 // Count counts the differences, and apart from them those in states that may come earlier or later.

@@ -3,6 +3,7 @@ package compare_test
 import (
 	"bytes"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -161,6 +162,7 @@ func TestOtherAnswersAreListed(t *testing.T) {
 		"another state": {"CreateLoadBalancer", func(c *recording.Call) { at(c, "Code").Text = "active_impaired" }, []compare.Difference{
 			{Member: "CreateLoadBalancerResult.LoadBalancers.member.State.Code", AWS: "active_impaired", Emulator: "provisioning", Timing: true},
 		}},
+		"a text that was replaced": {"CreateLoadBalancer", func(c *recording.Call) { at(c, "IpAddressType").Text = "text-7" }, nil},
 		"an error less": {"DeleteTargetGroup", func(c *recording.Call) { c.Status, c.Answer = 200, nil }, []compare.Difference{
 			{AWS: "200", Emulator: "400 ResourceInUse"},
 		}},
@@ -226,5 +228,34 @@ func TestCallsThatNobodyCanRepeatAreSkipped(t *testing.T) {
 	}
 	if d := cmp.Diff(map[string]int{"no answer came": 1, "AWS had too many requests": 1}, out.Skipped); d != "" || len(out.Differences) > 0 {
 		t.Errorf("%s%v", d, out.Differences)
+	}
+}
+
+// TestWhatWasThereBeforeIsNotCompared: the emulator has nothing that the account had before the run.
+func TestWhatWasThereBeforeIsNotCompared(t *testing.T) {
+	t.Parallel()
+	r := recorded(t)
+	i := slices.IndexFunc(r.Calls, func(x recording.Call) bool { return x.Operation == "DescribeLoadBalancerAttributes" })
+	r.Calls[i].Body = url.Values{
+		"Action": {"DescribeLoadBalancerAttributes"}, "Version": {"2015-12-01"},
+		"LoadBalancerArn": {"arn:aws:elasticloadbalancing:eu-west-1:111122223333:loadbalancer/app/others/0123456789abcdef"},
+	}.Encode()
+	out, err := compare.Run(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Skipped["they ask for what was there before the run"] != 1 || len(out.Differences) > 0 {
+		t.Errorf("%v, %v", out.Skipped, out.Differences)
+	}
+}
+
+// TestNamesOfARecordingControlNoTerminal: a recording comes from somebody else.
+func TestNamesOfARecordingControlNoTerminal(t *testing.T) {
+	r := compare.Result{Differences: []compare.Difference{{
+		Service: "ec2", Operation: "Describe\x1b[2J\nno differences", Member: "a\rb", AWS: "\x1b]0;title\a", Emulator: compare.Missing,
+	}}}
+	text := r.Text()
+	if strings.ContainsAny(text, "\x1b\r\a") || strings.Contains(text, "\nno differences") {
+		t.Errorf("the text is %q", text)
 	}
 }
