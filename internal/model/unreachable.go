@@ -53,7 +53,8 @@ func (c *covering) find(r Rule) (by int, found bool) {
 			case c.rules[i].Member != r.Member && !found:
 				by, found = i, true
 			case c.rules[i].Member == r.Member:
-				redirected = redirected || c.rules[i].redirects()
+				_, redirects := redirectOf(c.rules[i])
+				redirected = redirected || redirects
 				if own < 0 && c.rules[i].Origin != r.Origin {
 					own = i
 				}
@@ -64,11 +65,6 @@ func (c *covering) find(r Rule) (by int, found bool) {
 		return own, true
 	}
 	return by, found
-}
-
-// redirects reports whether a rule's outcome is a redirect.
-func (r Rule) redirects() bool {
-	return slices.ContainsFunc(r.Actions, func(a Action) bool { _, ok := a.(Redirect); return ok })
 }
 
 // note adds a rule to those that come before the next ones.

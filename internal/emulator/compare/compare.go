@@ -264,7 +264,7 @@ func (r *Result) Text() string {
 	return out.String()
 }
 
-// printable is a name of a recording, which anybody may have written, without what controls a terminal.
+// printable is a name of a recording, which is untrusted input, without control characters of terminals.
 func printable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -249,7 +249,7 @@ func TestWhatWasThereBeforeIsNotCompared(t *testing.T) {
 	}
 }
 
-// TestNamesOfARecordingControlNoTerminal: a recording comes from somebody else.
+// TestNamesOfARecordingControlNoTerminal: a recording is untrusted input.
 func TestNamesOfARecordingControlNoTerminal(t *testing.T) {
 	r := compare.Result{Differences: []compare.Difference{{
 		Service: "ec2", Operation: "Describe\x1b[2J\nno differences", Member: "a\rb", AWS: "\x1b]0;title\a", Emulator: compare.Missing,
