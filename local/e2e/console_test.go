@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// watched is what the console looks at: an application, and what a hostile tenant may write.
-const watched = shared + `---
+// webApp is an application behind a Service.
+const webApp = `---
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, namespace: default}
@@ -39,7 +39,10 @@ apiVersion: v1
 kind: Service
 metadata: {name: web, namespace: default}
 spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: http}]}
----
+`
+
+// watched is what the console looks at: an application, and what a hostile tenant may write.
+const watched = shared + webApp + `---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:

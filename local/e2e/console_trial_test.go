@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,25 +23,7 @@ import (
 )
 
 // faulty are applications with faults.
-const faulty = shared + `---
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, namespace: default}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      terminationGracePeriodSeconds: 1
-      containers:
-      - {name: web, image: echo, ports: [{name: http, containerPort: 8080}]}
----
-apiVersion: v1
-kind: Service
-metadata: {name: web, namespace: default}
-spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: http}]}
----
+const faulty = shared + webApp + `---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
@@ -185,19 +166,18 @@ func TestTenFaultsAreOnThePage(t *testing.T) {
 // before, and goes on once AWS answers.
 func whileAWSHangs(t *testing.T, tab *browser.Tab, w *world.World, shows func(string, ...string) string) {
 	t.Helper()
-	ask(t, w, http.MethodPost, "faults", `{"Operation": "*", "Action": {"Hang": true}}`)
+	admin(t, w, http.MethodPost, "faults", map[string]any{"Operation": "*", "Action": map[string]bool{"Hang": true}})
 	tab.Until(shows("status", "the next look has not ended for"))
 	browser.Ask[string](tab, `location.hash = "#/topology?query=shop.example.com"`)
 	tab.Until(rowsText + `.includes("host shop.example.com")`)
-	if took := browser.Ask[float64](tab, `new Promise((done) => { const from = performance.now(); location.hash = "#/topology?query=moved"; const see = () => `+rowsText+`.includes("moved") ? done(performance.now() - from) : requestAnimationFrame(see); see(); })`); took > float64(time.Minute.Milliseconds()) {
-		t.Errorf("a search takes %.0f ms", took)
-	}
+	browser.Ask[string](tab, `location.hash = "#/topology?query=moved"`)
+	tab.Until(rowsText + `.includes("moved") && !` + rowsText + `.includes("shop.example.com")`)
 	took := tab.Until(shows("banner", "The last look failed", "What is shown is as of before"))
 	t.Logf("BENCH the page says that a look has failed %.1f s after it was overdue", took.Seconds())
 	if !browser.Ask[bool](tab, `Boolean(`+rowsText+`.includes("moved"))`) {
 		t.Error("what was seen is not shown any more")
 	}
-	ask(t, w, http.MethodDelete, "faults", "")
+	admin(t, w, http.MethodDelete, "faults", nil)
 	tab.Until(`document.querySelector("#banner").hidden`)
 	if faults := tab.Faults(); len(faults) > 0 {
 		t.Errorf("in the page: %q", faults)
@@ -227,8 +207,8 @@ func breakIt(t *testing.T, s *scenario.Scenario) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	ask(t, s.World, http.MethodPatch, "config", `{"Quotas": {"application-load-balancers": 3}}`)
-	ask(t, s.World, http.MethodPost, "faults", `{"Service": "wafv2", "Operation": "GetWebACLForResource", "Action": {"Deny": true}}`)
+	admin(t, s.World, http.MethodPatch, "config", map[string]any{"Quotas": map[string]int{"application-load-balancers": 3}})
+	admin(t, s.World, http.MethodPost, "faults", map[string]any{"Service": "wafv2", "Operation": "GetWebACLForResource", "Action": map[string]bool{"Deny": true}})
 }
 
 // deleteRule deletes the last rule of the Ingress shop.
@@ -256,21 +236,4 @@ func deleteRule(t *testing.T, s *scenario.Scenario, api *elbv2.Client) {
 		return
 	}
 	t.Fatal("the Ingress shop has no load balancer")
-}
-
-// ask calls the emulator's admin API.
-func ask(t *testing.T, w *world.World, method, path, body string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, w.AWSEndpoint()+"/_fulcrum/"+path, bytes.NewReader([]byte(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		t.Fatalf("%s %s: %s", method, path, res.Status)
-	}
 }

@@ -149,7 +149,7 @@ func recordIs(ctx context.Context, s *stage, name, ref string) error {
 }
 
 // cmdShares sends requests until the shares of pods, by the beginning of their names, are as given: a percentage that may
-// be off by 12, as a random choice of 200 is in one of 10,000 cases.
+// be off by 12, more than three standard deviations of a random choice of 200. Those that are further off are sent again.
 func cmdShares(ts *testscript.TestScript, neg bool, args []string) {
 	s := of(ts)
 	arguments(ts, args, 4, "shares NS/INGRESS URL POD-PATTERN PERCENT")

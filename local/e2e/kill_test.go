@@ -429,20 +429,32 @@ func (k *killing) called(operation string) bool {
 // admin calls the emulator's admin API.
 func (k *killing) admin(method, path string, body any) []byte {
 	k.t.Helper()
+	return admin(k.t, k.w, method, path, body)
+}
+
+// admin calls the admin API of a world's emulator.
+func admin(t *testing.T, w *world.World, method, path string, body any) []byte {
+	t.Helper()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	var b bytes.Buffer
 	if body != nil {
-		k.check(json.NewEncoder(&b).Encode(body))
+		check(json.NewEncoder(&b).Encode(body))
 	}
-	req, err := http.NewRequestWithContext(k.t.Context(), method, k.w.AWSEndpoint()+"/_fulcrum/"+path, &b)
-	k.check(err)
+	req, err := http.NewRequestWithContext(t.Context(), method, w.AWSEndpoint()+"/_fulcrum/"+path, &b)
+	check(err)
 	res, err := http.DefaultClient.Do(req)
-	k.check(err)
+	check(err)
 	defer res.Body.Close()
 	var out bytes.Buffer
 	_, err = out.ReadFrom(res.Body)
-	k.check(err)
+	check(err)
 	if res.StatusCode != http.StatusOK {
-		k.t.Fatalf("%s %s: %s: %s", method, path, res.Status, out.String())
+		t.Fatalf("%s %s: %s: %s", method, path, res.Status, out.String())
 	}
 	return out.Bytes()
 }
