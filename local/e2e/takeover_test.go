@@ -7,9 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/cases"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 	"github.com/fulcrum-lb/fulcrum/local/await"
+	"github.com/fulcrum-lb/fulcrum/local/inspect"
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
 	"github.com/fulcrum-lb/fulcrum/local/scenario"
 	"github.com/fulcrum-lb/fulcrum/local/world"
@@ -249,9 +248,6 @@ func fillProtocols(v any) {
 	}
 }
 
-// runLine is a line of the controller's metrics.
-var runLine = regexp.MustCompile(`(?m)^controller_runtime_reconcile_total{[^}]*} (\d+)$`)
-
 // untouched waits until the controller has run for each stack and binding, and then sees that it changes nothing.
 func untouched(t *testing.T, s *stage, runs int) {
 	t.Helper()
@@ -260,13 +256,9 @@ func untouched(t *testing.T, s *stage, runs int) {
 		if err != nil {
 			return err
 		}
-		n := 0
-		for _, match := range runLine.FindAllStringSubmatch(r.Body, -1) {
-			count, err := strconv.Atoi(match[1])
-			if err != nil {
-				return err
-			}
-			n += count
+		n, err := inspect.Runs(r.Body)
+		if err != nil {
+			return err
 		}
 		if n < runs {
 			return fmt.Errorf("%d of %d runs", n, runs)

@@ -87,6 +87,19 @@ func expand(path string) ([]string, error) {
 	return out, nil
 }
 
+// ParseAll does Parse for several.
+func ParseAll(streams [][]byte) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, s := range streams {
+		objects, err := Parse(s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, objects...)
+	}
+	return out, nil
+}
+
 // Parse reads the documents of a YAML stream. Empty documents are skipped,
 // lists are taken apart.
 func Parse(b []byte) ([]*unstructured.Unstructured, error) {

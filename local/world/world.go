@@ -180,12 +180,8 @@ func (w *World) loadManifests() error {
 		if err != nil {
 			return err
 		}
-		for _, d := range append(documents, rights...) {
-			parsed, err := manifest.Parse(d)
-			if err != nil {
-				return err
-			}
-			shipped = append(shipped, parsed...)
+		if shipped, err = manifest.ParseAll(append(documents, rights...)); err != nil {
+			return err
 		}
 	}
 	gateway, err := gatewayAPI(w.opts.GatewayAPI)
