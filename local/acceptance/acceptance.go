@@ -103,20 +103,13 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if r.proxy, err = startProxy(ctx, r); err != nil {
-		return err
-	}
-	defer r.proxy.Close()
-	err = r.look(ctx)
-	if err == nil {
-		err = r.ask(resumed)
-	}
-	if err != nil {
+	if err = r.begin(ctx, resumed); err != nil {
 		if !resumed { // it has made nothing
 			os.RemoveAll(r.dir)
 		}
 		return err
 	}
+	defer r.proxy.Close()
 	r.children = child.NewLauncher()
 	defer r.children.Close()
 	defer r.controller.stop()
@@ -124,6 +117,20 @@ func Run(ctx context.Context, o Options) error {
 		return fmt.Errorf("%w\n%w. State: %s", err, ErrCut, r.dir)
 	}
 	return r.report()
+}
+
+// begin does all that comes before something is made. After an error nothing runs.
+func (r *run) begin(ctx context.Context, resumed bool) (err error) {
+	if r.proxy, err = startProxy(ctx, r); err != nil {
+		return err
+	}
+	if err = r.look(ctx); err == nil {
+		err = r.ask(resumed)
+	}
+	if err != nil {
+		r.proxy.Close()
+	}
+	return err
 }
 
 // carryOut prepares, runs the parts and removes everything. An error says that it has to go on later.

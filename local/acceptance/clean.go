@@ -33,7 +33,9 @@ func (r *run) clean(ctx context.Context) error {
 	}
 	// What is here the controller should have removed; the report says so, and nothing of it shall cost money.
 	for _, x := range left {
-		r.state.Left = append(r.state.Left, x.name)
+		if !slices.Contains(r.state.Left, x.name) { // the removal may have been cut off before
+			r.state.Left = append(r.state.Left, x.name)
+		}
 		r.say("  left by the controller, and removed now: %s", x.name)
 	}
 	if err := r.save(); err != nil {

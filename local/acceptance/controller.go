@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/local/awsclient"
 	"github.com/fulcrum-lb/fulcrum/local/child"
+	"github.com/fulcrum-lb/fulcrum/local/inspect"
 )
 
 // runTag has the run's name, on all that the controller makes in AWS.
@@ -56,7 +55,6 @@ func (r *run) startController(ctx context.Context) error {
 		"--leader-election-namespace=" + r.state.Run,
 		"--aws-region=" + r.Region,
 		"--aws-vpc-id=" + r.site.VPC,
-		awsclient.Endpoints(r.proxy.address + r.proxy.ofController),
 		"--default-tags=" + runTag + "=" + r.state.Run,
 		"--default-target-type=ip",
 		"--import-tls-secrets=ingress",
@@ -67,14 +65,12 @@ func (r *run) startController(ctx context.Context) error {
 		"--metrics-bind-addr=" + c.metrics,
 	}
 	// It has the user's environment: programs that the kubeconfig names log in to the cluster with AWS's credentials.
-	if c.process, err = r.children.Start("controller", r.dir, program, args, nil); err != nil {
+	env := awsclient.Environment(r.proxy.address + r.proxy.ofController)
+	if c.process, err = r.children.Start("controller", r.dir, program, args, env); err != nil {
 		return err
 	}
 	return r.until(ctx, "the controller is ready", r.controller.ready)
 }
-
-// runLine is a line of the controller's metrics.
-var runLine = regexp.MustCompile(`(?m)^controller_runtime_reconcile_total{[^}]*} (\d+)$`)
 
 // runs counts those that the controller has made.
 func (c *controller) runs(ctx context.Context) (int, error) {
@@ -87,15 +83,7 @@ func (c *controller) runs(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n := 0
-	for _, m := range runLine.FindAllSubmatch(text, -1) {
-		count, err := strconv.Atoi(string(m[1]))
-		if err != nil {
-			return 0, err
-		}
-		n += count
-	}
-	return n, nil
+	return inspect.Runs(string(text))
 }
 
 // ready is an error until the controller says that it is.

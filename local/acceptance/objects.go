@@ -26,29 +26,23 @@ type values struct {
 	SubnetList                         []string
 }
 
-// objects are those of a file, with a scheme where they have one, and the run's label.
-func (r *run) objects(file, scheme string) ([]*unstructured.Unstructured, error) {
+// apply writes the objects of a file, with a scheme where they have one, and the run's label.
+func (r *run) apply(ctx context.Context, file, scheme string) error {
 	v := values{Run: r.state.Run, Class: loadBalancerClass(r.state.Run), Image: r.Image, Scheme: scheme, Subnets: strings.Join(r.site.public, ","), SubnetList: r.site.public}
 	t, err := template.ParseFS(files, "objects/"+file+".yaml")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var text bytes.Buffer
 	if err := t.Execute(&text, v); err != nil {
-		return nil, err
+		return err
 	}
-	out, err := manifest.Parse(text.Bytes())
-	for _, u := range out {
-		u.SetLabels(map[string]string{runTag: r.state.Run})
-	}
-	return out, err
-}
-
-// apply writes the objects of a file, with a scheme where they have one.
-func (r *run) apply(ctx context.Context, file, scheme string) error {
-	list, err := r.objects(file, scheme)
+	list, err := manifest.Parse(text.Bytes())
 	if err != nil {
 		return err
+	}
+	for _, u := range list {
+		u.SetLabels(map[string]string{runTag: r.state.Run})
 	}
 	return r.applier.Apply(ctx, list)
 }
@@ -89,14 +83,8 @@ func definitions() ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range documents {
-		list, err := manifest.Parse(d)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, list...)
-	}
-	return out, nil
+	ours, err := manifest.ParseAll(documents)
+	return append(out, ours...), err
 }
 
 // prepare makes what all parts use, and starts the controller.

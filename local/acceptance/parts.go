@@ -71,12 +71,15 @@ func (r *run) runParts(ctx context.Context) error {
 	return nil
 }
 
+// mostTries is how often a part is run whose failure may be that of the way to AWS.
+const mostTries = 3
+
 // try runs a part, and again if it failed while AWS was out of reach and AWS has come back.
 func (r *run) try(ctx context.Context, p part) (*result, error) {
-	for {
+	for n := 1; ; n++ {
 		t := &trial{run: r, result: &result{}}
 		err := p.run(t, ctx)
-		if err == nil || !r.proxy.failing() {
+		if err == nil || !r.proxy.failing() || n == mostTries {
 			return t.result, err
 		}
 		r.say("  AWS is out of reach: %v", err)

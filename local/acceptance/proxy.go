@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -37,8 +38,8 @@ const (
 type proxy struct {
 	server  *http.Server
 	address string
-	// The paths of the proxy, which tell whose call it is. They are random, for whoever knows one can use the
-	// credentials of who has started the run. AWS never sees them.
+	// The paths of the proxy, which tell whose call it is. They are random and in no command line, for whoever
+	// knows one can use the credentials of who has started the run. AWS never sees them.
 	ofController, ofRun string
 
 	client   *http.Client
@@ -110,7 +111,7 @@ func (p *proxy) config() aws.Config {
 // readCalls reads what was recorded. The last line may be half a one.
 func readCalls(name string) ([]recording.Call, error) {
 	text, err := os.ReadFile(name)
-	if absent(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
@@ -234,16 +235,17 @@ func (p *proxy) begin(part string) {
 	p.part = part
 }
 
-// count counts the calls so far, and those of the controller that change something.
-func (p *proxy) count() (all, mutating int) {
+// changes counts the calls of the controller so far that change something.
+func (p *proxy) changes() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	n := 0
 	for _, c := range p.calls {
 		if c.By == "controller" && c.Mutating() {
-			mutating++
+			n++
 		}
 	}
-	return len(p.calls), mutating
+	return n
 }
 
 // recorded are the calls so far.

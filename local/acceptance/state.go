@@ -3,7 +3,6 @@ package acceptance
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -83,6 +82,3 @@ func (r *run) save() error {
 	}
 	return os.Rename(next, r.file("state.json"))
 }
-
-// absent reports whether an error says that a file does not exist.
-func absent(err error) bool { return os.IsNotExist(err) || err == fs.ErrNotExist }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/local/inspect"
 )
 
@@ -304,7 +305,7 @@ func (r *trial) replacement(ctx context.Context) error {
 }
 
 // memories are what a controller leaves for the next one.
-var memories = []string{"fulcrum-checkpoints", "fulcrum-memberships"}
+var memories = []string{kube.CheckpointsName, kube.MembershipsName}
 
 func (r *trial) takeOver(ctx context.Context) error {
 	// The Ingress stays as it is if there is one: another scheme would replace its load balancer.
@@ -326,7 +327,7 @@ func (r *trial) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, before := r.proxy.count()
+	before := r.proxy.changes()
 	if err := r.startController(ctx); err != nil {
 		return err
 	}
@@ -340,12 +341,10 @@ func (r *trial) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(10 * time.Second):
+	if err := settled(ctx, r.run); err != nil {
+		return err
 	}
-	if _, after := r.proxy.count(); after != before {
+	if after := r.proxy.changes(); after != before {
 		return fmt.Errorf("%d calls changed AWS; calls.jsonl has them", after-before)
 	}
 	r.note("no call changed AWS")
@@ -357,10 +356,10 @@ const quiet = 15 * time.Second
 
 // settled waits until the controller has changed nothing in AWS for a while.
 func settled(ctx context.Context, r *run) error {
-	_, last := r.proxy.count()
+	last := r.proxy.changes()
 	since := time.Now()
 	return r.until(ctx, "the controller has nothing left to do", func(context.Context) error {
-		if _, now := r.proxy.count(); now != last {
+		if now := r.proxy.changes(); now != last {
 			last, since = now, time.Now()
 		}
 		if time.Since(since) < quiet {

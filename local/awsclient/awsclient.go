@@ -3,9 +3,8 @@
 package awsclient
 
 import (
-	"strings"
-
 	"net/http"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -38,4 +37,16 @@ var services = []string{
 // Endpoints is the flag of the controller by which it calls all services at a URL.
 func Endpoints(url string) string {
 	return "--aws-api-endpoints=" + strings.Join(services, "="+url+",") + "=" + url
+}
+
+// Environment does the same by the environment, which other users of the machine do not see. STS is left out, for programs
+// that log in to a cluster of EKS ask it too, and what they get names its endpoint.
+func Environment(url string) []string {
+	var out []string
+	for _, s := range services {
+		if s != "STS" {
+			out = append(out, "AWS_ENDPOINT_URL_"+strings.ToUpper(strings.ReplaceAll(s, " ", "_"))+"="+url)
+		}
+	}
+	return out
 }

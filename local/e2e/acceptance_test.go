@@ -52,7 +52,7 @@ func TestAcceptance(t *testing.T) {
 		t.Fatalf("with the connection cut the run ends with code %d:\n%s", code, out)
 	}
 	t.Logf("cut after %s", time.Since(began).Round(time.Second))
-	line.mend()
+	line.restore()
 	out, code = run()
 	t.Logf("goes on, %s:\n%s", time.Since(began).Round(time.Second), out)
 	if code != 0 {
@@ -188,7 +188,7 @@ func newCuttableLine(t *testing.T, to string) *cuttableLine {
 	return line
 }
 
-func (c *cuttableLine) mend() {
+func (c *cuttableLine) restore() {
 	c.off.Store(true)
 	c.cut.Store(false)
 }
