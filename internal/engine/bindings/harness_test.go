@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ func (e classed) Error() string { return e.text }
 // aws is a small AWS: target groups with targets, and security groups with rules. Registered
 // targets are "initial" until a test says otherwise.
 type aws struct {
+	mu         sync.Mutex // held by each call, but not while a test lets it wait: runs call beside each other
 	groups     map[string][]*observed.Target
 	enis       map[string][]network.Interface
 	rules      map[string][]model.IngressRule
@@ -64,6 +66,8 @@ func (a *aws) Class(err error) engine.Class {
 }
 
 func (a *aws) As(account bindings.Account) bindings.TargetGroups {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if account.Role != "" {
 		a.log = append(a.log, "as "+account.Role+" "+string(account.ExternalID))
 	}
@@ -71,6 +75,8 @@ func (a *aws) As(account bindings.Account) bindings.TargetGroups {
 }
 
 func (a *aws) TargetGroup(_ context.Context, arn, name string, _ time.Duration) (bindings.TargetGroup, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for _, known := range slices.Sorted(maps.Keys(a.groups)) {
 		if known == arn || arn == "" && (strings.HasSuffix(known, "/"+name) || strings.Contains(known, ":targetgroup/"+name+"/")) {
 			g := bindings.TargetGroup{ARN: known, Type: cmp.Or(a.typ, model.IPTargets), Protocol: "HTTP", AddressType: cmp.Or(a.address, model.IPv4), VPC: "vpc-1"}
@@ -103,6 +109,8 @@ func (a *aws) asBound(g *bindings.TargetGroup) error {
 }
 
 func (a *aws) InUse(_ context.Context, arn string) (bool, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if _, ok := a.groups[arn]; !ok {
 		return false, classed{engine.Gone, "no such group"}
 	}
@@ -111,6 +119,8 @@ func (a *aws) InUse(_ context.Context, arn string) (bool, error) {
 }
 
 func (a *aws) MadeFor(_ context.Context, arn string, _ bool) ([]string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if of := a.made[arn]; of != "" {
 		return []string{of}, nil
 	}
@@ -120,6 +130,8 @@ func (a *aws) MadeFor(_ context.Context, arn string, _ bool) ([]string, error) {
 func (a *aws) MadeOf(string) (model.StackID, string, bool) { return model.StackID{}, "", false }
 
 func (a *aws) TargetHealth(_ context.Context, arn string, maxAge time.Duration) (observed.Health, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	list, ok := a.groups[arn]
 	if !ok {
 		return observed.Health{}, classed{engine.Gone, "no such group"}
@@ -142,10 +154,11 @@ func copies(list []*observed.Target) []*observed.Target {
 }
 
 func (a *aws) Register(_ context.Context, arn string, _ bindings.Turn, add []bindings.Target) error {
-	if wait := a.adding; wait != nil {
-		a.adding = nil
+	if wait := a.next(&a.adding); wait != nil {
 		<-wait
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for _, t := range add {
 		if c, ok := a.refuse[t.ID]; ok {
 			a.serial++
@@ -170,6 +183,8 @@ func (a *aws) Register(_ context.Context, arn string, _ bindings.Turn, add []bin
 }
 
 func (a *aws) Deregister(_ context.Context, arn string, _ bindings.Turn, out []*observed.Target) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for _, t := range out {
 		if c, ok := a.refuse["out "+t.ID]; ok {
 			return classed{c, "refused to take out " + t.ID}
@@ -190,6 +205,8 @@ func (a *aws) VPCRanges(_ context.Context, vpc string) ([]string, error) {
 }
 
 func (a *aws) Interfaces(_ context.Context, q bindings.InterfaceQuery) (bindings.Interfaces, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	out := bindings.Interfaces{OfInstance: map[string][]network.Interface{}}
 	a.instances = max(a.instances, len(q.Instances))
 	for _, id := range q.Instances {
@@ -202,9 +219,11 @@ func (a *aws) Interfaces(_ context.Context, q bindings.InterfaceQuery) (bindings
 }
 
 func (a *aws) EndpointGroups(_ context.Context, _ []string, _ time.Duration) ([]bindings.EndpointGroup, error) {
-	if a.groupReads--; a.groupReads == 0 {
+	if a.readsGroups() {
 		a.atRead()
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	var out []bindings.EndpointGroup
 	for _, id := range slices.Sorted(maps.Keys(a.rules)) {
 		out = append(out, bindings.EndpointGroup{ID: id, Ingress: slices.Clone(a.rules[id])})
@@ -215,10 +234,11 @@ func (a *aws) EndpointGroups(_ context.Context, _ []string, _ time.Duration) ([]
 func (a *aws) ChangedEndpointGroups(context.Context) ([]string, error) { return nil, nil }
 
 func (a *aws) ChangeEndpointRules(_ context.Context, group string, authorize, revoke []model.IngressRule) error {
-	if wait := a.changing; wait != nil {
-		a.changing = nil
+	if wait := a.next(&a.changing); wait != nil {
 		<-wait
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for _, r := range authorize {
 		if c, ok := a.refuse[r.Group]; ok {
 			return classed{c, "refused " + r.Group}
@@ -233,6 +253,23 @@ func (a *aws) ChangeEndpointRules(_ context.Context, group string, authorize, re
 		a.rules[group] = slices.DeleteFunc(a.rules[group], func(o model.IngressRule) bool { return o == r })
 	}
 	return nil
+}
+
+// next is what the next call of a kind waits for, if a test asks for that. It is asked for once.
+func (a *aws) next(wait *chan struct{}) chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := *wait
+	*wait = nil
+	return c
+}
+
+// readsGroups counts a read of security groups, and says whether it is the one that calls atRead.
+func (a *aws) readsGroups() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.groupReads--
+	return a.groupReads == 0
 }
 
 func ruleText(r model.IngressRule) string {
