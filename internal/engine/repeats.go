@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -258,6 +259,26 @@ func withPreparations(p plan.Plan, rests map[plan.StepID]bool) map[plan.StepID]b
 		}
 	}
 	return rests
+}
+
+// withoutResting has a step that puts rules in order leave out those whose creation rests: what a member has made again and
+// again does not keep the rules of others from their places.
+func (r *run) withoutResting(s plan.Step) plan.Step {
+	do, ok := s.Do.(plan.SetPriorities)
+	if !ok || len(r.rests) == 0 {
+		return s
+	}
+	others, after := maps.Clone(do.Priorities), slices.Clone(s.After)
+	for _, o := range r.out.Plan.Steps {
+		if _, creates := o.Do.(plan.CreateRule); creates && r.rests[o.ID] {
+			delete(others, o.Address)
+			after = slices.DeleteFunc(after, func(id plan.StepID) bool { return id == o.ID })
+		}
+	}
+	if len(others) > 0 {
+		s.Do, s.After = plan.SetPriorities{Priorities: others}, after
+	}
+	return s
 }
 
 // withDependents adds the steps of a plan that come after others, and those that put new rules of others in order.

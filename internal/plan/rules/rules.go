@@ -195,6 +195,15 @@ func (s *ruleSet) split() (modifyLast bool) {
 			changed = append(changed, w)
 		}
 	}
+	s.splitOff(changed)
+	return false
+}
+
+// splitOff turns modifications into new rules and deletions.
+func (s *ruleSet) splitOff(changed []*ruleChange) {
+	if len(changed) == 0 {
+		return
+	}
 	for _, w := range changed {
 		d := goneRule{Rule: *w.live, shape: w.shape}
 		if m := w.plan.Desired.Member; !m.IsZero() {
@@ -205,7 +214,6 @@ func (s *ruleSet) split() (modifyLast bool) {
 	}
 	slices.SortFunc(s.deleted, func(a, b goneRule) int { return cmp.Compare(a.Priority, b.Priority) })
 	s.indexes, s.byMember = nil, nil
-	return false
 }
 
 // interferes reports whether a change of other rules could meet requests of the i-th one.

@@ -28,6 +28,7 @@ func (ro *Rollout) stage() {
 	for i := range ro.s.desired {
 		ro.s.desired[i].below = plan.Wait{}
 	}
+	ro.splitMasked()
 	for i := range ro.s.desired {
 		w := &ro.s.desired[i]
 		f := equal.ForwardOf(w.plan.Desired.Actions)
@@ -53,8 +54,28 @@ func (ro *Rollout) stage() {
 	ro.s.followBelow()
 }
 
+// splitMasked splits the changes of live rules that would have to wait behind those that answer their requests now. The
+// new form is made below: a target group that no rule has is not checked by AWS, and would never be healthy.
+func (ro *Rollout) splitMasked() {
+	if ro.L.Desired.OrderHeld != 0 {
+		return
+	}
+	var masked []*ruleChange
+	for i := range ro.s.desired {
+		w := &ro.s.desired[i]
+		f := equal.ForwardOf(w.plan.Desired.Actions)
+		if f == nil || w.comes() || !w.modify || w.wait.For != "" || w.plan.Desired.InPlace || w.plan.OneStep() {
+			continue
+		}
+		if ro.masked(i, f).For != "" {
+			masked = append(masked, w)
+		}
+	}
+	ro.s.splitOff(masked)
+}
+
 // stageChange puts off the change of a live rule that moves at the same time and would take requests
-// from rules that answer them now with healthy targets.
+// from rules that answer them now with healthy targets, where AWS has no room for both.
 func (ro *Rollout) stageChange(i int, f *model.Forward) {
 	w := &ro.s.desired[i]
 	if !w.modify || w.wait.For != "" || w.plan.Desired.InPlace {

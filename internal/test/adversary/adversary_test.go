@@ -52,7 +52,7 @@ func TestHistories(t *testing.T) {
 }
 
 // failedOnce are histories that have found something, so that what was mended stays so.
-var failedOnce = []uint64{486, 602, 617, 950, 2465, 2627, 2905, 3026, 3067, 4091}
+var failedOnce = []uint64{486, 602, 617, 950, 2465, 2627, 2905, 3026, 3067, 3289, 3898, 4091}
 
 // TestHistoriesThatFailedOnce plays them again.
 func TestHistoriesThatFailedOnce(t *testing.T) {
