@@ -230,7 +230,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 			wait(d)
 			continue
 		}
-		if s = r.withoutResting(s); !done.Ready(s) || r.givesUpRoom(s) {
+		if s = withoutResting(p, s, r.rests); !done.Ready(s) || r.givesUpRoom(s) {
 			continue
 		}
 		carried, err := r.carryOut(ctx, p, s, stack, known)

@@ -263,14 +263,14 @@ func withPreparations(p plan.Plan, rests map[plan.StepID]bool) map[plan.StepID]b
 
 // withoutResting has a step that puts rules in order leave out those whose creation rests: what a member has made again and
 // again does not keep the rules of others from their places.
-func (r *run) withoutResting(s plan.Step) plan.Step {
+func withoutResting(p plan.Plan, s plan.Step, rests map[plan.StepID]bool) plan.Step {
 	do, ok := s.Do.(plan.SetPriorities)
-	if !ok || len(r.rests) == 0 {
+	if !ok || len(rests) == 0 {
 		return s
 	}
 	others, after := maps.Clone(do.Priorities), slices.Clone(s.After)
-	for _, o := range r.out.Plan.Steps {
-		if _, creates := o.Do.(plan.CreateRule); creates && r.rests[o.ID] {
+	for _, o := range p.Steps {
+		if _, creates := o.Do.(plan.CreateRule); creates && rests[o.ID] {
 			delete(others, o.Address)
 			after = slices.DeleteFunc(after, func(id plan.StepID) bool { return id == o.ID })
 		}

@@ -74,8 +74,8 @@ func (a Annotations) Advice(annotations map[string]string, object finding.Ref) f
 // mostSuggestions is for how many unknown annotations of an object the nearest known one is looked for.
 const mostSuggestions = 32
 
-// of returns the row of an annotation.
-func (a Annotations) of(annotation string) (Row, bool) {
+// Row returns the row of an annotation.
+func (a Annotations) Row(annotation string) (Row, bool) {
 	for _, r := range a.rows {
 		if _, ok := r.match(annotation); ok {
 			return r, true
@@ -92,7 +92,7 @@ func (a Annotations) unknown(annotations map[string]string) []string {
 		if !prefixed || len(a.ours) > 0 && !slices.ContainsFunc(a.ours, func(head string) bool { return strings.HasPrefix(key, head) }) {
 			continue
 		}
-		if _, known := a.of(k); !known {
+		if _, known := a.Row(k); !known {
 			out = append(out, k)
 		}
 	}
@@ -103,7 +103,7 @@ func (a Annotations) unknown(annotations map[string]string) []string {
 func (a Annotations) ignored(annotations map[string]string) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
-		if r, ok := a.of(k); ok && r.Ignored {
+		if r, ok := a.Row(k); ok && r.Ignored {
 			out = append(out, k)
 		}
 	}
@@ -115,7 +115,7 @@ func (a Annotations) ofMistypedPrefix(annotations map[string]string) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		prefix, key, _ := strings.Cut(k, "/")
-		if _, known := a.of(a.Prefix + key); known && finding.Nearest(prefix+"/", []string{a.Prefix}) != "" {
+		if _, known := a.Row(a.Prefix + key); known && finding.Nearest(prefix+"/", []string{a.Prefix}) != "" {
 			out = append(out, k)
 		}
 	}
@@ -153,7 +153,7 @@ func (a Annotations) endingInComma(annotations map[string]string) []string {
 		if !strings.HasSuffix(raw, ",") || strings.HasSuffix(raw, `\,`) {
 			continue
 		}
-		if r, ok := a.of(k); !ok || r.Type != "map" {
+		if r, ok := a.Row(k); !ok || r.Type != "map" {
 			continue
 		}
 		if _, err := Map(raw); err == nil {

@@ -127,7 +127,7 @@ func (known AttributeKeys) Advice(attributes map[string]string, object finding.R
 func (a Annotations) attributeAdvice(annotations map[string]string, object finding.Ref) finding.List {
 	var found finding.List
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
-		r, _ := a.of(k)
+		r, _ := a.Row(k)
 		known, has := attributeRows[r.Key]
 		if !has {
 			continue

@@ -39,7 +39,7 @@ const mostUnknownFields = 10
 func (a Annotations) unknownFields(annotations map[string]string) []unknownField {
 	var out []unknownField
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
-		r, _ := a.of(k)
+		r, _ := a.Row(k)
 		shape, hasFields := jsonShapes[r.Key]
 		if !hasFields {
 			continue

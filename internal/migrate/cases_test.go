@@ -1,0 +1,64 @@
+package migrate_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/migrate"
+	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+)
+
+// TestCases translates all recorded cases of Ingresses. What is not kept is in testdata/cases.txt.
+func TestCases(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../test/cases/testdata/ingress-*.yaml")
+	if err != nil || len(files) < 40 {
+		t.Fatalf("%d cases, %v", len(files), err)
+	}
+	var out strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store := enginetest.Load(t, string(text))
+		opt := options(assemble.Options{}, "alb")
+		r, err := migrate.Translate(store, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&out, "%s\n", strings.TrimSuffix(filepath.Base(file), ".yaml"))
+		for _, ref := range r.Others {
+			fmt.Fprintf(&out, "  not ours: %s\n", ref)
+		}
+		for _, g := range r.Groups {
+			if g.Gateway.IsZero() {
+				fmt.Fprintf(&out, "  %s is not translated\n", g.ID)
+			}
+			for _, n := range g.Notes {
+				fmt.Fprintf(&out, "  %s %s %s: %s; %s\n", n.Severity, n.Object, n.Field, n.Message, n.Fix)
+			}
+		}
+		for line := range strings.Lines(differences(t, store, r, opt)) {
+			out.WriteString("  differs: " + line)
+		}
+	}
+	const golden = "testdata/cases.txt"
+	want, err := os.ReadFile(golden)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	if slices.Contains(os.Args, "-update") {
+		err = os.WriteFile(golden, []byte(out.String()), 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+	} else if string(want) != out.String() {
+		t.Errorf("got\n%s", out.String())
+	}
+}

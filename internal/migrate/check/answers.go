@@ -1,0 +1,156 @@
+package check
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// Side is one of the two desired states.
+type Side struct {
+	model.Stack
+	// Port returns the number of a port of a Service.
+	Port func(b *model.Binding) string
+}
+
+// answer is what is done with a request: what of it decides, and for people.
+type answer struct{ id, text string }
+
+// answerTo says what actions and transforms make of a request on a listener.
+func (s Side) answerTo(actions []model.Action, transforms []model.Transform, req model.Request, l model.Listener) answer {
+	var id, text []string
+	for _, a := range actions {
+		switch a := a.(type) {
+		case model.Forward:
+			groups, name := s.forward(a)
+			to := rewritten(transforms, req)
+			if id = append(id, groups, to); to != target(req) {
+				name += " as " + to
+			}
+			text = append(text, name)
+		case model.Redirect:
+			where := a.Status + " " + location(a, req, l)
+			id, text = append(id, where), append(text, "redirect "+where)
+		case model.FixedResponse:
+			id = append(id, fmt.Sprintf("answer %s %s %q", a.Status, cmp.Or(a.ContentType, "text/plain"), a.Body))
+			text = append(text, strings.TrimSpace("answer "+a.Status+" "+a.Body))
+		default:
+			content, _ := json.Marshal(a)
+			id = append(id, fmt.Sprintf("%T %s", a, content))
+			text = append(text, plan.ActionsText([]model.Action{a}))
+		}
+	}
+	return answer{strings.Join(id, "\n"), strings.Join(text, ", then ")}
+}
+
+// forward identifies the shares of target groups by what is in them.
+func (s Side) forward(f model.Forward) (id, text string) {
+	total := int32(0)
+	weight := func(g model.WeightedGroup) int32 {
+		if g.Weight == nil || len(f.Groups) == 1 && *g.Weight > 0 {
+			return 1
+		}
+		return *g.Weight
+	}
+	for _, g := range f.Groups {
+		total += weight(g)
+	}
+	shares := map[string]int32{}
+	var names []string
+	for _, g := range f.Groups {
+		name := s.group(g.Group)
+		shares[name] += weight(g)
+		if len(f.Groups) > 1 {
+			name = fmt.Sprintf("%s with weight %d of %d", name, weight(g), total)
+		}
+		names = append(names, name)
+	}
+	var ids []string
+	for name, n := range shares {
+		if n > 0 {
+			ids = append(ids, fmt.Sprintf("%s %.4f", name, float64(n)/float64(total)))
+		}
+	}
+	slices.Sort(ids)
+	id, text = "forward "+strings.Join(ids, ", "), "forward to "+strings.Join(names, ", ")
+	if st := f.Stickiness; st != nil && st.Enabled != nil && *st.Enabled {
+		id += " sticky"
+		if st.Duration != nil {
+			id += fmt.Sprint(" ", *st.Duration)
+		}
+	}
+	return id, text
+}
+
+// group identifies a target group by the port of a Service that it is for.
+func (s Side) group(ref model.GroupRef) string {
+	if ref.ID == "" {
+		name := ref.Name
+		if ref.ARN != "" {
+			_, rest, _ := strings.Cut(ref.ARN, "targetgroup/")
+			name, _, _ = strings.Cut(rest, "/")
+		}
+		return "target group " + name
+	}
+	t := s.TargetGroup(ref.ID)
+	if t == nil || t.Binding == nil {
+		return "target group " + ref.ID
+	}
+	return fmt.Sprintf("Service %s/%s:%s", t.Binding.Namespace, t.Binding.Service, s.Port(t.Binding))
+}
+
+// target is path and query of a request.
+func target(r model.Request) string {
+	if r.Query == "" {
+		return r.Path
+	}
+	return r.Path + "?" + r.Query
+}
+
+var groupReference = regexp.MustCompile(`\$(\d)`)
+
+// rewritten is host, path and query as targets get them. AWS replaces the first match of an expression.
+func rewritten(transforms []model.Transform, r model.Request) string {
+	host, path := r.Host, target(r)
+	for _, t := range transforms {
+		for _, x := range t.Rewrites {
+			re, err := regexp.Compile(x.Regex)
+			if err != nil {
+				continue
+			}
+			of := &path
+			if t.Kind == model.HostRewrite {
+				of = &host
+			}
+			if at := re.FindStringSubmatchIndex(*of); at != nil {
+				*of = string(re.ExpandString([]byte((*of)[:at[0]]), groupReference.ReplaceAllString(x.Replace, "$${$1}"), *of, at)) + (*of)[at[1]:]
+			}
+		}
+	}
+	if host != r.Host {
+		return host + path
+	}
+	return path
+}
+
+// location is where a redirect leads.
+func location(to model.Redirect, r model.Request, l model.Listener) string {
+	protocol := cmp.Or(to.Protocol, "#{protocol}")
+	path := cmp.Or(to.Path, "/#{path}")
+	query := cmp.Or(to.Query, "#{query}")
+	if to.DropQuery {
+		query = ""
+	}
+	fill := strings.NewReplacer("#{protocol}", l.Protocol(), "#{host}", r.Host, "#{port}", fmt.Sprint(l.Port), "#{path}", strings.TrimPrefix(r.Path, "/"), "#{query}", r.Query)
+	out := strings.ToLower(fill.Replace(protocol)) + "://" + fill.Replace(cmp.Or(to.Host, "#{host}")) + ":" + fill.Replace(cmp.Or(to.Port, "#{port}")) + fill.Replace(path)
+	if q := fill.Replace(query); q != "" {
+		out += "?" + q
+	}
+	return out
+}

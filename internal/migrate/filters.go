@@ -1,0 +1,165 @@
+package migrate
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/migrate/match"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// redirectFilter is a redirect of an ALB as a filter of a route. Its query needs a ListenerRuleConfiguration, and is
+// returned if it is to be changed.
+func redirectFilter(to model.Redirect) (f *gwv1.HTTPRequestRedirectFilter, query *string, fault string) {
+	f = &gwv1.HTTPRequestRedirectFilter{}
+	part := func(name, value, same string) string {
+		if value == same {
+			return ""
+		}
+		if strings.Contains(value, "#{") {
+			fault = fmt.Sprintf("%s %q of the redirect is made from parts of the request, which a route cannot say", name, value)
+		}
+		return value
+	}
+	if host := part("host", to.Host, "#{host}"); host != "" {
+		f.Hostname = new(gwv1.PreciseHostname(host))
+	}
+	if path := part("path", to.Path, "/#{path}"); path != "" {
+		f.Path = &gwv1.HTTPPathModifier{Type: gwv1.FullPathHTTPPathModifier, ReplaceFullPath: &path}
+	}
+	if scheme := part("protocol", to.Protocol, "#{protocol}"); scheme != "" {
+		f.Scheme = new(strings.ToLower(scheme))
+	}
+	if port := part("port", to.Port, "#{port}"); port != "" && fault == "" {
+		n, err := strconv.ParseInt(port, 10, 32)
+		if err != nil {
+			return nil, nil, fmt.Sprintf("port %q of the redirect is no number", port)
+		}
+		f.Port = new(gwv1.PortNumber(n))
+	}
+	if status := strings.TrimPrefix(to.Status, "HTTP_"); status == "301" || status == "302" {
+		n, _ := strconv.Atoi(status)
+		f.StatusCode = &n
+	}
+	switch {
+	case to.DropQuery:
+		query = new("")
+	case to.Query != "" && to.Query != "#{query}":
+		query = new(to.Query)
+	}
+	return f, query, fault
+}
+
+// rewriting is what filters of a route do in place of transforms.
+type rewriting struct {
+	filter *gwv1.HTTPURLRewriteFilter
+	// except are paths of the match that are not rewritten.
+	except []string
+}
+
+// wholeText are expressions that take all of a text.
+var wholeText = []string{".*", "(.*)", "^.*", "^.*$", "^(.*)$", "^(.*)"}
+
+// wholePath are expressions that take all of a path, and not the query behind it.
+var wholePath = []string{"^[^?]*", "^([^?]*)", "[^?]*", "([^?]*)", "^/[^?]*", "^/([^?]*)", "^(/[^?]*)"}
+
+// rewriteFilter is a filter of a route that does what transforms do with the requests of a match.
+func rewriteFilter(transforms []model.Transform, m match.Match) (out rewriting, fault string) {
+	if len(transforms) == 0 {
+		return out, ""
+	}
+	out.filter = &gwv1.HTTPURLRewriteFilter{}
+	for _, t := range transforms {
+		if len(t.Rewrites) != 1 {
+			return out, fmt.Sprintf("%s has %d rewrites, and AWS takes one", t.Kind, len(t.Rewrites))
+		}
+		r := t.Rewrites[0]
+		fault = fmt.Sprintf("%s of %q to %q has no counterpart in a route, which replaces the prefix of its match, or all of a path or host", t.Kind, r.Regex, r.Replace)
+		switch {
+		case t.Kind == model.HostRewrite:
+			if !slices.Contains(wholeText, r.Regex) || strings.Contains(r.Replace, "$") {
+				return out, fault
+			}
+			out.filter.Hostname = new(gwv1.PreciseHostname(r.Replace))
+		case !strings.Contains(r.Replace, "$") && (slices.Contains(wholePath, r.Regex) || m.Path.Kind == match.Exact && r.Regex == "^"+m.Path.Value):
+			out.filter.Path = &gwv1.HTTPPathModifier{Type: gwv1.FullPathHTTPPathModifier, ReplaceFullPath: &r.Replace}
+		default:
+			prefix, except, ok := replacedPrefix(r, m)
+			if !ok {
+				return out, fault
+			}
+			out.filter.Path = &gwv1.HTTPPathModifier{Type: gwv1.PrefixMatchHTTPPathModifier, ReplacePrefixMatch: &prefix}
+			out.except = except
+		}
+	}
+	return out, ""
+}
+
+// replacedPrefix is what the prefix of a match is replaced by, if that does the same as a rewrite but for some paths. Whether
+// it does is tried with paths of each form that the match admits.
+func replacedPrefix(r model.Rewrite, m match.Match) (prefix string, except []string, ok bool) {
+	re, err := regexp.Compile(r.Regex)
+	literal, _, _ := strings.Cut(r.Replace, "$")
+	prefix = "/" + strings.Trim(literal, "/")
+	if m.Path.Kind != match.Prefix || err != nil || strings.ContainsAny(prefix, "*?") {
+		return "", nil, false
+	}
+	matched := strings.TrimSuffix(m.Path.Value, "/")
+	same := func(rest string) (alike, kept bool) {
+		got, want := withPrefix(prefix, rest), applied(re, r.Replace, matched+rest)
+		return got == want, want == matched+rest
+	}
+	more := []string{"/x", "/x/", "/x/y?q=1", "/x" + matched + "/y"}
+	for _, path := range match.Rewritable(r.Regex) {
+		if rest, below := strings.CutPrefix(path, matched); below && len(rest) > 1 && rest[0] == '/' {
+			more = append(more, rest)
+		}
+		more = append(more, path)
+	}
+	for _, rest := range more {
+		if alike, _ := same(rest); !alike {
+			return "", nil, false
+		}
+	}
+	for _, rest := range []string{"", "/"} {
+		if matched == "" && rest == "" {
+			continue
+		}
+		alike, kept := same(rest)
+		withQuery, keptWithQuery := same(rest + "?q=/x")
+		switch {
+		case alike && withQuery:
+		case kept && keptWithQuery:
+			except = append(except, matched+rest)
+		default:
+			return "", nil, false
+		}
+	}
+	return prefix, except, true
+}
+
+// withPrefix is a path whose prefix is replaced as an ALB does it for a route.
+func withPrefix(prefix, rest string) string {
+	prefix = strings.TrimSuffix(prefix, "/")
+	if prefix == "" && !strings.HasPrefix(rest, "/") {
+		return "/" + rest
+	}
+	return prefix + rest
+}
+
+var groupReference = regexp.MustCompile(`\$(\d)`)
+
+// applied is what AWS makes of a path and query: it replaces the first match.
+func applied(re *regexp.Regexp, replace, text string) string {
+	at := re.FindStringSubmatchIndex(text)
+	if at == nil {
+		return text
+	}
+	out := re.ExpandString([]byte(text[:at[0]]), groupReference.ReplaceAllString(replace, "$${$1}"), text, at)
+	return string(out) + text[at[1]:]
+}

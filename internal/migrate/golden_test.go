@@ -1,0 +1,85 @@
+package migrate_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/migrate"
+	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// options are those of a controller with the usual flags.
+func options(shared assemble.Options, class string) migrate.Options {
+	shared.Cluster = "test"
+	return migrate.Options{
+		Ingress: ingress.New(ingress.Options{Options: shared, Class: class}), Gateway: gateway.New(model.ALBGateway, gateway.Options{Options: shared, ListenerSets: true}),
+		DefaultTags: shared.DefaultTags, DefaultSSLPolicy: shared.Filled().DefaultSSLPolicy, Live: true,
+	}
+}
+
+func TestTranslate(t *testing.T) {
+	t.Parallel()
+	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+		store := enginetest.Load(t, c.Text("cluster.yaml"))
+		opt := options(enginetest.Options(t, c, assemble.Options{}), "alb")
+		r, err := migrate.Translate(store, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var manifests, notes strings.Builder
+		if err := migrate.WriteYAML(&manifests, r.Objects()); err != nil {
+			t.Fatal(err)
+		}
+		for _, ref := range r.Others {
+			fmt.Fprintf(&notes, "not ours: %s\n", ref)
+		}
+		for _, g := range r.Groups {
+			fmt.Fprintf(&notes, "%s -> %s\n", g.ID, g.Gateway)
+			for _, n := range g.Notes {
+				fmt.Fprintf(&notes, "  %s %s %s: %s; %s\n", n.Severity, n.Object, n.Field, n.Message, n.Fix)
+			}
+		}
+		return []goldentest.File{
+			{Name: "gateway.yaml", Text: manifests.String()}, {Name: "notes.txt", Text: notes.String()}, {Name: "differences.txt", Text: differences(t, store, r, opt)},
+		}
+	})
+}
+
+// differences are what the translation answers otherwise, and what its objects are faulted for.
+func differences(t *testing.T, store *cluster.Memory, r migrate.Result, opt migrate.Options) string {
+	t.Helper()
+	stacks, found, err := migrate.Compile(store, r, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for _, g := range r.Groups {
+		if g.Gateway.IsZero() {
+			continue
+		}
+		for _, f := range found[g.Gateway] {
+			fmt.Fprintln(&out, f)
+		}
+		port := migrate.PortOf(store)
+		res := check.Compare(check.Side{Stack: g.From, Port: port}, check.Side{Stack: stacks[g.Gateway], Port: port}, migrate.OriginTag)
+		for _, d := range res.Differences {
+			fmt.Fprintln(&out, d.Text())
+		}
+		if len(res.Partial) > 0 {
+			fmt.Fprintln(&out, "not all requests were tried")
+		}
+	}
+	return out.String()
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

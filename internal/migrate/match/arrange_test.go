@@ -1,0 +1,157 @@
+package match_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/migrate/match"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// What rules are made of: few values, so that they meet each other often.
+var (
+	hosts   = []string{"", "", "a.com", "b.com", "*.com", "*.b.com", "x.b.com"}
+	paths   = []string{"/", "/*", "/a", "/a/*", "/a/b", "/b/*", "*", "/a/b/*", "/?"}
+	methods = []string{"GET", "POST"}
+)
+
+func randomConditions(r *rand.Rand) []model.Condition {
+	var out []model.Condition
+	if h := hosts[r.IntN(len(hosts))]; h != "" {
+		out = append(out, model.HostHeader{Values: []string{h}})
+	}
+	p := paths[r.IntN(len(paths))]
+	if r.IntN(4) == 0 {
+		out = append(out, model.PathPattern{Values: []string{p, paths[r.IntN(len(paths))], paths[r.IntN(len(paths))]}})
+	} else if r.IntN(2) == 0 {
+		p = []string{"/a", "/b", "/a/b"}[r.IntN(3)]
+		out = append(out, model.PathPattern{Values: []string{p, p + "/*"}})
+	} else {
+		out = append(out, model.PathPattern{Values: []string{p}})
+	}
+	switch r.IntN(8) {
+	case 0:
+		out = append(out, model.RequestMethod{Values: []string{methods[r.IntN(2)]}})
+	case 1:
+		out = append(out, model.HTTPHeader{Name: "x", Values: []string{"1", "2"}[r.IntN(2):]})
+	case 2:
+		out = append(out, model.QueryString{Pairs: []model.QueryPair{{Key: "q", Value: "1"}}})
+	case 3:
+		out = append(out, model.SourceIP{CIDRs: []string{"10.0.0.0/8"}})
+	}
+	return out
+}
+
+// requests are all that the values above distinguish.
+func requests() []model.Request {
+	var out []model.Request
+	for _, h := range []string{"a.com", "b.com", "x.b.com", "y.b.com", "c.com", "other"} {
+		for _, p := range []string{"/", "/a", "/a/", "/a/b", "/a/b/c", "/b", "/b/x", "/c", "/ab"} {
+			for _, m := range append(methods, "PUT") {
+				for _, v := range []string{"", "1", "2"} {
+					for _, q := range []string{"", "q=1"} {
+						for _, from := range []string{"10.1.1.1", "192.0.2.1"} {
+							r := model.Request{Host: h, Path: p, Method: m, Query: q, Client: from}
+							if v != "" {
+								r.Header = []model.HeaderField{{Name: "x", Value: v}}
+							}
+							out = append(out, r)
+						}
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Random rules are arranged for routes. In the order of the Gateway API, with routes of one owner at a time in any order, each
+// request is answered as before, except those that a conflict names.
+func TestArrangedRulesAnswerAlike(t *testing.T) {
+	t.Parallel()
+	n := 1500
+	if testing.Short() {
+		n = 300
+	}
+	all := requests()
+	conflicts, added := 0, 0
+	for seed := range n {
+		r := rand.New(rand.NewPCG(uint64(seed), 1))
+		var before []model.Rule
+		var rules []match.Rule
+		for i := range 1 + r.IntN(7) {
+			conditions := randomConditions(r)
+			of := match.Of(conditions)
+			if len(of.Faults) > 0 {
+				t.Fatalf("%v: %v", conditions, of.Faults)
+			}
+			before = append(before, model.Rule{Conditions: conditions})
+			for j, m := range of.List {
+				rules = append(rules, match.Rule{Match: m, Not: of.Not[j], Answer: fmt.Sprint(r.IntN(3)), Of: i, Owner: fmt.Sprint(i / 3)})
+			}
+		}
+		rules = append(rules, match.Rule{Match: match.All, Answer: "default", Of: len(before), Default: seed%2 == 0})
+		answers := map[int]string{}
+		for _, x := range rules {
+			answers[x.Of] = cmp.Or(answers[x.Of], x.Answer)
+		}
+		for i := range rules {
+			rules[i].Answer = answers[rules[i].Of]
+		}
+		out := match.Arrange(rules)
+		conflicts += min(len(out.Conflicts), 1)
+		for _, x := range out.Rules {
+			if x.Before >= 0 {
+				added++
+			}
+		}
+		routes := []string{"0", "1", "2", ""}
+		r.Shuffle(len(routes), func(i, j int) { routes[i], routes[j] = routes[j], routes[i] })
+		place := map[string]int{}
+		for i, x := range routes {
+			place[x] = i
+		}
+		sorted := slices.Clone(out.Rules)
+		slices.SortStableFunc(sorted, func(a, b match.Rule) int {
+			if a.Default {
+				return 1
+			}
+			if b.Default {
+				return -1
+			}
+			return cmp.Or(a.Compare(b.Match), cmp.Compare(place[a.Owner], place[b.Owner]))
+		})
+		var after []model.Rule
+		for _, x := range sorted {
+			after = append(after, model.Rule{Conditions: x.Conditions()})
+		}
+		if len(out.Conflicts) > 0 {
+			continue
+		}
+		for _, req := range all {
+			want, got := "default", "default"
+			if i, ok := model.Evaluate(before, req); ok {
+				want = answers[i]
+			}
+			if i, ok := model.Evaluate(after, req); ok {
+				got = sorted[i].Answer
+			}
+			if got != want {
+				for _, x := range before {
+					t.Logf("before: %v", x.Conditions)
+				}
+				for _, x := range sorted {
+					t.Logf("after: %s -> %s (of %d, before %d)", x.Text(), x.Answer, x.Of, x.Before)
+				}
+				t.Fatalf("seed %d: %+v is answered %q, want %q", seed, req, got, want)
+			}
+		}
+	}
+	t.Logf("%d rules added, conflicts in %d lists", added, conflicts)
+	if conflicts > n/2 || added < n {
+		t.Error("the rules hardly meet, or are hardly arranged")
+	}
+}

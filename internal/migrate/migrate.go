@@ -1,0 +1,303 @@
+package migrate
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// Options are what a translation depends on besides the objects.
+type Options struct {
+	// Ingress and Gateway are the frontends of the controller.
+	Ingress, Gateway engine.Frontend
+	// DefaultTags and DefaultSSLPolicy are those of the controller's flags, which it adds to what objects say.
+	DefaultTags      map[string]string
+	DefaultSSLPolicy string
+	// SecretLabels are those that the controller demands of Secrets.
+	SecretLabels map[string]string
+	// Live makes Gateways that are carried out. Without it they have the annotation gateway.k8s.aws/dry-run.
+	Live bool
+}
+
+// Result is what Ingresses become.
+type Result struct {
+	// Class is the GatewayClass of all Gateways; nil where there is none.
+	Class *gwv1.GatewayClass
+	// Groups are the load balancers, by their ids.
+	Groups []Group
+	// Targets are the TargetGroupConfigurations, which load balancers share.
+	Targets []Object
+	// Others are Ingresses that another controller serves.
+	Others []finding.Ref
+}
+
+// Group is one load balancer: an IngressGroup, or an Ingress by itself.
+type Group struct {
+	ID      model.StackID
+	Members []finding.Ref
+	// Gateway is the one that takes its place; zero where nothing can be translated.
+	Gateway finding.Ref
+	Objects []Object
+	Notes   []Note
+	// Annotations are those of the members and of the Services behind them.
+	Annotations []Translated
+	// From is the desired state of the Ingresses.
+	From model.Stack
+}
+
+// Object is an object that is made.
+type Object struct {
+	cluster.Object
+	// From says where it comes from, and Parts where parts of it do, by their paths such as "spec.rules[0]".
+	From  string
+	Parts map[string]string
+}
+
+// Severity says what a note is about.
+type Severity int
+
+// The severities, in rising order.
+const (
+	// Info is something that is kept in another way.
+	Info Severity = iota
+	// Differs is something that the Gateway does otherwise, or that a person has to decide about.
+	Differs
+	// Lost is something that has no counterpart, or could not be read.
+	Lost
+)
+
+// String is the word of documents.
+func (s Severity) String() string { return [...]string{"info", "differs", "lost"}[s] }
+
+// Note is something that is to be known about a translation.
+type Note struct {
+	Severity Severity
+	Object   finding.Ref
+	Field    string
+	Message  string
+	Fix      string
+}
+
+// Worst is the highest severity among the notes of a group.
+func (g Group) Worst() Severity {
+	worst := Info
+	for _, n := range g.Notes {
+		worst = max(worst, n.Severity)
+	}
+	return worst
+}
+
+// Translate makes objects of the Gateway API from all Ingresses of a store that the controller serves.
+func Translate(store *cluster.Memory, opt Options) (Result, error) {
+	var out Result
+	if err := placeholders(store, opt.SecretLabels); err != nil {
+		return out, err
+	}
+	v := cluster.NewView(store)
+	ids := map[model.StackID]bool{}
+	for _, obj := range store.All(cluster.KindIngress) {
+		stacks := opt.Ingress.Stacks(v, obj)
+		for _, id := range stacks {
+			ids[id] = true
+		}
+		if len(stacks) == 0 {
+			out.Others = append(out.Others, refOf(obj))
+		}
+	}
+	uses := map[finding.Ref][]use{}
+	var all []*grouping
+	for _, id := range slices.SortedFunc(maps.Keys(ids), model.StackID.Compare) { // IngressGroups come first
+		if g := translateGroup(store, id, opt, uses); len(g.Members)+len(g.Notes) > 0 {
+			all = append(all, g)
+		}
+	}
+	out.Targets = targetConfigurations(uses)
+	for _, g := range all {
+		g.sortNotes()
+		out.Groups = append(out.Groups, *g.Group)
+	}
+	slices.SortFunc(out.Others, finding.Ref.Compare)
+	if slices.ContainsFunc(out.Groups, func(g Group) bool { return !g.Gateway.IsZero() }) {
+		out.Class = &gwv1.GatewayClass{
+			TypeMeta:   metav1.TypeMeta{APIVersion: gwv1.GroupVersion.String(), Kind: "GatewayClass"},
+			ObjectMeta: metav1.ObjectMeta{Name: className},
+			Spec:       gwv1.GatewayClassSpec{ControllerName: albController},
+		}
+	}
+	return out, nil
+}
+
+// Compile returns the desired state that the frontend of Gateways makes of each Gateway of a result, by the Gateway, with
+// what it has to say about it. The objects are added to the store.
+func Compile(store *cluster.Memory, r Result, opt Options) (map[finding.Ref]model.Stack, map[finding.Ref]finding.List, error) {
+	for _, o := range r.Objects() {
+		if err := store.Put(o.Object); err != nil {
+			return nil, nil, err
+		}
+	}
+	stacks, found := map[finding.Ref]model.Stack{}, map[finding.Ref]finding.List{}
+	for _, g := range r.Groups {
+		if !g.Gateway.IsZero() {
+			id := model.StackID{Kind: model.ALBGateway, Namespace: g.Gateway.Namespace, Name: g.Gateway.Name}
+			stacks[g.Gateway], found[g.Gateway] = opt.Gateway.Translate(cluster.NewView(store), id, nil)
+		}
+	}
+	return stacks, found, nil
+}
+
+// PortOf returns the number of the port of a Service that a binding names, as it names it where there is none.
+func PortOf(store *cluster.Memory) func(*model.Binding) string {
+	g := &grouping{view: cluster.NewView(store)}
+	return func(b *model.Binding) string {
+		if n, ok := g.port(b); ok {
+			return strconv.Itoa(int(n))
+		}
+		return b.Port.String()
+	}
+}
+
+// Objects are all objects of the result, in the order in which they are to be applied: the class, and for each namespace
+// configurations before what refers to them.
+func (r Result) Objects() []Object {
+	var out []Object
+	for _, g := range r.Groups {
+		out = append(out, g.Objects...)
+	}
+	out = append(out, r.Targets...)
+	rank := func(o Object) int {
+		return slices.Index([]string{"LoadBalancerConfiguration", "Gateway", "HTTPRoute", "TargetGroupConfiguration", "ListenerRuleConfiguration"}, refOf(o.Object).Kind)
+	}
+	slices.SortStableFunc(out, func(a, b Object) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(rank(a), rank(b)))
+	})
+	if r.Class != nil {
+		out = append([]Object{{Object: r.Class}}, out...)
+	}
+	return out
+}
+
+// albController serves the GatewayClass.
+const albController = "gateway.k8s.aws/alb"
+
+func refOf(obj cluster.Object) finding.Ref {
+	ref := cluster.RefOf(obj)
+	return finding.Ref{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
+}
+
+// grouping is the translation of one load balancer.
+type grouping struct {
+	*Group
+	opt   Options
+	view  *cluster.View
+	lb    *model.LoadBalancer
+	of    map[finding.Ref]*networkingv1.Ingress
+	names map[string]bool // of routes and configurations, by kind and namespace
+	// configs are the ListenerRuleConfigurations by namespace and content, uses the target groups by Service.
+	configs map[string]string
+	uses    map[finding.Ref][]use
+}
+
+func translateGroup(store *cluster.Memory, id model.StackID, opt Options, uses map[finding.Ref][]use) *grouping {
+	g := &grouping{
+		Group: &Group{ID: id}, opt: opt, view: cluster.NewView(store), of: map[finding.Ref]*networkingv1.Ingress{},
+		names: map[string]bool{}, configs: map[string]string{}, uses: uses,
+	}
+	stack, found := opt.Ingress.Translate(g.view, id, nil)
+	g.From, g.lb = stack, stack.LoadBalancer
+	for _, f := range found {
+		severity := Info
+		if f.Severity == finding.Error {
+			severity = Lost
+		}
+		g.Notes = append(g.Notes, Note{severity, f.Object, f.Field, f.Message, f.Fix})
+	}
+	for _, m := range stack.Members {
+		obj, err := store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: m.Ref.Namespace, Name: m.Ref.Name})
+		if ing, ok := obj.(*networkingv1.Ingress); ok && err == nil {
+			g.Members, g.of[m.Ref] = append(g.Members, m.Ref), ing
+		}
+	}
+	if len(g.Members) == 0 || g.lb == nil {
+		return g
+	}
+	if stack.Held.Everything {
+		g.note(Lost, finding.Ref{}, "", "the load balancer is held as a whole, so nothing of it is translated", "correct what the other notes name")
+		return g
+	}
+	g.build()
+	return g
+}
+
+func (g *grouping) sortNotes() {
+	slices.SortStableFunc(g.Notes, func(a, b Note) int {
+		return cmp.Or(cmp.Compare(b.Severity, a.Severity), a.Object.Compare(b.Object), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
+	})
+	g.Notes = slices.Compact(g.Notes)
+}
+
+func (g *grouping) note(severity Severity, of finding.Ref, field, message, fix string) {
+	g.Notes = append(g.Notes, Note{severity, of, field, message, fix})
+}
+
+// base is what names of the whole load balancer begin with, space the namespace in them.
+func (g *grouping) base() (space, base string) {
+	if g.ID.Namespace == "" {
+		return "", g.ID.Name
+	}
+	return g.ID.Namespace, g.ID.Name
+}
+
+// origin is the value of the tag for all that comes from the load balancer.
+func (g *grouping) origin() string {
+	if g.ID.Namespace == "" {
+		return "ingress-group/" + g.ID.Name
+	}
+	return "ingress/" + g.ID.String()
+}
+
+func originOf(ref finding.Ref) string { return "ingress/" + ref.Namespace + "/" + ref.Name }
+
+// unique returns a name that no other object of the kind has: the first one that is free.
+func (g *grouping) unique(kind, namespace string, candidates ...string) string {
+	for _, c := range candidates {
+		if key := kind + " " + namespace + "/" + c; !g.names[key] {
+			g.names[key] = true
+			return c
+		}
+	}
+	return candidates[len(candidates)-1]
+}
+
+// tagsOf are tags as objects have them: without those that the controller adds to all, with that of the origin.
+func (g *grouping) tagsOf(tags map[string]string, origin string) *map[string]string {
+	out := map[string]string{}
+	for k, v := range tags {
+		if g.opt.DefaultTags[k] != v {
+			out[k] = v
+		}
+	}
+	const mostInTag = 256
+	out[OriginTag] = origin[:min(len(origin), mostInTag)]
+	return &out
+}
+
+// namespaces are those of the members, in group order.
+func (g *grouping) namespaces() []string {
+	var out []string
+	for _, m := range g.Members {
+		if !slices.Contains(out, m.Namespace) {
+			out = append(out, m.Namespace)
+		}
+	}
+	return out
+}

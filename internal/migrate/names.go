@@ -1,0 +1,34 @@
+package migrate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// name is the name of an object that is made: the beginnings of base and suffix, and a hash of all of it. It is the same for
+// each translation of the same objects.
+func name(namespace, base, suffix string) string {
+	sum := sha256.Sum256([]byte(namespace + "/" + base + "/" + suffix))
+	cut := func(s string) string { return strings.TrimRight(s[:min(len(s), 8)], "-.") }
+	return cut(base) + "-" + cut(suffix) + "-" + hex.EncodeToString(sum[:])[:10]
+}
+
+// The suffixes of names.
+const (
+	gatewaySuffix      = "gateway"
+	groupGatewaySuffix = "grp-gw"
+	configSuffix       = "lb-config"
+	groupConfigSuffix  = "grp-lb"
+	routeSuffix        = "route"
+	defaultRouteSuffix = "default-route"
+	redirectSuffix     = "redirect"
+	targetsSuffix      = "tg-config"
+	ruleConfigSuffix   = "lr-config"
+)
+
+// className is the GatewayClass that all Gateways have.
+const className = "aws-alb"
+
+// OriginTag is put on AWS resources of translated objects, for people. It proves nothing.
+const OriginTag = "gateway.k8s.aws/migrated-from"

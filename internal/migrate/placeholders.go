@@ -1,0 +1,100 @@
+package migrate
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// firstNodePort is the first of the node ports that stand for those that the API server gives.
+const firstNodePort = 1
+
+// placeholders completes a store of manifests with what the API server and its controllers add, and what makes no difference
+// to a translation: node ports, the labels of Namespaces, and the Secrets of OIDC clients, of which none has to be read.
+func placeholders(store *cluster.Memory, labels map[string]string) error {
+	number := int32(firstNodePort)
+	namespaces := map[string]bool{}
+	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService} {
+		for _, obj := range store.All(kind) {
+			namespaces[obj.GetNamespace()] = true
+			if err := secretOf(store, obj, labels); err != nil {
+				return err
+			}
+			svc, ok := obj.(*corev1.Service)
+			if !ok || svc.Spec.Type != corev1.ServiceTypeNodePort && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
+				continue
+			}
+			svc = svc.DeepCopy()
+			for i := range svc.Spec.Ports {
+				if p := &svc.Spec.Ports[i]; p.NodePort == 0 {
+					p.NodePort = number
+					number++
+				}
+			}
+			if err := store.Put(svc); err != nil {
+				return err
+			}
+		}
+	}
+	for name := range namespaces {
+		obj, err := store.Get(cluster.Ref{Kind: cluster.KindNamespace, Name: name})
+		ns, ok := obj.(*corev1.Namespace)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			ns = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		case ns.Labels[corev1.LabelMetadataName] == name:
+			continue
+		}
+		ns = ns.DeepCopy()
+		if ns.Labels == nil {
+			ns.Labels = map[string]string{}
+		}
+		ns.Labels[corev1.LabelMetadataName] = name
+		if err := store.Put(ns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// secretOf adds the Secret of the OIDC client that an object names, if the store lacks it.
+func secretOf(store *cluster.Memory, obj cluster.Object, labels map[string]string) error {
+	idp := settings.ParseService(obj.GetAnnotations(), refOf(obj)).Auth.OIDC
+	if !idp.Set {
+		return nil
+	}
+	if have, err := store.Get(cluster.Ref{Kind: cluster.KindSecret, Namespace: obj.GetNamespace(), Name: idp.Value.SecretName}); err != nil || have != nil {
+		return err
+	}
+	return store.Put(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: idp.Value.SecretName, Labels: labels},
+		Data:       map[string][]byte{"clientID": []byte("-"), "clientSecret": []byte("-")},
+	})
+}
+
+// oidcSecret is the name of the Secret that the authentication of a rule names: that of the Service behind it, or else
+// that of the Ingress.
+func (b *answering) oidcSecret() string {
+	ing := b.of[b.member]
+	auth := settings.ParseIngress(ing.Annotations, b.member).Auth
+	if svc := b.service(ing); svc != nil {
+		ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
+		auth = settings.ParseService(svc.Annotations, ref).Auth.Over(auth)
+	}
+	return auth.OIDC.Value.SecretName
+}
+
+// service is the one Service to which a rule forwards, nil if there is not exactly one.
+func (b *answering) service(ing *networkingv1.Ingress) *corev1.Service {
+	if len(b.out.targets) != 1 {
+		return nil
+	}
+	svc, _ := cluster.Get[*corev1.Service](b.view, cluster.KindService, ing.Namespace, b.out.targets[0].service.Name)
+	return svc
+}

@@ -1,0 +1,327 @@
+package migrate
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/migrate/match"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// routeRule is a rule of a route with where it comes from, and the target groups that it names.
+type routeRule struct {
+	rule    gwv1.HTTPRouteRule
+	from    string
+	targets []use
+	answer  string
+}
+
+// rulesOf makes the rules of a route. Matches of one rule of the listener stay together.
+func (g routeBuilder) rulesOf(m finding.Ref, a attached) []routeRule {
+	var out []routeRule
+	for i := 0; i < len(a.units); {
+		u := a.units[i]
+		n := i + 1
+		for n < len(a.units) && a.units[n].Of == u.Of && a.units[n].Before == u.Before && u.Before < 0 && len(u.does.Transforms) == 0 {
+			n++
+		}
+		out = append(out, g.ruleOf(m, a.units[i:n])...)
+		i = n
+	}
+	return out
+}
+
+// joined are rules with those joined that do the same: a route has 16 rules.
+func joined(rules []routeRule) []routeRule {
+	const mostMatches = 64
+	var out []routeRule
+	for _, r := range rules {
+		i := slices.IndexFunc(out, func(o routeRule) bool {
+			return o.answer == r.answer && len(o.rule.Matches)+len(r.rule.Matches) <= mostMatches
+		})
+		if i < 0 {
+			out = append(out, r)
+			continue
+		}
+		out[i].rule.Matches = append(out[i].rule.Matches, r.rule.Matches...)
+		out[i].from += ", " + r.from
+	}
+	return out
+}
+
+// ruleOf is the rule of some matches with one answer, or two where some paths are not rewritten.
+func (g routeBuilder) ruleOf(m finding.Ref, units []unit) []routeRule {
+	u := units[0]
+	r := routeRule{from: fromText(u)}
+	for _, x := range units {
+		r.rule.Matches = append(r.rule.Matches, matchOf(x.Match))
+	}
+	b := &answering{grouping: g.grouping, member: m, unit: u, out: &r}
+	rewrite := b.build()
+	if b.fault != "" {
+		g.note(Lost, m, u.does.Origin.Field, b.fault+"; requests are answered 503", "change it, or keep this Ingress")
+		held := *u.does
+		held.Actions, held.Transforms = []model.Action{plan.HeldAnswer}, nil
+		b = &answering{grouping: g.grouping, member: m, unit: unit{Rule: u.Rule, does: &held}, out: &r}
+		r.targets, r.rule.BackendRefs, r.rule.Filters = nil, nil, nil
+		rewrite = b.build()
+	}
+	if rewrite.filter == nil {
+		r.answer = answerText(r.rule)
+		return []routeRule{r}
+	}
+	plain := r
+	r.rule.Filters = append(slices.Clone(r.rule.Filters), gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterURLRewrite, URLRewrite: rewrite.filter})
+	r.answer = answerText(r.rule)
+	out := []routeRule{r}
+	if len(rewrite.except) > 0 {
+		plain.rule.Matches = nil
+		for _, path := range rewrite.except {
+			m := u.Match
+			m.Path = match.Path{Kind: match.Exact, Value: path}
+			plain.rule.Matches = append(plain.rule.Matches, matchOf(m))
+		}
+		if host := rewrite.filter.Hostname; host != nil {
+			plain.rule.Filters = append(slices.Clone(plain.rule.Filters), gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterURLRewrite, URLRewrite: &gwv1.HTTPURLRewriteFilter{Hostname: host}})
+		}
+		plain.from += ", for paths that it does not rewrite"
+		plain.answer = answerText(plain.rule)
+		out = append([]routeRule{plain}, out...)
+	}
+	return out
+}
+
+func answerText(r gwv1.HTTPRouteRule) string {
+	r.Matches = nil
+	text, _ := json.Marshal(r)
+	return string(text)
+}
+
+func fromText(u unit) string {
+	if u.Before >= 0 {
+		return u.does.Origin.Field + ", which comes before what follows for these requests"
+	}
+	return u.does.Origin.Field
+}
+
+// matchOf is a match as a route has it.
+func matchOf(m match.Match) gwv1.HTTPRouteMatch {
+	kinds := map[match.PathKind]gwv1.PathMatchType{
+		match.Exact: gwv1.PathMatchExact, match.Prefix: gwv1.PathMatchPathPrefix, match.Regex: gwv1.PathMatchRegularExpression,
+	}
+	out := gwv1.HTTPRouteMatch{Path: &gwv1.HTTPPathMatch{Type: new(kinds[m.Path.Kind]), Value: &m.Path.Value}}
+	if m.Method != "" {
+		out.Method = new(gwv1.HTTPMethod(m.Method))
+	}
+	for _, h := range m.Headers {
+		value, regex := h.Value()
+		kind := gwv1.HeaderMatchExact
+		if regex {
+			kind = gwv1.HeaderMatchRegularExpression
+		}
+		out.Headers = append(out.Headers, gwv1.HTTPHeaderMatch{Type: &kind, Name: gwv1.HTTPHeaderName(h.Name), Value: value})
+	}
+	for _, q := range m.Queries {
+		out.QueryParams = append(out.QueryParams, gwv1.HTTPQueryParamMatch{Type: new(gwv1.QueryParamMatchExact), Name: gwv1.HTTPHeaderName(q.Key), Value: q.Value})
+	}
+	return out
+}
+
+// answering makes what a rule does.
+type answering struct {
+	*grouping
+	member finding.Ref
+	unit   unit
+	out    *routeRule
+	config gwconfig.ListenerRuleConfigurationSpec
+	fault  string
+}
+
+// build fills in filters, backends and configuration, and returns the rewrite, which the caller adds.
+func (b *answering) build() (rewrite rewriting) {
+	rule := b.unit.does
+	for _, s := range b.unit.Sources {
+		b.config.Conditions = append(b.config.Conditions, gwconfig.Condition{Field: gwconfig.ConditionSourceIP, SourceIPConfig: &gwconfig.SourceIPConfig{Values: s}})
+	}
+	for _, a := range rule.Actions {
+		b.action(a)
+	}
+	if tags := *b.tagsOf(rule.Tags, originOf(b.member)); len(tags) > 1 || len(b.config.Actions)+len(b.config.Conditions) > 0 {
+		b.config.Tags = &tags
+		ref := gwv1.LocalObjectReference{Group: gwv1.Group(gwconfig.GroupVersion.Group), Kind: "ListenerRuleConfiguration", Name: gwv1.ObjectName(b.configName())}
+		b.out.rule.Filters = append(b.out.rule.Filters, gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterExtensionRef, ExtensionRef: &ref})
+	}
+	if len(b.out.rule.BackendRefs) == 0 {
+		return rewriting{} // nothing is forwarded
+	}
+	rewrite, fault := rewriteFilter(rule.Transforms, b.unit.Match)
+	b.fault = cmp.Or(b.fault, fault)
+	if fault != "" {
+		return rewriting{}
+	}
+	return rewrite
+}
+
+func (b *answering) action(a model.Action) {
+	switch a := a.(type) {
+	case model.Forward:
+		b.forward(a)
+	case model.Redirect:
+		f, query, fault := redirectFilter(a)
+		b.fault = cmp.Or(b.fault, fault)
+		if f != nil {
+			b.out.rule.Filters = append(b.out.rule.Filters, gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterRequestRedirect, RequestRedirect: f})
+		}
+		if query != nil {
+			b.config.Actions = append(b.config.Actions, gwconfig.Action{Type: gwconfig.ActionRedirect, RedirectConfig: &gwconfig.RedirectConfig{Query: query}})
+		}
+	case model.FixedResponse:
+		status, err := strconv.ParseInt(a.Status, 10, 32)
+		if err != nil {
+			b.fault = fmt.Sprintf("status %q of a fixed response is no number", a.Status)
+		}
+		b.config.Actions = append(b.config.Actions, gwconfig.Action{Type: gwconfig.ActionFixedResponse, FixedResponseConfig: &gwconfig.FixedResponseConfig{
+			StatusCode: int32(status), ContentType: notEmpty(a.ContentType), MessageBody: notEmpty(a.Body),
+		}})
+	case model.AuthOIDC:
+		b.authOIDC(a)
+	case model.AuthCognito:
+		c := &gwconfig.AuthenticateCognitoConfig{UserPoolARN: a.UserPoolARN, UserPoolClientID: a.ClientID, UserPoolDomain: a.Domain}
+		common(a.AuthCommon, &c.OnUnauthenticatedRequest, &c.Scope, &c.SessionCookieName, &c.SessionTimeout, &c.AuthenticationRequestExtraParams)
+		b.config.Actions = append(b.config.Actions, gwconfig.Action{Type: gwconfig.ActionAuthenticateCognito, AuthenticateCognitoConfig: c})
+	case model.ValidateJWT:
+		c := &gwconfig.JWTValidationConfig{Issuer: a.Issuer, JWKSEndpoint: a.JWKSEndpoint}
+		for _, x := range a.Claims {
+			c.AdditionalClaims = append(c.AdditionalClaims, gwconfig.JWTAdditionalClaim{Format: gwconfig.JWTClaimFormat(x.Format), Name: x.Name, Values: x.Values})
+		}
+		b.config.Actions = append(b.config.Actions, gwconfig.Action{Type: gwconfig.ActionJWTValidation, JWTValidationConfig: c})
+	}
+}
+
+func common(a model.AuthCommon, unauthenticated **gwconfig.UnauthenticatedRequest, scope, cookie **string, timeout **int64, extra **map[string]string) {
+	if a.OnUnauthenticated != "" {
+		*unauthenticated = new(gwconfig.UnauthenticatedRequest(a.OnUnauthenticated))
+	}
+	*scope, *cookie = notEmpty(a.Scope), notEmpty(a.SessionCookie)
+	if a.SessionTimeout != 0 {
+		*timeout = &a.SessionTimeout
+	}
+	if len(a.ExtraParams) > 0 {
+		*extra = &a.ExtraParams
+	}
+}
+
+// authOIDC names the Secret of the client. The action has what is in it, which is written nowhere.
+func (b *answering) authOIDC(a model.AuthOIDC) {
+	c := &gwconfig.AuthenticateOIDCConfig{
+		Issuer: a.Issuer, AuthorizationEndpoint: a.AuthorizationEndpoint, TokenEndpoint: a.TokenEndpoint, UserInfoEndpoint: a.UserInfoEndpoint,
+		Secret: gwconfig.Secret{Name: b.oidcSecret()},
+	}
+	common(a.AuthCommon, &c.OnUnauthenticatedRequest, &c.Scope, &c.SessionCookieName, &c.SessionTimeout, &c.AuthenticationRequestExtraParams)
+	b.config.Actions = append(b.config.Actions, gwconfig.Action{Type: gwconfig.ActionAuthenticateOIDC, AuthenticateOIDCConfig: c})
+}
+
+func (b *answering) forward(a model.Forward) {
+	for _, g := range a.Groups {
+		ref := gwv1.HTTPBackendRef{}
+		if len(a.Groups) > 1 || g.Weight != nil && *g.Weight == 0 {
+			ref.Weight = g.Weight
+		}
+		switch {
+		case g.Group.ID != "":
+			t := b.From.TargetGroup(g.Group.ID)
+			if t == nil || t.Binding == nil {
+				b.fault = "target group " + g.Group.ID + " is held"
+				continue
+			}
+			port, ok := b.port(t.Binding)
+			if !ok {
+				b.fault = fmt.Sprintf("Service %s/%s has no port %s", t.Binding.Namespace, t.Binding.Service, t.Binding.Port.String())
+				continue
+			}
+			ref.Name, ref.Port = gwv1.ObjectName(t.Binding.Service), new(gwv1.PortNumber(port))
+			b.out.targets = append(b.out.targets, use{by: b.grouping, service: finding.Ref{Kind: "Service", Namespace: t.Binding.Namespace, Name: t.Binding.Service}, member: b.member, group: t})
+		default:
+			name := g.Group.Name
+			if _, rest, ok := strings.Cut(g.Group.ARN, "targetgroup/"); ok {
+				name, _, _ = strings.Cut(rest, "/")
+			} else if g.Group.ARN != "" {
+				b.fault = fmt.Sprintf("%q is no ARN of a target group", g.Group.ARN)
+				continue
+			}
+			ref.Kind, ref.Name = new(gwv1.Kind("TargetGroupName")), gwv1.ObjectName(name)
+			b.note(Differs, b.member, b.unit.does.Origin.Field, fmt.Sprintf("target group %q is not the controller's, and AWS attaches a target group to one load balancer at a time", name),
+				"move in place, or give the Gateway a target group of its own")
+		}
+		b.out.rule.BackendRefs = append(b.out.rule.BackendRefs, ref)
+	}
+	if s := a.Stickiness; s != nil {
+		b.config.Actions = append(b.config.Actions, gwconfig.Action{Type: gwconfig.ActionForward, ForwardConfig: &gwconfig.ForwardConfig{
+			TargetGroupStickinessConfig: &gwconfig.TargetGroupStickinessConfig{Enabled: s.Enabled, DurationSeconds: s.Duration},
+		}})
+	}
+}
+
+// port is the number of the port of a Service that a binding names.
+func (g *grouping) port(b *model.Binding) (int32, bool) {
+	svc, ok := cluster.Get[*corev1.Service](g.view, cluster.KindService, b.Namespace, b.Service)
+	if !ok {
+		return 0, false
+	}
+	for _, p := range svc.Spec.Ports {
+		if p.Port == b.Port.IntVal && b.Port.StrVal == "" || b.Port.StrVal != "" && p.Name == b.Port.StrVal {
+			return p.Port, true
+		}
+	}
+	return 0, false
+}
+
+// backendName is the Service or action that a rule of an Ingress names.
+func (g *grouping) backendName(m finding.Ref, field string) string {
+	ing := g.of[m]
+	if field == defaultBackendField && ing.Spec.DefaultBackend != nil && ing.Spec.DefaultBackend.Service != nil {
+		return ing.Spec.DefaultBackend.Service.Name
+	}
+	for i, r := range ing.Spec.Rules {
+		if r.HTTP == nil {
+			continue
+		}
+		for j, p := range r.HTTP.Paths {
+			if field == fmt.Sprintf("spec.rules[%d].http.paths[%d]", i, j) && p.Backend.Service != nil {
+				return p.Backend.Service.Name
+			}
+		}
+	}
+	return "default"
+}
+
+// configName is the name of a ListenerRuleConfiguration with the content that is built. One that is there is used again.
+func (b *answering) configName() string {
+	text, _ := json.Marshal(b.config)
+	namespace := b.member.Namespace
+	base := b.member.Name + "-" + b.backendName(b.member, b.unit.does.Origin.Field)
+	key := namespace + "\n" + base + "\n" + string(text)
+	if known := b.configs[key]; known != "" {
+		return known
+	}
+	plain, other := name(namespace, base, ruleConfigSuffix), name(namespace, base, ruleConfigSuffix+" "+string(text))
+	out := b.unique("ListenerRuleConfiguration", namespace, plain, other)
+	b.configs[key] = out
+	b.Objects = append(b.Objects, Object{From: fmt.Sprintf("Ingress %s/%s, %s", namespace, b.member.Name, b.unit.does.Origin.Field), Object: &gwconfig.ListenerRuleConfiguration{
+		TypeMeta:   metav1.TypeMeta{APIVersion: gwconfig.GroupVersion.String(), Kind: "ListenerRuleConfiguration"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: out}, Spec: b.config,
+	}})
+	return out
+}

@@ -1,0 +1,108 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
+)
+
+// kept says where the annotations of an Ingress or a Service go that are translated, by their keys in the reference.
+// What has no entry, and none in lost, is an oversight, which a test finds.
+var kept = map[string]string{
+	"group.name": "Gateway", "group.order": "order of the rules",
+	"load-balancer-name": config + "loadBalancerName", "scheme": config + "scheme", "ip-address-type": config + "ipAddressType",
+	"subnets": config + "loadBalancerSubnets", "security-groups": config + "securityGroups",
+	"manage-backend-security-group-rules": config + "manageBackendSecurityGroupRules",
+	"customer-owned-ipv4-pool":            config + "customerOwnedIpv4Pool", "ipam-ipv4-pool-id": config + "ipv4IPAMPoolId",
+	"load-balancer-attributes": config + "loadBalancerAttributes", "minimum-load-balancer-capacity": config + "minimumLoadBalancerCapacity",
+	"tags": "tags of all configurations", "listen-ports": "listeners of the Gateway", "ssl-redirect": "HTTPRoute with a redirect",
+	"certificate-arn": listenerConfig + "certificates", "ssl-policy": listenerConfig + "sslPolicy",
+	"mutual-authentication": listenerConfig + "mutualAuthentication", "listener-attributes.<protocol-port>": listenerConfig + "listenerAttributes",
+	"inbound-cidrs": config + "sourceRanges", "security-group-prefix-lists": config + "securityGroupPrefixes",
+	"actions.<name>": "rules of HTTPRoutes", "conditions.<name>": "matches of HTTPRoutes", "transforms.<name>": "URLRewrite filters",
+	"use-regex-path-match": "paths of type RegularExpression", "jwt-validation": ruleConfig, "auth-type": ruleConfig, "auth-idp-cognito": ruleConfig,
+	"auth-idp-oidc": ruleConfig, "auth-on-unauthenticated-request": ruleConfig, "auth-scope": ruleConfig, "auth-session-cookie": ruleConfig,
+	"auth-session-timeout": ruleConfig,
+	"target-type":          targets + "targetType", "target-node-labels": targets + "nodeSelector", "backend-protocol": targets + "protocol",
+	"backend-protocol-version": targets + "protocolVersion", "target-group-attributes": targets + "targetGroupAttributes",
+	"multi-cluster-target-group": targets + "enableMultiCluster", "target-control-port.<service.port>": targets + "targetControlPort",
+	"healthcheck-port": targets + "healthCheckPort", "healthcheck-protocol": targets + "healthCheckProtocol", "healthcheck-path": targets + "healthCheckPath",
+	"healthcheck-interval-seconds": targets + "healthCheckInterval", "healthcheck-timeout-seconds": targets + "healthCheckTimeout",
+	"healthy-threshold-count": targets + "healthyThresholdCount", "unhealthy-threshold-count": targets + "unhealthyThresholdCount",
+	"success-codes": targets + "matcher", "wafv2-acl-arn": config + "wafV2", "wafv2-acl-name": config + "wafV2",
+	"shield-advanced-protection": config + "shieldConfiguration", "waf-acl-id": "see the note", "web-acl-id": "see the note",
+	"dry-run-plan": "written by the controller, not read",
+}
+
+const (
+	config         = "LoadBalancerConfiguration spec."
+	listenerConfig = "LoadBalancerConfiguration spec.listenerConfigurations[]."
+	targets        = "TargetGroupConfiguration "
+	ruleConfig     = "ListenerRuleConfiguration"
+)
+
+// Translated is an annotation with where it went; nowhere, if To is empty, which a note says.
+type Translated struct {
+	Object finding.Ref
+	Key    string
+	To     string
+}
+
+// annotations lists the annotations of the members, and of the Services behind them.
+func (g *grouping) annotations() {
+	of := map[finding.Ref]map[string]string{}
+	for _, m := range g.Members {
+		of[m] = g.of[m].Annotations
+	}
+	for svc, uses := range g.uses {
+		obj, ok := cluster.Get[*corev1.Service](g.view, cluster.KindService, svc.Namespace, svc.Name)
+		if ok && slices.ContainsFunc(uses, func(u use) bool { return u.by == g }) {
+			of[svc] = obj.Annotations
+		}
+	}
+	for _, ref := range slices.SortedFunc(maps.Keys(of), finding.Ref.Compare) {
+		for _, key := range slices.Sorted(maps.Keys(of[ref])) {
+			row, known := settings.IngressAnnotations.Row(key)
+			if known && (row.Service || ref.Kind == "Ingress") {
+				g.Annotations = append(g.Annotations, Translated{ref, key, kept[row.Key]})
+			}
+		}
+	}
+}
+
+// lost says why the annotations are not translated that begin with a key.
+var lost = []struct{ key, why, fix string }{
+	{"enable-frontend-nlb", "a Gateway of an ALB has no NLB in front of it, so that its clients would lose the load balancer", "make a Gateway of class aws-nlb whose TCPRoutes have this Gateway as a backend"},
+	{"frontend-nlb-", "a Gateway of an ALB has no NLB in front of it", "set it for the Gateway that takes the place of the frontend NLB"},
+	{"create-acm-cert", "Gateways request no certificates", "name the ARN of the certificate that was requested, and keep the certificate when the Ingress goes"},
+	{"acm-pca-arn", "Gateways request no certificates", "name the ARN of the certificate that was requested"},
+}
+
+// unsupported notes what members ask for that has no counterpart.
+func (g *grouping) unsupported() {
+	for _, m := range g.Members {
+		ing := g.of[m]
+		for key, value := range ing.Annotations {
+			short, ours := strings.CutPrefix(key, settings.Prefix)
+			i := slices.IndexFunc(lost, func(l struct{ key, why, fix string }) bool { return strings.HasPrefix(short, l.key) })
+			if ours && i >= 0 && value != "false" {
+				g.note(Lost, m, key, lost[i].why, lost[i].fix)
+			}
+		}
+		if b := ing.Spec.DefaultBackend; b != nil && b.Resource != nil {
+			g.note(Lost, m, defaultBackendField, "the backend is not a Service", "use a Service")
+		}
+		for i, t := range ing.Spec.TLS {
+			if t.SecretName != "" {
+				g.note(Info, m, fmt.Sprintf("spec.tls[%d].secretName", i), "the certificates of listeners are in ACM, so the Secret is not named", "")
+			}
+		}
+	}
+}

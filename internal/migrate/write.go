@@ -1,0 +1,126 @@
+package migrate
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// plain is an object as a manifest has it: without status and what the API server adds.
+func plain(o Object) (map[string]any, error) {
+	text, err := json.Marshal(o.Object)
+	if err != nil {
+		return nil, err
+	}
+	var out map[string]any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&out); err != nil {
+		return nil, err
+	}
+	delete(out, "status")
+	if meta, ok := out["metadata"].(map[string]any); ok {
+		for _, key := range []string{"creationTimestamp", "generation", "resourceVersion", "uid", "managedFields"} {
+			delete(meta, key)
+		}
+	}
+	return out, nil
+}
+
+// WriteYAML writes objects as YAML documents. Comments say where they come from, and where parts of them do.
+func WriteYAML(w io.Writer, objects []Object) error {
+	for i, o := range objects {
+		if i > 0 {
+			if _, err := io.WriteString(w, "---\n"); err != nil {
+				return err
+			}
+		}
+		content, err := plain(o)
+		if err != nil {
+			return err
+		}
+		text, err := sigsyaml.Marshal(content)
+		if err != nil {
+			return err
+		}
+		var doc yaml.Node
+		if err := yaml.Unmarshal(text, &doc); err != nil {
+			return err
+		}
+		for _, path := range slices.Sorted(maps.Keys(o.Parts)) {
+			if n := nodeAt(&doc, path); n != nil {
+				n.HeadComment = comment(o.Parts[path])
+			}
+		}
+		var out bytes.Buffer
+		if o.From != "" {
+			fmt.Fprintf(&out, "%s\n", comment("From "+o.From))
+		}
+		e := yaml.NewEncoder(&out)
+		e.SetIndent(2)
+		if err := e.Encode(&doc); err != nil {
+			return err
+		}
+		if _, err := w.Write(out.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// comment is one line, whatever the text is.
+func comment(text string) string {
+	return "# " + strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// nodeAt is the node at a path such as "spec.rules[0]"; nil if there is none.
+func nodeAt(doc *yaml.Node, path string) *yaml.Node {
+	n := doc.Content[0]
+	for part := range strings.SplitSeq(path, ".") {
+		key, rest, indexed := strings.Cut(part, "[")
+		i := 0
+		for ; i+1 < len(n.Content) && n.Content[i].Value != key; i += 2 {
+		}
+		if i+1 >= len(n.Content) {
+			return nil
+		}
+		n = n.Content[i+1]
+		if indexed {
+			at, err := strconv.Atoi(strings.TrimSuffix(rest, "]"))
+			if err != nil || at >= len(n.Content) {
+				return nil
+			}
+			n = n.Content[at]
+		}
+	}
+	return n
+}
+
+// WriteJSON writes objects as a sequence of JSON objects.
+func WriteJSON(w io.Writer, objects []Object) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	for _, o := range objects {
+		content, err := plain(o)
+		if err == nil {
+			err = e.Encode(content)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package properties
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/migrate"
+	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+// What becomes of random groups as objects of the Gateway API answers each request alike, or a note says that something is
+// lost.
+func TestTranslationsToTheGatewayAPIAnswerAlike(t *testing.T) {
+	t.Parallel()
+	opt := migrate.Options{
+		Ingress: frontend(), Gateway: gateway.New(model.ALBGateway, gateway.Options{Options: assemble.Options{Cluster: "test"}, ListenerSets: true}),
+		DefaultSSLPolicy: assemble.Options{}.Filled().DefaultSSLPolicy,
+	}
+	alike, requests := 0, 0
+	failed := 0
+	for seed := range uint64(groups / 10) {
+		r := rand.New(rand.NewPCG(seed, 30))
+		objs := randomShape(r).objects(r)
+		src := store(t, objs)
+		res, err := migrate.Translate(src, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stacks, found, err := migrate.Compile(src, res, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range res.Groups {
+			if g.Gateway.IsZero() {
+				continue
+			}
+			port := migrate.PortOf(src)
+			got := check.Compare(check.Side{Stack: g.From, Port: port}, check.Side{Stack: stacks[g.Gateway], Port: port}, migrate.OriginTag)
+			requests += got.Requests
+			switch {
+			case g.Worst() == migrate.Lost:
+			case len(got.Differences) > 0:
+				if failed++; failed > 3 {
+					return
+				}
+				t.Errorf("seed %d: %d differences without a note, first: %s\n%v\n%s", seed, len(got.Differences), got.Differences[0].Text(), found[g.Gateway], describe(objs))
+			default:
+				alike++
+			}
+		}
+	}
+	t.Logf("%d groups alike, %d requests", alike, requests)
+	if alike == 0 {
+		t.Error("nothing was compared")
+	}
+}
