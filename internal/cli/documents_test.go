@@ -13,6 +13,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/doctor"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/explain"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/migrate"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/orphans"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
@@ -34,6 +35,7 @@ var documents = []struct {
 	{"fulcrum explain, fulcrum explain REASON", "What reasons mean.", explain.ReasonsDocument{}},
 	{"fulcrum orphans", "AWS resources with the tags of the cluster that no object asks for.", orphans.Document{}},
 	{"fulcrum doctor", "What was checked and what was found.", doctor.Document{}},
+	{"fulcrum migrate", "What Ingresses became as objects of the Gateway API, and what those answer otherwise.", migrate.Document{}},
 	{"fulcrum version", "Which build this is.", versionDocument{}},
 	{"--shadow-report", "What a controller with `--shadow` would do, as a file.", controller.ShadowReport{}},
 }
@@ -130,7 +132,7 @@ func typeWord(of reflect.Type) string {
 
 func pageOfDocuments(t *testing.T) string {
 	t.Helper()
-	reported := comments(t, ".", "doctor", "explain", "input", "orphans", "output", "tree", "../plan", "../controller")
+	reported := comments(t, ".", "doctor", "explain", "input", "migrate", "orphans", "output", "tree", "../plan", "../controller", "../migrate/check")
 	var b strings.Builder
 	b.WriteString(`# Documents of the commands
 

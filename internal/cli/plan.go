@@ -110,12 +110,12 @@ func (p *planning) run(cmd *cobra.Command, args []string) error {
 	case err != nil:
 		return err
 	case p.Offline && all.Errors > 0:
-		return errFaulty
+		return output.ErrFaulty
 	case p.Offline:
 		return nil // that everything is to be created says nothing
 	}
 	if all.Summary != (plan.Summary{}) || all.Targets != (targetsSummary{}) {
-		return errChanges
+		return output.ErrChanges
 	}
 	return nil
 }

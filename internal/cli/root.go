@@ -12,6 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/console"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/doctor"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/explain"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/migrate"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/orphans"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
@@ -40,9 +41,9 @@ func Run(ctx context.Context, env output.Environment) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errChanges):
+	case errors.Is(err, output.ErrChanges):
 		return output.ExitChanges
-	case errors.Is(err, errFaulty):
+	case errors.Is(err, output.ErrFaulty):
 		return output.ExitFaulty
 	case errors.Is(err, output.ErrReported):
 		return output.ExitFailed
@@ -53,12 +54,6 @@ func Run(ctx context.Context, env output.Environment) int {
 	fmt.Fprintf(output.Printable(env.Stderr), "Error: %v\n", err)
 	return output.ExitFailed
 }
-
-// errChanges ends a plan that has changes.
-var errChanges = errors.New("there are changes")
-
-// errFaulty ends a plan without AWS whose objects have errors.
-var errFaulty = errors.New("objects have errors")
 
 func newRoot(env output.Environment) *cobra.Command {
 	cfg := config.Default()
@@ -83,6 +78,6 @@ func newRoot(env output.Environment) *cobra.Command {
 	root.SetVersionTemplate(version.This().Text("fulcrum"))
 	root.SetFlagErrorFunc(output.WrongFlag)
 	root.SetHelpCommand(output.NewHelp(root))
-	root.AddCommand(console.New(env, Run), newVersion(env), newPlan(env), tree.New(env), tree.NewGet(env), orphans.New(env), explain.New(env), doctor.New(env))
+	root.AddCommand(console.New(env, Run), newVersion(env), newPlan(env), tree.New(env), tree.NewGet(env), orphans.New(env), explain.New(env), doctor.New(env), migrate.New(env))
 	return root
 }

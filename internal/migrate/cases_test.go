@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
 	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
@@ -48,17 +48,5 @@ func TestCases(t *testing.T) {
 			out.WriteString("  differs: " + line)
 		}
 	}
-	const golden = "testdata/cases.txt"
-	want, err := os.ReadFile(golden)
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
-	if slices.Contains(os.Args, "-update") {
-		err = os.WriteFile(golden, []byte(out.String()), 0o644)
-		if err != nil {
-			t.Fatal(err)
-		}
-	} else if string(want) != out.String() {
-		t.Errorf("got\n%s", out.String())
-	}
+	goldentest.Page(t, "testdata/cases.txt", out.String())
 }

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -25,6 +26,11 @@ type Options struct {
 	DefaultSSLPolicy string
 	// SecretLabels are those that the controller demands of Secrets.
 	SecretLabels map[string]string
+	// Selected reports whether a load balancer with these members is to be translated, and why not although it was asked
+	// for; nil: all are.
+	Selected func(id model.StackID, members []finding.Ref) (selected bool, fault string)
+	// Manifests says that the store has what files have: what it lacks may exist.
+	Manifests bool
 	// Live makes Gateways that are carried out. Without it they have the annotation gateway.k8s.aws/dry-run.
 	Live bool
 }
@@ -103,6 +109,13 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 	if err := placeholders(store, opt.SecretLabels); err != nil {
 		return out, err
 	}
+	var assumed []finding.Ref
+	if opt.Manifests {
+		var err error
+		if assumed, err = assumeClasses(store); err != nil {
+			return out, err
+		}
+	}
 	v := cluster.NewView(store)
 	ids := map[model.StackID]bool{}
 	for _, obj := range store.All(cluster.KindIngress) {
@@ -117,12 +130,18 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 	uses := map[finding.Ref][]use{}
 	var all []*grouping
 	for _, id := range slices.SortedFunc(maps.Keys(ids), model.StackID.Compare) { // IngressGroups come first
-		if g := translateGroup(store, id, opt, uses); len(g.Members)+len(g.Notes) > 0 {
+		if g := translateGroup(store, id, opt, uses); g != nil && len(g.Members)+len(g.Notes) > 0 {
 			all = append(all, g)
 		}
 	}
 	out.Targets = targetConfigurations(uses)
 	for _, g := range all {
+		for _, m := range g.Members {
+			if slices.Contains(assumed, m) {
+				g.note(Differs, m, "spec.ingressClassName", fmt.Sprintf("IngressClass %q is not among the manifests and is taken for one of the controller without parameters", *g.of[m].Spec.IngressClassName),
+					"add its manifest and that of its IngressClassParams, or translate from the cluster")
+			}
+		}
 		g.sortNotes()
 		out.Groups = append(out.Groups, *g.Group)
 	}
@@ -214,18 +233,23 @@ func translateGroup(store *cluster.Memory, id model.StackID, opt Options, uses m
 	}
 	stack, found := opt.Ingress.Translate(g.view, id, nil)
 	g.From, g.lb = stack, stack.LoadBalancer
-	for _, f := range found {
-		severity := Info
-		if f.Severity == finding.Error {
-			severity = Lost
-		}
-		g.Notes = append(g.Notes, Note{severity, f.Object, f.Field, f.Message, f.Fix})
+	selected, fault := g.selected(found)
+	switch {
+	case !selected:
+		return nil
+	case fault != "":
+		g.note(Lost, finding.Ref{}, "", fault, "")
+		return g
 	}
-	for _, m := range stack.Members {
-		obj, err := store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: m.Ref.Namespace, Name: m.Ref.Name})
-		if ing, ok := obj.(*networkingv1.Ingress); ok && err == nil {
-			g.Members, g.of[m.Ref] = append(g.Members, m.Ref), ing
+	for _, f := range found {
+		n := Note{Info, f.Object, f.Field, f.Message, f.Fix}
+		switch {
+		case opt.Manifests && f.Reason == finding.BackendNotFound:
+			n.Severity, n.Fix = Lost, "add the manifest of the Service, or translate from the cluster"
+		case f.Severity == finding.Error:
+			n.Severity = Lost
 		}
+		g.Notes = append(g.Notes, n)
 	}
 	if len(g.Members) == 0 || g.lb == nil {
 		return g
@@ -236,6 +260,26 @@ func translateGroup(store *cluster.Memory, id model.StackID, opt Options, uses m
 	}
 	g.build()
 	return g
+}
+
+// selected finds the members, and reports whether the load balancer is to be translated. One that is not accepted is no
+// member, and is known by what was found about it.
+func (g *grouping) selected(found finding.List) (selected bool, fault string) {
+	for _, m := range g.From.Members {
+		if ing, ok := cluster.Get[*networkingv1.Ingress](g.view, cluster.KindIngress, m.Ref.Namespace, m.Ref.Name); ok {
+			g.Members, g.of[m.Ref] = append(g.Members, m.Ref), ing
+		}
+	}
+	if g.opt.Selected == nil {
+		return true, ""
+	}
+	of := slices.Clone(g.Members)
+	for _, f := range found {
+		if f.Object.Kind == "Ingress" && !slices.Contains(of, f.Object) {
+			of = append(of, f.Object)
+		}
+	}
+	return g.opt.Selected(g.ID, of)
 }
 
 func (g *grouping) sortNotes() {

@@ -63,6 +63,33 @@ func placeholders(store *cluster.Memory, labels map[string]string) error {
 	return nil
 }
 
+// assumeClasses adds the IngressClasses that Ingresses name and that the store lacks, and returns those Ingresses.
+func assumeClasses(store *cluster.Memory) (of []finding.Ref, err error) {
+	missing := map[string]bool{}
+	for _, obj := range store.All(cluster.KindIngress) {
+		ing := obj.(*networkingv1.Ingress)
+		name := ing.Spec.IngressClassName
+		if name == nil || ing.Annotations[cluster.ClassAnnotation] != "" {
+			continue
+		}
+		have, err := store.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: *name})
+		if err != nil {
+			return nil, err
+		}
+		if have != nil && !missing[*name] {
+			continue
+		}
+		of, missing[*name] = append(of, refOf(obj)), true
+		if have == nil {
+			err = store.Put(&networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: *name}, Spec: networkingv1.IngressClassSpec{Controller: cluster.IngressController}})
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return of, nil
+}
+
 // secretOf adds the Secret of the OIDC client that an object names, if the store lacks it.
 func secretOf(store *cluster.Memory, obj cluster.Object, labels map[string]string) error {
 	idp := settings.ParseService(obj.GetAnnotations(), refOf(obj)).Auth.OIDC

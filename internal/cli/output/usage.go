@@ -24,8 +24,8 @@ func WrongUse(err error) error { return UsageError{err, ExitFailed} }
 const (
 	ExitFailed  = 1
 	exitUsage   = 2 // the controller has an unknown flag, or one whose value cannot be parsed
-	ExitChanges = 2 // plan found something to change
-	ExitFaulty  = 3 // plan --offline found errors in objects
+	ExitChanges = 2 // plan found something to change, migrate --check a difference
+	ExitFaulty  = 3 // plan --offline found errors in objects, migrate something that is lost
 )
 
 // NoArguments refuses arguments: of a command because it has none, without a command because the
@@ -101,6 +101,12 @@ func NewHelp(root *cobra.Command) *cobra.Command {
 		},
 	}
 }
+
+// ErrChanges ends a command that has found a difference.
+var ErrChanges = errors.New("there are changes")
+
+// ErrFaulty ends a command whose objects have errors.
+var ErrFaulty = errors.New("objects have errors")
 
 // ErrReported ends a command whose failure has been logged already.
 var ErrReported = errors.New("failed")

@@ -1,0 +1,68 @@
+package migrate
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/fulcrum-lb/fulcrum/internal/migrate"
+)
+
+// File is a file that was written.
+type File struct {
+	Path    string `json:"path"`
+	Objects int    `json:"objects"`
+}
+
+// write writes the manifests, and returns the files.
+func (m *migrating) write(stdout io.Writer, r migrate.Result) ([]File, error) {
+	objects := r.Objects()
+	if len(objects) == 0 {
+		return nil, nil
+	}
+	if m.outputDir == "-" {
+		return nil, m.encode(stdout, objects)
+	}
+	if m.split == "" {
+		f, err := m.file(filepath.Join(m.outputDir, "gateway-resources."+m.outputFormat), objects)
+		return []File{f}, err
+	}
+	var out []File
+	for len(objects) > 0 {
+		n := 1
+		namespace := objects[0].GetNamespace()
+		for n < len(objects) && objects[n].GetNamespace() == namespace {
+			n++
+		}
+		name := filepath.Join(m.outputDir, namespace, "gateway-resources."+m.outputFormat)
+		if namespace == "" {
+			name = filepath.Join(m.outputDir, "gatewayclass."+m.outputFormat)
+		}
+		f, err := m.file(name, objects[:n])
+		if err != nil {
+			return out, err
+		}
+		out, objects = append(out, f), objects[n:]
+	}
+	return out, nil
+}
+
+func (m *migrating) file(name string, objects []migrate.Object) (File, error) {
+	var content bytes.Buffer
+	if err := m.encode(&content, objects); err != nil {
+		return File{}, err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return File{}, fmt.Errorf("create the directory of --output-dir: %w", err)
+	}
+	return File{Path: name, Objects: len(objects)}, os.WriteFile(name, content.Bytes(), 0o644)
+}
+
+func (m *migrating) encode(w io.Writer, objects []migrate.Object) error {
+	if m.outputFormat == "json" {
+		return migrate.WriteJSON(w, objects)
+	}
+	return migrate.WriteYAML(w, objects)
+}

@@ -1,0 +1,261 @@
+// Package migrate is the command that translates Ingresses to objects of the Gateway API, and compares the two.
+package migrate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/migrate"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// New is the command migrate.
+func New(env output.Environment) *cobra.Command {
+	m := &migrating{Source: input.Source{Env: env}}
+	cmd := &cobra.Command{
+		Use: "migrate [ingress/NAME ...]", Short: "Translate Ingresses to the Gateway API, and prove that requests are answered alike",
+		Long: `migrate writes a Gateway, routes and configurations for each Ingress and IngressGroup: all of files (-f), or those of a
+cluster (--from-cluster): all, those of namespaces, of an IngressGroup (--group), or of single Ingresses. It changes
+nothing in the cluster and asks AWS nothing.
+
+It translates what the controller makes of the Ingresses, with its flags: with --from-cluster those of the controller
+that runs. What comes out is compared with it: the rules of both are evaluated over all requests that their hosts,
+paths, methods, headers, parameters and client addresses distinguish, and so are listeners, certificates, client
+ranges, target groups and attributes. The report says what each annotation became, what differs and what is lost, and
+what to do about it.
+
+The Gateways have the annotation gateway.k8s.aws/dry-run, so that the controller only plans them; leave it out by
+--dry-run=false.
+
+Exit codes: 0 all is translated, 3 something is lost, or an Ingress is at fault; with --check 0 all is alike,
+2 something differs; 1 nothing was translated.`,
+		Example: `  fulcrum migrate -f shop/ --output-dir gateway/
+  fulcrum migrate --from-cluster --namespaces shop,blog
+  fulcrum migrate --from-cluster --group edge --check
+  fulcrum migrate -f web.yaml --output-dir - --dry-run=false | kubectl apply -f -`,
+		ValidArgsFunction: m.CompleteObjects,
+	}
+	m.Bind(cmd)
+	m.form.Bind(cmd, env, "markdown")
+	fs := cmd.Flags()
+	fs.StringSliceVar(&m.files, "file", nil, "the same as --filename")
+	fs.StringVar(&m.inputDir, "input-dir", "", "directory of manifests, the same as --filename DIRECTORY")
+	fs.BoolVar(&m.fromCluster, "from-cluster", false, "read the Ingresses of the cluster that the kubeconfig names")
+	fs.StringSliceVar(&m.namespaces, "namespaces", nil, "namespaces whose Ingresses are translated, with --from-cluster; all if empty")
+	fs.StringVar(&m.ingressName, "ingress-name", "", "the one Ingress that is translated, of the one namespace of --namespaces")
+	fs.StringVar(&m.group, "group", "", "the IngressGroup that is translated")
+	fs.StringVar(&m.outputDir, "output-dir", "./gateway-output", "directory for the manifests, - for the standard output")
+	fs.StringVar(&m.outputFormat, "output-format", "yaml", "yaml, with comments that say where each part comes from, or json")
+	fs.StringVar(&m.split, "split", "", "namespace writes one directory for each namespace")
+	fs.BoolVar(&m.dryRun, "dry-run", true, "give the Gateways the annotation gateway.k8s.aws/dry-run")
+	fs.BoolVar(&m.check, "check", false, "compare only, and write no manifests")
+	output.Must(fs.MarkHidden("file"))
+	output.Must(fs.MarkHidden("input-dir"))
+	for _, name := range []string{"observed", "record", "files-only"} {
+		output.Must(fs.MarkHidden(name))
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return m.run(cmd, args) }
+	return cmd
+}
+
+// migrating is the command migrate.
+type migrating struct {
+	input.Source
+	form                           output.Form
+	inputDir, ingressName, group   string
+	namespaces, files              []string
+	fromCluster, dryRun, check     bool
+	outputDir, outputFormat, split string
+}
+
+// wrong checks the flags, in the order in which the tool does that users come from.
+func (m *migrating) wrong(cmd *cobra.Command) error {
+	given := func(name string) bool { return cmd.Flags().Changed(name) }
+	if m.inputDir != "" {
+		m.Files = append([]string{m.inputDir}, m.Files...)
+	}
+	m.Files = append(m.Files, m.files...)
+	if m.Namespace != "" {
+		m.namespaces = append(m.namespaces, m.Namespace)
+	}
+	switch {
+	case len(m.Files) == 0 && !m.fromCluster:
+		return errors.New("give manifests with --filename, or --from-cluster")
+	case len(m.Files) > 0 && m.fromCluster:
+		return errors.New("--from-cluster reads no files; leave out --filename, or --from-cluster")
+	}
+	if !m.fromCluster {
+		for _, name := range []string{"namespaces", "namespace", "all-namespaces", "ingress-name", "kubeconfig"} {
+			if given(name) {
+				return fmt.Errorf("--%s is about a cluster; add --from-cluster, or leave it out", name)
+			}
+		}
+	}
+	switch {
+	case len(m.namespaces) > 0 && m.All:
+		return errors.New("--namespaces and --all-namespaces exclude each other")
+	case strings.Contains(m.ingressName, ","):
+		return errors.New("--ingress-name takes one name; name several as arguments ingress/NAME")
+	case m.ingressName != "" && m.All:
+		return errors.New("--ingress-name and --all-namespaces exclude each other")
+	case m.ingressName != "" && len(m.namespaces) != 1:
+		return errors.New("--ingress-name needs the one namespace of the Ingress in --namespaces")
+	case m.outputFormat != "yaml" && m.outputFormat != "json":
+		return fmt.Errorf("--output-format %q is neither yaml nor json", m.outputFormat)
+	case m.split != "" && m.split != "namespace":
+		return fmt.Errorf("--split %q is not namespace", m.split)
+	case m.outputDir == "-" && m.form.Kind != "text" && !m.check:
+		return fmt.Errorf("--output %s and the manifests of --output-dir - would be one stream; write one of them elsewhere", m.form.Kind)
+	case m.outputDir == "-" && m.split != "":
+		return errors.New("--split needs a directory in --output-dir")
+	}
+	return nil
+}
+
+func (m *migrating) run(cmd *cobra.Command, args []string) error {
+	if err := m.form.Check(); err != nil {
+		return err
+	}
+	if err := m.wrong(cmd); err != nil {
+		return output.WrongUse(fmt.Errorf("%w; %s", err, output.SeeHelp(cmd)))
+	}
+	if err := m.Parse(args, cmp.Or(append(slices.Clone(m.namespaces), m.NamespaceOfObjects())...)); err != nil {
+		return err
+	}
+	m.FilesOnly = !m.fromCluster
+	notes := m.form.Notes()
+	if m.outputDir == "-" && !m.check {
+		notes = output.Printable(cmd.ErrOrStderr())
+	}
+	read, err := m.Objects(cmd.Context(), cmd.InOrStdin(), notes)
+	if err != nil {
+		return err
+	}
+	if m.Config.ClusterName == "" {
+		m.Config.ClusterName = "unnamed" // it is part of names of AWS resources alone
+	}
+	store, err := reduced(read)
+	if err != nil {
+		return err
+	}
+	doc, result, err := m.translate(store)
+	if err != nil {
+		return err
+	}
+	doc.addConfigured(read, result)
+	if len(doc.Groups) == 0 && len(doc.NotOurs) == 0 {
+		return errors.New("there is no Ingress to translate")
+	}
+	report := m.form.Out()
+	if m.outputDir == "-" && !m.check {
+		report = notes
+	}
+	if !m.check {
+		if doc.Files, err = m.write(cmd.OutOrStdout(), result); err != nil {
+			return err
+		}
+	}
+	if err := m.show(report, doc); err != nil {
+		return err
+	}
+	switch {
+	case m.check && doc.differs():
+		return output.ErrChanges
+	case !m.check && doc.lossy():
+		return output.ErrFaulty
+	}
+	return nil
+}
+
+func (m *migrating) show(w io.Writer, doc Document) error {
+	switch m.form.Kind {
+	case "text":
+		showText(w, doc)
+	case "markdown":
+		showMarkdown(w, doc)
+	default:
+		return m.form.Document(doc)
+	}
+	return nil
+}
+
+// reduced is a store with what a translation reads: what else is in a cluster, such as Gateways, is not part of it.
+func reduced(from *cluster.Memory) (*cluster.Memory, error) {
+	store, err := cluster.NewMemory(time.Now)
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindIngressClass, cluster.KindIngressClassParams, cluster.KindService, cluster.KindNamespace} {
+		if err := store.Put(from.All(kind)...); err != nil {
+			return nil, err
+		}
+	}
+	return store, nil
+}
+
+// translate translates what the command is about.
+func (m *migrating) translate(store *cluster.Memory) (Document, migrate.Result, error) {
+	frontends := controller.Frontends(m.Config)
+	opt := migrate.Options{
+		Ingress: frontends[model.Ingress], Gateway: frontends[model.ALBGateway], DefaultTags: m.Config.Defaults.Tags,
+		DefaultSSLPolicy: m.Config.Defaults.SSLPolicy, Live: !m.dryRun, Manifests: !m.fromCluster,
+	}
+	if opt.Gateway == nil {
+		return Document{}, migrate.Result{}, errors.New("feature gate ALBGatewayAPI is off, so that the controller would serve no Gateway; switch it on")
+	}
+	if key, value, ok := m.Config.SecretsLabel(); ok {
+		opt.SecretLabels = map[string]string{key: value}
+	}
+	opt.Selected = m.selected
+	result, err := migrate.Translate(store, opt)
+	if err != nil {
+		return Document{}, result, err
+	}
+	doc, err := documentOf(store, result, opt)
+	return doc, result, err
+}
+
+// selected reports whether the command is about a load balancer, and why it is not translated although it is.
+func (m *migrating) selected(id model.StackID, members []finding.Ref) (bool, string) {
+	if m.group != "" && (id.Namespace != "" || id.Name != m.group) {
+		return false, ""
+	}
+	in := func(ref finding.Ref) bool {
+		return len(m.namespaces) == 0 || slices.Contains(m.namespaces, ref.Namespace)
+	}
+	named := func(ref finding.Ref) bool {
+		if m.ingressName == "" && len(m.Named) == 0 {
+			return true
+		}
+		return ref.Name == m.ingressName || slices.ContainsFunc(m.Named, func(n cluster.Ref) bool {
+			return n.Kind == cluster.KindIngress && n.Namespace == ref.Namespace && n.Name == ref.Name
+		})
+	}
+	var chosen, others []string
+	for _, ref := range members {
+		if in(ref) && named(ref) {
+			chosen = append(chosen, ref.Namespace+"/"+ref.Name)
+		} else {
+			others = append(others, ref.Namespace+"/"+ref.Name)
+		}
+	}
+	switch {
+	case len(chosen) == 0:
+		return false, ""
+	case len(others) > 0:
+		return true, fmt.Sprintf("Ingresses %s share the load balancer and are not chosen, and a part of an IngressGroup would take the requests of the others; choose them too", output.Few(others))
+	}
+	return true, ""
+}

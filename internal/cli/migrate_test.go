@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const storefront = `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  namespace: shop
+  name: web
+  annotations:
+    alb.ingress.kubernetes.io/target-type: ip
+    alb.ingress.kubernetes.io/group.name: edge
+    alb.ingress.kubernetes.io/waf-acl-id: classic
+spec:
+  ingressClassName: alb
+  rules:
+  - host: shop.example.com
+    http:
+      paths:
+      - {path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: shop, name: web}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {namespace: shop, name: nginx, annotations: {kubernetes.io/ingress.class: nginx}}
+`
+
+// The exit codes and the files of migrate, with what its report says.
+func TestMigrateFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.yaml"), filepath.Join(dir, "out")
+	write := func(text string) {
+		if err := os.WriteFile(in, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	migrated := func(want int, says string, args ...string) string {
+		t.Helper()
+		code, stdout, stderr := run(t, append([]string{"migrate"}, args...)...)
+		if code != want || !strings.Contains(stdout+stderr, says) {
+			t.Errorf("fulcrum migrate %s: exit code %d, want %d and %q\n%s%s", strings.Join(args, " "), code, want, says, stdout, stderr)
+		}
+		return stdout
+	}
+	write(storefront)
+	migrated(3, "unguarded", "-f", in, "--output-dir", out)
+	migrated(2, "unguarded", "-f", in, "--check")
+	write(strings.ReplaceAll(storefront, "    alb.ingress.kubernetes.io/waf-acl-id: classic\n", ""))
+	text := migrated(0, "all are answered alike", "-f", in, "--output-dir", out)
+	for _, says := range []string{"IngressGroup edge (shop/web)", "Ingress shop/nginx is served by another controller", `IngressClass "alb" is not among the manifests`, "gateway-resources.yaml: 5 objects"} {
+		if !strings.Contains(text, says) {
+			t.Errorf("the report lacks %q:\n%s", says, text)
+		}
+	}
+	made, err := os.ReadFile(filepath.Join(out, "gateway-resources.yaml"))
+	if err != nil || !strings.Contains(string(made), `gateway.k8s.aws/dry-run: "true"`) || !strings.Contains(string(made), "# From IngressGroup edge") {
+		t.Errorf("%v\n%s", err, made)
+	}
+	migrated(0, "shop/gateway-resources.json", "-f", in, "--output-dir", out, "--split=namespace", "--output-format=json", "--dry-run=false")
+	if made, err := os.ReadFile(filepath.Join(out, "shop", "gateway-resources.json")); err != nil || strings.Contains(string(made), "dry-run") {
+		t.Errorf("%v\n%s", err, made)
+	}
+	if stream := migrated(0, "kind: HTTPRoute", "-f", in, "--output-dir=-"); !strings.HasPrefix(stream, "apiVersion:") {
+		t.Errorf("the stream begins with %.80s", stream)
+	}
+	migrated(0, `"requests": `, "-f", in, "--check", "-o", "json")
+	migrated(0, "| Ingress shop/web | alb.ingress.kubernetes.io/group.name | Gateway |", "-f", in, "--check", "-o", "markdown")
+	write("apiVersion: v1\nkind: Service\nmetadata: {namespace: shop, name: web}\nspec: {ports: [{port: 80}]}\n")
+	migrated(1, "no Ingress to translate", "-f", in)
+}
+
+// Each wrong combination of flags names the flag and the way out.
+func TestMigrateRefusesFlags(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ args, says string }{
+		{"", "give manifests with --filename, or --from-cluster"},
+		{"-f a.yaml --from-cluster", "--from-cluster reads no files"},
+		{"-f a.yaml --namespaces=a", "--namespaces is about a cluster"},
+		{"-f a.yaml --all-namespaces", "--all-namespaces is about a cluster"},
+		{"-f a.yaml --ingress-name=a", "--ingress-name is about a cluster"},
+		{"-f a.yaml --kubeconfig=a", "--kubeconfig is about a cluster"},
+		{"--from-cluster --namespaces=a -A", "exclude each other"},
+		{"--from-cluster --namespaces=a --ingress-name=a,b", "takes one name"},
+		{"--from-cluster -A --ingress-name=a", "exclude each other"},
+		{"--from-cluster --namespaces=a,b --ingress-name=a", "needs the one namespace"},
+		{"-f a.yaml --output-format=xml", "neither yaml nor json"},
+		{"-f a.yaml --split=kind", "is not namespace"},
+	} {
+		code, stdout, stderr := run(t, append([]string{"migrate"}, strings.Fields(tt.args)...)...)
+		if code != 1 || !strings.Contains(stderr, tt.says) || stdout != "" {
+			t.Errorf("migrate %s: exit code %d, %s%s", tt.args, code, stdout, stderr)
+		}
+	}
+}
