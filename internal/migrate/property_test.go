@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
@@ -151,6 +154,14 @@ func TestRandomGroupsAnswerAlike(t *testing.T) {
 		res, err := migrate.Translate(store, opt)
 		if err != nil {
 			t.Fatal(err)
+		}
+		names := map[cluster.Ref]bool{}
+		for _, o := range res.Objects() {
+			ref := cluster.RefOf(o.Object)
+			if faults := validation.IsDNS1123Subdomain(ref.Name); len(faults) > 0 || names[ref] {
+				t.Errorf("seed %d: %s: %v, twice: %t", seed, ref, faults, names[ref])
+			}
+			names[ref] = true
 		}
 		stacks, found, err := migrate.Compile(store, res, opt)
 		if err != nil {

@@ -278,8 +278,8 @@ func (g routeBuilder) route(m finding.Ref, a attached, first bool) {
 		if onlyDefault(a.units) && len(hostsIn(g.of[m])) > 0 {
 			suffix = defaultRouteSuffix
 		}
-		other := fmt.Sprintf("%s %s %v %d", suffix, strings.Join(a.hosts, " "), a.ports, part)
-		candidates := []string{name(m.Namespace, m.Name, other)}
+		other := fmt.Sprintf("%s %v %d", strings.Join(a.hosts, " "), a.ports, part)
+		candidates := []string{nameOf(m.Namespace, m.Name, suffix, other)}
 		if first && part == 0 || suffix == defaultRouteSuffix {
 			candidates = append([]string{name(m.Namespace, m.Name, suffix)}, candidates...)
 		}
@@ -325,7 +325,7 @@ func (g routeBuilder) redirectRoute(l model.Listener, to model.Redirect) {
 	_, base := g.base()
 	namespace := g.Gateway.Namespace
 	plain := name(namespace, base, redirectSuffix)
-	r := newRoute(namespace, g.unique("HTTPRoute", namespace, plain, name(namespace, base, redirectSuffix+" "+string(section(l)))))
+	r := newRoute(namespace, g.unique("HTTPRoute", namespace, plain, nameOf(namespace, base, redirectSuffix, string(section(l)))))
 	r.Spec.ParentRefs = g.parents(namespace, []int32{l.Port})
 	filter, _, fault := redirectFilter(to)
 	if fault != "" {

@@ -316,7 +316,7 @@ func (b *answering) configName() string {
 	if known := b.configs[key]; known != "" {
 		return known
 	}
-	plain, other := name(namespace, base, ruleConfigSuffix), name(namespace, base, ruleConfigSuffix+" "+string(text))
+	plain, other := name(namespace, base, ruleConfigSuffix), nameOf(namespace, base, ruleConfigSuffix, string(text))
 	out := b.unique("ListenerRuleConfiguration", namespace, plain, other)
 	b.configs[key] = out
 	b.Objects = append(b.Objects, Object{From: fmt.Sprintf("Ingress %s/%s, %s", namespace, b.member.Name, b.unit.does.Origin.Field), Object: &gwconfig.ListenerRuleConfiguration{

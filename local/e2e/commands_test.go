@@ -74,6 +74,7 @@ const brief = 2 * time.Second
 //	calls reset                       forget the AWS calls so far
 //	calls [-mutating]                 print the counts of AWS calls
 //	inventory                         print what is in AWS
+//	fulcrum [ARGUMENT]…               run a command of Fulcrum with the rights of an administrator; prints what it prints
 func commands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"apply": func(ts *testscript.TestScript, neg bool, args []string) {
@@ -137,6 +138,7 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 			io.WriteString(ts.Stdout(), text)
 			outcome(ts, neg, err)
 		},
+		"fulcrum": cmdFulcrum,
 		"inventory": func(ts *testscript.TestScript, neg bool, args []string) {
 			s := of(ts)
 			lines, err := s.Inspector.Inventory(s.ctx)

@@ -1,0 +1,18 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// cmdFulcrum runs a command of Fulcrum in the directory of the script.
+func cmdFulcrum(ts *testscript.TestScript, neg bool, args []string) {
+	s := of(ts)
+	cmd := exec.CommandContext(s.ctx, s.controller, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = ts.MkAbs("."), ts.Stdout(), ts.Stderr()
+	cmd.Env = slices.Concat(os.Environ(), s.World.Environment())
+	outcome(ts, neg, cmd.Run())
+}
