@@ -55,9 +55,10 @@ func TestExamplesOfThePagesAreOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := string(golden) + string(accelerators) + "\n$ fulcrum doctor\n" + doctor + "\n$ fulcrum orphans\n" + orphaned(t)
+	_, migrated, _ := run(t, "migrate", "-f", "testdata/migrate/shop.yaml", "--check")
+	known := string(golden) + string(accelerators) + "\n$ fulcrum doctor\n" + doctor + "\n$ fulcrum orphans\n" + orphaned(t) + "\n$ fulcrum migrate -f shop.yaml --check\n" + migrated
 	shown := map[string]bool{}
-	for _, page := range []string{"../../README.md", "../../docs/commands.md", "../../docs/accelerators.md"} {
+	for _, page := range []string{"../../README.md", "../../docs/commands.md", "../../docs/accelerators.md", "../../docs/migration.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

@@ -51,6 +51,8 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"docs/releases.md", "sha256sum", "TestTakeOverRehearsal runs it for docs/install.md"},
 	{"docs/image.md", "crane push", "needs a registry"},
 	{"docs/install.md", "kubectl -n kube-system logs", "pods of a local world have no kubelet that serves logs"},
+	{"docs/migration.md", "fulcrum migrate -f shop.yaml --check", "TestExamplesOfThePagesAreOutput in internal/cli"},
+	{"docs/migration.md", "fulcrum migrate --from-cluster --group edge", "testdata/migrate.txtar"},
 	{"docs/metrics.md", "bin/fulcrum-local up -f examples/shop", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
 	{"docs/metrics.md", "curl ", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
 	{"docs/permissions.md", "aws ", "needs an account of AWS; the policies are tested by internal/test/harness"},

@@ -198,7 +198,7 @@ func (g Group) summary() string {
 			kept++
 		}
 	}
-	out := fmt.Sprintf("%d of %s translated; ", kept, output.Amount(len(g.Annotations), "annotation"))
+	out := fmt.Sprintf("%d of %s have a counterpart; ", kept, output.Amount(len(g.Annotations), "annotation"))
 	answers := 0
 	for _, d := range g.Differences {
 		answers += d.Requests
