@@ -192,6 +192,7 @@ var layers = map[string]layer{
 	"internal/test/takeover":   {api: true, own: []string{"internal/*", "internal/test/*"}, libraries: []string{"github.com/aws/"}},
 	"internal/test/properties": {},
 	"internal/test/seeds":      {},
+	"internal/test/ingressgen": {},
 	"internal/test/adversary":  {},
 	"internal/test/harness":    {api: true, own: []string{"config/iam", "config/rights", "internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
 }

@@ -2,8 +2,6 @@ package migrate_test
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -81,5 +79,3 @@ func differences(t *testing.T, store *cluster.Memory, r migrate.Result, opt migr
 	}
 	return out.String()
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -240,31 +240,39 @@ func (c *comparing) certificates(a, b model.Listener) {
 // rules compares the answers to requests.
 func (c *comparing) rules(a, b model.Listener) {
 	seen := map[string]int{}
-	left, all := mostRequests, true
-	for _, host := range hostsOf(slices.Concat(a.Rules, b.Rules)) {
-		from, to := forHost(a.Rules, host), forHost(b.Rules, host)
-		s := spaceOf(slices.Concat(from, to))
-		all = s.each(host, &left, func(req model.Request) {
-			c.Requests++
-			x, xRule := c.from.on(a, from, req)
-			y, yRule := c.to.on(b, to, req)
-			if x.id == y.id {
-				return
-			}
-			key := xRule + "\n" + yRule
-			if i, ok := seen[key]; ok {
-				c.Differences[i].Requests++
-				return
-			}
-			seen[key] = len(c.Differences)
-			c.Differences = append(c.Differences, Difference{
-				Port: a.Port, Request: requestText(req, a), Requests: 1, Ingress: x.text, Gateway: y.text, IngressRule: xRule, GatewayRule: yRule,
-			})
-		}) && all
-	}
+	all := Requests(a.Rules, b.Rules, func(req model.Request, from, to []model.Rule) {
+		c.Requests++
+		x, xRule := c.from.on(a, from, req)
+		y, yRule := c.to.on(b, to, req)
+		if x.id == y.id {
+			return
+		}
+		key := xRule + "\n" + yRule
+		if i, ok := seen[key]; ok {
+			c.Differences[i].Requests++
+			return
+		}
+		seen[key] = len(c.Differences)
+		c.Differences = append(c.Differences, Difference{
+			Port: a.Port, Request: requestText(req, a), Requests: 1, Ingress: x.text, Gateway: y.text, IngressRule: xRule, GatewayRule: yRule,
+		})
+	})
 	if !all {
 		c.Partial = append(c.Partial, a.Port)
 	}
+}
+
+// Requests calls visit with requests of which each condition of two lists of rules holds for some and not for others, and
+// with the rules of either that the host of the request may meet. It reports whether these were all that the conditions
+// tell apart, as far as values and patterns do; of regular expressions examples are tried.
+func Requests(a, b []model.Rule, visit func(req model.Request, a, b []model.Rule)) (all bool) {
+	left := mostRequests
+	all = true
+	for _, host := range hostsOf(slices.Concat(a, b)) {
+		from, to := forHost(a, host), forHost(b, host)
+		all = spaceOf(slices.Concat(from, to)).each(host, &left, func(req model.Request) { visit(req, from, to) }) && all
+	}
+	return all
 }
 
 // forHost are the rules that requests for a host may meet.

@@ -1,0 +1,276 @@
+package cases
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/migrate"
+	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+	"github.com/fulcrum-lb/fulcrum/internal/test/ingressgen"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// notMigrated are cases of which something is lost in the Gateway API, as testdata/cases.txt of internal/migrate says, or
+// which name something that one load balancer at a time can have.
+var notMigrated = map[string]string{
+	"ingress-action-external":        "its target groups are attached to the load balancer of the Ingress",
+	"ingress-action-redirect":        "a redirect made from parts of the request",
+	"ingress-clusterip-instance":     "it is at fault",
+	"ingress-conditions":             "a parameter without a name",
+	"ingress-missing-port":           "it is at fault",
+	"ingress-name":                   "the name of the load balancer is taken",
+	"ingress-transforms":             "a rewrite that a route cannot say",
+	"ingress-cert-discovery-missing": "no certificate is found, so that there is no load balancer",
+	"ingress-class-foreign":          "it is not ours",
+	"ingress-cert-discovery":         "certificates for hosts of spec.tls alone",
+	"ingress-group-conflict-scheme":  "the members disagree",
+}
+
+// TestCasesAsGateways lets the controller serve each case twice: by its Ingresses, and by a Gateway that they are translated
+// to. The load balancers in AWS answer each request alike, as the emulator reads their rules.
+func TestCasesAsGateways(t *testing.T) {
+	t.Parallel()
+	compared := 0
+	for _, name := range Names(t) {
+		if !strings.HasPrefix(name, "ingress-") || notMigrated[name] != "" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := NewWorld(t, harness.Options{})
+				NewLoader(t, r).Apply(t, name)
+				r.Settle(horizon)
+				result := translated(t, r)
+				for _, o := range result.Objects() {
+					if err := r.Store.Apply(o.Object); err != nil {
+						t.Fatal(err)
+					}
+				}
+				r.Settle(horizon)
+				for _, g := range result.Groups {
+					compared += alike(t, r, g)
+				}
+			})
+		})
+	}
+	if compared < 400 {
+		t.Errorf("%d requests compared", compared)
+	}
+}
+
+// TestRandomGroupsAsGateways does the same with random IngressGroups of which nothing is lost.
+func TestRandomGroupsAsGateways(t *testing.T) {
+	t.Parallel()
+	n, compared, whole := 60, 0, 0
+	if testing.Short() {
+		n = 20
+	}
+	for seed := range n {
+		synctest.Test(t, func(t *testing.T) {
+			r := NewWorld(t, harness.Options{})
+			fill := strings.NewReplacer("$CERT", r.World.Certs["example.com"], "$SUBNETS", strings.Join(r.World.Public[:2], ","), "$GROUP", r.World.ExtraSG,
+				"$WEBACL", r.World.WebACL, "$TRUSTSTORE", "arn:aws:elasticloadbalancing:"+harness.Region+":"+harness.Account+":truststore/ts/0123456789abcdef", "$PREFIXLIST", r.World.PrefixList)
+			manifests := fill.Replace(ingressgen.Group(rand.New(rand.NewPCG(uint64(seed), 3))))
+			for _, ns := range []string{"shop", "blog"} {
+				r.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: "+ns+", labels: {kubernetes.io/metadata.name: "+ns+"}}\n",
+					"apiVersion: v1\nkind: Secret\nmetadata: {namespace: "+ns+", name: login}\nstringData: {clientID: a, clientSecret: b}\n")
+			}
+			r.Apply(manifests)
+			r.Settle(horizon)
+			result := translated(t, r)
+			for _, o := range result.Objects() {
+				if err := r.Store.Apply(o.Object); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.Settle(horizon)
+			for _, g := range result.Groups {
+				if g.Worst() == migrate.Lost {
+					continue
+				}
+				whole++
+				compared += alike(t, r, g)
+			}
+			if t.Failed() {
+				for _, o := range r.Store.All("Event") {
+					if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning {
+						t.Logf("%s %s: %s", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Message)
+					}
+				}
+				t.Logf("seed %d\n%s", seed, manifests)
+			}
+		})
+	}
+	t.Logf("%d groups, %d requests", whole, compared)
+	if whole < n/2 {
+		t.Errorf("only %d of %d groups are compared", whole, n)
+	}
+}
+
+// translated translates the Ingresses of a world.
+func translated(t *testing.T, r *harness.Harness) migrate.Result {
+	t.Helper()
+	from, err := cluster.NewMemory(time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindIngressClass, cluster.KindIngressClassParams, cluster.KindService, cluster.KindNamespace} {
+		if err := from.Put(r.Store.All(kind)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shared := assemble.Options{Cluster: harness.ClusterName}
+	out, err := migrate.Translate(from, migrate.Options{
+		Ingress: ingress.New(ingress.Options{Options: shared, Class: "alb", ConditionValues: 10}), Gateway: gateway.New(model.ALBGateway, gateway.Options{Options: shared}),
+		DefaultSSLPolicy: shared.Filled().DefaultSSLPolicy, Live: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// alike compares the answers of the load balancers of a group, and returns how many were compared.
+func alike(t *testing.T, r *harness.Harness, g migrate.Group) (n int) {
+	t.Helper()
+	all := r.Emulator.Store()
+	all.Lock()
+	defer all.Unlock()
+	p := all.Partition(harness.Account, harness.Region)
+	before, after := balancerOf(p, hostnameOf(r, g.Members[0].Namespace, g.Members[0].Name)), balancerOf(p, addressOf(r, g.Gateway.Namespace, g.Gateway.Name))
+	if before == nil || after == nil || before == after {
+		t.Fatalf("load balancers %v and %v", before, after)
+	}
+	for _, l := range g.From.LoadBalancer.Listeners {
+		a, b := answersOf(t, r, p, before.ARN, l.Port), answersOf(t, r, p, after.ARN, l.Port)
+		check.Requests(l.Rules, nil, func(req model.Request, _, _ []model.Rule) {
+			f := dataplane.Facts{Host: req.Host, Path: req.Path, Query: req.Query, Method: req.Method, Header: http.Header{}, Source: netip.MustParseAddr(req.Client)}
+			for _, h := range req.Header {
+				f.Header.Add(h.Name, h.Value)
+			}
+			n++
+			if x, y := a(f), b(f); x != y && !t.Failed() {
+				t.Errorf("port %d, %+v: Ingress %q, Gateway %q", l.Port, req, x, y)
+			}
+		})
+	}
+	return n
+}
+
+func hostnameOf(r *harness.Harness, namespace, name string) string {
+	obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name})
+	ing, ok := obj.(*networkingv1.Ingress)
+	if !ok || len(ing.Status.LoadBalancer.Ingress) == 0 {
+		return ""
+	}
+	return ing.Status.LoadBalancer.Ingress[0].Hostname
+}
+
+func addressOf(r *harness.Harness, namespace, name string) string {
+	obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: namespace, Name: name})
+	gw, ok := obj.(*gwv1.Gateway)
+	if !ok || len(gw.Status.Addresses) == 0 {
+		return ""
+	}
+	return gw.Status.Addresses[0].Value
+}
+
+func balancerOf(p *store.Partition, dnsName string) *store.LoadBalancer {
+	for _, lb := range p.ELB.LoadBalancers {
+		if strings.EqualFold(lb.DNSName, dnsName) {
+			return lb
+		}
+	}
+	return nil
+}
+
+// answersOf returns what a port of a load balancer answers to requests.
+func answersOf(t *testing.T, r *harness.Harness, p *store.Partition, lb string, port int32) func(dataplane.Facts) string {
+	t.Helper()
+	type rule struct {
+		*store.Rule
+		matcher *dataplane.Matcher
+		then    dataplane.Rule
+	}
+	var rules []rule
+	for _, x := range p.ELB.Rules {
+		l := p.ELB.Listeners[x.Listener]
+		if l == nil || l.LoadBalancer != lb || l.Port != port {
+			continue
+		}
+		then, err := serve.RuleOf(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := dataplane.Compile(then.Conditions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules = append(rules, rule{x, m, then})
+	}
+	last := func(r rule) int {
+		if r.IsDefault() {
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(rules, func(a, b rule) int { return cmp.Or(cmp.Compare(last(a), last(b)), cmp.Compare(a.Priority, b.Priority)) })
+	services := map[string]string{}
+	for _, obj := range r.Store.All(cluster.KindBinding) {
+		b := obj.(*elbv2.TargetGroupBinding)
+		services[b.Spec.TargetGroupARN] = b.Namespace + "/" + b.Spec.ServiceRef.Name
+	}
+	return func(f dataplane.Facts) string {
+		i := slices.IndexFunc(rules, func(r rule) bool { return r.matcher.Match(f) })
+		if i < 0 {
+			return "refused"
+		}
+		return strings.ReplaceAll(answerText(rules[i].then, services), "#{port}", fmt.Sprint(port))
+	}
+}
+
+func answerText(r dataplane.Rule, services map[string]string) string {
+	var out []string
+	for _, a := range r.Authenticate {
+		out = append(out, fmt.Sprintf("%T", a))
+	}
+	switch then := r.Then.(type) {
+	case dataplane.Forward:
+		var to []string
+		for _, g := range then.Groups {
+			weight := g.Weight
+			if len(then.Groups) == 1 {
+				weight = 1
+			}
+			to = append(to, fmt.Sprint(services[g.ARN], " ", weight))
+		}
+		slices.Sort(to)
+		out = append(out, "forward to "+strings.Join(to, ", "))
+	case dataplane.Redirect:
+		out = append(out, fmt.Sprintf("redirect %d %s://%s:%s%s?%s", then.Status, then.Protocol, then.Host, then.Port, then.Path, then.Query))
+	case dataplane.FixedResponse:
+		out = append(out, fmt.Sprintf("answer %d %s", then.Status, then.Body))
+	}
+	return strings.Join(out, " then ")
+}
