@@ -41,6 +41,12 @@ type Conflict struct {
 // mostAdded is how many rules are added. A load balancer has 100 of them, unless its quota is raised.
 const mostAdded = 1000
 
+// mostPasses bounds the work. Each pass adds what the one before has made necessary; a few are usual.
+const mostPasses = 40
+
+// mostConflicts are reported.
+const mostConflicts = 100
+
 // Arrange returns rules that answer alike when the Gateway API decides which comes first as the given ones do in their order.
 // The last rule must be one of all requests: what happens by default.
 //
@@ -49,13 +55,13 @@ const mostAdded = 1000
 func Arrange(rules []Rule) Arranged {
 	var a arranging
 	for i, r := range rules {
-		if !slices.ContainsFunc(a.rules, func(e ranked) bool { return e.answers(r.Match) }) {
+		if !slices.ContainsFunc(a.rules, func(e *ranked) bool { return e.answers(r.Match) }) {
 			r.Before = -1
-			a.rules = append(a.rules, ranked{r, i})
+			a.rules = append(a.rules, &ranked{r, i})
 		}
 	}
-	for a.changed = true; a.changed; {
-		a.changed, a.conflicts = false, nil
+	for pass := 1; pass == 1 || a.changed; pass++ {
+		a.changed, a.conflicts, a.last = false, nil, pass == mostPasses
 		a.giveBack(rules)
 		a.order()
 	}
@@ -102,20 +108,29 @@ type ranked struct {
 }
 
 type arranging struct {
-	rules     []ranked // by rank, ascending
+	rules     []*ranked // by rank, ascending
 	added     int
 	changed   bool
+	last      bool // nothing is changed any more
 	conflicts []Conflict
+}
+
+func (a *arranging) full() bool { return a.last || a.added == mostAdded }
+
+func (a *arranging) conflict(first, then Rule) {
+	if len(a.conflicts) < mostConflicts {
+		a.conflicts = append(a.conflicts, Conflict{first, then})
+	}
 }
 
 // add adds a rule for some requests of another one, which keeps them from the rule before, unless there is one.
 func (a *arranging) add(r Rule, m Match, rank, before int) {
-	if slices.ContainsFunc(a.rules, func(o ranked) bool { return o.Of == r.Of && o.equal(m) }) {
+	if slices.ContainsFunc(a.rules, func(o *ranked) bool { return o.Of == r.Of && o.equal(m) }) {
 		return
 	}
 	r.Match, r.Before, r.Default = m, before, false
-	i, _ := slices.BinarySearchFunc(a.rules, rank, func(o ranked, rank int) int { return o.rank - rank })
-	a.rules = slices.Insert(a.rules, i, ranked{r, rank})
+	i, _ := slices.BinarySearchFunc(a.rules, rank, func(o *ranked, rank int) int { return o.rank - rank })
+	a.rules = slices.Insert(a.rules, i, &ranked{r, rank})
 	a.added++
 	a.changed = true
 }
@@ -131,17 +146,17 @@ func (a *arranging) giveBack(rules []Rule) {
 	}
 }
 
-func (a *arranging) giveBackTo(rules []Rule, of ranked, m Match) {
+func (a *arranging) giveBackTo(rules []Rule, of *ranked, m Match) {
 	for rank := of.rank + 1; rank < len(rules); rank++ {
 		l := rules[rank]
 		x, rel := both(l, Rule{Match: m})
 		switch {
 		case rel == Disjoint:
 			continue
-		case rel == Unknown || a.added == mostAdded:
-			a.conflicts = append(a.conflicts, Conflict{l, of.Rule})
+		case rel == Unknown || a.full():
+			a.conflict(l, of.Rule)
 			continue
-		case !slices.ContainsFunc(a.rules, func(o ranked) bool { return o.rank <= rank && o.Compare(of.Match) < 0 && o.answers(x) }):
+		case !slices.ContainsFunc(a.rules, func(o *ranked) bool { return o.rank <= rank && o.Compare(of.Match) < 0 && o.answers(x) }):
 			a.add(l, x, rank, of.Of)
 		}
 		if x.equal(m) {
@@ -153,7 +168,7 @@ func (a *arranging) giveBackTo(rules []Rule, of ranked, m Match) {
 // order adds rules for requests of two rules of which the wrong one would come first.
 func (a *arranging) order() {
 	all := slices.Clone(a.rules)
-	for i, first := range all {
+	for i, first := range slices.Backward(all) { // so that an expression that is made longer comes before those that are done
 		for _, then := range all[i+1:] {
 			by := then.Compare(first.Match)
 			if first.Answer == then.Answer || first.Of == then.Of || by > 0 || then.Default {
@@ -162,10 +177,10 @@ func (a *arranging) order() {
 			x, rel := both(first.Rule, then.Rule)
 			together := first.Owner == then.Owner && x.Host == then.Host
 			switch {
-			case rel == Disjoint, by == 0 && together && first.Host == then.Host, a.answered(x, first, then):
-			case first.Path.Kind == Regex && first.Host == then.Host && a.putBehind(first, then):
-			case rel == Unknown, a.added == mostAdded, x.Compare(then.Match) > 0, x.Compare(then.Match) == 0 && !together:
-				a.conflicts = append(a.conflicts, Conflict{first.Rule, then.Rule})
+			case rel == Disjoint, by == 0 && together && first.Host == then.Host, rel == Overlap && a.answered(x, first, then):
+			case first.Path.Kind == Regex && first.Host == then.Host && !a.last && a.putBehind(first, then):
+			case rel == Unknown, a.full(), x.Compare(then.Match) > 0, x.Compare(then.Match) == 0 && !together:
+				a.conflict(first.Rule, then.Rule)
 			default:
 				a.add(first.Rule, x, first.rank, then.Of)
 			}
@@ -179,7 +194,7 @@ const longestExpression = 128
 
 // putBehind has a rule come behind an expression of the same host, if it can. Expressions come last, and among them the
 // longer ones first: a path of everything becomes the shortest one, and parentheses make an expression longer.
-func (a *arranging) putBehind(first, then ranked) bool {
+func (a *arranging) putBehind(first, then *ranked) bool {
 	of, change := first, first.Path
 	switch {
 	case then.Path.Kind == Regex:
@@ -194,17 +209,13 @@ func (a *arranging) putBehind(first, then ranked) bool {
 	if len(change.Value) > longestExpression {
 		return false
 	}
-	for i := range a.rules {
-		if r := &a.rules[i]; r.Of == of.Of && r.Before == of.Before && r.equal(of.Match) {
-			r.Path, a.changed = change, true
-		}
-	}
+	of.Path, a.changed = change, true
 	return true
 }
 
 // answered reports whether requests get the answer of a rule by one that comes before another one.
-func (a *arranging) answered(x Match, of, then ranked) bool {
-	return slices.ContainsFunc(a.rules, func(r ranked) bool {
+func (a *arranging) answered(x Match, of, then *ranked) bool {
+	return slices.ContainsFunc(a.rules, func(r *ranked) bool {
 		if r.Answer != of.Answer || r.rank > then.rank || !r.answers(x) {
 			return false
 		}
