@@ -80,6 +80,60 @@ func TestMigrateFiles(t *testing.T) {
 	migrated(1, "no Ingress to translate", "-f", in)
 }
 
+const secretsOfTwo = `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {namespace: shop, name: web, annotations: {alb.ingress.kubernetes.io/target-type: ip, alb.ingress.kubernetes.io/group.name: edge}}
+spec:
+  ingressClassName: alb
+  tls: [{hosts: [shop.example.com], secretName: web-tls}]
+  rules:
+  - host: shop.example.com
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {namespace: blog, name: blog, annotations: {alb.ingress.kubernetes.io/target-type: ip, alb.ingress.kubernetes.io/group.name: edge}}
+spec:
+  ingressClassName: alb
+  tls: [{hosts: [blog.example.com], secretName: blog-tls}]
+  rules:
+  - host: blog.example.com
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: blog, port: {number: 80}}}}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: shop, name: web}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: blog, name: blog}
+spec: {ports: [{port: 80}]}
+`
+
+// Certificates of TLS Secrets stay: the listener names the Secrets, and a grant permits that of another namespace. No Secret
+// is read.
+func TestMigrateNamesTLSSecrets(t *testing.T) {
+	t.Parallel()
+	in := filepath.Join(t.TempDir(), "in.yaml")
+	if err := os.WriteFile(in, []byte(secretsOfTwo), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, made, report := run(t, "migrate", "-f", in, "--output-dir=-", "--import-tls-secrets=ingress,gateway")
+	for _, want := range []string{"kind: ReferenceGrant", "name: web-tls", "name: blog-tls", "kind: Secret"} {
+		if !strings.Contains(made, want) {
+			t.Errorf("the manifests lack %q", want)
+		}
+	}
+	if code != 0 || strings.Contains(made, "PRIVATE KEY") {
+		t.Errorf("exit code %d\n%s%s", code, report, made)
+	}
+	if code, report, _ := run(t, "migrate", "-f", in, "--check", "--import-tls-secrets=ingress"); code != 2 || !strings.Contains(report, "add gateway to --import-tls-secrets") {
+		t.Errorf("without the import for Gateways: exit code %d\n%s", code, report)
+	}
+}
+
 // Each wrong combination of flags names the flag and the way out.
 func TestMigrateRefusesFlags(t *testing.T) {
 	t.Parallel()

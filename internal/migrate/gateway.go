@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+	gwv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
 
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -74,6 +75,7 @@ func (g *grouping) listener(l model.Listener) gwv1.Listener {
 	out := gwv1.Listener{Name: section(l), Port: gwv1.PortNumber(l.Port), Protocol: gwv1.HTTPProtocolType}
 	if l.TLS != nil {
 		out.Protocol = gwv1.HTTPSProtocolType
+		out.TLS = g.secrets(l)
 	}
 	if others := g.namespaces(); len(others) > 1 {
 		// Not from all: any namespace of the cluster could add a route for any host.
@@ -86,6 +88,54 @@ func (g *grouping) listener(l model.Listener) gwv1.Listener {
 		}}
 	}
 	return out
+}
+
+// secrets names the TLS Secrets whose certificates a listener serves, with the permission to do so where they are in
+// another namespace than the Gateway.
+func (g *grouping) secrets(l model.Listener) *gwv1.ListenerTLSConfig {
+	var out *gwv1.ListenerTLSConfig
+	for _, c := range l.TLS.Certificates {
+		managed, _ := c.(model.CertManaged)
+		for _, id := range managed.IDs {
+			i := slices.IndexFunc(g.From.Certificates, func(m model.ManagedCertificate) bool { return m.ID == id && m.Import != nil })
+			if i < 0 {
+				continue // a requested one
+			}
+			namespace, name, _ := strings.Cut(g.From.Certificates[i].Import.Secret, "/")
+			ref := gwv1.SecretObjectReference{Name: gwv1.ObjectName(name)}
+			if namespace != g.Gateway.Namespace {
+				ref.Namespace = new(gwv1.Namespace(namespace))
+				g.permit(namespace, name)
+			}
+			if out == nil {
+				out = &gwv1.ListenerTLSConfig{Mode: new(gwv1.TLSModeTerminate)}
+			}
+			out.CertificateRefs = append(out.CertificateRefs, ref)
+		}
+	}
+	return out
+}
+
+// permit lets the Gateway name a Secret of another namespace.
+func (g *grouping) permit(namespace, secret string) {
+	_, base := g.base()
+	to := gwv1beta1.ReferenceGrantTo{Kind: "Secret", Name: new(gwv1.ObjectName(secret))}
+	for _, o := range g.Objects {
+		if grant, ok := o.Object.(*gwv1beta1.ReferenceGrant); ok && grant.Namespace == namespace {
+			if !slices.ContainsFunc(grant.Spec.To, func(t gwv1beta1.ReferenceGrantTo) bool { return *t.Name == *to.Name }) {
+				grant.Spec.To = append(grant.Spec.To, to)
+			}
+			return
+		}
+	}
+	g.Objects = append(g.Objects, Object{From: g.describe() + ", for the certificates of " + namespace, Object: &gwv1beta1.ReferenceGrant{
+		TypeMeta:   metav1.TypeMeta{APIVersion: gwv1beta1.GroupVersion.String(), Kind: "ReferenceGrant"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name(namespace, base, grantSuffix)},
+		Spec: gwv1beta1.ReferenceGrantSpec{
+			From: []gwv1beta1.ReferenceGrantFrom{{Group: gwv1.GroupName, Kind: "Gateway", Namespace: gwv1.Namespace(g.Gateway.Namespace)}},
+			To:   []gwv1beta1.ReferenceGrantTo{to},
+		},
+	}})
 }
 
 // configBuilder makes the LoadBalancerConfiguration.
@@ -273,6 +323,11 @@ func (g configBuilder) certificates(l model.Listener, out *gwconfig.ListenerConf
 	if len(arns) == 0 {
 		g.onlyInTLS(l)
 		return
+	}
+	for _, c := range l.TLS.Certificates {
+		if m, ok := c.(model.CertManaged); ok {
+			g.note(Lost, m.Member, m.Field, "a Gateway whose listener names certificates of ACM imports none for it", "name all certificates in listenerConfigurations, or none")
+		}
 	}
 	out.DefaultCertificate, out.Certificates = &arns[0], arns[1:]
 	if byHost != nil {

@@ -29,6 +29,9 @@ type Options struct {
 	// Selected reports whether a load balancer with these members is to be translated, and why not although it was asked
 	// for; nil: all are.
 	Selected func(id model.StackID, members []finding.Ref) (selected bool, fault string)
+	// ImportSecrets and ImportForGateways say that the controller imports certificates of TLS Secrets for Ingresses, and for
+	// Gateways.
+	ImportSecrets, ImportForGateways bool
 	// Manifests says that the store has what files have: what it lacks may exist.
 	Manifests bool
 	// Live makes Gateways that are carried out. Without it they have the annotation gateway.k8s.aws/dry-run.
@@ -194,7 +197,7 @@ func (r Result) Objects() []Object {
 	}
 	out = append(out, r.Targets...)
 	rank := func(o Object) int {
-		return slices.Index([]string{"LoadBalancerConfiguration", "Gateway", "HTTPRoute", "TargetGroupConfiguration", "ListenerRuleConfiguration"}, refOf(o.Object).Kind)
+		return slices.Index([]string{"ReferenceGrant", "LoadBalancerConfiguration", "Gateway", "HTTPRoute", "TargetGroupConfiguration", "ListenerRuleConfiguration"}, refOf(o.Object).Kind)
 	}
 	slices.SortStableFunc(out, func(a, b Object) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(rank(a), rank(b)))

@@ -28,6 +28,7 @@ const (
 	redirectSuffix     = "redirect"
 	targetsSuffix      = "tg-config"
 	ruleConfigSuffix   = "lr-config"
+	grantSuffix        = "secrets"
 )
 
 // className is the GatewayClass that all Gateways have.

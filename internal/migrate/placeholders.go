@@ -7,6 +7,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
@@ -119,9 +120,19 @@ func (b *answering) oidcSecret() string {
 
 // service is the one Service to which a rule forwards, nil if there is not exactly one.
 func (b *answering) service(ing *networkingv1.Ingress) *corev1.Service {
-	if len(b.out.targets) != 1 {
+	var f model.Forward
+	for _, a := range b.unit.does.Actions {
+		if to, ok := a.(model.Forward); ok {
+			f = to
+		}
+	}
+	if len(f.Groups) != 1 {
 		return nil
 	}
-	svc, _ := cluster.Get[*corev1.Service](b.view, cluster.KindService, ing.Namespace, b.out.targets[0].service.Name)
+	t := b.From.TargetGroup(f.Groups[0].Group.ID)
+	if t == nil || t.Binding == nil {
+		return nil
+	}
+	svc, _ := cluster.Get[*corev1.Service](b.view, cluster.KindService, ing.Namespace, t.Binding.Service)
 	return svc
 }

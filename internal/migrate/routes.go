@@ -98,7 +98,7 @@ func (g routeBuilder) units(l model.Listener) []unit {
 		if len(of.Faults) > 0 {
 			continue
 		}
-		r.Actions = explicitPort(r.Actions, l)
+		r.Actions = withoutEmpty(explicitPort(r.Actions, l))
 		answer := answerOf(r) + g.protocols(r, l)
 		for j, m := range of.List {
 			rules = append(rules, match.Rule{Match: m, Not: of.Not[j], Answer: answer, Of: i, Owner: r.Member.String(), Default: byDefault && i == len(all)-1})
@@ -147,6 +147,17 @@ func (g routeBuilder) protocols(r *model.Rule, l model.Listener) string {
 		}
 	}
 	return ""
+}
+
+// withoutEmpty puts AWS's answer in place of a forward whose weights are all 0: a Gateway answers 500 there.
+func withoutEmpty(actions []model.Action) []model.Action {
+	for i, a := range actions {
+		f, ok := a.(model.Forward)
+		if ok && !slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool { return g.Weight == nil || *g.Weight > 0 }) {
+			actions[i] = model.FixedResponse{Status: "503", ContentType: "text/plain"}
+		}
+	}
+	return actions
 }
 
 // explicitPort gives a redirect to another protocol the port that it keeps: a filter has a default of its own.

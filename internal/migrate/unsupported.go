@@ -10,6 +10,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
@@ -89,19 +90,18 @@ var lost = []struct{ key, why, fix string }{
 func (g *grouping) unsupported() {
 	for _, m := range g.Members {
 		ing := g.of[m]
+		requests := slices.ContainsFunc(g.From.Certificates, func(c model.ManagedCertificate) bool { return c.Import == nil && c.Member == m })
 		for key, value := range ing.Annotations {
 			short, ours := strings.CutPrefix(key, settings.Prefix)
 			i := slices.IndexFunc(lost, func(l struct{ key, why, fix string }) bool { return strings.HasPrefix(short, l.key) })
-			if ours && i >= 0 && value != "false" {
+			certificate := short == "create-acm-cert" || short == "acm-pca-arn"
+			if ours && i >= 0 && value != "false" && (requests || !certificate) {
 				g.note(Lost, m, key, lost[i].why, lost[i].fix)
 			}
 		}
-		if b := ing.Spec.DefaultBackend; b != nil && b.Resource != nil {
-			g.note(Lost, m, defaultBackendField, "the backend is not a Service", "use a Service")
-		}
 		for i, t := range ing.Spec.TLS {
-			if t.SecretName != "" {
-				g.note(Info, m, fmt.Sprintf("spec.tls[%d].secretName", i), "the certificates of listeners are in ACM, so the Secret is not named", "")
+			if t.SecretName != "" && g.opt.ImportSecrets && !g.opt.ImportForGateways {
+				g.note(Lost, m, fmt.Sprintf("spec.tls[%d].secretName", i), "the controller imports certificates of TLS Secrets for Ingresses, and not for Gateways", "add gateway to --import-tls-secrets")
 			}
 		}
 	}

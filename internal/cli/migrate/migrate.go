@@ -16,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -218,6 +219,10 @@ func (m *migrating) translate(store *cluster.Memory) (Document, migrate.Result, 
 	if key, value, ok := m.Config.SecretsLabel(); ok {
 		opt.SecretLabels = map[string]string{key: value}
 	}
+	if err := standIns(store, opt.SecretLabels, m.Env.Time()); err != nil {
+		return Document{}, migrate.Result{}, err
+	}
+	opt.ImportSecrets, opt.ImportForGateways = m.Config.Imports(config.IngressSecrets), m.Config.Imports(config.GatewaySecrets)
 	opt.Selected = m.selected
 	result, err := migrate.Translate(store, opt)
 	if err != nil {

@@ -29,6 +29,10 @@ func (s Side) answerTo(actions []model.Action, transforms []model.Transform, req
 		switch a := a.(type) {
 		case model.Forward:
 			groups, name := s.forward(a)
+			if groups == "" {
+				id, text = append(id, `answer 503 text/plain ""`), append(text, "answer 503, as all weights are 0")
+				continue
+			}
 			to := rewritten(transforms, req)
 			if id = append(id, groups, to); to != target(req) {
 				name += " as " + to
@@ -49,7 +53,7 @@ func (s Side) answerTo(actions []model.Action, transforms []model.Transform, req
 	return answer{strings.Join(id, "\n"), strings.Join(text, ", then ")}
 }
 
-// forward identifies the shares of target groups by what is in them.
+// forward identifies the shares of target groups by what is in them; it is empty where none has a share.
 func (s Side) forward(f model.Forward) (id, text string) {
 	total := int32(0)
 	weight := func(g model.WeightedGroup) int32 {
@@ -60,6 +64,9 @@ func (s Side) forward(f model.Forward) (id, text string) {
 	}
 	for _, g := range f.Groups {
 		total += weight(g)
+	}
+	if total == 0 {
+		return "", ""
 	}
 	shares := map[string]int32{}
 	var names []string

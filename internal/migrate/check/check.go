@@ -222,6 +222,8 @@ func (c *comparing) certificates(a, b model.Listener) {
 				arns = append(arns, x.ARNs...)
 			case model.CertHosts:
 				hosts = append(hosts, x.Hosts...)
+			case model.CertManaged:
+				hosts = append(hosts, x.IDs...)
 			}
 		}
 		if len(arns) > 1 { // the first one is the default one
@@ -234,7 +236,7 @@ func (c *comparing) certificates(a, b model.Listener) {
 	fromARNs, fromHosts := describe(a.TLS)
 	toARNs, toHosts := describe(b.TLS)
 	c.same(a.Port, "certificates", fromARNs, toARNs)
-	c.same(a.Port, "hosts for which certificates are looked for", fromHosts, toHosts)
+	c.same(a.Port, "certificates that are imported, and hosts for which others are looked for", fromHosts, toHosts)
 }
 
 // rules compares the answers to requests.

@@ -1,0 +1,71 @@
+package migrate
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// standIns adds a Secret with a certificate of its own for each TLS Secret that Ingresses name. The real ones are not read:
+// which certificate is in them makes no difference to a translation.
+func standIns(store *cluster.Memory, labels map[string]string, now time.Time) error {
+	for _, obj := range store.All(cluster.KindIngress) {
+		ing := obj.(*networkingv1.Ingress)
+		for _, t := range ing.Spec.TLS {
+			if t.SecretName == "" {
+				continue
+			}
+			hosts := t.Hosts
+			if len(hosts) == 0 {
+				for _, r := range ing.Spec.Rules {
+					hosts = append(hosts, r.Host)
+				}
+			}
+			cert, key, err := selfSigned(hosts, now)
+			if err != nil {
+				return err
+			}
+			err = store.Put(&corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ing.Namespace, Name: t.SecretName, Labels: labels}, Type: corev1.SecretTypeTLS,
+				Data: map[string][]byte{corev1.TLSCertKey: cert, corev1.TLSPrivateKeyKey: key},
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// selfSigned is a certificate for hosts with its key, as PEM.
+func selfSigned(hosts []string, now time.Time) (cert, key []byte, err error) {
+	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "translation"}, DNSNames: hosts,
+		NotBefore: now.AddDate(0, 0, -1), NotAfter: now.AddDate(1, 0, 0),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, signer.Public(), signer)
+	if err != nil {
+		return nil, nil, err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(signer)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), nil
+}
