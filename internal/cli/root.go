@@ -78,6 +78,8 @@ func newRoot(env output.Environment) *cobra.Command {
 	root.SetVersionTemplate(version.This().Text("fulcrum"))
 	root.SetFlagErrorFunc(output.WrongFlag)
 	root.SetHelpCommand(output.NewHelp(root))
-	root.AddCommand(console.New(env, Run), newVersion(env), newPlan(env), tree.New(env), tree.NewGet(env), orphans.New(env), explain.New(env), doctor.New(env), migrate.New(env))
+	translate := migrate.New(env)
+	translate.AddCommand(console.NewMigration(env, Run))
+	root.AddCommand(console.New(env, Run), newVersion(env), newPlan(env), tree.New(env), tree.NewGet(env), orphans.New(env), explain.New(env), doctor.New(env), translate)
 	return root
 }

@@ -70,6 +70,8 @@ type Object struct {
 	// From says where it comes from, and Parts where parts of it do, by their paths such as "spec.rules[0]".
 	From  string
 	Parts map[string]string
+	// Of are the load balancers that share the object; none where it is of one alone.
+	Of []model.StackID
 }
 
 // Severity says what a note is about.
@@ -204,6 +206,17 @@ func (r Result) Objects() []Object {
 	})
 	if r.Class != nil {
 		out = append([]Object{{Object: r.Class}}, out...)
+	}
+	return out
+}
+
+// ObjectsOf are the objects of one load balancer, those that it shares included.
+func (r Result) ObjectsOf(g Group) []Object {
+	out := slices.Clone(g.Objects)
+	for _, o := range r.Targets {
+		if slices.Contains(o.Of, g.ID) {
+			out = append(out, o)
+		}
 	}
 	return out
 }

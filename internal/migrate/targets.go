@@ -40,7 +40,11 @@ func targetConfigurations(uses map[finding.Ref][]use) (out []Object) {
 			routes []string
 		}
 		var all []of
+		var stacks []model.StackID
 		for _, u := range uses[svc] {
+			if !slices.Contains(stacks, u.by.ID) {
+				stacks = append(stacks, u.by.ID)
+			}
 			props := u.by.props(u)
 			i := slices.IndexFunc(all, func(o of) bool { return o.member == u.member })
 			if i < 0 {
@@ -72,7 +76,7 @@ func targetConfigurations(uses map[finding.Ref][]use) (out []Object) {
 				})
 			}
 		}
-		out = append(out, Object{Object: config, From: from})
+		out = append(out, Object{Object: config, From: from, Of: stacks})
 	}
 	return out
 }

@@ -191,6 +191,17 @@ func TestConsole(t *testing.T) {
 	tab.Until(`document.querySelector("#trouble").innerText.includes("no targets")`)
 	tab.Screenshot("trouble")
 
+	// What the Ingresses become as Gateways.
+	show("#/migrate")
+	tab.Until(`document.querySelector("#migrate").innerText.includes("Ingress default/web → Gateway default/web-gateway-")`)
+	tab.Do(chromedp.Click(chromedp.CSS(`#migrate details[data-id="default/web"] > summary`)))
+	tab.Until(`document.querySelector('#migrate details[data-id="default/web"]').innerText.includes("answered alike")`)
+	tab.Do(chromedp.Click(chromedp.CSS(`#migrate details[data-id="default/web"] > details:last-of-type > summary`)))
+	tab.Until(`document.querySelector('#migrate details[data-id="default/web"] pre.manifests').innerText.includes("# spec.rules[0].http.paths[0]")`)
+	tab.Screenshot("migrate")
+	show("#/migrate?id=evil")
+	tab.Until(`document.querySelector("#migrate").innerText.includes("<img src=x onerror=alert(1)>")`)
+
 	// What a tenant writes is shown as it was written, and nothing of it is run.
 	show("#/topology?query=hostile&row=/Ingress%20evil")
 	tab.Until(`document.querySelector("#detail").innerText.includes("<img src=x onerror=alert(1)>")`)
@@ -226,7 +237,7 @@ func TestConsole(t *testing.T) {
 	// On a phone nothing is wider than the screen.
 	for _, width := range []int64{320, 768} {
 		tab.Do(chromedp.EmulateViewport(width, 640))
-		for _, name := range []string{"topology", "trouble", "ask", "history"} {
+		for _, name := range []string{"topology", "trouble", "ask", "migrate", "history"} {
 			show("#/" + name)
 			tab.Screenshot(fmt.Sprintf("%s-%d", name, width))
 			if wide := browser.Ask[int64](tab, "document.documentElement.scrollWidth"); wide > width {

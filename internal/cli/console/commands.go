@@ -81,6 +81,11 @@ func (c *commands) arguments(name string, q url.Values) ([]string, error) {
 	switch name {
 	case "doctor", "orphans":
 		return append([]string{name}, c.scope...), nil
+	case "migrate":
+		if slices.ContainsFunc(c.flags, func(f string) bool { return strings.HasPrefix(f, "--filename=") }) {
+			return []string{name, "--check"}, nil // of the files alone
+		}
+		return append([]string{name, "--check", "--from-cluster"}, c.scope...), nil
 	case "plan", "explain":
 		kind, object, namespace := q.Get("kind"), q.Get("name"), q.Get("namespace")
 		if kind == "" && name == "plan" {

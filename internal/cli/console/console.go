@@ -37,8 +37,19 @@ const (
 type Command func(context.Context, output.Environment) int
 
 // New is the command console. run carries out the commands that the page asks for.
-func New(env output.Environment, run Command) *cobra.Command {
-	c := &console{run: run, asked: new(atomic.Int64)}
+func New(env output.Environment, run Command) *cobra.Command { return newConsole(env, run, "") }
+
+// NewMigration is the command that opens the page about the migration to the Gateway API.
+func NewMigration(env output.Environment, run Command) *cobra.Command {
+	cmd := newConsole(env, run, "migrate")
+	cmd.Short = "Serve the page of the console that shows the translation, and what would be answered otherwise"
+	cmd.Long = "console serves the same page as \"fulcrum console\", and prints the link to what migrate says.\n\n" + cmd.Long
+	cmd.Example = "  fulcrum migrate console --cluster-name=prod"
+	return cmd
+}
+
+func newConsole(env output.Environment, run Command, first string) *cobra.Command {
+	c := &console{run: run, first: first, asked: new(atomic.Int64)}
 	env.Called = func() { c.asked.Add(1) }
 	c.env = env
 	cmd := &cobra.Command{
@@ -73,7 +84,9 @@ type console struct {
 	listen string
 	token  string
 	budget int
-	asked  *atomic.Int64 // calls to AWS
+	// first is the page that the printed link opens; "" for that of all load balancers.
+	first string
+	asked *atomic.Int64 // calls to AWS
 }
 
 // check returns an error for flags that cannot be served with.
@@ -141,8 +154,11 @@ func (c *console) serve(cmd *cobra.Command) error {
 // announce prints the line that opens the page. The token is in the fragment, which browsers send to nobody.
 func (c *console) announce(cmd *cobra.Command, at string) {
 	url := "http://" + at + "/"
-	if c.token != "" {
+	switch {
+	case c.token != "":
 		url += "#token=" + c.token
+	case c.first != "":
+		url += "#/" + c.first
 	}
 	fmt.Fprintf(output.Printable(cmd.OutOrStdout()), "console: %s\nCtrl-C ends it\n", url)
 }

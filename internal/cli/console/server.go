@@ -39,6 +39,7 @@ var assets = map[string]asset{
 	"/trouble.js":  {"trouble.js", "text/javascript; charset=utf-8"},
 	"/ask.js":      {"ask.js", "text/javascript; charset=utf-8"},
 	"/history.js":  {"history.js", "text/javascript; charset=utf-8"},
+	"/migrate.js":  {"migrate.js", "text/javascript; charset=utf-8"},
 }
 
 // policy has the browser run and show what the program contains, and connect to it alone. Text is never made markup.

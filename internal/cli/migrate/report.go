@@ -41,6 +41,8 @@ type Group struct {
 	Requests int `json:"requests"`
 	// Partial are ports of which not all requests were compared, because they are too many.
 	Partial []int32 `json:"partial,omitempty"`
+	// Manifests are the objects as YAML, with comments that say where each part comes from.
+	Manifests string `json:"manifests,omitempty"`
 }
 
 // Annotation is one with where it went.
@@ -98,6 +100,11 @@ func documentOf(store *cluster.Memory, r migrate.Result, opt migrate.Options) (D
 			res := check.Compare(check.Side{Stack: g.From, Port: port}, check.Side{Stack: stacks[g.Gateway], Port: port}, migrate.OriginTag)
 			out.Differences, out.Requests, out.Partial = append(out.Differences, res.Differences...), res.Requests, res.Partial
 		}
+		var text strings.Builder
+		if err := migrate.WriteYAML(&text, r.ObjectsOf(g)); err != nil {
+			return doc, err
+		}
+		out.Manifests = text.String()
 		doc.Groups = append(doc.Groups, out)
 	}
 	return doc, nil

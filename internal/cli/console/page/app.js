@@ -3,6 +3,7 @@ import { el, fill } from "./dom.js";
 import { Ask } from "./ask.js";
 import { Changes } from "./history.js";
 import { Detail } from "./detail.js";
+import { Migrate } from "./migrate.js";
 import { Topology } from "./topology.js";
 import { Trouble } from "./trouble.js";
 
@@ -27,6 +28,7 @@ const topology = new Topology($("list"), $("rows"), (row, key) => {
 });
 const trouble = new Trouble($("trouble"), topology, go);
 const changes = new Changes($("history"), go);
+const migrate = new Migrate($("migrate"));
 const ask = new Ask($("ask"), $("answer"), go);
 detail.show();
 trouble.changed = counts;
@@ -43,7 +45,7 @@ function stay(params) {
 
 function where() {
   const [page, query] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
-  return { page: ["topology", "trouble", "ask", "history"].includes(page) ? page : "topology", params: new URLSearchParams(query || "") };
+  return { page: ["topology", "trouble", "ask", "migrate", "history"].includes(page) ? page : "topology", params: new URLSearchParams(query || "") };
 }
 
 function route() {
@@ -54,9 +56,10 @@ function route() {
     if (a.dataset.page === page) a.setAttribute("aria-current", "page");
     else a.removeAttribute("aria-current");
   }
-  document.title = { topology: "Load balancers", trouble: "Trouble", ask: "Ask", history: "History" }[page] + " – Fulcrum console";
+  document.title = { topology: "Load balancers", trouble: "Trouble", ask: "Ask", migrate: "Migration", history: "History" }[page] + " – Fulcrum console";
   if (page === "trouble") trouble.visit();
   if (page === "ask") ask.visit(params);
+  if (page === "migrate") migrate.visit(params);
   if (page !== "topology") return;
   for (const [k, f] of Object.entries(filters)) {
     const v = params.get(k) || "";

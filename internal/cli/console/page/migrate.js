@@ -1,0 +1,96 @@
+import { command } from "./api.js";
+import { copyable, el, fill } from "./dom.js";
+import { running } from "./trouble.js";
+
+// The classes and words of what is said about a load balancer or in a note, with a sign for each.
+const verdicts = { lost: ["error", "✕ lost"], differs: ["warning", "! differs"], info: ["note", "… info"], alike: ["ok", "✓ alike"] };
+const verdict = (word) => el("span", { class: "badge " + verdicts[word][0] }, verdicts[word][1]);
+const mostShown = 100;
+
+/** Migrate shows what "fulcrum migrate --check" says: what Ingresses become as Gateways, and what those answer otherwise. */
+export class Migrate {
+  constructor(element) {
+    this.answer = el("div", { "aria-live": "polite" });
+    fill(element,
+      el("p", { class: "hint" }, "What each Ingress and IngressGroup becomes as a Gateway with its routes, and which requests that would answer otherwise. Nothing is written. ",
+        el("button", { type: "button", onclick: () => this.run() }, "translate again")),
+      this.answer);
+  }
+
+  /** visit translates when the page is first looked at, and shows the load balancer of a link. */
+  visit(params) {
+    this.wanted = params.get("id") || "";
+    if (this.visited) return this.open();
+    this.visited = true;
+    this.run();
+  }
+
+  async run() {
+    await running(this.answer, "fulcrum migrate", async () => {
+      const a = await command("migrate");
+      this.document = a.document;
+      return [
+        a.document ? null : el("pre", { class: "failed" }, a.notes),
+        a.document?.groups.map((g) => this.one(g)),
+        a.document?.notOurs.length ? el("p", {}, "Served by another controller, and not translated: ", a.document.notOurs.join(", ")) : null,
+        a.document && a.notes ? el("pre", { class: "notes" }, a.notes) : null,
+        el("p", { class: "hint" }, copyable(a.command)),
+      ];
+    });
+    this.open();
+  }
+
+  open() {
+    for (const d of this.answer.querySelectorAll("details.group")) if (d.dataset.id === this.wanted) d.open = true;
+  }
+
+  one(g) {
+    const count = (severity) => g.notes.filter((n) => n.severity === severity).length;
+    const lost = count("lost"), decide = count("differs"), answers = g.differences.length;
+    const title = g.id.includes("/") ? "Ingress " + g.id : `IngressGroup ${g.id} (${g.members.join(", ")})`;
+    const details = el("details", { class: "group" },
+      el("summary", {},
+        verdict(!g.gateway || lost ? "lost" : answers || decide ? "differs" : "alike"), " ", title, " → ", g.gateway ? "Gateway " + g.gateway : "not translated",
+        el("span", { class: "from" }, ` ${lost} lost, ${decide} to decide, ${answers} answered otherwise or set otherwise, ${g.requests} requests compared`)),
+      g.partial?.length ? el("p", { class: "notes" }, "Not all requests were compared on ports ", g.partial.join(", ")) : null,
+      this.notes(g.notes), this.differences(g.differences), this.annotations(g.annotations), this.next(g), this.manifests(g));
+    details.dataset.id = g.id;
+    return details;
+  }
+
+  notes(notes) {
+    if (notes.length === 0) return null;
+    return el("div", {}, el("h4", {}, "Notes"), el("ul", { class: "plain" }, notes.slice(0, mostShown).map((n) =>
+      el("li", {}, verdict(n.severity), " ", el("b", {}, n.object || ""), " ", el("span", { class: "from" }, n.field || ""), " ", n.message, n.fix ? "; " + n.fix : ""))),
+      notes.length > mostShown ? el("p", {}, `and ${notes.length - mostShown} more, which the command shows`) : null);
+  }
+
+  differences(all) {
+    if (all.length === 0) return el("p", {}, verdict("alike"), " Each request that was compared is answered alike, and the settings are the same.");
+    return el("div", {}, el("h4", {}, "What the Gateway has otherwise"), el("div", { class: "scroll" }, el("table", {},
+      el("thead", {}, el("tr", {}, el("th", {}, "Request or setting"), el("th", {}, "Ingress"), el("th", {}, "Gateway"))),
+      el("tbody", {}, all.slice(0, mostShown).map((d) => el("tr", {},
+        el("td", {}, d.request || (d.port ? `port ${d.port}: ` : "") + d.setting, d.requests > 1 ? el("span", { class: "from" }, ` and ${d.requests - 1} more`) : null),
+        el("td", {}, d.ingress, d.ingressRule ? el("div", { class: "from" }, d.ingressRule) : null),
+        el("td", {}, d.gateway, d.gatewayRule ? el("div", { class: "from" }, d.gatewayRule) : null)))))),
+      all.length > mostShown ? el("p", {}, `and ${all.length - mostShown} more, which the command shows`) : null);
+  }
+
+  annotations(all) {
+    if (all.length === 0) return null;
+    return el("details", {}, el("summary", {}, `${all.length} annotations, and what each became`), el("dl", {}, all.map((a) =>
+      [el("dt", {}, a.key.replace("alb.ingress.kubernetes.io/", "")), el("dd", {}, a.to || "nothing, see the notes", el("span", { class: "from" }, " " + a.object))])));
+  }
+
+  /** next is the command for the step that follows. */
+  next(g) {
+    if (!g.gateway) return null;
+    const only = g.id.includes("/") ? `--namespaces=${g.id.split("/")[0]} --ingress-name=${g.id.split("/")[1]}` : `--group=${g.id}`;
+    return el("p", {}, "Write the manifests: ", copyable(`fulcrum migrate --from-cluster ${only}`));
+  }
+
+  manifests(g) {
+    if (!g.manifests) return null;
+    return el("details", {}, el("summary", {}, "Manifests, with where each part comes from"), el("pre", { class: "manifests", tabindex: "0" }, g.manifests));
+  }
+}
