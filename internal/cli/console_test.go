@@ -87,6 +87,28 @@ func (p page) ask(path string, change func(*http.Request)) (int, http.Header, st
 	return resp.StatusCode, resp.Header, string(body)
 }
 
+// The link that migrate console prints opens the page about the migration.
+func TestMigrateConsoleOpensItsPage(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- Run(ctx, output.Environment{Args: []string{"migrate", "console", "--listen=127.0.0.1:0"}, Stdout: in, Stderr: io.Discard, Getenv: func(string) string { return "" }})
+		in.Close()
+	}()
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
+	go io.Copy(io.Discard, lines)
+	if err != nil || !strings.HasPrefix(line, "console: http://127.0.0.1:") || !strings.HasSuffix(line, "/#/migrate\n") {
+		t.Errorf("%q, %v", line, err)
+	}
+	stop()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 // The page gets the documents of the commands and no others: what it shows is what they print.
 func TestTheConsoleShowsWhatCommandsPrint(t *testing.T) {
 	goldentest.Run(t, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
@@ -118,6 +140,7 @@ func TestTheConsoleShowsWhatCommandsPrint(t *testing.T) {
 			t.Errorf("calls to AWS: %+v", news.AWS)
 		}
 		for path, command := range map[string][]string{
+			"migrate": {"migrate", "--check"},
 			"explain?kind=Ingress&namespace=shop&name=web":         {"explain", "ingress/web", "-n", "shop"},
 			"plan?kind=Ingress&namespace=shop&name=web":            {"plan", "ingress/web", "-n", "shop"},
 			"request?url=" + url.QueryEscape("http://x.invalid/"):  {"explain", "request", "http://x.invalid/"},

@@ -12,7 +12,7 @@ export class Migrate {
   constructor(element) {
     this.answer = el("div", { "aria-live": "polite" });
     fill(element,
-      el("p", { class: "hint" }, "What each Ingress and IngressGroup becomes as a Gateway with its routes, and which requests that would answer otherwise. Nothing is written. ",
+      el("p", { class: "hint" }, "What each Ingress and IngressGroup becomes as a Gateway with its routes, and which requests it would answer otherwise. Nothing is written. ",
         el("button", { type: "button", onclick: () => this.run() }, "translate again")),
       this.answer);
   }
@@ -51,9 +51,9 @@ export class Migrate {
     const details = el("details", { class: "group" },
       el("summary", {},
         verdict(!g.gateway || lost ? "lost" : answers || decide ? "differs" : "alike"), " ", title, " → ", g.gateway ? "Gateway " + g.gateway : "not translated",
-        el("span", { class: "from" }, ` ${lost} lost, ${decide} to decide, ${answers} answered otherwise or set otherwise, ${g.requests} requests compared`)),
+        el("span", { class: "from" }, ` ${lost} lost, ${decide} to decide`, g.gateway ? `, ${answers} answers or settings differ, ${g.requests} requests compared` : "")),
       g.partial?.length ? el("p", { class: "notes" }, "Not all requests were compared on ports ", g.partial.join(", ")) : null,
-      this.notes(g.notes), this.differences(g.differences), this.annotations(g.annotations), this.next(g), this.manifests(g));
+      this.notes(g.notes), g.gateway ? this.differences(g.differences) : null, this.annotations(g.annotations), this.next(g), this.manifests(g));
     details.dataset.id = g.id;
     return details;
   }
