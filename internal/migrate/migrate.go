@@ -48,6 +48,8 @@ type Result struct {
 	Targets []Object
 	// Others are Ingresses that another controller serves.
 	Others []finding.Ref
+	// Deleted are Ingresses that are being deleted.
+	Deleted []finding.Ref
 }
 
 // Group is one load balancer: an IngressGroup, or an Ingress by itself.
@@ -128,7 +130,10 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 		for _, id := range stacks {
 			ids[id] = true
 		}
-		if len(stacks) == 0 {
+		switch {
+		case obj.GetDeletionTimestamp() != nil:
+			out.Deleted = append(out.Deleted, refOf(obj))
+		case len(stacks) == 0:
 			out.Others = append(out.Others, refOf(obj))
 		}
 	}

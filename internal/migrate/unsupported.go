@@ -86,6 +86,25 @@ var lost = []struct{ key, why, fix string }{
 	{"acm-pca-arn", "Gateways request no certificates", "name the ARN of the certificate that was requested"},
 }
 
+// bookkeeping are what annotations begin with that tools keep for themselves, or that mean nothing to others.
+var bookkeeping = []string{"kubectl.kubernetes.io/", "meta.helm.sh/", "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/", "deployment.kubernetes.io/", cluster.ClassAnnotation}
+
+// ofOthers are annotations for other programs, such as external-dns and cert-manager. At most ten are named.
+func ofOthers(annotations map[string]string) []string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		if strings.HasPrefix(key, settings.Prefix) || slices.ContainsFunc(bookkeeping, func(b string) bool { return strings.HasPrefix(key, b) }) {
+			continue
+		}
+		out = append(out, key)
+	}
+	const most = 10
+	if more := len(out) - most; more > 0 {
+		out = append(out[:most], fmt.Sprintf("and %d more", more))
+	}
+	return out
+}
+
 // unsupported notes what members ask for that has no counterpart.
 func (g *grouping) unsupported() {
 	for _, m := range g.Members {
@@ -98,6 +117,10 @@ func (g *grouping) unsupported() {
 			if ours && i >= 0 && value != "false" && (requests || !certificate) {
 				g.note(Lost, m, key, lost[i].why, lost[i].fix)
 			}
+		}
+		if others := ofOthers(ing.Annotations); len(others) > 0 {
+			g.note(Differs, m, "metadata.annotations", "annotations of other programs are not carried over: "+strings.Join(others, ", "),
+				"put those that still matter on the Gateway or on the routes, as their programs say")
 		}
 		for i, t := range ing.Spec.TLS {
 			if t.SecretName != "" && g.opt.ImportSecrets && !g.opt.ImportForGateways {

@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
 )
 
@@ -28,6 +31,12 @@ func (m *migrating) write(stdout io.Writer, r migrate.Result) ([]File, error) {
 	if m.split == "" {
 		f, err := m.file(filepath.Join(m.outputDir, "gateway-resources."+m.outputFormat), objects)
 		return []File{f}, err
+	}
+	for _, o := range objects {
+		// Manifests may have anything for a namespace, and it becomes a part of a path.
+		if ns := o.GetNamespace(); ns != "" && len(validation.IsDNS1123Label(ns)) > 0 {
+			return nil, fmt.Errorf("namespace %q is not one that a cluster can have, so no directory is made of it", finding.Cut(ns))
+		}
 	}
 	var out []File
 	for len(objects) > 0 {

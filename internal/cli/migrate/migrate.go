@@ -156,7 +156,7 @@ func (m *migrating) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	doc.addConfigured(read, result)
-	if len(doc.Groups) == 0 && len(doc.NotOurs) == 0 {
+	if len(doc.Groups)+len(doc.NotOurs)+len(doc.Deleted) == 0 {
 		return errors.New("there is no Ingress to translate")
 	}
 	report := m.form.Out()

@@ -21,6 +21,8 @@ type Document struct {
 	Groups []Group `json:"groups"`
 	// NotOurs are Ingresses that another controller serves, which are not translated.
 	NotOurs []string `json:"notOurs"`
+	// Deleted are Ingresses that are being deleted, which are not translated.
+	Deleted []string `json:"deleted"`
 	// Files are those that were written.
 	Files []File `json:"files,omitempty"`
 }
@@ -66,13 +68,16 @@ type Note struct {
 
 // documentOf compares what a translation makes with what it was made from.
 func documentOf(store *cluster.Memory, r migrate.Result, opt migrate.Options) (Document, error) {
-	doc := Document{Groups: []Group{}, NotOurs: []string{}}
+	doc := Document{Groups: []Group{}, NotOurs: []string{}, Deleted: []string{}}
 	stacks, found, err := migrate.Compile(store, r, opt)
 	if err != nil {
 		return doc, err
 	}
 	for _, ref := range r.Others {
 		doc.NotOurs = append(doc.NotOurs, ref.Namespace+"/"+ref.Name)
+	}
+	for _, ref := range r.Deleted {
+		doc.Deleted = append(doc.Deleted, ref.Namespace+"/"+ref.Name)
 	}
 	port := migrate.PortOf(store)
 	for _, g := range r.Groups {
@@ -163,6 +168,9 @@ func showText(w io.Writer, d Document) {
 	for _, name := range d.NotOurs {
 		fmt.Fprintf(w, "Ingress %s is served by another controller and is not translated\n", name)
 	}
+	for _, name := range d.Deleted {
+		fmt.Fprintf(w, "Ingress %s is being deleted and is not translated\n", name)
+	}
 	for _, f := range d.Files {
 		fmt.Fprintf(w, "wrote %s: %s\n", f.Path, output.Amount(f.Objects, "object"))
 	}
@@ -233,7 +241,7 @@ func countAnswers(all []check.Difference) (n int) {
 
 // showMarkdown prints the report for a ticket or a pull request.
 func showMarkdown(w io.Writer, d Document) {
-	cell := strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;", "`", "'")
+	cell := strings.NewReplacer("|", `\|`, "[", `\[`, "\n", " ", "<", "&lt;", "`", "'")
 	for _, g := range d.Groups {
 		fmt.Fprintf(w, "## %s\n\n%s.\n\n", cell.Replace(g.title()), cell.Replace(g.summary()))
 		if len(g.Notes) > 0 {
@@ -261,6 +269,9 @@ func showMarkdown(w io.Writer, d Document) {
 	}
 	for _, name := range d.NotOurs {
 		fmt.Fprintf(w, "- Ingress %s is served by another controller and is not translated.\n", cell.Replace(name))
+	}
+	for _, name := range d.Deleted {
+		fmt.Fprintf(w, "- Ingress %s is being deleted and is not translated.\n", cell.Replace(name))
 	}
 	for _, f := range d.Files {
 		fmt.Fprintf(w, "- `%s`: %s\n", cell.Replace(f.Path), output.Amount(f.Objects, "object"))

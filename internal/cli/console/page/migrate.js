@@ -33,6 +33,7 @@ export class Migrate {
         a.document ? null : el("pre", { class: "failed" }, a.notes),
         a.document?.groups.map((g) => this.one(g)),
         a.document?.notOurs.length ? el("p", {}, "Served by another controller, and not translated: ", a.document.notOurs.join(", ")) : null,
+        a.document?.deleted.length ? el("p", {}, "Being deleted, and not translated: ", a.document.deleted.join(", ")) : null,
         a.document && a.notes ? el("pre", { class: "notes" }, a.notes) : null,
         el("p", { class: "hint" }, copyable(a.command)),
       ];
