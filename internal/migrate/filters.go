@@ -111,7 +111,7 @@ func replacedPrefix(r model.Rewrite, m match.Match) (prefix string, except []str
 	}
 	matched := strings.TrimSuffix(m.Path.Value, "/")
 	same := func(rest string) (alike, kept bool) {
-		got, want := withPrefix(prefix, rest), applied(re, r.Replace, matched+rest)
+		got, want := withPrefix(prefix, rest), match.Rewrite(re, r.Replace, matched+rest)
 		return got == want, want == matched+rest
 	}
 	more := []string{"/x", "/x/", "/x/y?q=1", "/x" + matched + "/y"}
@@ -150,16 +150,4 @@ func withPrefix(prefix, rest string) string {
 		return "/" + rest
 	}
 	return prefix + rest
-}
-
-var groupReference = regexp.MustCompile(`\$(\d)`)
-
-// applied is what AWS makes of a path and query: it replaces the first match.
-func applied(re *regexp.Regexp, replace, text string) string {
-	at := re.FindStringSubmatchIndex(text)
-	if at == nil {
-		return text
-	}
-	out := re.ExpandString([]byte(text[:at[0]]), groupReference.ReplaceAllString(replace, "$${$1}"), text, at)
-	return string(out) + text[at[1]:]
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fulcrum-lb/fulcrum/internal/migrate/match"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -120,9 +121,7 @@ func target(r model.Request) string {
 	return r.Path + "?" + r.Query
 }
 
-var groupReference = regexp.MustCompile(`\$(\d)`)
-
-// rewritten is host, path and query as targets get them. AWS replaces the first match of an expression.
+// rewritten is host, path and query as targets get them.
 func rewritten(transforms []model.Transform, r model.Request) string {
 	host, path := r.Host, target(r)
 	for _, t := range transforms {
@@ -135,9 +134,7 @@ func rewritten(transforms []model.Transform, r model.Request) string {
 			if t.Kind == model.HostRewrite {
 				of = &host
 			}
-			if at := re.FindStringSubmatchIndex(*of); at != nil {
-				*of = string(re.ExpandString([]byte((*of)[:at[0]]), groupReference.ReplaceAllString(x.Replace, "$${$1}"), *of, at)) + (*of)[at[1]:]
-			}
+			*of = match.Rewrite(re, x.Replace, *of)
 		}
 	}
 	if host != r.Host {

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"regexp"
 	"regexp/syntax"
 	"strings"
 )
@@ -50,4 +51,16 @@ func Rewritable(expr string) []string {
 		path = "/" + path
 	}
 	return []string{path, path + "x", path + "/x", path + "/", "/x" + path}
+}
+
+var groupReference = regexp.MustCompile(`\$(\d)`)
+
+// Rewrite is what AWS makes of a text by a transform: it replaces the first match, and takes one digit for a group.
+func Rewrite(expr *regexp.Regexp, replace, text string) string {
+	at := expr.FindStringSubmatchIndex(text)
+	if at == nil {
+		return text
+	}
+	out := expr.ExpandString([]byte(text[:at[0]]), groupReference.ReplaceAllString(replace, "$${$1}"), text, at)
+	return string(out) + text[at[1]:]
 }

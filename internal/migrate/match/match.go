@@ -227,33 +227,26 @@ func below(path, prefix string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-func intersectHeaders(a, b []Header) (out []Header, rel Relation) {
-	rel = Overlap
-	out = slices.Clone(a)
-	for _, h := range b {
-		i, found := slices.BinarySearchFunc(out, h.Name, func(x Header, name string) int { return strings.Compare(x.Name, name) })
-		switch {
-		case !found:
-			out = slices.Insert(out, i, h)
-		case out[i].Regex == h.Regex && slices.Equal(out[i].Values, h.Values):
-		default:
-			rel = Unknown // a header may come several times, and a route names it once
-		}
-	}
-	return out, rel
+func intersectHeaders(a, b []Header) ([]Header, Relation) {
+	return united(a, b, func(h Header) string { return h.Name }, func(x, y Header) bool { return x.Regex == y.Regex && slices.Equal(x.Values, y.Values) })
 }
 
-func intersectQueries(a, b []Query) (out []Query, rel Relation) {
+func intersectQueries(a, b []Query) ([]Query, Relation) {
+	return united(a, b, func(q Query) string { return q.Key }, func(x, y Query) bool { return x == y })
+}
+
+// united are the conditions of two lists by name. A header or a parameter may come several times, and a route names it once, so
+// that two conditions on one cannot be said.
+func united[T any](a, b []T, name func(T) string, same func(x, y T) bool) (out []T, rel Relation) {
 	rel = Overlap
 	out = slices.Clone(a)
-	for _, q := range b {
-		i, found := slices.BinarySearchFunc(out, q.Key, func(x Query, key string) int { return strings.Compare(x.Key, key) })
+	for _, c := range b {
+		i, found := slices.BinarySearchFunc(out, name(c), func(x T, other string) int { return strings.Compare(name(x), other) })
 		switch {
 		case !found:
-			out = slices.Insert(out, i, q)
-		case out[i].Value == q.Value:
-		default:
-			rel = Unknown // likewise
+			out = slices.Insert(out, i, c)
+		case !same(out[i], c):
+			rel = Unknown
 		}
 	}
 	return out, rel
