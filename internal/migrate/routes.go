@@ -111,6 +111,9 @@ func (g routeBuilder) units(l model.Listener) []unit {
 			fmt.Sprintf("on port %d %s were answered by this rule, and a Gateway gives them to that of %s", l.Port, c, all[c.Then.Of].Origin),
 			"make the paths disjoint, or keep this Ingress")
 	}
+	if len(arranged.Conflicts) == match.MostConflicts {
+		g.note(Lost, finding.Ref{}, "", fmt.Sprintf("port %d may have more rules than those of the other notes whose order cannot be kept", l.Port), "")
+	}
 	for _, n := range arranged.Never {
 		if r := all[n]; n < len(l.Rules) {
 			g.note(Info, r.Member, r.Origin.Field, fmt.Sprintf("rules that come before answer all of its requests on port %d, so no rule of a route is made of it", l.Port), "")

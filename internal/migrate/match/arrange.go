@@ -44,8 +44,8 @@ const mostAdded = 1000
 // mostPasses bounds the work. Each pass adds what the one before has made necessary; a few are usual.
 const mostPasses = 40
 
-// mostConflicts are reported.
-const mostConflicts = 100
+// MostConflicts are reported; there may be more.
+const MostConflicts = 100
 
 // Arrange returns rules that answer alike when the Gateway API decides which comes first as the given ones do in their order.
 // The last rule must be one of all requests: what happens by default.
@@ -118,7 +118,7 @@ type arranging struct {
 func (a *arranging) full() bool { return a.last || a.added == mostAdded }
 
 func (a *arranging) conflict(first, then Rule) {
-	if len(a.conflicts) < mostConflicts {
+	if len(a.conflicts) < MostConflicts {
 		a.conflicts = append(a.conflicts, Conflict{first, then})
 	}
 }
