@@ -52,6 +52,22 @@ func TestRightsInOneNamespaceAreEnough(t *testing.T) {
 	}
 }
 
+// A translation by a user who may not read everything says what it lacks, and takes no part of an IngressGroup for all of it.
+func TestATranslationSaysWhatMayNotBeRead(t *testing.T) {
+	grouped := strings.Replace(namespaced(ingressYAML, "bank", "pay"), "metadata: {", "metadata: {annotations: {alb.ingress.kubernetes.io/group.name: edge}, ", 1)
+	for name, tt := range map[string]struct{ ingress, want string }{
+		"alone":      {namespaced(ingressYAML, "bank", "pay"), "you may not list IngressClass, IngressClassParams, Namespace, so that what those say is missing here"},
+		"in a group": {grouped, `you may list the Ingresses of namespace "bank" alone, and the IngressGroup may have members in others`},
+	} {
+		server, config := serveCluster(t, strings.Join([]string{classYAML, namespaced(serviceYAML, "bank", "pay"), tt.ingress}, "---\n"))
+		server.only = "bank"
+		code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, "migrate", "--from-cluster", "-n", "bank", "--check", "--flags-from=none")
+		if code != 2 || !strings.Contains(out, tt.want) {
+			t.Errorf("%s: exit %d: %s%s", name, code, stderr, out)
+		}
+	}
+}
+
 // What may not be read is not called missing, nor is what the controller does not look at.
 func TestWhatMayNotBeReadIsNotCalledMissing(t *testing.T) {
 	_, flags := aws(t)

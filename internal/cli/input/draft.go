@@ -58,8 +58,8 @@ type Source struct {
 	Live bool
 	// unreadable are kinds that may not be read, and unserved those that the cluster does not have.
 	unreadable, unserved []cluster.Kind
-	// inOwn: some kinds were read in the namespace of the command alone.
-	inOwn bool
+	// narrowed are kinds that were read in the namespace of the command alone.
+	narrowed []cluster.Kind
 	// chosen is what the command is about.
 	chosen Selection
 	// draft makes the plan of a stack.

@@ -137,9 +137,18 @@ func (s *scope) subject() string {
 
 // UnavailableOwners are the kinds that make load balancers and that could not be read.
 func UnavailableOwners(d *Source) []cluster.Kind {
-	return slices.DeleteFunc(slices.Clone(d.unreadable), func(k cluster.Kind) bool {
-		return !slices.Contains([]cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindGlobalAccelerator}, k)
-	})
+	return Unavailable(d, cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindGlobalAccelerator)
+}
+
+// Unavailable are those of some kinds that the user may not list.
+func Unavailable(d *Source, of ...cluster.Kind) []cluster.Kind { return among(d.unreadable, of) }
+
+// Narrowed are those of some kinds that were read in the namespace of the command alone, as the user may not list them in
+// all.
+func Narrowed(d *Source, of ...cluster.Kind) []cluster.Kind { return among(d.narrowed, of) }
+
+func among(all, of []cluster.Kind) []cluster.Kind {
+	return slices.DeleteFunc(slices.Clone(all), func(k cluster.Kind) bool { return !slices.Contains(of, k) })
 }
 
 // exists returns an error for an object or a namespace that the command is about and of which nothing was read, not even
@@ -174,7 +183,7 @@ func (d *Source) exists(store *cluster.Memory) error {
 	switch {
 	case !d.Live:
 		return fmt.Errorf("no object of the files is in namespace %q%s; check -n", d.Namespace, finding.DidYouMean(d.Namespace, names))
-	case d.inOwn: // who has rights in a namespace has them in one that exists
+	case len(d.narrowed) > 0: // who has rights in a namespace has them in one that exists
 		return nil
 	case len(names) == 0:
 		return fmt.Errorf("namespace %q has no object that was read, and does not exist or may not be read; check -n", d.Namespace)

@@ -221,7 +221,7 @@ func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes i
 			return err
 		}
 	}
-	d.Live, d.secrets, d.unreadable, d.inOwn = true, c, from.unavailable, len(from.narrowed) > 0
+	d.Live, d.secrets, d.unreadable, d.narrowed = true, c, from.unavailable, from.narrowed
 	return from.report(notes)
 }
 

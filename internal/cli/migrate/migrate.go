@@ -156,6 +156,9 @@ func (m *migrating) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	doc.addConfigured(read, result)
+	if unavailable := input.Unavailable(&m.Source, needed...); len(unavailable) > 0 {
+		doc.addUnavailable(unavailable)
+	}
 	if len(doc.Groups)+len(doc.NotOurs)+len(doc.Deleted) == 0 {
 		return errors.New("there is no Ingress to translate")
 	}
@@ -192,13 +195,16 @@ func (m *migrating) show(w io.Writer, doc Document) error {
 	return nil
 }
 
+// needed are the kinds that a translation reads.
+var needed = []cluster.Kind{cluster.KindIngress, cluster.KindIngressClass, cluster.KindIngressClassParams, cluster.KindService, cluster.KindNamespace}
+
 // reduced is a store with what a translation reads: what else is in a cluster, such as Gateways, is not part of it.
 func reduced(from *cluster.Memory) (*cluster.Memory, error) {
 	store, err := cluster.NewMemory(time.Now)
 	if err != nil {
 		return nil, err
 	}
-	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindIngressClass, cluster.KindIngressClassParams, cluster.KindService, cluster.KindNamespace} {
+	for _, kind := range needed {
 		if err := store.Put(from.All(kind)...); err != nil {
 			return nil, err
 		}
@@ -259,6 +265,8 @@ func (m *migrating) selected(id model.StackID, members []finding.Ref) (bool, str
 	switch {
 	case len(chosen) == 0:
 		return false, ""
+	case id.Namespace == "" && len(input.Narrowed(&m.Source, cluster.KindIngress)) > 0:
+		return true, fmt.Sprintf("you may list the Ingresses of namespace %q alone, and the IngressGroup may have members in others, whose requests a part of it would take; have it translated by someone who may list all, or bind the rules of config/rbac with the verbs get and list", m.Namespace)
 	case len(others) > 0:
 		return true, fmt.Sprintf("Ingresses %s share the load balancer and are not chosen, and a part of an IngressGroup would take the requests of the others; choose them too", output.Few(others))
 	}

@@ -135,6 +135,19 @@ func (d *Document) addConfigured(store *cluster.Memory, r migrate.Result) {
 	}
 }
 
+// addUnavailable notes with each load balancer that what it may be made of was not read.
+func (d *Document) addUnavailable(unavailable []cluster.Kind) {
+	var names []string
+	for _, k := range unavailable {
+		names = append(names, string(k))
+	}
+	note := Note{migrate.Lost.String(), "", "", fmt.Sprintf("you may not list %s, so that what those say is missing here", strings.Join(names, ", ")),
+		"bind the rules of config/rbac with the verbs get and list to whoever runs this"}
+	for i := range d.Groups {
+		d.Groups[i].Notes = append([]Note{note}, d.Groups[i].Notes...)
+	}
+}
+
 // lossy reports whether something is lost, or differs.
 func (d Document) lossy() bool {
 	return slices.ContainsFunc(d.Groups, func(g Group) bool {
