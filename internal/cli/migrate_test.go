@@ -133,6 +133,13 @@ func TestMigrateNamesTLSSecrets(t *testing.T) {
 	if code != 0 || strings.Contains(made, "PRIVATE KEY") {
 		t.Errorf("exit code %d\n%s%s", code, report, made)
 	}
+	odd := strings.Replace(secretsOfTwo, "hosts: [blog.example.com]", "hosts: [blög.example.com]", 1) // which no certificate can have
+	if err := os.WriteFile(in, []byte(odd), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, made, report := run(t, "migrate", "-f", in, "--output-dir=-", "--import-tls-secrets=ingress,gateway"); code == 1 || !strings.Contains(made, "name: web-tls") {
+		t.Errorf("with a host that is none: exit code %d\n%s%s", code, made, report)
+	}
 	if code, report, _ := run(t, "migrate", "-f", in, "--check", "--import-tls-secrets=ingress"); code != 2 || !strings.Contains(report, "add gateway to --import-tls-secrets") {
 		t.Errorf("without the import for Gateways: exit code %d\n%s", code, report)
 	}

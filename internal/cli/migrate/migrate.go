@@ -175,12 +175,12 @@ func (m *migrating) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	switch {
-	case m.check && doc.differs():
+	case !doc.lossy():
+		return nil
+	case m.check:
 		return output.ErrChanges
-	case !m.check && doc.lossy():
-		return output.ErrFaulty
 	}
-	return nil
+	return output.ErrFaulty
 }
 
 func (m *migrating) show(w io.Writer, doc Document) error {

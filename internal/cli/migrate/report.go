@@ -148,15 +148,12 @@ func (d *Document) addUnavailable(unavailable []cluster.Kind) {
 	}
 }
 
-// lossy reports whether something is lost, or differs.
+// lossy reports whether something is lost or differs, or could not be compared.
 func (d Document) lossy() bool {
 	return slices.ContainsFunc(d.Groups, func(g Group) bool {
 		return g.Gateway == "" || len(g.Differences)+len(g.Partial) > 0 || slices.ContainsFunc(g.Notes, func(n Note) bool { return n.Severity == migrate.Lost.String() })
 	})
 }
-
-// differs reports whether a comparison has found something, or could not be made.
-func (d Document) differs() bool { return d.lossy() }
 
 // showText prints the report for people.
 func showText(w io.Writer, d Document) {

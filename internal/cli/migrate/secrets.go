@@ -17,27 +17,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// standIns adds a Secret with a certificate of its own for each TLS Secret that Ingresses name. The real ones are not read:
-// which certificate is in them makes no difference to a translation.
+// standIns adds a Secret for each TLS Secret that Ingresses name, all with one certificate. The real ones are not read: which
+// certificate is in them makes no difference to a translation.
 func standIns(store *cluster.Memory, labels map[string]string, now time.Time) error {
+	cert, key, err := selfSigned(now)
+	if err != nil {
+		return err
+	}
 	for _, obj := range store.All(cluster.KindIngress) {
-		ing := obj.(*networkingv1.Ingress)
-		for _, t := range ing.Spec.TLS {
+		for _, t := range obj.(*networkingv1.Ingress).Spec.TLS {
 			if t.SecretName == "" {
 				continue
 			}
-			hosts := t.Hosts
-			if len(hosts) == 0 {
-				for _, r := range ing.Spec.Rules {
-					hosts = append(hosts, r.Host)
-				}
-			}
-			cert, key, err := selfSigned(hosts, now)
-			if err != nil {
-				return err
-			}
-			err = store.Put(&corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Namespace: ing.Namespace, Name: t.SecretName, Labels: labels}, Type: corev1.SecretTypeTLS,
+			err := store.Put(&corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: t.SecretName, Labels: labels}, Type: corev1.SecretTypeTLS,
 				Data: map[string][]byte{corev1.TLSCertKey: cert, corev1.TLSPrivateKeyKey: key},
 			})
 			if err != nil {
@@ -48,14 +41,14 @@ func standIns(store *cluster.Memory, labels map[string]string, now time.Time) er
 	return nil
 }
 
-// selfSigned is a certificate for hosts with its key, as PEM.
-func selfSigned(hosts []string, now time.Time) (cert, key []byte, err error) {
+// selfSigned is a certificate with its key, as PEM. It has no host of an Ingress: not each one can be in a certificate.
+func selfSigned(now time.Time) (cert, key []byte, err error) {
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
 	}
 	c := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "translation"}, DNSNames: hosts,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "translation"}, DNSNames: []string{"translation.invalid"},
 		NotBefore: now.AddDate(0, 0, -1), NotAfter: now.AddDate(1, 0, 0),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
