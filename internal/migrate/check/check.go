@@ -268,7 +268,7 @@ func (c *comparing) rules(a, b model.Listener) {
 // with the rules of either that the host of the request may meet. It reports whether these were all that the conditions
 // tell apart, as far as values and patterns do; of regular expressions examples are tried.
 func Requests(a, b []model.Rule, visit func(req model.Request, a, b []model.Rule)) (all bool) {
-	left := mostRequests
+	left := min(mostRequests, mostLooks/(len(a)+len(b)+1))
 	all = true
 	for _, host := range hostsOf(slices.Concat(a, b)) {
 		from, to := forHost(a, host), forHost(b, host)

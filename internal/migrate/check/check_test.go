@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -162,5 +163,46 @@ func TestEachChangeIsADifference(t *testing.T) {
 	origin.LoadBalancer.Tags = map[string]string{"team": "a", ignored: "ingress/shop/web"}
 	if got := compare(sample(), origin); len(got.Differences) > 0 {
 		t.Errorf("the tag of the origin is a difference: %+v", got.Differences)
+	}
+}
+
+// A rule that needs several parameters at once is tried, and where combinations are too many the result says so.
+func TestCombinedConditions(t *testing.T) {
+	t.Parallel()
+	listening := func(status string, c ...model.Condition) model.Stack {
+		s := sample()
+		s.LoadBalancer.Listeners[0].Rules = []model.Rule{{Conditions: c, Actions: []model.Action{model.FixedResponse{Status: status}}}}
+		return s
+	}
+	parameters := func(n int) (out []model.Condition) {
+		for i := range n {
+			out = append(out, model.QueryString{Pairs: []model.QueryPair{{Key: "p" + strconv.Itoa(i), Value: "1"}}})
+		}
+		return out
+	}
+	headers := func(n, values int) (out []model.Condition) {
+		for i := range n {
+			h := model.HTTPHeader{Name: "h" + strconv.Itoa(i)}
+			for v := range values {
+				h.Values = append(h.Values, strconv.Itoa(v))
+			}
+			out = append(out, h)
+		}
+		return out
+	}
+	for name, tt := range map[string]struct {
+		conditions []model.Condition
+		partial    bool
+	}{
+		"three parameters":  {parameters(3), false},
+		"ten parameters":    {parameters(10), false},
+		"twelve parameters": {parameters(12), true},
+		"256 headers":       {headers(4, 2), false},
+		"more headers":      {headers(6, 1), true},
+	} {
+		got := compare(listening("200", tt.conditions...), listening("201", tt.conditions...))
+		if len(got.Partial) > 0 != tt.partial || len(got.Differences) != 1 && !tt.partial {
+			t.Errorf("%s: %d differences, not all tried: %v", name, len(got.Differences), got.Partial)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
@@ -9,8 +10,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// mostRequests is how many requests are tried for a port. What is beyond is reported.
-const mostRequests = 200_000
+// mostRequests is how many requests are tried for a port, and mostLooks at how many rules is looked for them. What is beyond
+// is reported.
+const (
+	mostRequests = 200_000
+	mostLooks    = 40_000_000
+)
 
 // values are what the conditions of rules on one part of a request distinguish.
 type values struct{ list []string }
@@ -26,6 +31,7 @@ func (v *values) add(of ...string) {
 // space is a set of requests in which each condition of some rules holds for some and not for others.
 type space struct {
 	paths, methods, queries, clients values
+	together                         values // queries with all parameters of a rule
 	headers                          map[string]*values
 	names                            []string // of headers, in order
 }
@@ -65,9 +71,14 @@ func spaceOf(rules []model.Rule) *space {
 	s.paths.add("/", "/other-path")
 	s.queries.add("")
 	for _, r := range rules {
+		var query []string
 		for _, c := range r.Conditions {
 			s.add(c)
+			if q, ok := c.(model.QueryString); ok && len(q.Pairs) > 0 {
+				query = append(query, plainQuery(q.Pairs[0]))
+			}
 		}
+		s.together.add(strings.Join(query, "&"))
 		for _, t := range r.Transforms {
 			for _, x := range t.Rewrites {
 				for _, p := range match.Rewritable(x.Regex) {
@@ -126,11 +137,9 @@ func (s *space) add(c model.Condition) {
 		}
 	case model.QueryString:
 		for _, p := range c.Pairs {
-			key, plain := p.Key, strings.NewReplacer(`\*`, "*", `\?`, "?", "*", "x", "?", "x")
-			if key == "" {
-				key = "any"
-			}
-			s.queries.add(plain.Replace(key)+"="+plain.Replace(p.Value), plain.Replace(key)+"=other-value")
+			query := plainQuery(p)
+			key, _, _ := strings.Cut(query, "=")
+			s.queries.add(query, key+"=other-value")
 		}
 	case model.SourceIP:
 		s.clients.add("192.0.2.1", "2001:db8:ffff::1")
@@ -142,6 +151,12 @@ func (s *space) add(c model.Condition) {
 	}
 }
 
+// plainQuery is a query with the parameter of a condition.
+func plainQuery(p model.QueryPair) string {
+	plain := strings.NewReplacer(`\*`, "*", `\?`, "?", "*", "x", "?", "x")
+	return plain.Replace(cmp.Or(p.Key, "any")) + "=" + plain.Replace(p.Value)
+}
+
 func (s *space) path(p string) {
 	if !strings.HasPrefix(p, "/") {
 		p = "/" + p
@@ -149,25 +164,35 @@ func (s *space) path(p string) {
 	s.paths.add(p)
 }
 
-// pairs are queries of which each has two of the parameters, besides those with one.
-func (s *space) pairs() []string {
-	out := slices.Clone(s.queries.list)
+// mostCombined is how many combinations of headers are tried, and how many of parameters.
+const mostCombined = 256
+
+// combinedQueries are the queries, those that the parameters of one rule make together, and pairs of queries. They are not all
+// where these are too many.
+func (s *space) combinedQueries() (out []string, all bool) {
+	var v values
+	v.add(s.queries.list...)
+	v.add(s.together.list...)
 	for i, a := range s.queries.list {
 		for _, b := range s.queries.list[i+1:] {
-			if a != "" && b != "" && len(out) < 64 {
-				out = append(out, a+"&"+b)
+			if len(v.list) >= mostCombined {
+				return v.list, false
+			}
+			if a != "" && b != "" {
+				v.add(a + "&" + b)
 			}
 		}
 	}
-	return out
+	return v.list, true
 }
 
-// each calls visit with the requests for a host, and reports whether these were all.
-func (s *space) each(host string, left *int, visit func(model.Request)) (all bool) {
-	headers := [][]model.HeaderField{nil}
+// combinedHeaders are the headers that requests have: none, and values for each and all. They are not all where these are too
+// many.
+func (s *space) combinedHeaders() (out [][]model.HeaderField, all bool) {
+	out, all = [][]model.HeaderField{nil}, true
 	for _, name := range s.names {
 		var next [][]model.HeaderField
-		for _, have := range headers {
+		for _, have := range out {
 			for _, v := range s.headers[name].list {
 				if v == "" {
 					next = append(next, have)
@@ -176,13 +201,17 @@ func (s *space) each(host string, left *int, visit func(model.Request)) (all boo
 				}
 			}
 		}
-		if len(next) > 256 {
-			next, all = next[:256], false
+		if out = next; len(out) > mostCombined {
+			out, all = out[:mostCombined], false
 		}
-		headers = next
 	}
-	all = len(headers) < 256
-	queries := s.pairs()
+	return out, all
+}
+
+// each calls visit with the requests for a host, and reports whether these were all.
+func (s *space) each(host string, left *int, visit func(model.Request)) (all bool) {
+	headers, allHeaders := s.combinedHeaders()
+	queries, allQueries := s.combinedQueries()
 	for _, path := range s.paths.list {
 		for _, method := range s.methods.list {
 			for _, query := range queries {
@@ -197,5 +226,5 @@ func (s *space) each(host string, left *int, visit func(model.Request)) (all boo
 			}
 		}
 	}
-	return all
+	return allHeaders && allQueries
 }
