@@ -155,3 +155,25 @@ func TestArrangedRulesAnswerAlike(t *testing.T) {
 		t.Error("the rules hardly meet, or are hardly arranged")
 	}
 }
+
+// Conditions of which a rule of a route cannot have all combinations are a fault, and are not multiplied.
+func TestTooManyMatches(t *testing.T) {
+	t.Parallel()
+	var queries []model.Condition
+	for i := range 30 {
+		var q model.QueryString
+		for v := range 3 {
+			q.Pairs = append(q.Pairs, model.QueryPair{Key: fmt.Sprint("p", i), Value: fmt.Sprint(v)})
+		}
+		queries = append(queries, q)
+	}
+	paths := model.PathPattern{Values: slices.Repeat([]string{"/a", "/b"}, 17)}
+	for _, conditions := range [][]model.Condition{queries, {paths, model.RequestMethod{Values: methods}}} {
+		if got := match.Of(conditions); len(got.Faults) == 0 || len(got.List) > 0 {
+			t.Errorf("%d matches and no fault", len(got.List))
+		}
+	}
+	if got := match.Of([]model.Condition{paths}); len(got.Faults) > 0 || len(got.List) != 34 {
+		t.Errorf("%d matches, %v", len(got.List), got.Faults)
+	}
+}

@@ -66,8 +66,24 @@ func (b *builder) fault(format string, args ...any) {
 	b.faults = append(b.faults, fmt.Sprintf(format, args...))
 }
 
+// mostMatches is how many a rule becomes, which all are of one rule of a route.
+// https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule
+const mostMatches = 64
+
+// count reports whether a rule can have so many matches.
+func (b *builder) count(n int) bool {
+	if n > mostMatches {
+		b.fault("the conditions become %d matches, and a rule of a route has at most %d", n, mostMatches)
+	}
+	return n <= mostMatches
+}
+
 func (b *builder) product() Matches {
+	b.count(len(b.hosts) * len(b.paths) * len(b.methods) * len(b.queries))
 	out := Matches{Faults: b.faults}
+	if len(out.Faults) > 0 {
+		return out
+	}
 	slices.SortFunc(b.headers, func(x, y Header) int { return strings.Compare(x.Name, y.Name) })
 	for _, host := range b.hosts {
 		for _, p := range b.paths {
@@ -198,6 +214,9 @@ func (b *builder) readHeader(c model.HTTPHeader) {
 }
 
 func (b *builder) readQueries(c model.QueryString) {
+	if !b.count(len(b.queries) * len(c.Pairs)) {
+		return // conditions of one rule multiply
+	}
 	var out [][]Query
 	for _, have := range b.queries {
 		for _, p := range c.Pairs {
