@@ -7,12 +7,11 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// firstNodePort is the first of the node ports that stand for those that the API server gives.
-const firstNodePort = 1
+// Node ports that stand for those that the API server gives are below all of a cluster, so that they are told apart.
+const firstNodePort, lastNodePort = 1, 1023
 
 // placeholders completes a store of manifests with what the API server and its controllers add, and what makes no difference
 // to a translation: node ports, the labels of Namespaces, and the Secrets of OIDC clients, of which none has to be read.
@@ -33,7 +32,7 @@ func placeholders(store *cluster.Memory, labels map[string]string) error {
 			for i := range svc.Spec.Ports {
 				if p := &svc.Spec.Ports[i]; p.NodePort == 0 {
 					p.NodePort = number
-					number++
+					number = min(number+1, lastNodePort)
 				}
 			}
 			if err := store.Put(svc); err != nil {
@@ -104,35 +103,4 @@ func secretOf(store *cluster.Memory, obj cluster.Object, labels map[string]strin
 		ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: idp.Value.SecretName, Labels: labels},
 		Data:       map[string][]byte{"clientID": []byte("-"), "clientSecret": []byte("-")},
 	})
-}
-
-// oidcSecret is the name of the Secret that the authentication of a rule names: that of the Service behind it, or else
-// that of the Ingress.
-func (b *answering) oidcSecret() string {
-	ing := b.of[b.member]
-	auth := settings.ParseIngress(ing.Annotations, b.member).Auth
-	if svc := b.service(ing); svc != nil {
-		ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
-		auth = settings.ParseService(svc.Annotations, ref).Auth.Over(auth)
-	}
-	return auth.OIDC.Value.SecretName
-}
-
-// service is the one Service to which a rule forwards, nil if there is not exactly one.
-func (b *answering) service(ing *networkingv1.Ingress) *corev1.Service {
-	var f model.Forward
-	for _, a := range b.unit.does.Actions {
-		if to, ok := a.(model.Forward); ok {
-			f = to
-		}
-	}
-	if len(f.Groups) != 1 {
-		return nil
-	}
-	t := b.From.TargetGroup(f.Groups[0].Group.ID)
-	if t == nil || t.Binding == nil {
-		return nil
-	}
-	svc, _ := cluster.Get[*corev1.Service](b.view, cluster.KindService, ing.Namespace, t.Binding.Service)
-	return svc
 }

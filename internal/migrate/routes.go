@@ -39,12 +39,12 @@ type routeBuilder struct{ *grouping }
 func (g routeBuilder) routes() {
 	at := map[place]map[int32][]unit{}
 	for _, l := range g.lb.Listeners {
-		if to, ok := redirectOf(l.Default); ok && len(l.Rules) == 0 {
+		if to, ok := sslRedirect(l); ok {
 			g.redirectRoute(l, to)
 			continue
 		}
 		for _, u := range g.units(l) {
-			p := place{g.ownerOf(u), u.Host}
+			p := place{u.does.Member, u.Host}
 			if at[p] == nil {
 				at[p] = map[int32][]unit{}
 			}
@@ -56,21 +56,13 @@ func (g routeBuilder) routes() {
 	}
 }
 
-func redirectOf(actions []model.Action) (model.Redirect, bool) {
-	if len(actions) != 1 {
+// sslRedirect is what a listener does by ssl-redirect, which is the default action of no Ingress.
+func sslRedirect(l model.Listener) (model.Redirect, bool) {
+	if len(l.Rules) > 0 || len(l.Default) != 1 || !l.DefaultOf.Object.IsZero() {
 		return model.Redirect{}, false
 	}
-	to, ok := actions[0].(model.Redirect)
+	to, ok := l.Default[0].(model.Redirect)
 	return to, ok
-}
-
-// ownerOf is the member in whose route a unit is. What happens by default without a default backend is nobody's, and goes
-// where it keeps requests from.
-func (g routeBuilder) ownerOf(u unit) finding.Ref {
-	if u.does.Member.IsZero() {
-		return g.Members[0]
-	}
-	return u.does.Member
 }
 
 // units are the matches of a listener as routes need them.
@@ -112,7 +104,7 @@ func (g routeBuilder) units(l model.Listener) []unit {
 			"make the paths disjoint, or keep this Ingress")
 	}
 	if len(arranged.Conflicts) == match.MostConflicts {
-		g.note(Lost, finding.Ref{}, "", fmt.Sprintf("port %d may have more rules than those of the other notes whose order cannot be kept", l.Port), "")
+		g.note(Lost, finding.Ref{}, "", fmt.Sprintf("port %d may have more rules than those of the other notes whose order cannot be kept", l.Port), "make the paths disjoint, or keep these Ingresses")
 	}
 	for _, n := range arranged.Never {
 		if r := all[n]; n < len(l.Rules) {
@@ -277,43 +269,45 @@ func newRoute(namespace, name string) *gwv1.HTTPRoute {
 	}
 }
 
-// route makes one HTTPRoute, and more of them where it has too many rules for one.
+// route makes one HTTPRoute, and more of them where it has too many rules for one. Their names ascend: of routes of the same
+// age the one comes first whose name does.
 func (g routeBuilder) route(m finding.Ref, a attached, first bool) {
-	rules := g.rulesOf(m, a)
-	const mostRules = 16
-	if len(rules) > mostRules {
-		rules = joined(rules)
+	all := parts(g.rulesOf(m, a))
+	suffix := routeSuffix
+	if onlyDefault(a.units) && len(hostsIn(g.of[m])) > 0 {
+		suffix = defaultRouteSuffix
 	}
-	for part := 0; len(rules) > 0; part++ {
-		n := min(len(rules), mostRules)
-		some := rules[:n]
-		rules = rules[n:]
-		suffix := routeSuffix
-		if onlyDefault(a.units) && len(hostsIn(g.of[m])) > 0 {
-			suffix = defaultRouteSuffix
-		}
+	var names []string
+	for part := range all {
 		other := fmt.Sprintf("%s %v %d", strings.Join(a.hosts, " "), a.ports, part)
 		candidates := []string{nameOf(m.Namespace, m.Name, suffix, other)}
 		if first && part == 0 || suffix == defaultRouteSuffix {
 			candidates = append([]string{name(m.Namespace, m.Name, suffix)}, candidates...)
 		}
-		r := newRoute(m.Namespace, g.unique("HTTPRoute", m.Namespace, candidates...))
+		names = append(names, g.unique("HTTPRoute", m.Namespace, candidates...))
+	}
+	slices.Sort(names)
+	for part, rules := range all {
+		r := newRoute(m.Namespace, names[part])
 		r.Spec.ParentRefs = g.parents(m.Namespace, a.ports)
 		for _, h := range a.hosts {
 			if h != "" {
 				r.Spec.Hostnames = append(r.Spec.Hostnames, gwv1.Hostname(h))
 			}
 		}
-		parts := map[string]string{}
-		for i, x := range some {
+		from := map[string]string{}
+		for i, x := range rules {
+			for _, m := range x.matches {
+				x.rule.Matches = append(x.rule.Matches, matchOf(m))
+			}
 			r.Spec.Rules = append(r.Spec.Rules, x.rule)
-			parts[fmt.Sprintf("spec.rules[%d]", i)] = x.from
+			from[fmt.Sprintf("spec.rules[%d]", i)] = x.from
 			for _, t := range x.targets {
 				t.route = r.Name
 				g.uses[t.service] = append(g.uses[t.service], t)
 			}
 		}
-		g.Objects = append(g.Objects, Object{Object: r, From: "Ingress " + m.Namespace + "/" + m.Name, Parts: parts})
+		g.Objects = append(g.Objects, Object{Object: r, From: "Ingress " + m.Namespace + "/" + m.Name, Parts: from})
 	}
 }
 
@@ -334,18 +328,14 @@ func hostsIn(ing *networkingv1.Ingress) []string {
 	return out
 }
 
-// redirectRoute redirects all requests of a listener.
+// redirectRoute redirects all requests of a listener as ssl-redirect does: to HTTPS and a port, so that one filter says it.
 func (g routeBuilder) redirectRoute(l model.Listener, to model.Redirect) {
 	_, base := g.base()
 	namespace := g.Gateway.Namespace
 	plain := name(namespace, base, redirectSuffix)
 	r := newRoute(namespace, g.unique("HTTPRoute", namespace, plain, nameOf(namespace, base, redirectSuffix, string(section(l)))))
 	r.Spec.ParentRefs = g.parents(namespace, []int32{l.Port})
-	filter, _, fault := redirectFilter(to)
-	if fault != "" {
-		g.note(Lost, g.Members[0], "alb.ingress.kubernetes.io/ssl-redirect", fault, "")
-		return
-	}
+	filter, _, _ := redirectFilter(to)
 	r.Spec.Rules = []gwv1.HTTPRouteRule{{Filters: []gwv1.HTTPRouteFilter{{Type: gwv1.HTTPRouteFilterRequestRedirect, RequestRedirect: filter}}}}
 	g.Objects = append(g.Objects, Object{Object: r, From: g.describe(), Parts: map[string]string{"spec.rules[0]": "annotation alb.ingress.kubernetes.io/ssl-redirect"}})
 }

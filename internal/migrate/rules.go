@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -18,10 +19,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/migrate/match"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// routeRule is a rule of a route with where it comes from, and the target groups that it names.
+// routeRule is a rule of a route, still without its matches, with where it comes from and the target groups that it names.
 type routeRule struct {
+	matches []match.Match
 	rule    gwv1.HTTPRouteRule
 	from    string
 	targets []use
@@ -43,20 +46,60 @@ func (g routeBuilder) rulesOf(m finding.Ref, a attached) []routeRule {
 	return out
 }
 
-// joined are rules with those joined that do the same: a route has 16 rules.
+// A route has so many rules, a rule so many matches, and all rules together so many.
+// https://gateway-api.sigs.k8s.io/reference/spec/#httproutespec
+const (
+	mostRules          = 16
+	mostMatchesOfRule  = 64
+	mostMatchesOfRoute = 128
+)
+
+// joined are rules with those joined that do the same, where that changes no order that decides.
 func joined(rules []routeRule) []routeRule {
-	const mostMatches = 64
 	var out []routeRule
 	for _, r := range rules {
-		i := slices.IndexFunc(out, func(o routeRule) bool {
-			return o.answer == r.answer && len(o.rule.Matches)+len(r.rule.Matches) <= mostMatches
-		})
-		if i < 0 {
+		takes := func(o routeRule) bool {
+			return o.answer == r.answer && len(o.matches)+len(r.matches) <= mostMatchesOfRule
+		}
+		i := len(out) - 1
+		for i >= 0 && !takes(out[i]) && !out[i].ordered(r) {
+			i--
+		}
+		if i < 0 || !takes(out[i]) {
 			out = append(out, r)
 			continue
 		}
-		out[i].rule.Matches = append(out[i].rule.Matches, r.rule.Matches...)
+		out[i].matches = append(out[i].matches, r.matches...)
 		out[i].from += ", " + r.from
+	}
+	return out
+}
+
+// ordered reports whether it is the order in the route that decides between two rules for some requests.
+func (r routeRule) ordered(o routeRule) bool {
+	return slices.ContainsFunc(r.matches, func(x match.Match) bool {
+		return slices.ContainsFunc(o.matches, func(y match.Match) bool {
+			if x.Compare(y) != 0 {
+				return false
+			}
+			_, rel := x.Intersect(y)
+			return rel != match.Disjoint
+		})
+	})
+}
+
+// parts are the rules of one route each.
+func parts(rules []routeRule) [][]routeRule {
+	if len(rules) > mostRules {
+		rules = joined(rules)
+	}
+	var out [][]routeRule
+	matches := 0
+	for _, r := range rules {
+		if matches += len(r.matches); len(out) == 0 || len(out[len(out)-1]) == mostRules || matches > mostMatchesOfRoute {
+			out, matches = append(out, nil), len(r.matches)
+		}
+		out[len(out)-1] = append(out[len(out)-1], r)
 	}
 	return out
 }
@@ -66,18 +109,19 @@ func (g routeBuilder) ruleOf(m finding.Ref, units []unit) []routeRule {
 	u := units[0]
 	r := routeRule{from: fromText(u)}
 	for _, x := range units {
-		r.rule.Matches = append(r.rule.Matches, matchOf(x.Match))
+		r.matches = append(r.matches, x.Match)
 	}
-	b := &answering{grouping: g.grouping, member: m, unit: u, out: &r}
+	b := &answering{grouping: g.grouping, member: m, unit: u}
 	rewrite := b.build()
 	if b.fault != "" {
 		g.note(Lost, m, u.does.Origin.Field, b.fault+"; requests are answered 503", "change it, or keep this Ingress")
 		held := *u.does
 		held.Actions, held.Transforms = []model.Action{plan.HeldAnswer}, nil
-		b = &answering{grouping: g.grouping, member: m, unit: unit{Rule: u.Rule, does: &held}, out: &r}
-		r.targets, r.rule.BackendRefs, r.rule.Filters = nil, nil, nil
+		b = &answering{grouping: g.grouping, member: m, unit: unit{Rule: u.Rule, does: &held}}
 		rewrite = b.build()
 	}
+	b.configure()
+	r.rule, r.targets = b.rule, b.targets
 	if rewrite.filter == nil {
 		r.answer = answerText(r.rule)
 		return []routeRule{r}
@@ -85,26 +129,24 @@ func (g routeBuilder) ruleOf(m finding.Ref, units []unit) []routeRule {
 	plain := r
 	r.rule.Filters = append(slices.Clone(r.rule.Filters), gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterURLRewrite, URLRewrite: rewrite.filter})
 	r.answer = answerText(r.rule)
-	out := []routeRule{r}
-	if len(rewrite.except) > 0 {
-		plain.rule.Matches = nil
-		for _, path := range rewrite.except {
-			m := u.Match
-			m.Path = match.Path{Kind: match.Exact, Value: path}
-			plain.rule.Matches = append(plain.rule.Matches, matchOf(m))
-		}
-		if host := rewrite.filter.Hostname; host != nil {
-			plain.rule.Filters = append(slices.Clone(plain.rule.Filters), gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterURLRewrite, URLRewrite: &gwv1.HTTPURLRewriteFilter{Hostname: host}})
-		}
-		plain.from += ", for paths that it does not rewrite"
-		plain.answer = answerText(plain.rule)
-		out = append([]routeRule{plain}, out...)
+	if len(rewrite.except) == 0 {
+		return []routeRule{r}
 	}
-	return out
+	plain.matches = nil
+	for _, path := range rewrite.except {
+		m := u.Match
+		m.Path = match.Path{Kind: match.Exact, Value: path}
+		plain.matches = append(plain.matches, m)
+	}
+	if host := rewrite.filter.Hostname; host != nil {
+		plain.rule.Filters = append(slices.Clone(plain.rule.Filters), gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterURLRewrite, URLRewrite: &gwv1.HTTPURLRewriteFilter{Hostname: host}})
+	}
+	plain.from += ", for paths that it does not rewrite"
+	plain.answer = answerText(plain.rule)
+	return []routeRule{plain, r}
 }
 
 func answerText(r gwv1.HTTPRouteRule) string {
-	r.Matches = nil
 	text, _ := json.Marshal(r)
 	return string(text)
 }
@@ -142,14 +184,15 @@ func matchOf(m match.Match) gwv1.HTTPRouteMatch {
 // answering makes what a rule does.
 type answering struct {
 	*grouping
-	member finding.Ref
-	unit   unit
-	out    *routeRule
-	config gwconfig.ListenerRuleConfigurationSpec
-	fault  string
+	member  finding.Ref
+	unit    unit
+	rule    gwv1.HTTPRouteRule
+	targets []use
+	config  gwconfig.ListenerRuleConfigurationSpec
+	fault   string
 }
 
-// build fills in filters, backends and configuration, and returns the rewrite, which the caller adds.
+// build fills in filters, backends and what is to be configured, and returns the rewrite, which the caller adds.
 func (b *answering) build() (rewrite rewriting) {
 	rule := b.unit.does
 	for _, s := range b.unit.Sources {
@@ -158,20 +201,29 @@ func (b *answering) build() (rewrite rewriting) {
 	for _, a := range rule.Actions {
 		b.action(a)
 	}
-	if tags := *b.tagsOf(rule.Tags, originOf(b.member)); len(tags) > 1 || len(b.config.Actions)+len(b.config.Conditions) > 0 {
-		b.config.Tags = &tags
-		ref := gwv1.LocalObjectReference{Group: gwv1.Group(gwconfig.GroupVersion.Group), Kind: "ListenerRuleConfiguration", Name: gwv1.ObjectName(b.configName())}
-		b.out.rule.Filters = append(b.out.rule.Filters, gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterExtensionRef, ExtensionRef: &ref})
-	}
-	if len(b.out.rule.BackendRefs) == 0 {
+	if len(b.rule.BackendRefs) == 0 {
 		return rewriting{} // nothing is forwarded
 	}
 	rewrite, fault := rewriteFilter(rule.Transforms, b.unit.Match)
 	b.fault = cmp.Or(b.fault, fault)
-	if fault != "" {
-		return rewriting{}
-	}
 	return rewrite
+}
+
+// configure makes the ListenerRuleConfiguration, if there is something for it, and notes what a person has to decide.
+func (b *answering) configure() {
+	for _, to := range b.rule.BackendRefs {
+		if to.Kind != nil && *to.Kind == targetGroupName {
+			b.note(Differs, b.member, b.unit.does.Origin.Field, fmt.Sprintf("target group %q is not the controller's, and AWS attaches a target group to one load balancer at a time", to.Name),
+				"give the Gateway a target group of its own, or keep this Ingress")
+		}
+	}
+	tags := b.tagsOf(b.unit.does.Tags, originOf(b.member))
+	if len(*tags) == 1 && len(b.config.Actions)+len(b.config.Conditions) == 0 {
+		return // the tag of the origin alone is not worth an object
+	}
+	b.config.Tags = tags
+	ref := gwv1.LocalObjectReference{Group: gwv1.Group(gwconfig.GroupVersion.Group), Kind: "ListenerRuleConfiguration", Name: gwv1.ObjectName(b.configName())}
+	b.rule.Filters = append(b.rule.Filters, gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterExtensionRef, ExtensionRef: &ref})
 }
 
 func (b *answering) action(a model.Action) {
@@ -182,7 +234,7 @@ func (b *answering) action(a model.Action) {
 		f, query, fault := redirectFilter(a)
 		b.fault = cmp.Or(b.fault, fault)
 		if f != nil {
-			b.out.rule.Filters = append(b.out.rule.Filters, gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterRequestRedirect, RequestRedirect: f})
+			b.rule.Filters = append(b.rule.Filters, gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterRequestRedirect, RequestRedirect: f})
 		}
 		if query != nil {
 			b.config.Actions = append(b.config.Actions, gwconfig.Action{Type: gwconfig.ActionRedirect, RedirectConfig: &gwconfig.RedirectConfig{Query: query}})
@@ -233,6 +285,40 @@ func (b *answering) authOIDC(a model.AuthOIDC) {
 	b.config.Actions = append(b.config.Actions, gwconfig.Action{Type: gwconfig.ActionAuthenticateOIDC, AuthenticateOIDCConfig: c})
 }
 
+// oidcSecret is the name of the Secret that the authentication of a rule names: that of the Service behind it, or else
+// that of the Ingress.
+func (b *answering) oidcSecret() string {
+	ing := b.of[b.member]
+	auth := settings.ParseIngress(ing.Annotations, b.member).Auth
+	if svc := b.service(ing); svc != nil {
+		ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
+		auth = settings.ParseService(svc.Annotations, ref).Auth.Over(auth)
+	}
+	return auth.OIDC.Value.SecretName
+}
+
+// service is the one Service to which a rule forwards, nil if there is not exactly one.
+func (b *answering) service(ing *networkingv1.Ingress) *corev1.Service {
+	var f model.Forward
+	for _, a := range b.unit.does.Actions {
+		if to, ok := a.(model.Forward); ok {
+			f = to
+		}
+	}
+	if len(f.Groups) != 1 {
+		return nil
+	}
+	t := b.From.TargetGroup(f.Groups[0].Group.ID)
+	if t == nil || t.Binding == nil {
+		return nil
+	}
+	svc, _ := cluster.Get[*corev1.Service](b.view, cluster.KindService, ing.Namespace, t.Binding.Service)
+	return svc
+}
+
+// targetGroupName is the kind of a backend that is a target group which exists.
+const targetGroupName = "TargetGroupName"
+
 func (b *answering) forward(a model.Forward) {
 	for _, g := range a.Groups {
 		ref := gwv1.HTTPBackendRef{}
@@ -252,7 +338,7 @@ func (b *answering) forward(a model.Forward) {
 				continue
 			}
 			ref.Name, ref.Port = gwv1.ObjectName(t.Binding.Service), new(gwv1.PortNumber(port))
-			b.out.targets = append(b.out.targets, use{by: b.grouping, service: finding.Ref{Kind: "Service", Namespace: t.Binding.Namespace, Name: t.Binding.Service}, member: b.member, group: t})
+			b.targets = append(b.targets, use{by: b.grouping, service: finding.Ref{Kind: "Service", Namespace: t.Binding.Namespace, Name: t.Binding.Service}, member: b.member, group: t})
 		default:
 			name := g.Group.Name
 			if _, rest, ok := strings.Cut(g.Group.ARN, "targetgroup/"); ok {
@@ -261,11 +347,9 @@ func (b *answering) forward(a model.Forward) {
 				b.fault = fmt.Sprintf("%q is no ARN of a target group", g.Group.ARN)
 				continue
 			}
-			ref.Kind, ref.Name = new(gwv1.Kind("TargetGroupName")), gwv1.ObjectName(name)
-			b.note(Differs, b.member, b.unit.does.Origin.Field, fmt.Sprintf("target group %q is not the controller's, and AWS attaches a target group to one load balancer at a time", name),
-				"move in place, or give the Gateway a target group of its own")
+			ref.Kind, ref.Name = new(gwv1.Kind(targetGroupName)), gwv1.ObjectName(name)
 		}
-		b.out.rule.BackendRefs = append(b.out.rule.BackendRefs, ref)
+		b.rule.BackendRefs = append(b.rule.BackendRefs, ref)
 	}
 	if s := a.Stickiness; s != nil {
 		b.config.Actions = append(b.config.Actions, gwconfig.Action{Type: gwconfig.ActionForward, ForwardConfig: &gwconfig.ForwardConfig{

@@ -114,7 +114,7 @@ func (g *grouping) check(u use) *gwconfig.HealthCheckConfiguration {
 	if !g.ownCheckPort(u) {
 		out.HealthCheckPort = &c.Port
 	}
-	if n, err := strconv.Atoi(c.Port); err == nil && n < 1000 && u.group.Type == model.InstanceTargets {
+	if g.standsForNodePort(u) {
 		g.note(Lost, u.member, u.group.Origin.Field, fmt.Sprintf("the health check of Service %s/%s goes to a node port that the manifests do not have", u.service.Namespace, u.service.Name),
 			"translate from the cluster, or set nodePort")
 	}
@@ -124,6 +124,14 @@ func (g *grouping) check(u use) *gwconfig.HealthCheckConfiguration {
 		out.Matcher = &gwconfig.HealthCheckMatcher{GRPCCode: codes}
 	}
 	return out
+}
+
+// standsForNodePort reports whether the port of the health check is a node port that was made up.
+func (g *grouping) standsForNodePort(u use) bool {
+	svc, ok := cluster.Get[*corev1.Service](g.view, cluster.KindService, u.service.Namespace, u.service.Name)
+	return ok && u.group.Type == model.InstanceTargets && slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool {
+		return p.NodePort <= lastNodePort && u.group.HealthCheck.Port == strconv.Itoa(int(p.NodePort))
+	})
 }
 
 // ownCheckPort reports whether the port of the health check is the one that Kubernetes gives a Service for it. It may

@@ -1,0 +1,123 @@
+package migrate_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/migrate"
+	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+)
+
+const webAndClass = `
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: alb}
+spec: {controller: ingress.k8s.aws/alb}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: shop, name: web0}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: shop, name: web1}
+spec: {ports: [{port: 80}]}
+`
+
+// ingressOf is an Ingress with annotations and paths.
+func ingressOf(name string, annotations, paths []string) string {
+	return fmt.Sprintf(`---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  namespace: shop
+  name: %s
+  annotations:
+    alb.ingress.kubernetes.io/target-type: ip
+    %s
+spec:
+  ingressClassName: alb
+  rules:
+  - host: a.example.com
+    http:
+      paths:
+      - %s
+`, name, strings.Join(annotations, "\n    "), strings.Join(paths, "\n      - "))
+}
+
+// translatedWhole translates Ingresses, checks that the API server takes the routes and that nothing differs, and returns the
+// number of routes. The API server takes 16 rules with 64 matches each, and 128 matches in all.
+// https://gateway-api.sigs.k8s.io/reference/spec/#httproutespec
+func translatedWhole(t *testing.T, manifests string) (routes int) {
+	t.Helper()
+	store := enginetest.Load(t, webAndClass+manifests)
+	opt := options(assemble.Options{}, "alb")
+	r, err := migrate.Translate(store, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range r.Objects() {
+		route, ok := o.Object.(*gwv1.HTTPRoute)
+		if !ok {
+			continue
+		}
+		routes++
+		matches := 0
+		for _, rule := range route.Spec.Rules {
+			if matches += len(rule.Matches); len(rule.Matches) > 64 {
+				t.Errorf("a rule of %s has %d matches", route.Name, len(rule.Matches))
+			}
+		}
+		if len(route.Spec.Rules) > 16 || matches > 128 {
+			t.Errorf("route %s has %d rules with %d matches", route.Name, len(route.Spec.Rules), matches)
+		}
+	}
+	if got := differences(t, store, r, opt); got != "" {
+		t.Error(got)
+	}
+	for _, g := range r.Groups {
+		if g.Worst() == migrate.Lost {
+			t.Error(g.Notes)
+		}
+	}
+	return routes
+}
+
+// Many paths become routes that the API server takes.
+func TestManyPathsFitRoutes(t *testing.T) {
+	t.Parallel()
+	var paths []string
+	for i := range 300 {
+		paths = append(paths, fmt.Sprintf("{path: /p%d, pathType: Prefix, backend: {service: {name: web%d, port: {number: 80}}}}", i, i%2))
+	}
+	if n := translatedWhole(t, ingressOf("many", nil, paths)); n < 3 {
+		t.Errorf("%d routes", n)
+	}
+}
+
+// More rules than a route has keep their order where it decides: rules that do the same are not joined across it, and the
+// routes come one after the other, whatever hashes are in their names.
+func TestManyRulesKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	for _, answers := range []int{2, 24} {
+		var manifests strings.Builder
+		for _, name := range strings.Split("abcdefgh", "") {
+			var annotations, paths []string
+			for i := range 24 {
+				annotations = append(annotations,
+					fmt.Sprintf(`alb.ingress.kubernetes.io/actions.r%d: '{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200","messageBody":"%d"}}'`, i, (i/2+i)%answers),
+					fmt.Sprintf(`alb.ingress.kubernetes.io/conditions.r%d: '[{"field":"http-header","httpHeaderConfig":{"httpHeaderName":"h%d","values":["%d"]}}]'`, i, i%2, i/2))
+				paths = append(paths, fmt.Sprintf("{path: /, pathType: Prefix, backend: {service: {name: r%d, port: {name: use-annotation}}}}", i))
+			}
+			manifests.WriteString(ingressOf(name, annotations, paths))
+		}
+		if n := translatedWhole(t, manifests.String()); n < 8 {
+			t.Errorf("%d routes", n)
+		}
+	}
+}
