@@ -112,7 +112,7 @@ var layers = map[string]layer{
 
 	"internal/migrate/check": {pure: true, own: append([]string{"internal/migrate/match", "internal/plan/equal"}, core...)},
 	"internal/migrate/match": {pure: true, own: core[:2]},
-	"internal/migrate":       {pure: true, api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/migrate/match", "internal/translate/settings"}, core...)},
+	"internal/migrate":       {pure: true, api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/migrate/match", "internal/translate/gatewayconfig", "internal/translate/settings"}, core...)},
 
 	"internal/cloud/drift":     {},
 	"internal/cloud/durations": {pure: true},

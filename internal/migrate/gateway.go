@@ -11,6 +11,7 @@ import (
 	gwv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
 
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
@@ -40,7 +41,7 @@ func (g *grouping) build() {
 		},
 	}
 	if !g.opt.Live {
-		gw.Annotations = map[string]string{dryRunAnnotation: "true"}
+		gw.Annotations = map[string]string{cluster.DryRunAnnotation: "true"}
 	}
 	for _, l := range g.lb.Listeners {
 		gw.Spec.Listeners = append(gw.Spec.Listeners, g.listener(l))
@@ -51,8 +52,6 @@ func (g *grouping) build() {
 	g.unsupported()
 	g.annotations()
 }
-
-const dryRunAnnotation = "gateway.k8s.aws/dry-run"
 
 // describe names where objects of the whole load balancer come from.
 func (g *grouping) describe() string {

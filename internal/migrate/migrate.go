@@ -15,6 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
 // Options are what a translation depends on besides the objects.
@@ -160,7 +161,7 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 		out.Class = &gwv1.GatewayClass{
 			TypeMeta:   metav1.TypeMeta{APIVersion: gwv1.GroupVersion.String(), Kind: "GatewayClass"},
 			ObjectMeta: metav1.ObjectMeta{Name: className},
-			Spec:       gwv1.GatewayClassSpec{ControllerName: albController},
+			Spec:       gwv1.GatewayClassSpec{ControllerName: gatewayconfig.ALBController},
 		}
 	}
 	return out, nil
@@ -225,9 +226,6 @@ func (r Result) ObjectsOf(g Group) []Object {
 	}
 	return out
 }
-
-// albController serves the GatewayClass.
-const albController = "gateway.k8s.aws/alb"
 
 func refOf(obj cluster.Object) finding.Ref {
 	ref := cluster.RefOf(obj)

@@ -51,7 +51,7 @@ export class Migrate {
     const title = g.id.includes("/") ? "Ingress " + g.id : `IngressGroup ${g.id} (${g.members.join(", ")})`;
     const details = el("details", { class: "group" },
       el("summary", {},
-        verdict(!g.gateway || lost ? "lost" : answers || decide ? "differs" : "alike"), " ", title, " → ", g.gateway ? "Gateway " + g.gateway : "not translated",
+        verdict(!g.gateway || lost ? "lost" : answers || decide || g.partial?.length ? "differs" : "alike"), " ", title, " → ", g.gateway ? "Gateway " + g.gateway : "not translated",
         el("span", { class: "from" }, ` ${lost} lost, ${decide} to decide`, g.gateway ? `, ${answers} answers or settings differ, ${g.requests} requests compared` : "")),
       g.partial?.length ? el("p", { class: "notes" }, "Not all requests were compared on ports ", g.partial.join(", ")) : null,
       this.notes(g.notes), g.gateway ? this.differences(g.differences) : null, this.annotations(g.annotations), this.next(g), this.manifests(g));
