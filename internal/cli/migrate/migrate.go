@@ -41,7 +41,7 @@ The Gateways have the annotation gateway.k8s.aws/dry-run, so that the controller
 --dry-run=false.
 
 Exit codes: 0 all is translated, 3 something is lost, or an Ingress is at fault; with --check 0 all is alike,
-2 something differs; 1 nothing was translated.`,
+2 something differs; 1 there is no Ingress, or the command failed.`,
 		Example: `  fulcrum migrate -f shop/ --output-dir gateway/
   fulcrum migrate --from-cluster --namespaces shop,blog
   fulcrum migrate --from-cluster --group edge --check
