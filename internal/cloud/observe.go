@@ -19,7 +19,7 @@ import (
 // next look reads all of the stack again.
 func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
 	out, err := c.observe(callerForStack(ctx, id), id, questions)
-	if sdk.IsGone(err) && (c.reader.Distrust(id) || id.Kind == model.GlobalAccelerator && c.accelerators.Distrust(id)) {
+	if sdk.IsGone(err) && (c.reader.Distrust(id, questions) || id.Kind == model.GlobalAccelerator && c.accelerators.Distrust(id)) {
 		err = sdk.Wrap(engine.NotReady, "observe", err)
 	}
 	return out, err

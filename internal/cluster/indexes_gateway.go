@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"strings"
 
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -27,6 +28,8 @@ func gatewayValues(index Index, obj Object) []string {
 		switch p := o.Spec.Infrastructure; {
 		case index == GatewayByClass:
 			return []string{string(o.Spec.GatewayClassName)}
+		case index == GatewayByAdopted:
+			return adoptedValues(o)
 		case index == GatewayByConfiguration && p != nil && p.ParametersRef != nil:
 			return []string{p.ParametersRef.Name}
 		}
@@ -44,6 +47,19 @@ func gatewayValues(index Index, obj Object) []string {
 		}
 	}
 	return routeValues(index, obj)
+}
+
+// adoptedValues is what a Gateway takes over. The namespace is that of the Gateway where none is written.
+func adoptedValues(o *gwv1.Gateway) []string {
+	value := o.Annotations[AdoptAnnotation]
+	kind, name, ok := strings.Cut(value, "/")
+	switch {
+	case !ok:
+		return nil
+	case kind != "ingress-group" && !strings.Contains(name, "/"):
+		value = kind + "/" + o.Namespace + "/" + name
+	}
+	return []string{value}
 }
 
 func classValues(index Index, o *gwv1.GatewayClass) []string {

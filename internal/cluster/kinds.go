@@ -64,6 +64,13 @@ const ownPrefix = "fulcrum.dev/"
 // LoadBalancerGroupAnnotation of a Service names the load balancer that it shares.
 const LoadBalancerGroupAnnotation = ownPrefix + "load-balancer-group"
 
+// AdoptAnnotation of a Gateway names whose load balancer it takes over, AdoptedByAnnotation of an Ingress or a Service the
+// Gateway that may.
+const (
+	AdoptAnnotation     = ownPrefix + "adopt"
+	AdoptedByAnnotation = ownPrefix + "adopted-by"
+)
+
 // Index names a way to look objects up by something else than their name. IndexValues computes
 // the values of an object.
 type Index string
@@ -99,6 +106,8 @@ const (
 
 	// GatewayByClass: name of the GatewayClass of a Gateway.
 	GatewayByClass Index = "gatewayClass"
+	// GatewayByAdopted: value of the AdoptAnnotation of a Gateway, with the namespace of what it names written out.
+	GatewayByAdopted Index = "adopted"
 	// GatewayByConfiguration: name of the LoadBalancerConfiguration, of its namespace, that a Gateway names.
 	GatewayByConfiguration Index = "gatewayConfiguration"
 	// ClassByConfiguration: "namespace/name" of the LoadBalancerConfiguration that a GatewayClass names.

@@ -44,7 +44,7 @@ func Reduce(obj Object, quicEnv string) Object {
 		return &corev1.Namespace{TypeMeta: o.TypeMeta, ObjectMeta: reduceMeta(o.ObjectMeta, o.Labels, nil)}
 	case *networkingv1.Ingress:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool {
-			return ours(k) || nearly(k, annotationPrefix) || k == ClassAnnotation || len(o.Annotations[k]) > largeAnnotation && k != corev1.LastAppliedConfigAnnotation
+			return ours(k) || nearly(k, annotationPrefix) || k == ClassAnnotation || k == AdoptedByAnnotation || len(o.Annotations[k]) > largeAnnotation && k != corev1.LastAppliedConfigAnnotation
 		})
 	case *networkingv1.IngressClass:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool { return k == defaultClassAnnotation })
@@ -52,7 +52,7 @@ func Reduce(obj Object, quicEnv string) Object {
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, nil)
 	case *corev1.Service:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool {
-			return ours(k) || strings.HasPrefix(k, servicePrefix) || k == LoadBalancerGroupAnnotation || nearly(k, servicePrefix)
+			return ours(k) || strings.HasPrefix(k, servicePrefix) || k == LoadBalancerGroupAnnotation || k == AdoptedByAnnotation || nearly(k, servicePrefix)
 		})
 		shown := o.Status.LoadBalancer.Ingress
 		o.Status = corev1.ServiceStatus{}

@@ -12,7 +12,7 @@ import (
 // gatewayAnnotation reports whether an annotation of a Gateway is read: the controller's own, and what may be a
 // mistyped one.
 func gatewayAnnotation(key string) bool {
-	return key == DryRunAnnotation || key == GatewayPlanAnnotation || strings.HasPrefix(key, AddonAnnotationPrefix)
+	return key == DryRunAnnotation || key == AdoptAnnotation || key == GatewayPlanAnnotation || strings.HasPrefix(key, AddonAnnotationPrefix)
 }
 
 // reduceOptional is Reduce for the optional kinds, and reports whether an object is of one. Their labels are never read,

@@ -88,7 +88,7 @@ func TestEveryIndexHasAKind(t *testing.T) {
 	all = slices.Compact(all) // that of finalizers is one of every root
 	want := []Index{IngressByGroup, ServiceByGroup, ByFinalizer, IngressByClass, ClassByParams, ParamsByGroup,
 		SliceByService, BindingByService, BindingByStack, BindingByTargetGroup, PodByGate, PodByAddress,
-		GatewayByClass, GatewayByConfiguration, ClassByController, ClassByConfiguration, SetByGateway, RouteByParent, RouteByBackend,
+		GatewayByClass, GatewayByAdopted, GatewayByConfiguration, ClassByController, ClassByConfiguration, SetByGateway, RouteByParent, RouteByBackend,
 		RouteByConfiguration, ConfigurationByDefault, TargetsByReference}
 	slices.Sort(want)
 	if d := cmp.Diff(want, all); d != "" {

@@ -67,7 +67,7 @@ var (
 			func() Object { return &elbv2.TargetGroupBinding{} }, func() client.ObjectList { return &elbv2.TargetGroupBindingList{} }},
 		{KindGatewayClass, gwV1.WithKind("GatewayClass"), false, []Index{ClassByController, ClassByConfiguration},
 			func() Object { return &gwv1.GatewayClass{} }, func() client.ObjectList { return &gwv1.GatewayClassList{} }},
-		{KindGateway, gwV1.WithKind("Gateway"), true, []Index{ByFinalizer, GatewayByClass, GatewayByConfiguration},
+		{KindGateway, gwV1.WithKind("Gateway"), true, []Index{ByFinalizer, GatewayByClass, GatewayByAdopted, GatewayByConfiguration},
 			func() Object { return &gwv1.Gateway{} }, func() client.ObjectList { return &gwv1.GatewayList{} }},
 		{KindListenerSet, gwV1.WithKind("ListenerSet"), true, []Index{SetByGateway},
 			func() Object { return &gwv1.ListenerSet{} }, func() client.ObjectList { return &gwv1.ListenerSetList{} }},

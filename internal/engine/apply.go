@@ -16,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 )
 
 // run is one reconcile.
@@ -47,6 +48,10 @@ type observation struct {
 	out *Outcome
 	v   *cluster.View
 	mem *memory
+	// relation is how the stack stands to another one, nil before it is observed; reserved are the stacks that no other run works on meanwhile; nil where
+	// nothing is carried out.
+	relation *handover.Relation
+	reserved *[]model.StackID
 }
 
 // execution carries out steps, and enters in the outcome what they bring about.
@@ -89,7 +94,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			r.drifted(d)
 			r.mem.drift.compared = d.Have.Facts.Now
 		}
-		r.out.Stack, r.out.Plan, r.out.Have = d.Stack, d.Plan, d.Have
+		r.out.Stack, r.out.Plan, r.out.Have, r.out.related = d.Stack, d.Plan, d.Have, r.relation.Standing != handover.Alone
 		if d.Stack.Describe {
 			r.out.Document = d.Describe()
 		}
@@ -120,6 +125,10 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		if !again || r.out.Observations+planObservations > mostObservations {
 			if d.Plan.Again > 0 {
 				r.retry(d.Plan.Again)
+			}
+			if wait := r.relation.Again(d.Stack); wait > 0 {
+				r.out.Done = false
+				r.retry(wait)
 			}
 			r.settle(d.Lacking)
 			return nil

@@ -47,7 +47,7 @@ func (e *Engine) note(out Outcome, reported bool, found finding.List, digest str
 	if e.Checkpoints == nil {
 		return
 	}
-	if !reported || out.Err != nil || !out.Done || out.Plan.Retains || out.Stack.Empty() || faults(out.Findings) > faults(found.Sorted()) {
+	if !reported || out.Err != nil || !out.Done || out.related || out.Plan.Retains || out.Stack.Empty() || faults(out.Findings) > faults(found.Sorted()) {
 		digest = ""
 	}
 	e.Checkpoints.Note(out.ID, digest)

@@ -94,6 +94,8 @@ type Outcome struct {
 	// refused reports whether steps are held which AWS has refused. They are called again, which is then no
 	// sign that others have changed something.
 	refused bool
+	// related reports that another stack has, or had, the load balancer.
+	related bool
 	// Made are the steps that were carried out, over all plans of the run.
 	Made map[plan.StepID]bool
 	// Observations are how often the stack was read.

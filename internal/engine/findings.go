@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fulcrum-lb/fulcrum/internal/engine/refused"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -68,7 +69,7 @@ func (f FailedStep) located(acc *model.Accelerator, found finding.List) finding.
 	}
 	from := acc.OriginOf(f.Step.Address.ID)
 	if _, creates := f.Step.Do.(plan.CreateAccelerator); creates && from.Field == "" {
-		from = acc.Origins[acceleratorSetting(strings.ToLower(failure.Because(f.Err)))]
+		from = acc.Origins[refused.AcceleratorSetting(strings.ToLower(failure.Because(f.Err)))]
 	}
 	for i := range found {
 		if found[i].Field == string(f.Step.Address.Kind) && from.Field != "" && found[i].Object == from.Object {
@@ -81,8 +82,8 @@ func (f FailedStep) located(acc *model.Accelerator, found finding.List) finding.
 // blamed are those whose objects have what AWS refuses of a step: all that it is for, but for a default action, which one
 // of those on the port has.
 func (r *run) blamed(f FailedStep) []finding.Ref {
-	refused, ofAWS := refusedValueOf(r.out.ID.Kind, f.Step, f.Err)
-	if !ofAWS || refused.setting != defaultBackend || r.out.Stack.LoadBalancer == nil {
+	value, ofAWS := refused.Of(r.out.ID.Kind, f.Step, f.Err)
+	if !ofAWS || value.Setting != refused.DefaultBackend || r.out.Stack.LoadBalancer == nil {
 		return f.Step.Blames
 	}
 	its := ownDefault(f.Step.Address)
@@ -143,7 +144,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 		if listener, ok := do.(plan.CreateListener); ok && n == 1 {
 			port = listener.Settings.Port
 		}
-		refused, ofAWS := refusedValueOf(p.Stack.Kind, f.Step, f.Err)
+		value, ofAWS := refused.Of(p.Stack.Kind, f.Step, f.Err)
 		ingress, sources := do.(plan.ChangeIngress)
 		switch {
 		case sources && f.Class == Quota:
@@ -155,8 +156,8 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 		case f.PutOff:
 			message = fmt.Sprintf("%s is not tried now, because AWS refuses others: %s", f.Step.Address, failure.Because(f.Err))
 		case ofAWS && f.Class == Invalid && (reason == finding.RejectedByAWS || reason == finding.WebACLNotFound):
-			message = fmt.Sprintf("%s; %s", refused.text(""), meanwhile(p.Stack.Kind, f.Step, opensAfter(p, f.Step.ID)))
-			field, fix = cmp.Or(refused.setting, field), failure.ChangeValue
+			message = fmt.Sprintf("%s; %s", value.Text(""), refused.Meanwhile(p.Stack.Kind, f.Step, refused.OpensAfter(p, f.Step.ID)))
+			field, fix = cmp.Or(value.Setting, field), failure.ChangeValue
 		case reason == finding.NameTaken:
 			return f.nameTaken(p.Stack.Kind, message)
 		}
@@ -228,12 +229,12 @@ func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, a
 	case f.PutOff && !together:
 		return fmt.Sprintf("the %s is not tried now, because AWS refuses others: %s", text, why)
 	}
-	if refused, ofAWS := refusedValueOf(kind, f.Step, f.Err); ofAWS && f.Class == Invalid {
+	if value, ofAWS := refused.Of(kind, f.Step, f.Err); ofAWS && f.Class == Invalid {
 		held := "the rule is held: requests that no live rule serves get 503"
 		if f.Step.Verb == plan.Update && !f.ofStandIn() {
 			held = "the rule is held: it stays as it is"
 		}
-		return fmt.Sprintf("%s; %s", refused.text(text), held)
+		return fmt.Sprintf("%s; %s", value.Text(text), held)
 	}
 	then := "it is not made"
 	switch {

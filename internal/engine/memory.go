@@ -36,6 +36,8 @@ type memories struct {
 	mu    sync.Mutex
 	begun time.Time
 	of    map[model.StackID]memory
+	// reserved are stacks that a run works on, its own and those whose load balancer it takes over.
+	reserved map[model.StackID]bool
 	// imports are counted over all stacks, and outlive them.
 	imports imports.Budgets
 }
@@ -47,6 +49,29 @@ func (m *memories) recall(id model.StackID) memory {
 	out := m.of[id]
 	out.begun = m.begun
 	return out
+}
+
+// reserve keeps other runs away from a stack; false if one has it.
+func (m *memories) reserve(id model.StackID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reserved[id] {
+		return false
+	}
+	if m.reserved == nil {
+		m.reserved = map[model.StackID]bool{}
+	}
+	m.reserved[id] = true
+	return true
+}
+
+// release gives stacks free again.
+func (m *memories) release(ids []model.StackID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range ids {
+		delete(m.reserved, id)
+	}
 }
 
 // begin notes the time of the first run; later calls do nothing.

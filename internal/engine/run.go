@@ -231,7 +231,13 @@ func (r *observation) observe(ctx context.Context, stack model.Stack, questions 
 		r.out.Observations++
 		have, err = r.observeAWS(ctx, stack, questions)
 		if err == nil {
-			have.Bindings = e.Cluster.Bindings(r.v, id)
+			var again bool
+			if again, err = r.relate(stack, have); again {
+				have, err = r.observeAWS(ctx, stack, questions)
+			}
+		}
+		if err == nil {
+			have = r.related(stack, have)
 			have.Facts.Secrets = e.given(id, have)
 			return have, nil
 		}
@@ -248,6 +254,9 @@ func (r *observation) observe(ctx context.Context, stack model.Stack, questions 
 // observeAWS reads what is there in AWS. Nothing else of the run uses its view or its memory meanwhile.
 func (r *observation) observeAWS(ctx context.Context, stack model.Stack, questions []model.Question) (observed.Stack, error) {
 	defer r.watch(ctx, stack)()
+	if r.relation != nil {
+		questions = r.relation.Ask(questions)
+	}
 	return r.e.Cloud.Observe(ctx, r.out.ID, questions)
 }
 
@@ -267,6 +276,7 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 			return d, err
 		}
 		have.Facts.KeepFaults(by)
+		stack, told := r.relation.Apply(stack, have)
 		start := e.now()
 		p, more := planner.Make(stack, have, options, memory)
 		if options.StrictGroups && !stack.Held.Everything && slices.ContainsFunc(append(slices.Clone(found), more...), isError) {
@@ -286,9 +296,10 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 		}
 		e.phase(stack.ID.Kind, Planning, start)
 		d.Stack, d.Have, d.Plan = stack, have, p
-		d.Findings, d.Lacking = append(slices.Clone(found), more...).Sorted(), slices.ContainsFunc(more, isError)
+		d.Findings, d.Lacking = slices.Concat(found, more, told).Sorted(), slices.ContainsFunc(more, isError)
 		var news bool
 		if questions, news = union(questions, append(p.Asks, rights...)); !news {
+			r.admit(&d)
 			if e.Planned != nil {
 				e.Planned(d)
 			}
@@ -324,6 +335,12 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 			out.Err = err
 		}
 	}()
+	if !e.memories.reserve(id) {
+		out.RetryAfter = durations.Moment // a run hands its load balancer over
+		return out, nil
+	}
+	reserved := []model.StackID{id}
+	defer func() { e.memories.release(reserved) }()
 	start := e.now()
 	e.memories.begin(start)
 	mem := e.memories.recall(id)
@@ -351,8 +368,12 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	defer func() { e.remember(out, mem) }()
 	reported := false
 	defer func() { e.note(out, reported, found, digest) }()
-	run := run{execution: execution{observation{e: e, out: &out, v: v, mem: &mem}}, edited: edited, early: early}
+	run := run{execution: execution{observation{e: e, out: &out, v: v, mem: &mem, reserved: &reserved}}, edited: edited, early: early}
 	stack, found, err = run.settleAndConverge(ctx, stack, found)
+	if errors.Is(err, errReserved) {
+		out.Stack, out.Findings, out.RetryAfter = stack, found.Sorted(), durations.Moment
+		return out, nil
+	}
 	if err != nil {
 		out.Stack, out.Findings = stack, append(found, out.Findings...)
 		out.Findings.Add(run.trouble(stack, err, start)...)

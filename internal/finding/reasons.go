@@ -83,6 +83,9 @@ const (
 	LoadBalancerMoved      Reason = "LoadBalancerMoved"
 	ReplacedWithGap        Reason = "ReplacedWithGap"
 	ReplacementHeld        Reason = "ReplacementHeld"
+	AdoptionRefused        Reason = "AdoptionRefused"
+	AdoptionDiffers        Reason = "AdoptionDiffers"
+	LoadBalancerAdopted    Reason = "LoadBalancerAdopted"
 
 	GatewayClassInvalid      Reason = "GatewayClassInvalid"
 	ParametersInvalid        Reason = "ParametersInvalid"
@@ -133,6 +136,8 @@ var Reasons = []Explanation{
 	{AcceleratorSettingKept, "A setting of an accelerator is not changed, because that cannot be undone or is not supported.", "See the message.", BlocksNothing},
 	{AccessDenied, "AWS denies a call because a permission is missing, or a command may not read a Secret that the controller reads with its own rights. What depends on it stays as it is in AWS.", "Add the named permission to the controller's IAM policy. For a Secret that was not looked at, allow yourself to get it, or give it with -f.", BlocksNothing},
 	{ActionNotFound, "A backend has the port use-annotation, but the actions annotation of that name does not exist, and missing actions are not tolerated.", "Add the annotation or change the backend.", BlocksRule},
+	{AdoptionDiffers, "A Gateway with fulcrum.dev/adopt would answer requests or have settings otherwise than the objects whose load balancer it is to take over.", "See the message; fulcrum migrate --check shows all differences. Change the routes, or have each object consent by fulcrum.dev/adopted-by.", BlocksNothing},
+	{AdoptionRefused, "A Gateway names in fulcrum.dev/adopt whose load balancer it takes over, and something is in the way. Nothing is changed, and no other load balancer is made for the Gateway.", "See the message. Take the annotation off for a load balancer of its own.", BlocksStack},
 	{AllWeightsZero, "All backends of a forward have weight 0, so that none gets requests: they are answered with an error, or a port of a network load balancer is not listened on.", "Give a backend a weight above 0.", BlocksNothing},
 	{AnnotationConflict, "Members of an IngressGroup give different values for a setting that the load balancer has once. The value in AWS stays while a class or an accepted member sets it; otherwise the first member in the order of the IngressGroup decides. Of a load balancer that Services of several namespaces share, the namespace that it is named after decides.", "Give all members the same value, or remove it from all but one.", BlocksNothing},
 	{AnnotationInvalid, "An annotation, class parameter or selector does not have the expected form.", "Write the value in the form that the message shows.", BlocksMember},
@@ -175,6 +180,7 @@ var Reasons = []Explanation{
 	{IngressClassInvalid, "The IngressClass or its parameters do not exist or do not fit.", "Create or correct the class.", BlocksMember},
 	{IngressTooLarge, "An Ingress specifies more listeners or rules than the operator allows one namespace in an IngressGroup, or more target groups of others or client ranges than AWS accepts.", "Name fewer ports or paths, or split the Ingress over several IngressGroups.", BlocksMember},
 	{ListenerConflict, "Members of an IngressGroup, ports of a Service, or Services that share a load balancer need different settings of one port. The settings in AWS stay while a member specifies them; otherwise the first one decides.", "Use the same protocol and settings, or another port.", BlocksMember},
+	{LoadBalancerAdopted, "A Gateway has taken over the load balancer of an Ingress or a Service, by fulcrum.dev/adopt. The object goes on to show its name, and edits of it have no effect. The Gateway waits in the same way where the load balancer is given back.", "Nothing. Edit the routes; delete the object once the Gateway serves what it is to; or take fulcrum.dev/adopt off the Gateway to have the load balancer back.", BlocksNothing},
 	{LoadBalancerDoubled, "Two load balancers carry the tags of one stack; one is used and the other is not changed.", "Delete the other one, or remove the controller's tags from it.", BlocksNothing},
 	{LoadBalancerMoved, "A Service moves to or from a load balancer that it shares. The status shows the other one when that serves the Service as well; the former one serves on for --replacement-deletion-delay. Events say when the move is complete, until when the former one serves, and that the Service has left it.", "Nothing. To stay, restore the annotation fulcrum.dev/load-balancer-group; a port that another Service has on the shared load balancer must be changed first.", BlocksNothing},
 	{LoadBalancerReplaced, "A new load balancer takes the place of the live one, because AWS cannot change what is asked for. The status shows the new one when it serves as the old one does; the old one is deleted after --replacement-deletion-delay.", "Nothing. To go back, restore the former value; until the old load balancer is deleted it is taken again.", BlocksNothing},

@@ -201,7 +201,7 @@ func (c *bindingWriter) putBinding(ctx context.Context, do plan.PutBinding, know
 		}
 	}
 	for n := 1; ; n++ {
-		err := c.updateBinding(ctx, want, do.KeepNetworking)
+		err := c.updateBinding(ctx, want, do)
 		if err == nil || !apierrors.IsConflict(err) || n == attempts {
 			return res, err
 		}
@@ -210,7 +210,7 @@ func (c *bindingWriter) putBinding(ctx context.Context, do plan.PutBinding, know
 
 // updateBinding changes the binding that has the wanted name. One for another target group is not
 // changed: it has to be deleted first, and its own finalizer deregisters its targets.
-func (c *bindingWriter) updateBinding(ctx context.Context, want *elbv2.TargetGroupBinding, keepNetworking bool) error {
+func (c *bindingWriter) updateBinding(ctx context.Context, want *elbv2.TargetGroupBinding, do plan.PutBinding) error {
 	live := &elbv2.TargetGroupBinding{}
 	live.Namespace, live.Name = want.Namespace, want.Name
 	if err := c.api.Read(ctx, live); err != nil {
@@ -219,11 +219,17 @@ func (c *bindingWriter) updateBinding(ctx context.Context, want *elbv2.TargetGro
 	if live.DeletionTimestamp != nil || live.Spec.TargetGroupARN != want.Spec.TargetGroupARN {
 		return fmt.Errorf("targetGroupBinding %s/%s of target group %s: %w", live.Namespace, live.Name, live.Spec.TargetGroupARN, errTaken)
 	}
-	if keepNetworking {
+	if do.KeepNetworking {
 		want.Spec.Networking = live.Spec.Networking
 	}
 	next := live.DeepCopy()
-	if !mergeInto(next, want, equality.Semantic.DeepEqual) {
+	changed := mergeInto(next, want, equality.Semantic.DeepEqual)
+	for _, k := range do.Without {
+		_, there := next.Labels[k]
+		changed = changed || there
+		delete(next.Labels, k)
+	}
+	if !changed {
 		return nil
 	}
 	before, err := json.Marshal(live)
@@ -242,7 +248,7 @@ func (c *bindingWriter) updateBinding(ctx context.Context, want *elbv2.TargetGro
 	if err != nil {
 		return err
 	}
-	return c.write(ctx, live, "spec", []any{want.Spec, want.Labels, want.Annotations}, func() error {
+	return c.write(ctx, live, "spec", []any{want.Spec, want.Labels, do.Without, want.Annotations}, func() error {
 		return c.api.Patch(ctx, live, cluster.Main, types.MergePatchType, data)
 	})
 }

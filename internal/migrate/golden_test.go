@@ -9,6 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
@@ -69,7 +70,7 @@ func differences(t *testing.T, store *cluster.Memory, r migrate.Result, opt migr
 			fmt.Fprintln(&out, f)
 		}
 		port := migrate.PortOf(store)
-		res := check.Compare(check.Side{Stack: g.From, Port: port}, check.Side{Stack: stacks[g.Gateway], Port: port}, migrate.OriginTag)
+		res := check.Compare(check.Side{Stack: g.From, Port: port}, check.Side{Stack: stacks[g.Gateway], Port: port}, naming.OriginTag)
 		for _, d := range res.Differences {
 			fmt.Fprintln(&out, d.Text())
 		}

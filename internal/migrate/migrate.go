@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
@@ -187,13 +187,8 @@ func Compile(store *cluster.Memory, r Result, opt Options) (map[finding.Ref]mode
 
 // PortOf returns the number of the port of a Service that a binding names, as it names it where there is none.
 func PortOf(store *cluster.Memory) func(*model.Binding) string {
-	g := &grouping{view: cluster.NewView(store)}
-	return func(b *model.Binding) string {
-		if n, ok := g.port(b); ok {
-			return strconv.Itoa(int(n))
-		}
-		return b.Port.String()
-	}
+	v := cluster.NewView(store)
+	return func(b *model.Binding) string { return cluster.PortText(v, b.Namespace, b.Service, b.Port) }
 }
 
 // Objects are all objects of the result, in the order in which they are to be applied: the class, and for each namespace
@@ -350,7 +345,7 @@ func (g *grouping) tagsOf(tags map[string]string, origin string) *map[string]str
 		}
 	}
 	const mostInTag = 256
-	out[OriginTag] = origin[:min(len(origin), mostInTag)]
+	out[naming.OriginTag] = origin[:min(len(origin), mostInTag)]
 	return &out
 }
 

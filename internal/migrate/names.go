@@ -33,6 +33,3 @@ const (
 
 // className is the GatewayClass that all Gateways have.
 const className = "aws-alb"
-
-// OriginTag is put on AWS resources of translated objects, for people. It proves nothing.
-const OriginTag = "gateway.k8s.aws/migrated-from"

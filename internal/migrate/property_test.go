@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/test/ingressgen"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
@@ -48,7 +49,7 @@ func TestRandomGroupsAnswerAlike(t *testing.T) {
 		}
 		for _, g := range res.Groups {
 			port := migrate.PortOf(store)
-			got := check.Compare(check.Side{Stack: g.From, Port: port}, check.Side{Stack: stacks[g.Gateway], Port: port}, migrate.OriginTag)
+			got := check.Compare(check.Side{Stack: g.From, Port: port}, check.Side{Stack: stacks[g.Gateway], Port: port}, naming.OriginTag)
 			requests += got.Requests
 			faulted := slices.ContainsFunc(found[g.Gateway], func(f finding.Finding) bool { return f.Severity == finding.Error })
 			switch {

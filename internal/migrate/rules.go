@@ -360,16 +360,7 @@ func (b *answering) forward(a model.Forward) {
 
 // port is the number of the port of a Service that a binding names.
 func (g *grouping) port(b *model.Binding) (int32, bool) {
-	svc, ok := cluster.Get[*corev1.Service](g.view, cluster.KindService, b.Namespace, b.Service)
-	if !ok {
-		return 0, false
-	}
-	for _, p := range svc.Spec.Ports {
-		if p.Port == b.Port.IntVal && b.Port.StrVal == "" || b.Port.StrVal != "" && p.Name == b.Port.StrVal {
-			return p.Port, true
-		}
-	}
-	return 0, false
+	return cluster.PortNumber(g.view, b.Namespace, b.Service, b.Port)
 }
 
 // backendName is the Service or action that a rule of an Ingress names.

@@ -57,6 +57,15 @@ type AskBackendGroup struct{}
 // AskHealth asks for the health of the targets of a target group of the stack, by ARN.
 type AskHealth struct{ ARN string }
 
+// AskAdopted asks for what there is of another stack, as if it were of this one. Where a load balancer is handed over, resources
+// carry the tags of one stack, the other, or both.
+type AskAdopted struct{ From StackID }
+
+// Key implements Question.
+func (q AskAdopted) Key() string {
+	return "adopted from " + string(q.From.Kind) + " " + q.From.String()
+}
+
 // AskListings asks that what there is be listed again if it was listed before a time.
 type AskListings struct{ Since time.Time }
 

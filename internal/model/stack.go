@@ -123,6 +123,19 @@ type Stack struct {
 	Describe bool
 	// BackendGroup reports whether the shared backend security group is used here and by others.
 	BackendGroup BackendGroupUse
+	// Adopts is whose load balancer the stack takes over; nil: it has one of its own.
+	Adopts *Adoption
+	// Adopters are Gateways that ask for the load balancer of this stack. They prove nothing.
+	Adopters []StackID
+}
+
+// Adoption is the wish of a Gateway to take over the load balancer of another stack.
+type Adoption struct {
+	From StackID
+	// At is where the Gateway says so.
+	At finding.Origin
+	// Routes are the namespaces that consent by a route that is attached to the Gateway, and the one of the Gateway, ascending.
+	Routes []string
 }
 
 // Empty reports whether the stack wants nothing to exist.
@@ -154,6 +167,8 @@ type Member struct {
 	Blocked bool
 	// Recorded is the ARN in the status of an object that makes up a stack by itself. It proves nothing.
 	Recorded string
+	// Adopter is the Gateway that may take over the load balancer whatever it answers; zero if the object names none.
+	Adopter StackID
 }
 
 // Departure is a member on its way to another stack.

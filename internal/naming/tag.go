@@ -62,7 +62,7 @@ const MaxTags = 50
 // may set.
 func ReservedTag(key string) bool {
 	switch key {
-	case ClusterTag, BackendTag, SuccessorTag, ReplacedTag:
+	case ClusterTag, BackendTag, SuccessorTag, ReplacedTag, AdoptedTag:
 		return true
 	}
 	for _, k := range model.Kinds {

@@ -69,6 +69,8 @@ type Facts struct {
 	Secrets map[string]string
 	// Health by target group ARN, for those asked.
 	Health map[string]Health
+	// Adopter is the stack whose load balancer was made for this one, with that load balancer; nil if there is none.
+	Adopter *Adopter
 	// Withdrawn is to what of the stack its members have no right any more; nil if that was not asked.
 	Withdrawn *model.Withdrawn
 	// Foreign are the changes that others have made recently to resources of the stack.
@@ -77,6 +79,12 @@ type Facts struct {
 	Faults map[string]Fault
 	// Now is the time of the observation.
 	Now time.Time
+}
+
+// Adopter is a stack with a load balancer that it has taken over, or is taking over, without its listeners.
+type Adopter struct {
+	Stack        model.StackID
+	LoadBalancer LoadBalancer
 }
 
 // Imports count the imported certificates that are there.

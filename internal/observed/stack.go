@@ -16,7 +16,9 @@ type Stack struct {
 	TargetGroups   []TargetGroup   // with our tags, of any resource id, ascending by ARN
 	SecurityGroups []SecurityGroup // managed security groups of the stack, ascending by id
 	Bindings       []Binding       // TargetGroupBindings with the stack's labels
-	Facts          Facts
+	// Adopted is the stack whose resources are shown here too, as AskAdopted asks; zero if there is none.
+	Adopted model.StackID
+	Facts   Facts
 }
 
 // Live returns the load balancer with the resource id, nil if there is none. With several, the

@@ -196,6 +196,8 @@ type PutBinding struct {
 	Address  model.AddressType
 	VPC      string
 	Labels   map[string]string
+	// Without are the keys of labels that are taken off an existing binding.
+	Without []string
 	// KeepNetworking leaves the rules that an existing binding asks for as they are.
 	KeepNetworking bool
 	// BackendGroup and ManagedGroup are the addresses behind peers.

@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
 // Document is what migrate prints for tools.
@@ -102,7 +103,7 @@ func documentOf(store *cluster.Memory, r migrate.Result, opt migrate.Options) (D
 					out.Notes = append(out.Notes, Note{migrate.Lost.String(), f.Object.String(), f.Field, f.Message, f.Fix})
 				}
 			}
-			res := check.Compare(check.Side{Stack: g.From, Port: port}, check.Side{Stack: stacks[g.Gateway], Port: port}, migrate.OriginTag)
+			res := check.Compare(check.Side{Stack: g.From, Port: port}, check.Side{Stack: stacks[g.Gateway], Port: port}, naming.OriginTag)
 			out.Differences, out.Requests, out.Partial = append(out.Differences, res.Differences...), res.Requests, res.Partial
 		}
 		var text strings.Builder

@@ -104,7 +104,7 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 		if err != nil {
 			facts.TrustStores = nil
 		}
-	case model.AskAttributes, model.AskCapacity, model.AskState, model.AskListings, model.AskComparison, model.AskListenerCertificates, model.AskRuleTags, model.AskSecurityGroups:
+	case model.AskAdopted, model.AskAttributes, model.AskCapacity, model.AskState, model.AskListings, model.AskComparison, model.AskListenerCertificates, model.AskRuleTags, model.AskSecurityGroups:
 		// Their answers stand in the resources.
 	default:
 		err = fmt.Errorf("question %q is not known", q.Key())

@@ -14,6 +14,7 @@ import (
 const (
 	byStack         = "stack"          // the key and value of a stack tag of the cluster
 	BySecurityGroup = "security group" // load balancers of the cluster by the groups that they carry
+	byAdopted       = "adopted"        // load balancers by the stack that they were made for, where another has them
 	byLoadBalancer  = "load balancer"  // target groups by the load balancers that forward to them
 	ByName          = "name"           // target groups
 	IsBackend       = "backend"        // the shared backend security group
@@ -49,6 +50,9 @@ func (v *keys) ofLoadBalancer(arn string, e *LoadBalancer) []Key {
 	if naming.Owns(v.Cluster, e.Seen.Tags) {
 		for _, id := range e.Seen.SecurityGroups {
 			out = append(out, Key{BySecurityGroup, id})
+		}
+		if from := e.Seen.Tags[naming.AdoptedTag]; from != "" {
+			out = append(out, Key{byAdopted, from})
 		}
 	}
 	return v.withTags(out, arn, e.Seen.VPC, e.TagsAt)

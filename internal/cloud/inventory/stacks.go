@@ -7,6 +7,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 // StackLoadBalancers are the load balancers of a stack, under the lock of the inventory.
@@ -22,6 +23,23 @@ func (v *Inventory) StackTargetGroups(id model.StackID) iter.Seq2[string, *Targe
 // StackSecurityGroups are the security groups of a stack, under the lock of the inventory.
 func (v *Inventory) StackSecurityGroups(id model.StackID) iter.Seq2[string, *SecurityGroup] {
 	return Only(ofStack(v.SecurityGroups, id), func(e *SecurityGroup) bool { return naming.Belongs(v.Cluster, id, e.Seen.Tags) })
+}
+
+// Adopter is the load balancer that was made for a stack and that another stack has, with that stack; nil if there is none.
+// Called under the lock of the inventory.
+func (v *Inventory) Adopter(id model.StackID) (out *observed.Adopter) {
+	for arn, e := range v.LoadBalancers.Having(byAdopted, naming.Adopted(id)) {
+		if e.Seen.VPC != v.VPC || out != nil && out.LoadBalancer.ARN < arn {
+			continue
+		}
+		for _, k := range model.Kinds {
+			value := e.Seen.Tags[naming.StackTag(k)]
+			if by := StackOf(k, value); value != "" && by != id && naming.Belongs(v.Cluster, by, e.Seen.Tags) {
+				out = &observed.Adopter{Stack: by, LoadBalancer: e.Seen}
+			}
+		}
+	}
+	return out
 }
 
 func ofStack[E any](t *Table[E], id model.StackID) iter.Seq2[string, *E] {

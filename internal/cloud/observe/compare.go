@@ -184,10 +184,10 @@ func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// Distrust makes the next look read all of a stack again, after AWS has said that something of it
+// distrust makes the next look read all of a stack again, after AWS has said that something of it
 // does not exist. It reports whether something of it was made a moment ago, which AWS may not show
 // everywhere yet.
-func (r *Reader) Distrust(id model.StackID) (young bool) {
+func (r *Reader) distrust(id model.StackID) (young bool) {
 	now := r.Config.Now()
 	r.Inv.Write(func() {
 		clear(r.Inv.Unfinished)

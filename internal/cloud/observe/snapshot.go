@@ -12,9 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// snapshot is what the inventory holds of a stack, with the facts that need no asking, and with the
-// attributes that were read since a time.
-func (r *Reader) snapshot(id model.StackID, since time.Time) observed.Stack {
+// snapshot is what the inventory holds of a stack, and of another one that is shown with it, with the facts that need no
+// asking, and with the attributes that were read since a time. What carries the tags of both is the first one's.
+func (r *Reader) snapshot(shown []model.StackID, since time.Time) observed.Stack {
+	id := shown[0]
 	out := observed.Stack{Facts: observed.Facts{
 		Region: r.Config.Region, VPC: r.VPC, Now: r.Config.Now(),
 		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{},
@@ -23,16 +24,41 @@ func (r *Reader) snapshot(id model.StackID, since time.Time) observed.Stack {
 		Validations: map[string]observed.Validation{}, CertificateOwners: map[string]observed.CertificateOwner{},
 		Endpoints: map[string][]observed.EndpointLoadBalancer{}, Accelerators: map[string][]string{},
 	}}
-	key := naming.ResourceTag(id.Kind)
+	if len(shown) > 1 {
+		out.Adopted = shown[1]
+	}
 	r.Inv.Read(func() {
 		out.Facts.Account = r.Inv.Account
-		out.Facts.Foreign = r.Inv.Foreign.To(id, out.Facts.Now)
-		for _, e := range r.Inv.StackLoadBalancers(id) {
+		out.Facts.Adopter = r.Inv.Adopter(id)
+		seen := map[string]bool{}
+		for _, of := range shown {
+			r.addResources(&out, of, since, seen)
+		}
+	})
+	slices.SortFunc(out.LoadBalancers, func(a, b observed.LoadBalancer) int { return strings.Compare(a.ARN, b.ARN) })
+	slices.SortFunc(out.TargetGroups, func(a, b observed.TargetGroup) int { return strings.Compare(a.ARN, b.ARN) })
+	slices.SortFunc(out.SecurityGroups, func(a, b observed.SecurityGroup) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}
+
+// addResources adds those of a stack that are not seen yet, under the lock of the inventory.
+func (r *Reader) addResources(out *observed.Stack, id model.StackID, since time.Time, seen map[string]bool) {
+	key := naming.ResourceTag(id.Kind)
+	news := func(arn string) bool {
+		was := seen[arn]
+		seen[arn] = true
+		return !was
+	}
+	out.Facts.Foreign = append(out.Facts.Foreign, r.Inv.Foreign.To(id, out.Facts.Now)...)
+	for arn, e := range r.Inv.StackLoadBalancers(id) {
+		if news(arn) {
 			lb := e.View(r.Client, since)
 			lb.ResourceID = lb.Tags[key]
 			out.LoadBalancers = append(out.LoadBalancers, lb)
 		}
-		for arn, e := range r.Inv.StackTargetGroups(id) {
+	}
+	for arn, e := range r.Inv.StackTargetGroups(id) {
+		if news(arn) {
 			g := e.Seen
 			g.ResourceID = g.Tags[key]
 			if !r.Current(e.AttributesAt, since, arn) {
@@ -40,16 +66,14 @@ func (r *Reader) snapshot(id model.StackID, since time.Time) observed.Stack {
 			}
 			out.TargetGroups = append(out.TargetGroups, g)
 		}
-		for _, e := range r.Inv.StackSecurityGroups(id) {
+	}
+	for sg, e := range r.Inv.StackSecurityGroups(id) {
+		if news(sg) {
 			g := e.Seen
 			g.ResourceID = g.Tags[key]
 			out.SecurityGroups = append(out.SecurityGroups, g)
 		}
-	})
-	slices.SortFunc(out.LoadBalancers, func(a, b observed.LoadBalancer) int { return strings.Compare(a.ARN, b.ARN) })
-	slices.SortFunc(out.TargetGroups, func(a, b observed.TargetGroup) int { return strings.Compare(a.ARN, b.ARN) })
-	slices.SortFunc(out.SecurityGroups, func(a, b observed.SecurityGroup) int { return strings.Compare(a.ID, b.ID) })
-	return out
+	}
 }
 
 // BackendGroup finds the shared group by its two tags, and counts the load balancers of other stacks

@@ -15,15 +15,18 @@ func (r *Reader) Stack(ctx context.Context, id model.StackID, questions []model.
 	if err := r.List(ctx, Since(questions), faults); err != nil {
 		return observed.Stack{}, err
 	}
-	if err := r.confirm(ctx, id, bound, faults); err != nil {
-		return observed.Stack{}, err
-	}
-	for _, arn := range r.Inv.LoadBalancersOf(id) {
-		if err := r.listeners.detail(ctx, arn, bound); err != nil {
+	shown := stacksIn(id, questions)
+	for _, of := range shown {
+		if err := r.confirm(ctx, of, bound, faults); err != nil {
 			return observed.Stack{}, err
 		}
-		if err := r.listeners.complete(ctx, arn, faults); err != nil {
-			return observed.Stack{}, err
+		for _, arn := range r.Inv.LoadBalancersOf(of) {
+			if err := r.listeners.detail(ctx, arn, bound); err != nil {
+				return observed.Stack{}, err
+			}
+			if err := r.listeners.complete(ctx, arn, faults); err != nil {
+				return observed.Stack{}, err
+			}
 		}
 	}
 	for _, q := range questions {
@@ -40,7 +43,27 @@ func (r *Reader) Stack(ctx context.Context, id model.StackID, questions []model.
 			return observed.Stack{}, err
 		}
 	}
-	return r.snapshot(id, bound.Since), nil
+	return r.snapshot(shown, bound.Since), nil
+}
+
+// stacksIn are the stacks whose resources are shown: that which is asked about first, and the one whose load balancer it has
+// taken over or takes over.
+func stacksIn(id model.StackID, questions []model.Question) []model.StackID {
+	out := []model.StackID{id}
+	for _, q := range questions {
+		if q, ok := q.(model.AskAdopted); ok {
+			out = append(out, q.From)
+		}
+	}
+	return out
+}
+
+// Distrust makes the next look read all of a stack again, with what it was asked about together. See distrust.
+func (r *Reader) Distrust(id model.StackID, questions []model.Question) (young bool) {
+	for _, of := range stacksIn(id, questions) {
+		young = r.distrust(of) || young
+	}
+	return young
 }
 
 // Faults are why questions have no answer, by their keys.

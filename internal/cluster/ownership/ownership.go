@@ -71,6 +71,7 @@ func ClaimOn(v *cluster.View, obj cluster.Object, id model.StackID) Claim {
 func Member(v *cluster.View, obj cluster.Object, id model.StackID) model.Member {
 	return model.Member{
 		Ref: RefOf(obj), Finalizer: naming.Finalizer(id), Claimed: ClaimOn(v, obj, id).Carried, Deleting: obj.GetDeletionTimestamp() != nil,
+		Adopter: adopter(obj, id.Kind),
 	}
 }
 

@@ -30,7 +30,10 @@ func WithRoom(tags plan.Tags) (removed []string) {
 func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, legacy bool, after []plan.StepID, blames []finding.Ref) plan.StepID {
 	put, remove := d.TagDrift(want, have, legacy)
 	if d.Want.Held.Tags {
-		remove = remove[:min(len(remove), tagsOverLimit(put, have))]
+		others := slices.DeleteFunc(slices.Clone(remove), func(k string) bool { return !d.ofOther(k, have) })
+		remove = append(others, remove[:min(len(remove), tagsOverLimit(put, have))]...)
+		slices.Sort(remove)
+		remove = slices.Compact(remove)
 	}
 	if len(put) == 0 && len(remove) == 0 {
 		return ""
@@ -44,6 +47,13 @@ func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, le
 		Do:  plan.SetTags{Of: a, Put: put, Remove: remove, RemoveFirst: len(have)+len(put) > naming.MaxTags},
 		Why: "tags differ", After: after, Blames: blames,
 	})
+}
+
+// ofOther reports whether a tag is one by which the stack whose load balancer this one has taken over knows a resource.
+func (d *Draft) ofOther(key string, have map[string]string) bool {
+	other := d.Have.Adopted
+	return other != (model.StackID{}) && have[naming.StackTag(other.Kind)] == naming.StackTagValue(other) &&
+		(key == naming.StackTag(other.Kind) || key == naming.ResourceTag(other.Kind))
 }
 
 // tagsOverLimit is how many tags a resource has too many after put. Held tags leave as many: a new tag of

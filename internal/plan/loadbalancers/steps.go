@@ -23,7 +23,12 @@ func (p *Planner) Change(lb *resolved.LoadBalancer, after []plan.StepID) {
 	if want.Type == model.Application && live.IPAMPool != "" && want.IPAMPool == "" {
 		pool = p.setPool(lb, "", after)
 	}
-	p.Retag(a, lb.Marked(p.Tags(lb.ID, want.Tags)), live.Tags, true, after, p.Members())
+	tags := lb.Marked(p.Tags(lb.ID, want.Tags))
+	have := p.HandedOver(live.Tags)
+	if from := p.AdoptedTag(); from != "" && have[naming.AdoptedTag] == from {
+		tags[naming.AdoptedTag] = from
+	}
+	p.Retag(a, tags, have, true, after, p.Members())
 	p.changeGroups(lb, after)
 	subnets, typed := p.changeSubnets(lb, after)
 	if want.AddressType != live.AddressType && !typed {

@@ -56,6 +56,9 @@ func (d *differ) serve() {
 		return
 	}
 	first, claims := d.finalizers.Holders(), len(d.Plan.Steps)
+	if d.lb.Live != nil {
+		first = append(slices.Clone(first), d.TakeOver(d.lb.Address(), d.lb.ID, d.lb.Live.Tags, first)...)
+	}
 	sg := d.securityGroups.PlanManaged(first)
 	backend := d.securityGroups.PlanBackend(first)
 	lb := d.planLoadBalancer(append(slices.Clone(first), append(sg, backend...)...))
@@ -79,6 +82,9 @@ func (d *differ) serve() {
 	d.release().each()
 	if len(d.lb.Previous) == 0 {
 		d.addOns.Plan()
+	}
+	if d.lb.Live != nil {
+		d.LetGo(d.lb.Address(), d.lb.Live.Tags, d.Members())
 	}
 	d.WaitLater()
 }

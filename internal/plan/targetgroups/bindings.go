@@ -39,6 +39,7 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) {
 	if live == nil {
 		put.Binding.Name = gp.bindingName(w)
 	} else {
+		put.Without = gp.labelsOfOther(live.Labels)
 		if live.Deleting || gp.sameBinding(put, *live) {
 			return
 		}
@@ -48,6 +49,20 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) {
 	gp.Add(plan.Step{
 		ID: plan.NewStepID("bind", a), Address: a, Verb: verb, Do: put, Why: why, After: after, Blames: w.Members,
 	})
+}
+
+// labelsOfOther are the labels of the stack whose load balancer this one has taken over, as far as a binding carries them.
+func (gp *Planner) labelsOfOther(live map[string]string) (out []string) {
+	if gp.Have.Adopted == (model.StackID{}) {
+		return nil
+	}
+	for k, v := range naming.StackLabels(gp.Have.Adopted) {
+		if live[k] == v {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // bindingLabels are those of the stack over others.
@@ -78,6 +93,9 @@ func (gp *Planner) bindingName(w model.TargetGroup) string {
 
 // sameBinding compares what the controller owns of a binding.
 func (gp *Planner) sameBinding(w plan.PutBinding, h observed.Binding) bool {
+	if len(w.Without) > 0 {
+		return false
+	}
 	for k, v := range w.Labels {
 		if h.Labels[k] != v {
 			return false

@@ -263,7 +263,9 @@ func answerText(r dataplane.Rule, services map[string]string) string {
 			if len(then.Groups) == 1 {
 				weight = 1
 			}
-			to = append(to, fmt.Sprint(services[g.ARN], " ", weight))
+			if weight > 0 {
+				to = append(to, fmt.Sprint(services[g.ARN], " ", weight))
+			}
 		}
 		slices.Sort(to)
 		out = append(out, "forward to "+strings.Join(to, ", "))

@@ -61,7 +61,7 @@ func (a *AWS) Observe(_ context.Context, id model.StackID, questions []model.Que
 func (a *AWS) answer(have *observed.Stack, q model.Question) {
 	f := &have.Facts
 	switch q := q.(type) {
-	case model.AskBackendGroup, model.AskComparison, model.AskListings, model.AskSecurityGroups, model.AskAttributes:
+	case model.AskAdopted, model.AskBackendGroup, model.AskComparison, model.AskListings, model.AskSecurityGroups, model.AskAttributes:
 	case model.AskScheme:
 		for _, lb := range a.stacks[q.Of].LoadBalancers {
 			if lb.DNSName == q.DNSName {

@@ -7,6 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
@@ -38,7 +39,7 @@ func TestTranslationsToTheGatewayAPIAnswerAlike(t *testing.T) {
 				continue
 			}
 			port := migrate.PortOf(src)
-			got := check.Compare(check.Side{Stack: g.From, Port: port}, check.Side{Stack: stacks[g.Gateway], Port: port}, migrate.OriginTag)
+			got := check.Compare(check.Side{Stack: g.From, Port: port}, check.Side{Stack: stacks[g.Gateway], Port: port}, naming.OriginTag)
 			requests += got.Requests
 			switch {
 			case g.Worst() == migrate.Lost:

@@ -19,9 +19,11 @@ const (
 	planAnnotation   = "gateway.k8s.aws/dry-run-plan"
 )
 
-// dryRun reports whether a Gateway asks for its plan alone. One that has a load balancer already does not.
+// dryRun reports whether a Gateway asks for its plan alone. One that has a load balancer already does not, unless that can be
+// given back.
 func dryRun(gw *gwv1.Gateway, id model.StackID) bool {
-	return gw.Annotations[dryRunAnnotation] == "true" && gw.DeletionTimestamp == nil && !slices.Contains(gw.Finalizers, naming.Finalizer(id))
+	_, adopts := gw.Annotations[cluster.AdoptAnnotation]
+	return gw.Annotations[dryRunAnnotation] == "true" && gw.DeletionTimestamp == nil && (adopts || !slices.Contains(gw.Finalizers, naming.Finalizer(id)))
 }
 
 // planNote shows the plan of a dry run on its Gateway, and takes it off where none is asked for. A plan of which

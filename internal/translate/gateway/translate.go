@@ -44,6 +44,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.Stack.Describe = t.Stack.DryRun
 	t.ref, t.OwnerUID = ownership.RefOf(l.gw), string(l.gw.UID)
 	t.load(l.class)
+	t.adopt()
 	t.build()
 	return t.Stack, t.Found.Sorted()
 }
@@ -158,6 +159,7 @@ func (t *translation) build() {
 		t.MemberTags(t.member)
 		t.attached = attach.Of(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets, Serves: incumbentBuilder{t}.serves})
 		incumbentBuilder{t}.holdRepeated()
+		t.consent()
 		t.balance()
 	}
 	var blocked bool

@@ -31,6 +31,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	}
 	t.Found = g.found
 	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.guard, g.unprotected
+	t.Stack.Adopters = ownership.Adopters(v, id)
 	t.Stack.Contested = uninvited // whether they are served depends on what is live
 	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	if len(g.members) == 0 {

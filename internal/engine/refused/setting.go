@@ -1,4 +1,4 @@
-package engine
+package refused
 
 import (
 	"strconv"
@@ -53,8 +53,8 @@ func attributesSetting(of plan.Address, front string) string {
 	return "load-balancer-attributes"
 }
 
-// acceleratorSetting is the setting of a new accelerator that AWS's words are about, "" if they do not say.
-func acceleratorSetting(words string) string {
+// AcceleratorSetting is the setting of a new accelerator that AWS's words are about, "" if they do not say.
+func AcceleratorSetting(words string) string {
 	switch {
 	case strings.Contains(words, "tag"):
 		return "tags"
@@ -97,8 +97,8 @@ func sourcesSetting(do plan.ChangeIngress) (setting, value string) {
 	return "inbound-cidrs", do.Authorize[0].CIDR
 }
 
-// defaultBackend is the field that the default action of an HTTP listener comes from.
-const defaultBackend = "spec.defaultBackend"
+// DefaultBackend is the field that the default action of an HTTP listener comes from.
+const DefaultBackend = "spec.DefaultBackend"
 
 func listenerSetting(l plan.ListenerSettings, code, words string, tags plan.Tags) (setting, value string) {
 	switch {
@@ -115,14 +115,14 @@ func listenerSetting(l plan.ListenerSettings, code, words string, tags plan.Tags
 	case strings.Contains(words, "tags."):
 		return "tags", oneOf(tags, words)
 	case strings.HasPrefix(l.Protocol, "HTTP") && (strings.Contains(words, "defaultactions.") || code == "InvalidLoadBalancerAction"):
-		return defaultBackend, ""
+		return DefaultBackend, ""
 	}
 	return "", ""
 }
 
-// meanwhile is what happens as long as AWS refuses a step. opens reports whether a listener of a new
+// Meanwhile is what happens as long as AWS refuses a step. opens reports whether a listener of a new
 // load balancer waits for it.
-func meanwhile(kind model.Kind, s plan.Step, opens bool) string {
+func Meanwhile(kind model.Kind, s plan.Step, opens bool) string {
 	switch do := s.Do.(type) {
 	case plan.CreateTargetGroup:
 		if !kind.HasRules() {
@@ -150,8 +150,8 @@ func meanwhile(kind model.Kind, s plan.Step, opens bool) string {
 	return "what is live stays as it is"
 }
 
-// opensAfter reports whether a listener of a plan comes after a step.
-func opensAfter(p plan.Plan, id plan.StepID) bool {
+// OpensAfter reports whether a listener of a plan comes after a step.
+func OpensAfter(p plan.Plan, id plan.StepID) bool {
 	for _, s := range p.Steps {
 		if _, ok := s.Do.(plan.CreateListener); !ok {
 			continue

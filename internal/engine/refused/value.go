@@ -1,4 +1,6 @@
-package engine
+// Package refused finds out which value of a step AWS refuses, which setting of users it comes from, and what AWS says of it, in
+// words for people.
+package refused
 
 import (
 	"cmp"
@@ -26,59 +28,59 @@ var constraint = regexp.MustCompile(`^\d+ validation errors? detected: Value '(.
 // quoted is a value in AWS's words.
 var quoted = regexp.MustCompile(`'([^']*)'`)
 
-// refusedValue is what AWS refuses of a step, in words for people.
-type refusedValue struct {
-	setting string // where the value comes from, as objects of the stack spell it, without prefix; "" if not known
-	value   string // "" if not known
-	why     string
+// Value is what AWS refuses of a step, in words for people.
+type Value struct {
+	Setting string // where the value comes from, as objects of the stack spell it, without prefix; "" if not known
+	Value   string // "" if not known
+	Why     string
 }
 
-// text is the first part of a message. of names the thing that the value is for, "" if the setting does.
-func (r refusedValue) text(of string) string {
+// Text is the first part of a message. of names the thing that the value is for, "" if the setting does.
+func (r Value) Text(of string) string {
 	switch {
-	case r.value != "" && of != "":
-		return fmt.Sprintf("AWS refuses %q for the %s: %s", failure.Cut(r.value, mostValue), of, r.why)
-	case r.value != "":
-		return fmt.Sprintf("AWS refuses %q: %s", failure.Cut(r.value, mostValue), r.why)
+	case r.Value != "" && of != "":
+		return fmt.Sprintf("AWS refuses %q for the %s: %s", failure.Cut(r.Value, mostValue), of, r.Why)
+	case r.Value != "":
+		return fmt.Sprintf("AWS refuses %q: %s", failure.Cut(r.Value, mostValue), r.Why)
 	case of != "":
-		return fmt.Sprintf("AWS refuses the %s: %s", of, r.why)
+		return fmt.Sprintf("AWS refuses the %s: %s", of, r.Why)
 	}
-	return "AWS refuses it: " + r.why
+	return "AWS refuses it: " + r.Why
 }
 
-// refusedValueOf finds out which value of a step of a stack of the kind AWS refuses; false if the error is not AWS's.
-func refusedValueOf(kind model.Kind, s plan.Step, err error) (refusedValue, bool) {
+// Of finds out which value of a step of a stack of the kind AWS refuses; false if the error is not AWS's.
+func Of(kind model.Kind, s plan.Step, err error) (Value, bool) {
 	var c failure.Coded
 	if !errors.As(err, &c) {
-		return refusedValue{}, false
+		return Value{}, false
 	}
 	words := failure.Tidy(c.ErrorMessage())
-	r := refusedValue{why: cmp.Or(words, c.ErrorCode())}
+	r := Value{Why: cmp.Or(words, c.ErrorCode())}
 	at := ""
 	if m := constraint.FindStringSubmatch(words); m != nil {
-		r.value, at, r.why = m[1], m[2], "it "+m[3]
+		r.Value, at, r.Why = m[1], m[2], "it "+m[3]
 	}
 	var known string
-	r.setting, known = settingOf(s, c.ErrorCode(), strings.ToLower(at+" "+words))
+	r.Setting, known = settingOf(s, c.ErrorCode(), strings.ToLower(at+" "+words))
 	switch {
-	case r.setting == "":
+	case r.Setting == "":
 	case kind.HasRules():
-		r.setting = naming.SettingName(kind, r.setting)
+		r.Setting = naming.SettingName(kind, r.Setting)
 	default:
-		r.setting = naming.SettingField(kind, r.setting)
+		r.Setting = naming.SettingField(kind, r.Setting)
 	}
 	if known != "" {
-		r.value = known
+		r.Value = known
 	}
-	if r.value == "" {
-		r.value = sole(words)
+	if r.Value == "" {
+		r.Value = sole(words)
 	}
-	about := r.value
-	if r.setting == "" || strings.HasPrefix(r.setting, "spec.") {
+	about := r.Value
+	if r.Setting == "" || strings.HasPrefix(r.Setting, "spec.") {
 		about = "" // AWS's words say what the value is
 	}
-	if r.why = aboutIt(r.why, about); c.ErrorCode() == "WAFNonexistentItemException" {
-		r.why = "no such web ACL exists in this region"
+	if r.Why = aboutIt(r.Why, about); c.ErrorCode() == "WAFNonexistentItemException" {
+		r.Why = "no such web ACL exists in this region"
 	}
 	return r, true
 }

@@ -1,0 +1,30 @@
+package cluster
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// PortNumber is the number of a port of a Service that is named by its number or its name; false if the Service has none such.
+func PortNumber(v *View, namespace, service string, port intstr.IntOrString) (int32, bool) {
+	svc, ok := Get[*corev1.Service](v, KindService, namespace, service)
+	if !ok {
+		return 0, false
+	}
+	for _, p := range svc.Spec.Ports {
+		if p.Port == port.IntVal && port.StrVal == "" || port.StrVal != "" && p.Name == port.StrVal {
+			return p.Port, true
+		}
+	}
+	return 0, false
+}
+
+// PortText is that number as a text, and the port as it is named where there is none.
+func PortText(v *View, namespace, service string, port intstr.IntOrString) string {
+	if n, ok := PortNumber(v, namespace, service, port); ok {
+		return strconv.Itoa(int(n))
+	}
+	return port.String()
+}

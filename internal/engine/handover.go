@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
+)
+
+// errReserved is that of a run that meets one of the stack with which it shares a load balancer.
+var errReserved = errors.New("another run is at work on the load balancer")
+
+// relate decides, once in a run, how the stack stands to another one. What the run takes over is observed with it, and runs of the
+// other stack are kept away until it ends.
+func (r *observation) relate(stack model.Stack, have observed.Stack) (again bool, err error) {
+	if r.relation != nil {
+		return false, nil
+	}
+	rel, err := handover.Relate(stack, have, func(id model.StackID) (model.Stack, bool, error) {
+		if r.e.Frontends[id.Kind] == nil {
+			return model.Stack{}, false, nil
+		}
+		of, _, err := r.e.translate(r.v, id, nil)
+		return of, true, err
+	})
+	if err != nil {
+		return false, err
+	}
+	r.relation = &rel
+	if rel.Standing != handover.Takes {
+		return false, nil
+	}
+	if !stack.DryRun && r.reserved != nil {
+		if !r.e.memories.reserve(rel.Other) {
+			return false, errReserved
+		}
+		*r.reserved = append(*r.reserved, rel.Other)
+	}
+	return true, nil
+}
+
+// related is what is there as the run sees it.
+func (r *observation) related(stack model.Stack, have observed.Stack) observed.Stack {
+	have.Bindings = r.e.Cluster.Bindings(r.v, stack.ID)
+	var others []observed.Binding
+	if r.relation.Standing == handover.Takes {
+		others = r.e.Cluster.Bindings(r.v, r.relation.Other)
+	}
+	return r.relation.Show(stack, have, others, r.portOf)
+}
+
+func (r *observation) portOf(b model.Binding) string {
+	return cluster.PortText(r.v, b.Namespace, b.Service, b.Port)
+}
+
+// admit holds a stack that may not take over what it asks for, and says what is in the way. Once the load balancer carries its
+// tags it goes on.
+func (r *observation) admit(d *Draft) {
+	if !r.relation.Begins(d.Stack, d.Have) {
+		return
+	}
+	found := handover.Obstacles(d.Stack, r.relation.Of, d.Have, d.Plan.Steps)
+	if len(found) == 0 {
+		found = handover.Differences(d.Stack, r.relation.Of, r.portOf)
+	}
+	d.Findings = append(d.Findings, found...).Sorted()
+	if d.Stack.DryRun || !slices.ContainsFunc(found, isError) {
+		return
+	}
+	d.Stack.Held.Everything, d.Lacking = true, true
+	d.Plan, _ = planner.Make(d.Stack, d.Have, d.options, d.memory)
+	d.Plan.Steps, d.Plan.LoadBalancers, d.Plan.Ports = nil, nil, nil // it has none
+}

@@ -1,0 +1,91 @@
+package naming
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// Annotations of a migration in place.
+const (
+	// AdoptAnnotation of a Gateway names the IngressGroup, Ingress or Service whose load balancer it takes over.
+	AdoptAnnotation = "fulcrum.dev/adopt"
+	// AdoptedByAnnotation of an Ingress or a Service names the Gateway that may take over its load balancer:
+	// "namespace/name", or the name of one in its namespace.
+	AdoptedByAnnotation = "fulcrum.dev/adopted-by"
+)
+
+// AdoptedTag is on a load balancer as long as it can be given back. Its value is Adopted of the stack that it was made for.
+const AdoptedTag = "elbv2.k8s.aws/adopted-from"
+
+// OriginTag is put on AWS resources of translated objects, for people. It proves nothing.
+const OriginTag = "gateway.k8s.aws/migrated-from"
+
+// Adopted is the value of AdoptedTag for a stack.
+func Adopted(id model.StackID) string { return fit(id.Kind.TagPrefix()+":"+id.String(), tagValueLimit) }
+
+// AdoptedFrom is the stack that the value of an AdoptedTag names; false if it names none. A name that is too long for a tag
+// cannot be read back.
+func AdoptedFrom(value string) (model.StackID, bool) {
+	for _, k := range model.Kinds {
+		rest, ok := strings.CutPrefix(value, k.TagPrefix()+":")
+		if !ok {
+			continue
+		}
+		id := model.StackID{Kind: k, Name: rest}
+		if namespace, name, ok := strings.Cut(rest, "/"); ok {
+			id.Namespace, id.Name = namespace, name
+		}
+		return id, Adopted(id) == value
+	}
+	return model.StackID{}, false
+}
+
+// What an AdoptAnnotation may name.
+const (
+	adoptGroup   = "ingress-group"
+	adoptIngress = "ingress"
+	adoptService = "service"
+)
+
+// ParseAdopt is the stack that the AdoptAnnotation of a Gateway of a namespace names.
+func ParseAdopt(namespace, value string) (model.StackID, error) {
+	kind, name, ok := strings.Cut(value, "/")
+	if !ok {
+		return model.StackID{}, errAdopt
+	}
+	if kind == adoptGroup {
+		if name == "" || strings.Contains(name, "/") {
+			return model.StackID{}, errAdopt
+		}
+		return model.StackID{Kind: model.Ingress, Name: name}, nil
+	}
+	if of, rest, ok := strings.Cut(name, "/"); ok {
+		namespace, name = of, rest
+	}
+	id := model.StackID{Namespace: namespace, Name: name}
+	switch kind {
+	case adoptIngress:
+		id.Kind = model.Ingress
+	case adoptService:
+		id.Kind = model.Service
+	}
+	if id.Kind == "" || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return model.StackID{}, errAdopt
+	}
+	return id, nil
+}
+
+var errAdopt = errors.New("it is not ingress-group/NAME, ingress/NAME, ingress/NAMESPACE/NAME, service/NAME or service/NAMESPACE/NAME")
+
+// AdoptValue is the AdoptAnnotation that names a stack.
+func AdoptValue(id model.StackID) string {
+	switch {
+	case id.Kind == model.Service:
+		return adoptService + "/" + id.String()
+	case id.Namespace == "":
+		return adoptGroup + "/" + id.Name
+	}
+	return adoptIngress + "/" + id.String()
+}

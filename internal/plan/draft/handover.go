@@ -1,0 +1,94 @@
+package draft
+
+import (
+	"maps"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// Where a load balancer is handed over, it carries the tags of both stacks while anything of it still carries the former tags
+// alone. So what is there always says whose it is, wherever a process ends.
+
+// AdoptedTag is the value of the tag by which a load balancer can be given back, "" if it is to have none.
+func (d *Draft) AdoptedTag() string {
+	if d.Want.Adopts == nil {
+		return ""
+	}
+	return naming.Adopted(d.Want.Adopts.From)
+}
+
+// TakeOver plans that a load balancer of the other stack is this one's, before anything of it is changed.
+func (d *Draft) TakeOver(a plan.Address, resourceID string, live map[string]string, after []plan.StepID) []plan.StepID {
+	if d.Have.Adopted == (model.StackID{}) {
+		return nil
+	}
+	want := d.Tags(resourceID, nil)
+	if from := d.AdoptedTag(); from != "" {
+		want[naming.AdoptedTag] = from
+	}
+	put, _ := d.TagDrift(want, live, true)
+	if len(put) == 0 {
+		return nil
+	}
+	return []plan.StepID{d.Add(plan.Step{
+		ID: plan.NewStepID("adopt", a), Address: a, Verb: plan.Update, Do: plan.SetTags{Of: a, Put: put}, Changes: ChangesOf("tags.", put, live),
+		Why: "it is taken over from " + string(d.Have.Adopted.Kind) + " " + d.Have.Adopted.String(), After: after, Blames: d.Members(),
+	})}
+}
+
+// LetGo plans that it is not the other stack's any more, after all else that the other one could know as its own is not.
+func (d *Draft) LetGo(a plan.Address, live map[string]string, members []finding.Ref) {
+	if d.Have.Adopted == (model.StackID{}) {
+		return
+	}
+	var remove []string
+	var changes []plan.Change
+	for _, k := range []string{naming.AdoptedTag, naming.ResourceTag(d.Have.Adopted.Kind), naming.StackTag(d.Have.Adopted.Kind)} {
+		if _, there := live[k]; there && (d.ofOther(k, live) || k == naming.AdoptedTag && d.AdoptedTag() == "") {
+			remove = append(remove, k)
+			changes = append(changes, plan.Change{Path: "tags." + k, From: live[k]})
+		}
+	}
+	if len(remove) == 0 {
+		return
+	}
+	var after []plan.StepID
+	for _, s := range d.Plan.Steps {
+		switch s.Do.(type) {
+		case plan.SetTags, plan.PutBinding:
+			after = append(after, s.ID)
+		default:
+			// Who takes a load balancer back knows by these tags alone what else was the Gateway's.
+			if d.Want.Adopts == nil {
+				after = append(after, s.ID)
+			}
+		}
+	}
+	d.Add(plan.Step{
+		ID: plan.NewStepID("let go", a), Address: a, Verb: plan.Update, Do: plan.SetTags{Of: a, Remove: remove}, Changes: changes,
+		Why: "nothing of it is " + string(d.Have.Adopted.Kind) + " " + d.Have.Adopted.String() + "'s any more", After: after, Blames: members,
+	})
+}
+
+// HandedOver are the tags of a load balancer once it is handed over, of which other steps see to.
+func (d *Draft) HandedOver(live map[string]string) map[string]string {
+	if d.Have.Adopted == (model.StackID{}) {
+		return live
+	}
+	out := maps.Clone(live)
+	maps.Copy(out, naming.StackTags(d.Opt.Cluster, d.Want.ID))
+	out[naming.ResourceTag(d.Want.ID.Kind)] = model.LoadBalancerID
+	for _, k := range []string{naming.ResourceTag(d.Have.Adopted.Kind), naming.StackTag(d.Have.Adopted.Kind)} {
+		if d.ofOther(k, live) {
+			delete(out, k)
+		}
+	}
+	delete(out, naming.AdoptedTag)
+	if from := d.AdoptedTag(); from != "" {
+		out[naming.AdoptedTag] = from
+	}
+	return out
+}

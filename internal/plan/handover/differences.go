@@ -1,0 +1,60 @@
+package handover
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// mostCompared is how many rules both load balancers may have for their answers to be compared in a run. fulcrum migrate --check
+// compares more.
+const mostCompared = 1000
+
+// mostShown is how many differences a run reports.
+const mostShown = 5
+
+// Differences are what clients of another stack would notice if a Gateway took its load balancer over. They are in the way
+// unless each object consents to whatever the Gateway answers. port is the number of a port of a Service.
+func Differences(want, from model.Stack, port func(model.Binding) string) (out finding.List) {
+	consent := !slices.ContainsFunc(from.Members, func(m model.Member) bool { return m.Adopter != want.ID })
+	note := func(text string) {
+		f := Refusal(want, text, fmt.Sprintf("change the routes; fulcrum migrate --check shows all differences; to accept them, annotate each object with %s: %s", naming.AdoptedByAnnotation, want.ID))
+		f.Reason = finding.AdoptionDiffers
+		if consent {
+			f.Severity, f.Blocks, f.Message, f.Fix = finding.Warning, finding.BlocksNothing, text, "nothing, if this is meant"
+		}
+		out.Add(f)
+	}
+	if n := rulesOf(from) + rulesOf(want); n > mostCompared {
+		note(fmt.Sprintf("%d rules are too many to be compared by the controller", n))
+		return out
+	}
+	side := func(s model.Stack) check.Side {
+		return check.Side{Stack: s, Port: func(b *model.Binding) string { return port(*b) }}
+	}
+	res := check.Compare(side(from), side(want), naming.OriginTag)
+	for i, d := range res.Differences {
+		if i == mostShown {
+			note(fmt.Sprintf("there are %d more differences", len(res.Differences)-i))
+			break
+		}
+		note(d.Text())
+	}
+	if len(res.Partial) > 0 {
+		note(fmt.Sprintf("port %d has more requests to tell apart than are tried", res.Partial[0]))
+	}
+	return out
+}
+
+func rulesOf(s model.Stack) (n int) {
+	if s.LoadBalancer != nil {
+		for _, l := range s.LoadBalancer.Listeners {
+			n += len(l.Rules)
+		}
+	}
+	return n
+}

@@ -1,0 +1,133 @@
+// Package handover is what a Gateway needs to take over the load balancer of an IngressGroup, an Ingress or a Service: which
+// target group becomes which, and what is in the way.
+package handover
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// Assign gives target groups of the other stack the ids of the desired ones that they become: those for the same port of the
+// same Service, of which AWS would not have to replace any. What fits none keeps its id, and is removed when nothing
+// forwards to it. port is the number of a port of a Service.
+func Assign(want model.Stack, have observed.Stack, port func(model.Binding) string) observed.Stack {
+	have.TargetGroups = slices.Clone(have.TargetGroups)
+	taken := map[string]bool{}
+	for _, g := range have.TargetGroups {
+		taken[g.ResourceID] = own(want.ID, g.Tags)
+	}
+	filledBy := map[string]observed.Binding{}
+	for _, b := range have.Bindings {
+		filledBy[b.ARN] = b
+	}
+	uses := usesOf(have)
+	var order []int
+	for i, g := range have.TargetGroups {
+		if !own(want.ID, g.Tags) {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(uses[have.TargetGroups[b].ARN], uses[have.TargetGroups[a].ARN])
+	})
+	for _, i := range order {
+		g := &have.TargetGroups[i]
+		b, filled := filledBy[g.ARN]
+		if !filled {
+			continue
+		}
+		best := -1
+		for j, w := range want.TargetGroups {
+			if taken[w.ID] || !becomes(w, *g, b, port) {
+				continue
+			}
+			if best < 0 || sameCheck(w, *g) && !sameCheck(want.TargetGroups[best], *g) {
+				best = j
+			}
+		}
+		if best >= 0 {
+			g.ResourceID = want.TargetGroups[best].ID
+			taken[g.ResourceID] = true
+		}
+	}
+	return have
+}
+
+// own reports whether tags are those of a stack.
+func own(id model.StackID, tags map[string]string) bool {
+	return tags[naming.StackTag(id.Kind)] == naming.StackTagValue(id) && tags[naming.ResourceTag(id.Kind)] != ""
+}
+
+// usesOf are how many rules and default actions forward to target groups.
+func usesOf(have observed.Stack) map[string]int {
+	out := map[string]int{}
+	note := func(actions []model.Action) {
+		for _, a := range actions {
+			if f, ok := a.(model.Forward); ok {
+				for _, g := range f.Groups {
+					out[g.Group.ARN]++
+				}
+			}
+		}
+	}
+	for _, lb := range have.LoadBalancers {
+		for _, l := range lb.Listeners {
+			note(l.Default)
+			for _, r := range l.Rules {
+				note(r.Actions)
+			}
+		}
+	}
+	return out
+}
+
+// becomes reports whether a live target group, with its binding, holds the targets that a desired one is to have, and has what
+// AWS cannot change.
+func becomes(w model.TargetGroup, g observed.TargetGroup, b observed.Binding, port func(model.Binding) string) bool {
+	if w.Binding == nil || w.Binding.Namespace != b.Namespace || w.Binding.Service != b.Service.Service || port(*w.Binding) != port(b.Service) {
+		return false
+	}
+	control := func(p *int32) int32 {
+		if p == nil {
+			return 0
+		}
+		return *p
+	}
+	return w.Type == g.Type && w.Protocol == g.Protocol && (w.ProtocolVersion == "" || w.ProtocolVersion == g.ProtocolVersion) &&
+		control(w.ControlPort) == control(g.ControlPort) && (w.AddressType == "" || g.AddressType == "" || w.AddressType == g.AddressType)
+}
+
+func sameCheck(w model.TargetGroup, g observed.TargetGroup) bool {
+	return w.HealthCheck == g.HealthCheck
+}
+
+// Claimed reports whether a load balancer carries the tags of a stack, so that the stack has taken it over.
+func Claimed(id model.StackID, lb *observed.LoadBalancer) bool { return lb != nil && own(id, lb.Tags) }
+
+// From is the stack that a load balancer was made for, by its tag; false if it has none.
+func From(lb *observed.LoadBalancer) (model.StackID, bool) {
+	if lb == nil {
+		return model.StackID{}, false
+	}
+	return naming.AdoptedFrom(lb.Tags[naming.AdoptedTag])
+}
+
+// left are the resources that do not carry the tags of a stack by which another one has taken them over, and the bindings
+// without the labels of that.
+func left(have observed.Stack, by model.StackID) observed.Stack {
+	labels := naming.StackLabels(by)
+	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return own(by, lb.Tags) })
+	have.TargetGroups = slices.DeleteFunc(slices.Clone(have.TargetGroups), func(g observed.TargetGroup) bool { return own(by, g.Tags) })
+	have.SecurityGroups = slices.DeleteFunc(slices.Clone(have.SecurityGroups), func(g observed.SecurityGroup) bool { return own(by, g.Tags) })
+	have.Bindings = slices.DeleteFunc(slices.Clone(have.Bindings), func(b observed.Binding) bool { return naming.Carries(b.Labels, labels) })
+	return have
+}
+
+// empty reports whether nothing is there.
+func empty(have observed.Stack) bool {
+	return len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) == 0
+}

@@ -1,0 +1,144 @@
+package handover
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// obstacle is why a Gateway does not take a load balancer over, and the way out.
+type obstacle struct{ why, fix string }
+
+// Obstacles say why a Gateway may not take over what another stack has: want is the stack of the Gateway, from that of the
+// other, have what both have, and steps are those that the Gateway would carry out. There are none once it has begun.
+func Obstacles(want, from model.Stack, have observed.Stack, steps []plan.Step) finding.List {
+	var out finding.List
+	for _, o := range slices.Concat(ofObjects(want, from), ofLive(want, have), ofSteps(steps)) {
+		out.Add(Refusal(want, o.why, o.fix))
+	}
+	return out
+}
+
+// Refusal is the finding that a Gateway does not take over what it asks for.
+func Refusal(want model.Stack, why, fix string) finding.Finding {
+	return finding.Finding{
+		Object: want.Adopts.At.Object, Field: want.Adopts.At.Field, Reason: finding.AdoptionRefused, Severity: finding.Error,
+		Message: fmt.Sprintf("the load balancer of %s is not taken over: %s", Name(want.Adopts.From), why), Fix: fix, Blocks: finding.BlocksStack,
+	}
+}
+
+// ofObjects are what the objects of both stacks show.
+func ofObjects(want, from model.Stack) (out []obstacle) {
+	add := func(fix, format string, args ...any) { out = append(out, obstacle{fmt.Sprintf(format, args...), fix}) }
+	kind := model.ALBGateway
+	if from.ID.Kind == model.Service {
+		kind = model.NLBGateway
+	}
+	switch {
+	case want.ID.Kind != kind:
+		add("choose a GatewayClass of the same kind of load balancer", "a Gateway of this class has another kind of load balancer")
+		return out
+	case from.Empty() && !from.Held.Everything:
+		add("correct the name, or take the annotation off for a load balancer of its own", "no object of it is served")
+		return out
+	case from.Held.Everything || from.Empty():
+		add("correct the objects as their events say", "nothing of it can be built, so that it is not known what it asks for")
+		return out
+	}
+	for _, m := range slices.Concat(from.Members, from.Leaving) {
+		switch {
+		case m.Deleting || slices.ContainsFunc(from.Leaving, func(l model.Member) bool { return l.Ref == m.Ref }):
+			add("wait until it is gone", "%s is leaving it", m.Ref)
+		case m.Blocked:
+			add("correct it as its events say", "%s cannot be built", m.Ref)
+		case m.Adopter != want.ID && !slices.Contains(want.Adopts.Routes, m.Ref.Namespace):
+			add(fmt.Sprintf("attach a route of namespace %s to the Gateway, or annotate %s with %s: %s", m.Ref.Namespace, m.Ref, naming.AdoptedByAnnotation, want.ID),
+				"%s does not consent", m.Ref)
+		}
+	}
+	if from.FrontendNLB != nil {
+		add("remove the frontend NLB, and have DNS name the ALB first", "it has a frontend NLB, which a Gateway cannot have")
+	}
+	for _, c := range from.Certificates {
+		if c.Import == nil {
+			add("name the certificate by its ARN in the Ingress and in the LoadBalancerConfiguration, and remove create-acm-cert",
+				"certificate %s was requested for it and would go with it", c.ID)
+		}
+	}
+	return out
+}
+
+// mostTags is how many tags of users a resource may have: both stacks have two on it for a while, and the load balancer one more.
+const mostTags = naming.MaxTags - 3
+
+// ofLive are what is live.
+func ofLive(want model.Stack, have observed.Stack) (out []obstacle) {
+	add := func(fix, format string, args ...any) { out = append(out, obstacle{fmt.Sprintf(format, args...), fix}) }
+	var lbs []observed.LoadBalancer
+	for _, lb := range have.LoadBalancers {
+		if lb.ResourceID == model.LoadBalancerID {
+			lbs = append(lbs, lb)
+		}
+	}
+	switch {
+	case len(lbs) == 0:
+		add("wait until it has one, or take the annotation off for a load balancer of its own", "it has none")
+		return out
+	case len(lbs) > 1 || len(have.LoadBalancers) > 1 || lbs[0].Tags[naming.SuccessorTag] != "" || lbs[0].Tags[naming.ReplacedTag] != "":
+		add("wait until one is left", "it has %d, of which one takes the place of another", len(have.LoadBalancers))
+	}
+	tags := func(what string, of map[string]string) {
+		for _, k := range model.Kinds {
+			if value, ok := of[naming.StackTag(k)]; ok && (k != want.ID.Kind || value != naming.StackTagValue(want.ID)) &&
+				(k != have.Adopted.Kind || value != naming.StackTagValue(have.Adopted)) {
+				add("have that give it back first", "%s carries the tags of %s %s", what, k, value)
+			}
+		}
+		if len(of) > mostTags {
+			add("remove tags", "%s has %d tags, and while it is handed over it needs %d more than the %d that AWS takes", what, len(of), len(of)-mostTags, naming.MaxTags)
+		}
+	}
+	for _, lb := range have.LoadBalancers {
+		tags("load balancer "+lb.Name, lb.Tags)
+	}
+	for _, g := range have.TargetGroups {
+		tags("target group "+g.Name, g.Tags)
+	}
+	for _, g := range have.SecurityGroups {
+		tags("security group "+g.ID, g.Tags)
+	}
+	if lb := want.LoadBalancer; lb != nil {
+		if lb.Type.String() != lbs[0].Type {
+			add("choose a GatewayClass of the same kind of load balancer", "it is of type %s", lbs[0].Type)
+		}
+		if lb.Scheme != lbs[0].Scheme {
+			add("set scheme in the LoadBalancerConfiguration", "its scheme is %s and that of the Gateway %s, and AWS cannot change a scheme", lbs[0].Scheme, lb.Scheme)
+		}
+		if lb.AddressType != lbs[0].AddressType {
+			add("set ipAddressType in the LoadBalancerConfiguration", "its address type is %s and that of the Gateway %s", lbs[0].AddressType, lb.AddressType)
+		}
+	}
+	return out
+}
+
+// ofSteps are steps by which clients would notice the change.
+func ofSteps(steps []plan.Step) (out []obstacle) {
+	for _, s := range steps {
+		switch do := s.Do.(type) {
+		case plan.CreateLoadBalancer:
+			out = append(out, obstacle{"another load balancer would be made", "see the plan"})
+		case plan.DeleteLoadBalancer:
+			out = append(out, obstacle{fmt.Sprintf("load balancer %s would be deleted", do.ARN), "see the plan"})
+		case plan.SetSubnets:
+			out = append(out, obstacle{"its subnets would be changed", "name those that it has in the LoadBalancerConfiguration"})
+		case plan.SetAddressType:
+			out = append(out, obstacle{"its address type would be changed", "set ipAddressType in the LoadBalancerConfiguration"})
+		}
+	}
+	return out
+}

@@ -1,0 +1,190 @@
+package handover
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
+)
+
+// Standing is how a stack stands to another one that has, or had, its load balancer.
+type Standing int
+
+// The standings.
+const (
+	Alone Standing = iota
+	// Takes: what the other stack has is this one's now.
+	Takes
+	// Handed: the other stack has what this one had. Only finalizers are taken off objects that leave.
+	Handed
+	// Gives: the other stack takes back what this one has. Until then nothing is changed.
+	Gives
+	// Returned: the other stack has taken back all, and the object is to give up its finalizer.
+	Returned
+)
+
+// Relation is how the stack of a run stands to another one, by what Kubernetes asks for and by the tags in AWS. Nothing else
+// says how far a load balancer is handed over.
+type Relation struct {
+	Standing Standing
+	Other    model.StackID
+	// Of is the other stack, as it is translated.
+	Of model.Stack
+	// Own reports that a Gateway which asks for a load balancer of another stack has one of its own.
+	Own bool
+}
+
+// Translator is the translation of another stack; false if stacks of its kind are switched off.
+type Translator func(id model.StackID) (model.Stack, bool, error)
+
+// Relate decides how a stack stands to another one.
+func Relate(stack model.Stack, have observed.Stack, translate Translator) (Relation, error) {
+	live := have.Live(model.LoadBalancerID)
+	from, adopted := From(live)
+	adopted = adopted && stack.ID != from && Claimed(stack.ID, live)
+	if by := have.Facts.Adopter; by != nil {
+		return toAdopter(stack, by.Stack, translate)
+	}
+	switch asks := stack.Adopts != nil && !stack.Empty(); {
+	case adopted && (!asks || stack.DryRun || stack.Adopts.From != from):
+		return toFirst(from, translate)
+	case asks && !adopted && Claimed(stack.ID, live):
+		return Relation{Own: true}, nil
+	case asks:
+		out := Relation{Other: stack.Adopts.From, Standing: Takes}
+		if stack.DryRun && claimed(stack) {
+			out.Standing = Returned // it has nothing, so the other one has it back
+			return out, nil
+		}
+		of, on, err := translate(out.Other)
+		out.Of = of
+		if !on {
+			out.Of.ID = out.Other
+		}
+		return out, err
+	}
+	return Relation{}, nil
+}
+
+// toAdopter is for a stack whose load balancer a Gateway has. That keeps it as long as it asks for it. What is missing, a
+// feature gate or a class, is no withdrawal.
+func toAdopter(stack model.Stack, by model.StackID, translate Translator) (Relation, error) {
+	out := Relation{Other: by, Standing: Handed}
+	of, on, err := translate(by)
+	if err != nil || !on {
+		return out, err
+	}
+	out.Of = of
+	keeps := of.Held.Everything && of.Empty() || of.Adopts != nil && of.Adopts.From == stack.ID && !of.DryRun && !of.Empty()
+	if !keeps && !stack.Empty() {
+		out.Standing = Takes
+	}
+	return out, nil
+}
+
+// toFirst is for a Gateway that does not ask any more for what it has taken over: the stack that had it first takes it back,
+// unless nothing of that is left.
+func toFirst(from model.StackID, translate Translator) (Relation, error) {
+	of, on, err := translate(from)
+	if err != nil || !on || of.Empty() && !of.Held.Everything {
+		return Relation{}, err
+	}
+	return Relation{Other: from, Of: of, Standing: Gives}, nil
+}
+
+func claimed(stack model.Stack) bool {
+	return slices.ContainsFunc(stack.Members, func(m model.Member) bool { return m.Claimed })
+}
+
+// Ask adds what is shown of another stack to questions about one.
+func (rel Relation) Ask(questions []model.Question) []model.Question {
+	if rel.Standing != Takes {
+		return questions
+	}
+	return append(slices.Clone(questions), model.AskAdopted{From: rel.Other})
+}
+
+// Show is what is there as the standing of a stack has it. others are the bindings of the other stack, and port is the number of
+// a port of a Service.
+func (rel Relation) Show(stack model.Stack, have observed.Stack, others []observed.Binding, port func(model.Binding) string) observed.Stack {
+	switch rel.Standing {
+	case Takes:
+		have.Bindings = once(append(slices.Clone(have.Bindings), others...))
+		return Assign(stack, have, port)
+	case Handed:
+		return left(have, rel.Other)
+	}
+	return have
+}
+
+// once leaves out bindings that carry the labels of both stacks a second time.
+func once(all []observed.Binding) []observed.Binding {
+	seen := map[[2]string]bool{}
+	return slices.DeleteFunc(all, func(b observed.Binding) bool {
+		key := [2]string{b.Namespace, b.Name}
+		was := seen[key]
+		seen[key] = true
+		return was
+	})
+}
+
+// Apply is a stack as it is carried out while another one has its load balancer, with what is to be said of it.
+func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
+	switch {
+	case rel.Own:
+		f := Refusal(stack, "the Gateway has one of its own, which serves on", "take the annotation off, or delete the Gateway and apply it again with the annotation")
+		f.Blocks = finding.BlocksNothing
+		return stack, finding.List{f}
+	case rel.Standing == Handed:
+		stack.Held.Everything = !stack.Empty() || !empty(have)
+		return stack, tell(stack, Name(rel.Other)+" has taken over the load balancer; edits of this object have no effect",
+			"edit the routes of the Gateway, or take "+naming.AdoptAnnotation+" off it to have the load balancer back")
+	case rel.Standing == Gives:
+		stack.Held.Everything, stack.DryRun = true, false
+		return stack, tell(stack, Name(rel.Other)+" takes its load balancer back", "nothing; it passes")
+	case rel.Standing == Returned:
+		return model.Stack{
+			ID: stack.ID, Leaving: append(slices.Clone(stack.Members), stack.Leaving...), BackendGroup: stack.BackendGroup, Adopts: stack.Adopts,
+		}, nil
+	case stack.DryRun && stack.Adopts != nil && claimed(stack):
+		stack.DryRun = false // nobody would take the load balancer back
+	}
+	return stack, nil
+}
+
+// tell says something to all who make up a stack.
+func tell(stack model.Stack, message, fix string) (out finding.List) {
+	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
+		out.Add(finding.Finding{Object: m.Ref, Reason: finding.LoadBalancerAdopted, Message: message, Fix: fix})
+	}
+	return out
+}
+
+// Again is in how long a stack is looked at again that waits for the other one; 0 if it does not.
+func (rel Relation) Again(stack model.Stack) time.Duration {
+	if rel.Standing == Gives || rel.Standing == Handed && stack.Empty() && stack.Held.Everything {
+		return durations.Later
+	}
+	return 0
+}
+
+// Begins reports whether a stack takes over for the first time what another one has: nothing carries its tags yet.
+func (rel Relation) Begins(stack model.Stack, have observed.Stack) bool {
+	return rel.Standing == Takes && stack.Adopts != nil && !Claimed(stack.ID, have.Live(model.LoadBalancerID))
+}
+
+// Name is what people call a stack.
+func Name(id model.StackID) string {
+	switch {
+	case id.Kind == model.Ingress && id.Namespace == "":
+		return "IngressGroup " + id.Name
+	case id.Kind.OfGateway():
+		return "Gateway " + id.String()
+	}
+	return fmt.Sprintf("%s %s", id.Kind, id)
+}

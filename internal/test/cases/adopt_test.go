@@ -1,0 +1,290 @@
+package cases
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
+	"github.com/fulcrum-lb/fulcrum/internal/migrate"
+	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+// notAdopted are cases besides notMigrated whose load balancer a Gateway does not take over.
+var notAdopted = map[string]string{
+	"ingress-frontend-nlb": "a Gateway has no frontend NLB",
+}
+
+// adoption follows the load balancers of a case while Gateways take them over and give them back.
+type adoption struct {
+	t      *testing.T
+	r      *harness.Harness
+	groups []migrate.Group
+	arns   []string // of the load balancers of the groups
+
+	mu sync.Mutex
+	// want are the answers to the requests that the rules of the Ingresses tell apart, by load balancer and port; nil while
+	// nothing is compared.
+	want     map[string]map[string]string
+	compared int
+	step     string
+}
+
+// watch compares all answers after each call of AWS.
+func (a *adoption) watch(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		res, err := next.RoundTrip(req)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.want != nil && !a.t.Failed() {
+			if diff := cmp.Diff(a.want, a.answers()); diff != "" {
+				a.t.Errorf("%s: answers differ after a call (-before +after):\n%s", a.step, diff)
+			}
+			a.compared++
+		}
+		return res, err
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// answers are what the load balancers answer now.
+func (a *adoption) answers() map[string]map[string]string {
+	all := a.r.Emulator.Store()
+	all.Lock()
+	defer all.Unlock()
+	p := all.Partition(harness.Account, harness.Region)
+	out := map[string]map[string]string{}
+	for i, g := range a.groups {
+		for _, l := range g.From.LoadBalancer.Listeners {
+			answer := answersOf(a.t, a.r, p, a.arns[i], l.Port)
+			of := map[string]string{}
+			check.Requests(l.Rules, nil, func(req model.Request, _, _ []model.Rule) {
+				f := dataplane.Facts{Host: req.Host, Path: req.Path, Query: req.Query, Method: req.Method, Header: http.Header{}, Source: netip.MustParseAddr(req.Client)}
+				for _, h := range req.Header {
+					f.Header.Add(h.Name, h.Value)
+				}
+				of[fmt.Sprintf("%+v", req)] = answer(f)
+			})
+			out[fmt.Sprint(a.arns[i], " ", l.Port)] = of
+		}
+	}
+	return out
+}
+
+// settle lets the controller run, and says what it is about where an answer differs.
+func (a *adoption) settle(step string) {
+	a.mu.Lock()
+	a.step = step
+	a.mu.Unlock()
+	a.r.Settle(horizon)
+}
+
+// gateway edits the Gateway of each group.
+func (a *adoption) gateway(edit func(gw *gwv1.Gateway, g migrate.Group)) {
+	a.t.Helper()
+	for _, g := range a.groups {
+		obj, err := a.r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: g.Gateway.Namespace, Name: g.Gateway.Name})
+		if err != nil || obj == nil {
+			a.t.Fatal(err)
+		}
+		gw := obj.DeepCopyObject().(*gwv1.Gateway)
+		if gw.Annotations == nil {
+			gw.Annotations = map[string]string{}
+		}
+		edit(gw, g)
+		if err := a.r.Store.Put(gw); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+}
+
+// events are the warnings there are.
+func (a *adoption) events() (out []string) {
+	for _, o := range a.r.Store.All("Event") {
+		if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning {
+			out = append(out, fmt.Sprintf("%s %s: %s", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Message))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// tagged are the resources that carry a tag of a kind of stack.
+func (a *adoption) tagged(kind model.Kind) (out []string) {
+	for _, line := range a.r.State() {
+		if strings.Contains(line, naming.StackTag(kind)) {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// TestCasesAreAdopted lets the Gateway of each case take over the load balancer of the Ingresses, give it back, take it over
+// again and keep it. No request is answered otherwise after any call, and nothing is left over.
+func TestCasesAreAdopted(t *testing.T) {
+	t.Parallel()
+	cases := 0
+	for _, name := range Names(t) {
+		if !strings.HasPrefix(name, "ingress-") || notMigrated[name] != "" || notAdopted[name] != "" {
+			continue
+		}
+		cases++
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { adopted(t, name) })
+		})
+	}
+	if cases < 30 {
+		t.Errorf("%d cases", cases)
+	}
+}
+
+func adopted(t *testing.T, name string) {
+	a := &adoption{t: t}
+	a.r = NewWorld(t, harness.Options{Transport: a.watch})
+	empty := a.r.State()
+	NewLoader(t, a.r).Apply(t, name)
+	a.settle("ingress")
+	before := a.r.State()
+	result := translated(t, a.r)
+	a.groups = result.Groups
+	func() {
+		all := a.r.Emulator.Store()
+		all.Lock()
+		defer all.Unlock()
+		for _, g := range a.groups {
+			lb := balancerOf(all.Partition(harness.Account, harness.Region), hostnameOf(a.r, g.Members[0].Namespace, g.Members[0].Name))
+			if lb == nil {
+				t.Fatalf("%s has no load balancer", g.ID)
+			}
+			a.arns = append(a.arns, lb.ARN)
+		}
+	}()
+	defer func() {
+		if t.Failed() {
+			t.Log(strings.Join(a.events(), "\n"))
+		}
+	}()
+	a.want = a.answers()
+
+	// Shadow: nothing is changed.
+	a.r.Emulator.Calls().Reset()
+	for _, o := range result.Objects() {
+		if gw, ok := o.Object.(*gwv1.Gateway); ok {
+			for _, g := range a.groups {
+				if g.Gateway.Name == gw.Name && g.Gateway.Namespace == gw.Namespace {
+					gw.Annotations = map[string]string{cluster.DryRunAnnotation: "true", cluster.AdoptAnnotation: naming.AdoptValue(g.ID)}
+				}
+			}
+		}
+		if err := a.r.Store.Apply(o.Object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.settle("shadow")
+	if n := a.r.Emulator.Calls().Mutating(); n > 0 {
+		t.Fatalf("the shadow makes %d changes: %v", n, a.r.Emulator.Calls().Counts())
+	}
+
+	adopt := func() {
+		a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { delete(gw.Annotations, cluster.DryRunAnnotation) })
+		a.settle("adopt")
+		if left := a.tagged(model.Ingress); len(left) > 0 {
+			t.Fatalf("these are the Ingresses' still:\n%s", strings.Join(left, "\n"))
+		}
+		for i, g := range a.groups {
+			if got, want := addressOf(a.r, g.Gateway.Namespace, g.Gateway.Name), hostnameOf(a.r, g.Members[0].Namespace, g.Members[0].Name); got != want || got == "" {
+				t.Errorf("the Gateway shows %q, its Ingress %q", got, want)
+			}
+			a.is(i, addressOf(a.r, g.Gateway.Namespace, g.Gateway.Name))
+		}
+	}
+	adopt()
+
+	// Back.
+	a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { gw.Annotations[cluster.DryRunAnnotation] = "true" })
+	a.settle("give back")
+	if left := a.tagged(model.ALBGateway); len(left) > 0 {
+		t.Fatalf("these are the Gateways' still:\n%s", strings.Join(left, "\n"))
+	}
+	if diff := cmp.Diff(before, a.r.State()); diff != "" {
+		t.Errorf("not as before (-before +after):\n%s", diff)
+	}
+	for _, g := range a.groups {
+		if obj, _ := a.r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: g.Gateway.Namespace, Name: g.Gateway.Name}); len(obj.GetFinalizers()) > 0 {
+			t.Errorf("the Gateway has the finalizers %v", obj.GetFinalizers())
+		}
+	}
+
+	adopt()
+	for _, g := range a.groups {
+		for _, m := range g.Members {
+			if err := a.r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: m.Namespace, Name: m.Name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a.settle("release")
+	for _, g := range a.groups {
+		for _, m := range g.Members {
+			if obj, _ := a.r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: m.Namespace, Name: m.Name}); obj != nil {
+				t.Errorf("Ingress %s is not gone", m)
+			}
+		}
+	}
+	a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { delete(gw.Annotations, cluster.AdoptAnnotation) })
+	a.settle("remove the marks")
+	for _, line := range a.r.State() {
+		if strings.Contains(line, naming.AdoptedTag) {
+			t.Errorf("a mark is left: %s", line)
+		}
+	}
+	for i, g := range a.groups {
+		a.is(i, addressOf(a.r, g.Gateway.Namespace, g.Gateway.Name))
+	}
+	if a.compared < 20 {
+		t.Errorf("%d comparisons", a.compared)
+	}
+	a.mu.Lock()
+	a.want = nil
+	a.mu.Unlock()
+
+	for _, o := range result.Objects() {
+		if gw, ok := o.Object.(*gwv1.Gateway); ok {
+			if err := a.r.Store.Delete(cluster.Ref{Kind: cluster.KindGateway, Namespace: gw.Namespace, Name: gw.Name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a.settle("delete")
+	if diff := cmp.Diff(empty, a.r.State()); diff != "" {
+		t.Errorf("left over (-before +after):\n%s", diff)
+	}
+}
+
+// is checks that a name is that of the load balancer which the Ingresses of a group had.
+func (a *adoption) is(group int, hostname string) {
+	a.t.Helper()
+	all := a.r.Emulator.Store()
+	all.Lock()
+	defer all.Unlock()
+	if lb := balancerOf(all.Partition(harness.Account, harness.Region), hostname); lb == nil || lb.ARN != a.arns[group] {
+		a.t.Errorf("%q is not the load balancer of %s", hostname, a.groups[group].ID)
+	}
+}
