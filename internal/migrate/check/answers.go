@@ -18,6 +18,8 @@ type Side struct {
 	model.Stack
 	// Port returns the number of a port of a Service.
 	Port func(b *model.Binding) string
+	// Keeps reports that it takes over the load balancer of the other side.
+	Keeps bool
 }
 
 // answer is what is done with a request: what of it decides, and for people.

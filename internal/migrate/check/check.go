@@ -29,7 +29,10 @@ type Difference struct {
 }
 
 // Text is the difference on one line.
-func (d Difference) Text() string {
+func (d Difference) Text() string { return d.TextFor("Ingress") }
+
+// TextFor is the difference on one line, with the name of what the Gateway takes the place of.
+func (d Difference) TextFor(from string) string {
 	out := d.Setting
 	if d.Request != "" {
 		out = d.Request
@@ -45,7 +48,7 @@ func (d Difference) Text() string {
 		}
 		return what + " (" + rule + ")"
 	}
-	return fmt.Sprintf("%s: Ingress %s, Gateway %s", out, by(d.Ingress, d.IngressRule), by(d.Gateway, d.GatewayRule))
+	return fmt.Sprintf("%s: %s %s, Gateway %s", out, from, by(d.Ingress, d.IngressRule), by(d.Gateway, d.GatewayRule))
 }
 
 // Result is what a comparison has found.
@@ -100,6 +103,15 @@ func (c *comparing) same(port int32, name string, from, to any) {
 	}
 }
 
+// attributes compares those of a resource. One that a Gateway does not name stays as it is on a load balancer that it takes over.
+func (c *comparing) attributes(port int32, from, to map[string]string) {
+	if c.to.Keeps {
+		from = maps.Clone(from)
+		maps.DeleteFunc(from, func(k, _ string) bool { _, named := to[k]; return !named })
+	}
+	c.same(port, "attributes", from, to)
+}
+
 // textOf is a value for people and for comparison. Nothing and an empty value are the same.
 func textOf(v any) string {
 	r := reflect.ValueOf(v)
@@ -132,7 +144,7 @@ func (c *comparing) loadBalancer(a, b *model.LoadBalancer) {
 	c.same(0, "subnets", subnets(a.Subnets), subnets(b.Subnets))
 	c.same(0, "customer-owned pool", a.CoIPPool, b.CoIPPool)
 	c.same(0, "IPAM pool", a.IPAMPool, b.IPAMPool)
-	c.same(0, "attributes", a.Attributes, b.Attributes)
+	c.attributes(0, a.Attributes, b.Attributes)
 	c.same(0, "capacity", a.Capacity, b.Capacity)
 	c.same(0, "tags", c.tags(a.Tags), c.tags(b.Tags))
 	c.securityGroups(a.SecurityGroups, b.SecurityGroups)
@@ -195,7 +207,7 @@ func (c *comparing) securityGroups(a, b model.GroupChoice) {
 
 func (c *comparing) listener(a, b model.Listener) {
 	c.same(a.Port, "protocol", a.Protocol(), b.Protocol())
-	c.same(a.Port, "attributes", a.Attributes, b.Attributes)
+	c.attributes(a.Port, a.Attributes, b.Attributes)
 	if a.TLS != nil && b.TLS != nil {
 		c.same(a.Port, "TLS policy", a.TLS.Policy, b.TLS.Policy)
 		c.certificates(a, b)
@@ -358,7 +370,7 @@ func (c *comparing) groupDifferences(a, b *model.TargetGroup) []Difference {
 	x.same(0, "address type", a.AddressType, b.AddressType)
 	x.same(0, "control port", a.ControlPort, b.ControlPort)
 	x.same(0, "health check", a.HealthCheck, b.HealthCheck)
-	x.same(0, "attributes", a.Attributes, b.Attributes)
+	x.attributes(0, a.Attributes, b.Attributes)
 	x.same(0, "tags", x.tags(a.Tags), x.tags(b.Tags))
 	if a.Binding != nil && b.Binding != nil {
 		x.same(0, "nodes", a.Binding.NodeSelector, b.Binding.NodeSelector)

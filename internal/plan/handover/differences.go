@@ -34,7 +34,7 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 		return out
 	}
 	side := func(s model.Stack) check.Side {
-		return check.Side{Stack: s, Port: func(b *model.Binding) string { return port(*b) }}
+		return check.Side{Stack: s, Port: func(b *model.Binding) string { return port(*b) }, Keeps: s.ID == want.ID}
 	}
 	res := check.Compare(side(from), side(want), naming.OriginTag)
 	for i, d := range res.Differences {
@@ -42,7 +42,7 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 			note(fmt.Sprintf("there are %d more differences", len(res.Differences)-i))
 			break
 		}
-		note(d.Text())
+		note(d.TextFor(string(from.ID.Kind)))
 	}
 	if len(res.Partial) > 0 {
 		note(fmt.Sprintf("port %d has more requests to tell apart than are tried", res.Partial[0]))
