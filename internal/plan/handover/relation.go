@@ -50,6 +50,9 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator) (Relat
 	if by := have.Facts.Adopter; by != nil {
 		return toAdopter(stack, by.Stack, translate)
 	}
+	if stack.Empty() && stack.Held.Everything {
+		return Relation{}, nil // it is not known what it asks for, and nothing of it is changed
+	}
 	switch asks := stack.Adopts != nil && !stack.Empty(); {
 	case adopted && (!asks || stack.DryRun || stack.Adopts.From != from):
 		return toFirst(from, translate)
@@ -57,14 +60,20 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator) (Relat
 		return Relation{Own: true}, nil
 	case asks:
 		out := Relation{Other: stack.Adopts.From, Standing: Takes}
-		if stack.DryRun && claimed(stack) {
+		switch {
+		case adopted:
+			return out, nil
+		case stack.DryRun && claimed(stack):
 			out.Standing = Returned // it has nothing, so the other one has it back
 			return out, nil
 		}
 		of, on, err := translate(out.Other)
 		out.Of = of
-		if !on {
+		switch {
+		case !on:
 			out.Of.ID = out.Other
+		case live == nil && claimed(stack) && of.Empty() && !of.Held.Everything:
+			return Relation{}, err // what it had is gone, and nobody else makes it again
 		}
 		return out, err
 	}
@@ -139,6 +148,7 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 	case rel.Own:
 		f := Refusal(stack, "the Gateway has one of its own, which serves on", "take the annotation off, or delete the Gateway and apply it again with the annotation")
 		f.Blocks = finding.BlocksNothing
+		stack.DryRun = stack.DryRun && !claimed(stack)
 		return stack, finding.List{f}
 	case rel.Standing == Handed:
 		stack.Held.Everything = !stack.Empty() || !empty(have)
@@ -146,6 +156,9 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 			"edit the routes of the Gateway, or take "+naming.AdoptAnnotation+" off it to have the load balancer back")
 	case rel.Standing == Gives:
 		stack.Held.Everything, stack.DryRun = true, false
+		if rel.Of.Held.Everything {
+			return stack, tell(stack, Name(rel.Other)+" is to take its load balancer back, and cannot be built", "correct its objects as their events say, or delete them; or let the Gateway keep the load balancer")
+		}
 		return stack, tell(stack, Name(rel.Other)+" takes its load balancer back", "nothing; it passes")
 	case rel.Standing == Returned:
 		return model.Stack{

@@ -1,0 +1,150 @@
+package harness
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// mailGateway serves what Service mail does, on the load balancer of the Service.
+const mailGateway = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: nlb}
+spec: {controllerName: gateway.k8s.aws/nlb}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {name: mail, namespace: shop}
+spec:
+  targetReference: {name: mail}
+  defaultConfiguration: {targetType: ip, healthCheckConfig: {healthCheckInterval: 10, healthCheckTimeout: 10}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata:
+  name: mail
+  namespace: shop
+  uid: 22222222-0000-4000-8000-000000000009
+  annotations: {fulcrum.dev/adopt: service/mail, gateway.k8s.aws/dry-run: "true"}
+spec: {gatewayClassName: nlb, listeners: [{name: smtp, protocol: TCP, port: 25}, {name: imap, protocol: TCP, port: 143}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {name: smtp, namespace: shop}
+spec: {parentRefs: [{name: mail, sectionName: smtp}], rules: [{backendRefs: [{name: mail, port: 25}]}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {name: imap, namespace: shop}
+spec: {parentRefs: [{name: mail, sectionName: imap}], rules: [{backendRefs: [{name: mail, port: 143}]}]}
+`
+
+// annotate gives an object an annotation, or takes it off if the value is empty.
+func (r *Harness) annotate(kind cluster.Kind, name, key, value string) {
+	r.T.Helper()
+	obj, err := r.Store.Get(cluster.Ref{Kind: kind, Namespace: "shop", Name: name})
+	if err != nil || obj == nil {
+		r.T.Fatalf("%s %s: %v", kind, name, err)
+	}
+	obj = obj.DeepCopyObject().(cluster.Object)
+	all := obj.GetAnnotations()
+	if all == nil {
+		all = map[string]string{}
+	}
+	if all[key] = value; value == "" {
+		delete(all, key)
+	}
+	obj.SetAnnotations(all)
+	if err := r.Store.Put(obj); err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+// shownBy is the hostname in the status of Service mail, and of Gateway mail.
+func shownBy(r *Harness) (service, gateway string) {
+	obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
+	if svc, ok := obj.(*corev1.Service); ok && len(svc.Status.LoadBalancer.Ingress) > 0 {
+		service = svc.Status.LoadBalancer.Ingress[0].Hostname
+	}
+	obj, _ = r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: "shop", Name: "mail"})
+	if gw, ok := obj.(*gwv1.Gateway); ok && len(gw.Status.Addresses) > 0 {
+		gateway = gw.Status.Addresses[0].Value
+	}
+	return service, gateway
+}
+
+// A Gateway takes over the load balancer of a Service and gives it back, with the targets registered all the time.
+func TestALoadBalancerOfAServiceIsAdopted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{})
+		empty := r.State()
+		r.Apply(pods("mail", podAddresses[:3]...), exposedService("mail", ipTargets, "{name: smtp, port: 25, targetPort: 8080}, {name: imap, port: 143, targetPort: 8080}"))
+		r.during(8 * time.Minute)
+		before := r.State()
+		name, _ := shownBy(r)
+		r.Emulator.Calls().Reset()
+		r.Apply(mailGateway)
+		r.during(time.Minute)
+		if n := r.Emulator.Calls().Mutating(); n > 0 || name == "" {
+			t.Fatalf("the shadow of %q makes %d changes: %v", name, n, r.Emulator.Calls().Counts())
+		}
+		defer func() {
+			if t.Failed() {
+				for _, o := range r.Store.All("Event") {
+					if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning {
+						t.Logf("%s %s: %s", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Message)
+					}
+				}
+			}
+		}()
+		adopt := func() {
+			t.Helper()
+			r.annotate(cluster.KindGateway, "mail", cluster.DryRunAnnotation, "")
+			r.during(10 * time.Minute)
+			for _, line := range r.State() {
+				if strings.Contains(line, naming.StackTag(model.Service)) {
+					t.Fatalf("this is the Service's still: %s", line)
+				}
+			}
+			if service, gateway := shownBy(r); service != name || gateway != name {
+				t.Errorf("%q is shown by the Service, %q by the Gateway, want %q", service, gateway, name)
+			}
+		}
+		adopt()
+		r.Emulator.Calls().Reset()
+		r.during(11 * time.Hour)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("without edits there are %d changes: %v", n, r.Emulator.Calls().Counts())
+		}
+		r.annotate(cluster.KindGateway, "mail", cluster.DryRunAnnotation, "true")
+		r.during(10 * time.Minute)
+		if d := cmp.Diff(before, r.State()); d != "" {
+			t.Errorf("not as before (-before +after):\n%s", d)
+		}
+		adopt()
+		r.drop(cluster.KindService, "shop", "mail")
+		r.during(time.Minute)
+		if obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"}); obj != nil {
+			t.Errorf("the Service is not gone: %v", obj.GetFinalizers())
+		}
+		if _, gateway := shownBy(r); gateway != name {
+			t.Errorf("the Gateway shows %q", gateway)
+		}
+		r.drop(cluster.KindGateway, "shop", "mail")
+		r.during(20 * time.Minute)
+		if d := cmp.Diff(empty, r.State()); d != "" {
+			t.Errorf("left over (-before +after):\n%s", d)
+		}
+	})
+}
