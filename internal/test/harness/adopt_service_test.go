@@ -49,8 +49,8 @@ metadata: {name: imap, namespace: shop}
 spec: {parentRefs: [{name: mail, sectionName: imap}], rules: [{backendRefs: [{name: mail, port: 143}]}]}
 `
 
-// annotate gives an object an annotation, or takes it off if the value is empty.
-func (r *Harness) annotate(kind cluster.Kind, name, key, value string) {
+// mark gives an object an annotation, or takes it off if the value is empty.
+func mark(r *Harness, kind cluster.Kind, name, key, value string) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: kind, Namespace: "shop", Name: name})
 	if err != nil || obj == nil {
@@ -110,7 +110,7 @@ func TestALoadBalancerOfAServiceIsAdopted(t *testing.T) {
 		}()
 		adopt := func() {
 			t.Helper()
-			r.annotate(cluster.KindGateway, "mail", cluster.DryRunAnnotation, "")
+			mark(r, cluster.KindGateway, "mail", cluster.DryRunAnnotation, "")
 			r.during(10 * time.Minute)
 			for _, line := range r.State() {
 				if strings.Contains(line, naming.StackTag(model.Service)) {
@@ -127,7 +127,7 @@ func TestALoadBalancerOfAServiceIsAdopted(t *testing.T) {
 		if n := r.Emulator.Calls().Mutating(); n > 0 {
 			t.Errorf("without edits there are %d changes: %v", n, r.Emulator.Calls().Counts())
 		}
-		r.annotate(cluster.KindGateway, "mail", cluster.DryRunAnnotation, "true")
+		mark(r, cluster.KindGateway, "mail", cluster.DryRunAnnotation, "true")
 		r.during(10 * time.Minute)
 		if d := cmp.Diff(before, r.State()); d != "" {
 			t.Errorf("not as before (-before +after):\n%s", d)
