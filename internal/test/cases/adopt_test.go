@@ -2,11 +2,13 @@ package cases
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -395,6 +397,9 @@ func adopted(t *testing.T, name string, i *interruption) {
 	for i, g := range a.groups {
 		a.is(i, addressOf(a.r, g.Gateway.Namespace, g.Gateway.Name))
 	}
+	if i == nil {
+		a.isOrdinary(name, result)
+	}
 	if a.compared < 20 {
 		t.Errorf("%d comparisons", a.compared)
 	}
@@ -425,4 +430,56 @@ func (a *adoption) is(group int, hostname string) {
 	if lb := balancerOf(all.Partition(harness.Account, harness.Region), hostname); lb == nil || lb.ARN != a.arns[group] {
 		a.t.Errorf("%q is not the load balancer of %s", hostname, a.groups[group].ID)
 	}
+}
+
+// nameInAWS is a name that AWS does not let anybody change.
+var nameInAWS = regexp.MustCompile(`k8s-[a-z0-9-]+-[0-9a-f]{8,10}`)
+
+// isOrdinary checks that what a Gateway has taken over is, but for names, what it would have made, so that a controller which
+// knows nothing of adoptions finds nothing to change.
+func (a *adoption) isOrdinary(name string, result migrate.Result) {
+	a.t.Helper()
+	fresh := NewWorld(a.t, harness.Options{})
+	NewLoader(a.t, fresh).Apply(a.t, name)
+	for _, o := range fresh.Store.All(cluster.KindIngress) {
+		if err := fresh.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: o.GetNamespace(), Name: o.GetName()}); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+	for _, o := range result.Objects() {
+		obj := o.Object.DeepCopyObject().(cluster.Object)
+		obj.SetAnnotations(nil)
+		if err := fresh.Store.Apply(obj); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+	fresh.Settle(horizon)
+	state := func(r *harness.Harness) (out []string) {
+		for _, line := range r.State() {
+			out = append(out, nameInAWS.ReplaceAllString(inOrder(a.t, line), "k8s-name"))
+		}
+		slices.Sort(out)
+		return out
+	}
+	if diff := cmp.Diff(state(fresh), state(a.r)); diff != "" {
+		a.t.Errorf("not as of an ordinary Gateway (-ordinary +taken over):\n%s", diff)
+	}
+}
+
+// inOrder sorts the conditions of a rule by their fields, as others compare them.
+func inOrder(t *testing.T, line string) string {
+	text, rule := strings.CutPrefix(line, "rule ")
+	if !rule {
+		return line
+	}
+	var parts []json.RawMessage
+	if err := json.Unmarshal([]byte(text), &parts); err != nil {
+		t.Fatal(err)
+	}
+	var conditions []json.RawMessage
+	if err := json.Unmarshal(parts[3], &conditions); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortStableFunc(conditions, func(a, b json.RawMessage) int { return strings.Compare(string(a), string(b)) })
+	return fmt.Sprintf("rule %s %s %s", parts[:3], conditions, parts[4:])
 }
