@@ -58,7 +58,7 @@ func (d *Draft) LetGo(a plan.Address, live map[string]string, members []finding.
 	var after []plan.StepID
 	for _, s := range d.Plan.Steps {
 		switch s.Do.(type) {
-		case plan.SetTags, plan.PutBinding:
+		case plan.SetTags, plan.PutBinding, plan.DeleteTargetGroup, plan.DeleteBinding:
 			after = append(after, s.ID)
 		default:
 			// Who takes a load balancer back knows by these tags alone what else was the Gateway's.

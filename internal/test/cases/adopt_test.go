@@ -63,6 +63,7 @@ func (a *adoption) watch(next http.RoundTripper) http.RoundTripper {
 				a.t.Errorf("%s: answers differ after a call (-before +after):\n%s", a.step, diff)
 			}
 			a.compared++
+			a.ordered()
 		}
 		return res, err
 	})
@@ -71,6 +72,46 @@ func (a *adoption) watch(next http.RoundTripper) http.RoundTripper {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// ordered checks the order in which tags come and go. By it a controller that knows nothing of adoptions and takes over in
+// between finds all of a stack, or stops at the security group, which it cannot make under a name that is taken, before it
+// changes anything.
+func (a *adoption) ordered() {
+	all := a.r.Emulator.Store()
+	all.Lock()
+	defer all.Unlock()
+	p := all.Partition(harness.Account, harness.Region)
+	for i, g := range a.groups {
+		gateway := model.StackID{Kind: model.ALBGateway, Namespace: g.Gateway.Namespace, Name: g.Gateway.Name}
+		has := func(tags map[string]string, id model.StackID) bool { return tags[naming.StackTag(id.Kind)] == naming.StackTagValue(id) }
+		var lb map[string]string
+		for _, x := range p.ELB.LoadBalancers {
+			if x.ARN == a.arns[i] {
+				lb = x.Tags
+			}
+		}
+		both := has(lb, g.ID) && has(lb, gateway)
+		group, handed, kept := false, false, false
+		for id := range p.SecurityGroups {
+			handed = handed || has(p.Tags[id], gateway)
+			kept = kept || has(p.Tags[id], g.ID)
+			group = group || has(p.Tags[id], g.ID)
+		}
+		var rest bool
+		for _, x := range p.ELB.TargetGroups {
+			handed, kept = handed || has(x.Tags, gateway), kept || has(x.Tags, g.ID)
+			rest = rest || has(x.Tags, gateway) && !has(x.Tags, g.ID)
+		}
+		switch {
+		case handed && kept && !both:
+			a.t.Errorf("%s: resources carry tags of both, the load balancer %v", a.step, lb)
+		case a.step == "adopt" && group && rest:
+			a.t.Errorf("%s: target groups are handed over before the security group", a.step)
+		case both && lb[naming.AdoptedTag] == "":
+			a.t.Errorf("%s: the load balancer is not marked", a.step)
+		}
+	}
+}
 
 // answers are what the load balancers answer now.
 func (a *adoption) answers() map[string]map[string]string {
