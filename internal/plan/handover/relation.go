@@ -55,7 +55,7 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator) (Relat
 	}
 	switch asks := stack.Adopts != nil && !stack.Empty(); {
 	case adopted && (!asks || stack.DryRun || stack.Adopts.From != from):
-		return toFirst(from, translate)
+		return toFirst(from, own(from, live.Tags), translate)
 	case asks && !adopted && Claimed(stack.ID, live):
 		return Relation{Own: true}, nil
 	case asks:
@@ -96,14 +96,19 @@ func toAdopter(stack model.Stack, by model.StackID, translate Translator) (Relat
 	return out, nil
 }
 
-// toFirst is for a Gateway that does not ask any more for what it has taken over: the stack that had it first takes it back,
-// unless nothing of that is left.
-func toFirst(from model.StackID, translate Translator) (Relation, error) {
+// toFirst is for a Gateway that does not ask any more for what it has taken over: the stack that had it first takes it back. If
+// nothing of that is left the Gateway keeps it, and finishes what it has begun.
+func toFirst(from model.StackID, unfinished bool, translate Translator) (Relation, error) {
 	of, on, err := translate(from)
-	if err != nil || !on || of.Empty() && !of.Held.Everything {
+	switch {
+	case err != nil || !on:
 		return Relation{}, err
+	case !of.Empty() || of.Held.Everything:
+		return Relation{Other: from, Of: of, Standing: Gives}, nil
+	case unfinished:
+		return Relation{Other: from, Of: of, Standing: Takes}, nil
 	}
-	return Relation{Other: from, Of: of, Standing: Gives}, nil
+	return Relation{}, nil
 }
 
 func claimed(stack model.Stack) bool {
