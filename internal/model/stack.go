@@ -125,6 +125,8 @@ type Stack struct {
 	BackendGroup BackendGroupUse
 	// Adopts is whose load balancer the stack takes over; nil: it has one of its own.
 	Adopts *Adoption
+	// Isolated reports that hosts belong to the namespaces of members, and settings to the class.
+	Isolated bool
 	// Adopters are Gateways that ask for the load balancer of this stack. They prove nothing.
 	Adopters []StackID
 }
@@ -134,7 +136,7 @@ type Adoption struct {
 	From StackID
 	// At is where the Gateway says so.
 	At finding.Origin
-	// Routes are the namespaces that consent by a route that is attached to the Gateway, and the one of the Gateway, ascending.
+	// Routes are the namespaces of routes that are attached to the Gateway, and its own, ascending.
 	Routes []string
 }
 

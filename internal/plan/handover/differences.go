@@ -3,6 +3,7 @@ package handover
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
@@ -18,10 +19,11 @@ const mostCompared = 1000
 const mostShown = 5
 
 // Differences are what clients of another stack would notice if a Gateway took its load balancer over. They are in the way
-// unless each object consents to whatever the Gateway answers. port is the number of a port of a Service.
+// unless the object whose rule it is consents to whatever the Gateway answers, or, where it is no rule, each object. port is the
+// number of a port of a Service.
 func Differences(want, from model.Stack, port func(model.Binding) string) (out finding.List) {
-	consent := !slices.ContainsFunc(from.Members, func(m model.Member) bool { return m.Adopter != want.ID })
-	note := func(text string) {
+	all := !slices.ContainsFunc(from.Members, func(m model.Member) bool { return m.Adopter != want.ID })
+	note := func(text string, consent bool) {
 		f := Refusal(want, text, fmt.Sprintf("change the routes; fulcrum migrate --check shows all differences; to accept them, annotate each object with %s: %s", naming.AdoptedByAnnotation, want.ID))
 		f.Reason = finding.AdoptionDiffers
 		if consent {
@@ -30,22 +32,37 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 		out.Add(f)
 	}
 	if n := rulesOf(from) + rulesOf(want); n > mostCompared {
-		note(fmt.Sprintf("%d rules are too many to be compared by the controller", n))
+		note(fmt.Sprintf("%d rules are too many to be compared by the controller", n), all)
 		return out
 	}
 	side := func(s model.Stack) check.Side {
 		return check.Side{Stack: s, Port: func(b *model.Binding) string { return port(*b) }, Keeps: s.ID == want.ID}
 	}
 	res := check.Compare(side(from), side(want), naming.OriginTag)
+	consented := func(d check.Difference) bool {
+		return all || slices.ContainsFunc(from.Members, func(m model.Member) bool {
+			return m.Adopter == want.ID && strings.HasSuffix(d.IngressRule, " of "+m.Ref.String())
+		})
+	}
+	// Those that are in the way are shown first.
+	slices.SortStableFunc(res.Differences, func(a, b check.Difference) int {
+		switch first, second := consented(a), consented(b); {
+		case first == second:
+			return 0
+		case second:
+			return -1
+		}
+		return 1
+	})
 	for i, d := range res.Differences {
 		if i == mostShown {
-			note(fmt.Sprintf("there are %d more differences", len(res.Differences)-i))
+			note(fmt.Sprintf("there are %d more differences", len(res.Differences)-i), consented(d))
 			break
 		}
-		note(d.TextFor(string(from.ID.Kind)))
+		note(d.TextFor(string(from.ID.Kind)), consented(d))
 	}
 	if len(res.Partial) > 0 {
-		note(fmt.Sprintf("port %d has more requests to tell apart than are tried", res.Partial[0]))
+		note(fmt.Sprintf("port %d has more requests to tell apart than are tried", res.Partial[0]), all)
 	}
 	return out
 }

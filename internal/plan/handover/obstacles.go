@@ -56,8 +56,12 @@ func ofObjects(want, from model.Stack) (out []obstacle) {
 			add("wait until it is gone", "%s is leaving it", m.Ref)
 		case m.Blocked:
 			add("correct it as its events say", "%s cannot be built", m.Ref)
-		case m.Adopter != want.ID && !slices.Contains(want.Adopts.Routes, m.Ref.Namespace):
-			add(fmt.Sprintf("attach a route of namespace %s to the Gateway, or annotate %s with %s: %s", m.Ref.Namespace, m.Ref, naming.AdoptedByAnnotation, want.ID),
+		case m.Adopter == want.ID || m.Ref.Namespace == want.ID.Namespace:
+		case from.Isolated:
+			// A host belongs to a namespace there. On a Gateway it does not, which a route alone does not agree to.
+			add(fmt.Sprintf("have its owner annotate it with %s: %s", naming.AdoptedByAnnotation, want.ID), "%s does not consent", m.Ref)
+		case !slices.Contains(want.Adopts.Routes, m.Ref.Namespace):
+			add(fmt.Sprintf("attach a route of namespace %s to the Gateway, or have the owner of %s annotate it with %s: %s", m.Ref.Namespace, m.Ref, naming.AdoptedByAnnotation, want.ID),
 				"%s does not consent", m.Ref)
 		}
 	}

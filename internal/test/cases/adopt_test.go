@@ -83,7 +83,9 @@ func (a *adoption) ordered() {
 	p := all.Partition(harness.Account, harness.Region)
 	for i, g := range a.groups {
 		gateway := model.StackID{Kind: model.ALBGateway, Namespace: g.Gateway.Namespace, Name: g.Gateway.Name}
-		has := func(tags map[string]string, id model.StackID) bool { return tags[naming.StackTag(id.Kind)] == naming.StackTagValue(id) }
+		has := func(tags map[string]string, id model.StackID) bool {
+			return tags[naming.StackTag(id.Kind)] == naming.StackTagValue(id)
+		}
 		var lb map[string]string
 		for _, x := range p.ELB.LoadBalancers {
 			if x.ARN == a.arns[i] {

@@ -25,7 +25,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.Found = g.found
 	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.guard, g.unprotected
 	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
-	t.Stack.Adopters = ownership.Adopters(v, id)
+	t.Stack.Adopters, t.Stack.Isolated = ownership.Adopters(v, id), t.Isolated
 	t.FindMissingClass()
 	if len(t.Members) == 0 {
 		retainedBuilder{t}.retainPrevious()
