@@ -85,6 +85,7 @@ const (
 	ReplacementHeld        Reason = "ReplacementHeld"
 	AdoptionRefused        Reason = "AdoptionRefused"
 	AdoptionDiffers        Reason = "AdoptionDiffers"
+	AdoptionReady          Reason = "AdoptionReady"
 	LoadBalancerAdopted    Reason = "LoadBalancerAdopted"
 
 	GatewayClassInvalid      Reason = "GatewayClassInvalid"
@@ -137,6 +138,7 @@ var Reasons = []Explanation{
 	{AccessDenied, "AWS denies a call because a permission is missing, or a command may not read a Secret that the controller reads with its own rights. What depends on it stays as it is in AWS.", "Add the named permission to the controller's IAM policy. For a Secret that was not looked at, allow yourself to get it, or give it with -f.", BlocksNothing},
 	{ActionNotFound, "A backend has the port use-annotation, but the actions annotation of that name does not exist, and missing actions are not tolerated.", "Add the annotation or change the backend.", BlocksRule},
 	{AdoptionDiffers, "A Gateway with fulcrum.dev/adopt would answer requests or have settings otherwise than the objects whose load balancer it is to take over.", "See the message; fulcrum migrate --check shows all differences. Change the routes, or have each object consent by fulcrum.dev/adopted-by.", BlocksNothing},
+	{AdoptionReady, "A Gateway in dry run could take over the load balancer that it names in fulcrum.dev/adopt, and nothing is in the way.", "Take gateway.k8s.aws/dry-run off the Gateway to have it done.", BlocksNothing},
 	{AdoptionRefused, "A Gateway names in fulcrum.dev/adopt whose load balancer it takes over, and something is in the way. Nothing is changed, and no other load balancer is made for the Gateway.", "See the message. Take the annotation off for a load balancer of its own.", BlocksStack},
 	{AllWeightsZero, "All backends of a forward have weight 0, so that none gets requests: they are answered with an error, or a port of a network load balancer is not listened on.", "Give a backend a weight above 0.", BlocksNothing},
 	{AnnotationConflict, "Members of an IngressGroup give different values for a setting that the load balancer has once. The value in AWS stays while a class or an accepted member sets it; otherwise the first member in the order of the IngressGroup decides. Of a load balancer that Services of several namespaces share, the namespace that it is named after decides.", "Give all members the same value, or remove it from all but one.", BlocksNothing},

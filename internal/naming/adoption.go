@@ -14,6 +14,8 @@ const (
 	// AdoptedByAnnotation of an Ingress or a Service names the Gateway that may take over its load balancer:
 	// "namespace/name", or the name of one in its namespace.
 	AdoptedByAnnotation = "fulcrum.dev/adopted-by"
+	// DryRunAnnotation of a Gateway with the value "true" asks for a plan alone. It has what the Gateway took over given back.
+	DryRunAnnotation = "gateway.k8s.aws/dry-run"
 )
 
 // AdoptedTag is on a load balancer as long as it can be given back. Its value is Adopted of the stack that it was made for.

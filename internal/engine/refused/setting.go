@@ -98,7 +98,7 @@ func sourcesSetting(do plan.ChangeIngress) (setting, value string) {
 }
 
 // DefaultBackend is the field that the default action of an HTTP listener comes from.
-const DefaultBackend = "spec.DefaultBackend"
+const DefaultBackend = "spec.defaultBackend"
 
 func listenerSetting(l plan.ListenerSettings, code, words string, tags plan.Tags) (setting, value string) {
 	switch {

@@ -61,10 +61,25 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 		}
 		note(d.TextFor(string(from.ID.Kind)), consented(d))
 	}
+	if want.DryRun && !slices.ContainsFunc(out, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
+		out.Add(finding.Finding{
+			Object: want.Adopts.At.Object, Field: want.Adopts.At.Field, Reason: finding.AdoptionReady,
+			Message: fmt.Sprintf("the load balancer of %s can be taken over; %d requests were compared, and %s", Name(from.ID), res.Requests, outcome(len(res.Differences))),
+			Fix:     "take " + naming.DryRunAnnotation + " off to have it done",
+		})
+	}
 	if len(res.Partial) > 0 {
 		note(fmt.Sprintf("port %d has more requests to tell apart than are tried", res.Partial[0]), all)
 	}
 	return out
+}
+
+// outcome is how many differences there are, all of which objects consent to.
+func outcome(differences int) string {
+	if differences == 0 {
+		return "all are answered alike"
+	}
+	return fmt.Sprintf("%d differences are consented to", differences)
 }
 
 func rulesOf(s model.Stack) (n int) {

@@ -158,7 +158,7 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 	case rel.Standing == Handed:
 		stack.Held.Everything = !stack.Empty() || !empty(have)
 		return stack, tell(stack, Name(rel.Other)+" has taken over the load balancer; edits of this object have no effect",
-			"edit the routes of the Gateway, or take "+naming.AdoptAnnotation+" off it to have the load balancer back")
+			"edit the routes of the Gateway, or have its owner annotate it with "+naming.DryRunAnnotation+`: "true" to get the load balancer back`)
 	case rel.Standing == Gives:
 		stack.Held.Everything, stack.DryRun = true, false
 		if rel.Of.Held.Everything {

@@ -37,7 +37,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	s := status.Of(r)
 	out := append(s.Parts(), planNote(l.gw, o)...)
 	if o.Stack.DryRun {
-		if !s.Blocked() {
+		if !s.Blocked() && !s.Refused() {
 			return append(out, status.Events(o, l.gw, source, false)...)
 		}
 	} else {

@@ -104,7 +104,7 @@ func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 		}
 	case finding.WaitingForTargets:
 		e.Warning, e.Reason = false, string(x.Reason)
-	case finding.WaitingToDelete, finding.LoadBalancerReplaced, finding.LoadBalancerMoved, finding.LoadBalancerAdopted:
+	case finding.WaitingToDelete, finding.LoadBalancerReplaced, finding.LoadBalancerMoved, finding.LoadBalancerAdopted, finding.AdoptionReady:
 		e.Warning, e.Once, e.Reason = false, true, string(x.Reason)
 	case finding.CertificatePending:
 		e.Reason = string(x.Reason)

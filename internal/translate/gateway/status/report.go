@@ -4,6 +4,7 @@ package status
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -66,6 +67,11 @@ func blocksGateway(x finding.Finding) bool { return x.Blocks >= finding.BlocksMe
 // Blocked reports whether the Gateway is held as a whole, because what it asks for cannot be determined.
 func (r *Status) Blocked() bool {
 	return slices.ContainsFunc(r.found[r.ref()], blocksGateway)
+}
+
+// Refused reports whether the Gateway shows that it was not accepted.
+func (r *Status) Refused() bool {
+	return meta.IsStatusConditionFalse(r.Gateway.Status.Conditions, string(gwv1.GatewayConditionAccepted))
 }
 
 // Events are those of the findings on the Gateway, and of a success. What is wrong with routes and ListenerSets is in
