@@ -94,7 +94,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			r.drifted(d)
 			r.mem.drift.compared = d.Have.Facts.Now
 		}
-		r.out.Stack, r.out.Plan, r.out.Have, r.out.related = d.Stack, d.Plan, d.Have, r.relation.Standing != handover.Alone
+		r.out.Stack, r.out.Plan, r.out.Have, r.out.related = d.Stack, d.Plan, d.Have, r.relation.Unsettled(d.Have)
 		if d.Stack.Describe {
 			r.out.Document = d.Describe()
 		}

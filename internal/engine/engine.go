@@ -94,7 +94,7 @@ type Outcome struct {
 	// refused reports whether steps are held which AWS has refused. They are called again, which is then no
 	// sign that others have changed something.
 	refused bool
-	// related reports that another stack has, or had, the load balancer.
+	// related reports that a load balancer is being handed over, or that another stack has it.
 	related bool
 	// Made are the steps that were carried out, over all plans of the run.
 	Made map[plan.StepID]bool

@@ -116,14 +116,14 @@ func From(lb *observed.LoadBalancer) (model.StackID, bool) {
 	return naming.AdoptedFrom(lb.Tags[naming.AdoptedTag])
 }
 
-// left are the resources that do not carry the tags of a stack by which another one has taken them over, and the bindings
-// without the labels of that.
-func left(have observed.Stack, by model.StackID) observed.Stack {
-	labels := naming.StackLabels(by)
-	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return own(by, lb.Tags) })
-	have.TargetGroups = slices.DeleteFunc(slices.Clone(have.TargetGroups), func(g observed.TargetGroup) bool { return own(by, g.Tags) })
-	have.SecurityGroups = slices.DeleteFunc(slices.Clone(have.SecurityGroups), func(g observed.SecurityGroup) bool { return own(by, g.Tags) })
-	have.Bindings = slices.DeleteFunc(slices.Clone(have.Bindings), func(b observed.Binding) bool { return naming.Carries(b.Labels, labels) })
+// left are the resources that carry the tags of a stack, or that do not, and bindings likewise by their labels.
+func left(have observed.Stack, id model.StackID, without bool) observed.Stack {
+	labels := naming.StackLabels(id)
+	own := func(id model.StackID, tags map[string]string) bool { return own(id, tags) == without }
+	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return own(id, lb.Tags) })
+	have.TargetGroups = slices.DeleteFunc(slices.Clone(have.TargetGroups), func(g observed.TargetGroup) bool { return own(id, g.Tags) })
+	have.SecurityGroups = slices.DeleteFunc(slices.Clone(have.SecurityGroups), func(g observed.SecurityGroup) bool { return own(id, g.Tags) })
+	have.Bindings = slices.DeleteFunc(slices.Clone(have.Bindings), func(b observed.Binding) bool { return naming.Carries(b.Labels, labels) == without })
 	return have
 }
 

@@ -131,7 +131,7 @@ func (rel Relation) Show(stack model.Stack, have observed.Stack, others []observ
 		have.Bindings = once(append(slices.Clone(have.Bindings), others...))
 		return Assign(stack, have, port)
 	case Handed:
-		return left(have, rel.Other)
+		return left(have, rel.Other, true)
 	}
 	return have
 }
@@ -189,6 +189,18 @@ func (rel Relation) Again(stack model.Stack) time.Duration {
 		return durations.Later
 	}
 	return 0
+}
+
+// Unsettled reports whether what the other stack asks for decides about the next run: a load balancer is being handed over, or the
+// other one has it.
+func (rel Relation) Unsettled(have observed.Stack) bool {
+	switch rel.Standing {
+	case Alone:
+		return false
+	case Takes:
+		return !empty(left(have, rel.Other, false))
+	}
+	return true
 }
 
 // Begins reports whether a stack takes over for the first time what another one has: nothing carries its tags yet.

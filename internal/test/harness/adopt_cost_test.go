@@ -1,0 +1,79 @@
+package harness
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// adoptedGroup is an IngressGroup of two namespaces whose load balancer a Gateway has taken over.
+func adoptedGroup(t *testing.T, opt Options) *Harness {
+	t.Helper()
+	r := shopWith(t, opt)
+	r.Apply(shop, pods("web", podAddresses[:2]...), strings.Replace(sharedHosts, "CONSENT", "", 1))
+	r.during(5 * time.Minute)
+	r.Apply(strings.Replace(blogRoute, "HOST", "blog.example.com", 1), sharedGateway)
+	r.during(10 * time.Minute)
+	for _, line := range r.State() {
+		if strings.Contains(line, "ingress.k8s.aws/stack") {
+			t.Fatalf("not taken over: %s", line)
+		}
+	}
+	return r
+}
+
+// In each state that may last, nothing runs but the comparisons with AWS, and a restart costs no more calls than without a
+// take-over.
+func TestWhatIsTakenOverCostsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		runs := 0
+		counted := Options{Checkpoints: true, Ran: func(what string, _ error) {
+			if !strings.Contains(what, "binding") {
+				runs++
+			}
+		}}
+		quiet := func(what string, r *Harness, most int) {
+			t.Helper()
+			r.during(20 * time.Minute)
+			runs = 0
+			r.Emulator.Calls().Reset()
+			r.during(6 * time.Hour)
+			if n := r.Emulator.Calls().Mutating(); n > 0 || runs > most {
+				t.Errorf("%s: %d runs and %d changes in six hours: %v", what, runs, n, r.Emulator.Calls().Counts())
+			}
+		}
+		restart := func(r *Harness) map[string]int {
+			r.Kill()
+			r.Start()
+			r.Emulator.Calls().Reset()
+			r.during(2 * time.Minute)
+			return r.Emulator.Calls().Counts()
+		}
+		without := shopWith(t, counted)
+		without.Apply(shop, pods("web", podAddresses[:2]...), strings.Split(sharedHosts, "---\napiVersion: networking")[0],
+			strings.Replace(blogRoute, "HOST", "blog.example.com", 1), strings.Replace(sharedGateway, ", annotations: {fulcrum.dev/adopt: ingress-group/edge}", "", 1))
+		without.during(30 * time.Minute)
+		r := adoptedGroup(t, counted)
+		quiet("adopted", r, 4)
+		// Both stacks ask for subnets, once.
+		if before, after := restart(without), restart(r); sum(after) > sum(before)+2 {
+			t.Errorf("a restart calls %v, without a take-over %v", after, before)
+		}
+		mark(r, cluster.KindGateway, "edge", cluster.DryRunAnnotation, "true")
+		quiet("shadow", r, 4)
+		mark(r, cluster.KindGateway, "edge", cluster.AdoptAnnotation, "ingress-group/other")
+		mark(r, cluster.KindGateway, "edge", cluster.DryRunAnnotation, "")
+		quiet("names a group that is not there", r, 40)
+	})
+}
+
+func sum(counts map[string]int) (n int) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
