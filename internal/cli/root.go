@@ -31,6 +31,9 @@ func isPlugin(program string) bool {
 // Run carries a command line out and returns the exit code.
 func Run(ctx context.Context, env output.Environment) int {
 	env.Version = version.This().Version
+	if isMigrator(env.Program) {
+		env.Args, env.Program = asMigrator(env.Args), "fulcrum"
+	}
 	root := newRoot(env)
 	root.SetArgs(append([]string{}, env.Args...)) // cobra takes nil for the arguments of the process
 	root.SetIn(env.Stdin)
