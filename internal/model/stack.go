@@ -62,6 +62,17 @@ func (id StackID) String() string {
 	return id.Namespace + "/" + id.Name
 }
 
+// Title is what people call a stack: the object or the group that it is made of.
+func (id StackID) Title() string {
+	switch {
+	case id.Kind == Ingress && id.Namespace == "":
+		return "IngressGroup " + id.Name
+	case id.Kind.OfGateway():
+		return "Gateway " + id.String()
+	}
+	return string(id.Kind) + " " + id.String()
+}
+
 // Compare orders stack ids by kind, namespace and name.
 func (id StackID) Compare(o StackID) int {
 	return cmp.Or(cmp.Compare(id.Kind, o.Kind), cmp.Compare(id.Namespace, o.Namespace), cmp.Compare(id.Name, o.Name))

@@ -20,6 +20,14 @@ func (d *Draft) AdoptedTag() string {
 	return naming.Adopted(d.Want.Adopts.From)
 }
 
+// HandedFrom is that reason if a resource carries tags or labels of the other stack, and otherwise another one.
+func (d *Draft) HandedFrom(carries bool, otherwise string) string {
+	if carries {
+		return "it is taken over from " + d.Have.Adopted.Title()
+	}
+	return otherwise
+}
+
 // TakeOver plans that a load balancer of the other stack is this one's, before anything of it is changed.
 func (d *Draft) TakeOver(a plan.Address, resourceID string, live map[string]string, after []plan.StepID) []plan.StepID {
 	if d.Have.Adopted == (model.StackID{}) {
@@ -35,7 +43,7 @@ func (d *Draft) TakeOver(a plan.Address, resourceID string, live map[string]stri
 	}
 	return []plan.StepID{d.Add(plan.Step{
 		ID: plan.NewStepID("adopt", a), Address: a, Verb: plan.Update, Do: plan.SetTags{Of: a, Put: put}, Changes: ChangesOf("tags.", put, live),
-		Why: "it is taken over from " + string(d.Have.Adopted.Kind) + " " + d.Have.Adopted.String(), After: after, Blames: d.Members(),
+		Why: d.HandedFrom(true, ""), After: after, Blames: d.Members(),
 	})}
 }
 
@@ -69,7 +77,7 @@ func (d *Draft) LetGo(a plan.Address, live map[string]string, members []finding.
 	}
 	d.Add(plan.Step{
 		ID: plan.NewStepID("let go", a), Address: a, Verb: plan.Update, Do: plan.SetTags{Of: a, Remove: remove}, Changes: changes,
-		Why: "nothing of it is " + string(d.Have.Adopted.Kind) + " " + d.Have.Adopted.String() + "'s any more", After: after, Blames: members,
+		Why: "nothing that it uses belongs to " + d.Have.Adopted.Title() + " any more", After: after, Blames: members,
 	})
 }
 

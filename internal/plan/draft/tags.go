@@ -45,7 +45,7 @@ func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, le
 	return d.Add(plan.Step{
 		ID: plan.NewStepID("tag", a), Address: a, Verb: plan.Update, Changes: changes,
 		Do:  plan.SetTags{Of: a, Put: put, Remove: remove, RemoveFirst: len(have)+len(put) > naming.MaxTags},
-		Why: "tags differ", After: after, Blames: blames,
+		Why: d.HandedFrom(slices.ContainsFunc(remove, func(k string) bool { return d.ofOther(k, have) }), "tags differ"), After: after, Blames: blames,
 	})
 }
 

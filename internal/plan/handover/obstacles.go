@@ -28,7 +28,7 @@ func Obstacles(want, from model.Stack, have observed.Stack, steps []plan.Step) f
 func Refusal(want model.Stack, why, fix string) finding.Finding {
 	return finding.Finding{
 		Object: want.Adopts.At.Object, Field: want.Adopts.At.Field, Reason: finding.AdoptionRefused, Severity: finding.Error,
-		Message: fmt.Sprintf("the load balancer of %s is not taken over: %s", Name(want.Adopts.From), why), Fix: fix, Blocks: finding.BlocksStack,
+		Message: fmt.Sprintf("the load balancer of %s is not taken over: %s", want.Adopts.From.Title(), why), Fix: fix, Blocks: finding.BlocksStack,
 	}
 }
 

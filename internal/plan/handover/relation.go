@@ -1,7 +1,6 @@
 package handover
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -157,14 +156,14 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 		return stack, finding.List{f}
 	case rel.Standing == Handed:
 		stack.Held.Everything = !stack.Empty() || !empty(have)
-		return stack, tell(stack, Name(rel.Other)+" has taken over the load balancer; edits of this object have no effect",
+		return stack, tell(stack, rel.Other.Title()+" has taken over the load balancer; edits of this object have no effect",
 			"edit the routes of the Gateway, or have its owner annotate it with "+naming.DryRunAnnotation+`: "true" to get the load balancer back`)
 	case rel.Standing == Gives:
 		stack.Held.Everything, stack.DryRun = true, false
 		if rel.Of.Held.Everything {
-			return stack, tell(stack, Name(rel.Other)+" is to take its load balancer back, and cannot be built", "correct its objects as their events say, or delete them; or let the Gateway keep the load balancer")
+			return stack, tell(stack, rel.Other.Title()+" is to take its load balancer back, and cannot be built", "correct its objects as their events say, or delete them; or let the Gateway keep the load balancer")
 		}
-		return stack, tell(stack, Name(rel.Other)+" takes its load balancer back", "nothing; it passes")
+		return stack, tell(stack, rel.Other.Title()+" takes its load balancer back", "nothing; it passes")
 	case rel.Standing == Returned:
 		return model.Stack{
 			ID: stack.ID, Leaving: append(slices.Clone(stack.Members), stack.Leaving...), BackendGroup: stack.BackendGroup, Adopts: stack.Adopts,
@@ -206,15 +205,4 @@ func (rel Relation) Unsettled(have observed.Stack) bool {
 // Begins reports whether a stack takes over for the first time what another one has: nothing carries its tags yet.
 func (rel Relation) Begins(stack model.Stack, have observed.Stack) bool {
 	return rel.Standing == Takes && stack.Adopts != nil && !Claimed(stack.ID, have.Live(model.LoadBalancerID))
-}
-
-// Name is what people call a stack.
-func Name(id model.StackID) string {
-	switch {
-	case id.Kind == model.Ingress && id.Namespace == "":
-		return "IngressGroup " + id.Name
-	case id.Kind.OfGateway():
-		return "Gateway " + id.String()
-	}
-	return fmt.Sprintf("%s %s", id.Kind, id)
 }
