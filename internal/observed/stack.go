@@ -18,7 +18,9 @@ type Stack struct {
 	Bindings       []Binding       // TargetGroupBindings with the stack's labels
 	// Adopted is the stack whose resources are shown here too, as AskAdopted asks; zero if there is none.
 	Adopted model.StackID
-	Facts   Facts
+	// AdoptedBy is the stack that has taken over from that one already; zero if none has.
+	AdoptedBy model.StackID
+	Facts     Facts
 }
 
 // Live returns the load balancer with the resource id, nil if there is none. With several, the

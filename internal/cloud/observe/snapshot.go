@@ -24,12 +24,15 @@ func (r *Reader) snapshot(shown []model.StackID, since time.Time) observed.Stack
 		Validations: map[string]observed.Validation{}, CertificateOwners: map[string]observed.CertificateOwner{},
 		Endpoints: map[string][]observed.EndpointLoadBalancer{}, Accelerators: map[string][]string{},
 	}}
-	if len(shown) > 1 {
-		out.Adopted = shown[1]
-	}
 	r.Inv.Read(func() {
 		out.Facts.Account = r.Inv.Account
 		out.Facts.Adopter = r.Inv.Adopter(id)
+		if len(shown) > 1 {
+			out.Adopted = shown[1]
+			if by := r.Inv.Adopter(shown[1]); by != nil {
+				out.AdoptedBy = by.Stack
+			}
+		}
 		seen := map[string]bool{}
 		for _, of := range shown {
 			r.addResources(&out, of, since, seen)

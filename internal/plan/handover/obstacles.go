@@ -39,12 +39,16 @@ func ofObjects(want, from model.Stack) (out []obstacle) {
 	if from.ID.Kind == model.Service {
 		kind = model.NLBGateway
 	}
+	_, shared := naming.SharedName(from.ID)
 	switch {
 	case want.ID.Kind != kind:
 		add("choose a GatewayClass of the same kind of load balancer", "a Gateway of this class has another kind of load balancer")
 		return out
 	case from.Empty() && !from.Held.Everything:
 		add("correct the name, or take the annotation off for a load balancer of its own", "no object of it is served")
+		return out
+	case shared:
+		add("take the annotation off", "Services share it by fulcrum.dev/load-balancer-group, which no Gateway can take over")
 		return out
 	case from.Held.Everything || from.Empty():
 		add("correct the objects as their events say", "nothing of it can be built, so that it is not known what it asks for")
@@ -90,6 +94,9 @@ func ofLive(want model.Stack, have observed.Stack) (out []obstacle) {
 		}
 	}
 	switch {
+	case have.AdoptedBy != (model.StackID{}) && have.AdoptedBy != want.ID:
+		add("have that give it back first, or take the annotation off for a load balancer of its own", "%s has taken it over already", have.AdoptedBy.Title())
+		return out
 	case len(lbs) == 0:
 		add("wait until it has one, or take the annotation off for a load balancer of its own", "it has none")
 		return out

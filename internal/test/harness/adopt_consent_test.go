@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -136,4 +137,24 @@ func TestAnAdoptionNeedsConsent(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Of two Gateways that ask for one load balancer the first has it, and the other is told.
+func TestTwoGatewaysAskForOneLoadBalancer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := adoptedGroup(t, Options{})
+		before := r.State()
+		r.Apply(strings.ReplaceAll(strings.Split(sharedGateway, "---")[1], "name: edge,", "name: second,"))
+		r.during(10 * time.Minute)
+		if d := cmp.Diff(before, r.State()); d != "" {
+			t.Errorf("something was changed (-before +after):\n%s", d)
+		}
+		for _, o := range r.Store.All("Event") {
+			if e := o.(*corev1.Event); e.InvolvedObject.Name == "second" && strings.Contains(e.Message, "Gateway shop/edge has taken it over already") {
+				return
+			}
+		}
+		t.Error("the second Gateway is not told")
+	})
 }
