@@ -16,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
@@ -234,6 +235,9 @@ func (r *observation) observe(ctx context.Context, stack model.Stack, questions 
 			var again bool
 			if again, err = r.relate(stack, have); again {
 				have, err = r.observeAWS(ctx, stack, questions)
+			}
+			if ask := handover.Questions(have); again && err == nil && len(ask) > 0 {
+				have, err = r.observeAWS(ctx, stack, append(slices.Clone(questions), ask...))
 			}
 		}
 		if err == nil {

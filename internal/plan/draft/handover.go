@@ -2,15 +2,23 @@ package draft
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // Where a load balancer is handed over, it carries the tags of both stacks while anything of it still carries the former tags
 // alone. So what is there always says whose it is, wherever a process ends.
+
+// HandsOver reports whether a load balancer is being handed over: what is live was made for other objects than those that the rules
+// are for now, so that no rule belongs to one of them.
+func (d *Draft) HandsOver() bool {
+	return d.Have.Adopted != (model.StackID{}) && slices.ContainsFunc(d.Have.LoadBalancers, func(lb observed.LoadBalancer) bool { return d.ofOther(naming.StackTag(d.Have.Adopted.Kind), lb.Tags) })
+}
 
 // AdoptedTag is the value of the tag by which a load balancer can be given back, "" if it is to have none.
 func (d *Draft) AdoptedTag() string {
@@ -63,21 +71,9 @@ func (d *Draft) LetGo(a plan.Address, live map[string]string, members []finding.
 	if len(remove) == 0 {
 		return
 	}
-	var after []plan.StepID
-	for _, s := range d.Plan.Steps {
-		switch s.Do.(type) {
-		case plan.SetTags, plan.PutBinding, plan.DeleteTargetGroup, plan.DeleteBinding:
-			after = append(after, s.ID)
-		default:
-			// Who takes a load balancer back knows by these tags alone what else was the Gateway's.
-			if d.Want.Adopts == nil {
-				after = append(after, s.ID)
-			}
-		}
-	}
 	d.Add(plan.Step{
 		ID: plan.NewStepID("let go", a), Address: a, Verb: plan.Update, Do: plan.SetTags{Of: a, Remove: remove}, Changes: changes,
-		Why: "nothing that it uses belongs to " + d.Have.Adopted.Title() + " any more", After: after, Blames: members,
+		Why: "nothing that it uses belongs to " + d.Have.Adopted.Title() + " any more", After: d.AllSteps(), Blames: members,
 	})
 }
 

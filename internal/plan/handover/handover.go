@@ -25,33 +25,31 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 		filledBy[b.ARN] = b
 	}
 	uses := usesOf(have)
-	var order []int
+	type pair struct{ live, desired, likeness, uses int }
+	var pairs []pair
+	candidates := map[int]int{} // of desired ones
 	for i, g := range have.TargetGroups {
-		if !own(want.ID, g.Tags) {
-			order = append(order, i)
+		b, filled := filledBy[g.ARN]
+		for j, w := range want.TargetGroups {
+			if filled && becomes(w, g, b, port) {
+				candidates[j]++
+				if !own(want.ID, g.Tags) && !taken[w.ID] {
+					pairs = append(pairs, pair{i, j, likeness(w, g), uses[g.ARN]})
+				}
+			}
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(uses[have.TargetGroups[b].ARN], uses[have.TargetGroups[a].ARN])
+	pairs = slices.DeleteFunc(pairs, func(p pair) bool {
+		return candidates[p.desired] > 1 && strange(want.TargetGroups[p.desired], have.TargetGroups[p.live])
 	})
-	for _, i := range order {
-		g := &have.TargetGroups[i]
-		b, filled := filledBy[g.ARN]
-		if !filled {
-			continue
-		}
-		best := -1
-		for j, w := range want.TargetGroups {
-			if taken[w.ID] || !becomes(w, *g, b, port) {
-				continue
-			}
-			if best < 0 || sameCheck(w, *g) && !sameCheck(want.TargetGroups[best], *g) {
-				best = j
-			}
-		}
-		if best >= 0 {
-			g.ResourceID = want.TargetGroups[best].ID
-			taken[g.ResourceID] = true
+	slices.SortStableFunc(pairs, func(x, y pair) int {
+		return cmp.Or(cmp.Compare(y.likeness, x.likeness), cmp.Compare(y.uses, x.uses))
+	})
+	given := map[int]bool{}
+	for _, p := range pairs {
+		if id := want.TargetGroups[p.desired].ID; !taken[id] && !given[p.live] {
+			have.TargetGroups[p.live].ResourceID = id
+			taken[id], given[p.live] = true, true
 		}
 	}
 	return have
@@ -101,8 +99,51 @@ func becomes(w model.TargetGroup, g observed.TargetGroup, b observed.Binding, po
 		control(w.ControlPort) == control(g.ControlPort) && (w.AddressType == "" || g.AddressType == "" || w.AddressType == g.AddressType)
 }
 
-func sameCheck(w model.TargetGroup, g observed.TargetGroup) bool {
-	return w.HealthCheck == g.HealthCheck
+// likeness is how much of a live target group is as desired already. Several target groups may have the same targets, and differ
+// in what would have to be changed.
+func likeness(w model.TargetGroup, g observed.TargetGroup) (n int) {
+	if w.HealthCheck == g.HealthCheck {
+		n++
+	}
+	for k, v := range w.Attributes {
+		switch live, known := g.Attributes[k]; {
+		case !known:
+		case live == v:
+			n++
+		default:
+			n -= len(w.Attributes)
+		}
+	}
+	return n
+}
+
+// strange reports whether a live target group has an attribute that the desired one does not name, with another value than a new
+// one has. It would keep that. So it is not taken where several hold the same targets, and another object may have asked for it.
+func strange(w model.TargetGroup, g observed.TargetGroup) bool {
+	for k, v := range asNew {
+		_, named := w.Attributes[k]
+		if live, known := g.Attributes[k]; known && !named && live != v {
+			return true
+		}
+	}
+	return false
+}
+
+// asNew are attributes that are often set, with what AWS gives to new target groups.
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_TargetGroupAttribute.html
+var asNew = map[string]string{
+	"deregistration_delay.timeout_seconds": "300", "load_balancing.algorithm.type": "round_robin", "slow_start.duration_seconds": "0",
+	"stickiness.enabled": "false",
+}
+
+// Questions ask what decides which target group becomes which.
+func Questions(have observed.Stack) (out []model.Question) {
+	for _, g := range have.TargetGroups {
+		if g.Attributes == nil {
+			out = append(out, model.AskAttributes{Of: "target-group", ARN: g.ARN})
+		}
+	}
+	return out
 }
 
 // Claimed reports whether a load balancer carries the tags of a stack, so that the stack has taken it over.

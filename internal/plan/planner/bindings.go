@@ -16,7 +16,8 @@ func ownBindings(want model.Stack, have observed.Stack) []observed.Binding {
 	return slices.DeleteFunc(slices.Clone(have.Bindings), func(h observed.Binding) bool {
 		for _, g := range have.TargetGroups {
 			if g.ARN == h.ARN {
-				if of := naming.BackendNamespaces(g.ResourceID); want.ID.Kind.OfGateway() && of != nil {
+				// An id of a Gateway's, whose stack or another one's this is: that of an Ingress or a Service has other parts.
+				if of := naming.BackendNamespaces(g.ResourceID); of != nil {
 					return !slices.Contains(of, h.Namespace)
 				}
 				namespace, _, known := strings.Cut(g.ResourceID, "/")

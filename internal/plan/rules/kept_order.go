@@ -112,7 +112,7 @@ func (s *ruleSet) gap(i int, used map[int32]bool, stuck []bool) int32 {
 func (ro *Rollout) keepWhatWouldShow(stuck []bool, absent []*ruleChange) {
 	var rest, staying []goneRule
 	for _, d := range slices.Backward(ro.s.deleted) {
-		meets := func(o *ruleChange) bool { return d.sameNamespace(o.plan.Desired.Member) && o.shape.Overlaps(d.shape) }
+		meets := func(o *ruleChange) bool { return d.sameNamespace(o.member) && o.shape.Overlaps(d.shape) }
 		late := slices.ContainsFunc(absent, meets) ||
 			slices.ContainsFunc(staying, func(o goneRule) bool { return d.maybeOfNamespace(&o) && o.shape.Overlaps(d.shape) })
 		for i := range ro.s.desired {

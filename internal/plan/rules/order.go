@@ -60,8 +60,8 @@ func (ro *Rollout) takesOver(d *goneRule, waiting *overlap.Index) (what plan.Wai
 	}
 	own = found
 	if !found {
-		n, found = waiting.FindThat(d.shape, overlap.Every, func(n int32) bool { return d.sameNamespace(ro.s.desired[n].plan.Desired.Member) })
-		own = found && d.sameOwner(ro.s.desired[n].plan.Desired.Member)
+		n, found = waiting.FindThat(d.shape, overlap.Every, func(n int32) bool { return d.sameNamespace(ro.s.desired[n].member) })
+		own = found && d.sameOwner(ro.s.desired[n].member)
 	}
 	if found {
 		w := &ro.s.desired[n]
@@ -182,7 +182,7 @@ func (s *ruleSet) late() (out []lateRule, base []int) {
 		wait := w.wait
 		if wait.For == "" && !ordered {
 			// Another order of the rules behind one of the same member that is not in force would show.
-			below := s.indexOf("below", w.plan.Desired.Member, isBelow)
+			below := s.indexOf("below", w.member, isBelow)
 			if n, found := below.Find(w.shape, overlap.Before(i)); found {
 				wait = s.desired[n].below
 			}

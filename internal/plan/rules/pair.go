@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
 // pairRules finds for each desired rule the live one that it is, or grows out of.
@@ -20,12 +22,12 @@ func (ro *Rollout) pairRules() *ruleSet {
 	}
 	for i := range ro.L.Rules {
 		p := &ro.L.Rules[i]
-		s.desired[i] = ruleChange{plan: p, priority: int32(i + 1), actions: p.Desired.Actions, transforms: p.Desired.Transforms, shape: overlap.ShapeOf(p.Desired.Conditions)}
+		s.desired[i] = ruleChange{plan: p, member: ro.memberOf(p), priority: int32(i + 1), actions: p.Desired.Actions, transforms: p.Desired.Transforms, shape: overlap.ShapeOf(p.Desired.Conditions)}
 	}
 	taken := ro.pair(s.desired, live)
 	for j := range live {
 		if !taken[j] {
-			s.deleted = append(s.deleted, goneRule{Rule: live[j], shape: overlap.ShapeOf(live[j].Conditions), of: ro.OwnersOf(live[j].Actions)})
+			s.deleted = append(s.deleted, goneRule{Rule: live[j], shape: overlap.ShapeOf(live[j].Conditions), of: ro.ownersOf(live[j])})
 		}
 	}
 	for i := range s.desired {
@@ -52,6 +54,23 @@ func (ro *Rollout) pairRules() *ruleSet {
 		}
 	}
 	return s
+}
+
+// memberOf is the member whose changes wait for each other with that of a rule. Those of different members do not. While a load
+// balancer is handed over each old answer belongs to other objects than the new one, so that all wait for each other.
+func (ro *Rollout) memberOf(p *resolved.Rule) finding.Ref {
+	if ro.HandsOver() {
+		return finding.Ref{}
+	}
+	return p.Desired.Member
+}
+
+// ownersOf are those of a live rule, nil if that is not known.
+func (ro *Rollout) ownersOf(r observed.Rule) []finding.Ref {
+	if ro.HandsOver() {
+		return nil
+	}
+	return ro.OwnersOf(r.Actions)
 }
 
 // pair sets the live rules of desired ones, and reports which of these are taken. Rules that equal
@@ -110,8 +129,8 @@ func (ro *Rollout) pair(desired []ruleChange, live []observed.Rule) (taken []boo
 	}
 	// A rule of another namespace goes at once, and does not wait for what takes its place.
 	anyOf := func(w *ruleChange, o *observed.Rule) bool {
-		d := goneRule{of: ro.OwnersOf(o.Actions)}
-		return w.plan.Desired.InPlace || d.sameNamespace(w.plan.Desired.Member)
+		d := goneRule{of: ro.ownersOf(*o)}
+		return w.plan.Desired.InPlace || d.sameNamespace(w.member)
 	}
 	pass(equalKeys, equal, true, ro.isEqual)
 	pass(equalKeys, equal, false, ro.isEqual)

@@ -42,6 +42,7 @@ const TopPriority = 50000
 // ruleChange is what happens to one desired rule.
 type ruleChange struct {
 	plan     *resolved.Rule
+	member   finding.Ref    // whose changes wait for each other
 	priority int32          // desired
 	live     *observed.Rule // nil: to be created
 	actions  []model.Action // to be set now
@@ -206,7 +207,7 @@ func (s *ruleSet) splitOff(changed []*ruleChange) {
 	}
 	for _, w := range changed {
 		d := goneRule{Rule: *w.live, shape: w.shape}
-		if m := w.plan.Desired.Member; !m.IsZero() {
+		if m := w.member; !m.IsZero() {
 			d.of = []finding.Ref{m}
 		}
 		s.deleted = append(s.deleted, d)

@@ -67,7 +67,7 @@ func (ro *Rollout) splitMasked() {
 		if f == nil || w.comes() || !w.modify || w.wait.For != "" || w.plan.Desired.InPlace || w.plan.OneStep() {
 			continue
 		}
-		if ro.masked(i, f).For != "" {
+		if ro.masked(i, f).For != "" || ro.CannotShare(w.plan.Desired.Actions, w.live.Actions) {
 			masked = append(masked, w)
 		}
 	}
@@ -104,7 +104,7 @@ func (s *ruleSet) followBelow() {
 			if isBelow(me) || !me.comes() {
 				continue
 			}
-			of := first[me.plan.Desired.Member]
+			of := first[me.member]
 			if of == nil {
 				continue
 			}
@@ -127,7 +127,7 @@ func (s *ruleSet) followBelow() {
 func (s *ruleSet) indexThese(numbers []int32) map[finding.Ref]*overlap.Index {
 	lists := map[finding.Ref][]int32{}
 	for _, n := range numbers {
-		m := s.desired[n].plan.Desired.Member
+		m := s.desired[n].member
 		lists[m] = append(lists[m], n)
 	}
 	out := map[finding.Ref]*overlap.Index{}

@@ -70,12 +70,12 @@ func (r *rulePlanner) create(vacated []plan.StepID) {
 		a := r.address(w)
 		need := slices.Concat(r.listener, r.ClaimsOf(w.plan.Desired.Member), GroupSteps(w.actions, r.groups))
 		// A request that two new rules of a member match must meet the first of them first.
-		own := chains[w.plan.Desired.Member]
+		own := chains[w.member]
 		if own == nil {
 			own = &draft.StepChain{}
-			chains[w.plan.Desired.Member] = own
+			chains[w.member] = own
 		}
-		need = append(need, r.stepsOf(r.s.indexOf("new", w.plan.Desired.Member, isNew), w.shape, overlap.Before(i), own, isAny)...)
+		need = append(need, r.stepsOf(r.s.indexOf("new", w.member, isNew), w.shape, overlap.Before(i), own, isAny)...)
 		if w.takes != nil {
 			w.step = r.become(w, append(need, vacated...))
 		} else {
@@ -111,12 +111,12 @@ func (r *rulePlanner) stepsOf(x *overlap.Index, shape *overlap.Shape, in overlap
 // of the member whose it is, or all where that is not known.
 func (r *rulePlanner) before() []plan.StepID {
 	of := r.L.Desired.DefaultOf.Object
-	if of.IsZero() || r.L.Live == nil {
+	if of.IsZero() || r.L.Live == nil || r.HandsOver() {
 		return r.steps
 	}
 	var out []plan.StepID
 	for i := range r.s.desired {
-		if w := &r.s.desired[i]; w.live == nil && w.plan.Desired.Member == of {
+		if w := &r.s.desired[i]; w.live == nil && w.member == of {
 			out = append(out, w.step)
 		}
 	}
@@ -141,7 +141,7 @@ func (r *rulePlanner) modify(last bool) {
 		a := r.address(w)
 		need := append(r.ClaimsOf(w.plan.Desired.Member), GroupSteps(w.actions, r.groups)...)
 		ahead := overlap.Before(i)
-		fresh, below := r.s.indexOf("new", w.plan.Desired.Member, isNew), r.s.indexOf("below", w.plan.Desired.Member, isBelow)
+		fresh, below := r.s.indexOf("new", w.member, isNew), r.s.indexOf("below", w.member, isBelow)
 		if last {
 			need = append(need, r.stepsOf(fresh, w.shape, ahead, &r.created, isAny)...)
 			need = append(need, r.orderOf(w.shape)...)
@@ -267,7 +267,7 @@ func (r *rulePlanner) remove(middle []plan.StepID) (now []plan.StepID) {
 		d := &r.s.deleted[i]
 		a := plan.RuleAddress(d.ARN)
 		after := r.stepsOf(changed, d.shape, overlap.Every, &all, func(o *ruleChange) bool {
-			return !o.held || d.sameOwner(o.plan.Desired.Member)
+			return !o.held || d.sameOwner(o.member)
 		})
 		after = append(after, r.orderOf(d.shape)...)
 		if d.sameOwner(r.L.Desired.DefaultOf.Object) {

@@ -52,10 +52,14 @@ func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending 
 			fresh = append(fresh, g)
 		}
 	}
-	if len(pending) == 0 || len(h.Groups)+len(fresh) > maxForwardGroups || t.HealthKnown(pending) && !t.Serving(old) {
+	sticky, byApplication := t.sticky(w, h)
+	if len(pending) == 0 || len(h.Groups)+len(fresh) > maxForwardGroups || byApplication || t.HealthKnown(pending) && !t.Serving(old) {
 		return want, nil
 	}
 	staged := model.Forward{Stickiness: h.Stickiness}
+	if on := staged.Stickiness != nil && staged.Stickiness.Enabled != nil && *staged.Stickiness.Enabled; sticky && !on {
+		staged.Stickiness = briefStickiness()
+	}
 	for _, g := range h.Groups {
 		n := equal.Weight(g.Weight)
 		staged.Groups = append(staged.Groups, model.WeightedGroup{Group: g.Group, Weight: &n})
@@ -69,6 +73,65 @@ func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending 
 	}
 	now = append(slices.Clone(have[:len(have)-1]), staged)
 	return now, pending
+}
+
+// Attributes of target groups that keep a client on a target.
+const (
+	stickyAttribute     = "stickiness.enabled"
+	stickyTypeAttribute = "stickiness.type"
+	byApplication       = "app_cookie"
+)
+
+// briefStickiness keeps a client on a target group as shortly as AWS can. It demands it of several target groups of which one keeps
+// clients on targets. https://docs.aws.amazon.com/elasticloadbalancing/latest/application/edit-target-group-attributes.html
+func briefStickiness() *model.GroupStickiness {
+	on, second := true, int32(1)
+	return &model.GroupStickiness{Enabled: &on, Duration: &second}
+}
+
+// sticky reports whether a target group of forward actions keeps clients on targets, by what is desired or live, and whether one does
+// so by a cookie of the application, which AWS takes of no rule with several target groups.
+func (t *Traffic) sticky(forwards ...*model.Forward) (any, application bool) {
+	for _, f := range forwards {
+		for _, g := range f.Groups {
+			for _, a := range t.attributesOf(g.Group) {
+				if a[stickyAttribute] == "true" {
+					any, application = true, application || a[stickyTypeAttribute] == byApplication
+				}
+			}
+		}
+	}
+	return any, application
+}
+
+// attributesOf are the desired and the live attributes of a target group, as far as they are known.
+func (t *Traffic) attributesOf(g model.GroupRef) (out []map[string]string) {
+	if w := t.DesiredGroups[g.ID]; w != nil {
+		out = append(out, w.Attributes)
+	}
+	arn := t.ARN(g)
+	for _, live := range t.Have.TargetGroups {
+		if live.ARN == arn {
+			out = append(out, live.Attributes)
+		}
+	}
+	for id, of := range t.GroupARN {
+		if w := t.DesiredGroups[id]; of == arn && w != nil {
+			out = append(out, w.Attributes)
+		}
+	}
+	return out
+}
+
+// CannotShare reports whether AWS takes no rule that forwards to the target groups of both actions, so that requests cannot move
+// within one.
+func (t *Traffic) CannotShare(want, have []model.Action) bool {
+	w, h := equal.ForwardOf(want), equal.ForwardOf(have)
+	if w == nil || h == nil {
+		return false
+	}
+	_, application := t.sticky(w, h)
+	return application && !equal.SameActions(want, have, t.ARN)
 }
 
 // ShiftDefault is the shift of a listener's default action.

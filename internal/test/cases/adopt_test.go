@@ -24,6 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
@@ -295,7 +296,11 @@ func TestCasesAreAdopted(t *testing.T) {
 		cases++
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { adopted(t, name, nil) })
+			synctest.Test(t, func(t *testing.T) {
+				if !adopted(t, ofCase(t, name), nil) {
+					t.Error("it was not taken over")
+				}
+			})
 		})
 	}
 	if cases < 30 {
@@ -317,7 +322,7 @@ func TestInterruptedAdoptions(t *testing.T) {
 			for at := 1 + (c+2*k)%stride; ; at += stride {
 				i := &interruption{what: what, at: at}
 				t.Run(fmt.Sprintf("%s/%s/%d", name, what, at), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { adopted(t, name, i) })
+					synctest.Test(t, func(t *testing.T) { adopted(t, ofCase(t, name), i) })
 				})
 				if !i.done || t.Failed() {
 					break
@@ -332,7 +337,52 @@ func TestInterruptedAdoptions(t *testing.T) {
 	t.Logf("%d interruptions", runs)
 }
 
-func adopted(t *testing.T, name string, i *interruption) {
+// ofCase puts the objects of a case into a world.
+func ofCase(t *testing.T, name string) func(r *harness.Harness) {
+	return func(r *harness.Harness) { NewLoader(t, r).Apply(t, name) }
+}
+
+// TestRandomGroupsAreAdopted does the same with random IngressGroups of two namespaces, of which nothing is lost in the
+// translation.
+func TestRandomGroupsAreAdopted(t *testing.T) {
+	t.Parallel()
+	n, whole := 60, 0
+	switch {
+	case testing.Short():
+		n = 20
+	case os.Getenv("FULCRUM_ADOPTIONS") == "all":
+		n = 500
+	}
+	for seed := range n {
+		synctest.Test(t, func(t *testing.T) {
+			if adopted(t, func(r *harness.Harness) { randomGroup(r, uint64(seed)) }, nil) {
+				whole++
+			}
+			if t.Failed() {
+				t.Logf("seed %d", seed)
+			}
+		})
+	}
+	t.Logf("%d groups", whole)
+	if whole < n/3 {
+		t.Errorf("only %d of %d groups are taken over", whole, n)
+	}
+}
+
+// consents reports whether each member is of the namespace of the Gateway or of one of a route: all rules of an Ingress may be
+// unreachable, so that nothing is left of it.
+func consents(result migrate.Result, g migrate.Group) bool {
+	of := map[string]bool{g.Gateway.Namespace: true}
+	for _, o := range result.Objects() {
+		if route, ok := o.Object.(*gwv1.HTTPRoute); ok {
+			of[route.Namespace] = true
+		}
+	}
+	return !slices.ContainsFunc(g.Members, func(m finding.Ref) bool { return !of[m.Namespace] })
+}
+
+// adopted reports whether the load balancers of a world were taken over; those of which something is lost are not.
+func adopted(t *testing.T, load func(*harness.Harness), i *interruption) bool {
 	a := &adoption{t: t}
 	opt := harness.Options{Transport: a.watch}
 	if i != nil && i.what == killWrite {
@@ -340,11 +390,16 @@ func adopted(t *testing.T, name string, i *interruption) {
 	}
 	a.r = NewWorld(t, opt)
 	empty := a.r.State()
-	NewLoader(t, a.r).Apply(t, name)
+	load(a.r)
 	a.settle("ingress")
 	before := a.r.State()
 	result := translated(t, a.r)
 	a.groups = result.Groups
+	// A rule that AWS refuses is tried again and again, whoever has the load balancer.
+	refused := slices.ContainsFunc(a.events(), func(e string) bool { return strings.Contains(e, string(finding.RejectedByAWS)) })
+	if refused || slices.ContainsFunc(a.groups, func(g migrate.Group) bool { return g.Worst() == migrate.Lost || !consents(result, g) }) {
+		return false
+	}
 	func() {
 		all := a.r.Emulator.Store()
 		all.Lock()
@@ -383,10 +438,14 @@ func adopted(t *testing.T, name string, i *interruption) {
 	if n := a.r.Emulator.Calls().Mutating(); n > 0 {
 		t.Fatalf("the shadow makes %d changes: %v", n, a.r.Emulator.Calls().Counts())
 	}
+	if slices.ContainsFunc(a.events(), func(e string) bool { return strings.Contains(e, string(finding.AdoptionDiffers)) }) {
+		return false
+	}
 
 	adopt := func() {
 		a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { delete(gw.Annotations, cluster.DryRunAnnotation) })
 		a.settle("adopt")
+		a.settle("adopt") // what waits for targets, and for nodes to know the rules, takes some minutes
 		if left := a.tagged(model.Ingress); len(left) > 0 {
 			t.Fatalf("these are the Ingresses' still:\n%s", strings.Join(left, "\n"))
 		}
@@ -401,6 +460,7 @@ func adopted(t *testing.T, name string, i *interruption) {
 
 	// Back.
 	a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { gw.Annotations[cluster.DryRunAnnotation] = "true" })
+	a.settle("give back")
 	a.settle("give back")
 	if left := a.tagged(model.ALBGateway); len(left) > 0 {
 		t.Fatalf("these are the Gateways' still:\n%s", strings.Join(left, "\n"))
@@ -441,7 +501,7 @@ func adopted(t *testing.T, name string, i *interruption) {
 		a.is(i, addressOf(a.r, g.Gateway.Namespace, g.Gateway.Name))
 	}
 	if i == nil {
-		a.isOrdinary(name, result)
+		a.isOrdinary(load, result)
 	}
 	if a.compared < 20 {
 		t.Errorf("%d comparisons", a.compared)
@@ -462,6 +522,7 @@ func adopted(t *testing.T, name string, i *interruption) {
 	if diff := cmp.Diff(empty, a.r.State()); diff != "" {
 		t.Errorf("left over (-before +after):\n%s", diff)
 	}
+	return true
 }
 
 // is checks that a name is that of the load balancer which the Ingresses of a group had.
@@ -480,10 +541,10 @@ var nameInAWS = regexp.MustCompile(`k8s-[a-z0-9-]+-[0-9a-f]{8,10}`)
 
 // isOrdinary checks that what a Gateway has taken over is, but for names, what it would have made, so that a controller which
 // knows nothing of adoptions finds nothing to change.
-func (a *adoption) isOrdinary(name string, result migrate.Result) {
+func (a *adoption) isOrdinary(load func(*harness.Harness), result migrate.Result) {
 	a.t.Helper()
 	fresh := NewWorld(a.t, harness.Options{})
-	NewLoader(a.t, fresh).Apply(a.t, name)
+	load(fresh)
 	for _, o := range fresh.Store.All(cluster.KindIngress) {
 		if err := fresh.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: o.GetNamespace(), Name: o.GetName()}); err != nil {
 			a.t.Fatal(err)

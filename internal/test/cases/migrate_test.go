@@ -89,14 +89,7 @@ func TestRandomGroupsAsGateways(t *testing.T) {
 	for seed := range n {
 		synctest.Test(t, func(t *testing.T) {
 			r := NewWorld(t, harness.Options{})
-			fill := strings.NewReplacer("$CERT", r.World.Certs["example.com"], "$SUBNETS", strings.Join(r.World.Public[:2], ","), "$GROUP", r.World.ExtraSG,
-				"$WEBACL", r.World.WebACL, "$TRUSTSTORE", "arn:aws:elasticloadbalancing:"+harness.Region+":"+harness.Account+":truststore/ts/0123456789abcdef", "$PREFIXLIST", r.World.PrefixList)
-			manifests := fill.Replace(ingressgen.Group(rand.New(rand.NewPCG(uint64(seed), 3))))
-			for _, ns := range []string{"shop", "blog"} {
-				r.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: "+ns+", labels: {kubernetes.io/metadata.name: "+ns+"}}\n",
-					"apiVersion: v1\nkind: Secret\nmetadata: {namespace: "+ns+", name: login}\nstringData: {clientID: a, clientSecret: b}\n")
-			}
-			r.Apply(manifests)
+			manifests := randomGroup(r, uint64(seed))
 			r.Settle(horizon)
 			result := translated(t, r)
 			for _, o := range result.Objects() {
@@ -126,6 +119,19 @@ func TestRandomGroupsAsGateways(t *testing.T) {
 	if whole < n/2 {
 		t.Errorf("only %d of %d groups are compared", whole, n)
 	}
+}
+
+// randomGroup puts a random IngressGroup of two namespaces into a world, and returns its manifests.
+func randomGroup(r *harness.Harness, seed uint64) string {
+	fill := strings.NewReplacer("$CERT", r.World.Certs["example.com"], "$SUBNETS", strings.Join(r.World.Public[:2], ","), "$GROUP", r.World.ExtraSG,
+		"$WEBACL", r.World.WebACL, "$TRUSTSTORE", "arn:aws:elasticloadbalancing:"+harness.Region+":"+harness.Account+":truststore/ts/0123456789abcdef", "$PREFIXLIST", r.World.PrefixList)
+	manifests := fill.Replace(ingressgen.Group(rand.New(rand.NewPCG(seed, 3))))
+	for _, ns := range []string{"shop", "blog"} {
+		r.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: "+ns+", labels: {kubernetes.io/metadata.name: "+ns+"}}\n",
+			"apiVersion: v1\nkind: Secret\nmetadata: {namespace: "+ns+", name: login}\nstringData: {clientID: a, clientSecret: b}\n")
+	}
+	r.Apply(manifests)
+	return manifests
 }
 
 // translated translates the Ingresses of a world.
