@@ -1,0 +1,51 @@
+package harness
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A target group that keeps clients on targets is replaced like any other. AWS takes such a one beside another in one rule only
+// with group stickiness, and one with a cookie of the application not at all.
+func TestAStickyTargetGroupIsReplaced(t *testing.T) {
+	t.Parallel()
+	for name, attributes := range map[string]string{
+		"by a cookie of the load balancer": "stickiness.enabled=true,stickiness.type=lb_cookie",
+		"by one of the application":        "stickiness.enabled=true,stickiness.type=app_cookie,stickiness.app_cookie.cookie_name=session",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWith(t, Options{})
+				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(", alb.ingress.kubernetes.io/target-group-attributes: '"+attributes+"'", "/=web"))
+				r.during(5 * time.Minute)
+				r.edit("web", func(ing *networkingv1.Ingress) { ing.Annotations["alb.ingress.kubernetes.io/target-type"] = "instance" })
+				waited := false
+				for range 60 {
+					r.during(10 * time.Second)
+					waited = waited || strings.Count(strings.Join(r.State(), "\n"), "target-group [") > 1
+				}
+				var groups []string
+				for _, line := range r.State() {
+					if strings.HasPrefix(line, "target-group") {
+						groups = append(groups, line)
+					}
+				}
+				if len(groups) != 1 || !strings.Contains(groups[0], `"instance"`) || !waited {
+					t.Errorf("target groups, of which two were there at once: %t\n%s", waited, strings.Join(groups, "\n"))
+				}
+				for _, o := range r.Store.All("Event") {
+					if e := o.(*corev1.Event); strings.Contains(e.Message, "RejectedByAWS") {
+						t.Error(e.Message)
+					}
+				}
+			})
+		})
+	}
+}
