@@ -52,6 +52,8 @@ type observation struct {
 	// nothing is carried out.
 	relation *handover.Relation
 	reserved *[]model.StackID
+	// hindered reports that something is missing for which a load balancer that is taken over stays as it is.
+	hindered bool
 }
 
 // execution carries out steps, and enters in the outcome what they bring about.
@@ -76,6 +78,7 @@ func (r *run) settleAndConverge(ctx context.Context, stack model.Stack, found fi
 // plan turns out to come from an old view, it is made again.
 func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts) error {
 	stack = r.holdKnown(stack)
+	r.hindered = slices.ContainsFunc(r.held, FailedStep.hinders)
 	waiting := slices.Collect(maps.Keys(r.mem.waits)) // of the last plan; before the first, what is remembered
 	defer func() { r.mem.waits = r.mem.waits.only(waiting) }()
 	for n := 0; ; n++ {
@@ -134,6 +137,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			return nil
 		}
 		stack = r.holdKnown(next) // a refusal may have used up the budget of others
+		r.hindered = slices.ContainsFunc(r.held, FailedStep.hinders)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
@@ -55,6 +56,22 @@ func (r *observation) related(stack model.Stack, have observed.Stack) observed.S
 
 func (r *observation) portOf(b model.Binding) string {
 	return cluster.PortText(r.v, b.Namespace, b.Service, b.Port)
+}
+
+// hinders reports whether a load balancer that is being taken over stays as it is because of a step. What a rule of the Gateway
+// lacks would be answered by a 503, and before by the rule of the Ingress. A value that AWS refuses had no other answer before, and
+// nor had a rule without room.
+func (f FailedStep) hinders() bool {
+	return f.Class != Invalid && !f.lacksRoom() && !f.kubernetes()
+}
+
+// stands is a stack as it is carried out, with what is to be reported of it.
+func (r *observation) stands(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
+	stack, told := r.relation.Apply(stack, have)
+	if r.hindered && r.relation.Standing == handover.Takes && r.relation.Unsettled(have) {
+		stack.Held.Everything = true
+	}
+	return stack, told
 }
 
 // admit holds a stack that may not take over what it asks for, and says what is in the way. Once the load balancer carries its

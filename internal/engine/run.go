@@ -280,7 +280,7 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 			return d, err
 		}
 		have.Facts.KeepFaults(by)
-		stack, told := r.relation.Apply(stack, have)
+		stack, told := r.stands(stack, have)
 		start := e.now()
 		p, more := planner.Make(stack, have, options, memory)
 		if options.StrictGroups && !stack.Held.Everything && slices.ContainsFunc(append(slices.Clone(found), more...), isError) {
