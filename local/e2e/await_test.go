@@ -18,7 +18,7 @@ import (
 
 // awaits are the things that await can wait for:
 //
-//	await hostname NS/INGRESS           its status shows a load balancer; or service:NS/NAME, gateway:NS/NAME, accelerator:NS/NAME
+//	await hostname NS/INGRESS [NAME]    its status shows a load balancer, of that name; or service:NS/NAME, gateway:NS/NAME, accelerator:NS/NAME
 //	await condition KIND NS/NAME TYPE=STATUS [REASON]
 //	                                    a condition of an object of Gateway API, for each parent of a route
 //	await targets NS/SERVICE N          exactly N targets are healthy, others at most drain
@@ -40,9 +40,12 @@ func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.C
 	}
 	what, args := args[0], args[1:]
 	switch {
-	case what == "hostname" && len(args) == 1:
+	case what == "hostname" && (len(args) == 1 || len(args) == 2):
 		return func(ctx context.Context) error {
-			_, err := s.hostname(ctx, args[0])
+			name, err := s.hostname(ctx, args[0])
+			if err == nil && len(args) == 2 && name != args[1] {
+				err = fmt.Errorf("%s shows %s, not %s", args[0], name, args[1])
+			}
 			return err
 		}, nil
 	case what == "condition" && (len(args) == 3 || len(args) == 4):

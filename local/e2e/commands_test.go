@@ -53,7 +53,11 @@ const brief = 2 * time.Second
 //	renew NS/CERTIFICATE              have cert-manager renew a certificate now, and wait until it has
 //	shares NS/INGRESS URL RE PERCENT  so much of the requests is answered by pods whose names match
 //	scale NS/DEPLOYMENT N
-//	annotate NS/POD KEY=VALUE         merge an annotation into a pod; -selector chooses the first of many
+//	annotate [KIND] NS/NAME KEY=VALUE|KEY-
+//	                                  set an annotation of a pod or of an object of another kind, or remove it; for a
+//	                                  pod, LABEL=VALUE in place of NAME chooses the first of many
+//	describe KIND NS/NAME             print the conditions of an object and the events about it
+//	address NS/INGRESS VARIABLE       put the name of the load balancer in the status into a variable; or service:…, gateway:…
 //	crash ROLE                        SIGKILL
 //	start ROLE                        start a role that was killed; waits until it is ready
 //	rollout NS/DEPLOYMENT             replace all its pods
@@ -94,8 +98,25 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 			outcome(ts, neg, s.Scale(s.ctx, ns, name, number(ts, args[1])))
 		},
 		"annotate": func(ts *testscript.TestScript, neg bool, args []string) {
-			arguments(ts, args, 2, "annotate NS/POD KEY=VALUE")
+			if len(args) == 3 {
+				outcome(ts, neg, of(ts).annotateObject(ts, args[0], args[1], args[2]))
+				return
+			}
+			arguments(ts, args, 2, "annotate [KIND] NS/NAME KEY=VALUE|KEY-")
 			outcome(ts, neg, of(ts).annotate(ts, args[0], args[1]))
+		},
+		"describe": func(ts *testscript.TestScript, neg bool, args []string) {
+			arguments(ts, args, 2, "describe KIND NS/NAME")
+			text, err := of(ts).describe(ts, args[0], args[1])
+			io.WriteString(ts.Stdout(), text)
+			outcome(ts, neg, err)
+		},
+		"address": func(ts *testscript.TestScript, neg bool, args []string) {
+			arguments(ts, args, 2, "address NS/INGRESS VARIABLE")
+			s := of(ts)
+			name, err := s.hostname(s.ctx, args[0])
+			ts.Setenv(args[1], name)
+			outcome(ts, neg, err)
 		},
 		"crash": func(ts *testscript.TestScript, neg bool, args []string) {
 			arguments(ts, args, 1, "crash ROLE")

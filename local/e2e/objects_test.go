@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// resources are those of the kinds that annotate and describe support.
+var resources = map[string]schema.GroupVersionResource{
+	"Ingress":   {Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
+	"Service":   {Version: "v1", Resource: "services"},
+	"Gateway":   {Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gateways"},
+	"HTTPRoute": {Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"},
+	"TCPRoute":  {Group: "gateway.networking.k8s.io", Version: "v1", Resource: "tcproutes"},
+}
+
+// kind is a client for the objects of a kind in a namespace.
+func (s *stage) kind(kind, namespace string) (dynamic.ResourceInterface, error) {
+	resource, ok := resources[kind]
+	if !ok {
+		return nil, fmt.Errorf("kind %s is not supported", kind)
+	}
+	c, err := dynamic.NewForConfig(s.World.RESTConfig())
+	if err != nil {
+		return nil, err
+	}
+	return c.Resource(resource).Namespace(namespace), nil
+}
+
+// annotateObject sets an annotation by KEY=VALUE, or removes it by KEY-.
+func (s *stage) annotateObject(ts *testscript.TestScript, kind, ref, change string) error {
+	namespace, name := split(ts, ref)
+	c, err := s.kind(kind, namespace)
+	if err != nil {
+		return err
+	}
+	var value any
+	key, text, ok := strings.Cut(change, "=")
+	if ok {
+		value = text
+	} else if key, ok = strings.CutSuffix(change, "-"); !ok {
+		return fmt.Errorf("%q is neither KEY=VALUE nor KEY-", change)
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}})
+	if err != nil {
+		return err
+	}
+	_, err = c.Patch(s.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+// describe prints "condition TYPE=STATUS REASON: MESSAGE" for each condition and "event TYPE REASON: MESSAGE" for each event.
+func (s *stage) describe(ts *testscript.TestScript, kind, ref string) (string, error) {
+	namespace, name := split(ts, ref)
+	c, err := s.kind(kind, namespace)
+	if err != nil {
+		return "", err
+	}
+	u, err := c.Get(s.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	parents, _, _ := unstructured.NestedSlice(u.Object, "status", "parents")
+	for _, p := range parents {
+		m, _ := p.(map[string]any)
+		of, _, _ := unstructured.NestedSlice(m, "conditions")
+		conditions = append(conditions, of...)
+	}
+	var b strings.Builder
+	for _, c := range conditions {
+		m, _ := c.(map[string]any)
+		fmt.Fprintf(&b, "condition %v=%v %v: %v\n", m["type"], m["status"], m["reason"], m["message"])
+	}
+	events, err := s.World.Kube().CoreV1().Events(namespace).List(s.ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", err
+	}
+	for _, e := range events.Items {
+		if e.InvolvedObject.Kind == kind && e.InvolvedObject.Name == name {
+			fmt.Fprintf(&b, "event %s %s: %s\n", e.Type, e.Reason, e.Message)
+		}
+	}
+	return b.String(), nil
+}
