@@ -57,7 +57,7 @@ func (s *stage) annotateObject(ts *testscript.TestScript, kind, ref, change stri
 	return err
 }
 
-// describe prints "condition TYPE=STATUS REASON: MESSAGE" for each condition and "event TYPE REASON: MESSAGE" for each event.
+// describe prints "address NAME" for each address in the status, "condition TYPE=STATUS REASON: MESSAGE" for each condition and "event TYPE REASON: MESSAGE" for each event.
 func (s *stage) describe(ts *testscript.TestScript, kind, ref string) (string, error) {
 	namespace, name := split(ts, ref)
 	c, err := s.kind(kind, namespace)
@@ -76,6 +76,11 @@ func (s *stage) describe(ts *testscript.TestScript, kind, ref string) (string, e
 		conditions = append(conditions, of...)
 	}
 	var b strings.Builder
+	addresses, _, _ := unstructured.NestedSlice(u.Object, "status", "addresses")
+	for _, a := range addresses {
+		m, _ := a.(map[string]any)
+		fmt.Fprintf(&b, "address %v\n", m["value"])
+	}
 	for _, c := range conditions {
 		m, _ := c.(map[string]any)
 		fmt.Fprintf(&b, "condition %v=%v %v: %v\n", m["type"], m["status"], m["reason"], m["message"])
