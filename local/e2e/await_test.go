@@ -26,6 +26,7 @@ import (
 //	await event NS/OBJECT REASON [RE]   an event about an object of that name, its message matching RE
 //	await rollout NS/DEPLOYMENT         all its pods are new and available, the old ones gone
 //	await gone KIND NS/NAME             an object (Ingress, Service, Namespace -/NAME, Gateway, GlobalAccelerator) is no more
+//	await released KIND NS/NAME         an object has no finalizer, and no load balancer in its status
 //	await accelerator NS/NAME RE…       each matches a line "TCP:80 REGION dial=N" or "TCP:80 REGION NAME weight=N HEALTHY" of
 //	                                    what AWS has of it, and no line is left over
 //	await aws empty                     AWS holds what the world began with
@@ -34,7 +35,7 @@ import (
 //	await record NAME NS/INGRESS        its alias record leads to the load balancer in the status; or service:…, gateway:…, - for none
 //	await call OPERATION                AWS has been called so since the last reset of calls
 func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.Context) error, error) {
-	usage := errors.New("usage: await [-for D] hostname|condition|targets|pods|event|rollout|gone|accelerator|aws|lbs|groups|call …, see awaits")
+	usage := errors.New("usage: await [-for D] hostname|condition|targets|pods|event|rollout|gone|released|accelerator|aws|lbs|groups|call …, see awaits")
 	if len(args) == 0 {
 		return nil, usage
 	}
@@ -83,6 +84,9 @@ func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.C
 	case what == "gone" && len(args) == 2:
 		ns, name := split(ts, args[1])
 		return func(ctx context.Context) error { return s.gone(ctx, args[0], ns, name) }, nil
+	case what == "released" && len(args) == 2:
+		ns, name := split(ts, args[1])
+		return func(ctx context.Context) error { return s.released(ctx, args[0], ns, name) }, nil
 	case what == "accelerator" && len(args) > 1:
 		return s.acceleratorIs(ts, args[0], args[1:]), nil
 	case what == "aws" && len(args) == 1 && args[0] == "empty":

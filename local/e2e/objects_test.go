@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -95,4 +97,22 @@ func (s *stage) describe(ts *testscript.TestScript, kind, ref string) (string, e
 		}
 	}
 	return b.String(), nil
+}
+
+// released is an error while an object has a finalizer or shows a load balancer.
+func (s *stage) released(ctx context.Context, kind, namespace, name string) error {
+	c, err := s.kind(kind, namespace)
+	if err != nil {
+		return err
+	}
+	u, err := c.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	ingress, _, _ := unstructured.NestedSlice(u.Object, "status", "loadBalancer", "ingress")
+	addresses, _, _ := unstructured.NestedSlice(u.Object, "status", "addresses")
+	if shown := slices.Concat(ingress, addresses); len(shown)+len(u.GetFinalizers()) > 0 {
+		return fmt.Errorf("%s %s/%s has finalizers %v and shows %v", kind, namespace, name, u.GetFinalizers(), shown)
+	}
+	return nil
 }
