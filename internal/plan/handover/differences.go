@@ -61,15 +61,15 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 		}
 		note(d.TextFor(string(from.ID.Kind)), consented(d))
 	}
+	if len(res.Partial) > 0 {
+		note(fmt.Sprintf("port %d has more requests to tell apart than are tried", res.Partial[0]), all)
+	}
 	if want.DryRun && !slices.ContainsFunc(out, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
 		out.Add(finding.Finding{
 			Object: want.Adopts.At.Object, Field: want.Adopts.At.Field, Reason: finding.AdoptionReady,
 			Message: fmt.Sprintf("the load balancer of %s can be taken over; %d requests were compared, and %s", from.ID.Title(), res.Requests, outcome(len(res.Differences))),
 			Fix:     "take " + naming.DryRunAnnotation + " off to have it done",
 		})
-	}
-	if len(res.Partial) > 0 {
-		note(fmt.Sprintf("port %d has more requests to tell apart than are tried", res.Partial[0]), all)
 	}
 	return out
 }
