@@ -86,7 +86,7 @@ func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.C
 		return func(ctx context.Context) error { return s.gone(ctx, args[0], ns, name) }, nil
 	case what == "released" && len(args) == 2:
 		ns, name := split(ts, args[1])
-		return func(ctx context.Context) error { return s.released(ctx, args[0], ns, name) }, nil
+		return func(ctx context.Context) error { return released(ctx, s, args[0], ns, name) }, nil
 	case what == "accelerator" && len(args) > 1:
 		return s.acceleratorIs(ts, args[0], args[1:]), nil
 	case what == "aws" && len(args) == 1 && args[0] == "empty":

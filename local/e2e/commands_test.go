@@ -99,7 +99,7 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		},
 		"annotate": func(ts *testscript.TestScript, neg bool, args []string) {
 			if len(args) == 3 {
-				outcome(ts, neg, of(ts).annotateObject(ts, args[0], args[1], args[2]))
+				outcome(ts, neg, annotateObject(ts, args[0], args[1], args[2]))
 				return
 			}
 			arguments(ts, args, 2, "annotate [KIND] NS/NAME KEY=VALUE|KEY-")
@@ -107,7 +107,7 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		},
 		"describe": func(ts *testscript.TestScript, neg bool, args []string) {
 			arguments(ts, args, 2, "describe KIND NS/NAME")
-			text, err := of(ts).describe(ts, args[0], args[1])
+			text, err := describe(ts, args[0], args[1])
 			io.WriteString(ts.Stdout(), text)
 			outcome(ts, neg, err)
 		},

@@ -24,8 +24,8 @@ var resources = map[string]schema.GroupVersionResource{
 	"TCPRoute":  {Group: "gateway.networking.k8s.io", Version: "v1", Resource: "tcproutes"},
 }
 
-// kind is a client for the objects of a kind in a namespace.
-func (s *stage) kind(kind, namespace string) (dynamic.ResourceInterface, error) {
+// objectsOf is a client for the objects of a kind in a namespace.
+func objectsOf(s *stage, kind, namespace string) (dynamic.ResourceInterface, error) {
 	resource, ok := resources[kind]
 	if !ok {
 		return nil, fmt.Errorf("kind %s is not supported", kind)
@@ -38,9 +38,10 @@ func (s *stage) kind(kind, namespace string) (dynamic.ResourceInterface, error) 
 }
 
 // annotateObject sets an annotation by KEY=VALUE, or removes it by KEY-.
-func (s *stage) annotateObject(ts *testscript.TestScript, kind, ref, change string) error {
+func annotateObject(ts *testscript.TestScript, kind, ref, change string) error {
+	s := of(ts)
 	namespace, name := split(ts, ref)
-	c, err := s.kind(kind, namespace)
+	c, err := objectsOf(s, kind, namespace)
 	if err != nil {
 		return err
 	}
@@ -60,9 +61,10 @@ func (s *stage) annotateObject(ts *testscript.TestScript, kind, ref, change stri
 }
 
 // describe prints "address NAME" for each address in the status, "condition TYPE=STATUS REASON: MESSAGE" for each condition and "event TYPE REASON: MESSAGE" for each event.
-func (s *stage) describe(ts *testscript.TestScript, kind, ref string) (string, error) {
+func describe(ts *testscript.TestScript, kind, ref string) (string, error) {
+	s := of(ts)
 	namespace, name := split(ts, ref)
-	c, err := s.kind(kind, namespace)
+	c, err := objectsOf(s, kind, namespace)
 	if err != nil {
 		return "", err
 	}
@@ -74,8 +76,8 @@ func (s *stage) describe(ts *testscript.TestScript, kind, ref string) (string, e
 	parents, _, _ := unstructured.NestedSlice(u.Object, "status", "parents")
 	for _, p := range parents {
 		m, _ := p.(map[string]any)
-		of, _, _ := unstructured.NestedSlice(m, "conditions")
-		conditions = append(conditions, of...)
+		its, _, _ := unstructured.NestedSlice(m, "conditions")
+		conditions = append(conditions, its...)
 	}
 	var b strings.Builder
 	addresses, _, _ := unstructured.NestedSlice(u.Object, "status", "addresses")
@@ -100,8 +102,8 @@ func (s *stage) describe(ts *testscript.TestScript, kind, ref string) (string, e
 }
 
 // released is an error while an object has a finalizer or shows a load balancer.
-func (s *stage) released(ctx context.Context, kind, namespace, name string) error {
-	c, err := s.kind(kind, namespace)
+func released(ctx context.Context, s *stage, kind, namespace, name string) error {
+	c, err := objectsOf(s, kind, namespace)
 	if err != nil {
 		return err
 	}
