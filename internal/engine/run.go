@@ -236,7 +236,7 @@ func (r *observation) observe(ctx context.Context, stack model.Stack, questions 
 			if again, err = r.relate(stack, have); again {
 				have, err = r.observeAWS(ctx, stack, questions)
 			}
-			if ask := handover.Questions(have); again && err == nil && len(ask) > 0 {
+			if ask := handover.Questions(have); again && err == nil && len(ask) > 0 && r.relation.Unsettled(have) {
 				have, err = r.observeAWS(ctx, stack, append(slices.Clone(questions), ask...))
 			}
 		}

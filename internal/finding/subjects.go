@@ -35,7 +35,7 @@ var Subjects = []Subject{
 		SubnetsNotFound, SubnetsUnsuitable, SecurityGroupNotFound, RulesRevoked, NameTaken, LoadBalancerDoubled, WebACLNotFound,
 	}},
 	{"Changes that replace, move or delete", []Reason{
-		SchemeKept, LoadBalancerReplaced, LoadBalancerMoved, LoadBalancerAdopted, AdoptionReady, AdoptionRefused, AdoptionDiffers, ReplacedWithGap, ReplacementHeld, DeletionProtected, RemovalNotTrusted,
+		SchemeKept, LoadBalancerReplaced, LoadBalancerMoved, LoadBalancerAdopted, LoadBalancerReturned, AdoptionReady, AdoptionRefused, AdoptionDiffers, ReplacedWithGap, ReplacementHeld, DeletionProtected, RemovalNotTrusted,
 		WaitingForTargets, WaitingToDelete, WaitExpired,
 	}},
 	{"Accelerators and their endpoints", []Reason{

@@ -72,7 +72,7 @@ func (d *Draft) LetGo(a plan.Address, live map[string]string, members []finding.
 		return
 	}
 	d.Add(plan.Step{
-		ID: plan.NewStepID("let go", a), Address: a, Verb: plan.Update, Do: plan.SetTags{Of: a, Remove: remove}, Changes: changes,
+		ID: plan.NewStepID("release", a), Address: a, Verb: plan.Update, Do: plan.SetTags{Of: a, Remove: remove}, Changes: changes,
 		Why: "nothing that it uses belongs to " + d.Have.Adopted.Title() + " any more", After: d.AllSteps(), Blames: members,
 	})
 }

@@ -24,7 +24,7 @@ const mostShown = 5
 func Differences(want, from model.Stack, port func(model.Binding) string) (out finding.List) {
 	all := !slices.ContainsFunc(from.Members, func(m model.Member) bool { return m.Adopter != want.ID })
 	note := func(text string, consent bool) {
-		f := Refusal(want, text, fmt.Sprintf("change the routes; fulcrum migrate --check shows all differences; to accept them, annotate each object with %s: %s", naming.AdoptedByAnnotation, want.ID))
+		f := Refusal(want, text, fmt.Sprintf("change the Gateway, its routes or their configuration; fulcrum migrate --check shows all differences of Ingresses; to accept them, annotate each object with %s: %s", naming.AdoptedByAnnotation, want.ID))
 		f.Reason = finding.AdoptionDiffers
 		if consent {
 			f.Severity, f.Blocks, f.Message, f.Fix = finding.Warning, finding.BlocksNothing, text, "nothing, if this is meant"
@@ -59,7 +59,11 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 			note(fmt.Sprintf("there are %d more differences", len(res.Differences)-i), consented(d))
 			break
 		}
-		note(d.TextFor(string(from.ID.Kind)), consented(d))
+		text := "it would differ: " + d.TextFor(string(from.ID.Kind))
+		if d.Request != "" {
+			text = "a request would be answered otherwise: " + d.TextFor(string(from.ID.Kind))
+		}
+		note(text, consented(d))
 	}
 	if len(res.Partial) > 0 {
 		note(fmt.Sprintf("port %d has more requests to tell apart than are tried", res.Partial[0]), all)
@@ -67,19 +71,23 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 	if want.DryRun && !slices.ContainsFunc(out, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
 		out.Add(finding.Finding{
 			Object: want.Adopts.At.Object, Field: want.Adopts.At.Field, Reason: finding.AdoptionReady,
-			Message: fmt.Sprintf("the load balancer of %s can be taken over; %d requests were compared, and %s", from.ID.Title(), res.Requests, outcome(len(res.Differences))),
-			Fix:     "take " + naming.DryRunAnnotation + " off to have it done",
+			Message: fmt.Sprintf("the load balancer of %s can be taken over; %s", from.ID.Title(), outcome(from.ID.Kind, res)),
+			Fix:     "remove annotation " + naming.DryRunAnnotation + " to start",
 		})
 	}
 	return out
 }
 
-// outcome is how many differences there are, all of which objects consent to.
-func outcome(differences int) string {
-	if differences == 0 {
-		return "all are answered alike"
+// outcome is what a comparison has found, all of whose differences objects consent to.
+func outcome(kind model.Kind, res check.Result) string {
+	compared := "listeners, target groups and settings are the same"
+	if kind.HasRules() {
+		compared = fmt.Sprintf("%d requests were compared, and all are answered alike", res.Requests)
 	}
-	return fmt.Sprintf("%d differences are consented to", differences)
+	if n := len(res.Differences); n > 0 {
+		return fmt.Sprintf("there are %d differences, to which its objects consent", n)
+	}
+	return compared
 }
 
 func rulesOf(s model.Stack) (n int) {

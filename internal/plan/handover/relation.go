@@ -156,18 +156,20 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 		return stack, finding.List{f}
 	case rel.Standing == Handed:
 		stack.Held.Everything = !stack.Empty() || !empty(have)
-		return stack, tell(stack, rel.Other.Title()+" has taken over the load balancer; edits of this object have no effect",
+		return stack, tell(stack, finding.LoadBalancerAdopted, rel.Other.Title()+" has taken over the load balancer; edits of this object have no effect",
 			"edit the routes of the Gateway, or have its owner annotate it with "+naming.DryRunAnnotation+`: "true" to get the load balancer back`)
 	case rel.Standing == Gives:
 		stack.Held.Everything, stack.DryRun = true, false
 		if rel.Of.Held.Everything {
-			return stack, tell(stack, rel.Other.Title()+" is to take its load balancer back, and cannot be built", "correct its objects as their events say, or delete them; or let the Gateway keep the load balancer")
+			return stack, tell(stack, finding.LoadBalancerReturned, rel.Other.Title()+" is to take its load balancer back, and cannot be built", "correct its objects as their events say, or delete them; or let the Gateway keep the load balancer")
 		}
-		return stack, tell(stack, rel.Other.Title()+" takes its load balancer back", "nothing; it passes")
+		return stack, tell(stack, finding.LoadBalancerReturned, rel.Other.Title()+" takes its load balancer back, and nothing of the Gateway is changed until it has", "wait")
 	case rel.Standing == Returned:
 		return model.Stack{
 			ID: stack.ID, Leaving: append(slices.Clone(stack.Members), stack.Leaving...), BackendGroup: stack.BackendGroup, Adopts: stack.Adopts,
 		}, nil
+	case rel.Standing == Takes && stack.Adopts == nil && !stack.ID.Kind.OfGateway():
+		return stack, tell(stack, finding.LoadBalancerReturned, "the load balancer is taken back from "+rel.Other.Title()+"; edits of this object take effect", "wait")
 	case stack.DryRun && stack.Adopts != nil && claimed(stack):
 		stack.DryRun = false // nobody would take the load balancer back
 	}
@@ -175,9 +177,9 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 }
 
 // tell says something to all who make up a stack.
-func tell(stack model.Stack, message, fix string) (out finding.List) {
+func tell(stack model.Stack, reason finding.Reason, message, fix string) (out finding.List) {
 	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
-		out.Add(finding.Finding{Object: m.Ref, Reason: finding.LoadBalancerAdopted, Message: message, Fix: fix})
+		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Message: message, Fix: fix})
 	}
 	return out
 }

@@ -104,9 +104,9 @@ func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 		}
 	case finding.WaitingForTargets:
 		e.Warning, e.Reason = false, string(x.Reason)
-	case finding.WaitingToDelete, finding.LoadBalancerReplaced, finding.LoadBalancerMoved, finding.LoadBalancerAdopted, finding.AdoptionReady:
+	case finding.WaitingToDelete, finding.LoadBalancerReplaced, finding.LoadBalancerMoved, finding.LoadBalancerAdopted, finding.LoadBalancerReturned, finding.AdoptionReady:
 		e.Warning, e.Once, e.Reason = false, true, string(x.Reason)
-	case finding.CertificatePending:
+	case finding.CertificatePending, finding.AdoptionRefused, finding.AdoptionDiffers:
 		e.Reason = string(x.Reason)
 	default:
 		if x.Severity == finding.Warning && x.Blocks == finding.BlocksNothing {

@@ -119,6 +119,9 @@ func (r *Status) programmed() (metav1.Condition, bool) {
 			return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonInvalid, x.Text(), r.Gateway.Generation), true
 		}
 	}
+	if r.Outcome.Stack.DryRun {
+		return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "the Gateway is only planned; remove annotation "+cluster.DryRunAnnotation+" to have it served", r.Gateway.Generation), true
+	}
 	return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "the load balancer is not made yet", r.Gateway.Generation), true
 }
 

@@ -18,7 +18,7 @@ var gatewayAlone = []finding.Reason{
 	finding.GatewayClassInvalid, finding.DeletionProtected, finding.RemovalNotTrusted, finding.AnnotationConflict,
 	finding.ListenerConflict, finding.SchemeKept, finding.SecurityGroupNotFound, finding.SubnetsNotFound, finding.SubnetsUnsuitable,
 	finding.LoadBalancerDoubled, finding.LoadBalancerReplaced, finding.LoadBalancerMoved, finding.ReplacedWithGap,
-	finding.AdoptionDiffers, finding.AdoptionReady, finding.AdoptionRefused, finding.LoadBalancerAdopted,
+	finding.AdoptionDiffers, finding.AdoptionReady, finding.AdoptionRefused, finding.LoadBalancerAdopted, finding.LoadBalancerReturned,
 	finding.ReplacementHeld, finding.WebACLNotFound, finding.TrustStoreNotFound, finding.ServiceUnavailable, finding.RulesRevoked,
 	finding.RedirectPortInvalid, finding.SettingOfClass, finding.HostNotOwned, finding.IngressTooLarge, finding.ServiceTooLarge,
 	finding.IngressClassInvalid, finding.GroupNameInvalid, finding.GroupOrderInvalid, finding.NamespaceNotAllowed,
