@@ -156,7 +156,7 @@ var layers = map[string]layer{
 	"internal/cli/input": {own: append([]string{"internal/cli/output", "internal/cloud", "internal/cloud/ratelimit", "internal/cloud/sdk", "internal/cluster", "internal/cluster/ownership", "internal/controller", "internal/controller/config",
 		"internal/engine", "internal/engine/bindings", "internal/finding/failure", "internal/kube", "internal/plan/bindingplan", "internal/translate/attach", "internal/translate/gatewayconfig", "internal/translate/settings", "internal/translate/unserved"}, core...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/spf13/"}},
-	"internal/cli/migrate": {api: true, own: []string{"internal/cli/input", "internal/cli/output", "internal/cluster", "internal/controller", "internal/controller/config", "internal/finding", "internal/migrate", "internal/migrate/check", "internal/model", "internal/naming"},
+	"internal/cli/migrate": {api: true, own: []string{"internal/cli/input", "internal/cli/output", "internal/cluster", "internal/controller", "internal/controller/config", "internal/finding", "internal/migrate", "internal/migrate/check", "internal/model", "internal/naming", "internal/plan/handover"},
 		libraries: []string{"github.com/spf13/"}},
 	"internal/cli/orphans": {own: append([]string{"internal/cli/input", "internal/cli/output", "internal/cloud/sdk", "internal/cluster", "internal/controller", "internal/engine", "internal/kube"}, core...),
 		libraries: []string{"github.com/spf13/"}},

@@ -105,6 +105,9 @@ type Draft struct {
 	// Lacking reports whether a fault is in what AWS has or has not, which may change without anybody
 	// telling.
 	Lacking bool
+	// Asked is the desired state before it was related to another stack, and Relation how it stands to that one.
+	Asked    model.Stack
+	Relation handover.Relation
 
 	options plan.Options // of the plan
 	memory  plan.Memory
@@ -273,7 +276,7 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 	if since := r.mem.listedSince(stack, e.now()); !since.IsZero() && !e.now().Before(since) {
 		questions = append(questions, model.AskListings{Since: since})
 	}
-	d := Draft{Stack: stack, options: options, memory: memory}
+	d := Draft{Stack: stack, Asked: stack, options: options, memory: memory}
 	for {
 		have, err := r.observe(ctx, stack, questions)
 		if err != nil {
@@ -299,7 +302,7 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 			more = append(more, without...)
 		}
 		e.phase(stack.ID.Kind, Planning, start)
-		d.Stack, d.Have, d.Plan = stack, have, p
+		d.Stack, d.Have, d.Plan, d.Relation = stack, have, p, *r.relation
 		d.Findings, d.Lacking = slices.Concat(found, more, told).Sorted(), slices.ContainsFunc(more, isError)
 		var news bool
 		if questions, news = union(questions, append(p.Asks, rights...)); !news {

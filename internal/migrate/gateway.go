@@ -11,7 +11,6 @@ import (
 	gwv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
 
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
-	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
@@ -40,14 +39,11 @@ func (g *grouping) build() {
 			}},
 		},
 	}
-	if !g.opt.Live {
-		gw.Annotations = map[string]string{cluster.DryRunAnnotation: "true"}
-	}
 	for _, l := range g.lb.Listeners {
 		gw.Spec.Listeners = append(gw.Spec.Listeners, g.listener(l))
 	}
 	of := g.describe()
-	g.Objects = append(g.Objects, Object{Object: config, From: of}, Object{Object: gw, From: of})
+	g.Objects = append(g.Objects, Object{Object: config, From: of}, g.annotate(gw, of))
 	routeBuilder{g}.routes()
 	g.unsupported()
 	g.annotations()

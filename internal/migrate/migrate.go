@@ -37,6 +37,8 @@ type Options struct {
 	Manifests bool
 	// Live makes Gateways that are carried out. Without it they have the annotation gateway.k8s.aws/dry-run.
 	Live bool
+	// InPlace makes Gateways that take over the load balancers of the Ingresses, by the annotation fulcrum.dev/adopt.
+	InPlace bool
 }
 
 // Result is what Ingresses become.

@@ -110,35 +110,28 @@ func hideControllerFlags(fs *pflag.FlagSet) {
 	fs.Lookup("cluster-name").Usage = "name of the cluster; if empty, the environment variable " + clusterNameVariable + ", then the flag of the controller that runs"
 }
 
-// Each makes the plan of every stack that the command is about, in order, and passes it on.
-func (d *Source) Each(ctx context.Context, store *cluster.Memory, show func(engine.Draft) error) error {
+// open checks the flags, connects to AWS, and prepares the plans of single stacks. It returns what AWS is asked by.
+func (d *Source) open(ctx context.Context, store *cluster.Memory) (*recorder, error) {
 	if err := d.Validate(); err != nil {
-		return err
+		return nil, err
 	}
+	frontends := controller.Frontends(d.Config)
+	d.chosen = d.of(store, frontends)
 	if d.Connected == nil {
 		aws, vpc, err := d.Connect(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		d.Connected, d.VPC = aws, vpc
 	}
 	rec := &recorder{Cloud: d.Connected, younger: d.Younger, now: d.Env.Time, answers: map[model.StackID]observed.Stack{}, asked: map[model.StackID][]model.Question{}}
 	d.aws = rec
-	frontends := controller.Frontends(d.Config)
 	secrets := &namedSecrets{Memory: store, ctx: ctx, cluster: d.secrets}
 	eng := engine.New(engine.Config{
 		Cloud: rec, Cluster: kube.New(secrets, kube.InMemory{Store: store}, time.Now),
 		Frontends: frontends, Options: controller.PlanOptions(d.Config, d.VPC),
 		Fence: func() error { return errReadOnly },
 	})
-	d.chosen = d.of(store, frontends)
-	unknown := ""
-	defer func() {
-		if unknown != "" {
-			fmt.Fprintf(output.Printable(d.Env.Stderr), "# %s; %s\n", unknown, NameCluster)
-		}
-		d.Assumed.show(output.Printable(d.Env.Stderr))
-	}()
 	d.draft = func(ctx context.Context, id model.StackID) (engine.Draft, error) {
 		draft, err := eng.Draft(ctx, id)
 		if err != nil {
@@ -147,6 +140,22 @@ func (d *Source) Each(ctx context.Context, store *cluster.Memory, show func(engi
 		draft.Findings = append(secrets.correct(draft.Findings), d.unattached(store, id)...)
 		return draft, nil
 	}
+	return rec, nil
+}
+
+// Each makes the plan of every stack that the command is about, in order, and passes it on.
+func (d *Source) Each(ctx context.Context, store *cluster.Memory, show func(engine.Draft) error) error {
+	rec, err := d.open(ctx, store)
+	if err != nil {
+		return err
+	}
+	unknown := ""
+	defer func() {
+		if unknown != "" {
+			fmt.Fprintf(output.Printable(d.Env.Stderr), "# %s; %s\n", unknown, NameCluster)
+		}
+		d.Assumed.show(output.Printable(d.Env.Stderr))
+	}()
 	for _, id := range d.chosen.stacks {
 		draft, err := d.draft(ctx, id)
 		if err != nil {

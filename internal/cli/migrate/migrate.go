@@ -40,11 +40,16 @@ what to do about it.
 The Gateways have the annotation gateway.k8s.aws/dry-run, so that the controller only plans them; leave it out by
 --dry-run=false.
 
+--in-place gives them the annotation fulcrum.dev/adopt too: each Gateway takes over the load balancer of the Ingresses,
+with its addresses and its DNS name, as soon as gateway.k8s.aws/dry-run is taken off. "migrate status" says what is in the
+way, and what to do next.
+
 Exit codes: 0 all is translated, 3 something is lost, or an Ingress is at fault; with --check 0 all is alike,
 2 something differs; 1 there is no Ingress, or the command failed.`,
 		Example: `  fulcrum migrate -f shop/ --output-dir gateway/
   fulcrum migrate --from-cluster --namespaces shop,blog
   fulcrum migrate --from-cluster --group edge --check
+  fulcrum migrate --from-cluster --group edge --in-place
   fulcrum migrate -f web.yaml --output-dir - --dry-run=false | kubectl apply -f -`,
 		ValidArgsFunction: m.CompleteObjects,
 	}
@@ -61,6 +66,7 @@ Exit codes: 0 all is translated, 3 something is lost, or an Ingress is at fault;
 	fs.StringVar(&m.outputFormat, "output-format", "yaml", "yaml, with comments that say where each part comes from, or json")
 	fs.StringVar(&m.split, "split", "", "namespace writes one directory for each namespace")
 	fs.BoolVar(&m.dryRun, "dry-run", true, "give the Gateways the annotation gateway.k8s.aws/dry-run")
+	fs.BoolVar(&m.inPlace, "in-place", false, "give the Gateways the annotation fulcrum.dev/adopt, by which they take over the load balancers of the Ingresses")
 	fs.BoolVar(&m.check, "check", false, "compare only, and write no manifests")
 	output.Must(fs.MarkHidden("file"))
 	output.Must(fs.MarkHidden("input-dir"))
@@ -78,6 +84,7 @@ type migrating struct {
 	inputDir, ingressName, group   string
 	namespaces, files              []string
 	fromCluster, dryRun, check     bool
+	inPlace                        bool
 	outputDir, outputFormat, split string
 }
 
@@ -175,6 +182,8 @@ func (m *migrating) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	switch {
+	case m.inPlace && !slices.ContainsFunc(doc.Groups, func(g Group) bool { return g.Gateway != "" }):
+		return errors.New("--in-place: nothing is translated, so there is no Gateway that could take over a load balancer; correct what the notes name")
 	case !doc.lossy():
 		return nil
 	case m.check:
@@ -217,7 +226,7 @@ func (m *migrating) translate(store *cluster.Memory) (Document, migrate.Result, 
 	frontends := controller.Frontends(m.Config)
 	opt := migrate.Options{
 		Ingress: frontends[model.Ingress], Gateway: frontends[model.ALBGateway], DefaultTags: m.Config.Defaults.Tags,
-		DefaultSSLPolicy: m.Config.Defaults.SSLPolicy, Live: !m.dryRun, Manifests: !m.fromCluster,
+		DefaultSSLPolicy: m.Config.Defaults.SSLPolicy, Live: !m.dryRun, InPlace: m.inPlace, Manifests: !m.fromCluster,
 	}
 	if opt.Gateway == nil {
 		return Document{}, migrate.Result{}, errors.New("feature gate ALBGatewayAPI is off, so that the controller would serve no Gateway; switch it on")

@@ -106,6 +106,9 @@ func documentOf(store *cluster.Memory, r migrate.Result, opt migrate.Options) (D
 			res := check.Compare(check.Side{Stack: g.From, Port: port}, check.Side{Stack: stacks[g.Gateway], Port: port}, naming.OriginTag)
 			out.Differences, out.Requests, out.Partial = append(out.Differences, res.Differences...), res.Requests, res.Partial
 		}
+		if opt.InPlace {
+			out.addInPlace(g, stacks[g.Gateway])
+		}
 		var text strings.Builder
 		if err := migrate.WriteYAML(&text, r.ObjectsOf(g)); err != nil {
 			return doc, err

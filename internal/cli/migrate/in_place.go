@@ -1,0 +1,37 @@
+package migrate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/migrate"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
+)
+
+// addInPlace notes why the Gateway of a group, whose desired state is want, would not take over the load balancer, as far as that
+// is known without AWS.
+func (d *Group) addInPlace(g migrate.Group, want model.Stack) {
+	lost := migrate.Lost.String()
+	if d.Gateway == "" {
+		d.Notes = append(d.Notes, Note{lost, "", "", "nothing of it is translated, so no Gateway can take over its load balancer", "correct what the other notes name"})
+		return
+	}
+	if want.Adopts == nil {
+		return // the Gateway is at fault, which other notes say
+	}
+	for _, f := range handover.ObjectObstacles(want, g.From) {
+		d.Notes = append(d.Notes, Note{lost, f.Object.String(), f.Field, f.Message, f.Fix})
+	}
+	differ := len(d.Differences)+len(d.Partial) > 0
+	withheld := slices.DeleteFunc(slices.Clone(g.From.Members), func(m model.Member) bool { return m.Adopter == want.ID })
+	if !differ || len(withheld) == 0 {
+		return
+	}
+	of := finding.Ref{Kind: "Gateway", Namespace: want.ID.Namespace, Name: want.ID.Name}
+	d.Notes = append(d.Notes, Note{lost, of.String(), naming.AdoptAnnotation,
+		fmt.Sprintf("the load balancer of %s is not taken over: the Gateway would answer requests or have settings otherwise", handover.Name(g.ID)),
+		fmt.Sprintf("change the routes; to accept that, annotate each Ingress with %s: %s", naming.AdoptedByAnnotation, want.ID)})
+}

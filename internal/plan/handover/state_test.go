@@ -1,0 +1,104 @@
+package handover
+
+import (
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+var (
+	edge = model.StackID{Kind: model.Ingress, Name: "edge"}
+	gate = model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
+)
+
+// asking is the desired state of a Gateway that asks for the load balancer of edge.
+func asking(edit func(*model.Stack)) model.Stack {
+	out := model.Stack{
+		ID: gate, LoadBalancer: &model.LoadBalancer{}, Adopts: &model.Adoption{From: edge},
+		Members: []model.Member{{Ref: finding.Ref{Kind: "Gateway", Namespace: "shop", Name: "edge"}}},
+	}
+	if edit != nil {
+		edit(&out)
+	}
+	return out
+}
+
+// serving is the desired state of an IngressGroup with a member.
+func serving() model.Stack {
+	return model.Stack{ID: edge, LoadBalancer: &model.LoadBalancer{}, Members: []model.Member{{Ref: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}}}}
+}
+
+// tagsOf are the tags of a resource that is that of some stacks.
+func tagsOf(resource string, of ...model.StackID) map[string]string {
+	out := map[string]string{}
+	for _, id := range of {
+		out[naming.StackTag(id.Kind)], out[naming.ResourceTag(id.Kind)] = naming.StackTagValue(id), resource
+	}
+	return out
+}
+
+// having is what AWS has: a load balancer of some stacks, with the mark of the stack that it was made for unless that is zero.
+func having(made model.StackID, of ...model.StackID) observed.Stack {
+	lb := observed.LoadBalancer{ResourceID: model.LoadBalancerID, Tags: tagsOf(model.LoadBalancerID, of...)}
+	if made.Kind != "" {
+		lb.Tags[naming.AdoptedTag] = naming.Adopted(made)
+	}
+	return observed.Stack{LoadBalancers: []observed.LoadBalancer{lb}}
+}
+
+// The state follows from what the objects ask for and from the tags in AWS.
+func TestStateOf(t *testing.T) {
+	t.Parallel()
+	dryRun := func(s *model.Stack) { s.DryRun = true }
+	silent := func(s *model.Stack) { s.Adopts = nil }
+	held := func(s *model.Stack) { s.LoadBalancer, s.Held.Everything = nil, true }
+	none := model.Stack{ID: edge}
+	refusal := finding.List{{Reason: finding.AdoptionRefused, Severity: finding.Error}}
+	with := func(have observed.Stack, edit func(*observed.Stack)) observed.Stack {
+		edit(&have)
+		return have
+	}
+	for name, tc := range map[string]struct {
+		seen Seen
+		want State
+	}{
+		"the Gateway asks for nothing":                     {Seen{Gateway: asking(silent), Other: serving(), Have: having(model.StackID{}, edge)}, InIngress},
+		"the Gateway asks for another stack":               {Seen{Gateway: asking(func(s *model.Stack) { s.Adopts.From.Name = "b" }), Other: serving()}, InIngress},
+		"planned":                                          {Seen{Gateway: asking(dryRun), Other: serving(), Have: having(model.StackID{}, edge)}, Shadow},
+		"planned, with something in the way":               {Seen{Gateway: asking(dryRun), Other: serving(), Found: refusal}, Shadow},
+		"planned, and nothing of the Gateway can be built": {Seen{Gateway: asking(func(s *model.Stack) { dryRun(s); held(s) }), Other: serving()}, Shadow},
+		"something is in the way":                          {Seen{Gateway: asking(nil), Other: serving(), Have: having(model.StackID{}, edge), Found: refusal}, Refused},
+		"nothing of the Gateway can be built":              {Seen{Gateway: asking(held), Other: serving()}, Refused},
+		"the Gateway has one of its own":                   {Seen{Gateway: asking(nil), Other: serving(), Have: having(model.StackID{}, gate)}, Refused},
+		"a difference that is consented to": {Seen{Gateway: asking(nil), Other: serving(), Have: having(model.StackID{}, edge),
+			Found: finding.List{{Reason: finding.AdoptionDiffers, Severity: finding.Warning}}}, Adopting},
+		"nothing is in the way":         {Seen{Gateway: asking(nil), Other: serving(), Have: having(model.StackID{}, edge)}, Adopting},
+		"both tags":                     {Seen{Gateway: asking(nil), Other: serving(), Have: having(edge, edge, gate)}, Adopting},
+		"both tags, and members gone":   {Seen{Gateway: asking(nil), Other: none, Have: having(edge, edge, gate)}, Adopting},
+		"a target group is the other's": {Seen{Gateway: asking(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) { s.TargetGroups = []observed.TargetGroup{{Tags: tagsOf("a", edge)}} })}, Adopting},
+		"a security group is the other's": {Seen{Gateway: asking(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) {
+			s.SecurityGroups = []observed.SecurityGroup{{Tags: tagsOf("a", edge)}}
+		})}, Adopting},
+		"a binding is the other's":                           {Seen{Gateway: asking(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) { s.Bindings = []observed.Binding{{Labels: naming.StackLabels(edge)}} })}, Adopting},
+		"all is the Gateway's":                               {Seen{Gateway: asking(nil), Other: serving(), Have: having(edge, gate)}, Adopted},
+		"all is the Gateway's, which is refused what is new": {Seen{Gateway: asking(nil), Other: serving(), Have: having(edge, gate), Found: refusal}, Adopted},
+		"all is the Gateway's, and its class is gone":        {Seen{Gateway: model.Stack{ID: gate, Held: model.HeldParts{Everything: true}}, Other: serving(), Have: having(edge, gate)}, Adopted},
+		"members cannot be built":                            {Seen{Gateway: asking(nil), Other: model.Stack{ID: edge, Held: model.HeldParts{Everything: true}}, Have: having(edge, gate)}, Adopted},
+		"members are leaving":                                {Seen{Gateway: asking(nil), Other: model.Stack{ID: edge, Leaving: serving().Members}, Have: having(edge, gate)}, Adopted},
+		"members are gone":                                   {Seen{Gateway: asking(nil), Other: none, Have: having(edge, gate)}, Released},
+		"members are gone, and the Gateway is planned again": {Seen{Gateway: asking(dryRun), Other: none, Have: having(edge, gate)}, Released},
+		"planned again":                                      {Seen{Gateway: asking(dryRun), Other: serving(), Have: having(edge, gate)}, GivingBack},
+		"planned again, in the middle of adopting":           {Seen{Gateway: asking(dryRun), Other: serving(), Have: having(edge, edge, gate)}, GivingBack},
+		"the annotation is taken off":                        {Seen{Gateway: asking(silent), Other: serving(), Have: having(edge, gate)}, GivingBack},
+		"the annotation names another stack":                 {Seen{Gateway: asking(func(s *model.Stack) { s.Adopts = &model.Adoption{From: model.StackID{Kind: model.Ingress, Name: "b"}} }), Other: serving(), Have: having(edge, gate)}, GivingBack},
+		"the Gateway is deleted":                             {Seen{Gateway: model.Stack{ID: gate}, Other: serving(), Have: having(edge, gate)}, GivingBack},
+		"given back, but for the finalizer":                  {Seen{Gateway: asking(func(s *model.Stack) { dryRun(s); s.Members[0].Claimed = true }), Other: serving(), Have: having(model.StackID{}, edge)}, GivingBack},
+	} {
+		if got := StateOf(tc.seen); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
