@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -239,4 +240,11 @@ metadata: {name: hook, namespace: kube-system, labels: {kubernetes.io/service-na
 addressType: IPv4
 endpoints: [{addresses: [10.0.0.1], conditions: {ready: %v}}]
 `, ready))
+}
+
+// without takes a kind away, as if its definition were not installed.
+func (a *apiServer) without(kind string) {
+	for gv := range a.kinds {
+		a.kinds[gv] = slices.DeleteFunc(a.kinds[gv], func(r metav1.APIResource) bool { return r.Kind == kind })
+	}
 }

@@ -36,6 +36,7 @@ var documents = []struct {
 	{"fulcrum orphans", "AWS resources with the tags of the cluster that no object asks for.", orphans.Document{}},
 	{"fulcrum doctor", "What was checked and what was found.", doctor.Document{}},
 	{"fulcrum migrate", "What Ingresses became as objects of the Gateway API, and what those answer otherwise.", migrate.Document{}},
+	{"fulcrum migrate status", "How far load balancers have moved from Ingresses to Gateways, and what to do next.", migrate.StatusDocument{}},
 	{"fulcrum version", "Which build this is.", versionDocument{}},
 	{"--shadow-report", "What a controller with `--shadow` would do, as a file.", controller.ShadowReport{}},
 }

@@ -111,7 +111,7 @@ func hideControllerFlags(fs *pflag.FlagSet) {
 }
 
 // open checks the flags, connects to AWS, and prepares the plans of single stacks. It returns what AWS is asked by.
-func (d *Source) open(ctx context.Context, store *cluster.Memory) (*recorder, error) {
+func open(ctx context.Context, d *Source, store *cluster.Memory) (*recorder, error) {
 	if err := d.Validate(); err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (d *Source) open(ctx context.Context, store *cluster.Memory) (*recorder, er
 
 // Each makes the plan of every stack that the command is about, in order, and passes it on.
 func (d *Source) Each(ctx context.Context, store *cluster.Memory, show func(engine.Draft) error) error {
-	rec, err := d.open(ctx, store)
+	rec, err := open(ctx, d, store)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 // Open checks the flags, connects to AWS and prepares DraftOf for the objects that were read. Chosen is known also where AWS cannot
 // be reached.
 func Open(ctx context.Context, d *Source, store *cluster.Memory) error {
-	_, err := d.open(ctx, store)
+	_, err := open(ctx, d, store)
 	return err
 }
 

@@ -74,6 +74,7 @@ Exit codes: 0 all is translated, 3 something is lost, or an Ingress is at fault;
 		output.Must(fs.MarkHidden(name))
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return m.run(cmd, args) }
+	cmd.AddCommand(newStatus(env))
 	return cmd
 }
 

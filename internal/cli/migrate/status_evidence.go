@@ -1,0 +1,127 @@
+package migrate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
+)
+
+// decisive are the kinds that decide who asks for what: of each, what is not read may change the state.
+var decisive = slices.Concat([]cluster.Kind{
+	cluster.KindIngress, cluster.KindIngressClass, cluster.KindIngressClassParams, cluster.KindService, cluster.KindNamespace, cluster.KindBinding,
+	cluster.KindGatewayClass, cluster.KindGateway, cluster.KindListenerSet, cluster.KindReferenceGrant,
+	cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration, cluster.KindListenerRuleConfiguration,
+}, cluster.RouteKinds)
+
+// unreadable says why objects do not show the state, "" if they do.
+func (s *statusing) unreadable() string {
+	const fix = "; bind the rules of config/rbac with the verbs get and list to whoever runs this"
+	names := func(kinds []cluster.Kind) string {
+		var out []string
+		for _, k := range kinds {
+			out = append(out, string(k))
+		}
+		return output.Few(out)
+	}
+	if kinds := input.Unavailable(&s.Source, decisive...); len(kinds) > 0 {
+		return "you may not list " + names(kinds) + fix
+	}
+	if kinds := input.Narrowed(&s.Source, decisive...); len(kinds) > 0 {
+		return fmt.Sprintf("you may list %s in one namespace alone, and others may have a part in the load balancer%s", names(kinds), fix)
+	}
+	return ""
+}
+
+// off says that stacks of a kind are switched off.
+func off(kind model.Kind) error {
+	gate := map[model.Kind]config.Gate{model.Service: config.EnableServiceController, model.ALBGateway: config.ALBGatewayAPI, model.NLBGateway: config.NLBGatewayAPI}[kind]
+	return fmt.Errorf("feature gate %[1]s is off; set --feature-gates=%[1]s=true on the controller, or here if the controller has it", gate)
+}
+
+// contradiction says that an object shows a load balancer which AWS does not have with the tags that are looked for: with other flags than
+// the controller's, all that AWS shows is about something else. "" if there is none.
+func (s *statusing) contradiction(m move, members []model.Member, seen ...observed.Stack) string {
+	var names []string
+	for _, have := range seen {
+		lbs := have.LoadBalancers
+		if a := have.Facts.Adopter; a != nil {
+			lbs = append(slices.Clone(lbs), a.LoadBalancer)
+		}
+		for _, lb := range lbs {
+			names = append(names, strings.ToLower(lb.DNSName))
+		}
+	}
+	for _, member := range members {
+		if !member.Claimed {
+			continue // what it shows may be that of another controller
+		}
+		ref := cluster.Ref{Kind: cluster.Kind(member.Ref.Kind), Namespace: member.Ref.Namespace, Name: member.Ref.Name}
+		shown := s.hostname(ref)
+		if shown == "" || slices.Contains(names, strings.ToLower(shown)) {
+			continue
+		}
+		has := "has none"
+		if names = slices.DeleteFunc(names, func(n string) bool { return n == "" }); len(names) > 0 {
+			has = "has " + output.Few(slices.Compact(names))
+		}
+		return fmt.Sprintf("%s shows the load balancer %q, and AWS %s with the tags of cluster %q for %s in VPC %s; it was changed a moment ago, or these flags or credentials are not the controller's: check --cluster-name, --aws-region, --aws-vpc-id and AWS_PROFILE",
+			ref, finding.Cut(shown), has, s.Config.ClusterName, handover.Name(m.from), s.VPC)
+	}
+	return ""
+}
+
+// abandoned is an object with the finalizer of a stack that is no member of it and is not being deleted: another class has it now, or
+// the flags are not those under which it got the finalizer.
+func (s *statusing) abandoned(from model.StackID, asked model.Stack) (cluster.Ref, bool) {
+	v := cluster.NewView(s.store)
+	for _, obj := range s.store.All(cluster.Kind(from.Kind)) {
+		ref := cluster.RefOf(obj)
+		member := slices.ContainsFunc(asked.Members, func(m model.Member) bool {
+			return m.Ref == finding.Ref{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
+		})
+		if !member && obj.GetDeletionTimestamp() == nil && slices.Contains(obj.GetFinalizers(), naming.Finalizer(from)) &&
+			slices.Contains(s.frontends[from.Kind].Stacks(v, obj), from) {
+			return ref, true
+		}
+	}
+	return cluster.Ref{}, false
+}
+
+// hostname is the one in the status of an object, "" if there is none.
+func (s *statusing) hostname(ref cluster.Ref) string {
+	obj, err := s.store.Get(ref)
+	if err != nil {
+		return ""
+	}
+	switch o := obj.(type) {
+	case *networkingv1.Ingress:
+		for _, i := range o.Status.LoadBalancer.Ingress {
+			return i.Hostname
+		}
+	case *corev1.Service:
+		for _, i := range o.Status.LoadBalancer.Ingress {
+			return i.Hostname
+		}
+	case *gwv1.Gateway:
+		for _, a := range o.Status.Addresses {
+			if a.Type != nil && *a.Type == gwv1.HostnameAddressType {
+				return a.Value
+			}
+		}
+	}
+	return ""
+}

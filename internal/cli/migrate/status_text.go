@@ -1,0 +1,62 @@
+package migrate
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// mostObstacles are shown of one load balancer.
+const mostObstacles = 20
+
+// showStatus prints the status for people. Commands go to plain, where no line is wrapped, so that they can be copied.
+func showStatus(plain, w io.Writer, doc StatusDocument) {
+	if len(doc.LoadBalancers) == 0 {
+		fmt.Fprintln(w, "no Ingress of this controller has a load balancer, and no Gateway asks for one")
+		return
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "LOAD BALANCER OF\tGATEWAY\tSTATE")
+	for _, s := range doc.LoadBalancers {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", s.title(), cmp.Or(s.Gateway, "-"), s.State)
+	}
+	t.Flush()
+	plain = output.Printable(plain)
+	for _, s := range doc.LoadBalancers {
+		fmt.Fprintf(w, "\n%s: %s\n", s.title(), s.State)
+		if s.Reason != "" {
+			fmt.Fprintf(w, "# not known: %s\n", s.Reason)
+		}
+		output.Some(s.Obstacles, mostObstacles,
+			func(f output.Finding) { fmt.Fprintf(w, "# in the way: %s\n", f.Message) },
+			func(n int) { fmt.Fprintf(w, "# … and %s, which -o json shows\n", output.Amount(n, "more finding")) })
+		for _, n := range s.Notes {
+			fmt.Fprintf(w, "# %s\n", n)
+		}
+		fmt.Fprintf(w, "next: %s\n", s.Next)
+		if s.Command != "" {
+			fmt.Fprintf(plain, "  %s\n", s.Command)
+		}
+		if s.Back != "" {
+			fmt.Fprintln(w, "to give it back:")
+			fmt.Fprintf(plain, "  %s\n", s.Back)
+		}
+	}
+}
+
+// title is what people call the load balancer, or the Gateway that names none.
+func (s Status) title() string {
+	switch {
+	case s.Kind == "":
+		return "Gateway " + finding.Printable(s.Gateway)
+	case s.Kind == string(model.Ingress) && !strings.Contains(s.ID, "/"):
+		return "IngressGroup " + finding.Printable(s.ID)
+	}
+	return s.Kind + " " + finding.Printable(s.ID)
+}

@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/migrate"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+const (
+	edgeGateway = "edge-grp-gw-"
+	unmarked    = "    alb.ingress.kubernetes.io/waf-acl-id: classic\n"
+)
+
+// inPlace are the Ingresses of the storefront, and what migrate --in-place makes of them.
+func inPlace(t *testing.T) (ingresses, gateways string) {
+	t.Helper()
+	ingresses = classYAML + "---\n" + strings.ReplaceAll(storefront, unmarked, "")
+	in := filepath.Join(t.TempDir(), "in.yaml")
+	if err := os.WriteFile(in, []byte(ingresses), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, made, report := run(t, "migrate", "-f", in, "--in-place", "--output-dir=-")
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, report)
+	}
+	return ingresses, made
+}
+
+// edited changes the annotations of the Gateway.
+func edited(t *testing.T, r *harness.Harness, edit func(annotations map[string]string)) {
+	t.Helper()
+	for _, obj := range r.Store.All(cluster.KindGateway) {
+		gw := obj.DeepCopyObject().(cluster.Object)
+		annotations := gw.GetAnnotations()
+		edit(annotations)
+		gw.SetAnnotations(annotations)
+		if err := r.Store.Put(gw); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// alsoOf puts the tags of the IngressGroup on a load balancer, as it has them in the middle of a move.
+func alsoOf(t *testing.T, em *emulator.Emulator, id model.StackID) {
+	t.Helper()
+	client := elb.NewFromConfig(harness.AWSConfig(em))
+	lbs, err := client.DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack, resource := naming.StackTag(id.Kind), naming.ResourceTag(id.Kind)
+	value, is := naming.StackTagValue(id), model.LoadBalancerID
+	if _, err := client.AddTags(t.Context(), &elb.AddTagsInput{
+		ResourceArns: []string{*lbs.LoadBalancers[0].LoadBalancerArn},
+		Tags:         []types.Tag{{Key: &stack, Value: &value}, {Key: &resource, Value: &is}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Each state of a move is shown with what is in the way and the command for the next step, and where the state cannot be known the
+// reason is shown.
+func TestMigrateStatus(t *testing.T) {
+	ingresses, gateways := inPlace(t)
+	settle := func(t *testing.T, r *harness.Harness) { r.Settle(10 * time.Minute) }
+	shadow := func(t *testing.T, r *harness.Harness) {
+		r.Apply(ingresses)
+		settle(t, r)
+		r.Apply(gateways)
+		settle(t, r)
+	}
+	adopt := func(t *testing.T, r *harness.Harness) {
+		shadow(t, r)
+		edited(t, r, func(a map[string]string) { delete(a, cluster.DryRunAnnotation) })
+		settle(t, r)
+	}
+	again := func(a map[string]string) { a[cluster.DryRunAnnotation] = "true" }
+	remove := func(t *testing.T, r *harness.Harness) {
+		for _, name := range []string{"web", "nginx"} {
+			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		through func(*testing.T, *harness.Harness)
+		server  func(*apiServer)
+		flags   []string // beside those of the controller
+		aws     func(flags []string) []string
+		rows    int // one if zero
+		state   handover.State
+		code    int
+		shows   []string
+	}{
+		"no Gateway": {through: func(t *testing.T, r *harness.Harness) { r.Apply(ingresses); settle(t, r) }, state: handover.InIngress,
+			shows: []string{"fulcrum migrate --from-cluster --in-place --group=edge --kubeconfig=", "--cluster-name="}},
+		"shadow": {through: shadow, state: handover.Shadow, code: 2, shows: []string{"nothing is in the way", "kubectl annotate gateway " + edgeGateway, "-n shop --overwrite gateway.k8s.aws/dry-run- --kubeconfig="}},
+		"shadow, with a difference": {through: func(t *testing.T, r *harness.Harness) {
+			shadow(t, r)
+			r.Apply(strings.Replace(ingresses, "path: /,", "path: /elsewhere,", 1))
+			settle(t, r)
+		}, state: handover.Shadow, code: 2, shows: []string{"in the way: ", "GET http://shop.example.com:80/", "--in-place --group=edge"}},
+		"refused, with a difference": {through: func(t *testing.T, r *harness.Harness) {
+			shadow(t, r)
+			r.Apply(strings.Replace(ingresses, "path: /,", "path: /elsewhere,", 1))
+			edited(t, r, func(a map[string]string) { delete(a, cluster.DryRunAnnotation) })
+			settle(t, r)
+		}, state: handover.Refused, code: 2, shows: []string{"in the way: ", "--check"}},
+		"refused, as it is mistyped": {through: func(t *testing.T, r *harness.Harness) {
+			shadow(t, r)
+			edited(t, r, func(a map[string]string) {
+				delete(a, cluster.DryRunAnnotation)
+				a[cluster.AdoptAnnotation] = "edge"
+			})
+			settle(t, r)
+		}, rows: 2, state: handover.Refused, code: 2, shows: []string{`"edge" names nothing to take over`}},
+		"not begun yet": {through: func(t *testing.T, r *harness.Harness) {
+			shadow(t, r)
+			edited(t, r, func(a map[string]string) { delete(a, cluster.DryRunAnnotation) })
+		}, state: handover.Adopting, code: 2, shows: []string{"fulcrum plan gateway/" + edgeGateway, "gateway.k8s.aws/dry-run=true"}},
+		"adopting": {through: func(t *testing.T, r *harness.Harness) {
+			adopt(t, r)
+			alsoOf(t, r.Emulator, model.StackID{Kind: model.Ingress, Name: "edge"})
+		}, state: handover.Adopting, code: 2, shows: []string{"wait until the controller"}},
+		"adopted": {through: adopt, state: handover.Adopted, code: 2, shows: []string{"kubectl delete ingress -n shop web --kubeconfig=", "to give it back:", "gateway.k8s.aws/dry-run=true"}},
+		"giving back": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); edited(t, r, again) }, state: handover.GivingBack, code: 2,
+			shows: []string{"wait until the load balancer is given back"}},
+		"the annotation is taken off": {through: func(t *testing.T, r *harness.Harness) {
+			adopt(t, r)
+			edited(t, r, func(a map[string]string) { delete(a, cluster.AdoptAnnotation) })
+		}, state: handover.GivingBack, code: 2, shows: []string{"IngressGroup edge"}},
+		"given back": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); edited(t, r, again); settle(t, r) }, state: handover.Shadow, code: 2},
+		"released": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); remove(t, r); settle(t, r) }, state: handover.Released, code: 2,
+			shows: []string{"fulcrum.dev/adopt- --kubeconfig="}},
+		"the API server has no Gateway": {through: func(t *testing.T, r *harness.Harness) { r.Apply(ingresses); settle(t, r) }, state: handover.InIngress,
+			server: func(a *apiServer) { a.without("Gateway") }, shows: []string{"the cluster does not serve kind Gateway"}},
+		"adopted, and kind Gateway is gone": {through: adopt, state: handover.Indeterminate, code: 1,
+			server: func(a *apiServer) { a.without("Gateway") }, shows: []string{"the cluster does not serve kind Gateway, and the load balancer carries the tags of Gateway shop/" + edgeGateway}},
+		"routes may not be listed": {through: shadow, state: handover.Indeterminate, code: 1, flags: []string{"-n", "shop"},
+			server: func(a *apiServer) { a.denied = map[string]bool{"httproutes": true} }, shows: []string{"not known: you may not list HTTPRoute; bind the rules"}},
+		"of one namespace": {through: adopt, state: handover.Indeterminate, code: 1, flags: []string{"-n", "shop"},
+			server: func(a *apiServer) { a.only = "shop" }, shows: []string{"you may not list "}},
+		"another cluster name": {through: adopt, state: handover.Indeterminate, code: 1, flags: []string{"--cluster-name=other"},
+			shows: []string{`shows the load balancer "`, `AWS has none with the tags of cluster "other" for IngressGroup edge`}},
+		"no Gateway, another cluster name": {through: func(t *testing.T, r *harness.Harness) { r.Apply(ingresses); settle(t, r) }, state: handover.Indeterminate, code: 1,
+			flags: []string{"--cluster-name=other"}, shows: []string{"check --cluster-name"}},
+		"taken out of management": {through: func(t *testing.T, r *harness.Harness) {
+			adopt(t, r)
+			r.Apply(strings.Replace(ingresses, "ingressClassName: alb", "ingressClassName: nginx", 1))
+		}, state: handover.Indeterminate, code: 1, shows: []string{"Ingress shop/web has the finalizer of the controller"}},
+		"a class that is gone": {through: func(t *testing.T, r *harness.Harness) {
+			adopt(t, r)
+			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindGatewayClass, Name: "aws-alb"}); err != nil {
+				t.Fatal(err)
+			}
+			settle(t, r)
+		}, state: handover.Adopted, code: 2},
+		"the gate is off": {through: adopt, state: handover.Indeterminate, code: 1, flags: []string{"--feature-gates=ALBGatewayAPI=false"},
+			shows: []string{"feature gate ALBGatewayAPI is off"}},
+		"an outage": {through: adopt, state: handover.Indeterminate, code: 1,
+			aws: func(flags []string) []string {
+				out := slices.Clone(flags)
+				for i, f := range out {
+					if rest, ok := strings.CutPrefix(f, "--aws-api-endpoints="); ok {
+						at, _, _ := strings.Cut(rest[strings.Index(rest, "http://")+len("http://"):], ",")
+						out[i] = strings.ReplaceAll(f, at, refused(t))
+					}
+				}
+				return append(out, "--aws-max-retries=1")
+			}, shows: []string{"not known: "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := lived(t, tc.through)
+			server, config := serveCluster(t, w.objects)
+			if tc.server != nil {
+				tc.server(server)
+			}
+			flags := flagsOf(t, w.em, w.vpc)
+			if tc.aws != nil {
+				flags = tc.aws(flags)
+			}
+			args := slices.Concat([]string{"migrate", "status", "--kubeconfig=" + config, "--flags-from=none"}, flags, tc.flags)
+			code, text, notes := run(t, args...)
+			for _, want := range append([]string{string(tc.state)}, tc.shows...) {
+				if !strings.Contains(text, want) {
+					t.Errorf("%q is not shown", want)
+				}
+			}
+			if code != tc.code || strings.Contains(text, "PRIVATE") {
+				t.Errorf("exit code %d, want %d", code, tc.code)
+			}
+			_, out, _ := run(t, append(args, "-o", "json")...)
+			var doc migrate.StatusDocument
+			if err := json.Unmarshal([]byte(out), &doc); err != nil || len(doc.LoadBalancers) != max(tc.rows, 1) || doc.LoadBalancers[0].State != tc.state {
+				t.Errorf("%v: %s", err, out)
+			}
+			if t.Failed() {
+				t.Log(text, notes)
+			}
+		})
+	}
+}
+
+// A status is about what is there, so files are refused.
+func TestMigrateStatusRefusesFiles(t *testing.T) {
+	t.Parallel()
+	if code, _, stderr := run(t, "migrate", "status", "-f", "a.yaml"); code != 1 || !strings.Contains(stderr, "--filename is not read by status") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
