@@ -139,7 +139,7 @@ func TestMigrateStatus(t *testing.T) {
 		}, state: handover.Adopting, code: 2, shows: []string{"wait until the controller"}},
 		"adopted": {through: adopt, state: handover.Adopted, code: 2, shows: []string{"kubectl delete ingress -n shop web --kubeconfig=", "to give it back:", "gateway.k8s.aws/dry-run=true"}},
 		"giving back": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); edited(t, r, again) }, state: handover.GivingBack, code: 2,
-			shows: []string{"wait until the load balancer is given back"}},
+			shows: []string{"wait until the load balancer is given back", "fulcrum plan ingress/web -n shop"}},
 		"the annotation is taken off": {through: func(t *testing.T, r *harness.Harness) {
 			adopt(t, r)
 			edited(t, r, func(a map[string]string) { delete(a, cluster.AdoptAnnotation) })
@@ -163,13 +163,12 @@ func TestMigrateStatus(t *testing.T) {
 			adopt(t, r)
 			r.Apply(strings.Replace(ingresses, "ingressClassName: alb", "ingressClassName: nginx", 1))
 		}, state: handover.Indeterminate, code: 1, shows: []string{"Ingress shop/web has the finalizer of the controller"}},
-		"a class that is gone": {through: func(t *testing.T, r *harness.Harness) {
+		"adopted, and its configuration is missing": {through: func(t *testing.T, r *harness.Harness) {
 			adopt(t, r)
-			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindGatewayClass, Name: "aws-alb"}); err != nil {
-				t.Fatal(err)
-			}
+			r.Apply(strings.Replace(gateways, "    parametersRef:\n      group: gateway.k8s.aws\n      kind: LoadBalancerConfiguration\n      name: ", "    parametersRef:\n      group: gateway.k8s.aws\n      kind: LoadBalancerConfiguration\n      name: not-", 1))
+			edited(t, r, func(a map[string]string) { delete(a, cluster.DryRunAnnotation) })
 			settle(t, r)
-		}, state: handover.Adopted, code: 2},
+		}, state: handover.Adopted, code: 2, shows: []string{`LoadBalancerConfiguration "shop/not-`, "before anything is deleted", "is not given back either"}},
 		"the gate is off": {through: adopt, state: handover.Indeterminate, code: 1, flags: []string{"--feature-gates=ALBGatewayAPI=false"},
 			shows: []string{"feature gate ALBGatewayAPI is off"}},
 		"an outage": {through: adopt, state: handover.Indeterminate, code: 1,

@@ -54,6 +54,9 @@ type Status struct {
 	// Back is the command by which the load balancer is given back to the Ingresses; it is missing where there is nothing to give
 	// back.
 	Back string `json:"back,omitempty"`
+
+	// kept: the Gateway keeps the load balancer whatever its annotations are.
+	kept bool
 }
 
 func newStatus(env output.Environment) *cobra.Command {

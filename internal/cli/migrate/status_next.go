@@ -65,15 +65,25 @@ func (s steps) next(out *Status, m move) {
 		if m.from.Kind == model.Service {
 			out.Next = "let DNS controllers and accelerators name the Gateway, then take the Services out of management; routes need them as backends"
 		}
-		if out.Steps > 0 {
-			out.Next, out.Command = "wait until the controller has carried out the rest of the plan, before the objects are deleted", plan
+		switch {
+		case len(out.Notes) > 0:
+			out.Next, out.Command = "correct what the notes name, before anything is deleted", plan
+		case out.Steps > 0:
+			out.Next, out.Command = "wait until the controller has carried out the rest of the plan, before anything is deleted", plan
 		}
 	case handover.GivingBack:
-		out.Next, out.Command = "wait until the load balancer is given back; what keeps it is in the events of the Ingresses", plan
+		out.Next, out.Command = "wait until the load balancer is given back; what keeps it is in the events of the objects", plan
+		if len(out.Members) > 0 {
+			of := out.Members[0]
+			out.Command = s.fulcrumLine("plan", strings.ToLower(of.Kind)+"/"+of.Name, "-n", of.Namespace) // the steps are theirs
+		}
 	case handover.Released:
 		out.Next, out.Command = "take the annotation off: nothing is left to be given back", annotate(naming.AdoptAnnotation+"-")
 	case handover.Indeterminate:
 		out.Next, out.Command = "see the reason", s.fulcrumLine("doctor")
+	}
+	if out.kept {
+		out.Back = ""
 	}
 }
 

@@ -116,6 +116,12 @@ func (s *statusing) ofBoth(ctx context.Context, m move, out *Status) (unknown st
 			out.Notes = append(out.Notes, f.Located())
 		}
 	}
+	if taken := out.State == handover.Adopting || out.State == handover.Adopted; taken && g.Asked.Held.Everything && g.Asked.Empty() {
+		if why := input.WhyUnserved(s.store, s.Config, m.at); len(out.Notes) == 0 && why != "" {
+			out.Notes = append(out.Notes, why)
+		}
+		out.Notes, out.kept = append(out.Notes, "nothing of the Gateway can be built; until that is corrected the load balancer is not given back either"), true
+	}
 	return ""
 }
 
