@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+// mailGateway asks for the load balancer of Service shop/mail.
+const mailGateway = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: aws-nlb}
+spec: {controllerName: gateway.k8s.aws/nlb}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {name: mail, namespace: shop}
+spec: {targetReference: {name: mail}, defaultConfiguration: {targetType: ip}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: mail, namespace: shop, annotations: {fulcrum.dev/adopt: service/mail, gateway.k8s.aws/dry-run: "true"}}
+spec: {gatewayClassName: aws-nlb, listeners: [{name: smtp, port: 25, protocol: TCP}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {name: mail, namespace: shop}
+spec: {parentRefs: [{name: mail}], rules: [{backendRefs: [{name: mail, port: 25}]}]}
+`
+
+// The load balancer of a Service is shown where a Gateway names it. To release it the Service is not deleted: routes need it.
+func TestMigrateStatusOfAService(t *testing.T) {
+	service := strings.Replace(sharer("mail", "", 25, 1), "aws-load-balancer-nlb-target-type: ip", "aws-load-balancer-nlb-target-type: ip, fulcrum.dev/adopted-by: mail", 1)
+	for name, tc := range map[string]struct {
+		adopt, release bool
+		shows          []string
+	}{
+		"shadow":   {false, false, []string{"Service shop/mail   shop/mail   shadow", "kubectl annotate gateway mail -n shop --overwrite gateway.k8s.aws/dry-run-"}},
+		"adopted":  {true, false, []string{"Service shop/mail   shop/mail   adopted", `kubectl patch service mail -n shop -p '{"spec":{"type":"NodePort","loadBalancerClass":null}}'`}},
+		"released": {true, true, []string{"Service shop/mail   shop/mail   released", "fulcrum.dev/adopt-"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := lived(t, func(t *testing.T, r *harness.Harness) {
+				r.Apply(service)
+				r.Settle(20 * time.Minute)
+				r.Apply(mailGateway)
+				r.Settle(20 * time.Minute)
+				if tc.adopt {
+					edited(t, r, func(a map[string]string) { delete(a, cluster.DryRunAnnotation) })
+					r.Settle(20 * time.Minute)
+				}
+				if tc.release {
+					r.Apply(strings.Replace(strings.SplitN(service, "---", 2)[0], "type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb", "type: NodePort", 1))
+					r.Settle(20 * time.Minute)
+				}
+			})
+			_, config := serveCluster(t, w.objects)
+			code, text, notes := run(t, slices.Concat([]string{"migrate", "status", "-n", "shop", "--kubeconfig=" + config, "--flags-from=none"}, flagsOf(t, w.em, w.vpc))...)
+			for _, want := range tc.shows {
+				if code != 2 || !strings.Contains(text, want) {
+					t.Errorf("exit code %d, %q is not shown: %s%s", code, want, text, notes)
+				}
+			}
+		})
+	}
+}
+
+// A command is about the objects that it names, whoever has the load balancer.
+func TestMigrateStatusIsAboutWhatIsNamed(t *testing.T) {
+	ingresses, gateways := inPlace(t)
+	w := lived(t, func(t *testing.T, r *harness.Harness) {
+		r.Apply(ingresses, namespaced(serviceYAML+"---\n"+ingressYAML, "bank", "pay"))
+		r.Settle(10 * time.Minute)
+		r.Apply(gateways)
+		r.Settle(10 * time.Minute)
+	})
+	_, config := serveCluster(t, w.objects)
+	flags := flagsOf(t, w.em, w.vpc)
+	for args, want := range map[string]struct {
+		rows int
+		text string
+	}{
+		"":                                       {2, "Ingress bank/pay    -"},
+		"-n bank":                                {1, "Ingress bank/pay   -"},
+		"-n shop":                                {1, "IngressGroup edge   shop/edge-grp-gw-"},
+		"ingress/web":                            {1, "IngressGroup edge   shop/edge-grp-gw-"},
+		"-n empty":                               {-1, ""},
+		"gateway/edge-grp-gw-ec5836f6e2 -n shop": {1, "IngressGroup edge   shop/edge-grp-gw-"},
+	} {
+		if args == "ingress/web" {
+			args += " -n shop"
+		}
+		_, text, notes := run(t, slices.Concat([]string{"migrate", "status", "--kubeconfig=" + config, "--flags-from=none"}, flags, strings.Fields(args))...)
+		if n := strings.Count(text, "\nnext: "); !strings.Contains(text, want.text) || n != max(want.rows, 0) {
+			t.Errorf("%s: %d\n%s%s", args, n, text, notes)
+		}
+	}
+}
