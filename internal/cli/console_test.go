@@ -163,6 +163,10 @@ func TestTheConsoleShowsWhatCommandsPrint(t *testing.T) {
 				t.Errorf("%s: the page shows the command %q", path, a.Command)
 			}
 		}
+		// The console shows files here, and those say nothing about who has a load balancer.
+		if code, _, body := p.ask("/api/command/status", nil); code != http.StatusBadRequest || !strings.Contains(body, "start it without --filename") {
+			t.Errorf("status of files: %d: %s", code, body)
+		}
 		// What a command refuses, the page shows as its answer.
 		if _, _, body := p.ask("/api/command/orphans", nil); !strings.Contains(body, "leave them out to compare the cluster with AWS") {
 			t.Errorf("orphans of files: %s", body)

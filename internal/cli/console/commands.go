@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -78,11 +79,17 @@ type badQuery struct{ error }
 // arguments is the command line for what a page asks for. What the page has from objects of tenants is a value of a flag,
 // or stands behind --.
 func (c *commands) arguments(name string, q url.Values) ([]string, error) {
+	fromFiles := slices.ContainsFunc(c.flags, func(f string) bool { return strings.HasPrefix(f, "--filename=") })
 	switch name {
+	case "status":
+		if fromFiles {
+			return nil, badQuery{errors.New("the console shows files, and who has a load balancer is known of a cluster alone; start it without --filename")}
+		}
+		return append([]string{"migrate", name}, c.scope...), nil
 	case "doctor", "orphans":
 		return append([]string{name}, c.scope...), nil
 	case "migrate":
-		if slices.ContainsFunc(c.flags, func(f string) bool { return strings.HasPrefix(f, "--filename=") }) {
+		if fromFiles {
 			return []string{name, "--check"}, nil // of the files alone
 		}
 		return append([]string{name, "--check", "--from-cluster"}, c.scope...), nil

@@ -40,6 +40,8 @@ var assets = map[string]asset{
 	"/ask.js":      {"ask.js", "text/javascript; charset=utf-8"},
 	"/history.js":  {"history.js", "text/javascript; charset=utf-8"},
 	"/migrate.js":  {"migrate.js", "text/javascript; charset=utf-8"},
+	"/status.js":   {"status.js", "text/javascript; charset=utf-8"},
+	"/plans.js":    {"plans.js", "text/javascript; charset=utf-8"},
 }
 
 // policy has the browser run and show what the program contains, and connect to it alone. Text is never made markup.

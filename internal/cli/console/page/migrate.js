@@ -1,5 +1,6 @@
 import { command } from "./api.js";
 import { copyable, el, fill } from "./dom.js";
+import { statusOf, titleOf } from "./status.js";
 import { running } from "./trouble.js";
 
 // The classes and words of what is said about a load balancer or in a note, with a sign for each.
@@ -7,7 +8,10 @@ const verdicts = { lost: ["error", "✕ lost"], differs: ["warning", "! differs"
 const verdict = (word) => el("span", { class: "badge " + verdicts[word][0] }, verdicts[word][1]);
 const mostShown = 100;
 
-/** Migrate shows what "fulcrum migrate --check" says: what Ingresses become as Gateways, and what those answer otherwise. */
+/**
+ * Migrate shows what "fulcrum migrate --check" says: what Ingresses become as Gateways, and what those answer otherwise; and what
+ * "fulcrum migrate status" says: how far their load balancers have moved.
+ */
 export class Migrate {
   constructor(element) {
     this.answer = el("div", { "aria-live": "polite" });
@@ -27,15 +31,23 @@ export class Migrate {
 
   async run() {
     await running(this.answer, "fulcrum migrate", async () => {
-      const a = await command("migrate");
+      const [translated, moved] = await Promise.allSettled([command("migrate"), command("status")]);
+      if (translated.status === "rejected") throw translated.reason;
+      const a = translated.value;
       this.document = a.document;
+      this.states = moved.value?.document?.loadBalancers || [];
+      const unknown = moved.reason?.message || (moved.value?.document ? "" : moved.value?.notes);
+      const others = this.states.filter((s) => s.kind !== "Ingress" || !a.document?.groups.some((g) => g.id === s.id));
       return [
+        unknown ? el("pre", { class: "notes" }, "Who has the load balancers is not known: " + unknown) : null,
         a.document ? null : el("pre", { class: "failed" }, a.notes),
         a.document?.groups.map((g) => this.one(g)),
+        others.slice(0, mostShown).map((s) => el("details", { class: "group" }, el("summary", {}, titleOf(s), ": ", s.state), statusOf(s))),
+        others.length > mostShown ? el("p", {}, `and ${others.length - mostShown} more, which the command shows`) : null,
         a.document?.notOurs.length ? el("p", {}, "Served by another controller, and not translated: ", a.document.notOurs.join(", ")) : null,
         a.document?.deleted.length ? el("p", {}, "Being deleted, and not translated: ", a.document.deleted.join(", ")) : null,
         a.document && a.notes ? el("pre", { class: "notes" }, a.notes) : null,
-        el("p", { class: "hint" }, copyable(a.command)),
+        el("p", { class: "hint" }, copyable(a.command), " ", moved.value ? copyable(moved.value.command) : null),
       ];
     });
     this.open();
@@ -48,11 +60,14 @@ export class Migrate {
   one(g) {
     const count = (severity) => g.notes.filter((n) => n.severity === severity).length;
     const lost = count("lost"), decide = count("differs"), answers = g.differences.length;
+    const moved = this.states.filter((s) => s.kind === "Ingress" && s.id === g.id);
     const title = g.id.includes("/") ? "Ingress " + g.id : `IngressGroup ${g.id} (${g.members.join(", ")})`;
     const details = el("details", { class: "group" },
       el("summary", {},
         verdict(!g.gateway || lost ? "lost" : answers || decide || g.partial?.length ? "differs" : "alike"), " ", title, " → ", g.gateway ? "Gateway " + g.gateway : "not translated",
+        moved.length ? el("span", {}, " ", moved.map((s) => el("span", { class: "badge" }, s.state))) : null,
         el("span", { class: "from" }, ` ${lost} lost, ${decide} to decide`, g.gateway ? `, ${answers} answers or settings differ, ${g.requests} requests compared` : "")),
+      moved.map((s) => statusOf(s)),
       g.partial?.length ? el("p", { class: "notes" }, "Not all requests were compared on ports ", g.partial.join(", ")) : null,
       this.notes(g.notes), g.gateway ? this.differences(g.differences) : null, this.annotations(g.annotations), this.next(g), this.manifests(g));
     details.dataset.id = g.id;

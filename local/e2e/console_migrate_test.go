@@ -1,0 +1,136 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/fulcrum-lb/fulcrum/local/browser"
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
+	"github.com/fulcrum-lb/fulcrum/local/scenario"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+// moving is an application with an Ingress, whose load balancer moves to a Gateway.
+const moving = shared + webApp + `---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web, namespace: default, annotations: {alb.ingress.kubernetes.io/target-type: ip}}
+spec:
+  ingressClassName: alb
+  rules:
+  - host: web.example.com
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}]}
+`
+
+// TestConsoleShowsAMove follows a load balancer from its Ingress to a Gateway on the page: the state, both plans field by field, and
+// the next step.
+func TestConsoleShowsAMove(t *testing.T) {
+	if worldtest.Foreign() {
+		t.Skip("the console is Fulcrum's")
+	}
+	t.Parallel()
+	tab := browser.Open(t)
+	w := worldtest.Start(t, world.Options{Cluster: "moving", Nodes: 2, GatewayAPI: "standard"})
+	s, err := scenario.New(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	applier, err := manifest.NewApplier(w.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply := func(text string) {
+		t.Helper()
+		objects, err := manifest.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := applier.Apply(t.Context(), objects); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(moving)
+	if err := w.StartController(worldtest.Controller(t)); err != nil {
+		t.Fatal(err)
+	}
+	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error { return s.HealthyTargets(ctx, "default", "web", 2) })
+
+	page := startConsole(t, w)
+	const answer = `document.querySelector("#migrate").textContent` // also of what is closed
+	again := func() {
+		tab.Do(chromedp.Click(chromedp.CSS(`#migrate > p button`)))
+	}
+	open := func() {
+		t.Helper()
+		tab.Until(`(() => { const d = document.querySelector('#migrate details[data-id="default/web"]'); if (d) d.open = true; return !!d; })()`)
+	}
+	tab.Do(chromedp.Navigate(page))
+	browser.Ask[string](tab, `location.hash = "#/migrate"`)
+	open()
+	tab.Until(answer + `.includes("no Gateway asks for the load balancer") && ` + answer + `.includes("fulcrum migrate --from-cluster --in-place --namespaces=default --ingress-name=web")`)
+
+	// In the shadow, what both ask for is compared.
+	cmd := exec.Command(worldtest.Controller(t), "migrate", "--from-cluster", "--in-place", "--namespaces=default", "--ingress-name=web", "--output-dir=-")
+	cmd.Env = append(os.Environ(), w.Environment()...)
+	var report strings.Builder
+	cmd.Stderr = &report
+	made, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, report.String())
+	}
+	apply(string(made))
+	worldtest.Eventually(t, defaultLimit, func(context.Context) error {
+		again()
+		tab.Until(`!` + answer + `.includes("is running")`)
+		if got := browser.Ask[string](tab, answer); !strings.Contains(got, "shadow") || !strings.Contains(got, "nothing is in the way") {
+			return fmt.Errorf("the page shows no shadow: %s", got)
+		}
+		return nil
+	})
+	open()
+	tab.Do(chromedp.Click(chromedp.CSS(`#migrate .status button:not(.quiet)`)))
+	tab.Until(`document.querySelector("#migrate .plans table") !== null`)
+	const rows = `[...document.querySelectorAll("#migrate .plans tbody tr")].map((r) => r.innerText).join("\n")`
+	if got := browser.Ask[string](tab, rows); !strings.Contains(got, "AWS cannot change it: what is live stays") || strings.Contains(got, "✓ same") {
+		t.Errorf("the fields that differ: %s", got)
+	}
+	if got := browser.Ask[string](tab, `(() => { const s = document.querySelector("#migrate .plans select"); s.value = "same"; s.dispatchEvent(new Event("change"));
+		const i = document.querySelector("#migrate .plans input"); i.value = "targetgroup httpcode"; i.dispatchEvent(new Event("input")); return `+rows+`; })()`); !strings.Contains(got, "default/web:80") || strings.Count(got, "\n") > 4 {
+		t.Errorf("target groups that are the same: %q", got)
+	}
+	exported := browser.Ask[string](tab, `new Promise((done) => { const make = URL.createObjectURL; URL.createObjectURL = (b) => { b.text().then(done); URL.createObjectURL = make; return make(b); };
+		[...document.querySelectorAll("#migrate .plans button")].pop().click(); })`)
+	if !strings.Contains(exported, `"status": "same"`) || !strings.Contains(exported, `"state": "shadow"`) {
+		t.Errorf("the export is %s", exported)
+	}
+	tab.Do(chromedp.EmulateViewport(320, 640))
+	tab.Screenshot("move-320")
+	if wide := browser.Ask[int64](tab, "document.documentElement.scrollWidth"); wide > 320 {
+		t.Errorf("the page is %d wide on a screen of 320", wide)
+	}
+	tab.Do(chromedp.EmulateViewport(1280, 800))
+	tab.Screenshot("move")
+
+	// Adopted.
+	apply(strings.Replace(string(made), "    gateway.k8s.aws/dry-run: \"true\"\n", "", 1))
+	worldtest.Eventually(t, defaultLimit, func(context.Context) error {
+		again()
+		tab.Until(`!` + answer + `.includes("is running")`)
+		if got := browser.Ask[string](tab, answer); !strings.Contains(got, "adopted") {
+			return fmt.Errorf("the page shows no load balancer that is adopted: %s", got)
+		}
+		return nil
+	})
+	open()
+	tab.Until(answer + `.includes("kubectl delete ingress -n default web") && ` + answer + `.includes("gateway.k8s.aws/dry-run=true")`)
+	if faults := tab.Faults(); len(faults) > 0 {
+		t.Errorf("in the page: %q", faults)
+	}
+}
