@@ -32,6 +32,6 @@ func (d *Group) addInPlace(g migrate.Group, want model.Stack) {
 	}
 	of := finding.Ref{Kind: "Gateway", Namespace: want.ID.Namespace, Name: want.ID.Name}
 	d.Notes = append(d.Notes, Note{lost, of.String(), naming.AdoptAnnotation,
-		fmt.Sprintf("the load balancer of %s is not taken over: the Gateway would answer requests or have settings otherwise", handover.Name(g.ID)),
+		fmt.Sprintf("the load balancer of %s is not taken over: the Gateway would answer requests or have settings otherwise", g.ID.Title()),
 		fmt.Sprintf("change the routes; to accept that, annotate each Ingress with %s: %s", naming.AdoptedByAnnotation, want.ID)})
 }

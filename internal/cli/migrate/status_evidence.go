@@ -17,7 +17,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 )
 
 // decisive are the kinds that decide who asks for what: of each, what is not read may change the state.
@@ -79,7 +78,7 @@ func (s *statusing) contradiction(m move, members []model.Member, seen ...observ
 			has = "has " + output.Few(slices.Compact(names))
 		}
 		return fmt.Sprintf("%s shows the load balancer %q, and AWS %s with the tags of cluster %q for %s in VPC %s; it was changed a moment ago, or these flags or credentials are not the controller's: check --cluster-name, --aws-region, --aws-vpc-id and AWS_PROFILE",
-			ref, finding.Cut(shown), has, s.Config.ClusterName, handover.Name(m.from), s.VPC)
+			ref, finding.Cut(shown), has, s.Config.ClusterName, m.from.Title(), s.VPC)
 	}
 	return ""
 }
