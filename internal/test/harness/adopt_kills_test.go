@@ -1,0 +1,229 @@
+package harness
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+)
+
+// adoptHooked is a harness whose hook counts changes of AWS and writes of Kubernetes, and acts at one of them.
+type adoptHooked struct {
+	*Harness
+	watch   *adoptWatch
+	n, at   int
+	act     func(r *Harness) fault.Action
+	after   bool // act after a write of Kubernetes, not before
+	counts  bool
+	reached string
+	event   func()
+}
+
+func (h *adoptHooked) note(what string) (out fault.Action) {
+	if !h.counts {
+		return fault.Action{}
+	}
+	if h.n++; h.n == h.at {
+		h.reached = what
+		return h.act(h.Harness)
+	}
+	return fault.Action{}
+}
+
+func newAdoptHooked(t *testing.T, at int, after bool, act func(r *Harness) fault.Action) *adoptHooked {
+	h := &adoptHooked{watch: &adoptWatch{}, at: at, act: act, after: after}
+	h.Harness = adoptHarness(t, Options{Checkpoints: true, Transport: h.watch.wrap, API: func(api kube.API) kube.API {
+		return apiHook{api, func(after bool) {
+			if after == h.after {
+				h.note("write")
+			}
+		}}
+	}})
+	h.watch.r = h.Harness
+	h.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+		if !c.Mutating {
+			return fault.Action{}
+		}
+		return h.note(c.Operation)
+	})
+	h.counts = true
+	return h
+}
+
+// A process that dies at any call or write, or never hears the answer of AWS, leaves nothing that the next one does not bring
+// to its end, forwards and backwards, and no request is answered otherwise.
+func TestAdoptionsSurviveAnyCall(t *testing.T) {
+	t.Parallel()
+	total := 0
+	synctest.Test(t, func(t *testing.T) {
+		h := newAdoptHooked(t, 0, false, nil)
+		adoptRound(t, h.Harness, h.watch)
+		total = h.n
+	})
+	if total < 40 {
+		t.Fatalf("%d calls and writes", total)
+	}
+	for name, act := range map[string]func(r *Harness) fault.Action{
+		"killed": func(r *Harness) fault.Action { r.Kill(); return fault.Action{} },
+		"lost":   func(*Harness) fault.Action { return fault.Action{Lose: true} },
+	} {
+		for _, after := range []bool{false, true} {
+			if name == "lost" && after {
+				continue
+			}
+			t.Run(fmt.Sprint(name, after), func(t *testing.T) {
+				t.Parallel()
+				for at := 1; at <= total; at += seeds.Step(4) {
+					t.Run(fmt.Sprint(at), func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) {
+							h := newAdoptHooked(t, at, after, act)
+							defer func() {
+								if t.Failed() {
+									t.Logf("%s at %d of %d, %s", name, at, total, h.reached)
+								}
+							}()
+							adoptRound(t, h.Harness, h.watch)
+						})
+					})
+				}
+			})
+		}
+	}
+}
+
+// adoptEvents are what people do in the middle of a hand-over.
+var adoptEvents = map[string]func(r *Harness){
+	"members deleted":            func(r *Harness) { r.dropAll(cluster.KindIngress) },
+	"one member deleted":         func(r *Harness) { r.dropIf(cluster.KindIngress, "shop", "a") },
+	"gateway deleted":            func(r *Harness) { r.dropAll(cluster.KindGateway) },
+	"annotation off":             func(r *Harness) { r.annotateIf("shop", "edge", "fulcrum.dev/adopt-") },
+	"annotation and members off": func(r *Harness) { r.annotateIf("shop", "edge", "fulcrum.dev/adopt-"); r.dropAll(cluster.KindIngress) },
+	"members and gateway":        func(r *Harness) { r.dropAll(cluster.KindIngress); r.dropAll(cluster.KindGateway) },
+	"gateway and members":        func(r *Harness) { r.dropAll(cluster.KindGateway); r.dropAll(cluster.KindIngress) },
+	"dry-run":                    func(r *Harness) { r.annotateIf("shop", "edge", "gateway.k8s.aws/dry-run=true") },
+	"class deleted":              func(r *Harness) { r.dropIf(cluster.KindGatewayClass, "", "alb") },
+	"another name":               func(r *Harness) { r.annotateIf("shop", "edge", "fulcrum.dev/adopt=ingress-group/other") },
+	"routes deleted":             func(r *Harness) { r.dropAll(cluster.KindHTTPRoute) },
+}
+
+func (r *Harness) dropAll(kind cluster.Kind) {
+	for _, o := range r.Store.All(kind) {
+		if o.GetDeletionTimestamp() == nil {
+			r.drop(kind, o.GetNamespace(), o.GetName())
+		}
+	}
+}
+
+func (r *Harness) dropIf(kind cluster.Kind, namespace, name string) {
+	if obj, _ := r.Store.Get(cluster.Ref{Kind: kind, Namespace: namespace, Name: name}); obj != nil {
+		r.drop(kind, namespace, name)
+	}
+}
+
+func (r *Harness) annotateIf(namespace, name string, annotations ...string) {
+	if obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: namespace, Name: name}); obj != nil {
+		r.annotate(namespace, name, annotations...)
+	}
+}
+
+// Whatever people do at any call of a hand-over or of the way back, with or without a restart, the deletion of everything
+// leaves nothing.
+func TestAdoptionsAreLeftInTheMiddle(t *testing.T) {
+	t.Parallel()
+	for _, back := range []bool{false, true} {
+		total := 0
+		synctest.Test(t, func(t *testing.T) {
+			h := newAdoptHooked(t, 0, false, nil)
+			adoptMiddle(t, h, back)
+			total = h.n
+		})
+		if total < 10 {
+			t.Fatalf("%d calls and writes", total)
+		}
+		for name, event := range adoptEvents {
+			for _, kill := range []bool{false, true} {
+				t.Run(fmt.Sprintf("back %t, %s, kill %t", back, name, kill), func(t *testing.T) {
+					t.Parallel()
+					for at := 1; at <= total; at += seeds.Step(3) {
+						t.Run(fmt.Sprint(at), func(t *testing.T) {
+							synctest.Test(t, func(t *testing.T) {
+								h := newAdoptHooked(t, at, true, nil)
+								done := false
+								h.act = func(r *Harness) fault.Action {
+									if kill {
+										r.Kill()
+										return fault.Action{}
+									}
+									done = true
+									event(r)
+									return fault.Action{}
+								}
+								defer func() {
+									if t.Failed() {
+										t.Logf("%s at %d of %d, %s\n%s", name, at, total, h.reached, h.warnings())
+									}
+								}()
+								h.event = func() {
+									if !done {
+										event(h.Harness)
+									}
+								}
+								adoptMiddle(t, h, back)
+							})
+						})
+					}
+				})
+			}
+		}
+	}
+}
+
+// adoptMiddle counts the calls of a hand-over, or of one backwards. Then all is deleted.
+func adoptMiddle(t *testing.T, h *adoptHooked, back bool) {
+	t.Helper()
+	r := h.Harness
+	h.counts = false
+	empty := r.State()
+	r.Apply(adoptedGroup, adoptingRoutes)
+	r.alive(time.Hour)
+	r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+	h.counts = !back
+	r.Settle(time.Hour)
+	if back {
+		h.counts = true
+		r.annotate("shop", "edge", "gateway.k8s.aws/dry-run=true")
+		r.Settle(time.Hour)
+	}
+	h.counts = false
+	if r.Dead() {
+		if h.event != nil {
+			h.event()
+		}
+		r.Start()
+		r.Settle(time.Hour)
+	}
+	h.check(t)
+	r.Apply(gatewayClassALB)
+	r.Settle(time.Hour)
+	r.dropAll(cluster.KindGateway)
+	r.dropAll(cluster.KindIngress)
+	r.Settle(time.Hour)
+	r.expectNothing(empty)
+}
+
+// check is what holds at rest after anything in the middle: who serves has all, and one mark says so.
+func (h *adoptHooked) check(t *testing.T) {
+	t.Helper()
+	r := h.Harness
+	if n := len(r.arns()); n > 1 {
+		if n > 2 || len(r.carrying(naming.AdoptedTag)) > 0 {
+			t.Fatalf("%d load balancers: %v\n%s", n, r.State(), r.warnings())
+		}
+	}
+}

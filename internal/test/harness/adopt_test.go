@@ -1,0 +1,301 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+// adoptedMember is an Ingress of IngressGroup g with one path; more are further annotations.
+func adoptedMember(namespace, name, path, more string) string {
+	return fmt.Sprintf(`
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: %s
+  namespace: %s
+  annotations: {alb.ingress.kubernetes.io/target-type: ip, alb.ingress.kubernetes.io/group.name: g%s}
+spec:
+  ingressClassName: alb
+  rules: [{host: shop.example.com, http: {paths: [{path: %s, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]
+---
+`, name, namespace, more, path)
+}
+
+const byEdge = `, fulcrum.dev/adopted-by: shop/edge`
+
+// adoptedGroup is IngressGroup g with two members, which consent.
+var adoptedGroup = adoptedMember("shop", "a", "/a", byEdge) +
+	strings.ReplaceAll(adoptedMember("shop", "b", "/b", byEdge), "name: web,", "name: api,")
+
+const gatewayClassALB = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: alb}
+spec: {controllerName: gateway.k8s.aws/alb}
+---
+`
+
+// gatewayOf is a Gateway with a listener for HTTP and annotations.
+func gatewayOf(namespace, name, annotations string) string {
+	return fmt.Sprintf(`
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: %[2]s, namespace: %[1]s, uid: uid-%[1]s-%[2]s, annotations: {%[3]s}}
+spec:
+  gatewayClassName: alb
+  listeners: [{name: http, port: 80, protocol: HTTP}]
+---
+`, namespace, name, annotations)
+}
+
+// routeTo is an HTTPRoute of a Gateway of its namespace with one path.
+func routeTo(namespace, name, gateway, path, service string) string {
+	return fmt.Sprintf(`
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: %s, namespace: %s}
+spec:
+  parentRefs: [{name: %s}]
+  hostnames: [shop.example.com]
+  rules: [{matches: [{path: {type: PathPrefix, value: %s}}], backendRefs: [{name: %s, port: 80}]}]
+---
+`, name, namespace, gateway, path, service)
+}
+
+const (
+	adoptsGroup = "fulcrum.dev/adopt: ingress-group/g"
+	dryRun      = `, gateway.k8s.aws/dry-run: "true"`
+)
+
+var adoptingRoutes = routeTo("shop", "a", "edge", "/a", "web") + routeTo("shop", "b", "edge", "/b", "api")
+
+// adoptHarness is a shop with Gateways whose target groups have the type of those of the Ingresses.
+func adoptHarness(t *testing.T, opt Options) *Harness {
+	t.Helper()
+	opt.Gateway = func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }
+	r := shopWith(t, opt)
+	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), gatewayClassALB)
+	return r
+}
+
+// annotate changes annotations of a Gateway: a key with a minus is taken off.
+func (r *Harness) annotate(namespace, name string, annotations ...string) {
+	r.T.Helper()
+	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: namespace, Name: name})
+	if err != nil || obj == nil {
+		r.T.Fatal(err, obj)
+	}
+	gw := obj.(*gwv1.Gateway).DeepCopy()
+	for _, a := range annotations {
+		if key, off := strings.CutSuffix(a, "-"); off {
+			delete(gw.Annotations, key)
+			continue
+		}
+		key, value, _ := strings.Cut(a, "=")
+		if gw.Annotations == nil {
+			gw.Annotations = map[string]string{}
+		}
+		gw.Annotations[key] = value
+	}
+	if _, err := r.Store.Update(gw, cluster.Main); err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+// arns are the load balancers there are.
+func (r *Harness) arns() (out []string) {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	for arn := range w.Partition(Account, Region).ELB.LoadBalancers {
+		out = append(out, arn)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// carrying are the resources with a tag.
+func (r *Harness) carrying(tag string) (out []string) {
+	for _, line := range r.State() {
+		if strings.Contains(line, tag) {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+func (r *Harness) warnings() string {
+	var out []string
+	for _, o := range r.Store.All("Event") {
+		e := o.(*corev1.Event)
+		out = append(out, fmt.Sprintf("%s %s/%s: %s %s", e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Reason, e.Message))
+	}
+	slices.Sort(out)
+	return strings.Join(out, "\n")
+}
+
+// expectOwner checks that all of the only load balancer is of a kind of stack, and answers as ever.
+func (r *Harness) expectOwner(kind model.Kind, step string) {
+	r.T.Helper()
+	other := model.Ingress
+	if kind == model.Ingress {
+		other = model.ALBGateway
+	}
+	if left := r.carrying(naming.StackTag(other)); len(left) > 0 {
+		r.T.Fatalf("%s: these are still of %s:\n%s\n%s", step, other, strings.Join(left, "\n"), r.warnings())
+	}
+	if a, b := r.answer("/a"), r.answer("/b"); a != "web" || b != "api" || len(r.arns()) != 1 {
+		r.T.Fatalf("%s: /a is answered by %q, /b by %q, load balancers %v\n%s", step, a, b, r.arns(), r.warnings())
+	}
+}
+
+// answering wraps the connection to AWS so that after each call the answers are compared once begin was called.
+type adoptWatch struct {
+	r  *Harness
+	mu sync.Mutex
+	on bool
+}
+
+func (a *adoptWatch) wrap(next http.RoundTripper) http.RoundTripper {
+	return tripper(func(req *http.Request) (*http.Response, error) {
+		res, err := next.RoundTrip(req)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.on {
+			if x, y := a.r.answer("/a"), a.r.answer("/b"); (x != "web" || y != "api") && !a.r.T.Failed() {
+				a.r.T.Errorf("after %s: /a is answered by %q, /b by %q", req.Header.Get("X-Amz-Target"), x, y)
+			}
+		}
+		return res, err
+	})
+}
+
+func (a *adoptWatch) set(on bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.on = on
+}
+
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// apiHook is called before and after each write of Kubernetes.
+type apiHook struct {
+	kube.API
+	hook func(after bool)
+}
+
+func (h apiHook) around(f func() error) error {
+	h.hook(false)
+	err := f()
+	h.hook(true)
+	return err
+}
+
+func (h apiHook) Create(ctx context.Context, obj cluster.Object) error {
+	return h.around(func() error { return h.API.Create(ctx, obj) })
+}
+
+func (h apiHook) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	return h.around(func() error { return h.API.Patch(ctx, obj, part, kind, data) })
+}
+
+func (h apiHook) Update(ctx context.Context, obj cluster.Object) error {
+	return h.around(func() error { return h.API.Update(ctx, obj) })
+}
+
+func (h apiHook) Delete(ctx context.Context, obj cluster.Object) error {
+	return h.around(func() error { return h.API.Delete(ctx, obj) })
+}
+
+// adoptRound is one way of a load balancer: shadow, adopted, given back, adopted, released and deleted.
+func adoptRound(t *testing.T, r *Harness, watch *adoptWatch) {
+	t.Helper()
+	empty := r.State()
+	r.Apply(adoptedGroup, adoptingRoutes)
+	r.alive(time.Hour)
+	r.expectOwner(model.Ingress, "ingress")
+	arn := r.arns()[0]
+	before := r.State()
+	watch.set(true)
+	r.Apply(gatewayOf("shop", "edge", adoptsGroup+dryRun))
+	r.alive(time.Hour)
+	if d := cmp.Diff(before, r.State()); d != "" {
+		t.Fatalf("the shadow changes AWS:\n%s", d)
+	}
+	r.annotate("shop", "edge", "gateway.k8s.aws/dry-run-")
+	r.alive(time.Hour)
+	r.expectOwner(model.ALBGateway, "adopt")
+	r.annotate("shop", "edge", "gateway.k8s.aws/dry-run=true")
+	r.alive(time.Hour)
+	r.expectOwner(model.Ingress, "give back")
+	if d := cmp.Diff(before, r.State()); d != "" {
+		t.Fatalf("not as before:\n%s", d)
+	}
+	r.annotate("shop", "edge", "gateway.k8s.aws/dry-run-")
+	r.alive(time.Hour)
+	r.expectOwner(model.ALBGateway, "adopt again")
+	r.drop(cluster.KindIngress, "shop", "a")
+	r.drop(cluster.KindIngress, "shop", "b")
+	r.alive(time.Hour)
+	r.expectOwner(model.ALBGateway, "release")
+	r.annotate("shop", "edge", "fulcrum.dev/adopt-")
+	r.alive(time.Hour)
+	r.expectOwner(model.ALBGateway, "marks")
+	if left := r.carrying(naming.AdoptedTag); len(left) > 0 || r.arns()[0] != arn {
+		t.Fatalf("marks left: %v, or another load balancer: %v, was %s", left, r.arns(), arn)
+	}
+	watch.set(false)
+	r.drop(cluster.KindGateway, "shop", "edge")
+	r.alive(time.Hour)
+	r.expectNothing(empty)
+}
+
+// expectNothing checks that AWS is empty and that no object hangs.
+func (r *Harness) expectNothing(empty []string) {
+	r.T.Helper()
+	if d := cmp.Diff(empty, r.State()); d != "" {
+		r.T.Fatalf("left over:\n%s\n%s", d, r.warnings())
+	}
+	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindGateway, cluster.KindBinding} {
+		for _, o := range r.Store.All(kind) {
+			if kind == cluster.KindBinding || o.GetDeletionTimestamp() != nil {
+				r.T.Fatalf("%s %s/%s is left, finalizers %v\n%s", kind, o.GetNamespace(), o.GetName(), o.GetFinalizers(), r.warnings())
+			}
+		}
+	}
+}
+
+// With checkpoints as the real controller keeps them, and with all restarts.
+func TestAdoptedRound(t *testing.T) {
+	t.Parallel()
+	for _, checkpoints := range []bool{false, true} {
+		t.Run(fmt.Sprint(checkpoints), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				watch := &adoptWatch{}
+				r := adoptHarness(t, Options{Checkpoints: checkpoints, Transport: watch.wrap})
+				watch.r = r
+				adoptRound(t, r, watch)
+			})
+		})
+	}
+}
