@@ -165,8 +165,10 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 		}
 		return stack, tell(stack, finding.LoadBalancerReturned, rel.Other.Title()+" takes its load balancer back, and nothing of the Gateway is changed until it has", "wait")
 	case rel.Standing == Returned:
+		backend := stack.BackendGroup
+		backend.Needed = false // the last one that leaves deletes it
 		return model.Stack{
-			ID: stack.ID, Leaving: append(slices.Clone(stack.Members), stack.Leaving...), BackendGroup: stack.BackendGroup, Adopts: stack.Adopts,
+			ID: stack.ID, Leaving: append(slices.Clone(stack.Members), stack.Leaving...), BackendGroup: backend, Adopts: stack.Adopts,
 		}, nil
 	case rel.Standing == Takes && stack.Adopts == nil && !stack.ID.Kind.OfGateway():
 		return stack, tell(stack, finding.LoadBalancerReturned, "the load balancer is taken back from "+rel.Other.Title()+"; edits of this object take effect", "wait")

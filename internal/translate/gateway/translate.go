@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -46,6 +47,9 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.load(l.class)
 	t.adopt()
 	t.build()
+	if t.Stack.DryRun && slices.ContainsFunc(t.Stack.Members, func(m model.Member) bool { return m.Claimed }) {
+		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id) // it may have nothing but its finalizer
+	}
 	return t.Stack, t.Found.Sorted()
 }
 
