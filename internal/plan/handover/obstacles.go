@@ -62,6 +62,9 @@ func ofObjects(want, from model.Stack) (out []obstacle) {
 		add("correct the objects as their events say", "nothing of it can be built, so that it is not known what it asks for")
 		return out
 	}
+	if id, ok := naming.AdoptedFrom(naming.Adopted(from.ID)); !ok || id != from.ID {
+		add("choose a shorter name, or a load balancer of its own", "its name is too long for the tag by which it would be given back")
+	}
 	for _, m := range slices.Concat(from.Members, from.Leaving) {
 		switch {
 		case m.Deleting || slices.ContainsFunc(from.Leaving, func(l model.Member) bool { return l.Ref == m.Ref }):

@@ -1,0 +1,179 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+const evil = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: evil}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: evil, uid: 11111111-0000-4000-8000-000000000666}
+spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, targetPort: 8080, nodePort: 30666}]}
+---
+`
+
+// adoptedShop is a shop whose IngressGroup g serves, or whose Gateway has its load balancer.
+func adoptedShop(t *testing.T, opt Options, taken bool) *Harness {
+	t.Helper()
+	r := adoptHarness(t, opt)
+	r.Apply(evil, adoptedGroup, adoptingRoutes)
+	r.Settle(time.Hour)
+	if taken {
+		r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+		r.Settle(time.Hour)
+		r.expectOwner(model.ALBGateway, "adopt")
+	}
+	return r
+}
+
+// A Gateway of a namespace that nobody has consented to takes nothing over, whatever it names, and is told nothing of it.
+func TestForeignGatewaysAdoptNothing(t *testing.T) {
+	t.Parallel()
+	for name, value := range map[string]string{
+		"group": "ingress-group/g", "ingress": "ingress/shop/solo", "own namespace": "ingress/solo", "service": "service/shop/web", "nothing": "ingress-group/none",
+	} {
+		for _, dry := range []string{"", dryRun} {
+			t.Run(name+dry, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					runs := 0
+					r := adoptedShop(t, Options{Ran: func(string, error) { runs++ }}, false)
+					r.Apply(strings.Replace(adoptedMember("shop", "solo", "/solo", ""), ", alb.ingress.kubernetes.io/group.name: g", "", 1))
+					r.Settle(time.Hour)
+					before := r.State()
+					r.Emulator.Calls().Reset()
+					r.Apply(gatewayOf("evil", "edge", "fulcrum.dev/adopt: "+value+dry), routeTo("evil", "a", "edge", "/a", "web"))
+					r.Settle(time.Hour)
+					if n := r.Emulator.Calls().Mutating(); n > 0 {
+						t.Errorf("%d changes: %v", n, r.Emulator.Calls().Counts())
+					}
+					runs = 0
+					r.Settle(3 * time.Hour)
+					if runs > 15 { // the longest back-off is a quarter of an hour
+						t.Errorf("%d runs at rest", runs)
+					}
+					obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: "evil", Name: "edge"})
+					text := fmt.Sprintf("%+v", obj)
+					for _, secret := range append(r.arns(), "internal-k8s", "k8s-g-", "k8s-shop-") {
+						if strings.Contains(text, secret) {
+							t.Errorf("the Gateway shows %q: %s", secret, text)
+						}
+					}
+					r.drop(cluster.KindGateway, "evil", "edge")
+					r.Settle(time.Hour)
+					if d := cmp.Diff(before, r.State()); d != "" {
+						t.Errorf("something is changed:\n%s", d)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Of two Gateways that name one IngressGroup the first has its load balancer, and keeps it; the other waits without a sound.
+func TestTwoGatewaysAdoptOneGroup(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		runs := 0
+		r := adoptedShop(t, Options{Ran: func(string, error) { runs++ }}, false)
+		r.Apply(gatewayOf("shop", "edge", adoptsGroup), gatewayOf("shop", "other", adoptsGroup),
+			routeTo("shop", "oa", "other", "/a", "web")+routeTo("shop", "ob", "other", "/b", "api"))
+		r.Settle(time.Hour)
+		r.expectOwner(model.ALBGateway, "adopt")
+		before := r.State()
+		runs = 0
+		r.Settle(3 * time.Hour)
+		if runs > 15 { // the longest back-off is a quarter of an hour
+			t.Errorf("%d runs at rest", runs)
+		}
+		r.annotate("shop", "other", "x=y")
+		r.Settle(time.Hour)
+		if d := cmp.Diff(before, r.State()); d != "" {
+			t.Errorf("the other one changes something:\n%s", d)
+		}
+		r.dropAll(cluster.KindGateway)
+		r.Settle(time.Hour)
+		r.expectOwner(model.Ingress, "give back")
+	})
+}
+
+// Who joins the IngressGroup after its members are gone has no right to the load balancer that a Gateway has.
+func TestNewMembersInheritNoAdoptedLoadBalancer(t *testing.T) {
+	t.Parallel()
+	for name, act := range map[string]func(r *Harness){
+		"annotation off": func(r *Harness) { r.annotate("shop", "edge", "fulcrum.dev/adopt-") },
+		"dry-run":        func(r *Harness) { r.annotate("shop", "edge", "gateway.k8s.aws/dry-run=true") },
+		"another name":   func(r *Harness) { r.annotate("shop", "edge", "fulcrum.dev/adopt=ingress-group/other") },
+		"nothing":        func(*Harness) {},
+	} {
+		for _, claim := range []string{"", byEdge} {
+			t.Run(name+claim, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					r := adoptedShop(t, Options{}, true)
+					arn := r.arns()[0]
+					r.dropAll(cluster.KindIngress)
+					r.Settle(time.Hour)
+					r.expectOwner(model.ALBGateway, "release")
+					r.Apply(strings.Replace(adoptedMember("evil", "x", "/a", claim), "  annotations:", "  finalizers: [group.ingress.k8s.aws/g]\n  annotations:", 1))
+					r.Settle(time.Hour)
+					act(r)
+					r.Settle(time.Hour)
+					for _, line := range r.State() {
+						if strings.Contains(line, "rule ") && strings.Contains(line, arn) {
+							t.Log(line)
+						}
+					}
+					owner := ""
+					for _, line := range r.State() {
+						if strings.HasPrefix(line, "load-balancer") {
+							owner += line + "\n"
+						}
+					}
+					w := r.Emulator.Store()
+					w.Lock()
+					tags := w.Partition(Account, Region).ELB.LoadBalancers[arn].Tags
+					w.Unlock()
+					if tags[naming.StackTag(model.ALBGateway)] != "shop/edge" || tags[naming.StackTag(model.Ingress)] != "" {
+						t.Errorf("the load balancer is not the Gateway's any more: %v\n%s", tags, owner)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A name that the tag cannot hold, by which a load balancer is given back, is not taken over.
+func TestLongNamesAreNotAdopted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := adoptHarness(t, Options{})
+		long := strings.Repeat("a123456789", 25)
+		r.Apply(strings.Replace(adoptedMember("shop", long, "/a", byEdge), ", alb.ingress.kubernetes.io/group.name: g", "", 1),
+			routeTo("shop", "a", "edge", "/a", "web"))
+		r.Settle(time.Hour)
+		before := r.State()
+		r.Apply(gatewayOf("shop", "edge", "fulcrum.dev/adopt: ingress/"+long))
+		r.Settle(time.Hour)
+		if d := cmp.Diff(before, r.State()); d != "" {
+			t.Errorf("something is changed:\n%s", d)
+		}
+		if !strings.Contains(r.warnings(), "too long for the tag") {
+			t.Error(r.warnings())
+		}
+	})
+}
