@@ -138,6 +138,8 @@ type Stack struct {
 	Adopts *Adoption
 	// Isolated reports that hosts belong to the namespaces of members, and settings to the class.
 	Isolated bool
+	// Attached are the namespace of a Gateway and those of routes that are attached to it, ascending.
+	Attached []string
 	// Adopters are Gateways that ask for the load balancer of this stack. They prove nothing.
 	Adopters []StackID
 }
@@ -147,8 +149,6 @@ type Adoption struct {
 	From StackID
 	// At is where the Gateway says so.
 	At finding.Origin
-	// Routes are the namespaces of routes that are attached to the Gateway, and its own, ascending.
-	Routes []string
 }
 
 // Empty reports whether the stack wants nothing to exist.

@@ -75,7 +75,7 @@ func ofObjects(want, from model.Stack) (out []obstacle) {
 		case from.Isolated:
 			// A host belongs to a namespace there. On a Gateway it does not, which a route alone does not agree to.
 			add(fmt.Sprintf("have its owner annotate it with %s: %s", naming.AdoptedByAnnotation, want.ID), "%s does not consent", m.Ref)
-		case !slices.Contains(want.Adopts.Routes, m.Ref.Namespace):
+		case !slices.Contains(want.Attached, m.Ref.Namespace):
 			add(fmt.Sprintf("attach a route of namespace %s to the Gateway, or have the owner of %s annotate it with %s: %s", m.Ref.Namespace, m.Ref, naming.AdoptedByAnnotation, want.ID),
 				"%s does not consent", m.Ref)
 		}

@@ -36,6 +36,9 @@ type Relation struct {
 	Of model.Stack
 	// Own reports that a Gateway which asks for a load balancer of another stack has one of its own.
 	Own bool
+	// Waits reports that the load balancer of an IngressGroup stays with a Gateway which does not ask for it any more, until
+	// the Gateway has made it its own.
+	Waits bool
 }
 
 // Translator is the translation of another stack; false if stacks of its kind are switched off.
@@ -54,7 +57,7 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator) (Relat
 	}
 	switch asks := stack.Adopts != nil && !stack.Empty(); {
 	case adopted && (!asks || stack.DryRun || stack.Adopts.From != from):
-		return toFirst(from, own(from, live.Tags), translate)
+		return toFirst(stack, from, own(from, live.Tags), translate)
 	case asks && !adopted && Claimed(stack.ID, live):
 		return Relation{Own: true}, nil
 	case asks:
@@ -89,25 +92,36 @@ func toAdopter(stack model.Stack, by model.StackID, translate Translator) (Relat
 	}
 	out.Of = of
 	keeps := of.Held.Everything && of.Empty() || of.Adopts != nil && of.Adopts.From == stack.ID && !of.DryRun && !of.Empty()
-	if !keeps && !stack.Empty() {
+	switch {
+	case keeps || stack.Empty():
+	case mayReturn(of, stack):
 		out.Standing = Takes
+	default:
+		out.Waits = true
 	}
 	return out, nil
 }
 
 // toFirst is for a Gateway that does not ask any more for what it has taken over: the stack that had it first takes it back. If
-// nothing of that is left the Gateway keeps it, and finishes what it has begun.
-func toFirst(from model.StackID, unfinished bool, translate Translator) (Relation, error) {
+// nothing of that is left, or it may not have it, the Gateway keeps it, and finishes what it has begun.
+func toFirst(stack model.Stack, from model.StackID, unfinished bool, translate Translator) (Relation, error) {
 	of, on, err := translate(from)
 	switch {
 	case err != nil || !on:
 		return Relation{}, err
-	case !of.Empty() || of.Held.Everything:
+	case of.Empty() && of.Held.Everything, !of.Empty() && mayReturn(stack, of):
 		return Relation{Other: from, Of: of, Standing: Gives}, nil
 	case unfinished:
 		return Relation{Other: from, Of: of, Standing: Takes}, nil
 	}
 	return Relation{}, nil
+}
+
+// mayReturn reports whether a stack may have back what a Gateway has taken over. Anybody may join an IngressGroup whose members
+// are gone, and must not get with it what clients of the Gateway know. So one of its namespaces has to have to do with the
+// Gateway, unless that is being deleted.
+func mayReturn(gateway, stack model.Stack) bool {
+	return gateway.Empty() || slices.ContainsFunc(stack.Members, func(m model.Member) bool { return slices.Contains(gateway.Attached, m.Ref.Namespace) })
 }
 
 func claimed(stack model.Stack) bool {
@@ -188,7 +202,7 @@ func tell(stack model.Stack, reason finding.Reason, message, fix string) (out fi
 
 // Again is in how long a stack is looked at again that waits for the other one; 0 if it does not.
 func (rel Relation) Again(stack model.Stack) time.Duration {
-	if rel.Standing == Gives || rel.Standing == Handed && stack.Empty() && stack.Held.Everything {
+	if rel.Standing == Gives || rel.Waits || rel.Standing == Handed && stack.Empty() && stack.Held.Everything {
 		return durations.Later
 	}
 	return 0

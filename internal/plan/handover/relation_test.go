@@ -16,7 +16,7 @@ var (
 
 // stackOf has a load balancer and a member, which carries a finalizer if it is claimed.
 func stackOf(id model.StackID, claimed bool) model.Stack {
-	return model.Stack{ID: id, LoadBalancer: &model.LoadBalancer{}, Members: []model.Member{{Ref: finding.Ref{Kind: "X", Namespace: "shop", Name: "x"}, Claimed: claimed}}}
+	return model.Stack{ID: id, LoadBalancer: &model.LoadBalancer{}, Attached: []string{"shop"}, Members: []model.Member{{Ref: finding.Ref{Kind: "X", Namespace: "shop", Name: "x"}, Claimed: claimed}}}
 }
 
 // asking is the Gateway with the annotation.
@@ -44,6 +44,12 @@ func live(marked bool, of ...model.StackID) observed.Stack {
 func adoptedBy(id model.StackID, have observed.Stack) observed.Stack {
 	have.Facts.Adopter = &observed.Adopter{Stack: id}
 	return have
+}
+
+// strangers are of a namespace that has nothing to do with the Gateway.
+func strangers(s model.Stack) model.Stack {
+	s.Members[0].Ref.Namespace = "evil"
+	return s
 }
 
 func TestRelate(t *testing.T) {
@@ -74,6 +80,10 @@ func TestRelate(t *testing.T) {
 		"nobody is left to take it back":           {stack: asking(true, true), have: live(true, gateway), other: gone, want: Alone},
 		"nobody is left, and it was at it":         {stack: stackOf(gateway, true), have: live(true, gateway, group), other: gone, want: Takes},
 		"the group is switched off":                {stack: stackOf(gateway, true), have: live(true, gateway), off: true, want: Alone},
+		"who may take it back is a stranger":       {stack: stackOf(gateway, true), have: live(true, gateway), other: strangers(stackOf(group, true)), want: Alone},
+		"and it was at it":                         {stack: stackOf(gateway, true), have: live(true, gateway, group), other: strangers(stackOf(group, true)), want: Takes},
+		"a stranger waits":                         {stack: strangers(stackOf(group, true)), have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Handed},
+		"a deleted Gateway gives it all":           {stack: model.Stack{ID: gateway, Leaving: stackOf(gateway, true).Members}, have: live(true, gateway), other: strangers(stackOf(group, true)), want: Gives},
 		"it was given back":                        {stack: asking(true, true), other: stackOf(group, true), want: Returned},
 		"the class is missing, no withdrawal":      {stack: held, have: live(true, gateway), other: stackOf(group, true), want: Alone},
 		"the group of a Gateway that has it":       {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: asking(false, true), want: Handed},

@@ -143,7 +143,7 @@ func TestAnAdoptionNeedsConsent(t *testing.T) {
 func TestTwoGatewaysAskForOneLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := adoptedGroup(t, Options{})
+		r := takenOverGroup(t, Options{})
 		before := r.State()
 		r.Apply(strings.ReplaceAll(strings.Split(sharedGateway, "---")[1], "name: edge,", "name: second,"))
 		r.during(10 * time.Minute)

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// adoptedGroup is an IngressGroup of two namespaces whose load balancer a Gateway has taken over.
-func adoptedGroup(t *testing.T, opt Options) *Harness {
+// takenOverGroup is an IngressGroup of two namespaces whose load balancer a Gateway has taken over.
+func takenOverGroup(t *testing.T, opt Options) *Harness {
 	t.Helper()
 	r := shopWith(t, opt)
 	r.Apply(shop, pods("web", podAddresses[:2]...), strings.Replace(sharedHosts, "CONSENT", "", 1))
@@ -57,7 +57,7 @@ func TestWhatIsTakenOverCostsNothing(t *testing.T) {
 		without.Apply(shop, pods("web", podAddresses[:2]...), strings.Split(sharedHosts, "---\napiVersion: networking")[0],
 			strings.Replace(blogRoute, "HOST", "blog.example.com", 1), strings.Replace(sharedGateway, ", annotations: {fulcrum.dev/adopt: ingress-group/edge}", "", 1))
 		without.during(30 * time.Minute)
-		r := adoptedGroup(t, counted)
+		r := takenOverGroup(t, counted)
 		quiet("adopted", r, 4)
 		// Both stacks ask for subnets, once.
 		if before, after := restart(without), restart(r); sum(after) > sum(before)+2 {

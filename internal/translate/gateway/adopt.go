@@ -27,19 +27,17 @@ func (t *translation) adopt() {
 		t.member.Blocked = true
 		return
 	}
-	t.Stack.Adopts = &model.Adoption{From: from, At: at, Routes: []string{t.gw.Namespace}}
+	t.Stack.Adopts = &model.Adoption{From: from, At: at}
 }
 
-// consent adds the namespaces of routes that are attached to the Gateway.
-func (t *translation) consent() {
-	if t.Stack.Adopts == nil {
-		return
-	}
+// noteAttached notes the namespaces that have to do with the Gateway: objects of those may have their load balancer taken over
+// by it, and back.
+func (t *translation) noteAttached() {
 	for _, r := range t.attached.Routes {
 		if slices.ContainsFunc(r.Parents, func(p attach.Parent) bool { return len(p.Attachments) > 0 }) {
-			t.Stack.Adopts.Routes = append(t.Stack.Adopts.Routes, r.Object.GetNamespace())
+			t.Stack.Attached = append(t.Stack.Attached, r.Object.GetNamespace())
 		}
 	}
-	slices.Sort(t.Stack.Adopts.Routes)
-	t.Stack.Adopts.Routes = slices.Compact(t.Stack.Adopts.Routes)
+	slices.Sort(t.Stack.Attached)
+	t.Stack.Attached = slices.Compact(t.Stack.Attached)
 }

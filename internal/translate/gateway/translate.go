@@ -45,6 +45,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.Stack.Describe = t.Stack.DryRun
 	t.ref, t.OwnerUID = ownership.RefOf(l.gw), string(l.gw.UID)
 	t.load(l.class)
+	t.Stack.Attached = []string{l.gw.Namespace}
 	t.adopt()
 	t.build()
 	if t.Stack.DryRun && slices.ContainsFunc(t.Stack.Members, func(m model.Member) bool { return m.Claimed }) {
@@ -163,7 +164,7 @@ func (t *translation) build() {
 		t.MemberTags(t.member)
 		t.attached = attach.Of(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets, Serves: incumbentBuilder{t}.serves})
 		incumbentBuilder{t}.holdRepeated()
-		t.consent()
+		t.noteAttached()
 		t.balance()
 	}
 	var blocked bool
