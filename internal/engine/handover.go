@@ -77,18 +77,22 @@ func (r *observation) stands(stack model.Stack, have observed.Stack) (model.Stac
 // admit holds a stack that may not take over what it asks for, and says what is in the way. Once the load balancer carries its
 // tags it goes on.
 func (r *observation) admit(d *Draft) {
-	if !r.relation.Begins(d.Stack, d.Have) {
+	var found finding.List
+	switch {
+	case r.relation.Standing == handover.Refused:
+		found = r.relation.Refusals(d.Stack)
+	case r.relation.Begins(d.Stack, d.Have):
+		if found = handover.Obstacles(d.Stack, d.Have, d.Plan.Steps); len(found) == 0 {
+			found = handover.Differences(d.Stack, r.relation.Of, r.portOf)
+		}
+	default:
 		return
-	}
-	found := handover.Obstacles(d.Stack, r.relation.Of, d.Have, d.Plan.Steps)
-	if len(found) == 0 {
-		found = handover.Differences(d.Stack, r.relation.Of, r.portOf)
 	}
 	d.Findings = append(d.Findings, found...).Sorted()
 	if d.Stack.DryRun || !slices.ContainsFunc(found, isError) {
 		return
 	}
-	d.Stack.Held.Everything, d.Lacking = true, true
+	d.Stack.Held.Everything, d.Lacking = true, r.relation.Standing != handover.Refused // objects tell when they change
 	d.Plan, _ = planner.Make(d.Stack, d.Have, d.options, d.memory)
 	d.Plan.Steps, d.Plan.LoadBalancers, d.Plan.Ports = nil, nil, nil // it has none
 }

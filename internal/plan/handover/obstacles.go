@@ -14,11 +14,19 @@ import (
 // obstacle is why a Gateway does not take a load balancer over, and the way out.
 type obstacle struct{ why, fix string }
 
-// Obstacles say why a Gateway may not take over what another stack has: want is the stack of the Gateway, from that of the
-// other, have what both have, and steps are those that the Gateway would carry out. There are none once it has begun.
-func Obstacles(want, from model.Stack, have observed.Stack, steps []plan.Step) finding.List {
-	var out finding.List
-	for _, o := range slices.Concat(ofObjects(want, from), ofLive(want, have), ofSteps(steps)) {
+// Obstacles say what else is in the way of a Gateway: want is its stack, have what both stacks have, and steps are those that
+// the Gateway would carry out. There are none once it has begun.
+func Obstacles(want model.Stack, have observed.Stack, steps []plan.Step) finding.List {
+	return refusals(want, slices.Concat(ofLive(want, have), ofSteps(steps)))
+}
+
+// Refusals say why the objects of both stacks do not allow that a Gateway takes over what the other one has.
+func (rel Relation) Refusals(want model.Stack) finding.List {
+	return refusals(want, ofObjects(want, rel.Of))
+}
+
+func refusals(want model.Stack, obstacles []obstacle) (out finding.List) {
+	for _, o := range obstacles {
 		out.Add(Refusal(want, o.why, o.fix))
 	}
 	return out

@@ -23,6 +23,8 @@ const (
 	Handed
 	// Gives: the other stack takes back what this one has. Until then nothing is changed.
 	Gives
+	// Refused: the objects of both do not allow that this one takes what the other has. Nothing of that is looked at.
+	Refused
 	// Returned: the other stack has taken back all, and the object is to give up its finalizer.
 	Returned
 )
@@ -76,6 +78,9 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator) (Relat
 			out.Of.ID = out.Other
 		case live == nil && claimed(stack) && of.Empty() && !of.Held.Everything:
 			return Relation{}, err // what it had is gone, and nobody else makes it again
+		}
+		if err == nil && !adopted && len(ofObjects(stack, out.Of)) > 0 {
+			out.Standing = Refused
 		}
 		return out, err
 	}

@@ -177,3 +177,83 @@ func TestLongNamesAreNotAdopted(t *testing.T) {
 		}
 	})
 }
+
+// squatters are Ingresses of another namespace that claim to be of IngressGroup g.
+var squatters = map[string]string{
+	"accepted":      adoptedMember("evil", "x", "/a", ""),
+	"consenting":    adoptedMember("evil", "x", "/a", byEdge),
+	"no class":      strings.Replace(squatter, "ingressClassName: alb", "ingressClassName: none", 1),
+	"another class": strings.Replace(squatter, "ingressClassName: alb", "ingressClassName: other", 1),
+	"blocked":       strings.Replace(squatter, "group.name: g", `group.name: g, alb.ingress.kubernetes.io/group.order: "x", alb.ingress.kubernetes.io/listen-ports: "["`, 1),
+	"everything":    strings.Replace(squatter, "group.name: g", `group.name: g, alb.ingress.kubernetes.io/scheme: odd, alb.ingress.kubernetes.io/subnets: none`, 1),
+	"finalizer": strings.Replace(strings.Replace(squatter, "alb.ingress.kubernetes.io/group.name: g", "a: b", 1),
+		"[group.ingress", "[example.com/stay, group.ingress", 1),
+}
+
+var squatter = strings.Replace(adoptedMember("evil", "x", "/a", byEdge), "  annotations:", "  finalizers: [group.ingress.k8s.aws/g]\n  annotations:", 1)
+
+// Nobody who claims to be of the IngressGroup stops a Gateway that has its load balancer: from being edited, from being
+// released, and from being deleted.
+func TestSquattersOfAnAdoptedGroupStopNothing(t *testing.T) {
+	t.Parallel()
+	for name, doc := range squatters {
+		for _, deleting := range []bool{false, true} {
+			for _, released := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, deleting %t, released %t", name, deleting, released), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						runs := 0
+						r := adoptedShop(t, Options{Ran: func(string, error) { runs++ }}, true)
+						arn := r.arns()[0]
+						squat := func() {
+							r.Apply(doc, "apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: other}\nspec: {controller: example.com/other}\n")
+							r.Settle(time.Minute)
+							if deleting {
+								r.dropIf(cluster.KindIngress, "evil", "x")
+							}
+							r.Settle(10 * time.Minute)
+						}
+						if !released {
+							squat()
+						}
+						r.dropIf(cluster.KindIngress, "shop", "a")
+						r.dropIf(cluster.KindIngress, "shop", "b")
+						r.Settle(10 * time.Minute)
+						for _, name := range []string{"a", "b"} {
+							if !r.gone(cluster.KindIngress, "shop", name) {
+								t.Errorf("Ingress %s is not gone", name)
+							}
+						}
+						if released {
+							squat()
+						}
+						r.annotate("shop", "edge", "fulcrum.dev/adopt-")
+						r.Settle(10 * time.Minute)
+						r.Apply(routeTo("shop", "c", "edge", "/c", "api"))
+						r.Settle(10 * time.Minute)
+						if a, c := r.answer("/a"), r.answer("/c"); c != "c" {
+							t.Errorf("/a is answered by %q, /c by %q", a, c)
+						}
+						w := r.Emulator.Store()
+						w.Lock()
+						lb := w.Partition(Account, Region).ELB.LoadBalancers[arn]
+						if lb == nil || lb.Tags[naming.StackTag(model.ALBGateway)] != "shop/edge" || lb.Tags[naming.StackTag(model.Ingress)] != "" || lb.Tags[naming.AdoptedTag] != "" {
+							t.Errorf("the load balancer is not the Gateway's alone: %v", lb)
+						}
+						w.Unlock()
+						runs = 0
+						r.Settle(3 * time.Hour)
+						if runs > 30 {
+							t.Errorf("%d runs at rest", runs)
+						}
+						r.drop(cluster.KindGateway, "shop", "edge")
+						r.Settle(10 * time.Minute)
+						if !r.gone(cluster.KindGateway, "shop", "edge") {
+							t.Errorf("the Gateway is not gone\n%s", r.warnings())
+						}
+					})
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// Gateways of others that name an IngressGroup delay no edit of it: they have no consent, so nothing is kept for them.
+func TestForeignGatewaysDelayNoEdit(t *testing.T) {
+	t.Parallel()
+	took := map[string]time.Duration{}
+	for _, annotation := range []string{"a: b", adoptsGroup} {
+		synctest.Test(t, func(t *testing.T) {
+			r := adoptHarness(t, Options{Workers: 3})
+			r.Apply(evil, adoptedGroup)
+			time.Sleep(time.Hour)
+			for i := range 40 {
+				r.Apply(gatewayOf("evil", fmt.Sprint("g", i), annotation+`, gateway.k8s.aws/dry-run: "`+fmt.Sprint(annotation != adoptsGroup)+`"`),
+					routeTo("evil", fmt.Sprint("r", i), fmt.Sprint("g", i), "/a", "web"))
+			}
+			time.Sleep(time.Hour)
+			r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: time.Second} })
+			stop := make(chan struct{})
+			defer close(stop)
+			go func() {
+				for n := 0; ; n++ {
+					select {
+					case <-stop:
+						return
+					case <-time.After(100 * time.Millisecond):
+					}
+					name := fmt.Sprint("g", n%40)
+					r.annotate("evil", name, fmt.Sprint("gateway.k8s.aws/dry-run-x=", n))
+					r.Apply(routeTo("evil", fmt.Sprint("r", n%40), name, fmt.Sprint("/x", n), "web"))
+				}
+			}()
+			time.Sleep(10 * time.Second)
+			begun := time.Now()
+			r.Apply(strings.Replace(adoptedGroup, "path: /b", "path: /c", 1))
+			for r.answer("/c") != "api" && time.Since(begun) < time.Hour {
+				time.Sleep(100 * time.Millisecond)
+			}
+			took[annotation] = time.Since(begun)
+		})
+	}
+	t.Log(took)
+	if a, b := took["a: b"], took[adoptsGroup]; b > 2*a+5*time.Second {
+		t.Errorf("an edit takes %s, and %s beside Gateways that name the IngressGroup", a, b)
+	}
+}
+
+// Runs of both stacks at the same time: all edits in between arrive, and nothing is left.
+func TestAdoptionsAmongWorkers(t *testing.T) {
+	t.Parallel()
+	for _, latency := range []time.Duration{0, 300 * time.Millisecond} {
+		t.Run(latency.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := adoptHarness(t, Options{Workers: 4, Checkpoints: true})
+				empty := r.State()
+				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
+				r.Apply(adoptedGroup, adoptingRoutes)
+				time.Sleep(10 * time.Minute)
+				r.Apply(gatewayOf("shop", "edge", adoptsGroup), gatewayOf("shop", "other", adoptsGroup+dryRun))
+				for n := range 60 {
+					time.Sleep(time.Duration(n*37%11) * 700 * time.Millisecond)
+					switch n % 6 {
+					case 0:
+						r.annotate("shop", "edge", "gateway.k8s.aws/dry-run=true")
+					case 1:
+						r.annotate("shop", "edge", "gateway.k8s.aws/dry-run-")
+					case 2:
+						r.annotate("shop", "edge", "fulcrum.dev/adopt=ingress-group/none")
+					case 3:
+						r.annotate("shop", "edge", "fulcrum.dev/adopt=ingress-group/g")
+					case 4:
+						r.annotate("shop", "other", "gateway.k8s.aws/dry-run-")
+					case 5:
+						r.annotate("shop", "other", "gateway.k8s.aws/dry-run=true")
+					}
+					if a, b := r.answer("/a"), r.answer("/b"); a != "web" || b != "api" {
+						t.Fatalf("move %d: /a is answered by %q, /b by %q", n, a, b)
+					}
+				}
+				r.annotate("shop", "edge", "gateway.k8s.aws/dry-run-")
+				time.Sleep(time.Hour)
+				r.expectOwner(model.ALBGateway, "adopt")
+				r.Emulator.Calls().Reset()
+				time.Sleep(3 * time.Hour)
+				if n := r.Emulator.Calls().Mutating(); n > 0 {
+					t.Errorf("%d changes at rest: %v", n, r.Emulator.Calls().Counts())
+				}
+				r.dropAll(cluster.KindGateway)
+				r.dropAll(cluster.KindIngress)
+				time.Sleep(time.Hour)
+				r.expectNothing(empty)
+			})
+		})
+	}
+}
