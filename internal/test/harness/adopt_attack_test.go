@@ -27,7 +27,7 @@ spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, targetPort: 8080
 `
 
 // adoptedShop is a shop whose IngressGroup g serves, or whose Gateway has its load balancer.
-func adoptedShop(t *testing.T, opt Options, taken bool) *Harness {
+func adoptedShop(t *testing.T, opt Options, taken bool) *adopting {
 	t.Helper()
 	r := adoptHarness(t, opt)
 	r.Apply(evil, adoptedGroup, adoptingRoutes)
@@ -114,11 +114,11 @@ func TestTwoGatewaysAdoptOneGroup(t *testing.T) {
 // Who joins the IngressGroup after its members are gone has no right to the load balancer that a Gateway has.
 func TestNewMembersInheritNoAdoptedLoadBalancer(t *testing.T) {
 	t.Parallel()
-	for name, act := range map[string]func(r *Harness){
-		"annotation off": func(r *Harness) { r.annotate("shop", "edge", "fulcrum.dev/adopt-") },
-		"dry-run":        func(r *Harness) { r.annotate("shop", "edge", "gateway.k8s.aws/dry-run=true") },
-		"another name":   func(r *Harness) { r.annotate("shop", "edge", "fulcrum.dev/adopt=ingress-group/other") },
-		"nothing":        func(*Harness) {},
+	for name, act := range map[string]func(r *adopting){
+		"annotation off": func(r *adopting) { r.annotate("shop", "edge", "fulcrum.dev/adopt-") },
+		"dry-run":        func(r *adopting) { r.annotate("shop", "edge", "gateway.k8s.aws/dry-run=true") },
+		"another name":   func(r *adopting) { r.annotate("shop", "edge", "fulcrum.dev/adopt=ingress-group/other") },
+		"nothing":        func(*adopting) {},
 	} {
 		for _, claim := range []string{"", byEdge} {
 			t.Run(name+claim, func(t *testing.T) {

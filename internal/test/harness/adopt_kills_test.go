@@ -15,10 +15,10 @@ import (
 
 // adoptHooked is a harness whose hook counts changes of AWS and writes of Kubernetes, and acts at one of them.
 type adoptHooked struct {
-	*Harness
+	*adopting
 	watch   *adoptWatch
 	n, at   int
-	act     func(r *Harness) fault.Action
+	act     func(r *adopting) fault.Action
 	after   bool // act after a write of Kubernetes, not before
 	counts  bool
 	reached string
@@ -31,21 +31,21 @@ func (h *adoptHooked) note(what string) (out fault.Action) {
 	}
 	if h.n++; h.n == h.at {
 		h.reached = what
-		return h.act(h.Harness)
+		return h.act(h.adopting)
 	}
 	return fault.Action{}
 }
 
-func newAdoptHooked(t *testing.T, at int, after bool, act func(r *Harness) fault.Action) *adoptHooked {
+func newAdoptHooked(t *testing.T, at int, after bool, act func(r *adopting) fault.Action) *adoptHooked {
 	h := &adoptHooked{watch: &adoptWatch{}, at: at, act: act, after: after}
-	h.Harness = adoptHarness(t, Options{Checkpoints: true, Transport: h.watch.wrap, API: func(api kube.API) kube.API {
+	h.adopting = adoptHarness(t, Options{Checkpoints: true, Transport: h.watch.wrap, API: func(api kube.API) kube.API {
 		return apiHook{api, func(after bool) {
 			if after == h.after {
 				h.note("write")
 			}
 		}}
 	}})
-	h.watch.r = h.Harness
+	h.watch.r = h.adopting
 	h.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 		if !c.Mutating {
 			return fault.Action{}
@@ -63,15 +63,15 @@ func TestAdoptionsSurviveAnyCall(t *testing.T) {
 	total := 0
 	synctest.Test(t, func(t *testing.T) {
 		h := newAdoptHooked(t, 0, false, nil)
-		adoptRound(t, h.Harness, h.watch)
+		adoptRound(t, h.adopting, h.watch)
 		total = h.n
 	})
 	if total < 40 {
 		t.Fatalf("%d calls and writes", total)
 	}
-	for name, act := range map[string]func(r *Harness) fault.Action{
-		"killed": func(r *Harness) fault.Action { r.Kill(); return fault.Action{} },
-		"lost":   func(*Harness) fault.Action { return fault.Action{Lose: true} },
+	for name, act := range map[string]func(r *adopting) fault.Action{
+		"killed": func(r *adopting) fault.Action { r.Kill(); return fault.Action{} },
+		"lost":   func(*adopting) fault.Action { return fault.Action{Lose: true} },
 	} {
 		for _, after := range []bool{false, true} {
 			if name == "lost" && after {
@@ -88,7 +88,7 @@ func TestAdoptionsSurviveAnyCall(t *testing.T) {
 									t.Logf("%s at %d of %d, %s", name, at, total, h.reached)
 								}
 							}()
-							adoptRound(t, h.Harness, h.watch)
+							adoptRound(t, h.adopting, h.watch)
 						})
 					})
 				}
@@ -98,21 +98,21 @@ func TestAdoptionsSurviveAnyCall(t *testing.T) {
 }
 
 // adoptEvents are what people do in the middle of a hand-over.
-var adoptEvents = map[string]func(r *Harness){
-	"members deleted":            func(r *Harness) { r.dropAll(cluster.KindIngress) },
-	"one member deleted":         func(r *Harness) { r.dropIf(cluster.KindIngress, "shop", "a") },
-	"gateway deleted":            func(r *Harness) { r.dropAll(cluster.KindGateway) },
-	"annotation off":             func(r *Harness) { r.annotateIf("shop", "edge", "fulcrum.dev/adopt-") },
-	"annotation and members off": func(r *Harness) { r.annotateIf("shop", "edge", "fulcrum.dev/adopt-"); r.dropAll(cluster.KindIngress) },
-	"members and gateway":        func(r *Harness) { r.dropAll(cluster.KindIngress); r.dropAll(cluster.KindGateway) },
-	"gateway and members":        func(r *Harness) { r.dropAll(cluster.KindGateway); r.dropAll(cluster.KindIngress) },
-	"dry-run":                    func(r *Harness) { r.annotateIf("shop", "edge", "gateway.k8s.aws/dry-run=true") },
-	"class deleted":              func(r *Harness) { r.dropIf(cluster.KindGatewayClass, "", "alb") },
-	"another name":               func(r *Harness) { r.annotateIf("shop", "edge", "fulcrum.dev/adopt=ingress-group/other") },
-	"routes deleted":             func(r *Harness) { r.dropAll(cluster.KindHTTPRoute) },
+var adoptEvents = map[string]func(r *adopting){
+	"members deleted":            func(r *adopting) { r.dropAll(cluster.KindIngress) },
+	"one member deleted":         func(r *adopting) { r.dropIf(cluster.KindIngress, "shop", "a") },
+	"gateway deleted":            func(r *adopting) { r.dropAll(cluster.KindGateway) },
+	"annotation off":             func(r *adopting) { r.annotateIf("shop", "edge", "fulcrum.dev/adopt-") },
+	"annotation and members off": func(r *adopting) { r.annotateIf("shop", "edge", "fulcrum.dev/adopt-"); r.dropAll(cluster.KindIngress) },
+	"members and gateway":        func(r *adopting) { r.dropAll(cluster.KindIngress); r.dropAll(cluster.KindGateway) },
+	"gateway and members":        func(r *adopting) { r.dropAll(cluster.KindGateway); r.dropAll(cluster.KindIngress) },
+	"dry-run":                    func(r *adopting) { r.annotateIf("shop", "edge", "gateway.k8s.aws/dry-run=true") },
+	"class deleted":              func(r *adopting) { r.dropIf(cluster.KindGatewayClass, "", "alb") },
+	"another name":               func(r *adopting) { r.annotateIf("shop", "edge", "fulcrum.dev/adopt=ingress-group/other") },
+	"routes deleted":             func(r *adopting) { r.dropAll(cluster.KindHTTPRoute) },
 }
 
-func (r *Harness) dropAll(kind cluster.Kind) {
+func (r *adopting) dropAll(kind cluster.Kind) {
 	for _, o := range r.Store.All(kind) {
 		if o.GetDeletionTimestamp() == nil {
 			r.drop(kind, o.GetNamespace(), o.GetName())
@@ -120,13 +120,13 @@ func (r *Harness) dropAll(kind cluster.Kind) {
 	}
 }
 
-func (r *Harness) dropIf(kind cluster.Kind, namespace, name string) {
+func (r *adopting) dropIf(kind cluster.Kind, namespace, name string) {
 	if obj, _ := r.Store.Get(cluster.Ref{Kind: kind, Namespace: namespace, Name: name}); obj != nil {
 		r.drop(kind, namespace, name)
 	}
 }
 
-func (r *Harness) annotateIf(namespace, name string, annotations ...string) {
+func (r *adopting) annotateIf(namespace, name string, annotations ...string) {
 	if obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: namespace, Name: name}); obj != nil {
 		r.annotate(namespace, name, annotations...)
 	}
@@ -155,7 +155,7 @@ func TestAdoptionsAreLeftInTheMiddle(t *testing.T) {
 							synctest.Test(t, func(t *testing.T) {
 								h := newAdoptHooked(t, at, true, nil)
 								done := false
-								h.act = func(r *Harness) fault.Action {
+								h.act = func(r *adopting) fault.Action {
 									if kill {
 										r.Kill()
 										return fault.Action{}
@@ -171,7 +171,7 @@ func TestAdoptionsAreLeftInTheMiddle(t *testing.T) {
 								}()
 								h.event = func() {
 									if !done {
-										event(h.Harness)
+										event(h.adopting)
 									}
 								}
 								adoptMiddle(t, h, back)
@@ -187,7 +187,7 @@ func TestAdoptionsAreLeftInTheMiddle(t *testing.T) {
 // adoptMiddle counts the calls of a hand-over, or of one backwards. Then all is deleted.
 func adoptMiddle(t *testing.T, h *adoptHooked, back bool) {
 	t.Helper()
-	r := h.Harness
+	r := h.adopting
 	h.counts = false
 	empty := r.State()
 	r.Apply(adoptedGroup, adoptingRoutes)
@@ -220,7 +220,7 @@ func adoptMiddle(t *testing.T, h *adoptHooked, back bool) {
 // check is what holds at rest after anything in the middle: who serves has all, and one mark says so.
 func (h *adoptHooked) check(t *testing.T) {
 	t.Helper()
-	r := h.Harness
+	r := h.adopting
 	if n := len(r.arns()); n > 1 {
 		if n > 2 || len(r.carrying(naming.AdoptedTag)) > 0 {
 			t.Fatalf("%d load balancers: %v\n%s", n, r.State(), r.warnings())

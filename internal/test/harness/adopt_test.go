@@ -87,17 +87,20 @@ const (
 
 var adoptingRoutes = routeTo("shop", "a", "edge", "/a", "web") + routeTo("shop", "b", "edge", "/b", "api")
 
+// adopting is a harness in which load balancers change hands.
+type adopting struct{ *Harness }
+
 // adoptHarness is a shop with Gateways whose target groups have the type of those of the Ingresses.
-func adoptHarness(t *testing.T, opt Options) *Harness {
+func adoptHarness(t *testing.T, opt Options) *adopting {
 	t.Helper()
 	opt.Gateway = func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }
-	r := shopWith(t, opt)
+	r := &adopting{shopWith(t, opt)}
 	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), gatewayClassALB)
 	return r
 }
 
 // annotate changes annotations of a Gateway: a key with a minus is taken off.
-func (r *Harness) annotate(namespace, name string, annotations ...string) {
+func (r *adopting) annotate(namespace, name string, annotations ...string) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: namespace, Name: name})
 	if err != nil || obj == nil {
@@ -121,7 +124,7 @@ func (r *Harness) annotate(namespace, name string, annotations ...string) {
 }
 
 // arns are the load balancers there are.
-func (r *Harness) arns() (out []string) {
+func (r *adopting) arns() (out []string) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -133,7 +136,7 @@ func (r *Harness) arns() (out []string) {
 }
 
 // carrying are the resources with a tag.
-func (r *Harness) carrying(tag string) (out []string) {
+func (r *adopting) carrying(tag string) (out []string) {
 	for _, line := range r.State() {
 		if strings.Contains(line, tag) {
 			out = append(out, line)
@@ -142,7 +145,7 @@ func (r *Harness) carrying(tag string) (out []string) {
 	return out
 }
 
-func (r *Harness) warnings() string {
+func (r *adopting) warnings() string {
 	var out []string
 	for _, o := range r.Store.All("Event") {
 		e := o.(*corev1.Event)
@@ -153,7 +156,7 @@ func (r *Harness) warnings() string {
 }
 
 // expectOwner checks that all of the only load balancer is of a kind of stack, and answers as ever.
-func (r *Harness) expectOwner(kind model.Kind, step string) {
+func (r *adopting) expectOwner(kind model.Kind, step string) {
 	r.T.Helper()
 	other := model.Ingress
 	if kind == model.Ingress {
@@ -169,7 +172,7 @@ func (r *Harness) expectOwner(kind model.Kind, step string) {
 
 // answering wraps the connection to AWS so that after each call the answers are compared once begin was called.
 type adoptWatch struct {
-	r  *Harness
+	r  *adopting
 	mu sync.Mutex
 	on bool
 }
@@ -228,7 +231,7 @@ func (h apiHook) Delete(ctx context.Context, obj cluster.Object) error {
 }
 
 // adoptRound is one way of a load balancer: shadow, adopted, given back, adopted, released and deleted.
-func adoptRound(t *testing.T, r *Harness, watch *adoptWatch) {
+func adoptRound(t *testing.T, r *adopting, watch *adoptWatch) {
 	t.Helper()
 	empty := r.State()
 	r.Apply(adoptedGroup, adoptingRoutes)
@@ -271,7 +274,7 @@ func adoptRound(t *testing.T, r *Harness, watch *adoptWatch) {
 }
 
 // expectNothing checks that AWS is empty and that no object hangs.
-func (r *Harness) expectNothing(empty []string) {
+func (r *adopting) expectNothing(empty []string) {
 	r.T.Helper()
 	if d := cmp.Diff(empty, r.State()); d != "" {
 		r.T.Fatalf("left over:\n%s\n%s", d, r.warnings())
