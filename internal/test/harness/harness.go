@@ -58,7 +58,7 @@ type Options struct {
 	// Classes changes the configuration of the line of classes likewise.
 	Classes func(*config.Config)
 	Cloud   func(*cloud.Config)
-	// Frontends take the place of those of their kinds.
+	// Frontends take the place of those of their kinds; nil switches a kind off.
 	Frontends map[model.Kind]engine.Frontend
 	// Source wraps what the controller reads of the cluster.
 	Source func(cluster.Source) cluster.Source
@@ -285,6 +285,7 @@ func (r *Harness) Start() {
 		model.ALBGateway: gateways.New(model.ALBGateway, routed), model.NLBGateway: gateways.New(model.NLBGateway, routed),
 	}
 	maps.Copy(frontends, r.opt.Frontends)
+	maps.DeleteFunc(frontends, func(_ model.Kind, f engine.Frontend) bool { return f == nil })
 	if r.opt.Accelerators {
 		of := accelerators.Options{Cluster: ClusterName, Stacks: controller.StacksOf(maps.Clone(frontends))}
 		if r.opt.Accelerator != nil {

@@ -1,0 +1,352 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	networkingv1 "k8s.io/api/networking/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// A Gateway that has a load balancer of its own keeps no right by asking for that of another, and for a dry run.
+func TestAdoptAnnotationsKeepNoRight(t *testing.T) {
+	t.Parallel()
+	for name, value := range map[string]string{
+		"own": "ingress-group/mine", "another's": "ingress-group/g", "nothing": "ingress-group/none", "mistyped": "mistyped",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := adoptedShop(t, Options{}, false)
+				r.Apply(strings.NewReplacer("group.name: g", "group.name: mine").Replace(adoptedMember("evil", "m", "/m", "")),
+					gatewayOf("evil", "edge", "a: b"),
+					strings.Replace(routeTo("evil", "r", "edge", "/x", "api"), "{name: api, port: 80}", "{name: api, namespace: shop, port: 80}", 1),
+					`
+apiVersion: gateway.networking.k8s.io/v1beta1
+kind: ReferenceGrant
+metadata: {name: evil, namespace: shop}
+spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: evil}], to: [{group: "", kind: Service}]}
+`)
+				r.Settle(time.Hour)
+				if got := r.answer("/x"); got == "" {
+					t.Fatal("the route is not served")
+				}
+				r.annotate("evil", "edge", "fulcrum.dev/adopt="+value, "gateway.k8s.aws/dry-run=true")
+				r.Settle(time.Minute)
+				r.drop(cluster.KindReferenceGrant, "shop", "evil")
+				r.Settle(5 * time.Minute)
+				if got := r.answer("/x"); got != "" {
+					t.Errorf("the route is still served by %s\n%s", got, r.warnings())
+				}
+			})
+		})
+	}
+}
+
+// Bindings with the labels of an IngressGroup, of the Gateway or of both, and finalizers of others, stop no hand-over.
+func TestForgedBindingsStopNoAdoption(t *testing.T) {
+	t.Parallel()
+	labels := []string{"ingress.k8s.aws/stack: g", "gateway.k8s.aws.alb/stack-namespace: shop, gateway.k8s.aws.alb/stack-name: edge"}
+	labels = append(labels, strings.Join(labels, ", "))
+	for i, label := range labels {
+		for _, namespace := range []string{"evil", "shop"} {
+			for _, early := range []bool{true, false} {
+				t.Run(fmt.Sprint(i, namespace, early), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						watch := &adoptWatch{}
+						r := adoptHarness(t, Options{Transport: watch.wrap})
+						watch.r = r
+						empty := r.State()
+						r.Apply(evil, adoptedGroup, adoptingRoutes)
+						r.Settle(time.Hour)
+						watch.set(true)
+						forge := func() {
+							w := r.Emulator.Store()
+							w.Lock()
+							var docs []string
+							for arn, g := range w.Partition(Account, Region).ELB.TargetGroups {
+								docs = append(docs, fmt.Sprintf(`
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: TargetGroupBinding
+metadata: {name: a-%s, namespace: %s, labels: {%s}, finalizers: [example.com/stay]}
+spec: {targetGroupARN: %q, targetType: ip, serviceRef: {name: web, port: 80}}
+`, g.Name, namespace, label, arn))
+							}
+							w.Unlock()
+							r.Apply(docs...)
+							r.Settle(time.Minute)
+						}
+						if early {
+							forge()
+						}
+						r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+						r.Settle(time.Hour)
+						if !early {
+							forge()
+						}
+						r.expectOwner(model.ALBGateway, "adopt")
+						r.annotate("shop", "edge", "gateway.k8s.aws/dry-run=true")
+						r.Settle(time.Hour)
+						r.expectOwner(model.Ingress, "back")
+						r.annotate("shop", "edge", "gateway.k8s.aws/dry-run-")
+						r.Settle(time.Hour)
+						r.expectOwner(model.ALBGateway, "adopt again")
+						watch.set(false)
+						r.dropAll(cluster.KindIngress)
+						r.Settle(10 * time.Minute)
+						for _, name := range []string{"a", "b"} {
+							if !r.gone(cluster.KindIngress, "shop", name) {
+								t.Errorf("Ingress %s is not gone", name)
+							}
+						}
+						r.drop(cluster.KindGateway, "shop", "edge")
+						r.Settle(time.Hour)
+						if !r.gone(cluster.KindGateway, "shop", "edge") {
+							t.Error("the Gateway is not gone")
+						}
+						if d := cmp.Diff(empty, r.State()); d != "" {
+							t.Errorf("left over:\n%s", d)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// The tag by which a load balancer is given back cannot be set by anybody.
+func TestAdoptedTagIsNobodys(t *testing.T) {
+	t.Parallel()
+	const forged = naming.AdoptedTag + "=ingress.k8s.aws:g"
+	for name, doc := range map[string]string{
+		"Ingress": strings.NewReplacer("alb.ingress.kubernetes.io/group.name: g", "alb.ingress.kubernetes.io/tags: "+forged).Replace(adoptedMember("evil", "x", "/a", "")),
+		"Service": strings.ReplaceAll(exposedService("web", "service.beta.kubernetes.io/aws-load-balancer-additional-resource-tags: "+forged, "{port: 80, targetPort: 8080, nodePort: 30777}"), "namespace: shop", "namespace: evil"),
+		"Gateway": strings.Replace(gatewayOf("evil", "edge", "a: b"), "  gatewayClassName", "  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: c}}\n  gatewayClassName", 1) +
+			routeTo("evil", "r", "edge", "/a", "web") + `
+apiVersion: gateway.k8s.aws/v1
+kind: LoadBalancerConfiguration
+metadata: {name: c, namespace: evil}
+spec: {tags: {` + naming.AdoptedTag + `: "ingress.k8s.aws:g"}}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {name: c, namespace: evil}
+spec: {targetReference: {name: web}, defaultConfiguration: {tags: {` + naming.AdoptedTag + `: "ingress.k8s.aws:g"}}}
+`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := adoptedShop(t, Options{}, false)
+				before := r.State()
+				r.Apply(doc)
+				r.Settle(time.Hour)
+				if left := r.carrying(naming.AdoptedTag); len(left) > 0 {
+					t.Errorf("%v", left)
+				}
+				r.edit("a", func(o *networkingv1.Ingress) { o.Annotations["x"] = "y" })
+				r.Settle(time.Hour)
+				for _, line := range before {
+					if !strings.Contains(strings.Join(r.State(), "\n"), line) {
+						t.Errorf("changed: %s", line)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A Gateway whose kind is switched off, or whose class or CRD is gone, keeps what it has taken over; so do restarts.
+func TestAdoptionsOutliveSwitches(t *testing.T) {
+	t.Parallel()
+	for _, checkpoints := range []bool{false, true} {
+		t.Run(fmt.Sprint(checkpoints), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				watch := &adoptWatch{}
+				r := adoptHarness(t, Options{Checkpoints: checkpoints, Transport: watch.wrap})
+				watch.r = r
+				empty := r.State()
+				r.Apply(adoptedGroup, adoptingRoutes, gatewayOf("shop", "edge", adoptsGroup))
+				r.Settle(time.Hour)
+				r.expectOwner(model.ALBGateway, "adopt")
+				watch.set(true)
+				before := r.State()
+				r.Harness.opt.Frontends = map[model.Kind]engine.Frontend{model.ALBGateway: nil}
+				r.Start()
+				r.Settle(time.Hour)
+				r.edit("a", func(o *networkingv1.Ingress) { o.Spec.Rules[0].HTTP.Paths[0].Path = "/z" })
+				r.annotate("shop", "edge", "fulcrum.dev/adopt-")
+				r.Settle(time.Hour)
+				if d := cmp.Diff(before, r.State()); d != "" {
+					t.Errorf("without the kind:\n%s", d)
+				}
+				r.annotate("shop", "edge", "fulcrum.dev/adopt=ingress-group/g")
+				r.edit("a", func(o *networkingv1.Ingress) { o.Spec.Rules[0].HTTP.Paths[0].Path = "/a" })
+				r.Harness.opt.Frontends = nil
+				r.drop(cluster.KindGatewayClass, "", "alb")
+				r.Start()
+				r.Settle(time.Hour)
+				if d := cmp.Diff(before, r.State()); d != "" {
+					t.Errorf("without the class:\n%s", d)
+				}
+				r.Apply(gatewayClassALB)
+				r.Settle(time.Hour)
+				// Deferred by their checkpoints, both sides still hear of what is asked for after a start.
+				for _, back := range []bool{true, false, true} {
+					r.Start()
+					r.Settle(3 * time.Second)
+					want := model.ALBGateway
+					if back {
+						want = model.Ingress
+						r.annotate("shop", "edge", "gateway.k8s.aws/dry-run=true")
+					} else {
+						r.annotate("shop", "edge", "gateway.k8s.aws/dry-run-")
+					}
+					r.Settle(5 * time.Minute)
+					r.expectOwner(want, fmt.Sprint("after a start, back ", back))
+				}
+				watch.set(false)
+				r.dropAll(cluster.KindGateway)
+				r.dropAll(cluster.KindIngress)
+				r.Settle(time.Hour)
+				r.expectNothing(empty)
+			})
+		})
+	}
+}
+
+// Where AWS refuses tags of one resource for long, nothing is lost, and all is handed over once it does not.
+func TestRefusedTagsHoldAnAdoption(t *testing.T) {
+	t.Parallel()
+	for name, act := range map[string]fault.Action{"denied": {Deny: true}, "throttled": {Throttle: true}} {
+		for _, operation := range []string{"AddTags", "RemoveTags", "CreateTags", "DeleteTags"} {
+			for _, back := range []bool{false, true} {
+				t.Run(fmt.Sprint(name, operation, back), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						watch := &adoptWatch{}
+						runs, of := 0, map[string]int{}
+						r := adoptHarness(t, Options{Checkpoints: true, Transport: watch.wrap, Ran: func(what string, err error) { runs++; of[fmt.Sprint(what, " failed: ", err != nil)]++ }})
+						watch.r = r
+						empty := r.State()
+						r.Apply(adoptedGroup, adoptingRoutes)
+						r.Settle(time.Hour)
+						watch.set(true)
+						if back {
+							r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+							r.Settle(time.Hour)
+						}
+						n := 0
+						r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+							if c.Operation != operation {
+								return fault.Action{}
+							}
+							if n++; name == "denied" && n%2 == 0 {
+								return fault.Action{} // one resource of two
+							}
+							return act
+						})
+						if back {
+							r.annotate("shop", "edge", "gateway.k8s.aws/dry-run=true")
+						} else {
+							r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+						}
+						r.Settle(time.Hour)
+						runs = 0
+						clear(of)
+						r.Settle(time.Hour)
+						if runs > 100 {
+							t.Errorf("%d runs in an hour: %v", runs, of)
+						}
+						r.Start()
+						r.Settle(time.Hour)
+						r.Emulator.Faults().SetHook(nil)
+						r.Settle(time.Hour)
+						r.expectOwner(map[bool]model.Kind{false: model.ALBGateway, true: model.Ingress}[back], "in the end")
+						watch.set(false)
+						r.dropAll(cluster.KindGateway)
+						r.dropAll(cluster.KindIngress)
+						r.Settle(time.Hour)
+						r.expectNothing(empty)
+					})
+				})
+			}
+		}
+	}
+}
+
+// A member that another class serves, or that leaves the IngressGroup, in the state in which the Gateway has its load balancer
+// or while it is handed over, is let go.
+func TestMembersLeaveAnAdoptedGroup(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		watch := &adoptWatch{}
+		r := adoptHarness(t, Options{Transport: watch.wrap})
+		watch.r = r
+		empty := r.State()
+		r.Apply(adoptedGroup, adoptingRoutes, gatewayOf("shop", "edge", adoptsGroup))
+		r.Settle(time.Hour)
+		watch.set(true)
+		other := "other"
+		r.edit("a", func(o *networkingv1.Ingress) { o.Spec.IngressClassName = &other })
+		r.Apply("apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: other}\nspec: {controller: example.com/other}\n")
+		r.Settle(time.Hour)
+		r.edit("b", func(o *networkingv1.Ingress) { o.Annotations["alb.ingress.kubernetes.io/group.name"] = "h" })
+		r.Settle(time.Hour)
+		for _, name := range []string{"a", "b"} {
+			obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: name})
+			if f := fmt.Sprint(obj.GetFinalizers()); strings.Contains(f, "aws/g") {
+				t.Errorf("Ingress %s has %s", name, f)
+			}
+		}
+		watch.set(false)
+		r.dropAll(cluster.KindGateway)
+		r.dropAll(cluster.KindIngress)
+		r.Settle(time.Hour)
+		r.expectNothing(empty)
+	})
+}
+
+// From one IngressGroup to another: the first has its load balancer back, and the second gives its own.
+func TestGatewaysChangeWhatTheyAdopt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := adoptHarness(t, Options{})
+		empty := r.State()
+		r.Apply(adoptedGroup, strings.NewReplacer("name: a\n", "name: c\n", "name: b\n", "name: d\n", "group.name: g", "group.name: h").Replace(adoptedGroup), adoptingRoutes)
+		r.Settle(time.Hour)
+		before, arns := r.State(), r.arns()
+		r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+		for n := range 8 {
+			r.Settle([]time.Duration{time.Hour, 4 * time.Second, time.Hour, 2 * time.Second}[n%4])
+			r.annotate("shop", "edge", "fulcrum.dev/adopt=ingress-group/"+[]string{"h", "g"}[n%2])
+		}
+		r.Settle(time.Hour)
+		if d := cmp.Diff(arns, r.arns()); d != "" || r.answer("/a") != "web" {
+			t.Errorf("other load balancers: %s", d)
+		}
+		obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: "shop", Name: "edge"})
+		if len(obj.(*gwv1.Gateway).Status.Addresses) != 1 {
+			t.Errorf("%v\n%s", obj.(*gwv1.Gateway).Status, r.warnings())
+		}
+		r.dropAll(cluster.KindGateway)
+		r.Settle(time.Hour)
+		if d := cmp.Diff(before, r.State()); d != "" {
+			t.Errorf("not as before:\n%s", d)
+		}
+		r.dropAll(cluster.KindIngress)
+		r.Settle(time.Hour)
+		r.expectNothing(empty)
+	})
+}
