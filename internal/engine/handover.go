@@ -79,7 +79,7 @@ func (r *observation) stands(stack model.Stack, have observed.Stack) (model.Stac
 func (r *observation) admit(d *Draft) {
 	var found finding.List
 	switch {
-	case r.relation.Standing == handover.Refused:
+	case r.relation.Standing == handover.NotAllowed:
 		found = r.relation.Refusals(d.Stack)
 	case r.relation.Begins(d.Stack, d.Have):
 		if found = handover.Obstacles(d.Stack, d.Have, d.Plan.Steps); len(found) == 0 {
@@ -92,7 +92,7 @@ func (r *observation) admit(d *Draft) {
 	if d.Stack.DryRun || !slices.ContainsFunc(found, isError) {
 		return
 	}
-	d.Stack.Held.Everything, d.Lacking = true, r.relation.Standing != handover.Refused // objects tell when they change
+	d.Stack.Held.Everything, d.Lacking = true, r.relation.Standing != handover.NotAllowed // objects tell when they change
 	d.Plan, _ = planner.Make(d.Stack, d.Have, d.options, d.memory)
 	d.Plan.Steps, d.Plan.LoadBalancers, d.Plan.Ports = nil, nil, nil // it has none
 }

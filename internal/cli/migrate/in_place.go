@@ -22,7 +22,7 @@ func (d *Group) addInPlace(g migrate.Group, want model.Stack) {
 	if want.Adopts == nil {
 		return // the Gateway is at fault, which other notes say
 	}
-	for _, f := range handover.ObjectObstacles(want, g.From) {
+	for _, f := range (handover.Relation{Of: g.From}).Refusals(want) {
 		d.Notes = append(d.Notes, Note{lost, f.Object.String(), f.Field, f.Message, f.Fix})
 	}
 	differ := len(d.Differences)+len(d.Partial) > 0

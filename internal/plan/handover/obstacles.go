@@ -32,14 +32,6 @@ func refusals(want model.Stack, obstacles []obstacle) (out finding.List) {
 	return out
 }
 
-// ObjectObstacles are those of Obstacles that the objects of both stacks show, without AWS.
-func ObjectObstacles(want, from model.Stack) (out finding.List) {
-	for _, o := range ofObjects(want, from) {
-		out.Add(Refusal(want, o.why, o.fix))
-	}
-	return out
-}
-
 // Refusal is the finding that a Gateway does not take over what it asks for.
 func Refusal(want model.Stack, why, fix string) finding.Finding {
 	return finding.Finding{

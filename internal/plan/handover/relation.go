@@ -23,8 +23,8 @@ const (
 	Handed
 	// Gives: the other stack takes back what this one has. Until then nothing is changed.
 	Gives
-	// Refused: the objects of both do not allow that this one takes what the other has. Nothing of that is looked at.
-	Refused
+	// NotAllowed: the objects of both do not allow that this one takes what the other has. Nothing of that is looked at.
+	NotAllowed
 	// Returned: the other stack has taken back all, and the object is to give up its finalizer.
 	Returned
 )
@@ -80,7 +80,7 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator) (Relat
 			return Relation{}, err // what it had is gone, and nobody else makes it again
 		}
 		if err == nil && !adopted && len(ofObjects(stack, out.Of)) > 0 {
-			out.Standing = Refused
+			out.Standing = NotAllowed
 		}
 		return out, err
 	}
