@@ -129,7 +129,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			if d.Plan.Again > 0 {
 				r.retry(d.Plan.Again)
 			}
-			if wait := r.relation.Again(d.Stack); wait > 0 {
+			if wait := r.mem.otherStack(r.relation.Again(d.Stack), r.e.now()); wait > 0 {
 				r.out.Done = false
 				r.retry(wait)
 			}

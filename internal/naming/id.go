@@ -30,6 +30,15 @@ func IsTargetGroupOf(id string, ref finding.Ref) bool {
 	return strings.HasPrefix(id, fit(ref.Namespace+"/"+ref.Name+end, tagValueLimit))
 }
 
+// TargetGroupMayServe reports whether a logical id of a target group can be that of one for a Service. An id that was shortened
+// is of none, if the Service is not in what is left of it.
+func TargetGroupMayServe(kind model.Kind, id, namespace, service string) bool {
+	if kind.OfGateway() {
+		return strings.Contains(id, "Route-"+namespace+"-"+service+":")
+	}
+	return strings.HasPrefix(id, namespace+"/") && strings.Contains(id, service+":")
+}
+
 // DistinctID is an id for a resource that would otherwise have the id of another; parts are what the
 // two differ in.
 func DistinctID(id string, parts ...string) string {

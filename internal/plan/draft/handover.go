@@ -55,6 +55,22 @@ func (d *Draft) TakeOver(a plan.Address, resourceID string, live map[string]stri
 	})}
 }
 
+// AfterTakeOver lets the steps from a number on wait for all that come first: as long as the load balancer is not this stack's, the
+// other one does not know that it may not undo them.
+func AfterTakeOver(d *Draft, first []plan.StepID, from int) {
+	if d.Have.Adopted == (model.StackID{}) {
+		return
+	}
+	for i := range d.Plan.Steps[from:] {
+		s := &d.Plan.Steps[from+i]
+		for _, id := range first {
+			if !slices.Contains(s.After, id) {
+				s.After = append(slices.Clone(s.After), id)
+			}
+		}
+	}
+}
+
 // LetGo plans that it is not the other stack's any more, after all else that the other one could know as its own is not.
 func (d *Draft) LetGo(a plan.Address, live map[string]string, members []finding.Ref) {
 	if d.Have.Adopted == (model.StackID{}) {

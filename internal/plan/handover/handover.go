@@ -20,16 +20,16 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 	for _, g := range have.TargetGroups {
 		taken[g.ResourceID] = own(want.ID, g.Tags)
 	}
-	filledBy := map[string]observed.Binding{}
+	filledBy := map[string][]observed.Binding{}
 	for _, b := range have.Bindings {
-		filledBy[b.ARN] = b
+		filledBy[b.ARN] = append(filledBy[b.ARN], b)
 	}
 	uses := usesOf(have)
 	type pair struct{ live, desired, likeness, uses int }
 	var pairs []pair
 	candidates := map[int]int{} // of desired ones
 	for i, g := range have.TargetGroups {
-		b, filled := filledBy[g.ARN]
+		b, filled := bindingOf(g, filledBy[g.ARN])
 		for j, w := range want.TargetGroups {
 			if filled && becomes(w, g, b, port) {
 				candidates[j]++
@@ -53,6 +53,22 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 		}
 	}
 	return have
+}
+
+// bindingOf is the binding that fills a target group. Anybody may write bindings with the labels of a stack for target groups of
+// others. What the controller has made is for the Service that is in the id of the target group.
+func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Binding, bool) {
+	if len(bindings) > 1 {
+		bindings = slices.DeleteFunc(slices.Clone(bindings), func(b observed.Binding) bool {
+			return !slices.ContainsFunc(model.Kinds, func(k model.Kind) bool {
+				return naming.TargetGroupMayServe(k, g.Tags[naming.ResourceTag(k)], b.Namespace, b.Service.Service)
+			})
+		})
+	}
+	if len(bindings) != 1 {
+		return observed.Binding{}, false
+	}
+	return bindings[0], true
 }
 
 // own reports whether tags are those of a stack.
@@ -157,14 +173,15 @@ func From(lb *observed.LoadBalancer) (model.StackID, bool) {
 	return naming.AdoptedFrom(lb.Tags[naming.AdoptedTag])
 }
 
-// left are the resources that carry the tags of a stack, or that do not, and bindings likewise by their labels.
-func left(have observed.Stack, id model.StackID, without bool) observed.Stack {
-	labels := naming.StackLabels(id)
-	own := func(id model.StackID, tags map[string]string) bool { return own(id, tags) == without }
-	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return own(id, lb.Tags) })
-	have.TargetGroups = slices.DeleteFunc(slices.Clone(have.TargetGroups), func(g observed.TargetGroup) bool { return own(id, g.Tags) })
-	have.SecurityGroups = slices.DeleteFunc(slices.Clone(have.SecurityGroups), func(g observed.SecurityGroup) bool { return own(id, g.Tags) })
-	have.Bindings = slices.DeleteFunc(slices.Clone(have.Bindings), func(b observed.Binding) bool { return naming.Carries(b.Labels, labels) == without })
+// left are the resources that do not carry the tags of a stack by which another one has taken them over, and the bindings that
+// fill them. Labels of bindings say nothing, as anybody may write them.
+func left(have observed.Stack, by model.StackID) observed.Stack {
+	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return own(by, lb.Tags) })
+	have.TargetGroups = slices.DeleteFunc(slices.Clone(have.TargetGroups), func(g observed.TargetGroup) bool { return own(by, g.Tags) })
+	have.SecurityGroups = slices.DeleteFunc(slices.Clone(have.SecurityGroups), func(g observed.SecurityGroup) bool { return own(by, g.Tags) })
+	have.Bindings = slices.DeleteFunc(slices.Clone(have.Bindings), func(b observed.Binding) bool {
+		return !slices.ContainsFunc(have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == b.ARN })
+	})
 	return have
 }
 

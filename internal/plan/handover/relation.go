@@ -73,11 +73,8 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator) (Relat
 		}
 		of, on, err := translate(out.Other)
 		out.Of = of
-		switch {
-		case !on:
+		if !on {
 			out.Of.ID = out.Other
-		case live == nil && claimed(stack) && of.Empty() && !of.Held.Everything:
-			return Relation{}, err // what it had is gone, and nobody else makes it again
 		}
 		if err == nil && !adopted && len(ofObjects(stack, out.Of)) > 0 {
 			out.Standing = NotAllowed
@@ -149,7 +146,7 @@ func (rel Relation) Show(stack model.Stack, have observed.Stack, others []observ
 		have.Bindings = once(append(slices.Clone(have.Bindings), others...))
 		return Assign(stack, have, port)
 	case Handed:
-		return left(have, rel.Other, true)
+		return left(have, rel.Other)
 	}
 	return have
 }
@@ -191,8 +188,8 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 		}, nil
 	case rel.Standing == Takes && stack.Adopts == nil && !stack.ID.Kind.OfGateway():
 		return stack, tell(stack, finding.LoadBalancerReturned, "the load balancer is taken back from "+rel.Other.Title()+"; edits of this object take effect", "wait")
-	case stack.DryRun && stack.Adopts != nil && claimed(stack):
-		stack.DryRun = false // nobody would take the load balancer back
+	case stack.DryRun && claimed(stack):
+		stack.DryRun = false // nobody would take the load balancer back, and what is not carried out withdraws no right
 	}
 	return stack, nil
 }
@@ -220,7 +217,8 @@ func (rel Relation) Unsettled(have observed.Stack) bool {
 	case Alone:
 		return false
 	case Takes:
-		return !empty(left(have, rel.Other, false))
+		// It loses the tags of the other one last.
+		return slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return own(rel.Other, lb.Tags) })
 	}
 	return true
 }

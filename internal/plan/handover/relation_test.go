@@ -46,8 +46,8 @@ func adoptedBy(id model.StackID, have observed.Stack) observed.Stack {
 	return have
 }
 
-// strangers are of a namespace that has nothing to do with the Gateway.
-func strangers(s model.Stack) model.Stack {
+// foreign has members of a namespace that has nothing to do with the Gateway.
+func foreign(s model.Stack) model.Stack {
 	s.Members[0].Ref.Namespace = "evil"
 	return s
 }
@@ -70,30 +70,30 @@ func TestRelate(t *testing.T) {
 		"it has taken over":                        {stack: asking(false, true), have: live(true, gateway), other: stackOf(group, true), want: Takes},
 		"it has released":                          {stack: asking(false, true), have: live(true, gateway), other: gone, want: Takes},
 		"it has one of its own":                    {stack: asking(false, true), have: live(false, gateway), other: stackOf(group, true), want: Alone, own: true},
-		"what it had is gone from AWS":             {stack: asking(false, true), other: gone, want: Alone},
-		"what it names never was":                  {stack: asking(false, false), other: gone, want: Takes},
+		"what it had is gone from AWS":             {stack: asking(false, true), other: gone, want: NotAllowed},
+		"what it names never was":                  {stack: asking(false, false), other: gone, want: NotAllowed},
 
-		"it is to be given back":                   {stack: asking(true, true), have: live(true, gateway), other: stackOf(group, true), want: Gives},
-		"the annotation is taken off":              {stack: stackOf(gateway, true), have: live(true, gateway), other: stackOf(group, true), want: Gives},
-		"the Gateway is deleted":                   {stack: model.Stack{ID: gateway, Leaving: stackOf(gateway, true).Members}, have: live(true, gateway), other: stackOf(group, true), want: Gives},
-		"whose objects cannot be built":            {stack: stackOf(gateway, true), have: live(true, gateway), other: held, want: Gives},
-		"nobody is left to take it back":           {stack: asking(true, true), have: live(true, gateway), other: gone, want: Alone},
-		"nobody is left, and it was at it":         {stack: stackOf(gateway, true), have: live(true, gateway, group), other: gone, want: Takes},
-		"the group is switched off":                {stack: stackOf(gateway, true), have: live(true, gateway), off: true, want: Alone},
-		"who may take it back is a stranger":       {stack: stackOf(gateway, true), have: live(true, gateway), other: strangers(stackOf(group, true)), want: Alone},
-		"and it was at it":                         {stack: stackOf(gateway, true), have: live(true, gateway, group), other: strangers(stackOf(group, true)), want: Takes},
-		"a stranger waits":                         {stack: strangers(stackOf(group, true)), have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Handed},
-		"a deleted Gateway gives it all":           {stack: model.Stack{ID: gateway, Leaving: stackOf(gateway, true).Members}, have: live(true, gateway), other: strangers(stackOf(group, true)), want: Gives},
-		"it was given back":                        {stack: asking(true, true), other: stackOf(group, true), want: Returned},
-		"the class is missing, no withdrawal":      {stack: held, have: live(true, gateway), other: stackOf(group, true), want: Alone},
-		"the group of a Gateway that has it":       {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: asking(false, true), want: Handed},
-		"of one that is at it":                     {stack: stackOf(group, true), have: adoptedBy(gateway, live(true, group, gateway)), other: asking(false, true), want: Handed},
-		"of one whose class is missing":            {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: held, want: Handed},
-		"of one whose kind is off":                 {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), off: true, want: Handed},
-		"of one that asks no more":                 {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Takes},
-		"of one that is in dry run":                {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: asking(true, true), want: Takes},
-		"of one that is gone":                      {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: gone, want: Takes},
-		"all of the group leave, nothing is taken": {stack: model.Stack{ID: group}, have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Handed},
+		"it is to be given back":                         {stack: asking(true, true), have: live(true, gateway), other: stackOf(group, true), want: Gives},
+		"the annotation is taken off":                    {stack: stackOf(gateway, true), have: live(true, gateway), other: stackOf(group, true), want: Gives},
+		"the Gateway is deleted":                         {stack: model.Stack{ID: gateway, Leaving: stackOf(gateway, true).Members}, have: live(true, gateway), other: stackOf(group, true), want: Gives},
+		"whose objects cannot be built":                  {stack: stackOf(gateway, true), have: live(true, gateway), other: held, want: Gives},
+		"nobody is left to take it back":                 {stack: asking(true, true), have: live(true, gateway), other: gone, want: Alone},
+		"nobody is left, and it was at it":               {stack: stackOf(gateway, true), have: live(true, gateway, group), other: gone, want: Takes},
+		"the group is switched off":                      {stack: stackOf(gateway, true), have: live(true, gateway), off: true, want: Alone},
+		"who may take it back is of a foreign namespace": {stack: stackOf(gateway, true), have: live(true, gateway), other: foreign(stackOf(group, true)), want: Alone},
+		"and it was at it":                               {stack: stackOf(gateway, true), have: live(true, gateway, group), other: foreign(stackOf(group, true)), want: Takes},
+		"one of a foreign namespace waits":               {stack: foreign(stackOf(group, true)), have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Handed},
+		"a deleted Gateway gives it all":                 {stack: model.Stack{ID: gateway, Leaving: stackOf(gateway, true).Members}, have: live(true, gateway), other: foreign(stackOf(group, true)), want: Gives},
+		"it was given back":                              {stack: asking(true, true), other: stackOf(group, true), want: Returned},
+		"the class is missing, no withdrawal":            {stack: held, have: live(true, gateway), other: stackOf(group, true), want: Alone},
+		"the group of a Gateway that has it":             {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: asking(false, true), want: Handed},
+		"of one that is at it":                           {stack: stackOf(group, true), have: adoptedBy(gateway, live(true, group, gateway)), other: asking(false, true), want: Handed},
+		"of one whose class is missing":                  {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: held, want: Handed},
+		"of one whose kind is off":                       {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), off: true, want: Handed},
+		"of one that asks no more":                       {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Takes},
+		"of one that is in dry run":                      {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: asking(true, true), want: Takes},
+		"of one that is gone":                            {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: gone, want: Takes},
+		"all of the group leave, nothing is taken":       {stack: model.Stack{ID: group}, have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Handed},
 	} {
 		got, err := Relate(c.stack, c.have, func(model.StackID) (model.Stack, bool, error) { return c.other, !c.off, nil })
 		if err != nil || got.Standing != c.want || got.Own != c.own {

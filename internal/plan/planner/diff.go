@@ -6,6 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/loadbalancers"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/replacement"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
@@ -59,6 +60,7 @@ func (d *differ) serve() {
 	if d.lb.Live != nil {
 		first = append(slices.Clone(first), d.TakeOver(d.lb.Address(), d.lb.ID, d.lb.Live.Tags, first)...)
 	}
+	taken := len(d.Plan.Steps)
 	sg := d.securityGroups.PlanManaged(first)
 	backend := d.securityGroups.PlanBackend(first)
 	lb := d.planLoadBalancer(append(slices.Clone(first), append(sg, backend...)...))
@@ -83,6 +85,7 @@ func (d *differ) serve() {
 	if len(d.lb.Previous) == 0 {
 		d.addOns.Plan()
 	}
+	draft.AfterTakeOver(d.Draft, first, taken)
 	if d.lb.Live != nil {
 		d.LetGo(d.lb.Address(), d.lb.Live.Tags, d.Members())
 	}

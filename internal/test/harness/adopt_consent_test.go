@@ -151,7 +151,7 @@ func TestTwoGatewaysAskForOneLoadBalancer(t *testing.T) {
 			t.Errorf("something was changed (-before +after):\n%s", d)
 		}
 		for _, o := range r.Store.All("Event") {
-			if e := o.(*corev1.Event); e.InvolvedObject.Name == "second" && strings.Contains(e.Message, "Gateway shop/edge has taken it over already") {
+			if e := o.(*corev1.Event); e.InvolvedObject.Name == "second" && strings.Contains(e.Message, "is not taken over") {
 				return
 			}
 		}
