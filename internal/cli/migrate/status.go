@@ -164,7 +164,11 @@ func (s *statusing) look(cmd *cobra.Command) (StatusDocument, error) {
 	s.frontends, s.drafts = controller.Frontends(s.Config), map[model.StackID]drafted{}
 	s.outage = input.Open(ctx, &s.Source, s.store)
 	for _, m := range s.moves(ctx) {
-		doc.LoadBalancers = append(doc.LoadBalancers, s.status(ctx, m))
+		one := s.status(ctx, m)
+		if one.State == handover.InIngress && len(one.Members) == 0 && !s.draft(ctx, m.from).Asked.Held.Everything {
+			continue // its last Ingress is leaving it
+		}
+		doc.LoadBalancers = append(doc.LoadBalancers, one)
 	}
 	slices.SortStableFunc(doc.LoadBalancers, func(a, b Status) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Gateway, b.Gateway))

@@ -34,9 +34,9 @@ func (s *statusing) moves(ctx context.Context) (out []move) {
 	v := cluster.NewView(s.store)
 	for _, gw := range s.store.All(cluster.KindGateway) {
 		m := move{at: cluster.RefOf(gw), unserved: true}
-		for _, f := range s.frontends {
-			for _, id := range f.Stacks(v, gw) {
-				if id.Kind.OfGateway() {
+		for _, kind := range []model.Kind{model.NLBGateway, model.ALBGateway} {
+			if f := s.frontends[kind]; f != nil {
+				for _, id := range f.Stacks(v, gw) {
 					m.by, m.unserved = id, false
 				}
 			}

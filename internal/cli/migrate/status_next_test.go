@@ -1,0 +1,39 @@
+package migrate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
+)
+
+// A command that is shown to be copied does what it says, whatever is in the names and flags of which it is made.
+func TestCommandsToCopyAreQuoted(t *testing.T) {
+	t.Parallel()
+	s := steps{program: "fulcrum", fulcrum: []string{"--kubeconfig=/a b/it's"}}
+	for name, tc := range map[string]struct{ got, want string }{
+		"a flag":  {s.fulcrumLine("plan"), `fulcrum plan '--kubeconfig=/a b/it'\''s'`},
+		"a name":  {s.kubectlLine("get", "x;rm -rf $(y)"), `kubectl get 'x;rm -rf $(y)'`},
+		"a group": {s.translate(model.StackID{Kind: model.Ingress, Name: "a|b"}), `fulcrum migrate --from-cluster --in-place '--group=a|b' '--kubeconfig=/a b/it'\''s'`},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%s: %s, want %s", name, tc.got, tc.want)
+		}
+	}
+}
+
+// Ingresses are deleted namespace by namespace, in one command.
+func TestReleaseNamesEachNamespaceOnce(t *testing.T) {
+	t.Parallel()
+	out := Status{State: handover.Adopted, Members: []output.Object{{Kind: "Ingress", Namespace: "b", Name: "1"}, {Kind: "Ingress", Namespace: "a", Name: "2"}, {Kind: "Ingress", Namespace: "b", Name: "3"}}}
+	const want = "kubectl delete ingress -n b 1 3 && kubectl delete ingress -n a 2"
+	if got := (steps{}).release(&out); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	out.Members = []output.Object{{Kind: "Service", Namespace: "a", Name: "x"}}
+	if got := (steps{}).release(&out); strings.Contains(got, "delete") || strings.Count(got, " && ") != 1 {
+		t.Error(got)
+	}
+}
