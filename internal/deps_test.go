@@ -74,7 +74,7 @@ var layers = map[string]layer{
 	"internal/plan/owners":         {pure: true, own: parts("draft", "equal", "overlap", "resolved")},
 	"internal/plan/traffic":        {pure: true, own: parts("draft", "equal", "owners", "resolved")},
 	"internal/plan/accelerators":   {pure: true, own: parts("draft", "resolved")},
-	"internal/plan/handover":       {pure: true, own: append([]string{"internal/migrate/check"}, core...)},
+	"internal/plan/handover":       {pure: true, own: append([]string{"internal/migrate/check"}, parts("equal")...)},
 	"internal/plan/addons":         {pure: true, own: parts("draft")},
 	"internal/plan/securitygroups": {pure: true, own: parts("draft", "resolved")},
 	"internal/plan/loadbalancers":  {pure: true, own: parts("draft", "equal", "owners", "resolved", "targetgroups")},

@@ -9,6 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
 // Assign gives target groups of the other stack the ids of the desired ones that they become: those for the same port of the
@@ -102,17 +103,8 @@ func usesOf(have observed.Stack) map[string]int {
 // becomes reports whether a live target group, with its binding, holds the targets that a desired one is to have, and has what
 // AWS cannot change.
 func becomes(w model.TargetGroup, g observed.TargetGroup, b observed.Binding, port func(model.Binding) string) bool {
-	if w.Binding == nil || w.Binding.Namespace != b.Namespace || w.Binding.Service != b.Service.Service || port(*w.Binding) != port(b.Service) {
-		return false
-	}
-	control := func(p *int32) int32 {
-		if p == nil {
-			return 0
-		}
-		return *p
-	}
-	return w.Type == g.Type && w.Protocol == g.Protocol && (w.ProtocolVersion == "" || w.ProtocolVersion == g.ProtocolVersion) &&
-		control(w.ControlPort) == control(g.ControlPort) && (w.AddressType == "" || g.AddressType == "" || w.AddressType == g.AddressType)
+	return w.Binding != nil && w.Binding.Namespace == b.Namespace && w.Binding.Service == b.Service.Service && port(*w.Binding) == port(b.Service) &&
+		equal.CanBecome(w, g)
 }
 
 // likeness is how much of a live target group is as desired already. Several target groups may have the same targets, and differ

@@ -12,21 +12,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// sameGroup reports whether a live target group can serve the desired one, or has to be replaced because
-// of something that AWS cannot change.
-func sameGroup(w model.TargetGroup, h observed.TargetGroup) bool {
-	control := func(p *int32) int32 {
-		if p == nil {
-			return 0
-		}
-		return *p
-	}
-	return w.Type == h.Type && w.Protocol == h.Protocol &&
-		(w.ProtocolVersion == "" || w.ProtocolVersion == h.ProtocolVersion) &&
-		control(w.ControlPort) == control(h.ControlPort) &&
-		(w.AddressType == "" || h.AddressType == "" || w.AddressType == h.AddressType)
-}
-
 // sameFixedChecks reports whether a live target group of a network load balancer has what AWS once could not change of
 // the health check.
 func sameFixedChecks(w model.TargetGroup, h observed.TargetGroup) bool {
@@ -85,7 +70,7 @@ func (gp *Planner) MatchGroups() {
 
 // same reports whether a live target group can become the desired one.
 func (gp *Planner) same(w model.TargetGroup, h observed.TargetGroup) bool {
-	return sameGroup(w, h) && (!gp.Opt.ReplaceForHealthChecks || sameFixedChecks(w, h))
+	return equal.CanBecome(w, h) && (!gp.Opt.ReplaceForHealthChecks || sameFixedChecks(w, h))
 }
 
 // matchable are the live target groups that a desired one may be, and of which the load balancers that are kept

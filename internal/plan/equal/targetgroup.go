@@ -1,0 +1,21 @@
+package equal
+
+import (
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// CanBecome reports whether a live target group can become the desired one, or has to be replaced because of something that AWS
+// cannot change.
+func CanBecome(w model.TargetGroup, h observed.TargetGroup) bool {
+	control := func(p *int32) int32 {
+		if p == nil {
+			return 0
+		}
+		return *p
+	}
+	return w.Type == h.Type && w.Protocol == h.Protocol &&
+		(w.ProtocolVersion == "" || w.ProtocolVersion == h.ProtocolVersion) &&
+		control(w.ControlPort) == control(h.ControlPort) &&
+		(w.AddressType == "" || h.AddressType == "" || w.AddressType == h.AddressType)
+}
