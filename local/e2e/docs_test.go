@@ -17,6 +17,7 @@ import (
 // test runs it or why none does. A command is known by the page and how it begins.
 var documentedElsewhere = []struct{ page, begins, why string }{
 	{"CONTRIBUTING.md", "make ", "they run tests"},
+	{"docs/migration.md", "kubectl annotate gateway NAME", "testdata/migrate-back.txtar does the same to a Gateway"},
 	{"README.md", "make ", "they run tests, or build what all tests here are run with"},
 	{"README.md", "bin/fulcrum-local up", "TestReadmeLeadsToTraffic in local/cmd/fulcrum-local"},
 	{"README.md", "kubectl apply -f examples/first", "TestReadmeLeadsToTraffic in local/cmd/fulcrum-local"},

@@ -13,7 +13,7 @@ import (
 
 // addInPlace notes why the Gateway of a group, whose desired state is want, would not take over the load balancer, as far as that
 // is known without AWS.
-func (d *Group) addInPlace(g migrate.Group, want model.Stack) {
+func (d *Group) addInPlace(g migrate.Group, want model.Stack, port func(*model.Binding) string) {
 	lost := migrate.Lost.String()
 	if d.Gateway == "" {
 		d.Notes = append(d.Notes, Note{lost, "", "", "nothing of it is translated, so no Gateway can take over its load balancer", "correct what the other notes name"})
@@ -25,10 +25,9 @@ func (d *Group) addInPlace(g migrate.Group, want model.Stack) {
 	for _, f := range (handover.Relation{Of: g.From}).Refusals(want) {
 		d.Notes = append(d.Notes, Note{lost, f.Object.String(), f.Field, f.Message, f.Fix})
 	}
-	differ := len(d.Differences)+len(d.Partial) > 0
-	withheld := slices.DeleteFunc(slices.Clone(g.From.Members), func(m model.Member) bool { return m.Adopter == want.ID })
-	if !differ || len(withheld) == 0 {
-		return
+	differences := handover.Differences(want, g.From, func(b model.Binding) string { return port(&b) })
+	if !slices.ContainsFunc(differences, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
+		return // there are none, or the Ingresses whose answers they are consent
 	}
 	of := finding.Ref{Kind: "Gateway", Namespace: want.ID.Namespace, Name: want.ID.Name}
 	d.Notes = append(d.Notes, Note{lost, of.String(), naming.AdoptAnnotation,

@@ -107,7 +107,7 @@ func documentOf(store *cluster.Memory, r migrate.Result, opt migrate.Options) (D
 			out.Differences, out.Requests, out.Partial = append(out.Differences, res.Differences...), res.Requests, res.Partial
 		}
 		if opt.InPlace {
-			out.addInPlace(g, stacks[g.Gateway])
+			out.addInPlace(g, stacks[g.Gateway], port)
 		}
 		var text strings.Builder
 		if err := migrate.WriteYAML(&text, r.ObjectsOf(g)); err != nil {
