@@ -160,7 +160,7 @@ func (t endpointBuilder) served(g *model.EndpointGroup, obj cluster.Object, stac
 	}
 	switch {
 	case len(all) == 0:
-		t.pending(g, obj, x)
+		t.pending(g, obj, stacks, x)
 	case x.Weight > 0:
 		dialBuilder(t).count(g.ID, obj, stacks)
 	}
@@ -177,17 +177,32 @@ func serves(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
 }
 
 // pending waits for the load balancer of an object. What serves the object meanwhile stays.
-func (t endpointBuilder) pending(g *model.EndpointGroup, obj cluster.Object, x model.Endpoint) {
+func (t endpointBuilder) pending(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) {
 	t.acc.Pending = true
 	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer && len(svc.Finalizers) == 0 {
 		t.leaveOut(x, finding.EndpointNotFound, fmt.Sprintf("Service %q is not of type LoadBalancer", svc.Namespace+"/"+svc.Name), "change the type of the Service, or remove the endpoint")
 		return
 	}
 	ref := ownership.RefOf(obj)
+	adopter := model.StackID{}
 	for _, id := range t.liveEndpoints() {
-		if lb := t.loadBalancer(model.AskLoadBalancers{ARN: id}); lb != nil && serves(*lb, ref) {
+		lb := t.loadBalancer(model.AskLoadBalancers{ARN: id})
+		if lb == nil || !lb.Cluster {
+			continue
+		}
+		// Once it was taken over by a Gateway, its target groups name the routes of that.
+		from, adopted := naming.AdoptedFrom(lb.Tags[naming.AdoptedTag])
+		if adopted = adopted && slices.Contains(stacks, from); adopted {
+			adopter = lb.Stack
+		}
+		if adopted || serves(*lb, ref) {
 			g.Kept = append(g.Kept, id)
 		}
+	}
+	if adopter != (model.StackID{}) {
+		t.leaveOut(x, finding.EndpointNotReady, fmt.Sprintf("%s has taken over the load balancer of %s; the endpoint stays until %[2]s is deleted", adopter.Title(), ref),
+			"add the Gateway as an endpoint")
+		return
 	}
 	t.leaveOut(x, finding.EndpointNotReady, fmt.Sprintf("%s has no load balancer yet", ref), "see the events of that object")
 }

@@ -1,0 +1,52 @@
+package harness
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// An endpoint of type Ingress stays live while a Gateway has the load balancer of the Ingress: through edits, a restart, and the way
+// back. It leaves with the Ingress, unless the Gateway is an endpoint too.
+func TestAnEndpointStaysWhileItsLoadBalancerIsAdopted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := adoptHarness(t, Options{Accelerators: true})
+		r.Apply(adoptedGroup, adoptingRoutes)
+		r.Settle(time.Hour)
+		r.Apply(accelerator("shop", "front", listenerTo(`{type: Ingress, name: a}`)))
+		r.Settle(time.Hour)
+		before := acceleratorState(r.Harness)
+		if len(endpointsOf(r.Harness)) != 1 {
+			t.Fatalf("no endpoint: %v", before)
+		}
+		same := func(step string) {
+			t.Helper()
+			r.Settle(time.Hour)
+			if d := cmp.Diff(before, acceleratorState(r.Harness)); d != "" {
+				t.Errorf("%s (-before +after):\n%s", step, d)
+			}
+		}
+		r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+		same("adopted")
+		r.expectOwner(model.ALBGateway, "adopted")
+		r.edit("a", func(o *networkingv1.Ingress) { o.Annotations["alb.ingress.kubernetes.io/group.order"] = "7" })
+		same("an edit of the Ingress")
+		r.Kill()
+		r.Start()
+		same("a restart")
+		r.annotate("shop", "edge", "gateway.k8s.aws/dry-run=true")
+		same("given back")
+		r.annotate("shop", "edge", "gateway.k8s.aws/dry-run-")
+		r.Apply(accelerator("shop", "front", listenerTo(`{type: Ingress, name: a}, {type: Gateway, name: edge}`)))
+		same("the Gateway is an endpoint too")
+		r.drop("Ingress", "shop", "a")
+		r.drop("Ingress", "shop", "b")
+		same("released")
+	})
+}
