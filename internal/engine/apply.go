@@ -129,9 +129,9 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			if d.Plan.Again > 0 {
 				r.retry(d.Plan.Again)
 			}
-			if wait := r.mem.otherStack(r.relation.Again(d.Stack), r.e.now()); wait > 0 {
+			if r.relation.Waits(d.Stack) {
 				r.out.Done = false
-				r.retry(wait)
+				r.retry(r.mem.waits.pollOtherStack(r.e.now()))
 			}
 			r.settle(d.Lacking)
 			return nil

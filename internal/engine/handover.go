@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -15,12 +16,9 @@ import (
 // errReserved is that of a run that meets one of the stack with which it shares a load balancer.
 var errReserved = errors.New("another run is at work on the load balancer")
 
-// relate decides, once in a run, how the stack stands to another one. What the run takes over is observed with it, and runs of the
-// other stack are kept away until it ends.
-func (r *observation) relate(stack model.Stack, have observed.Stack) (again bool, err error) {
-	if r.relation != nil {
-		return false, nil
-	}
+// relate decides, once in a run, how the stack stands to another one, and returns what is there with that in mind. What the run
+// takes over is observed with it, and runs of the other stack are kept away until it ends.
+func (r *observation) relate(ctx context.Context, stack model.Stack, have observed.Stack, questions []model.Question) (observed.Stack, error) {
 	rel, err := handover.Relate(stack, have, func(id model.StackID) (model.Stack, bool, error) {
 		if r.e.Frontends[id.Kind] == nil {
 			return model.Stack{}, false, nil
@@ -29,19 +27,22 @@ func (r *observation) relate(stack model.Stack, have observed.Stack) (again bool
 		return of, true, err
 	})
 	if err != nil {
-		return false, err
+		return have, err
 	}
 	r.relation = &rel
 	if rel.Standing != handover.Takes {
-		return false, nil
+		return have, nil
 	}
 	if !stack.DryRun && r.reserved != nil {
 		if !r.e.memories.reserve(rel.Other) {
-			return false, errReserved
+			return have, errReserved
 		}
 		*r.reserved = append(*r.reserved, rel.Other)
 	}
-	return true, nil
+	if have, err = r.observeAWS(ctx, stack, questions); err != nil || !rel.Unsettled(have) {
+		return have, err
+	}
+	return r.observeAWS(ctx, stack, append(slices.Clone(questions), handover.Questions(have)...))
 }
 
 // related is what is there as the run sees it.

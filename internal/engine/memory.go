@@ -8,7 +8,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/resync"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // memory is what a process remembers of one stack from one run to the next. It sets the pace and saves calls: what a
@@ -27,8 +26,6 @@ type memory struct {
 	waits      waits
 	comparison resync.State
 	drift      drifts
-	// waitsSince is since when the stack waits for the one with which it shares a load balancer; zero: it does not.
-	waitsSince time.Time
 	// silentSince is when the first run began of those to which AWS has not answered; zero: it answered the last one.
 	silentSince time.Time
 }
@@ -122,19 +119,6 @@ func (m memory) of(now time.Time, propagation time.Duration, imports map[string]
 	return plan.Memory{
 		Unfinished: !m.finished, Unsettled: m.unsettled(now, propagation), Waited: m.waits.waited(now), ImportsPaused: imports,
 	}
-}
-
-// otherStack notes whether the stack waits for another one, and returns in how long it is looked at again: later and later, as
-// what the other one waits for may last.
-func (m *memory) otherStack(first time.Duration, now time.Time) time.Duration {
-	switch {
-	case first == 0:
-		m.waitsSince = time.Time{}
-		return 0
-	case m.waitsSince.IsZero():
-		m.waitsSince = now
-	}
-	return min(max(first, now.Sub(m.waitsSince)/4), durations.MissingWait)
 }
 
 // unsettled is for how long nodes of the stack's load balancer may not know its routes; 0: they do. What another

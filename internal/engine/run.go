@@ -234,14 +234,8 @@ func (r *observation) observe(ctx context.Context, stack model.Stack, questions 
 	for n := 0; n < maxGone && r.out.Observations < mostObservations; n++ {
 		r.out.Observations++
 		have, err = r.observeAWS(ctx, stack, questions)
-		if err == nil {
-			var again bool
-			if again, err = r.relate(stack, have); again {
-				have, err = r.observeAWS(ctx, stack, questions)
-			}
-			if ask := handover.Questions(have); again && err == nil && len(ask) > 0 && r.relation.Unsettled(have) {
-				have, err = r.observeAWS(ctx, stack, append(slices.Clone(questions), ask...))
-			}
+		if err == nil && r.relation == nil {
+			have, err = r.relate(ctx, stack, have, questions)
 		}
 		if err == nil {
 			have = r.related(stack, have)
@@ -307,6 +301,9 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 		var news bool
 		if questions, news = union(questions, append(p.Asks, rights...)); !news {
 			r.admit(&d)
+			if r.relation.Waits(d.Stack) {
+				d.Plan.Waiting = append(d.Plan.Waiting, otherStack)
+			}
 			if e.Planned != nil {
 				e.Planned(d)
 			}

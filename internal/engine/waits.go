@@ -3,6 +3,8 @@ package engine
 import (
 	"maps"
 	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // waits are since when the plans of a stack wait for what. They are as many as the last plan waits for. What is
@@ -16,6 +18,15 @@ func (w waits) waited(now time.Time) map[string]time.Duration {
 		out[key] = now.Sub(since)
 	}
 	return out
+}
+
+// otherStack is the key of the wait of a stack for the one with which it shares a load balancer.
+const otherStack = "other stack"
+
+// pollOtherStack is in how long a stack that waits for another one is looked at again: later and later, as what the other one waits
+// for may last.
+func (w waits) pollOtherStack(now time.Time) time.Duration {
+	return min(max(durations.Later, w.waited(now)[otherStack]/4), durations.MissingWait)
 }
 
 // with are the waits together with those of a plan that waits for the keys. Without a clock nothing is known.

@@ -46,6 +46,17 @@ func (k Kind) HasRules() bool { return k == Ingress || k == ALBGateway }
 // OfGateway reports whether stacks of the kind are Gateways.
 func (k Kind) OfGateway() bool { return k == ALBGateway || k == NLBGateway }
 
+// Adopter is the kind of the Gateways that can take over load balancers of a kind of stacks, "" if none can.
+func (k Kind) Adopter() Kind {
+	switch k {
+	case Ingress:
+		return ALBGateway
+	case Service:
+		return NLBGateway
+	}
+	return ""
+}
+
 // StackID names a stack: the key of the work queue and, as String, the value of the stack tag.
 // An explicit Ingress group has no namespace.
 type StackID struct {
@@ -144,7 +155,7 @@ type Stack struct {
 	Adopters []StackID
 }
 
-// Adoption is the wish of a Gateway to take over the load balancer of another stack.
+// Adoption is what a Gateway asks for that is to take over the load balancer of another stack.
 type Adoption struct {
 	From StackID
 	// At is where the Gateway says so.

@@ -16,6 +16,11 @@ func Belongs(cluster string, id model.StackID, tags map[string]string) bool {
 	return Carries(tags, StackTags(cluster, id)) || Carries(tags, LegacyStackTags(cluster, id))
 }
 
+// IsOf reports whether tags of a resource of the cluster say that it is of a stack.
+func IsOf(id model.StackID, tags map[string]string) bool {
+	return tags[StackTag(id.Kind)] == StackTagValue(id) && tags[ResourceTag(id.Kind)] != ""
+}
+
 // Carries reports whether tags hold all of the wanted ones.
 func Carries(tags, want map[string]string) bool {
 	for k, v := range want {

@@ -55,6 +55,7 @@ type Status struct {
 	// back.
 	Back string `json:"back,omitempty"`
 
+	from model.StackID
 	// kept: the Gateway keeps the load balancer whatever its annotations are.
 	kept bool
 }

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -44,7 +45,7 @@ func (s *statusing) moves(ctx context.Context) (out []move) {
 		value, asks := gw.GetAnnotations()[cluster.AdoptAnnotation]
 		if asks {
 			if m.from, m.fault = naming.ParseAdopt(gw.GetNamespace(), value); m.by.Kind == "" {
-				m.by = model.StackID{Kind: adopterKind(m.from.Kind), Namespace: gw.GetNamespace(), Name: gw.GetName()}
+				m.by = model.StackID{Kind: cmp.Or(m.from.Kind.Adopter(), model.ALBGateway), Namespace: gw.GetNamespace(), Name: gw.GetName()}
 			}
 			if s.about(m) {
 				add(m)
@@ -93,12 +94,4 @@ func (s *statusing) about(m move) bool {
 		return slices.Contains(s.Named, m.at)
 	}
 	return m.at.Namespace == s.Namespace
-}
-
-// adopterKind is the kind of Gateways that can take over load balancers of a kind.
-func adopterKind(kind model.Kind) model.Kind {
-	if kind == model.Service {
-		return model.NLBGateway
-	}
-	return model.ALBGateway
 }

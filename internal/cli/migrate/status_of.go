@@ -16,7 +16,7 @@ import (
 
 // status is where a load balancer is.
 func (s *statusing) status(ctx context.Context, m move) Status {
-	out := Status{Kind: string(m.from.Kind), Members: []output.Object{}, Obstacles: []output.Finding{}, Notes: []string{}}
+	out := Status{from: m.from, Kind: string(m.from.Kind), Members: []output.Object{}, Obstacles: []output.Finding{}, Notes: []string{}}
 	if m.from.Kind != "" {
 		out.ID = m.from.String()
 	}
@@ -50,8 +50,8 @@ func (s *statusing) ofIngresses(ctx context.Context, m move, out *Status) (unkno
 	switch gone := input.NotInstalled(&s.Source, cluster.KindGateway); {
 	case len(gone) > 0:
 		out.Notes = append(out.Notes, "the cluster does not serve kind Gateway; install the Gateway API first")
-	case s.frontends[adopterKind(m.from.Kind)] == nil:
-		out.Notes = append(out.Notes, off(adopterKind(m.from.Kind)).Error())
+	case s.frontends[m.from.Kind.Adopter()] == nil:
+		out.Notes = append(out.Notes, off(m.from.Kind.Adopter()).Error())
 	}
 	return s.contradiction(m, d.Asked.Members, d.Have)
 }

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // mostObstacles are shown of one load balancer.
@@ -52,11 +50,8 @@ func showStatus(plain, w io.Writer, doc StatusDocument) {
 
 // title is what people call the load balancer, or the Gateway that names none.
 func (s Status) title() string {
-	switch {
-	case s.Kind == "":
+	if s.Kind == "" {
 		return "Gateway " + finding.Printable(s.Gateway)
-	case s.Kind == string(model.Ingress) && !strings.Contains(s.ID, "/"):
-		return "IngressGroup " + finding.Printable(s.ID)
 	}
-	return s.Kind + " " + finding.Printable(s.ID)
+	return finding.Printable(s.from.Title())
 }

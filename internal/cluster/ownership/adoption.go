@@ -9,21 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// adoptingKind is the kind of the Gateways that can take over load balancers of a kind of stacks, "" if none can.
-func adoptingKind(kind model.Kind) model.Kind {
-	switch kind {
-	case model.Ingress:
-		return model.ALBGateway
-	case model.Service:
-		return model.NLBGateway
-	}
-	return ""
-}
-
 // adopter is the Gateway that may take over the load balancer of an object, zero if the object names none.
 func adopter(obj cluster.Object, kind model.Kind) model.StackID {
 	value := obj.GetAnnotations()[cluster.AdoptedByAnnotation]
-	id := model.StackID{Kind: adoptingKind(kind), Namespace: obj.GetNamespace(), Name: value}
+	id := model.StackID{Kind: kind.Adopter(), Namespace: obj.GetNamespace(), Name: value}
 	if id.Kind == "" || value == "" {
 		return model.StackID{}
 	}
@@ -36,7 +25,7 @@ func adopter(obj cluster.Object, kind model.Kind) model.StackID {
 // Adopters are the Gateways that ask for the load balancer of a stack.
 func Adopters(v *cluster.View, id model.StackID) (out []model.StackID) {
 	for _, gw := range cluster.List[cluster.Object](v, cluster.Query{Kind: cluster.KindGateway, Index: cluster.GatewayByAdopted, Value: naming.AdoptValue(id)}) {
-		out = append(out, model.StackID{Kind: adoptingKind(id.Kind), Namespace: gw.GetNamespace(), Name: gw.GetName()})
+		out = append(out, model.StackID{Kind: id.Kind.Adopter(), Namespace: gw.GetNamespace(), Name: gw.GetName()})
 	}
 	slices.SortFunc(out, model.StackID.Compare)
 	return out

@@ -17,7 +17,7 @@ import (
 // HandsOver reports whether a load balancer is being handed over: what is live was made for other objects than those that the rules
 // are for now, so that no rule belongs to one of them.
 func (d *Draft) HandsOver() bool {
-	return d.Have.Adopted != (model.StackID{}) && slices.ContainsFunc(d.Have.LoadBalancers, func(lb observed.LoadBalancer) bool { return d.ofOther(naming.StackTag(d.Have.Adopted.Kind), lb.Tags) })
+	return d.Have.Adopted != (model.StackID{}) && slices.ContainsFunc(d.Have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.IsOf(d.Have.Adopted, lb.Tags) })
 }
 
 // AdoptedTag is the value of the tag by which a load balancer can be given back, "" if it is to have none.
@@ -28,7 +28,7 @@ func (d *Draft) AdoptedTag() string {
 	return naming.Adopted(d.Want.Adopts.From)
 }
 
-// HandedFrom is that reason if a resource carries tags or labels of the other stack, and otherwise another one.
+// HandedFrom is the reason of a step that takes tags or labels of the other stack off a resource, and otherwise another one.
 func (d *Draft) HandedFrom(carries bool, otherwise string) string {
 	if carries {
 		return "it is taken over from " + d.Have.Adopted.Title()
@@ -71,8 +71,9 @@ func AfterTakeOver(d *Draft, first []plan.StepID, from int) {
 	}
 }
 
-// LetGo plans that it is not the other stack's any more, after all else that the other one could know as its own is not.
-func (d *Draft) LetGo(a plan.Address, live map[string]string, members []finding.Ref) {
+// Release plans that a load balancer is not the other stack's any more, after all other steps: by its tags the other one knows that
+// it may not undo them.
+func (d *Draft) Release(a plan.Address, live map[string]string, members []finding.Ref) {
 	if d.Have.Adopted == (model.StackID{}) {
 		return
 	}
@@ -93,7 +94,7 @@ func (d *Draft) LetGo(a plan.Address, live map[string]string, members []finding.
 	})
 }
 
-// HandedOver are the tags of a load balancer once it is handed over, of which other steps see to.
+// HandedOver are the tags of a load balancer after TakeOver and Release.
 func (d *Draft) HandedOver(live map[string]string) map[string]string {
 	if d.Have.Adopted == (model.StackID{}) {
 		return live

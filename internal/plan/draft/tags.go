@@ -52,7 +52,7 @@ func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, le
 // ofOther reports whether a tag is one by which the stack whose load balancer this one has taken over knows a resource.
 func (d *Draft) ofOther(key string, have map[string]string) bool {
 	other := d.Have.Adopted
-	return other != (model.StackID{}) && have[naming.StackTag(other.Kind)] == naming.StackTagValue(other) &&
+	return other != (model.StackID{}) && naming.IsOf(other, have) &&
 		(key == naming.StackTag(other.Kind) || key == naming.ResourceTag(other.Kind))
 }
 

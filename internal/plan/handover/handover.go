@@ -19,7 +19,7 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 	have.TargetGroups = slices.Clone(have.TargetGroups)
 	taken := map[string]bool{}
 	for _, g := range have.TargetGroups {
-		taken[g.ResourceID] = own(want.ID, g.Tags)
+		taken[g.ResourceID] = naming.IsOf(want.ID, g.Tags)
 	}
 	filledBy := map[string][]observed.Binding{}
 	for _, b := range have.Bindings {
@@ -34,7 +34,7 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 		for j, w := range want.TargetGroups {
 			if filled && becomes(w, g, b, port) {
 				candidates[j]++
-				if !own(want.ID, g.Tags) && !taken[w.ID] {
+				if !naming.IsOf(want.ID, g.Tags) && !taken[w.ID] {
 					pairs = append(pairs, pair{i, j, likeness(w, g), uses[g.ARN]})
 				}
 			}
@@ -70,11 +70,6 @@ func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Bi
 		return observed.Binding{}, false
 	}
 	return bindings[0], true
-}
-
-// own reports whether tags are those of a stack.
-func own(id model.StackID, tags map[string]string) bool {
-	return tags[naming.StackTag(id.Kind)] == naming.StackTagValue(id) && tags[naming.ResourceTag(id.Kind)] != ""
 }
 
 // usesOf are how many rules and default actions forward to target groups.
@@ -155,7 +150,9 @@ func Questions(have observed.Stack) (out []model.Question) {
 }
 
 // Claimed reports whether a load balancer carries the tags of a stack, so that the stack has taken it over.
-func Claimed(id model.StackID, lb *observed.LoadBalancer) bool { return lb != nil && own(id, lb.Tags) }
+func Claimed(id model.StackID, lb *observed.LoadBalancer) bool {
+	return lb != nil && naming.IsOf(id, lb.Tags)
+}
 
 // From is the stack that a load balancer was made for, by its tag; false if it has none.
 func From(lb *observed.LoadBalancer) (model.StackID, bool) {
@@ -168,9 +165,9 @@ func From(lb *observed.LoadBalancer) (model.StackID, bool) {
 // left are the resources that do not carry the tags of a stack by which another one has taken them over, and the bindings that
 // fill them. Labels of bindings say nothing, as anybody may write them.
 func left(have observed.Stack, by model.StackID) observed.Stack {
-	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return own(by, lb.Tags) })
-	have.TargetGroups = slices.DeleteFunc(slices.Clone(have.TargetGroups), func(g observed.TargetGroup) bool { return own(by, g.Tags) })
-	have.SecurityGroups = slices.DeleteFunc(slices.Clone(have.SecurityGroups), func(g observed.SecurityGroup) bool { return own(by, g.Tags) })
+	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return naming.IsOf(by, lb.Tags) })
+	have.TargetGroups = slices.DeleteFunc(slices.Clone(have.TargetGroups), func(g observed.TargetGroup) bool { return naming.IsOf(by, g.Tags) })
+	have.SecurityGroups = slices.DeleteFunc(slices.Clone(have.SecurityGroups), func(g observed.SecurityGroup) bool { return naming.IsOf(by, g.Tags) })
 	have.Bindings = slices.DeleteFunc(slices.Clone(have.Bindings), func(b observed.Binding) bool {
 		return !slices.ContainsFunc(have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == b.ARN })
 	})

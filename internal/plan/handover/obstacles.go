@@ -43,13 +43,9 @@ func Refusal(want model.Stack, why, fix string) finding.Finding {
 // ofObjects are what the objects of both stacks show.
 func ofObjects(want, from model.Stack) (out []obstacle) {
 	add := func(fix, format string, args ...any) { out = append(out, obstacle{fmt.Sprintf(format, args...), fix}) }
-	kind := model.ALBGateway
-	if from.ID.Kind == model.Service {
-		kind = model.NLBGateway
-	}
 	_, shared := naming.SharedName(from.ID)
 	switch {
-	case want.ID.Kind != kind:
+	case want.ID.Kind != from.ID.Kind.Adopter():
 		add("choose a GatewayClass of the same kind of load balancer", "a Gateway of this class has another kind of load balancer")
 		return out
 	case from.Empty() && !from.Held.Everything:

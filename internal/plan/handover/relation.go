@@ -2,13 +2,11 @@ package handover
 
 import (
 	"slices"
-	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // Standing is how a stack stands to another one that has, or had, its load balancer.
@@ -17,30 +15,29 @@ type Standing int
 // The standings.
 const (
 	Alone Standing = iota
+	// HasOwn: a Gateway that asks for the load balancer of the other stack has one of its own, and keeps it.
+	HasOwn
+	// NotAllowed: the objects of both do not allow that this one takes what the other has. Nothing of that is looked at.
+	NotAllowed
 	// Takes: what the other stack has is this one's now.
 	Takes
 	// Handed: the other stack has what this one had. Only finalizers are taken off objects that leave.
 	Handed
+	// Withheld: as Handed, and the other stack does not ask for it any more. It keeps it, as this one may not have it back.
+	Withheld
 	// Gives: the other stack takes back what this one has. Until then nothing is changed.
 	Gives
-	// NotAllowed: the objects of both do not allow that this one takes what the other has. Nothing of that is looked at.
-	NotAllowed
 	// Returned: the other stack has taken back all, and the object is to give up its finalizer.
 	Returned
 )
 
 // Relation is how the stack of a run stands to another one, by what Kubernetes asks for and by the tags in AWS. Nothing else
-// says how far a load balancer is handed over.
+// records how far a load balancer is handed over.
 type Relation struct {
 	Standing Standing
 	Other    model.StackID
 	// Of is the other stack, as it is translated.
 	Of model.Stack
-	// Own reports that a Gateway which asks for a load balancer of another stack has one of its own.
-	Own bool
-	// Waits reports that the load balancer of an IngressGroup stays with a Gateway which does not ask for it any more, until
-	// the Gateway has made it its own.
-	Waits bool
 }
 
 // Translator is the translation of another stack; false if stacks of its kind are switched off.
@@ -59,9 +56,9 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator) (Relat
 	}
 	switch asks := stack.Adopts != nil && !stack.Empty(); {
 	case adopted && (!asks || stack.DryRun || stack.Adopts.From != from):
-		return toFirst(stack, from, own(from, live.Tags), translate)
+		return toFirst(stack, from, naming.IsOf(from, live.Tags), translate)
 	case asks && !adopted && Claimed(stack.ID, live):
-		return Relation{Own: true}, nil
+		return Relation{Standing: HasOwn, Other: stack.Adopts.From}, nil
 	case asks:
 		out := Relation{Other: stack.Adopts.From, Standing: Takes}
 		switch {
@@ -76,7 +73,7 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator) (Relat
 		if !on {
 			out.Of.ID = out.Other
 		}
-		if err == nil && !adopted && len(ofObjects(stack, out.Of)) > 0 {
+		if err == nil && len(ofObjects(stack, out.Of)) > 0 {
 			out.Standing = NotAllowed
 		}
 		return out, err
@@ -99,7 +96,7 @@ func toAdopter(stack model.Stack, by model.StackID, translate Translator) (Relat
 	case mayReturn(of, stack):
 		out.Standing = Takes
 	default:
-		out.Waits = true
+		out.Standing = Withheld
 	}
 	return out, nil
 }
@@ -145,7 +142,7 @@ func (rel Relation) Show(stack model.Stack, have observed.Stack, others []observ
 	case Takes:
 		have.Bindings = once(append(slices.Clone(have.Bindings), others...))
 		return Assign(stack, have, port)
-	case Handed:
+	case Handed, Withheld:
 		return left(have, rel.Other)
 	}
 	return have
@@ -162,65 +159,81 @@ func once(all []observed.Binding) []observed.Binding {
 	})
 }
 
-// Apply is a stack as it is carried out while another one has its load balancer, with what is to be said of it.
+// Apply is a stack as it is carried out while another one has its load balancer, with what is to be reported of it.
 func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
-	switch {
-	case rel.Own:
-		f := Refusal(stack, "the Gateway has one of its own, which serves on", "take the annotation off, or delete the Gateway and apply it again with the annotation")
+	if stack.DryRun && rel.Standing != Returned && claimed(stack) {
+		// It has a load balancer that no other stack takes back, and what is not carried out withdraws no right.
+		stack.DryRun = false
+	}
+	report := func(reason finding.Reason, message, fix string) (out finding.List) {
+		for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
+			out.Add(finding.Finding{Object: m.Ref, Reason: reason, Message: message, Fix: fix})
+		}
+		return out
+	}
+	other := rel.Other.Title()
+	switch rel.Standing {
+	case HasOwn:
+		f := Refusal(stack, "the Gateway has one of its own, which is kept", "remove the annotation, or delete the Gateway and apply it again with the annotation")
 		f.Blocks = finding.BlocksNothing
-		stack.DryRun = stack.DryRun && !claimed(stack)
 		return stack, finding.List{f}
-	case rel.Standing == Handed:
+	case Handed:
 		stack.Held.Everything = !stack.Empty() || !empty(have)
-		return stack, tell(stack, finding.LoadBalancerAdopted, rel.Other.Title()+" has taken over the load balancer; edits of this object have no effect",
+		return stack, report(finding.LoadBalancerAdopted, other+" has taken over the load balancer; edits of this object have no effect",
 			"edit the routes of the Gateway, or have its owner annotate it with "+naming.DryRunAnnotation+`: "true" to get the load balancer back`)
-	case rel.Standing == Gives:
+	case Withheld:
+		stack.Held.Everything = true
+		return stack, report(finding.LoadBalancerAdopted, other+" keeps the load balancer that it has taken over, because no member of "+stack.ID.Title()+
+			" is in its namespace or in that of an attached route; "+stack.ID.Title()+" gets a load balancer of its own", "wait")
+	case Gives:
 		stack.Held.Everything, stack.DryRun = true, false
 		if rel.Of.Held.Everything {
-			return stack, tell(stack, finding.LoadBalancerReturned, rel.Other.Title()+" is to take its load balancer back, and cannot be built", "correct its objects as their events say, or delete them; or let the Gateway keep the load balancer")
+			return stack, report(finding.LoadBalancerReturned, other+" is to take its load balancer back, and cannot be built; the Gateway stays as it is live",
+				"correct its objects as their events report, delete them, or restore the annotation of the Gateway")
 		}
-		return stack, tell(stack, finding.LoadBalancerReturned, rel.Other.Title()+" takes its load balancer back, and nothing of the Gateway is changed until it has", "wait")
-	case rel.Standing == Returned:
+		return stack, report(finding.LoadBalancerReturned, other+" takes its load balancer back; the Gateway stays as it is live until then", "wait")
+	case Returned:
 		backend := stack.BackendGroup
 		backend.Needed = false // the last one that leaves deletes it
 		return model.Stack{
 			ID: stack.ID, Leaving: append(slices.Clone(stack.Members), stack.Leaving...), BackendGroup: backend, Adopts: stack.Adopts,
 		}, nil
-	case rel.Standing == Takes && stack.Adopts == nil && !stack.ID.Kind.OfGateway():
-		return stack, tell(stack, finding.LoadBalancerReturned, "the load balancer is taken back from "+rel.Other.Title()+"; edits of this object take effect", "wait")
-	case stack.DryRun && claimed(stack):
-		stack.DryRun = false // nobody would take the load balancer back, and what is not carried out withdraws no right
+	case Takes:
+		if stack.Adopts == nil && !stack.ID.Kind.OfGateway() {
+			return stack, report(finding.LoadBalancerReturned, "the load balancer is taken back from "+other+"; edits of this object take effect", "wait")
+		}
 	}
 	return stack, nil
 }
 
-// tell says something to all who make up a stack.
-func tell(stack model.Stack, reason finding.Reason, message, fix string) (out finding.List) {
-	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
-		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Message: message, Fix: fix})
+// Waits reports whether a stack waits for what the other one does.
+func (rel Relation) Waits(stack model.Stack) bool {
+	switch rel.Standing {
+	case Gives, Withheld:
+		return true
+	case Handed:
+		return stack.Empty() && stack.Held.Everything
 	}
-	return out
-}
-
-// Again is in how long a stack is looked at again that waits for the other one; 0 if it does not.
-func (rel Relation) Again(stack model.Stack) time.Duration {
-	if rel.Standing == Gives || rel.Waits || rel.Standing == Handed && stack.Empty() && stack.Held.Everything {
-		return durations.Later
-	}
-	return 0
+	return false
 }
 
 // Unsettled reports whether what the other stack asks for decides about the next run: a load balancer is being handed over, or the
 // other one has it.
 func (rel Relation) Unsettled(have observed.Stack) bool {
 	switch rel.Standing {
-	case Alone:
+	case Alone, HasOwn, NotAllowed:
 		return false
 	case Takes:
-		// It loses the tags of the other one last.
-		return slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return own(rel.Other, lb.Tags) })
+		return unfinished(rel.Other, have)
 	}
 	return true
+}
+
+// unfinished reports whether something carries the tags of a stack. Labels of bindings say nothing, as anybody may write them.
+func unfinished(id model.StackID, have observed.Stack) bool {
+	return slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.IsOf(id, lb.Tags) }) ||
+		slices.ContainsFunc(have.TargetGroups, func(g observed.TargetGroup) bool { return naming.IsOf(id, g.Tags) }) ||
+		slices.ContainsFunc(have.SecurityGroups, func(g observed.SecurityGroup) bool { return naming.IsOf(id, g.Tags) })
 }
 
 // Begins reports whether a stack takes over for the first time what another one has: nothing carries its tags yet.

@@ -60,7 +60,6 @@ func TestRelate(t *testing.T) {
 		other model.Stack
 		off   bool
 		want  Standing
-		own   bool
 	}{
 		"a Gateway asks for nothing":               {stack: stackOf(gateway, true), have: live(false, gateway), want: Alone},
 		"a group that nobody asks for":             {stack: stackOf(group, true), have: live(false, group), want: Alone},
@@ -69,7 +68,7 @@ func TestRelate(t *testing.T) {
 		"it is at it":                              {stack: asking(false, true), have: live(true, gateway, group), other: stackOf(group, true), want: Takes},
 		"it has taken over":                        {stack: asking(false, true), have: live(true, gateway), other: stackOf(group, true), want: Takes},
 		"it has released":                          {stack: asking(false, true), have: live(true, gateway), other: gone, want: Takes},
-		"it has one of its own":                    {stack: asking(false, true), have: live(false, gateway), other: stackOf(group, true), want: Alone, own: true},
+		"it has one of its own":                    {stack: asking(false, true), have: live(false, gateway), other: stackOf(group, true), want: HasOwn},
 		"what it had is gone from AWS":             {stack: asking(false, true), other: gone, want: NotAllowed},
 		"what it names never was":                  {stack: asking(false, false), other: gone, want: NotAllowed},
 
@@ -82,7 +81,7 @@ func TestRelate(t *testing.T) {
 		"the group is switched off":                      {stack: stackOf(gateway, true), have: live(true, gateway), off: true, want: Alone},
 		"who may take it back is of a foreign namespace": {stack: stackOf(gateway, true), have: live(true, gateway), other: foreign(stackOf(group, true)), want: Alone},
 		"and it was at it":                               {stack: stackOf(gateway, true), have: live(true, gateway, group), other: foreign(stackOf(group, true)), want: Takes},
-		"one of a foreign namespace waits":               {stack: foreign(stackOf(group, true)), have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Handed},
+		"one of a foreign namespace waits":               {stack: foreign(stackOf(group, true)), have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Withheld},
 		"a deleted Gateway gives it all":                 {stack: model.Stack{ID: gateway, Leaving: stackOf(gateway, true).Members}, have: live(true, gateway), other: foreign(stackOf(group, true)), want: Gives},
 		"it was given back":                              {stack: asking(true, true), other: stackOf(group, true), want: Returned},
 		"the class is missing, no withdrawal":            {stack: held, have: live(true, gateway), other: stackOf(group, true), want: Alone},
@@ -96,7 +95,7 @@ func TestRelate(t *testing.T) {
 		"all of the group leave, nothing is taken":       {stack: model.Stack{ID: group}, have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Handed},
 	} {
 		got, err := Relate(c.stack, c.have, func(model.StackID) (model.Stack, bool, error) { return c.other, !c.off, nil })
-		if err != nil || got.Standing != c.want || got.Own != c.own {
+		if err != nil || got.Standing != c.want {
 			t.Errorf("%s: %+v, %v; want %d", name, got, err, c.want)
 		}
 	}

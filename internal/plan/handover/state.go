@@ -5,7 +5,6 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -70,7 +69,7 @@ func (s Seen) taken() State {
 	switch {
 	case s.withdrawn() && !gone:
 		return GivingBack
-	case remains(s.Other.ID, s.Have):
+	case unfinished(s.Other.ID, s.Have):
 		return Adopting
 	case gone && len(s.Other.Leaving) == 0:
 		return Released
@@ -105,13 +104,4 @@ func InTheWay(found finding.List) finding.List {
 	return slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool {
 		return f.Severity != finding.Error || f.Reason != finding.AdoptionRefused && f.Reason != finding.AdoptionDiffers
 	})
-}
-
-// remains reports whether something carries the tags or the labels of a stack.
-func remains(id model.StackID, have observed.Stack) bool {
-	labels := naming.StackLabels(id)
-	return slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return own(id, lb.Tags) }) ||
-		slices.ContainsFunc(have.TargetGroups, func(g observed.TargetGroup) bool { return own(id, g.Tags) }) ||
-		slices.ContainsFunc(have.SecurityGroups, func(g observed.SecurityGroup) bool { return own(id, g.Tags) }) ||
-		slices.ContainsFunc(have.Bindings, func(b observed.Binding) bool { return naming.Carries(b.Labels, labels) })
 }

@@ -82,7 +82,7 @@ func TestStateOf(t *testing.T) {
 		"a security group is the other's": {Seen{Gateway: wishing(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) {
 			s.SecurityGroups = []observed.SecurityGroup{{Tags: tagsOf("a", edge)}}
 		})}, Adopting},
-		"a binding is the other's":                           {Seen{Gateway: wishing(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) { s.Bindings = []observed.Binding{{Labels: naming.StackLabels(edge)}} })}, Adopting},
+		"a binding has labels of the other's, which anybody may write": {Seen{Gateway: wishing(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) { s.Bindings = []observed.Binding{{Labels: naming.StackLabels(edge)}} })}, Adopted},
 		"all is the Gateway's":                               {Seen{Gateway: wishing(nil), Other: serving(), Have: having(edge, gate)}, Adopted},
 		"all is the Gateway's, which is refused what is new": {Seen{Gateway: wishing(nil), Other: serving(), Have: having(edge, gate), Found: refusal}, Adopted},
 		"all is the Gateway's, and its class is gone":        {Seen{Gateway: model.Stack{ID: gate, Held: model.HeldParts{Everything: true}}, Other: serving(), Have: having(edge, gate)}, Adopted},

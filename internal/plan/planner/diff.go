@@ -87,7 +87,7 @@ func (d *differ) serve() {
 	}
 	draft.AfterTakeOver(d.Draft, first, taken)
 	if d.lb.Live != nil {
-		d.LetGo(d.lb.Address(), d.lb.Live.Tags, d.Members())
+		d.Release(d.lb.Address(), d.lb.Live.Tags, d.Members())
 	}
 	d.WaitLater()
 }
