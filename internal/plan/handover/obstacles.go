@@ -149,9 +149,9 @@ func ofSteps(steps []plan.Step) (out []obstacle) {
 	for _, s := range steps {
 		switch do := s.Do.(type) {
 		case plan.CreateLoadBalancer:
-			out = append(out, obstacle{"another load balancer would be made", "see the plan"})
+			out = append(out, obstacle{"another load balancer would be made", "set scheme and class so that they are those of the load balancer; fulcrum plan shows why"})
 		case plan.DeleteLoadBalancer:
-			out = append(out, obstacle{fmt.Sprintf("load balancer %s would be deleted", do.ARN), "see the plan"})
+			out = append(out, obstacle{fmt.Sprintf("load balancer %s would be deleted", do.ARN), "set scheme and class so that they are those of the load balancer; fulcrum plan shows why"})
 		case plan.SetSubnets:
 			out = append(out, obstacle{"its subnets would be changed", "name those that it has in the LoadBalancerConfiguration"})
 		case plan.SetAddressType:

@@ -1,14 +1,10 @@
 package cases
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,12 +14,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
@@ -74,48 +68,6 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// ordered checks the order in which tags come and go. By it a controller that knows nothing of adoptions and takes over in
-// between finds all of a stack, or stops at the security group, which it cannot make under a name that is taken, before it
-// changes anything.
-func (a *adoption) ordered() {
-	all := a.r.Emulator.Store()
-	all.Lock()
-	defer all.Unlock()
-	p := all.Partition(harness.Account, harness.Region)
-	for i, g := range a.groups {
-		gateway := model.StackID{Kind: model.ALBGateway, Namespace: g.Gateway.Namespace, Name: g.Gateway.Name}
-		has := func(tags map[string]string, id model.StackID) bool {
-			return tags[naming.StackTag(id.Kind)] == naming.StackTagValue(id)
-		}
-		var lb map[string]string
-		for _, x := range p.ELB.LoadBalancers {
-			if x.ARN == a.arns[i] {
-				lb = x.Tags
-			}
-		}
-		both := has(lb, g.ID) && has(lb, gateway)
-		group, handed, kept := false, false, false
-		for id := range p.SecurityGroups {
-			handed = handed || has(p.Tags[id], gateway)
-			kept = kept || has(p.Tags[id], g.ID)
-			group = group || has(p.Tags[id], g.ID)
-		}
-		var rest bool
-		for _, x := range p.ELB.TargetGroups {
-			handed, kept = handed || has(x.Tags, gateway), kept || has(x.Tags, g.ID)
-			rest = rest || has(x.Tags, gateway) && !has(x.Tags, g.ID)
-		}
-		switch {
-		case handed && kept && !both:
-			a.t.Errorf("%s: resources carry tags of both, the load balancer %v", a.step, lb)
-		case a.step == "adopt" && group && rest:
-			a.t.Errorf("%s: target groups are handed over before the security group", a.step)
-		case both && lb[naming.AdoptedTag] == "":
-			a.t.Errorf("%s: the load balancer is not marked", a.step)
-		}
-	}
-}
-
 // answers are what the load balancers answer now.
 func (a *adoption) answers() map[string]map[string]string {
 	all := a.r.Emulator.Store()
@@ -150,98 +102,6 @@ func (a *adoption) settle(step string) {
 		a.r.Start()
 		a.r.Settle(horizon)
 	}
-}
-
-// interruption is something that happens once while load balancers are taken over and given back.
-type interruption struct {
-	what string
-	at   int // the call or write, from 1
-	n    int
-	done bool
-}
-
-// due counts a call or a write, and reports whether it is the one.
-func (i *interruption) due() bool {
-	i.n++
-	due := i.n == i.at
-	i.done = i.done || due
-	return due
-}
-
-// The interruptions.
-const (
-	killBefore = "killed before a call"
-	killAfter  = "killed after a call"
-	loseAnswer = "the answer to a call is lost"
-	killWrite  = "killed at a write to Kubernetes"
-)
-
-// interrupt lets it happen.
-func (a *adoption) interrupt(i *interruption) {
-	if i == nil || i.what == killWrite {
-		return
-	}
-	last := 0
-	a.r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
-		if c.Mutation == 0 || c.Mutation == last {
-			return fault.Action{}
-		}
-		if last = c.Mutation; !i.due() {
-			return fault.Action{}
-		}
-		switch i.what {
-		case loseAnswer:
-			return fault.Action{Lose: true}
-		case killBefore:
-			a.r.Kill()
-			return fault.Action{Reset: true}
-		}
-		a.r.Kill()
-		return fault.Action{}
-	})
-}
-
-// killing ends the process at a write to Kubernetes, before it takes effect.
-type killing struct {
-	kube.API
-	a *adoption
-	i *interruption
-}
-
-func (k killing) dies() error {
-	if k.a.want == nil || !k.i.due() {
-		return nil
-	}
-	k.a.r.Kill()
-	return errors.New("the process is dead")
-}
-
-func (k killing) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
-	if err := k.dies(); err != nil {
-		return err
-	}
-	return k.API.Patch(ctx, obj, part, kind, data)
-}
-
-func (k killing) Create(ctx context.Context, obj cluster.Object) error {
-	if err := k.dies(); err != nil {
-		return err
-	}
-	return k.API.Create(ctx, obj)
-}
-
-func (k killing) Update(ctx context.Context, obj cluster.Object) error {
-	if err := k.dies(); err != nil {
-		return err
-	}
-	return k.API.Update(ctx, obj)
-}
-
-func (k killing) Delete(ctx context.Context, obj cluster.Object) error {
-	if err := k.dies(); err != nil {
-		return err
-	}
-	return k.API.Delete(ctx, obj)
 }
 
 // gateway edits the Gateway of each group.
@@ -308,35 +168,6 @@ func TestCasesAreAdopted(t *testing.T) {
 	}
 }
 
-// TestInterruptedAdoptions interrupts the same at each seventh call of AWS that changes something, and at each seventh write to
-// Kubernetes; at each one with FULCRUM_ADOPTIONS=all. What is begun is continued from what is there.
-func TestInterruptedAdoptions(t *testing.T) {
-	t.Parallel()
-	stride := 7
-	if os.Getenv("FULCRUM_ADOPTIONS") == "all" {
-		stride = 1
-	}
-	runs := 0
-	for c, name := range []string{"ingress-hosts", "ingress-group-namespaces", "ingress-ssl-redirect", "ingress-default-backend-rules"} {
-		for k, what := range []string{killBefore, killAfter, loseAnswer, killWrite} {
-			for at := 1 + (c+2*k)%stride; ; at += stride {
-				i := &interruption{what: what, at: at}
-				t.Run(fmt.Sprintf("%s/%s/%d", name, what, at), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { adopted(t, ofCase(t, name), i) })
-				})
-				if !i.done || t.Failed() {
-					break
-				}
-				runs++
-			}
-		}
-	}
-	if runs < 60 && !t.Failed() {
-		t.Errorf("%d interruptions", runs)
-	}
-	t.Logf("%d interruptions", runs)
-}
-
 // ofCase puts the objects of a case into a world.
 func ofCase(t *testing.T, name string) func(r *harness.Harness) {
 	return func(r *harness.Harness) { NewLoader(t, r).Apply(t, name) }
@@ -381,6 +212,17 @@ func consents(result migrate.Result, g migrate.Group) bool {
 	return !slices.ContainsFunc(g.Members, func(m finding.Ref) bool { return !of[m.Namespace] })
 }
 
+// is checks that a name is that of the load balancer which the Ingresses of a group had.
+func (a *adoption) is(group int, hostname string) {
+	a.t.Helper()
+	all := a.r.Emulator.Store()
+	all.Lock()
+	defer all.Unlock()
+	if lb := balancerOf(all.Partition(harness.Account, harness.Region), hostname); lb == nil || lb.ARN != a.arns[group] {
+		a.t.Errorf("%q is not the load balancer of %s", hostname, a.groups[group].ID)
+	}
+}
+
 // adopted reports whether the load balancers of a world were taken over; those of which something is lost are not.
 func adopted(t *testing.T, load func(*harness.Harness), i *interruption) bool {
 	a := &adoption{t: t}
@@ -400,18 +242,7 @@ func adopted(t *testing.T, load func(*harness.Harness), i *interruption) bool {
 	if refused || slices.ContainsFunc(a.groups, func(g migrate.Group) bool { return g.Worst() == migrate.Lost || !consents(result, g) }) {
 		return false
 	}
-	func() {
-		all := a.r.Emulator.Store()
-		all.Lock()
-		defer all.Unlock()
-		for _, g := range a.groups {
-			lb := balancerOf(all.Partition(harness.Account, harness.Region), hostnameOf(a.r, g.Members[0].Namespace, g.Members[0].Name))
-			if lb == nil {
-				t.Fatalf("%s has no load balancer", g.ID)
-			}
-			a.arns = append(a.arns, lb.ARN)
-		}
-	}()
+	a.noteLoadBalancers()
 	defer func() {
 		if t.Failed() {
 			t.Log(strings.Join(a.events(), "\n"))
@@ -419,8 +250,45 @@ func adopted(t *testing.T, load func(*harness.Harness), i *interruption) bool {
 	}()
 	a.want = a.answers()
 	a.interrupt(i)
+	a.shadow(result)
+	if slices.ContainsFunc(a.events(), func(e string) bool { return strings.Contains(e, string(finding.AdoptionDiffers)) }) {
+		return false
+	}
+	a.adopt()
+	a.giveBack(before)
+	a.adopt()
+	a.release()
+	if i == nil {
+		a.isOrdinary(load, result)
+	}
+	if a.compared < 20 {
+		t.Errorf("%d comparisons", a.compared)
+	}
+	a.mu.Lock()
+	a.want = nil
+	a.mu.Unlock()
+	a.remove(result, empty)
+	return true
+}
 
-	// Shadow: nothing is changed.
+// noteLoadBalancers notes which load balancers the Ingresses have.
+func (a *adoption) noteLoadBalancers() {
+	a.t.Helper()
+	all := a.r.Emulator.Store()
+	all.Lock()
+	defer all.Unlock()
+	for _, g := range a.groups {
+		lb := balancerOf(all.Partition(harness.Account, harness.Region), hostnameOf(a.r, g.Members[0].Namespace, g.Members[0].Name))
+		if lb == nil {
+			a.t.Fatalf("%s has no load balancer", g.ID)
+		}
+		a.arns = append(a.arns, lb.ARN)
+	}
+}
+
+// shadow applies Gateways that are only planned, for which nothing is changed.
+func (a *adoption) shadow(result migrate.Result) {
+	a.t.Helper()
 	a.r.Emulator.Calls().Reset()
 	for _, o := range result.Objects() {
 		if gw, ok := o.Object.(*gwv1.Gateway); ok {
@@ -431,159 +299,97 @@ func adopted(t *testing.T, load func(*harness.Harness), i *interruption) bool {
 			}
 		}
 		if err := a.r.Store.Apply(o.Object); err != nil {
-			t.Fatal(err)
+			a.t.Fatal(err)
 		}
 	}
 	a.settle("shadow")
 	if n := a.r.Emulator.Calls().Mutating(); n > 0 {
-		t.Fatalf("the shadow makes %d changes: %v", n, a.r.Emulator.Calls().Counts())
+		a.t.Fatalf("the shadow makes %d changes: %v", n, a.r.Emulator.Calls().Counts())
 	}
-	if slices.ContainsFunc(a.events(), func(e string) bool { return strings.Contains(e, string(finding.AdoptionDiffers)) }) {
-		return false
-	}
+}
 
-	adopt := func() {
-		a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { delete(gw.Annotations, cluster.DryRunAnnotation) })
-		a.settle("adopt")
-		a.settle("adopt") // what waits for targets, and for nodes to know the rules, takes some minutes
-		if left := a.tagged(model.Ingress); len(left) > 0 {
-			t.Fatalf("these are the Ingresses' still:\n%s", strings.Join(left, "\n"))
-		}
-		for i, g := range a.groups {
-			if got, want := addressOf(a.r, g.Gateway.Namespace, g.Gateway.Name), hostnameOf(a.r, g.Members[0].Namespace, g.Members[0].Name); got != want || got == "" {
-				t.Errorf("the Gateway shows %q, its Ingress %q", got, want)
-			}
-			a.is(i, addressOf(a.r, g.Gateway.Namespace, g.Gateway.Name))
-		}
+// adopt lets the Gateways take over.
+func (a *adoption) adopt() {
+	a.t.Helper()
+	a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { delete(gw.Annotations, cluster.DryRunAnnotation) })
+	a.settle("adopt")
+	a.settle("adopt") // what waits for targets, and for nodes to know the rules, takes some minutes
+	if left := a.tagged(model.Ingress); len(left) > 0 {
+		a.t.Fatalf("these are the Ingresses' still:\n%s", strings.Join(left, "\n"))
 	}
-	adopt()
+	for i, g := range a.groups {
+		if got, want := addressOf(a.r, g.Gateway.Namespace, g.Gateway.Name), hostnameOf(a.r, g.Members[0].Namespace, g.Members[0].Name); got != want || got == "" {
+			a.t.Errorf("the Gateway shows %q, its Ingress %q", got, want)
+		}
+		a.is(i, addressOf(a.r, g.Gateway.Namespace, g.Gateway.Name))
+	}
+}
 
-	// Back.
+// giveBack has all as it was before.
+func (a *adoption) giveBack(before []string) {
+	a.t.Helper()
 	a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { gw.Annotations[cluster.DryRunAnnotation] = "true" })
 	a.settle("give back")
 	a.settle("give back")
 	if left := a.tagged(model.ALBGateway); len(left) > 0 {
-		t.Fatalf("these are the Gateways' still:\n%s", strings.Join(left, "\n"))
+		a.t.Fatalf("these are the Gateways' still:\n%s", strings.Join(left, "\n"))
 	}
 	if diff := cmp.Diff(before, a.r.State()); diff != "" {
-		t.Errorf("not as before (-before +after):\n%s", diff)
+		a.t.Errorf("not as before (-before +after):\n%s", diff)
 	}
 	for _, g := range a.groups {
 		if obj, _ := a.r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: g.Gateway.Namespace, Name: g.Gateway.Name}); len(obj.GetFinalizers()) > 0 {
-			t.Errorf("the Gateway has the finalizers %v", obj.GetFinalizers())
+			a.t.Errorf("the Gateway has the finalizers %v", obj.GetFinalizers())
 		}
 	}
+}
 
-	adopt()
-	for _, g := range a.groups {
-		for _, m := range g.Members {
-			if err := a.r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: m.Namespace, Name: m.Name}); err != nil {
-				t.Fatal(err)
+// release deletes the Ingresses, and then removes the annotation from the Gateways.
+func (a *adoption) release() {
+	a.t.Helper()
+	each := func(do func(cluster.Ref)) {
+		for _, g := range a.groups {
+			for _, m := range g.Members {
+				do(cluster.Ref{Kind: cluster.KindIngress, Namespace: m.Namespace, Name: m.Name})
 			}
 		}
 	}
+	each(func(ref cluster.Ref) {
+		if err := a.r.Store.Delete(ref); err != nil {
+			a.t.Fatal(err)
+		}
+	})
 	a.settle("release")
-	for _, g := range a.groups {
-		for _, m := range g.Members {
-			if obj, _ := a.r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: m.Namespace, Name: m.Name}); obj != nil {
-				t.Errorf("Ingress %s is not gone", m)
-			}
+	each(func(ref cluster.Ref) {
+		if obj, _ := a.r.Store.Get(ref); obj != nil {
+			a.t.Errorf("%s is not gone", ref)
 		}
-	}
+	})
 	a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { delete(gw.Annotations, cluster.AdoptAnnotation) })
-	a.settle("remove the marks")
+	a.settle("remove the annotation")
 	for _, line := range a.r.State() {
 		if strings.Contains(line, naming.AdoptedTag) {
-			t.Errorf("a mark is left: %s", line)
+			a.t.Errorf("a tag is left: %s", line)
 		}
 	}
 	for i, g := range a.groups {
 		a.is(i, addressOf(a.r, g.Gateway.Namespace, g.Gateway.Name))
 	}
-	if i == nil {
-		a.isOrdinary(load, result)
-	}
-	if a.compared < 20 {
-		t.Errorf("%d comparisons", a.compared)
-	}
-	a.mu.Lock()
-	a.want = nil
-	a.mu.Unlock()
+}
 
+// remove deletes the Gateways, after which nothing is left.
+func (a *adoption) remove(result migrate.Result, empty []string) {
+	a.t.Helper()
 	for _, o := range result.Objects() {
 		if gw, ok := o.Object.(*gwv1.Gateway); ok {
 			if err := a.r.Store.Delete(cluster.Ref{Kind: cluster.KindGateway, Namespace: gw.Namespace, Name: gw.Name}); err != nil {
-				t.Fatal(err)
+				a.t.Fatal(err)
 			}
 		}
 	}
 	a.settle("delete")
 	a.r.Settle(time.Hour) // what was refused is tried again
 	if diff := cmp.Diff(empty, a.r.State()); diff != "" {
-		t.Errorf("left over (-before +after):\n%s", diff)
+		a.t.Errorf("left over (-before +after):\n%s", diff)
 	}
-	return true
-}
-
-// is checks that a name is that of the load balancer which the Ingresses of a group had.
-func (a *adoption) is(group int, hostname string) {
-	a.t.Helper()
-	all := a.r.Emulator.Store()
-	all.Lock()
-	defer all.Unlock()
-	if lb := balancerOf(all.Partition(harness.Account, harness.Region), hostname); lb == nil || lb.ARN != a.arns[group] {
-		a.t.Errorf("%q is not the load balancer of %s", hostname, a.groups[group].ID)
-	}
-}
-
-// nameInAWS is a name that AWS does not let anybody change.
-var nameInAWS = regexp.MustCompile(`k8s-[a-z0-9-]+-[0-9a-f]{8,10}`)
-
-// isOrdinary checks that what a Gateway has taken over is, but for names, what it would have made, so that a controller which
-// knows nothing of adoptions finds nothing to change.
-func (a *adoption) isOrdinary(load func(*harness.Harness), result migrate.Result) {
-	a.t.Helper()
-	fresh := NewWorld(a.t, harness.Options{})
-	load(fresh)
-	for _, o := range fresh.Store.All(cluster.KindIngress) {
-		if err := fresh.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: o.GetNamespace(), Name: o.GetName()}); err != nil {
-			a.t.Fatal(err)
-		}
-	}
-	for _, o := range result.Objects() {
-		obj := o.Object.DeepCopyObject().(cluster.Object)
-		obj.SetAnnotations(nil)
-		if err := fresh.Store.Apply(obj); err != nil {
-			a.t.Fatal(err)
-		}
-	}
-	fresh.Settle(horizon)
-	state := func(r *harness.Harness) (out []string) {
-		for _, line := range r.State() {
-			out = append(out, nameInAWS.ReplaceAllString(inOrder(a.t, line), "k8s-name"))
-		}
-		slices.Sort(out)
-		return out
-	}
-	if diff := cmp.Diff(state(fresh), state(a.r)); diff != "" {
-		a.t.Errorf("not as of an ordinary Gateway (-ordinary +taken over):\n%s", diff)
-	}
-}
-
-// inOrder sorts the conditions of a rule by their fields, as others compare them.
-func inOrder(t *testing.T, line string) string {
-	text, rule := strings.CutPrefix(line, "rule ")
-	if !rule {
-		return line
-	}
-	var parts []json.RawMessage
-	if err := json.Unmarshal([]byte(text), &parts); err != nil {
-		t.Fatal(err)
-	}
-	var conditions []json.RawMessage
-	if err := json.Unmarshal(parts[3], &conditions); err != nil {
-		t.Fatal(err)
-	}
-	slices.SortStableFunc(conditions, func(a, b json.RawMessage) int { return strings.Compare(string(a), string(b)) })
-	return fmt.Sprintf("rule %s %s %s", parts[:3], conditions, parts[4:])
 }

@@ -139,22 +139,27 @@ func TestAnAdoptionNeedsConsent(t *testing.T) {
 	}
 }
 
-// Of two Gateways that ask for one load balancer the first has it, and the other is told.
+// Of two Gateways that ask for one load balancer the first has it, and the other one reports which that is, although its members
+// consent to both.
 func TestTwoGatewaysAskForOneLoadBalancer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := takenOverGroup(t, Options{})
 		before := r.State()
 		r.Apply(strings.ReplaceAll(strings.Split(sharedGateway, "---")[1], "name: edge,", "name: second,"))
+		r.Apply(strings.NewReplacer("HOST", "blog.example.com", "name: posts, namespace: blog}\nspec: {parentRefs", "name: second, namespace: blog}\nspec: {parentRefs", "name: edge, namespace: shop", "name: second, namespace: shop").Replace(blogRoute))
 		r.during(10 * time.Minute)
 		if d := cmp.Diff(before, r.State()); d != "" {
 			t.Errorf("something was changed (-before +after):\n%s", d)
 		}
+		var reported []string
 		for _, o := range r.Store.All("Event") {
-			if e := o.(*corev1.Event); e.InvolvedObject.Name == "second" && strings.Contains(e.Message, "is not taken over") {
-				return
+			if e := o.(*corev1.Event); e.InvolvedObject.Name == "second" && e.InvolvedObject.Kind == "Gateway" {
+				reported = append(reported, e.Message)
 			}
 		}
-		t.Error("the second Gateway is not told")
+		if !strings.Contains(strings.Join(reported, "\n"), "Gateway shop/edge has taken it over already") {
+			t.Errorf("the second Gateway reports %q", reported)
+		}
 	})
 }

@@ -1,0 +1,137 @@
+package cases
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"testing/synctest"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+// interruption is something that happens once while load balancers are taken over and given back.
+type interruption struct {
+	what string
+	at   int // the call or write, from 1
+	n    int
+	done bool
+}
+
+// due counts a call or a write, and reports whether it is the one.
+func (i *interruption) due() bool {
+	i.n++
+	due := i.n == i.at
+	i.done = i.done || due
+	return due
+}
+
+// The interruptions.
+const (
+	killBefore = "killed before a call"
+	killAfter  = "killed after a call"
+	loseAnswer = "the answer to a call is lost"
+	killWrite  = "killed at a write to Kubernetes"
+)
+
+// interrupt lets it happen.
+func (a *adoption) interrupt(i *interruption) {
+	if i == nil || i.what == killWrite {
+		return
+	}
+	last := 0
+	a.r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+		if c.Mutation == 0 || c.Mutation == last {
+			return fault.Action{}
+		}
+		if last = c.Mutation; !i.due() {
+			return fault.Action{}
+		}
+		switch i.what {
+		case loseAnswer:
+			return fault.Action{Lose: true}
+		case killBefore:
+			a.r.Kill()
+			return fault.Action{Reset: true}
+		}
+		a.r.Kill()
+		return fault.Action{}
+	})
+}
+
+// killing ends the process at a write to Kubernetes, before it takes effect.
+type killing struct {
+	kube.API
+	a *adoption
+	i *interruption
+}
+
+func (k killing) dies() error {
+	if k.a.want == nil || !k.i.due() {
+		return nil
+	}
+	k.a.r.Kill()
+	return errors.New("the process is dead")
+}
+
+func (k killing) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	if err := k.dies(); err != nil {
+		return err
+	}
+	return k.API.Patch(ctx, obj, part, kind, data)
+}
+
+func (k killing) Create(ctx context.Context, obj cluster.Object) error {
+	if err := k.dies(); err != nil {
+		return err
+	}
+	return k.API.Create(ctx, obj)
+}
+
+func (k killing) Update(ctx context.Context, obj cluster.Object) error {
+	if err := k.dies(); err != nil {
+		return err
+	}
+	return k.API.Update(ctx, obj)
+}
+
+func (k killing) Delete(ctx context.Context, obj cluster.Object) error {
+	if err := k.dies(); err != nil {
+		return err
+	}
+	return k.API.Delete(ctx, obj)
+}
+
+// TestInterruptedAdoptions interrupts the same at each seventh call of AWS that changes something, and at each seventh write to
+// Kubernetes; at each one with FULCRUM_ADOPTIONS=all. What is begun is continued from what is there.
+func TestInterruptedAdoptions(t *testing.T) {
+	t.Parallel()
+	stride := 7
+	if os.Getenv("FULCRUM_ADOPTIONS") == "all" {
+		stride = 1
+	}
+	runs := 0
+	for c, name := range []string{"ingress-hosts", "ingress-group-namespaces", "ingress-ssl-redirect", "ingress-default-backend-rules"} {
+		for k, what := range []string{killBefore, killAfter, loseAnswer, killWrite} {
+			for at := 1 + (c+2*k)%stride; ; at += stride {
+				i := &interruption{what: what, at: at}
+				t.Run(fmt.Sprintf("%s/%s/%d", name, what, at), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { adopted(t, ofCase(t, name), i) })
+				})
+				if !i.done || t.Failed() {
+					break
+				}
+				runs++
+			}
+		}
+	}
+	if runs < 60 && !t.Failed() {
+		t.Errorf("%d interruptions", runs)
+	}
+	t.Logf("%d interruptions", runs)
+}

@@ -1,0 +1,110 @@
+package cases
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/migrate"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+// ordered checks the order in which tags come and go. By it a controller that knows nothing of adoptions and takes over in
+// between finds all of a stack, or stops at the security group, which it cannot make under a name that is taken, before it
+// changes anything.
+func (a *adoption) ordered() {
+	all := a.r.Emulator.Store()
+	all.Lock()
+	defer all.Unlock()
+	p := all.Partition(harness.Account, harness.Region)
+	for i, g := range a.groups {
+		gateway := model.StackID{Kind: model.ALBGateway, Namespace: g.Gateway.Namespace, Name: g.Gateway.Name}
+		has := func(tags map[string]string, id model.StackID) bool {
+			return tags[naming.StackTag(id.Kind)] == naming.StackTagValue(id)
+		}
+		var lb map[string]string
+		for _, x := range p.ELB.LoadBalancers {
+			if x.ARN == a.arns[i] {
+				lb = x.Tags
+			}
+		}
+		both := has(lb, g.ID) && has(lb, gateway)
+		group, handed, rest := false, false, false
+		for id := range p.SecurityGroups {
+			handed, group = handed || has(p.Tags[id], gateway), group || has(p.Tags[id], g.ID)
+		}
+		kept := group
+		for _, x := range p.ELB.TargetGroups {
+			handed, kept = handed || has(x.Tags, gateway), kept || has(x.Tags, g.ID)
+			rest = rest || has(x.Tags, gateway) && !has(x.Tags, g.ID)
+		}
+		switch {
+		case handed && kept && !both:
+			a.t.Errorf("%s: resources carry tags of both, the load balancer %v", a.step, lb)
+		case a.step == "adopt" && group && rest:
+			a.t.Errorf("%s: target groups are handed over before the security group", a.step)
+		case both && lb[naming.AdoptedTag] == "":
+			a.t.Errorf("%s: the load balancer is not marked", a.step)
+		}
+	}
+}
+
+// nameInAWS is a name that AWS does not let anybody change.
+var nameInAWS = regexp.MustCompile(`k8s-[a-z0-9-]+-[0-9a-f]{8,10}`)
+
+// isOrdinary checks that what a Gateway has taken over is, but for names, what it would have made, so that a controller which
+// knows nothing of adoptions finds nothing to change.
+func (a *adoption) isOrdinary(load func(*harness.Harness), result migrate.Result) {
+	a.t.Helper()
+	fresh := NewWorld(a.t, harness.Options{})
+	load(fresh)
+	for _, o := range fresh.Store.All(cluster.KindIngress) {
+		if err := fresh.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: o.GetNamespace(), Name: o.GetName()}); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+	for _, o := range result.Objects() {
+		obj := o.Object.DeepCopyObject().(cluster.Object)
+		obj.SetAnnotations(nil)
+		if err := fresh.Store.Apply(obj); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+	fresh.Settle(horizon)
+	state := func(r *harness.Harness) (out []string) {
+		for _, line := range r.State() {
+			out = append(out, nameInAWS.ReplaceAllString(inOrder(a.t, line), "k8s-name"))
+		}
+		slices.Sort(out)
+		return out
+	}
+	if diff := cmp.Diff(state(fresh), state(a.r)); diff != "" {
+		a.t.Errorf("not as of an ordinary Gateway (-ordinary +taken over):\n%s", diff)
+	}
+}
+
+// inOrder sorts the conditions of a rule by their fields, as others compare them.
+func inOrder(t *testing.T, line string) string {
+	text, rule := strings.CutPrefix(line, "rule ")
+	if !rule {
+		return line
+	}
+	var parts []json.RawMessage
+	if err := json.Unmarshal([]byte(text), &parts); err != nil {
+		t.Fatal(err)
+	}
+	var conditions []json.RawMessage
+	if err := json.Unmarshal(parts[3], &conditions); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortStableFunc(conditions, func(a, b json.RawMessage) int { return strings.Compare(string(a), string(b)) })
+	return fmt.Sprintf("rule %s %s %s", parts[:3], conditions, parts[4:])
+}
