@@ -140,7 +140,7 @@ func TestMigrateStatus(t *testing.T) {
 		"adopted": {through: adopt, state: handover.Adopted, code: 2, shows: []string{"kubectl delete ingress -n shop web --kubeconfig=", "to give it back:", "gateway.k8s.aws/dry-run=true"}},
 		"giving back": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); edited(t, r, again) }, state: handover.GivingBack, code: 2,
 			shows: []string{"wait until the load balancer is given back", "fulcrum plan ingress/web -n shop"}},
-		"the annotation is taken off": {through: func(t *testing.T, r *harness.Harness) {
+		"the annotation is removed": {through: func(t *testing.T, r *harness.Harness) {
 			adopt(t, r)
 			edited(t, r, func(a map[string]string) { delete(a, cluster.AdoptAnnotation) })
 		}, state: handover.GivingBack, code: 2, shows: []string{"IngressGroup edge"}},

@@ -16,8 +16,8 @@ import (
 // errReserved is that of a run that meets one of the stack with which it shares a load balancer.
 var errReserved = errors.New("another run is at work on the load balancer")
 
-// relate decides, once in a run, how the stack stands to another one, and returns what is there with that in mind. What the run
-// takes over is observed with it, and runs of the other stack are kept away until it ends.
+// relate decides, once in a run, the relation of the stack to another one, and returns the observed state with that in mind. What
+// the run takes over is observed with it, and runs of the other stack wait until it ends.
 func (r *observation) relate(ctx context.Context, stack model.Stack, have observed.Stack, questions []model.Question) (observed.Stack, error) {
 	rel, err := handover.Relate(stack, have, func(id model.StackID) (model.Stack, bool, error) {
 		if r.e.Frontends[id.Kind] == nil {
@@ -45,7 +45,7 @@ func (r *observation) relate(ctx context.Context, stack model.Stack, have observ
 	return r.observeAWS(ctx, stack, append(slices.Clone(questions), handover.Questions(have)...))
 }
 
-// related is what is there as the run sees it.
+// related is the observed state as the relation shows it.
 func (r *observation) related(stack model.Stack, have observed.Stack) observed.Stack {
 	have.Bindings = r.e.Cluster.Bindings(r.v, stack.ID)
 	var others []observed.Binding
@@ -66,16 +66,16 @@ func (f FailedStep) hinders() bool {
 	return f.Class != Invalid && !f.lacksRoom() && !f.kubernetes()
 }
 
-// stands is a stack as it is carried out, with what is to be reported of it.
-func (r *observation) stands(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
-	stack, told := r.relation.Apply(stack, have)
+// underRelation is a stack as it is carried out, with what is to be reported of it.
+func (r *observation) underRelation(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
+	stack, reported := r.relation.Apply(stack, have)
 	if r.hindered && r.relation.Standing == handover.Takes && r.relation.Unsettled(have) {
 		stack.Held.Everything = true
 	}
-	return stack, told
+	return stack, reported
 }
 
-// admit holds a stack that may not take over what it asks for, and says what is in the way. Once the load balancer carries its
+// admit holds a stack that may not take over what it asks for, and reports the obstacles. Once the load balancer carries its
 // tags it goes on.
 func (r *observation) admit(d *Draft) {
 	var found finding.List
@@ -93,7 +93,7 @@ func (r *observation) admit(d *Draft) {
 	if d.Stack.DryRun || !slices.ContainsFunc(found, isError) {
 		return
 	}
-	d.Stack.Held.Everything, d.Lacking = true, r.relation.Standing != handover.NotAllowed // objects tell when they change
+	d.Stack.Held.Everything, d.Lacking = true, r.relation.Standing != handover.NotAllowed // a change of its objects starts another run
 	d.Plan, _ = planner.Make(d.Stack, d.Have, d.options, d.memory)
 	d.Plan.Steps, d.Plan.LoadBalancers, d.Plan.Ports = nil, nil, nil // it has none
 }

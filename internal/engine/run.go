@@ -105,7 +105,7 @@ type Draft struct {
 	// Lacking reports whether a fault is in what AWS has or has not, which may change without anybody
 	// telling.
 	Lacking bool
-	// Asked is the desired state before it was related to another stack, and Relation how it stands to that one.
+	// Asked is the desired state before it was related to another stack, and Relation the relation to that one.
 	Asked    model.Stack
 	Relation handover.Relation
 
@@ -277,7 +277,7 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 			return d, err
 		}
 		have.Facts.KeepFaults(by)
-		stack, told := r.stands(stack, have)
+		stack, reported := r.underRelation(stack, have)
 		start := e.now()
 		p, more := planner.Make(stack, have, options, memory)
 		if options.StrictGroups && !stack.Held.Everything && slices.ContainsFunc(append(slices.Clone(found), more...), isError) {
@@ -297,7 +297,7 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 		}
 		e.phase(stack.ID.Kind, Planning, start)
 		d.Stack, d.Have, d.Plan, d.Relation = stack, have, p, *r.relation
-		d.Findings, d.Lacking = slices.Concat(found, more, told).Sorted(), slices.ContainsFunc(more, isError)
+		d.Findings, d.Lacking = slices.Concat(found, more, reported).Sorted(), slices.ContainsFunc(more, isError)
 		var news bool
 		if questions, news = union(questions, append(p.Asks, rights...)); !news {
 			r.admit(&d)

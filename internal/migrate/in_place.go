@@ -20,7 +20,7 @@ func (g *grouping) annotate(gw *gwv1.Gateway, of string) Object {
 	}
 	if g.opt.InPlace {
 		gw.Annotations[cluster.AdoptAnnotation] = naming.AdoptValue(g.ID)
-		then := "; until " + cluster.DryRunAnnotation + " is taken off, the controller only plans that"
+		then := "; until " + cluster.DryRunAnnotation + " is removed, the controller only plans that"
 		if g.opt.Live {
 			then = ""
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Node ports that stand for those that the API server gives are below all of a cluster, so that they are told apart.
+// Placeholders of node ports that the API server assigns are below all node ports of a cluster, so that the two are never equal.
 const firstNodePort, lastNodePort = 1, 1023
 
 // placeholders completes a store of manifests with what the API server and its controllers add, and what makes no difference

@@ -196,7 +196,7 @@ type PutBinding struct {
 	Address  model.AddressType
 	VPC      string
 	Labels   map[string]string
-	// Without are the keys of labels that are taken off an existing binding.
+	// Without are the keys of labels that are removed from an existing binding.
 	Without []string
 	// KeepNetworking leaves the rules that an existing binding asks for as they are.
 	KeepNetworking bool

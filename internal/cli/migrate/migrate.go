@@ -41,7 +41,7 @@ The Gateways have the annotation gateway.k8s.aws/dry-run, so that the controller
 --dry-run=false.
 
 --in-place gives them the annotation fulcrum.dev/adopt too: each Gateway takes over the load balancer of the Ingresses,
-with its addresses and its DNS name, as soon as gateway.k8s.aws/dry-run is taken off. "migrate status" says what is in the
+with its addresses and its DNS name, as soon as gateway.k8s.aws/dry-run is removed. "migrate status" says what is in the
 way, and what to do next.
 
 Exit codes: 0 all is translated, 3 something is lost, or an Ingress is at fault; with --check 0 all is alike,

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Standing is how a stack stands to another one that has, or had, its load balancer.
+// Standing is the relation of a stack to another one that has, or had, its load balancer.
 type Standing int
 
 // The standings.
@@ -21,7 +21,7 @@ const (
 	NotAllowed
 	// Takes: what the other stack has is this one's now.
 	Takes
-	// Handed: the other stack has what this one had. Only finalizers are taken off objects that leave.
+	// Handed: the other stack has what this one had. Only finalizers are removed from objects that leave.
 	Handed
 	// Withheld: as Handed, and the other stack does not ask for it any more. It keeps it, as this one may not have it back.
 	Withheld
@@ -31,7 +31,7 @@ const (
 	Returned
 )
 
-// Relation is how the stack of a run stands to another one, by what Kubernetes asks for and by the tags in AWS. Nothing else
+// Relation is the relation of the stack of a run to another one, by what Kubernetes asks for and by the tags in AWS. Nothing else
 // records how far a load balancer is handed over.
 type Relation struct {
 	Standing Standing
@@ -43,7 +43,7 @@ type Relation struct {
 // Translator is the translation of another stack; false if stacks of its kind are switched off.
 type Translator func(id model.StackID) (model.Stack, bool, error)
 
-// Relate decides how a stack stands to another one.
+// Relate decides the relation of a stack to another one.
 func Relate(stack model.Stack, have observed.Stack, translate Translator) (Relation, error) {
 	live := have.Live(model.LoadBalancerID)
 	from, adopted := From(live)
@@ -229,7 +229,7 @@ func (rel Relation) Unsettled(have observed.Stack) bool {
 	return true
 }
 
-// unfinished reports whether something carries the tags of a stack. Labels of bindings say nothing, as anybody may write them.
+// unfinished reports whether something carries the tags of a stack. Labels of bindings prove nothing, as tenants may write them.
 func unfinished(id model.StackID, have observed.Stack) bool {
 	return slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.IsOf(id, lb.Tags) }) ||
 		slices.ContainsFunc(have.TargetGroups, func(g observed.TargetGroup) bool { return naming.IsOf(id, g.Tags) }) ||

@@ -62,10 +62,10 @@ func TestRelate(t *testing.T) {
 		want  Standing
 	}{
 		"a Gateway asks for nothing":               {stack: stackOf(gateway, true), have: live(false, gateway), want: Alone},
-		"a group that nobody asks for":             {stack: stackOf(group, true), have: live(false, group), want: Alone},
+		"a group that no Gateway asks for":         {stack: stackOf(group, true), have: live(false, group), want: Alone},
 		"the shadow is planned with what is there": {stack: asking(true, false), other: stackOf(group, true), want: Takes},
 		"a Gateway takes over":                     {stack: asking(false, false), other: stackOf(group, true), want: Takes},
-		"it is at it":                              {stack: asking(false, true), have: live(true, gateway, group), other: stackOf(group, true), want: Takes},
+		"it has begun":                             {stack: asking(false, true), have: live(true, gateway, group), other: stackOf(group, true), want: Takes},
 		"it has taken over":                        {stack: asking(false, true), have: live(true, gateway), other: stackOf(group, true), want: Takes},
 		"it has released":                          {stack: asking(false, true), have: live(true, gateway), other: gone, want: Takes},
 		"it has one of its own":                    {stack: asking(false, true), have: live(false, gateway), other: stackOf(group, true), want: HasOwn},
@@ -73,20 +73,20 @@ func TestRelate(t *testing.T) {
 		"what it names never was":                  {stack: asking(false, false), other: gone, want: NotAllowed},
 
 		"it is to be given back":                         {stack: asking(true, true), have: live(true, gateway), other: stackOf(group, true), want: Gives},
-		"the annotation is taken off":                    {stack: stackOf(gateway, true), have: live(true, gateway), other: stackOf(group, true), want: Gives},
+		"the annotation is removed":                      {stack: stackOf(gateway, true), have: live(true, gateway), other: stackOf(group, true), want: Gives},
 		"the Gateway is deleted":                         {stack: model.Stack{ID: gateway, Leaving: stackOf(gateway, true).Members}, have: live(true, gateway), other: stackOf(group, true), want: Gives},
 		"whose objects cannot be built":                  {stack: stackOf(gateway, true), have: live(true, gateway), other: held, want: Gives},
-		"nobody is left to take it back":                 {stack: asking(true, true), have: live(true, gateway), other: gone, want: Alone},
-		"nobody is left, and it was at it":               {stack: stackOf(gateway, true), have: live(true, gateway, group), other: gone, want: Takes},
+		"the group has no members to take it back":       {stack: asking(true, true), have: live(true, gateway), other: gone, want: Alone},
+		"the group has no members, and it has begun":     {stack: stackOf(gateway, true), have: live(true, gateway, group), other: gone, want: Takes},
 		"the group is switched off":                      {stack: stackOf(gateway, true), have: live(true, gateway), off: true, want: Alone},
 		"who may take it back is of a foreign namespace": {stack: stackOf(gateway, true), have: live(true, gateway), other: foreign(stackOf(group, true)), want: Alone},
-		"and it was at it":                               {stack: stackOf(gateway, true), have: live(true, gateway, group), other: foreign(stackOf(group, true)), want: Takes},
+		"and it has begun":                               {stack: stackOf(gateway, true), have: live(true, gateway, group), other: foreign(stackOf(group, true)), want: Takes},
 		"one of a foreign namespace waits":               {stack: foreign(stackOf(group, true)), have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Withheld},
 		"a deleted Gateway gives it all":                 {stack: model.Stack{ID: gateway, Leaving: stackOf(gateway, true).Members}, have: live(true, gateway), other: foreign(stackOf(group, true)), want: Gives},
 		"it was given back":                              {stack: asking(true, true), other: stackOf(group, true), want: Returned},
 		"the class is missing, no withdrawal":            {stack: held, have: live(true, gateway), other: stackOf(group, true), want: Alone},
 		"the group of a Gateway that has it":             {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: asking(false, true), want: Handed},
-		"of one that is at it":                           {stack: stackOf(group, true), have: adoptedBy(gateway, live(true, group, gateway)), other: asking(false, true), want: Handed},
+		"of one that has begun":                          {stack: stackOf(group, true), have: adoptedBy(gateway, live(true, group, gateway)), other: asking(false, true), want: Handed},
 		"of one whose class is missing":                  {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: held, want: Handed},
 		"of one whose kind is off":                       {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), off: true, want: Handed},
 		"of one that asks no more":                       {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Takes},
@@ -101,7 +101,7 @@ func TestRelate(t *testing.T) {
 	}
 }
 
-// What is handed over is not touched by the stack that had it, and its objects are let go when nothing is left.
+// What is handed over is not touched by the stack that had it, and its objects are released when nothing is left.
 func TestAStackThatHandedOverHolds(t *testing.T) {
 	rel := Relation{Standing: Handed, Other: gateway}
 	left := observed.Stack{TargetGroups: []observed.TargetGroup{{ARN: "old"}}}

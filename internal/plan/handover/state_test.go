@@ -14,8 +14,8 @@ var (
 	gate = model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 )
 
-// wishing is the desired state of a Gateway that asks for the load balancer of edge.
-func wishing(edit func(*model.Stack)) model.Stack {
+// requesting is the desired state of a Gateway that asks for the load balancer of edge.
+func requesting(edit func(*model.Stack)) model.Stack {
 	out := model.Stack{
 		ID: gate, LoadBalancer: &model.LoadBalancer{}, Adopts: &model.Adoption{From: edge},
 		Members: []model.Member{{Ref: finding.Ref{Kind: "Gateway", Namespace: "shop", Name: "edge"}}},
@@ -65,37 +65,37 @@ func TestStateOf(t *testing.T) {
 		seen Seen
 		want State
 	}{
-		"the Gateway asks for nothing":                     {Seen{Gateway: wishing(silent), Other: serving(), Have: having(model.StackID{}, edge)}, InIngress},
-		"the Gateway asks for another stack":               {Seen{Gateway: wishing(func(s *model.Stack) { s.Adopts.From.Name = "b" }), Other: serving()}, InIngress},
-		"planned":                                          {Seen{Gateway: wishing(dryRun), Other: serving(), Have: having(model.StackID{}, edge)}, Shadow},
-		"planned, with something in the way":               {Seen{Gateway: wishing(dryRun), Other: serving(), Found: refusal}, Shadow},
-		"planned, and nothing of the Gateway can be built": {Seen{Gateway: wishing(func(s *model.Stack) { dryRun(s); held(s) }), Other: serving()}, Shadow},
-		"something is in the way":                          {Seen{Gateway: wishing(nil), Other: serving(), Have: having(model.StackID{}, edge), Found: refusal}, Refused},
-		"nothing of the Gateway can be built":              {Seen{Gateway: wishing(held), Other: serving()}, Refused},
-		"the Gateway has one of its own":                   {Seen{Gateway: wishing(nil), Other: serving(), Have: having(model.StackID{}, gate)}, Refused},
-		"a difference that is consented to": {Seen{Gateway: wishing(nil), Other: serving(), Have: having(model.StackID{}, edge),
+		"the Gateway asks for nothing":                     {Seen{Gateway: requesting(silent), Other: serving(), Have: having(model.StackID{}, edge)}, InIngress},
+		"the Gateway asks for another stack":               {Seen{Gateway: requesting(func(s *model.Stack) { s.Adopts.From.Name = "b" }), Other: serving()}, InIngress},
+		"planned":                                          {Seen{Gateway: requesting(dryRun), Other: serving(), Have: having(model.StackID{}, edge)}, Shadow},
+		"planned, with something in the way":               {Seen{Gateway: requesting(dryRun), Other: serving(), Found: refusal}, Shadow},
+		"planned, and nothing of the Gateway can be built": {Seen{Gateway: requesting(func(s *model.Stack) { dryRun(s); held(s) }), Other: serving()}, Shadow},
+		"something is in the way":                          {Seen{Gateway: requesting(nil), Other: serving(), Have: having(model.StackID{}, edge), Found: refusal}, Refused},
+		"nothing of the Gateway can be built":              {Seen{Gateway: requesting(held), Other: serving()}, Refused},
+		"the Gateway has one of its own":                   {Seen{Gateway: requesting(nil), Other: serving(), Have: having(model.StackID{}, gate)}, Refused},
+		"a difference that is consented to": {Seen{Gateway: requesting(nil), Other: serving(), Have: having(model.StackID{}, edge),
 			Found: finding.List{{Reason: finding.AdoptionDiffers, Severity: finding.Warning}}}, Adopting},
-		"nothing is in the way":         {Seen{Gateway: wishing(nil), Other: serving(), Have: having(model.StackID{}, edge)}, Adopting},
-		"both tags":                     {Seen{Gateway: wishing(nil), Other: serving(), Have: having(edge, edge, gate)}, Adopting},
-		"both tags, and members gone":   {Seen{Gateway: wishing(nil), Other: none, Have: having(edge, edge, gate)}, Adopting},
-		"a target group is the other's": {Seen{Gateway: wishing(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) { s.TargetGroups = []observed.TargetGroup{{Tags: tagsOf("a", edge)}} })}, Adopting},
-		"a security group is the other's": {Seen{Gateway: wishing(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) {
+		"nothing is in the way":         {Seen{Gateway: requesting(nil), Other: serving(), Have: having(model.StackID{}, edge)}, Adopting},
+		"both tags":                     {Seen{Gateway: requesting(nil), Other: serving(), Have: having(edge, edge, gate)}, Adopting},
+		"both tags, and members gone":   {Seen{Gateway: requesting(nil), Other: none, Have: having(edge, edge, gate)}, Adopting},
+		"a target group is the other's": {Seen{Gateway: requesting(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) { s.TargetGroups = []observed.TargetGroup{{Tags: tagsOf("a", edge)}} })}, Adopting},
+		"a security group is the other's": {Seen{Gateway: requesting(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) {
 			s.SecurityGroups = []observed.SecurityGroup{{Tags: tagsOf("a", edge)}}
 		})}, Adopting},
-		"a binding has labels of the other's, which anybody may write": {Seen{Gateway: wishing(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) { s.Bindings = []observed.Binding{{Labels: naming.StackLabels(edge)}} })}, Adopted},
-		"all is the Gateway's":                               {Seen{Gateway: wishing(nil), Other: serving(), Have: having(edge, gate)}, Adopted},
-		"all is the Gateway's, which is refused what is new": {Seen{Gateway: wishing(nil), Other: serving(), Have: having(edge, gate), Found: refusal}, Adopted},
+		"a binding has labels of the other's, which anybody may write": {Seen{Gateway: requesting(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) { s.Bindings = []observed.Binding{{Labels: naming.StackLabels(edge)}} })}, Adopted},
+		"all is the Gateway's":                               {Seen{Gateway: requesting(nil), Other: serving(), Have: having(edge, gate)}, Adopted},
+		"all is the Gateway's, which is refused what is new": {Seen{Gateway: requesting(nil), Other: serving(), Have: having(edge, gate), Found: refusal}, Adopted},
 		"all is the Gateway's, and its class is gone":        {Seen{Gateway: model.Stack{ID: gate, Held: model.HeldParts{Everything: true}}, Other: serving(), Have: having(edge, gate)}, Adopted},
-		"members cannot be built":                            {Seen{Gateway: wishing(nil), Other: model.Stack{ID: edge, Held: model.HeldParts{Everything: true}}, Have: having(edge, gate)}, Adopted},
-		"members are leaving":                                {Seen{Gateway: wishing(nil), Other: model.Stack{ID: edge, Leaving: serving().Members}, Have: having(edge, gate)}, Adopted},
-		"members are gone":                                   {Seen{Gateway: wishing(nil), Other: none, Have: having(edge, gate)}, Released},
-		"members are gone, and the Gateway is planned again": {Seen{Gateway: wishing(dryRun), Other: none, Have: having(edge, gate)}, Released},
-		"planned again":                                      {Seen{Gateway: wishing(dryRun), Other: serving(), Have: having(edge, gate)}, GivingBack},
-		"planned again, in the middle of adopting":           {Seen{Gateway: wishing(dryRun), Other: serving(), Have: having(edge, edge, gate)}, GivingBack},
-		"the annotation is taken off":                        {Seen{Gateway: wishing(silent), Other: serving(), Have: having(edge, gate)}, GivingBack},
-		"the annotation names another stack":                 {Seen{Gateway: wishing(func(s *model.Stack) { s.Adopts = &model.Adoption{From: model.StackID{Kind: model.Ingress, Name: "b"}} }), Other: serving(), Have: having(edge, gate)}, GivingBack},
+		"members cannot be built":                            {Seen{Gateway: requesting(nil), Other: model.Stack{ID: edge, Held: model.HeldParts{Everything: true}}, Have: having(edge, gate)}, Adopted},
+		"members are leaving":                                {Seen{Gateway: requesting(nil), Other: model.Stack{ID: edge, Leaving: serving().Members}, Have: having(edge, gate)}, Adopted},
+		"members are gone":                                   {Seen{Gateway: requesting(nil), Other: none, Have: having(edge, gate)}, Released},
+		"members are gone, and the Gateway is planned again": {Seen{Gateway: requesting(dryRun), Other: none, Have: having(edge, gate)}, Released},
+		"planned again":                                      {Seen{Gateway: requesting(dryRun), Other: serving(), Have: having(edge, gate)}, GivingBack},
+		"planned again, in the middle of adopting":           {Seen{Gateway: requesting(dryRun), Other: serving(), Have: having(edge, edge, gate)}, GivingBack},
+		"the annotation is removed":                          {Seen{Gateway: requesting(silent), Other: serving(), Have: having(edge, gate)}, GivingBack},
+		"the annotation names another stack":                 {Seen{Gateway: requesting(func(s *model.Stack) { s.Adopts = &model.Adoption{From: model.StackID{Kind: model.Ingress, Name: "b"}} }), Other: serving(), Have: having(edge, gate)}, GivingBack},
 		"the Gateway is deleted":                             {Seen{Gateway: model.Stack{ID: gate}, Other: serving(), Have: having(edge, gate)}, GivingBack},
-		"given back, but for the finalizer":                  {Seen{Gateway: wishing(func(s *model.Stack) { dryRun(s); s.Members[0].Claimed = true }), Other: serving(), Have: having(model.StackID{}, edge)}, GivingBack},
+		"given back, but for the finalizer":                  {Seen{Gateway: requesting(func(s *model.Stack) { dryRun(s); s.Members[0].Claimed = true }), Other: serving(), Have: having(model.StackID{}, edge)}, GivingBack},
 	} {
 		if got := StateOf(tc.seen); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)

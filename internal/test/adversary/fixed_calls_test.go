@@ -164,7 +164,7 @@ type hanging struct {
 }
 
 func (h *hanging) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+	return harness.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		const first = 4 // as many as are made at once, and their first repetitions
 		if h.armed.Load() && h.hung.Load() < first && strings.Contains(bodyOf(r), "Action="+h.operation+"&") {
 			h.hung.Add(1)
@@ -174,10 +174,6 @@ func (h *hanging) wrap(next http.RoundTripper) http.RoundTripper {
 		return next.RoundTrip(r)
 	})
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // bodyOf reads the body of a request and puts it back.
 func bodyOf(r *http.Request) string {

@@ -57,7 +57,7 @@ func (a *adoption) ordered() {
 	}
 }
 
-// nameInAWS is a name that AWS does not let anybody change.
+// nameInAWS is a name that AWS cannot change.
 var nameInAWS = regexp.MustCompile(`k8s-[a-z0-9-]+-[0-9a-f]{8,10}`)
 
 // isOrdinary checks that what a Gateway has taken over is, but for names, what it would have made, so that a controller which

@@ -49,7 +49,7 @@ type adoption struct {
 
 // watch compares all answers after each call of AWS.
 func (a *adoption) watch(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(req *http.Request) (*http.Response, error) {
+	return harness.RoundTripper(func(req *http.Request) (*http.Response, error) {
 		res, err := next.RoundTrip(req)
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -63,10 +63,6 @@ func (a *adoption) watch(next http.RoundTripper) http.RoundTripper {
 		return res, err
 	})
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // answers are what the load balancers answer now.
 func (a *adoption) answers() map[string]map[string]string {

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// An endpoint of type Ingress stays live while a Gateway has the load balancer of the Ingress: through edits, a restart, and the way
-// back. It leaves with the Ingress, unless the Gateway is an endpoint too.
+// An endpoint of type Ingress stays live while a Gateway has the load balancer of the Ingress: through edits, a restart, and the
+// way back. It leaves with the Ingress, unless the Gateway is an endpoint too.
 func TestAnEndpointStaysWhileItsLoadBalancerIsAdopted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -40,9 +40,9 @@ func TestAnEndpointStaysWhileItsLoadBalancerIsAdopted(t *testing.T) {
 		r.Kill()
 		r.Start()
 		same("a restart")
-		r.annotate("shop", "edge", "gateway.k8s.aws/dry-run=true")
+		annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
 		same("given back")
-		r.annotate("shop", "edge", "gateway.k8s.aws/dry-run-")
+		annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
 		r.Apply(accelerator("shop", "front", listenerTo(`{type: Ingress, name: a}, {type: Gateway, name: edge}`)))
 		same("the Gateway is an endpoint too")
 		r.drop("Ingress", "shop", "a")

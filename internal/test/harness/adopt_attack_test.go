@@ -40,7 +40,7 @@ func adoptedShop(t *testing.T, opt Options, taken bool) *adopting {
 	return r
 }
 
-// A Gateway of a namespace that nobody has consented to takes nothing over, whatever it names, and is told nothing of it.
+// A Gateway of a namespace without consent takes nothing over, whatever it names, and its events reveal nothing of it.
 func TestForeignGatewaysAdoptNothing(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]string{
@@ -84,7 +84,7 @@ func TestForeignGatewaysAdoptNothing(t *testing.T) {
 	}
 }
 
-// Of two Gateways that name one IngressGroup the first has its load balancer, and keeps it; the other waits without a sound.
+// Of two Gateways that name one IngressGroup the first has its load balancer, and keeps it; the other one changes nothing.
 func TestTwoGatewaysAdoptOneGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestTwoGatewaysAdoptOneGroup(t *testing.T) {
 		if runs > 15 { // the longest back-off is a quarter of an hour
 			t.Errorf("%d runs at rest", runs)
 		}
-		r.annotate("shop", "other", "x=y")
+		annotateGateway(r.Harness, "shop", "other", "x=y")
 		r.Settle(time.Hour)
 		if d := cmp.Diff(before, r.State()); d != "" {
 			t.Errorf("the other one changes something:\n%s", d)
@@ -115,9 +115,9 @@ func TestTwoGatewaysAdoptOneGroup(t *testing.T) {
 func TestNewMembersInheritNoAdoptedLoadBalancer(t *testing.T) {
 	t.Parallel()
 	for name, act := range map[string]func(r *adopting){
-		"annotation off": func(r *adopting) { r.annotate("shop", "edge", "fulcrum.dev/adopt-") },
-		"dry-run":        func(r *adopting) { r.annotate("shop", "edge", "gateway.k8s.aws/dry-run=true") },
-		"another name":   func(r *adopting) { r.annotate("shop", "edge", "fulcrum.dev/adopt=ingress-group/other") },
+		"annotation off": func(r *adopting) { annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt-") },
+		"dry-run":        func(r *adopting) { annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true") },
+		"another name":   func(r *adopting) { annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt=ingress-group/other") },
 		"nothing":        func(*adopting) {},
 	} {
 		for _, claim := range []string{"", byEdge} {
@@ -192,7 +192,7 @@ var squatters = map[string]string{
 
 var squatter = strings.Replace(adoptedMember("evil", "x", "/a", byEdge), "  annotations:", "  finalizers: [group.ingress.k8s.aws/g]\n  annotations:", 1)
 
-// Nobody who claims to be of the IngressGroup stops a Gateway that has its load balancer: from being edited, from being
+// No object that claims to be of the IngressGroup stops a Gateway that has its load balancer: from being edited, from being
 // released, and from being deleted.
 func TestSquattersOfAnAdoptedGroupStopNothing(t *testing.T) {
 	t.Parallel()
@@ -227,7 +227,7 @@ func TestSquattersOfAnAdoptedGroupStopNothing(t *testing.T) {
 						if released {
 							squat()
 						}
-						r.annotate("shop", "edge", "fulcrum.dev/adopt-")
+						annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt-")
 						r.Settle(10 * time.Minute)
 						r.Apply(routeTo("shop", "c", "edge", "/c", "api"))
 						r.Settle(10 * time.Minute)

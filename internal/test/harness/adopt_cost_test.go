@@ -63,10 +63,10 @@ func TestWhatIsTakenOverCostsNothing(t *testing.T) {
 		if before, after := restart(without), restart(r); sum(after) > sum(before)+2 {
 			t.Errorf("a restart calls %v, without a take-over %v", after, before)
 		}
-		mark(r, cluster.KindGateway, "edge", cluster.DryRunAnnotation, "true")
+		annotateGateway(r, "shop", "edge", cluster.DryRunAnnotation+"=true")
 		quiet("shadow", r, 4)
-		mark(r, cluster.KindGateway, "edge", cluster.AdoptAnnotation, "ingress-group/other")
-		mark(r, cluster.KindGateway, "edge", cluster.DryRunAnnotation, "")
+		annotateGateway(r, "shop", "edge", cluster.AdoptAnnotation+"=ingress-group/other")
+		annotateGateway(r, "shop", "edge", cluster.DryRunAnnotation+"-")
 		quiet("names a group that is not there", r, 40)
 	})
 }

@@ -62,7 +62,7 @@ func TestATakeOverThatIsDeniedGivesNothingUp(t *testing.T) {
 				t.Errorf("not taken over once it is permitted: %s", line)
 			}
 		}
-		mark(r, cluster.KindGateway, "edge", cluster.DryRunAnnotation, "true")
+		annotateGateway(r, "shop", "edge", cluster.DryRunAnnotation+"=true")
 		r.during(30 * time.Minute)
 		for _, line := range r.State() {
 			if strings.Contains(line, naming.StackTag(model.ALBGateway)) {

@@ -41,7 +41,7 @@ spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: evi
 				if got := r.answer("/x"); got == "" {
 					t.Fatal("the route is not served")
 				}
-				r.annotate("evil", "edge", "fulcrum.dev/adopt="+value, "gateway.k8s.aws/dry-run=true")
+				annotateGateway(r.Harness, "evil", "edge", "fulcrum.dev/adopt="+value, "gateway.k8s.aws/dry-run=true")
 				r.Settle(time.Minute)
 				r.drop(cluster.KindReferenceGrant, "shop", "evil")
 				r.Settle(5 * time.Minute)
@@ -64,9 +64,7 @@ func TestForgedBindingsStopNoAdoption(t *testing.T) {
 				t.Run(fmt.Sprint(i, namespace, early), func(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
-						watch := &adoptWatch{}
-						r := adoptHarness(t, Options{Transport: watch.wrap})
-						watch.r = r
+						r, watch := watchedHarness(t, Options{})
 						empty := r.State()
 						r.Apply(evil, strings.ReplaceAll(evil, "evil", "zevil"), adoptedGroup, adoptingRoutes)
 						r.Settle(time.Hour)
@@ -96,10 +94,10 @@ spec: {targetGroupARN: %q, targetType: ip, serviceRef: {name: web, port: 80}}
 							forge()
 						}
 						r.expectOwner(model.ALBGateway, "adopt")
-						r.annotate("shop", "edge", "gateway.k8s.aws/dry-run=true")
+						annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
 						r.Settle(time.Hour)
 						r.expectOwner(model.Ingress, "back")
-						r.annotate("shop", "edge", "gateway.k8s.aws/dry-run-")
+						annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
 						r.Settle(time.Hour)
 						r.expectOwner(model.ALBGateway, "adopt again")
 						watch.set(false)
@@ -125,8 +123,8 @@ spec: {targetGroupARN: %q, targetType: ip, serviceRef: {name: web, port: 80}}
 	}
 }
 
-// The tag by which a load balancer is given back cannot be set by anybody.
-func TestAdoptedTagIsNobodys(t *testing.T) {
+// No tenant can set the tag by which a load balancer is given back.
+func TestTenantsCannotSetTheAdoptedTag(t *testing.T) {
 	t.Parallel()
 	const forged = naming.AdoptedTag + "=ingress.k8s.aws:g"
 	for name, doc := range map[string]string{
@@ -173,9 +171,7 @@ func TestAdoptionsOutliveSwitches(t *testing.T) {
 	for _, checkpoints := range []bool{false, true} {
 		t.Run(fmt.Sprint(checkpoints), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				watch := &adoptWatch{}
-				r := adoptHarness(t, Options{Checkpoints: checkpoints, Transport: watch.wrap})
-				watch.r = r
+				r, watch := watchedHarness(t, Options{Checkpoints: checkpoints})
 				empty := r.State()
 				r.Apply(adoptedGroup, adoptingRoutes, gatewayOf("shop", "edge", adoptsGroup))
 				r.Settle(time.Hour)
@@ -186,12 +182,12 @@ func TestAdoptionsOutliveSwitches(t *testing.T) {
 				r.Start()
 				r.Settle(time.Hour)
 				r.edit("a", func(o *networkingv1.Ingress) { o.Spec.Rules[0].HTTP.Paths[0].Path = "/z" })
-				r.annotate("shop", "edge", "fulcrum.dev/adopt-")
+				annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt-")
 				r.Settle(time.Hour)
 				if d := cmp.Diff(before, r.State()); d != "" {
 					t.Errorf("without the kind:\n%s", d)
 				}
-				r.annotate("shop", "edge", "fulcrum.dev/adopt=ingress-group/g")
+				annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt=ingress-group/g")
 				r.edit("a", func(o *networkingv1.Ingress) { o.Spec.Rules[0].HTTP.Paths[0].Path = "/a" })
 				r.Harness.opt.Frontends = nil
 				r.drop(cluster.KindGatewayClass, "", "alb")
@@ -209,18 +205,15 @@ func TestAdoptionsOutliveSwitches(t *testing.T) {
 					want := model.ALBGateway
 					if back {
 						want = model.Ingress
-						r.annotate("shop", "edge", "gateway.k8s.aws/dry-run=true")
+						annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
 					} else {
-						r.annotate("shop", "edge", "gateway.k8s.aws/dry-run-")
+						annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
 					}
 					r.Settle(5 * time.Minute)
 					r.expectOwner(want, fmt.Sprint("after a start, back ", back))
 				}
 				watch.set(false)
-				r.dropAll(cluster.KindGateway)
-				r.dropAll(cluster.KindIngress)
-				r.Settle(time.Hour)
-				r.expectNothing(empty)
+				r.expectRemoval(empty)
 			})
 		})
 	}
@@ -235,10 +228,8 @@ func TestRefusedTagsHoldAnAdoption(t *testing.T) {
 				t.Run(fmt.Sprint(name, operation, back), func(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
-						watch := &adoptWatch{}
 						runs, of := 0, map[string]int{}
-						r := adoptHarness(t, Options{Checkpoints: true, Transport: watch.wrap, Ran: func(what string, err error) { runs++; of[fmt.Sprint(what, " failed: ", err != nil)]++ }})
-						watch.r = r
+						r, watch := watchedHarness(t, Options{Checkpoints: true, Ran: func(what string, err error) { runs++; of[fmt.Sprint(what, " failed: ", err != nil)]++ }})
 						empty := r.State()
 						r.Apply(adoptedGroup, adoptingRoutes)
 						r.Settle(time.Hour)
@@ -258,7 +249,7 @@ func TestRefusedTagsHoldAnAdoption(t *testing.T) {
 							return act
 						})
 						if back {
-							r.annotate("shop", "edge", "gateway.k8s.aws/dry-run=true")
+							annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
 						} else {
 							r.Apply(gatewayOf("shop", "edge", adoptsGroup))
 						}
@@ -276,10 +267,7 @@ func TestRefusedTagsHoldAnAdoption(t *testing.T) {
 						r.Settle(time.Hour)
 						r.expectOwner(map[bool]model.Kind{false: model.ALBGateway, true: model.Ingress}[back], "in the end")
 						watch.set(false)
-						r.dropAll(cluster.KindGateway)
-						r.dropAll(cluster.KindIngress)
-						r.Settle(time.Hour)
-						r.expectNothing(empty)
+						r.expectRemoval(empty)
 					})
 				})
 			}
@@ -288,13 +276,11 @@ func TestRefusedTagsHoldAnAdoption(t *testing.T) {
 }
 
 // A member that another class serves, or that leaves the IngressGroup, in the state in which the Gateway has its load balancer
-// or while it is handed over, is let go.
+// or while it is handed over, is released.
 func TestMembersLeaveAnAdoptedGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		watch := &adoptWatch{}
-		r := adoptHarness(t, Options{Transport: watch.wrap})
-		watch.r = r
+		r, watch := watchedHarness(t, Options{})
 		empty := r.State()
 		r.Apply(adoptedGroup, adoptingRoutes, gatewayOf("shop", "edge", adoptsGroup))
 		r.Settle(time.Hour)
@@ -312,10 +298,7 @@ func TestMembersLeaveAnAdoptedGroup(t *testing.T) {
 			}
 		}
 		watch.set(false)
-		r.dropAll(cluster.KindGateway)
-		r.dropAll(cluster.KindIngress)
-		r.Settle(time.Hour)
-		r.expectNothing(empty)
+		r.expectRemoval(empty)
 	})
 }
 
@@ -331,7 +314,7 @@ func TestGatewaysChangeWhatTheyAdopt(t *testing.T) {
 		r.Apply(gatewayOf("shop", "edge", adoptsGroup))
 		for n := range 8 {
 			r.Settle([]time.Duration{time.Hour, 4 * time.Second, time.Hour, 2 * time.Second}[n%4])
-			r.annotate("shop", "edge", "fulcrum.dev/adopt=ingress-group/"+[]string{"h", "g"}[n%2])
+			annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt=ingress-group/"+[]string{"h", "g"}[n%2])
 		}
 		r.Settle(time.Hour)
 		if d := cmp.Diff(arns, r.arns()); d != "" || r.answer("/a") != "web" {

@@ -49,27 +49,6 @@ metadata: {name: imap, namespace: shop}
 spec: {parentRefs: [{name: mail, sectionName: imap}], rules: [{backendRefs: [{name: mail, port: 143}]}]}
 `
 
-// mark gives an object an annotation, or takes it off if the value is empty.
-func mark(r *Harness, kind cluster.Kind, name, key, value string) {
-	r.T.Helper()
-	obj, err := r.Store.Get(cluster.Ref{Kind: kind, Namespace: "shop", Name: name})
-	if err != nil || obj == nil {
-		r.T.Fatalf("%s %s: %v", kind, name, err)
-	}
-	obj = obj.DeepCopyObject().(cluster.Object)
-	all := obj.GetAnnotations()
-	if all == nil {
-		all = map[string]string{}
-	}
-	if all[key] = value; value == "" {
-		delete(all, key)
-	}
-	obj.SetAnnotations(all)
-	if err := r.Store.Put(obj); err != nil {
-		r.T.Fatal(err)
-	}
-}
-
 // shownBy is the hostname in the status of Service mail, and of Gateway mail.
 func shownBy(r *Harness) (service, gateway string) {
 	obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
@@ -110,7 +89,7 @@ func TestALoadBalancerOfAServiceIsAdopted(t *testing.T) {
 		}()
 		adopt := func() {
 			t.Helper()
-			mark(r, cluster.KindGateway, "mail", cluster.DryRunAnnotation, "")
+			annotateGateway(r, "shop", "mail", cluster.DryRunAnnotation+"-")
 			r.during(10 * time.Minute)
 			for _, line := range r.State() {
 				if strings.Contains(line, naming.StackTag(model.Service)) {
@@ -127,7 +106,7 @@ func TestALoadBalancerOfAServiceIsAdopted(t *testing.T) {
 		if n := r.Emulator.Calls().Mutating(); n > 0 {
 			t.Errorf("without edits there are %d changes: %v", n, r.Emulator.Calls().Counts())
 		}
-		mark(r, cluster.KindGateway, "mail", cluster.DryRunAnnotation, "true")
+		annotateGateway(r, "shop", "mail", cluster.DryRunAnnotation+"=true")
 		r.during(10 * time.Minute)
 		if d := cmp.Diff(before, r.State()); d != "" {
 			t.Errorf("not as before (-before +after):\n%s", d)

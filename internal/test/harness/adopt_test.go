@@ -99,8 +99,17 @@ func adoptHarness(t *testing.T, opt Options) *adopting {
 	return r
 }
 
-// annotate changes annotations of a Gateway: a key with a minus is taken off.
-func (r *adopting) annotate(namespace, name string, annotations ...string) {
+// watchedHarness is one whose answers can be watched.
+func watchedHarness(t *testing.T, opt Options) (*adopting, *adoptWatch) {
+	t.Helper()
+	watch := &adoptWatch{}
+	opt.Transport = watch.wrap
+	watch.r = adoptHarness(t, opt)
+	return watch.r, watch
+}
+
+// annotateGateway changes annotations of a Gateway: a key with a minus is removed.
+func annotateGateway(r *Harness, namespace, name string, annotations ...string) {
 	r.T.Helper()
 	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: namespace, Name: name})
 	if err != nil || obj == nil {
@@ -178,7 +187,7 @@ type adoptWatch struct {
 }
 
 func (a *adoptWatch) wrap(next http.RoundTripper) http.RoundTripper {
-	return tripper(func(req *http.Request) (*http.Response, error) {
+	return RoundTripper(func(req *http.Request) (*http.Response, error) {
 		res, err := next.RoundTrip(req)
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -196,10 +205,6 @@ func (a *adoptWatch) set(on bool) {
 	defer a.mu.Unlock()
 	a.on = on
 }
-
-type tripper func(*http.Request) (*http.Response, error)
-
-func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // apiHook is called before and after each write of Kubernetes.
 type apiHook struct {
@@ -245,23 +250,23 @@ func adoptRound(t *testing.T, r *adopting, watch *adoptWatch) {
 	if d := cmp.Diff(before, r.State()); d != "" {
 		t.Fatalf("the shadow changes AWS:\n%s", d)
 	}
-	r.annotate("shop", "edge", "gateway.k8s.aws/dry-run-")
+	annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
 	r.alive(time.Hour)
 	r.expectOwner(model.ALBGateway, "adopt")
-	r.annotate("shop", "edge", "gateway.k8s.aws/dry-run=true")
+	annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
 	r.alive(time.Hour)
 	r.expectOwner(model.Ingress, "give back")
 	if d := cmp.Diff(before, r.State()); d != "" {
 		t.Fatalf("not as before:\n%s", d)
 	}
-	r.annotate("shop", "edge", "gateway.k8s.aws/dry-run-")
+	annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
 	r.alive(time.Hour)
 	r.expectOwner(model.ALBGateway, "adopt again")
 	r.drop(cluster.KindIngress, "shop", "a")
 	r.drop(cluster.KindIngress, "shop", "b")
 	r.alive(time.Hour)
 	r.expectOwner(model.ALBGateway, "release")
-	r.annotate("shop", "edge", "fulcrum.dev/adopt-")
+	annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt-")
 	r.alive(time.Hour)
 	r.expectOwner(model.ALBGateway, "marks")
 	if left := r.carrying(naming.AdoptedTag); len(left) > 0 || r.arns()[0] != arn {
@@ -270,6 +275,15 @@ func adoptRound(t *testing.T, r *adopting, watch *adoptWatch) {
 	watch.set(false)
 	r.drop(cluster.KindGateway, "shop", "edge")
 	r.alive(time.Hour)
+	r.expectNothing(empty)
+}
+
+// expectRemoval deletes all Gateways and Ingresses, after which nothing is left.
+func (r *adopting) expectRemoval(empty []string) {
+	r.T.Helper()
+	r.dropAll(cluster.KindGateway)
+	r.dropAll(cluster.KindIngress)
+	r.Settle(time.Hour)
 	r.expectNothing(empty)
 }
 
@@ -294,9 +308,7 @@ func TestAdoptedRound(t *testing.T) {
 	for _, checkpoints := range []bool{false, true} {
 		t.Run(fmt.Sprint(checkpoints), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				watch := &adoptWatch{}
-				r := adoptHarness(t, Options{Checkpoints: checkpoints, Transport: watch.wrap})
-				watch.r = r
+				r, watch := watchedHarness(t, Options{Checkpoints: checkpoints})
 				adoptRound(t, r, watch)
 			})
 		})

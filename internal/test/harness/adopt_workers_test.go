@@ -37,7 +37,7 @@ func TestForeignGatewaysDelayNoEdit(t *testing.T) {
 					case <-time.After(100 * time.Millisecond):
 					}
 					name := fmt.Sprint("g", n%40)
-					r.annotate("evil", name, fmt.Sprint("gateway.k8s.aws/dry-run-x=", n))
+					annotateGateway(r.Harness, "evil", name, fmt.Sprint("gateway.k8s.aws/dry-run-x=", n))
 					r.Apply(routeTo("evil", fmt.Sprint("r", n%40), name, fmt.Sprint("/x", n), "web"))
 				}
 			}()
@@ -72,23 +72,23 @@ func TestAdoptionsAmongWorkers(t *testing.T) {
 					time.Sleep(time.Duration(n*37%11) * 700 * time.Millisecond)
 					switch n % 6 {
 					case 0:
-						r.annotate("shop", "edge", "gateway.k8s.aws/dry-run=true")
+						annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
 					case 1:
-						r.annotate("shop", "edge", "gateway.k8s.aws/dry-run-")
+						annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
 					case 2:
-						r.annotate("shop", "edge", "fulcrum.dev/adopt=ingress-group/none")
+						annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt=ingress-group/none")
 					case 3:
-						r.annotate("shop", "edge", "fulcrum.dev/adopt=ingress-group/g")
+						annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt=ingress-group/g")
 					case 4:
-						r.annotate("shop", "other", "gateway.k8s.aws/dry-run-")
+						annotateGateway(r.Harness, "shop", "other", "gateway.k8s.aws/dry-run-")
 					case 5:
-						r.annotate("shop", "other", "gateway.k8s.aws/dry-run=true")
+						annotateGateway(r.Harness, "shop", "other", "gateway.k8s.aws/dry-run=true")
 					}
 					if a, b := r.answer("/a"), r.answer("/b"); a != "web" || b != "api" {
 						t.Fatalf("move %d: /a is answered by %q, /b by %q", n, a, b)
 					}
 				}
-				r.annotate("shop", "edge", "gateway.k8s.aws/dry-run-")
+				annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
 				time.Sleep(time.Hour)
 				r.expectOwner(model.ALBGateway, "adopt")
 				r.Emulator.Calls().Reset()

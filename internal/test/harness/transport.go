@@ -1,0 +1,9 @@
+package harness
+
+import "net/http"
+
+// RoundTripper is a function as a connection, for Options.Transport.
+type RoundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
