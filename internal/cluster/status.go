@@ -23,6 +23,31 @@ func StatusOf(obj Object) any {
 	return gatewayStatusOf(obj)
 }
 
+// Hostname is the first one that the status of an Ingress, a Service or a Gateway shows, "" if none.
+func Hostname(obj Object) string {
+	switch o := obj.(type) {
+	case *networkingv1.Ingress:
+		for _, e := range o.Status.LoadBalancer.Ingress {
+			if e.Hostname != "" {
+				return e.Hostname
+			}
+		}
+	case *corev1.Service:
+		for _, e := range o.Status.LoadBalancer.Ingress {
+			if e.Hostname != "" {
+				return e.Hostname
+			}
+		}
+	case *gwv1.Gateway:
+		for _, a := range o.Status.Addresses {
+			if a.Type != nil && *a.Type == gwv1.HostnameAddressType && a.Value != "" {
+				return a.Value
+			}
+		}
+	}
+	return ""
+}
+
 // ClearedStatus are fields of the status, as ObjectStatus has them, that take our load balancer off an object whose
 // finalizer goes; nil if it shows none of ours. An object with another finalizer of ours shows another load
 // balancer by now, and a status that is not of our form was written by the controller that has taken the object

@@ -11,7 +11,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/fulcrum-lb/fulcrum/local/browser"
-	"github.com/fulcrum-lb/fulcrum/local/manifest"
 	"github.com/fulcrum-lb/fulcrum/local/scenario"
 	"github.com/fulcrum-lb/fulcrum/local/world"
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
@@ -42,20 +41,7 @@ func TestConsoleShowsAMove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	applier, err := manifest.NewApplier(w.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	apply := func(text string) {
-		t.Helper()
-		objects, err := manifest.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := applier.Apply(t.Context(), objects); err != nil {
-			t.Fatal(err)
-		}
-	}
+	apply := worldtest.Applier(t, w)
 	apply(moving)
 	if err := w.StartController(worldtest.Controller(t)); err != nil {
 		t.Fatal(err)

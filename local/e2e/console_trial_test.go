@@ -16,7 +16,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/fulcrum-lb/fulcrum/local/browser"
-	"github.com/fulcrum-lb/fulcrum/local/manifest"
 	"github.com/fulcrum-lb/fulcrum/local/scenario"
 	"github.com/fulcrum-lb/fulcrum/local/world"
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
@@ -95,19 +94,10 @@ func TestTenFaultsAreOnThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	applier, err := manifest.NewApplier(w.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	applier := worldtest.Applier(t, w)
 	apply := func(scheme string) {
 		t.Helper()
-		objects, err := manifest.Parse([]byte(strings.ReplaceAll(faulty, "SCHEME", scheme)))
-		if err == nil {
-			err = applier.Apply(t.Context(), objects)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		applier(strings.ReplaceAll(faulty, "SCHEME", scheme))
 	}
 	apply("internal")
 	if err := w.StartController(worldtest.Controller(t), "--drift=report"); err != nil {

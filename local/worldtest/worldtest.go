@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/local/await"
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
@@ -44,6 +45,25 @@ func Controller(t testing.TB) string {
 		return p
 	}
 	return build(t, ".", "fulcrum")
+}
+
+// Applier returns a function that applies manifests, as users do, and fails the test if that fails.
+func Applier(t testing.TB, w *world.World) func(docs string) {
+	t.Helper()
+	applier, err := manifest.NewApplier(w.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(docs string) {
+		t.Helper()
+		objects, err := manifest.Parse([]byte(docs))
+		if err == nil {
+			err = applier.Apply(t.Context(), objects)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // Client returns the path of helm or kubectl, built in the same way, in the module of the chart.

@@ -5,10 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
-
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -69,7 +65,11 @@ func (s *statusing) contradiction(m move, members []model.Member, seen ...observ
 			continue // what it shows may be that of another controller
 		}
 		ref := cluster.Ref{Kind: cluster.Kind(member.Ref.Kind), Namespace: member.Ref.Namespace, Name: member.Ref.Name}
-		shown := s.hostname(ref)
+		obj, err := s.store.Get(ref)
+		if err != nil {
+			continue
+		}
+		shown := cluster.Hostname(obj)
 		if shown == "" || slices.Contains(names, strings.ToLower(shown)) {
 			continue
 		}
@@ -98,29 +98,4 @@ func (s *statusing) abandoned(from model.StackID, asked model.Stack) (cluster.Re
 		}
 	}
 	return cluster.Ref{}, false
-}
-
-// hostname is the one in the status of an object, "" if there is none.
-func (s *statusing) hostname(ref cluster.Ref) string {
-	obj, err := s.store.Get(ref)
-	if err != nil {
-		return ""
-	}
-	switch o := obj.(type) {
-	case *networkingv1.Ingress:
-		for _, i := range o.Status.LoadBalancer.Ingress {
-			return i.Hostname
-		}
-	case *corev1.Service:
-		for _, i := range o.Status.LoadBalancer.Ingress {
-			return i.Hostname
-		}
-	case *gwv1.Gateway:
-		for _, a := range o.Status.Addresses {
-			if a.Type != nil && *a.Type == gwv1.HostnameAddressType {
-				return a.Value
-			}
-		}
-	}
-	return ""
 }

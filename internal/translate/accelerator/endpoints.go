@@ -90,23 +90,12 @@ func kindOf(of aga.EndpointType) (group string, kind cluster.Kind, known bool) {
 
 // shownName is the hostname of its load balancer that the status of an object shows, "" if none.
 func shownName(obj cluster.Object) string {
-	switch o := obj.(type) {
-	case *corev1.Service:
-		for _, e := range o.Status.LoadBalancer.Ingress {
-			if e.Hostname != "" {
-				return e.Hostname
-			}
-		}
-	case *networkingv1.Ingress:
-		if e := ingressEntry(o); e != nil {
-			return e.Hostname
-		}
-	case *gwv1.Gateway:
-		for _, a := range o.Status.Addresses {
-			if a.Type != nil && *a.Type == gwv1.HostnameAddressType && a.Value != "" {
-				return a.Value
-			}
-		}
+	ing, ok := obj.(*networkingv1.Ingress)
+	if !ok {
+		return cluster.Hostname(obj)
+	}
+	if e := ingressEntry(ing); e != nil {
+		return e.Hostname
 	}
 	return ""
 }
