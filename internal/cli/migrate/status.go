@@ -74,7 +74,7 @@ the load balancer, what is in the way, and the next step as a command. It change
   adopted      all of it is the Gateway's, and the Ingresses are still there: it can be given back
   giving-back  the Ingresses take it back
   released     all of it is the Gateway's, and no Ingress is left
-  unknown      that cannot be said, for the reason that is shown
+  unknown      the state cannot be determined, for the reason that is shown
 
 Tags in AWS decide how far a load balancer is. They are read with your rights and with the flags of the controller that
 runs, or with those given here.

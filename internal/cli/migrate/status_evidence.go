@@ -22,7 +22,7 @@ var decisive = slices.Concat([]cluster.Kind{
 	cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration, cluster.KindListenerRuleConfiguration,
 }, cluster.RouteKinds)
 
-// unreadable says why objects do not show the state, "" if they do.
+// unreadable is why objects do not show the state, "" if they do.
 func (s *statusing) unreadable() string {
 	const fix = "; bind the rules of config/rbac with the verbs get and list to whoever runs this"
 	names := func(kinds []cluster.Kind) string {
@@ -41,14 +41,14 @@ func (s *statusing) unreadable() string {
 	return ""
 }
 
-// off says that stacks of a kind are switched off.
+// off is the error for stacks of a kind that is switched off.
 func off(kind model.Kind) error {
 	gate := map[model.Kind]config.Gate{model.Service: config.EnableServiceController, model.ALBGateway: config.ALBGatewayAPI, model.NLBGateway: config.NLBGatewayAPI}[kind]
 	return fmt.Errorf("feature gate %[1]s is off; set --feature-gates=%[1]s=true on the controller, or here if the controller has it", gate)
 }
 
-// contradiction says that an object shows a load balancer which AWS does not have with the tags that are looked for: with other flags than
-// the controller's, all that AWS shows is about something else. "" if there is none.
+// contradiction reports an object that shows a load balancer which AWS does not have with the tags that are looked for: with other
+// flags than the controller's, all that AWS shows is about something else. It is "" if there is none.
 func (s *statusing) contradiction(m move, members []model.Member, seen ...observed.Stack) string {
 	var names []string
 	for _, have := range seen {

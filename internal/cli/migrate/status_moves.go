@@ -78,8 +78,8 @@ func (s *statusing) moves(ctx context.Context) (out []move) {
 // takenBy is the stack whose load balancer a Gateway has taken over, by the tags in AWS.
 func (s *statusing) takenBy(ctx context.Context, by model.StackID) (model.StackID, bool) {
 	live := s.draft(ctx, by).Have.Live(model.LoadBalancerID)
-	from, marked := handover.From(live)
-	return from, marked && handover.Claimed(by, live)
+	from, tagged := handover.From(live)
+	return from, tagged && handover.Claimed(by, live)
 }
 
 // about reports whether the command is about a move.

@@ -23,7 +23,7 @@ type steps struct {
 	kubectl, fulcrum []string
 }
 
-// stepsOf takes over what the command line says about where to look.
+// stepsOf copies the flags that select the cluster and the region.
 func stepsOf(cmd *cobra.Command) steps {
 	out := steps{program: cmd.Root().CommandPath()}
 	for _, name := range []string{"kubeconfig", "context", "cluster-name", "aws-region", "aws-vpc-id", "flags-from"} {
@@ -40,7 +40,7 @@ func stepsOf(cmd *cobra.Command) steps {
 	return out
 }
 
-// next says what is to be done, and how.
+// next sets what is to be done, and the commands for it.
 func (s steps) next(out *Status, m move) {
 	gateway := "gateway/" + m.by.Name
 	plan := s.fulcrumLine("plan", gateway, "-n", m.by.Namespace)
@@ -78,7 +78,7 @@ func (s steps) next(out *Status, m move) {
 			out.Command = s.fulcrumLine("plan", strings.ToLower(of.Kind)+"/"+of.Name, "-n", of.Namespace) // the steps are theirs
 		}
 	case handover.Released:
-		out.Next, out.Command = "take the annotation off: nothing is left to be given back", annotate(naming.AdoptAnnotation+"-")
+		out.Next, out.Command = "remove the annotation: nothing is left to be given back", annotate(naming.AdoptAnnotation+"-")
 	case handover.Indeterminate:
 		out.Next, out.Command = "see the reason", s.fulcrumLine("doctor")
 	}

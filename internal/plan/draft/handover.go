@@ -12,7 +12,7 @@ import (
 )
 
 // Where a load balancer is handed over, it carries the tags of both stacks while anything of it still carries the former tags
-// alone. So what is there always says whose it is, wherever a process ends.
+// alone. So the tags show whose it is, wherever a process ends.
 
 // HandsOver reports whether a load balancer is being handed over: what is live was made for other objects than those that the rules
 // are for now, so that no rule belongs to one of them.
@@ -28,7 +28,7 @@ func (d *Draft) AdoptedTag() string {
 	return naming.Adopted(d.Want.Adopts.From)
 }
 
-// HandedFrom is the reason of a step that takes tags or labels of the other stack off a resource, and otherwise another one.
+// HandedFrom is the reason of a step that removes tags or labels of the other stack from a resource, and otherwise another one.
 func (d *Draft) HandedFrom(carries bool, otherwise string) string {
 	if carries {
 		return "it is taken over from " + d.Have.Adopted.Title()

@@ -41,7 +41,7 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 		}
 	}
 	pairs = slices.DeleteFunc(pairs, func(p pair) bool {
-		return candidates[p.desired] > 1 && strange(want.TargetGroups[p.desired], have.TargetGroups[p.live])
+		return candidates[p.desired] > 1 && hasUnnamed(want.TargetGroups[p.desired], have.TargetGroups[p.live])
 	})
 	slices.SortStableFunc(pairs, func(x, y pair) int {
 		return cmp.Or(cmp.Compare(y.likeness, x.likeness), cmp.Compare(y.uses, x.uses))
@@ -56,7 +56,7 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 	return have
 }
 
-// bindingOf is the binding that fills a target group. Anybody may write bindings with the labels of a stack for target groups of
+// bindingOf is the binding that fills a target group. Tenants may write bindings with the labels of a stack for target groups of
 // others. What the controller has made is for the Service that is in the id of the target group.
 func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Binding, bool) {
 	if len(bindings) > 1 {
@@ -120,10 +120,10 @@ func likeness(w model.TargetGroup, g observed.TargetGroup) (n int) {
 	return n
 }
 
-// strange reports whether a live target group has an attribute that the desired one does not name, with another value than a new
+// hasUnnamed reports whether a live target group has an attribute that the desired one does not name, with another value than a new
 // one has. It would keep that. So it is not taken where several hold the same targets, and another object may have asked for it.
-func strange(w model.TargetGroup, g observed.TargetGroup) bool {
-	for k, v := range asNew {
+func hasUnnamed(w model.TargetGroup, g observed.TargetGroup) bool {
+	for k, v := range attributeDefaults {
 		_, named := w.Attributes[k]
 		if live, known := g.Attributes[k]; known && !named && live != v {
 			return true
@@ -132,9 +132,9 @@ func strange(w model.TargetGroup, g observed.TargetGroup) bool {
 	return false
 }
 
-// asNew are attributes that are often set, with what AWS gives to new target groups.
+// attributeDefaults are attributes that are often set, with what AWS gives to new target groups.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_TargetGroupAttribute.html
-var asNew = map[string]string{
+var attributeDefaults = map[string]string{
 	"deregistration_delay.timeout_seconds": "300", "load_balancing.algorithm.type": "round_robin", "slow_start.duration_seconds": "0",
 	"stickiness.enabled": "false",
 }
@@ -162,9 +162,9 @@ func From(lb *observed.LoadBalancer) (model.StackID, bool) {
 	return naming.AdoptedFrom(lb.Tags[naming.AdoptedTag])
 }
 
-// left are the resources that do not carry the tags of a stack by which another one has taken them over, and the bindings that
-// fill them. Labels of bindings say nothing, as anybody may write them.
-func left(have observed.Stack, by model.StackID) observed.Stack {
+// notTakenOver are the resources that do not carry the tags of a stack by which another one has taken them over, and the bindings that
+// fill them. Labels of bindings prove nothing, as tenants may write them.
+func notTakenOver(have observed.Stack, by model.StackID) observed.Stack {
 	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return naming.IsOf(by, lb.Tags) })
 	have.TargetGroups = slices.DeleteFunc(slices.Clone(have.TargetGroups), func(g observed.TargetGroup) bool { return naming.IsOf(by, g.Tags) })
 	have.SecurityGroups = slices.DeleteFunc(slices.Clone(have.SecurityGroups), func(g observed.SecurityGroup) bool { return naming.IsOf(by, g.Tags) })

@@ -11,16 +11,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// obstacle is why a Gateway does not take a load balancer over, and the way out.
+// obstacle is why a Gateway does not take a load balancer over, and what to do.
 type obstacle struct{ why, fix string }
 
-// Obstacles say what else is in the way of a Gateway: want is its stack, have what both stacks have, and steps are those that
+// Obstacles are what else is in the way of a Gateway: want is its stack, have what both stacks have, and steps are those that
 // the Gateway would carry out. There are none once it has begun.
 func Obstacles(want model.Stack, have observed.Stack, steps []plan.Step) finding.List {
 	return refusals(want, slices.Concat(ofLive(want, have), ofSteps(steps)))
 }
 
-// Refusals say why the objects of both stacks do not allow that a Gateway takes over what the other one has.
+// Refusals are why the objects of both stacks do not allow that a Gateway takes over what the other one has.
 func (rel Relation) Refusals(want model.Stack) finding.List {
 	return refusals(want, ofObjects(want, rel.Of))
 }
@@ -49,13 +49,13 @@ func ofObjects(want, from model.Stack) (out []obstacle) {
 		add("choose a GatewayClass of the same kind of load balancer", "a Gateway of this class has another kind of load balancer")
 		return out
 	case from.Empty() && !from.Held.Everything:
-		add("correct the name, or take the annotation off for a load balancer of its own", "no object of it is served")
+		add("correct the name, or remove the annotation for a load balancer of its own", "no object of it is served")
 		return out
 	case shared:
-		add("take the annotation off", "Services share it by fulcrum.dev/load-balancer-group, which no Gateway can take over")
+		add("remove the annotation", "Services share it by fulcrum.dev/load-balancer-group, which no Gateway can take over")
 		return out
 	case from.Held.Everything || from.Empty():
-		add("correct the objects as their events say", "nothing of it can be built, so that it is not known what it asks for")
+		add("correct the objects as their events report", "nothing of it can be built, so that it is not known what it asks for")
 		return out
 	}
 	if id, ok := naming.AdoptedFrom(naming.Adopted(from.ID)); !ok || id != from.ID {
@@ -66,7 +66,7 @@ func ofObjects(want, from model.Stack) (out []obstacle) {
 		case m.Deleting || slices.ContainsFunc(from.Leaving, func(l model.Member) bool { return l.Ref == m.Ref }):
 			add("wait until it is gone", "%s is leaving it", m.Ref)
 		case m.Blocked:
-			add("correct it as its events say", "%s cannot be built", m.Ref)
+			add("correct it as its events report", "%s cannot be built", m.Ref)
 		case m.Adopter == want.ID || m.Ref.Namespace == want.ID.Namespace:
 		case from.Isolated:
 			// A host belongs to a namespace there. On a Gateway it does not, which a route alone does not agree to.
@@ -102,10 +102,10 @@ func ofLive(want model.Stack, have observed.Stack) (out []obstacle) {
 	}
 	switch {
 	case have.AdoptedBy != (model.StackID{}) && have.AdoptedBy != want.ID:
-		add("have that give it back first, or take the annotation off for a load balancer of its own", "%s has taken it over already", have.AdoptedBy.Title())
+		add("have that give it back first, or remove the annotation for a load balancer of its own", "%s has taken it over already", have.AdoptedBy.Title())
 		return out
 	case len(lbs) == 0:
-		add("wait until it has one, or take the annotation off for a load balancer of its own", "it has none")
+		add("wait until it has one, or remove the annotation for a load balancer of its own", "it has none")
 		return out
 	case len(lbs) > 1 || len(have.LoadBalancers) > 1 || lbs[0].Tags[naming.SuccessorTag] != "" || lbs[0].Tags[naming.ReplacedTag] != "":
 		add("wait until one is left", "it has %d, of which one takes the place of another", len(have.LoadBalancers))

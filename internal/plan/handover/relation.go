@@ -116,7 +116,7 @@ func toFirst(stack model.Stack, from model.StackID, unfinished bool, translate T
 	return Relation{}, nil
 }
 
-// mayReturn reports whether a stack may have back what a Gateway has taken over. Anybody may join an IngressGroup whose members
+// mayReturn reports whether a stack may have back what a Gateway has taken over. Everyone may join an IngressGroup whose members
 // are gone, and must not get with it what clients of the Gateway know. So one of its namespaces has to have to do with the
 // Gateway, unless that is being deleted.
 func mayReturn(gateway, stack model.Stack) bool {
@@ -143,7 +143,7 @@ func (rel Relation) Show(stack model.Stack, have observed.Stack, others []observ
 		have.Bindings = once(append(slices.Clone(have.Bindings), others...))
 		return Assign(stack, have, port)
 	case Handed, Withheld:
-		return left(have, rel.Other)
+		return notTakenOver(have, rel.Other)
 	}
 	return have
 }

@@ -26,15 +26,15 @@ func asking(dryRun, claimed bool) model.Stack {
 	return s
 }
 
-// live is a load balancer with the tags of stacks, and the mark of the group if it is marked.
-func live(marked bool, of ...model.StackID) observed.Stack {
+// live is a load balancer with the tags of stacks, and the one of the group that it was made for if adopted.
+func live(adopted bool, of ...model.StackID) observed.Stack {
 	tags := map[string]string{}
 	for _, id := range of {
 		for k, v := range naming.ResourceTags("c", id, model.LoadBalancerID, nil) {
 			tags[k] = v
 		}
 	}
-	if marked {
+	if adopted {
 		tags[naming.AdoptedTag] = naming.Adopted(group)
 	}
 	return observed.Stack{LoadBalancers: []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Tags: tags}}}

@@ -45,9 +45,9 @@ type Seen struct {
 // StateOf decides the state by what the objects ask for and by the tags in AWS.
 func StateOf(s Seen) State {
 	live := s.Have.Live(model.LoadBalancerID)
-	from, marked := From(live)
+	from, tagged := From(live)
 	switch {
-	case Claimed(s.Gateway.ID, live) && marked && from == s.Other.ID:
+	case Claimed(s.Gateway.ID, live) && tagged && from == s.Other.ID:
 		return s.taken()
 	case blocked(s.Gateway):
 		return s.unless(Refused)
@@ -63,7 +63,7 @@ func StateOf(s Seen) State {
 	return s.unless(Adopting)
 }
 
-// taken is the state where the load balancer carries the tags of the Gateway, and the mark of the stack that it was made for.
+// taken is the state where the load balancer carries the tags of the Gateway, and the tag of the stack that it was made for.
 func (s Seen) taken() State {
 	gone := s.Other.Empty() && !s.Other.Held.Everything
 	switch {

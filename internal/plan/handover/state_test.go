@@ -40,7 +40,7 @@ func tagsOf(resource string, of ...model.StackID) map[string]string {
 	return out
 }
 
-// having is what AWS has: a load balancer of some stacks, with the mark of the stack that it was made for unless that is zero.
+// having is what AWS has: a load balancer of some stacks, with the tag of the stack that it was made for unless that is zero.
 func having(made model.StackID, of ...model.StackID) observed.Stack {
 	lb := observed.LoadBalancer{ResourceID: model.LoadBalancerID, Tags: tagsOf(model.LoadBalancerID, of...)}
 	if made.Kind != "" {
