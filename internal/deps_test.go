@@ -62,7 +62,7 @@ var layers = map[string]layer{
 	"internal/plan":               {pure: true, own: append([]string{"internal/plan/equal"}, core[:4]...)},
 	"internal/translate/settings": {pure: true, api: true, own: core[:2]},
 	// The interface of all Kubernetes objects is controller-runtime's, without a client behind it.
-	"internal/cluster": {pure: true, api: true, own: core[:1], libraries: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
+	"internal/cluster": {pure: true, api: true, own: []string{"internal/finding", "internal/naming"}, libraries: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
 
 	// The parts of a plan, lowest first.
 	"internal/plan/durations":      {pure: true},

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
@@ -51,7 +51,7 @@ func TestMigrateStatusOfAService(t *testing.T) {
 				r.Apply(mailGateway)
 				r.Settle(20 * time.Minute)
 				if tc.adopt {
-					edited(t, r, func(a map[string]string) { delete(a, cluster.DryRunAnnotation) })
+					edited(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 					r.Settle(20 * time.Minute)
 				}
 				if tc.release {

@@ -86,10 +86,10 @@ func TestMigrateStatus(t *testing.T) {
 	}
 	adopt := func(t *testing.T, r *harness.Harness) {
 		shadow(t, r)
-		edited(t, r, func(a map[string]string) { delete(a, cluster.DryRunAnnotation) })
+		edited(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 		settle(t, r)
 	}
-	again := func(a map[string]string) { a[cluster.DryRunAnnotation] = "true" }
+	again := func(a map[string]string) { a[naming.DryRunAnnotation] = "true" }
 	remove := func(t *testing.T, r *harness.Harness) {
 		for _, name := range []string{"web", "nginx"} {
 			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: name}); err != nil {
@@ -118,20 +118,20 @@ func TestMigrateStatus(t *testing.T) {
 		"refused, with a difference": {through: func(t *testing.T, r *harness.Harness) {
 			shadow(t, r)
 			r.Apply(strings.Replace(ingresses, "path: /,", "path: /elsewhere,", 1))
-			edited(t, r, func(a map[string]string) { delete(a, cluster.DryRunAnnotation) })
+			edited(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 			settle(t, r)
 		}, state: handover.Refused, code: 2, shows: []string{"in the way: ", "--check"}},
 		"refused, as it is mistyped": {through: func(t *testing.T, r *harness.Harness) {
 			shadow(t, r)
 			edited(t, r, func(a map[string]string) {
-				delete(a, cluster.DryRunAnnotation)
-				a[cluster.AdoptAnnotation] = "edge"
+				delete(a, naming.DryRunAnnotation)
+				a[naming.AdoptAnnotation] = "edge"
 			})
 			settle(t, r)
 		}, rows: 2, state: handover.Refused, code: 2, shows: []string{`"edge" names nothing to take over`}},
 		"not begun yet": {through: func(t *testing.T, r *harness.Harness) {
 			shadow(t, r)
-			edited(t, r, func(a map[string]string) { delete(a, cluster.DryRunAnnotation) })
+			edited(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 		}, state: handover.Adopting, code: 2, shows: []string{"fulcrum plan gateway/" + edgeGateway, "gateway.k8s.aws/dry-run=true"}},
 		"adopting": {through: func(t *testing.T, r *harness.Harness) {
 			adopt(t, r)
@@ -142,7 +142,7 @@ func TestMigrateStatus(t *testing.T) {
 			shows: []string{"wait until the load balancer is given back", "fulcrum plan ingress/web -n shop"}},
 		"the annotation is removed": {through: func(t *testing.T, r *harness.Harness) {
 			adopt(t, r)
-			edited(t, r, func(a map[string]string) { delete(a, cluster.AdoptAnnotation) })
+			edited(t, r, func(a map[string]string) { delete(a, naming.AdoptAnnotation) })
 		}, state: handover.GivingBack, code: 2, shows: []string{"IngressGroup edge"}},
 		"given back": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); edited(t, r, again); settle(t, r) }, state: handover.Shadow, code: 2},
 		"released": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); remove(t, r); settle(t, r) }, state: handover.Released, code: 2,
@@ -166,7 +166,7 @@ func TestMigrateStatus(t *testing.T) {
 		"adopted, and its configuration is missing": {through: func(t *testing.T, r *harness.Harness) {
 			adopt(t, r)
 			r.Apply(strings.Replace(gateways, "    parametersRef:\n      group: gateway.k8s.aws\n      kind: LoadBalancerConfiguration\n      name: ", "    parametersRef:\n      group: gateway.k8s.aws\n      kind: LoadBalancerConfiguration\n      name: not-", 1))
-			edited(t, r, func(a map[string]string) { delete(a, cluster.DryRunAnnotation) })
+			edited(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 			settle(t, r)
 		}, state: handover.Adopted, code: 2, shows: []string{`LoadBalancerConfiguration "shop/not-`, "before anything is deleted", "is not given back either"}},
 		"the gate is off": {through: adopt, state: handover.Indeterminate, code: 1, flags: []string{"--feature-gates=ALBGatewayAPI=false"},

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
 // TestAChangeOfAGatewayThatIsNotReadIsNoEvent has the kinds of the Gateway API.
@@ -28,7 +30,7 @@ func TestAChangeOfAGatewayThatIsNotReadIsNoEvent(t *testing.T) {
 		}
 		switch typ.Kind {
 		case KindGateway:
-			read["dry run"], read["add-on"] = set(DryRunAnnotation), set(AddonAnnotationPrefix+"shield")
+			read["dry run"], read["add-on"] = set(naming.DryRunAnnotation), set(AddonAnnotationPrefix+"shield")
 			read["status"] = func(o Object) {
 				o.(*gwv1.Gateway).Status.Addresses = []gwv1.GatewayStatusAddress{{Value: "x"}}
 			}

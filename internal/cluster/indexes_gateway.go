@@ -2,11 +2,11 @@ package cluster
 
 import (
 	"cmp"
-	"strings"
 
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
 // ParentValue is the value of the RouteByParent index for a Gateway or a ListenerSet.
@@ -51,15 +51,11 @@ func gatewayValues(index Index, obj Object) []string {
 
 // adoptedValues is what a Gateway takes over. The namespace is that of the Gateway where none is written.
 func adoptedValues(o *gwv1.Gateway) []string {
-	value := o.Annotations[AdoptAnnotation]
-	kind, name, ok := strings.Cut(value, "/")
-	switch {
-	case !ok:
+	id, err := naming.ParseAdopt(o.Namespace, o.Annotations[naming.AdoptAnnotation])
+	if err != nil {
 		return nil
-	case kind != "ingress-group" && !strings.Contains(name, "/"):
-		value = kind + "/" + o.Namespace + "/" + name
 	}
-	return []string{value}
+	return []string{naming.AdoptValue(id)}
 }
 
 func classValues(index Index, o *gwv1.GatewayClass) []string {

@@ -43,9 +43,7 @@ const PlanAnnotation = "alb.ingress.kubernetes.io/dry-run-plan"
 
 // Annotations of a Gateway.
 const (
-	// DryRunAnnotation asks for the plan of a Gateway instead of its load balancer.
-	DryRunAnnotation = "gateway.k8s.aws/dry-run"
-	// GatewayPlanAnnotation holds that plan, for others to read.
+	// GatewayPlanAnnotation holds the plan of a Gateway with naming.DryRunAnnotation, for others to read.
 	GatewayPlanAnnotation = "gateway.k8s.aws/dry-run-plan"
 	// AddonAnnotationPrefix is followed by the name of an add-on of the load balancer, and reports whether it
 	// is in use.
@@ -63,13 +61,6 @@ const ownPrefix = "fulcrum.dev/"
 
 // LoadBalancerGroupAnnotation of a Service names the load balancer that it shares.
 const LoadBalancerGroupAnnotation = ownPrefix + "load-balancer-group"
-
-// AdoptAnnotation of a Gateway names whose load balancer it takes over, AdoptedByAnnotation of an Ingress or a Service the
-// Gateway that may.
-const (
-	AdoptAnnotation     = ownPrefix + "adopt"
-	AdoptedByAnnotation = ownPrefix + "adopted-by"
-)
 
 // Index names a way to look objects up by something else than their name. IndexValues computes
 // the values of an object.
@@ -106,7 +97,7 @@ const (
 
 	// GatewayByClass: name of the GatewayClass of a Gateway.
 	GatewayByClass Index = "gatewayClass"
-	// GatewayByAdopted: value of the AdoptAnnotation of a Gateway, with the namespace of what it names written out.
+	// GatewayByAdopted: value of the naming.AdoptAnnotation of a Gateway, with the namespace of what it names written out.
 	GatewayByAdopted Index = "adopted"
 	// GatewayByConfiguration: name of the LoadBalancerConfiguration, of its namespace, that a Gateway names.
 	GatewayByConfiguration Index = "gatewayConfiguration"

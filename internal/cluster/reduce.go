@@ -15,6 +15,7 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
 // Annotations that are read, besides those with annotationPrefix.
@@ -44,7 +45,7 @@ func Reduce(obj Object, quicEnv string) Object {
 		return &corev1.Namespace{TypeMeta: o.TypeMeta, ObjectMeta: reduceMeta(o.ObjectMeta, o.Labels, nil)}
 	case *networkingv1.Ingress:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool {
-			return ours(k) || nearly(k, annotationPrefix) || k == ClassAnnotation || k == AdoptedByAnnotation || len(o.Annotations[k]) > largeAnnotation && k != corev1.LastAppliedConfigAnnotation
+			return ours(k) || nearly(k, annotationPrefix) || k == ClassAnnotation || k == naming.AdoptedByAnnotation || len(o.Annotations[k]) > largeAnnotation && k != corev1.LastAppliedConfigAnnotation
 		})
 	case *networkingv1.IngressClass:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool { return k == defaultClassAnnotation })
@@ -52,7 +53,7 @@ func Reduce(obj Object, quicEnv string) Object {
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, nil)
 	case *corev1.Service:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool {
-			return ours(k) || strings.HasPrefix(k, servicePrefix) || k == LoadBalancerGroupAnnotation || k == AdoptedByAnnotation || nearly(k, servicePrefix)
+			return ours(k) || strings.HasPrefix(k, servicePrefix) || k == LoadBalancerGroupAnnotation || k == naming.AdoptedByAnnotation || nearly(k, servicePrefix)
 		})
 		shown := o.Status.LoadBalancer.Ingress
 		o.Status = corev1.ServiceStatus{}

@@ -7,12 +7,13 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
 // gatewayAnnotation reports whether an annotation of a Gateway is read: the controller's own, and what may be a
 // mistyped one.
 func gatewayAnnotation(key string) bool {
-	return key == DryRunAnnotation || key == AdoptAnnotation || key == GatewayPlanAnnotation || strings.HasPrefix(key, AddonAnnotationPrefix)
+	return key == naming.DryRunAnnotation || key == naming.AdoptAnnotation || key == GatewayPlanAnnotation || strings.HasPrefix(key, AddonAnnotationPrefix)
 }
 
 // reduceOptional is Reduce for the optional kinds, and reports whether an object is of one. Their labels are never read,

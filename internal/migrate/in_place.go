@@ -3,7 +3,6 @@ package migrate
 import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
@@ -16,15 +15,15 @@ func (g *grouping) annotate(gw *gwv1.Gateway, of string) Object {
 	}
 	gw.Annotations = map[string]string{}
 	if !g.opt.Live {
-		gw.Annotations[cluster.DryRunAnnotation] = "true"
+		gw.Annotations[naming.DryRunAnnotation] = "true"
 	}
 	if g.opt.InPlace {
-		gw.Annotations[cluster.AdoptAnnotation] = naming.AdoptValue(g.ID)
-		then := "; until " + cluster.DryRunAnnotation + " is removed, the controller only plans that"
+		gw.Annotations[naming.AdoptAnnotation] = naming.AdoptValue(g.ID)
+		then := "; until " + naming.DryRunAnnotation + " is removed, the controller only plans that"
 		if g.opt.Live {
 			then = ""
 		}
-		out.Parts = map[string]string{"metadata.annotations": cluster.AdoptAnnotation + ": the Gateway takes over the load balancer of " + of + then}
+		out.Parts = map[string]string{"metadata.annotations": naming.AdoptAnnotation + ": the Gateway takes over the load balancer of " + of + then}
 	}
 	return out
 }

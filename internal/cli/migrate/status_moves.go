@@ -42,7 +42,7 @@ func (s *statusing) moves(ctx context.Context) (out []move) {
 				}
 			}
 		}
-		value, asks := gw.GetAnnotations()[cluster.AdoptAnnotation]
+		value, asks := gw.GetAnnotations()[naming.AdoptAnnotation]
 		if asks {
 			if m.from, m.fault = naming.ParseAdopt(gw.GetNamespace(), value); m.by.Kind == "" {
 				m.by = model.StackID{Kind: cmp.Or(m.from.Kind.Adopter(), model.ALBGateway), Namespace: gw.GetNamespace(), Name: gw.GetName()}

@@ -47,12 +47,12 @@ func (s steps) next(out *Status, m move) {
 	annotate := func(annotation string) string {
 		return s.kubectlLine("annotate", "gateway", m.by.Name, "-n", m.by.Namespace, "--overwrite", annotation)
 	}
-	back := annotate(cluster.DryRunAnnotation + "=true")
+	back := annotate(naming.DryRunAnnotation + "=true")
 	switch out.State {
 	case handover.InIngress:
 		out.Next, out.Command = "translate it, and apply the manifests: the Gateway is only planned at first", s.translate(m.from)
 	case handover.Shadow:
-		out.Next, out.Command = "nothing is in the way: let the Gateway take the load balancer over", annotate(cluster.DryRunAnnotation+"-")
+		out.Next, out.Command = "nothing is in the way: let the Gateway take the load balancer over", annotate(naming.DryRunAnnotation+"-")
 		if len(out.Obstacles) > 0 {
 			out.Next, out.Command = "correct what is in the way; nothing is changed until then", s.look(out, m, plan)
 		}

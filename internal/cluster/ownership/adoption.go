@@ -11,7 +11,7 @@ import (
 
 // adopter is the Gateway that may take over the load balancer of an object, zero if the object names none.
 func adopter(obj cluster.Object, kind model.Kind) model.StackID {
-	value := obj.GetAnnotations()[cluster.AdoptedByAnnotation]
+	value := obj.GetAnnotations()[naming.AdoptedByAnnotation]
 	id := model.StackID{Kind: kind.Adopter(), Namespace: obj.GetNamespace(), Name: value}
 	if id.Kind == "" || value == "" {
 		return model.StackID{}

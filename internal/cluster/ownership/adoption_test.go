@@ -12,7 +12,7 @@ import (
 
 // A Gateway is found by the stack that its annotation names, however that is written.
 func TestAdoptersAreFound(t *testing.T) {
-	if cluster.AdoptAnnotation != naming.AdoptAnnotation || cluster.AdoptedByAnnotation != naming.AdoptedByAnnotation || cluster.DryRunAnnotation != naming.DryRunAnnotation {
+	if naming.AdoptAnnotation != naming.AdoptAnnotation || naming.AdoptedByAnnotation != naming.AdoptedByAnnotation || naming.DryRunAnnotation != naming.DryRunAnnotation {
 		t.Error("annotations have two names")
 	}
 	gateway := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
@@ -27,7 +27,7 @@ func TestAdoptersAreFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		gw := &gwv1.Gateway{}
-		gw.Namespace, gw.Name, gw.Annotations = gateway.Namespace, gateway.Name, map[string]string{cluster.AdoptAnnotation: value}
+		gw.Namespace, gw.Name, gw.Annotations = gateway.Namespace, gateway.Name, map[string]string{naming.AdoptAnnotation: value}
 		if err := store.Put(gw); err != nil {
 			t.Fatal(err)
 		}

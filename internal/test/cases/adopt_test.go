@@ -290,7 +290,7 @@ func (a *adoption) shadow(result migrate.Result) {
 		if gw, ok := o.Object.(*gwv1.Gateway); ok {
 			for _, g := range a.groups {
 				if g.Gateway.Name == gw.Name && g.Gateway.Namespace == gw.Namespace {
-					gw.Annotations = map[string]string{cluster.DryRunAnnotation: "true", cluster.AdoptAnnotation: naming.AdoptValue(g.ID)}
+					gw.Annotations = map[string]string{naming.DryRunAnnotation: "true", naming.AdoptAnnotation: naming.AdoptValue(g.ID)}
 				}
 			}
 		}
@@ -307,7 +307,7 @@ func (a *adoption) shadow(result migrate.Result) {
 // adopt lets the Gateways take over.
 func (a *adoption) adopt() {
 	a.t.Helper()
-	a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { delete(gw.Annotations, cluster.DryRunAnnotation) })
+	a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { delete(gw.Annotations, naming.DryRunAnnotation) })
 	a.settle("adopt")
 	a.settle("adopt") // what waits for targets, and for nodes to know the rules, takes some minutes
 	if left := a.tagged(model.Ingress); len(left) > 0 {
@@ -324,7 +324,7 @@ func (a *adoption) adopt() {
 // giveBack has all as it was before.
 func (a *adoption) giveBack(before []string) {
 	a.t.Helper()
-	a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { gw.Annotations[cluster.DryRunAnnotation] = "true" })
+	a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { gw.Annotations[naming.DryRunAnnotation] = "true" })
 	a.settle("give back")
 	a.settle("give back")
 	if left := a.tagged(model.ALBGateway); len(left) > 0 {
@@ -361,7 +361,7 @@ func (a *adoption) release() {
 			a.t.Errorf("%s is not gone", ref)
 		}
 	})
-	a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { delete(gw.Annotations, cluster.AdoptAnnotation) })
+	a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { delete(gw.Annotations, naming.AdoptAnnotation) })
 	a.settle("remove the annotation")
 	for _, line := range a.r.State() {
 		if strings.Contains(line, naming.AdoptedTag) {

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
 // takenOverGroup is an IngressGroup of two namespaces whose load balancer a Gateway has taken over.
@@ -63,10 +63,10 @@ func TestWhatIsTakenOverCostsNothing(t *testing.T) {
 		if before, after := restart(without), restart(r); sum(after) > sum(before)+2 {
 			t.Errorf("a restart calls %v, without a take-over %v", after, before)
 		}
-		annotateGateway(r, "shop", "edge", cluster.DryRunAnnotation+"=true")
+		annotateGateway(r, "shop", "edge", naming.DryRunAnnotation+"=true")
 		quiet("shadow", r, 4)
-		annotateGateway(r, "shop", "edge", cluster.AdoptAnnotation+"=ingress-group/other")
-		annotateGateway(r, "shop", "edge", cluster.DryRunAnnotation+"-")
+		annotateGateway(r, "shop", "edge", naming.AdoptAnnotation+"=ingress-group/other")
+		annotateGateway(r, "shop", "edge", naming.DryRunAnnotation+"-")
 		quiet("names a group that is not there", r, 40)
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -62,7 +61,7 @@ func TestATakeOverThatIsDeniedGivesNothingUp(t *testing.T) {
 				t.Errorf("not taken over once it is permitted: %s", line)
 			}
 		}
-		annotateGateway(r, "shop", "edge", cluster.DryRunAnnotation+"=true")
+		annotateGateway(r, "shop", "edge", naming.DryRunAnnotation+"=true")
 		r.during(30 * time.Minute)
 		for _, line := range r.State() {
 			if strings.Contains(line, naming.StackTag(model.ALBGateway)) {

@@ -89,7 +89,7 @@ func TestALoadBalancerOfAServiceIsAdopted(t *testing.T) {
 		}()
 		adopt := func() {
 			t.Helper()
-			annotateGateway(r, "shop", "mail", cluster.DryRunAnnotation+"-")
+			annotateGateway(r, "shop", "mail", naming.DryRunAnnotation+"-")
 			r.during(10 * time.Minute)
 			for _, line := range r.State() {
 				if strings.Contains(line, naming.StackTag(model.Service)) {
@@ -106,7 +106,7 @@ func TestALoadBalancerOfAServiceIsAdopted(t *testing.T) {
 		if n := r.Emulator.Calls().Mutating(); n > 0 {
 			t.Errorf("without edits there are %d changes: %v", n, r.Emulator.Calls().Counts())
 		}
-		annotateGateway(r, "shop", "mail", cluster.DryRunAnnotation+"=true")
+		annotateGateway(r, "shop", "mail", naming.DryRunAnnotation+"=true")
 		r.during(10 * time.Minute)
 		if d := cmp.Diff(before, r.State()); d != "" {
 			t.Errorf("not as before (-before +after):\n%s", d)

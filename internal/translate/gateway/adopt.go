@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -13,16 +12,16 @@ import (
 
 // adopt notes whose load balancer the Gateway takes over. One that is mistyped must not cost a second load balancer.
 func (t *translation) adopt() {
-	value, asked := t.gw.Annotations[cluster.AdoptAnnotation]
+	value, asked := t.gw.Annotations[naming.AdoptAnnotation]
 	if !asked {
 		return
 	}
-	at := finding.Origin{Object: t.ref, Field: cluster.AdoptAnnotation}
+	at := finding.Origin{Object: t.ref, Field: naming.AdoptAnnotation}
 	from, err := naming.ParseAdopt(t.gw.Namespace, value)
 	if err != nil {
 		t.Found.Add(finding.Finding{
 			Object: t.ref, Field: at.Field, Reason: finding.AnnotationInvalid, Severity: finding.Error, Blocks: finding.BlocksMember,
-			Message: fmt.Sprintf("%q names nothing to take over: %v", finding.Cut(value), err), Fix: "correct the annotation, or take it off for a load balancer of its own",
+			Message: fmt.Sprintf("%q names nothing to take over: %v", finding.Cut(value), err), Fix: "correct the annotation, or remove it for a load balancer of its own",
 		})
 		t.member.Blocked = true
 		return

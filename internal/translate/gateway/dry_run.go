@@ -13,20 +13,14 @@ import (
 	"slices"
 )
 
-// Annotations of a Gateway: what asks for a plan in place of a load balancer, and where the plan is shown.
-const (
-	dryRunAnnotation = "gateway.k8s.aws/dry-run"
-	planAnnotation   = "gateway.k8s.aws/dry-run-plan"
-)
-
 // dryRun reports whether a Gateway asks for its plan alone. One that has a load balancer already does not, unless that can be
 // given back.
 func dryRun(gw *gwv1.Gateway, id model.StackID) bool {
-	_, adopts := gw.Annotations[cluster.AdoptAnnotation]
-	return gw.Annotations[dryRunAnnotation] == "true" && gw.DeletionTimestamp == nil && (adopts || !slices.Contains(gw.Finalizers, naming.Finalizer(id)))
+	_, adopts := gw.Annotations[naming.AdoptAnnotation]
+	return gw.Annotations[naming.DryRunAnnotation] == "true" && gw.DeletionTimestamp == nil && (adopts || !slices.Contains(gw.Finalizers, naming.Finalizer(id)))
 }
 
-// planNote shows the plan of a dry run on its Gateway, and takes it off where none is asked for. A plan of which
+// planNote shows the plan of a dry run on its Gateway, and removes it where none is asked for. A plan of which
 // nothing can be shown, because the stack is held, stays as it is.
 func planNote(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
 	want := ""
@@ -36,12 +30,12 @@ func planNote(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
 		}
 		want = o.Document.JSON()
 	}
-	if gw.Annotations[planAnnotation] == want {
+	if gw.Annotations[cluster.GatewayPlanAnnotation] == want {
 		return nil
 	}
 	ref := ownership.RefOf(gw)
 	return []cluster.Patch{cluster.Annotation{
-		Ref: shared.RefTo(ref), Key: planAnnotation, Value: want,
-		TooLarge: shared.PlanTooLarge(ref, planAnnotation, len(want), "read it with fulcrum plan -o json, or use fewer routes"),
+		Ref: shared.RefTo(ref), Key: cluster.GatewayPlanAnnotation, Value: want,
+		TooLarge: shared.PlanTooLarge(ref, cluster.GatewayPlanAnnotation, len(want), "read it with fulcrum plan -o json, or use fewer routes"),
 	}}
 }

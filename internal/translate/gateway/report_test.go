@@ -455,13 +455,13 @@ func TestDryRunShowsThePlanAlone(t *testing.T) {
 		t.Fatalf("dry run %t, describe %t", stack.DryRun, stack.Describe)
 	}
 	s.o = engine.Outcome{ID: stageID, Stack: stack, Done: true, Document: &document.Document{ID: "a/g"}}
-	if n := s.report(); n != 1 || !slices.Equal(s.events, []string{planAnnotation}) || !strings.HasPrefix(text(s.gateway().Status.Conditions), "Accepted=Unknown") {
+	if n := s.report(); n != 1 || !slices.Equal(s.events, []string{cluster.GatewayPlanAnnotation}) || !strings.HasPrefix(text(s.gateway().Status.Conditions), "Accepted=Unknown") {
 		t.Errorf("%d statuses, %v, conditions %v", n, s.events, s.gateway().Status.Conditions)
 	}
 	// The finalizer shows a load balancer: the annotation counts no more, and the plan goes.
 	s.edit(cluster.KindGateway, "a", "g", `{"metadata": {"finalizers": ["gateway.k8s.aws/alb"], "annotations": {"gateway.k8s.aws/dry-run-plan": "{}"}}}`)
 	s.o.Stack, _ = s.f.Translate(cluster.NewView(s.src), stageID, nil)
-	if s.report(); s.o.Stack.DryRun || !slices.Contains(s.events, planAnnotation) {
+	if s.report(); s.o.Stack.DryRun || !slices.Contains(s.events, cluster.GatewayPlanAnnotation) {
 		t.Errorf("dry run %t, %v", s.o.Stack.DryRun, s.events)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	shared "github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
@@ -120,7 +121,7 @@ func (r *Status) programmed() (metav1.Condition, bool) {
 		}
 	}
 	if r.Outcome.Stack.DryRun {
-		return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "the Gateway is only planned; remove annotation "+cluster.DryRunAnnotation+" to have it served", r.Gateway.Generation), true
+		return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "the Gateway is only planned; remove annotation "+naming.DryRunAnnotation+" to have it served", r.Gateway.Generation), true
 	}
 	return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonPending, "the load balancer is not made yet", r.Gateway.Generation), true
 }
