@@ -59,9 +59,9 @@ func (r *observation) portOf(b model.Binding) string {
 	return cluster.PortText(r.v, b.Namespace, b.Service, b.Port)
 }
 
-// hinders reports whether a load balancer that is being taken over stays as it is because of a step. What a rule of the Gateway
-// lacks would be answered by a 503, and before by the rule of the Ingress. A value that AWS refuses had no other answer before, and
-// nor had a rule without room.
+// hinders reports whether a load balancer that is being taken over stays as it is because a step has failed: requests for a rule
+// that is missing would get 503, and the rule of the Ingress has answered them. A value that AWS refuses and a rule for which there
+// is no room hinder nothing, as they failed for the Ingress as well.
 func (f FailedStep) hinders() bool {
 	return f.Class != Invalid && !f.lacksRoom() && !f.kubernetes()
 }
