@@ -12,9 +12,6 @@ import (
 
 // A Gateway is found by the stack that its annotation names, however that is written.
 func TestAdoptersAreFound(t *testing.T) {
-	if naming.AdoptAnnotation != naming.AdoptAnnotation || naming.AdoptedByAnnotation != naming.AdoptedByAnnotation || naming.DryRunAnnotation != naming.DryRunAnnotation {
-		t.Error("annotations have two names")
-	}
 	gateway := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 	for value, of := range map[string]model.StackID{
 		"ingress-group/edge": {Kind: model.Ingress, Name: "edge"},
