@@ -158,6 +158,8 @@ type Stack struct {
 // Adoption is what a Gateway asks for that is to take over the load balancer of another stack.
 type Adoption struct {
 	From StackID
+	// Namespaces are those of the objects that had it when it was taken over: who may have it back.
+	Namespaces []string
 	// At is where the Gateway says so.
 	At finding.Origin
 }

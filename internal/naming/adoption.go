@@ -2,6 +2,8 @@ package naming
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -21,11 +23,49 @@ const (
 // AdoptedTag is on a load balancer as long as it can be given back. Its value is Adopted of the stack that it was made for.
 const AdoptedTag = "elbv2.k8s.aws/adopted-from"
 
+// NamespacesTag is beside AdoptedTag. Its value are the namespaces whose objects had the load balancer, with a space between two:
+// who may have it back. Where one value cannot hold them, more tags have the same name with -2, -3 and so on.
+const NamespacesTag = "elbv2.k8s.aws/adopted-namespaces"
+
 // OriginTag is put on AWS resources of translated objects, for people. It proves nothing.
 const OriginTag = "gateway.k8s.aws/migrated-from"
 
 // Adopted is the value of AdoptedTag for a stack.
 func Adopted(id model.StackID) string { return fit(id.Kind.TagPrefix()+":"+id.String(), tagValueLimit) }
+
+// AdoptedTags are the tags of a load balancer that was made for a stack with objects in those namespaces, and can be given back.
+func AdoptedTags(id model.StackID, namespaces []string) map[string]string {
+	tags := map[string]string{AdoptedTag: Adopted(id)}
+	key, value := NamespacesTag, ""
+	for _, ns := range slices.Compact(slices.Sorted(slices.Values(namespaces))) {
+		switch {
+		case value == "":
+			value = ns
+		case len(value)+1+len(ns) <= tagValueLimit:
+			value += " " + ns
+		default:
+			key, value = fmt.Sprintf("%s-%d", NamespacesTag, len(tags)), ns
+		}
+		tags[key] = value
+	}
+	return tags
+}
+
+// IsAdoptedTag reports whether a key is one of AdoptedTags.
+func IsAdoptedTag(key string) bool {
+	return key == AdoptedTag || strings.HasPrefix(key, NamespacesTag)
+}
+
+// AdoptedNamespaces are the namespaces that AdoptedTags name.
+func AdoptedNamespaces(tags map[string]string) (out []string) {
+	for k, v := range tags {
+		if strings.HasPrefix(k, NamespacesTag) {
+			out = append(out, strings.Fields(v)...)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
 
 // AdoptedFrom is the stack that the value of an AdoptedTag names; false if it names none. A name that is too long for a tag
 // cannot be read back.

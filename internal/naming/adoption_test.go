@@ -1,6 +1,9 @@
 package naming
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -36,5 +39,32 @@ func TestParseAdopt(t *testing.T) {
 		if again, err := ParseAdopt("other", AdoptValue(got)); again != got || err != nil {
 			t.Errorf("%q is written as %q, which is read as %v", value, AdoptValue(got), again)
 		}
+	}
+}
+
+// All namespaces are read back from tags, each of which AWS takes.
+func TestAdoptedNamespacesAreReadBack(t *testing.T) {
+	t.Parallel()
+	group := model.StackID{Kind: model.Ingress, Name: "edge"}
+	for _, n := range []int{0, 1, 3, 4, 40} {
+		var namespaces []string
+		for i := range n {
+			namespaces = append(namespaces, strings.Repeat("n", 60)+fmt.Sprintf("%03d", i))
+		}
+		tags := AdoptedTags(group, append(slices.Clone(namespaces), namespaces...))
+		if got := AdoptedNamespaces(tags); !slices.Equal(got, namespaces) {
+			t.Errorf("%d: %v", n, got)
+		}
+		if want := 1 + (n+3)/4; len(tags) != want {
+			t.Errorf("%d: %d tags, want %d", n, len(tags), want)
+		}
+		for k, v := range tags {
+			if len(v) > tagValueLimit || !IsAdoptedTag(k) || !ReservedTag(k) {
+				t.Errorf("%d: %s: %s", n, k, v)
+			}
+		}
+	}
+	if IsAdoptedTag(ClusterTag) {
+		t.Errorf("%s is no tag of an adoption", ClusterTag)
 	}
 }

@@ -62,7 +62,10 @@ const MaxTags = 50
 // may set.
 func ReservedTag(key string) bool {
 	switch key {
-	case ClusterTag, BackendTag, SuccessorTag, ReplacedTag, AdoptedTag:
+	case ClusterTag, BackendTag, SuccessorTag, ReplacedTag:
+		return true
+	}
+	if IsAdoptedTag(key) {
 		return true
 	}
 	for _, k := range model.Kinds {

@@ -20,12 +20,12 @@ func (d *Draft) HandsOver() bool {
 	return d.Have.Adopted != (model.StackID{}) && slices.ContainsFunc(d.Have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.IsOf(d.Have.Adopted, lb.Tags) })
 }
 
-// AdoptedTag is the value of the tag by which a load balancer can be given back, "" if it is to have none.
-func (d *Draft) AdoptedTag() string {
+// AdoptedTags are the tags by which a load balancer can be given back, none if it is not to be.
+func (d *Draft) AdoptedTags() map[string]string {
 	if d.Want.Adopts == nil {
-		return ""
+		return nil
 	}
-	return naming.Adopted(d.Want.Adopts.From)
+	return naming.AdoptedTags(d.Want.Adopts.From, d.Want.Adopts.Namespaces)
 }
 
 // HandedFrom is the reason of a step that removes tags or labels of the other stack from a resource, and otherwise another one.
@@ -42,9 +42,7 @@ func (d *Draft) TakeOver(a plan.Address, resourceID string, live map[string]stri
 		return nil
 	}
 	want := d.Tags(resourceID, nil)
-	if from := d.AdoptedTag(); from != "" {
-		want[naming.AdoptedTag] = from
-	}
+	maps.Copy(want, d.AdoptedTags())
 	put, _ := d.TagDrift(want, live, true)
 	if len(put) == 0 {
 		return nil
@@ -79,8 +77,9 @@ func (d *Draft) Release(a plan.Address, live map[string]string, members []findin
 	}
 	var remove []string
 	var changes []plan.Change
-	for _, k := range []string{naming.AdoptedTag, naming.ResourceTag(d.Have.Adopted.Kind), naming.StackTag(d.Have.Adopted.Kind)} {
-		if _, there := live[k]; there && (d.ofOther(k, live) || k == naming.AdoptedTag && d.AdoptedTag() == "") {
+	adopted := d.AdoptedTags()
+	for _, k := range slices.Sorted(maps.Keys(live)) {
+		if d.ofOther(k, live) || naming.IsAdoptedTag(k) && adopted[k] == "" {
 			remove = append(remove, k)
 			changes = append(changes, plan.Change{Path: "tags." + k, From: live[k]})
 		}
@@ -107,9 +106,7 @@ func (d *Draft) HandedOver(live map[string]string) map[string]string {
 			delete(out, k)
 		}
 	}
-	delete(out, naming.AdoptedTag)
-	if from := d.AdoptedTag(); from != "" {
-		out[naming.AdoptedTag] = from
-	}
+	maps.DeleteFunc(out, func(k, _ string) bool { return naming.IsAdoptedTag(k) })
+	maps.Copy(out, d.AdoptedTags())
 	return out
 }

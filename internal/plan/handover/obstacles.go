@@ -88,8 +88,8 @@ func ofObjects(want, from model.Stack) (out []obstacle) {
 	return out
 }
 
-// mostTags is how many tags of users a resource may have: both stacks have two on it for a while, and the load balancer one more.
-const mostTags = naming.MaxTags - 3
+// handoverTags is how many tags a resource has more while it is handed over: the other stack knows it by two.
+const handoverTags = 2
 
 // ofLive are what is live.
 func ofLive(want model.Stack, have observed.Stack) (out []obstacle) {
@@ -110,25 +110,25 @@ func ofLive(want model.Stack, have observed.Stack) (out []obstacle) {
 	case len(lbs) > 1 || len(have.LoadBalancers) > 1 || lbs[0].Tags[naming.SuccessorTag] != "" || lbs[0].Tags[naming.ReplacedTag] != "":
 		add("wait until one is left", "it has %d, of which one takes the place of another", len(have.LoadBalancers))
 	}
-	tags := func(what string, of map[string]string) {
+	tags := func(what string, of map[string]string, more int) {
 		for _, k := range model.Kinds {
 			if value, ok := of[naming.StackTag(k)]; ok && (k != want.ID.Kind || value != naming.StackTagValue(want.ID)) &&
 				(k != have.Adopted.Kind || value != naming.StackTagValue(have.Adopted)) {
 				add("have that give it back first", "%s carries the tags of %s %s", what, k, value)
 			}
 		}
-		if len(of) > mostTags {
-			add("remove tags", "%s has %d tags, and while it is handed over it needs %d more than the %d that AWS takes", what, len(of), len(of)-mostTags, naming.MaxTags)
+		if over := len(of) + more - naming.MaxTags; over > 0 {
+			add("remove tags", "%s has %d tags, and while it is handed over it needs %d more than the %d that AWS takes", what, len(of), over, naming.MaxTags)
 		}
 	}
 	for _, lb := range have.LoadBalancers {
-		tags("load balancer "+lb.Name, lb.Tags)
+		tags("load balancer "+lb.Name, lb.Tags, handoverTags+len(naming.AdoptedTags(want.Adopts.From, want.Adopts.Namespaces)))
 	}
 	for _, g := range have.TargetGroups {
-		tags("target group "+g.Name, g.Tags)
+		tags("target group "+g.Name, g.Tags, handoverTags)
 	}
 	for _, g := range have.SecurityGroups {
-		tags("security group "+g.ID, g.Tags)
+		tags("security group "+g.ID, g.Tags, handoverTags)
 	}
 	if lb := want.LoadBalancer; lb != nil {
 		if lb.Type.String() != lbs[0].Type {

@@ -49,14 +49,14 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator) (Relat
 	from, adopted := From(live)
 	adopted = adopted && stack.ID != from && Claimed(stack.ID, live)
 	if by := have.Facts.Adopter; by != nil {
-		return toAdopter(stack, by.Stack, translate)
+		return toAdopter(stack, *by, translate)
 	}
 	if stack.Empty() && stack.Held.Everything {
 		return Relation{}, nil // it is not known what it asks for, and nothing of it is changed
 	}
 	switch asks := stack.Adopts != nil && !stack.Empty(); {
 	case adopted && (!asks || stack.DryRun || stack.Adopts.From != from):
-		return toFirst(stack, from, naming.IsOf(from, live.Tags), translate)
+		return toFirst(from, live, translate)
 	case asks && !adopted && Claimed(stack.ID, live):
 		return Relation{Standing: HasOwn, Other: stack.Adopts.From}, nil
 	case asks:
@@ -83,9 +83,9 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator) (Relat
 
 // toAdopter is for a stack whose load balancer a Gateway has. That keeps it as long as it asks for it. What is missing, a
 // feature gate or a class, is no withdrawal.
-func toAdopter(stack model.Stack, by model.StackID, translate Translator) (Relation, error) {
-	out := Relation{Other: by, Standing: Handed}
-	of, on, err := translate(by)
+func toAdopter(stack model.Stack, by observed.Adopter, translate Translator) (Relation, error) {
+	out := Relation{Other: by.Stack, Standing: Handed}
+	of, on, err := translate(by.Stack)
 	if err != nil || !on {
 		return out, err
 	}
@@ -93,7 +93,7 @@ func toAdopter(stack model.Stack, by model.StackID, translate Translator) (Relat
 	keeps := of.Held.Everything && of.Empty() || of.Adopts != nil && of.Adopts.From == stack.ID && !of.DryRun && !of.Empty()
 	switch {
 	case keeps || stack.Empty():
-	case mayReturn(of, stack):
+	case mayReturn(&by.LoadBalancer, stack):
 		out.Standing = Takes
 	default:
 		out.Standing = Withheld
@@ -103,24 +103,41 @@ func toAdopter(stack model.Stack, by model.StackID, translate Translator) (Relat
 
 // toFirst is for a Gateway that does not ask any more for what it has taken over: the stack that had it first takes it back. If
 // nothing of that is left, or it may not have it, the Gateway keeps it, and finishes what it has begun.
-func toFirst(stack model.Stack, from model.StackID, unfinished bool, translate Translator) (Relation, error) {
+func toFirst(from model.StackID, live *observed.LoadBalancer, translate Translator) (Relation, error) {
 	of, on, err := translate(from)
 	switch {
 	case err != nil || !on:
 		return Relation{}, err
-	case of.Empty() && of.Held.Everything, !of.Empty() && mayReturn(stack, of):
+	case of.Empty() && of.Held.Everything, !of.Empty() && mayReturn(live, of):
 		return Relation{Other: from, Of: of, Standing: Gives}, nil
-	case unfinished:
+	case naming.IsOf(from, live.Tags):
 		return Relation{Other: from, Of: of, Standing: Takes}, nil
 	}
 	return Relation{}, nil
 }
 
 // mayReturn reports whether a stack may have back what a Gateway has taken over. Everyone may join an IngressGroup whose members
-// are gone, and must not get with it what clients of the Gateway know. So one of its namespaces has to have to do with the
-// Gateway, unless that is being deleted.
-func mayReturn(gateway, stack model.Stack) bool {
-	return gateway.Empty() || slices.ContainsFunc(stack.Members, func(m model.Member) bool { return slices.Contains(gateway.Attached, m.Ref.Namespace) })
+// are gone, and must not get with it what clients know. So a member has to be of a namespace that had one when it was taken over.
+func mayReturn(lb *observed.LoadBalancer, stack model.Stack) bool {
+	namespaces := naming.AdoptedNamespaces(lb.Tags)
+	return slices.ContainsFunc(stack.Members, func(m model.Member) bool { return slices.Contains(namespaces, m.Ref.Namespace) })
+}
+
+// adoption is what a Gateway asks for that takes over what the other stack has, nil if it asks for something else meanwhile. Which
+// namespaces had it is decided once, when it is taken over.
+func (rel Relation) adoption(asks *model.Adoption, live *observed.LoadBalancer) *model.Adoption {
+	if asks == nil || asks.From != rel.Other {
+		return nil
+	}
+	out := *asks
+	if from, ok := From(live); ok && from == rel.Other {
+		out.Namespaces = naming.AdoptedNamespaces(live.Tags)
+		return &out
+	}
+	for _, m := range rel.Of.Members {
+		out.Namespaces = append(out.Namespaces, m.Ref.Namespace)
+	}
+	return &out
 }
 
 func claimed(stack model.Stack) bool {
@@ -184,7 +201,7 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 	case Withheld:
 		stack.Held.Everything = true
 		return stack, report(finding.LoadBalancerAdopted, other+" keeps the load balancer that it has taken over, because no member of "+stack.ID.Title()+
-			" is in its namespace or in that of an attached route; "+stack.ID.Title()+" gets a load balancer of its own", "wait")
+			" is in a namespace that had one when it was taken over; "+stack.ID.Title()+" gets a load balancer of its own", "wait")
 	case Gives:
 		stack.Held.Everything, stack.DryRun = true, false
 		if rel.Of.Held.Everything {
@@ -199,6 +216,7 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 			ID: stack.ID, Leaving: append(slices.Clone(stack.Members), stack.Leaving...), BackendGroup: backend, Adopts: stack.Adopts,
 		}, nil
 	case Takes:
+		stack.Adopts = rel.adoption(stack.Adopts, have.Live(model.LoadBalancerID))
 		if stack.Adopts == nil && !stack.ID.Kind.OfGateway() {
 			return stack, report(finding.LoadBalancerReturned, "the load balancer is taken back from "+other+"; edits of this object take effect", "wait")
 		}

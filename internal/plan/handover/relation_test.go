@@ -1,6 +1,8 @@
 package handover
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -35,18 +37,18 @@ func live(adopted bool, of ...model.StackID) observed.Stack {
 		}
 	}
 	if adopted {
-		tags[naming.AdoptedTag] = naming.Adopted(group)
+		maps.Copy(tags, naming.AdoptedTags(group, []string{"shop"}))
 	}
 	return observed.Stack{LoadBalancers: []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Tags: tags}}}
 }
 
 // adoptedBy is what a stack sees whose load balancer another one has.
 func adoptedBy(id model.StackID, have observed.Stack) observed.Stack {
-	have.Facts.Adopter = &observed.Adopter{Stack: id}
+	have.Facts.Adopter = &observed.Adopter{Stack: id, LoadBalancer: live(true, id).LoadBalancers[0]}
 	return have
 }
 
-// foreign has members of a namespace that has nothing to do with the Gateway.
+// foreign has members of a namespace that had none when the load balancer was taken over.
 func foreign(s model.Stack) model.Stack {
 	s.Members[0].Ref.Namespace = "evil"
 	return s
@@ -82,7 +84,8 @@ func TestRelate(t *testing.T) {
 		"who may take it back is of a foreign namespace": {stack: stackOf(gateway, true), have: live(true, gateway), other: foreign(stackOf(group, true)), want: Alone},
 		"and it has begun":                               {stack: stackOf(gateway, true), have: live(true, gateway, group), other: foreign(stackOf(group, true)), want: Takes},
 		"one of a foreign namespace waits":               {stack: foreign(stackOf(group, true)), have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Withheld},
-		"a deleted Gateway gives it all":                 {stack: model.Stack{ID: gateway, Leaving: stackOf(gateway, true).Members}, have: live(true, gateway), other: foreign(stackOf(group, true)), want: Gives},
+		"nor does a deleted Gateway give it to that":     {stack: model.Stack{ID: gateway, Leaving: stackOf(gateway, true).Members}, have: live(true, gateway), other: foreign(stackOf(group, true)), want: Alone},
+		"which waits until the Gateway is gone":          {stack: foreign(stackOf(group, true)), have: adoptedBy(gateway, observed.Stack{}), other: gone, want: Withheld},
 		"it was given back":                              {stack: asking(true, true), other: stackOf(group, true), want: Returned},
 		"the class is missing, no withdrawal":            {stack: held, have: live(true, gateway), other: stackOf(group, true), want: Alone},
 		"the group of a Gateway that has it":             {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: asking(false, true), want: Handed},
@@ -116,6 +119,37 @@ func TestAStackThatHandedOverHolds(t *testing.T) {
 	} {
 		if got, _ := rel.Apply(c.stack, c.have); got.Held.Everything != c.held {
 			t.Errorf("%s: held %t", name, got.Held.Everything)
+		}
+	}
+}
+
+// Who may have a load balancer back is decided when it is taken over, and what a Gateway asks for later changes nothing of it.
+func TestWhoMayHaveItBackIsRecordedOnce(t *testing.T) {
+	t.Parallel()
+	other := model.StackID{Kind: model.Ingress, Name: "victim"}
+	asksFor := func(id model.StackID) model.Stack {
+		s := asking(false, true)
+		s.Adopts = &model.Adoption{From: id}
+		return s
+	}
+	for name, c := range map[string]struct {
+		stack model.Stack
+		of    model.Stack
+		have  observed.Stack
+		want  []string // nil: it cannot be given back
+	}{
+		"it begins":                   {asksFor(group), stackOf(group, true), live(false, group), []string{"shop"}},
+		"it has it":                   {asksFor(group), model.Stack{}, live(true, gateway), []string{"shop"}},
+		"another namespace joins":     {asksFor(group), foreign(stackOf(group, true)), live(true, gateway, group), []string{"shop"}},
+		"it asks for another one now": {asksFor(other), model.Stack{}, live(true, gateway, group), nil},
+		"it asks for none now":        {stackOf(gateway, true), model.Stack{}, live(true, gateway, group), nil},
+	} {
+		got, _ := Relation{Standing: Takes, Other: group, Of: c.of}.Apply(c.stack, c.have)
+		switch {
+		case (got.Adopts == nil) != (c.want == nil):
+			t.Errorf("%s: %+v", name, got.Adopts)
+		case got.Adopts != nil && !slices.Equal(got.Adopts.Namespaces, c.want):
+			t.Errorf("%s: %v, want %v", name, got.Adopts.Namespaces, c.want)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func StateOf(s Seen) State {
 func (s Seen) taken() State {
 	gone := s.Other.Empty() && !s.Other.Held.Everything
 	switch {
-	case s.withdrawn() && !gone:
+	case s.withdrawn() && !gone && (blocked(s.Other) || mayReturn(s.Have.Live(model.LoadBalancerID), s.Other)):
 		return GivingBack
 	case unfinished(s.Other.ID, s.Have):
 		return Adopting

@@ -1,6 +1,7 @@
 package handover
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -44,7 +45,7 @@ func tagsOf(resource string, of ...model.StackID) map[string]string {
 func having(made model.StackID, of ...model.StackID) observed.Stack {
 	lb := observed.LoadBalancer{ResourceID: model.LoadBalancerID, Tags: tagsOf(model.LoadBalancerID, of...)}
 	if made.Kind != "" {
-		lb.Tags[naming.AdoptedTag] = naming.Adopted(made)
+		maps.Copy(lb.Tags, naming.AdoptedTags(made, []string{"shop"}))
 	}
 	return observed.Stack{LoadBalancers: []observed.LoadBalancer{lb}}
 }

@@ -25,8 +25,10 @@ func (p *Planner) Change(lb *resolved.LoadBalancer, after []plan.StepID) {
 	}
 	tags := lb.Marked(p.Tags(lb.ID, want.Tags))
 	have := p.HandedOver(live.Tags)
-	if from := p.AdoptedTag(); from != "" && have[naming.AdoptedTag] == from {
-		tags[naming.AdoptedTag] = from
+	for k, v := range p.AdoptedTags() {
+		if have[k] == v {
+			tags[k] = v
+		}
 	}
 	p.Retag(a, tags, have, true, after, p.Members())
 	p.changeGroups(lb, after)

@@ -51,7 +51,7 @@ func (a *adoption) ordered() {
 			a.t.Errorf("%s: resources carry tags of both, the load balancer %v", a.step, lb)
 		case a.step == "adopt" && group && rest:
 			a.t.Errorf("%s: target groups are handed over before the security group", a.step)
-		case both && lb[naming.AdoptedTag] == "":
+		case both && (lb[naming.AdoptedTag] == "" || len(naming.AdoptedNamespaces(lb)) == 0):
 			a.t.Errorf("%s: the load balancer is not marked", a.step)
 		}
 	}

@@ -364,7 +364,7 @@ func (a *adoption) release() {
 	a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { delete(gw.Annotations, naming.AdoptAnnotation) })
 	a.settle("remove the annotation")
 	for _, line := range a.r.State() {
-		if strings.Contains(line, naming.AdoptedTag) {
+		if strings.Contains(line, naming.AdoptedTag) || strings.Contains(line, naming.NamespacesTag) {
 			a.t.Errorf("a tag is left: %s", line)
 		}
 	}

@@ -119,6 +119,7 @@ func TestNewMembersInheritNoAdoptedLoadBalancer(t *testing.T) {
 		"dry-run":        func(r *adopting) { annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true") },
 		"another name":   func(r *adopting) { annotateGateway(r.Harness, "shop", "edge", "fulcrum.dev/adopt=ingress-group/other") },
 		"nothing":        func(*adopting) {},
+		"deleted":        func(r *adopting) { r.drop(cluster.KindGateway, "shop", "edge") },
 	} {
 		for _, claim := range []string{"", byEdge} {
 			t.Run(name+claim, func(t *testing.T) {
@@ -146,9 +147,15 @@ func TestNewMembersInheritNoAdoptedLoadBalancer(t *testing.T) {
 					}
 					w := r.Emulator.Store()
 					w.Lock()
-					tags := w.Partition(Account, Region).ELB.LoadBalancers[arn].Tags
+					lb := w.Partition(Account, Region).ELB.LoadBalancers[arn]
 					w.Unlock()
-					if tags[naming.StackTag(model.ALBGateway)] != "shop/edge" || tags[naming.StackTag(model.Ingress)] != "" {
+					if name == "deleted" {
+						if lb != nil || len(r.arns()) != 1 {
+							t.Errorf("%v is left, and these are there: %v", lb, r.arns())
+						}
+						return
+					}
+					if tags := lb.Tags; tags[naming.StackTag(model.ALBGateway)] != "shop/edge" || tags[naming.StackTag(model.Ingress)] != "" {
 						t.Errorf("the load balancer is not the Gateway's any more: %v\n%s", tags, owner)
 					}
 				})

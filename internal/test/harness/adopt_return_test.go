@@ -1,0 +1,139 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+)
+
+// infraMembers are of a namespace that has to do with Gateway infra/edge by annotations alone.
+var infraMembers = adoptedMember("shop", "a", "/a", ", fulcrum.dev/adopted-by: infra/edge") +
+	strings.ReplaceAll(adoptedMember("shop", "b", "/b", ", fulcrum.dev/adopted-by: infra/edge"), "name: web,", "name: api,")
+
+var infraRoutes = strings.ReplaceAll(routeTo("infra", "a", "edge", "/a", "web")+routeTo("infra", "b", "edge", "/b", "api"), "port: 80}", "namespace: shop, port: 80}") + `
+apiVersion: gateway.networking.k8s.io/v1beta1
+kind: ReferenceGrant
+metadata: {name: infra, namespace: shop}
+spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: infra}], to: [{group: "", kind: Service}]}
+`
+
+// Those whose load balancer was taken over have it back, however they have consented, and however the Gateway ends. Consent that
+// is withdrawn meanwhile changes nothing of that.
+func TestWhoHadALoadBalancerHasItBack(t *testing.T) {
+	t.Parallel()
+	annotate := func(a string) func(*adopting) {
+		return func(r *adopting) { annotateGateway(r.Harness, "infra", "edge", a) }
+	}
+	for name, c := range map[string]struct {
+		act     func(r *adopting)
+		another bool // the Gateway has another load balancer afterwards
+	}{
+		"annotation off":         {annotate("fulcrum.dev/adopt-"), true},
+		"another name":           {annotate("fulcrum.dev/adopt=ingress-group/other"), false},
+		"dry-run":                {annotate("gateway.k8s.aws/dry-run=true"), false},
+		"the Gateway is deleted": {func(r *adopting) { r.drop(cluster.KindGateway, "infra", "edge") }, false},
+	} {
+		for _, withdrawn := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, withdrawn %t", name, withdrawn), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					r, watch := watchedHarness(t, Options{})
+					r.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: infra}\n", infraMembers, infraRoutes)
+					r.Settle(time.Hour)
+					before, arn := r.State(), r.arns()[0]
+					watch.set(true)
+					r.Apply(gatewayOf("infra", "edge", adoptsGroup))
+					r.Settle(time.Hour)
+					r.expectOwner(model.ALBGateway, "adopt")
+					if withdrawn {
+						for _, name := range []string{"a", "b"} {
+							r.edit(name, func(o *networkingv1.Ingress) { delete(o.Annotations, naming.AdoptedByAnnotation) })
+						}
+						r.Settle(time.Hour)
+						r.expectOwner(model.ALBGateway, "consent is withdrawn")
+					}
+					watch.set(!c.another)
+					c.act(r)
+					r.Settle(time.Hour)
+					w := r.Emulator.Store()
+					w.Lock()
+					tags := w.Partition(Account, Region).ELB.LoadBalancers[arn].Tags
+					w.Unlock()
+					if !naming.IsOf(model.StackID{Kind: model.Ingress, Name: "g"}, tags) {
+						t.Errorf("it is not given back: %v\n%s", tags, r.warnings())
+					}
+					if c.another {
+						return
+					}
+					r.expectOwner(model.Ingress, "back")
+					if d := cmp.Diff(before, r.State()); d != "" {
+						t.Errorf("not as before:\n%s", d)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A Gateway that names another group while it takes over that of its own tenant, whose members are gone, marks nothing as taken
+// from the other group: edits of that have their effect.
+func TestAnAdoptionInTheMiddleMarksNoOtherGroup(t *testing.T) {
+	t.Parallel()
+	group := strings.NewReplacer("group.name: g", "group.name: mine").Replace(adoptedMember("evil", "m", "/m", ", fulcrum.dev/adopted-by: evil/edge"))
+	total := 0
+	run := func(t *testing.T, at int) {
+		synctest.Test(t, func(t *testing.T) {
+			r := adoptedShop(t, Options{}, false)
+			r.Apply(group, routeTo("evil", "m", "edge", "/m", "web"))
+			r.Settle(time.Hour)
+			calls := 0
+			r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+				if c.Mutating {
+					if calls++; calls == at {
+						r.Kill()
+					}
+				}
+				return fault.Action{}
+			})
+			r.Apply(gatewayOf("evil", "edge", "fulcrum.dev/adopt: ingress-group/mine"))
+			r.Settle(time.Hour)
+			if at == 0 {
+				total = calls
+				return
+			}
+			r.Emulator.Faults().SetHook(nil)
+			r.drop(cluster.KindIngress, "evil", "m")
+			annotateGateway(r.Harness, "evil", "edge", "fulcrum.dev/adopt=ingress-group/g")
+			r.Start()
+			for n := range 20 {
+				r.Settle(time.Duration(n) * time.Second)
+				if left := r.carrying(naming.Adopted(model.StackID{Kind: model.Ingress, Name: "g"})); len(left) > 0 {
+					t.Fatalf("after call %d of %d: marked as taken from group g: %v", at, total, left)
+				}
+			}
+			r.edit("a", func(o *networkingv1.Ingress) { o.Spec.Rules[0].HTTP.Paths[0].Path = "/z" })
+			r.Settle(time.Minute)
+			if got := r.answer("/z"); got != "web" {
+				t.Errorf("after call %d of %d: /z is answered by %q\n%s", at, total, got, r.warnings())
+			}
+		})
+	}
+	run(t, 0)
+	if total < 6 {
+		t.Fatalf("%d calls", total)
+	}
+	for at := 1; at <= total; at += seeds.Step(2) {
+		t.Run(fmt.Sprint(at), func(t *testing.T) { run(t, at) })
+	}
+}
