@@ -100,7 +100,7 @@ var layers = map[string]layer{
 	"internal/engine/resync":           {pure: true, own: append([]string{"internal/engine/repeat"}, core...)},
 	"internal/engine": {pure: true, own: append([]string{"internal/cluster", "internal/engine/checkpoint", "internal/engine/imports", "internal/engine/refused", "internal/finding/failure", "internal/plan/document", "internal/plan/handover", "internal/plan/planner",
 		"internal/plan/resolved", "internal/engine/repeat", "internal/engine/resync"}, core...)},
-	"internal/engine/bindings":  {pure: true, api: true, own: append([]string{"internal/plan/bindingplan", "internal/cluster", "internal/engine", "internal/engine/resync", "internal/finding/failure", "internal/cluster/ownership", "internal/plan/targets"}, core...)},
+	"internal/engine/bindings":  {pure: true, api: true, own: append([]string{"internal/plan/bindingplan", "internal/cluster", "internal/engine", "internal/engine/repeat", "internal/engine/resync", "internal/finding/failure", "internal/cluster/ownership", "internal/plan/targets"}, core...)},
 	"internal/translate/report": {pure: true, own: append([]string{"internal/cluster", "internal/engine"}, core...)},
 	// What is wrong with a GlobalAccelerator by itself; admission and translation read it alike.
 	"internal/translate/accelerator/rules": {pure: true, api: true, own: core[:1]},

@@ -34,6 +34,8 @@ type entry struct {
 	overCapacity overCapacity
 	// refused are the targets that AWS has refused, by identity.
 	refused map[string]refusedTarget
+	// flapping are those that came and went within the last seconds.
+	flapping flapping
 	// leavingSince is since when targets wait to be taken out, by id.
 	leavingSince map[string]time.Time
 	// zonesWanted is when AWS last asked for the zones of targets.
@@ -56,6 +58,7 @@ func (e entry) planned(at moment) bindingplan.Memory {
 		Known: !e.due.IsZero(), Released: e.released, SuccessPending: e.successPending, TextReported: e.textReported,
 		Registered: e.registration.targets, HasDone: e.checkpoint != nil,
 	}
+	out.Flapping, out.FlappingFor = e.flapping.held(at.now)
 	due := e.due
 	if !out.Known {
 		due = at.firstDue()

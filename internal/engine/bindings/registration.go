@@ -54,6 +54,11 @@ func noteRegistered(described *elbv2.TargetGroupBinding, list []targets.Endpoint
 		if len(list) > 0 {
 			e.registration = e.registration.in(described)
 			e.registration.targets, e.registration.written = e.registration.targets.With(list), at.now
+			ids := make([]string, len(list))
+			for i, t := range list {
+				ids[i] = t.ID
+			}
+			e.flapping = e.flapping.putIn(ids, at.now)
 		}
 		return e
 	}
@@ -63,9 +68,12 @@ func noteRegistered(described *elbv2.TargetGroupBinding, list []targets.Endpoint
 func noteDeregistered(described *elbv2.TargetGroupBinding, list []*observed.Target) note {
 	return func(e entry, at moment) entry {
 		e.leavingSince = maps.Clone(e.leavingSince)
-		for _, t := range list {
+		ids := make([]string, len(list))
+		for i, t := range list {
 			delete(e.leavingSince, t.ID)
+			ids[i] = t.ID
 		}
+		e.flapping = e.flapping.tookOut(ids, at.now)
 		if e.registration.of(described) {
 			e.registration.targets, e.registration.written = e.registration.targets.Without(list), at.now
 		}

@@ -42,6 +42,27 @@ func TestPlans(t *testing.T) {
 		"new endpoints come before old targets go": {edit: func(f *Facts) { f.Health = registeredAs("1 healthy", "3 healthy") },
 			plan:   "known; backend seen; rules; checkpoint; register 10.0.0.2; settled; deregister 10.0.0.3 or later",
 			report: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
+		"a target that flaps waits, and the old ones that can serve stay": {edit: func(f *Facts) {
+			f.Health = registeredAs("1 healthy", "3 healthy", "4 healthy")
+			flapping(f, "2")
+			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true, "10.0.0.4": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
+		},
+			plan:   "known; backend seen; rules and of old targets; checkpoint; settled; deregister 10.0.0.4 or later",
+			report: "status True SuccessfullyReconciled observed; events ChangedTooOften; again in 20s"},
+		"so does one that is registered, without a write": {edit: func(f *Facts) {
+			f.Health = registeredAs("1 healthy", "2 healthy", "3 healthy")
+			flapping(f, "3")
+			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
+		},
+			plan:   "known; backend seen; rules and of old targets; checkpoint if rules are missing; settled",
+			report: "status True SuccessfullyReconciled observed; events ChangedTooOften; again in 20s"},
+		"others come and go meanwhile": {edit: func(f *Facts) {
+			f.Health = registeredAs("1 healthy", "3 healthy")
+			flapping(f, "1")
+			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
+		},
+			plan:   "known; backend seen; rules; checkpoint; register 10.0.0.2; settled; deregister 10.0.0.3 or later",
+			report: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
 		"a target group that is full gives up old targets first": {edit: func(f *Facts) { f.Health = registeredAs("1 healthy", "3 healthy"); refuse(f, full) },
 			plan:   "known; backend seen; settled; deregister 10.0.0.3 or later; register 10.0.0.2 as many as fit",
 			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
@@ -322,4 +343,12 @@ func refuse(f *Facts, why Failure) {
 func shared(f *Facts) {
 	f.Stored.Spec.MultiClusterTargetGroup = true
 	f.Record.Shared, f.Record.Recorded, f.Record.Identities = true, true, map[string]bool{"10.0.0.1:8080": true}
+}
+
+// flapping lets targets flap for 20 s.
+func flapping(f *Facts, numbers ...string) {
+	f.Memory.FlappingFor, f.Memory.Flapping = 20*time.Second, map[string]bool{}
+	for _, n := range numbers {
+		f.Memory.Flapping["10.0.0."+n] = true
+	}
 }

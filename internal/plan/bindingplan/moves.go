@@ -17,6 +17,7 @@ import (
 type moves struct {
 	targets.Diff
 	retained []*observed.Target // old targets that serve on for now
+	held     held               // what flaps
 	owned    bool               // the own targets of a shared group are recorded
 	attempt  *Attempt           // what is known of targets that are not registered, nil if all are
 	// deselected: the Service has no endpoint any more, and pods that it took still run.
@@ -42,11 +43,10 @@ func (p mover) moveTargets(maxAge time.Duration) {
 	case p.gatesClosed():
 		age = durations.Moment
 	}
-	d, ok := p.compare(age)
+	m, ok := p.compare(age)
 	if !ok {
 		return
 	}
-	m := &moves{Diff: d, owned: p.Record.Shared}
 	if ok := p.retain(m) && p.deselected(m); !ok {
 		return
 	}
@@ -82,7 +82,7 @@ func (p mover) moveTargets(maxAge time.Duration) {
 // prepare does what has to be done before targets are changed.
 func (p mover) prepare(m *moves, maxAge time.Duration) {
 	p.do(NoteRegistered{m.Stay()}, "")
-	p.do(SyncRules{Keeps: len(m.retained) > 0, MaxAge: maxAge}, "")
+	p.do(SyncRules{Keeps: len(m.retained)+len(m.held.old) > 0, MaxAge: maxAge}, "")
 	pending := !targets.IsInstance(p.Described) && slices.ContainsFunc(m.Matched, func(x targets.Pair) bool {
 		return targets.Gated(x.Endpoint.Pod, p.gate()) && gates{p.Facts}.conditionOf(x).Status != corev1.ConditionTrue
 	})
@@ -202,32 +202,35 @@ func (p mover) serving(list []*observed.Target) (map[string]*corev1.Pod, bool) {
 // where something follows from its health: whether new targets can take over from old ones, and
 // whether a pod that is not known to be healthy yet may have its gate opened. A target may have
 // become healthy since, and the address may have been another pod's.
-func (p mover) compare(age time.Duration) (targets.Diff, bool) {
+func (p mover) compare(age time.Duration) (*moves, bool) {
 	if !p.recordAndHealth(age) {
-		return targets.Diff{}, false
+		return nil, false
 	}
 	if p.Record.Failure != nil {
 		p.Err = p.Record.Failure.Err
-		return targets.Diff{}, false
+		return nil, false
 	}
 	if p.Health.Failure != nil {
 		p.Unavailable = p.Health.MaxAge == age
 		p.fail(*p.Health.Failure)
-		return targets.Diff{}, false
+		return nil, false
 	}
-	d := p.diff()
+	m := &moves{Diff: p.diff(), owned: p.Record.Shared}
+	if !p.hold(m) {
+		return nil, false
+	}
 	if p.Health.MaxAge <= durations.Moment {
-		return d, true
+		return m, true
 	}
-	serving, ok := p.handingOver(d)
+	serving, ok := p.handingOver(m.Diff)
 	if !ok {
-		return d, false
+		return nil, false
 	}
-	if len(serving) > 0 || p.opensGate(d) {
+	if len(serving) > 0 || p.opensGate(m.Diff) {
 		p.ask(AskHealth{durations.Moment})
-		return d, false
+		return nil, false
 	}
-	return d, true
+	return m, true
 }
 
 // recordAndHealth asks for what may be taken out and for the registered targets, and reports whether they are known.

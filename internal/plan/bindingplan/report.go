@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -196,19 +197,20 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 	left := r.addUnregistered(m, a)
 	waiting := noGate
 	if !targets.IsInstance(r.Described) {
-		waiting = gates{r.Facts}.showHealth(&r.Steps, m.Matched, without(m.Register, refused), left)
+		waiting = gates{r.Facts}.showHealth(&r.Steps, m.Matched, slices.Concat(without(m.Register, refused), m.held.new), left)
 		r.Pods, r.Reported.Pods = true, true
 	}
 	r.explainMissingEndpoints()
 	r.reportNoEndpoints(m.deselected)
+	r.reportFlapping(m.held)
 	if failed != nil {
 		r.stoppedAfter(*failed, a)
 		return
 	}
-	r.AllRegistered = len(m.Over) == 0
+	r.AllRegistered = len(m.Over)+len(m.held.new) == 0
 	if m.owned {
 		want := r.wanted()
-		for _, t := range m.retained {
+		for _, t := range slices.Concat(m.retained, m.held.old) {
 			want[targets.CanonicalIdentity(targets.IdentityOf(t))] = true
 		}
 		r.do(SetRecord{want})
@@ -230,7 +232,7 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 	idle := r.Forwards != nil && !r.Forwards.none()
 	r.againIf(idle, durations.DeniedWait, "pods wait for a load balancer that uses their targets")
 	r.againIf(len(m.retained) > 0, durations.Soon, "old targets serve on until new ones are healthy")
-	if r.Waiting || !rules.Done || len(m.Over) > 0 || waiting > noGate || idle || len(m.retained) > 0 || r.Found.Unknown {
+	if r.Waiting || !rules.Done || len(m.Over) > 0 || waiting > noGate || idle || len(m.retained) > 0 || !m.held.none() || r.Found.Unknown {
 		return
 	}
 	r.do(Compared)

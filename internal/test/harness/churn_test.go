@@ -95,15 +95,17 @@ status: {podIP: %[3]s, phase: Running, conditions: [{type: Ready, status: "True"
 }
 
 // show writes the EndpointSlice of a Service.
-func (h *herd) show(g int) {
+func (h *herd) show(g int) { h.showAt(g, 8080) }
+
+func (h *herd) showAt(g, port int) {
 	var b strings.Builder
 	fmt.Fprintf(&b, `
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
 metadata: {name: %[1]s-1, namespace: shop, labels: {kubernetes.io/service-name: %[1]s}}
 addressType: IPv4
-ports: [{name: "", port: 8080, protocol: TCP}]
-endpoints:`, service(g))
+ports: [{name: "", port: %[2]d, protocol: TCP}]
+endpoints:`, service(g), port)
 	for _, n := range h.pods[g] {
 		fmt.Fprintf(&b, `
 - {addresses: [%[1]s], conditions: {ready: true}, targetRef: {kind: Pod, namespace: shop, name: pod-%[2]d, uid: pod-%[2]d}}`, address(n), n)

@@ -1,0 +1,79 @@
+package bindingplan
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+)
+
+// held is what is put off of a difference, because targets come and go again and again.
+type held struct {
+	new []targets.Endpoint
+	old []*observed.Target
+}
+
+func (h held) none() bool { return len(h.new)+len(h.old) == 0 }
+
+// hold takes out of the moves the targets that have come back again and again: those that are not registered wait, and
+// those that are stay. While any waits, every old target that can serve stays, so that requests have somewhere to go. What
+// cannot serve any more goes at once.
+func (p mover) hold(m *moves) bool {
+	if p.Memory.FlappingFor <= 0 {
+		return true
+	}
+	flaps := func(id string) bool { return p.Memory.Flapping[id] }
+	for _, e := range m.Register {
+		if flaps(e.ID) {
+			m.held.new = append(m.held.new, e)
+		}
+	}
+	m.Register = slices.DeleteFunc(slices.Clone(m.Register), func(e targets.Endpoint) bool { return flaps(e.ID) })
+	useless, ok := p.dead(m.Deregister)
+	if !ok {
+		return false
+	}
+	m.Deregister = slices.DeleteFunc(slices.Clone(m.Deregister), func(t *observed.Target) bool {
+		stays := (len(m.held.new) > 0 || flaps(t.ID)) && !slices.Contains(useless, t)
+		if stays {
+			m.held.old = append(m.held.old, t)
+		}
+		return stays
+	})
+	return true
+}
+
+// dead are the old targets that cannot serve: pods that are not ready or about to go, and nodes that are gone.
+func (p mover) dead(old []*observed.Target) ([]*observed.Target, bool) {
+	if len(old) == 0 {
+		return nil, true
+	}
+	if targets.IsInstance(p.Described) {
+		if p.Gone == nil {
+			p.ask(AskGone{old})
+			return nil, false
+		}
+		return p.Gone.Targets, true
+	}
+	serving, ok := p.serving(old)
+	for _, pod := range serving { // it may become unready
+		p.Watch = append(p.Watch, cluster.Ref{Kind: cluster.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+	}
+	return slices.DeleteFunc(slices.Clone(old), func(t *observed.Target) bool { return serving[t.ID] != nil }), ok
+}
+
+// reportFlapping reports that targets wait, and asks for a run when they do not any more.
+func (r *reporter) reportFlapping(h held) {
+	if h.none() {
+		return
+	}
+	r.again(r.Memory.FlappingFor, "targets came and went again and again")
+	r.Findings.Add(finding.Finding{
+		Object: targets.Ref(r.Stored), Field: "spec.serviceRef", Reason: finding.ChangedTooOften, Severity: finding.Warning,
+		Message: "the same targets were registered and deregistered several times within seconds; they are changed again within 30 s, and until then targets that can serve stay",
+		Fix:     "find out what edits the Service, its EndpointSlices or the labels of its pods all the time, or why the pods are ready and unready by turns",
+	})
+	r.Findings = r.Findings.Sorted()
+}

@@ -1,0 +1,223 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// Targets that come and go many times a second, because somebody edits what selects them.
+
+const flipsPerSecond = 25
+
+// flipper changes what Service 0 of a herd selects.
+type flipper struct {
+	h    *herd
+	all  []int         // its pods
+	turn func(on bool) // into one of two states
+	on   bool
+}
+
+// flips are ways to flip, by name. In the state that is on, all pods of on are to be registered.
+var flips = map[string]func(f *flipper) (on []int){
+	"a selector": func(f *flipper) []int {
+		blue, green := f.all[:3], f.all[3:]
+		f.turn = func(on bool) { f.selects(map[bool][]int{true: green, false: blue}[on], 8080) }
+		return green
+	},
+	"the label of a pod": func(f *flipper) []int {
+		f.turn = func(on bool) { f.selects(f.all[:map[bool]int{true: 6, false: 5}[on]], 8080) }
+		return f.all
+	},
+	"no pod": func(f *flipper) []int {
+		f.turn = func(on bool) { f.selects(f.all[:map[bool]int{true: 6, false: 0}[on]], 8080) }
+		return f.all
+	},
+	"ports that were never used": func(f *flipper) []int {
+		port := 10000
+		f.turn = func(on bool) {
+			if port++; on {
+				port += 30000
+			} else if port > 30000 {
+				port -= 30000
+			}
+			f.selects(f.all, port)
+		}
+		return f.all
+	},
+	"readiness": func(f *flipper) []int {
+		f.turn = func(on bool) {
+			f.ready(f.all[0], on)
+			f.selects(f.all[map[bool]int{true: 0, false: 1}[on]:], 8080)
+		}
+		return f.all
+	},
+}
+
+// selects writes the EndpointSlice.
+func (f *flipper) selects(list []int, port int) {
+	f.h.pods[0] = list
+	f.h.showAt(0, port)
+}
+
+// ready makes a pod ready or unready.
+func (f *flipper) ready(n int, is bool) {
+	status := map[bool]string{true: "True", false: "False"}[is]
+	f.h.r.Apply(fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: pod-%[1]d, namespace: shop, uid: pod-%[1]d, labels: {app: web0}}
+spec: {nodeName: node-0, containers: [{name: c, ports: [{containerPort: 8080}]}]}
+status: {podIP: %[2]s, phase: Running, conditions: [{type: Ready, status: "%[3]s"}, {type: ContainersReady, status: "%[3]s"}]}
+`, n, address(n), status))
+}
+
+// flip changes the state for a time, and calls each every second.
+func (f *flipper) flip(d time.Duration, each func()) {
+	for i := range int(d.Seconds()) * flipsPerSecond {
+		f.on = !f.on
+		f.turn(f.on)
+		time.Sleep(time.Second / flipsPerSecond)
+		if i%flipsPerSecond == 0 {
+			each()
+		}
+	}
+}
+
+// registered are those of the pods that are targets.
+func (f *flipper) registered() (out []int) {
+	active := f.h.r.active()
+	for _, n := range f.all {
+		if active[address(n)] != "" {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func newFlipper(t *testing.T, how string, opt Options) (f *flipper, on []int) {
+	h := newHerd(t, 2, 6, opt)
+	f = &flipper{h: h, all: slices.Clone(h.pods[0])}
+	on = flips[how](f)
+	f.turn(false)
+	time.Sleep(5 * time.Minute)
+	return f, on
+}
+
+// A tenant flips what a Service selects 25 times a second. The calls are few, there are targets at any time, a pod that is
+// gone leaves at once, and the last state is reached when it ends.
+func TestTargetsThatFlipCostFewCalls(t *testing.T) {
+	t.Parallel()
+	for how := range flips {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, on := newFlipper(t, how, Options{Workers: 3})
+				calls := f.h.r.Emulator.Calls()
+				calls.Reset()
+				var counts []int
+				for range map[bool]int{true: 10, false: 3}[how == "a selector"] {
+					f.flip(time.Minute, func() {
+						if how != "no pod" && len(f.registered()) == 0 {
+							t.Error("no target is left")
+						}
+					})
+					counts = append(counts, calls.Total())
+					calls.Reset()
+				}
+				t.Logf("BENCH %s flips 25 times a second: %d AWS calls in the minutes, goal 40 and then 10 (240 to 300)", how, counts)
+				if counts[0] > 40 || slices.Max(counts[1:]) > 10 {
+					t.Errorf("%d calls in the minutes", counts)
+				}
+				// The pod is deleted while its target waits to be changed.
+				live := f.registered()
+				dead := live[len(live)-1]
+				if err := f.h.r.Store.Delete(cluster.Ref{Kind: cluster.KindPod, Namespace: "shop", Name: fmt.Sprintf("pod-%d", dead)}); err != nil {
+					t.Fatal(err)
+				}
+				f.flip(2*time.Second, func() {})
+				if slices.Contains(f.registered(), dead) {
+					t.Error("the target of a pod that is gone stays")
+				}
+				f.turn(true)
+				time.Sleep(31 * time.Second)
+				want := slices.DeleteFunc(slices.Clone(on), func(n int) bool { return n == dead })
+				if got := f.registered(); !slices.Equal(got, want) {
+					t.Errorf("half a minute after the last change the pods %v are targets, want %v", got, want)
+				}
+			})
+		})
+	}
+}
+
+// Neither another Service of the namespace nor one of another tenant waits for a Service that flips.
+func TestTargetsThatFlipDelayNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, _ := newFlipper(t, "a selector", Options{Workers: 3})
+		h := f.h
+		own := []string{"10.0.143.1", "10.0.143.2", "10.0.143.3", "10.0.143.4", "10.0.143.5", "10.0.143.6", "10.0.143.7", "10.0.143.8"}
+		if err := Assign(t.Context(), AWSConfig(h.r.Emulator), h.r.World.Instances[0], own...); err != nil {
+			t.Fatal(err)
+		}
+		victim := func(ip string) { h.r.Apply(elsewhere("victim", pods("web", ip))) }
+		h.r.Apply(elsewhere("victim", strings.SplitN(shop, "---", 2)[1], ingressOf("", "/=web")))
+		victim(own[0])
+		time.Sleep(5 * time.Minute)
+		h.r.Emulator.Calls().Reset()
+		other := &herd{r: h.r, asked: map[string]time.Time{}, left: map[string]time.Time{}}
+		for i := range own[1:] {
+			f.flip(5*time.Second, func() {})
+			h.replace(1) // of the same namespace
+			other.asked[own[i+1]], other.left[own[i]] = time.Now(), time.Now()
+			victim(own[i+1])
+		}
+		f.flip(5*time.Second, func() {})
+		for of, x := range map[string]*herd{"the same namespace": h, "another tenant": other} {
+			in, out := x.answered(t)
+			t.Logf("BENCH %d pods of %s replaced while a Service flips: registered after p50 %v, p99 %v; deregistered after p50 %v, p99 %v, goal p99 1s",
+				len(in), of, quantile(in, 0.5), quantile(in, 0.99), quantile(out, 0.5), quantile(out, 0.99))
+			if quantile(in, 0.99) > time.Second || quantile(out, 0.99) > time.Second {
+				t.Errorf("%s is delayed", of)
+			}
+		}
+	})
+}
+
+// A rolling update of 100 pods takes the calls and the time that it took before targets that flip were slowed down, which
+// were measured: the bounds are those numbers and a tenth.
+func TestARollingUpdateIsNotSlowedDown(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	for rate, most := range map[int]struct {
+		calls   int
+		in, out time.Duration // p99
+	}{
+		1:  {220, 100 * ms, 140 * ms},
+		4:  {115, 310 * ms, 900 * ms},
+		20: {30, 530 * ms, 1150 * ms},
+	} {
+		t.Run(fmt.Sprintf("%d pods a second", rate), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHerd(t, 2, 100, Options{Workers: 3})
+				h.r.Emulator.Calls().Reset()
+				for range 100 {
+					h.replace(0)
+					time.Sleep(time.Second / time.Duration(rate))
+				}
+				time.Sleep(2 * time.Minute)
+				calls := h.r.Emulator.Calls().Mutating()
+				in, out := h.answered(t)
+				t.Logf("BENCH 100 pods replaced at %d a second: %d calls; registered after p50 %v, p99 %v; deregistered after p50 %v, p99 %v",
+					rate, calls, quantile(in, 0.5), quantile(in, 0.99), quantile(out, 0.5), quantile(out, 0.99))
+				if calls > most.calls || quantile(in, 0.99) > most.in || quantile(out, 0.99) > most.out {
+					t.Errorf("more than before: %+v", most)
+				}
+			})
+		})
+	}
+}
