@@ -58,7 +58,7 @@ func (e entry) planned(at moment) bindingplan.Memory {
 		Known: !e.due.IsZero(), Released: e.released, SuccessPending: e.successPending, TextReported: e.textReported,
 		Registered: e.registration.targets, HasDone: e.checkpoint != nil,
 	}
-	out.Flapping, out.FlappingFor = e.flapping.held(at.now)
+	out.Flapping, out.FlappingFor, out.FlappingAlone = e.flapping.held(at.now)
 	due := e.due
 	if !out.Known {
 		due = at.firstDue()

@@ -54,16 +54,18 @@ func (f flapping) putIn(ids []string, now time.Time) flapping {
 }
 
 // held are the targets that neither come nor go now, and for how long: once one waits, all that have come back wait with it
-// and change together, so that many targets cost no more calls than one.
-func (f flapping) held(now time.Time) (ids map[string]bool, left time.Duration) {
+// and change together, so that many targets cost no more calls than one. Where no other target can serve, they wait for the
+// first wait alone.
+func (f flapping) held(now time.Time) (ids map[string]bool, left, alone time.Duration) {
 	rows := f.current(now)
 	for _, row := range rows {
 		if paceOfReturns.Delays(row) {
 			left = max(left, paceOfReturns.Left(row, now))
+			alone = max(alone, row.At.Add(paceOfReturns.First).Sub(now))
 		}
 	}
 	if left <= 0 {
-		return nil, 0
+		return nil, 0, 0
 	}
 	ids = map[string]bool{}
 	for id, row := range rows {
@@ -71,5 +73,5 @@ func (f flapping) held(now time.Time) (ids map[string]bool, left time.Duration) 
 			ids[id] = true
 		}
 	}
-	return ids, left
+	return ids, left, min(left, alone)
 }

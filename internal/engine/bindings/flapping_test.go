@@ -45,7 +45,10 @@ func TestFlapping(t *testing.T) {
 						f = f.tookOut(ids, now)
 					}
 				}
-				held, left := f.held(now)
+				held, left, alone := f.held(now)
+				if alone > paceOfReturns.First || alone > left || left > 0 && alone < left-paceOfReturns.Longest {
+					t.Errorf("step %d: alone for %s, and for %s beside others", i, alone, left)
+				}
 				var ids []string
 				for id := range held {
 					ids = append(ids, id)

@@ -87,9 +87,10 @@ type Memory struct {
 	Registered *targets.IdentitySet
 	// Refused are the targets that AWS has refused and that are not sent again yet, by identity.
 	Refused map[string]RefusedTarget
-	// Flapping are the targets that came back again and again, by id, which are left as they are FlappingFor so long.
-	Flapping    map[string]bool
-	FlappingFor time.Duration
+	// Flapping are the targets that came back again and again, by id, which are left as they are for FlappingFor, or, where no
+	// other target can serve, for FlappingAlone.
+	Flapping                   map[string]bool
+	FlappingFor, FlappingAlone time.Duration
 	// SuccessPending: an earlier run has changed AWS, and success is not reported yet as a call waited.
 	SuccessPending bool
 	// TextReported is when the text of a fault was last written.

@@ -2,6 +2,7 @@ package bindingplan
 
 import (
 	"slices"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -13,24 +14,26 @@ import (
 type held struct {
 	new []targets.Endpoint
 	old []*observed.Target
+	// left is for how long.
+	left time.Duration
 }
 
 func (h held) none() bool { return len(h.new)+len(h.old) == 0 }
 
 // hold takes out of the moves the targets that have come back again and again: those that are not registered wait, and
 // those that are stay. While any waits, every old target that can serve stays, so that requests have somewhere to go. What
-// cannot serve any more goes at once.
+// cannot serve any more goes at once, and where none is left that can, the wait is a short one.
 func (p mover) hold(m *moves) bool {
 	if p.Memory.FlappingFor <= 0 {
 		return true
 	}
+	m.held.left = p.Memory.FlappingFor
 	flaps := func(id string) bool { return p.Memory.Flapping[id] }
 	for _, e := range m.Register {
 		if flaps(e.ID) {
 			m.held.new = append(m.held.new, e)
 		}
 	}
-	m.Register = slices.DeleteFunc(slices.Clone(m.Register), func(e targets.Endpoint) bool { return flaps(e.ID) })
 	useless, ok := p.dead(m.Deregister)
 	if !ok {
 		return false
@@ -42,6 +45,14 @@ func (p mover) hold(m *moves) bool {
 		}
 		return stays
 	})
+	if len(m.Stay())+len(m.held.old) == 0 {
+		m.held.left = p.Memory.FlappingAlone
+	}
+	if m.held.left <= 0 {
+		m.held.new = nil
+		return true
+	}
+	m.Register = slices.DeleteFunc(slices.Clone(m.Register), func(e targets.Endpoint) bool { return flaps(e.ID) })
 	return true
 }
 
@@ -69,7 +80,7 @@ func (r *reporter) reportFlapping(h held) {
 	if h.none() {
 		return
 	}
-	r.again(r.Memory.FlappingFor, "targets came and went again and again")
+	r.again(h.left, "targets came and went again and again")
 	r.Findings.Add(finding.Finding{
 		Object: targets.Ref(r.Stored), Field: "spec.serviceRef", Reason: finding.ChangedTooOften, Severity: finding.Warning,
 		Message: "the same targets were registered and deregistered several times within seconds; they are changed again within 30 s, and until then targets that can serve stay",

@@ -56,6 +56,20 @@ func TestPlans(t *testing.T) {
 		},
 			plan:   "known; backend seen; rules and of old targets; checkpoint if rules are missing; settled",
 			report: "status True SuccessfullyReconciled observed; events ChangedTooOften; again in 20s"},
+		"where no other target can serve, it comes after the first wait": {edit: func(f *Facts) {
+			f.Health = registeredAs()
+			flapping(f, "1", "2")
+			f.Memory.FlappingAlone = 0
+		},
+			plan:   "known; backend seen; rules; checkpoint; register 10.0.0.1 10.0.0.2; settled",
+			report: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
+		"and until then it waits": {edit: func(f *Facts) {
+			f.Health = registeredAs()
+			flapping(f, "1", "2")
+			f.Memory.FlappingAlone = 3 * time.Second
+		},
+			plan:   "known; backend seen; rules; checkpoint if rules are missing; settled",
+			report: "status True SuccessfullyReconciled observed; events ChangedTooOften; again in 3s"},
 		"others come and go meanwhile": {edit: func(f *Facts) {
 			f.Health = registeredAs("1 healthy", "3 healthy")
 			flapping(f, "1")

@@ -109,6 +109,40 @@ func newFlipper(t *testing.T, how string, opt Options) (f *flipper, on []int) {
 	return f, on
 }
 
+// Where all pods become ready and unready by turns, there is no other target meanwhile: they come back within 5 s each time, and
+// leave at once.
+func TestPodsThatFlapTogetherComeBackSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHerd(t, 2, 6, Options{Workers: 3})
+		f := &flipper{h: h, all: slices.Clone(h.pods[0])}
+		turn := func(on bool, d time.Duration) {
+			for _, n := range f.all {
+				f.ready(n, on)
+			}
+			f.selects(f.all[:map[bool]int{true: 6, false: 0}[on]], 8080)
+			time.Sleep(d)
+		}
+		turn(true, 5*time.Minute)
+		calls := h.r.Emulator.Calls()
+		calls.Reset()
+		const turns = 20
+		for i := range turns {
+			turn(false, 2*time.Second)
+			if got := f.registered(); len(got) > 0 {
+				t.Errorf("turn %d: the unready pods %v are targets", i, got)
+			}
+			turn(true, 6*time.Second)
+			if got := f.registered(); !slices.Equal(got, f.all) {
+				t.Errorf("turn %d: 6 s after they are ready the pods %v are targets, want %v", i, got, f.all)
+			}
+		}
+		if n := calls.Total(); n > 3*turns {
+			t.Errorf("%d calls in %d turns", n, turns)
+		}
+	})
+}
+
 // A tenant flips what a Service selects 25 times a second. The calls are few, there are targets at any time, a pod that is
 // gone leaves at once, and the last state is reached when it ends.
 func TestTargetsThatFlipCostFewCalls(t *testing.T) {
