@@ -110,6 +110,7 @@ var adoptEvents = map[string]func(r *adopting){
 	"class deleted":              func(r *adopting) { r.dropIf(cluster.KindGatewayClass, "", "alb") },
 	"another name":               func(r *adopting) { r.annotateIf("shop", "edge", "fulcrum.dev/adopt=ingress-group/other") },
 	"routes deleted":             func(r *adopting) { r.dropAll(cluster.KindHTTPRoute) },
+	"another scheme":             func(r *adopting) { r.configure("shop", "edge", "{scheme: internet-facing}") },
 }
 
 func (r *adopting) dropAll(kind cluster.Kind) {

@@ -1,0 +1,157 @@
+package harness
+
+import (
+	"crypto/elliptic"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+// configure has a Gateway use a LoadBalancerConfiguration with a spec.
+func (r *adopting) configure(namespace, name, spec string) {
+	r.T.Helper()
+	r.Apply(fmt.Sprintf("apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: own, namespace: %s}\nspec: %s\n", namespace, spec))
+	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: namespace, Name: name})
+	if err != nil || obj == nil {
+		return
+	}
+	gw := obj.DeepCopyObject().(*gwv1.Gateway)
+	gw.Spec.Infrastructure = &gwv1.GatewayInfrastructure{ParametersRef: &gwv1.LocalParametersReference{Group: "gateway.k8s.aws", Kind: "LoadBalancerConfiguration", Name: "own"}}
+	if err := r.Store.Put(gw); err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+// certificateOf is the certificate of the listener for HTTPS, "" if it has none that ACM has.
+func (r *adopting) certificateOf() string {
+	w := r.Emulator.Store()
+	w.Lock()
+	defer w.Unlock()
+	p := w.Partition(Account, Region)
+	for _, l := range p.ELB.Listeners {
+		if l.Port == 443 && p.ACM.Certificates[l.Certificate] != nil {
+			return p.ACM.Certificates[l.Certificate].Domain
+		}
+	}
+	return ""
+}
+
+// The listener for HTTPS has a certificate of the host after each call while a load balancer with imported certificates changes
+// hands, also where the process dies after any of them. Nothing of it is left in ACM.
+func TestAnAdoptedLoadBalancerKeepsACertificate(t *testing.T) {
+	t.Parallel()
+	group := strings.Replace(adoptedMember("shop", "a", "/a", byEdge), "  rules:", "  tls: [{hosts: [shop.example.com], secretName: shop}]\n  rules:", 1)
+	gateway := strings.Replace(gatewayOf("shop", "edge", adoptsGroup), "[{name: http, port: 80, protocol: HTTP}]",
+		"[{name: http, port: 80, protocol: HTTP}, {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}]", 1)
+	total := 0
+	run := func(t *testing.T, at int) {
+		synctest.Test(t, func(t *testing.T) {
+			opt := importing(Options{Checkpoints: true})
+			opt.Gateway = func(o *gateways.Options) { o.ImportCertificates, o.DefaultTargetType = true, model.IPTargets }
+			r := &adopting{shopWith(t, opt)}
+			r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), gatewayClassALB)
+			empty := r.State()
+			r.Apply(newIssuer(t).issue("shop", elliptic.P256(), "shop.example.com"), group, routeTo("shop", "a", "edge", "/a", "web"))
+			r.alive(time.Hour)
+			if got := r.certificateOf(); got != "shop.example.com" {
+				t.Fatalf("the Ingress has the certificate %q\n%s", got, r.warnings())
+			}
+			calls := 0
+			r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+				if got := r.certificateOf(); got != "shop.example.com" && !t.Failed() {
+					t.Errorf("before %s the listener has the certificate %q", c.Operation, got)
+				}
+				if c.Mutating {
+					if calls++; calls == at {
+						r.Kill()
+					}
+				}
+				return fault.Action{}
+			})
+			r.Apply(gateway)
+			r.alive(time.Hour)
+			owned := func(kind model.Kind, step string) {
+				t.Helper()
+				other := model.ALBGateway
+				if kind == other {
+					other = model.Ingress
+				}
+				if left := r.carrying(string(other.TagPrefix()) + "/stack"); len(left) > 0 {
+					t.Errorf("%s: of %s: %v\n%s", step, other, left, r.warnings())
+				}
+			}
+			owned(model.ALBGateway, "adopt")
+			annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
+			r.alive(time.Hour)
+			owned(model.Ingress, "back")
+			annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
+			r.alive(time.Hour)
+			owned(model.ALBGateway, "adopt again")
+			r.drop(cluster.KindIngress, "shop", "a")
+			r.alive(time.Hour)
+			if at == 0 {
+				total = calls
+			}
+			r.Emulator.Faults().SetHook(nil)
+			r.drop(cluster.KindGateway, "shop", "edge")
+			r.alive(time.Hour)
+			r.expectNothing(empty)
+			if t.Failed() {
+				t.Logf("killed after call %d of %d", at, total)
+			}
+		})
+	}
+	run(t, 0)
+	if total < 20 {
+		t.Fatalf("%d calls", total)
+	}
+	for at := 1; at <= total; at += seeds.Step(4) {
+		t.Run(fmt.Sprint(at), func(t *testing.T) { run(t, at) })
+	}
+}
+
+// A load balancer that is protected from deletion changes hands, and stays when its Gateway is deleted until the protection ends.
+func TestAProtectedLoadBalancerIsAdopted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, watch := watchedHarness(t, Options{})
+		empty := r.State()
+		const protected = "deletion_protection.enabled=true"
+		r.Apply(strings.ReplaceAll(adoptedGroup, byEdge, byEdge+", alb.ingress.kubernetes.io/load-balancer-attributes: "+protected), adoptingRoutes)
+		r.Settle(time.Hour)
+		watch.set(true)
+		r.Apply(gatewayOf("shop", "edge", adoptsGroup+dryRun))
+		r.configure("shop", "edge", `{loadBalancerAttributes: [{key: deletion_protection.enabled, value: "true"}]}`)
+		annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
+		r.Settle(time.Hour)
+		r.expectOwner(model.ALBGateway, "adopt")
+		annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
+		r.Settle(time.Hour)
+		r.expectOwner(model.Ingress, "back")
+		annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run-")
+		r.Settle(time.Hour)
+		r.dropAll(cluster.KindIngress)
+		r.Settle(time.Hour)
+		r.expectOwner(model.ALBGateway, "release")
+		watch.set(false)
+		r.drop(cluster.KindGateway, "shop", "edge")
+		r.Settle(time.Hour)
+		if len(r.arns()) != 1 || !strings.Contains(r.warnings(), "DeletionProtected") {
+			t.Errorf("a protected load balancer: %v\n%s", r.arns(), r.warnings())
+		}
+		r.Apply("apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: own, namespace: shop}\n" +
+			`spec: {loadBalancerAttributes: [{key: deletion_protection.enabled, value: "false"}]}`)
+		r.Settle(2 * time.Hour)
+		r.expectNothing(empty)
+	})
+}
