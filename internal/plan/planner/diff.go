@@ -137,7 +137,12 @@ func (d *differ) show() {
 			d.Plan.Shown[lb.Address()] = arn
 		}
 	}
-	if old := d.lb.Serving(d.Have); old != nil && !d.lb.Switched {
+	old := d.lb.Serving(d.Have)
+	if d.Want.Held.Everything {
+		// Nothing is made or changed, and another stack may have taken listeners over already.
+		old = d.Have.Live(model.LoadBalancerID)
+	}
+	if old != nil && !d.lb.Switched {
 		d.Plan.Ports = nil
 		for _, l := range old.Listeners {
 			d.Plan.Ports = append(d.Plan.Ports, l.Port)

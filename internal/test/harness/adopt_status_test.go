@@ -1,0 +1,44 @@
+package harness
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// While a load balancer changes hands, which takes minutes where AWS is slow, the Gateway does not say that requests are not
+// answered.
+func TestAGatewayTellsTheTruthWhileItGivesBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, watch := watchedHarness(t, Options{Workers: 3})
+		r.Apply(adoptedGroup, adoptingRoutes)
+		r.during(10 * time.Minute)
+		watch.set(true)
+		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+			if c.Mutating {
+				return fault.Action{Latency: 4 * time.Second}
+			}
+			return fault.Action{}
+		})
+		r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+		truth := func(step string) {
+			t.Helper()
+			for range 600 {
+				time.Sleep(time.Second)
+				if text := strings.Join(conditionsOf(r.Harness, "edge"), "\n"); strings.Contains(text, "not answered") && len(r.carrying("gateway.k8s.aws.alb/stack")) > 0 {
+					t.Fatalf("%s: %s", step, text)
+				}
+			}
+		}
+		truth("adopt")
+		r.expectOwner(model.ALBGateway, "adopt")
+		annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
+		truth("back")
+		r.expectOwner(model.Ingress, "back")
+	})
+}
