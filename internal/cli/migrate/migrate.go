@@ -197,12 +197,24 @@ func (m *migrating) show(w io.Writer, doc Document) error {
 	switch m.form.Kind {
 	case "text":
 		showText(w, doc)
+		if len(doc.Files) > 0 {
+			fmt.Fprintln(w, m.nextStep())
+		}
 	case "markdown":
 		showMarkdown(w, doc)
 	default:
 		return m.form.Document(doc)
 	}
 	return nil
+}
+
+// nextStep is what follows when the manifests are written.
+func (m *migrating) nextStep() string {
+	out := "next: read them, then " + line("kubectl", []string{"apply", "-R", "-f", m.outputDir})
+	if m.inPlace {
+		out += "; fulcrum migrate status shows what follows"
+	}
+	return out
 }
 
 // needed are the kinds that a translation reads.

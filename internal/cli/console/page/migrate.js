@@ -17,19 +17,22 @@ export class Migrate {
     this.answer = el("div", { "aria-live": "polite" });
     fill(element,
       el("p", { class: "hint" }, "What each Ingress and IngressGroup becomes as a Gateway with its routes, and which requests it would answer otherwise. Nothing is written. ",
-        el("button", { type: "button", onclick: () => this.run() }, "translate again")),
+        el("button", { type: "button", onclick: () => this.run() }, "Look again"), " ", this.at = el("span", { class: "from" })),
       this.answer);
   }
 
   /** visit translates when the page is first looked at, and shows the load balancer of a link. */
   visit(params) {
-    this.wanted = params.get("id") || "";
+    this.wanted = new Set([params.get("id") || ""]);
     if (this.visited) return this.open();
     this.visited = true;
     this.run();
   }
 
   async run() {
+    const open = new Set([...this.answer.querySelectorAll("details.group[open]")].map((d) => d.dataset.id));
+    if (open.size > 0) this.wanted = open;
+    this.at.textContent = "";
     await running(this.answer, "fulcrum migrate", async () => {
       const [translated, moved] = await Promise.allSettled([command("migrate"), command("status")]);
       if (translated.status === "rejected") throw translated.reason;
@@ -50,11 +53,12 @@ export class Migrate {
         el("p", { class: "hint" }, copyable(a.command), " ", moved.value ? copyable(moved.value.command) : null),
       ];
     });
+    this.at.textContent = `as it was at ${new Date().toLocaleTimeString()}; this page does not change by itself`;
     this.open();
   }
 
   open() {
-    for (const d of this.answer.querySelectorAll("details.group")) if (d.dataset.id === this.wanted) d.open = true;
+    for (const d of this.answer.querySelectorAll("details.group")) if (this.wanted.has(d.dataset.id)) d.open = true;
   }
 
   one(g) {
@@ -69,7 +73,7 @@ export class Migrate {
         el("span", { class: "from" }, ` ${lost} lost, ${decide} to decide`, g.gateway ? `, ${answers} answers or settings differ, ${g.requests} requests compared` : "")),
       moved.map((s) => statusOf(s)),
       g.partial?.length ? el("p", { class: "notes" }, "Not all requests were compared on ports ", g.partial.join(", ")) : null,
-      this.notes(g.notes), g.gateway ? this.differences(g.differences) : null, this.annotations(g.annotations), this.next(g), this.manifests(g));
+      this.notes(g.notes), g.gateway ? this.differences(g.differences) : null, this.annotations(g.annotations), this.manifestsOf(g, moved), this.manifests(g));
     details.dataset.id = g.id;
     return details;
   }
@@ -98,11 +102,13 @@ export class Migrate {
       [el("dt", {}, a.key.replace("alb.ingress.kubernetes.io/", "")), el("dd", {}, a.to || "nothing, see the notes", el("span", { class: "from" }, " " + a.object))])));
   }
 
-  /** next is the command for the step that follows. */
-  next(g) {
-    if (!g.gateway) return null;
+  /** manifestsOf is the command that writes the manifests. Once a Gateway asks for the load balancer, its state shows the next step. */
+  manifestsOf(g, moved) {
+    if (!g.gateway || moved.some((s) => s.state !== "ingress")) return null;
     const only = g.id.includes("/") ? `--namespaces=${g.id.split("/")[0]} --ingress-name=${g.id.split("/")[1]}` : `--group=${g.id}`;
-    return el("p", {}, "Write the manifests: ", copyable(`fulcrum migrate --from-cluster ${only}`));
+    return el("div", {},
+      el("p", {}, "Write manifests of a Gateway that takes the load balancer over: ", copyable(`fulcrum migrate --from-cluster --in-place ${only}`)),
+      el("p", {}, "Write manifests of a Gateway with a load balancer of its own: ", copyable(`fulcrum migrate --from-cluster ${only}`)));
   }
 
   manifests(g) {
