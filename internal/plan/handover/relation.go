@@ -220,6 +220,13 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 		if stack.Adopts == nil && !stack.ID.Kind.OfGateway() {
 			return stack, report(finding.LoadBalancerReturned, "the load balancer is taken back from "+other+"; edits of this object take effect", "wait")
 		}
+		if stack.Adopts != nil && !stack.DryRun && Claimed(stack.ID, have.Live(model.LoadBalancerID)) && !unfinished(rel.Other, have) {
+			return stack, finding.List{{
+				Object: stack.Adopts.At.Object, Field: stack.Adopts.At.Field, Reason: finding.LoadBalancerAdopted,
+				Message: "it has taken over the load balancer of " + other,
+				Fix:     "see fulcrum migrate status for the next step, or annotate the Gateway with " + naming.DryRunAnnotation + `: "true" to give it back`,
+			}}
+		}
 	}
 	return stack, nil
 }

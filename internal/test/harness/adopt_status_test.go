@@ -37,6 +37,9 @@ func TestAGatewayTellsTheTruthWhileItGivesBack(t *testing.T) {
 		}
 		truth("adopt")
 		r.expectOwner(model.ALBGateway, "adopt")
+		if !strings.Contains(r.warnings(), "Gateway shop/edge: LoadBalancerAdopted") {
+			t.Errorf("the Gateway does not report that it has taken over:\n%s", r.warnings())
+		}
 		annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
 		truth("back")
 		r.expectOwner(model.Ingress, "back")
