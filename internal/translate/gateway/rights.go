@@ -281,9 +281,12 @@ func (r *rights) targets(actions []model.Action) {
 // mean.
 func (r *rights) mayForward(arn string) (finding.Ref, bool) {
 	owners := r.ownersOfGroup(arn)
+	g := r.group(arn)
+	parts, ok := naming.PartsOf(g.ResourceID)
 	bound := false
 	for _, b := range r.have.Bindings {
-		if b.ARN != arn {
+		// Tenants may write bindings with the labels of the stack. The target group is for a Service that its id may mean.
+		if b.ARN != arn || ok && !slices.Contains(parts.Backends, finding.Ref{Namespace: b.Namespace, Name: b.Service.Service}) {
 			continue
 		}
 		bound = true
@@ -292,8 +295,6 @@ func (r *rights) mayForward(arn string) (finding.Ref, bool) {
 			return to, false
 		}
 	}
-	g := r.group(arn)
-	parts, ok := naming.PartsOf(g.ResourceID)
 	if bound || !ok {
 		return finding.Ref{}, true
 	}

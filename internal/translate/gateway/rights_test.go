@@ -133,6 +133,7 @@ func TestWhoseATargetGroupIsDoesNotDependOnHyphens(t *testing.T) {
 		"whose name begins as its own, with a binding": {ref("HTTPRoute", "team", "r"), ref("Service", "team-b", "web"), "team-b", true},
 		"its own with a hyphen, with a binding":        {ref("HTTPRoute", "team", "r"), ref("Service", "team", "b-web"), "team", false},
 		"its own with a hyphen":                        {ref("HTTPRoute", "team", "r"), ref("Service", "team", "b-web"), "", false},
+		"its own, with a binding of another tenant":    {ref("HTTPRoute", "team", "r"), ref("Service", "team", "web"), "evil", false},
 		"a long name and another namespace":            {ref("HTTPRoute", "team", long), ref("Service", "bank", "web"), "bank", true},
 		"a long name and its own":                      {ref("HTTPRoute", "team", long), ref("Service", "team", "web"), "team", false},
 	} {
