@@ -20,18 +20,22 @@ func OwnedBy(have observed.Stack, ref finding.Ref, actions []model.Action) bool 
 	return AreOf(OwnersOf(have, actions), ref)
 }
 
-// OwnerNamespace is the namespace to target groups of whose objects alone actions forward, "" if there is
-// none.
-func OwnerNamespace(have observed.Stack, actions []model.Action) string {
-	owner := ""
+// OwnerNamespaces are the namespaces of which one has the objects to whose target groups alone actions forward, none if these are of
+// several. It is one, but for target groups that a Gateway gives back: their ids do not show where the namespace of a Service ends.
+func OwnerNamespaces(have observed.Stack, actions []model.Action) []string {
+	var out []string
 	for i, id := range OwnersOf(have, actions) {
-		namespace, _, ok := strings.Cut(id, "/")
-		if !ok || i > 0 && namespace != owner {
-			return ""
+		of := naming.BackendNamespaces(id)
+		if namespace, _, ok := strings.Cut(id, "/"); ok && of == nil {
+			of = []string{namespace}
 		}
-		owner = namespace
+		if i == 0 {
+			out = of
+			continue
+		}
+		out = slices.DeleteFunc(slices.Clone(out), func(ns string) bool { return !slices.Contains(of, ns) })
 	}
-	return owner
+	return out
 }
 
 // OwnersOf are the resource ids of the target groups to which actions forward. One that is not of the

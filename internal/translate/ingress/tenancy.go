@@ -200,13 +200,14 @@ func (t hostBuilder) liveHosts() map[[2]string]bool {
 		return out
 	}
 	for _, l := range lb.Listeners {
-		if of := plan.OwnerNamespace(*t.Live, l.Default); of != "" {
+		for _, of := range plan.OwnerNamespaces(*t.Live, l.Default) {
 			out[[2]string{of, anyHost}] = true
 		}
 		for _, r := range l.Rules {
-			of := plan.OwnerNamespace(*t.Live, r.Actions)
-			for _, h := range hostPatterns("", r.Conditions) {
-				out[[2]string{of, h}] = true
+			for _, of := range plan.OwnerNamespaces(*t.Live, r.Actions) {
+				for _, h := range hostPatterns("", r.Conditions) {
+					out[[2]string{of, h}] = true
+				}
 			}
 		}
 	}
