@@ -103,6 +103,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		}
 		r.out.Findings = append(r.withoutReported(d.Findings), r.leftFindings...).Sorted()
 		if d.Stack.DryRun {
+			waiting = nil // nothing is under way: what is carried out later has its whole time
 			r.out.Done = true
 			return nil
 		}
