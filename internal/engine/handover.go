@@ -23,7 +23,7 @@ func (r *observation) relate(ctx context.Context, stack model.Stack, have observ
 		if r.e.Frontends[id.Kind] == nil {
 			return model.Stack{}, false, nil
 		}
-		of, _, err := r.e.translate(r.v, id, nil)
+		of, _, err := r.e.translateFor(r.v, stack.ID, id, nil)
 		return of, true, err
 	})
 	if err != nil {

@@ -161,6 +161,11 @@ func (e *Engine) frontend(id model.StackID) (Frontend, error) {
 }
 
 func (e *Engine) translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List, error) {
+	return e.translateFor(v, id, id, live)
+}
+
+// translateFor translates a stack on behalf of a run, which may be one of another stack: its changes start that run again.
+func (e *Engine) translateFor(v *cluster.View, run, id model.StackID, live *observed.Stack) (model.Stack, finding.List, error) {
 	f, err := e.frontend(id)
 	if err != nil {
 		return model.Stack{}, nil, err
@@ -168,7 +173,7 @@ func (e *Engine) translate(v *cluster.View, id model.StackID, live *observed.Sta
 	stack, found := f.Translate(v, id, live)
 	if e.Viewed != nil {
 		e.Cluster.Subscribe(v, id) // the plan asks for bindings
-		e.Viewed(id, v)
+		e.Viewed(run, v)
 	}
 	if err := v.Err(); err != nil {
 		return model.Stack{}, nil, err
