@@ -5,6 +5,7 @@ package handover
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -26,7 +27,7 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 		filledBy[b.ARN] = append(filledBy[b.ARN], b)
 	}
 	uses := usesOf(have)
-	type pair struct{ live, desired, likeness, uses int }
+	type pair struct{ live, desired, own, likeness, uses int }
 	var pairs []pair
 	candidates := map[int]int{} // of desired ones
 	for i, g := range have.TargetGroups {
@@ -35,7 +36,7 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 			if filled && becomes(w, g, b, port) {
 				candidates[j]++
 				if !naming.IsOf(want.ID, g.Tags) && !taken[w.ID] {
-					pairs = append(pairs, pair{i, j, likeness(w, g), uses[g.ARN]})
+					pairs = append(pairs, pair{i, j, own(w, g), likeness(w, g), uses[g.ARN]})
 				}
 			}
 		}
@@ -44,7 +45,7 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 		return candidates[p.desired] > 1 && hasUnnamed(want.TargetGroups[p.desired], have.TargetGroups[p.live])
 	})
 	slices.SortStableFunc(pairs, func(x, y pair) int {
-		return cmp.Or(cmp.Compare(y.likeness, x.likeness), cmp.Compare(y.uses, x.uses))
+		return cmp.Or(cmp.Compare(y.own, x.own), cmp.Compare(y.likeness, x.likeness), cmp.Compare(y.uses, x.uses))
 	})
 	given := map[int]bool{}
 	for _, p := range pairs {
@@ -100,6 +101,28 @@ func usesOf(have observed.Stack) map[string]int {
 func becomes(w model.TargetGroup, g observed.TargetGroup, b observed.Binding, port func(model.Binding) string) bool {
 	return w.Binding != nil && w.Binding.Namespace == b.Namespace && w.Binding.Service == b.Service.Service && port(*w.Binding) == port(b.Service) &&
 		equal.CanBecome(w, g)
+}
+
+// own is 1 where a desired target group and a live one are of objects of the same namespace. A route of another namespace may have the
+// same Service, and must not get what rules of the Ingresses forward to: these would count as rules of that route.
+func own(w model.TargetGroup, g observed.TargetGroup) int {
+	of := ownersOf(g.ResourceID)
+	if slices.ContainsFunc(ownersOf(w.ID), func(ns string) bool { return slices.Contains(of, ns) }) {
+		return 1
+	}
+	return 0
+}
+
+// ownersOf are the namespaces of which one has the object that a target group is for, by its logical id.
+func ownersOf(id string) (out []string) {
+	parts, ofRoute := naming.PartsOf(id)
+	for _, r := range parts.Routes {
+		out = append(out, r.Namespace)
+	}
+	if namespace, _, ok := strings.Cut(id, "/"); ok && !ofRoute {
+		out = append(out, namespace)
+	}
+	return out
 }
 
 // likeness is how much of a live target group is as desired already. Several target groups may have the same targets, and differ
