@@ -1,0 +1,215 @@
+package adversary
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// lookAnswers is what the victims' clients get, by load balancer and request.
+func (w *adoptionWorld) lookAnswers() map[string]map[string]string {
+	p, unlock := w.partition()
+	defer unlock()
+	a := &awsReading{w: w.asCluster(), p: p}
+	rules, out := a.rules(func(arn string) bool { return w.of[arn] != "" }), map[string]map[string]string{}
+	for _, r := range adoptionRequests {
+		if out[r.lb] == nil {
+			out[r.lb] = map[string]string{}
+		}
+		text := a.answerOf(rules[endpoint{w.arns[r.lb], r.port}], request{host: r.host, path: r.path}.facts()).text
+		out[r.lb][r.String()] = strings.ReplaceAll(text, "pay/api", "pay/web-2") // whose pods these are
+	}
+	return out
+}
+
+// lookSettings is what is set of a load balancer of the victims, and what their objects show of it.
+func (w *adoptionWorld) lookSettings(name string) map[string]string {
+	out := map[string]string{}
+	p, unlock := w.partition()
+	defer unlock()
+	lb := p.ELB.LoadBalancers[w.arns[name]]
+	if lb == nil {
+		return map[string]string{"load balancer": "gone"}
+	}
+	tags := maps.Clone(lb.Tags)
+	maps.DeleteFunc(tags, func(k, _ string) bool { return strings.HasPrefix(k, naming.NamespacesTag) })
+	out["load balancer"] = fmt.Sprint(lb.Name, lb.Type, lb.Scheme, lb.Addressing, lb.Zones, lb.Attributes, tags)
+	var groups []string
+	for _, id := range lb.SecurityGroups {
+		g := p.SecurityGroups[id]
+		groups = append(groups, g.Name)
+		if strings.HasPrefix(g.Name, "k8s-traffic-") {
+			continue // shared by the load balancers of the cluster
+		}
+		for _, port := range []int32{25, 80} {
+			out[fmt.Sprintf("clients of port %d by %s", port, g.Name)] = strings.Join(sourcesOf(g, port), " ")
+		}
+		out["tags of "+g.Name] = fmt.Sprint(p.Tags[id])
+		if w.tenancy == closedGroups {
+			out["rules of "+g.Name] = fmt.Sprint(len(g.Ingress))
+		}
+	}
+	slices.Sort(groups)
+	out["security groups"] = strings.Join(groups, " ")
+	for _, l := range p.ELB.Listeners {
+		if l.LoadBalancer == lb.ARN && (l.Port == 25 || l.Port == 80 || w.tenancy == closedGroups) {
+			out[fmt.Sprintf("listener %d", l.Port)] = fmt.Sprint(l.Protocol, l.SSLPolicy, l.Certificate, l.SNI, l.Attributes, l.Tags)
+		}
+	}
+	for _, g := range p.ELB.TargetGroups {
+		if g.LoadBalancer == lb.ARN && victims(g) {
+			out["target group "+g.Name] = fmt.Sprint(g.Type, g.Protocol, g.ProtocolVersion, g.Port, g.Check, g.Attributes, g.Tags, targetsOf(g))
+		}
+	}
+	w.lookObjects(name, lb, out)
+	return out
+}
+
+// objectsOf are the Ingresses and the Service that show a load balancer.
+var objectsOf = map[string][]cluster.Ref{
+	"shared": {{Kind: cluster.KindIngress, Namespace: "pay", Name: "shop"}, {Kind: cluster.KindIngress, Namespace: "blog", Name: "blog"}},
+	"edge":   {{Kind: cluster.KindIngress, Namespace: "pay", Name: "front"}, {Kind: cluster.KindIngress, Namespace: "blog", Name: "post"}},
+	"solo":   {{Kind: cluster.KindIngress, Namespace: "pay", Name: "solo"}},
+	"mail":   {{Kind: cluster.KindService, Namespace: "pay", Name: "mail"}},
+}
+
+// lookObjects is what these show, and the Gateway if it has the load balancer.
+func (w *adoptionWorld) lookObjects(name string, lb *emulated.LoadBalancer, out map[string]string) {
+	shown := func(host string) string { // a DNS name is partly random
+		if strings.EqualFold(host, lb.DNSName) {
+			return "its load balancer"
+		}
+		return host
+	}
+	for _, ref := range objectsOf[name] {
+		switch o := check2(w.Store.Get(ref)).(type) {
+		case *networkingv1.Ingress:
+			for _, i := range o.Status.LoadBalancer.Ingress {
+				out[ref.String()] += shown(i.Hostname) + fmt.Sprint(i.Ports)
+			}
+			out["finalizers of "+ref.String()] = fmt.Sprint(o.Finalizers)
+		case *corev1.Service:
+			for _, i := range o.Status.LoadBalancer.Ingress {
+				out[ref.String()] += shown(i.Hostname)
+			}
+			out["finalizers of "+ref.String()] = fmt.Sprint(o.Finalizers)
+		}
+	}
+	if !strings.Contains(fmt.Sprint(lb.Tags), "gateway.k8s.aws") {
+		return
+	}
+	gw, ok := check2(w.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: "pay", Name: name})).(*gwv1.Gateway)
+	if !ok {
+		return
+	}
+	for _, a := range gw.Status.Addresses {
+		out["addresses of the Gateway"] += shown(a.Value)
+	}
+	for _, c := range gw.Status.Conditions {
+		out["condition "+c.Type] = string(c.Status) + c.Reason
+	}
+	for _, l := range gw.Status.Listeners {
+		for _, c := range l.Conditions {
+			if l.Name != "open" {
+				out[fmt.Sprintf("listener %s: %s", l.Name, c.Type)] = string(c.Status) + c.Reason
+			}
+		}
+	}
+}
+
+// differs is the first setting that is not as in a state, "" if all are.
+func differs(want, got map[string]string) string {
+	for _, k := range slices.Sorted(maps.Keys(want)) {
+		if got[k] != want[k] {
+			return fmt.Sprintf("%s: %q, want %q", k, got[k], want[k])
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(got)) {
+		if _, ok := want[k]; !ok && !strings.HasPrefix(k, "target group ") { // one that is not needed any more goes later
+			return fmt.Sprintf("%s is new: %q", k, got[k])
+		}
+	}
+	return ""
+}
+
+// stacksOfVictims are the values of the tags of their stacks.
+var stacksOfVictims = []string{"shared", "edge", "pay/solo", "pay/mail", "pay/edge"}
+
+// ofVictims is the tag by which a resource is one of the victims, "" if it is none.
+func (w *adoptionWorld) ofVictims(tags map[string]string) string {
+	for k, v := range tags {
+		if w.released && k == "ingress.k8s.aws/stack" && v == "edge" {
+			continue // who joins it then has a load balancer of its own
+		}
+		_, stack, adopted := strings.Cut(v, ":")
+		if strings.HasSuffix(k, "/stack") && slices.Contains(stacksOfVictims, v) || k == naming.AdoptedTag && adopted && slices.Contains(stacksOfVictims, stack) {
+			return k + "=" + v
+		}
+	}
+	return ""
+}
+
+// ofAttacker is the tag by which a resource is one of the attacker.
+func ofAttacker(tags map[string]string) string {
+	for k, v := range tags {
+		if strings.HasSuffix(k, "/stack") && strings.HasPrefix(v, attackerNamespace+"/") || k == naming.AdoptedTag && strings.Contains(v, ":"+attackerNamespace+"/") || v == "own" {
+			return k + "=" + v
+		}
+	}
+	return ""
+}
+
+// checkTags looks for resources of the attacker with the tags of the victims, and the other way around.
+func (w *adoptionWorld) checkTags() {
+	p, unlock := w.partition()
+	defer unlock()
+	for arn, lb := range p.ELB.LoadBalancers {
+		switch tag := w.ofVictims(lb.Tags); {
+		case w.of[arn] == "" && tag != "":
+			w.rec.once("load balancer %s of another has tag %s", lb.Name, tag)
+		case w.of[arn] != "" && ofAttacker(lb.Tags) != "":
+			w.rec.once("load balancer %s of the victims has tag %s", lb.Name, ofAttacker(lb.Tags))
+		}
+	}
+	for _, g := range p.ELB.TargetGroups {
+		tag := w.ofVictims(g.Tags)
+		// Its Services may be behind an IngressGroup that it may join, and behind the listener that everybody may use.
+		guest := strings.HasSuffix(tag, "/stack=pay/edge") || w.tenancy != closedGroups && strings.HasPrefix(tag, "ingress.k8s.aws/stack=") && !strings.HasSuffix(tag, "pay/solo")
+		switch {
+		case !victims(g):
+			if tag != "" && !guest {
+				w.rec.once("target group %s of another has tag %s", g.Name, tag)
+			}
+		case ofAttacker(g.Tags) != "":
+			w.rec.once("target group %s of the victims has tag %s", g.Name, ofAttacker(g.Tags))
+		case g.LoadBalancer != "" && w.of[g.LoadBalancer] == "":
+			w.rec.once("target group %s of the victims serves %s", g.Name, g.LoadBalancer)
+		default:
+			for _, t := range g.Targets {
+				if slices.Contains(attackerAddresses, t.ID) {
+					w.rec.once("target group %s of the victims has target %s", g.Name, t.ID)
+				}
+			}
+		}
+	}
+	for id, g := range p.SecurityGroups {
+		switch tag := w.ofVictims(p.Tags[id]); {
+		case !w.groups[id] && tag != "":
+			w.rec.once("security group %s of another has tag %s", g.Name, tag)
+		case w.groups[id] && ofAttacker(p.Tags[id]) != "":
+			w.rec.once("security group %s of the victims has tag %s", g.Name, ofAttacker(p.Tags[id]))
+		}
+	}
+	if node := p.SecurityGroups[w.World.NodeSG]; w.nodes != "" && strings.Join(sourcesOf(node, 8080), " ") != w.nodes {
+		w.rec.once("the victims' pods are reached from %v, want %s", sourcesOf(node, 8080), w.nodes)
+	}
+}

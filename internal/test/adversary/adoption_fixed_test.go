@@ -1,0 +1,74 @@
+package adversary
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// adoptionMember is an Ingress of the attacker in an IngressGroup. It may be older than those of the victims.
+func adoptionMember(group, host, annotations string) string {
+	return ingressOfEvil("i0", "1999-01-01T00:00:00Z", "alb", annotationPrefix+"group.name: "+group+annotations, "", host, "/", "e0")
+}
+
+// TestAdoptionsThatFailedOnce are the shortest histories that have found something.
+func TestAdoptionsThatFailedOnce(t *testing.T) {
+	t.Parallel()
+	const takeOver, again = "Gateway edge takes over: version 1", "Gateway edge takes over: version 2"
+	forged := `apiVersion: elbv2.k8s.aws/v1beta1
+kind: TargetGroupBinding
+metadata: {name: b0, namespace: evil, labels: {gateway.k8s.aws.alb/stack-namespace: pay, gateway.k8s.aws.alb/stack-name: edge, ingress.k8s.aws/stack: edge}, finalizers: [example.com/stay]}
+spec: {targetGroupARN: $TGARN1, targetType: ip, serviceRef: {name: web, port: 80}}
+`
+	type evil struct {
+		after string // the act of the victims, "" for none
+		move  adoptionMove
+	}
+	for name, c := range map[string]struct {
+		tenancy tenancy
+		moves   []evil
+	}{
+		// Requests were answered 500, as if the victims' route might not refer to the Service of the binding.
+		"a binding with the labels of both stacks withdraws no backend": {closedGroups, []evil{{"", adoptionMove{write: forged}}}},
+		// Its target group was given to the route, which no listener admits for the host, so that the rule was deleted.
+		"a route of another namespace does not get what an Ingress forwards to": {closedGroups, []evil{{"", adoptionMove{write: `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: r0, namespace: evil, creationTimestamp: "1999-01-01T00:00:00Z"}
+spec: {parentRefs: [{name: edge, namespace: pay}], hostnames: [evil.com], rules: [{backendRefs: [{name: web, namespace: pay, port: 80}]}]}
+`}}}},
+		// The rules of the Gateway showed nothing of whose the host is.
+		"an older Ingress does not get a host when the load balancer is given back": {isolatedGroups, []evil{
+			{again, adoptionMove{wait: time.Minute, write: adoptionMember("edge", "post.example.com", ", fulcrum.dev/adopted-by: pay/edge"+consents)}},
+		}},
+		// The Gateway did not run again when the Ingress that was in the way was changed.
+		"a take-over goes on when a member has left": {sharedGroups, []evil{
+			{"", adoptionMove{write: adoptionMember("edge", "evil.com", "")}},
+			{takeOver, adoptionMove{wait: time.Minute, write: adoptionMember("shared", "evil.com", "")}},
+		}},
+		"a take-over goes on when a member consents": {sharedGroups, []evil{
+			{"", adoptionMove{write: adoptionMember("edge", "evil.com", "")}},
+			{takeOver, adoptionMove{wait: time.Minute, write: adoptionMember("edge", "evil.com", ", fulcrum.dev/adopted-by: pay/edge"+consents)}},
+		}},
+		// What a dry run would have waited for was taken to have been waited for, so that requests went to a target group without
+		// targets. The victims do that without the attacker.
+		"a dry run has waited for nothing": {closedGroups, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := adoptionHistory{tenancy: c.tenancy, shadow: true, first: true, back: [4]way{byDryRun, byDryRun, byDeletion, byDryRun}}
+			acts := honestActs(h.back)
+			h.hurried = make([]bool, len(acts))
+			for _, e := range c.moves {
+				e.move.act = slices.IndexFunc(acts, func(a honestAct) bool { return strings.HasPrefix(a.name, e.after) })
+				if e.after == "" {
+					e.move.act = -1
+				}
+				h.moves = append(h.moves, e.move)
+			}
+			if failures := playAdoptions(t, h); len(failures) > 0 {
+				t.Errorf("%s\n\n%v", strings.Join(failures, "\n"), h)
+			}
+		})
+	}
+}

@@ -1,0 +1,332 @@
+package adversary
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+// tenancy is what a namespace may do in the IngressGroups of the victims.
+type tenancy int
+
+const (
+	closedGroups   tenancy = iota // the class does not admit the attacker
+	sharedGroups                  // everybody may join, and settings are the class's
+	isolatedGroups                // everybody may join, and a host belongs to a namespace
+)
+
+func (t tenancy) String() string { return [...]string{"closed", "shared", "isolated"}[t] }
+
+// configure is the controller with that tenancy.
+func (t tenancy) configure(o *ingress.Options) {
+	o.Class = "operator"
+	if t == isolatedGroups {
+		isolate(o)
+	}
+}
+
+// adoptionObjects are the victims' without Gateways: IngressGroup "shared", which no Gateway asks for, and IngressGroup
+// "edge", an Ingress and a Service, for whose load balancers Gateways of namespace pay ask. $SELECTOR is who may use the class.
+const adoptionObjects = `
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: IngressClassParams
+metadata: {name: alb}
+spec:
+  $SELECTOR
+  scheme: internal
+  ipAddressType: ipv4
+  targetType: ip
+  inboundCIDRs: [10.0.0.0/8]
+  tags: [{key: Owner, value: platform}]
+  loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "120"}, {key: deletion_protection.enabled, value: "false"}]
+---
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: alb}
+spec: {controller: ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: alb}}
+---
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: other}
+spec: {controller: other.example/ingress}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: alb}
+spec: {controllerName: gateway.k8s.aws/alb}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: nlb}
+spec: {controllerName: gateway.k8s.aws/nlb}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: pay, labels: {trusted: "yes"}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: blog, labels: {trusted: "yes"}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: evil}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: blog, namespace: blog, uid: uid-ing-blog, creationTimestamp: "2000-01-01T00:00:00Z", annotations: {alb.ingress.kubernetes.io/group.name: shared}}
+spec: {ingressClassName: alb, rules: [{host: blog.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: blog, port: {number: 80}}}}]}}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: front, namespace: pay, uid: uid-ing-front, creationTimestamp: "2000-01-01T00:00:00Z", annotations: {alb.ingress.kubernetes.io/group.name: edge, fulcrum.dev/adopted-by: pay/edge}}
+spec: {ingressClassName: alb, rules: [{host: front.example.com, http: {paths: [{path: /new, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}, {path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: post, namespace: blog, uid: uid-ing-post, creationTimestamp: "2000-01-01T00:00:00Z", annotations: {alb.ingress.kubernetes.io/group.name: edge, fulcrum.dev/adopted-by: pay/edge}}
+spec: {ingressClassName: alb, rules: [{host: post.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: blog, port: {number: 80}}}}]}}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: solo, namespace: pay, uid: uid-ing-solo, creationTimestamp: "2000-01-01T00:00:00Z"}
+spec: {ingressClassName: alb, rules: [{host: solo.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}
+---
+`
+
+// adoptionRoutes are what the victims' Gateways answer, with the settings that the Ingresses have. The attacker may refer to a Service
+// of theirs, so that its Gateways can answer as theirs do.
+const adoptionRoutes = `
+apiVersion: gateway.k8s.aws/v1
+kind: LoadBalancerConfiguration
+metadata: {name: web, namespace: pay}
+spec: {scheme: internal, ipAddressType: ipv4, sourceRanges: [10.0.0.0/8], tags: {Owner: platform}, loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "120"}, {key: deletion_protection.enabled, value: "false"}]}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {name: web, namespace: pay}
+spec: {targetReference: {name: web}, defaultConfiguration: {targetType: ip, tags: {Owner: platform}, healthCheckConfig: {healthyThresholdCount: 2, unhealthyThresholdCount: 2, matcher: {httpCode: "200"}}}}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {name: blog, namespace: blog}
+spec: {targetReference: {name: blog}, defaultConfiguration: {targetType: ip, tags: {Owner: platform}, healthCheckConfig: {healthyThresholdCount: 2, unhealthyThresholdCount: 2, matcher: {httpCode: "200"}}}}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {name: mail, namespace: pay}
+spec: {targetReference: {name: mail}, defaultConfiguration: {targetType: ip, healthCheckConfig: {healthCheckInterval: 10, healthCheckTimeout: 10}}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: post, namespace: blog, uid: uid-route-post, creationTimestamp: "2000-01-01T00:00:00Z"}
+spec: {parentRefs: [{name: edge, namespace: pay, sectionName: post}], rules: [{backendRefs: [{name: blog, port: 80}]}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: solo, namespace: pay, uid: uid-route-solo, creationTimestamp: "2000-01-01T00:00:00Z"}
+spec: {parentRefs: [{name: solo}], hostnames: [solo.example.com], rules: [{backendRefs: [{name: web, port: 80}]}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {name: mail, namespace: pay, uid: uid-route-mail, creationTimestamp: "2000-01-01T00:00:00Z"}
+spec: {parentRefs: [{name: mail}], rules: [{backendRefs: [{name: mail, port: 25}]}]}
+---
+apiVersion: gateway.networking.k8s.io/v1beta1
+kind: ReferenceGrant
+metadata: {name: evil, namespace: pay}
+spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: evil}], to: [{group: "", kind: Service, name: web}]}
+---
+`
+
+// shopOf is the Ingress of IngressGroup "shared" that the victims edit: requests for /new go to another Service in version 2.
+func shopOf(version int) string {
+	return fmt.Sprintf(`
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: shop, namespace: pay, uid: uid-ing-shop, creationTimestamp: "2000-01-01T00:00:00Z", annotations: {alb.ingress.kubernetes.io/group.name: shared}}
+spec: {ingressClassName: alb, rules: [{host: shop.example.com, http: {paths: [{path: /new, pathType: Prefix, backend: {service: {name: %s, port: {number: 80}}}}, {path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}
+---
+`, versionOf(version))
+}
+
+// frontOf is the route of Gateway edge that they edit likewise.
+func frontOf(version int) string {
+	return fmt.Sprintf(`
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: front, namespace: pay, uid: uid-route-front, creationTimestamp: "2000-01-01T00:00:00Z"}
+spec:
+  parentRefs: [{name: edge, sectionName: front}]
+  rules: [{matches: [{path: {type: PathPrefix, value: /new}}], backendRefs: [{name: %s, port: 80}]}, {backendRefs: [{name: web, port: 80}]}]
+---
+`, versionOf(version))
+}
+
+func versionOf(version int) string { return map[int]string{1: "web", 2: "web-2"}[version] }
+
+// adoptionWorkloads are the victims' Services. Service web-2 has a pod of Service web/api.
+func adoptionWorkloads() string {
+	var b strings.Builder
+	for _, o := range workloads() {
+		switch o.key() {
+		case "pay/web", "blog/blog":
+			b.WriteString(o.docs() + "---\n")
+		case "pay/api":
+			o.name, o.nodePort = "web-2", 0
+			b.WriteString(o.docs() + "---\n")
+		}
+	}
+	return b.String() + sharedService("pay", "mail", "10.0.132.14", "2000-01-01T00:00:00Z", "", "{port: 25, targetPort: 8080}")
+}
+
+// gatewayAsks are the victims' Gateways and the load balancers that they ask for. Others may attach routes to a listener of edge.
+var gatewayAsks = map[string]struct{ class, adopts, listeners string }{
+	"edge": {"alb", "ingress-group/edge", `{name: front, hostname: front.example.com, port: 80, protocol: HTTP}, ` +
+		`{name: post, hostname: post.example.com, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {trusted: "yes"}}}}}, ` +
+		`{name: open, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}`},
+	"solo": {"alb", "ingress/pay/solo", `{name: http, port: 80, protocol: HTTP}`},
+	"mail": {"nlb", "service/pay/mail", `{name: smtp, port: 25, protocol: TCP}`},
+}
+
+// victimGateway is one of these with annotations.
+func victimGateway(name, annotations string) string {
+	g, configuration := gatewayAsks[name], ""
+	if g.class == "alb" {
+		configuration = "\n  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: web}}"
+	}
+	return fmt.Sprintf(`
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: %[1]s, namespace: pay, creationTimestamp: "2000-01-01T00:00:00Z", annotations: {%[2]s}}
+spec:
+  gatewayClassName: %[3]s%[4]s
+  listeners: [%[5]s]
+---
+`, name, annotations, g.class, configuration, g.listeners)
+}
+
+// way is how a Gateway gives a load balancer back.
+type way int
+
+const (
+	byDryRun way = iota
+	byAnnotation
+	byDeletion
+)
+
+func (v way) String() string { return [...]string{"a dry run", "the annotation", "deletion"}[v] }
+
+const onlyPlanned = `gateway.k8s.aws/dry-run: "true"`
+
+// honestAct is a move of the victims: after a bounded time the load balancer is in a state that a run without the attacker has
+// shown.
+type honestAct struct {
+	name, lb, state string
+	do              func(w *adoptionWorld)
+	// after is the state that has to be seen before, "" for any. What comes later is left out where it is not seen.
+	after string
+}
+
+// ownState is the state of a load balancer that no Gateway has.
+const ownState = "own"
+
+func takes(name, state string) honestAct {
+	return honestAct{name: "Gateway " + name + " takes over: " + state, lb: name, state: state, do: func(w *adoptionWorld) {
+		w.awaitGone(cluster.Ref{Kind: cluster.KindGateway, Namespace: "pay", Name: name})
+		w.Apply(victimGateway(name, "fulcrum.dev/adopt: "+gatewayAsks[name].adopts))
+	}}
+}
+
+// awaitGone waits for an object that is being deleted, which nobody can make again meanwhile.
+func (w *adoptionWorld) awaitGone(ref cluster.Ref) {
+	for end := time.Now().Add(adoptedWithin); ; w.pass(5 * time.Second) {
+		obj := check2(w.Store.Get(ref))
+		if obj == nil || obj.GetDeletionTimestamp() == nil {
+			return
+		}
+		if time.Now().After(end) {
+			w.rec.Fatalf("%s is not gone, finalizers %v", ref, obj.GetFinalizers())
+		}
+	}
+}
+
+func givesBack(name string, by way) honestAct {
+	return honestAct{name: fmt.Sprintf("Gateway %s gives back by %s", name, by), lb: name, state: ownState, do: func(w *adoptionWorld) {
+		switch by {
+		case byDryRun:
+			w.Apply(victimGateway(name, "fulcrum.dev/adopt: "+gatewayAsks[name].adopts+", "+onlyPlanned))
+		case byAnnotation:
+			w.Apply(victimGateway(name, "fulcrum.dev/adopt: ingress-group/none"))
+		case byDeletion:
+			if err := w.Store.Delete(cluster.Ref{Kind: cluster.KindGateway, Namespace: "pay", Name: name}); err != nil {
+				w.rec.Fatal(err)
+			}
+		}
+	}}
+}
+
+func edits(lb, state, doc string) honestAct {
+	return honestAct{name: "the victims edit " + lb + ": " + state, lb: lb, state: state, do: func(w *adoptionWorld) { w.Apply(doc) }}
+}
+
+// Of a load balancer that is released its Ingresses are gone, so that it cannot be given back. In the end no tag shows that it was
+// taken over.
+const releasedState, finishedState = "released", "finished"
+
+func releases(after string) honestAct {
+	return honestAct{name: "the Ingresses of edge are deleted", lb: "edge", state: releasedState, after: after, do: func(w *adoptionWorld) {
+		w.released = true
+		for _, ref := range objectsOf["edge"] {
+			if err := w.Store.Delete(ref); err != nil {
+				w.rec.Fatal(err)
+			}
+		}
+	}}
+}
+
+func finishes() honestAct {
+	return honestAct{name: "Gateway edge asks for nothing", lb: "edge", state: finishedState, after: releasedState, do: func(w *adoptionWorld) {
+		w.Apply(victimGateway("edge", "a: b"))
+	}}
+}
+
+// honestActs are what the victims do in each history. Load balancers are given back by the ways that it says.
+func honestActs(back [4]way) []honestAct {
+	return []honestAct{
+		edits("shared", "version 2", shopOf(2)),
+		takes("solo", "adopted"),
+		takes("edge", "version 1"),
+		takes("mail", "adopted"),
+		edits("edge", "version 2", frontOf(2)),
+		edits("shared", ownState, shopOf(1)),
+		givesBack("mail", back[0]),
+		givesBack("edge", back[1]),
+		givesBack("solo", back[2]),
+		takes("edge", "version 2"),
+		edits("edge", "version 1", frontOf(1)),
+		givesBack("edge", back[3]),
+		takes("edge", "version 1"),
+		releases("version 1"),
+		finishes(),
+	}
+}
+
+// adoptionRequest is what a client of the victims sends.
+type adoptionRequest struct {
+	lb, host string
+	port     int32
+	path     string
+}
+
+func (r adoptionRequest) String() string { return fmt.Sprintf("%s:%d%s", r.host, r.port, r.path) }
+
+var adoptionRequests = []adoptionRequest{
+	{"shared", "shop.example.com", 80, "/"}, {"shared", "shop.example.com", 80, "/new/x"}, {"shared", "blog.example.com", 80, "/"}, {"shared", "blog.example.com", 80, "/x/y"},
+	{"edge", "front.example.com", 80, "/"}, {"edge", "front.example.com", 80, "/new/x"}, {"edge", "front.example.com", 80, "/x/y"}, {"edge", "post.example.com", 80, "/"}, {"edge", "post.example.com", 80, "/x/y"},
+	{"solo", "solo.example.com", 80, "/"}, {"solo", "solo.example.com", 80, "/x/y"}, {"solo", "none.example.com", 80, "/"},
+	{"mail", "", 25, "/"},
+}
