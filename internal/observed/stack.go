@@ -179,6 +179,17 @@ type Health struct {
 	At      time.Time
 }
 
+// Unused returns how many targets AWS does not check, because no load balancer sends requests to them.
+func (h Health) Unused() int {
+	n := 0
+	for _, t := range h.Targets {
+		if t.State == "unused" && t.Reason == "Target.NotInUse" {
+			n++
+		}
+	}
+	return n
+}
+
 // Count returns how many targets are in one of the states.
 func (h Health) Count(states ...string) int {
 	n := 0

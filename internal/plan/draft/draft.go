@@ -62,16 +62,18 @@ func (d *Draft) RuleTags(t plan.Tags) plan.Tags {
 	return t
 }
 
-// WaitForTargets reports that a change waits for targets to be healthy.
-func (d *Draft) WaitForTargets(of finding.Origin, members []finding.Ref, what string, wait plan.Wait) {
+// WaitForTargets reports that a change waits for targets to be healthy. checked is false for those that AWS does not check
+// yet, because nothing forwards to them, so that nothing is known of the pods.
+func (d *Draft) WaitForTargets(of finding.Origin, members []finding.Ref, what string, wait plan.Wait, checked bool) {
 	object := of.Object
 	if object.IsZero() && len(members) > 0 {
 		object = members[0]
 	}
-	d.Found.Add(finding.Finding{
-		Object: object, Field: of.Field, Reason: finding.WaitingForTargets,
-		Message: fmt.Sprintf("%s waits for %s, for at most %s", what, wait.For, wait.Deadline), Fix: "check the pods and the health check if this does not pass",
-	})
+	message, fix := fmt.Sprintf("%s waits for %s, for at most %s", what, wait.For, wait.Deadline), "check the pods and the health check if this does not pass"
+	if !checked {
+		message, fix = message+"; AWS checks the targets once a rule forwards to them", "check the pods and the health check if they are not healthy then"
+	}
+	d.Found.Add(finding.Finding{Object: object, Field: of.Field, Reason: finding.WaitingForTargets, Message: message, Fix: fix})
 }
 
 // FrontendStays reports whether nothing about the frontend NLB may change.

@@ -81,7 +81,7 @@ func (p *planner) changeProtocol(from string, settings plan.ListenerSettings, af
 // changeLater changes a listener to another protocol, and with it to other target groups, when these have targets.
 func (p *planner) changeLater(settings plan.ListenerSettings, changes []plan.Change, wait plan.Wait, after []plan.StepID) plan.StepID {
 	a := p.l.Address()
-	p.WaitForTargets(p.l.Desired.DefaultOf, p.l.Desired.Members, fmt.Sprintf("the protocol of port %d", p.l.Desired.Port), wait)
+	p.WaitForTargets(p.l.Desired.DefaultOf, p.l.Desired.Members, fmt.Sprintf("the protocol of port %d", p.l.Desired.Port), wait, true)
 	id := p.Add(plan.Step{
 		ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update, Wait: wait,
 		Do:      plan.ModifyListener{Listener: a, Settings: settings.With(p.l.Defaults)},

@@ -245,7 +245,7 @@ func (p *planner) modifyListener(settings plan.ListenerSettings, after []plan.St
 		p.Freed(live.Default, id)
 	}
 	if wait.For != "" {
-		p.WaitForTargets(p.l.Desired.DefaultOf, p.l.Desired.Members, fmt.Sprintf("the default action of port %d", p.l.Desired.Port), wait)
+		p.WaitForTargets(p.l.Desired.DefaultOf, p.l.Desired.Members, fmt.Sprintf("the default action of port %d", p.l.Desired.Port), wait, true)
 		id := p.Add(plan.Step{
 			ID: plan.NewStepID("switch", a), Address: a, Verb: plan.Update, Wait: wait,
 			Do:  plan.ModifyListener{Listener: a, Settings: settings.With(p.l.Defaults)},

@@ -124,7 +124,11 @@ func answer(have *observed.Stack, asks []model.Question, state func(arn string) 
 			have.Facts.AddOns[a.Key()] = observed.AddOn{}
 		}
 		if h, ok := q.(model.AskHealth); ok {
-			have.Facts.Health[h.ARN] = observed.Health{Targets: []*observed.Target{{ID: "t", Port: 1, State: state(h.ARN)}}}
+			one := observed.Target{ID: "t", Port: 1, State: state(h.ARN)}
+			if one.State == "unused" {
+				one.Reason = "Target.NotInUse"
+			}
+			have.Facts.Health[h.ARN] = observed.Health{Targets: []*observed.Target{&one}}
 		}
 	}
 }

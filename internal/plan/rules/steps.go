@@ -8,8 +8,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
@@ -338,7 +340,38 @@ func (r *rulePlanner) report() {
 	for i := range r.s.desired {
 		w := &r.s.desired[i]
 		if wait := cmp.Or(w.wait, w.below); wait.For != "" && !w.plan.Held() {
-			r.WaitForTargets(w.plan.Desired.Origin, r.blame(w), fmt.Sprintf("a rule of port %d", r.L.Desired.Port), wait)
+			r.WaitForTargets(w.plan.Desired.Origin, r.blame(w), fmt.Sprintf("a rule of port %d", r.L.Desired.Port), wait, !r.unchecked(w))
 		}
 	}
+}
+
+// forwards reports whether the load balancer forwards to a target group. Targets that are unused all the same are in an
+// availability zone that it does not have.
+func (r *rulePlanner) forwards(arn string) bool {
+	lb := r.L.LB.Live
+	return lb != nil && slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool {
+		return plan.ForwardsTo(l.Default, arn) || slices.ContainsFunc(l.Rules, func(o observed.Rule) bool { return plan.ForwardsTo(o.Actions, arn) })
+	})
+}
+
+// unchecked reports whether a rule waits for nothing but targets that AWS does not check, because nothing forwards to their
+// target group.
+func (r *rulePlanner) unchecked(w *ruleChange) bool {
+	f := equal.ForwardOf(w.plan.Desired.Actions)
+	if f == nil {
+		return false
+	}
+	found := false
+	for _, g := range f.Groups {
+		arn := r.ARN(g.Group)
+		h := r.Have.Facts.Health[arn]
+		switch n := len(h.Targets); {
+		case equal.Weight(g.Weight) == 0 || h.Count("healthy") > 0 && h.Count("initial") == 0:
+		case n > 0 && h.Unused() == n && !r.forwards(arn):
+			found = true
+		default:
+			return false
+		}
+	}
+	return found
 }

@@ -1,0 +1,45 @@
+package planner_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// A rule that others have deleted waits for targets that AWS does not check. What is reported of them does not blame pods.
+func TestADeletedRuleDoesNotBlamePods(t *testing.T) {
+	want := claimed(desiredOf(ruleTo("/a", "g2"), ruleTo("/*", "g1")))
+	whole := converge(t, want, observed.Stack{Facts: testFacts()})
+	const checks = "AWS checks the targets once a rule forwards to them"
+	for state, says := range map[string]string{
+		"unused":    checks,
+		"unhealthy": "; check the pods and the health check if this does not pass",
+	} {
+		t.Run(state, func(t *testing.T) {
+			have := whole
+			have.LoadBalancers = slices.Clone(whole.LoadBalancers)
+			have.LoadBalancers[0].Listeners = slices.Clone(whole.LoadBalancers[0].Listeners)
+			l := &have.LoadBalancers[0].Listeners[0]
+			l.Rules = slices.DeleteFunc(slices.Clone(l.Rules), func(r observed.Rule) bool { return r.Priority == 1 })
+			var k clock
+			k.plan(t, want, &have, func(arn string) string {
+				if strings.Contains(arn, "g2") {
+					return state
+				}
+				return "healthy"
+			})
+			var texts []string
+			for _, f := range k.found {
+				if f.Reason == finding.WaitingForTargets {
+					texts = append(texts, f.Text())
+				}
+			}
+			if len(texts) != 1 || !strings.Contains(texts[0], says) || strings.Contains(texts[0], checks) != (says == checks) {
+				t.Errorf("reported: %q", texts)
+			}
+		})
+	}
+}
