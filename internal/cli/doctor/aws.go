@@ -123,6 +123,9 @@ func (d *doctor) subnets(ctx context.Context) {
 	}
 }
 
+// yours says whose rights were checked.
+const yours = ", which are the rights of your credentials; the controller's may differ"
+
 // permissions tries each action of a table of permissions, of those that are needed.
 func (d *doctor) permissions(ctx context.Context, who checks.Identity, table []rights.Statement) {
 	const area = "permissions"
@@ -155,7 +158,7 @@ func (d *doctor) permissions(ctx context.Context, who checks.Identity, table []r
 			}
 		}
 	}
-	d.say(area, healthy, "", "%d of %d actions were tried and are granted to %s", granted, len(tried), who.ARN)
+	d.say(area, healthy, "", "%d of %d actions were tried and are granted to %s"+yours, granted, len(tried), who.ARN)
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
 		d.simulate(ctx, who, table, unknown)

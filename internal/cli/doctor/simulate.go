@@ -56,7 +56,7 @@ func (d *doctor) simulate(ctx context.Context, who checks.Identity, table []righ
 		}
 		return granted[a] || refused[a]
 	})
-	d.say(area, healthy, "", "%d of %d actions that can be tried only by a change are granted by a simulation of the policies of %s", allowed, len(actions), who.ARN)
+	d.say(area, healthy, "", "%d of %d actions that can be tried only by a change are granted by a simulation of the policies of %s"+yours, allowed, len(actions), who.ARN)
 	if len(unknown) > 0 {
 		d.say(area, healthy, "", "of %d actions the simulation says nothing: %s", len(unknown), strings.Join(services(unknown), ", "))
 	}
