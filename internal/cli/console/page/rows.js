@@ -25,6 +25,10 @@ export function rowsOf(stack) {
   });
   const groups = new Map((stack.targetGroups || []).flatMap((g) => [[g.id, g], [g.arn, g]]));
   const used = new Set();
+  const forwarded = forwardedOf(stack);
+
+  // AWS does not check targets of a target group that nothing forwards to.
+  const idle = (g) => !forwarded.has(g.id) && !forwarded.has(g.arn);
 
   const targetGroup = (parent, id) => {
     const g = groups.get(id);
@@ -34,12 +38,12 @@ export function rowsOf(stack) {
     }
     used.add(g);
     const row = add(parent, g.id, {
-      what: "target group", name: g.name, label: `${g.protocol}:${g.port} ${g.type}`, from: g.from, ...compared(g), ...healthOf(g.targets),
+      what: "target group", name: g.name, label: `${g.protocol}:${g.port} ${g.type}`, from: g.from, ...compared(g), ...healthOf(g.targets, idle(g)),
     });
     for (const [i, t] of (g.targets || []).entries()) {
       add(row, i + ":" + t.id + ":" + t.port, {
-        what: "target", name: t.id, label: t.port ? "port " + t.port : "", state: t.compared || "live", health: t.state,
-        unhealthy: t.state !== "healthy", trouble: t.state === "unhealthy", note: [t.reason, t.description].filter(Boolean).join(": "), source: t,
+        what: "target", name: t.id, label: t.port ? "port " + t.port : "", state: t.compared || "live", health: idle(g) && notInUse(t) ? unused : t.state,
+        idle: idle(g) && notInUse(t), unhealthy: t.state !== "healthy" && !(idle(g) && notInUse(t)), trouble: t.state === "unhealthy", note: [t.reason, t.description].filter(Boolean).join(": "), source: t,
       });
     }
   };
@@ -95,6 +99,7 @@ export function rowsOf(stack) {
     add(top, "security group " + (g.id || g.name), { what: "security group", name: g.name, label: (g.ingress || []).join(", "), search: g.id, ...compared(g) });
   }
   for (const r of out) r.trouble ||= r.state !== "live" && r.state !== "held";
+  carry(out);
   return out;
 }
 
@@ -112,9 +117,38 @@ function countsOf(stack) {
   return parts.join(", ");
 }
 
-function healthOf(targets) {
+// carry counts for each row the trouble in it, which is not seen while it is closed. A target group of several rules is
+// trouble once.
+function carry(rows) {
+  for (const r of rows) {
+    if (!r.trouble) continue;
+    for (let p = r.parent; p; p = p.parent) (p.inside ||= new Set()).add(r.source || r);
+  }
+}
+
+const unused = "unused: no rule forwards to the target group";
+
+// notInUse reports whether AWS does not check a target because no load balancer uses it.
+function notInUse(t) { return t.state === "unused" && t.reason === "Target.NotInUse"; }
+
+// forwardedOf are the target groups, by id or ARN, to which listeners and rules forward that AWS has.
+function forwardedOf(stack) {
+  const out = new Set();
+  const add = (x) => { if (x.state !== "missing") for (const id of x.targetGroups || []) out.add(id); };
+  for (const lb of stack.loadBalancers) {
+    for (const l of lb.listeners || []) {
+      add(l);
+      for (const r of l.rules || []) add(r);
+    }
+  }
+  return out;
+}
+
+function healthOf(targets, idle) {
   if (!targets) return { health: "health not known" };
   if (targets.length === 0) return { health: "no targets", unhealthy: true, trouble: true };
+  const out = targets.filter(notInUse).length;
+  if (idle && out > 0 && targets.every((t) => notInUse(t) || t.compared === "missing")) return { health: `${out} ${unused}`, idle };
   const healthy = targets.filter((t) => t.state === "healthy").length;
   return { health: `${healthy} of ${targets.length} healthy`, unhealthy: healthy < targets.length, trouble: healthy === 0 };
 }
