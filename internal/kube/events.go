@@ -43,7 +43,7 @@ func eventFor(obj cluster.Object, ev cluster.Event, r record, serial uint64) *co
 		kind = corev1.EventTypeWarning
 	}
 	name := fmt.Sprintf("%s.%s%s", beginning(obj.GetName()), strconv.FormatInt(r.last.UnixNano(), 16), strconv.FormatUint(serial, 16))
-	source := cmp.Or(ev.Source, component(ev.Ref.Kind))
+	source := cmp.Or(ev.Source, Component(ev.Ref.Kind))
 	apiVersion, k := typ.GVK.ToAPIVersionAndKind()
 	return &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -68,8 +68,8 @@ func beginning(name string) string {
 	return strings.TrimRight(name[:room], "-.")
 }
 
-// component is the source that events about a kind are recorded with.
-func component(k cluster.Kind) string {
+// Component is the source that events about a kind are recorded with, unless they name another one.
+func Component(k cluster.Kind) string {
 	switch k {
 	case cluster.KindService:
 		return "service"

@@ -123,11 +123,22 @@ func (c *console) serve(cmd *cobra.Command) error {
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
 	h := newHub(c.look, c.asked, c.budget, c.env.Time)
+	h.uidOf = c.view.UIDOf
 	var working sync.WaitGroup
 	working.Go(func() { h.run(ctx) })
-	if watch := input.Events(&c.view.Source); watch != nil {
+	if read := input.Events(&c.view.Source); read != nil {
 		working.Go(func() {
-			if err := watch(ctx, h.take); err != nil {
+			cannot := func(err error) { h.reporting(func(r *reports) { r.cannot(err) }) }
+			err := read(ctx, input.EventReader{
+				Listed: func(list []input.Event, complete bool) { h.reporting(func(r *reports) { r.listed(list, complete) }) },
+				Happened: func(e input.Event) {
+					h.reporting(func(r *reports) { r.take(e) })
+					h.take(e)
+				},
+				Failed: cannot,
+			})
+			if err != nil {
+				cannot(err)
 				h.take(input.Event{At: c.env.Time(), Kind: "Events", Name: c.view.Namespace, Warning: true, By: "fulcrum console", Reason: "Unread", Message: "events cannot be read: " + err.Error()})
 			}
 		})

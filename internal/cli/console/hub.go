@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
@@ -58,6 +59,7 @@ type snapshot struct {
 	cluster    string
 	parts      []part
 	changes    []change
+	reported   part   // what events have reported, without a key
 	text       string // what tree prints where there is no load balancer
 	notes      string
 	failed     string // why the last look failed
@@ -94,7 +96,9 @@ func (s *snapshot) counted(c count) {
 
 // hub looks as long as somebody watches, and has each page know. Its goroutine owns all that changes.
 type hub struct {
-	look   func(context.Context) (tree.Picture, []change, error)
+	look func(context.Context) (tree.Picture, []change, error)
+	// uidOf is the UID of an object that the last look has found; nil if no events are read.
+	uidOf  func(output.Object) (uid string, there bool)
 	asked  *atomic.Int64
 	budget int
 	now    func() time.Time
@@ -103,6 +107,7 @@ type hub struct {
 
 	join, leave chan *viewer
 	happened    chan change
+	report      chan func(*reports)
 	room        chan struct{} // for mostViewers
 	ended       chan struct{}
 }
@@ -112,6 +117,14 @@ func (h *hub) take(e input.Event) {
 	c := change{At: e.At, Of: finding.Ref{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}.String(), Event: &event{e.Warning, e.By, e.Reason, e.Message}}
 	select {
 	case h.happened <- c:
+	case <-h.ended:
+	}
+}
+
+// reporting has the hub know what events have reported.
+func (h *hub) reporting(change func(*reports)) {
+	select {
+	case h.report <- change:
 	case <-h.ended:
 	}
 }
@@ -134,16 +147,17 @@ type viewer struct {
 }
 
 func newHub(look func(context.Context) (tree.Picture, []change, error), asked *atomic.Int64, budget int, now func() time.Time) *hub {
-	return &hub{look: look, asked: asked, budget: budget, now: now, instance: rand.Text(), join: make(chan *viewer), leave: make(chan *viewer), happened: make(chan change), room: make(chan struct{}, mostViewers), ended: make(chan struct{})}
+	return &hub{look: look, asked: asked, budget: budget, now: now, instance: rand.Text(), join: make(chan *viewer), leave: make(chan *viewer), happened: make(chan change), report: make(chan func(*reports)), room: make(chan struct{}, mostViewers), ended: make(chan struct{})}
 }
 
 // sight is the outcome of a look.
 type sight struct {
-	picture tree.Picture
-	changes []change
-	err     error
-	cost    int
-	at      time.Time
+	picture  tree.Picture
+	changes  []change
+	reported reported
+	err      error
+	cost     int
+	at       time.Time
 }
 
 // run looks until the context ends.
@@ -153,6 +167,7 @@ func (h *hub) run(ctx context.Context) {
 	var last *snapshot
 	sights := make(chan sight, 1)
 	var events []change // since the last look
+	kept := &reports{now: h.now}
 	looking := false
 	timer := time.NewTimer(0)
 	timer.Stop()
@@ -184,6 +199,8 @@ func (h *hub) run(ctx context.Context) {
 			timer.Reset(due())
 		case c := <-h.happened:
 			events = append(events[max(0, len(events)+1-mostChanges):], c)
+		case change := <-h.report:
+			change(kept)
 		case v := <-h.leave:
 			delete(viewers, v)
 			if len(viewers) == 0 {
@@ -194,7 +211,8 @@ func (h *hub) run(ctx context.Context) {
 				continue
 			}
 			looking = true
-			go func() { sights <- h.once(ctx) }()
+			lasting := kept.lasting()
+			go func() { sights <- h.once(ctx, lasting) }()
 		case s := <-sights:
 			looking = false
 			s.changes, events = append(events, s.changes...), nil
@@ -216,10 +234,14 @@ func (h *hub) pauseFor(cost int) time.Duration {
 	return time.Duration(cost) * durations.Often / time.Duration(h.budget)
 }
 
-func (h *hub) once(ctx context.Context) sight {
+func (h *hub) once(ctx context.Context, l lasting) sight {
 	before := h.asked.Load()
 	picture, changes, err := h.look(ctx)
-	return sight{picture, changes, err, int(h.asked.Load() - before), h.now()}
+	s := sight{picture: picture, changes: changes, err: err, cost: int(h.asked.Load() - before), at: h.now()}
+	if h.uidOf != nil {
+		s.reported = l.shown(h.uidOf)
+	}
+	return s
 }
 
 func (v *viewer) show(s *snapshot) {
@@ -244,6 +266,9 @@ func (s *snapshot) after(got sight) *snapshot {
 		next.changes = append(next.changes, c)
 	}
 	next.changes = next.changes[max(0, len(next.changes)-mostChanges):]
+	if data, err := json.Marshal(got.reported); err == nil && !bytes.Equal(data, next.reported.json) {
+		next.reported = part{json: data, generation: next.generation}
+	}
 	if got.err != nil {
 		if next.failed == "" {
 			next.since = got.at

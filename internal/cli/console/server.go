@@ -41,6 +41,7 @@ var assets = map[string]asset{
 	"/history.js":  {"history.js", "text/javascript; charset=utf-8"},
 	"/migrate.js":  {"migrate.js", "text/javascript; charset=utf-8"},
 	"/status.js":   {"status.js", "text/javascript; charset=utf-8"},
+	"/reported.js": {"reported.js", "text/javascript; charset=utf-8"},
 	"/plans.js":    {"plans.js", "text/javascript; charset=utf-8"},
 }
 
@@ -139,8 +140,10 @@ type news struct {
 	Stacks []json.RawMessage `json:"stacks"`
 	// Changes were found since the page was opened.
 	Changes []change `json:"changes"`
-	Text    string   `json:"text,omitempty"`
-	Notes   string   `json:"notes,omitempty"`
+	// Reported is what the controller has reported in events, if it has changed.
+	Reported json.RawMessage `json:"reported,omitempty"`
+	Text     string          `json:"text,omitempty"`
+	Notes    string          `json:"notes,omitempty"`
 	// Failed is why the last look failed, and Since from when on looks have.
 	Failed string     `json:"failed,omitempty"`
 	Since  *time.Time `json:"since,omitempty"`
@@ -169,6 +172,9 @@ func (h *hub) newsFor(s *snapshot, have int) news {
 		if p.generation > have {
 			n.Stacks = append(n.Stacks, p.json)
 		}
+	}
+	if s.reported.generation > have {
+		n.Reported = s.reported.json
 	}
 	for _, c := range s.changes {
 		if have > 0 && c.generation > have {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
 // View is what "tree --watch" looks at, for a command that shows it otherwise. One goroutine uses it.
@@ -38,4 +39,20 @@ func (v *View) Look(ctx context.Context) (last, now Picture, err error) {
 		v.last = now
 	}
 	return last, now, err
+}
+
+// UIDOf is the UID of an object that the last look has read. There is false for an object that it has not found; both are
+// unknown before the first look.
+func (v *View) UIDOf(o output.Object) (uid string, there bool) {
+	if v.store == nil {
+		return "", true
+	}
+	obj, err := v.store.Get(cluster.Ref{Kind: cluster.Kind(o.Kind), Namespace: o.Namespace, Name: o.Name})
+	switch {
+	case err != nil:
+		return "", true
+	case obj == nil:
+		return "", false
+	}
+	return string(obj.GetUID()), true
 }

@@ -4,6 +4,7 @@ import { Ask } from "./ask.js";
 import { Changes } from "./history.js";
 import { Detail } from "./detail.js";
 import { Migrate } from "./migrate.js";
+import { Reported, older } from "./reported.js";
 import { Topology } from "./topology.js";
 import { Trouble } from "./trouble.js";
 
@@ -21,12 +22,13 @@ const go = {
   ask: (params) => link("ask", params),
 };
 
-const detail = new Detail($("detail"), go);
+const reported = new Reported();
+const detail = new Detail($("detail"), go, reported);
 const topology = new Topology($("list"), $("rows"), (row, key) => {
   detail.show(row, key);
   stay({ row: key });
 });
-const trouble = new Trouble($("trouble"), topology, go);
+const trouble = new Trouble($("trouble"), topology, go, reported);
 const changes = new Changes($("history"), go);
 const migrate = new Migrate($("migrate"));
 const ask = new Ask($("ask"), $("answer"), go);
@@ -142,6 +144,7 @@ function askForToken(message) {
 
 route();
 setInterval(status, 1000);
+setInterval(older, 10000);
 watch((news) => {
   const first = !last;
   last = news;
@@ -149,6 +152,7 @@ watch((news) => {
   $("cluster").textContent = news.cluster;
   topology.take(news.keys, news.stacks);
   changes.take(news.changes);
+  if (news.reported) reported.take(news.reported);
   choices(filters.namespace, topology.stacks().flatMap((s) => s.members.map((m) => m.namespace)));
   choices(filters.kind, topology.stacks().map((s) => s.kind));
   trouble.note(news.notes);

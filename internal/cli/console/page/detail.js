@@ -1,5 +1,6 @@
 import { command } from "./api.js";
 import { badge, copyable, el, fill, shown } from "./dom.js";
+import { reportOf } from "./reported.js";
 import { refText } from "./rows.js";
 
 const meaning = {
@@ -7,15 +8,19 @@ const meaning = {
   differs: "in AWS, and the plan changes it", surplus: "in AWS, and the plan deletes it",
 };
 
+const mostReports = 10;
+
 /** Detail shows a row, and what plan and explain say of its object. */
 export class Detail {
-  constructor(element, go) {
+  constructor(element, go, reported) {
     this.element = element;
     this.go = go;
+    this.reported = reported;
   }
 
   show(row, key) {
-    if (row && this.row?.key === row.key && this.row.stack === row.stack) return;
+    if (row && this.row?.key === row.key && this.row.stack === row.stack && this.events === this.reported.events) return;
+    this.events = this.reported.events;
     const same = row && this.row?.key === row.key;
     this.row = row;
     if (!row) {
@@ -40,11 +45,21 @@ export class Detail {
       row.changes?.length ? el("div", {}, el("h4", {}, "The plan changes"), el("ul", {}, row.changes.map((c) =>
         el("li", {}, el("b", {}, c.field), ": ", el("del", {}, c.from || "nothing"), " → ", el("ins", {}, c.to || "nothing"))))) : null,
       row.findings?.length ? el("div", {}, el("h4", {}, "Findings"), row.findings.map((f) => findingOf(f, this.go))) : null,
+      this.reports(row.stack),
       el("h4", {}, "Objects"),
       el("ul", { class: "plain" }, row.stack.members.map((m) => el("li", {}, refText(m), " ",
         this.button("explain", "explain", m), this.button("plan", "plan", m)))),
       this.answer,
     );
+  }
+
+  // reports are what the controller has reported of the objects of a stack, which is why something may stay as it is.
+  reports(stack) {
+    const all = this.reported.of(stack);
+    if (all.length === 0 && !this.reported.failed) return null;
+    return el("div", {}, el("h4", {}, "Reported by the controller"), all.slice(0, mostReports).map((e) => reportOf(e, this.go.search(e.object.name))),
+      all.length > mostReports ? el("p", { class: "hint" }, `and ${all.length - mostReports} more`) : null,
+      this.reported.failed ? el("p", { class: "failed" }, this.reported.failed) : null);
   }
 
   button(text, name, object) {

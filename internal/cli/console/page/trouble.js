@@ -1,15 +1,19 @@
 import { command } from "./api.js";
 import { badge, copyable, el, fill } from "./dom.js";
 import { findingOf } from "./detail.js";
+import { reportOf } from "./reported.js";
+import { refText } from "./rows.js";
 
 const bySeverity = { error: 0, warning: 1 };
 const mostListed = 100;
 
 /** Trouble lists what is wrong, the worst first. Doctor and orphans are asked when the page is first looked at. */
 export class Trouble {
-  constructor(element, topology, go) {
+  constructor(element, topology, go, reported) {
     this.topology = topology;
     this.go = go;
+    this.reported = reported;
+    this.reports = el("div", {});
     this.findings = el("div", {});
     this.drift = el("div", {});
     this.checks = el("div", {});
@@ -19,6 +23,7 @@ export class Trouble {
     const again = (text, what) => el("button", { type: "button", onclick: what }, text);
     fill(element,
       el("h3", {}, "Findings"), this.findings,
+      el("h3", {}, "Reported by the controller in the last hour"), this.reports,
       el("h3", {}, "What AWS has otherwise than desired"), this.drift,
       el("h3", {}, "Checks: rights, quotas, definitions ", again("check again", () => this.check())), this.checks,
       el("h3", {}, "Orphans ", again("look again", () => this.lookForOrphans())), this.orphans,
@@ -30,11 +35,25 @@ export class Trouble {
   count() {
     let n = 0;
     for (const s of this.topology.stacks()) n += s.findings.length;
+    n += this.others().length;
     for (const rows of this.topology.rows.values()) n += rows.some((r) => differs(r)) ? 1 : 0;
     return n + (this.failed || 0);
   }
 
+  // others are what the controller has reported and no finding has.
+  others() { return this.reported.beside(this.topology.stacks().flatMap((s) => s.findings)); }
+
+  // report lists what the controller has reported. An object that is in no load balancer is no link.
+  report() {
+    const members = new Set(this.topology.stacks().flatMap((s) => s.members.map(refText)));
+    const others = this.others();
+    fill(this.reports, others.length === 0 && !this.reported.failed ? el("p", { class: "none" }, "nothing else") : null,
+      others.slice(0, mostListed).map((e) => reportOf(e, members.has(refText(e.object)) ? this.go.search(e.object.name) : undefined)),
+      others.length > mostListed ? el("p", {}, `and ${others.length - mostListed} more`) : null, this.reported.limits());
+  }
+
   update() {
+    this.report();
     const findings = this.topology.stacks().flatMap((s) => s.findings);
     const seen = new Set();
     const once = findings.filter((f) => {

@@ -1,0 +1,210 @@
+package console
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
+)
+
+// Bounds of the warnings of the controller. Whoever may write events can write any number of them.
+const (
+	// mostReported are shown.
+	mostReported = 200
+	// mostOfObject are kept of one object, each with another reason.
+	mostOfObject = 4
+	// mostReportedObjects have warnings that are kept.
+	mostReportedObjects = 5000
+)
+
+// reported is what the controller has written in events, which outlive the moment: the last warning of each object and
+// reason, as far as no success came after it.
+type reported struct {
+	Events []warning `json:"events"`
+	// More is how many are not among Events.
+	More int `json:"more,omitempty"`
+	// Failed is why events cannot be read, and Partial is set if there are more than were read.
+	Failed  string `json:"failed,omitempty"`
+	Partial bool   `json:"partial,omitempty"`
+}
+
+// warning is the last event with a reason about an object.
+type warning struct {
+	// Severity is error for a reason that older controllers have for what they could not do.
+	Severity string        `json:"severity"`
+	Object   output.Object `json:"object"`
+	At       time.Time     `json:"at"`
+	Count    int32         `json:"count,omitempty"`
+	By       string        `json:"by"`
+	Reason   string        `json:"reason"`
+	// Finding is the reason of the finding that it reports, which findings of the same object have too.
+	Finding string `json:"finding,omitempty"`
+	Message string `json:"message"`
+}
+
+// object is what events are about.
+type object struct {
+	output.Object
+	uid string
+}
+
+// history is what was reported of an object.
+type history struct {
+	warnings   []warning
+	reconciled time.Time // last
+}
+
+// newest is when something was reported last.
+func (h *history) newest() time.Time {
+	at := h.reconciled
+	for _, w := range h.warnings {
+		if w.At.After(at) {
+			at = w.At
+		}
+	}
+	return at
+}
+
+// reports keeps what events have reported. One goroutine uses it.
+type reports struct {
+	now     func() time.Time
+	of      map[object]*history
+	failed  string
+	partial bool
+}
+
+// findingReason begins the messages of events about findings.
+var findingReason = regexp.MustCompile(`^([A-Z][A-Za-z0-9]{2,60}): `)
+
+// listed takes the events that a cluster has.
+func (r *reports) listed(list []input.Event, complete bool) {
+	for _, e := range list {
+		r.take(e)
+	}
+	r.failed, r.partial = "", !complete
+}
+
+// cannot has why events are not read.
+func (r *reports) cannot(err error) {
+	r.failed = finding.Printable("events cannot be read: " + err.Error())
+}
+
+// take has one event.
+func (r *reports) take(e input.Event) {
+	if !e.OfController() || !e.Warning && e.Reason != input.Reconciled {
+		return
+	}
+	if r.over(e.At) {
+		return
+	}
+	of := object{output.Object{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}, e.UID}
+	h := r.of[of]
+	if h == nil {
+		if len(r.of) >= mostReportedObjects {
+			r.forget()
+		}
+		h = &history{}
+		if r.of == nil {
+			r.of = map[object]*history{}
+		}
+		r.of[of] = h
+	}
+	if !e.Warning {
+		if e.At.After(h.reconciled) {
+			h.reconciled = e.At
+		}
+		return
+	}
+	w := warning{Severity: "warning", Object: of.Object, At: e.At, Count: e.Count, By: e.By, Reason: e.Reason, Message: e.Message}
+	if strings.HasPrefix(e.Reason, "Failed") {
+		w.Severity = "error"
+	}
+	if m := findingReason.FindStringSubmatch(e.Message); m != nil {
+		w.Finding = m[1]
+	}
+	h.add(w)
+}
+
+// add keeps the last warning of each reason, of the latest reasons.
+func (h *history) add(w warning) {
+	at := slices.IndexFunc(h.warnings, func(o warning) bool { return o.Reason == w.Reason && o.Finding == w.Finding })
+	switch {
+	case at < 0:
+		h.warnings = append(h.warnings, w)
+	case w.At.Before(h.warnings[at].At):
+		return
+	default:
+		h.warnings[at] = w
+	}
+	slices.SortStableFunc(h.warnings, func(a, b warning) int { return b.At.Compare(a.At) })
+	h.warnings = h.warnings[:min(len(h.warnings), mostOfObject)]
+}
+
+// over reports whether an event is older than API servers keep one.
+func (r *reports) over(at time.Time) bool { return r.now().Sub(at) >= durations.EventKept }
+
+// forget removes what is over, and the older half if there is no room then.
+func (r *reports) forget() {
+	var ages []time.Time
+	for of, h := range r.of {
+		if at := h.newest(); r.over(at) {
+			delete(r.of, of)
+		} else {
+			ages = append(ages, at)
+		}
+	}
+	if len(r.of) < mostReportedObjects {
+		return
+	}
+	slices.SortFunc(ages, time.Time.Compare)
+	middle := ages[len(ages)/2]
+	for of, h := range r.of {
+		if len(r.of) > mostReportedObjects/2 && !h.newest().After(middle) {
+			delete(r.of, of)
+		}
+	}
+	r.partial = true
+}
+
+// lasting are the warnings that no success came after, by object. They are not changed any more.
+func (r *reports) lasting() lasting {
+	out := lasting{of: map[object][]warning{}, failed: r.failed, partial: r.partial}
+	for of, h := range r.of {
+		for _, w := range h.warnings {
+			if !r.over(w.At) && !h.reconciled.After(w.At) {
+				out.of[of] = append(out.of[of], w)
+			}
+		}
+	}
+	return out
+}
+
+// lasting is what lasted at one time.
+type lasting struct {
+	of      map[object][]warning
+	failed  string
+	partial bool
+}
+
+// shown are the warnings about objects that are there.
+func (l lasting) shown(uidOf func(output.Object) (string, bool)) reported {
+	out := reported{Events: []warning{}, Failed: l.failed, Partial: l.partial}
+	for of, all := range l.of {
+		if uid, there := uidOf(of.Object); there && (uid == "" || of.uid == "" || uid == of.uid) {
+			out.Events = append(out.Events, all...)
+		}
+	}
+	slices.SortFunc(out.Events, func(a, b warning) int {
+		return cmp.Or(cmp.Compare(a.Severity, b.Severity), b.At.Compare(a.At), finding.Ref(a.Object).Compare(finding.Ref(b.Object)), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Finding, b.Finding), cmp.Compare(a.Message, b.Message))
+	})
+	if n := len(out.Events); n > mostReported {
+		out.Events, out.More = out.Events[:mostReported], n-mostReported
+	}
+	return out
+}

@@ -1,0 +1,141 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
+)
+
+var midnight = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+
+func everything(output.Object) (string, bool) { return "", true }
+
+// reportsAt has events that were written so long before a time.
+func reportsAt(ago map[time.Duration]input.Event) *reports {
+	r := &reports{now: func() time.Time { return midnight }}
+	for d, e := range ago {
+		e.At = midnight.Add(-d)
+		if e.Kind == "" {
+			e.Kind, e.Namespace, e.Name = "Ingress", "shop", "web"
+		}
+		if e.By == "" {
+			e.By = "ingress"
+		}
+		r.take(e)
+	}
+	return r
+}
+
+func lines(r reported) string {
+	var out []string
+	for _, w := range r.Events {
+		out = append(out, fmt.Sprintf("%s %s/%s %s %s %s", w.Severity, w.Object.Namespace, w.Object.Name, w.Reason, w.Finding, midnight.Sub(w.At)))
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestWarningsThatLastAreShown(t *testing.T) {
+	denied := input.Event{Warning: true, Reason: "FailedDeployModel", Message: "AccessDenied: not authorized; add it to the controller's IAM policy"}
+	quota := input.Event{Warning: true, Reason: "FailedDeployModel", Message: "QuotaReached: rule: AWS refuses 3 rules"}
+	advice := input.Event{Warning: true, Reason: "TargetsUnhealthy", Message: "TargetsUnhealthy: m"}
+	success := input.Event{Reason: input.Reconciled, Message: "Successfully reconciled"}
+	from := func(e input.Event, by string) input.Event { e.By = by; return e }
+	of := func(e input.Event, name string) input.Event {
+		e.Kind, e.Namespace, e.Name = "Ingress", "shop", name
+		return e
+	}
+	for name, c := range map[string]struct {
+		ago  map[time.Duration]input.Event
+		want string
+	}{
+		"two faults":           {map[time.Duration]input.Event{time.Minute: denied, 5 * time.Minute: quota, 7 * time.Minute: denied}, "error shop/web FailedDeployModel AccessDenied 1m0s\nerror shop/web FailedDeployModel QuotaReached 5m0s"},
+		"errors first":         {map[time.Duration]input.Event{time.Minute: of(advice, "x"), 5 * time.Minute: quota}, "error shop/web FailedDeployModel QuotaReached 5m0s\nwarning shop/x TargetsUnhealthy TargetsUnhealthy 1m0s"},
+		"over":                 {map[time.Duration]input.Event{5 * time.Minute: denied, time.Minute: success}, ""},
+		"over, another object": {map[time.Duration]input.Event{5 * time.Minute: denied, time.Minute: of(success, "x")}, "error shop/web FailedDeployModel AccessDenied 5m0s"},
+		"again":                {map[time.Duration]input.Event{5 * time.Minute: success, time.Minute: denied}, "error shop/web FailedDeployModel AccessDenied 1m0s"},
+		"success of another":   {map[time.Duration]input.Event{5 * time.Minute: denied, time.Minute: from(success, "someone")}, "error shop/web FailedDeployModel AccessDenied 5m0s"},
+		"an hour old":          {map[time.Duration]input.Event{durations.EventKept: denied}, ""},
+		"of another component": {map[time.Duration]input.Event{time.Minute: from(denied, "kubelet")}, ""},
+		"of a Gateway":         {map[time.Duration]input.Event{time.Minute: from(denied, "gateway.k8s.aws/nlb")}, "error shop/web FailedDeployModel AccessDenied 1m0s"},
+		"a wait":               {map[time.Duration]input.Event{time.Minute: {Reason: "WaitingForTargets"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := lines(reportsAt(c.ago).lasting().shown(everything)); got != c.want {
+				t.Errorf("shown:\n%s\nwant:\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// Objects that are gone, and earlier ones of the same name, are not in trouble.
+func TestWarningsAreAboutObjectsThatAreThere(t *testing.T) {
+	w := func(name, uid string) input.Event {
+		return input.Event{Kind: "Ingress", Namespace: "shop", Name: name, UID: uid, Warning: true, Reason: "FailedDeployModel", Message: "m"}
+	}
+	r := reportsAt(map[time.Duration]input.Event{1: w("web", "new"), 2: w("web", "old"), 3: w("gone", "x")})
+	got := r.lasting().shown(func(o output.Object) (string, bool) { return "new", o.Name == "web" })
+	if text := lines(got); text != "error shop/web FailedDeployModel  1ns" {
+		t.Errorf("shown:\n%s", text)
+	}
+}
+
+// Who floods a cluster with events fills neither the page nor the memory.
+func TestReportedWarningsAreBounded(t *testing.T) {
+	r := &reports{now: func() time.Time { return midnight }}
+	for i := range 3 * mostReportedObjects {
+		r.take(input.Event{Kind: "Ingress", Namespace: "flood", Name: fmt.Sprint(i), By: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "m", At: midnight.Add(time.Duration(i-20000) * time.Millisecond)})
+	}
+	for i := range 100 {
+		r.take(input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", By: "ingress", Warning: true, Reason: fmt.Sprint("Failed", i), Message: "m", At: midnight})
+	}
+	got := r.lasting().shown(everything)
+	if len(got.Events) != mostReported || got.More == 0 || !got.Partial || len(r.of) > mostReportedObjects {
+		t.Errorf("%d are shown and %d more, of %d objects; partial: %v", len(got.Events), got.More, len(r.of), got.Partial)
+	}
+	own := 0
+	for _, w := range got.Events {
+		if w.Object.Name == "web" {
+			own++
+		}
+	}
+	if own != mostOfObject {
+		t.Errorf("%d warnings of one object are shown", own)
+	}
+}
+
+// A page gets what was reported before it was opened, and again only when that changes.
+func TestPagesGetWhatWasReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLooker(t, 100)
+		l.hub.uidOf = everything
+		fault := input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", By: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "AccessDenied: m", At: time.Now()}
+		l.hub.reporting(func(r *reports) { r.listed([]input.Event{fault}, true) })
+		v := l.opens(false)
+		first := l.hub.newsFor(latest(t, v), 0)
+		var got reported
+		if err := json.Unmarshal(first.Reported, &got); err != nil || len(got.Events) != 1 || got.Events[0].Finding != "AccessDenied" {
+			t.Errorf("at first: %s, %v", first.Reported, err)
+		}
+		time.Sleep(2 * time.Second)
+		if n := l.hub.newsFor(latest(t, v), 1); n.Reported != nil {
+			t.Errorf("without a change: %s", n.Reported)
+		}
+		l.hub.reporting(func(r *reports) { r.cannot(errors.New("events is forbidden")) })
+		time.Sleep(2 * time.Second)
+		if n := l.hub.newsFor(latest(t, v), 2); !strings.Contains(string(n.Reported), "events cannot be read: events is forbidden") {
+			t.Errorf("without a right: %s", n.Reported)
+		}
+		time.Sleep(durations.EventKept)
+		if n := l.hub.newsFor(latest(t, v), 0); strings.Contains(string(n.Reported), "AccessDenied") {
+			t.Errorf("after an hour: %s", n.Reported)
+		}
+	})
+}
