@@ -211,17 +211,23 @@ type recorder struct {
 	engine.Cloud
 	answers map[model.StackID]observed.Stack
 	asked   map[model.StackID][]model.Question
-	// younger is how old the answers may be; 0 if it does not matter.
+	// younger is how old the answers may be at the start; 0 if it does not matter. Those about stacks that are to be reread
+	// may not be older than the start.
 	younger time.Duration
-	now     func() time.Time
+	start   time.Time
+	reread  func(model.StackID) bool
 }
 
 // Observe implements engine.Cloud.
 func (r *recorder) Observe(ctx context.Context, id model.StackID, q []model.Question) (observed.Stack, error) {
 	more := q
 	if r.younger > 0 {
-		since := r.now().Add(-r.younger)
-		more = append(slices.Clone(q), model.AskComparison{Since: since, TagsSince: since})
+		since := r.start.Add(-r.younger)
+		if r.reread != nil && r.reread(id) {
+			since = r.start
+		}
+		// A comparison is about resources that are known; what others have made is in the listings alone.
+		more = append(slices.Clone(q), model.AskComparison{Since: since, TagsSince: since}, model.AskListings{Since: since})
 	}
 	have, err := r.Cloud.Observe(ctx, id, more)
 	if err == nil {

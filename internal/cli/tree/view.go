@@ -33,7 +33,7 @@ func NewView(cmd *cobra.Command, env output.Environment) *View {
 func (v *View) Look(ctx context.Context) (last, now Picture, err error) {
 	last = v.last
 	v.aside.Reset()
-	now, err = v.sight(ctx, strings.NewReader(""), last.Text)
+	now, err = v.sight(ctx, strings.NewReader(""), last)
 	if err == nil {
 		now.Notes += v.aside.String()
 		v.last = now

@@ -3,6 +3,7 @@ package tree
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // follow shows the tree whenever it has changed, until the context ends.
@@ -25,28 +27,27 @@ func (t *treeing) follow(cmd *cobra.Command) error {
 		return output.WrongUse(errors.New("--watch reads objects again and again, and standard input can be read once; give files or a cluster"))
 	}
 	ctx := cmd.Context()
-	var last string
+	var last Picture
 	for first := true; ; first = false {
 		picture, err := t.sight(ctx, cmd.InOrStdin(), last)
-		text := picture.Text
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil && first:
 			return err
 		case err != nil:
-			text = last
+			picture = last
 			fmt.Fprintf(output.Printable(cmd.ErrOrStderr()), "# %v; looking again in %s\n", err, t.every)
 		}
-		if text != last {
+		if picture.Text != last.Text {
 			out := cmd.OutOrStdout()
 			if t.form.Text() {
 				out = t.form.To(out)
 			}
-			if _, err := io.WriteString(out, t.news(first, last, text)); err != nil {
+			if _, err := io.WriteString(out, t.news(first, last.Text, picture.Text)); err != nil {
 				return err
 			}
-			last = text
+			last = picture
 		}
 		if t.pause(ctx) != nil {
 			return nil
@@ -63,16 +64,44 @@ type Picture struct {
 	Notes string
 }
 
-// sight is the picture now. What differs from the last one, which is empty the first time, is looked at twice: objects are
-// read at each look, and load balancers may be older, so that what looks as if it were missing may have been made.
-func (t *treeing) sight(ctx context.Context, stdin io.Reader, last string) (Picture, error) {
-	t.Younger = durations.Often
+// sight is the picture now. The load balancers that differ from the last one, which is empty the first time, are looked at
+// twice: objects are read at each look, and load balancers may be older, so that what looks as if it were missing may have
+// been made.
+func (t *treeing) sight(ctx context.Context, stdin io.Reader, last Picture) (Picture, error) {
+	t.Younger, t.Reread = durations.Often, nil
 	p, err := t.picture(ctx, stdin)
-	if err != nil || last == "" || p.Text == last {
+	if err != nil || last.Text == "" || p.Text == last.Text {
 		return p, err
 	}
-	t.Younger = time.Nanosecond
+	differ, err := differing(last.Document, p.Document)
+	if err != nil || len(differ) == 0 {
+		return p, err
+	}
+	t.Reread = func(id model.StackID) bool { return differ[string(id.Kind)+" "+id.String()] }
 	return t.picture(ctx, stdin)
+}
+
+// differing are the stacks of a document that another one does not have, or has otherwise, by kind and id.
+func differing(last, now Document) (map[string]bool, error) {
+	was := map[string][]byte{}
+	for _, s := range last.Stacks {
+		data, err := json.Marshal(s)
+		if err != nil {
+			return nil, err
+		}
+		was[s.Kind+" "+s.ID] = data
+	}
+	out := map[string]bool{}
+	for _, s := range now.Stacks {
+		data, err := json.Marshal(s)
+		if err != nil {
+			return nil, err
+		}
+		if key := s.Kind + " " + s.ID; !bytes.Equal(was[key], data) {
+			out[key] = true
+		}
+	}
+	return out, nil
 }
 
 func (t *treeing) picture(ctx context.Context, stdin io.Reader) (Picture, error) {

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+const twelveBase = `
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: alb}
+spec: {controller: ingress.k8s.aws/alb}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop, uid: 11111111-0000-4000-8000-000000000001}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
+`
+
+func nthIngress(i int) string {
+	return fmt.Sprintf(`---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web-%d, namespace: shop, annotations: {alb.ingress.kubernetes.io/target-type: ip}}
+spec:
+  ingressClassName: alb
+  rules: [{host: w%[1]d.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]
+`, i)
+}
+
+// othersWrite is AWS before and after the controller makes the last of twelve load balancers.
+type othersWrite struct {
+	em            *emulator.Emulator
+	vpc           string
+	before, after []byte
+	without, with string // objects, without the last Ingress and with it
+}
+
+func twelve(t *testing.T) othersWrite {
+	t.Helper()
+	var out othersWrite
+	state := func(em *emulator.Emulator) []byte {
+		em.Store().Lock()
+		defer em.Store().Unlock()
+		data, err := em.Store().Export()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	w := lived(t, func(t *testing.T, r *harness.Harness) {
+		settle := func() {
+			t.Helper()
+			if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
+				t.Fatal(failed)
+			}
+			time.Sleep(10 * time.Minute)
+		}
+		objects := twelveBase
+		for i := range 11 {
+			objects += nthIngress(i)
+		}
+		r.Apply(objects)
+		settle()
+		out.before, out.without = state(r.Emulator), objectsText(t, r.Store)
+		r.Apply(nthIngress(11))
+		settle()
+		out.with = objectsText(t, r.Store)
+	})
+	out.em, out.vpc, out.after = w.em, w.vpc, state(w.em)
+	out.set(t, out.before)
+	return out
+}
+
+func (o othersWrite) set(t *testing.T, state []byte) {
+	t.Helper()
+	o.em.Store().Lock()
+	defer o.em.Store().Unlock()
+	if err := o.em.Store().Restore(state); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// watched is what a watch printed by the end of each look, and how many calls to AWS the look took.
+type watched struct {
+	out   []string
+	calls []int
+}
+
+func (o othersWrite) watch(t *testing.T, objects string, looks int, after func(look int)) watched {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	flags := flagsOf(t, o.em, o.vpc)
+	var out, errs bytes.Buffer
+	var got watched
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	code := Run(ctx, output.Environment{
+		Args: append([]string{"tree", "--watch", "--interval=5s", "-f", objects}, flags...), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" },
+		Now: func() time.Time { return now },
+		Wait: func(ctx context.Context, d time.Duration) error {
+			got.out, got.calls = append(got.out, out.String()), append(got.calls, o.em.Calls().Total())
+			out.Reset()
+			if now = now.Add(d); len(got.out) == looks {
+				cancel()
+			} else if after != nil {
+				after(len(got.out))
+			}
+			o.em.Calls().Reset()
+			return ctx.Err()
+		},
+	})
+	if code != 0 || errs.Len() > 0 {
+		t.Fatalf("exit %d: %s", code, errs.String())
+	}
+	return got
+}
+
+// A load balancer that the controller makes is shown a minute later at the latest, by a watch that never writes.
+func TestAWatchShowsWhatOthersMakeWithinAMinute(t *testing.T) {
+	o := twelve(t)
+	objects := filesIn(t, map[string]string{"objects.yaml": o.with}) + "/objects.yaml"
+	got := o.watch(t, objects, 16, func(look int) {
+		if look == 1 {
+			o.set(t, o.after)
+		}
+	})
+	if !strings.Contains(got.out[0], "missing") {
+		t.Fatalf("at first nothing is missing:\n%s", got.out[0])
+	}
+	shown := 0
+	for i, out := range got.out[1:] {
+		if strings.Contains(out, "Ingress shop/web-11\n  was + ") && !strings.Contains(out, "now + ") {
+			shown = i + 1
+			break
+		}
+	}
+	t.Logf("calls: %v", got.calls)
+	if shown == 0 || shown > 13 {
+		t.Errorf("the load balancer is shown by look %d of one each 5 s\n%s", shown, strings.Join(got.out[1:], "---\n"))
+	}
+}
+
+// One load balancer that differs is read again, and the others are not.
+func TestADifferenceReadsWhatDiffersAlone(t *testing.T) {
+	o := twelve(t)
+	objects := filesIn(t, map[string]string{"objects.yaml": o.without}) + "/objects.yaml"
+	got := o.watch(t, objects, 4, func(look int) {
+		if look == 2 {
+			o.set(t, o.after)
+			if err := os.WriteFile(objects, []byte(o.with), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	t.Logf("calls: %v", got.calls)
+	if out := got.out[2]; !strings.Contains(out, "Ingress shop/web-11\n") || strings.Contains(out, "missing") {
+		t.Errorf("a new Ingress with a load balancer:\n%s", out)
+	}
+	if quiet := got.calls[1]; got.calls[2] > 2*quiet+25 || got.calls[3] > quiet+1 {
+		t.Errorf("calls of AWS for each look: %v", got.calls)
+	}
+}
