@@ -87,6 +87,7 @@ type console struct {
 	// first is the page that the printed link opens; "" for that of all load balancers.
 	first string
 	asked *atomic.Int64 // calls to AWS
+	most  int           // calls to AWS of the look that took the most
 }
 
 // check returns an error for flags that cannot be served with.
@@ -177,7 +178,11 @@ func (c *console) announce(cmd *cobra.Command, at string) {
 func (c *console) look(ctx context.Context) (tree.Picture, []change, error) {
 	ctx, cancel := context.WithTimeout(ctx, durations.Sweep)
 	defer cancel()
+	// A look that reads all must not be so dear that the next one comes only when all of it is old again.
+	c.view.KeepSettled(min(2*pauseFor(c.most, c.budget), durations.Period))
+	before := c.asked.Load()
 	last, now, err := c.view.Look(ctx)
+	c.most = max(c.most, int(c.asked.Load()-before))
 	if err != nil || last.Text == "" {
 		return now, nil, err
 	}

@@ -182,7 +182,7 @@ func (h *hub) run(ctx context.Context) {
 		if last == nil {
 			return 0
 		}
-		return max(0, max(every, h.pauseFor(last.cost))-h.now().Sub(last.at))
+		return max(0, max(every, pauseFor(last.cost, h.budget))-h.now().Sub(last.at))
 	}
 	for {
 		select {
@@ -230,8 +230,8 @@ func (h *hub) run(ctx context.Context) {
 }
 
 // pauseFor is how long a look takes its share of the budget.
-func (h *hub) pauseFor(cost int) time.Duration {
-	return time.Duration(cost) * durations.Often / time.Duration(h.budget)
+func pauseFor(cost, budget int) time.Duration {
+	return time.Duration(cost) * durations.Often / time.Duration(budget)
 }
 
 func (h *hub) once(ctx context.Context, l lasting) sight {

@@ -66,8 +66,9 @@ type Source struct {
 	draft func(context.Context, model.StackID) (engine.Draft, error)
 	// Younger is how old what AWS has shown may be, of a command that looks more than once; 0: it looks once.
 	Younger time.Duration
-	// Reread reports whether nothing of a stack may be older than the look; nil: of none.
-	Reread func(model.StackID) bool
+	// YoungerOf is how old what AWS has shown of a stack may be, where that differs; nil: it does not. What there is in AWS
+	// is listed again after Younger all the same.
+	YoungerOf func(model.StackID) time.Duration
 }
 
 // Bind registers the controller's flags, since they decide what it would do, and where objects are
@@ -129,7 +130,7 @@ func open(ctx context.Context, d *Source, store *cluster.Memory) (*recorder, err
 	rec := &recorder{Cloud: d.Connected, answers: map[model.StackID]observed.Stack{}, asked: map[model.StackID][]model.Question{}}
 	if d.Younger > 0 {
 		// One time for the whole look, so that nothing is read twice in it.
-		rec.start, rec.younger, rec.reread = d.Env.Time(), d.Younger, d.Reread
+		rec.start, rec.younger, rec.youngerOf = d.Env.Time(), d.Younger, d.YoungerOf
 	}
 	d.aws = rec
 	secrets := &namedSecrets{Memory: store, ctx: ctx, cluster: d.secrets}

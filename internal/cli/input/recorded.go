@@ -211,23 +211,23 @@ type recorder struct {
 	engine.Cloud
 	answers map[model.StackID]observed.Stack
 	asked   map[model.StackID][]model.Question
-	// younger is how old the answers may be at the start; 0 if it does not matter. Those about stacks that are to be reread
-	// may not be older than the start.
-	younger time.Duration
-	start   time.Time
-	reread  func(model.StackID) bool
+	// younger is how old the answers may be at the start; 0 if it does not matter. youngerOf is that of a stack.
+	younger   time.Duration
+	youngerOf func(model.StackID) time.Duration
+	start     time.Time
 }
 
 // Observe implements engine.Cloud.
 func (r *recorder) Observe(ctx context.Context, id model.StackID, q []model.Question) (observed.Stack, error) {
 	more := q
 	if r.younger > 0 {
-		since := r.start.Add(-r.younger)
-		if r.reread != nil && r.reread(id) {
-			since = r.start
+		age := r.younger
+		if r.youngerOf != nil {
+			age = r.youngerOf(id)
 		}
+		since, listed := r.start.Add(-age), r.start.Add(-min(age, r.younger))
 		// A comparison is about resources that are known; what others have made is in the listings alone.
-		more = append(slices.Clone(q), model.AskComparison{Since: since, TagsSince: since}, model.AskListings{Since: since})
+		more = append(slices.Clone(q), model.AskComparison{Since: since, TagsSince: since}, model.AskListings{Since: listed})
 	}
 	have, err := r.Cloud.Observe(ctx, id, more)
 	if err == nil {

@@ -40,7 +40,9 @@ type (
 		SecurityGroups []SecurityGroup `json:"securityGroups"`
 
 		found finding.List
-		names plan.Names
+		// pending reports whether there is something to change, or a finding.
+		pending bool
+		names   plan.Names
 	}
 	SecurityGroup struct {
 		compared

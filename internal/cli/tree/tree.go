@@ -54,6 +54,8 @@ type treeing struct {
 	every time.Duration
 	// behind shows the load balancers too that a GlobalAccelerator leads to which is asked for.
 	behind bool
+	// settledAge is how old what AWS has shown of a stack may be that has nothing to change, if that is longer than usual.
+	settledAge time.Duration
 }
 
 func (t *treeing) run(cmd *cobra.Command, args []string) error {
@@ -88,6 +90,7 @@ func (t *treeing) look(ctx context.Context, stdin io.Reader, notes io.Writer) (D
 			return err
 		}
 		one := Compare(draft, have.Facts, of)
+		one.pending = len(draft.Plan.Steps)+len(draft.Findings) > 0
 		one.Leaving = LeavingOf(draft, t.Config, t.Env.Time())
 		all.Stacks = append(all.Stacks, one)
 		return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +29,10 @@ func NewView(cmd *cobra.Command, env output.Environment) *View {
 	v.Bind(cmd)
 	return v
 }
+
+// KeepSettled lets what AWS has shown of load balancers that have nothing to change be as old as that, if it is longer than
+// usual.
+func (v *View) KeepSettled(age time.Duration) { v.settledAge = age }
 
 // Look reads the cluster and AWS, and returns the picture of before too, which is empty the first time.
 func (v *View) Look(ctx context.Context) (last, now Picture, err error) {

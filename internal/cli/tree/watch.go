@@ -68,7 +68,17 @@ type Picture struct {
 // twice: objects are read at each look, and load balancers may be older, so that what looks as if it were missing may have
 // been made.
 func (t *treeing) sight(ctx context.Context, stdin io.Reader, last Picture) (Picture, error) {
-	t.Younger, t.Reread = durations.Often, nil
+	t.Younger = durations.Often
+	settled := map[string]bool{}
+	for _, s := range last.Document.Stacks {
+		settled[s.Kind+" "+s.ID] = !s.pending
+	}
+	t.YoungerOf = func(id model.StackID) time.Duration {
+		if settled[keyOf(id)] {
+			return max(durations.Often, t.settledAge)
+		}
+		return durations.Often
+	}
 	p, err := t.picture(ctx, stdin)
 	if err != nil || last.Text == "" || p.Text == last.Text {
 		return p, err
@@ -77,9 +87,18 @@ func (t *treeing) sight(ctx context.Context, stdin io.Reader, last Picture) (Pic
 	if err != nil || len(differ) == 0 {
 		return p, err
 	}
-	t.Reread = func(id model.StackID) bool { return differ[string(id.Kind)+" "+id.String()] }
+	usual := t.YoungerOf
+	t.YoungerOf = func(id model.StackID) time.Duration {
+		if differ[keyOf(id)] {
+			return 0
+		}
+		return usual(id)
+	}
 	return t.picture(ctx, stdin)
 }
+
+// keyOf is a stack as its kind and id.
+func keyOf(id model.StackID) string { return string(id.Kind) + " " + id.String() }
 
 // differing are the stacks of a document that another one does not have, or has otherwise, by kind and id.
 func differing(last, now Document) (map[string]bool, error) {

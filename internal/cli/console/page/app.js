@@ -91,6 +91,7 @@ addEventListener("keydown", (e) => {
 });
 
 const mostOverdue = 10; // seconds that a look may take without a word
+const shortest = 2; // seconds between two looks
 let last; // of what looks have told
 function found() {
   const none = topology.shown.length === 0;
@@ -117,14 +118,20 @@ function choices(select, values) {
 
 let arrived; // when the last look was shown, by the page's own clock
 
-/** status says when the last look was. Where the next one is overdue, AWS or the cluster is slow, and what is shown grows old. */
+/**
+ * status says when the last look was and the next one is. What counts down is no part of what is read out at each change.
+ * Where the next look is overdue, AWS or the cluster is slow, and what is shown grows old.
+ */
 function status() {
   if (!last) return;
-  const at = new Date(last.at).toLocaleTimeString();
-  const overdue = Math.floor((performance.now() - arrived) / 1000 - last.next);
-  const next = overdue < mostOverdue ? `again in ${Math.max(1, Math.round(last.next))} s` : `the next look has not ended for ${overdue - overdue % mostOverdue} s`;
-  const text = `looked at ${at}, ${next} · ${last.aws.minute} calls to AWS in the last minute, ${last.aws.look} by this look, budget ${last.aws.budget}`;
-  if ($("status").textContent !== text) $("status").textContent = text;
+  const put = (id, text) => { if ($(id).textContent !== text) $(id).textContent = text; };
+  const at = new Date(last.at).toLocaleTimeString(), aws = last.aws;
+  const left = last.next - (performance.now() - arrived) / 1000, overdue = Math.floor(-left);
+  const within = aws.look * 60 / aws.budget > shortest ? `, as looks keep to ${aws.budget} calls a minute` : "";
+  const others = aws.minute - aws.look;
+  put("status", overdue >= mostOverdue ? `looked at ${at}, the next look has not ended for ${overdue - overdue % mostOverdue} s`
+    : `looked at ${at} by ${aws.look} calls to AWS` + (others > 0 ? ` (${others} more in the last minute, by earlier looks and other answers)` : ""));
+  put("next", overdue >= mostOverdue ? "" : left > 0.5 ? `· again in ${Math.round(left)} s${within}` : "· looking");
 }
 
 function banner(...children) {
