@@ -23,8 +23,9 @@ func (h held) none() bool { return len(h.new)+len(h.old) == 0 }
 // hold takes out of the moves the targets that have come back again and again: those that are not registered wait, and
 // those that are stay. While any waits, every old target that can serve stays, so that requests have somewhere to go. What
 // cannot serve any more goes at once, and where none is left that can, the wait is a short one.
+// Nodes are not for tenants to edit, and always come and go at once.
 func (p mover) hold(m *moves) bool {
-	if p.Memory.FlappingFor <= 0 {
+	if p.Memory.FlappingFor <= 0 || targets.IsInstance(p.Described) {
 		return true
 	}
 	m.held.left = p.Memory.FlappingFor
@@ -56,17 +57,10 @@ func (p mover) hold(m *moves) bool {
 	return true
 }
 
-// dead are the old targets that cannot serve: pods that are not ready or about to go, and nodes that are gone.
+// dead are the old targets that cannot serve: pods that are not ready or about to go.
 func (p mover) dead(old []*observed.Target) ([]*observed.Target, bool) {
 	if len(old) == 0 {
 		return nil, true
-	}
-	if targets.IsInstance(p.Described) {
-		if p.Gone == nil {
-			p.ask(AskGone{old})
-			return nil, false
-		}
-		return p.Gone.Targets, true
 	}
 	serving, ok := p.serving(old)
 	for _, pod := range serving { // it may become unready
