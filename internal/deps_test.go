@@ -154,7 +154,7 @@ var layers = map[string]layer{
 	// The command line, lowest first; what a command reads and how it answers is below the commands.
 	"internal/cli/output": {own: append([]string{"internal/cluster"}, core...), libraries: []string{"github.com/spf13/"}},
 	"internal/cli/input": {own: append([]string{"internal/cli/output", "internal/cloud", "internal/cloud/ratelimit", "internal/cloud/sdk", "internal/cluster", "internal/cluster/ownership", "internal/controller", "internal/controller/config",
-		"internal/engine", "internal/engine/bindings", "internal/finding/failure", "internal/kube", "internal/plan/bindingplan", "internal/translate/attach", "internal/translate/gatewayconfig", "internal/translate/settings", "internal/translate/unserved"}, core...),
+		"internal/engine", "internal/engine/bindings", "internal/finding/failure", "internal/kube", "internal/plan/bindingplan", "internal/translate/attach", "internal/translate/gatewayconfig", "internal/translate/report", "internal/translate/settings", "internal/translate/unserved"}, core...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/spf13/"}},
 	"internal/cli/migrate": {api: true, own: append([]string{"internal/cli/input", "internal/cli/output", "internal/cluster", "internal/controller", "internal/controller/config", "internal/engine", "internal/finding/failure", "internal/migrate", "internal/migrate/check",
 		"internal/plan/handover", "internal/translate/settings"}, core...),

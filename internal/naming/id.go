@@ -117,6 +117,35 @@ func BackendNamespaces(id string) []string {
 	return out
 }
 
+// ServiceNamespaces are the namespaces of which one has the Service of a target group, by its logical id in a stack of any kind.
+func ServiceNamespaces(id string) []string {
+	if of := BackendNamespaces(id); of != nil {
+		return of
+	}
+	return beginning(id)
+}
+
+// ObjectNamespaces are the namespaces of which one has the Ingress, Service or route that a target group was made for, by its logical
+// id.
+func ObjectNamespaces(id string) (out []string) {
+	parts, ofRoute := PartsOf(id)
+	if !ofRoute {
+		return beginning(id)
+	}
+	for _, r := range parts.Routes {
+		out = append(out, r.Namespace)
+	}
+	return out
+}
+
+// beginning is the namespace with which the id of a target group of an Ingress or a Service begins.
+func beginning(id string) []string {
+	if namespace, _, ok := strings.Cut(id, "/"); ok {
+		return []string{namespace}
+	}
+	return nil
+}
+
 // CertificateID is the logical id of a certificate that the controller requests for an Ingress;
 // kind is amazon_issued or private, host the first of its hosts in lexical order.
 func CertificateID(kind string, ingress finding.Ref, host string) string {

@@ -179,16 +179,12 @@ type Health struct {
 	At      time.Time
 }
 
-// Unused returns how many targets AWS does not check, because no load balancer sends requests to them.
-func (h Health) Unused() int {
-	n := 0
-	for _, t := range h.Targets {
-		if t.State == "unused" && t.Reason == "Target.NotInUse" {
-			n++
-		}
-	}
-	return n
-}
+// ReasonNotInUse is AWS's reason for a target that no load balancer sends requests to: because of its target group, or of its
+// zone.
+const ReasonNotInUse = "Target.NotInUse"
+
+// NotInUse reports whether no load balancer checks a target.
+func (t *Target) NotInUse() bool { return t.State == "unused" && t.Reason == ReasonNotInUse }
 
 // Count returns how many targets are in one of the states.
 func (h Health) Count(states ...string) int {

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -25,10 +24,7 @@ func OwnedBy(have observed.Stack, ref finding.Ref, actions []model.Action) bool 
 func OwnerNamespaces(have observed.Stack, actions []model.Action) []string {
 	var out []string
 	for i, id := range OwnersOf(have, actions) {
-		of := naming.BackendNamespaces(id)
-		if namespace, _, ok := strings.Cut(id, "/"); ok && of == nil {
-			of = []string{namespace}
-		}
+		of := naming.ServiceNamespaces(id)
 		if i == 0 {
 			out = of
 			continue

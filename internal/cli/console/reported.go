@@ -97,7 +97,7 @@ func (r *reports) cannot(err error) {
 
 // take has one event.
 func (r *reports) take(e input.Event) {
-	if !e.OfController() || !e.Warning && e.Reason != input.Reconciled {
+	if !e.OfController() || !e.Warning && !e.Reconciled() {
 		return
 	}
 	if r.over(e.At) {

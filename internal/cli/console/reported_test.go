@@ -46,7 +46,7 @@ func TestWarningsThatLastAreShown(t *testing.T) {
 	denied := input.Event{Warning: true, Reason: "FailedDeployModel", Message: "AccessDenied: not authorized; add it to the controller's IAM policy"}
 	quota := input.Event{Warning: true, Reason: "FailedDeployModel", Message: "QuotaReached: rule: AWS refuses 3 rules"}
 	advice := input.Event{Warning: true, Reason: "TargetsUnhealthy", Message: "TargetsUnhealthy: m"}
-	success := input.Event{Reason: input.Reconciled, Message: "Successfully reconciled"}
+	success := input.Event{Reason: "SuccessfullyReconciled", Message: "Successfully reconciled"}
 	from := func(e input.Event, by string) input.Event { e.By = by; return e }
 	of := func(e input.Event, name string) input.Event {
 		e.Kind, e.Namespace, e.Name = "Ingress", "shop", name

@@ -17,6 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
 // Event is one of the cluster's about an object that commands show. Whoever may write events in a namespace has written it.
@@ -43,8 +44,8 @@ var eventSources = []string{
 	string(gatewayconfig.ALBController), string(gatewayconfig.NLBController),
 }
 
-// Reconciled is the reason of the event that an object is served as desired.
-const Reconciled = "SuccessfullyReconciled"
+// Reconciled reports whether an event says that an object is served as it asks for.
+func (e Event) Reconciled() bool { return e.Reason == report.EventReconciled }
 
 // EventReader gets the events of a cluster.
 type EventReader struct {
@@ -138,7 +139,7 @@ func (r eventReading) watch(ctx context.Context) error {
 // asked for.
 func (r eventReading) list(ctx context.Context) (out []Event, complete bool, err error) {
 	complete = true
-	for _, which := range []string{"type=" + corev1.EventTypeWarning, "reason=" + Reconciled} {
+	for _, which := range []string{"type=" + corev1.EventTypeWarning, "reason=" + report.EventReconciled} {
 		o := metav1.ListOptions{FieldSelector: which + ",involvedObject.kind!=Pod,involvedObject.kind!=Node", Limit: eventsAtOnce}
 		for page := 0; ; page++ {
 			if page == mostEventPages {
@@ -150,7 +151,7 @@ func (r eventReading) list(ctx context.Context) (out []Event, complete bool, err
 				return nil, false, err
 			}
 			for i := range list.Items {
-				if e := eventOf(&list.Items[i]); r.about(&list.Items[i]) && e.OfController() && (e.Warning || e.Reason == Reconciled) {
+				if e := eventOf(&list.Items[i]); r.about(&list.Items[i]) && e.OfController() && (e.Warning || e.Reconciled()) {
 					out = append(out, e)
 				}
 			}

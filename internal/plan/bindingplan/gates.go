@@ -78,7 +78,7 @@ func (f gates) showings(matched []targets.Pair, registered []targets.Endpoint, l
 	}
 	for _, m := range matched {
 		// A load balancer that uses the target group and not the zone of a target does not begin to soon.
-		add(showing{pod: m.Endpoint.Pod, want: f.conditionOf(m), stuck: f.Forwards != nil && targets.NotInUse(m.Target)})
+		add(showing{pod: m.Endpoint.Pod, want: f.conditionOf(m), stuck: f.Forwards != nil && m.Target.NotInUse()})
 	}
 	for _, e := range registered {
 		add(showing{pod: e.Pod, want: targets.Registering})
@@ -94,7 +94,7 @@ func (f gates) showings(matched []targets.Pair, registered []targets.Endpoint, l
 // conditionOf is what the pod of a target is to show.
 func (f gates) conditionOf(m targets.Pair) targets.Condition {
 	shown, _, _ := targets.Shown(m.Endpoint.Pod, f.gate())
-	if targets.NotInUse(m.Target) && shown.Status != corev1.ConditionTrue && f.Forwards.none() {
+	if m.Target.NotInUse() && shown.Status != corev1.ConditionTrue && f.Forwards.none() {
 		return targets.Unserved
 	}
 	return targets.ConditionOf(m.Target, shown)
@@ -108,7 +108,7 @@ func (f gates) unserved(matched []targets.Pair) bool {
 	}
 	waits, long := false, false
 	for _, m := range matched {
-		if !targets.Gated(m.Endpoint.Pod, f.gate()) || !targets.NotInUse(m.Target) {
+		if !targets.Gated(m.Endpoint.Pod, f.gate()) || !m.Target.NotInUse() {
 			continue
 		}
 		shown, since, _ := targets.Shown(m.Endpoint.Pod, f.gate())

@@ -5,7 +5,6 @@ package handover
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -106,23 +105,11 @@ func becomes(w model.TargetGroup, g observed.TargetGroup, b observed.Binding, po
 // own is 1 where a desired target group and a live one are of objects of the same namespace. A route of another namespace may have the
 // same Service, and must not get what rules of the Ingresses forward to: these would count as rules of that route.
 func own(w model.TargetGroup, g observed.TargetGroup) int {
-	of := ownersOf(g.ResourceID)
-	if slices.ContainsFunc(ownersOf(w.ID), func(ns string) bool { return slices.Contains(of, ns) }) {
+	of := naming.ObjectNamespaces(g.ResourceID)
+	if slices.ContainsFunc(naming.ObjectNamespaces(w.ID), func(ns string) bool { return slices.Contains(of, ns) }) {
 		return 1
 	}
 	return 0
-}
-
-// ownersOf are the namespaces of which one has the object that a target group is for, by its logical id.
-func ownersOf(id string) (out []string) {
-	parts, ofRoute := naming.PartsOf(id)
-	for _, r := range parts.Routes {
-		out = append(out, r.Namespace)
-	}
-	if namespace, _, ok := strings.Cut(id, "/"); ok && !ofRoute {
-		out = append(out, namespace)
-	}
-	return out
 }
 
 // likeness is how much of a live target group is as desired already. Several target groups may have the same targets, and differ

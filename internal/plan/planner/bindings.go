@@ -2,7 +2,6 @@ package planner
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -16,12 +15,8 @@ func ownBindings(want model.Stack, have observed.Stack) []observed.Binding {
 	return slices.DeleteFunc(slices.Clone(have.Bindings), func(h observed.Binding) bool {
 		for _, g := range have.TargetGroups {
 			if g.ARN == h.ARN {
-				// An id of a Gateway's, whose stack or another one's this is: that of an Ingress or a Service has other parts.
-				if of := naming.BackendNamespaces(g.ResourceID); of != nil {
-					return !slices.Contains(of, h.Namespace)
-				}
-				namespace, _, known := strings.Cut(g.ResourceID, "/")
-				return known && namespace != h.Namespace
+				of := naming.ServiceNamespaces(g.ResourceID)
+				return of != nil && !slices.Contains(of, h.Namespace)
 			}
 		}
 		return !hasNamespace(want, h.Namespace)

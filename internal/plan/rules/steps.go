@@ -367,7 +367,7 @@ func (r *rulePlanner) unchecked(w *ruleChange) bool {
 		h := r.Have.Facts.Health[arn]
 		switch n := len(h.Targets); {
 		case equal.Weight(g.Weight) == 0 || h.Count("healthy") > 0 && h.Count("initial") == 0:
-		case n > 0 && h.Unused() == n && !r.forwards(arn):
+		case n > 0 && !slices.ContainsFunc(h.Targets, func(t *observed.Target) bool { return !t.NotInUse() }) && !r.forwards(arn):
 			found = true
 		default:
 			return false

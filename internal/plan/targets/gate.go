@@ -39,15 +39,8 @@ var Registering = Condition{corev1.ConditionFalse, "Elb.RegistrationInProgress",
 // Released is the condition of a pod whose binding is gone, so that nothing waits for it.
 var Released = Condition{corev1.ConditionTrue, "", "Target Group Binding is deleted"}
 
-// notInUse is AWS's reason for a target that no load balancer sends requests to: because of its target group, or of its
-// zone.
-const notInUse = "Target.NotInUse"
-
 // Unserved is the condition of a pod that waits no longer, because no load balancer uses the target group.
-var Unserved = Condition{corev1.ConditionTrue, notInUse, "no listener or rule forwards to the target group, so the pod does not wait for it"}
-
-// NotInUse reports whether no load balancer checks a target.
-func NotInUse(t *observed.Target) bool { return t.State == "unused" && t.Reason == notInUse }
+var Unserved = Condition{corev1.ConditionTrue, observed.ReasonNotInUse, "no listener or rule forwards to the target group, so the pod does not wait for it"}
 
 // ConditionOf returns what a target's health means for a pod that has a condition already. A target
 // group that no load balancer uses any more, as before it is deleted, does not change the condition
@@ -60,9 +53,9 @@ func ConditionOf(t *observed.Target, shown Condition) Condition {
 		return Condition{corev1.ConditionUnknown, "", ""}
 	case t.State == "healthy":
 		return Condition{corev1.ConditionTrue, t.Reason, t.Description}
-	case NotInUse(t) && shown.Status == corev1.ConditionTrue, t.State == "initial" && shown == Unserved:
+	case t.NotInUse() && shown.Status == corev1.ConditionTrue, t.State == "initial" && shown == Unserved:
 		return shown
-	case NotInUse(t):
+	case t.NotInUse():
 		return Condition{corev1.ConditionUnknown, t.Reason, t.Description}
 	}
 	return Condition{corev1.ConditionFalse, t.Reason, t.Description}
