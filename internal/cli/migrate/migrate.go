@@ -85,6 +85,7 @@ type migrating struct {
 	inputDir, ingressName, group   string
 	namespaces, files              []string
 	fromCluster, dryRun, check     bool
+	steps                          steps
 	inPlace                        bool
 	outputDir, outputFormat, split string
 }
@@ -134,6 +135,7 @@ func (m *migrating) wrong(cmd *cobra.Command) error {
 }
 
 func (m *migrating) run(cmd *cobra.Command, args []string) error {
+	m.steps = stepsOf(cmd)
 	if err := m.form.Check(); err != nil {
 		return err
 	}
@@ -198,7 +200,7 @@ func (m *migrating) show(w io.Writer, doc Document) error {
 	case "text":
 		showText(w, doc)
 		if len(doc.Files) > 0 {
-			fmt.Fprintln(w, m.nextStep())
+			fmt.Fprintln(w, m.steps.written(m.outputDir, m.inPlace))
 		}
 	case "markdown":
 		showMarkdown(w, doc)
@@ -206,15 +208,6 @@ func (m *migrating) show(w io.Writer, doc Document) error {
 		return m.form.Document(doc)
 	}
 	return nil
-}
-
-// nextStep is what follows when the manifests are written.
-func (m *migrating) nextStep() string {
-	out := "next: read them, then " + line("kubectl", []string{"apply", "-R", "-f", m.outputDir})
-	if m.inPlace {
-		out += "; fulcrum migrate status shows what follows"
-	}
-	return out
 }
 
 // needed are the kinds that a translation reads.

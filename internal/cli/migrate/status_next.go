@@ -105,6 +105,15 @@ func (s steps) translate(from model.StackID) string {
 	return s.fulcrumLine(append(args, "--namespaces="+from.Namespace, "--ingress-name="+from.Name)...)
 }
 
+// written is what follows when manifests were written to a directory.
+func (s steps) written(dir string, inPlace bool) string {
+	out := "next: read them, then " + s.kubectlLine("apply", "-R", "-f", dir)
+	if inPlace {
+		out += "; " + s.fulcrumLine("migrate", "status") + " shows what follows"
+	}
+	return out
+}
+
 // release are the commands by which objects stop to ask for the load balancer: Ingresses are deleted, and Services are needed as
 // backends.
 func (s steps) release(out *Status) string {

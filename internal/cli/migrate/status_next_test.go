@@ -13,10 +13,13 @@ import (
 func TestCommandsToCopyAreQuoted(t *testing.T) {
 	t.Parallel()
 	s := steps{program: "fulcrum", fulcrum: []string{"--kubeconfig=/a b/it's"}}
+	other := steps{program: "fulcrum", fulcrum: []string{"--context=b"}, kubectl: []string{"--context=b"}}
 	for name, tc := range map[string]struct{ got, want string }{
-		"a flag":  {s.fulcrumLine("plan"), `fulcrum plan '--kubeconfig=/a b/it'\''s'`},
-		"a name":  {s.kubectlLine("get", "x;rm -rf $(y)"), `kubectl get 'x;rm -rf $(y)'`},
-		"a group": {s.translate(model.StackID{Kind: model.Ingress, Name: "a|b"}), `fulcrum migrate --from-cluster --in-place '--group=a|b' '--kubeconfig=/a b/it'\''s'`},
+		"a flag":             {s.fulcrumLine("plan"), `fulcrum plan '--kubeconfig=/a b/it'\''s'`},
+		"a name":             {s.kubectlLine("get", "x;rm -rf $(y)"), `kubectl get 'x;rm -rf $(y)'`},
+		"manifests":          {other.written("a b", false), "next: read them, then kubectl apply -R -f 'a b' --context=b"},
+		"manifests in place": {other.written("out", true), "next: read them, then kubectl apply -R -f out --context=b; fulcrum migrate status --context=b shows what follows"},
+		"a group":            {s.translate(model.StackID{Kind: model.Ingress, Name: "a|b"}), `fulcrum migrate --from-cluster --in-place '--group=a|b' '--kubeconfig=/a b/it'\''s'`},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: %s, want %s", name, tc.got, tc.want)
