@@ -93,6 +93,7 @@ func TestStateOf(t *testing.T) {
 		"members are gone, and the Gateway is planned again": {Seen{Gateway: requesting(dryRun), Other: none, Have: having(edge, gate)}, Released},
 		"planned again":                                      {Seen{Gateway: requesting(dryRun), Other: serving(), Have: having(edge, gate)}, GivingBack},
 		"planned again, in the middle of adopting":           {Seen{Gateway: requesting(dryRun), Other: serving(), Have: having(edge, edge, gate)}, GivingBack},
+		"withdrawn, and no member may have it back":          {Seen{Gateway: requesting(silent), Other: foreign(serving()), Have: having(edge, gate)}, Adopted},
 		"the annotation is removed":                          {Seen{Gateway: requesting(silent), Other: serving(), Have: having(edge, gate)}, GivingBack},
 		"the annotation names another stack":                 {Seen{Gateway: requesting(func(s *model.Stack) { s.Adopts = &model.Adoption{From: model.StackID{Kind: model.Ingress, Name: "b"}} }), Other: serving(), Have: having(edge, gate)}, GivingBack},
 		"the Gateway is deleted":                             {Seen{Gateway: model.Stack{ID: gate}, Other: serving(), Have: having(edge, gate)}, GivingBack},

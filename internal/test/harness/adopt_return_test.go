@@ -137,3 +137,41 @@ func TestAnAdoptionInTheMiddleMarksNoOtherGroup(t *testing.T) {
 		t.Run(fmt.Sprint(at), func(t *testing.T) { run(t, at) })
 	}
 }
+
+// A load balancer with as many tags as there is room for is taken over and given back, and one with another tag is refused before
+// anything is changed.
+func TestAnAdoptionNeedsRoomForTags(t *testing.T) {
+	t.Parallel()
+	for _, free := range []int{4, 3} {
+		t.Run(fmt.Sprint(free), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r, watch := watchedHarness(t, Options{})
+				var tags []string
+				for i := range naming.MaxTags - 3 - free { // three are those of the controller
+					tags = append(tags, fmt.Sprintf("t%d=x", i))
+				}
+				r.Apply(strings.ReplaceAll(adoptedGroup, byEdge, byEdge+fmt.Sprintf(", alb.ingress.kubernetes.io/tags: %q", strings.Join(tags, ","))), adoptingRoutes)
+				r.Settle(time.Hour)
+				before := r.State()
+				watch.set(true)
+				r.Emulator.Calls().Reset()
+				r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+				r.Settle(time.Hour)
+				if free == 3 {
+					if n := r.Emulator.Calls().Mutating(); n > 0 || !strings.Contains(r.warnings(), "it needs 1 more than the 50 that AWS takes; remove tags") {
+						t.Errorf("%d changes\n%s", n, r.warnings())
+					}
+					return
+				}
+				r.expectOwner(model.ALBGateway, "adopt")
+				annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
+				r.Settle(time.Hour)
+				r.expectOwner(model.Ingress, "back")
+				if d := cmp.Diff(before, r.State()); d != "" {
+					t.Errorf("not as before:\n%s", d)
+				}
+			})
+		})
+	}
+}
