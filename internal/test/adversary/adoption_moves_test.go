@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// foreignFinalizer is one of nobody that the attacker keeps objects with which are being deleted.
+// foreignFinalizer keeps objects of the attacker that are being deleted.
 const foreignFinalizer = "example.com/stay"
 
 // adoptionGrammar makes moves of the attacker.

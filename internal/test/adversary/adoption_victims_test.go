@@ -241,7 +241,7 @@ func takes(name, state string) honestAct {
 	}}
 }
 
-// awaitGone waits for an object that is being deleted, which nobody can make again meanwhile.
+// awaitGone waits until an object that is being deleted is gone, so that it can be created again.
 func (w *adoptionWorld) awaitGone(ref cluster.Ref) {
 	for end := time.Now().Add(adoptedWithin); ; w.pass(5 * time.Second) {
 		obj := check2(w.Store.Get(ref))
