@@ -102,23 +102,29 @@ func keyOf(id model.StackID) string { return string(id.Kind) + " " + id.String()
 
 // differing are the stacks of a document that another one does not have, or has otherwise, by kind and id.
 func differing(last, now Document) (map[string]bool, error) {
-	was := map[string][]byte{}
-	for _, s := range last.Stacks {
-		data, err := json.Marshal(s)
-		if err != nil {
-			return nil, err
-		}
-		was[s.Kind+" "+s.ID] = data
+	was, err := last.byStack()
+	if err != nil {
+		return nil, err
 	}
+	is, err := now.byStack()
 	out := map[string]bool{}
-	for _, s := range now.Stacks {
-		data, err := json.Marshal(s)
-		if err != nil {
-			return nil, err
-		}
-		if key := s.Kind + " " + s.ID; !bytes.Equal(was[key], data) {
+	for key, data := range is {
+		if !bytes.Equal(was[key], data) {
 			out[key] = true
 		}
+	}
+	return out, err
+}
+
+// byStack are the stacks of a document as JSON, by kind and id.
+func (d Document) byStack() (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for _, s := range d.Stacks {
+		data, err := json.Marshal(s)
+		if err != nil {
+			return nil, err
+		}
+		out[s.Kind+" "+s.ID] = data
 	}
 	return out, nil
 }
