@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// What the controller reported before the page was opened is on it, as it was reported, and who may not read events is told.
+// The page shows what the controller reported before it was opened, and says so where events cannot be read.
 func TestTheConsoleShowsWhatTheControllerReported(t *testing.T) {
 	_, flags := aws(t)
 	reported := func(t *testing.T, denied bool) (text string, failed string) {

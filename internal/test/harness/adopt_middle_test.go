@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
@@ -86,7 +87,7 @@ func TestAnAdoptedLoadBalancerKeepsACertificate(t *testing.T) {
 				if kind == other {
 					other = model.Ingress
 				}
-				if left := r.carrying(string(other.TagPrefix()) + "/stack"); len(left) > 0 {
+				if left := r.carrying(naming.StackTag(other)); len(left) > 0 {
 					t.Errorf("%s: of %s: %v\n%s", step, other, left, r.warnings())
 				}
 			}

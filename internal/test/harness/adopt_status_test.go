@@ -8,6 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
 // While a load balancer changes hands, which takes minutes where AWS is slow, the Gateway does not say that requests are not
@@ -30,7 +31,7 @@ func TestAGatewayTellsTheTruthWhileItGivesBack(t *testing.T) {
 			t.Helper()
 			for range 600 {
 				time.Sleep(time.Second)
-				if text := strings.Join(conditionsOf(r.Harness, "edge"), "\n"); strings.Contains(text, "not answered") && len(r.carrying("gateway.k8s.aws.alb/stack")) > 0 {
+				if text := strings.Join(conditionsOf(r.Harness, "edge"), "\n"); strings.Contains(text, "not answered") && len(r.carrying(naming.StackTag(model.ALBGateway))) > 0 {
 					t.Fatalf("%s: %s", step, text)
 				}
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// Targets that come and go many times a second, because somebody edits what selects them.
+// Targets that are registered and deregistered many times a second, because a selector is edited all the time.
 
 const flipsPerSecond = 25
 
