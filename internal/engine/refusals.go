@@ -412,9 +412,13 @@ func (s *refusals) taken(k stepKey, now time.Time) {
 	})
 }
 
-// freed reports whether a step that the run held for a quota may be called by now, as a later step of the run made room.
+// freed reports whether a step that the run held for a quota may be called by now, as a later step of the run made room,
+// and AWS has not refused another one since.
 func (s *refusals) freed(f FailedStep, now time.Time) bool {
-	if now.IsZero() {
+	if now.IsZero() || slices.ContainsFunc(f.key.scopes(), func(sc scope) bool {
+		c := s.scopes[sc]
+		return c != nil && sc.class == Quota && now.Before(c.due)
+	}) {
 		return false
 	}
 	if r := s.steps[f.key]; r != nil {

@@ -232,6 +232,34 @@ func TestAFreePlaceGoesToTheFirstOfThePlan(t *testing.T) {
 	c.want("a place is freed", c.run(of(deletion, "bank", "gone"), of(creation, "shop", "a"), of(creation, "evil", "b"))[:2], "gone", "a")
 }
 
+// A deletion makes room, so what was refused for a quota is due; once AWS has refused another one after that, it waits with
+// that one.
+func TestWhatWaitsForRoomIsFreedUntilAnotherIsRefused(t *testing.T) {
+	c := newCaller(t)
+	c.aws["a"], c.aws["b"] = Quota, Quota
+	a := func() (stepKey, plan.Step) { return creation("shop", "a") }
+	b := func() (stepKey, plan.Step) { return creation("team", "b") }
+	c.run(a, b)
+	key, step := a()
+	held, put := c.refused.before(key, step, false, c.now)
+	if held.key = key; !put || c.refused.freed(held, c.now) {
+		t.Fatalf("held %t, and free before anything is deleted", put)
+	}
+	gone, _ := deletion("team", "c")
+	c.refused.taken(gone, c.now)
+	if !c.refused.freed(held, c.now) {
+		t.Error("a deletion frees nothing")
+	}
+	key, step = b()
+	f := c.refused.refused(key, FailedStep{Step: step, Class: Quota, Err: errors.New("refused"), Called: true}, c.now)
+	if c.refused.freed(held, c.now) {
+		t.Error("free although AWS has refused another one since")
+	}
+	if c.now = c.now.Add(f.Wait); !c.refused.freed(held, c.now) {
+		t.Error("never free again")
+	}
+}
+
 // What takes a right away is not put off by what AWS refuses to others of its kind.
 func TestWhatTakesARightAwayIsNotPutOff(t *testing.T) {
 	c := newCaller(t)

@@ -383,7 +383,7 @@ func (r *Harness) Settle(horizon time.Duration) map[string]error {
 	r.T.Helper()
 	p := r.process
 	end := time.Now().Add(horizon)
-	failed := map[string]error{}
+	failed, idle := map[string]error{}, idleRuns{}
 	for range 20000 {
 		k, due, ok := p.queue.next()
 		if !ok || due.After(end) || p.ctx.Err() != nil {
@@ -397,6 +397,7 @@ func (r *Harness) Settle(horizon time.Duration) map[string]error {
 			p.save()
 		}
 		after, err := p.run(k)
+		idle.ran(r, k)
 		if r.opt.Ran != nil {
 			r.opt.Ran(k.String(), err)
 		}
