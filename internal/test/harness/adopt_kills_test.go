@@ -151,7 +151,7 @@ func TestAdoptionsAreLeftInTheMiddle(t *testing.T) {
 			for _, kill := range []bool{false, true} {
 				t.Run(fmt.Sprintf("back %t, %s, kill %t", back, name, kill), func(t *testing.T) {
 					t.Parallel()
-					for at := 1; at <= total; at += seeds.Step(3) {
+					for at := 1; at <= total; at += seeds.Step(5) {
 						t.Run(fmt.Sprint(at), func(t *testing.T) {
 							synctest.Test(t, func(t *testing.T) {
 								h := newAdoptHooked(t, at, true, nil)

@@ -16,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 // A Gateway that has a load balancer of its own keeps no right by asking for that of another, and for a dry run.
@@ -222,56 +223,65 @@ func TestAdoptionsOutliveSwitches(t *testing.T) {
 // Where AWS refuses tags of one resource for long, nothing is lost, and all is handed over once it does not.
 func TestRefusedTagsHoldAnAdoption(t *testing.T) {
 	t.Parallel()
-	for name, act := range map[string]fault.Action{"denied": {Deny: true}, "throttled": {Throttle: true}} {
-		for _, operation := range []string{"AddTags", "RemoveTags", "CreateTags", "DeleteTags"} {
-			for _, back := range []bool{false, true} {
-				t.Run(fmt.Sprint(name, operation, back), func(t *testing.T) {
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) {
-						runs, of := 0, map[string]int{}
-						r, watch := watchedHarness(t, Options{Checkpoints: true, Ran: func(what string, err error) { runs++; of[fmt.Sprint(what, " failed: ", err != nil)]++ }})
-						empty := r.State()
-						r.Apply(adoptedGroup, adoptingRoutes)
-						r.Settle(time.Hour)
-						watch.set(true)
-						if back {
-							r.Apply(gatewayOf("shop", "edge", adoptsGroup))
-							r.Settle(time.Hour)
-						}
-						n := 0
-						r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
-							if c.Operation != operation {
-								return fault.Action{}
-							}
-							if n++; name == "denied" && n%2 == 0 {
-								return fault.Action{} // one resource of two
-							}
-							return act
-						})
-						if back {
-							annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
-						} else {
-							r.Apply(gatewayOf("shop", "edge", adoptsGroup))
-						}
-						r.Settle(time.Hour)
-						runs = 0
-						clear(of)
-						r.Settle(time.Hour)
-						// AWS is asked again each second or so while it throttles.
-						if runs > 100 && act.Deny || runs > 3000 {
-							t.Errorf("%d runs in an hour: %v", runs, of)
-						}
-						r.Start()
-						r.Settle(time.Hour)
-						r.Emulator.Faults().SetHook(nil)
-						r.Settle(time.Hour)
-						r.expectOwner(map[bool]model.Kind{false: model.ALBGateway, true: model.Ingress}[back], "in the end")
-						watch.set(false)
-						r.expectRemoval(empty)
-					})
-				})
-			}
+	type refusal struct {
+		name, operation string
+		act             fault.Action
+		lasts           time.Duration
+		back            bool
+	}
+	var all []refusal
+	for _, operation := range []string{"AddTags", "RemoveTags", "CreateTags", "DeleteTags"} {
+		for _, back := range []bool{false, true} {
+			all = append(all, refusal{"denied", operation, fault.Action{Deny: true}, time.Hour, back},
+				// AWS is asked again each second or so while it throttles.
+				refusal{"throttled", operation, fault.Action{Throttle: true}, 10 * time.Minute, back})
 		}
+	}
+	for _, x := range seeds.Pairs(all, func(x refusal) []string { return []string{x.name, x.operation, fmt.Sprint(x.back)} }) {
+		t.Run(fmt.Sprint(x.name, x.operation, x.back), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				runs, of := 0, map[string]int{}
+				r, watch := watchedHarness(t, Options{Checkpoints: true, Ran: func(what string, err error) { runs++; of[fmt.Sprint(what, " failed: ", err != nil)]++ }})
+				empty := r.State()
+				r.Apply(adoptedGroup, adoptingRoutes)
+				r.Settle(time.Hour)
+				watch.set(true)
+				if x.back {
+					r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+					r.Settle(time.Hour)
+				}
+				n := 0
+				r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+					if c.Operation != x.operation {
+						return fault.Action{}
+					}
+					if n++; x.act.Deny && n%2 == 0 {
+						return fault.Action{} // one resource of two
+					}
+					return x.act
+				})
+				if x.back {
+					annotateGateway(r.Harness, "shop", "edge", "gateway.k8s.aws/dry-run=true")
+				} else {
+					r.Apply(gatewayOf("shop", "edge", adoptsGroup))
+				}
+				r.Settle(x.lasts)
+				runs = 0
+				clear(of)
+				r.Settle(x.lasts)
+				if runs > 100 && x.act.Deny || runs > 500 {
+					t.Errorf("%d runs in %v: %v", runs, x.lasts, of)
+				}
+				r.Start()
+				r.Settle(x.lasts)
+				r.Emulator.Faults().SetHook(nil)
+				r.Settle(time.Hour)
+				r.expectOwner(map[bool]model.Kind{false: model.ALBGateway, true: model.Ingress}[x.back], "in the end")
+				watch.set(false)
+				r.expectRemoval(empty)
+			})
+		})
 	}
 }
 
