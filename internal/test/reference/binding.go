@@ -1,0 +1,84 @@
+package reference
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
+)
+
+// checkpoints are annotations of the controller of bindings, which do not count.
+var checkpoints = []string{"elbv2.k8s.aws/checkpoint", "elbv2.k8s.aws/checkpoint-timestamp"}
+
+type bindingSpec struct {
+	Template struct {
+		Metadata struct{ Name, Namespace string }
+		Spec     elbv2.TargetGroupBindingSpec
+	}
+}
+
+// bindings are known by the ARN of their target group, among those with the labels of the stack. Their names count for nothing.
+func (d *deploy) bindings() error {
+	labels := naming.StackLabels(d.stack)
+	have := map[string]*elbv2.TargetGroupBinding{}
+	for _, obj := range d.Objects.All(cluster.KindBinding) {
+		if b, ok := obj.(*elbv2.TargetGroupBinding); ok && naming.Carries(b.Labels, labels) {
+			have[b.Spec.TargetGroupARN] = b
+		}
+	}
+	for _, id := range d.ids(document.TypeBinding) {
+		var want bindingSpec
+		if err := d.spec(document.TypeBinding, id, &want); err != nil {
+			return err
+		}
+		spec := want.Template.Spec
+		if b := have[spec.TargetGroupARN]; b != nil {
+			delete(have, spec.TargetGroupARN)
+			if err := d.updateBinding(b, spec, labels); err != nil {
+				return fmt.Errorf("binding %s: %w", b.Name, err)
+			}
+			continue
+		}
+		made := &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: want.Template.Metadata.Namespace, Name: want.Template.Metadata.Name, Labels: labels}, Spec: spec}
+		if _, err := d.Objects.Create(made); err != nil {
+			return fmt.Errorf("binding %s: %w", made.Name, err)
+		}
+	}
+	d.Bindings()
+	d.post = append(d.post, func() error {
+		for _, b := range have {
+			ref := cluster.RefOf(b)
+			if err := d.Objects.Delete(ref); err != nil {
+				return err
+			}
+			d.Bindings()
+			if obj, err := d.Objects.Get(ref); err != nil || obj != nil {
+				return errors.Join(err, fmt.Errorf("binding %s does not go", b.Name))
+			}
+		}
+		return nil
+	})
+	return nil
+}
+
+// updateBinding writes all of a binding if something differs: labels and annotations of others go.
+func (d *deploy) updateBinding(b *elbv2.TargetGroupBinding, want elbv2.TargetGroupBindingSpec, labels map[string]string) error {
+	annotations := maps.Clone(b.Annotations)
+	for _, k := range checkpoints {
+		delete(annotations, k)
+	}
+	if equality.Semantic.DeepEqual(b.Spec, want) && maps.Equal(b.Labels, labels) && len(annotations) == 0 {
+		return nil
+	}
+	next := b.DeepCopy()
+	next.Spec, next.Labels, next.Annotations = want, labels, nil
+	_, err := d.Objects.Update(next, cluster.Main)
+	return err
+}

@@ -1,0 +1,233 @@
+package reference
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/smithy-go"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
+)
+
+// deploy carries out the desired state of one stack once.
+type deploy struct {
+	*Controller
+	ctx   context.Context
+	stack model.StackID
+	elb   *elb.Client
+	ec2   *ec2.Client
+
+	desired map[document.ResourceType]map[string]any
+	// fulfilled are the values for references of the document, by their text.
+	fulfilled map[string]string
+	dnsName   string
+	// post is what is deleted at the end, in order, if all else was carried out.
+	post []func() error
+}
+
+func newDeploy(ctx context.Context, c *Controller, id model.StackID) *deploy {
+	return &deploy{
+		Controller: c, ctx: ctx, stack: id, elb: elb.NewFromConfig(c.AWS), ec2: ec2.NewFromConfig(c.AWS),
+		desired: map[document.ResourceType]map[string]any{}, fulfilled: map[string]string{},
+	}
+}
+
+// unknown are the types that this model does not know how to carry out.
+var unknown = []document.ResourceType{document.TypeWebACL, document.TypeClassicACL, document.TypeProtection, document.TypeCertificate}
+
+// read takes the desired state from a document.
+func (d *deploy) read(text []byte) error {
+	var doc struct {
+		Resources map[document.ResourceType]map[string]struct{ Spec any }
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return err
+	}
+	for t, resources := range doc.Resources {
+		if slices.Contains(unknown, t) && len(resources) > 0 {
+			return fmt.Errorf("the model of the other controller does not know %s", t)
+		}
+		d.desired[t] = map[string]any{}
+		for id, r := range resources {
+			d.desired[t][id] = r.Spec
+		}
+	}
+	return nil
+}
+
+// run synthesizes all kinds of resources in order. The first error ends it, and nothing is deleted then but load balancers, listeners
+// and rules.
+func (d *deploy) run() error {
+	for _, synthesize := range []func() error{d.securityGroups, d.targetGroups, d.loadBalancers, d.listeners, d.rules, d.bindings} {
+		if err := synthesize(); err != nil {
+			return err
+		}
+	}
+	slices.Reverse(d.post)
+	for _, remove := range d.post {
+		if err := remove(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ids are the logical ids of the desired resources of a type, in order.
+func (d *deploy) ids(t document.ResourceType) []string { return slices.Sorted(maps.Keys(d.desired[t])) }
+
+// spec fills in what is desired of a resource, with values in place of references.
+func (d *deploy) spec(t document.ResourceType, id string, into any) error {
+	value, err := d.resolved(d.desired[t][id])
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s %s: %w", t, id, err)
+	}
+	return nil
+}
+
+func (d *deploy) resolved(value any) (any, error) {
+	switch v := value.(type) {
+	case map[string]any:
+		if ref, ok := v["$ref"].(string); ok {
+			if d.fulfilled[ref] == "" {
+				return nil, fmt.Errorf("%s is not fulfilled", ref)
+			}
+			return d.fulfilled[ref], nil
+		}
+		out := map[string]any{}
+		for k := range v {
+			var err error
+			if out[k], err = d.resolved(v[k]); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			var err error
+			if out[i], err = d.resolved(v[i]); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case string:
+		if v == naming.BackendGroup(d.Cluster) {
+			return d.backend, nil // its name stands for it before it is made
+		}
+	}
+	return value, nil
+}
+
+// fulfil notes what a resource is known by.
+func (d *deploy) fulfil(t document.ResourceType, id, field, value string) {
+	d.fulfilled["#/resources/"+string(t)+"/"+id+"/status/"+field] = value
+}
+
+// changes announces a change.
+func (d *deploy) changes(operation, of string) {
+	if d.Before != nil {
+		d.Before(Change{operation, of})
+	}
+}
+
+// retry repeats a call for a while, as long as AWS refuses it with a code.
+func (d *deploy) retry(code string, every, limit time.Duration, call func() error) error {
+	for end := time.Now().Add(limit); ; time.Sleep(every) {
+		err := call()
+		if !refused(err, code) || !time.Now().Before(end) {
+			return err
+		}
+	}
+}
+
+// refused reports whether AWS refused a call with a code.
+func refused(err error, code string) bool {
+	var of smithy.APIError
+	return errors.As(err, &of) && of.ErrorCode() == code
+}
+
+// matching divides what is there of a kind by the logical ids of what is desired. Several may have one id.
+type matching[T any] struct {
+	create []string
+	update []pair[T]
+	remove []T
+}
+
+type pair[T any] struct {
+	id   string
+	have T
+}
+
+// match compares by the resource tag alone, never by name. What would have to be replaced counts as another one.
+func match[T any](d *deploy, t document.ResourceType, have []tagged[T], replaces func(id string, have T) (bool, error)) (out matching[T], err error) {
+	by := map[string][]T{}
+	for _, h := range have {
+		id := h.tags[naming.ResourceTag(d.stack.Kind)]
+		if id == "" {
+			return out, fmt.Errorf("%s has no resource tag", h.id)
+		}
+		by[id] = append(by[id], h.of)
+	}
+	for _, id := range d.ids(t) {
+		found := false
+		for _, h := range by[id] {
+			replace, err := replaces(id, h)
+			switch {
+			case err != nil:
+				return out, err
+			case replace:
+				out.remove = append(out.remove, h)
+			default:
+				found = true
+				out.update = append(out.update, pair[T]{id, h})
+			}
+		}
+		if !found {
+			out.create = append(out.create, id)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(by)) {
+		if d.desired[t][id] == nil {
+			out.remove = append(out.remove, by[id]...)
+		}
+	}
+	return out, nil
+}
+
+// tagged is a resource with its tags.
+type tagged[T any] struct {
+	id   string
+	of   T
+	tags map[string]string
+}
+
+// ownTags are the tags of a resource of the stack: of users, and those by which it is found.
+func (d *deploy) ownTags(id string, user map[string]string) map[string]string {
+	return naming.ResourceTags(d.Cluster, d.stack, id, user)
+}
+
+// attribute is an attribute of a resource.
+type attribute struct{ Key, Value string }
+
+func sameSet(a, b []string) bool {
+	return slices.Equal(slices.Compact(slices.Sorted(slices.Values(a))), slices.Compact(slices.Sorted(slices.Values(b))))
+}
+
+func text(p *string) string { return aws.ToString(p) }

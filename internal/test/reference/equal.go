@@ -1,0 +1,119 @@
+package reference
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+)
+
+// canonical is a value as text, in which what is nil and what is empty is left out.
+func canonical(v any) string {
+	text, err := json.Marshal(v)
+	if err == nil {
+		var value any
+		if err = json.Unmarshal(text, &value); err == nil {
+			text, err = json.Marshal(pruned(value))
+		}
+	}
+	if err != nil {
+		return fmt.Sprintf("%+v: %v", v, err)
+	}
+	return string(text)
+}
+
+// pruned leaves out null and empty lists.
+func pruned(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k := range v {
+			if p := pruned(v[k]); p != nil {
+				out[k] = p
+			}
+		}
+		return out
+	case []any:
+		if len(v) == 0 {
+			return nil
+		}
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = pruned(v[i])
+		}
+		return out
+	}
+	return v
+}
+
+func sameActions(want, have []elbtypes.Action) bool {
+	if len(want) != len(have) {
+		return false
+	}
+	in := func(list []elbtypes.Action) []elbtypes.Action {
+		out := slices.Clone(list)
+		if !slices.ContainsFunc(out, func(a elbtypes.Action) bool { return a.Order == nil }) {
+			slices.SortStableFunc(out, func(a, b elbtypes.Action) int { return cmp.Compare(*a.Order, *b.Order) })
+		}
+		return out
+	}
+	have = in(have)
+	for i, w := range in(want) {
+		if actionText(w, w) != actionText(have[i], w) {
+			return false
+		}
+	}
+	return true
+}
+
+// actionText is an action as it is compared with a desired one. Stickiness of target groups counts only where it is desired, and the weight of
+// one that is alone never.
+func actionText(a, want elbtypes.Action) string {
+	a.Order, a.TargetGroupArn = nil, nil
+	if a.ForwardConfig != nil {
+		f := *a.ForwardConfig
+		f.TargetGroups = byKey(f.TargetGroups, func(g elbtypes.TargetGroupTuple) string { return text(g.TargetGroupArn) })
+		if len(f.TargetGroups) == 1 {
+			f.TargetGroups[0].Weight = nil
+		}
+		if want.ForwardConfig == nil || want.ForwardConfig.TargetGroupStickinessConfig == nil {
+			f.TargetGroupStickinessConfig = nil
+		}
+		a.ForwardConfig = &f
+	}
+	if a.RedirectConfig != nil {
+		r := *a.RedirectConfig
+		for _, f := range []struct {
+			field **string
+			value string
+		}{{&r.Host, "#{host}"}, {&r.Path, "/#{path}"}, {&r.Port, "#{port}"}, {&r.Protocol, "#{protocol}"}, {&r.Query, "#{query}"}} {
+			if *f.field == nil {
+				*f.field = aws.String(f.value)
+			}
+		}
+		a.RedirectConfig = &r
+	}
+	return canonical(a)
+}
+
+// sameConditions compares conditions in the order of their fields, and values in their own.
+func sameConditions(want, have []elbtypes.RuleCondition) bool {
+	in := func(list []elbtypes.RuleCondition) string {
+		out := byKey(list, func(c elbtypes.RuleCondition) string { return text(c.Field) })
+		for i := range out {
+			out[i].Values, out[i].RegexValues = nil, nil
+		}
+		return canonical(out)
+	}
+	return in(want) == in(have)
+}
+
+func sameTransforms(want, have []elbtypes.RuleTransform) bool {
+	in := func(list []elbtypes.RuleTransform) string {
+		return canonical(byKey(list, func(t elbtypes.RuleTransform) string { return string(t.Type) }))
+	}
+	return in(want) == in(have)
+}

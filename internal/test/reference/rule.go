@@ -1,0 +1,220 @@
+package reference
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
+)
+
+type ruleSpec struct {
+	ListenerARN string
+	Priority    int32
+	Actions     []elbtypes.Action
+	Conditions  []elbtypes.RuleCondition
+	Transforms  []elbtypes.RuleTransform
+	Tags        map[string]string
+}
+
+// liveRule is a rule of AWS that is not the default one.
+type liveRule struct {
+	elbtypes.Rule
+	priority int32
+	taken    bool
+}
+
+// rules are compared by what they do, and then by their priorities. Their tags count for nothing.
+func (d *deploy) rules() error {
+	wants := map[string][]ruleSpec{}
+	for _, id := range d.ids(document.TypeRule) {
+		var want ruleSpec
+		if err := d.spec(document.TypeRule, id, &want); err != nil {
+			return err
+		}
+		var err error
+		if want.Actions, err = ordered(want.Actions); err != nil {
+			return err
+		}
+		wants[want.ListenerARN] = append(wants[want.ListenerARN], want)
+	}
+	for _, id := range d.ids(document.TypeListener) {
+		listener := d.fulfilled["#/resources/"+string(document.TypeListener)+"/"+id+"/status/listenerARN"]
+		slices.SortFunc(wants[listener], func(a, b ruleSpec) int { return cmp.Compare(a.Priority, b.Priority) })
+		if err := d.rulesOf(listener, id, wants[listener]); err != nil {
+			return fmt.Errorf("rules of listener %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+func (d *deploy) liveRules(listener string) (out []*liveRule, err error) {
+	pages := elb.NewDescribeRulesPaginator(d.elb, &elb.DescribeRulesInput{ListenerArn: aws.String(listener)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(d.ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Rules {
+			if aws.ToBool(r.IsDefault) {
+				continue
+			}
+			n, err := strconv.ParseInt(text(r.Priority), 10, 32)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, &liveRule{Rule: r, priority: int32(n)})
+		}
+	}
+	slices.SortFunc(out, func(a, b *liveRule) int { return cmp.Compare(a.priority, b.priority) })
+	return out, nil
+}
+
+func (d *deploy) rulesOf(listener, port string, wants []ruleSpec) error {
+	live, err := d.liveRules(listener)
+	if err != nil {
+		return err
+	}
+	pairs := map[int32]*liveRule{} // by the desired priority
+	take := func(fits func(w ruleSpec, r *liveRule) bool) {
+		for _, w := range wants {
+			i := slices.IndexFunc(live, func(r *liveRule) bool { return !r.taken && fits(w, r) })
+			if pairs[w.Priority] == nil && i >= 0 {
+				live[i].taken, pairs[w.Priority] = true, live[i]
+			}
+		}
+	}
+	same := func(w ruleSpec, r *liveRule) bool {
+		return sameActions(w.Actions, r.Actions) && sameConditions(w.Conditions, r.Conditions) && sameTransforms(w.Transforms, r.Transforms)
+	}
+	take(same)
+	var moved []elbtypes.RulePriorityPair
+	for _, w := range wants {
+		if r := pairs[w.Priority]; r != nil && r.priority != w.Priority {
+			moved = append(moved, elbtypes.RulePriorityPair{RuleArn: r.RuleArn, Priority: aws.Int32(w.Priority)})
+		}
+	}
+	take(func(w ruleSpec, r *liveRule) bool { return w.Priority == r.priority })
+	var gone []*liveRule
+	for _, r := range live {
+		if !r.taken {
+			gone = append(gone, r)
+		}
+	}
+	if len(moved) > 0 {
+		for i, r := range slices.Backward(gone) {
+			moved = append(moved, elbtypes.RulePriorityPair{RuleArn: r.RuleArn, Priority: aws.Int32(50000 - int32(len(gone)-1-i))})
+		}
+		d.changes("SetRulePriorities", listener)
+		if _, err := d.elb.SetRulePriorities(d.ctx, &elb.SetRulePrioritiesInput{RulePriorities: moved}); err != nil {
+			return err
+		}
+	}
+	var created []ruleSpec
+	for _, w := range wants {
+		switch r := pairs[w.Priority]; {
+		case r == nil:
+			created = append(created, w)
+		case !same(w, r):
+			in := &elb.ModifyRuleInput{RuleArn: r.RuleArn, Actions: w.Actions, Conditions: w.Conditions, Transforms: w.Transforms}
+			if len(w.Transforms) == 0 {
+				in.ResetTransforms = aws.Bool(true)
+			}
+			d.changes("ModifyRule", text(r.RuleArn))
+			if _, err := d.elb.ModifyRule(d.ctx, in); err != nil {
+				return err
+			}
+		}
+	}
+	if err := d.replaceRules(listener, port, created, gone, len(live)); err != nil {
+		return err
+	}
+	return d.retagRules(port, wants, pairs)
+}
+
+// replaceRules makes rules before it deletes others, and only where there is no room it deletes first.
+func (d *deploy) replaceRules(listener, port string, created []ruleSpec, gone []*liveRule, count int) error {
+	remove := func() error {
+		arn := gone[0].RuleArn
+		d.changes("DeleteRule", text(arn))
+		_, err := d.elb.DeleteRule(d.ctx, &elb.DeleteRuleInput{RuleArn: arn})
+		gone, count = gone[1:], count-1
+		return err
+	}
+	most := 0
+	for len(created) > 0 {
+		if most > 0 && count >= most {
+			if len(gone) == 0 {
+				return errors.New("too many rules")
+			}
+			if err := remove(); err != nil {
+				return err
+			}
+		}
+		w := created[0]
+		d.changes("CreateRule", fmt.Sprintf("%s:%d", port, w.Priority))
+		_, err := d.elb.CreateRule(d.ctx, &elb.CreateRuleInput{
+			ListenerArn: aws.String(listener), Priority: aws.Int32(w.Priority), Actions: w.Actions, Conditions: w.Conditions, Transforms: w.Transforms,
+			Tags: elbTags(d.ownTags(fmt.Sprintf("%s:%d", port, w.Priority), w.Tags)),
+		})
+		switch {
+		case refused(err, "TooManyRules") && most == 0:
+			most = count
+		case err != nil:
+			return err
+		default:
+			created, count = created[1:], count+1
+		}
+	}
+	for len(gone) > 0 {
+		if err := remove(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *deploy) retagRules(port string, wants []ruleSpec, pairs map[int32]*liveRule) error {
+	var arns []string
+	for _, r := range pairs {
+		arns = append(arns, text(r.RuleArn))
+	}
+	slices.Sort(arns)
+	tags, err := d.tagsOf(arns)
+	if err != nil {
+		return err
+	}
+	for _, w := range wants {
+		if r := pairs[w.Priority]; r != nil {
+			if err := d.retag(text(r.RuleArn), d.ownTags(fmt.Sprintf("%s:%d", port, w.Priority), w.Tags), tags[text(r.RuleArn)]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ordered gives actions their order. The model refuses OIDC, of which a document does not hold the secret.
+func ordered(actions []elbtypes.Action) ([]elbtypes.Action, error) {
+	for i := range actions {
+		if actions[i].AuthenticateOidcConfig != nil {
+			return nil, errors.New("the model of the other controller does not know OIDC")
+		}
+		actions[i].Order = aws.Int32(int32(i + 1))
+	}
+	return actions, nil
+}
+
+// key is what two conditions or transforms are ordered by, as they are compared.
+func byKey[T any](list []T, key func(T) string) []T {
+	out := slices.Clone(list)
+	slices.SortStableFunc(out, func(a, b T) int { return strings.Compare(key(a), key(b)) })
+	return out
+}

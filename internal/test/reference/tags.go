@@ -1,0 +1,110 @@
+package reference
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// tagsOf reads the tags of ARNs, twenty at a time.
+func (d *deploy) tagsOf(arns []string) (map[string]map[string]string, error) {
+	out := map[string]map[string]string{}
+	for chunk := range slices.Chunk(arns, 20) {
+		answer, err := d.elb.DescribeTags(d.ctx, &elb.DescribeTagsInput{ResourceArns: chunk})
+		if err != nil {
+			return nil, err
+		}
+		for _, of := range answer.TagDescriptions {
+			tags := map[string]string{}
+			for _, t := range of.Tags {
+				tags[text(t.Key)] = text(t.Value)
+			}
+			out[text(of.ResourceArn)] = tags
+		}
+	}
+	return out, nil
+}
+
+// found reports whether tags are those by which resources of the stack are found.
+func (d *deploy) found(tags map[string]string) bool {
+	return naming.Carries(tags, naming.StackTags(d.Cluster, d.stack))
+}
+
+// difference is what is added to tags and which keys are removed. Tags that the controller does not know are removed.
+func difference(want, have map[string]string) (add map[string]string, remove []string) {
+	add = map[string]string{}
+	for k, v := range want {
+		if have, ok := have[k]; !ok || have != v {
+			add[k] = v
+		}
+	}
+	for k := range have {
+		if _, ok := want[k]; !ok && !strings.HasPrefix(k, "aws:") {
+			remove = append(remove, k)
+		}
+	}
+	slices.Sort(remove)
+	return add, remove
+}
+
+func elbTags(tags map[string]string) (out []elbtypes.Tag) {
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, elbtypes.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
+	}
+	return out
+}
+
+func ec2Tags(tags map[string]string) (out []ec2types.Tag) {
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, ec2types.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
+	}
+	return out
+}
+
+// retag gives a load balancer, listener, rule or target group its tags: first it adds, then it removes.
+func (d *deploy) retag(arn string, want, have map[string]string) error {
+	add, remove := difference(want, have)
+	if len(add) > 0 {
+		d.changes("AddTags", arn)
+		if _, err := d.elb.AddTags(d.ctx, &elb.AddTagsInput{ResourceArns: []string{arn}, Tags: elbTags(add)}); err != nil {
+			return err
+		}
+	}
+	if len(remove) > 0 {
+		d.changes("RemoveTags", arn)
+		if _, err := d.elb.RemoveTags(d.ctx, &elb.RemoveTagsInput{ResourceArns: []string{arn}, TagKeys: remove}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retagGroup is retag for a security group.
+func (d *deploy) retagGroup(id string, want, have map[string]string) error {
+	add, remove := difference(want, have)
+	if len(add) > 0 {
+		d.changes("CreateTags", id)
+		if _, err := d.ec2.CreateTags(d.ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: ec2Tags(add)}); err != nil {
+			return err
+		}
+	}
+	if len(remove) > 0 {
+		gone := map[string]string{}
+		for _, k := range remove {
+			gone[k] = have[k]
+		}
+		d.changes("DeleteTags", id)
+		if _, err := d.ec2.DeleteTags(d.ctx, &ec2.DeleteTagsInput{Resources: []string{id}, Tags: ec2Tags(gone)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

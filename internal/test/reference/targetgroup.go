@@ -1,0 +1,218 @@
+package reference
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
+)
+
+type targetGroupSpec struct {
+	Name, TargetType, Protocol, ProtocolVersion string
+	IPAddressType                               string
+	Port                                        int32
+	TargetControlPort                           *int32
+	HealthCheckConfig                           healthCheck
+	TargetGroupAttributes                       []attribute
+	Tags                                        map[string]string
+}
+
+type healthCheck struct {
+	Port                                           *intstr.IntOrString
+	Protocol, Path                                 string
+	Matcher                                        *struct{ HTTPCode, GRPCCode string }
+	IntervalSeconds, TimeoutSeconds                int32
+	HealthyThresholdCount, UnhealthyThresholdCount int32
+}
+
+// set is a value, nil where none is desired.
+func set[T comparable](v T) *T {
+	if v == *new(T) {
+		return nil
+	}
+	return &v
+}
+
+func (h healthCheck) port() *string {
+	if h.Port == nil {
+		return nil
+	}
+	return aws.String(h.Port.String())
+}
+
+func (h healthCheck) matcher() *elbtypes.Matcher {
+	if h.Matcher == nil {
+		return nil
+	}
+	return &elbtypes.Matcher{HttpCode: set(h.Matcher.HTTPCode), GrpcCode: set(h.Matcher.GRPCCode)}
+}
+
+// differs reports whether a live check is another one. What is not desired is not compared.
+func (h healthCheck) differs(g elbtypes.TargetGroup) bool {
+	number := func(want int32, have *int32) bool { return want != 0 && want != aws.ToInt32(have) }
+	if m := h.Matcher; m != nil && (g.Matcher == nil || m.HTTPCode != text(g.Matcher.HttpCode) || m.GRPCCode != text(g.Matcher.GrpcCode)) {
+		return true
+	}
+	return h.Port != nil && text(h.port()) != text(g.HealthCheckPort) || h.Protocol != string(g.HealthCheckProtocol) ||
+		h.Path != "" && h.Path != text(g.HealthCheckPath) || number(h.IntervalSeconds, g.HealthCheckIntervalSeconds) ||
+		number(h.TimeoutSeconds, g.HealthCheckTimeoutSeconds) || number(h.HealthyThresholdCount, g.HealthyThresholdCount) ||
+		number(h.UnhealthyThresholdCount, g.UnhealthyThresholdCount)
+}
+
+// liveTargetGroups are those of the VPC with the tags of the stack.
+func (d *deploy) liveTargetGroups() (out []tagged[elbtypes.TargetGroup], err error) {
+	var all []elbtypes.TargetGroup
+	var arns []string
+	pages := elb.NewDescribeTargetGroupsPaginator(d.elb, &elb.DescribeTargetGroupsInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(d.ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range page.TargetGroups {
+			if text(g.VpcId) == d.VPC {
+				all, arns = append(all, g), append(arns, text(g.TargetGroupArn))
+			}
+		}
+	}
+	tags, err := d.tagsOf(arns)
+	if err != nil {
+		return nil, err
+	}
+	for i, g := range all {
+		if d.found(tags[arns[i]]) {
+			out = append(out, tagged[elbtypes.TargetGroup]{arns[i], g, tags[arns[i]]})
+		}
+	}
+	return out, nil
+}
+
+// targetGroups makes those that no tag names, and updates others. Those that are not desired go at the end. Names and ports do not count.
+func (d *deploy) targetGroups() error {
+	have, err := d.liveTargetGroups()
+	if err != nil {
+		return err
+	}
+	m, err := match(d, document.TypeTargetGroup, wrapped(have), func(id string, h tagged[elbtypes.TargetGroup]) (bool, error) {
+		var want targetGroupSpec
+		err := d.spec(document.TypeTargetGroup, id, &want)
+		g := h.of
+		return want.TargetType != string(g.TargetType) || want.Protocol != string(g.Protocol) ||
+			want.ProtocolVersion != "" && want.ProtocolVersion != text(g.ProtocolVersion) ||
+			aws.ToInt32(want.TargetControlPort) != aws.ToInt32(g.TargetControlPort), err
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range m.create {
+		if err := d.createTargetGroup(id); err != nil {
+			return fmt.Errorf("target group %s: %w", id, err)
+		}
+	}
+	for _, u := range m.update {
+		if err := d.updateTargetGroup(u.id, u.have); err != nil {
+			return fmt.Errorf("target group %s: %w", u.id, err)
+		}
+	}
+	d.post = append(d.post, func() error {
+		for _, g := range m.remove {
+			if err := d.retry("ResourceInUse", 2*time.Second, 20*time.Second, func() error {
+				d.changes("DeleteTargetGroup", g.id)
+				_, err := d.elb.DeleteTargetGroup(d.ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: aws.String(g.id)})
+				return err
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return nil
+}
+
+func (d *deploy) createTargetGroup(id string) error {
+	var want targetGroupSpec
+	if err := d.spec(document.TypeTargetGroup, id, &want); err != nil {
+		return err
+	}
+	check := want.HealthCheckConfig
+	in := &elb.CreateTargetGroupInput{
+		Name: aws.String(want.Name), TargetType: elbtypes.TargetTypeEnum(want.TargetType), Port: aws.Int32(want.Port), VpcId: aws.String(d.VPC),
+		Protocol: elbtypes.ProtocolEnum(want.Protocol), ProtocolVersion: set(want.ProtocolVersion), TargetControlPort: want.TargetControlPort,
+		HealthCheckEnabled: aws.Bool(true), HealthCheckPort: check.port(), HealthCheckProtocol: elbtypes.ProtocolEnum(check.Protocol), HealthCheckPath: set(check.Path),
+		Matcher: check.matcher(), HealthCheckIntervalSeconds: set(check.IntervalSeconds), HealthCheckTimeoutSeconds: set(check.TimeoutSeconds),
+		HealthyThresholdCount: set(check.HealthyThresholdCount), UnhealthyThresholdCount: set(check.UnhealthyThresholdCount), Tags: elbTags(d.ownTags(id, want.Tags)),
+	}
+	if want.IPAddressType != "ipv4" {
+		in.IpAddressType = elbtypes.TargetGroupIpAddressTypeEnum(want.IPAddressType)
+	}
+	d.changes("CreateTargetGroup", want.Name)
+	out, err := d.elb.CreateTargetGroup(d.ctx, in)
+	if err != nil {
+		return err
+	}
+	arn := text(out.TargetGroups[0].TargetGroupArn)
+	d.fulfil(document.TypeTargetGroup, id, "targetGroupARN", arn)
+	return d.targetGroupAttributes(arn, want)
+}
+
+func (d *deploy) updateTargetGroup(id string, g tagged[elbtypes.TargetGroup]) error {
+	var want targetGroupSpec
+	if err := d.spec(document.TypeTargetGroup, id, &want); err != nil {
+		return err
+	}
+	if err := d.retag(g.id, d.ownTags(id, want.Tags), g.tags); err != nil {
+		return err
+	}
+	if check := want.HealthCheckConfig; check.differs(g.of) {
+		d.changes("ModifyTargetGroup", g.id)
+		if _, err := d.elb.ModifyTargetGroup(d.ctx, &elb.ModifyTargetGroupInput{
+			TargetGroupArn: aws.String(g.id), HealthCheckEnabled: aws.Bool(true), HealthCheckPort: check.port(), HealthCheckProtocol: elbtypes.ProtocolEnum(check.Protocol),
+			HealthCheckPath: set(check.Path), Matcher: check.matcher(), HealthCheckIntervalSeconds: set(check.IntervalSeconds),
+			HealthCheckTimeoutSeconds: set(check.TimeoutSeconds), HealthyThresholdCount: set(check.HealthyThresholdCount), UnhealthyThresholdCount: set(check.UnhealthyThresholdCount),
+		}); err != nil {
+			return err
+		}
+	}
+	d.fulfil(document.TypeTargetGroup, id, "targetGroupARN", g.id)
+	return d.targetGroupAttributes(g.id, want)
+}
+
+func (d *deploy) targetGroupAttributes(arn string, want targetGroupSpec) error {
+	out, err := d.elb.DescribeTargetGroupAttributes(d.ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: aws.String(arn)})
+	if err != nil {
+		return err
+	}
+	change, err := attributes[elbtypes.TargetGroupAttribute](want.TargetGroupAttributes, out.Attributes)
+	if err != nil || len(change) == 0 {
+		return err
+	}
+	d.changes("ModifyTargetGroupAttributes", arn)
+	_, err = d.elb.ModifyTargetGroupAttributes(d.ctx, &elb.ModifyTargetGroupAttributesInput{TargetGroupArn: aws.String(arn), Attributes: change})
+	return err
+}
+
+// attributes are those that are desired and differ. Others are not looked at.
+func attributes[T any](want []attribute, have []T) (change []T, err error) {
+	var live []attribute
+	if err := remake(have, &live); err != nil {
+		return nil, err
+	}
+	differ := slices.DeleteFunc(slices.Clone(want), func(a attribute) bool { return slices.Contains(live, a) })
+	return change, remake(differ, &change)
+}
+
+// remake fills a value from another one with fields of the same names.
+func remake(from, into any) error {
+	text, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}
