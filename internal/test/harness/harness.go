@@ -104,6 +104,8 @@ type Options struct {
 	// Beside is another cluster of the account, whose AWS this one has too, in Elsewhere in place of the usual region. Whoever
 	// settles one of them settles the other too.
 	Beside *Harness
+	// From is what the world begins with in place of the usual.
+	From *Moment
 }
 
 // Harness is one world with one controller at a time.
@@ -134,18 +136,18 @@ func New(t testing.TB, opt Options) *Harness {
 	if opt.Beside != nil {
 		r.Models, r.Emulator = opt.Beside.Models, opt.Beside.Emulator
 		r.World, err = seedElsewhere(t.Context(), r.Emulator)
+		if err == nil {
+			err = SeedNodes(objects, r.World)
+		}
 	} else {
 		r.Models = awsmodel.Watch(t, &opt.Emulator)
 		r.Emulator = emulator.New(opt.Emulator)
-		r.World, err = seedOnce(t.Context(), r.Emulator, opt.Emulator, opt.Addresses)
+		r.World, err = begin(t.Context(), r.Emulator, objects, opt)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.opt = opt
-	if err := SeedNodes(objects, r.World); err != nil {
-		t.Fatal(err)
-	}
 	if opt.Policies == nil {
 		t.Cleanup(func() {
 			for denied := range r.Emulator.Denials() {

@@ -47,6 +47,7 @@ func (d *deploy) bindings() error {
 			continue
 		}
 		made := &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: want.Template.Metadata.Namespace, Name: want.Template.Metadata.Name, Labels: labels}, Spec: spec}
+		d.changes("CreateTargetGroupBinding", made.Name)
 		if _, err := d.Objects.Create(made); err != nil {
 			return fmt.Errorf("binding %s: %w", made.Name, err)
 		}
@@ -55,6 +56,7 @@ func (d *deploy) bindings() error {
 	d.post = append(d.post, func() error {
 		for _, b := range have {
 			ref := cluster.RefOf(b)
+			d.changes("DeleteTargetGroupBinding", b.Name)
 			if err := d.Objects.Delete(ref); err != nil {
 				return err
 			}
@@ -77,6 +79,7 @@ func (d *deploy) updateBinding(b *elbv2.TargetGroupBinding, want elbv2.TargetGro
 	if equality.Semantic.DeepEqual(b.Spec, want) && maps.Equal(b.Labels, labels) && len(annotations) == 0 {
 		return nil
 	}
+	d.changes("UpdateTargetGroupBinding", b.Name)
 	next := b.DeepCopy()
 	next.Spec, next.Labels, next.Annotations = want, labels, nil
 	_, err := d.Objects.Update(next, cluster.Main)

@@ -20,13 +20,13 @@ type Controller struct {
 	Objects *cluster.Memory
 	// Bindings lets the controller of TargetGroupBindings work until it has nothing to do. It is the same here and there.
 	Bindings func()
-	// Before is called before each change in AWS, so that something else can happen meanwhile. Nil: nothing does.
+	// Before is called before each change, so that something else can happen meanwhile. Nil: nothing does.
 	Before func(Change)
 
 	backend string // id of the shared security group
 }
 
-// Change is a change that the controller makes in AWS.
+// Change is a change that the controller makes in AWS, or of a TargetGroupBinding.
 type Change struct {
 	Operation string
 	Of        string // ARN or id of what is changed, or the name of what is made

@@ -1,0 +1,335 @@
+package cases
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+	"github.com/fulcrum-lb/fulcrum/internal/test/reference"
+)
+
+// moment is where an adoption may be when the cluster is given to the other controller.
+type moment struct {
+	harness.Moment
+	step string
+	n    int // calls and writes since the step began
+}
+
+func (m moment) String() string { return fmt.Sprintf("%s, change %d", m.step, m.n) }
+
+// recorder notes the moments of an adoption: after each call that changes something in AWS, and after each write to Kubernetes. A process
+// that is killed there leaves the same.
+type recorder struct {
+	kube.API
+	a       *adoption
+	on      bool
+	moments []moment
+	n       int
+}
+
+func (rec *recorder) note() {
+	if rec.on {
+		rec.n++
+		rec.moments = append(rec.moments, moment{harness.MomentOf(rec.a.r), rec.a.step, rec.n})
+	}
+}
+
+// begin begins a step, with the moment before anything is done in it.
+func (rec *recorder) begin(step string) {
+	rec.a.step, rec.n, rec.on = step, -1, true
+	rec.note()
+}
+
+func (rec *recorder) transport(next http.RoundTripper) http.RoundTripper {
+	return harness.RoundTripper(func(req *http.Request) (*http.Response, error) {
+		before := rec.a.changes()
+		res, err := next.RoundTrip(req)
+		if rec.a.changes() > before {
+			rec.note()
+		}
+		return res, err
+	})
+}
+
+// changes are how many calls have changed something.
+func (a *adoption) changes() int {
+	if a.r == nil {
+		return 0
+	}
+	return a.r.Emulator.Calls().Mutating()
+}
+
+func (rec *recorder) written(err error) error {
+	if err == nil {
+		rec.note()
+	}
+	return err
+}
+
+func (rec *recorder) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	return rec.written(rec.API.Patch(ctx, obj, part, kind, data))
+}
+
+func (rec *recorder) Update(ctx context.Context, obj cluster.Object) error {
+	return rec.written(rec.API.Update(ctx, obj))
+}
+
+func (rec *recorder) Delete(ctx context.Context, obj cluster.Object) error {
+	return rec.written(rec.API.Delete(ctx, obj))
+}
+
+// Create notes no events.
+func (rec *recorder) Create(ctx context.Context, obj cluster.Object) error {
+	err := rec.API.Create(ctx, obj)
+	if _, is := cluster.KindOf(obj); is {
+		return rec.written(err)
+	}
+	return err
+}
+
+// successor is the other controller in the world of a moment.
+type successor struct {
+	*adoption
+	of         *adoption // the one that the moment is of
+	controller *reference.Controller
+	stacks     []reference.Stack // first the Ingresses' and then the Gateways'
+	frontends  map[model.Kind]engine.Frontend
+	// before is what was served when the other controller began, last what is served now.
+	before, last map[string]map[string]string
+	// lost is what was not served as before after a change, the first time; deleted what was not served any more after something was
+	// deleted.
+	lost, deleted string
+	changed       []reference.Change
+}
+
+// succeed makes the world of a moment, with nobody at work.
+func (a *adoption) succeed(m moment, desired *desires) *successor {
+	s := &successor{of: a, frontends: map[model.Kind]engine.Frontend{}}
+	s.adoption = &adoption{t: a.t, groups: a.groups, arns: a.arns, step: m.String()}
+	s.r = NewWorld(a.t, harness.Options{From: &m.Moment, Frontends: s.frontends})
+	s.controller = &reference.Controller{AWS: harness.AWSConfig(s.r.Emulator), Cluster: harness.ClusterName, VPC: s.r.World.VPC, Objects: s.r.Store,
+		Bindings: func() { s.r.Settle(horizon); s.look() }}
+	s.controller.AWS.HTTPClient = checked{s.r.Emulator.Client(), s}
+	for _, g := range s.groups {
+		var members []cluster.Ref
+		for _, m := range g.Members {
+			members = append(members, cluster.Ref{Kind: cluster.KindIngress, Namespace: m.Namespace, Name: m.Name})
+		}
+		s.stacks = append(s.stacks, desired.stack(g.ID, members))
+	}
+	for _, g := range s.groups {
+		id := gatewayStack(g.Gateway.Namespace, g.Gateway.Name)
+		s.stacks = append(s.stacks, desired.stack(id, []cluster.Ref{{Kind: cluster.KindGateway, Namespace: id.Namespace, Name: id.Name}}))
+	}
+	return s
+}
+
+func gatewayStack(namespace, name string) model.StackID {
+	return model.StackID{Kind: model.ALBGateway, Namespace: namespace, Name: name}
+}
+
+// states are what `fulcrum migrate status` says of each group.
+func (s *successor) states() (out []handover.State) {
+	for _, g := range s.groups {
+		by, from := s.r.Draft(gatewayStack(g.Gateway.Namespace, g.Gateway.Name)), s.r.Draft(g.ID)
+		out = append(out, handover.StateOf(handover.Seen{Gateway: by.Asked, Other: from.Asked, Have: by.Have, Found: by.Findings}))
+	}
+	return out
+}
+
+// hand ends the present controller, but for the line of TargetGroupBindings, which is the other one's from now on.
+func (s *successor) hand() {
+	for _, kind := range []model.Kind{model.Ingress, model.Service, model.ALBGateway, model.NLBGateway} {
+		s.frontends[kind] = nil
+	}
+	s.r.Start()
+	s.r.Emulator.Calls().Reset()
+	s.before = s.served()
+	s.last = s.before
+}
+
+// checked looks at what is served after each call of the other controller.
+type checked struct {
+	*http.Client
+	s *successor
+}
+
+func (c checked) Do(req *http.Request) (*http.Response, error) {
+	before := c.s.changes()
+	res, err := c.Client.Do(req)
+	if c.s.changes() > before {
+		c.s.look()
+	}
+	return res, err
+}
+
+// look compares what is served with what was.
+func (s *successor) look() {
+	if s.before == nil {
+		return
+	}
+	now := s.served()
+	if s.lost == "" {
+		s.lost = s.difference(s.before, now)
+	}
+	if n := len(s.changed); n > 0 && s.deleted == "" && strings.HasPrefix(s.changed[n-1].Operation, "Delete") {
+		s.deleted = s.difference(s.last, now)
+	}
+	s.last = now
+}
+
+func (s *successor) difference(before, after map[string]map[string]string) string {
+	if reflect.DeepEqual(before, after) {
+		return ""
+	}
+	return fmt.Sprintf("after %v (-before +after):\n%s", s.changed, cmp.Diff(before, after))
+}
+
+// served is what clients of the load balancers get: the answers, which Services have no targets, and from where they are reached.
+func (s *successor) served() map[string]map[string]string {
+	out := s.answers()
+	all := s.r.Emulator.Store()
+	all.Lock()
+	defer all.Unlock()
+	p := all.Partition(harness.Account, harness.Region)
+	services := map[string]string{}
+	for _, obj := range s.r.Store.All(cluster.KindBinding) {
+		b := obj.(*elbv2.TargetGroupBinding)
+		services[b.Spec.TargetGroupARN] = b.Namespace + "/" + b.Spec.ServiceRef.Name
+	}
+	for _, arn := range s.arns {
+		of := map[string]string{}
+		out[arn] = of
+		lb := p.ELB.LoadBalancers[arn]
+		if lb == nil {
+			continue
+		}
+		var open []string
+		for _, id := range lb.SecurityGroups {
+			for _, rule := range p.SecurityGroups[id].Ingress {
+				open = append(open, fmt.Sprint(rule.Protocol, rule.From != nil && rule.To != nil, rule.Peer.CIDR, rule.Peer.PrefixList))
+			}
+		}
+		of["open"] = strings.Join(slices.Compact(slices.Sorted(slices.Values(open))), " ")
+		p.ELB.RulesFor(arn, func(rule *store.Rule) {
+			for _, action := range rule.Actions {
+				if action.ForwardConfig == nil {
+					continue
+				}
+				for _, g := range action.ForwardConfig.TargetGroups {
+					live := 0
+					tg := p.ELB.TargetGroups[*g.TargetGroupArn]
+					for _, t := range tg.Targets {
+						if !t.Draining() {
+							live++
+						}
+					}
+					if live == 0 && (g.Weight == nil || *g.Weight > 0) {
+						of["no targets of "+services[tg.ARN]] = "true"
+					}
+				}
+			}
+		})
+	}
+	return out
+}
+
+// reconcile lets the other controller work on a stack; it stops at its n-th change so that it works on all others first. 0: it does not.
+func (s *successor) reconcile(stack reference.Stack, at int) reference.Outcome {
+	n, outer := 0, s.controller.Before
+	defer func() { s.controller.Before = outer }()
+	s.controller.Before = func(c reference.Change) {
+		s.changed = append(s.changed, c)
+		if n++; n != at {
+			return
+		}
+		for _, o := range s.stacks {
+			if o.ID != stack.ID {
+				s.reconcile(o, 0)
+			}
+		}
+	}
+	out := s.controller.Reconcile(s.t.Context(), stack)
+	s.look()
+	return out
+}
+
+// work lets the other controller work on all stacks, some rounds in an order, and returns what has become of them last.
+func (s *successor) work(order []int, at int) map[model.StackID]reference.Outcome {
+	out := map[model.StackID]reference.Outcome{}
+	for range 3 {
+		for _, i := range order {
+			out[s.stacks[i].ID] = s.reconcile(s.stacks[i], at)
+			at = 0
+		}
+	}
+	s.controller.Bindings()
+	return out
+}
+
+// forwards are the places of stacks in order.
+func (s *successor) forwards() (out []int) {
+	for i := range s.stacks {
+		out = append(out, i)
+	}
+	return out
+}
+
+// desires are desired states as the other controller has them: of its own objects alone, in an AWS without load balancers.
+type desires struct {
+	t     *testing.T
+	empty []byte // the state of AWS
+	made  map[string][]byte
+	from  harness.Moment
+}
+
+func (d *desires) stack(id model.StackID, of []cluster.Ref) reference.Stack {
+	return reference.Stack{ID: id, Objects: of, Desired: func(live []cluster.Ref) ([]byte, error) {
+		key := fmt.Sprint(id.Kind, id, live)
+		if d.made[key] == nil {
+			d.made[key] = d.make(id, live)
+		}
+		return d.made[key], nil
+	}}
+}
+
+func (d *desires) make(id model.StackID, live []cluster.Ref) []byte {
+	from := harness.Moment{AWS: d.empty, World: d.from.World}
+	for _, obj := range d.from.Objects {
+		ref := cluster.RefOf(obj)
+		if slices.Contains([]cluster.Kind{cluster.KindIngress, cluster.KindGateway}, ref.Kind) && !slices.Contains(live, ref) || ref.Kind == cluster.KindBinding {
+			continue
+		}
+		obj = obj.DeepCopyObject().(cluster.Object)
+		obj.SetFinalizers(nil)
+		annotations := maps.Clone(obj.GetAnnotations())
+		for _, ours := range []string{naming.AdoptAnnotation, naming.AdoptedByAnnotation, naming.DryRunAnnotation} {
+			delete(annotations, ours)
+		}
+		obj.SetAnnotations(annotations)
+		from.Objects = append(from.Objects, obj)
+	}
+	r := NewWorld(d.t, harness.Options{From: &from})
+	doc := r.Plan(id)
+	if doc == nil {
+		d.t.Fatalf("it is not known what %s becomes", id)
+	}
+	return []byte(doc.JSON())
+}
