@@ -10,10 +10,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// planBinding makes the TargetGroupBinding of a group fit.
-func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) {
+// planBinding makes the TargetGroupBinding of a group fit, and returns the step, if there is one.
+func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.StepID {
 	if w.Binding == nil {
-		return
+		return nil
 	}
 	a := plan.Address{Kind: plan.Binding, ID: w.ID}
 	arn := gp.GroupARN[w.ID]
@@ -31,7 +31,7 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) {
 	}
 	rules, known := gp.networking(w)
 	if !known && live == nil {
-		return // it is made with its rules
+		return nil // it is made with its rules
 	}
 	put.Binding.Networking = rules
 	put.KeepNetworking = gp.Want.Held.SecurityGroups || !known
@@ -41,14 +41,14 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) {
 	} else {
 		put.Without = gp.labelsOfOther(live.Labels)
 		if live.Deleting || gp.sameBinding(put, *live) {
-			return
+			return nil
 		}
 		put.Existing = &model.Binding{Namespace: live.Namespace, Name: live.Name}
 		verb, why = plan.Update, gp.HandedFrom(len(put.Without) > 0, "the binding differs")
 	}
-	gp.Add(plan.Step{
+	return []plan.StepID{gp.Add(plan.Step{
 		ID: plan.NewStepID("bind", a), Address: a, Verb: verb, Do: put, Why: why, After: after, Blames: w.Members,
-	})
+	})}
 }
 
 // labelsOfOther are the labels of the stack whose load balancer this one has taken over, as far as a binding carries them.

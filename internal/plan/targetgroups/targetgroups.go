@@ -106,6 +106,9 @@ func (gp *Planner) used(w model.TargetGroup) bool {
 // blocked reports whether everything that a member contributes is held.
 func (k *lookups) blocked(m finding.Ref) bool { return k.blockedMembers[m] }
 
+// PlanTargetGroup makes a target group and its binding fit. Where a load balancer is handed over, the binding has the labels of a Gateway only
+// while its target group has the tags of the Gateway: a controller that knows nothing of that and takes over in between would delete it
+// otherwise, with its targets. It does not delete the bindings of Ingresses, as it stops before that at names in AWS that are taken.
 func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID) []plan.StepID {
 	a := plan.GroupAddress(w.ID)
 	tags := gp.Tags(w.ID, w.Tags)
@@ -121,7 +124,13 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 		last = []plan.StepID{id}
 		gp.PlanAttributes(a, "", w.Attributes, nil, false, last, w.Members)
 	} else {
-		gp.Retag(a, tags, live.Tags, true, lb, w.Members)
+		first := lb
+		if gp.Have.Adopted.Kind.OfGateway() {
+			first = append(slices.Clone(lb), gp.planBinding(w, groups)...)
+		}
+		if id := gp.Retag(a, tags, live.Tags, true, first, w.Members); id != "" && gp.Have.Adopted != (model.StackID{}) {
+			last = []plan.StepID{id}
+		}
 		if changes := healthCheckDrift(w.HealthCheck, live.HealthCheck); len(changes) > 0 {
 			gp.Add(plan.Step{
 				ID: plan.NewStepID("health-check", a), Address: a, Verb: plan.Update, Do: plan.SetHealthCheck{Group: a, Check: w.HealthCheck},
@@ -130,7 +139,9 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 		}
 		gp.PlanAttributes(a, live.ARN, w.Attributes, live.Attributes, true, lb, w.Members, draft.OriginsOf(w.Members)...)
 	}
-	gp.planBinding(w, append(slices.Clone(groups), last...))
+	if !exists || !gp.Have.Adopted.Kind.OfGateway() {
+		gp.planBinding(w, append(slices.Clone(groups), last...))
+	}
 	return last
 }
 

@@ -230,6 +230,7 @@ func adopted(t *testing.T, load func(*harness.Harness), i *interruption) bool {
 	empty := a.r.State()
 	load(a.r)
 	a.settle("ingress")
+	time.Sleep(horizon) // all targets are healthy
 	before := a.r.State()
 	result := translated(t, a.r)
 	a.groups = result.Groups

@@ -246,6 +246,9 @@ func answersOf(t *testing.T, r *harness.Harness, p *store.Partition, lb string, 
 	for _, obj := range r.Store.All(cluster.KindBinding) {
 		b := obj.(*elbv2.TargetGroupBinding)
 		services[b.Spec.TargetGroupARN] = b.Namespace + "/" + b.Spec.ServiceRef.Name
+		if g := p.ELB.TargetGroups[b.Spec.TargetGroupARN]; g != nil && !slices.ContainsFunc(g.Targets, func(t *store.Target) bool { return !t.Draining() }) {
+			services[b.Spec.TargetGroupARN] += " without targets"
+		}
 	}
 	return func(f dataplane.Facts) string {
 		i := slices.IndexFunc(rules, func(r rule) bool { return r.matcher.Match(f) })

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
@@ -17,6 +18,7 @@ func recorded(t *testing.T, name string) (*adoption, *desires, []moment) {
 	empty := harness.MomentOf(a.r)
 	ofCase(t, name)(a.r)
 	a.settle("ingress")
+	time.Sleep(horizon) // all targets are healthy
 	before := a.r.State()
 	result := translated(t, a.r)
 	a.groups = result.Groups
@@ -38,7 +40,7 @@ func recorded(t *testing.T, name string) (*adoption, *desires, []moment) {
 }
 
 func TestOtherController(t *testing.T) {
-	for _, name := range []string{"ingress-group-namespaces", "ingress-group-tls", "ingress-security-groups", "ingress-security-groups-managed", "ingress-ssl-redirect", "ingress-hosts"} {
+	for _, name := range []string{"ingress-group-namespaces", "ingress-hosts", "ingress-security-groups", "ingress-security-groups-managed", "ingress-group-tls"} {
 		synctest.Test(t, func(t *testing.T) {
 			a, docs, moments := recorded(t, name)
 			for i, m := range moments {
@@ -50,6 +52,9 @@ func TestOtherController(t *testing.T) {
 						out := s.work(order, at)
 						final := s.difference(s.before, s.last)
 						fmt.Println(name, i, m, states, order, at, len(s.changed), "LOST", s.lost != "", "FINAL", final != "", "DELETED", s.deleted != "")
+						if s.deleted != "" || final != "" {
+							fmt.Println("DEL", s.deleted, "FIN", final)
+						}
 						for id, o := range out {
 							fmt.Println("   ", id.Kind, o.Planned, o.LoadBalancer, o.Err)
 						}

@@ -13,9 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
-	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -202,18 +200,13 @@ func (s *successor) difference(before, after map[string]map[string]string) strin
 	return fmt.Sprintf("after %v (-before +after):\n%s", s.changed, cmp.Diff(before, after))
 }
 
-// served is what clients of the load balancers get: the answers, which Services have no targets, and from where they are reached.
+// served is what clients of the load balancers get: the answers, and from where they may come.
 func (s *successor) served() map[string]map[string]string {
 	out := s.answers()
 	all := s.r.Emulator.Store()
 	all.Lock()
 	defer all.Unlock()
 	p := all.Partition(harness.Account, harness.Region)
-	services := map[string]string{}
-	for _, obj := range s.r.Store.All(cluster.KindBinding) {
-		b := obj.(*elbv2.TargetGroupBinding)
-		services[b.Spec.TargetGroupARN] = b.Namespace + "/" + b.Spec.ServiceRef.Name
-	}
 	for _, arn := range s.arns {
 		of := map[string]string{}
 		out[arn] = of
@@ -228,25 +221,6 @@ func (s *successor) served() map[string]map[string]string {
 			}
 		}
 		of["open"] = strings.Join(slices.Compact(slices.Sorted(slices.Values(open))), " ")
-		p.ELB.RulesFor(arn, func(rule *store.Rule) {
-			for _, action := range rule.Actions {
-				if action.ForwardConfig == nil {
-					continue
-				}
-				for _, g := range action.ForwardConfig.TargetGroups {
-					live := 0
-					tg := p.ELB.TargetGroups[*g.TargetGroupArn]
-					for _, t := range tg.Targets {
-						if !t.Draining() {
-							live++
-						}
-					}
-					if live == 0 && (g.Weight == nil || *g.Weight > 0) {
-						of["no targets of "+services[tg.ARN]] = "true"
-					}
-				}
-			}
-		})
 	}
 	return out
 }
