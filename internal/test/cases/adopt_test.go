@@ -18,6 +18,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
@@ -38,6 +39,8 @@ type adoption struct {
 	r      *harness.Harness
 	groups []migrate.Group
 	arns   []string // of the load balancers of the groups
+	// filled has answers tell whether a target group has targets.
+	filled bool
 
 	mu sync.Mutex
 	// want are the answers to the requests that the rules of the Ingresses tell apart, by load balancer and port; nil while
@@ -66,14 +69,22 @@ func (a *adoption) watch(next http.RoundTripper) http.RoundTripper {
 
 // answers are what the load balancers answer now.
 func (a *adoption) answers() map[string]map[string]string {
+	services := servicesOf(a.r)
 	all := a.r.Emulator.Store()
 	all.Lock()
 	defer all.Unlock()
 	p := all.Partition(harness.Account, harness.Region)
+	if a.filled {
+		for arn := range services {
+			if g := p.ELB.TargetGroups[arn]; g != nil && !slices.ContainsFunc(g.Targets, func(t *store.Target) bool { return !t.Draining() }) {
+				services[arn] += " without targets"
+			}
+		}
+	}
 	out := map[string]map[string]string{}
 	for i, g := range a.groups {
 		for _, l := range g.From.LoadBalancer.Listeners {
-			answer := answersOf(a.t, a.r, p, a.arns[i], l.Port)
+			answer := answersOf(a.t, p, a.arns[i], l.Port, services)
 			of := map[string]string{}
 			check.Requests(l.Rules, nil, func(req model.Request, _, _ []model.Rule) {
 				f := dataplane.Facts{Host: req.Host, Path: req.Path, Query: req.Query, Method: req.Method, Header: http.Header{}, Source: netip.MustParseAddr(req.Client)}

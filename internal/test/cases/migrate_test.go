@@ -168,8 +168,9 @@ func alike(t *testing.T, r *harness.Harness, g migrate.Group) (n int) {
 	if before == nil || after == nil || before == after {
 		t.Fatalf("load balancers %v and %v", before, after)
 	}
+	services := servicesOf(r)
 	for _, l := range g.From.LoadBalancer.Listeners {
-		a, b := answersOf(t, r, p, before.ARN, l.Port), answersOf(t, r, p, after.ARN, l.Port)
+		a, b := answersOf(t, p, before.ARN, l.Port, services), answersOf(t, p, after.ARN, l.Port, services)
 		check.Requests(l.Rules, nil, func(req model.Request, _, _ []model.Rule) {
 			f := dataplane.Facts{Host: req.Host, Path: req.Path, Query: req.Query, Method: req.Method, Header: http.Header{}, Source: netip.MustParseAddr(req.Client)}
 			for _, h := range req.Header {
@@ -211,8 +212,18 @@ func balancerOf(p *store.Partition, dnsName string) *store.LoadBalancer {
 	return nil
 }
 
-// answersOf returns what a port of a load balancer answers to requests.
-func answersOf(t *testing.T, r *harness.Harness, p *store.Partition, lb string, port int32) func(dataplane.Facts) string {
+// servicesOf are the Services behind target groups, by ARN.
+func servicesOf(r *harness.Harness) map[string]string {
+	services := map[string]string{}
+	for _, obj := range r.Store.All(cluster.KindBinding) {
+		b := obj.(*elbv2.TargetGroupBinding)
+		services[b.Spec.TargetGroupARN] = b.Namespace + "/" + b.Spec.ServiceRef.Name
+	}
+	return services
+}
+
+// answersOf returns what a port of a load balancer answers to requests, with Services by target group.
+func answersOf(t *testing.T, p *store.Partition, lb string, port int32, services map[string]string) func(dataplane.Facts) string {
 	t.Helper()
 	type rule struct {
 		*store.Rule
@@ -242,14 +253,6 @@ func answersOf(t *testing.T, r *harness.Harness, p *store.Partition, lb string, 
 		return 0
 	}
 	slices.SortFunc(rules, func(a, b rule) int { return cmp.Or(cmp.Compare(last(a), last(b)), cmp.Compare(a.Priority, b.Priority)) })
-	services := map[string]string{}
-	for _, obj := range r.Store.All(cluster.KindBinding) {
-		b := obj.(*elbv2.TargetGroupBinding)
-		services[b.Spec.TargetGroupARN] = b.Namespace + "/" + b.Spec.ServiceRef.Name
-		if g := p.ELB.TargetGroups[b.Spec.TargetGroupARN]; g != nil && !slices.ContainsFunc(g.Targets, func(t *store.Target) bool { return !t.Draining() }) {
-			services[b.Spec.TargetGroupARN] += " without targets"
-		}
-	}
 	return func(f dataplane.Facts) string {
 		i := slices.IndexFunc(rules, func(r rule) bool { return r.matcher.Match(f) })
 		if i < 0 {

@@ -120,7 +120,7 @@ type successor struct {
 // succeed makes the world of a moment, with nobody at work.
 func (a *adoption) succeed(m moment, desired *desires) *successor {
 	s := &successor{of: a, frontends: map[model.Kind]engine.Frontend{}}
-	s.adoption = &adoption{t: a.t, groups: a.groups, arns: a.arns, step: m.String()}
+	s.adoption = &adoption{t: a.t, groups: a.groups, arns: a.arns, filled: true, step: m.String()}
 	s.r = NewWorld(a.t, harness.Options{From: &m.Moment, Frontends: s.frontends})
 	s.controller = &reference.Controller{AWS: harness.AWSConfig(s.r.Emulator), Cluster: harness.ClusterName, VPC: s.r.World.VPC, Objects: s.r.Store,
 		Bindings: func() { s.r.Settle(horizon); s.look() }}
