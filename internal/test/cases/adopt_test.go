@@ -266,6 +266,7 @@ func adopted(t *testing.T, load func(*harness.Harness), i *interruption) bool {
 	a.giveBack(before)
 	a.adopt()
 	a.release()
+	a.finish()
 	if i == nil {
 		a.isOrdinary(load, result)
 	}
@@ -352,7 +353,7 @@ func (a *adoption) giveBack(before []string) {
 	}
 }
 
-// release deletes the Ingresses, and then removes the annotation from the Gateways.
+// release deletes the Ingresses.
 func (a *adoption) release() {
 	a.t.Helper()
 	each := func(do func(cluster.Ref)) {
@@ -373,6 +374,11 @@ func (a *adoption) release() {
 			a.t.Errorf("%s is not gone", ref)
 		}
 	})
+}
+
+// finish removes the annotation from the Gateways.
+func (a *adoption) finish() {
+	a.t.Helper()
 	a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { delete(gw.Annotations, naming.AdoptAnnotation) })
 	a.settle("remove the annotation")
 	for _, line := range a.r.State() {

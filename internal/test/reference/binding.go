@@ -14,6 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
+// bindings carries out TargetGroupBindings.
+type bindings struct{ *deploy }
+
 // checkpoints are annotations of the controller of bindings, which do not count.
 var checkpoints = []string{"elbv2.k8s.aws/checkpoint", "elbv2.k8s.aws/checkpoint-timestamp"}
 
@@ -24,8 +27,8 @@ type bindingSpec struct {
 	}
 }
 
-// bindings are known by the ARN of their target group, among those with the labels of the stack. Their names count for nothing.
-func (d *deploy) bindings() error {
+// synthesize makes, updates and deletes bindings. They are known by the ARN of their target group, among those with the labels of the stack. Their names count for nothing.
+func (d bindings) synthesize() error {
 	labels := naming.StackLabels(d.stack)
 	have := map[string]*elbv2.TargetGroupBinding{}
 	for _, obj := range d.Objects.All(cluster.KindBinding) {
@@ -71,7 +74,7 @@ func (d *deploy) bindings() error {
 }
 
 // updateBinding writes all of a binding if something differs: labels and annotations of others go.
-func (d *deploy) updateBinding(b *elbv2.TargetGroupBinding, want elbv2.TargetGroupBindingSpec, labels map[string]string) error {
+func (d bindings) updateBinding(b *elbv2.TargetGroupBinding, want elbv2.TargetGroupBindingSpec, labels map[string]string) error {
 	annotations := maps.Clone(b.Annotations)
 	for _, k := range checkpoints {
 		delete(annotations, k)

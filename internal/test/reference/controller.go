@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -122,7 +123,7 @@ func (c *Controller) finalizers(refs []cluster.Ref, id model.StackID, has bool) 
 	return nil
 }
 
-// build makes the model of a stack, for which the shared security group is made if it is missing.
+// build makes the model of a stack, for which the shared security group is made if it is needed and missing.
 func (c *Controller) build(ctx context.Context, s Stack, live []cluster.Ref) (*deploy, error) {
 	d := newDeploy(ctx, c, s.ID)
 	if len(live) == 0 {
@@ -132,8 +133,10 @@ func (c *Controller) build(ctx context.Context, s Stack, live []cluster.Ref) (*d
 	if err != nil {
 		return nil, err
 	}
-	if err := d.backendGroup(); err != nil {
-		return nil, err
+	if bytes.Contains(text, []byte(naming.BackendGroup(c.Cluster))) {
+		if err := (groups{d}).backendGroup(); err != nil {
+			return nil, err
+		}
 	}
 	return d, d.read(text)
 }

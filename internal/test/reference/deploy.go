@@ -68,7 +68,9 @@ func (d *deploy) read(text []byte) error {
 // run synthesizes all kinds of resources in order. The first error ends it, and nothing is deleted then but load balancers, listeners
 // and rules.
 func (d *deploy) run() error {
-	for _, synthesize := range []func() error{d.securityGroups, d.targetGroups, d.loadBalancers, d.listeners, d.rules, d.bindings} {
+	for _, synthesize := range []func() error{
+		groups{d}.synthesize, targetGroups{d}.synthesize, balancers{d}.synthesize, listeners{d}.synthesize, rules{d}.synthesize, bindings{d}.synthesize,
+	} {
 		if err := synthesize(); err != nil {
 			return err
 		}

@@ -16,6 +16,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
+// listeners carries out listeners.
+type listeners struct{ *deploy }
+
 type listenerSpec struct {
 	LoadBalancerARN, Protocol, SSLPolicy string
 	Port                                 int32
@@ -43,7 +46,7 @@ func (s listenerSpec) first() []elbtypes.Certificate {
 }
 
 // wantedListeners are the desired ones by port.
-func (d *deploy) wantedListeners() (map[int32]listenerSpec, error) {
+func (d listeners) wantedListeners() (map[int32]listenerSpec, error) {
 	out := map[int32]listenerSpec{}
 	for _, id := range d.ids(document.TypeListener) {
 		var want listenerSpec
@@ -59,8 +62,8 @@ func (d *deploy) wantedListeners() (map[int32]listenerSpec, error) {
 	return out, nil
 }
 
-// listeners are known by their ports alone, on the load balancers that the tags name.
-func (d *deploy) listeners() error {
+// synthesize makes, updates and deletes listeners. They are known by their ports alone, on the load balancers that the tags name.
+func (d listeners) synthesize() error {
 	wants, err := d.wantedListeners()
 	if err != nil {
 		return err
@@ -82,7 +85,7 @@ func (d *deploy) listeners() error {
 	return nil
 }
 
-func (d *deploy) listenersOf(lb string, wants map[int32]listenerSpec) error {
+func (d listeners) listenersOf(lb string, wants map[int32]listenerSpec) error {
 	var live []elbtypes.Listener
 	var arns []string
 	pages := elb.NewDescribeListenersPaginator(d.elb, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(lb)})
@@ -127,7 +130,7 @@ func (d *deploy) listenersOf(lb string, wants map[int32]listenerSpec) error {
 }
 
 // listener makes one if the live one has no ARN, or updates it: tags, settings, certificates and attributes.
-func (d *deploy) listener(want listenerSpec, l elbtypes.Listener, tags map[string]string) error {
+func (d listeners) listener(want listenerSpec, l elbtypes.Listener, tags map[string]string) error {
 	id := strconv.Itoa(int(want.Port))
 	own := d.ownTags(id, want.Tags)
 	made := l.ListenerArn == nil
@@ -168,7 +171,7 @@ func (d *deploy) listener(want listenerSpec, l elbtypes.Listener, tags map[strin
 }
 
 // settings are modified together if one of them differs. What an Ingress does not ask for stays; of a Gateway it is removed.
-func (d *deploy) settings(want listenerSpec, l elbtypes.Listener) error {
+func (d listeners) settings(want listenerSpec, l elbtypes.Listener) error {
 	strict := d.stack.Kind == model.ALBGateway
 	in := &elb.ModifyListenerInput{
 		ListenerArn: l.ListenerArn, Port: aws.Int32(want.Port), Protocol: elbtypes.ProtocolEnum(want.Protocol), DefaultActions: want.DefaultActions,
@@ -225,7 +228,7 @@ func (d *deploy) settings(want listenerSpec, l elbtypes.Listener) error {
 }
 
 // certificates are attached one by one, the default one a second time; others are removed first.
-func (d *deploy) certificates(want listenerSpec, l elbtypes.Listener, made bool) error {
+func (d listeners) certificates(want listenerSpec, l elbtypes.Listener, made bool) error {
 	if want.SSLPolicy == "" && l.SslPolicy == nil {
 		return nil
 	}

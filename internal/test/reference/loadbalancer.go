@@ -10,6 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
+// balancers carries out load balancers.
+type balancers struct{ *deploy }
+
 type loadBalancerSpec struct {
 	Name, Type, Scheme, IPAddressType string
 	SubnetMapping                     []struct{ SubnetID string }
@@ -26,7 +29,7 @@ func (s loadBalancerSpec) subnets() (out []string) {
 }
 
 // liveLoadBalancers are those of the VPC with the tags of the stack.
-func (d *deploy) liveLoadBalancers() (out []tagged[elbtypes.LoadBalancer], err error) {
+func (d balancers) liveLoadBalancers() (out []tagged[elbtypes.LoadBalancer], err error) {
 	var all []elbtypes.LoadBalancer
 	var arns []string
 	pages := elb.NewDescribeLoadBalancersPaginator(d.elb, &elb.DescribeLoadBalancersInput{})
@@ -53,13 +56,13 @@ func (d *deploy) liveLoadBalancers() (out []tagged[elbtypes.LoadBalancer], err e
 	return out, nil
 }
 
-// loadBalancers deletes what is not desired before it makes and updates others. Names do not count.
-func (d *deploy) loadBalancers() error {
+// synthesize deletes what is not desired before it makes and updates others. Names do not count.
+func (d balancers) synthesize() error {
 	have, err := d.liveLoadBalancers()
 	if err != nil {
 		return err
 	}
-	m, err := match(d, document.TypeLoadBalancer, wrapped(have), func(id string, h tagged[elbtypes.LoadBalancer]) (bool, error) {
+	m, err := match(d.deploy, document.TypeLoadBalancer, wrapped(have), func(id string, h tagged[elbtypes.LoadBalancer]) (bool, error) {
 		var want loadBalancerSpec
 		err := d.spec(document.TypeLoadBalancer, id, &want)
 		return want.Type != string(h.of.Type) || want.Scheme != string(h.of.Scheme), err
@@ -86,7 +89,7 @@ func (d *deploy) loadBalancers() error {
 }
 
 // deleteLoadBalancer switches off the protection from deletion, if there is one.
-func (d *deploy) deleteLoadBalancer(arn string) error {
+func (d balancers) deleteLoadBalancer(arn string) error {
 	remove := func() error {
 		d.changes("DeleteLoadBalancer", arn)
 		_, err := d.elb.DeleteLoadBalancer(d.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: aws.String(arn)})
@@ -105,7 +108,7 @@ func (d *deploy) deleteLoadBalancer(arn string) error {
 	return remove()
 }
 
-func (d *deploy) createLoadBalancer(id string) error {
+func (d balancers) createLoadBalancer(id string) error {
 	var want loadBalancerSpec
 	if err := d.spec(document.TypeLoadBalancer, id, &want); err != nil {
 		return err
@@ -125,7 +128,7 @@ func (d *deploy) createLoadBalancer(id string) error {
 	return d.isLoadBalancer(id, out.LoadBalancers[0], want)
 }
 
-func (d *deploy) updateLoadBalancer(id string, lb tagged[elbtypes.LoadBalancer]) error {
+func (d balancers) updateLoadBalancer(id string, lb tagged[elbtypes.LoadBalancer]) error {
 	var want loadBalancerSpec
 	if err := d.spec(document.TypeLoadBalancer, id, &want); err != nil {
 		return err
@@ -163,7 +166,7 @@ func (d *deploy) updateLoadBalancer(id string, lb tagged[elbtypes.LoadBalancer])
 }
 
 // isLoadBalancer notes the load balancer of the stack, and sets its attributes.
-func (d *deploy) isLoadBalancer(id string, lb elbtypes.LoadBalancer, want loadBalancerSpec) error {
+func (d balancers) isLoadBalancer(id string, lb elbtypes.LoadBalancer, want loadBalancerSpec) error {
 	d.fulfil(document.TypeLoadBalancer, id, "loadBalancerARN", text(lb.LoadBalancerArn))
 	d.fulfil(document.TypeLoadBalancer, id, "dnsName", text(lb.DNSName))
 	d.dnsName = text(lb.DNSName)

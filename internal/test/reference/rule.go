@@ -15,6 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
+// rules carries out listener rules.
+type rules struct{ *deploy }
+
 type ruleSpec struct {
 	ListenerARN string
 	Priority    int32
@@ -31,8 +34,8 @@ type liveRule struct {
 	taken    bool
 }
 
-// rules are compared by what they do, and then by their priorities. Their tags count for nothing.
-func (d *deploy) rules() error {
+// synthesize changes rules. They are compared by what they do, and then by their priorities. Their tags count for nothing.
+func (d rules) synthesize() error {
 	wants := map[string][]ruleSpec{}
 	for _, id := range d.ids(document.TypeRule) {
 		var want ruleSpec
@@ -55,7 +58,7 @@ func (d *deploy) rules() error {
 	return nil
 }
 
-func (d *deploy) liveRules(listener string) (out []*liveRule, err error) {
+func (d rules) liveRules(listener string) (out []*liveRule, err error) {
 	pages := elb.NewDescribeRulesPaginator(d.elb, &elb.DescribeRulesInput{ListenerArn: aws.String(listener)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(d.ctx)
@@ -77,7 +80,7 @@ func (d *deploy) liveRules(listener string) (out []*liveRule, err error) {
 	return out, nil
 }
 
-func (d *deploy) rulesOf(listener, port string, wants []ruleSpec) error {
+func (d rules) rulesOf(listener, port string, wants []ruleSpec) error {
 	live, err := d.liveRules(listener)
 	if err != nil {
 		return err
@@ -140,7 +143,7 @@ func (d *deploy) rulesOf(listener, port string, wants []ruleSpec) error {
 }
 
 // replaceRules makes rules before it deletes others, and only where there is no room it deletes first.
-func (d *deploy) replaceRules(listener, port string, created []ruleSpec, gone []*liveRule, count int) error {
+func (d rules) replaceRules(listener, port string, created []ruleSpec, gone []*liveRule, count int) error {
 	remove := func() error {
 		arn := gone[0].RuleArn
 		d.changes("DeleteRule", text(arn))
@@ -181,7 +184,7 @@ func (d *deploy) replaceRules(listener, port string, created []ruleSpec, gone []
 	return nil
 }
 
-func (d *deploy) retagRules(port string, wants []ruleSpec, pairs map[int32]*liveRule) error {
+func (d rules) retagRules(port string, wants []ruleSpec, pairs map[int32]*liveRule) error {
 	var arns []string
 	for _, r := range pairs {
 		arns = append(arns, text(r.RuleArn))
@@ -212,7 +215,7 @@ func ordered(actions []elbtypes.Action) ([]elbtypes.Action, error) {
 	return actions, nil
 }
 
-// key is what two conditions or transforms are ordered by, as they are compared.
+// byKey orders conditions, transforms or target groups as they are compared.
 func byKey[T any](list []T, key func(T) string) []T {
 	out := slices.Clone(list)
 	slices.SortStableFunc(out, func(a, b T) int { return strings.Compare(key(a), key(b)) })

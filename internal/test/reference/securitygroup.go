@@ -15,8 +15,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
+// groups carries out security groups.
+type groups struct{ *deploy }
+
 // groupsWith are the security groups of the VPC that carry tags.
-func (d *deploy) groupsWith(tags map[string]string) (out []tagged[ec2types.SecurityGroup], err error) {
+func (d groups) groupsWith(tags map[string]string) (out []tagged[ec2types.SecurityGroup], err error) {
 	in := &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{{Name: aws.String("vpc-id"), Values: []string{d.VPC}}}}
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		in.Filters = append(in.Filters, ec2types.Filter{Name: aws.String("tag:" + k), Values: []string{tags[k]}})
@@ -41,7 +44,7 @@ func (d *deploy) groupsWith(tags map[string]string) (out []tagged[ec2types.Secur
 
 // backendGroup finds the shared security group, or makes it. Its tags are brought into order once in a process. It is never released, as
 // a Gateway or an Ingress with a finalizer needs it all the while.
-func (d *deploy) backendGroup() error {
+func (d groups) backendGroup() error {
 	if d.backend != "" {
 		return nil
 	}
@@ -58,7 +61,7 @@ func (d *deploy) backendGroup() error {
 	return err
 }
 
-func (d *deploy) createGroup(name, description string, tags map[string]string) (string, error) {
+func (d groups) createGroup(name, description string, tags map[string]string) (string, error) {
 	d.changes("CreateSecurityGroup", name)
 	out, err := d.ec2.CreateSecurityGroup(d.ctx, &ec2.CreateSecurityGroupInput{
 		GroupName: aws.String(name), Description: aws.String(description), VpcId: aws.String(d.VPC),
@@ -149,13 +152,13 @@ func (g grant) permission() ec2types.IpPermission {
 	return out
 }
 
-// securityGroups makes and updates the managed one. Others with its id, and what is not desired, go at the end.
-func (d *deploy) securityGroups() error {
+// synthesize makes and updates the managed one. Others with its id, and what is not desired, go at the end.
+func (d groups) synthesize() error {
 	have, err := d.groupsWith(naming.StackTags(d.Cluster, d.stack))
 	if err != nil {
 		return err
 	}
-	m, err := match(d, document.TypeSecurityGroup, wrapped(have), func(string, tagged[ec2types.SecurityGroup]) (bool, error) { return false, nil })
+	m, err := match(d.deploy, document.TypeSecurityGroup, wrapped(have), func(string, tagged[ec2types.SecurityGroup]) (bool, error) { return false, nil })
 	if err != nil {
 		return err
 	}
@@ -214,7 +217,7 @@ func wrapped[T any](have []tagged[T]) (out []tagged[tagged[T]]) {
 }
 
 // permissions grants what is missing and revokes everything else.
-func (d *deploy) permissions(group string, live []ec2types.IpPermission, want groupSpec) error {
+func (d groups) permissions(group string, live []ec2types.IpPermission, want groupSpec) error {
 	var has, wants []grant
 	for _, p := range live {
 		has = append(has, grantsOf(p)...)

@@ -14,6 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
+// targetGroups carries out target groups.
+type targetGroups struct{ *deploy }
+
 type targetGroupSpec struct {
 	Name, TargetType, Protocol, ProtocolVersion string
 	IPAddressType                               string
@@ -67,7 +70,7 @@ func (h healthCheck) differs(g elbtypes.TargetGroup) bool {
 }
 
 // liveTargetGroups are those of the VPC with the tags of the stack.
-func (d *deploy) liveTargetGroups() (out []tagged[elbtypes.TargetGroup], err error) {
+func (d targetGroups) liveTargetGroups() (out []tagged[elbtypes.TargetGroup], err error) {
 	var all []elbtypes.TargetGroup
 	var arns []string
 	pages := elb.NewDescribeTargetGroupsPaginator(d.elb, &elb.DescribeTargetGroupsInput{})
@@ -94,13 +97,13 @@ func (d *deploy) liveTargetGroups() (out []tagged[elbtypes.TargetGroup], err err
 	return out, nil
 }
 
-// targetGroups makes those that no tag names, and updates others. Those that are not desired go at the end. Names and ports do not count.
-func (d *deploy) targetGroups() error {
+// synthesize makes those that no tag names, and updates others. Those that are not desired go at the end. Names and ports do not count.
+func (d targetGroups) synthesize() error {
 	have, err := d.liveTargetGroups()
 	if err != nil {
 		return err
 	}
-	m, err := match(d, document.TypeTargetGroup, wrapped(have), func(id string, h tagged[elbtypes.TargetGroup]) (bool, error) {
+	m, err := match(d.deploy, document.TypeTargetGroup, wrapped(have), func(id string, h tagged[elbtypes.TargetGroup]) (bool, error) {
 		var want targetGroupSpec
 		err := d.spec(document.TypeTargetGroup, id, &want)
 		g := h.of
@@ -136,7 +139,7 @@ func (d *deploy) targetGroups() error {
 	return nil
 }
 
-func (d *deploy) createTargetGroup(id string) error {
+func (d targetGroups) createTargetGroup(id string) error {
 	var want targetGroupSpec
 	if err := d.spec(document.TypeTargetGroup, id, &want); err != nil {
 		return err
@@ -162,7 +165,7 @@ func (d *deploy) createTargetGroup(id string) error {
 	return d.targetGroupAttributes(arn, want)
 }
 
-func (d *deploy) updateTargetGroup(id string, g tagged[elbtypes.TargetGroup]) error {
+func (d targetGroups) updateTargetGroup(id string, g tagged[elbtypes.TargetGroup]) error {
 	var want targetGroupSpec
 	if err := d.spec(document.TypeTargetGroup, id, &want); err != nil {
 		return err
@@ -184,7 +187,7 @@ func (d *deploy) updateTargetGroup(id string, g tagged[elbtypes.TargetGroup]) er
 	return d.targetGroupAttributes(g.id, want)
 }
 
-func (d *deploy) targetGroupAttributes(arn string, want targetGroupSpec) error {
+func (d targetGroups) targetGroupAttributes(arn string, want targetGroupSpec) error {
 	out, err := d.elb.DescribeTargetGroupAttributes(d.ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: aws.String(arn)})
 	if err != nil {
 		return err
