@@ -106,9 +106,10 @@ func (gp *Planner) used(w model.TargetGroup) bool {
 // blocked reports whether everything that a member contributes is held.
 func (k *lookups) blocked(m finding.Ref) bool { return k.blockedMembers[m] }
 
-// PlanTargetGroup makes a target group and its binding fit. Where a load balancer is handed over, the binding has the labels of a Gateway only
-// while its target group has the tags of the Gateway: a controller that knows nothing of that and takes over in between would delete it
-// otherwise, with its targets. It does not delete the bindings of Ingresses, as it stops before that at names in AWS that are taken.
+// PlanTargetGroup makes a target group and its binding fit. Where a load balancer is handed over, the binding has the labels
+// of a Gateway only while its target group has the tags of the Gateway: a controller that knows nothing of that and takes over
+// in between would delete it otherwise, with its targets. It does not delete the bindings of Ingresses, as it stops before that
+// at names in AWS that are taken.
 func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID) []plan.StepID {
 	a := plan.GroupAddress(w.ID)
 	tags := gp.Tags(w.ID, w.Tags)

@@ -135,16 +135,11 @@ func New(t testing.TB, opt Options) *Harness {
 	r := &Harness{T: t, Store: objects}
 	if opt.Beside != nil {
 		r.Models, r.Emulator = opt.Beside.Models, opt.Beside.Emulator
-		r.World, err = seedElsewhere(t.Context(), r.Emulator)
-		if err == nil {
-			err = SeedNodes(objects, r.World)
-		}
 	} else {
 		r.Models = awsmodel.Watch(t, &opt.Emulator)
 		r.Emulator = emulator.New(opt.Emulator)
-		r.World, err = begin(t.Context(), r.Emulator, objects, opt)
 	}
-	if err != nil {
+	if r.World, err = begin(t.Context(), r.Emulator, objects, opt); err != nil {
 		t.Fatal(err)
 	}
 	r.opt = opt

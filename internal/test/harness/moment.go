@@ -55,7 +55,11 @@ func begin(ctx context.Context, em *emulator.Emulator, objects *cluster.Memory, 
 	if opt.From != nil {
 		return opt.From.restore(em, objects)
 	}
-	world, err := seedOnce(ctx, em, opt.Emulator, opt.Addresses)
+	seed := func() (Seeded, error) { return seedOnce(ctx, em, opt.Emulator, opt.Addresses) }
+	if opt.Beside != nil {
+		seed = func() (Seeded, error) { return seedElsewhere(ctx, em) }
+	}
+	world, err := seed()
 	if err != nil {
 		return world, err
 	}
