@@ -81,3 +81,44 @@ func TestExplainRequestNamesTheHeldIngressOfTheHost(t *testing.T) {
 		t.Errorf("%s%s", stderr, out)
 	}
 }
+
+// Where no rule names the host of a request, that comes first, with the objects that name it and why they are not served, and
+// what other load balancers would answer comes after it. A rule for the host that asks for another path is a rule for it.
+func TestExplainRequestSaysFirstThatNoRuleNamesTheHost(t *testing.T) {
+	_, flags := aws(t)
+	ingress := func(name, class, host, path string) string {
+		return strings.NewReplacer("name: web, namespace", "name: "+name+", namespace", "ingressClassName: alb", "ingressClassName: "+class,
+			"  defaultBackend: {service: {name: web, port: {number: 80}}}", "  rules: [{host: "+host+", http: {paths: [{path: "+path+", pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]").Replace(ingressYAML)
+	}
+	service := strings.Replace(serviceYAML, "ports: [{port: 80}]", "ports: [{port: 80, nodePort: 30080}]", 1)
+	objects := strings.Join([]string{classYAML, service, ingress("served", "alb", "served.example.com", "/api"), ingress("mistyped", "albb", "mistyped.example.com", "/")}, "---\n")
+	for url, want := range map[string][]string{
+		"http://none.example.com/": {
+			"GET http://none.example.com/\n\nNo rule for http on port 80 names host \"none.example.com\": none of the objects that were read names it.\n",
+			"If DNS leads the host to one of these load balancers, that one answers:\n", "default action"},
+		"http://mistyped.example.com/": {
+			"\n\nNo rule for http on port 80 names host \"mistyped.example.com\": one object names it and is not served there.\n  Ingress shop/mistyped spec.rules[0].host: spec.ingressClassName: ",
+			"albb", "If DNS leads the host"},
+		"https://served.example.com/api": {
+			"No rule for https on port 443 names host \"served.example.com\": one object names it and is not served there.\n  Ingress shop/served spec.rules[0].host: its load balancer listens on HTTP:80; use another URL"},
+		"http://served.example.com/": {"\nIngress shop/served: ", "named by host served.example.com of a rule that does not match", "default action"},
+	} {
+		code, out, stderr := with(t, objects, nil, slices.Concat([]string{"explain", "request", url, "-f=-"}, flags)...)
+		rest := out
+		for _, w := range want { // in this order
+			_, after, found := strings.Cut(rest, w)
+			if !found {
+				t.Errorf("%s: exit %d: %q is missing in %s%s", url, code, w, stderr, out)
+				break
+			}
+			rest = after
+		}
+		if strings.Contains(out, "No rule for") != strings.Contains(want[0], "No rule for") {
+			t.Errorf("%s: %s", url, out)
+		}
+	}
+	_, out, _ := with(t, objects, nil, slices.Concat([]string{"explain", "request", "http://mistyped.example.com/", "-f=-", "-o=json"}, flags)...)
+	if !strings.Contains(out, `"unserved": {`) || !strings.Contains(out, `"field": "spec.rules[0].host"`) {
+		t.Errorf("the document has no unserved host: %s", out)
+	}
+}

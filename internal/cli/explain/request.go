@@ -87,6 +87,9 @@ type RequestDocument struct {
 	// Answers are those of the load balancers that have a rule for the request or name its host; where none does, of all
 	// that listen on the port.
 	Answers []requestAnswer `json:"answers"`
+	// Unserved is there where no rule names the host of the request; answers are then what those load balancers answer if DNS
+	// leads the host to them.
+	Unserved *requestUnserved `json:"unserved,omitempty"`
 	// Accelerator is the one whose name or address the request goes to. Answers are those of the load balancers behind it.
 	Accelerator *requestAccelerator `json:"accelerator,omitempty"`
 	Notes       []string            `json:"notes"`
@@ -204,6 +207,7 @@ type answering struct {
 	*input.Source
 	tree.Behind
 	store   *cluster.Memory
+	drafts  []engine.Draft // that were asked
 	answers []requestAnswer
 	// only is the ARN of the one load balancer that is asked, "" for all.
 	only string
@@ -282,8 +286,10 @@ func (a *answering) asksForHost(of model.Stack) bool {
 const hostnameAnnotation = "external-dns.alpha.kubernetes.io/hostname"
 
 // named is what names the host of the request, "" where any host is taken. A port that redirects to another one has no
-// rules of its own, so those of the other listeners of the load balancer count as well.
+// rules of its own, so those of the other listeners of the load balancer count as well, and so does a rule for the host that
+// asks for another path or method: clients of the host reach its load balancer.
 func (a *answering) named(one requestAnswer, d engine.Draft, listeners []resolved.ListenerChoices) string {
+	same := ""
 	if one.host != "" {
 		return finding.Printable("host " + one.host)
 	}
@@ -292,20 +298,22 @@ func (a *answering) named(one requestAnswer, d engine.Draft, listeners []resolve
 		if err != nil || obj == nil {
 			continue
 		}
-		for name := range strings.SplitSeq(obj.GetAnnotations()[hostnameAnnotation], ",") {
-			if name = strings.TrimSuffix(strings.TrimSpace(name), "."); name != "" && strings.EqualFold(name, a.Host) {
-				return fmt.Sprintf("annotation %s of %s", hostnameAnnotation, m.Ref)
-			}
+		if hasName(obj, a.Host) {
+			return fmt.Sprintf("annotation %s of %s", hostnameAnnotation, m.Ref)
 		}
 	}
 	for _, l := range listeners {
 		for _, r := range l.Rules {
-			if host := hostOf(r.Rule, a.Request); host != "" && l.Desired.Port != a.port {
+			host := hostOf(r.Rule, a.Request)
+			switch {
+			case host != "" && l.Desired.Port != a.port:
 				return finding.Printable(fmt.Sprintf("host %s of port %d", host, l.Desired.Port))
+			case host != "":
+				same = finding.Printable(fmt.Sprintf("host %s of a rule that does not match", host))
 			}
 		}
 	}
-	return ""
+	return same
 }
 
 // hostOf is the pattern of a rule for the host of a request, "" if the rule takes any.
@@ -473,7 +481,7 @@ func (a *answering) document() RequestDocument {
 	case len(a.answers) == 0:
 		doc.Answers = []requestAnswer{}
 		note("no load balancer of these objects listens for %s on port %d", a.scheme, a.port)
-	default:
+	case slices.ContainsFunc(a.answers, func(x requestAnswer) bool { return x.Rule == nil && x.Type != networkType }):
 		note("no rule matches the request, so default actions answer")
 	}
 	for _, o := range a.otherwise[:min(len(a.otherwise), mostOthers)] {

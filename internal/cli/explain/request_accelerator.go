@@ -66,12 +66,15 @@ func (a *answering) documentOf(ctx context.Context) (RequestDocument, error) {
 	case doc != nil:
 		return *doc, nil
 	}
+	a.drafts = drafts
 	for _, d := range drafts {
 		if err := a.ask(ctx, d); err != nil {
 			return RequestDocument{}, err
 		}
 	}
-	return a.document(), nil
+	out := a.document()
+	out.Unserved = a.unserved()
+	return out, nil
 }
 
 // through finds the accelerator whose name or address the request goes to, and what the load balancers answer that it

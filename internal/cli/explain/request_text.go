@@ -17,6 +17,7 @@ const mostAnswers = 20
 func showAnswers(w io.Writer, doc RequestDocument) {
 	fmt.Fprintln(w, finding.Printable(doc.Request))
 	showAccelerator(w, doc.Accelerator)
+	showUnserved(w, doc.Unserved, len(doc.Answers))
 	named := slices.DeleteFunc(slices.Clone(doc.Answers), func(a requestAnswer) bool { return a.Named == "" })
 	others := slices.DeleteFunc(slices.Clone(doc.Answers), func(a requestAnswer) bool { return a.Named != "" })
 	if len(named) == 0 && len(others) == 1 {

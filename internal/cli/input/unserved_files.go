@@ -51,6 +51,15 @@ func (u unserved) among(objs []cluster.Object, p parts) []cluster.Ref {
 	return out
 }
 
+// Unserved says why no load balancer of this controller serves an object that asks for one, and what to do; "" if one does.
+func Unserved(d *Source, store *cluster.Memory, obj cluster.Object) string {
+	u := unserved{store, d.Config}
+	if !u.asks(obj, parts{store: store, frontends: controller.Frontends(d.Config)}) {
+		return ""
+	}
+	return u.why(cluster.RefOf(obj))
+}
+
 func (u unserved) asks(obj cluster.Object, p parts) bool {
 	if _, mistyped := unservedpkg.Of(cluster.NewView(u.store), obj, u.options()); mistyped {
 		return true

@@ -3,6 +3,8 @@ import { badge, copyable, el } from "./dom.js";
 import { running } from "./trouble.js";
 import { refText } from "./rows.js";
 
+const mostAnswers = 20;
+
 /** Ask is the form for "fulcrum explain request". */
 export class Ask {
   constructor(form, answer, go) {
@@ -29,6 +31,9 @@ export class Ask {
     if (differs) this.run();
   }
 
+  /** again asks again what was asked last. */
+  again() { return this.calls !== undefined && this.run(); }
+
   async run() {
     const q = { url: this.fields.url.value.trim(), method: this.fields.method.value.trim(), source: this.fields.source.value.trim() };
     q.header = this.fields.headers.value.split("\n").map((h) => h.trim()).filter(Boolean);
@@ -36,16 +41,26 @@ export class Ask {
     await running(this.answer, "fulcrum explain request", async () => {
       const a = await command("request", q);
       const d = a.document;
+      this.calls = a.calls;
       return [
         d ? null : el("pre", { class: "failed" }, a.notes),
         d ? this.accelerator(d.accelerator) : null,
-        d?.answers.map((x) => this.one(x)),
-        d && d.answers.length === 0 ? el("p", {}, "No load balancer answers it.") : null,
+        d?.unserved ? this.unserved(d.unserved, d.answers) : d?.answers.map((x) => this.one(x)),
+        d && !d.unserved && d.answers.length === 0 ? el("p", {}, "No load balancer answers it.") : null,
         d?.notes?.map((n) => el("p", { class: "notes" }, n)),
         d && a.notes ? el("pre", { class: "notes" }, a.notes) : null,
         el("p", { class: "hint" }, copyable(a.command), ` ${a.calls} calls to AWS`),
       ];
     });
+  }
+
+  // unserved says that no rule names the host, and why; what would answer is closed, as DNS does not lead there because of a rule.
+  unserved(u, answers) {
+    return el("div", {},
+      el("article", { class: "finding error" }, badge("error"), el("b", {}, `No rule for ${u.scheme} on port ${u.port} names host "${u.host}"`), el("p", {}, u.why, "."),
+        u.objects.length ? el("ul", { class: "plain" }, u.objects.map((o) => el("li", {}, el("a", { href: this.go.search(o.object.name) }, refText(o.object)), " ", el("code", {}, o.field), ": ", o.why))) : null),
+      answers.length ? el("details", {}, el("summary", {}, `If DNS leads the host to one of these ${answers.length} load balancers, that one answers`), answers.slice(0, mostAnswers).map((x) => this.one(x)),
+        answers.length > mostAnswers ? el("p", {}, `and ${answers.length - mostAnswers} more`) : null) : el("p", {}, "No load balancer answers it."));
   }
 
   accelerator(a) {

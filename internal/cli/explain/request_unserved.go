@@ -1,0 +1,197 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// requestUnserved is a host that no rule names.
+type requestUnserved struct {
+	Host string `json:"host"`
+	// Scheme and Port are those of the request.
+	Scheme string `json:"scheme"`
+	Port   int32  `json:"port"`
+	// Why says why no rule names the host.
+	Why string `json:"why"`
+	// Objects name the host, and no rule for it is served.
+	Objects []unservedObject `json:"objects"`
+}
+
+type unservedObject struct {
+	Object output.Object `json:"object"`
+	// Field is the one that names the host.
+	Field string `json:"field"`
+	// Why it is not served, and what to do.
+	Why string `json:"why"`
+}
+
+// mostUnserved are objects of a host that are in a document. Many may have a pattern such as *.example.com.
+const mostUnserved = 20
+
+// unserved is why no rule names the host of a request; nil where something names it. The DNS name of a load balancer
+// names it too.
+func (a *answering) unserved() *requestUnserved {
+	if a.exact != nil || slices.ContainsFunc(a.answers, func(x requestAnswer) bool { return x.Named != "" }) {
+		return nil
+	}
+	out := &requestUnserved{Host: finding.Printable(a.Host), Scheme: a.scheme, Port: a.port, Objects: []unservedObject{}}
+	more := 0
+	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindGateway, cluster.KindHTTPRoute, cluster.KindGRPCRoute, cluster.KindService} {
+		for _, obj := range a.store.All(kind) {
+			field := a.fieldOfHost(obj)
+			if field == "" {
+				continue
+			}
+			if len(out.Objects) == mostUnserved {
+				more++
+				continue
+			}
+			ref := cluster.RefOf(obj)
+			out.Objects = append(out.Objects, unservedObject{
+				Object: output.Object{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}, Field: finding.Printable(field), Why: finding.Printable(a.whyUnserved(obj)),
+			})
+		}
+	}
+	switch n := len(out.Objects) + more; n {
+	case 0:
+		out.Why = "none of the objects that were read names it"
+	case 1:
+		out.Why = "one object names it and is not served there"
+	default:
+		out.Why = fmt.Sprintf("%d objects name it and are not served there", n)
+	}
+	return out
+}
+
+// fieldOfHost is the field of an object that names the host of the request, "" if none does.
+func (a *answering) fieldOfHost(obj cluster.Object) string {
+	var hosts []string
+	field := "spec.hostnames[%d]"
+	switch o := obj.(type) {
+	case *networkingv1.Ingress:
+		field = "spec.rules[%d].host"
+		for _, r := range o.Spec.Rules {
+			hosts = append(hosts, r.Host)
+		}
+	case *gwv1.Gateway:
+		field = "spec.listeners[%d].hostname"
+		for _, l := range o.Spec.Listeners {
+			if l.Hostname == nil {
+				hosts = append(hosts, "")
+				continue
+			}
+			hosts = append(hosts, string(*l.Hostname))
+		}
+	case *gwv1.HTTPRoute:
+		hosts = textsOf(o.Spec.Hostnames)
+	case *gwv1.GRPCRoute:
+		hosts = textsOf(o.Spec.Hostnames)
+	}
+	for i, h := range hosts {
+		if h != "" && hostOf(model.Rule{Conditions: []model.Condition{model.HostHeader{Values: []string{h}}}}, a.Request) != "" {
+			return fmt.Sprintf(field, i)
+		}
+	}
+	if hasName(obj, a.Host) {
+		return "annotation " + hostnameAnnotation
+	}
+	return ""
+}
+
+func textsOf(hosts []gwv1.Hostname) (out []string) {
+	for _, h := range hosts {
+		out = append(out, string(h))
+	}
+	return out
+}
+
+// hasName reports whether the annotation that external-dns reads names a host.
+func hasName(obj cluster.Object, host string) bool {
+	for name := range strings.SplitSeq(obj.GetAnnotations()[hostnameAnnotation], ",") {
+		if name = strings.TrimSuffix(strings.TrimSpace(name), "."); name != "" && strings.EqualFold(name, host) {
+			return true
+		}
+	}
+	return false
+}
+
+// whyUnserved says why no rule is served for the host that an object names, and what to do.
+func (a *answering) whyUnserved(obj cluster.Object) string {
+	if why := input.Unserved(a.Source, a.store, obj); why != "" {
+		return why
+	}
+	ref := finding.Ref(output.Object{Kind: string(cluster.RefOf(obj).Kind), Namespace: obj.GetNamespace(), Name: obj.GetName()})
+	faultOf := func(d engine.Draft, least finding.Reach) string {
+		if i := slices.IndexFunc(d.Findings, func(f finding.Finding) bool {
+			return f.Object == ref && f.Severity == finding.Error && f.Blocks >= least
+		}); i >= 0 {
+			return d.Findings[i].Located()
+		}
+		return ""
+	}
+	for _, d := range a.drafts { // an object that is held is no member
+		if fault := faultOf(d, finding.BlocksListener); fault != "" {
+			return fault
+		}
+	}
+	in := []finding.Ref{ref} // a route is in the load balancers of its Gateways
+	parents, _ := cluster.RouteParents(obj)
+	for _, p := range parents {
+		of := input.ParentRef(obj.GetNamespace(), p)
+		in = append(in, finding.Ref{Kind: string(of.Kind), Namespace: of.Namespace, Name: of.Name})
+	}
+	for _, d := range a.drafts {
+		if !slices.ContainsFunc(d.Stack.Members, func(m model.Member) bool { return slices.Contains(in, m.Ref) }) {
+			continue
+		}
+		ports := portsOf(d)
+		switch {
+		case len(ports) == 0:
+			return "its load balancer has no listener; \"fulcrum explain\" about the object says why"
+		case !slices.ContainsFunc(ports, func(p string) bool { return strings.HasSuffix(p, fmt.Sprintf(":%d", a.port)) }):
+			return fmt.Sprintf("its load balancer listens on %s; use another URL, or have it listen on port %d too", strings.Join(ports, ", "), a.port)
+		}
+		return cmp.Or(faultOf(d, finding.BlocksNothing), "its load balancer has no rule for the host on this port; \"fulcrum explain\" about the object shows the rules")
+	}
+	return "its load balancer is not among those that were asked; look at all namespaces, or at the namespace of the object with -n"
+}
+
+// portsOf are the listeners of a stack, as HTTP:80.
+func portsOf(d engine.Draft) []string {
+	var out []string
+	for _, lb := range d.Choices().LoadBalancers {
+		for _, l := range lb.Listeners {
+			if l.Made || l.Live != nil {
+				out = append(out, fmt.Sprintf("%s:%d", l.Desired.Protocol(), l.Desired.Port))
+			}
+		}
+	}
+	return slices.Compact(out)
+}
+
+// showUnserved says first that no rule names the host; what would answer comes after it.
+func showUnserved(w io.Writer, u *requestUnserved, answers int) {
+	if u == nil {
+		return
+	}
+	fmt.Fprintf(w, "\nNo rule for %s on port %d names host %q: %s.\n", u.Scheme, u.Port, u.Host, u.Why)
+	for _, o := range u.Objects {
+		fmt.Fprintf(w, "  %s %s: %s\n", finding.Ref(o.Object), o.Field, o.Why)
+	}
+	if answers > 0 {
+		fmt.Fprintln(w, "If DNS leads the host to one of these load balancers, that one answers:")
+	}
+}
