@@ -68,6 +68,10 @@ func (all *planDocument) add(d engine.Draft, left []tree.Leaving) (own plan.Plan
 		if name := names.In(step.Address.ID); name != step.Address.ID {
 			doc.Name = name
 		}
+		for _, o := range step.Blames {
+			doc.Objects = append(doc.Objects, output.Object(o))
+		}
+		doc.From = tree.OriginText(step.Rule.Of)
 		for _, f := range step.Fields() {
 			doc.Changes = append(doc.Changes, output.Field{Field: f.Path, From: f.From, To: f.To})
 		}

@@ -89,6 +89,8 @@ type Step struct {
 	// Staged is set where the step needs room beside what is live, and the change can be made in place
 	// without (Rule.InPlace, Listener.DefaultInPlace).
 	Staged bool
+	// Replaced is the name of the load balancer whose replacement the step is part of; "" if it is part of none.
+	Replaced string
 	// Revokes is set where the step takes away what its member has no right to any more. It is never put off.
 	Revokes bool
 }

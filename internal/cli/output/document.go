@@ -43,6 +43,9 @@ type Step struct {
 	In      string  `json:"in,omitempty"`
 	Changes []Field `json:"changes"`
 	Why     string  `json:"why,omitempty"`
+	// Objects are those that ask for the step, and From is the object and field of the rule that it is about.
+	Objects []Object `json:"objects,omitempty"`
+	From    string   `json:"from,omitempty"`
 	// Impact on traffic is none, brief, replace or delete.
 	Impact plan.Impact `json:"impact"`
 	// After are steps that must have succeeded.

@@ -77,7 +77,7 @@ func (c *Comparer) compared(arn string) compared {
 	for _, s := range c.stepsOf(arn) {
 		switch {
 		case s.Verb == plan.Delete:
-			out.State, out.Note, out.Changes = surplus, waiting(s), nil
+			out.State, out.Note, out.Replaced, out.Changes = surplus, waiting(s), s.Replaced, nil
 			return out
 		case s.Verb == plan.Update && !ofPart(s) && !plan.InKubernetes(s.Do):
 			out.State, out.Note = differs, cmp.Or(out.Note, waiting(s))
@@ -107,7 +107,9 @@ func ofPart(s plan.Step) bool {
 }
 
 // created is how something compares that a step makes.
-func created(s plan.Step) compared { return compared{State: missing, Note: waiting(s)} }
+func created(s plan.Step) compared {
+	return compared{State: missing, Note: waiting(s), Replaced: s.Replaced}
+}
 
 func (c *Comparer) loadBalancers() []LoadBalancer {
 	out := []LoadBalancer{}

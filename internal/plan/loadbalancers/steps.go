@@ -57,14 +57,14 @@ func (p *Planner) Change(lb *resolved.LoadBalancer, after []plan.StepID) {
 // Create makes a load balancer, after those that go: one of the same name may be among them.
 func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.StepID {
 	want, a := lb.Desired, lb.Address()
-	why, impact := "the stack has no load balancer", plan.NoImpact
+	why, impact, replaced := "the stack has no load balancer", plan.NoImpact, ""
 	if lb.IsFrontend() {
 		why = "from " + want.Of.String()
 	}
 	tags := p.Tags(lb.ID, want.Tags)
 	if old := lb.Serving(p.Have); old != nil {
 		why, impact = fmt.Sprintf("it takes the place of %s, whose %s cannot be changed", old.Name, lb.Unlike(old)), plan.ReplaceImpact
-		tags[naming.SuccessorTag] = old.Name
+		tags[naming.SuccessorTag], replaced = old.Name, old.Name
 		draft.WithRoom(tags)
 	}
 	id := p.Add(plan.Step{
@@ -73,7 +73,7 @@ func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.
 			Type: want.Type, Name: lb.FreeName(p.Have), Scheme: want.Scheme, AddressType: want.AddressType, Subnets: lb.Mappings(),
 			SecurityGroups: lb.Groups, SourceNAT: want.SourceNAT, CoIPPool: want.CoIPPool, IPAMPool: want.IPAMPool, Tags: tags,
 		},
-		Why: why, After: append(slices.Clone(after), p.deletions()...), Impact: impact, Blames: p.Members(), NameOf: want.Origins["name"],
+		Why: why, After: append(slices.Clone(after), p.deletions()...), Impact: impact, Blames: p.Members(), NameOf: want.Origins["name"], Replaced: replaced,
 	})
 	if len(lb.Groups) > 0 && want.PrivateLinkRules == equal.Off {
 		// It is on in a load balancer that was made with security groups.
@@ -130,11 +130,20 @@ func (p *Planner) DeleteSurplus(surplus []observed.LoadBalancer, why string, aft
 
 // Delete deletes a load balancer and with it its listeners.
 func (p *Planner) Delete(lb observed.LoadBalancer, why string, after []plan.StepID) plan.StepID {
+	return p.delete(lb, "", why, after)
+}
+
+// DeleteReplaced deletes a load balancer whose place another one has taken.
+func (p *Planner) DeleteReplaced(lb observed.LoadBalancer, why string, after []plan.StepID) plan.StepID {
+	return p.delete(lb, lb.Name, why, after)
+}
+
+func (p *Planner) delete(lb observed.LoadBalancer, replaced, why string, after []plan.StepID) plan.StepID {
 	a := plan.Address{Kind: plan.LoadBalancer, ID: lb.ARN}
 	id := p.Add(plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteLoadBalancer{ARN: lb.ARN},
 		Changes: []plan.Change{{Path: "name", From: lb.Name}},
-		Why:     why, After: after, Impact: plan.DeleteImpact, Blames: p.Members(), Wait: p.untilNoEndpoint(lb),
+		Why:     why, After: after, Impact: plan.DeleteImpact, Blames: p.Members(), Wait: p.untilNoEndpoint(lb), Replaced: replaced,
 	})
 	for _, l := range lb.Listeners {
 		p.usage.FreedListener(l, id)

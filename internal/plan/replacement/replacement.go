@@ -210,7 +210,7 @@ func (p *Planner) DeletePrevious(lb, frontend *resolved.LoadBalancer) {
 				wait = inFront
 			}
 			if wait.For == "" {
-				p.loadBalancers.Delete(*old, "clients have had time to resolve "+lb.Desired.Name, p.albs.DetachEverywhere(old.ARN, nil))
+				p.loadBalancers.DeleteReplaced(*old, "clients have had time to resolve "+lb.Desired.Name, p.albs.DetachEverywhere(old.ARN, nil))
 				continue
 			}
 			if lb.IsFrontend() {
@@ -221,7 +221,7 @@ func (p *Planner) DeletePrevious(lb, frontend *resolved.LoadBalancer) {
 			p.Add(plan.Step{
 				ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteLoadBalancer{ARN: old.ARN},
 				Changes: []plan.Change{{Path: "name", From: old.Name}}, Why: "another load balancer replaces it",
-				Impact: plan.ReplaceImpact, Wait: wait, Blames: p.Members(),
+				Impact: plan.ReplaceImpact, Wait: wait, Blames: p.Members(), Replaced: old.Name,
 			})
 		}
 		p.reportReplacement(lb)

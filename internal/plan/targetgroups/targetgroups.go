@@ -120,7 +120,7 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 		made.Name = gp.freeGroupName(w)
 		id := gp.Add(plan.Step{
 			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: plan.CreateTargetGroup{Group: made, Tags: tags}, Impact: gp.groupImpact(w),
-			Why: gp.groupReason(w), After: append(slices.Clone(lb), gp.ClaimsOf(w.Members...)...), Blames: w.Members,
+			Why: gp.groupReason(w), After: append(slices.Clone(lb), gp.ClaimsOf(w.Members...)...), Blames: w.Members, Replaced: gp.replaced(w),
 		})
 		last = []plan.StepID{id}
 		gp.PlanAttributes(a, "", w.Attributes, nil, false, last, w.Members)
@@ -148,15 +148,24 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 
 // groupImpact is that a target group of a load balancer to come takes the place of one that serves.
 func (gp *Planner) groupImpact(w model.TargetGroup) plan.Impact {
-	if w.Type != model.ALBTargets && gp.LB.Serving(gp.Have) != nil && len(gp.liveByID[w.ID]) > 0 {
+	if w.Type != model.ALBTargets && gp.replaced(w) != "" {
 		return plan.ReplaceImpact
 	}
 	return plan.NoImpact
 }
 
-func (gp *Planner) groupReason(w model.TargetGroup) string {
+// replaced is the name of the load balancer that is being replaced, if a live target group serves it and another one is made
+// for that reason; "" otherwise.
+func (gp *Planner) replaced(w model.TargetGroup) string {
 	if old := gp.LB.Serving(gp.Have); old != nil && len(gp.liveByID[w.ID]) > 0 {
-		return "a target group serves one load balancer only, and " + gp.liveByID[w.ID][0].Name + " serves " + old.Name
+		return old.Name
+	}
+	return ""
+}
+
+func (gp *Planner) groupReason(w model.TargetGroup) string {
+	if old := gp.replaced(w); old != "" {
+		return "a target group serves one load balancer only, and " + gp.liveByID[w.ID][0].Name + " serves " + old
 	}
 	for _, h := range gp.liveByID[w.ID] {
 		if _, kept := gp.LiveGroups[h.ARN]; !kept {
