@@ -175,13 +175,17 @@ func (c *console) announce(cmd *cobra.Command, at string) {
 	fmt.Fprintf(output.Printable(cmd.OutOrStdout()), "console: %s\nCtrl-C ends it\n", url)
 }
 
-func (c *console) look(ctx context.Context) (tree.Picture, []change, error) {
+func (c *console) look(ctx context.Context, again bool) (tree.Picture, []change, error) {
 	ctx, cancel := context.WithTimeout(ctx, durations.Sweep)
 	defer cancel()
 	// A look that reads all must not be so dear that the next one comes only when all of it is old again.
 	c.view.KeepSettled(min(2*pauseFor(c.most, c.budget), durations.Period))
 	before := c.asked.Load()
-	last, now, err := c.view.Look(ctx)
+	look := c.view.Look
+	if again {
+		look = c.view.LookAgain
+	}
+	last, now, err := look(ctx)
 	c.most = max(c.most, int(c.asked.Load()-before))
 	if err != nil || last.Text == "" {
 		return now, nil, err

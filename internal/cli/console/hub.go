@@ -65,6 +65,10 @@ type snapshot struct {
 	failed     string // why the last look failed
 	since      time.Time
 	cost       int // calls to AWS of the last look
+	// wanted reports that a page has asked for a look that reads AWS again, and that it waits for room in the budget. reads
+	// counts these looks.
+	wanted bool
+	reads  int
 	// counts are how many calls there had been at each look of the last minute, and at the one before.
 	counts []count
 }
@@ -96,7 +100,8 @@ func (s *snapshot) counted(c count) {
 
 // hub looks as long as somebody watches, and has each page know. Its goroutine owns all that changes.
 type hub struct {
-	look func(context.Context) (tree.Picture, []change, error)
+	// look reads the cluster, and AWS again if the argument is true.
+	look func(context.Context, bool) (tree.Picture, []change, error)
 	// uidOf is the UID of an object that the last look has found; nil if no events are read.
 	uidOf  func(output.Object) (uid string, there bool)
 	asked  *atomic.Int64
@@ -108,6 +113,7 @@ type hub struct {
 	join, leave chan *viewer
 	happened    chan change
 	report      chan func(*reports)
+	again       chan int
 	room        chan struct{} // for mostViewers
 	ended       chan struct{}
 }
@@ -129,6 +135,14 @@ func (h *hub) reporting(change func(*reports)) {
 	}
 }
 
+// lookAgain has the hub read AWS again, as soon as that and so many calls of a page after it are within the budget.
+func (h *hub) lookAgain(after int) {
+	select {
+	case h.again <- after:
+	case <-h.ended:
+	}
+}
+
 // tell has the hub know of a page, and reports whether it did.
 func (h *hub) tell(by chan *viewer, v *viewer) bool {
 	select {
@@ -146,8 +160,8 @@ type viewer struct {
 	news chan *snapshot
 }
 
-func newHub(look func(context.Context) (tree.Picture, []change, error), asked *atomic.Int64, budget int, now func() time.Time) *hub {
-	return &hub{look: look, asked: asked, budget: budget, now: now, instance: rand.Text(), join: make(chan *viewer), leave: make(chan *viewer), happened: make(chan change), report: make(chan func(*reports)), room: make(chan struct{}, mostViewers), ended: make(chan struct{})}
+func newHub(look func(context.Context, bool) (tree.Picture, []change, error), asked *atomic.Int64, budget int, now func() time.Time) *hub {
+	return &hub{look: look, asked: asked, budget: budget, now: now, instance: rand.Text(), join: make(chan *viewer), leave: make(chan *viewer), happened: make(chan change), report: make(chan func(*reports)), again: make(chan int), room: make(chan struct{}, mostViewers), ended: make(chan struct{})}
 }
 
 // sight is the outcome of a look.
@@ -158,6 +172,7 @@ type sight struct {
 	err      error
 	cost     int
 	at       time.Time
+	again    bool // AWS was read again
 }
 
 // run looks until the context ends.
@@ -168,21 +183,41 @@ func (h *hub) run(ctx context.Context) {
 	sights := make(chan sight, 1)
 	var events []change // since the last look
 	kept := &reports{now: h.now}
-	looking := false
+	looking, reading := false, false // reading: by a look that reads AWS again
+	spent, full := spending{budget: h.budget}, fullLook{cost: h.budget}
+	wanted, after := false, 0 // whether AWS is to be read again, and how many calls a page makes then
 	timer := time.NewTimer(0)
 	timer.Stop()
 	// due is how long the next look is off; it is not needed where nobody watches.
 	due := func() time.Duration {
+		now := h.now()
+		switch {
+		case last == nil:
+			return 0
+		case wanted:
+			spent.note(now, h.asked.Load())
+			return spent.wait(now, full.expected(len(last.parts))+after)
+		}
 		every := durations.Often
 		for v := range viewers {
 			if !v.background {
 				every = durations.Glance
 			}
 		}
-		if last == nil {
-			return 0
+		return max(0, later(last.at.Add(every), spent.paid).Sub(now))
+	}
+	// schedule has the timer and all pages know when the next look is.
+	schedule := func() {
+		if last == nil || looking || len(viewers) == 0 {
+			return
 		}
-		return max(0, max(every, pauseFor(last.cost, h.budget))-h.now().Sub(last.at))
+		next := *last
+		next.next, next.wanted = due(), wanted
+		last = &next
+		for v := range viewers {
+			v.show(last)
+		}
+		timer.Reset(last.next)
 	}
 	for {
 		select {
@@ -205,39 +240,57 @@ func (h *hub) run(ctx context.Context) {
 			delete(viewers, v)
 			if len(viewers) == 0 {
 				timer.Stop()
+				wanted, after = false, 0
 			}
+		case calls := <-h.again:
+			wanted, after = wanted || !reading, max(after, min(calls, h.budget))
+			schedule()
 		case <-timer.C:
 			if looking || len(viewers) == 0 {
 				continue
 			}
+			if wanted && last != nil && due() > 0 { // there were calls meanwhile
+				schedule()
+				continue
+			}
 			looking = true
-			lasting := kept.lasting()
-			go func() { sights <- h.once(ctx, lasting) }()
+			again, lasting := wanted || last == nil, kept.lasting()
+			wanted, reading = false, again
+			go func() { sights <- h.once(ctx, again, lasting) }()
 		case s := <-sights:
-			looking = false
+			looking, reading = false, false
 			s.changes, events = append(events, s.changes...), nil
 			last = last.after(s)
 			last.counted(count{s.at, h.asked.Load()})
-			last.next = due()
-			for v := range viewers {
-				v.show(last)
+			spent.note(s.at, h.asked.Load())
+			if s.again && s.err == nil {
+				full = fullLook{s.cost, len(last.parts)}
 			}
-			if len(viewers) > 0 {
-				timer.Reset(last.next)
+			promised := 0
+			if s.again {
+				promised, after = after, 0
 			}
+			spent.looked(s.at, s.cost, promised)
+			schedule()
 		}
 	}
 }
 
-// pauseFor is how long a look takes its share of the budget.
-func pauseFor(cost, budget int) time.Duration {
-	return time.Duration(cost) * durations.Often / time.Duration(budget)
+// fullLook is a look that has read all of AWS: its calls, and the stacks that it found.
+type fullLook struct{ cost, stacks int }
+
+// expected are the calls of one that finds so many stacks.
+func (f fullLook) expected(stacks int) int {
+	if f.stacks == 0 {
+		return f.cost
+	}
+	return (f.cost*max(stacks, f.stacks) + f.stacks - 1) / f.stacks
 }
 
-func (h *hub) once(ctx context.Context, l lasting) sight {
+func (h *hub) once(ctx context.Context, again bool, l lasting) sight {
 	before := h.asked.Load()
-	picture, changes, err := h.look(ctx)
-	s := sight{picture: picture, changes: changes, err: err, cost: int(h.asked.Load() - before), at: h.now()}
+	picture, changes, err := h.look(ctx, again)
+	s := sight{picture: picture, changes: changes, err: err, cost: int(h.asked.Load() - before), at: h.now(), again: again}
 	if h.uidOf != nil {
 		s.reported = l.shown(h.uidOf)
 	}
@@ -260,6 +313,9 @@ func (s *snapshot) after(got sight) *snapshot {
 		next.generation++
 	}
 	next.at, next.cost = got.at, got.cost
+	if got.again {
+		next.reads++
+	}
 	next.changes = slices.Clone(next.changes)
 	for _, c := range got.changes {
 		c.generation = next.generation

@@ -26,14 +26,22 @@ type looker struct {
 	fails   error
 	changes []change
 	at      []time.Duration // when it was looked at
+	dear    int64           // calls of a look that reads AWS again, if that is not the cost of others
+	again   []time.Duration // when it was read again
+	made    []calls
 }
 
 func newLooker(t *testing.T, budget int) *looker {
 	l := &looker{began: time.Now(), cost: 2, ids: []string{"shop/web"}}
-	l.hub = newHub(func(context.Context) (tree.Picture, []change, error) {
+	l.hub = newHub(func(_ context.Context, again bool) (tree.Picture, []change, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.asked.Add(l.cost)
+		if again && l.dear > 0 {
+			l.call(l.dear)
+			l.again = append(l.again, time.Since(l.began).Round(time.Second))
+		} else {
+			l.call(l.cost)
+		}
 		l.at = append(l.at, time.Since(l.began).Round(time.Second))
 		p := tree.Picture{Document: tree.Document{Cluster: "c"}}
 		for _, id := range l.ids {
@@ -45,6 +53,19 @@ func newLooker(t *testing.T, budget int) *looker {
 	t.Cleanup(stop)
 	go l.hub.run(ctx)
 	return l
+}
+
+// call makes calls to AWS. It is called with the lock held.
+func (l *looker) call(n int64) {
+	l.asked.Add(n)
+	l.made = append(l.made, calls{time.Now(), int(n)})
+}
+
+// reads are the times at which AWS was read again.
+func (l *looker) reads() []time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.again)
 }
 
 // now has other things happen.

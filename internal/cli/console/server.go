@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"embed"
 	"encoding/json"
@@ -31,6 +32,7 @@ var assets = map[string]asset{
 	"/style.css":   {"style.css", "text/css; charset=utf-8"},
 	"/icon.svg":    {"icon.svg", "image/svg+xml"},
 	"/app.js":      {"app.js", "text/javascript; charset=utf-8"},
+	"/again.js":    {"again.js", "text/javascript; charset=utf-8"},
 	"/api.js":      {"api.js", "text/javascript; charset=utf-8"},
 	"/dom.js":      {"dom.js", "text/javascript; charset=utf-8"},
 	"/topology.js": {"topology.js", "text/javascript; charset=utf-8"},
@@ -38,6 +40,8 @@ var assets = map[string]asset{
 	"/detail.js":   {"detail.js", "text/javascript; charset=utf-8"},
 	"/trouble.js":  {"trouble.js", "text/javascript; charset=utf-8"},
 	"/ask.js":      {"ask.js", "text/javascript; charset=utf-8"},
+	"/fold.js":     {"fold.js", "text/javascript; charset=utf-8"},
+	"/answers.js":  {"answers.js", "text/javascript; charset=utf-8"},
 	"/history.js":  {"history.js", "text/javascript; charset=utf-8"},
 	"/migrate.js":  {"migrate.js", "text/javascript; charset=utf-8"},
 	"/status.js":   {"status.js", "text/javascript; charset=utf-8"},
@@ -56,6 +60,7 @@ func (c *console) handler(h *hub, asks *commands) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /", serveAsset)
 	mux.Handle("GET /api/command/{name}", c.guarded(asks))
+	mux.Handle("GET /api/again", c.guarded(http.HandlerFunc(h.serveAgain)))
 	mux.Handle("GET /api/looks", c.guarded(http.HandlerFunc(h.serve)))
 	return c.checked(mux)
 }
@@ -150,7 +155,10 @@ type news struct {
 	At     time.Time  `json:"at"`
 	// Next is in how many seconds the next look is.
 	Next float64 `json:"next"`
-	AWS  struct {
+	// Wanted reports that the next look reads AWS again, as a page has asked for; Reads counts such looks.
+	Wanted bool `json:"wanted,omitempty"`
+	Reads  int  `json:"reads"`
+	AWS    struct {
 		Look   int   `json:"look"`
 		Minute int64 `json:"minute"`
 		Budget int   `json:"budget"`
@@ -161,7 +169,7 @@ type news struct {
 func (h *hub) newsFor(s *snapshot, have int) news {
 	n := news{
 		Have: fmt.Sprintf("%s.%d", h.instance, s.generation), Cluster: s.cluster, Keys: []string{}, Stacks: []json.RawMessage{}, Changes: []change{},
-		Text: s.text, Notes: s.notes, Failed: s.failed, At: s.at, Next: s.next.Seconds(),
+		Text: s.text, Notes: s.notes, Failed: s.failed, At: s.at, Next: s.next.Seconds(), Wanted: s.wanted, Reads: s.reads,
 	}
 	n.AWS.Look, n.AWS.Minute, n.AWS.Budget = s.cost, s.lastMinute(), h.budget
 	if s.failed != "" {
@@ -182,6 +190,18 @@ func (h *hub) newsFor(s *snapshot, have int) news {
 		}
 	}
 	return n
+}
+
+// serveAgain answers GET /api/again: AWS is read again, as soon as the budget has room for that and for the calls that the
+// page makes after it. All pages get to know when that is.
+func (h *hub) serveAgain(w http.ResponseWriter, r *http.Request) {
+	after, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("after"), "0"))
+	if err != nil || after < 0 {
+		http.Error(w, "after is how many calls to AWS the page makes once AWS is read", http.StatusBadRequest)
+		return
+	}
+	h.lookAgain(after)
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // serve answers GET /api/looks by server-sent events, each of which is news.

@@ -56,6 +56,8 @@ type treeing struct {
 	behind bool
 	// settledAge is how old what AWS has shown of a stack may be that has nothing to change, if that is longer than usual.
 	settledAge time.Duration
+	// again has AWS read again, however young what it has shown is.
+	again bool
 }
 
 func (t *treeing) run(cmd *cobra.Command, args []string) error {

@@ -74,13 +74,16 @@ func (t *treeing) sight(ctx context.Context, stdin io.Reader, last Picture) (Pic
 		settled[s.Kind+" "+s.ID] = !s.pending
 	}
 	t.YoungerOf = func(id model.StackID) time.Duration {
+		if t.again {
+			return 0
+		}
 		if settled[keyOf(id)] {
 			return max(durations.Often, t.settledAge)
 		}
 		return durations.Often
 	}
 	p, err := t.picture(ctx, stdin)
-	if err != nil || last.Text == "" || p.Text == last.Text {
+	if err != nil || t.again || last.Text == "" || p.Text == last.Text {
 		return p, err
 	}
 	differ, err := differing(last.Document, p.Document)

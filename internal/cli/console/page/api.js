@@ -35,6 +35,9 @@ export async function command(name, params = {}, signal) {
   return (await get(`/api/command/${name}?${q}`, signal)).json();
 }
 
+/** lookAgain has the program read AWS again, and says how many calls to AWS the page makes after that. It does not wait for it. */
+export async function lookAgain(after) { await get(`/api/again?after=${after}`); }
+
 /** watch calls news with each look of the program, and lost with why none comes. It does not end. */
 export async function watch(news, lost) {
   let have = "";

@@ -1,5 +1,6 @@
 import { setToken, takeToken, watch } from "./api.js";
 import { el, fill } from "./dom.js";
+import { Again } from "./again.js";
 import { Ask } from "./ask.js";
 import { Changes } from "./history.js";
 import { Detail } from "./detail.js";
@@ -32,6 +33,7 @@ const trouble = new Trouble($("trouble"), topology, go, reported);
 const changes = new Changes($("history"), go);
 const migrate = new Migrate($("migrate"));
 const ask = new Ask($("ask"), $("answer"), go);
+const again = new Again($("again"), () => ({ trouble, ask, migrate })[where().page] || {});
 detail.show();
 trouble.changed = counts;
 
@@ -116,7 +118,7 @@ function choices(select, values) {
   select.value = value;
 }
 
-let arrived; // when the last look was shown, by the page's own clock
+let arrived, arrivedAt; // when the last look was shown, by the page's own clock, and as a time
 
 /**
  * status says when the last look was and the next one is. What counts down is no part of what is read out at each change.
@@ -129,7 +131,8 @@ function status() {
   const left = last.next - (performance.now() - arrived) / 1000, overdue = Math.floor(-left);
   const within = aws.look * 60 / aws.budget > shortest ? `, as looks keep to ${aws.budget} calls a minute` : "";
   const others = aws.minute - aws.look;
-  put("status", overdue >= mostOverdue ? `looked at ${at}, the next look has not ended for ${overdue - overdue % mostOverdue} s`
+  const waits = again.said(arrivedAt);
+  put("status", waits ? `looked at ${at}; ${waits}` : overdue >= mostOverdue ? `looked at ${at}, the next look has not ended for ${overdue - overdue % mostOverdue} s`
     : `looked at ${at} by ${aws.look} calls to AWS` + (others > 0 ? ` (${others} more in the last minute, by earlier looks and other answers)` : ""));
   put("next", overdue >= mostOverdue ? "" : left > 0.5 ? `· again in ${Math.round(left)} s${within}` : "· looking");
 }
@@ -156,6 +159,8 @@ watch((news) => {
   const first = !last;
   last = news;
   arrived = performance.now();
+  arrivedAt = Date.now();
+  again.take(news);
   $("cluster").textContent = news.cluster;
   topology.take(news.keys, news.stacks);
   changes.take(news.changes);

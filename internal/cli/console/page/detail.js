@@ -1,5 +1,6 @@
 import { command } from "./api.js";
-import { badge, copyable, el, fill, shown } from "./dom.js";
+import { answerOf } from "./answers.js";
+import { badge, copyable, el, fill } from "./dom.js";
 import { reportOf } from "./reported.js";
 import { refText } from "./rows.js";
 
@@ -70,28 +71,28 @@ export class Detail {
     const answer = this.answer;
     fill(answer, el("p", { role: "status" }, `fulcrum ${name} is running …`));
     try {
-      fill(answer, said(await command(name, { kind: object.kind, name: object.name, namespace: object.namespace })));
+      fill(answer, said(name, await command(name, { kind: object.kind, name: object.name, namespace: object.namespace }), this.go));
     } catch (e) {
       fill(answer, el("p", { class: "failed" }, e.message));
     }
   }
 }
 
-/** findingOf is a finding with a link to its object. */
-export function findingOf(f, go) {
+/** findingOf is a finding with a link to its object, or others that it says the same of. */
+export function findingOf(f, go, others) {
   return el("article", { class: "finding " + f.severity },
-    badge(f.severity), " ", el("b", {}, f.reason), " ", go ? el("a", { href: go.search(f.object.name) }, refText(f.object)) : refText(f.object),
-    f.field ? el("code", {}, " " + f.field) : null, el("p", {}, f.message),
-    f.blocks && f.blocks !== "nothing" ? el("p", { class: "hint" }, "holds: " + f.blocks) : null,
+    badge(f.severity), " ", el("b", {}, f.reason), " ", others ? null : go ? el("a", { href: go.search(f.object.name) }, refText(f.object)) : refText(f.object),
+    f.field && !others ? el("code", {}, " " + f.field) : null, el("p", {}, f.message),
+    f.blocks && f.blocks !== "nothing" ? el("p", { class: "hint" }, "holds: " + f.blocks) : null, others,
   );
 }
 
 /** said is what a command has answered, with the line that gives the same in a terminal. */
-export function said(a) {
+export function said(name, a, go) {
   return el("div", {},
     el("p", {}, copyable(a.command)),
     a.notes ? el("pre", { class: "notes" }, a.notes) : null,
-    a.document ? shown(a.document) : null,
+    a.document ? answerOf(name, a.document, go) : null,
     el("p", { class: "hint" }, `exit code ${a.exit}, ${a.calls} calls to AWS`),
   );
 }

@@ -56,23 +56,27 @@ export function copyable(text) {
 
 const mostShown = 200;
 
+/** batched has things in a list, so many at a time and the others by a button. */
+export function batched(list, things, item, most = mostShown) {
+  const more = el("button", { type: "button", class: "quiet" });
+  const next = () => {
+    const from = list.childElementCount;
+    for (const t of things.slice(from, from + most)) list.append(el("li", {}, item(t)));
+    const rest = things.length - list.childElementCount;
+    more.hidden = rest <= 0;
+    more.textContent = `${rest} more`;
+  };
+  more.addEventListener("click", next);
+  next();
+  return [list, more.hidden ? null : more];
+}
+
 /** shown is a document of a command, as nested lists. */
 export function shown(value, name = "") {
   if (value === null || value === undefined) return el("span", { class: "none" }, "—");
   if (Array.isArray(value)) {
     if (value.length === 0) return el("span", { class: "none" }, "none");
-    const list = el("ul", { class: "plain" });
-    let from = 0;
-    const more = el("button", { type: "button", class: "quiet" });
-    const next = () => {
-      for (const v of value.slice(from, from + mostShown)) list.append(el("li", {}, shown(v, name)));
-      from += mostShown;
-      more.hidden = from >= value.length;
-      more.textContent = `${value.length - from} more`;
-    };
-    more.addEventListener("click", next);
-    next();
-    return el("div", {}, list, more);
+    return el("div", {}, batched(el("ul", { class: "plain" }), value, (v) => shown(v, name)));
   }
   if (typeof value === "object") {
     const dl = el("dl", {});

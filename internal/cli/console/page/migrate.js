@@ -17,7 +17,7 @@ export class Migrate {
     this.answer = el("div", { "aria-live": "polite" });
     fill(element,
       el("p", { class: "hint" }, "What each Ingress and IngressGroup becomes as a Gateway with its routes, and which requests it would answer otherwise. Nothing is written. ",
-        el("button", { type: "button", onclick: () => this.run() }, "Look again"), " ", this.at = el("span", { class: "from" })),
+        this.at = el("span", { class: "from" })),
       this.answer);
   }
 
@@ -29,6 +29,9 @@ export class Migrate {
     this.run();
   }
 
+  /** again translates again. */
+  again() { return this.visited && this.run(); }
+
   async run() {
     const open = new Set([...this.answer.querySelectorAll("details.group[open]")].map((d) => d.dataset.id));
     if (open.size > 0) this.wanted = open;
@@ -37,6 +40,7 @@ export class Migrate {
       const [translated, moved] = await Promise.allSettled([command("migrate"), command("status")]);
       if (translated.status === "rejected") throw translated.reason;
       const a = translated.value;
+      this.calls = a.calls + (moved.value?.calls || 0);
       this.document = a.document;
       this.states = moved.value?.document?.loadBalancers || [];
       const unknown = moved.reason?.message || (moved.value?.document ? "" : moved.value?.notes);
@@ -53,7 +57,7 @@ export class Migrate {
         el("p", { class: "hint" }, copyable(a.command), " ", moved.value ? copyable(moved.value.command) : null),
       ];
     });
-    this.at.textContent = `as it was at ${new Date().toLocaleTimeString()}; this page does not change by itself`;
+    this.at.textContent = `as it was at ${new Date().toLocaleTimeString()}; "Look again" at the top asks again`;
     this.open();
   }
 

@@ -1,6 +1,7 @@
 import { command } from "./api.js";
 import { badge, copyable, el, fill } from "./dom.js";
 import { findingOf } from "./detail.js";
+import { Folds, causeOfRow, folds, statesOf } from "./fold.js";
 import { reportOf } from "./reported.js";
 import { refText } from "./rows.js";
 
@@ -14,19 +15,18 @@ export class Trouble {
     this.go = go;
     this.reported = reported;
     this.reports = el("div", {});
-    this.findings = el("div", {});
-    this.drift = el("div", {});
+    this.findings = new Folds(el("div", {}));
+    this.drift = new Folds(el("div", {}));
     this.checks = el("div", {});
     this.orphans = el("div", {});
     this.notes = el("div", {});
     this.note("");
-    const again = (text, what) => el("button", { type: "button", onclick: what }, text);
     fill(element,
-      el("h3", {}, "Findings"), this.findings,
+      el("h3", {}, "Findings"), this.findings.element,
       el("h3", {}, "Reported by the controller in the last hour"), this.reports,
-      el("h3", {}, "What AWS has otherwise than desired"), this.drift,
-      el("h3", {}, "Checks: rights, quotas, definitions ", again("check again", () => this.check())), this.checks,
-      el("h3", {}, "Orphans ", again("look again", () => this.lookForOrphans())), this.orphans,
+      el("h3", {}, "What AWS has otherwise than desired"), this.drift.element,
+      el("h3", {}, "Checks: rights, quotas, definitions"), this.checks,
+      el("h3", {}, "Orphans"), this.orphans,
       el("h3", {}, "Notes"), this.notes,
     );
   }
@@ -54,20 +54,44 @@ export class Trouble {
 
   update() {
     this.report();
-    const findings = this.topology.stacks().flatMap((s) => s.findings);
-    const seen = new Set();
-    const once = findings.filter((f) => {
-      const key = JSON.stringify(f);
-      return !seen.has(key) && seen.add(key);
-    });
+    const seen = new Set(), stackOf = new Map();
+    const once = [];
+    for (const s of this.topology.stacks()) {
+      for (const f of s.findings) {
+        const key = JSON.stringify(f);
+        if (seen.has(key)) continue;
+        seen.add(key);
+        stackOf.set(f, s);
+        once.push(f);
+      }
+    }
     once.sort((a, b) => bySeverity[a.severity] - bySeverity[b.severity]);
-    fill(this.findings, once.length === 0 ? el("p", { class: "none" }, "none") : once.slice(0, mostListed).map((f) => findingOf(f, this.go)),
-      once.length > mostListed ? el("p", {}, `and ${once.length - mostListed} more; search for an object to see its own`) : null);
+    const cause = (f) => ({ key: JSON.stringify([stackOf.get(f).kind, stackOf.get(f).id, f.severity, f.reason, f.message, f.blocks]), text: "" });
+    this.findings.show(folds(once, cause), (list) => [
+      list.length === 0 ? el("p", { class: "none" }, "none") : list.slice(0, mostListed).map((f) => this.finding(f)),
+      list.length > mostListed ? el("p", {}, `and ${list.length - mostListed} more; search for an object to see its own`) : null]);
     const rows = [...this.topology.rows.values()].flatMap((rows) => rows.filter((r) => differs(r) || r.trouble && r.unhealthy));
-    fill(this.drift, rows.length === 0 ? el("p", { class: "none" }, "nothing") : el("ul", { class: "plain" }, rows.slice(0, mostListed).map((r) =>
-      el("li", {}, r.unhealthy && !differs(r) ? badge("unhealthy") : badge(r.state), " ", el("a", { href: this.go.row(r.key) }, r.what, " ", r.name), " ",
-        r.health || "", " ", el("span", { class: "from" }, r.stack.kind + " " + r.stack.id), r.note ? el("span", { class: "hint" }, " " + r.note) : null))),
-      rows.length > mostListed ? el("p", {}, `and ${rows.length - mostListed} more`) : null);
+    this.drift.show(folds(rows, causeOfRow), (list) => [
+      list.length === 0 ? el("p", { class: "none" }, "nothing") : el("ul", { class: "plain" }, list.slice(0, mostListed).map((f) => el("li", {}, this.row(f)))),
+      list.length > mostListed ? el("p", {}, `and ${list.length - mostListed} more`) : null]);
+  }
+
+  // finding is one, or several that say the same of several objects or fields.
+  finding(fold) {
+    const [first] = fold.of;
+    if (fold.of.length === 1) return findingOf(first, this.go);
+    return findingOf(first, this.go, this.findings.details(fold, `the same of ${fold.of.length} objects or fields`,
+      (f) => [el("a", { href: this.go.search(f.object.name) }, refText(f.object)), f.field ? el("code", {}, " " + f.field) : null]));
+  }
+
+  // row is one that is not as desired, or several of one cause.
+  row(fold) {
+    const stack = (r) => el("span", { class: "from" }, r.stack.kind + " " + r.stack.id);
+    const one = (r) => [r.unhealthy && !differs(r) ? badge("unhealthy") : badge(r.state), " ", el("a", { href: this.go.row(r.key) }, r.what, " ", r.name), " ",
+      r.health || "", " ", stack(r), r.note ? el("span", { class: "hint" }, " " + r.note) : null];
+    const [first] = fold.of;
+    if (fold.of.length === 1) return one(first);
+    return this.drift.details(fold, [statesOf(fold.of), el("b", {}, fold.text, `${fold.of.length} resources`), " ", stack(first)], one);
   }
 
   /** note shows what a look could not know, and which flags it took over. */
@@ -78,13 +102,19 @@ export class Trouble {
     this.update();
     if (this.visited) return;
     this.visited = true;
-    this.check();
-    this.lookForOrphans();
+    this.again();
   }
+
+  /** again asks for it again. */
+  again() { return Promise.all([this.check(), this.lookForOrphans()]); }
+
+  /** calls to AWS are those that this took the last time. */
+  get calls() { return (this.checked || 0) + (this.looked || 0); }
 
   async check() {
     await running(this.checks, "fulcrum doctor", async () => {
       const a = await command("doctor");
+      this.checked = a.calls;
       const checks = a.document?.checks || [];
       const wrong = checks.filter((c) => c.result !== "ok").sort((a, b) => (bySeverity[a.result] ?? 2) - (bySeverity[b.result] ?? 2));
       const fine = checks.filter((c) => c.result === "ok");
@@ -102,6 +132,7 @@ export class Trouble {
   async lookForOrphans() {
     await running(this.orphans, "fulcrum orphans", async () => {
       const a = await command("orphans");
+      this.looked = a.calls;
       const orphans = a.document?.orphans || [];
       return [
         a.document ? null : el("pre", { class: "notes" }, a.notes),

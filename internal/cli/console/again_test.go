@@ -1,0 +1,124 @@
+package console
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Who asks for it gets a look that reads AWS again, at once where the budget has room, and one for all that ask meanwhile.
+func TestAPageHasAWSReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLooker(t, 100)
+		l.now(func() { l.dear = 20 })
+		v := l.opens(true)
+		time.Sleep(10 * time.Second)
+		before := latest(t, v)
+		l.hub.lookAgain(0)
+		synctest.Wait()
+		if want := []time.Duration{0, 10 * time.Second}; !slices.Equal(l.reads(), want) {
+			t.Errorf("AWS is read at %v, want %v", l.reads(), want)
+		}
+		after := latest(t, v)
+		if after.reads != before.reads+1 || after.wanted {
+			t.Errorf("%d looks that read AWS, and %d before; wanted %v", after.reads, before.reads, after.wanted)
+		}
+	})
+}
+
+// Where the budget has no room, all pages get to know when AWS is read, and it is read then.
+func TestAPageSaysWhenAWSIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLooker(t, 100)
+		l.now(func() { l.dear = 60 })
+		v := l.opens(true)
+		time.Sleep(10 * time.Second)
+		latest(t, v)
+		l.hub.lookAgain(0)
+		l.hub.lookAgain(30)
+		s := latest(t, v)
+		if !s.wanted || s.next != 50*time.Second {
+			t.Errorf("wanted %v, in %s", s.wanted, s.next)
+		}
+		if n := l.hub.newsFor(s, s.generation); !n.Wanted || n.Next != 50 || len(n.Stacks) > 0 {
+			t.Errorf("the page gets %+v", n)
+		}
+		time.Sleep(51 * time.Second)
+		if want := []time.Duration{0, time.Minute}; !slices.Equal(l.reads(), want) {
+			t.Errorf("AWS is read at %v, want %v", l.reads(), want)
+		}
+	})
+}
+
+// However often pages ask, and whatever else calls AWS, no minute that ends with such a look has more calls than the budget.
+func TestClicksStayWithinTheBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const budget = 100
+		l := newLooker(t, budget)
+		l.now(func() { l.dear = 40 })
+		l.opens(false)
+		time.Sleep(3 * time.Minute)
+		for i := range 600 {
+			l.hub.lookAgain(i % 30)
+			if i%50 == 7 { // answers that somebody asked for
+				l.now(func() { l.call(25) })
+			}
+			time.Sleep(time.Second)
+		}
+		if n := len(l.reads()); n < 10 {
+			t.Errorf("AWS was read %d times in ten minutes of clicks", n)
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for i, end := range l.made {
+			if end.n != 40 || i == 0 {
+				continue
+			}
+			sum := 0
+			for _, c := range l.made[:i+1] {
+				if end.at.Sub(c.at) < time.Minute {
+					sum += c.n
+				}
+			}
+			if sum > budget {
+				t.Errorf("%d calls in the minute before %s", sum, end.at.Sub(l.began))
+			}
+		}
+	})
+}
+
+// A page whose look costs more than a minute may waits until all looks before it are paid for, and no longer.
+func TestALookAboveTheBudgetWaitsForItsShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLooker(t, 100)
+		l.now(func() { l.dear = 300 })
+		l.opens(false)
+		time.Sleep(10 * time.Second)
+		for range 10 {
+			l.hub.lookAgain(0)
+			time.Sleep(time.Minute)
+		}
+		if want := []time.Duration{0, 3 * time.Minute, 6 * time.Minute, 9 * time.Minute}; !slices.Equal(l.reads(), want) {
+			t.Errorf("AWS is read at %v, want %v", l.reads(), want)
+		}
+	})
+}
+
+// What was asked for is forgotten once no page is open, so that nothing is read for nobody.
+func TestNothingIsReadAgainForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLooker(t, 100)
+		l.now(func() { l.dear = 90 })
+		v := l.opens(false)
+		time.Sleep(time.Second)
+		l.hub.lookAgain(0)
+		l.hub.tell(l.hub.leave, v)
+		time.Sleep(5 * time.Minute)
+		l.opens(false)
+		time.Sleep(time.Second)
+		if want := []time.Duration{0}; !slices.Equal(l.reads(), want) {
+			t.Errorf("AWS is read at %v, want %v", l.reads(), want)
+		}
+	})
+}
