@@ -204,6 +204,7 @@ func TestTheConsoleAnswersItsOwnPageAlone(t *testing.T) {
 		"a site of the same domain":  {path, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }, http.StatusForbidden},
 		"a link from another site":   {"/", func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, http.StatusOK},
 		"without the header":         {path, func(r *http.Request) { r.Header.Del("X-Fulcrum-Console") }, http.StatusForbidden},
+		"reading AWS again":          {"/api/again", func(r *http.Request) { r.Header.Del("X-Fulcrum-Console") }, http.StatusForbidden},
 		"looks without the header":   {"/api/looks", func(r *http.Request) { r.Header.Del("X-Fulcrum-Console") }, http.StatusForbidden},
 		"without the token":          {path, func(r *http.Request) { r.Header.Del("Authorization") }, http.StatusUnauthorized},
 		"with another token":         {"/api/looks", func(r *http.Request) { r.Header.Set("Authorization", "Bearer 0123456789abcdeF") }, http.StatusUnauthorized},

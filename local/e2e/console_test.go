@@ -172,6 +172,8 @@ func TestConsole(t *testing.T) {
 	tab.Until(`document.querySelector("#detail").innerText.includes("of Ingress default/web")`)
 	tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="plan Ingress default/web"]`)))
 	tab.Until(`document.querySelector("#detail .answer").innerText.includes("fulcrum plan --namespace=default ingress/web")`)
+	tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="explain Ingress default/web"]`)))
+	tab.Until(`document.querySelector("#detail .answer ol.rules")?.innerText.includes("host web.example.com")`)
 
 	// A link opens the same view.
 	link := browser.Ask[string](tab, "location.href")
@@ -183,6 +185,9 @@ func TestConsole(t *testing.T) {
 	tab.Do(chromedp.SetValue(chromedp.CSS("#ask-url"), "http://web.example.com/cart"), chromedp.Click(chromedp.CSS("#ask button")))
 	tab.Until(answered + `.includes("spec.rules[0].http.paths[0] of Ingress default/web") && ` + answered + `.includes("2 healthy")`)
 	tab.Screenshot("ask")
+	tab.Do(chromedp.SetValue(chromedp.CSS("#ask-url"), "http://nope.example.com/"), chromedp.Click(chromedp.CSS("#ask button")))
+	tab.Until(answered + `.includes('No rule for http on port 80 names host "nope.example.com"')`)
+	tab.Screenshot("ask-unserved")
 
 	// Trouble has findings, and the checks of the doctor.
 	show("#/trouble")
@@ -190,6 +195,8 @@ func TestConsole(t *testing.T) {
 	tab.Until(`document.querySelector("#trouble").innerText.includes("checks are ok")`)
 	tab.Until(`document.querySelector("#trouble").innerText.includes("no targets")`)
 	tab.Screenshot("trouble")
+	tab.Do(chromedp.Click(chromedp.CSS("#again")))
+	tab.Until(`document.querySelector("#again").getAttribute("aria-busy") === "false" && !document.querySelector("#trouble").innerText.includes("is running")`)
 
 	// What the Ingresses become as Gateways.
 	show("#/migrate")

@@ -147,6 +147,7 @@ func TestTenFaultsAreOnThePage(t *testing.T) {
 		took := time.Since(began)
 		t.Logf("BENCH %s: on the page after %.1f s", fault.name, took.Seconds())
 	}
+	tab.Until(`[...document.querySelectorAll("#trouble details.fold > summary")].some((s) => s.innerText.includes("replacement of load balancer k8s-default-moved-"))`)
 	tab.Screenshot("faults")
 	tab.Faults()
 	whileAWSHangs(t, tab, w, shows)

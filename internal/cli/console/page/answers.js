@@ -72,7 +72,7 @@ function explained(d, go) {
     d.stacks.map((s) => explainedStack(s, go)),
     d.bindings.map((b) => el("section", {}, el("h4", {}, `TargetGroupBinding ${b.namespace}/${b.name}`),
       el("p", {}, `target group ${b.targetGroup}, targets of type ${b.targetType}, of Service ${b.service}`),
-      b.endpoints === null ? el("p", { class: "notes" }, "What is to be registered cannot be determined from the objects.") : el("p", {}, `${b.endpoints.length} endpoints`),
+      !b.endpoints ? el("p", { class: "notes" }, "What is to be registered cannot be determined from the objects.") : el("p", {}, `${b.endpoints.length} endpoints`),
       b.findings.map((f) => findingOf(f, go)), steps(b.steps, undefined, go))),
     d.warnings.length ? titled("Written by the controller", batched(el("ul", { class: "plain" }), d.warnings, (w) =>
       [badge("warning"), el("b", {}, w.reason), ` in ${w.in}: ${w.message}`, w.last ? el("span", { class: "from" }, ` ${w.last}${w.count > 1 ? `, ${w.count} times` : ""}`) : null])) : null);
@@ -103,14 +103,14 @@ function explainedLoadBalancer(lb) {
     el("dl", {},
       [["scheme", lb.scheme, lb.schemeFrom], ["status", lb.status], ["dns name", lb.dnsName && copyable(lb.dnsName)], ["arn", lb.arn && copyable(lb.arn)]]
         .filter(([, v]) => v).map(([k, v, of]) => [el("dt", {}, k), el("dd", {}, v, from(of))]),
-      el("dt", {}, "subnets"), el("dd", {}, how[subnets.how] || subnets.how, from(subnets.from), batched(el("ul", { class: "plain" }), subnets.chosen, subnet)),
-      subnets.refused.length ? [el("dt", {}, "refused"), el("dd", {}, batched(el("ul", { class: "plain" }), subnets.refused, subnet, mostChanges))] : null,
-      el("dt", {}, "security groups"), el("dd", {}, lb.securityGroups.length ? batched(el("ul", { class: "plain" }), lb.securityGroups, (g) =>
+      el("dt", {}, "subnets"), el("dd", {}, how[subnets.how] || subnets.how, from(subnets.from), batched(el("ul", { class: "plain" }), subnets.chosen || [], subnet)),
+      subnets.refused?.length ? [el("dt", {}, "refused"), el("dd", {}, batched(el("ul", { class: "plain" }), subnets.refused, subnet, mostChanges))] : null,
+      el("dt", {}, "security groups"), el("dd", {}, lb.securityGroups?.length ? batched(el("ul", { class: "plain" }), lb.securityGroups, (g) =>
         [g.id ? el("code", {}, g.id) : "that is to be made", ", ", how[g.how] || g.how, from(g.from)]) : el("span", { class: "none" }, "none"))),
-    lb.listeners.map((l) => el("div", {},
+    (lb.listeners || []).map((l) => el("div", {},
       el("p", {}, el("b", {}, `listener ${l.protocol}:${l.port}`), l.inAWS ? null : l.made ? badge("missing") : badge("held"), ` otherwise: ${l.default}`, from(l.defaultFrom)),
       l.certificates?.length ? batched(el("ul", { class: "plain" }), l.certificates, (c) => ["certificate ", c.arn ? el("code", {}, c.arn) : "that was not found", c.default ? ", default" : "",
         ` ${c.how}`, c.host ? ` for ${c.host}` : "", c.secret ? `, of Secret ${c.secret}` : "", from(c.from)], mostChanges) : null,
-      batched(el("ol", { class: "rules" }), l.rules, (r) => [el("b", {}, r.priority ? `rule ${r.priority}` : "not made"), " ", r.conditions, " → ", r.actions, from(r.from),
+      batched(el("ol", { class: "rules" }), l.rules || [], (r) => [el("b", {}, r.priority ? `rule ${r.priority}` : "not made"), " ", r.conditions, " → ", r.actions, from(r.from),
         r.own ? el("span", { class: "badge ok" }, "of this object") : null, r.note ? el("p", { class: "notes" }, r.note) : null]))));
 }

@@ -74,5 +74,5 @@ export class Folds {
 /** statesOf are how many rows of a fold have each state, as badges. */
 export function statesOf(rows) {
   return ["surplus", "missing", "differs"].map((s) => [s, rows.filter((r) => r.state === s).length]).filter(([, n]) => n > 0)
-    .map(([s, n]) => [badge(s), `${n} `]);
+    .map(([s, n]) => [badge(s), ` ${n} `]);
 }

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
+	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
+)
+
+// What somebody has changed in AWS is shown at once when a page asks for it, and not only when what is known is a minute old.
+// Nothing is written.
+func TestTheConsoleReadsAWSAgain(t *testing.T) {
+	goldentest.Run(t, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+		em, vpc, objects := made(t, c)
+		p := consoleOf(t, append(flagsOf(t, em, vpc), "-f", objects, "--aws-calls-per-minute=100000")...)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/api/looks", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Fulcrum-Console", "1")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		events := bufio.NewScanner(resp.Body)
+		events.Buffer(nil, 1<<20)
+		type news struct {
+			Reads  int
+			Stacks []tree.Stack
+		}
+		next := func() news {
+			for events.Scan() {
+				if data, ok := strings.CutPrefix(events.Text(), "data: "); ok {
+					var n news
+					if err := json.Unmarshal([]byte(data), &n); err != nil {
+						t.Fatal(err)
+					}
+					return n
+				}
+			}
+			t.Fatalf("the page gets no news: %v", events.Err())
+			return news{}
+		}
+		if n := next(); n.Reads != 1 || len(n.Stacks) != 1 {
+			t.Fatalf("at first: %+v", n)
+		}
+		drift(t, em, []string{"add-listener"})
+		writes := em.Calls().Mutating() // by the test
+		if code, _, body := p.ask("/api/again?after=5", nil); code != http.StatusNoContent {
+			t.Fatalf("asked to read AWS again: %d %s", code, body)
+		}
+		n := next()
+		for n.Reads < 2 {
+			n = next()
+		}
+		if len(n.Stacks) != 1 || !slices.ContainsFunc(n.Stacks[0].LoadBalancers[0].Listeners, func(l tree.Listener) bool { return l.Port == 8080 }) {
+			t.Errorf("what was changed in AWS is not shown: %+v", n)
+		}
+		if code, _, _ := p.ask("/api/again?after=-1", nil); code != http.StatusBadRequest {
+			t.Errorf("a number of calls below zero: %d", code)
+		}
+		if n := em.Calls().Mutating(); n != writes {
+			t.Errorf("%d calls that change something, of which %d are the test's", n, writes)
+		}
+		return nil
+	})
+}
+
+// What the replacement of a load balancer makes and deletes names it, and what another edit changes does not.
+func TestTreeNamesTheLoadBalancerThatIsReplaced(t *testing.T) {
+	goldentest.Run(t, "testdata/live/edit.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+		em, vpc, objects := made(t, c)
+		code, out, stderr := run(t, append([]string{"tree", "-o", "json", "-f", objects}, flagsOf(t, em, vpc)...)...)
+		var doc tree.Document
+		if err := json.Unmarshal([]byte(out), &doc); code != 0 || err != nil || len(doc.Stacks) != 1 {
+			t.Fatalf("exit %d, %v: %s", code, err, stderr)
+		}
+		s := doc.Stacks[0]
+		const old = "k8s-shop-web-b4da647e1f"
+		for _, lb := range s.LoadBalancers {
+			if lb.Replaced != old {
+				t.Errorf("load balancer %s is %s and of the replacement of %q", lb.Name, lb.State, lb.Replaced)
+			}
+		}
+		for _, g := range s.TargetGroups {
+			if want := map[bool]string{true: old}[g.State == "missing"]; g.Replaced != want {
+				t.Errorf("target group %s is %s and of the replacement of %q", g.Name, g.State, g.Replaced)
+			}
+		}
+		for _, g := range s.SecurityGroups {
+			if g.Replaced != "" {
+				t.Errorf("security group %s is of the replacement of %q", g.Name, g.Replaced)
+			}
+		}
+		return nil
+	})
+}

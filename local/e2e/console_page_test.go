@@ -1,0 +1,335 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/console"
+	"github.com/fulcrum-lb/fulcrum/local/browser"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+// document is a part of what the program answers to the page.
+type document = map[string]any
+
+// answers is the program for a page: it says what a test has it say.
+type answers struct {
+	mu       sync.Mutex
+	news     document
+	changed  chan struct{} // closed once there is other news
+	commands map[string]document
+	asked    []string // paths of commands, and of what has AWS read again
+}
+
+func (a *answers) say(change func(news document)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	change(a.news)
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+func (a *answers) requests() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.asked)
+}
+
+func (a *answers) latest() ([]byte, chan struct{}, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	data, err := json.Marshal(a.news)
+	return data, a.changed, err
+}
+
+func (a *answers) looks(w http.ResponseWriter, r *http.Request) {
+	for {
+		data, changed, err := a.latest()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		fmt.Fprintf(w, "data: %s\n\n", data)
+		http.NewResponseController(w).Flush()
+		select {
+		case <-r.Context().Done():
+			return
+		case <-changed:
+		}
+	}
+}
+
+func (a *answers) ask(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked = append(a.asked, r.URL.RequestURI())
+	json.NewEncoder(w).Encode(document{"command": "fulcrum " + r.PathValue("name"), "exit": 0, "calls": 7, "document": a.commands[r.PathValue("name")]})
+}
+
+// answeredPage opens the page of a program that has these stacks, and answers commands with these documents.
+func answeredPage(t *testing.T, stacks []document, commands map[string]document) (*browser.Tab, *answers, func(hash string)) {
+	t.Helper()
+	if worldtest.Foreign() {
+		t.Skip("the console is Fulcrum's")
+	}
+	t.Parallel()
+	keys, stacks := []string{}, append([]document{}, stacks...)
+	for _, s := range stacks {
+		keys = append(keys, fmt.Sprintf("%s %s", s["kind"], s["id"]))
+	}
+	a := &answers{
+		news: document{"have": "x.1", "cluster": "test", "keys": keys, "stacks": stacks, "changes": []document{}, "at": "2026-01-01T00:00:00Z", "next": 30, "reads": 1,
+			"aws": document{"look": 5, "minute": 5, "budget": 100}},
+		changed: make(chan struct{}), commands: commands,
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", console.Page())
+	mux.HandleFunc("/api/looks", a.looks)
+	mux.HandleFunc("/api/command/{name}", a.ask)
+	mux.HandleFunc("/api/again", func(w http.ResponseWriter, r *http.Request) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.asked = append(a.asked, r.URL.RequestURI())
+		w.WriteHeader(http.StatusNoContent)
+	})
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	t.Cleanup(srv.CloseClientConnections) // the page listens as long as it may
+	tab := browser.Open(t)
+	tab.Do(chromedp.Navigate(srv.URL))
+	tab.Until(`document.querySelector("#cluster").innerText === "test"`)
+	t.Cleanup(func() {
+		if faults := tab.Faults(); len(faults) > 0 {
+			t.Errorf("in the page: %q", faults)
+		}
+	})
+	return tab, a, func(hash string) { browser.Ask[string](tab, fmt.Sprintf("location.hash = %q", hash)) }
+}
+
+// narrow checks that nothing is wider than a phone.
+func narrow(t *testing.T, tab *browser.Tab) {
+	t.Helper()
+	tab.Do(chromedp.EmulateViewport(320, 640))
+	if wide := browser.Ask[int64](tab, "document.documentElement.scrollWidth"); wide > 320 {
+		t.Errorf("the page is %d wide on a screen of 320", wide)
+	}
+	tab.Do(chromedp.EmulateViewport(1200, 800))
+}
+
+var webIngress = document{"kind": "Ingress", "namespace": "shop", "name": "web"}
+
+// TestConsolePageHasAWSReadAgain: the button has AWS read, the page says when that is if the budget has no room, and asks again what it has
+// asked commands for.
+func TestConsolePageHasAWSReadAgain(t *testing.T) {
+	tab, program, show := answeredPage(t, nil, map[string]document{"doctor": {"checks": []document{}}, "orphans": {"orphans": []document{}}})
+	count := func(part string) (n int) {
+		for _, r := range program.requests() {
+			if strings.Contains(r, part) {
+				n++
+			}
+		}
+		return n
+	}
+	show("#/trouble")
+	tab.Until(`document.querySelector("#trouble").innerText.includes("fulcrum doctor") && document.querySelector("#trouble").innerText.includes("fulcrum orphans")`)
+	tab.Until(`!document.querySelector("#trouble").innerText.includes("is running")`)
+	tab.Do(chromedp.Focus(chromedp.CSS("#again")), chromedp.KeyEvent(kb.Enter))
+	tab.Until(`document.querySelector("#again").getAttribute("aria-busy") === "true"`)
+	worldtest.Eventually(t, defaultLimit, func(context.Context) error {
+		if count("/api/again?after=14") != 1 { // the calls of both commands
+			return fmt.Errorf("the page asks for %q", program.requests())
+		}
+		return nil
+	})
+	program.say(func(n document) { n["wanted"], n["next"] = true, 40 })
+	tab.Until(`document.querySelector("#status").innerText.includes("the 100 calls of a minute are used: AWS is read again at")`)
+	if n := count("/api/command/doctor"); n != 1 {
+		t.Errorf("the checks were asked for %d times before AWS was read", n)
+	}
+	narrow(t, tab)
+	program.say(func(n document) { n["wanted"], n["next"], n["reads"] = false, 30, 2 })
+	tab.Until(`document.querySelector("#again").getAttribute("aria-busy") === "false"`)
+	if a, b := count("/api/command/doctor"), count("/api/command/orphans"); a != 2 || b != 2 {
+		t.Errorf("checks were asked for %d times and orphans %d times", a, b)
+	}
+	if text := browser.Ask[string](tab, `document.querySelector("#status").innerText`); strings.Contains(text, "are used") {
+		t.Errorf("once AWS is read, the page says %q", text)
+	}
+}
+
+// replacedStack is one whose load balancer is being replaced, while something else of it differs for other causes.
+func replacedStack(rules int) document {
+	made := func(state string, n int) []document {
+		var out []document
+		for i := range n {
+			out = append(out, document{"state": state, "priority": i + 1, "conditions": fmt.Sprintf("host h%d.example.com", i), "actions": "answer 200", "from": fmt.Sprintf("spec.rules[%d] of Ingress shop/web", i)})
+		}
+		return out
+	}
+	listener := func(state string, rules []document) []document {
+		return []document{{"state": state, "protocol": "HTTP", "port": 80, "default": "answer 404", "rules": rules}}
+	}
+	warning := func(field, message string) document {
+		return document{"severity": "warning", "reason": "Odd", "object": webIngress, "field": field, "message": message, "blocks": "nothing"}
+	}
+	held := document{"state": "missing", "note": "held, see the findings", "priority": 0, "conditions": "host held.example.com", "actions": "answer 503"}
+	return document{
+		"kind": "Ingress", "id": "shop/web", "held": false, "members": []document{webIngress},
+		"findings": []document{warning("spec.rules[0]", "the same fault"), warning("spec.rules[1]", "the same fault"), warning("spec.rules[2]", "another fault"),
+			{"severity": "error", "reason": "Bad", "object": webIngress, "field": "spec.rules[3]", "message": "an error", "blocks": "rule"}},
+		"loadBalancers": []document{
+			{"state": "surplus", "replaced": "k8s-old", "name": "k8s-old", "type": "application", "scheme": "internal", "listeners": listener("surplus", made("surplus", rules))},
+			{"state": "missing", "replaced": "k8s-old", "name": "k8s-new", "type": "application", "scheme": "internet-facing", "listeners": listener("missing", append(made("missing", rules), held))},
+		},
+		"targetGroups": []document{
+			{"state": "missing", "replaced": "k8s-old", "id": "shop/web:80", "name": "k8s-web-2", "type": "ip", "protocol": "HTTP", "port": 80, "targets": nil},
+			{"state": "missing", "id": "shop/other:80", "name": "k8s-other", "type": "ip", "protocol": "HTTP", "port": 80, "targets": nil},
+		},
+		"securityGroups": []document{},
+	}
+}
+
+// TestConsolePageFoldsOneCause: a replacement is one row that opens, and what is of another cause stays beside it; the worst finding is
+// first, and findings that say the same are one.
+func TestConsolePageFoldsOneCause(t *testing.T) {
+	tab, program, show := answeredPage(t, []document{replacedStack(4)}, map[string]document{})
+	show("#/trouble")
+	const folds = `[...document.querySelectorAll("#trouble details.fold")]`
+	tab.Until(folds + `.some((d) => d.innerText.includes("replacement of load balancer k8s-old: 13 resources") && d.innerText.includes("surplus 6") && d.innerText.includes("missing 7"))`)
+	for _, other := range []string{"target group k8s-other", "rule new"} {
+		if !browser.Ask[bool](tab, fmt.Sprintf(`document.querySelector("#trouble").innerText.includes(%q)`, other)) {
+			t.Errorf("%s is of another cause and not shown", other)
+		}
+	}
+	if got := browser.Ask[string](tab, `[...document.querySelectorAll("#trouble article.finding")].map((f) => f.classList[1] + " " + f.querySelector("p").innerText).join(", ")`); got != "error an error, warning the same fault, warning another fault" {
+		t.Errorf("the findings are %s", got)
+	}
+	// It opens by keys, has links, and stays open when something else changes.
+	browser.Ask[bool](tab, folds+`.find((d) => d.innerText.includes("k8s-old")).firstElementChild.focus() || true`)
+	tab.Do(chromedp.KeyEvent(kb.Enter))
+	const links = `[...document.querySelectorAll('#trouble details.fold[open] a[href^="#/topology?row="]')].length`
+	tab.Until(links + ` === 13`)
+	narrow(t, tab)
+	program.say(func(n document) {
+		s := replacedStack(5)
+		n["stacks"] = []document{s}
+	})
+	tab.Until(links + ` === 15`)
+	if !browser.Ask[bool](tab, `document.activeElement.tagName === "SUMMARY" && document.activeElement.innerText.includes("k8s-old")`) {
+		t.Error("the keyboard is elsewhere once something has changed")
+	}
+	// Very many are folded as quickly, and shown so many at a time.
+	program.say(func(n document) { n["stacks"] = []document{replacedStack(10000)} })
+	tab.Until(folds + `.some((d) => d.innerText.includes("20005 resources"))`)
+	if n := browser.Ask[int](tab, links); n != 100 {
+		t.Errorf("%d rows are shown", n)
+	}
+}
+
+// TestConsolePageShowsAPlanAndDecisions: plan and explain are lists with resources, changes, reasons, objects and fields, and what a
+// tenant writes is text.
+func TestConsolePageShowsAPlanAndDecisions(t *testing.T) {
+	const hostile = `<img src=x onerror=alert(1)>`
+	step := func(id, verb, kind, resource string, more document) document {
+		out := document{"id": id, "verb": verb, "kind": kind, "resource": resource, "changes": []document{}, "impact": "none"}
+		for k, v := range more {
+			out[k] = v
+		}
+		return out
+	}
+	plan := document{
+		"cluster": "test", "bindings": []document{}, "rules": []document{}, "errors": 0, "warnings": 1, "summary": document{"create": 1, "change": 1, "replace": 0, "delete": 0, "waiting": 1},
+		"stacks": []document{{
+			"kind": "Ingress", "id": "shop/web", "summary": document{"create": 1, "change": 1, "replace": 0, "delete": 0, "waiting": 1}, "findings": []document{}, "result": document{"resources": document{"secret": "raw"}},
+			"steps": []document{
+				step("create rule/80:1", "create", "rule", "80:1", document{"why": "from spec.rules[0] of Ingress shop/web", "from": "spec.rules[0] of Ingress shop/web", "objects": []document{webIngress},
+					"changes": []document{{"field": "conditions", "to": hostile}}}),
+				step("health-check", "update", "target-group", "shop/web:80", document{"why": "the health check differs", "impact": "brief", "after": []string{"create rule/80:1"}, "waitsFor": "targets to be healthy", "objects": []document{webIngress},
+					"changes": []document{{"field": "interval", "from": "15", "to": "5"}}}),
+			},
+		}},
+	}
+	explain := document{
+		"cluster": "test", "object": webIngress, "bindings": []document{}, "warnings": []document{},
+		"stacks": []document{{
+			"kind": "Ingress", "id": "shop/web", "held": false, "members": []document{{"object": webIngress, "state": "accepted"}}, "others": []document{}, "targetGroups": []document{}, "summary": document{},
+			"findings": []document{{"severity": "warning", "reason": "Odd", "object": webIngress, "field": "spec.rules[0]", "message": hostile, "blocks": "nothing", "wayOut": "remove it"}},
+			"loadBalancers": []document{{"id": "LoadBalancer", "name": "k8s-web", "type": "application", "scheme": "internal", "schemeFrom": "metadata.annotations[scheme] of Ingress shop/web",
+				"subnets": document{"how": "discovered", "chosen": []document{{"id": "subnet-1", "zone": "us-west-2a"}}, "refused": []document{{"id": "subnet-2", "why": "it has no free address"}}}, "securityGroups": nil,
+				"listeners": []document{{"port": 80, "protocol": "HTTP", "inAWS": true, "made": true, "default": "answer 404",
+					"rules": []document{{"priority": 1, "conditions": "host " + hostile, "actions": "forward to web", "from": "spec.rules[0] of Ingress shop/web", "own": true}}}}}},
+		}},
+	}
+	stack := replacedStack(1)
+	tab, _, show := answeredPage(t, []document{stack}, map[string]document{"plan": plan, "explain": explain})
+	show("#/topology?row=/Ingress%20shop/web")
+	const answer = `document.querySelector("#detail .answer")`
+	tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="plan Ingress shop/web"]`)))
+	tab.Until(answer + `.querySelectorAll("ol.steps > li").length === 2`)
+	steps := browser.Ask[[]string](tab, `[...`+answer+`.querySelectorAll("ol.steps > li")].map((s) => s.innerText.replace(/\s+/g, " "))`)
+	for i, want := range [][]string{
+		{"+ create", "rule 80:1", "conditions: " + hostile, "reason from spec.rules[0] of Ingress shop/web", "asked for by Ingress shop/web"},
+		{"~ change", "target group shop/web:80", "impact: brief", "interval: 15 → 5", "reason the health check differs", "waits for targets to be healthy", "after step 1"},
+	} {
+		for _, w := range want {
+			if !strings.Contains(steps[i], w) {
+				t.Errorf("step %d does not say %q: %s", i+1, w, steps[i])
+			}
+		}
+	}
+	narrow(t, tab)
+	raw := func(of string) {
+		t.Helper()
+		if text := browser.Ask[string](tab, answer+`.innerText`); strings.ContainsAny(text, "{}") || strings.Contains(text, "raw") {
+			t.Errorf("%s is raw: %s", of, text)
+		}
+		if n := browser.Ask[int](tab, `document.querySelectorAll("main img").length`); n != 0 {
+			t.Errorf("%s makes markup of text", of)
+		}
+	}
+	raw("the plan")
+	tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="explain Ingress shop/web"]`)))
+	tab.Until(answer + `.querySelectorAll("ol.rules > li").length === 1`)
+	text := browser.Ask[string](tab, answer+`.innerText.replace(/\s+/g, " ")`)
+	for _, w := range []string{"Ingress shop/web accepted", "way out: remove it", "internal from metadata.annotations[scheme] of Ingress shop/web", "subnet-1 in us-west-2a", "subnet-2: it has no free address",
+		"listener HTTP:80", "rule 1 host " + hostile + " → forward to web from spec.rules[0] of Ingress shop/web", "of this object"} {
+		if !strings.Contains(text, w) {
+			t.Errorf("the decisions do not say %q: %s", w, text)
+		}
+	}
+	raw("explain")
+	narrow(t, tab)
+}
+
+// TestConsolePageSaysFirstThatNoRuleNamesTheHost: what other load balancers would answer comes after it, and is closed.
+func TestConsolePageSaysFirstThatNoRuleNamesTheHost(t *testing.T) {
+	answer := document{"kind": "Ingress", "id": "shop/web", "loadBalancer": "k8s-web", "type": "application", "protocol": "HTTP", "port": 80, "rule": nil, "does": "answer 404", "shadowed": []document{}}
+	request := document{"cluster": "test", "request": "GET http://nope.example.com/", "answers": []document{answer}, "notes": []string{},
+		"unserved": document{"host": "nope.example.com", "scheme": "http", "port": 80, "why": "one object names it and is not served there",
+			"objects": []document{{"object": document{"kind": "Ingress", "namespace": "shop", "name": "mistyped"}, "field": "spec.rules[0].host", "why": "IngressClass albb does not exist"}}}}
+	tab, _, show := answeredPage(t, nil, map[string]document{"request": request})
+	show("#/ask?url=http://nope.example.com/")
+	tab.Until(answered + `.includes('No rule for http on port 80 names host "nope.example.com"')`)
+	text := browser.Ask[string](tab, answered)
+	for _, w := range []string{"Ingress shop/mistyped spec.rules[0].host: IngressClass albb does not exist", "If DNS leads the host to one of these, that one answers (1)"} {
+		if !strings.Contains(text, w) {
+			t.Errorf("the page does not say %q: %s", w, text)
+		}
+	}
+	if strings.Contains(text, "answer 404") {
+		t.Errorf("what another load balancer would answer is shown before it is opened: %s", text)
+	}
+	tab.Do(chromedp.Click(chromedp.CSS("#answer details summary")))
+	tab.Until(answered + `.includes("answer 404") && ` + answered + `.includes("the default action answers")`)
+	narrow(t, tab)
+}
