@@ -321,7 +321,7 @@ func TestConsolePageSaysFirstThatNoRuleNamesTheHost(t *testing.T) {
 	show("#/ask?url=http://nope.example.com/")
 	tab.Until(answered + `.includes('No rule for http on port 80 names host "nope.example.com"')`)
 	text := browser.Ask[string](tab, answered)
-	for _, w := range []string{"Ingress shop/mistyped spec.rules[0].host: IngressClass albb does not exist", "If DNS leads the host to one of these, that one answers (1)"} {
+	for _, w := range []string{"Ingress shop/mistyped spec.rules[0].host: IngressClass albb does not exist", "What one load balancer answers if DNS leads the host to it"} {
 		if !strings.Contains(text, w) {
 			t.Errorf("the page does not say %q: %s", w, text)
 		}

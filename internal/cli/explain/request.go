@@ -460,6 +460,9 @@ func (a *answering) location(actions []model.Action) string {
 		fill.Replace(cmp.Or(to.Port, "#{port}")), fill.Replace(cmp.Or(to.Path, "/#{path}")), query)
 }
 
+// noRuleMatches is a note of a document that does not say why.
+const noRuleMatches = "no rule matches the request, so default actions answer"
+
 // document has the answers that matter.
 func (a *answering) document() RequestDocument {
 	doc := RequestDocument{Request: a.text, Answers: a.answers, Notes: []string{}}
@@ -482,7 +485,7 @@ func (a *answering) document() RequestDocument {
 		doc.Answers = []requestAnswer{}
 		note("no load balancer of these objects listens for %s on port %d", a.scheme, a.port)
 	case slices.ContainsFunc(a.answers, func(x requestAnswer) bool { return x.Rule == nil && x.Type != networkType }):
-		note("no rule matches the request, so default actions answer")
+		note(noRuleMatches)
 	}
 	for _, o := range a.otherwise[:min(len(a.otherwise), mostOthers)] {
 		note("%s", o)

@@ -73,7 +73,9 @@ func (a *answering) documentOf(ctx context.Context) (RequestDocument, error) {
 		}
 	}
 	out := a.document()
-	out.Unserved = a.unserved()
+	if out.Unserved = a.unserved(); out.Unserved != nil {
+		out.Notes = slices.DeleteFunc(out.Notes, func(n string) bool { return n == noRuleMatches })
+	}
 	return out, nil
 }
 
