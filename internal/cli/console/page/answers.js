@@ -67,7 +67,7 @@ function planned(d, go) {
 
 function explained(d, go) {
   return el("div", {},
-    el("p", {}, el("b", {}, refText(d.object))),
+    d.stacks.some((s) => `${s.kind} ${s.id}` === refText(d.object)) ? null : el("p", {}, el("b", {}, refText(d.object))),
     d.notServed ? el("p", { class: "notes" }, "No load balancer of this controller serves it: " + d.notServed) : null,
     d.stacks.map((s) => explainedStack(s, go)),
     d.bindings.map((b) => el("section", {}, el("h4", {}, `TargetGroupBinding ${b.namespace}/${b.name}`),
