@@ -67,7 +67,7 @@ func TestClicksStayWithinTheBudget(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		if n := len(l.reads()); n < 10 {
-			t.Errorf("AWS was read %d times in ten minutes of clicks", n)
+			t.Errorf("AWS was read %d times in ten minutes of clicks, at %v", n, l.reads())
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()

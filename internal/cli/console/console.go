@@ -49,7 +49,7 @@ func NewMigration(env output.Environment, run Command) *cobra.Command {
 }
 
 func newConsole(env output.Environment, run Command, first string) *cobra.Command {
-	c := &console{run: run, first: first, asked: new(atomic.Int64)}
+	c := &console{run: run, first: first, asked: new(atomic.Int64), looked: new(atomic.Int64)}
 	env.Called = func() { c.asked.Add(1) }
 	c.env = env
 	cmd := &cobra.Command{
@@ -66,6 +66,10 @@ token. Each call to AWS is counted and shown; the page looks less often when the
 		Example: `  fulcrum console --cluster-name=prod
   fulcrum console -n shop --cluster-name=prod --listen=127.0.0.1:9000`,
 		Args: output.NoArguments, ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	env.Called = func() {
+		c.asked.Add(1)
+		c.looked.Add(1)
 	}
 	c.view = tree.NewView(cmd, env)
 	fs := cmd.Flags()
@@ -87,7 +91,9 @@ type console struct {
 	// first is the page that the printed link opens; "" for that of all load balancers.
 	first string
 	asked *atomic.Int64 // calls to AWS
-	most  int           // calls to AWS of the look that took the most
+	// looked are those of looks, without those of commands.
+	looked *atomic.Int64
+	most   int // calls to AWS of the look that took the most
 }
 
 // check returns an error for flags that cannot be served with.
@@ -123,7 +129,7 @@ func (c *console) serve(cmd *cobra.Command) error {
 	}
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
-	h := newHub(c.look, c.asked, c.budget, c.env.Time)
+	h := newHub(c.look, c.asked, c.looked, c.budget, c.env.Time)
 	h.uidOf = c.view.UIDOf
 	var working sync.WaitGroup
 	working.Go(func() { h.run(ctx) })
@@ -180,13 +186,13 @@ func (c *console) look(ctx context.Context, again bool) (tree.Picture, []change,
 	defer cancel()
 	// A look that reads all must not be so dear that the next one comes only when all of it is old again.
 	c.view.KeepSettled(min(2*pauseFor(c.most, c.budget), durations.Period))
-	before := c.asked.Load()
+	before := c.looked.Load()
 	look := c.view.Look
 	if again {
 		look = c.view.LookAgain
 	}
 	last, now, err := look(ctx)
-	c.most = max(c.most, int(c.asked.Load()-before))
+	c.most = max(c.most, int(c.looked.Load()-before))
 	if err != nil || last.Text == "" {
 		return now, nil, err
 	}

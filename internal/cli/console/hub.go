@@ -103,10 +103,11 @@ type hub struct {
 	// look reads the cluster, and AWS again if the argument is true.
 	look func(context.Context, bool) (tree.Picture, []change, error)
 	// uidOf is the UID of an object that the last look has found; nil if no events are read.
-	uidOf  func(output.Object) (uid string, there bool)
-	asked  *atomic.Int64
-	budget int
-	now    func() time.Time
+	uidOf func(output.Object) (uid string, there bool)
+	// asked are calls to AWS, and looked those of looks among them.
+	asked, looked *atomic.Int64
+	budget        int
+	now           func() time.Time
 	// instance tells one run of the program from another, whose generations mean something else.
 	instance string
 
@@ -160,8 +161,8 @@ type viewer struct {
 	news chan *snapshot
 }
 
-func newHub(look func(context.Context, bool) (tree.Picture, []change, error), asked *atomic.Int64, budget int, now func() time.Time) *hub {
-	return &hub{look: look, asked: asked, budget: budget, now: now, instance: rand.Text(), join: make(chan *viewer), leave: make(chan *viewer), happened: make(chan change), report: make(chan func(*reports)), again: make(chan int), room: make(chan struct{}, mostViewers), ended: make(chan struct{})}
+func newHub(look func(context.Context, bool) (tree.Picture, []change, error), asked, looked *atomic.Int64, budget int, now func() time.Time) *hub {
+	return &hub{look: look, asked: asked, looked: looked, budget: budget, now: now, instance: rand.Text(), join: make(chan *viewer), leave: make(chan *viewer), happened: make(chan change), report: make(chan func(*reports)), again: make(chan int), room: make(chan struct{}, mostViewers), ended: make(chan struct{})}
 }
 
 // sight is the outcome of a look.
@@ -288,9 +289,9 @@ func (f fullLook) expected(stacks int) int {
 }
 
 func (h *hub) once(ctx context.Context, again bool, l lasting) sight {
-	before := h.asked.Load()
+	before := h.looked.Load()
 	picture, changes, err := h.look(ctx, again)
-	s := sight{picture: picture, changes: changes, err: err, cost: int(h.asked.Load() - before), at: h.now(), again: again}
+	s := sight{picture: picture, changes: changes, err: err, cost: int(h.looked.Load() - before), at: h.now(), again: again}
 	if h.uidOf != nil {
 		s.reported = l.shown(h.uidOf)
 	}

@@ -18,6 +18,7 @@ import (
 type looker struct {
 	hub   *hub
 	asked atomic.Int64
+	spent atomic.Int64 // of it by looks
 	began time.Time
 
 	mu      sync.Mutex
@@ -37,9 +38,11 @@ func newLooker(t *testing.T, budget int) *looker {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if again && l.dear > 0 {
+			l.spent.Add(l.dear)
 			l.call(l.dear)
 			l.again = append(l.again, time.Since(l.began).Round(time.Second))
 		} else {
+			l.spent.Add(l.cost)
 			l.call(l.cost)
 		}
 		l.at = append(l.at, time.Since(l.began).Round(time.Second))
@@ -48,7 +51,7 @@ func newLooker(t *testing.T, budget int) *looker {
 			p.Document.Stacks = append(p.Document.Stacks, tree.Stack{Kind: "Ingress", ID: id})
 		}
 		return p, l.changes, l.fails
-	}, &l.asked, budget, time.Now)
+	}, &l.asked, &l.spent, budget, time.Now)
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
 	go l.hub.run(ctx)
