@@ -48,7 +48,7 @@ func TestConsoleShowsAMove(t *testing.T) {
 	}
 	worldtest.Eventually(t, defaultLimit, func(ctx context.Context) error { return s.HealthyTargets(ctx, "default", "web", 2) })
 
-	page := startConsole(t, w, "--aws-calls-per-minute=100000") // the test asks more often than a person
+	page := startConsole(t, w, "--aws-calls-per-minute=100000")     // the test asks more often than a person
 	const answer = `document.querySelector("#migrate").textContent` // also of what is closed
 	again := func() {
 		tab.Do(chromedp.Click(chromedp.CSS(`#again`)))

@@ -118,16 +118,6 @@ func textsOf(hosts []gwv1.Hostname) (out []string) {
 	return out
 }
 
-// hasName reports whether the annotation that external-dns reads names a host.
-func hasName(obj cluster.Object, host string) bool {
-	for name := range strings.SplitSeq(obj.GetAnnotations()[hostnameAnnotation], ",") {
-		if name = strings.TrimSuffix(strings.TrimSpace(name), "."); name != "" && strings.EqualFold(name, host) {
-			return true
-		}
-	}
-	return false
-}
-
 // whyUnserved says why no rule is served for the host that an object names, and what to do.
 func (a *answering) whyUnserved(obj cluster.Object) string {
 	if why := input.Unserved(a.Source, a.store, obj); why != "" {
