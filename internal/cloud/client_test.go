@@ -1,7 +1,6 @@
 package cloud_test
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -20,17 +19,12 @@ import (
 )
 
 func TestFenceStopsWritesAndNoReads(t *testing.T) {
-	fenced := false
+	l := &lease{}
 	r := newHarness(t, func(c *cloud.Config) {
-		c.Fence = func() error {
-			if fenced {
-				return errors.New("the lease went to another process")
-			}
-			return nil
-		}
+		c.Fence = l
 	})
 	p, _, _ := r.draft(desired(web))
-	fenced = true
+	l.lose()
 	err := r.apply(p)
 	if r.cloud.Class(err) != engine.Fenced {
 		t.Errorf("got %v", err)
@@ -40,7 +34,7 @@ func TestFenceStopsWritesAndNoReads(t *testing.T) {
 	}
 	r.cloud.Forget()
 	r.draft(desired(web))
-	fenced = false
+	l.lost.Store(false)
 	r.reach(desired(web))
 }
 

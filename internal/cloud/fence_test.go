@@ -24,7 +24,8 @@ import (
 // lease is a fence that a test lets fall.
 type lease struct{ lost atomic.Bool }
 
-func (l *lease) fence() error {
+// Fence implements engine.Fence.
+func (l *lease) Fence() error {
 	if l.lost.Load() {
 		return errors.New("the lease is not held by this process")
 	}
@@ -167,7 +168,7 @@ func TestNoAttemptIsSentOnceTheFenceHasFallen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &lease{}
-				r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.Fence = 10, l.fence })
+				r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.Fence = 10, l })
 				c.edit(r, l)
 				err := r.create("web")
 				if got := r.cloud.Class(err); got != engine.Fenced {
@@ -184,7 +185,7 @@ func TestNoAttemptIsSentOnceTheFenceHasFallen(t *testing.T) {
 // While the lease is held the same calls arrive.
 func TestTheFenceLetsCallsThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.Fence = 10, (&lease{}).fence })
+		r := newHarnessOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.Fence = 10, &lease{} })
 		r.cfg.HTTP = r.pipes(r.em.Handler(), func(context.Context) error { return nil })
 		r.cfg.Endpoints = map[string]string{"Elastic Load Balancing v2": "http://aws.test"}
 		r.restart()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
@@ -23,7 +24,7 @@ type Checkpoints struct {
 	Store CheckpointStore
 	// Fence, if not nil, keeps a process that leads no more from writing over what its successor
 	// has written.
-	Fence func() error
+	Fence engine.Fence
 	Log   logr.Logger
 
 	failed bool
@@ -46,7 +47,7 @@ func (c *Checkpoints) Load(ctx context.Context) {
 // Save writes the book if it has news.
 func (c *Checkpoints) Save(ctx context.Context) {
 	text, news := c.Book.Text()
-	if !news || c.Fence != nil && c.Fence() != nil {
+	if !news || c.Fence != nil && c.Fence.Fence() != nil {
 		return
 	}
 	err := c.Store.Write(ctx, text)

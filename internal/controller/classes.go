@@ -14,6 +14,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayclass"
@@ -32,7 +33,7 @@ type classes struct {
 	unserved unserved.Options
 	triggers *queue.Triggers[cluster.Ref]
 	metrics  *Metrics
-	fence    func() error
+	fence    engine.Fence
 	now      func() time.Time
 	versions func() map[string]string
 
@@ -43,7 +44,7 @@ type classes struct {
 
 // ClassLine is the controller of GatewayClasses and of the configurations of Gateways. now is the clock of what is
 // noted on classes, and versions returns the versions of the Gateway API by CRD, nil if they are not known.
-func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence func() error, now func() time.Time, versions func() map[string]string) queue.Line[cluster.Ref] {
+func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, now func() time.Time, versions func() map[string]string) queue.Line[cluster.Ref] {
 	s := newClasses(c, cl, m, fence, now, versions)
 	return queue.Line[cluster.Ref]{
 		Name: classController, MaxDelay: durations.MaxDelay, Triggers: s.triggers, Run: s.run,
@@ -54,7 +55,7 @@ func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence func() error
 	}
 }
 
-func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence func() error, now func() time.Time, versions func() map[string]string) *classes {
+func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, now func() time.Time, versions func() map[string]string) *classes {
 	key, value, _ := c.SecretsLabel()
 	s := &classes{cluster: cl, metrics: m, fence: fence, now: now, versions: versions, cleared: map[cluster.Ref]time.Time{}, opt: gatewayclass.Options{
 		ALB: c.Gates.On(config.ALBGatewayAPI), NLB: c.Gates.On(config.NLBGatewayAPI), ListenerSets: c.Gates.On(config.GatewayListenerSet),
@@ -122,7 +123,7 @@ func (s *classes) run(ctx context.Context, ref cluster.Ref) (queue.Next, error) 
 	if err != nil {
 		s.forgetCleared(ref)
 	}
-	if err != nil && s.fence != nil && s.fence() != nil {
+	if err != nil && s.fence.Fence() != nil {
 		return queue.Next{After: durations.RetryPeriod}, nil
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -18,7 +19,7 @@ import (
 // keep stores the book, and what objects of the root kinds are part of, while this process leads. Without a namespace,
 // which a process outside of a cluster that elects no leader may not have, nothing is kept.
 func keep(s Setup, mgr manager.Manager, live client.Client, source *kube.Source, cl *kube.Cluster, book *checkpoint.Book,
-	fence func() error, roots []cluster.Kind, line *queue.Line[model.StackID]) error {
+	fence engine.Fence, roots []cluster.Kind, line *queue.Line[model.StackID]) error {
 	log := s.Log.WithName("checkpoints")
 	namespace, err := kube.LeaseNamespace(s.Config.Election.Namespace)
 	if err != nil {

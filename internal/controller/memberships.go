@@ -8,6 +8,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
@@ -19,7 +20,7 @@ type Memberships struct {
 	Store  CheckpointStore
 	// Fence, if not nil, keeps a process that leads no more from writing over what its successor
 	// has written.
-	Fence func() error
+	Fence engine.Fence
 	Log   logr.Logger
 
 	mu     sync.Mutex
@@ -90,7 +91,7 @@ func (m *Memberships) Save(ctx context.Context) {
 
 func (m *Memberships) save(ctx context.Context) {
 	text, news := m.Memory.Text()
-	if !news || m.Fence != nil && m.Fence() != nil {
+	if !news || m.Fence != nil && m.Fence.Fence() != nil {
 		return
 	}
 	err := m.Store.Write(ctx, text)

@@ -30,9 +30,9 @@ import (
 type AWS struct {
 	Stacks  engine.Cloud
 	Targets bindings.Cloud
-	// WatchSilence is that of engine.Config.
-	WatchSilence func(ctx context.Context, report func(ctx context.Context, since time.Time)) (stop func())
-	Region, VPC  string
+	// Silence is that of engine.Config.
+	Silence     engine.SilenceWatcher
+	Region, VPC string
 }
 
 // effective is the configuration with what was discovered.
@@ -48,7 +48,7 @@ type Setup struct {
 	Log    logr.Logger
 	// Connect makes the AWS side. fence is to be asked before every attempt of a mutating call; calls
 	// are to be counted by the metrics.
-	Connect func(ctx context.Context, fence func() error, m *Metrics) (AWS, error)
+	Connect func(ctx context.Context, fence engine.Fence, m *Metrics) (AWS, error)
 	// Unreached reports whether Connect failed because AWS did not answer, so that it is worth trying
 	// again; nil: never.
 	Unreached func(error) bool
@@ -84,14 +84,14 @@ func Run(ctx context.Context, s Setup) error {
 		return runShadow(ctx, s, probes, metrics)
 	}
 	var lease *kube.Lease
-	fence := func() error { return nil }
+	var fence engine.Fence = engine.Unfenced{}
 	if s.Config.Election.Enabled {
 		var err error
 		lease, err = kube.NewLease(ctx, s.REST, s.Config.Election.Namespace, s.Config.Election.ID, time.Now)
 		if err != nil {
 			return err
 		}
-		fence = lease.Fence
+		fence = lease
 	}
 	aws, mgr, source, secrets, err := prepare(ctx, s, fence, lease, probes, metrics)
 	if err != nil {
@@ -120,7 +120,7 @@ func Run(ctx context.Context, s Setup) error {
 	book := checkpoint.New(time.Now)
 	deploy := s.Log.WithName("deploy")
 	st := StackLine(engine.Config{
-		Cloud: aws.Stacks, WatchSilence: aws.WatchSilence, Cluster: cl, Frontends: frontends,
+		Cloud: aws.Stacks, Silence: aws.Silence, Cluster: cl, Frontends: frontends,
 		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Now: time.Now, Checkpoints: book, Secrets: book,
 		Resync: s.Config.Kubernetes.SyncPeriod, Drift: engine.DriftMode(s.Config.Drift),
 	}, cl, metrics, deploy)
@@ -142,7 +142,7 @@ func Run(ctx context.Context, s Setup) error {
 		return err
 	}
 	bc := BindingConfig(s.Config, aws.VPC, fence)
-	bc.Cloud, bc.WatchSilence, bc.Cluster, bc.Now = aws.Targets, aws.WatchSilence, cl, time.Now
+	bc.Cloud, bc.Silence, bc.Cluster, bc.Now = aws.Targets, aws.Silence, cl, time.Now
 	reg := newRegistrations(bc, cl, metrics, deploy)
 	tg := reg.line()
 	tg.Workers, tg.MaxDelay = config.AtLeastOne(s.Config.Workers.Binding), s.Config.Targets.MaxBackoff
@@ -206,7 +206,7 @@ func Run(ctx context.Context, s Setup) error {
 }
 
 // prepare reaches AWS and the API server and makes what reads them, for a controller and for a shadow.
-func prepare(ctx context.Context, s Setup, fence func() error, lease *kube.Lease, probes *Probes, metrics *Metrics) (AWS, manager.Manager, *kube.Source, *kube.Secrets, error) {
+func prepare(ctx context.Context, s Setup, fence engine.Fence, lease *kube.Lease, probes *Probes, metrics *Metrics) (AWS, manager.Manager, *kube.Source, *kube.Secrets, error) {
 	fail := func(err error) (AWS, manager.Manager, *kube.Source, *kube.Secrets, error) {
 		return AWS{}, nil, nil, nil, err
 	}

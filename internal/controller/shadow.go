@@ -25,7 +25,7 @@ import (
 var ErrShadow = errors.New("shadow mode writes nothing")
 
 // ShadowFence is the fence of a shadow, the second wall behind not writing at all.
-func ShadowFence() error { return ErrShadow }
+var ShadowFence = engine.ReadOnly{Err: ErrShadow}
 
 // Shadow makes the plans that the controller would carry out, and remembers what they would do.
 type Shadow struct {
@@ -53,16 +53,10 @@ func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, queue
 	m.shadow.Store(s)
 	sc.Fence, bc.Fence = ShadowFence, ShadowFence
 	triggers := StackTriggers(sc.Cluster.View, sc.Frontends)
-	sc.Viewed, sc.Stepped, sc.Checkpoints, sc.Secrets = triggers.Ran, nil, nil, nil
+	sc.Recorder, sc.Checkpoints, sc.Secrets = shadowRecorder{triggers: triggers}, nil, nil
 	s.engine = engine.New(sc)
 	bound := queue.NewTriggers(sc.Cluster.View, []cluster.Kind{cluster.KindBinding}, BindingOf)
-	bc.Viewed = func(k bindings.Key, v *cluster.View) {
-		if v == nil {
-			bound.Gone(k)
-			return
-		}
-		bound.Ran(k, v)
-	}
+	bc.Recorder = shadowBindingRecorder{triggers: bound}
 	s.bindings = bindings.New(bc)
 	return s,
 		queue.Line[model.StackID]{

@@ -147,12 +147,11 @@ type stacks struct {
 	cluster  *kube.Cluster
 	triggers *queue.Triggers[model.StackID]
 	metrics  *Metrics
-	fence    func() error
 	enqueuer *queue.Enqueuer[model.StackID]
 	now      func() time.Time
 }
 
-// StackLine is the controller of load balancers. The line sets the functions of cfg that are called after runs.
+// StackLine is the controller of load balancers. The line is the recorder of the engine.
 func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) queue.Line[model.StackID] {
 	s := newStacks(cfg, cl, m, log)
 	return queue.Line[model.StackID]{
@@ -166,18 +165,11 @@ func StackKinds() []cluster.Kind {
 }
 
 func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stacks {
-	s := &stacks{cluster: cl, metrics: m, fence: cfg.Fence, now: cfg.Now, enqueuer: &queue.Enqueuer[model.StackID]{}}
+	s := &stacks{cluster: cl, metrics: m, now: cfg.Now, enqueuer: &queue.Enqueuer[model.StackID]{}}
 	s.triggers = StackTriggers(cl.View, cfg.Frontends)
 	s.triggers.Saw = cl.Members.Saw
-	cfg.Viewed = s.triggers.Ran
-	cfg.Phase = func(k model.Kind, phase string, took time.Duration) { m.phase(controllerOf(k), phase, took) }
-	logged := logStep(log)
-	cfg.Stepped = func(id model.StackID, r plan.Result, f engine.FailedStep) {
-		m.stepped(id.Kind, f)
-		logged(id, r, f)
-	}
-	cfg.Drifted = func(_ model.StackID, kind plan.ResourceKind, mode engine.DriftMode) { m.drifted(string(kind), mode) }
 	aws := cfg.Cloud
+	cfg.Recorder = stackRecorder{triggers: s.triggers, metrics: m, log: log}
 	cfg.Cloud = &nameChecked{Cloud: aws, name: cfg.Options.Cluster, log: log}
 	s.engine = engine.New(cfg)
 	watchForeign(aws, s.engine, s.enqueuer)
@@ -320,7 +312,7 @@ func passes(f engine.FailedStep) bool {
 
 // fenced reports whether this process may not write now. Then a run that failed did so for that reason,
 // or will be made by the process that may.
-func (s *stacks) fenced() bool { return s.fence != nil && s.fence() != nil }
+func (s *stacks) fenced() bool { return s.engine.Fence.Fence() != nil }
 
 // tenantOf says whose a stack is: that of its namespace, or a group that members share.
 func tenantOf(id model.StackID) string { return cmp.Or(id.Namespace, "group "+id.Name) }

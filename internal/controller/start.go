@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
@@ -34,7 +35,7 @@ func untilReached[T any](ctx context.Context, log logr.Logger, what string, try 
 }
 
 // reach connects to AWS, and waits for the API server.
-func reach(ctx context.Context, s Setup, fence func() error, m *Metrics) (AWS, error) {
+func reach(ctx context.Context, s Setup, fence engine.Fence, m *Metrics) (AWS, error) {
 	log := s.Log.WithName("setup")
 	aws, err := untilReached(ctx, log, "AWS", func(ctx context.Context) (AWS, error) { return s.Connect(ctx, fence, m) },
 		func(err error) bool { return s.Unreached != nil && s.Unreached(err) })

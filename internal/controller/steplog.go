@@ -15,39 +15,37 @@ import (
 // logStep writes a line per step that was carried out, and one per failure: an error, once for as long as
 // AWS refuses the same. What passes, and repeats, are for those who look for a fault. The keys
 // are those that operators search for.
-func logStep(log logr.Logger) func(model.StackID, plan.Result, engine.FailedStep) {
-	return func(id model.StackID, r plan.Result, f engine.FailedStep) {
-		s := f.Step
-		keys := []any{"stack", id.String(), "stackID", id.String(), "resourceID", s.Address.ID, "step", string(s.ID), "why", s.Why}
-		if r.ID != "" {
-			keys = append(keys, "arn", r.ID)
+func logStep(log logr.Logger, id model.StackID, r plan.Result, f engine.FailedStep) {
+	s := f.Step
+	keys := []any{"stack", id.String(), "stackID", id.String(), "resourceID", s.Address.ID, "step", string(s.ID), "why", s.Why}
+	if r.ID != "" {
+		keys = append(keys, "arn", r.ID)
+	}
+	if len(s.Changes) > 0 {
+		var changes []string
+		for _, c := range s.Changes {
+			changes = append(changes, c.String())
 		}
-		if len(s.Changes) > 0 {
-			var changes []string
-			for _, c := range s.Changes {
-				changes = append(changes, c.String())
-			}
-			keys = append(keys, "changes", changes)
+		keys = append(keys, "changes", changes)
+	}
+	if r.Note != "" {
+		keys = append(keys, "note", r.Note)
+	}
+	if f.Err == nil {
+		for _, message := range done(s) {
+			log.Info(message, keys...)
 		}
-		if r.Note != "" {
-			keys = append(keys, "note", r.Note)
-		}
-		if f.Err == nil {
-			for _, message := range done(s) {
-				log.Info(message, keys...)
-			}
-			return
-		}
-		keys = append(keys, "objects", objects(s.Blames))
-		message := "failed to " + string(s.Verb) + " " + partOf(s)
-		switch {
-		case f.Passes():
-			log.V(1).Info("put off "+partOf(s), append(keys, "verb", string(s.Verb), "err", f.Err.Error())...)
-		case f.Row > 1:
-			log.V(1).Info(message, append(keys, "err", f.Err.Error(), "refusals", f.Row)...)
-		default:
-			log.Error(f.Err, message, keys...)
-		}
+		return
+	}
+	keys = append(keys, "objects", objects(s.Blames))
+	message := "failed to " + string(s.Verb) + " " + partOf(s)
+	switch {
+	case f.Passes():
+		log.V(1).Info("put off "+partOf(s), append(keys, "verb", string(s.Verb), "err", f.Err.Error())...)
+	case f.Row > 1:
+		log.V(1).Info(message, append(keys, "err", f.Err.Error(), "refusals", f.Row)...)
+	default:
+		log.Error(f.Err, message, keys...)
 	}
 }
 
@@ -133,17 +131,15 @@ func nounOf(k plan.ResourceKind) string {
 }
 
 // logChange writes a line per change of targets, and of the rules in front of them.
-func logChange(log logr.Logger) func(bindings.Change) {
-	return func(d bindings.Change) {
-		switch d.Kind {
-		case bindings.Registered:
-			log.Info("registered targets", "arn", d.On, "targets", d.Items)
-		case bindings.Deregistered:
-			log.Info("deregistered targets", "arn", d.On, "targets", d.Items)
-		case bindings.Authorized:
-			log.Info("authorized security group rules", "securityGroupID", d.On, "permission", d.Items)
-		case bindings.Revoked:
-			log.Info("revoked security group rules", "securityGroupID", d.On, "permission", d.Items)
-		}
+func logChange(log logr.Logger, d bindings.Change) {
+	switch d.Kind {
+	case bindings.Registered:
+		log.Info("registered targets", "arn", d.On, "targets", d.Items)
+	case bindings.Deregistered:
+		log.Info("deregistered targets", "arn", d.On, "targets", d.Items)
+	case bindings.Authorized:
+		log.Info("authorized security group rules", "securityGroupID", d.On, "permission", d.Items)
+	case bindings.Revoked:
+		log.Info("revoked security group rules", "securityGroupID", d.On, "permission", d.Items)
 	}
 }

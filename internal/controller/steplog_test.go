@@ -44,7 +44,7 @@ func TestStepsAreLogged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			log := funcr.NewJSON(func(line string) { got = append(got, messageOf(line)) }, funcr.Options{})
-			logStep(log)(model.StackID{Name: "g"}, plan.Result{}, engine.FailedStep{Step: c.step, Class: engine.Denied, Err: c.err})
+			logStep(log, model.StackID{Name: "g"}, plan.Result{}, engine.FailedStep{Step: c.step, Class: engine.Denied, Err: c.err})
 			if d := cmp.Diff(c.want, strings.Join(got, ", ")); d != "" {
 				t.Error(d)
 			}
@@ -62,7 +62,7 @@ func TestChangesAreLogged(t *testing.T) {
 	var got []string
 	log := funcr.New(func(_, line string) { got = append(got, line) }, funcr.Options{})
 	for k := bindings.Registered; k <= bindings.Revoked; k++ {
-		logChange(log)(bindings.Change{Kind: k, On: "arn", Items: []string{fmt.Sprint("item ", int(k))}})
+		logChange(log, bindings.Change{Kind: k, On: "arn", Items: []string{fmt.Sprint("item ", int(k))}})
 	}
 	want := []string{
 		`"level"=0 "msg"="registered targets" "arn"="arn" "targets"=["item 0"]`,

@@ -6,7 +6,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-logr/logr"
 
@@ -24,13 +23,12 @@ type registrations struct {
 	reconciler *bindings.Reconciler
 	triggers   *queue.Triggers[bindings.Key]
 	metrics    *Metrics
-	fence      func() error
 	enqueuer   *queue.Enqueuer[bindings.Key]
 }
 
-// BindingConfig is what the configuration says about bindings; clients and hooks are to be added.
+// BindingConfig is what the configuration says about bindings; clients, clock and recorder are to be added.
 // fence is asked before every write, as in bindings.Config.
-func BindingConfig(c config.Config, vpc string, fence func() error) bindings.Config {
+func BindingConfig(c config.Config, vpc string, fence engine.Fence) bindings.Config {
 	return bindings.Config{
 		ClusterName: c.ClusterName, VPC: vpc, Fence: fence,
 		Targets: targets.Options{
@@ -61,7 +59,7 @@ func BindingOf(_ *cluster.View, obj cluster.Object) []bindings.Key {
 	return nil
 }
 
-// BindingLine is the controller of bindings, and what it runs. The line sets the functions of cfg that are called after runs.
+// BindingLine is the controller of bindings, and what it runs. The line is the recorder of the reconciler.
 func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) (queue.Line[bindings.Key], *bindings.Reconciler) {
 	r := newRegistrations(cfg, cl, m, log)
 	return r.line(), r.reconciler
@@ -77,24 +75,9 @@ func (r *registrations) line() queue.Line[bindings.Key] {
 func BindingKinds() []cluster.Kind { return slices.Clone(kinds) }
 
 func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *registrations {
-	r := &registrations{metrics: m, fence: cfg.Fence, enqueuer: &queue.Enqueuer[bindings.Key]{}}
+	r := &registrations{metrics: m, enqueuer: &queue.Enqueuer[bindings.Key]{}}
 	r.triggers = queue.NewTriggers(cl.View, []cluster.Kind{cluster.KindBinding}, BindingOf)
-	cfg.Viewed = func(k bindings.Key, v *cluster.View) {
-		if v == nil {
-			r.triggers.Gone(k)
-			return
-		}
-		r.triggers.Ran(k, v)
-	}
-	cfg.Phase = func(phase string, took time.Duration) { m.phase(bindingController, phase, took) }
-	cfg.PodReady = func(k bindings.Key, took time.Duration) {
-		m.readiness.WithLabelValues(k.Namespace, k.Name).Observe(took.Seconds())
-	}
-	cfg.NoServerID = func(k bindings.Key, n int) {
-		m.noServerID.WithLabelValues(k.Namespace, k.Name).Add(float64(n))
-	}
-	cfg.Changed = logChange(log)
-	cfg.Drifted, cfg.Again = m.drifted, r.enqueuer.Enqueue
+	cfg.Recorder, cfg.Queue = bindingRecorder{triggers: r.triggers, metrics: m, log: log}, r.enqueuer
 	r.reconciler = bindings.New(cfg)
 	r.triggers.Ignores = r.reconciler.OwnCheckpoint
 	return r
@@ -110,7 +93,7 @@ func (r *registrations) run(ctx context.Context, k bindings.Key) (queue.Next, er
 	if err == nil || len(out.Findings) > 0 {
 		r.metrics.findings.set(k, out.Findings)
 	}
-	if err != nil && r.fence != nil && r.fence() != nil {
+	if err != nil && r.reconciler.Fence.Fence() != nil {
 		return queue.Next{After: durations.RetryPeriod}, nil
 	}
 	if failure.Turn(err) > 0 {

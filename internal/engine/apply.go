@@ -363,9 +363,7 @@ func (r *execution) name(a plan.Address, name string) {
 }
 
 func (r *execution) stepped(id model.StackID, res plan.Result, f FailedStep) {
-	if r.e.Stepped != nil {
-		r.e.Stepped(id, res, f)
-	}
+	r.e.Recorder.Stepped(id, res, f)
 }
 
 // fail remembers a failure that is the step's own.

@@ -121,9 +121,7 @@ func (r *run) drifted(d Draft) {
 	}
 	found, left = eachOnce(found), eachOnce(left)
 	for _, s := range found {
-		if r.e.Drifted != nil {
-			r.e.Drifted(r.out.ID, s.Address.Kind, does)
-		}
+		r.e.Recorder.Drifted(r.out.ID, s.Address.Kind, does)
 	}
 	text := drifting{stack: d.Stack, mode: does, beside: !r.quiet, again: r.again}
 	if i := slices.IndexFunc(d.Findings, func(f finding.Finding) bool { return f.Reason == finding.RulesRevoked }); i >= 0 {

@@ -27,23 +27,12 @@ type Config struct {
 	Cluster   Cluster
 	Frontends map[model.Kind]Frontend
 	Options   plan.Options
-	// Fence returns an error once this process must not write any more, because another one may
-	// have taken over. It is asked before every write. Nil means that there is no other process.
-	Fence func() error
-	// Viewed is called with the questions that a translation and its plan ask, before anything is done
-	// with the answer, so that an event that comes meanwhile is not missed. What a run has read when it
-	// is over is in its outcome. Nil to ignore.
-	Viewed func(id model.StackID, v *cluster.View)
-	// Planned gets each plan once nothing more is asked for it, with what it was made of. Nil to ignore.
-	Planned func(Draft)
-	// Phase gets how long a phase of a run took, and within Applying, each step: claim, release, or
-	// its kind of resource.
-	Phase func(kind model.Kind, phase string, took time.Duration)
-	// WatchSilence calls report once if a call to AWS has no answer for longer than is usual, until stop is called, which
-	// waits for a report that has begun. Nil: only a run that fails reports that.
-	WatchSilence func(ctx context.Context, report func(ctx context.Context, since time.Time)) (stop func())
-	// Stepped is called after each step that was carried out, with an Err if it failed. Nil to ignore.
-	Stepped func(id model.StackID, r plan.Result, s FailedStep)
+	// Fence is asked before every write; nil: Unfenced.
+	Fence Fence
+	// Recorder records what runs read and do; nil: NoRecorder.
+	Recorder Recorder
+	// Silence watches the calls to AWS. Nil: only a run that fails reports that AWS does not answer.
+	Silence SilenceWatcher
 	// Checkpoints put off the first look at stacks that did not change. Nil: all are looked at.
 	Checkpoints Checkpoints
 	// Secrets remember the client secrets that AWS was given. Nil: a change of one is carried out
@@ -54,8 +43,6 @@ type Config struct {
 	Resync time.Duration
 	// Drift says what happens to what others have changed of a stack that was as desired; empty: RepairDrift.
 	Drift DriftMode
-	// Drifted is called with each kind of resource that others have changed. Nil to ignore.
-	Drifted func(id model.StackID, kind plan.ResourceKind, mode DriftMode)
 	// Now is the clock of the phases; nil means that they are not measured.
 	Now func() time.Time
 }
@@ -92,6 +79,12 @@ func New(c Config) *Engine {
 	}
 	if c.Drift == "" {
 		c.Drift = RepairDrift
+	}
+	if c.Fence == nil {
+		c.Fence = Unfenced{}
+	}
+	if c.Recorder == nil {
+		c.Recorder = NoRecorder{}
 	}
 	return &Engine{Config: c}
 }
@@ -171,10 +164,8 @@ func (e *Engine) translateFor(v *cluster.View, run, id model.StackID, live *obse
 		return model.Stack{}, nil, err
 	}
 	stack, found := f.Translate(v, id, live)
-	if e.Viewed != nil {
-		e.Cluster.Subscribe(v, id) // the plan asks for bindings
-		e.Viewed(run, v)
-	}
+	e.Cluster.Subscribe(v, id) // the plan asks for bindings
+	e.Recorder.Viewed(run, v)
 	if err := v.Err(); err != nil {
 		return model.Stack{}, nil, err
 	}
@@ -309,9 +300,7 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 			if r.relation.Waits(d.Stack) {
 				d.Plan.Waiting = append(d.Plan.Waiting, otherStack)
 			}
-			if e.Planned != nil {
-				e.Planned(d)
-			}
+			e.Recorder.Planned(d)
 			return d, r.v.Err()
 		}
 	}
@@ -325,9 +314,7 @@ func (e *Engine) authorize(v *cluster.View, id model.StackID, have *observed.Sta
 		return nil, err
 	}
 	withdrawn, questions := f.Withdrawn(v, id, *have)
-	if e.Viewed != nil {
-		e.Viewed(id, v)
-	}
+	e.Recorder.Viewed(id, v)
 	have.Facts.Withdrawn = &withdrawn
 	return questions, v.Err()
 }
@@ -471,10 +458,7 @@ func (e *Engine) report(ctx context.Context, v *cluster.View, out Outcome) error
 }
 
 func (e *Engine) fence() error {
-	if e.Fence == nil {
-		return nil
-	}
-	if err := e.Fence(); err != nil {
+	if err := e.Fence.Fence(); err != nil {
 		return errors.Join(errStopped, err)
 	}
 	return nil
@@ -488,7 +472,7 @@ func (e *Engine) now() time.Time {
 }
 
 func (e *Engine) phase(kind model.Kind, phase Phase, start time.Time) {
-	if e.Phase != nil && e.Now != nil {
-		e.Phase(kind, string(phase), e.Now().Sub(start))
+	if e.Now != nil {
+		e.Recorder.Phase(kind, string(phase), e.Now().Sub(start))
 	}
 }

@@ -11,6 +11,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
+// SilenceWatcher notices that AWS does not answer.
+type SilenceWatcher interface {
+	// WatchSilence calls report once if a call to AWS has no answer for longer than is usual, until stop is called, which
+	// waits for a report that has begun.
+	WatchSilence(ctx context.Context, report func(ctx context.Context, since time.Time)) (stop func())
+}
+
 // silence reports to the members of a stack that AWS does not answer, in the same words at each attempt, so that they
 // are one event.
 func (r *observation) silence(stack model.Stack, since time.Time) (out finding.List) {
@@ -54,10 +61,10 @@ func (r *run) unanswered() (out finding.List) {
 // call goes on, because what is slow is served as well. The caller leaves the view and the memory of the run alone until
 // it has called stop.
 func (r *observation) watch(ctx context.Context, stack model.Stack) (stop func()) {
-	if r.e.WatchSilence == nil {
+	if r.e.Silence == nil {
 		return func() {}
 	}
-	return r.e.WatchSilence(ctx, func(ctx context.Context, since time.Time) { r.reportSilence(ctx, stack, since) })
+	return r.e.Silence.WatchSilence(ctx, func(ctx context.Context, since time.Time) { r.reportSilence(ctx, stack, since) })
 }
 
 // reportSilence writes the events of a run that fails for silence, and nothing of its conditions: the run may yet succeed.

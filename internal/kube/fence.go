@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
@@ -15,7 +16,7 @@ var errFenced = errors.New("this process must not write to Kubernetes any more")
 // FencedClient returns an HTTP client for what only the leader does: every request that changes
 // something checks the fence, also when it is retried, and every request has a deadline. It is not
 // for watches.
-func FencedClient(c *http.Client, fence func() error) *http.Client {
+func FencedClient(c *http.Client, fence engine.Fence) *http.Client {
 	own := *c
 	if own.Transport == nil {
 		own.Transport = http.DefaultTransport
@@ -32,11 +33,11 @@ func FencedClient(c *http.Client, fence func() error) *http.Client {
 // cannot reach its lease.
 type fencedTransport struct {
 	next  http.RoundTripper
-	fence func() error
+	fence engine.Fence
 }
 
 func (t fencedTransport) admit() error {
-	if err := t.fence(); err != nil {
+	if err := t.fence.Fence(); err != nil {
 		return fmt.Errorf("%w: %w", errFenced, err)
 	}
 	return nil
@@ -58,14 +59,14 @@ func (t fencedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.next.RoundTrip(req)
 	}
 	fenced := req.Clone(req.Context())
-	fenced.Body = &fencedBody{ReadCloser: req.Body, admit: t.admit}
+	fenced.Body = &fencedBody{ReadCloser: req.Body, of: t}
 	if again := req.GetBody; again != nil {
 		fenced.GetBody = func() (io.ReadCloser, error) {
 			body, err := again()
 			if err != nil {
 				return nil, err
 			}
-			return &fencedBody{ReadCloser: body, admit: t.admit}, nil
+			return &fencedBody{ReadCloser: body, of: t}, nil
 		}
 	}
 	return t.next.RoundTrip(fenced)
@@ -74,7 +75,7 @@ func (t fencedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 // fencedBody is a request body that cannot be sent once the fence returns an error.
 type fencedBody struct {
 	io.ReadCloser
-	admit   func() error
+	of      fencedTransport
 	asked   bool
 	refused error
 }
@@ -82,7 +83,7 @@ type fencedBody struct {
 // Read checks the fence before it returns the first byte.
 func (b *fencedBody) Read(p []byte) (int, error) {
 	if !b.asked {
-		b.asked, b.refused = true, b.admit()
+		b.asked, b.refused = true, b.of.admit()
 	}
 	if b.refused != nil {
 		return 0, b.refused

@@ -40,8 +40,14 @@ func answer(t *testing.T, code int, body any) *http.Response {
 	}
 }
 
+// fenceFunc is a fence that a test lets fall.
+type fenceFunc func() error
+
+// Fence implements engine.Fence.
+func (f fenceFunc) Fence() error { return f() }
+
 // served is a cluster behind an API server.
-func served(t *testing.T, serve roundTrip, fence func() error) *Cluster {
+func served(t *testing.T, serve roundTrip, fence fenceFunc) *Cluster {
 	t.Helper()
 	store, err := cluster.NewMemory(nil)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 )
 
 // CloudConfig is what the configuration says about AWS.
@@ -36,8 +37,8 @@ func CloudConfig(c config.Config, env output.Environment) (cloud.Config, error) 
 }
 
 // Connect makes the AWS side of the controller.
-func Connect(c config.Config, env output.Environment) func(context.Context, func() error, *controller.Metrics) (controller.AWS, error) {
-	return func(ctx context.Context, fence func() error, m *controller.Metrics) (controller.AWS, error) {
+func Connect(c config.Config, env output.Environment) func(context.Context, engine.Fence, *controller.Metrics) (controller.AWS, error) {
+	return func(ctx context.Context, fence engine.Fence, m *controller.Metrics) (controller.AWS, error) {
 		cc, err := CloudConfig(c, env)
 		if err != nil {
 			return controller.AWS{}, err
@@ -54,7 +55,7 @@ func Connect(c config.Config, env output.Environment) func(context.Context, func
 			return controller.AWS{}, err
 		}
 		m.ReadRateLimits(func() []controller.RateLimit { return rateLimits(cl) })
-		return controller.AWS{Stacks: cl, Targets: cl, WatchSilence: cl.Client().WatchSilence, Region: cl.Region(), VPC: cl.VPC()}, nil
+		return controller.AWS{Stacks: cl, Targets: cl, Silence: cl.Client(), Region: cl.Region(), VPC: cl.VPC()}, nil
 	}
 }
 

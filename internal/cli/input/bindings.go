@@ -40,7 +40,7 @@ func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (Bindi
 	if !ok || len(all) == 0 {
 		return out, nil
 	}
-	cfg := controller.BindingConfig(d.Config, d.VPC, func() error { return errReadOnly })
+	cfg := controller.BindingConfig(d.Config, d.VPC, readOnly)
 	cfg.Cloud, cfg.Cluster, cfg.Now = aws, kube.New(store, kube.InMemory{Store: store}, time.Now), time.Now
 	r := bindings.New(cfg)
 	leftOut := 0

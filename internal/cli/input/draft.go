@@ -137,7 +137,7 @@ func open(ctx context.Context, d *Source, store *cluster.Memory) (*recorder, err
 	eng := engine.New(engine.Config{
 		Cloud: rec, Cluster: kube.New(secrets, kube.InMemory{Store: store}, time.Now),
 		Frontends: frontends, Options: controller.PlanOptions(d.Config, d.VPC),
-		Fence: func() error { return errReadOnly },
+		Fence: readOnly,
 	})
 	d.draft = func(ctx context.Context, id model.StackID) (engine.Draft, error) {
 		draft, err := eng.Draft(ctx, id)
@@ -196,6 +196,9 @@ func (d *Source) AskMore(ctx context.Context, id model.StackID, more []model.Que
 
 var errReadOnly = errors.New("this command changes nothing")
 
+// readOnly is the fence of commands.
+var readOnly = engine.ReadOnly{Err: errReadOnly}
+
 // Connect returns AWS, live or recorded, and the VPC that it is about.
 func (d *Source) Connect(ctx context.Context) (engine.Cloud, string, error) {
 	if d.Observed != "" {
@@ -216,7 +219,7 @@ func (d *Source) Connect(ctx context.Context) (engine.Cloud, string, error) {
 // seconds to answer. Retries that the user asks for are made.
 func (d *Source) CloudConfig() (cloud.Config, error) {
 	cc, err := CloudConfig(d.Config, d.Env)
-	cc.Fence = func() error { return errReadOnly }
+	cc.Fence = readOnly
 	within := cmp.Or(d.Env.AnswerWithin, durations.Answer)
 	cc.AttemptTimeout, cc.CallTimeout = within, 2*within
 	cc.MaxWait, cc.Now = durations.Often, d.Env.Time

@@ -75,7 +75,7 @@ type Config struct {
 	Now func() time.Time
 	// Fence is asked before every attempt of a mutating call, retries included, and once more when
 	// the request is about to leave; an error stops the call. Nil admits all.
-	Fence func() error
+	Fence interface{ Fence() error }
 	// OnCall is called with every call when it is done, retries and waiting included: the service
 	// id, the operation, AWS's error code ("" on success, "internal" for other errors), and the
 	// HTTP status, 0 if there was no answer.

@@ -103,7 +103,7 @@ func (c Config) admit(operation string) error {
 	if c.Fence == nil || !mutating(operation) {
 		return nil
 	}
-	if err := c.Fence(); err != nil {
+	if err := c.Fence.Fence(); err != nil {
 		return fmt.Errorf("%s: %w: %w", operation, ErrFenced, err)
 	}
 	return nil
@@ -120,7 +120,7 @@ func (c Config) fenceAttempt(ctx context.Context, in middleware.FinalizeInput, n
 	if c.Fence == nil || !mutating(operation) || !ok || r.GetStream() == nil {
 		return next.HandleFinalize(ctx, in)
 	}
-	body := &fencedBody{Reader: r.GetStream(), admit: func() error { return c.admit(operation) }}
+	body := &fencedBody{Reader: r.GetStream(), of: c, operation: operation}
 	r, err := r.SetStream(body)
 	if err != nil {
 		return middleware.FinalizeOutput{}, middleware.Metadata{}, fmt.Errorf("%s: fence the request: %w", operation, err)
@@ -136,15 +136,16 @@ func (c Config) fenceAttempt(ctx context.Context, in middleware.FinalizeInput, n
 // fencedBody is a request body that cannot be sent once the fence has fallen.
 type fencedBody struct {
 	io.Reader
-	admit   func() error
-	asked   bool
-	refused error
+	of        Config
+	operation string
+	asked     bool
+	refused   error
 }
 
 // Read asks the fence before the first byte is handed out.
 func (b *fencedBody) Read(p []byte) (int, error) {
 	if !b.asked {
-		b.asked, b.refused = true, b.admit()
+		b.asked, b.refused = true, b.of.admit(b.operation)
 	}
 	if b.refused != nil {
 		return 0, b.refused

@@ -27,8 +27,8 @@ type Change struct {
 }
 
 func (r *Reconciler) noteChange(k ChangeKind, on string, items []string) {
-	if r.Changed != nil && len(items) > 0 {
-		r.Changed(Change{k, on, items})
+	if len(items) > 0 {
+		r.Recorder.Changed(Change{k, on, items})
 	}
 }
 

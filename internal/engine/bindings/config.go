@@ -36,30 +36,16 @@ type Config struct {
 	// FirstLook is how long after a start bindings that did not change are left alone; up to a
 	// half is added, spread over the bindings. 30 min if zero. Resync bounds it.
 	FirstLook time.Duration
-	// Fence returns an error once this process must not write any more. Nil: there is no other.
-	Fence func() error
-	// Viewed is called with the questions that the run of a binding asked, before anything is done with the
-	// answers. The view is nil once the binding is gone, which is then to be forgotten.
-	Viewed func(key Key, v *cluster.View)
-	// Phase is called with how long a run took, and its parts: view, claim, health, rules, apply, report, and
-	// run for all of them after the view. Nil to ignore.
-	Phase func(phase string, took time.Duration)
-	// PodReady is called with how long a pod's readiness gate took to become true. Nil to ignore.
-	PodReady func(binding Key, took time.Duration)
-	// NoServerID is called with how many endpoints of a QUIC target group were left out for want of a
-	// server id. Nil to ignore.
-	NoServerID func(binding Key, endpoints int)
-	// Changed is called with each change of AWS that was carried out. Nil to ignore.
-	Changed func(Change)
+	// Fence is asked before every write; nil: engine.Unfenced.
+	Fence engine.Fence
+	// Recorder records what runs read and do; nil: NoRecorder.
+	Recorder Recorder
+	// Queue has bindings run again; nil: none are.
+	Queue Queue
 	// Drift says what happens to what others have changed; empty: engine.RepairDrift.
 	Drift engine.DriftMode
-	// Drifted is called with each kind of thing that others have changed. Nil to ignore.
-	Drifted func(kind string, mode engine.DriftMode)
-	// Again is called with a binding that has to be run because others have changed its targets, or because rules that it
-	// asked for may be gone. Nil to ignore.
-	Again func(Key)
-	// WatchSilence is that of engine.Config.
-	WatchSilence func(ctx context.Context, report func(ctx context.Context, since time.Time)) (stop func())
+	// Silence is that of engine.Config.
+	Silence engine.SilenceWatcher
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -106,21 +92,21 @@ func New(c Config) *Reconciler {
 	if c.Targets.Nodes == nil {
 		c.Targets.Nodes = &targets.NodeSets{}
 	}
+	if c.Fence == nil {
+		c.Fence = engine.Unfenced{}
+	}
+	if c.Recorder == nil {
+		c.Recorder = NoRecorder{}
+	}
+	if c.Queue == nil {
+		c.Queue = noQueue{}
+	}
 	m := newMemory(c)
 	return &Reconciler{Config: c, memory: m, owner: newRuleOwner()}
 }
 
-func (r *Reconciler) viewed(key Key, v *cluster.View) {
-	if r.Viewed != nil {
-		r.Viewed(key, v)
-	}
-}
-
 func (r *Reconciler) fence() error {
-	if r.Fence == nil {
-		return nil
-	}
-	if err := r.Fence(); err != nil {
+	if err := r.Fence.Fence(); err != nil {
 		return fmt.Errorf("another process may have taken over, nothing more is written: %w", err)
 	}
 	return nil
@@ -145,7 +131,5 @@ func (r *Reconciler) write(ctx context.Context, patches []cluster.Patch) error {
 }
 
 func (r *Reconciler) phase(name string, start time.Time) {
-	if r.Phase != nil {
-		r.Phase(name, r.Now().Sub(start))
-	}
+	r.Recorder.Phase(name, r.Now().Sub(start))
 }

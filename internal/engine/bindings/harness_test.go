@@ -347,6 +347,12 @@ func newHarness(t testing.TB, objects ...string) *harness {
 	return w
 }
 
+// runAgain are the names of bindings that are to run again.
+type runAgain []string
+
+// Enqueue implements bindings.Queue.
+func (r *runAgain) Enqueue(k bindings.Key) { *r = append(*r, k.Name) }
+
 // restart forgets what the process remembered.
 func (w *harness) restart() { w.rec = bindings.New(w.conf) }
 

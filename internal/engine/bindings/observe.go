@@ -78,7 +78,7 @@ func (p reader) resolve(ctx context.Context, f *bindingplan.Facts) error {
 			f.Owners = p.r.Owners(f.Described)
 		}
 	}
-	p.r.viewed(p.key, p.v)
+	p.r.Recorder.Viewed(p.key, p.v)
 	if err := p.v.Err(); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (p reader) watch(refs []cluster.Ref) {
 	for _, ref := range refs {
 		p.v.Subscribe(ref.Kind, ref.Namespace, ref.Name)
 	}
-	p.r.viewed(p.key, p.v)
+	p.r.Recorder.Viewed(p.key, p.v)
 }
 
 // read reads one fact. It reports whether the facts that were asked for after it are still needed.
@@ -240,7 +240,7 @@ func (p reader) readServing(known *bindingplan.Serving, a bindingplan.AskServing
 func (p reader) readGone(a bindingplan.AskGone) (*bindingplan.Gone, error) {
 	// The questions are registered before the answers count, so that no change is missed in between.
 	targets.Gone(p.v, p.key.Namespace, a.Targets)
-	p.r.viewed(p.key, p.v)
+	p.r.Recorder.Viewed(p.key, p.v)
 	if err := p.v.Err(); err != nil {
 		return nil, err
 	}

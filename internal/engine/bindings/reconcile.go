@@ -56,9 +56,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 func (p *run) reconcile(ctx context.Context, f *bindingplan.Facts) error {
 	switch {
 	case f.Absent:
-		p.r.viewed(p.key, nil)
+		p.r.Recorder.Gone(p.key)
 	case f.Stored.DeletionTimestamp != nil:
-		p.r.viewed(p.key, p.v)
+		p.r.Recorder.Viewed(p.key, p.v)
 	default:
 		if err := (reader{p}).resolve(ctx, f); err != nil {
 			return err

@@ -210,7 +210,7 @@ func TestAddressesOutsideTheVPCAreForAllZones(t *testing.T) {
 
 func TestFencedProcessWritesNothing(t *testing.T) {
 	w := ipHarness(t, p1)
-	w.conf.Fence = func() error { return classed{engine.Fenced, "lease lost"} }
+	w.conf.Fence = engine.ReadOnly{Err: classed{engine.Fenced, "lease lost"}}
 	w.restart()
 	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil {
 		t.Error("no error")

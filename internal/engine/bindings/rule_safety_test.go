@@ -64,14 +64,14 @@ type safety struct {
 	gone    map[string]time.Time // Services that are not there, and since when
 	running map[string]bool
 	taken   int // rules that were taken away
-	again   int // runs that were asked for
+	again   runAgain
 }
 
 var safetyNames = []string{"a", "b", "c", "d"}
 
 func newSafety(t *testing.T, seed uint64) *safety {
 	s := &safety{harness: rulesHarness(t), r: rand.New(rand.NewPCG(seed, 17)), gone: map[string]time.Time{}, running: map[string]bool{}}
-	s.conf.Again = func(bindings.Key) { s.again++ }
+	s.conf.Queue = &s.again
 	s.conf.Cloud = &interleaved{aws: s.aws, meanwhile: s.meanwhile, revoked: s.mayGo}
 	s.restart()
 	for k, name := range safetyNames {
@@ -200,7 +200,7 @@ func TestNoRuleIsTakenAwayThatATargetNeeds(t *testing.T) {
 		}
 		clear(s.gone)
 		for range 8 {
-			s.again = 0
+			s.again = nil
 			for _, k := range s.r.Perm(4) {
 				s.try(safetyNames[k])
 			}
@@ -212,8 +212,8 @@ func TestNoRuleIsTakenAwayThatATargetNeeds(t *testing.T) {
 		if err := s.rec.SyncRules(t.Context()); err != nil { // as is done once an hour: a binding may have gone with an earlier process
 			t.Fatal(err)
 		}
-		if s.again > 0 {
-			t.Fatalf("seed %d: %d runs are asked for without a change", seed, s.again)
+		if len(s.again) > 0 {
+			t.Fatalf("seed %d: %d runs are asked for without a change", seed, len(s.again))
 		}
 		s.aws.take()
 		if err := bindings.New(s.conf).SyncRules(t.Context()); err != nil {

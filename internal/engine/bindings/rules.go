@@ -136,9 +136,7 @@ func (r rules) takeUp(ctx context.Context, by Key) error {
 func (r rules) runAgain(keys []Key) {
 	for _, key := range keys {
 		r.memory.note(key, noteDueNow)
-		if r.Again != nil {
-			r.Again(key)
-		}
+		r.Queue.Enqueue(key)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
 // While a rule is taken away, because nothing asked for it any more when that was planned, something may come that needs it.
@@ -42,8 +41,8 @@ func TestARuleThatIsNeededAgainWhileItIsTakenAwayComesBack(t *testing.T) {
 func TestARuleIsNotTakenAwayDuringARunOfItsBinding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
-		again := 0
-		w.conf.Again = func(bindings.Key) { again++ }
+		var again runAgain
+		w.conf.Queue = &again
 		w.restart()
 		w.run("a")
 		w.put(podDocs("web", p1, p2))
@@ -63,8 +62,8 @@ func TestARuleIsNotTakenAwayDuringARunOfItsBinding(t *testing.T) {
 		w.put(podDocs("web", p1, p2))
 		close(answer)
 		runs.Wait()
-		if again != 1 {
-			t.Errorf("%d more runs are asked for, want one", again)
+		if len(again) != 1 {
+			t.Errorf("%d more runs are asked for, want one", len(again))
 		}
 		w.run("a")
 		want(t, "rules in the end", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))

@@ -65,8 +65,8 @@ func TestNothingIsRevokedWhileAnEndpointHasNotBeenUnderstood(t *testing.T) {
 	shown := w.aws.enis["i-2"]
 	w.aws.enis["i-2"] = nil
 	w.put(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
-	var again []string
-	w.conf.Again = func(k bindings.Key) { again = append(again, k.Name) }
+	var again runAgain
+	w.conf.Queue = &again
 	w.restart()
 	out := w.run("a")
 	want(t, "rules", "tcp 8080-9090 sg-b, tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))

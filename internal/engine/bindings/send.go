@@ -51,7 +51,7 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 			// Should one of the pods end meanwhile, or its address be another's, the call is more urgent.
 			late := slices.Concat(append(queue, chunk)...)
 			targets.DepartureOf(p.v, p.key.Namespace, late, nil)
-			p.r.viewed(p.key, p.v)
+			p.r.Recorder.Viewed(p.key, p.v)
 			p.r.memory.note(p.key, noteLeaving(late))
 			return err
 		case p.r.Cloud.Class(err) != engine.Invalid:

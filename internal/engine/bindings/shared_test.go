@@ -160,17 +160,26 @@ func quicDocs(doc string, ids map[string]string) string {
 	return doc
 }
 
+// lackingIDs counts endpoints without a server id.
+type lackingIDs struct {
+	bindings.NoRecorder
+	n int
+}
+
+// NoServerID implements bindings.Recorder.
+func (l *lackingIDs) NoServerID(_ bindings.Key, n int) { l.n += n }
+
 func TestQUICTargetsHaveServerIDs(t *testing.T) {
 	docs := podDocs("web", p1, p2)
 	w := newHarness(t, serviceDoc("web", "ClusterIP"), quicDocs(docs, map[string]string{p1.name: "HHF+gAAAFQU="}),
 		with(bindingDoc("a", "web", "ip", 8080), "targetGroupProtocol: TCP_QUIC"))
-	lacking := 0
-	w.conf.NoServerID = func(_ bindings.Key, n int) { lacking += n }
+	lacking := new(lackingIDs)
+	w.conf.Recorder = lacking
 	w.restart()
 	out := w.run("a")
 	want(t, "calls", "list a; authorize sg-node tcp 8080-8080 sg-b; register a 10.0.1.1:80800x1c717e8000001505", w.aws.take())
-	if len(out.Findings) != 1 || lacking != 1 {
-		t.Errorf("%d endpoints are reported, findings %v", lacking, out.Findings)
+	if len(out.Findings) != 1 || lacking.n != 1 {
+		t.Errorf("%d endpoints are reported, findings %v", lacking.n, out.Findings)
 	}
 	// A pod with the same address and another id is another target; the old one has to go first.
 	w.put(quicDocs(docs, map[string]string{p1.name: "HHF+gAAAFQY=", p2.name: "HHF+gAAAFQc="}))

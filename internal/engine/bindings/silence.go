@@ -13,11 +13,11 @@ import (
 // watchSilence raises an event on a binding while AWS does not answer, in the same words for each run, until stop is called: calls
 // may take minutes until they fail, and go on. A run without such an event ends the silence.
 func (p *run) watchSilence(ctx context.Context, f *bindingplan.Facts) (stop func()) {
-	if p.r.WatchSilence == nil || f.Absent {
+	if p.r.Silence == nil || f.Absent {
 		return func() {}
 	}
 	object, silent := targets.Ref(f.Stored), false
-	end := p.r.WatchSilence(ctx, func(ctx context.Context, since time.Time) {
+	end := p.r.Silence.WatchSilence(ctx, func(ctx context.Context, since time.Time) {
 		silent = true
 		p.r.memory.noteKnown(p.key, noteSilent(since))
 		if first := p.r.memory.get(p.key).silentSince; !first.IsZero() {

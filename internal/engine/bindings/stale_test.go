@@ -32,12 +32,12 @@ func (b behind) Confirm(obj cluster.Object) error {
 func (b behind) Informed() cluster.Source { return b.Memory }
 
 // newBehind is newHarness with such a store.
-func newBehind(t *testing.T, objects ...string) (w *harness, stale *[]string, again *[]string) {
+func newBehind(t *testing.T, objects ...string) (w *harness, stale *[]string, again *runAgain) {
 	t.Helper()
 	w = newHarness(t, objects...)
-	stale, again = new([]string), new([]string)
+	stale, again = new([]string), new(runAgain)
 	w.conf.Cluster = kube.New(behind{w.store, stale}, kube.InMemory{Store: w.store}, w.conf.Now)
-	w.conf.Again = func(k bindings.Key) { *again = append(*again, k.Name) }
+	w.conf.Queue = again
 	w.restart()
 	return w, stale, again
 }

@@ -132,7 +132,7 @@ func (p *run) completeSpec(ctx context.Context, f *bindingplan.Facts, do binding
 func (p *run) note(f *bindingplan.Facts, n bindingplan.Note) {
 	switch n {
 	case bindingplan.Forgotten:
-		p.r.viewed(p.key, nil)
+		p.r.Recorder.Gone(p.key)
 		p.r.owner.forget(p.key)
 		p.r.memory.forget(p.key)
 	default:
@@ -207,8 +207,8 @@ func (p *run) setGate(ctx context.Context, g bindingplan.SetGate) error {
 	if err != nil {
 		return fmt.Errorf("set condition %s of pod %s/%s: %w", gate, g.Pod.Namespace, g.Pod.Name, err)
 	}
-	if g.Opens && p.r.PodReady != nil {
-		p.r.PodReady(p.key, p.r.Now().Sub(g.Since))
+	if g.Opens {
+		p.r.Recorder.PodReady(p.key, p.r.Now().Sub(g.Since))
 	}
 	return nil
 }
@@ -235,8 +235,8 @@ func (p *run) report(ctx context.Context, f *bindingplan.Facts, rep bindingplan.
 	p.out.Findings, p.out.RetryAfter, p.out.Waiting = rep.Findings, rep.RetryAfter, p.out.Waiting || rep.Waiting
 	p.out.AllRegistered = rep.AllRegistered
 	p.reported.Findings, p.reported.Fault, p.reported.Pods, p.reported.RetryAfter = rep.Findings, rep.Fault, rep.Pods, rep.RetryAfter
-	if rep.NoServerID > 0 && p.r.NoServerID != nil {
-		p.r.NoServerID(p.key, rep.NoServerID)
+	if rep.NoServerID > 0 {
+		p.r.Recorder.NoServerID(p.key, rep.NoServerID)
 	}
 	d := p.steps(ctx, f, &bindingplan.Plan{Steps: rep.Steps})
 	if d.Failure != nil {

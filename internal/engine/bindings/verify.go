@@ -71,9 +71,7 @@ func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 	case r.Drift == engine.ReportDrift:
 		return r.reportDrift(ctx, b, d)
 	}
-	if r.Again != nil {
-		r.Again(key)
-	}
+	r.Queue.Enqueue(key)
 	return nil
 }
 
@@ -108,9 +106,7 @@ func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBindin
 		}
 	}
 	text := fmt.Sprintf("targets of %s were changed by others: %s", b.Spec.TargetGroupARN, strings.Join(what, ", "))
-	if r.Drifted != nil {
-		r.Drifted("targets", r.Drift)
-	}
+	r.Recorder.Drifted("targets", r.Drift)
 	var patches []cluster.Patch
 	for _, of := range append([]finding.Ref{targets.Ref(b)}, r.Owners(b)...) {
 		patches = append(patches, r.driftEvent(of, text))
@@ -156,9 +152,7 @@ func (r *Reconciler) VerifyRules(ctx context.Context) error {
 			return err // none were the controller's
 		}
 	}
-	if r.Drifted != nil {
-		r.Drifted("endpoint-security-group", r.Drift)
-	}
+	r.Recorder.Drifted("endpoint-security-group", r.Drift)
 	text := "rules of security group " + someOf(changed) + " that admit traffic to targets were changed by others"
 	var patches []cluster.Patch
 	for _, of := range r.concerned(r.owner.with(changed)) {

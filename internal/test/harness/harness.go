@@ -245,7 +245,7 @@ func (r *Harness) Start() {
 	cfg := cloud.Config{
 		Cluster: ClusterName, Region: regionOf(r), VPC: r.World.VPC, RuleTags: true, Reachability: true, TaggingAPI: r.opt.TaggingLag > 0,
 		Credentials: credentials.NewStaticCredentialsProvider(ControllerKey, "secret", ""),
-		HTTP:        &http.Client{Transport: wire}, Now: time.Now, Fence: r.opt.Fence,
+		HTTP:        &http.Client{Transport: wire}, Now: time.Now, Fence: r.opt.fence(),
 	}
 	if r.opt.Cloud != nil {
 		r.opt.Cloud(&cfg)
@@ -296,7 +296,7 @@ func (r *Harness) Start() {
 	if r.opt.Classes != nil {
 		r.opt.Classes(&classes)
 	}
-	p.classes = controller.ClassLine(classes, k8s, controller.NewMetrics(time.Now), r.opt.Fence, time.Now, versions)
+	p.classes = controller.ClassLine(classes, k8s, controller.NewMetrics(time.Now), r.opt.fence(), time.Now, versions)
 	p.tracked = queue.NewTriggers(k8s.View, []cluster.Kind{cluster.KindBinding}, controller.BindingOf)
 	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute,
 		CreateFirst: true, DeletionDelay: 15 * time.Minute, Accelerators: r.opt.Accelerators}
@@ -304,12 +304,11 @@ func (r *Harness) Start() {
 		r.opt.Plan(&options)
 	}
 	line := engine.Config{
-		Cloud: aws, Cluster: k8s, Options: options, Now: time.Now, Fence: r.opt.Fence, Resync: r.opt.Resync,
-		Frontends:    frontends,
-		Viewed:       p.stacks.Ran,
-		Planned:      r.opt.Planned,
-		WatchSilence: aws.Client().WatchSilence,
-		Drift:        r.opt.DriftMode,
+		Cloud: aws, Cluster: k8s, Options: options, Now: time.Now, Fence: r.opt.fence(), Resync: r.opt.Resync,
+		Frontends: frontends,
+		Recorder:  stackRecorder{process: p},
+		Silence:   aws.Client(),
+		Drift:     r.opt.DriftMode,
 	}
 	book := checkpoint.New(time.Now)
 	line.Secrets = book
@@ -326,16 +325,10 @@ func (r *Harness) Start() {
 		k8s.Keep = p.memberships.Keep
 	}
 	fill := bindings.Config{
-		Cloud: aws, WatchSilence: aws.Client().WatchSilence, Cluster: k8s, ClusterName: ClusterName, VPC: r.World.VPC,
-		Targets: targets.Options{FailOpen: true},
-		Viewed: func(key bindings.Key, v *cluster.View) {
-			if v == nil {
-				p.tracked.Gone(key)
-				return
-			}
-			p.tracked.Ran(key, v)
-		},
-		Now: time.Now, Fence: r.opt.Fence, Resync: r.opt.Resync, Drift: r.opt.DriftMode,
+		Cloud: aws, Silence: aws.Client(), Cluster: k8s, ClusterName: ClusterName, VPC: r.World.VPC,
+		Targets:  targets.Options{FailOpen: true},
+		Recorder: bindingRecorder{process: p},
+		Now:      time.Now, Fence: r.opt.fence(), Resync: r.opt.Resync, Drift: r.opt.DriftMode,
 	}
 	p.k8s, p.line, p.fill = k8s, line, fill
 	r.process = p
@@ -363,7 +356,7 @@ func (p *process) watchDrift() {
 			p.queue.add(key{stack: id}, time.Now())
 		}
 	})
-	p.bindings.Again = func(k bindings.Key) { p.queue.add(key{binding: k}, time.Now()) }
+	p.bindings.Queue = bindingQueue{p}
 	p.watch = controller.DriftWatch(aws, p.bindings, p.harness.opt.Log)
 	p.queue.add(key{drift: true}, time.Now())
 }

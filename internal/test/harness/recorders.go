@@ -1,0 +1,57 @@
+package harness
+
+import (
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// stackRecorder is the recorder of the engine of a process.
+type stackRecorder struct {
+	engine.NoRecorder
+	process *process
+}
+
+// Viewed implements engine.Recorder.
+func (r stackRecorder) Viewed(id model.StackID, v *cluster.View) { r.process.stacks.Ran(id, v) }
+
+// Planned implements engine.Recorder.
+func (r stackRecorder) Planned(d engine.Draft) {
+	if planned := r.process.harness.opt.Planned; planned != nil {
+		planned(d)
+	}
+}
+
+// bindingRecorder is the recorder of the bindings of a process.
+type bindingRecorder struct {
+	bindings.NoRecorder
+	process *process
+}
+
+// Viewed implements bindings.Recorder.
+func (r bindingRecorder) Viewed(k bindings.Key, v *cluster.View) { r.process.tracked.Ran(k, v) }
+
+// Gone implements bindings.Recorder.
+func (r bindingRecorder) Gone(k bindings.Key) { r.process.tracked.Gone(k) }
+
+// bindingQueue queues bindings of a process.
+type bindingQueue struct{ process *process }
+
+// Enqueue implements bindings.Queue.
+func (q bindingQueue) Enqueue(k bindings.Key) { q.process.queue.add(key{binding: k}, time.Now()) }
+
+// fenceFunc is the fence of Options.
+type fenceFunc func() error
+
+// Fence implements engine.Fence.
+func (f fenceFunc) Fence() error { return f() }
+
+func (o Options) fence() engine.Fence {
+	if o.Fence == nil {
+		return engine.Unfenced{}
+	}
+	return fenceFunc(o.Fence)
+}
