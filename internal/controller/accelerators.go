@@ -1,6 +1,10 @@
 package controller
 
 import (
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
@@ -15,13 +19,34 @@ func servesAccelerators(c config.Config) bool {
 	return c.Gates.On(config.GlobalAcceleratorController) && services.HasAccelerators(services.Partition(c.AWS.Region))
 }
 
-// slowAccelerators are the waits of accelerators after failures.
-func slowAccelerators(c config.Config) *queue.Slow[model.StackID] {
-	return &queue.Slow[model.StackID]{
-		Has:   func(id model.StackID) bool { return id.Kind == model.GlobalAccelerator },
-		First: durations.Answer, Longest: c.Workers.AcceleratorMaxBackoff,
+// stackBackOff is how long stacks wait after failures: accelerators, whose changes take AWS long, have a back-off of their
+// own.
+type stackBackOff struct {
+	accelerators, others workqueue.TypedRateLimiter[model.StackID]
+}
+
+func newStackBackOff(c config.Config) stackBackOff {
+	return stackBackOff{
+		accelerators: queue.Exponential[model.StackID](durations.Answer, c.Workers.AcceleratorMaxBackoff),
+		others:       queue.Exponential[model.StackID](durations.FirstDelay, durations.MaxDelay),
 	}
 }
+
+func (b stackBackOff) of(id model.StackID) workqueue.TypedRateLimiter[model.StackID] {
+	if id.Kind == model.GlobalAccelerator {
+		return b.accelerators
+	}
+	return b.others
+}
+
+// When implements workqueue.TypedRateLimiter.
+func (b stackBackOff) When(id model.StackID) time.Duration { return b.of(id).When(id) }
+
+// Forget implements workqueue.TypedRateLimiter.
+func (b stackBackOff) Forget(id model.StackID) { b.of(id).Forget(id) }
+
+// NumRequeues implements workqueue.TypedRateLimiter.
+func (b stackBackOff) NumRequeues(id model.StackID) int { return b.of(id).NumRequeues(id) }
 
 // lookAtOrphans queues the stacks of accelerators that no object asks for: nothing else brings a run of them about after a
 // start, and what they lead to may need a consent that is withdrawn.

@@ -19,13 +19,21 @@ import (
 func TestAcceleratorsBackOffByTheirFlag(t *testing.T) {
 	c := config.Default()
 	c.Workers.AcceleratorMaxBackoff = time.Minute
-	slow := slowAccelerators(c)
-	if slow.First != 5*time.Second || slow.Longest != time.Minute {
-		t.Errorf("%+v", slow)
-	}
+	limiter := newStackBackOff(c)
 	for _, kind := range []model.Kind{model.Ingress, model.Service, model.ALBGateway, model.NLBGateway, model.GlobalAccelerator} {
-		if got, want := slow.Has(model.StackID{Kind: kind, Namespace: "shop", Name: "web"}), kind == model.GlobalAccelerator; got != want {
-			t.Errorf("%s: %t", kind, got)
+		id := model.StackID{Kind: kind, Namespace: "shop", Name: "web"}
+		waits := []time.Duration{5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond}
+		if kind == model.GlobalAccelerator {
+			waits = []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, time.Minute}
+		}
+		for i, want := range waits {
+			if got := limiter.When(id); got != want || limiter.NumRequeues(id) != i+1 {
+				t.Errorf("%s: %s after %d failures, want %s", kind, got, i+1, want)
+			}
+		}
+		limiter.Forget(id)
+		if got := limiter.When(id); got != waits[0] {
+			t.Errorf("%s: %s after a success", kind, got)
 		}
 	}
 }

@@ -2,11 +2,13 @@ package controller
 
 import (
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
@@ -17,10 +19,9 @@ func TestCheckpointsConcernNoStack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	view := func() *cluster.View { return cluster.NewView(store) }
-	triggers := StackTriggers(view, nil)
+	triggers := StackTriggers(kube.New(store, kube.InMemory{Store: store}, time.Now), nil, nil)
 	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
-	v := view()
+	v := cluster.NewView(store)
 	v.Subscribe(cluster.KindBinding, "shop", "b")
 	triggers.Ran(id, v)
 	old := &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "b"}}

@@ -47,13 +47,20 @@ type classes struct {
 func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, now func() time.Time, versions func() map[string]string) queue.Line[cluster.Ref] {
 	s := newClasses(c, cl, m, fence, now, versions)
 	return queue.Line[cluster.Ref]{
-		Name: classController, MaxDelay: durations.MaxDelay, Triggers: s.triggers, Run: s.run,
-		Label: func(r cluster.Ref) []any {
-			return []any{"kind", string(r.Kind), "namespace", r.Namespace, "name", r.Name}
-		},
-		Tenant: func(r cluster.Ref) string { return r.Namespace },
+		Name: classController, MaxDelay: durations.MaxDelay, Triggers: s.triggers, Reconciler: s,
 	}
 }
+
+// Label implements queue.Reconciler.
+func (s *classes) Label(r cluster.Ref) []any {
+	return []any{"kind", string(r.Kind), "namespace", r.Namespace, "name", r.Name}
+}
+
+// Controller implements queue.Reconciler.
+func (s *classes) Controller(cluster.Ref) string { return classController }
+
+// Tenant implements queue.Reconciler.
+func (s *classes) Tenant(r cluster.Ref) string { return r.Namespace }
 
 func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, now func() time.Time, versions func() map[string]string) *classes {
 	key, value, _ := c.SecretsLabel()
@@ -65,7 +72,7 @@ func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fenc
 	if c.Gates.On(config.EnableServiceController) {
 		s.unserved.Services = &settings.ServiceSelection{Class: c.Service.Class, LoadBalancersOnly: c.Gates.On(config.ServiceTypeLoadBalancerOnly)}
 	}
-	s.triggers = queue.NewTriggers(cl.View, nil, s.itemsOf)
+	s.triggers = queue.NewTriggers(cl, nil, s)
 	return s
 }
 
@@ -74,8 +81,14 @@ func ClassKinds() []cluster.Kind {
 	return append([]cluster.Kind{cluster.KindSecret, cluster.KindService, cluster.KindIngress, cluster.KindIngressClass}, gatewayKinds()...)
 }
 
-// itemsOf are the items of an object.
-func (s *classes) itemsOf(v *cluster.View, obj cluster.Object) []cluster.Ref {
+// Saw implements queue.Changes.
+func (s *classes) Saw(_, _ cluster.Object) {}
+
+// Ignores implements queue.Changes.
+func (s *classes) Ignores(_, _ cluster.Object) bool { return false }
+
+// Items implements queue.Changes.
+func (s *classes) Items(v *cluster.View, obj cluster.Object) []cluster.Ref {
 	out := unserved.Items(v, obj, s.unserved)
 	if s.unserved.Gateways {
 		out = append(out, gatewayclass.Items(obj)...)
@@ -92,8 +105,8 @@ func events(ref cluster.Ref, found finding.List) []cluster.Patch {
 	return append(out, cluster.Lasting{Of: "unserved " + ref.String()})
 }
 
-// run writes what is due to one object. What goes wrong with it is tried again with back-off, and concerns no other.
-func (s *classes) run(ctx context.Context, ref cluster.Ref) (queue.Next, error) {
+// Reconcile writes what is due to one object. What goes wrong with it is tried again with back-off, and concerns no other.
+func (s *classes) Reconcile(ctx context.Context, ref cluster.Ref) (queue.Next, error) {
 	v := s.cluster.View()
 	opt := s.opt
 	opt.Versions = s.versions()

@@ -146,7 +146,7 @@ func (w *classWorld) settle() (wrote int) {
 		stop := w.store.Watch(func(_, _ cluster.Object) { changed = true })
 		for _, kind := range gatewayclass.Kinds {
 			for _, obj := range w.store.All(kind) {
-				if _, err := w.line.run(w.Context(), cluster.RefOf(obj)); err != nil {
+				if _, err := w.line.Reconcile(w.Context(), cluster.RefOf(obj)); err != nil {
 					w.Fatal(err)
 				}
 			}
@@ -382,7 +382,7 @@ func TestTheStatusOfAListenerSetIsNotFoughtOver(t *testing.T) {
 		if err := w.store.Put(theirs.DeepCopy()); err != nil {
 			t.Fatal(err)
 		}
-		next, err := w.line.run(t.Context(), ref)
+		next, err := w.line.Reconcile(t.Context(), ref)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,11 +2,11 @@ package controller
 
 import (
 	"fmt"
-	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"math/rand"
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -16,7 +16,9 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -42,7 +44,7 @@ func TestIngressTranslationsAreMadeAgainWhenTheyChange(t *testing.T) {
 		cfg.ClusterName = "c"
 		front := Frontends(cfg)[model.Ingress]
 		view := func() *cluster.View { return cluster.NewView(m) }
-		tr := queue.NewTriggers(view, []cluster.Kind{cluster.KindIngress}, front.Stacks)
+		tr := StackTriggers(kube.New(m, kube.InMemory{Store: m}, time.Now), engine.Frontends{model.Ingress: front}, nil)
 		known := map[model.StackID]desired{}
 		translate := func(id model.StackID) (desired, *cluster.View) {
 			v := view()

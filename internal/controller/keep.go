@@ -5,6 +5,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"slices"
 
+	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -33,30 +34,45 @@ func keep(s Setup, mgr manager.Manager, live client.Client, source *kube.Source,
 		Store: kube.Checkpoints{API: api, Namespace: namespace, Name: kube.MembershipsName},
 	}
 	cl.Keep = m.Keep
-	only := s.Config.Kubernetes.WatchNamespace
-	var gone []cluster.Ref
-	line.Prepare = func(ctx context.Context) {
-		c.Load(ctx)
-		var now []cluster.Object
-		for _, kind := range roots {
-			some, err := source.List(cluster.Query{Kind: kind})
-			if err != nil {
-				log.Error(err, "failed to list owners of load balancers", "kind", kind)
-				return
-			}
-			now = append(now, some...)
-		}
-		gone = m.Load(ctx, now, func(ref cluster.Ref) bool {
-			return (only == "" || ref.Namespace == only) && source.Installed(ref.Kind)
-		})
-	}
-	line.Also = func() []model.StackID {
-		return slices.DeleteFunc(ownership.Left(cl.View().Unsubscribed(), gone), func(id model.StackID) bool {
-			return !slices.Contains(roots, ownership.Root(id.Kind)) // stored by a process that had its frontend
-		})
-	}
+	line.Preparer = &persisted{checkpoints: c, memberships: m, cluster: cl, source: source, roots: roots, only: s.Config.Kubernetes.WatchNamespace, log: log}
 	if err := mgr.Add(c); err != nil {
 		return err
 	}
 	return mgr.Add(m)
+}
+
+// persisted is what the process before has stored for the line of stacks. It implements queue.Preparer.
+type persisted struct {
+	checkpoints *Checkpoints
+	memberships *Memberships
+	cluster     *kube.Cluster
+	source      *kube.Source
+	roots       []cluster.Kind
+	only        string // namespace that is watched; empty: all are
+	log         logr.Logger
+}
+
+// Prepare reads what is stored, and returns the stacks that objects have left meanwhile.
+func (k *persisted) Prepare(ctx context.Context) []model.StackID {
+	k.checkpoints.Load(ctx)
+	gone := k.gone(ctx)
+	return slices.DeleteFunc(ownership.Left(k.cluster.View().Unsubscribed(), gone), func(id model.StackID) bool {
+		return !slices.Contains(k.roots, ownership.Root(id.Kind)) // stored by a process that had its frontend
+	})
+}
+
+// gone are objects of the root kinds that have left a stack and do not exist any more.
+func (k *persisted) gone(ctx context.Context) []cluster.Ref {
+	var now []cluster.Object
+	for _, kind := range k.roots {
+		some, err := k.source.List(cluster.Query{Kind: kind})
+		if err != nil {
+			k.log.Error(err, "failed to list owners of load balancers", "kind", kind)
+			return nil
+		}
+		now = append(now, some...)
+	}
+	return k.memberships.Load(ctx, now, func(ref cluster.Ref) bool {
+		return (k.only == "" || ref.Namespace == k.only) && k.source.Installed(ref.Kind)
+	})
 }

@@ -180,11 +180,9 @@ func (m *Metrics) stepped(kind model.Kind, f engine.FailedStep) {
 	m.steps.WithLabelValues(controllerOf(kind), string(f.Step.Address.Kind), string(f.Step.Verb), string(cmp.Or(f.Step.Impact, plan.NoImpact)), result).Inc()
 }
 
-// waited measures the waiting for the workers of a controller.
-func (m *Metrics) waited(controller string) func(priority string, d time.Duration) {
-	return func(priority string, d time.Duration) {
-		m.queue.WithLabelValues(controller, priority).Observe(d.Seconds())
-	}
+// Waited implements queue.Metrics.
+func (m *Metrics) Waited(controller, priority string, d time.Duration) {
+	m.queue.WithLabelValues(controller, priority).Observe(d.Seconds())
 }
 
 // caused counts a call by what it was made for.

@@ -31,7 +31,7 @@ type Owner interface {
 
 // FindOrphans compares what AWS has with the objects of the cluster. only, if not empty, is the only namespace
 // that is watched: of IngressGroups, which other namespaces may have a part in, nothing is known then.
-func FindOrphans(ctx context.Context, aws Owner, view func() *cluster.View, frontends map[model.Kind]engine.Frontend, only string) ([]Orphan, error) {
+func FindOrphans(ctx context.Context, aws Owner, view func() *cluster.View, frontends engine.Frontends, only string) ([]Orphan, error) {
 	var out []Orphan
 	for kind, f := range frontends {
 		asks, ok := f.(interface {

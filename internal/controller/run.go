@@ -128,7 +128,7 @@ func Run(ctx context.Context, s Setup) error {
 		return err
 	}
 	st.Workers = config.AtLeastOne(s.Config.Workers.Ingress)
-	st.Slow = slowAccelerators(s.Config)
+	st.BackOff = newStackBackOff(s.Config)
 	for kind, n := range map[model.Kind]int{
 		model.Service: s.Config.Workers.Service, model.ALBGateway: s.Config.Workers.ALBGateway, model.NLBGateway: s.Config.Workers.NLBGateway,
 		model.GlobalAccelerator: s.Config.Workers.Accelerator,

@@ -52,25 +52,31 @@ func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, queue
 	s := &Shadow{metrics: m, items: map[shadowKey]ShadowItem{}}
 	m.shadow.Store(s)
 	sc.Fence, bc.Fence = ShadowFence, ShadowFence
-	triggers := StackTriggers(sc.Cluster.View, sc.Frontends)
+	triggers := StackTriggers(sc.Cluster, sc.Frontends, nil)
 	sc.Recorder, sc.Checkpoints, sc.Secrets = shadowRecorder{triggers: triggers}, nil, nil
 	s.engine = engine.New(sc)
-	bound := queue.NewTriggers(sc.Cluster.View, []cluster.Kind{cluster.KindBinding}, BindingOf)
+	bound := queue.NewTriggers(sc.Cluster, []cluster.Kind{cluster.KindBinding}, BindingChanges{})
 	bc.Recorder = shadowBindingRecorder{triggers: bound}
 	s.bindings = bindings.New(bc)
 	return s,
 		queue.Line[model.StackID]{
-			Name: ingressController, MaxDelay: durations.MaxDelay, Triggers: triggers, Tenant: tenantOf,
-			Label: (&stacks{}).label, Controller: loggedAs, Run: func(ctx context.Context, id model.StackID) (queue.Next, error) { return s.stack(ctx, id, triggers) },
+			Name: ingressController, MaxDelay: durations.MaxDelay, Triggers: triggers, Reconciler: shadowStacks{shadow: s, triggers: triggers},
 		},
 		queue.Line[bindings.Key]{
-			Name: bindingController, MaxDelay: durations.MaxDelay, Triggers: bound, Tenant: func(k bindings.Key) string { return k.Namespace },
-			Label: (&registrations{}).label, Run: func(ctx context.Context, k bindings.Key) (queue.Next, error) { return s.binding(ctx, k, bound) },
+			Name: bindingController, MaxDelay: durations.MaxDelay, Triggers: bound, Reconciler: shadowBindings{shadow: s, triggers: bound},
 		}
 }
 
-// stack makes the plan of a stack.
-func (s *Shadow) stack(ctx context.Context, id model.StackID, triggers *queue.Triggers[model.StackID]) (queue.Next, error) {
+// shadowStacks is the line of load balancers of a shadow.
+type shadowStacks struct {
+	stackItems
+	shadow   *Shadow
+	triggers *queue.Triggers[model.StackID]
+}
+
+// Reconcile makes the plan of a stack.
+func (l shadowStacks) Reconcile(ctx context.Context, id model.StackID) (queue.Next, error) {
+	s := l.shadow
 	key := shadowKey{string(id.Kind), id.String()}
 	d, err := s.engine.Draft(ctx, id)
 	if err != nil {
@@ -83,7 +89,7 @@ func (s *Shadow) stack(ctx context.Context, id model.StackID, triggers *queue.Tr
 	}
 	if d.Stack.Empty() && len(d.Stack.Leaving) == 0 && len(d.Plan.Steps) == 0 {
 		s.forget(key)
-		triggers.Gone(id)
+		l.triggers.Gone(id)
 		return queue.Next{}, nil
 	}
 	s.set(ctx, key, item)
@@ -98,8 +104,16 @@ func shadowStep(step plan.Step) ShadowStep {
 	return out
 }
 
-// binding makes the plan of a TargetGroupBinding.
-func (s *Shadow) binding(ctx context.Context, k bindings.Key, triggers *queue.Triggers[bindings.Key]) (queue.Next, error) {
+// shadowBindings is the line of TargetGroupBindings of a shadow.
+type shadowBindings struct {
+	bindingItems
+	shadow   *Shadow
+	triggers *queue.Triggers[bindings.Key]
+}
+
+// Reconcile makes the plan of a TargetGroupBinding.
+func (l shadowBindings) Reconcile(ctx context.Context, k bindings.Key) (queue.Next, error) {
+	s := l.shadow
 	key := shadowKey{shadowBinding, k.String()}
 	d, ok, err := s.bindings.Draft(ctx, k)
 	switch {
@@ -107,7 +121,7 @@ func (s *Shadow) binding(ctx context.Context, k bindings.Key, triggers *queue.Tr
 		return queue.Next{}, s.failed(ctx, key, err)
 	case !ok:
 		s.forget(key)
-		triggers.Gone(k)
+		l.triggers.Gone(k)
 		return queue.Next{}, nil
 	}
 	s.metrics.findings.set(k, d.Findings())

@@ -31,8 +31,8 @@ import (
 )
 
 // Frontends are the dialects that the configuration switches on.
-func Frontends(c config.Config) map[model.Kind]engine.Frontend {
-	out := map[model.Kind]engine.Frontend{model.Ingress: ingress.New(ingressOptions(c))}
+func Frontends(c config.Config) engine.Frontends {
+	out := engine.Frontends{model.Ingress: ingress.New(ingressOptions(c))}
 	if c.Gates.On(config.EnableServiceController) {
 		out[model.Service] = service.New(serviceOptions(c))
 	}
@@ -48,25 +48,14 @@ func Frontends(c config.Config) map[model.Kind]engine.Frontend {
 }
 
 // acceleratorOptions are those of accelerators, whose endpoints are load balancers of the frontends.
-func acceleratorOptions(c config.Config, frontends map[model.Kind]engine.Frontend) accelerator.Options {
+func acceleratorOptions(c config.Config, frontends engine.Frontends) accelerator.Options {
 	return accelerator.Options{
 		Cluster: c.ClusterName, DefaultTags: c.Defaults.Tags, DefaultTagsLow: c.Gates.On(config.EnableDefaultTagsLowPriority),
 		AllowMassRemoval: c.AllowMassRemoval,
-		ExternalTags:     c.Defaults.ExternalManagedTags, Stacks: StacksOf(frontends),
+		ExternalTags:     c.Defaults.ExternalManagedTags, Frontends: frontends,
 		EndpointIDs: c.Accelerators.EndpointIDs, AddressNamespaces: c.Accelerators.AddressNamespaces, MaxPerNamespace: c.Accelerators.MaxPerNamespace,
 		Isolated: c.Ingress.Tenancy == string(ingress.Isolated), Watched: c.Kubernetes.WatchNamespace,
 		Endpoints: !c.Targets.EndpointSlices,
-	}
-}
-
-// StacksOf says which stacks of frontends an object belongs to.
-func StacksOf(frontends map[model.Kind]engine.Frontend) func(v *cluster.View, obj cluster.Object) []model.StackID {
-	kinds := slices.Sorted(maps.Keys(frontends))
-	return func(v *cluster.View, obj cluster.Object) (out []model.StackID) {
-		for _, k := range kinds {
-			out = append(out, frontends[k].Stacks(v, obj)...)
-		}
-		return out
 	}
 }
 
@@ -143,6 +132,7 @@ func PlanOptions(c config.Config, vpc string) plan.Options {
 
 // stacks is the line of load balancers.
 type stacks struct {
+	stackItems
 	engine   *engine.Engine
 	cluster  *kube.Cluster
 	triggers *queue.Triggers[model.StackID]
@@ -155,7 +145,7 @@ type stacks struct {
 func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) queue.Line[model.StackID] {
 	s := newStacks(cfg, cl, m, log)
 	return queue.Line[model.StackID]{
-		Name: ingressController, MaxDelay: durations.MaxDelay, Triggers: s.triggers, Run: s.run, Label: s.label, Controller: loggedAs, Tenant: tenantOf, Enqueuer: s.enqueuer, Waited: m.waited(ingressController),
+		Name: ingressController, MaxDelay: durations.MaxDelay, Triggers: s.triggers, Reconciler: s, Enqueuer: s.enqueuer, Metrics: m,
 	}
 }
 
@@ -166,8 +156,7 @@ func StackKinds() []cluster.Kind {
 
 func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stacks {
 	s := &stacks{cluster: cl, metrics: m, now: cfg.Now, enqueuer: &queue.Enqueuer[model.StackID]{}}
-	s.triggers = StackTriggers(cl.View, cfg.Frontends)
-	s.triggers.Saw = cl.Members.Saw
+	s.triggers = StackTriggers(cl, cfg.Frontends, cl.Members)
 	aws := cfg.Cloud
 	cfg.Recorder = stackRecorder{triggers: s.triggers, metrics: m, log: log}
 	cfg.Cloud = &nameChecked{Cloud: aws, name: cfg.Options.Cluster, log: log}
@@ -176,23 +165,40 @@ func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 	return s
 }
 
-// StackTriggers find the stacks of all frontends that a change concerns.
-func StackTriggers(view func() *cluster.View, frontends map[model.Kind]engine.Frontend) *queue.Triggers[model.StackID] {
-	t := queue.NewTriggers(view, rootsOf(frontends), StacksOf(frontends))
-	t.Ignores = onlyCheckpoint
-	return t
+// StackTriggers find the stacks of all frontends that a change concerns. members, if not nil, remember what objects were
+// part of.
+func StackTriggers(cl queue.Cluster, frontends engine.Frontends, members *cluster.Memberships) *queue.Triggers[model.StackID] {
+	return queue.NewTriggers(cl, rootsOf(frontends), stackChanges{frontends, members})
 }
 
-// onlyCheckpoint reports whether nothing but the checkpoint of a binding has changed, as with each pod that is replaced.
-// It is between the binding and its line.
-func onlyCheckpoint(old, new cluster.Object) bool {
+// stackChanges is what changes of objects mean for stacks.
+type stackChanges struct {
+	frontends engine.Frontends
+	members   *cluster.Memberships
+}
+
+// Items implements queue.Changes.
+func (c stackChanges) Items(v *cluster.View, obj cluster.Object) []model.StackID {
+	return c.frontends.Stacks(v, obj)
+}
+
+// Saw implements queue.Changes.
+func (c stackChanges) Saw(old, new cluster.Object) {
+	if c.members != nil {
+		c.members.Saw(old, new)
+	}
+}
+
+// Ignores reports whether nothing but the checkpoint of a binding has changed, as with each pod that is replaced. It is
+// between the binding and its line.
+func (stackChanges) Ignores(old, new cluster.Object) bool {
 	a, ok := old.(*elbv2.TargetGroupBinding)
 	b, ok2 := new.(*elbv2.TargetGroupBinding)
 	return ok && ok2 && a != nil && b != nil && targets.OnlyCheckpointDiffers(a, b)
 }
 
 // rootsOf are the kinds of the objects that the stacks of frontends are made of, in order.
-func rootsOf(frontends map[model.Kind]engine.Frontend) []cluster.Kind {
+func rootsOf(frontends engine.Frontends) []cluster.Kind {
 	var out []cluster.Kind
 	for kind := range frontends {
 		out = append(out, ownership.Root(kind))
@@ -201,8 +207,8 @@ func rootsOf(frontends map[model.Kind]engine.Frontend) []cluster.Kind {
 	return slices.Compact(out)
 }
 
-// run reconciles one stack.
-func (s *stacks) run(ctx context.Context, id model.StackID) (queue.Next, error) {
+// Reconcile implements queue.Reconciler.
+func (s *stacks) Reconcile(ctx context.Context, id model.StackID) (queue.Next, error) {
 	s.metrics.topConsumers.ran(consumerOf(id.Kind), id.Namespace, id.Name)
 	if s.cluster.Keep != nil {
 		s.cluster.Keep(ctx) // what has left, before it is acted on
@@ -314,14 +320,17 @@ func passes(f engine.FailedStep) bool {
 // or will be made by the process that may.
 func (s *stacks) fenced() bool { return s.engine.Fence.Fence() != nil }
 
-// tenantOf says whose a stack is: that of its namespace, or a group that members share.
-func tenantOf(id model.StackID) string { return cmp.Or(id.Namespace, "group "+id.Name) }
+// stackItems is what a line has to say about stacks.
+type stackItems struct{}
 
-// loggedAs is the controller that logs about a stack name.
-func loggedAs(id model.StackID) string { return controllerOf(id.Kind) }
+// Tenant implements queue.Reconciler: that of the namespace, or the IngressGroup that members share.
+func (stackItems) Tenant(id model.StackID) string { return cmp.Or(id.Namespace, "group "+id.Name) }
 
-// label names a stack in logs.
-func (s *stacks) label(id model.StackID) []any {
+// Controller implements queue.Reconciler: each kind of object has its own.
+func (stackItems) Controller(id model.StackID) string { return controllerOf(id.Kind) }
+
+// Label implements queue.Reconciler.
+func (stackItems) Label(id model.StackID) []any {
 	known := "ingressGroup" // what tools that read logs look for
 	switch id.Kind {
 	case model.Service:

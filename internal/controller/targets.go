@@ -20,6 +20,8 @@ import (
 
 // registrations is the line of TargetGroupBindings.
 type registrations struct {
+	bindingItems
+	BindingChanges
 	reconciler *bindings.Reconciler
 	triggers   *queue.Triggers[bindings.Key]
 	metrics    *Metrics
@@ -40,10 +42,19 @@ func BindingConfig(c config.Config, vpc string, fence engine.Fence) bindings.Con
 	}
 }
 
-// BindingOf says which bindings an object concerns in any case: the binding itself, and those that
+// BindingChanges is what changes of objects mean for bindings.
+type BindingChanges struct{}
+
+// Saw implements queue.Changes.
+func (BindingChanges) Saw(_, _ cluster.Object) {}
+
+// Ignores implements queue.Changes.
+func (BindingChanges) Ignores(_, _ cluster.Object) bool { return false }
+
+// Items returns which bindings an object concerns in any case: the binding itself, and those that
 // the readiness gates of a pod name. A binding that does not exist has asked for no pod, and yet
 // its gate has to be opened.
-func BindingOf(_ *cluster.View, obj cluster.Object) []bindings.Key {
+func (BindingChanges) Items(_ *cluster.View, obj cluster.Object) []bindings.Key {
 	switch k, _ := cluster.KindOf(obj); k {
 	case cluster.KindBinding:
 		return []bindings.Key{{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
@@ -66,9 +77,7 @@ func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Log
 }
 
 func (r *registrations) line() queue.Line[bindings.Key] {
-	return queue.Line[bindings.Key]{Name: bindingController, Triggers: r.triggers, Run: r.run, Label: r.label,
-		Tenant: func(k bindings.Key) string { return k.Namespace }, Enqueuer: r.enqueuer, Waited: r.metrics.waited(bindingController),
-	}
+	return queue.Line[bindings.Key]{Name: bindingController, Triggers: r.triggers, Reconciler: r, Enqueuer: r.enqueuer, Metrics: r.metrics}
 }
 
 // BindingKinds are the kinds that the targets of bindings are found from.
@@ -76,15 +85,19 @@ func BindingKinds() []cluster.Kind { return slices.Clone(kinds) }
 
 func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *registrations {
 	r := &registrations{metrics: m, enqueuer: &queue.Enqueuer[bindings.Key]{}}
-	r.triggers = queue.NewTriggers(cl.View, []cluster.Kind{cluster.KindBinding}, BindingOf)
+	r.triggers = queue.NewTriggers(cl, []cluster.Kind{cluster.KindBinding}, r)
 	cfg.Recorder, cfg.Queue = bindingRecorder{triggers: r.triggers, metrics: m, log: log}, r.enqueuer
 	r.reconciler = bindings.New(cfg)
-	r.triggers.Ignores = r.reconciler.OwnCheckpoint
 	return r
 }
 
-// run reconciles one binding.
-func (r *registrations) run(ctx context.Context, k bindings.Key) (queue.Next, error) {
+// Ignores implements queue.Changes: the run that wrote a checkpoint needs no other.
+func (r *registrations) Ignores(old, new cluster.Object) bool {
+	return r.reconciler.OwnCheckpoint(old, new)
+}
+
+// Reconcile implements queue.Reconciler.
+func (r *registrations) Reconcile(ctx context.Context, k bindings.Key) (queue.Next, error) {
 	r.metrics.topConsumers.ran("targetgroupbinding", k.Namespace, k.Name)
 	out, err := r.reconciler.Reconcile(ctx, k)
 	if since := queue.Since(ctx); out.Registered > 0 && !since.IsZero() {
@@ -108,6 +121,16 @@ func (r *registrations) run(ctx context.Context, k bindings.Key) (queue.Next, er
 	return queue.Next{After: out.RetryAfter, Turn: out.Waiting, Answered: out.AllRegistered, Idle: out.Deferred || out.Idle}, nil
 }
 
-func (r *registrations) label(k bindings.Key) []any {
+// bindingItems is what a line has to say about bindings.
+type bindingItems struct{}
+
+// Tenant implements queue.Reconciler.
+func (bindingItems) Tenant(k bindings.Key) string { return k.Namespace }
+
+// Controller implements queue.Reconciler.
+func (bindingItems) Controller(bindings.Key) string { return bindingController }
+
+// Label implements queue.Reconciler.
+func (bindingItems) Label(k bindings.Key) []any {
 	return []any{"tgb", k.String(), "namespace", k.Namespace, "name", k.Name}
 }

@@ -31,7 +31,7 @@ import (
 const ownNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // addWebhooks serves admission, on every replica, and adds its readiness check.
-func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source cluster.Source, live client.Reader, frontends map[model.Kind]engine.Frontend) error {
+func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source cluster.Source, live client.Reader, frontends engine.Frontends) error {
 	log := s.Log.WithName("webhooks")
 	core, err := corev1client.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
@@ -95,7 +95,7 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 }
 
 // webhookRules are the settings of admission.
-func webhookRules(c config.Config, frontends map[model.Kind]engine.Frontend) (webhook.Config, error) {
+func webhookRules(c config.Config, frontends engine.Frontends) (webhook.Config, error) {
 	ingresses, ok := frontends[model.Ingress].(webhook.Translator)
 	if !ok {
 		return webhook.Config{}, errors.New("there is no translation of Ingresses")

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -32,6 +33,17 @@ type Frontend interface {
 	// Report says what to write back after a run. Of one that was cut short, no name is known and
 	// nothing has changed.
 	Report(v *cluster.View, o Outcome) []cluster.Patch
+}
+
+// Frontends are those that a process serves.
+type Frontends map[model.Kind]Frontend
+
+// Stacks returns which stacks of all frontends an object belongs to, by kind.
+func (f Frontends) Stacks(v *cluster.View, obj cluster.Object) (out []model.StackID) {
+	for _, k := range slices.Sorted(maps.Keys(f)) {
+		out = append(out, f[k].Stacks(v, obj)...)
+	}
+	return out
 }
 
 // Cloud is AWS. Apply never waits; a lost answer is found again by the next Observe.

@@ -25,7 +25,7 @@ import (
 type Config struct {
 	Cloud     Cloud
 	Cluster   Cluster
-	Frontends map[model.Kind]Frontend
+	Frontends Frontends
 	Options   plan.Options
 	// Fence is asked before every write; nil: Unfenced.
 	Fence Fence

@@ -270,7 +270,7 @@ func (d *Source) save(vpc string, ids []model.StackID, answers map[model.StackID
 }
 
 // stacksOf lists the stacks that any object belongs to.
-func stacksOf(store *cluster.Memory, frontends map[model.Kind]engine.Frontend) []model.StackID {
+func stacksOf(store *cluster.Memory, frontends engine.Frontends) []model.StackID {
 	var out []model.StackID
 	for _, typ := range cluster.Types() {
 		for _, obj := range store.All(typ.Kind) {

@@ -71,7 +71,7 @@ type Selection struct {
 }
 
 // of finds the stacks and TargetGroupBindings that a scope is about.
-func (s *scope) of(store *cluster.Memory, frontends map[model.Kind]engine.Frontend) Selection {
+func (s *scope) of(store *cluster.Memory, frontends engine.Frontends) Selection {
 	all := stacksOf(store, frontends)
 	if s.whole() {
 		return Selection{stacks: all}
@@ -105,7 +105,7 @@ func (s *scope) of(store *cluster.Memory, frontends map[model.Kind]engine.Fronte
 // parts finds out which stacks an object has a part in.
 type parts struct {
 	store     *cluster.Memory
-	frontends map[model.Kind]engine.Frontend
+	frontends engine.Frontends
 	// asked knows what the translation of each stack has asked for.
 	asked *cluster.Tracker[model.StackID]
 }

@@ -101,7 +101,7 @@ type statusing struct {
 	form      output.Form
 	steps     steps
 	store     *cluster.Memory
-	frontends map[model.Kind]engine.Frontend
+	frontends engine.Frontends
 	drafts    map[model.StackID]drafted
 	// outage is why AWS is not asked any more.
 	outage error

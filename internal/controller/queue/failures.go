@@ -30,20 +30,21 @@ const failedRun = "Reconciler error"
 // noting is the sink of an item: of the errors of its runs it passes on those that differ from the last one, the others
 // at the debug level. The values of a logger are passed on with each line, since
 // most runs write none and a sink encodes them at once.
-type noting struct {
+type noting[K comparable] struct {
 	logr.LogSink
-	differs func(error) bool
-	values  []any
+	items  *items[K]
+	item   K
+	values []any
 }
 
 // Info implements the sink.
-func (n noting) Info(level int, message string, keys ...any) {
+func (n noting[K]) Info(level int, message string, keys ...any) {
 	n.LogSink.Info(level, message, slices.Concat(n.values, keys)...)
 }
 
 // Error implements the sink.
-func (n noting) Error(err error, message string, keys ...any) {
-	if message != failedRun || n.differs(err) {
+func (n noting[K]) Error(err error, message string, keys ...any) {
+	if message != failedRun || n.items.changedFailure(n.item, err) {
 		n.LogSink.Error(err, message, slices.Concat(n.values, keys)...)
 		return
 	}
@@ -53,13 +54,13 @@ func (n noting) Error(err error, message string, keys ...any) {
 }
 
 // WithName implements the sink.
-func (n noting) WithName(name string) logr.LogSink {
+func (n noting[K]) WithName(name string) logr.LogSink {
 	n.LogSink = n.LogSink.WithName(name)
 	return n
 }
 
 // WithValues implements the sink.
-func (n noting) WithValues(keys ...any) logr.LogSink {
+func (n noting[K]) WithValues(keys ...any) logr.LogSink {
 	n.values = slices.Concat(n.values, keys)
 	return n
 }

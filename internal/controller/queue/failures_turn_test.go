@@ -38,11 +38,11 @@ func TestStaleObjectsAreWaitedFor(t *testing.T) {
 		err   error
 		after time.Duration
 	}{{stale, time.Second}, {errors.New("other"), 0}} {
-		triggers := NewTriggers(func() *cluster.View { return cluster.NewView(store) }, nil, func(*cluster.View, cluster.Object) []string { return nil })
 		l := Line[string]{
-			Triggers: triggers, items: newItems[string](time.Now, nil, nil),
-			Run: func(context.Context, string) (Next, error) { return Next{}, want.err },
+			Triggers:   NewTriggers(storedObjects{store}, nil, noChanges{}),
+			Reconciler: runFunc(func(context.Context, string) (Next, error) { return Next{}, want.err }),
 		}
+		l.items = newItems(l)
 		var lines []string
 		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 1})
 		next, err := l.reconcile(logr.NewContext(t.Context(), log), "a")

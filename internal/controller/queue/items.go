@@ -8,11 +8,7 @@ import (
 // items is what a line remembers of the items of its queue, under one lock: what waits since when, what is open for
 // each tenant, and how the last run of an item failed.
 type items[K comparable] struct {
-	now func() time.Time
-	// tenant says to whose share an item counts; nil: there is one tenant.
-	tenant func(K) string
-	// waited is called with how long an item has waited for a worker. Nil to ignore.
-	waited func(priority string, d time.Duration)
+	line Line[K]
 
 	mu     sync.Mutex
 	queued map[K]waiting
@@ -21,9 +17,8 @@ type items[K comparable] struct {
 	failed map[K]string   // how the last run failed
 }
 
-func newItems[K comparable](now func() time.Time, tenant func(K) string, waited func(string, time.Duration)) *items[K] {
-	return &items[K]{now: now, tenant: tenant, waited: waited,
-		queued: map[K]waiting{}, open: map[K]struct{}{}, count: map[string]int{}, failed: map[K]string{}}
+func newItems[K comparable](l Line[K]) *items[K] {
+	return &items[K]{line: l, queued: map[K]waiting{}, open: map[K]struct{}{}, count: map[string]int{}, failed: map[K]string{}}
 }
 
 // waiting says how long an item has waited for a worker, and how old the change is that its run answers.
@@ -39,7 +34,7 @@ type waiting struct {
 func (s *items[K]) add(k K, priority int, after time.Duration, changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.now()
+	now := time.Now()
 	x, queued := s.queued[k]
 	if due := now.Add(after); !queued || due.Before(x.due) {
 		x.due, x.priority = due, priority
@@ -56,8 +51,8 @@ func (s *items[K]) begin(k K) (since time.Time) {
 	x, queued := s.queued[k]
 	delete(s.queued, k)
 	s.mu.Unlock()
-	if queued && s.waited != nil {
-		s.waited(priorityName(x.priority), max(s.now().Sub(x.due), 0))
+	if m := s.line.Metrics; queued && m != nil {
+		m.Waited(s.line.Name, priorityName(x.priority), max(time.Since(x.due), 0))
 	}
 	return x.since
 }
@@ -83,7 +78,7 @@ const (
 func (s *items[K]) priority(k K, priority int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.tenantOf(k)
+	t := s.line.Reconciler.Tenant(k)
 	if _, ok := s.open[k]; !ok {
 		s.open[k] = struct{}{}
 		s.count[t]++
@@ -99,17 +94,10 @@ func (s *items[K]) settled(k K) {
 		return
 	}
 	delete(s.open, k)
-	t := s.tenantOf(k)
+	t := s.line.Reconciler.Tenant(k)
 	if s.count[t]--; s.count[t] == 0 {
 		delete(s.count, t)
 	}
-}
-
-func (s *items[K]) tenantOf(k K) string {
-	if s.tenant == nil {
-		return ""
-	}
-	return s.tenant(k)
 }
 
 // changedFailure notes how the run of an item failed, nil if it did not, and reports whether it failed otherwise than the

@@ -25,29 +25,44 @@ type Line[K comparable] struct {
 	Name     string
 	Workers  int
 	MaxDelay time.Duration // longest wait after failures
-	// Slow, if not nil, has other waits after failures for some of the items.
-	Slow     *Slow[K]
-	Triggers *Triggers[K]
-	// Prepare, if not nil, is called once this process leads, before the first item is worked on.
-	Prepare func(ctx context.Context)
-	// Also, if not nil, returns after that items to work on besides those that objects belong to.
-	Also func() []K
-	// Run works on one item. An error means to back off.
-	Run func(ctx context.Context, k K) (Next, error)
-	// Label names an item in logs.
-	Label func(k K) []any
-	// Controller is the one that logs about an item name, where a line works for several; nil: Name.
-	Controller func(k K) string
-	// Tenant says to whose share an item counts; nil: there is one tenant.
-	Tenant func(k K) string
+	// BackOff, if not nil, has the waits after failures, in place of those up to MaxDelay.
+	BackOff    workqueue.TypedRateLimiter[K]
+	Triggers   *Triggers[K]
+	Reconciler Reconciler[K]
+	// Preparer, if not nil, is called before the first item is worked on.
+	Preparer Preparer[K]
 
 	// Enqueuer queues items that no event names; nil: none do.
 	Enqueuer *Enqueuer[K]
 
-	// Waited is called with how long an item has waited for a worker at a priority. Nil to ignore.
-	Waited func(priority string, d time.Duration)
+	// Metrics measures how long items wait for a worker; nil: nothing does.
+	Metrics Metrics
 
 	items *items[K]
+}
+
+// Reconciler works on the items of a line.
+type Reconciler[K comparable] interface {
+	// Reconcile works on one item. An error means to back off.
+	Reconcile(ctx context.Context, k K) (Next, error)
+	// Label names an item in logs.
+	Label(k K) []any
+	// Controller is the one that logs about an item name.
+	Controller(k K) string
+	// Tenant says to whose share an item counts.
+	Tenant(k K) string
+}
+
+// Preparer prepares a line whose process begins to lead.
+type Preparer[K comparable] interface {
+	// Prepare returns items to work on besides those that objects belong to.
+	Prepare(ctx context.Context) []K
+}
+
+// Metrics measures lines.
+type Metrics interface {
+	// Waited gets how long an item of a line has waited for a worker at a priority.
+	Waited(line, priority string, d time.Duration)
 }
 
 // Next says when an item is worked on again.
@@ -74,7 +89,7 @@ type Source interface {
 
 // Add registers the line with the manager. Workers run while this process leads.
 func (l Line[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log logr.Logger) error {
-	l.items = newItems(time.Now, l.Tenant, l.Waited)
+	l.items = newItems(l)
 	opts := l.options(log)
 	opts.DefaultFromConfig(mgr.GetControllerOptions())
 	c, err := l.controller(src, kinds, opts, log)
@@ -87,7 +102,7 @@ func (l Line[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log 
 // Start runs the line without a manager until ctx ends and its workers have stopped. Its name may
 // be in use elsewhere.
 func (l Line[K]) Start(ctx context.Context, src Source, kinds []cluster.Kind, log logr.Logger) error {
-	l.items = newItems(time.Now, l.Tenant, l.Waited)
+	l.items = newItems(l)
 	opts, priorities := l.options(log), true
 	opts.SkipNameValidation, opts.UsePriorityQueue = &priorities, &priorities
 	c, err := l.controller(src, kinds, opts, log)
@@ -112,18 +127,11 @@ func (l Line[K]) Logger(log logr.Logger, k *K) logr.Logger {
 	if k == nil {
 		return as(l.Name)
 	}
-	name := l.Name
-	if l.Controller != nil {
-		name = l.Controller(*k)
-	}
-	log = as(name)
+	log = as(l.Reconciler.Controller(*k))
 	if sink := log.GetSink(); sink != nil && l.items != nil {
-		log = log.WithSink(noting{LogSink: sink, differs: func(err error) bool { return l.items.changedFailure(*k, err) }})
+		log = log.WithSink(noting[K]{LogSink: sink, items: l.items, item: *k})
 	}
-	if l.Label != nil {
-		log = log.WithValues(l.Label(*k)...)
-	}
-	return log
+	return log.WithValues(l.Reconciler.Label(*k)...)
 }
 
 func (l Line[K]) controller(src Source, kinds []cluster.Kind, opts controller.TypedOptions[K], log logr.Logger) (controller.TypedController[K], error) {
@@ -149,7 +157,7 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	})()
 	l.Triggers.Begin(k)
 	since := l.items.begin(k)
-	next, err := l.Run(context.WithValue(run, sinceKey{}, since), k)
+	next, err := l.Reconciler.Reconcile(context.WithValue(run, sinceKey{}, since), k)
 	again := l.Triggers.End(k)
 	if turn := failure.Turn(err); turn > 0 {
 		LogTurn(logr.FromContextOrDiscard(ctx), turn, err)
@@ -213,11 +221,8 @@ func (f *feed[K]) Start(ctx context.Context, q workqueue.TypedRateLimitingInterf
 	}
 	go func() {
 		err := f.source.WaitForSync(ctx)
-		if err == nil && f.line.Prepare != nil {
-			f.line.Prepare(ctx)
-		}
-		if err == nil && f.line.Also != nil {
-			queue.AddWithOpts(priorityqueue.AddOpts{}, f.line.Also()...)
+		if err == nil && f.line.Preparer != nil {
+			queue.AddWithOpts(priorityqueue.AddOpts{}, f.line.Preparer.Prepare(ctx)...)
 		}
 		if err == nil {
 			err = f.source.Watch(ctx, f.kinds, func(e kube.Event) { f.take(queue, e) })

@@ -12,19 +12,11 @@ import (
 // belongs; the item's last run asked for the object, or for a list that it enters, leaves or
 // changes within.
 type Triggers[K comparable] struct {
-	view func() *cluster.View
-	// keys says which items an object belongs to.
-	keys func(v *cluster.View, obj cluster.Object) []K
+	cluster Cluster
+	changes Changes[K]
 	// roots are the kinds whose membership has to be found again when something that it was read from
 	// changes.
 	roots []cluster.Kind
-
-	// Saw, if not nil, is called with each change of an object of a root kind, before anything is found for
-	// it.
-	Saw func(old, new cluster.Object)
-
-	// Ignores, if not nil, reports whether a change concerns no item, although it is one of an object that runs read.
-	Ignores func(old, new cluster.Object) bool
 
 	members *cluster.Tracker[cluster.Ref]
 	runs    *cluster.Tracker[K]
@@ -36,6 +28,19 @@ type Triggers[K comparable] struct {
 	running map[K]*running
 }
 
+// Cluster is where views come from.
+type Cluster interface{ View() *cluster.View }
+
+// Changes is what a line makes of changes of objects.
+type Changes[K comparable] interface {
+	// Items are those that an object belongs to.
+	Items(v *cluster.View, obj cluster.Object) []K
+	// Ignores reports whether a change concerns no item, although it is one of an object that runs read.
+	Ignores(old, new cluster.Object) bool
+	// Saw gets each change of an object of a root kind, before anything is found for it.
+	Saw(old, new cluster.Object)
+}
+
 type running struct {
 	changes  []change
 	recorded bool
@@ -45,9 +50,9 @@ type running struct {
 type change struct{ old, new cluster.Object }
 
 // NewTriggers returns triggers that know of no run yet.
-func NewTriggers[K comparable](view func() *cluster.View, roots []cluster.Kind, keys func(*cluster.View, cluster.Object) []K) *Triggers[K] {
+func NewTriggers[K comparable](cl Cluster, roots []cluster.Kind, changes Changes[K]) *Triggers[K] {
 	return &Triggers[K]{
-		view: view, keys: keys, roots: roots,
+		cluster: cl, changes: changes, roots: roots,
 		members: cluster.NewTracker[cluster.Ref](), runs: cluster.NewTracker[K](),
 		running: map[K]*running{},
 	}
@@ -99,7 +104,7 @@ func (t *Triggers[K]) isRoot(obj cluster.Object) bool {
 // Concerned returns the items that a change concerns, each once. The error is that of reading the
 // cluster; the items found in spite of it are returned too.
 func (t *Triggers[K]) Concerned(old, new cluster.Object) ([]K, error) {
-	if t.Ignores != nil && t.Ignores(old, new) {
+	if t.changes.Ignores(old, new) {
 		return nil, nil
 	}
 	t.mu.Lock()
@@ -114,8 +119,8 @@ func (t *Triggers[K]) Concerned(old, new cluster.Object) ([]K, error) {
 		subject = old
 	}
 	root := t.isRoot(subject)
-	if t.Saw != nil && root {
-		t.Saw(old, new)
+	if root {
+		t.changes.Saw(old, new)
 	}
 	var out []K
 	var fault error
@@ -129,8 +134,8 @@ func (t *Triggers[K]) Concerned(old, new cluster.Object) ([]K, error) {
 		}
 	}
 	belongs := func(obj cluster.Object) *cluster.View {
-		v := t.view()
-		note(t.keys(v, obj))
+		v := t.cluster.View()
+		note(t.changes.Items(v, obj))
 		if err := v.Err(); err != nil && fault == nil {
 			fault = err
 		}
@@ -151,7 +156,7 @@ func (t *Triggers[K]) Concerned(old, new cluster.Object) ([]K, error) {
 		if ref == self {
 			continue
 		}
-		v := t.view()
+		v := t.cluster.View()
 		obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name)
 		if err != nil && fault == nil {
 			fault = err

@@ -27,7 +27,11 @@ func group(v *cluster.View, ing *networkingv1.Ingress) (string, bool) {
 	return class.Labels["group"], class.Labels["group"] != ""
 }
 
-func groupsOf(v *cluster.View, obj cluster.Object) []string {
+// groups are the items of Ingresses.
+type groups struct{ noChanges }
+
+// Items implements Changes.
+func (groups) Items(v *cluster.View, obj cluster.Object) []string {
 	if ing, ok := obj.(*networkingv1.Ingress); ok {
 		if g, ok := group(v, ing); ok {
 			return []string{g}
@@ -60,7 +64,7 @@ func TestNoChangeGoesUnnoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 		view := func() *cluster.View { return cluster.NewView(m) }
-		tr := NewTriggers(view, []cluster.Kind{cluster.KindIngress}, groupsOf)
+		tr := NewTriggers(storedObjects{m}, []cluster.Kind{cluster.KindIngress}, groups{})
 		made := map[string]string{}
 		run := func(g string) {
 			v := view()
@@ -128,7 +132,7 @@ func TestAChangeWhileReadingIsNotLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	view := func() *cluster.View { return cluster.NewView(m) }
-	tr := NewTriggers(view, []cluster.Kind{cluster.KindIngress}, groupsOf)
+	tr := NewTriggers(storedObjects{m}, []cluster.Kind{cluster.KindIngress}, groups{})
 	var concerned []string
 	m.Watch(func(old, new cluster.Object) {
 		keys, err := tr.Concerned(old, new)

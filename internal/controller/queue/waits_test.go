@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -18,8 +17,8 @@ import (
 // be older.
 func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var got []string
-		w := newItems[string](time.Now, nil, func(priority string, d time.Duration) { got = append(got, fmt.Sprint(priority, " ", d)) })
+		var got waitsOf
+		w := newItems(Line[string]{Name: "line", Reconciler: runFunc(nil), Metrics: &got})
 		start := time.Now()
 		w.add("a", priorityResync, time.Hour, false)
 		time.Sleep(time.Minute)
@@ -42,7 +41,7 @@ func TestWaits(t *testing.T) {
 		for _, k := range []string{"b", "c", "d", "unknown"} {
 			w.begin(k)
 		}
-		if want := []string{"targets 2s", "targets 1s", "edits 0s", "drift 0s", "resync 0s"}; !slices.Equal(got, want) {
+		if want := []string{"line targets 2s", "line targets 1s", "line edits 0s", "line drift 0s", "line resync 0s"}; !slices.Equal(got, want) {
 			t.Errorf("waited: %q", got)
 		}
 		if len(w.queued) > 0 {
@@ -59,24 +58,24 @@ func TestARepeatedRunKeepsTheTimeOfItsChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
-	view := func() *cluster.View { return cluster.NewView(store) }
-	triggers := NewTriggers(view, nil, func(*cluster.View, cluster.Object) []string { return nil })
+	triggers := NewTriggers(storedObjects{store}, nil, noChanges{})
 	var since []time.Time
 	l := Line[string]{
-		Triggers: triggers, items: newItems[string](time.Now, nil, nil),
-		Run: func(ctx context.Context, k string) (Next, error) {
+		Triggers: triggers,
+		Reconciler: runFunc(func(ctx context.Context, k string) (Next, error) {
 			since = append(since, Since(ctx))
 			if len(since) == 1 {
 				if _, err := triggers.Concerned(nil, pod); err != nil {
 					t.Error(err)
 				}
 			}
-			v := view()
+			v := cluster.NewView(store)
 			cluster.Get[*corev1.Pod](v, cluster.KindPod, "ns", "p")
 			triggers.Ran(k, v)
 			return Next{After: time.Second, Turn: true}, nil
-		},
+		}),
 	}
+	l.items = newItems(l)
 	l.items.add("a", priorityTargets, 0, true)
 	for range 3 {
 		if _, err := l.reconcile(t.Context(), "a"); err != nil {

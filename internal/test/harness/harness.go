@@ -284,20 +284,19 @@ func (r *Harness) Start() {
 	maps.Copy(frontends, r.opt.Frontends)
 	maps.DeleteFunc(frontends, func(_ model.Kind, f engine.Frontend) bool { return f == nil })
 	if r.opt.Accelerators {
-		of := accelerators.Options{Cluster: ClusterName, Stacks: controller.StacksOf(maps.Clone(frontends))}
+		of := accelerators.Options{Cluster: ClusterName, Frontends: maps.Clone(frontends)}
 		if r.opt.Accelerator != nil {
 			r.opt.Accelerator(&of)
 		}
 		frontends[model.GlobalAccelerator] = accelerators.New(of)
 	}
-	p.stacks = controller.StackTriggers(k8s.View, frontends)
-	p.stacks.Saw = k8s.Members.Saw
+	p.stacks = controller.StackTriggers(k8s, frontends, k8s.Members)
 	classes := config.Default()
 	if r.opt.Classes != nil {
 		r.opt.Classes(&classes)
 	}
 	p.classes = controller.ClassLine(classes, k8s, controller.NewMetrics(time.Now), r.opt.fence(), time.Now, versions)
-	p.tracked = queue.NewTriggers(k8s.View, []cluster.Kind{cluster.KindBinding}, controller.BindingOf)
+	p.tracked = queue.NewTriggers(k8s, []cluster.Kind{cluster.KindBinding}, bindingChanges{process: p})
 	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute,
 		CreateFirst: true, DeletionDelay: 15 * time.Minute, Accelerators: r.opt.Accelerators}
 	if r.opt.Plan != nil {
@@ -337,7 +336,6 @@ func (r *Harness) Start() {
 		return
 	}
 	p.engine, p.bindings = engine.New(line), bindings.New(fill)
-	p.tracked.Ignores = p.bindings.OwnCheckpoint
 	p.watchDrift()
 	p.loadMemberships()
 	p.listAll()
@@ -416,7 +414,7 @@ func (p *process) run(k key) (time.Duration, error) {
 	}
 	if k.class != (cluster.Ref{}) {
 		p.classes.Triggers.Begin(k.class)
-		next, err := p.classes.Run(p.ctx, k.class)
+		next, err := p.classes.Reconciler.Reconcile(p.ctx, k.class)
 		p.classes.Triggers.End(k.class)
 		return next.After, err
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -36,6 +37,17 @@ func (r bindingRecorder) Viewed(k bindings.Key, v *cluster.View) { r.process.tra
 
 // Gone implements bindings.Recorder.
 func (r bindingRecorder) Gone(k bindings.Key) { r.process.tracked.Gone(k) }
+
+// bindingChanges leaves out the checkpoints that a process writes itself.
+type bindingChanges struct {
+	controller.BindingChanges
+	process *process
+}
+
+// Ignores implements queue.Changes.
+func (c bindingChanges) Ignores(old, new cluster.Object) bool {
+	return c.process.bindings.OwnCheckpoint(old, new)
+}
 
 // bindingQueue queues bindings of a process.
 type bindingQueue struct{ process *process }

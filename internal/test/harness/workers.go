@@ -28,12 +28,7 @@ func (p *process) work(workers int) (stop func()) {
 		running.Go(func() { controller.DriftWatch(v, reconciler, p.harness.opt.Log).Run(p.ctx) })
 	}
 	if p.checkpoints != nil {
-		var gone []cluster.Ref
-		stacks.Prepare = func(ctx context.Context) {
-			p.checkpoints.Load(ctx)
-			gone = p.memberships.Load(ctx, p.harness.owners(), func(cluster.Ref) bool { return true })
-		}
-		stacks.Also = func() []model.StackID { return ownership.Left(p.k8s.View(), gone) }
+		stacks.Preparer = p
 		for _, start := range []func(context.Context) error{p.checkpoints.Start, p.memberships.Start} {
 			running.Go(func() {
 				if err := start(p.ctx); err != nil {
@@ -72,6 +67,13 @@ func (p *process) work(workers int) (stop func()) {
 		p.kill()
 		running.Wait()
 	}
+}
+
+// Prepare implements queue.Preparer.
+func (p *process) Prepare(ctx context.Context) []model.StackID {
+	p.checkpoints.Load(ctx)
+	gone := p.memberships.Load(ctx, p.harness.owners(), func(cluster.Ref) bool { return true })
+	return ownership.Left(p.k8s.View(), gone)
 }
 
 // stored is a store in memory seen as a source of events.

@@ -65,7 +65,7 @@ func (t endpointBuilder) resolve(g *model.EndpointGroup, e aga.Endpoint, x model
 		t.leaveOut(x, finding.EndpointElsewhere, fmt.Sprintf("the load balancer of the %s is in region %q, and the endpoint group is for %q", kind, region, finding.Cut(g.Region)), "move the endpoint to an endpoint group of its region")
 		return nil
 	}
-	if stacks := t.opt.Stacks(t.view, obj); len(stacks) > 0 {
+	if stacks := t.opt.Frontends.Stacks(t.view, obj); len(stacks) > 0 {
 		return t.served(g, obj, stacks, x)
 	}
 	return t.byName(obj, x)

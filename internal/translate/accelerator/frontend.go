@@ -8,6 +8,7 @@ import (
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -25,9 +26,8 @@ type Options struct {
 	ExternalTags []string
 	// AllowMassRemoval lets accelerators go with the definition of GlobalAccelerators.
 	AllowMassRemoval bool
-	// Stacks says which stacks an object belongs to whose load balancer may be an endpoint; none if this controller does not
-	// serve it.
-	Stacks func(v *cluster.View, obj cluster.Object) []model.StackID
+	// Frontends are those whose load balancers may be endpoints.
+	Frontends engine.Frontends
 	// EndpointIDs are patterns of ARNs and ids of what the cluster does not manage. Empty: any may be an endpoint.
 	EndpointIDs []string
 	// AddressNamespaces may use addresses of the account's own ranges. Empty: all.
@@ -50,9 +50,6 @@ func (o Options) filled() Options {
 	}
 	if o.MaxEndpoints <= 0 {
 		o.MaxEndpoints = rules.MaxEndpoints
-	}
-	if o.Stacks == nil {
-		o.Stacks = func(*cluster.View, cluster.Object) []model.StackID { return nil }
 	}
 	return o
 }

@@ -11,6 +11,7 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -26,8 +27,11 @@ const (
 	account = "123456789012"
 )
 
-// stacks says which stack an object belongs to: its own, unless it names a class of another controller.
-func stacks(_ *cluster.View, obj cluster.Object) []model.StackID {
+// stacks is a frontend whose objects belong to a stack of their own, unless it names a class of another controller.
+type stacks struct{ engine.Frontend }
+
+// Stacks implements engine.Frontend.
+func (stacks) Stacks(_ *cluster.View, obj cluster.Object) []model.StackID {
 	id := model.StackID{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
@@ -76,7 +80,7 @@ func TestTranslate(t *testing.T) {
 	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		src := enginetest.Load(t, c.Text("cluster.yaml"))
 		opt := enginetest.Options(t, c, accelerator.Options{Cluster: "rig"})
-		opt.Stacks = stacks
+		opt.Frontends = engine.Frontends{model.Ingress: stacks{}}
 		var of aws
 		if raw := c.Text("aws.json"); raw != "" {
 			d := json.NewDecoder(strings.NewReader(raw))
